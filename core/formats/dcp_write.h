@@ -1,0 +1,68 @@
+// Writes a DCP `.metadata` that every torch since 2.6 loads under every Python: protocol 2 opcodes,
+// torch.Size as REDUCE, five tensor properties, no path objects (checkpoint_id is a str),
+// planner_data for every key, storage records in chunk order (spec/dcp-format.md 2.7, 10.4).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/io/sink.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+struct DcpItem {
+  std::string path;  // relative
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+  std::vector<std::string> transforms = {};
+};
+
+struct DcpChunk {
+  Extents offsets;
+  Extents sizes;
+  DcpItem item;
+};
+
+struct DcpTensor {
+  std::string fqn;
+  Dtype dtype = Dtype::kUnknown;
+  bool requires_grad = false;
+  Extents shape;
+  std::vector<DcpChunk> chunks;
+  std::vector<PathPart> path;  // empty: the one part {fqn}
+};
+
+struct DcpObject {
+  std::string fqn;
+  DcpItem item;
+  std::vector<PathPart> path;
+};
+
+struct DcpMetadata {
+  std::vector<DcpTensor> tensors;
+  std::vector<DcpObject> objects;
+  std::string checkpoint_id;  // text only
+  std::string save_id;
+};
+
+Status write_dcp_metadata(const DcpMetadata& metadata, ByteSink& sink);
+
+// One torch.save archive holding one row-major tensor, in the layout of torch >= 2.7 with real CRCs
+// (spec/dcp-format.md 3.2, 3.7). `fill` is called in order for the payload and writes exactly
+// elements * size_of(dtype) bytes through the given sink.
+struct PayloadWriter {
+  // Returns the CRC-32 of what it wrote.
+  std::function<Result<std::uint32_t>(ByteSink&)> write;
+  std::uint64_t length = 0;
+};
+// Returns the item's length; the sink must stand where the item begins.
+Result<std::uint64_t> write_torch_item(ByteSink& sink, Dtype dtype, ExtentsView sizes,
+                                       const PayloadWriter& payload);
+// The payload given whole.
+Result<std::uint64_t> write_torch_item(ByteSink& sink, Dtype dtype, ExtentsView sizes,
+                                       BytesView payload);
+
+}  // namespace shw

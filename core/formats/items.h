@@ -1,0 +1,82 @@
+// The items that chunks point to: what their headers say, what their bytes hold, and whole tensors
+// put together from them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+// What the item itself says about its tensor, without its payload.
+struct ItemHeader {
+  Dtype dtype = Dtype::kUnknown;
+  Extents sizes;
+  Extents strides;                  // in elements, as pickled; row-major for raw items
+  std::int64_t storage_offset = 0;  // in elements
+  std::uint64_t payload_offset =
+      0;  // absolute, in the file (in the decompressed item where it is compressed)
+  std::uint64_t payload_length = 0;  // bytes of the storage
+  std::optional<std::uint32_t>
+      payload_crc;  // of the storage record; nothing where the writer left all CRCs zero
+  bool big_endian = false;
+  bool conjugate = false;  // bytes hold the conjugate of / the negated values
+  bool negative = false;
+  bool compressed = false;
+};
+
+// Reads the header of one chunk's item. Errors carry file and absolute offset: kDamaged for bytes
+// that are no such item (rule bad-record), kUnsupported for tensor subclasses and unknown
+// transforms.
+Result<ItemHeader> read_item_header(const Checkpoint& checkpoint, ChunkId chunk);
+
+// Headers of all chunks, read in parallel, in chunk order. A chunk that has no readable item holds
+// the Error.
+Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& checkpoint,
+                                                          Progress* progress);
+
+// The elements of one chunk, row-major and little-endian, strides, byte order, conj and neg
+// applied: size = elements * size_of(header.dtype).
+Result<Bytes> read_chunk(const Checkpoint& checkpoint, ChunkId chunk);
+
+// A whole tensor put together from its chunks, row-major. Elements that no chunk covers are zero
+// and counted.
+struct TensorValues {
+  Dtype dtype = Dtype::kUnknown;
+  Extents shape;
+  Bytes bytes;
+  std::int64_t uncovered = 0;
+};
+// `limit_bytes` guards against shapes that were made up: more than that is kUnsupported.
+Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
+                                 std::uint64_t limit_bytes = std::uint64_t{64} << 30);
+
+// What a pass over the payload of one item found. Holes of sparse files are not read: zeros are
+// combined into the CRC.
+struct DataCheck {
+  enum class Crc { kMatches, kAbsent, kDiffers } crc = Crc::kAbsent;
+  std::uint32_t expected = 0, actual = 0;
+  std::string record;  // "archive/data/0": the first record that differs
+  std::uint64_t record_offset = 0, record_length = 0;  // absolute, in the file
+};
+Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress);
+// The same for a BYTES entry's archive.
+Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t object,
+                                    Progress* progress);
+
+// Element `index` of row-major little-endian bytes as the shortest text that reads back exactly;
+// "NaN", "Infinity", "-Infinity"; "true"/"false"; complex as "[re, im]". `quoted` values (NaN,
+// infinities) are JSON strings at the edge.
+std::string element_text(Dtype dtype, BytesView bytes, std::size_t index);
+
+// XXH3-128 of the item's bytes as they lie in the file (holes included), as 32 hex digits: equal
+// before and after a relabel.
+Result<std::string> hash_item(const Checkpoint& checkpoint, ItemPlace place, Progress* progress);
+
+}  // namespace shw

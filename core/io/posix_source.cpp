@@ -1,0 +1,231 @@
+// The only code that opens files to read. A path is resolved below the checkpoint's own descriptor;
+// a link may lead elsewhere (checkpoints are often stitched together with links), but a *recorded*
+// path never does: is_safe_relative_path comes first.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/io/source.h"
+
+namespace shw {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+tl::unexpected<Error> system_error(const std::string& doing, const std::string& file, int code) {
+  return fail(ErrorKind::kIo, doing + ": " + std::strerror(code), {file});
+}
+
+class FileSource final : public ByteSource {
+ public:
+  FileSource(std::string name, int fd, std::uint64_t size)
+      : name_(std::move(name)), fd_(fd), size_(size) {}
+  ~FileSource() override {
+    if (map_ != nullptr) ::munmap(map_, size_);
+  }
+  const std::string& name() const override { return name_; }
+  std::uint64_t size() const override { return size_; }
+
+  Status read(std::uint64_t offset, std::span<std::byte> out) const override {
+    if (offset > size_ || out.size() > size_ - offset) {
+      return fail(ErrorKind::kDamaged,
+                  "ends at byte " + std::to_string(size_) + ", but " + std::to_string(out.size()) +
+                      " bytes are needed from byte " + std::to_string(offset),
+                  {name_, offset});
+    }
+    while (!out.empty()) {
+      ssize_t got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0)
+        return fail(ErrorKind::kIo, std::string("cannot read: ") + std::strerror(errno),
+                    {name_, offset});
+      if (got == 0)
+        return fail(ErrorKind::kDamaged, "became shorter while it was read", {name_, offset});
+      out = out.subspan(static_cast<std::size_t>(got));
+      offset += static_cast<std::uint64_t>(got);
+    }
+    return {};
+  }
+
+  BytesView mapped() const override {
+    if (map_ == nullptr && size_ > 0) {
+      void* map = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd_.get(), 0);
+      if (map == MAP_FAILED) return {};
+      map_ = map;
+    }
+    return {static_cast<const std::byte*>(map_), map_ == nullptr ? 0 : size_};
+  }
+
+  std::vector<Extent> extents(std::uint64_t offset, std::uint64_t length) const override {
+    std::vector<Extent> found;
+    std::uint64_t end = std::min(size_, offset + length);
+    std::uint64_t at = offset;
+    while (at < end) {
+      off_t data = ::lseek(fd_.get(), static_cast<off_t>(at), SEEK_DATA);
+      std::uint64_t data_begin =
+          data < 0 ? (errno == ENXIO ? end : at) : std::min(end, static_cast<std::uint64_t>(data));
+      if (data_begin > at) found.push_back({at, data_begin - at, true});
+      if (data_begin >= end) break;
+      off_t hole = ::lseek(fd_.get(), static_cast<off_t>(data_begin), SEEK_HOLE);
+      std::uint64_t data_end = hole < 0 ? end : std::min(end, static_cast<std::uint64_t>(hole));
+      found.push_back({data_begin, data_end - data_begin, false});
+      at = data_end;
+    }
+    if (at < offset + length && end < offset + length)
+      found.push_back({end, offset + length - end, false});
+    return found;
+  }
+
+ private:
+  std::string name_;
+  Descriptor fd_;
+  std::uint64_t size_;
+  mutable void* map_ =
+      nullptr;  // made by the first caller of mapped(); metadata readers, one thread
+};
+
+Result<std::shared_ptr<const ByteSource>> source_of(int fd, std::string name) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) {
+    int code = errno;
+    ::close(fd);
+    return system_error("cannot look at it", name, code);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    ::close(fd);
+    return fail(
+        ErrorKind::kIo,
+        S_ISDIR(status.st_mode) ? "is a directory where a file is expected" : "is no regular file",
+        {name});
+  }
+  return std::make_shared<FileSource>(std::move(name), fd,
+                                      static_cast<std::uint64_t>(status.st_size));
+}
+
+Entry entry_of(std::string path, const struct stat& status) {
+  Entry entry{std::move(path)};
+  entry.kind = S_ISREG(status.st_mode)   ? EntryKind::kFile
+               : S_ISDIR(status.st_mode) ? EntryKind::kDirectory
+                                         : EntryKind::kOther;
+  entry.size = static_cast<std::uint64_t>(status.st_size);
+  entry.modified_ns = status.st_mtim.tv_sec * 1'000'000'000LL + status.st_mtim.tv_nsec;
+  entry.disk_bytes = static_cast<std::uint64_t>(status.st_blocks) * 512;
+  return entry;
+}
+
+class PosixDirectory final : public Directory {
+ public:
+  PosixDirectory(std::string name, int fd) : name_(std::move(name)), fd_(fd) {}
+  const std::string& name() const override { return name_; }
+
+  Result<std::vector<Entry>> list(std::size_t limit) const override {
+    std::vector<Entry> entries;
+    SHW_CHECK(walk("", 0, limit, entries));
+    std::sort(entries.begin(), entries.end(),
+              [](const Entry& a, const Entry& b) { return a.path < b.path; });
+    return entries;
+  }
+
+  Entry stat(const std::string& path) const override {
+    struct stat status {};
+    if (!is_safe_relative_path(path)) return {path};
+    if (::fstatat(fd_.get(), path.c_str(), &status, 0) == 0) return entry_of(path, status);
+    bool dangling = ::fstatat(fd_.get(), path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    S_ISLNK(status.st_mode);
+    return {path, dangling ? EntryKind::kDanglingLink : EntryKind::kMissing};
+  }
+
+  Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
+    if (!is_safe_relative_path(path))
+      return fail(ErrorKind::kDamaged, "the path leaves the checkpoint", {path});
+    // O_NONBLOCK: a named pipe in place of a file must not hang the reader.
+    int fd = ::openat(fd_.get(), path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+      int code = errno;
+      if (stat(path).kind == EntryKind::kDanglingLink)
+        return fail(ErrorKind::kIo, "is a link to something that is not there", {path});
+      return system_error("cannot open it", path, code);
+    }
+    return source_of(fd, path);
+  }
+
+ private:
+  // Two levels are enough for every format that is read; deeper trees are not part of a checkpoint.
+  static constexpr int kMaxDepth = 4;
+
+  Status walk(const std::string& prefix, int depth, std::size_t limit,
+              std::vector<Entry>& entries) const {
+    int fd = ::openat(fd_.get(), prefix.empty() ? "." : prefix.c_str(),
+                      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return depth == 0 ? Status(system_error("cannot list it", name_, errno)) : Status{};
+    DIR* stream = ::fdopendir(fd);
+    if (stream == nullptr) {
+      int code = errno;
+      ::close(fd);
+      return system_error("cannot list it", name_, code);
+    }
+    std::vector<std::string> names;
+    while (dirent* item = ::readdir(stream)) {
+      std::string_view text = item->d_name;
+      if (text != "." && text != "..") names.emplace_back(text);
+    }
+    ::closedir(stream);
+    for (const std::string& text : names) {
+      Entry entry = stat(prefix.empty() ? text : prefix + "/" + text);
+      // A linked directory is not entered: it may lead back up, or to the whole machine.
+      if (entry.kind == EntryKind::kDirectory && is_link(entry.path)) continue;
+      if (entry.kind == EntryKind::kDirectory && depth < kMaxDepth) {
+        SHW_CHECK(walk(entry.path, depth + 1, limit, entries));
+        continue;
+      }
+      if (entries.size() == limit)
+        return fail(ErrorKind::kUnsupported, "more than " + std::to_string(limit) + " files",
+                    {name_});
+      entries.push_back(std::move(entry));
+    }
+    return {};
+  }
+
+  bool is_link(const std::string& path) const {
+    struct stat status {};
+    return ::fstatat(fd_.get(), path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISLNK(status.st_mode);
+  }
+
+  std::string name_;
+  Descriptor fd_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Directory>> open_directory(const std::string& path) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return system_error("cannot open the checkpoint", path, errno);
+  return std::make_shared<PosixDirectory>(path, fd);
+}
+
+Result<std::shared_ptr<const ByteSource>> open_file(const std::string& path, std::string name) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return system_error("cannot open it", name, errno);
+  return source_of(fd, std::move(name));
+}
+
+}  // namespace shw

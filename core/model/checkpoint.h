@@ -1,0 +1,192 @@
+// A checkpoint as it lies on disk: immutable columns, ids for rows, no pointers. Built for 4
+// million chunks: 28 bytes a chunk and its offsets (8 bytes a dimension; equal sizes are stored
+// once), so 64 bytes at most up to four dimensions.
+//
+// What is wrong in it is kept as it was written (a chunk of the wrong rank, an offset of 2^62, a
+// file that is not there): rules look at it later.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/io/source.h"
+#include "core/model/finding.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+enum class Format : std::uint8_t {
+  kUnknown,
+  kDcp,
+  kDcpRankLocal,
+  kHfSharded,
+  kMegatronDist,
+  kSafetensors
+};
+std::string_view name(Format format);   // "dcp", "dcp-rank-local", "hf-sharded", "megatron-dist",
+                                        // "safetensors": the --json word
+std::string_view title(Format format);  // "DCP", ...: for people
+
+// How the bytes of a chunk lie at its place.
+enum class Encoding : std::uint8_t {
+  kTorchZip,  // a complete torch.save archive
+  kRaw,       // little-endian elements, row-major, nothing else (safetensors)
+};
+
+// Where an item lies, exactly as recorded: offset and length may be negative or beyond the file.
+struct ItemPlace {
+  FileId file = FileId::kNone;
+  std::int64_t offset = 0;
+  std::int64_t length = 0;
+};
+
+struct FileRow {
+  std::string path;  // as recorded, relative to the checkpoint
+  std::optional<std::uint32_t>
+      rank;  // who wrote it, from the name: __R_N.distcp, shard-0000R+1-model-...
+  EntryKind kind = EntryKind::kMissing;
+  std::uint64_t size = 0;
+  bool safe = true;        // false: the recorded path leaves the checkpoint; it is never opened
+  bool referenced = true;  // false: lies there, nothing points to it
+};
+
+// A part of the path in the state dict: a key, or an index of a list.
+using PathPart = std::variant<std::string, std::int64_t>;
+
+struct ObjectRow {  // a BYTES entry: anything that is no tensor
+  std::string fqn;
+  std::optional<ItemPlace> item;
+};
+
+// A storage record that belongs to no chunk and no object.
+struct StrayRecord {
+  std::string fqn;
+  std::optional<Extents> offsets;
+  ItemPlace item;
+};
+
+// What is known about who wrote it; empty where nothing is.
+struct Provenance {
+  std::string torch;  // "2.14", "2.7 to 2.8": from the fields that are there
+  std::string
+      path_class;       // the pickled class of checkpoint_id: "pathlib._local.PosixPath", "str", ""
+  std::string version;  // Metadata.version
+  int properties_arity = 0;  // 5, or 6 since torch 2.15; 0 where unknown
+  int pickle_protocol = 0;
+  std::string save_id;
+  bool has_planner_data = false;
+  bool has_storage_meta = false;
+  std::vector<std::string> extra_attributes;  // "mcore_data", "all_local_plans"
+};
+
+class Checkpoint {
+ public:
+  struct ChunkRange {
+    std::uint32_t first = 0, last = 0;  // [first, last)
+    std::uint32_t size() const { return last - first; }
+    bool empty() const { return first == last; }
+    ChunkId operator[](std::uint32_t i) const { return ChunkId{first + i}; }
+    struct Iterator {
+      std::uint32_t at;
+      ChunkId operator*() const { return ChunkId{at}; }
+      Iterator& operator++() {
+        ++at;
+        return *this;
+      }
+      bool operator==(const Iterator&) const = default;
+    };
+    Iterator begin() const { return {first}; }
+    Iterator end() const { return {last}; }
+  };
+
+  Format format() const { return format_; }
+  const Provenance& provenance() const { return provenance_; }
+  // Where it was opened; what relative paths are relative to. May be null in tests that look at
+  // columns only.
+  const std::shared_ptr<const Directory>& directory() const { return directory_; }
+
+  // Tensors, in the order in which they are recorded.
+  std::uint32_t tensor_count() const { return static_cast<std::uint32_t>(tensor_fqn_.size()); }
+  std::string_view fqn(TensorId tensor) const { return tensor_fqn_[index_of(tensor)]; }
+  Dtype dtype(TensorId tensor) const { return tensor_dtype_[index_of(tensor)]; }
+  bool requires_grad(TensorId tensor) const { return tensor_requires_grad_[index_of(tensor)] != 0; }
+  ExtentsView shape(TensorId tensor) const { return coordinates(tensor_shape_[index_of(tensor)]); }
+  ChunkRange chunks(TensorId tensor) const {
+    return {first_chunk_[index_of(tensor)], first_chunk_[index_of(tensor) + 1]};
+  }
+  // Path in the state dict (planner_data); empty where the checkpoint has none.
+  std::span<const PathPart> path(TensorId tensor) const;
+  std::optional<TensorId> find(std::string_view fqn) const;
+
+  // Chunks, those of one tensor side by side.
+  std::uint32_t chunk_count() const { return static_cast<std::uint32_t>(chunk_offsets_.size()); }
+  TensorId tensor_of(ChunkId chunk) const;  // log(tensors)
+  ExtentsView offsets(ChunkId chunk) const { return coordinates(chunk_offsets_[index_of(chunk)]); }
+  ExtentsView sizes(ChunkId chunk) const { return coordinates(chunk_sizes_[index_of(chunk)]); }
+  // Nothing where no storage record belongs to the chunk (rule storage-dangling).
+  std::optional<ItemPlace> item(ChunkId chunk) const;
+  std::optional<std::uint32_t> writer(ChunkId chunk) const;
+  // Stream transforms to undo before the item can be read, in read order: "stream.zstd/1".
+  std::span<const std::string> transforms(ChunkId chunk) const;
+  Encoding encoding() const { return encoding_; }
+
+  // Files: those referenced first, then what else lies in the directory.
+  std::uint32_t file_count() const { return static_cast<std::uint32_t>(files_.size()); }
+  const FileRow& file(FileId file) const { return files_[index_of(file)]; }
+  std::span<const FileRow> files() const { return files_; }
+
+  std::span<const ObjectRow> objects() const { return objects_; }
+  std::span<const PathPart> object_path(std::size_t object) const;
+  std::span<const StrayRecord> strays() const { return strays_; }
+  // What opening saw: unsafe-pickle, path-escape, bad-record.
+  std::span<const Finding> opening_findings() const { return findings_; }
+
+  // Distinct ranks among the data files that are there or are referenced.
+  std::uint32_t rank_count() const;
+  // Sum over chunks of elements * element size, as recorded; saturates.
+  std::uint64_t tensor_bytes() const;
+
+ private:
+  friend class CheckpointBuilder;
+  using Coordinates = std::uint32_t;  // index into pool_: ndim, then that many numbers
+
+  ExtentsView coordinates(Coordinates at) const {
+    return {pool_.data() + at + 1, static_cast<std::size_t>(pool_[at])};
+  }
+
+  Format format_ = Format::kUnknown;
+  Encoding encoding_ = Encoding::kTorchZip;
+  Provenance provenance_;
+  std::shared_ptr<const Directory> directory_;
+
+  std::vector<std::int64_t> pool_;
+  std::vector<std::string> tensor_fqn_;
+  std::vector<Dtype> tensor_dtype_;
+  std::vector<std::uint8_t> tensor_requires_grad_;
+  std::vector<Coordinates> tensor_shape_;
+  std::vector<std::uint32_t> first_chunk_{0};
+  std::vector<std::uint32_t> by_fqn_;  // tensors sorted by FQN, for find()
+
+  std::vector<Coordinates> chunk_offsets_, chunk_sizes_;
+  std::vector<FileId> chunk_file_;  // kNone: no storage record
+  std::vector<std::int64_t> chunk_offset_, chunk_length_;
+  std::vector<std::uint8_t>
+      chunk_transform_;  // empty where no chunk has any; else index into transforms_
+  std::vector<std::vector<std::string>> transforms_;
+
+  std::vector<std::vector<PathPart>> tensor_path_, object_path_;
+  std::vector<FileRow> files_;
+  std::vector<ObjectRow> objects_;
+  std::vector<StrayRecord> strays_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace shw

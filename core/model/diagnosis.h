@@ -1,0 +1,79 @@
+// What a rule found out about one tensor, exactly enough to repair it: the hand-over from rules to
+// repair. Each kind says in its own terms how the saved boxes relate to the true ones
+// (spec/failures.md names the formulas).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+// S1, report NeMo AutoModel #1691. Saved size[grown] = factor * true, size[shrunk] = true / factor;
+// the shards that were recorded along `grown` belong along `shrunk`: chunk (.., o_grown, .., 0) ->
+// (.., 0, .., (o_grown / n_grown) * n_shrunk).
+struct AxisMoved {
+  TensorId tensor{};
+  std::size_t grown = 0;
+  std::size_t shrunk = 0;
+  std::int64_t factor = 1;
+  Extents expected;  // the true shape
+};
+
+// The chunks hold the right bytes under wrong boxes: a new box for each chunk, in the order of the
+// tensor's chunks (S5 E2, E3).
+struct Relabelled {
+  TensorId tensor{};
+  Extents expected;
+  std::vector<Box> boxes;
+};
+
+// What is on disk is a part of the truth, placed as `pieces` say; all else of `expected` is lost
+// (S2, S3, S4, S5 E1).
+struct Survivor {
+  ChunkId chunk{};  // of any tensor: S2 takes rows of `_v` for `_w`
+  Box source;       // inside the chunk, chunk-local offsets
+  Extents at;       // where it belongs: offsets in the true tensor; the sizes are the source's
+};
+struct PartlyLost {
+  TensorId tensor{};
+  Extents expected;
+  std::vector<Survivor> survivors;  // disjoint in the true tensor
+  std::string
+      refill_from;  // FQN of the model tensor whose cast may fill the rest (masters), or empty
+};
+
+// Rows are all there in another order: block `i` of the true tensor along `dim` is block `order[i]`
+// on disk (S4 order, S5 E5, N1 to N3).
+struct BlocksPermuted {
+  TensorId tensor{};
+  std::size_t dim = 0;
+  std::int64_t block = 1;  // rows a block
+  std::vector<std::int64_t> order;
+};
+
+// The chunk is whole in a side file (per-rank optimizer masters, S4) and is taken from there, cast
+// to the tensor's dtype.
+struct SidePiece {
+  std::string file;                      // relative to the checkpoint
+  std::uint64_t offset = 0, length = 0;  // of the raw little-endian payload in that file
+  Dtype dtype = Dtype::kUnknown;
+  Extents sizes;  // the payload's shape, row-major
+  Extents at;     // offsets in the true tensor
+};
+struct RestoredFromSide {
+  TensorId tensor{};
+  Extents expected;
+  std::vector<SidePiece> pieces;
+};
+
+using Diagnosis = std::variant<AxisMoved, Relabelled, PartlyLost, BlocksPermuted, RestoredFromSide>;
+
+TensorId tensor_of(const Diagnosis& diagnosis);
+
+}  // namespace shw

@@ -1,0 +1,40 @@
+// What is said about a checkpoint. Findings are data: the words for people are made at the edge
+// from these fields alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/model/diagnosis.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+enum class Severity : std::uint8_t { kInfo, kWarning, kError };
+
+using EvidenceValue = std::variant<bool, std::int64_t, double, std::string, Extents,
+                                   std::vector<std::string>, std::vector<Box>>;
+
+struct Remedy {
+  std::string kind;  // "relabel", "retile", "permute-blocks", "mask", "rename", "rewrite-metadata",
+                     // "fill"; design 5.1
+  bool lossless = false;
+  std::string text;  // one sentence, what will be done and what is lost
+};
+
+struct Finding {
+  std::string rule;  // "placement-axis-moved": never changes
+  Severity severity = Severity::kError;
+  std::vector<std::string> subjects;  // FQNs, or paths of files
+  std::string cause;                  // one sentence a tired engineer understands
+  std::vector<std::pair<std::string, EvidenceValue>> evidence;  // in the order in which it is shown
+  std::optional<Remedy> remedy;                                 // none: "no safe remedy"
+  std::vector<Diagnosis> diagnoses;  // what the repair works from; one a tensor, may be empty
+  std::string link;  // "NeMo AutoModel #1691": where the cause is known upstream; may be empty
+};
+
+}  // namespace shw

@@ -1,0 +1,73 @@
+// Carries a plan out, beside what was opened or in place; proves what came out; takes an in-place
+// repair back.
+//
+// Never writes into what was opened: everything goes into "<out>.shardwright-partial-<pid>", is
+// made durable, verified, and renamed as the last step. In place, `.metadata` alone is replaced and
+// the old one kept as `.metadata.shardwright-undo`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/io/sink.h"
+#include "core/repair/plan.h"
+
+namespace shw {
+
+struct TensorCertificate {
+  std::string fqn;
+  std::int64_t kept = 0;
+  std::int64_t lost = 0;
+  std::vector<Box> lost_boxes;
+  std::vector<std::string> items_before,
+      items_after;  // XXH3-128 of each item, in chunk order; equal for a relabel
+};
+
+struct Certificate {
+  bool lossless = true;
+  std::string source;   // as opened
+  std::string version;  // of this program
+  std::vector<Operation> operations;
+  std::vector<TensorCertificate>
+      tensors;  // every tensor of the checkpoint, those that did not change too
+};
+
+struct ApplyOptions {
+  std::string out;  // the new directory; empty: "<checkpoint>-repaired" beside it, "-2", ... where
+                    // that exists
+  bool in_place = false;
+};
+
+struct RepairResult {
+  std::string output;       // the directory
+  std::string certificate;  // the file
+  bool lossless = true;
+};
+
+Result<RepairResult> apply_plan(const Checkpoint& checkpoint, const Plan& plan,
+                                const ApplyOptions& options, Progress* progress = nullptr);
+
+// Takes back what --in-place did: the old `.metadata` returns, byte for byte. kUsage where there is
+// nothing to take back.
+Status undo_repair(const std::string& checkpoint_path);
+
+struct VerifyReport {
+  enum class Outcome : std::uint8_t { kProved, kBroken, kUndecided } outcome = Outcome::kUndecided;
+  std::vector<std::string>
+      reasons;  // why not proved, each with file and tensor; or what was proved
+  std::int64_t tensors = 0, kept = 0, lost = 0;
+};
+std::string_view name(VerifyReport::Outcome outcome);  // "proved", "broken", "undecided"
+
+// Checks a repaired checkpoint against its certificate.json: coverage, hashes of all items, kept +
+// lost = total. Undecided without one.
+Result<VerifyReport> verify_repair(const std::string& checkpoint_path,
+                                   Progress* progress = nullptr);
+
+std::string certificate_to_json(const Certificate& certificate);
+Result<Certificate> certificate_from_json(std::string_view json, const std::string& source);
+
+}  // namespace shw

@@ -1,0 +1,99 @@
+// The ordered operations that turn a checkpoint into the one wanted, with what each one loses; and
+// the same lowered to what every new chunk is made of. A plan is data: it can be printed, reviewed,
+// saved as JSON and given back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/model/checkpoint.h"
+#include "core/rules/check.h"
+
+namespace shw {
+
+enum class OperationKind : std::uint8_t {
+  kRelabel,
+  kRetile,
+  kPermuteBlocks,
+  kTranspose,
+  kRename,
+  kMask,
+  kFill,
+  kRewriteMetadata
+};
+std::string_view name(OperationKind kind);  // "relabel", "retile", "permute-blocks", ...
+
+struct Operation {
+  OperationKind kind = OperationKind::kRelabel;
+  std::string rule;                   // the finding that asks for it
+  std::vector<std::string> subjects;  // FQNs
+  std::string text;  // "relabel 64 tiles: [288, 8192, 640] becomes [288, 4096, 1280]"
+  std::int64_t tiles = 0;
+  std::uint64_t bytes_moved = 0;
+  std::int64_t elements_lost = 0;
+  bool lossless = true;
+};
+
+// A part of a new chunk: a box of an old chunk, with its dimensions in the same order.
+struct Piece {
+  ChunkId chunk{};
+  Box source;  // chunk-local
+  Extents at;  // in the new chunk, chunk-local
+};
+
+enum class Fill : std::uint8_t {
+  kZero,
+  kCast
+};  // kCast: the same box of `fill_from`, cast to this dtype
+
+struct PlannedChunk {
+  Box box;                      // in the new tensor
+  std::optional<ChunkId> item;  // the old item as it is: a relabel, no byte is read
+  std::vector<Piece>
+      pieces;  // otherwise: what the new item is put together from; the rest is filled
+  std::vector<SidePiece> side;  // and from side files; `at` is chunk-local here
+  std::uint32_t writer = 0;     // rank in the new file's name
+};
+
+struct PlannedTensor {
+  TensorId tensor{};
+  Extents shape;
+  std::vector<PlannedChunk> chunks;
+  std::vector<Box>
+      lost;  // every element whose own saved bytes are gone, whatever it was filled with
+  std::int64_t lost_elements = 0;
+  Fill fill = Fill::kZero;
+  std::string fill_from;  // FQN, for kCast
+};
+
+struct Plan {
+  std::string checkpoint;              // as opened
+  std::vector<Operation> operations;   // empty: nothing to do
+  std::vector<PlannedTensor> tensors;  // those that change; all others keep their items
+  std::vector<Finding> undecided;      // findings above info that nothing here mends, and why
+  bool lossless = true;
+  bool empty() const { return operations.empty(); }
+};
+
+struct PlanOptions {
+  std::optional<Mesh> mesh;
+  std::shared_ptr<const Spec> spec;
+};
+
+// From findings to plan. Two findings on one tensor: the explaining one wins.
+Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
+                       const PlanOptions& options);
+
+// One file a kind of diagnosis: how it becomes new chunks (spec/failures.md 1.1, repair algebra).
+Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagnosis);
+
+std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan);
+// Refuses a plan that was made for another checkpoint (other shapes, chunks or items).
+Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
+                            const std::string& source);
+
+}  // namespace shw

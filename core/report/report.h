@@ -1,0 +1,43 @@
+// The words and pictures about a checkpoint: JSON for programs (design 5.1, schema in assets/),
+// text for terminals, Markdown, and one HTML page.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/model/checkpoint.h"
+#include "core/repair/apply.h"
+#include "core/repair/plan.h"
+#include "core/rules/check.h"
+
+namespace shw {
+
+std::string info_to_json(const Checkpoint& checkpoint);
+std::string list_to_json(const Checkpoint& checkpoint);
+// `limit`: values shown; 0 for all. `values` null: none.
+std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
+                           const TensorValues* values, std::size_t limit);
+std::string check_to_json(const CheckReport& report);
+std::string repair_to_json(const RepairResult& result);
+std::string verify_to_json(const VerifyReport& report);
+std::string error_to_json(const Error& error);
+
+// What the Markdown and HTML reports are made from.
+struct ReportInput {
+  const Checkpoint& checkpoint;
+  const CheckReport& check;
+  const Plan* plan = nullptr;
+  const Spec* spec = nullptr;
+  std::string command;  // how to reproduce it
+};
+std::string report_markdown(const ReportInput& input);
+// One self-contained page: no script that is needed to read it, no outside reference; tile maps as
+// inline SVG.
+std::string report_html(const ReportInput& input);
+
+// Helpers that texts share.
+std::string human_bytes(std::uint64_t bytes);  // "3.02 GB" (decimal, as disks are sold), "512 B"
+std::string human_count(std::uint64_t count);  // "1,142"
+std::string plural(std::uint64_t count, std::string_view noun);  // "1 tensor", "3 tensors"
+
+}  // namespace shw

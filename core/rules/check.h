@@ -1,0 +1,69 @@
+// Looks at a checkpoint and says what is wrong: a list of rules, each a pure function of what was
+// opened.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/formats/items.h"
+#include "core/mesh/mesh.h"
+#include "core/model/checkpoint.h"
+#include "core/spec/spec.h"
+
+namespace shw {
+
+enum class Depth : std::uint8_t { kMetadata, kHeaders, kData };
+std::string_view name(Depth depth);  // "metadata", "headers", "data"
+
+struct CheckOptions {
+  std::optional<Depth> depth;        // default: headers up to 100,000 items, metadata above
+  std::shared_ptr<const Spec> spec;  // may be null
+  std::optional<Mesh> mesh;          // what the person said (--mesh)
+};
+
+enum class Verdict : std::uint8_t { kClean, kFindings, kUndecided };
+std::string_view name(Verdict verdict);
+
+struct CheckReport {
+  Verdict verdict = Verdict::kClean;  // kFindings: at least one above info; kUndecided: something
+                                      // could not be looked at
+  Depth depth = Depth::kMetadata;
+  std::string deeper;             // what a deeper look could still find; empty at kData
+  std::vector<Finding> findings;  // causes before what they explain, then by severity
+};
+
+// What a rule may look at. `headers` is empty at Depth::kMetadata, `data` below kData; otherwise
+// one a chunk.
+struct RuleInput {
+  const Checkpoint& checkpoint;
+  const Spec* spec = nullptr;
+  const Mesh* mesh = nullptr;
+  std::span<const Result<ItemHeader>> headers;
+  std::span<const Result<DataCheck>> data;         // one a chunk
+  std::span<const Result<DataCheck>> object_data;  // one an object
+};
+
+using RuleFunction = void (*)(const RuleInput&, std::vector<Finding>&);
+
+struct Rule {
+  std::string_view id;
+  Depth depth;             // the least that it needs
+  std::string_view title;  // "Placement recorded for the wrong axis"
+  std::string_view
+      teaches;  // a paragraph for `explain ID`: what it means, how it happens, what can be done
+  RuleFunction run;  // null for those that opening reports
+};
+
+// In the order in which they run: causes first.
+std::span<const Rule> all_rules();
+const Rule* find_rule(std::string_view id);
+
+Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& options,
+                          Progress* progress = nullptr);
+
+}  // namespace shw

@@ -1,0 +1,41 @@
+// What the model expects: FQN to shape, dtype, mesh, placements, role. A spec may cover a part of
+// the model.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/mesh/mesh.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+struct SpecEntry {
+  Extents shape;
+  std::optional<Dtype> dtype;
+  std::optional<Mesh> mesh;  // axes in the order in which the file names them: row-major ranks
+  std::vector<Placement> placements;  // one a mesh axis, or empty
+  std::string role;   // "expert", "column", "glu", ... free text; empty where unknown
+  std::string extra;  // keys we do not know, as JSON text: kept, never guessed
+};
+
+struct Spec {
+  std::string source;  // the file, or the checkpoint, that it came from
+  std::map<std::string, SpecEntry, std::less<>> entries;
+
+  const SpecEntry* find(std::string_view fqn) const {
+    auto found = entries.find(fqn);
+    return found == entries.end() ? nullptr : &found->second;
+  }
+};
+
+// The JSON of assets/spec.schema.json: {fqn: {"shape", "dtype", "mesh", "placements", "role"}}.
+// Errors say the key and the byte.
+Result<Spec> load_spec(const std::string& path);
+Result<Spec> parse_spec(std::string_view json, const std::string& source);
+
+}  // namespace shw

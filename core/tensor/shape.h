@@ -1,0 +1,46 @@
+// Extents and boxes of a tensor. Units are elements; row-major ("C") order everywhere unless
+// strides say otherwise.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace shw {
+
+using Extents = std::vector<std::int64_t>;
+using ExtentsView = std::span<const std::int64_t>;
+
+// torch allows 64 dimensions (c10 kDimVectorStaticSize is 5, the hard limit 64): more than that is
+// damage.
+inline constexpr std::size_t kMaxDims = 64;
+
+// A box inside a tensor: [offsets, offsets + sizes). A 0-d box has no extents and one element.
+struct Box {
+  Extents offsets;
+  Extents sizes;
+  friend bool operator==(const Box&, const Box&) = default;
+};
+
+bool same(ExtentsView a, ExtentsView b);
+Extents copy_of(ExtentsView view);
+// Elements of a box or shape; nothing where an extent is negative or the product leaves int64.
+std::optional<std::int64_t> volume(ExtentsView sizes);
+bool is_empty(const Box& box);
+// Offsets and sizes agree in rank with `shape`, are not negative and end inside it.
+bool lies_inside(ExtentsView offsets, ExtentsView sizes, ExtentsView shape);
+std::optional<Box> intersect(const Box& a, const Box& b);
+// `a` minus `b` as disjoint boxes, at most 2 * ndim of them.
+std::vector<Box> subtract(const Box& a, const Box& b);
+// The whole of `shape` as one box.
+Box whole(ExtentsView shape);
+// Row-major strides in elements.
+Extents row_major_strides(ExtentsView sizes);
+// "[288, 8192, 640]"
+std::string to_text(ExtentsView extents);
+// "[0:9, 4096:8192, 0:640]"
+std::string to_text(const Box& box);
+
+}  // namespace shw
