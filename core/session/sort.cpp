@@ -1,0 +1,82 @@
+#include "core/session/sort.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace shw {
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::string_view take_digits(std::string_view& text) {
+  std::size_t zeros = 0;
+  while (zeros < text.size() && text[zeros] == '0') ++zeros;
+  text.remove_prefix(zeros);
+  std::size_t length = 0;
+  while (length < text.size() && is_digit(text[length])) ++length;
+  std::string_view digits = text.substr(0, length);
+  text.remove_prefix(length);
+  return digits;
+}
+
+// One number a tensor, larger first when descending.
+std::vector<std::uint64_t> keys_of(const Checkpoint& checkpoint, const CheckReport* report,
+                                   SortKey key) {
+  std::vector<std::uint64_t> keys(checkpoint.tensor_count(), 0);
+  if (key == SortKey::kFindings && report != nullptr) {
+    for (const Finding& finding : report->findings) {
+      for (const std::string& subject : finding.subjects) {
+        if (auto tensor = checkpoint.find(subject)) {
+          std::uint64_t& grave = keys[index_of(*tensor)];
+          grave = std::max<std::uint64_t>(grave, static_cast<std::uint64_t>(finding.severity) + 1);
+        }
+      }
+    }
+    return keys;
+  }
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    TensorId tensor{t};
+    if (key == SortKey::kChunks) keys[t] = checkpoint.chunks(tensor).size();
+    if (key == SortKey::kBytes)
+      keys[t] = static_cast<std::uint64_t>(volume(checkpoint.shape(tensor)).value_or(0)) *
+                size_of(checkpoint.dtype(tensor));
+  }
+  return keys;
+}
+
+}  // namespace
+
+bool natural_less(std::string_view a, std::string_view b) {
+  std::string_view left = a, right = b;
+  while (!left.empty() && !right.empty()) {
+    if (is_digit(left.front()) && is_digit(right.front())) {
+      std::string_view x = take_digits(left), y = take_digits(right);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+      continue;
+    }
+    if (left.front() != right.front()) return left.front() < right.front();
+    left.remove_prefix(1);
+    right.remove_prefix(1);
+  }
+  if (left.size() != right.size()) return left.empty();
+  return a < b;  // "01" and "1" are equal numbers: any fixed order will do
+}
+
+void sort_tensors(const Checkpoint& checkpoint, const CheckReport* report, SortCommand sort,
+                  std::vector<std::uint32_t>& order) {
+  if (sort.key == SortKey::kName) {
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return natural_less(checkpoint.fqn(TensorId{a}), checkpoint.fqn(TensorId{b}));
+    });
+  } else if (sort.key != SortKey::kRecorded) {
+    auto keys = keys_of(checkpoint, report, sort.key);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return keys[a] < keys[b]; });
+  }
+  if (sort.descending) std::reverse(order.begin(), order.end());
+}
+
+}  // namespace shw
