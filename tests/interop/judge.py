@@ -244,7 +244,7 @@ def serve():
             arguments = request["arguments"]
             answer = {"value": {"version": version, "load_and_compare": load_and_compare,
                                 "specs_of_models": specs_of_models}[request["function"]](**arguments)}
-        except Exception as problem:
+        except BaseException as problem:  # torch's CheckpointException is no Exception
             answer = {"problem": f"{type(problem).__name__}: {problem}"}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

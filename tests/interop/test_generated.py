@@ -1,0 +1,63 @@
+"""Random layouts by torch's own planner: 100 healthy ones stay silent, 40 broken by S1 are mended."""
+
+import json
+import os
+
+import judge
+import make_cases
+import program
+from checks import expect, expect_equal
+from test_fixtures import Case, must_equal_truth, must_show
+
+SEED = os.environ.get("SHARDWRIGHT_SEED", "1")  # the same layouts every time, others when asked
+
+
+def generated(scratch, count, broken=None):
+    directories = make_cases.make_cases(scratch / (broken or "healthy"), count, SEED, broken)
+    cases = [Case(directory) for directory in directories]
+    for case in cases:
+        case.name = (f"generated {case.directory.name} ({case.about['world']} ranks, "
+                     f"seed {case.about['seed']})")
+    return cases
+
+
+def healthy(checks, case):
+    with checks.that(f"{case.name} raises nothing above info"):
+        program.must_be_clean(case.checkpoint)
+    with checks.that(f"{case.name} raises nothing above info against its spec"):
+        program.must_be_clean(case.checkpoint, "--spec", case.spec_path, "--data")
+    with checks.that(f"{case.name} reads back as it was written"):
+        must_show(case.checkpoint, case.truth())
+
+
+def moved_axis(checks, case, other):
+    spec, out = ("--spec", case.spec_path), case.directory / "repaired"
+    before = judge.tree_hash(case.checkpoint)
+    with checks.that(f"{case.name}: the moved axis is the one finding, for all its tensors"):
+        above = program.check(case.checkpoint, *spec).must_exit(1).above_info()
+        expect_equal([finding["rule"] for finding in above], ["placement-axis-moved"], "rules")
+        expect_equal(sorted(above[0]["subjects"]), sorted(case.about["subjects"]), "subjects")
+        expect_equal(above[0]["evidence"]["factor"], case.about["factor"], "factor")
+        expect_equal(sorted(above[0]["evidence"]["axes"]), case.about["axes"], "axes")
+    with checks.that(f"{case.name}: without a spec no other cause is named first"):
+        above = program.check(case.checkpoint).above_info()
+        expect(not above or above[0]["rule"] == "placement-axis-moved",
+               f"first is {above and above[0]['rule']}")
+    with checks.that(f"{case.name}: the repaired equals the truth in every torch"):
+        answer = program.repair(case.checkpoint, *spec, "--out", out)
+        with open(answer["certificate"]) as stream:
+            expect_equal(json.load(stream)["lossless"], True, "lossless")
+        must_equal_truth(case, out, other)
+    with checks.that(f"{case.name}: the repaired is proved, clean, and needs nothing more"):
+        program.must_be_proved(out)
+        program.must_be_clean(out, *spec, "--data")
+        expect_equal(program.plan_operations(out, *spec), [], "operations")
+    with checks.that(f"{case.name}: the source is untouched"):
+        expect_equal(judge.tree_hash(case.checkpoint), before, "hashes")
+
+
+def run(checks, other, scratch):
+    for case in generated(scratch, 100):
+        healthy(checks, case)
+    for case in generated(scratch, 40, "s1"):
+        moved_axis(checks, case, other)
