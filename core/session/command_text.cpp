@@ -1,9 +1,9 @@
 // Every command has a text form: one line of a replay script, a bug report, or the command palette.
 //
 //   line    = word { " " argument }         a path or FQN is the rest of the line up to a keyword
-//   in brackets below open PATH [" spec " PATH] | check [metadata|headers|data] | plan | repair
-//   [out PATH | in-place] | verify | undo | cancel select FQN | tile [N] | finding N | filter
-//   [TEXT] | sort KEY [desc]
+//   in brackets below open PATH [" spec " PATH] | check [metadata|headers|data] | mesh
+//   [AXIS=SIZE,...] | plan | repair [out PATH | in-place] | verify | undo | cancel select FQN |
+//   tile [N] | finding N | filter [TEXT] | sort KEY [desc]
 #include <array>
 #include <charconv>
 
@@ -25,6 +25,9 @@ struct Writer {
   }
   std::string operator()(const CheckCommand& c) const {
     return c.depth ? "check " + std::string(name(*c.depth)) : "check";
+  }
+  std::string operator()(const MeshCommand& c) const {
+    return c.text.empty() ? "mesh" : "mesh " + c.text;
   }
   std::string operator()(const PlanCommand&) const { return "plan"; }
   std::string operator()(const RepairCommand& c) const {
@@ -117,6 +120,7 @@ Result<Command> parse_command(std::string_view line) {
   if (verb == "check") return parse_check(line, rest);
   if (verb == "repair") return parse_repair(line, rest);
   if (verb == "sort") return parse_sort(line, rest);
+  if (verb == "mesh") return MeshCommand{std::string(rest)};
   if (verb == "filter") return FilterCommand{std::string(rest)};
   if (verb == "select" && !rest.empty()) return SelectTensorCommand{std::string(rest)};
   if (verb == "tile" && rest.empty()) return SelectChunkCommand{};
@@ -130,9 +134,9 @@ Result<Command> parse_command(std::string_view line) {
     if (verb == "undo") return UndoCommand{};
     if (verb == "cancel") return CancelCommand{};
   }
-  return usage(
-      line,
-      "open, check, plan, repair, verify, undo, cancel, select, tile, finding, filter or sort");
+  return usage(line,
+               "open, check, mesh, plan, repair, verify, undo, cancel, select, tile, finding, "
+               "filter or sort");
 }
 
 }  // namespace shw

@@ -20,6 +20,7 @@ const char* title_of(const Command& command) {
   struct {
     const char* operator()(const OpenCommand&) { return "Opening"; }
     const char* operator()(const CheckCommand&) { return "Checking"; }
+    const char* operator()(const MeshCommand&) { return "Reading the mesh"; }
     const char* operator()(const PlanCommand&) { return "Planning"; }
     const char* operator()(const RepairCommand&) { return "Repairing"; }
     const char* operator()(const VerifyCommand&) { return "Verifying"; }
@@ -102,6 +103,7 @@ struct Session::State {
 
   void run(const OpenCommand& command, Progress* progress);
   void run(const CheckCommand& command, Progress* progress);
+  void run(const MeshCommand& command, Progress* progress);
   void run(const PlanCommand& command, Progress* progress);
   void run(const RepairCommand& command, Progress* progress);
   void run(const VerifyCommand& command, Progress* progress);
@@ -136,6 +138,7 @@ void Session::State::run(const CheckCommand& command, Progress* progress) {
   CheckOptions options;
   options.depth = command.depth;
   options.spec = before->spec;
+  options.mesh = before->mesh;
   auto report = check(*before->checkpoint, options, progress);
   if (!report) return publish_error(report.error());
   publish([&](Snapshot& s) {
@@ -152,12 +155,29 @@ void Session::State::run(const CheckCommand& command, Progress* progress) {
   want_list();
 }
 
+// What the person says about the ranks changes what the rules may conclude: the old report goes.
+void Session::State::run(const MeshCommand& command, Progress*) {
+  std::optional<Mesh> mesh;
+  if (!command.text.empty()) {
+    auto parsed = parse_mesh(command.text);
+    if (!parsed) return publish_error(parsed.error());
+    mesh = std::move(*parsed);
+  }
+  publish([&](Snapshot& s) {
+    s.mesh = mesh;
+    s.report = nullptr;
+    s.plan = nullptr;
+    s.finding.reset();
+  });
+}
+
 void Session::State::run(const PlanCommand&, Progress*) {
   auto before = now();
   if (before->report == nullptr)
     return publish_error({ErrorKind::kUsage, "check it first: a plan is made from findings"});
   PlanOptions options;
   options.spec = before->spec;
+  options.mesh = before->mesh;
   auto plan = make_plan(*before->checkpoint, *before->report, options);
   if (!plan) return publish_error(plan.error());
   publish([&](Snapshot& s) { s.plan = shared(std::move(*plan)); });

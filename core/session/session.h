@@ -28,6 +28,7 @@ struct Snapshot {
   std::string path;
   std::shared_ptr<const Checkpoint> checkpoint;  // null until opened
   std::shared_ptr<const Spec> spec;              // null without
+  std::optional<Mesh> mesh;                      // what the person said about the ranks
   std::shared_ptr<const CheckReport> report;     // null until checked
   std::shared_ptr<const Plan> plan;              // null until planned
   std::shared_ptr<const RepairResult> repaired;  // null until applied
@@ -50,6 +51,9 @@ struct OpenCommand {
 };  // spec may be empty
 struct CheckCommand {
   std::optional<Depth> depth;
+};
+struct MeshCommand {
+  std::string text;  // "dp=4,tp=2"; empty: as inferred
 };
 struct PlanCommand {};
 struct RepairCommand {
@@ -74,13 +78,13 @@ struct SortCommand {
   SortKey key = SortKey::kRecorded;
   bool descending = false;
 };
-using Command = std::variant<OpenCommand, CheckCommand, PlanCommand, RepairCommand, VerifyCommand,
-                             UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
-                             SelectFindingCommand, FilterCommand, SortCommand>;
+using Command = std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand,
+                             VerifyCommand, UndoCommand, CancelCommand, SelectTensorCommand,
+                             SelectChunkCommand, SelectFindingCommand, FilterCommand, SortCommand>;
 
-// One line of a replay script: "open PATH [spec PATH]", "check data", "plan", "repair out DIR",
-// "repair in-place", "verify", "undo", "cancel", "select FQN", "tile N", "finding N", "filter
-// TEXT", "sort bytes desc", ...
+// One line of a replay script: "open PATH [spec PATH]", "check data", "mesh dp=4,tp=2", "plan",
+// "repair out DIR", "repair in-place", "verify", "undo", "cancel", "select FQN", "tile N", "finding
+// N", "filter TEXT", "sort bytes desc", ...
 std::string to_text(const Command& command);
 Result<Command> parse_command(std::string_view line);
 

@@ -13,6 +13,8 @@ TEST_CASE("every command reads back from its own text") {
   const Command commands[] = {OpenCommand{"a dir/step 9", "spec.json"},
                               OpenCommand{"x", ""},
                               CheckCommand{},
+                              MeshCommand{"dp=4,tp=2"},
+                              MeshCommand{},
                               PlanCommand{},
                               RepairCommand{},
                               RepairCommand{{"out dir", false}},
