@@ -1,0 +1,209 @@
+// The only code that writes files. A new file is created exclusively, written through a buffer of
+// 1 MiB and made durable in finish(); holes cost nothing, they are seeked over.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/checked.h"
+#include "core/io/posix_copy.h"
+#include "core/io/sink.h"
+
+namespace shw {
+namespace {
+
+tl::unexpected<Error> system_error(const std::string& doing, const std::string& file, int code) {
+  return fail(ErrorKind::kIo, doing + ": " + std::strerror(code), {file});
+}
+
+class FileSink final : public ByteSink {
+ public:
+  FileSink(std::string name, int fd) : name_(std::move(name)), fd_(fd) {
+    buffer_.reserve(kBufferSize);
+  }
+  FileSink(const FileSink&) = delete;
+  FileSink& operator=(const FileSink&) = delete;
+  ~FileSink() override {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  Status write(std::span<const std::byte> bytes) override {
+    if (bytes.size() >= kBufferSize) {
+      SHW_CHECK(flush());
+      SHW_CHECK(put(flushed_, bytes));
+      flushed_ += bytes.size();
+      return {};
+    }
+    if (buffer_.size() + bytes.size() > kBufferSize) SHW_CHECK(flush());
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+    return {};
+  }
+
+  Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override {
+    SHW_CHECK(flush());
+    auto end = checked_add<std::uint64_t>(offset, bytes.size());
+    if (!end || *end > flushed_)
+      return fail(ErrorKind::kUsage, "a patch lies beyond what was written", {name_, offset});
+    return put(offset, bytes);
+  }
+
+  Status skip(std::uint64_t length) override {
+    SHW_CHECK(flush());
+    auto end = checked_add(flushed_, length);
+    if (!end || !narrow<off_t>(*end))
+      return fail(ErrorKind::kUsage, "a hole is larger than a file can be", {name_, flushed_});
+    flushed_ = *end;
+    return {};
+  }
+
+  std::uint64_t position() const override { return flushed_ + buffer_.size(); }
+
+  Status finish() override {
+    SHW_CHECK(flush());
+    // A hole at the end exists only once the length says so.
+    if (::ftruncate(fd_, static_cast<off_t>(flushed_)) != 0)
+      return system_error("cannot set the length", name_, errno);
+    if (::fsync(fd_) != 0) return system_error("cannot make it durable", name_, errno);
+    int fd = fd_;
+    fd_ = -1;
+    if (::close(fd) != 0) return system_error("cannot close it", name_, errno);
+    return {};
+  }
+
+ private:
+  static constexpr std::size_t kBufferSize = std::size_t{1} << 20;
+
+  Status flush() {
+    SHW_CHECK(put(flushed_, buffer_));
+    flushed_ += buffer_.size();
+    buffer_.clear();
+    return {};
+  }
+
+  Status put(std::uint64_t offset, std::span<const std::byte> bytes) {
+    if (fd_ < 0) return fail(ErrorKind::kUsage, "was finished already", {name_});
+    while (!bytes.empty()) {
+      ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) {
+        return fail(ErrorKind::kIo, std::string("cannot write: ") + std::strerror(errno),
+                    {name_, offset});
+      }
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+      offset += static_cast<std::uint64_t>(written);
+    }
+    return {};
+  }
+
+  std::string name_;
+  int fd_;
+  Bytes buffer_;
+  std::uint64_t flushed_ = 0;
+};
+
+class PosixWritableDirectory final : public WritableDirectory {
+ public:
+  PosixWritableDirectory(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  PosixWritableDirectory(const PosixWritableDirectory&) = delete;
+  PosixWritableDirectory& operator=(const PosixWritableDirectory&) = delete;
+  ~PosixWritableDirectory() override { ::close(fd_); }
+
+  const std::string& path() const override { return path_; }
+
+  Result<std::unique_ptr<ByteSink>> create(const std::string& relative) override {
+    SHW_TRY(int fd, create_exclusively(relative));
+    return std::make_unique<FileSink>(relative, fd);
+  }
+
+  Status copy_in(const std::string& source_path, const std::string& relative,
+                 Progress* progress) override {
+    int source = ::open(source_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (source < 0) return system_error("cannot open it", source_path, errno);
+    auto destination = create_exclusively(relative);
+    if (!destination) {
+      ::close(source);
+      return tl::unexpected<Error>(destination.error());
+    }
+    Status copied = copy_whole_file(source, *destination, source_path, progress);
+    ::close(source);
+    if (::close(*destination) != 0 && copied)
+      copied = system_error("cannot close it", relative, errno);
+    return copied;
+  }
+
+  Status rename(const std::string& from, const std::string& to) override {
+    SHW_CHECK(check_path(from));
+    SHW_CHECK(check_path(to));
+    if (::renameat(fd_, from.c_str(), fd_, to.c_str()) != 0)
+      return system_error("cannot rename it to " + to, from, errno);
+    return {};
+  }
+
+  Status remove(const std::string& relative) override {
+    SHW_CHECK(check_path(relative));
+    if (::unlinkat(fd_, relative.c_str(), 0) != 0)
+      return system_error("cannot remove it", relative, errno);
+    return {};
+  }
+
+  Status sync() override {
+    for (const std::string& folder : folders_) {
+      int fd = ::openat(fd_, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      int code = fd < 0 || ::fsync(fd) != 0 ? errno : 0;
+      if (fd >= 0) ::close(fd);
+      if (code != 0) return system_error("cannot make it durable", folder, code);
+    }
+    if (::fsync(fd_) != 0) return system_error("cannot make it durable", path_, errno);
+    return {};
+  }
+
+ private:
+  static Status check_path(const std::string& relative) {
+    if (is_safe_relative_path(relative)) return {};
+    return fail(ErrorKind::kUsage, "the path leaves the directory", {relative});
+  }
+
+  Status make_folders(const std::string& relative) {
+    for (std::size_t slash = relative.find('/'); slash != std::string::npos;
+         slash = relative.find('/', slash + 1)) {
+      std::string folder = relative.substr(0, slash);
+      if (::mkdirat(fd_, folder.c_str(), 0777) == 0) {
+        folders_.push_back(std::move(folder));
+      } else if (errno != EEXIST) {
+        return system_error("cannot make the folder", folder, errno);
+      }
+    }
+    return {};
+  }
+
+  Result<int> create_exclusively(const std::string& relative) {
+    SHW_CHECK(check_path(relative));
+    SHW_CHECK(make_folders(relative));
+    int fd =
+        ::openat(fd_, relative.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0) return system_error("cannot create it", relative, errno);
+    return fd;
+  }
+
+  std::string path_;
+  int fd_;
+  std::vector<std::string> folders_;  // made by us: sync() makes them durable too
+};
+
+}  // namespace
+
+Result<std::unique_ptr<WritableDirectory>> open_writable_directory(const std::string& path) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return system_error("cannot open the directory", path, errno);
+  return std::make_unique<PosixWritableDirectory>(path, fd);
+}
+
+Result<std::unique_ptr<WritableDirectory>> create_directory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) != 0)
+    return system_error("cannot make the directory", path, errno);
+  return open_writable_directory(path);
+}
+
+}  // namespace shw

@@ -1,0 +1,115 @@
+// A finished directory gets its name in one step; a half-made one goes away.
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "core/io/sink.h"
+
+namespace shw {
+namespace {
+
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+std::string parent_of(const std::string& path) {
+  std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Status sync_folder(const std::string& path) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int code = fd < 0 || ::fsync(fd) != 0 ? errno : 0;
+  if (fd >= 0) ::close(fd);
+  if (code == 0) return {};
+  return fail(ErrorKind::kIo, std::string("cannot make it durable: ") + std::strerror(code),
+              {path});
+}
+
+tl::unexpected<Error> rename_error(const std::string& to, int code) {
+  if (code == EEXIST || code == ENOTEMPTY) {
+    return fail(ErrorKind::kIo, "is there already, and is never replaced", {to},
+                "choose another name with --out");
+  }
+  return fail(ErrorKind::kIo, std::string("cannot give it its name: ") + std::strerror(code), {to});
+}
+
+// Closes `fd`. Links are removed, never followed.
+Status empty_folder(int fd, const std::string& path, int depth);
+
+Status remove_entry(int folder, const std::string& name, const std::string& path, int depth) {
+  if (::unlinkat(folder, name.c_str(), 0) == 0) return {};
+  int code = errno;
+  if ((code == EISDIR || code == EPERM) && depth < 64) {
+    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int below = ::openat(folder, name.c_str(), flags);
+    if (below >= 0) {
+      SHW_CHECK(empty_folder(below, path, depth + 1));
+      if (::unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0) return {};
+      code = errno;
+    }
+  }
+  return fail(ErrorKind::kIo, std::string("cannot remove it: ") + std::strerror(code), {path});
+}
+
+Status empty_folder(int fd, const std::string& path, int depth) {
+  DIR* stream = ::fdopendir(fd);
+  if (stream == nullptr) {
+    int code = errno;
+    ::close(fd);
+    return fail(ErrorKind::kIo, std::string("cannot list it: ") + std::strerror(code), {path});
+  }
+  std::vector<std::string> names;
+  while (dirent* item = ::readdir(stream)) {
+    std::string_view name = item->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  Status status;
+  for (std::size_t i = 0; i < names.size() && status; ++i)
+    status = remove_entry(::dirfd(stream), names[i], path + "/" + names[i], depth);
+  ::closedir(stream);
+  return status;
+}
+
+}  // namespace
+
+Status publish_directory(const std::string& temporary, const std::string& final_path) {
+  std::string to = without_trailing_slashes(final_path);
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
+    // EINVAL: a file system without RENAME_NOREPLACE (NFS). rename(2) replaces nothing but an
+    // empty directory; an existing name is refused first.
+    if (errno != EINVAL && errno != ENOSYS) return rename_error(to, errno);
+    struct stat status {};
+    if (::lstat(to.c_str(), &status) == 0) return rename_error(to, EEXIST);
+    if (::rename(temporary.c_str(), to.c_str()) != 0) return rename_error(to, errno);
+  }
+  return sync_folder(parent_of(to));
+}
+
+Status discard_directory(const std::string& path, const std::string& marker) {
+  std::string clean = without_trailing_slashes(path);
+  std::size_t slash = clean.rfind('/');
+  std::string name = slash == std::string::npos ? clean : clean.substr(slash + 1);
+  if (marker.empty() || name.find(marker) == std::string::npos)
+    return fail(ErrorKind::kUsage, "was not made by this program and is not removed", {path});
+  int fd = ::open(clean.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) {
+    return fail(ErrorKind::kIo, std::string("cannot open the directory: ") + std::strerror(errno),
+                {path});
+  }
+  SHW_CHECK(empty_folder(fd, clean, 0));
+  if (::rmdir(clean.c_str()) != 0)
+    return fail(ErrorKind::kIo, std::string("cannot remove it: ") + std::strerror(errno), {path});
+  return {};
+}
+
+}  // namespace shw
