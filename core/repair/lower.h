@@ -1,0 +1,42 @@
+// What the files of lower() share: one file a kind of diagnosis, and the proof that every lowered
+// tensor must pass before anybody sees it.
+#pragma once
+
+#include <string>
+
+#include "core/model/checkpoint.h"
+#include "core/model/diagnosis.h"
+#include "core/repair/plan.h"
+
+namespace shw {
+
+Result<PlannedTensor> lower_axis_moved(const Checkpoint& checkpoint, const AxisMoved& diagnosis);
+Result<PlannedTensor> lower_relabelled(const Checkpoint& checkpoint, const Relabelled& diagnosis);
+Result<PlannedTensor> lower_partly_lost(const Checkpoint& checkpoint, const PartlyLost& diagnosis);
+Result<PlannedTensor> lower_blocks_permuted(const Checkpoint& checkpoint,
+                                            const BlocksPermuted& diagnosis);
+Result<PlannedTensor> lower_restored_from_side(const Checkpoint& checkpoint,
+                                               const RestoredFromSide& diagnosis);
+
+// Holds for every planned tensor, wherever it came from (a diagnosis, or JSON that a person
+// edited): the new chunks tile the new shape; an item that is taken as it is has the size and dtype
+// of its new box; pieces lie inside their chunks and never meet; what is neither item, piece nor
+// side piece is exactly `lost`.
+Status prove_planned(const Checkpoint& checkpoint, const PlannedTensor& planned);
+// And for a repair that claims to lose nothing: every element of the tensor's chunks is used
+// exactly once, so that the plan can be run backwards.
+Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planned);
+
+// No byte of the tensor is touched: every new chunk is an old item as it is.
+bool is_pure_relabel(const PlannedTensor& planned);
+std::uint64_t bytes_moved(const Checkpoint& checkpoint, const PlannedTensor& planned);
+
+// The box of a chunk as recorded.
+Box box_of(const Checkpoint& checkpoint, ChunkId chunk);
+// The recorded boxes of a tensor as they are can be worked with: the rank of the shape, inside it
+// or not, no negative and no overflowing number.
+Status check_chunks_are_boxes(const Checkpoint& checkpoint, TensorId tensor);
+
+tl::unexpected<Error> cannot_lower(const Checkpoint& checkpoint, TensorId tensor, std::string why);
+
+}  // namespace shw
