@@ -83,6 +83,14 @@ def torch_box(shape, device_mesh, placements):
     return tuple(offsets), tuple(sizes)
 
 
+def forget_ranks():
+    """Between ranks: torch remembers how an operation came out, with the first rank's mesh in it."""
+    from torch.distributed.tensor import debug
+    for name in ("_clear_sharding_prop_cache", "_clear_python_sharding_prop_cache",
+                 "_clear_fast_path_sharding_prop_cache"):
+        getattr(debug, name, lambda: None)()
+
+
 class PiecePlanner(DefaultSavePlanner):
     """torch's planner, and the write items of pieces beside its own."""
 
@@ -117,6 +125,7 @@ def write_checkpoint(directory, world, state_dict_of, thread_count=1, single_fil
     planners, plans = [], []
     excepthook = sys.excepthook  # every init_process_group wraps it in one more
     for number in range(world):
+        forget_ranks()
         dist.init_process_group("fake", rank=number, world_size=world, store=FakeStore())
         try:
             planner = PiecePlanner()
