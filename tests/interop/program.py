@@ -41,11 +41,14 @@ class Answer:
         return self
 
 
-def shardwright(*arguments, timeout=60):
+def shardwright(*arguments, timeout=60, memory=None):
     command = [os.environ["SHARDWRIGHT"], *map(str, arguments)]
+    limited = command
+    if memory:  # by a shell: a preexec_fn would fork this process, with all of torch in it
+        limited = ["sh", "-c", 'ulimit -v "$0" && exec "$@"', str(memory // 1024), *command]
     environment = dict(os.environ, NO_COLOR="1")
     try:
-        run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
+        run = subprocess.run(limited, stdin=subprocess.DEVNULL, capture_output=True,
                              timeout=timeout, env=environment)
     except subprocess.TimeoutExpired:
         expect(False, f"no answer within {timeout} s: {' '.join(command)}")

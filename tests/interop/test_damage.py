@@ -1,0 +1,138 @@
+"""Any file can be wrong: a clear answer that names the file, never a crash, a hang or a command run.
+
+Memory is held to 4 GiB here, so that a length that is believed ends the process.
+"""
+
+import json
+import pathlib
+import shutil
+
+import damage
+import program
+from checks import expect
+from test_fixtures import DATA
+
+TIMEOUT = 20
+ANSWERS, NOTICED = (0, 1, 2, 4), (1, 2, 4)
+
+
+def limited(*arguments):
+    return program.shardwright(*arguments, timeout=TIMEOUT, memory=4 << 30)
+
+
+def must_answer(answer, codes):
+    expect(answer.code >= 0 and answer.code < 128, f"it crashed: {answer}")
+    answer.must_exit(*codes)
+    told = answer.json
+    if answer.code in (2, 4) and "error" in told:
+        expect(told["error"]["message"].strip(), f"an error without a message: {answer}")
+    return told
+
+
+def places(told):
+    """Everything that says where: the error, or the findings above info."""
+    if "error" in told:
+        return [told["error"]]
+    return [finding for finding in told.get("findings", []) if finding["severity"] != "info"]
+
+
+def must_name(answer, codes, file, offset=False):
+    told = must_answer(answer, codes)
+    if answer.code == 0:
+        return
+    named = [place for place in places(told) if file in json.dumps(place)]
+    expect(named, f"{file} is not named: {answer}")
+    if offset and "error" in told:
+        expect(isinstance(told["error"].get("offset"), int), f"no offset: {answer}")
+
+
+def copy_of(case, scratch, number):
+    directory = scratch / f"copy_{number}"
+    shutil.copytree(DATA / case / "ckpt", directory)
+    return directory
+
+
+def metadata(checks, scratch, case):
+    marker = scratch / "was_run"
+    fqn = next(iter(json.loads((DATA / case / "spec.json").read_text())))
+    for number, (sentence, change, noticed, offset) in enumerate(damage.metadata_damages(marker)):
+        checkpoint = copy_of(case, scratch, f"m{number}")
+        change(checkpoint / ".metadata")
+        codes = NOTICED if noticed else ANSWERS
+        with checks.that(f"{case}: a .metadata {sentence} gets an answer that names it"):
+            must_name(limited("check", checkpoint, "--json"), codes, ".metadata"
+                      if "path" not in sentence and "item" not in sentence else "", offset)
+            expect(not marker.exists(), "the pickle's command was run")
+        with checks.that(f"{case}: a .metadata {sentence} lets no verb crash"):
+            for verb in (("info", checkpoint), ("ls", checkpoint), ("show", checkpoint, fqn),
+                         ("show", checkpoint, fqn, "--values", "--limit", "0"),
+                         ("check", checkpoint, "--data"), ("map", checkpoint, fqn)):
+                must_answer(limited(*verb, "--json"), ANSWERS)
+            expect(not marker.exists(), "the pickle's command was run")
+        shutil.rmtree(checkpoint)
+
+
+def unsafe(checks, scratch, case):
+    marker = scratch / "was_run_too"
+    for number, call in enumerate((damage.call_inside, damage.call_as_root,
+                                   damage.old_style_call)):
+        checkpoint = copy_of(case, scratch, f"u{number}")
+        call(checkpoint / ".metadata", marker)
+        with checks.that(f"{case}: a pickle that would run a command is unsafe-pickle "
+                         f"({call.__name__})"):
+            answer = limited("check", checkpoint, "--json")
+            expect("unsafe-pickle" in answer.stdout, f"not named: {answer}")
+            expect("system" in answer.stdout, f"the callable is not told: {answer}")
+            expect(not marker.exists(), "the pickle's command was run")
+
+
+def data_files(checks, scratch, case):
+    largest = max((DATA / case / "ckpt").glob("*.distcp"), key=lambda path: path.stat().st_size)
+    for number, (sentence, change, depth) in enumerate(damage.data_damages()):
+        checkpoint = copy_of(case, scratch, f"d{number}")
+        change(checkpoint / largest.name)
+        with checks.that(f"{case}: a data file {sentence} gets an answer that names it"):
+            if depth == "metadata":
+                must_name(limited("check", checkpoint, "--json", "--depth", "metadata"), NOTICED,
+                          largest.name)
+            for extra in ((), ("--data",)):
+                must_name(limited("check", checkpoint, "--json", *extra),
+                          ANSWERS if depth == "maybe" else NOTICED, largest.name)
+        shutil.rmtree(checkpoint)
+    with checks.that(f"{case}: a flipped bit in a tensor's bytes is found by --data"):
+        checkpoint = copy_of(case, scratch, "payload")
+        damage.flip_payload(checkpoint / largest.name)
+        must_name(limited("check", checkpoint, "--json", "--data"), (1,), largest.name)
+        shutil.rmtree(checkpoint)
+
+
+def sharded_safetensors(checks, scratch, case):
+    name = sorted((DATA / case / "ckpt").glob("*.safetensors"))[0].name
+    for number, (sentence, change) in enumerate(damage.header_damages()):
+        checkpoint = copy_of(case, scratch, f"s{number}")
+        change(checkpoint / name)
+        with checks.that(f"{case}: a shard {sentence} gets an answer that names it"):
+            must_name(limited("check", checkpoint, "--json", "--data"), NOTICED, name)
+        shutil.rmtree(checkpoint)
+
+
+def no_checkpoint(checks, scratch):
+    empty, missing = scratch / "empty", scratch / "missing"
+    empty.mkdir()
+    for sentence, path in (("an empty directory", empty), ("a path that is not there", missing),
+                           ("a text file", pathlib.Path(__file__)), ("a device", "/dev/null")):
+        with checks.that(f"{sentence} is told to be no checkpoint"):
+            must_name(limited("check", path, "--json"), (2, 4), pathlib.Path(path).name)
+    with checks.that("a tensor that is not there is told"):
+        case = DATA / "torch-2.14" / "healthy_grid" / "ckpt"
+        expect("no.such.tensor" in limited("show", case, "no.such.tensor", "--json").must_exit(
+            2, 3, 4).stdout, "it is not named")
+
+
+def run(checks, other, scratch):
+    for case in ("torch-2.6/healthy_grid", "torch-2.14/healthy_two_threads"):
+        metadata(checks, scratch, case)
+    unsafe(checks, scratch, "torch-2.14/healthy_grid")
+    data_files(checks, scratch, "torch-2.6/healthy_grid")
+    sharded_safetensors(checks, scratch, "torch-2.14/healthy_hf_sharded")
+    no_checkpoint(checks, scratch)
