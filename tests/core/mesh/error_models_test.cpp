@@ -1,0 +1,132 @@
+#include "core/mesh/error_models.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+using namespace shw;
+
+namespace {
+
+Mesh mesh_of(std::int64_t dp, std::int64_t tp) {
+  return Mesh{{{"dp", dp}, {"tp", tp}}};
+}
+std::vector<Placement> strided(std::int64_t factor) {
+  return {{Placement::Kind::kStridedShard, 0, factor}, {Placement::Kind::kShard, 0, 1}};
+}
+
+// Extents up to 64 at which left-to-right offsets (g3) are not the rows that training holds.
+std::set<std::int64_t> mismatches(std::int64_t dp, std::int64_t tp) {
+  std::set<std::int64_t> out;
+  for (std::int64_t n = 1; n <= 64; ++n) {
+    for (std::int64_t rank = 0; rank < dp * tp; ++rank) {
+      Extents shape{n};
+      if (*recorded_box(OffsetModel::kFirstRow, shape, mesh_of(dp, tp), strided(tp), rank) !=
+          *nested_box(shape, mesh_of(dp, tp), strided(tp), rank))
+        out.insert(n);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "left-to-right offsets go wrong exactly where the pieces of a tp rank chunk differently") {
+  CHECK(mismatches(2, 2).empty());
+  CHECK(mismatches(2, 4).empty());
+  CHECK(mismatches(4, 2) == std::set<std::int64_t>{9, 17, 25, 33, 41, 49, 57});
+  CHECK(mismatches(4, 4) == std::set<std::int64_t>{19, 22, 34, 35, 38, 50, 51, 54});
+  CHECK(mismatches(8, 2) == std::set<std::int64_t>{17, 33, 49});
+  CHECK(mismatches(8, 4) == std::set<std::int64_t>{33, 34, 35, 37, 38, 41});
+  auto three = mismatches(3, 2);
+  for (std::int64_t n : {7, 13, 19, 25}) CHECK(three.contains(n));
+}
+
+TEST_CASE("seventeen rows on four by two: the last row is training's (3,1), g3 gives it to (3,0)") {
+  Mesh mesh = mesh_of(4, 2);
+  Extents shape{17};
+  CHECK(nested_box(shape, mesh, strided(2), 6)->sizes == Extents{0});
+  CHECK(*nested_box(shape, mesh, strided(2), 7) == Box{{15}, {2}});
+  CHECK(*recorded_box(OffsetModel::kFirstRow, shape, mesh, strided(2), 6) == Box{{15}, {1}});
+  CHECK(*recorded_box(OffsetModel::kFirstRow, shape, mesh, strided(2), 7) == Box{{16}, {1}});
+}
+
+TEST_CASE("ten rows on two by two: the first generation records overlaps and a hole") {
+  Mesh mesh = mesh_of(2, 2);
+  Extents shape{10};
+  auto g1 = [&](std::int64_t rank) {
+    return *recorded_box(OffsetModel::kByIndex, shape, mesh, strided(2), rank);
+  };
+  CHECK(g1(0) == Box{{0}, {3}});
+  CHECK(g1(2) == Box{{3}, {3}});
+  CHECK(g1(1) == Box{{4}, {2}});
+  CHECK(g1(3) == Box{{6}, {2}});
+  CHECK(*nested_box(shape, mesh, strided(2), 2) == Box{{3}, {2}});
+  CHECK(*nested_box(shape, mesh, strided(2), 1) == Box{{5}, {3}});
+  CHECK(*nested_box(shape, mesh, strided(2), 3) == Box{{8}, {2}});
+}
+
+TEST_CASE("the first generation is torch 2.6 as it is, in 60 layouts") {
+  std::ifstream file(std::string(SHW_TEST_DATA) + "/mesh/boxes-torch-2.6.json");
+  auto cases = nlohmann::json::parse(file);
+  CHECK(cases.size() == 60);
+  for (const auto& item : cases) {
+    Mesh mesh;
+    for (const auto& size : item["mesh"]) mesh.axes.push_back({"m", size.get<std::int64_t>()});
+    std::vector<Placement> list;
+    for (const auto& text : item["placements"])
+      list.push_back(parse_placement(text.get<std::string>()).value());
+    auto shape = item["shape"].get<Extents>();
+    for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
+      auto expected = item["boxes"][static_cast<std::size_t>(rank)].get<std::vector<Extents>>();
+      auto box = recorded_box(OffsetModel::kByIndex, shape, mesh, list, rank);
+      REQUIRE(box);
+      CHECK(box->offsets == expected[0]);
+      CHECK(box->sizes == expected[1]);
+    }
+  }
+}
+
+TEST_CASE("where rows are a box, the third generation records it") {
+  std::ifstream file(std::string(SHW_TEST_DATA) + "/mesh/boxes.json");
+  for (const auto& item : nlohmann::json::parse(file)) {
+    Mesh mesh;
+    for (const auto& size : item["mesh"]) mesh.axes.push_back({"m", size.get<std::int64_t>()});
+    std::vector<Placement> list;
+    for (const auto& text : item["placements"])
+      list.push_back(parse_placement(text.get<std::string>()).value());
+    for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
+      auto expected = item["boxes"][static_cast<std::size_t>(rank)].get<std::vector<Extents>>();
+      auto box =
+          recorded_box(OffsetModel::kFirstRow, item["shape"].get<Extents>(), mesh, list, rank);
+      REQUIRE(box);
+      CHECK(*box == Box{expected[0], expected[1]});
+    }
+  }
+}
+
+TEST_CASE("an axis that is forgotten takes its part of the split factor with it") {
+  Layout one = without_axis(mesh_of(4, 2), strided(2), 1);
+  CHECK(to_text(one.mesh) == "dp 4");
+  CHECK(to_text(one.placements) == "Shard(0)");
+  Layout other = without_axis(mesh_of(4, 2), strided(2), 0);
+  CHECK(to_text(other.placements) == "Shard(0)");
+  CHECK(to_text(other.mesh) == "tp 2");
+}
+
+TEST_CASE("cuts are ordered as they were made, and a factor that fits nothing is refused") {
+  CHECK(*order_of_cuts(mesh_of(4, 2), strided(2)) == std::vector<std::size_t>{1, 0});
+  CHECK(*order_of_cuts(mesh_of(4, 2), as_plain(strided(2))) == std::vector<std::size_t>{0, 1});
+  CHECK_FALSE(order_of_cuts(mesh_of(4, 2), strided(3)));
+  std::vector<Placement> alone{{Placement::Kind::kStridedShard, 0, 2}};
+  CHECK_FALSE(order_of_cuts(mesh_of(4, 2), alone));
+}
+
+TEST_CASE("from_local without a shape multiplies the axis that the placement names") {
+  Mesh mesh{{{"ep_shard", 2}, {"ep", 32}}};
+  std::vector<Placement> old{{Placement::Kind::kShard, 1, 1}, {Placement::Kind::kShard, 0, 1}};
+  CHECK(invented_shape(Extents{9, 4096, 640}, mesh, old) == Extents{288, 8192, 640});
+}
