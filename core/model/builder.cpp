@@ -20,7 +20,7 @@ std::uint64_t hash_of(ExtentsView coordinates) {
   std::uint64_t hash = 0x9E3779B97F4A7C15ull + coordinates.size();
   for (std::int64_t value : coordinates)
     hash = (hash ^ static_cast<std::uint64_t>(value)) * 0xFF51AFD7ED558CCDull + (hash >> 29);
-  return hash;
+  return hash ^ hash >> 32;
 }
 
 }  // namespace
@@ -69,21 +69,33 @@ void CheckpointBuilder::reserve(std::uint32_t tensors, std::uint32_t chunks) {
   c.chunk_length_.reserve(chunks);
 }
 
-std::uint32_t CheckpointBuilder::pool(ExtentsView coordinates) {
+CheckpointBuilder::Handle CheckpointBuilder::extents(ExtentsView coordinates) {
+  if (shared_count_ * 2 >= shared_.size()) grow_shared();
   auto& pool = checkpoint_->pool_;
+  std::size_t mask = shared_.size() - 1;
+  std::size_t slot = hash_of(coordinates) & mask;
+  for (; shared_[slot] != 0; slot = (slot + 1) & mask) {
+    if (same(checkpoint_->coordinates(shared_[slot] - 1), coordinates))
+      return Handle{shared_[slot] - 1};
+  }
   auto at = static_cast<std::uint32_t>(pool.size());
   pool.push_back(static_cast<std::int64_t>(coordinates.size()));
   pool.insert(pool.end(), coordinates.begin(), coordinates.end());
-  return at;
+  shared_[slot] = at + 1;
+  ++shared_count_;
+  return Handle{at};
 }
 
-std::uint32_t CheckpointBuilder::pool_shared(ExtentsView coordinates) {
-  auto& candidates = shared_[hash_of(coordinates)];
-  for (std::uint32_t at : candidates) {
-    if (same(checkpoint_->coordinates(at), coordinates)) return at;
+void CheckpointBuilder::grow_shared() {
+  std::vector<std::uint32_t> old = std::move(shared_);
+  shared_.assign(std::max<std::size_t>(1024, old.size() * 2), 0);
+  std::size_t mask = shared_.size() - 1;
+  for (std::uint32_t entry : old) {
+    if (entry == 0) continue;
+    std::size_t slot = hash_of(checkpoint_->coordinates(entry - 1)) & mask;
+    while (shared_[slot] != 0) slot = (slot + 1) & mask;
+    shared_[slot] = entry;
   }
-  candidates.push_back(pool(coordinates));
-  return candidates.back();
 }
 
 TensorId CheckpointBuilder::add_tensor(std::string fqn, Dtype dtype, ExtentsView shape,
@@ -92,22 +104,34 @@ TensorId CheckpointBuilder::add_tensor(std::string fqn, Dtype dtype, ExtentsView
   c.tensor_fqn_.push_back(std::move(fqn));
   c.tensor_dtype_.push_back(dtype);
   c.tensor_requires_grad_.push_back(requires_grad ? 1 : 0);
-  c.tensor_shape_.push_back(pool_shared(shape));
+  c.tensor_shape_.push_back(static_cast<std::uint32_t>(extents(shape)));
   c.first_chunk_.push_back(c.first_chunk_.back());
   return TensorId{c.tensor_count() - 1};
 }
 
 ChunkId CheckpointBuilder::add_chunk(ExtentsView offsets, ExtentsView sizes, ItemPlace item) {
+  ChunkId chunk = add_chunk(extents(offsets), extents(sizes));
+  set_item(chunk, item);
+  return chunk;
+}
+
+ChunkId CheckpointBuilder::add_chunk(Handle offsets, Handle sizes) {
   Checkpoint& c = *checkpoint_;
   assert(!c.tensor_fqn_.empty());
-  c.chunk_offsets_.push_back(pool(offsets));
-  c.chunk_sizes_.push_back(pool_shared(sizes));
-  c.chunk_file_.push_back(item.file);
-  c.chunk_offset_.push_back(item.offset);
-  c.chunk_length_.push_back(item.length);
+  c.chunk_offsets_.push_back(static_cast<std::uint32_t>(offsets));
+  c.chunk_sizes_.push_back(static_cast<std::uint32_t>(sizes));
+  c.chunk_file_.push_back(FileId::kNone);
+  c.chunk_offset_.push_back(0);
+  c.chunk_length_.push_back(0);
   if (!c.chunk_transform_.empty()) c.chunk_transform_.push_back(0);
   ++c.first_chunk_.back();
   return ChunkId{c.chunk_count() - 1};
+}
+
+ItemPlace CheckpointBuilder::item(ChunkId chunk) const {
+  const Checkpoint& c = *checkpoint_;
+  std::size_t i = index_of(chunk);
+  return {c.chunk_file_[i], c.chunk_offset_[i], c.chunk_length_[i]};
 }
 
 void CheckpointBuilder::set_item(ChunkId chunk, ItemPlace item) {
@@ -182,7 +206,7 @@ std::shared_ptr<const Checkpoint> CheckpointBuilder::finish() {
       c.files_.push_back(std::move(row));
     }
   }
-  shared_.clear();
+  shared_ = {};
   return checkpoint_;
 }
 
