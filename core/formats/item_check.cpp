@@ -1,0 +1,120 @@
+// Passes over the bytes of items: CRCs, which torch itself never looks at, and fingerprints of
+// files' ranges.
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/little_endian.h"
+#include "core/formats/item_access.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kRead = 1 << 20;
+constexpr std::uint32_t kZstdMagic = 0xFD2FB528;
+constexpr std::uint64_t kMaxObject = std::uint64_t{4} << 30;
+constexpr std::uint64_t kMaxItem = std::uint64_t{64} << 30;
+
+// The first record whose bytes have another CRC than the directory says.
+Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress) {
+  SHW_TRY(ZipReader zip, ZipReader::open(plain.source, plain.offset, plain.length));
+  DataCheck check;
+  for (const ZipEntry& entry : zip.entries()) {
+    SHW_TRY(std::uint64_t data, zip.data_offset(entry));
+    if (zip.crcs_absent()) continue;
+    SHW_TRY(std::uint32_t actual, zip.crc_of(entry, progress));
+    if (actual != entry.crc)
+      return DataCheck{DataCheck::Crc::kDiffers, entry.crc, actual, entry.name, data,
+                       entry.stored_length};
+    check.crc = DataCheck::Crc::kMatches;
+    check.expected = entry.crc;
+    check.actual = actual;
+  }
+  return check;
+}
+
+Result<DataCheck> check_range(const ItemRange& range, std::span<const std::string> transforms,
+                              std::uint64_t limit, Progress* progress) {
+  SHW_TRY(ItemRange plain, undo_transforms(range, transforms, limit, Depth::kPayload, progress));
+  auto check = check_archive(plain, progress);
+  if (transforms.empty()) return check;
+  // Offsets inside the decompressed item mean nothing in the file: the item's own place counts.
+  if (!check) {
+    Error error = std::move(check).error();
+    error.place.offset = range.offset;
+    return tl::unexpected<Error>(std::move(error));
+  }
+  if (check->crc == DataCheck::Crc::kDiffers) {
+    check->record_offset = range.offset;
+    check->record_length = range.length;
+  }
+  return check;
+}
+
+}  // namespace
+
+Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress) {
+  std::string_view tensor = checkpoint.fqn(checkpoint.tensor_of(chunk));
+  auto check = [&]() -> Result<DataCheck> {
+    auto place = checkpoint.item(chunk);
+    if (!place) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
+    ItemFiles files(checkpoint);
+    SHW_TRY(ItemRange range, find_item(files, *place));
+    // Raw elements carry no CRC.
+    if (checkpoint.encoding() == Encoding::kRaw) return DataCheck{};
+    return check_range(range, checkpoint.transforms(chunk), kMaxItem, progress);
+  }();
+  if (check) return check;
+  return tl::unexpected<Error>(naming(std::move(check).error(), tensor));
+}
+
+Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t object,
+                                    Progress* progress) {
+  const ObjectRow& row = checkpoint.objects()[object];
+  auto check = [&]() -> Result<DataCheck> {
+    if (!row.item) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
+    ItemFiles files(checkpoint);
+    SHW_TRY(ItemRange range, find_item(files, *row.item));
+    // Transforms are recorded for chunks only; a compressed object shows by its first bytes.
+    std::array<std::byte, 4> magic{};
+    if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
+    std::vector<std::string> transforms;
+    if (load_little<std::uint32_t>(magic) == kZstdMagic) transforms.emplace_back("stream.zstd/1");
+    return check_range(range, transforms, kMaxObject, progress);
+  }();
+  if (check) return check;
+  return tl::unexpected<Error>(naming(std::move(check).error(), row.fqn));
+}
+
+Result<std::string> hash_item(const Checkpoint& checkpoint, ItemPlace place, Progress* progress) {
+  ItemFiles files(checkpoint);
+  SHW_TRY(ItemRange range, find_item(files, place));
+  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
+                                                                 &XXH3_freeState);
+  if (state == nullptr) return fail(ErrorKind::kIo, "no memory for a hash", {range.source->name()});
+  XXH3_128bits_reset(state.get());
+  Bytes buffer(std::min(kRead, range.length));
+  for (const Extent& extent : range.source->extents(range.offset, range.length)) {
+    if (extent.hole) std::fill(buffer.begin(), buffer.end(), std::byte{0});
+    for (std::uint64_t done = 0; done < extent.length;) {
+      if (is_cancelled(progress)) return cancelled_error();
+      auto part = std::span(buffer).first(std::min<std::uint64_t>(kRead, extent.length - done));
+      if (!extent.hole) SHW_CHECK(range.source->read(extent.offset + done, part));
+      XXH3_128bits_update(state.get(), part.data(), part.size());
+      done += part.size();
+      if (progress != nullptr) progress->add(part.size());
+    }
+  }
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state.get()));
+  std::string text;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (unsigned char byte : canonical.digest) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace shw

@@ -1,0 +1,103 @@
+// From a payload as it lies to elements in row-major, little-endian order: strides, byte order, and
+// the signs that torch leaves to the reader.
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/formats/item_access.h"
+#include "core/tensor/layout.h"
+
+namespace shw {
+namespace {
+
+// A view may repeat elements (stride 0), but torch copies such a view before it saves it: more than
+// this is a shape that was made up.
+constexpr std::uint64_t kMaxRepeats = 16;
+constexpr std::uint64_t kSmall = 1 << 20;
+
+bool is_complex(Dtype dtype) {
+  return dtype == Dtype::kComplex32 || dtype == Dtype::kComplex64 || dtype == Dtype::kComplex128 ||
+         dtype == Dtype::kBcomplex32;
+}
+
+bool is_floating(Dtype dtype) {
+  return is_complex(dtype) || dtype == Dtype::kFloat64 || dtype == Dtype::kFloat32 ||
+         dtype == Dtype::kFloat16 || dtype == Dtype::kBfloat16;
+}
+
+// A complex number is two numbers, each in its own byte order and with its own sign.
+std::size_t part_size(Dtype dtype) {
+  return is_complex(dtype) ? size_of(dtype) / 2 : size_of(dtype);
+}
+
+void swap_bytes(std::span<std::byte> bytes, std::size_t part) {
+  if (part == 1) return;
+  for (std::size_t at = 0; at + part <= bytes.size(); at += part)
+    std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                 bytes.begin() + static_cast<std::ptrdiff_t>(at + part));
+}
+
+// Every `step`-th part, from `first`: the sign is the top bit of its last byte.
+void flip_signs(std::span<std::byte> bytes, std::size_t part, std::size_t first, std::size_t step) {
+  for (std::size_t i = first; (i + 1) * part <= bytes.size(); i += step)
+    bytes[(i + 1) * part - 1] ^= std::byte{0x80};
+}
+
+Status apply_flags(const OpenItem& item, std::span<std::byte> bytes) {
+  const ItemHeader& header = item.header;
+  std::size_t part = part_size(header.dtype);
+  if (header.big_endian) swap_bytes(bytes, part);
+  if (header.conjugate && is_complex(header.dtype)) flip_signs(bytes, part, 1, 2);
+  if (!header.negative) return {};
+  if (!is_floating(header.dtype))
+    return fail(ErrorKind::kUnsupported,
+                "is saved as the negative of " + std::string(name(header.dtype)) +
+                    ", which torch has for floating point types only",
+                {item.source->name(), header.payload_offset});
+  flip_signs(bytes, part, 0, 1);
+  return {};
+}
+
+// The part of the payload that the view touches: elements [first, last) of the storage.
+Result<Bytes> read_storage(const OpenItem& item, std::uint64_t first, std::uint64_t last) {
+  if (item.zip) {
+    const ZipEntry* record = item.zip->find("data/" + item.storage_key);
+    if (record->deflated) {
+      SHW_TRY(Bytes all, item.zip->read(*record, record->length));
+      return Bytes(all.begin() + static_cast<std::ptrdiff_t>(first),
+                   all.begin() + static_cast<std::ptrdiff_t>(last));
+    }
+  }
+  return read_bytes(*item.source, item.header.payload_offset + first, last - first);
+}
+
+}  // namespace
+
+Result<Bytes> read_elements(const OpenItem& item) {
+  const ItemHeader& header = item.header;
+  const std::uint64_t size = size_of(header.dtype);
+  auto needed = storage_needed(header.sizes, header.strides, header.storage_offset);
+  auto elements = volume(header.sizes);
+  auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements), size) : std::nullopt;
+  if (!needed || !bytes || size == 0)
+    return fail(ErrorKind::kDamaged, "has sizes or strides that cannot be",
+                {item.source->name(), header.payload_offset});
+  if (*elements == 0) return Bytes{};
+  if (*bytes / kMaxRepeats > header.payload_length + kSmall)
+    return fail(ErrorKind::kUnsupported,
+                "repeats " + std::to_string(header.payload_length) + " bytes of storage to " +
+                    std::to_string(*bytes),
+                {item.source->name(), header.payload_offset});
+  auto first = static_cast<std::uint64_t>(header.storage_offset);
+  SHW_TRY(Bytes storage,
+          read_storage(item, first * size, static_cast<std::uint64_t>(*needed) * size));
+  if (!is_row_major(header.sizes, header.strides)) {
+    Bytes out(*bytes);
+    Extents dense = row_major_strides(header.sizes);
+    copy_strided({storage, header.strides, 0}, {out, dense, 0}, header.sizes, size);
+    storage = std::move(out);
+  }
+  SHW_CHECK(apply_flags(item, storage));
+  return storage;
+}
+
+}  // namespace shw

@@ -1,0 +1,209 @@
+#include "core/formats/items.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/checked.h"
+#include "core/formats/item_access.h"
+#include "core/tensor/layout.h"
+
+namespace shw {
+namespace {
+
+// A task reads this many headers of one file: opening the file then costs nothing beside them.
+constexpr std::size_t kHeadersPerTask = 256;
+
+// Neighbours in a file side by side, so that a task opens one file and reads it in order.
+std::vector<std::uint32_t> by_place(const Checkpoint& checkpoint) {
+  std::vector<std::uint32_t> order(checkpoint.chunk_count());
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    auto left = checkpoint.item(ChunkId{a}).value_or(ItemPlace{});
+    auto right = checkpoint.item(ChunkId{b}).value_or(ItemPlace{});
+    return std::tuple(left.file, left.offset, a) < std::tuple(right.file, right.offset, b);
+  });
+  return order;
+}
+
+struct Task {
+  std::size_t first, last;
+};
+
+std::vector<Task> tasks_of(const Checkpoint& checkpoint, const std::vector<std::uint32_t>& order) {
+  std::vector<Task> tasks;
+  auto file = [&](std::size_t i) {
+    return checkpoint.item(ChunkId{order[i]}).value_or(ItemPlace{}).file;
+  };
+  for (std::size_t first = 0, i = 1; i <= order.size(); ++i) {
+    if (i < order.size() && i - first < kHeadersPerTask && file(i) == file(first)) continue;
+    tasks.push_back({first, i});
+    first = i;
+  }
+  return tasks;
+}
+
+// Which elements of a tensor have been filled, one bit each.
+class Coverage {
+ public:
+  explicit Coverage(std::int64_t elements)
+      : elements_(elements), bits_((static_cast<std::size_t>(elements) + 7) / 8) {}
+  void add(const Box& box, ExtentsView strides) {
+    // The innermost extent is a run; the others are counted through.
+    std::size_t ndim = box.sizes.size();
+    std::int64_t run = ndim == 0 ? 1 : box.sizes[ndim - 1];
+    Extents at = box.offsets;
+    while (true) {
+      std::int64_t first = 0;
+      for (std::size_t d = 0; d < ndim; ++d) first += at[d] * strides[d];
+      mark(static_cast<std::size_t>(first), static_cast<std::size_t>(first + run));
+      std::size_t d = ndim == 0 ? 0 : ndim - 1;
+      while (d-- > 0) {
+        if (++at[d] < box.offsets[d] + box.sizes[d]) break;
+        at[d] = box.offsets[d];
+      }
+      if (d == static_cast<std::size_t>(-1)) return;
+    }
+  }
+  std::int64_t missing() const {
+    std::int64_t set = 0;
+    for (std::uint8_t byte : bits_) set += __builtin_popcount(byte);
+    return elements_ - set;
+  }
+
+ private:
+  void mark(std::size_t first, std::size_t last) {
+    for (; first < last && first % 8 != 0; ++first) set(first);
+    for (; first + 8 <= last; first += 8) bits_[first / 8] = 0xFF;
+    for (; first < last; ++first) set(first);
+  }
+  void set(std::size_t i) { bits_[i / 8] = static_cast<std::uint8_t>(bits_[i / 8] | 1u << i % 8); }
+
+  std::int64_t elements_;
+  std::vector<std::uint8_t> bits_;
+};
+
+std::string shape_and_dtype(ExtentsView sizes, Dtype dtype) {
+  return to_text(sizes) + " of " + std::string(name(dtype));
+}
+
+// The elements of a chunk, where its payload has the sizes that the metadata gives it.
+Result<Bytes> read_chunk_with(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
+                              std::optional<Dtype> dtype) {
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, Depth::kPayload));
+  TensorId tensor = checkpoint.tensor_of(chunk);
+  Place place{item.source->name(), item.header.payload_offset, std::string(checkpoint.fqn(tensor))};
+  if (!same(item.header.sizes, checkpoint.sizes(chunk)) || (dtype && *dtype != item.header.dtype))
+    return fail(ErrorKind::kDamaged,
+                "the payload is " + shape_and_dtype(item.header.sizes, item.header.dtype) +
+                    ", but the chunk is recorded as " +
+                    shape_and_dtype(checkpoint.sizes(chunk), checkpoint.dtype(tensor)),
+                place);
+  auto bytes = read_elements(item);
+  if (!bytes) return tl::unexpected<Error>(naming(std::move(bytes).error(), place.tensor));
+  return bytes;
+}
+
+// Memory follows the bytes that are there: a shape of 2^35 over one small chunk is made up.
+Result<std::uint64_t> tensor_size(const Checkpoint& checkpoint, TensorId tensor,
+                                  std::uint64_t limit) {
+  constexpr std::uint64_t kAlwaysFine = std::uint64_t{64} << 20;
+  constexpr std::uint64_t kMaxGrowth = 64;
+  constexpr std::uint64_t kZstdGrowth = 32768;  // a block of 128 KiB in four bytes
+  ExtentsView shape = checkpoint.shape(tensor);
+  Place place{{}, std::nullopt, std::string(checkpoint.fqn(tensor))};
+  auto elements = volume(shape);
+  std::uint64_t size = size_of(checkpoint.dtype(tensor));
+  auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements), size) : std::nullopt;
+  if (size == 0) return fail(ErrorKind::kUnsupported, "the tensor's dtype is not known", place);
+  if (!bytes) return fail(ErrorKind::kDamaged, "the shape " + to_text(shape) + " cannot be", place);
+  if (*bytes > limit)
+    return fail(ErrorKind::kUnsupported,
+                "the tensor takes " + std::to_string(*bytes) + " bytes; at most " +
+                    std::to_string(limit) + " are read at once",
+                place);
+  std::uint64_t stored = 0;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    auto item = checkpoint.item(chunk);
+    if (!item || item->length < 0) continue;
+    std::uint64_t growth = checkpoint.transforms(chunk).empty() ? 1 : kZstdGrowth;
+    std::uint64_t length =
+        std::min(static_cast<std::uint64_t>(item->length), checkpoint.file(item->file).size);
+    auto sum = checked_add(stored, checked_mul(length, growth).value_or(*bytes));
+    stored = sum.value_or(*bytes);
+  }
+  if (*bytes > kAlwaysFine && *bytes / kMaxGrowth > stored)
+    return fail(ErrorKind::kUnsupported,
+                "the tensor of shape " + to_text(shape) + " would take " + std::to_string(*bytes) +
+                    " bytes, but its chunks hold only " + std::to_string(stored),
+                place);
+  return *bytes;
+}
+
+}  // namespace
+
+Result<ItemHeader> read_item_header(const Checkpoint& checkpoint, ChunkId chunk) {
+  ItemFiles files(checkpoint);
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, Depth::kHeader));
+  return std::move(item.header);
+}
+
+Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& checkpoint,
+                                                          Progress* progress) {
+  std::vector<Result<ItemHeader>> headers(checkpoint.chunk_count());
+  std::vector<std::uint32_t> order = by_place(checkpoint);
+  std::vector<Task> tasks = tasks_of(checkpoint, order);
+  if (progress != nullptr) progress->begin(Phase::kReadingHeaders, order.size(), false);
+  tbb::parallel_for(std::size_t{0}, tasks.size(), [&](std::size_t t) {
+    ItemFiles files(checkpoint);
+    for (std::size_t i = tasks[t].first; i < tasks[t].last; ++i) {
+      if (is_cancelled(progress)) return;
+      ChunkId chunk{order[i]};
+      auto item = open_item(files, checkpoint, chunk, Depth::kHeader);
+      if (item) {
+        headers[order[i]] = std::move(item->header);
+      } else {
+        headers[order[i]] = tl::unexpected<Error>(std::move(item).error());
+      }
+      if (progress != nullptr) progress->add(1);
+    }
+  });
+  if (is_cancelled(progress)) return cancelled_error();
+  return headers;
+}
+
+Result<Bytes> read_chunk(const Checkpoint& checkpoint, ChunkId chunk) {
+  ItemFiles files(checkpoint);
+  return read_chunk_with(files, checkpoint, chunk, std::nullopt);
+}
+
+Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
+                                 std::uint64_t limit_bytes) {
+  SHW_TRY(std::uint64_t bytes, tensor_size(checkpoint, tensor, limit_bytes));
+  TensorValues values{checkpoint.dtype(tensor), copy_of(checkpoint.shape(tensor)), Bytes(bytes), 0};
+  const std::size_t size = size_of(values.dtype);
+  const Extents strides = row_major_strides(values.shape);
+  const Box all = whole(values.shape);
+  Coverage coverage(static_cast<std::int64_t>(bytes / size));
+  ItemFiles files(checkpoint);
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+    if (!lies_inside(box.offsets, box.sizes, values.shape))
+      return fail(ErrorKind::kDamaged,
+                  "the chunk at " + to_text(box.offsets) + " of sizes " + to_text(box.sizes) +
+                      " does not lie inside the shape " + to_text(values.shape),
+                  {{}, std::nullopt, std::string(checkpoint.fqn(tensor))});
+    if (is_empty(box)) continue;
+    SHW_TRY(Bytes part, read_chunk_with(files, checkpoint, chunk, values.dtype));
+    std::int64_t first = 0;
+    for (std::size_t d = 0; d < strides.size(); ++d) first += box.offsets[d] * strides[d];
+    Extents dense = row_major_strides(box.sizes);
+    copy_strided({part, dense, 0}, {values.bytes, strides, first}, box.sizes, size);
+    coverage.add(box, strides);
+  }
+  values.uncovered = coverage.missing();
+  return values;
+}
+
+}  // namespace shw

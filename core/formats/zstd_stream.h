@@ -1,0 +1,29 @@
+// Undoes torch's "stream.zstd" transform, with a bound on what may come out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/io/source.h"
+
+namespace shw {
+
+// Nothing, or kUnsupported naming the transform: only "stream.zstd" of version 1 is known.
+Status check_transforms(std::span<const std::string> transforms, const std::string& file);
+
+// The decompressed bytes of [offset, offset + length). More than `limit` of them is kUnsupported,
+// before they are made where the frame announces it.
+Result<Bytes> read_zstd(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
+                        std::uint64_t limit, Progress* progress = nullptr);
+
+// A source with the decompressed size of which only the first and the last `keep` bytes can be
+// read: enough for the header of an item, whatever its size.
+Result<std::shared_ptr<const ByteSource>> read_zstd_ends(const ByteSource& source,
+                                                         std::uint64_t offset, std::uint64_t length,
+                                                         std::uint64_t limit, std::uint64_t keep);
+
+}  // namespace shw
