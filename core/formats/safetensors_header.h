@@ -1,0 +1,61 @@
+// The header of a safetensors file.
+//
+//   file    = u64 n, n bytes of JSON (trailing spaces allowed), data
+//   header  = { "__metadata__": null | {name: text}, tensor name: {"dtype", "shape",
+//               "data_offsets": [begin, end)}, ... }        offsets count from the end of the
+//               header
+//
+// Stricter than the reference reader (safetensors 0.8), which takes the last of two equal names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/io/source.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+inline constexpr std::uint64_t kMaxSafetensorsHeader = 100'000'000;
+
+struct SafetensorsEntry {
+  std::string name;
+  std::string dtype_text;  // "BF16", as it stands there
+  Dtype dtype = Dtype::kUnknown;
+  Extents shape;
+  std::uint64_t begin = 0, end = 0;  // absolute in the file
+};
+
+// Something that loaders refuse, but that leaves the rest readable.
+struct SafetensorsProblem {
+  std::string tensor;  // may be empty
+  std::uint64_t at = 0;
+  std::string message;
+};
+
+struct SafetensorsHeader {
+  std::vector<SafetensorsEntry> entries;  // in the order of the header
+  std::vector<std::pair<std::string, std::string>> metadata;
+  std::uint64_t data_begin = 0;
+  std::vector<SafetensorsProblem> problems;
+
+  const std::string* find_metadata(std::string_view key) const;
+};
+
+// kDamaged with file and offset where there is no header to work with.
+Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source);
+
+// Values of the sharding information that torch's Hugging Face writer leaves in the metadata.
+inline constexpr std::string_view kShardingInfoKey = "DCP_SHARDING_INFO";
+struct ShardingInfo {
+  std::vector<std::pair<std::string, Extents>> offsets;  // sorted by name
+  const Extents* find(std::string_view name) const;
+};
+Result<ShardingInfo> parse_sharding_info(const std::string& text, const std::string& file);
+
+}  // namespace shw

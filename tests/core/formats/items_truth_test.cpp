@@ -1,0 +1,72 @@
+// Checkpoints that real torch wrote, read back bit for bit.
+#include <doctest/doctest.h>
+
+#include "core/fixtures.h"
+#include "core/formats/items.h"
+#include "core/formats/open.h"
+
+using namespace shw;
+
+TEST_CASE("every tensor of a healthy checkpoint reads back as torch holds it") {
+  for (const std::string& folder : test::fixture_cases("healthy_")) {
+    CAPTURE(folder);
+    auto truth = test::read_truth(folder + "/truth.safetensors");
+    auto checkpoint = open_checkpoint(folder + "/ckpt");
+    REQUIRE(truth.has_value());
+    REQUIRE_MESSAGE(checkpoint.has_value(), checkpoint.error().message);
+    std::size_t compared = 0;
+    for (std::uint32_t t = 0; t < (*checkpoint)->tensor_count(); ++t) {
+      std::string fqn((*checkpoint)->fqn(TensorId{t}));
+      CAPTURE(fqn);
+      auto values = read_tensor(**checkpoint, TensorId{t});
+      REQUIRE_MESSAGE(values.has_value(), values.error().message);
+      CHECK(values->uncovered == 0);
+      auto expected = truth->find(fqn);
+      if (expected == truth->end()) continue;  // complex: safetensors has none
+      CHECK(values->dtype == expected->second.dtype);
+      CHECK(values->shape == expected->second.shape);
+      CHECK(values->bytes == expected->second.bytes);
+      ++compared;
+    }
+    CHECK(compared == truth->size());
+  }
+}
+
+TEST_CASE("every record of a healthy checkpoint has the CRC that it announces") {
+  for (const std::string& folder : test::fixture_cases("healthy_")) {
+    CAPTURE(folder);
+    auto checkpoint = open_checkpoint(folder + "/ckpt");
+    REQUIRE(checkpoint.has_value());
+    auto wanted = (*checkpoint)->encoding() == Encoding::kRaw ? DataCheck::Crc::kAbsent
+                                                              : DataCheck::Crc::kMatches;
+    for (std::uint32_t c = 0; c < (*checkpoint)->chunk_count(); ++c) {
+      auto check = check_item_data(**checkpoint, ChunkId{c}, nullptr);
+      REQUIRE_MESSAGE(check.has_value(), check.error().message);
+      CHECK(check->crc == wanted);
+    }
+    for (std::size_t object = 0; object < (*checkpoint)->objects().size(); ++object) {
+      auto check = check_object_data(**checkpoint, object, nullptr);
+      REQUIRE_MESSAGE(check.has_value(), check.error().message);
+      CHECK(check->crc == DataCheck::Crc::kMatches);
+    }
+  }
+}
+
+TEST_CASE("headers read together are those read one by one") {
+  for (const std::string& folder : test::fixture_cases("healthy_")) {
+    auto checkpoint = open_checkpoint(folder + "/ckpt");
+    REQUIRE(checkpoint.has_value());
+    auto headers = read_item_headers(**checkpoint, nullptr);
+    REQUIRE(headers.has_value());
+    REQUIRE(headers->size() == (*checkpoint)->chunk_count());
+    for (std::uint32_t c = 0; c < (*checkpoint)->chunk_count(); ++c) {
+      auto alone = read_item_header(**checkpoint, ChunkId{c});
+      REQUIRE((*headers)[c].has_value());
+      REQUIRE(alone.has_value());
+      CHECK(alone->payload_offset == (*headers)[c]->payload_offset);
+      CHECK(alone->sizes == (*headers)[c]->sizes);
+      CHECK(alone->strides == (*headers)[c]->strides);
+      CHECK(same(alone->sizes, (*checkpoint)->sizes(ChunkId{c})));
+    }
+  }
+}
