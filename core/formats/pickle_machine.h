@@ -1,5 +1,7 @@
 // The machine behind decode_pickle: one pass over the opcodes, a stack, a memo, no recursion.
-// A reader of large files gives a Shortcut, which may take whole entries at once (see dcp_fast.h).
+// A reader of large files gives a Shortcut, which may take whole entries at once (dcp_shortcut.h).
+// What it has taken can still be referred to: `recall` makes the nodes then, and where that cannot
+// be done exactly the shortcut gives up and the whole file is read again without it.
 #pragma once
 
 #include <algorithm>
@@ -43,6 +45,11 @@ class PickleMemo {
   // What MEMOIZE writes next: CPython counts the entries, it does not look at their numbers.
   std::uint64_t length() const { return length_; }
   void skip(std::uint64_t count) { length_ += count; }
+  // A number that was skipped gets its node after all.
+  void fill(std::uint64_t index, NodeId node) {
+    put(index, node);
+    --length_;
+  }
 
  private:
   std::vector<std::unique_ptr<NodeId[]>> pages_;
@@ -141,6 +148,8 @@ class PickleMachine {
 
   // --- nodes ------------------------------------------------------------------------------------
 
+  std::size_t global_index(NodeId id) { return node(id).first; }
+  PickleGlobal& global_of(NodeId id) { return tree_.globals_[node(id).first]; }
   Node& node(NodeId id) { return tree_.nodes_[static_cast<std::uint32_t>(id)]; }
 
   NodeId make(NodeKind kind) {
@@ -326,6 +335,9 @@ class PickleMachine {
       target = inner;
       actual = tree_.kind(target);
     }
+    if constexpr (Shortcut::kEnabled) {
+      if (actual == NodeKind::kShortcut) return shortcut_.give_up();
+    }
     if (actual != kind) return damaged("items are put into something that holds none of the kind");
     bool good = add_children(target, from(first));
     stack_.resize(first);
@@ -341,14 +353,21 @@ class PickleMachine {
     // Python numbers what it stores from 0 on, so no number can exceed the length of the file.
     if (index > static_cast<std::uint64_t>(end_ - begin_))
       return damaged("memo number " + grouped(index) + " is larger than the file");
+    if constexpr (Shortcut::kEnabled) {
+      // Python numbers densely. Whatever does not may overwrite what a shortcut relies on.
+      if (index != memo_.length() && !shortcut_.irregular()) return false;
+    }
     memo_.put(index, stack_.back());
     return true;
   }
   bool get_memo(std::uint64_t index) {
     NodeId id = memo_.get(index);
     if constexpr (Shortcut::kEnabled) {
-      if (id == NodeId::kAbsent && !shortcut_.recall(*this, index, id)) return false;
-      if (tree_.kind(id) == NodeKind::kGlobal && shortcut_.take_entry(*this, id)) return true;
+      if (id == NodeId::kAbsent) {
+        if (index < memo_.length() && !shortcut_.recall(*this, index, id)) return false;
+      } else if (tree_.kind(id) == NodeKind::kGlobal && shortcut_.take_entry(*this, id)) {
+        return true;
+      }
     }
     if (id == NodeId::kAbsent)
       return damaged("memo number " + grouped(index) + " is used but was never stored");
@@ -373,7 +392,6 @@ class PickleMachine {
   const std::uint8_t* at_;
   const std::uint8_t* end_;
   const std::uint8_t* opcode_ = nullptr;
-  const std::uint8_t* frame_end_ = nullptr;  // where the next FRAME is due; only a hint
   const std::string& file_;
   std::uint64_t base_;
   PickleLimits limits_;
@@ -480,7 +498,6 @@ bool PickleMachine<Shortcut>::step(std::uint8_t opcode) {
       if (length > left())
         return cut_off("a frame of " + grouped(length) + " bytes was announced, " +
                        grouped(left()) + " are left");
-      frame_end_ = at_ + length;
       return true;
     }
     default:
@@ -592,7 +609,9 @@ bool PickleMachine<Shortcut>::step_call(std::uint8_t opcode) {
       if (!need(2)) return false;
       NodeId state = pop();
       NodeKind kind = tree_.kind(stack_.back());
-      if (kind == NodeKind::kShortcut) return damaged("a state is given twice");
+      if constexpr (Shortcut::kEnabled) {
+        if (kind == NodeKind::kShortcut) return shortcut_.give_up();
+      }
       if (kind != NodeKind::kObject && kind != NodeKind::kReduce) return true;
       return set_part(stack_.back(), 2, state);
     }

@@ -74,6 +74,14 @@ class FileSource final : public ByteSource {
     return {static_cast<const std::byte*>(map_), map_ == nullptr ? 0 : size_};
   }
 
+  void forget(std::uint64_t offset, std::uint64_t length) const override {
+    constexpr std::uint64_t kPage = 4096;
+    std::uint64_t first = (offset + kPage - 1) / kPage * kPage;
+    std::uint64_t last = std::min(size_, offset + length) / kPage * kPage;
+    if (map_ != nullptr && first < last)
+      ::madvise(static_cast<std::byte*>(map_) + first, last - first, MADV_DONTNEED);
+  }
+
   std::vector<Extent> extents(std::uint64_t offset, std::uint64_t length) const override {
     std::vector<Extent> found;
     std::uint64_t end = std::min(size_, offset + length);

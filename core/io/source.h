@@ -36,6 +36,8 @@ class ByteSource {
   // long as the source. A mapped file that is cut short meanwhile raises SIGBUS: only metadata,
   // which nothing rewrites in place, is read this way.
   virtual BytesView mapped() const { return {}; }
+  // That range of mapped() will not be looked at again soon: its pages need not stay in memory.
+  virtual void forget(std::uint64_t, std::uint64_t) const {}
   // Data and holes of a range, in order, covering it exactly. Without knowledge: one data extent.
   virtual std::vector<Extent> extents(std::uint64_t offset, std::uint64_t length) const {
     return {{offset, length, false}};

@@ -16,6 +16,8 @@ namespace shw {
 class CheckpointBuilder {
  public:
   CheckpointBuilder();
+  CheckpointBuilder(CheckpointBuilder&&) = default;
+  CheckpointBuilder& operator=(CheckpointBuilder&&) = default;
   ~CheckpointBuilder();
 
   void set_format(Format format, Encoding encoding);
