@@ -15,6 +15,8 @@ import torch
 import torch.distributed.checkpoint as dcp
 from safetensors.torch import load_file
 
+from checks import LeftOut
+
 # Checkpoints saved under Python 3.13 name a module that no other Python has. That is a finding
 # of its own (portability); the judge has to be able to open the originals all the same.
 sys.modules.setdefault("pathlib._local", pathlib)
@@ -206,6 +208,18 @@ def tree_hash(directory, but=()):
     return hashes
 
 
+class NoOtherTorch:
+    """Where no Python can have torch 2.6 (3.14 and newer): what it would judge is left out."""
+
+    version = "none (torch 2.6 needs Python 3.13 or older)"
+
+    def ask(self, function, **arguments):
+        raise LeftOut()
+
+    def close(self):
+        pass
+
+
 class OtherTorch:
     """The same judge under another torch: one process for the whole run."""
 
@@ -242,8 +256,7 @@ def serve():
         request = json.loads(line)
         try:
             arguments = request["arguments"]
-            answer = {"value": {"version": version, "load_and_compare": load_and_compare,
-                                "specs_of_models": specs_of_models}[request["function"]](**arguments)}
+            answer = {"value": SERVED[request["function"]](**arguments)}
         except BaseException as problem:  # torch's CheckpointException is no Exception
             answer = {"problem": f"{type(problem).__name__}: {problem}"}
         answers.write(json.dumps(answer) + "\n")
@@ -253,6 +266,15 @@ def serve():
 def specs_of_models(directory):
     import small_models
     return small_models.export_all(directory)
+
+
+def generated_cases(directory, count, seed, broken):
+    import make_cases
+    return [str(path) for path in make_cases.make_cases(directory, count, seed, broken)]
+
+
+SERVED = {"version": version, "load_and_compare": load_and_compare,
+          "specs_of_models": specs_of_models, "generated_cases": generated_cases}
 
 
 if __name__ == "__main__":

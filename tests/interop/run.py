@@ -15,13 +15,14 @@ import judge  # noqa: E402
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--other-torch", required=True, help="the Python that has torch 2.6")
+    parser.add_argument("--other-torch", help="the Python that has torch 2.6")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
 
     results = checks.Checks(arguments.verbose)
-    other = judge.OtherTorch(arguments.other_torch)
+    other = (judge.OtherTorch(arguments.other_torch) if arguments.other_torch
+             else judge.NoOtherTorch())
     print(f"judged by torch {judge.version()} and {other.version}", flush=True)
     for path in sorted(HERE.glob("test_*.py")):
         if arguments.names and not any(name in path.stem for name in arguments.names):

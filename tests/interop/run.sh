@@ -13,25 +13,46 @@ root=$(cd "$here/../.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/shardwright/interop
 
 environment() {
-  local version=$1 directory=$cache/$1 requirements=$here/requirements-$1.txt
+  local version=$1 python=$2 directory=$cache/$1 requirements=$here/requirements-$1.txt
   local wanted
   wanted=$(sha256sum "$requirements" | cut -d' ' -f1)
   if [[ -x $directory/bin/python && $(cat "$directory/stamp" 2>/dev/null) == "$wanted" ]]; then
     return
   fi
   echo "interop: installing $version into $directory" >&2
-  [[ -x $directory/bin/python ]] || python3 -m venv "$directory"
+  if [[ ! -x $directory/bin/python ]] && ! "$python" -m venv "$directory" >&2; then
+    rm -rf "$directory"
+    echo "interop: $python cannot make a virtual environment (Debian: apt install python3-venv)" >&2
+    return 1
+  fi
   "$directory/bin/python" -m pip install --quiet --disable-pip-version-check -r "$requirements" >&2
   echo "$wanted" > "$directory/stamp.new"
   mv "$directory/stamp.new" "$directory/stamp"
 }
 
+# torch 2.6 has wheels for Python 3.9 to 3.13 only.
+python_for_old_torch() {
+  local python
+  for python in python3 python3.13 python3.12 python3.11 python3.10; do
+    if "$python" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' 2>/dev/null
+    then
+      echo "$python"
+      return
+    fi
+  done
+}
+
 mkdir -p "$cache"
-(
-  flock 9  # two runs at once must not install into the same directory
-  environment torch-2.15
-  environment torch-2.6
-) 9>"$cache/lock"
+exec 9>"$cache/lock"
+flock 9  # two runs at once must not install into the same directory
+environment torch-2.15 python3
+old_python=$(python_for_old_torch)
+other=()
+if [[ -x $cache/torch-2.6/bin/python || -n $old_python ]]; then
+  environment torch-2.6 "$old_python"
+  other=(--other-torch "$cache/torch-2.6/bin/python")
+fi
+exec 9>&-
 
 export SHARDWRIGHT=${SHARDWRIGHT:-$root/build/release/app/cli/shardwright}
 if [[ ! -x $SHARDWRIGHT ]]; then
@@ -39,5 +60,4 @@ if [[ ! -x $SHARDWRIGHT ]]; then
   exit 2
 fi
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
-exec "$cache/torch-2.15/bin/python" "$here/run.py" \
-  --other-torch "$cache/torch-2.6/bin/python" "$@"
+exec "$cache/torch-2.15/bin/python" "$here/run.py" "${other[@]}" "$@"

@@ -58,7 +58,9 @@ def healthy(checks, case):
         if left_out:
             must_show(case.checkpoint, judge.load_dcp(case.checkpoint, case.spec, left_out))
     with checks.that(f"{case.name} needs no repair"):
-        expect_equal(program.plan_operations(case.checkpoint, "--spec", case.spec_path), [],
+        # New metadata for what another torch or Python cannot open is an offer, not a repair.
+        operations = program.plan_operations(case.checkpoint, "--spec", case.spec_path)
+        expect_equal([one for one in operations if one["kind"] != "rewrite-metadata"], [],
                      "operations")
 
 
