@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/words.h"  // human_bytes, human_count, plural
 #include "core/model/checkpoint.h"
 #include "core/repair/apply.h"
 #include "core/repair/plan.h"
@@ -34,10 +35,5 @@ std::string report_markdown(const ReportInput& input);
 // One self-contained page: no script that is needed to read it, no outside reference; tile maps as
 // inline SVG.
 std::string report_html(const ReportInput& input);
-
-// Helpers that texts share.
-std::string human_bytes(std::uint64_t bytes);  // "3.02 GB" (decimal, as disks are sold), "512 B"
-std::string human_count(std::uint64_t count);  // "1,142"
-std::string plural(std::uint64_t count, std::string_view noun);  // "1 tensor", "3 tensors"
 
 }  // namespace shw
