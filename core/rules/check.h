@@ -13,6 +13,7 @@
 #include "core/formats/items.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
+#include "core/rules/tiling.h"
 #include "core/spec/spec.h"
 
 namespace shw {
@@ -46,6 +47,7 @@ struct RuleInput {
   std::span<const Result<ItemHeader>> headers;
   std::span<const Result<DataCheck>> data;         // one a chunk
   std::span<const Result<DataCheck>> object_data;  // one an object
+  std::span<const TensorTiling> tilings;           // one a tensor
 };
 
 using RuleFunction = void (*)(const RuleInput&, std::vector<Finding>&);

@@ -1,0 +1,109 @@
+#include <unordered_map>
+
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+void add(Finding& finding, std::vector<std::string>& records, std::string_view fqn,
+         std::string record) {
+  add_subject(finding.subjects, fqn);
+  records.push_back(std::move(record));
+}
+
+std::string where(const Error& error) {
+  std::string text = error.place.file;
+  if (error.place.offset) text += " at byte " + human_count(*error.place.offset);
+  return text;
+}
+
+void finish(Finding& finding, std::vector<std::string> records, std::string cause,
+            std::vector<Finding>& findings) {
+  if (finding.subjects.empty()) return;
+  finding.rule = "bad-record";
+  finding.cause = std::move(cause);
+  finding.evidence = {{"records", capped(records)}, {"record_count", count_of(records.size())}};
+  findings.push_back(std::move(finding));
+}
+
+// Items whose header is none, although the file is long enough for them.
+void report_headers(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  Finding finding;
+  std::vector<std::string> records;
+  std::string first;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count() && !input.headers.empty(); ++t) {
+    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+      const Result<ItemHeader>& header = input.headers[index_of(chunk)];
+      if (header || header.error().kind != ErrorKind::kDamaged) continue;
+      auto item = checkpoint.item(chunk);
+      if (!item || !is_reachable(checkpoint, *item)) continue;
+      if (first.empty()) first = header.error().message + " (" + where(header.error()) + ")";
+      add(finding, records, checkpoint.fqn(TensorId{t}),
+          where(header.error()) + ": " + header.error().message);
+    }
+  }
+  std::string count = plural(records.size(), "item");
+  finish(finding, records,
+         count + (records.size() == 1 ? " is" : " are") +
+             " not what torch writes, so the tile cannot be read: " + first,
+         findings);
+}
+
+std::string crc_text(const Checkpoint& checkpoint, FileId file, const DataCheck& check) {
+  return checkpoint.file(file).path + " [" + std::to_string(check.record_offset) + ", " +
+         std::to_string(check.record_offset + check.record_length) + "): record " + check.record;
+}
+
+// Bytes that differ from their checksum.
+void report_data(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  Finding finding;
+  std::vector<std::string> records;
+  auto look = [&](std::string_view fqn, const ItemPlace& item, const Result<DataCheck>& data,
+                  bool header_is_good) {
+    if (!is_reachable(checkpoint, item)) return;
+    if (!data) {
+      // A header that is none was reported with the headers.
+      if (data.error().kind == ErrorKind::kDamaged && header_is_good)
+        add(finding, records, fqn, where(data.error()) + ": " + data.error().message);
+    } else if (data->crc == DataCheck::Crc::kDiffers) {
+      add(finding, records, fqn, crc_text(checkpoint, item.file, *data));
+    }
+  };
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count() && !input.data.empty(); ++t) {
+    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+      auto item = checkpoint.item(chunk);
+      std::size_t i = index_of(chunk);
+      bool header_is_good = input.headers.empty() || input.headers[i].has_value();
+      if (item) look(checkpoint.fqn(TensorId{t}), *item, input.data[i], header_is_good);
+    }
+  }
+  for (std::size_t i = 0; i < input.object_data.size(); ++i) {
+    const ObjectRow& object = checkpoint.objects()[i];
+    if (object.item) look(object.fqn, *object.item, input.object_data[i], true);
+  }
+  std::string count = plural(records.size(), "item");
+  finish(finding, records,
+         "The bytes of " + count + " are not those that were written: " +
+             (records.empty() ? "" : records.front()) + " does not match its checksum.",
+         findings);
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  report_headers(input, findings);
+  report_data(input, findings);
+}
+
+}  // namespace
+
+const Rule kBadRecord = {
+    "bad-record", Depth::kHeaders, "The bytes of an item are damaged",
+    "Each tile is a small archive of its own: a header that says its shape and dtype, the bytes, "
+    "and checksums. Here the archive cannot be read, or the bytes differ from their checksum. "
+    "torch does not compare the checksum when it loads: such a tile enters the model as it is. The "
+    "disk, the network or an interrupted copy changed them. Fetch the file again from where it was "
+    "written; a tile that is damaged everywhere is lost, its neighbours are not.",
+    run};
+
+}  // namespace shw

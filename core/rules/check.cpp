@@ -1,0 +1,176 @@
+#include "core/rules/check.h"
+
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kHeadersUpTo = 100'000;  // items; design 5.1
+
+const Rule* const kInOrder[] = {
+    // What opening itself says, and what is missing on disk.
+    &kUnsafePickle, &kPathEscape, &kMissingFile, &kShortFile, &kStorageDangling,
+    // The causes that explain what comes after them.
+    &kPlacementAxisMoved,
+    // The tiles, the items, the spec.
+    &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
+    &kPayloadDtype, &kMissingKey, &kShapeMismatch, &kDtypeMismatch, &kUnexpectedKey, &kNotLookedAt,
+    &kPortability};
+
+std::size_t rank_of(std::string_view rule) {
+  auto rules = all_rules();
+  auto found =
+      std::find_if(rules.begin(), rules.end(), [&](const Rule& other) { return other.id == rule; });
+  return static_cast<std::size_t>(found - rules.begin());
+}
+
+Depth default_depth(const Checkpoint& checkpoint) {
+  std::uint64_t items = std::uint64_t{checkpoint.chunk_count()} + checkpoint.objects().size();
+  return items <= kHeadersUpTo ? Depth::kHeaders : Depth::kMetadata;
+}
+
+std::string what_is_deeper(Depth depth) {
+  switch (depth) {
+    case Depth::kMetadata:
+      return "--depth headers also compares each item's own shape and dtype with the metadata; "
+             "--data also reads every byte and compares checksums";
+    case Depth::kHeaders:
+      return "--data also reads every byte and compares checksums";
+    case Depth::kData:
+      break;
+  }
+  return "";
+}
+
+struct Data {
+  std::vector<Result<DataCheck>> chunks, objects;
+};
+
+template <class Check>
+std::vector<Result<DataCheck>> check_all(std::size_t count, Progress* progress, Check check_one) {
+  std::vector<Result<DataCheck>> out(count, DataCheck{});
+  tbb::parallel_for(tbb::blocked_range<std::size_t>(0, count),
+                    [&](const tbb::blocked_range<std::size_t>& range) {
+                      for (std::size_t i = range.begin(); i != range.end(); ++i) {
+                        if (is_cancelled(progress)) return;
+                        out[i] = check_one(i);
+                      }
+                    });
+  return out;
+}
+
+Data read_all_data(const Checkpoint& checkpoint, Progress* progress) {
+  if (progress != nullptr)
+    progress->begin(Phase::kReadingBytes, checkpoint.tensor_bytes(), /*bytes=*/true);
+  Data data;
+  data.chunks = check_all(checkpoint.chunk_count(), progress, [&](std::size_t i) {
+    return check_item_data(checkpoint, ChunkId{static_cast<std::uint32_t>(i)}, progress);
+  });
+  data.objects = check_all(checkpoint.objects().size(), progress, [&](std::size_t i) {
+    return check_object_data(checkpoint, i, progress);
+  });
+  return data;
+}
+
+// Errors first, then warnings, then what is only to know; among equals a cause stands before what
+// it explains.
+void sort_findings(std::vector<Finding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    if (a.severity != b.severity) return a.severity > b.severity;
+    return rank_of(a.rule) < rank_of(b.rule);
+  });
+}
+
+Verdict judge(const std::vector<Finding>& findings) {
+  bool undecided = false;
+  for (const Finding& finding : findings) {
+    if (finding.severity > Severity::kInfo) return Verdict::kFindings;
+    undecided = undecided || finding.rule == kNotLookedAt.id;
+  }
+  return undecided ? Verdict::kUndecided : Verdict::kClean;
+}
+
+}  // namespace
+
+std::span<const Rule> all_rules() {
+  static const std::vector<Rule> kRules = [] {
+    std::vector<Rule> rules;
+    for (const Rule* rule : kInOrder) rules.push_back(*rule);
+    return rules;
+  }();
+  return kRules;
+}
+
+const Rule* find_rule(std::string_view id) {
+  for (const Rule& rule : all_rules()) {
+    if (rule.id == id) return &rule;
+  }
+  return nullptr;
+}
+
+std::string_view name(Depth depth) {
+  switch (depth) {
+    case Depth::kMetadata:
+      return "metadata";
+    case Depth::kHeaders:
+      return "headers";
+    case Depth::kData:
+      break;
+  }
+  return "data";
+}
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kClean:
+      return "clean";
+    case Verdict::kFindings:
+      return "findings";
+    case Verdict::kUndecided:
+      break;
+  }
+  return "undecided";
+}
+
+Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& options,
+                          Progress* progress) {
+  CheckReport report;
+  report.depth = options.depth.value_or(default_depth(checkpoint));
+  report.deeper = what_is_deeper(report.depth);
+
+  // Which tensors are tiled exactly: most rules ask for it.
+  if (progress != nullptr)
+    progress->begin(Phase::kCheckingMetadata, checkpoint.tensor_count(), /*bytes=*/false);
+  std::vector<TensorTiling> tilings = judge_tilings(checkpoint);
+  if (is_cancelled(progress)) return cancelled_error();
+
+  // What the items say about themselves, and whether their bytes are those that were written.
+  std::vector<Result<ItemHeader>> headers;
+  Data data;
+  if (report.depth >= Depth::kHeaders && checkpoint.directory() != nullptr) {
+    SHW_TRY(headers, read_item_headers(checkpoint, progress));
+  }
+  if (report.depth == Depth::kData && checkpoint.directory() != nullptr)
+    data = read_all_data(checkpoint, progress);
+  if (is_cancelled(progress)) return cancelled_error();
+
+  RuleInput input{checkpoint, options.spec.get(), options.mesh ? &*options.mesh : nullptr,
+                  headers,    data.chunks,        data.objects,
+                  tilings};
+  auto opened = checkpoint.opening_findings();
+  report.findings.assign(opened.begin(), opened.end());
+  for (const Rule& rule : all_rules()) {
+    if (rule.run != nullptr && rule.depth <= report.depth) rule.run(input, report.findings);
+    if (is_cancelled(progress)) return cancelled_error();
+  }
+  sort_findings(report.findings);
+  report.verdict = judge(report.findings);
+  return report;
+}
+
+}  // namespace shw

@@ -1,0 +1,44 @@
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  Finding finding;
+  finding.rule = "chunk-out-of-bounds";
+  std::vector<std::string> tiles;
+  std::uint64_t count = 0;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    if (input.tilings[t].tiling != Tiling::kInexact) continue;
+    TensorId tensor{t};
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
+      if (lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor)))
+        continue;
+      ++count;
+      add_subject(finding.subjects, checkpoint.fqn(tensor));
+      if (tiles.size() < kMaxEvidence) tiles.push_back(chunk_text(checkpoint, tensor, chunk));
+    }
+  }
+  if (finding.subjects.empty()) return;
+  TensorId first = *checkpoint.find(finding.subjects.front());
+  finding.cause = plural(count, "tile") + " of " + some_of(finding.subjects) +
+                  (count == 1 ? " reaches" : " reach") +
+                  " outside the tensor: the recorded offsets or the global size are wrong.";
+  finding.evidence = {{"saved", copy_of(checkpoint.shape(first))},
+                      {"tiles", tiles},
+                      {"tile_count", static_cast<std::int64_t>(count)}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kChunkOutOfBounds = {
+    "chunk-out-of-bounds", Depth::kMetadata, "A tile reaches outside its tensor",
+    "A tile's offset plus its size must end inside the tensor's global shape, and no offset is "
+    "negative. torch checks this when it saves, but frameworks that replace its check, or metadata "
+    "edited afterwards, get past it. Either the global size was taken from the wrong rank, or the "
+    "offsets were computed for another layout.",
+    run};
+
+}  // namespace shw

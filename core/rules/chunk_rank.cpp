@@ -1,0 +1,49 @@
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  Finding finding;
+  finding.rule = "chunk-rank";
+  std::vector<std::string> tiles;
+  std::uint64_t count = 0;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    if (input.tilings[t].tiling != Tiling::kMalformed) continue;
+    TensorId tensor{t};
+    std::size_t ndim = checkpoint.shape(tensor).size();
+    add_subject(finding.subjects, checkpoint.fqn(tensor));
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
+      if (checkpoint.offsets(chunk).size() == ndim && checkpoint.sizes(chunk).size() == ndim)
+        continue;
+      ++count;
+      if (tiles.size() < kMaxEvidence) tiles.push_back(chunk_text(checkpoint, tensor, chunk));
+    }
+  }
+  if (finding.subjects.empty()) return;
+  TensorId first = *checkpoint.find(finding.subjects.front());
+  finding.cause =
+      count == 0
+          ? finding.subjects.front() + " is recorded with a negative extent, " +
+                to_text(checkpoint.shape(first)) + ": the metadata is damaged."
+          : plural(count, "tile") + " of " + some_of(finding.subjects) +
+                (count == 1 ? " has" : " have") +
+                " another number of dimensions than the tensor: where they belong is not said.";
+  finding.evidence = {{"saved", copy_of(checkpoint.shape(first))},
+                      {"tiles", tiles},
+                      {"tile_count", static_cast<std::int64_t>(count)}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kChunkRank = {
+    "chunk-rank", Depth::kMetadata, "A tile has another number of dimensions than its tensor",
+    "Each tile is recorded by its offsets and sizes, one number for each dimension of the tensor. "
+    "Here the numbers do not match, so there is no telling where the tile belongs. Code that puts "
+    "a new axis before the others while it shards (stacked experts, stacked layers) and forgets "
+    "either the offsets or the global size writes this.",
+    run};
+
+}  // namespace shw

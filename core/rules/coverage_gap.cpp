@@ -1,0 +1,87 @@
+#include <limits>
+
+#include "core/base/checked.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+struct Gaps {
+  Finding finding;
+  std::vector<Box> boxes;           // the first kMaxEvidence
+  std::vector<std::string> inside;  // whose each is
+  std::uint64_t count = 0;
+  std::int64_t missing = 0, all = 0;
+  bool complete = true;
+};
+
+std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
+  return checked_add(a, b).value_or(std::numeric_limits<std::int64_t>::max());
+}
+
+void add(const Checkpoint& checkpoint, TensorId tensor, const TilingDefects& defects, Gaps& out) {
+  out.finding.subjects.emplace_back(checkpoint.fqn(tensor));
+  out.count += defects.gaps.size();
+  out.missing = saturating_add(out.missing, defects.missing);
+  out.all = saturating_add(
+      out.all, volume(checkpoint.shape(tensor)).value_or(std::numeric_limits<std::int64_t>::max()));
+  out.complete = out.complete && defects.complete;
+  for (const Box& gap : defects.gaps) {
+    if (out.boxes.size() >= kMaxEvidence) break;
+    out.boxes.push_back(gap);
+    out.inside.push_back(out.finding.subjects.back());
+  }
+}
+
+void finish(Gaps& gaps, std::string how, std::vector<Finding>& findings) {
+  if (gaps.finding.subjects.empty()) return;
+  Finding& finding = gaps.finding;
+  finding.rule = "coverage-gap";
+  finding.cause = std::move(how);
+  double share =
+      gaps.all > 0 ? static_cast<double>(gaps.missing) / static_cast<double>(gaps.all) : 0.0;
+  finding.evidence = {{"missing_boxes", gaps.boxes},
+                      {"missing_in", gaps.inside},
+                      {"box_count", static_cast<std::int64_t>(gaps.count)},
+                      {"missing_elements", gaps.missing},
+                      {"missing_share", share},
+                      {"complete", gaps.complete}};
+  findings.push_back(std::move(finding));
+}
+
+// Tensors without a single tile are another cause than tensors with holes.
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  Gaps holes, bare;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    const TilingDefects& defects = input.tilings[t].defects;
+    if (defects.gaps.empty()) continue;
+    add(checkpoint, TensorId{t}, defects, checkpoint.chunks(TensorId{t}).empty() ? bare : holes);
+  }
+  std::string where = holes.boxes.empty() ? "" : to_text(holes.boxes.front());
+  std::string first = holes.boxes.empty() ? "" : holes.inside.front();
+  finish(holes,
+         plural(static_cast<std::uint64_t>(holes.missing), "element") + " of " +
+             plural(holes.finding.subjects.size(), "tensor") + " lie in no tile (" + first + " " +
+             where + (holes.count > 1 ? ", ..." : "") +
+             "): torch loads the rest and leaves whatever stood there before, without a word.",
+         findings);
+  finish(bare,
+         some_of(bare.finding.subjects) + (bare.finding.subjects.size() == 1 ? " is" : " are") +
+             " recorded without a single tile: nothing of it was saved.",
+         findings);
+}
+
+}  // namespace
+
+const Rule kCoverageGap = {
+    "coverage-gap", Depth::kMetadata, "A part of a tensor is in no tile",
+    "The tiles of a tensor must cover its global shape. Where they do not, torch's loader says "
+    "nothing: it copies the tiles that are there and leaves the destination's old content in the "
+    "hole, random initial weights as a rule. The boxes that are missing are listed. A rank whose "
+    "metadata was lost, a save of a part of the ranks, or a global size taken from another layout "
+    "are the usual reasons. If the writer of the neighbouring tiles has a file that nothing points "
+    "to, the bytes may still be there.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,46 @@
+#include <map>
+
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  if (input.spec == nullptr) return;
+  const Checkpoint& checkpoint = input.checkpoint;
+  // One finding for each pair of dtypes: that is one cast, made in one place.
+  std::map<std::pair<Dtype, Dtype>, std::vector<std::string>> pairs;
+  for (const auto& [fqn, entry] : input.spec->entries) {
+    auto tensor = checkpoint.find(fqn);
+    if (!tensor || !entry.dtype) continue;
+    Dtype saved = checkpoint.dtype(*tensor);
+    if (saved != Dtype::kUnknown && saved != *entry.dtype)
+      pairs[{saved, *entry.dtype}].push_back(fqn);
+  }
+  for (auto& [pair, subjects] : pairs) {
+    std::string saved(name(pair.first)), expected(name(pair.second));
+    Finding finding;
+    finding.rule = "dtype-mismatch";
+    finding.severity = Severity::kWarning;
+    finding.cause = plural(subjects.size(), "tensor") + (subjects.size() == 1 ? " is" : " are") +
+                    " saved as " + saved + " where the model expects " + expected +
+                    ": torch casts on load without a word, so precision may be lost or memory "
+                    "doubled unseen.";
+    finding.evidence = {
+        {"saved", saved}, {"expected", expected}, {"count", count_of(subjects.size())}};
+    finding.subjects = std::move(subjects);
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace
+
+const Rule kDtypeMismatch = {
+    "dtype-mismatch", Depth::kMetadata, "A tensor is saved in another dtype than the model's",
+    "torch copies the saved elements into the model's tensor and converts them on the way, without "
+    "a message. From wide to narrow that rounds (float32 masters into bfloat16), from narrow to "
+    "wide it looks precise and is not. Sometimes it is meant; often an export or a mixed-precision "
+    "wrapper cast what it should have left.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,46 @@
+// What the tensors of one mixture-of-experts layer say about each other: gate, up and down must be
+// transposes of one another, and one of their dimensions is the model's hidden size
+// (spec/failures.md 2.c).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/model/checkpoint.h"
+#include "core/spec/spec.h"
+
+namespace shw {
+
+struct ExpertFamily {
+  std::optional<Extents> gate, up, down;  // 3-D shapes
+};
+
+// Which family, and which member of it, a name belongs to: the parts before and after
+// "gate_proj", "up_proj", "down_proj" (or "w1", "w3", "w2").
+struct FamilyName {
+  enum class Member { kGate, kUp, kDown } member = Member::kGate;
+  std::string key;
+};
+std::optional<FamilyName> family_name(std::string_view fqn);
+
+using Families = std::map<std::string, ExpertFamily, std::less<>>;
+Families families_of(const Checkpoint& checkpoint);
+Families families_of(const Spec& spec);
+
+// The hidden size as tensors say that no expert placement touches, and which said so.
+struct HiddenSize {
+  std::int64_t size = 0;
+  std::string said_by;
+};
+std::optional<HiddenSize> hidden_size(const Checkpoint& checkpoint);
+
+struct FamilyJudgement {
+  enum class State { kUnknown, kHealthy, kMoved } state = State::kUnknown;
+  std::int64_t factor = 1;  // of kMoved
+  bool by_hidden = false;   // the hidden size agrees: three equalities instead of two
+};
+FamilyJudgement judge(const ExpertFamily& family, std::optional<std::int64_t> hidden);
+
+}  // namespace shw

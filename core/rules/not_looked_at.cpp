@@ -1,0 +1,71 @@
+#include <map>
+
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// Reasons with the tensors that they concern: one finding, not one a tile.
+struct Reasons {
+  std::map<std::string, std::vector<std::string>> subjects;
+  std::map<std::string, std::int64_t> count;
+
+  void add(std::string_view fqn, const Error& error) {
+    if (error.kind != ErrorKind::kUnsupported && error.kind != ErrorKind::kIo) return;
+    // The file is in the reason only if the system refused it: a class of tensors is in many.
+    std::string reason = error.message;
+    if (error.kind == ErrorKind::kIo && !error.place.file.empty())
+      reason = error.place.file + ": " + reason;
+    ++count[reason];
+    add_subject(subjects[reason], fqn);
+  }
+};
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  Reasons reasons;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    TensorId tensor{t};
+    const TensorTiling& tiling = input.tilings[t];
+    if (tiling.tiling == Tiling::kInexact && !tiling.defects.complete)
+      reasons.add(checkpoint.fqn(tensor),
+                  Error{ErrorKind::kUnsupported, "its tiles are too tangled to be taken apart"});
+    if (input.headers.empty() && input.data.empty()) continue;
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
+      std::size_t i = index_of(chunk);
+      auto item = checkpoint.item(chunk);
+      // What other rules say already: no file, no range, no record.
+      if (!item || !is_reachable(checkpoint, *item)) continue;
+      if (!input.headers.empty() && !input.headers[i]) {
+        reasons.add(checkpoint.fqn(tensor), input.headers[i].error());
+      } else if (!input.data.empty() && !input.data[i]) {
+        reasons.add(checkpoint.fqn(tensor), input.data[i].error());
+      }
+    }
+  }
+  for (std::size_t i = 0; i < input.object_data.size(); ++i) {
+    if (!input.object_data[i])
+      reasons.add(checkpoint.objects()[i].fqn, input.object_data[i].error());
+  }
+  for (auto& [reason, subjects] : reasons.subjects) {
+    Finding finding;
+    finding.rule = "not-looked-at";
+    finding.severity = Severity::kInfo;
+    finding.cause = plural(static_cast<std::uint64_t>(reasons.count[reason]), "item") + " of " +
+                    some_of(subjects) + " could not be looked at: " + reason + ".";
+    finding.evidence = {{"reason", reason}, {"item_count", reasons.count[reason]}};
+    finding.subjects = std::move(subjects);
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace
+
+const Rule kNotLookedAt = {
+    "not-looked-at", Depth::kMetadata, "Something could not be looked at",
+    "Not a defect: a file that may not be read, or a kind of tensor that is not known here. "
+    "Everything else was looked at; about this nothing can be said, so a check that finds nothing "
+    "else ends undecided instead of clean.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,35 @@
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  Finding finding;
+  finding.rule = "path-escape";
+  const Checkpoint& checkpoint = input.checkpoint;
+  for (const FileRow& file : checkpoint.files()) {
+    if (!file.safe) finding.subjects.push_back(file.path);
+  }
+  if (finding.subjects.empty()) return;
+  // Opening may have said so already, with the place in the metadata.
+  for (const Finding& opened : checkpoint.opening_findings()) {
+    if (opened.rule == finding.rule) return;
+  }
+  finding.cause = "The metadata points to " + plural(finding.subjects.size(), "path") +
+                  " outside the checkpoint; nothing there was opened.";
+  finding.evidence = {{"paths", capped(finding.subjects)},
+                      {"path_count", count_of(finding.subjects.size())}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kPathEscape = {
+    "path-escape", Depth::kMetadata, "A recorded path leaves the checkpoint",
+    "Every item of a checkpoint is recorded with the path of its file, relative to the checkpoint. "
+    "A path that is absolute or climbs out with '..' makes a reader open some other file of the "
+    "machine: nothing that torch writes does that. The file was edited by hand, made by a broken "
+    "tool, or made to harm. Such paths are never opened here.",
+    run};
+
+}  // namespace shw

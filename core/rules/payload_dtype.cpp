@@ -1,0 +1,54 @@
+#include <map>
+
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  if (input.headers.empty()) return;
+  Finding finding;
+  finding.rule = "payload-dtype";
+  std::vector<std::string> items;
+  std::uint64_t count = 0;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    TensorId tensor{t};
+    Dtype recorded = checkpoint.dtype(tensor);
+    if (recorded == Dtype::kUnknown) continue;
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
+      const Result<ItemHeader>& header = input.headers[index_of(chunk)];
+      if (!header || header->dtype == recorded) continue;
+      if (count == 0) {
+        finding.evidence = {{"recorded", std::string(name(recorded))},
+                            {"written", std::string(name(header->dtype))}};
+      }
+      ++count;
+      add_subject(finding.subjects, checkpoint.fqn(tensor));
+      if (items.size() < kMaxEvidence)
+        items.push_back(chunk_text(checkpoint, tensor, chunk) + ": recorded " +
+                        std::string(name(recorded)) + ", holds " +
+                        std::string(name(header->dtype)));
+    }
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause = plural(count, "tile") + (count == 1 ? " holds" : " hold") +
+                  " elements of another dtype than the metadata says (" + items.front() +
+                  "): torch converts them on load without a word, other readers take the bytes as "
+                  "they are.";
+  finding.evidence.emplace_back("items", items);
+  finding.evidence.emplace_back("item_count", static_cast<std::int64_t>(count));
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kPayloadDtype = {
+    "payload-dtype", Depth::kHeaders, "A tile's bytes have another dtype than recorded",
+    "The metadata gives each tensor one dtype, and each item in the data files carries its own. "
+    "They must agree. Where they do not, ranks disagreed about the dtype when they saved (one cast "
+    "its copy, another did not), and the metadata keeps what one of them said. torch converts "
+    "silently; a tool that trusts the metadata reads noise.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,48 @@
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  if (input.headers.empty()) return;
+  Finding finding;
+  finding.rule = "payload-shape";
+  std::vector<std::string> items;
+  std::uint64_t count = 0;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    TensorId tensor{t};
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
+      const Result<ItemHeader>& header = input.headers[index_of(chunk)];
+      if (!header || same(header->sizes, checkpoint.sizes(chunk))) continue;
+      if (count == 0) {
+        finding.evidence = {{"recorded", copy_of(checkpoint.sizes(chunk))},
+                            {"written", header->sizes}};
+      }
+      ++count;
+      add_subject(finding.subjects, checkpoint.fqn(tensor));
+      if (items.size() < kMaxEvidence)
+        items.push_back(chunk_text(checkpoint, tensor, chunk) + ": holds " +
+                        to_text(header->sizes));
+    }
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause = plural(count, "tile") + (count == 1 ? " holds" : " hold") +
+                  " a tensor of another shape than the metadata says (" + items.front() +
+                  "): a larger one is cut without a word on load, a smaller one fails.";
+  finding.evidence.emplace_back("items", items);
+  finding.evidence.emplace_back("item_count", static_cast<std::int64_t>(count));
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kPayloadShape = {
+    "payload-shape", Depth::kHeaders, "A tile's bytes have another shape than recorded",
+    "The metadata gives each tile its sizes, and the item in the data file carries its own. They "
+    "must agree. Where the item is larger, torch takes its beginning and says nothing: wrong rows, "
+    "silently. Two ranks whose tiles got the same offsets (one entry survives, with the sizes of "
+    "the one and the bytes of the other), or a data file from another save, leave this.",
+    run};
+
+}  // namespace shw

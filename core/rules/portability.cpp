@@ -1,0 +1,92 @@
+#include <map>
+
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// The torch that first has a dtype, where that is later than 2.6 (dtype-format tables of torch's
+// own releases).
+std::string_view first_torch_with(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kFloat8E8m0fnu:
+      return "2.7";
+    case Dtype::kFloat4E2m1fnX2:
+      return "2.8";
+    case Dtype::kBcomplex32:
+      return "2.15";
+    default:
+      return "";
+  }
+}
+
+void add(std::vector<Finding>& findings, const Checkpoint& checkpoint, std::string cause,
+         std::vector<std::pair<std::string, EvidenceValue>> evidence, bool mended) {
+  Finding finding;
+  finding.rule = "portability";
+  finding.severity = Severity::kInfo;
+  finding.subjects = {checkpoint.format() == Format::kDcpRankLocal ? "__0.metadata" : ".metadata"};
+  finding.cause = std::move(cause);
+  finding.evidence = std::move(evidence);
+  if (mended) {
+    finding.remedy =
+        Remedy{"rewrite-metadata", true,
+               "Write .metadata anew in the form that every torch since 2.6 reads; no tensor byte "
+               "moves. Any repair does it on the way."};
+  }
+  findings.push_back(std::move(finding));
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  const Provenance& provenance = checkpoint.provenance();
+  bool new_path = provenance.path_class.starts_with("pathlib._local.");
+  bool six = provenance.properties_arity >= 6;
+  if (new_path || six) {
+    std::string cause = "This .metadata does not open everywhere: ";
+    if (new_path)
+      cause += "it holds a path object of Python 3.13 (" + provenance.path_class +
+               "), which Python 3.12 and older do not know";
+    if (new_path && six) cause += "; ";
+    if (six)
+      cause += "it holds " + std::to_string(provenance.properties_arity) +
+               " tensor properties, and torch older than 2.15 expects 5";
+    std::vector<std::pair<std::string, EvidenceValue>> evidence;
+    if (new_path) evidence.emplace_back("path_class", provenance.path_class);
+    if (new_path) evidence.emplace_back("python_at_least", std::string("3.13"));
+    if (six) evidence.emplace_back("properties", std::int64_t{provenance.properties_arity});
+    if (six) evidence.emplace_back("torch_at_least", std::string("2.15"));
+    if (!provenance.torch.empty()) evidence.emplace_back("written_by", provenance.torch);
+    add(findings, checkpoint, cause + ".", std::move(evidence), true);
+  }
+
+  std::map<Dtype, std::vector<std::string>> young;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    Dtype dtype = checkpoint.dtype(TensorId{t});
+    if (!first_torch_with(dtype).empty()) young[dtype].emplace_back(checkpoint.fqn(TensorId{t}));
+  }
+  for (const auto& [dtype, tensors] : young) {
+    std::string torch(first_torch_with(dtype));
+    add(findings, checkpoint,
+        plural(tensors.size(), "tensor") + " of dtype " + std::string(name(dtype)) +
+            ": torch older than " + torch + " does not know it and cannot open the metadata.",
+        {{"dtype", std::string(name(dtype))},
+         {"torch_at_least", torch},
+         {"tensors", capped(tensors)},
+         {"tensor_count", count_of(tensors.size())}},
+        false);
+  }
+}
+
+}  // namespace
+
+const Rule kPortability = {
+    "portability", Depth::kMetadata, "Some versions of torch or Python cannot open it",
+    "A .metadata file is pickled from live Python objects, so it carries traces of the versions "
+    "that wrote it. Python 3.13 pickles paths under a module name that older ones lack; torch 2.15 "
+    "added a sixth tensor property that older ones refuse; some dtypes are young. The data files "
+    "are the same for all. Writing .metadata anew without those traces makes it open everywhere; "
+    "no tensor byte moves.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,80 @@
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+struct Found {
+  std::vector<std::uint64_t> tiles_in;  // items outside their file, one count a file
+  std::vector<std::string> items;
+  std::vector<std::string> tensors;
+  std::int64_t needed = 0;  // the furthest end of an item
+};
+
+void look(const Checkpoint& checkpoint, std::string_view fqn, const ItemPlace& place, Found& out) {
+  const FileRow& file = checkpoint.file(place.file);
+  if (!file.safe || file.kind != EntryKind::kFile) return;
+  if (is_reachable(checkpoint, place)) return;
+  ++out.tiles_in[index_of(place.file)];
+  if (out.items.size() < kMaxEvidence)
+    out.items.push_back(std::string(fqn) + ": " + place_text(checkpoint, place));
+  add_subject(out.tensors, fqn);
+  auto end = checked_add(place.offset, place.length);
+  if (place.offset >= 0 && place.length >= 0 && end) out.needed = std::max(out.needed, *end);
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  if (checkpoint.directory() == nullptr) return;
+  Found found;
+  found.tiles_in.resize(checkpoint.file_count(), 0);
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+      if (auto item = checkpoint.item(chunk))
+        look(checkpoint, checkpoint.fqn(TensorId{t}), *item, found);
+    }
+  }
+  for (const ObjectRow& object : checkpoint.objects()) {
+    if (object.item && object.item->file != FileId::kNone)
+      look(checkpoint, object.fqn, *object.item, found);
+  }
+  Finding finding;
+  finding.rule = "short-file";
+  std::vector<std::string> files;
+  std::uint64_t tiles = 0;
+  for (std::uint32_t f = 0; f < checkpoint.file_count(); ++f) {
+    if (found.tiles_in[f] == 0) continue;
+    const FileRow& file = checkpoint.file(FileId{f});
+    tiles += found.tiles_in[f];
+    finding.subjects.push_back(file.path);
+    files.push_back(file.path + ": " + human_count(file.size) + " bytes, " +
+                    plural(found.tiles_in[f], "item") + " outside");
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause = some_of(finding.subjects) + (finding.subjects.size() == 1 ? " ends" : " end") +
+                  " before " + plural(tiles, "item") + " that the metadata places there: cut off " +
+                  "while it was written or copied, or the recorded range is wrong.";
+  finding.evidence = {{"files", capped(files)},
+                      {"file_count", count_of(files.size())},
+                      {"items", found.items},
+                      {"item_count", static_cast<std::int64_t>(tiles)},
+                      {"tensors", capped(found.tensors)},
+                      {"tensor_count", count_of(found.tensors.size())},
+                      {"bytes_needed", found.needed}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kShortFile = {
+    "short-file", Depth::kMetadata, "A data file ends too early",
+    "The metadata gives each item an offset and a length in its file, and here that range does not "
+    "lie in the file. The usual reason is a full disk or a job that was killed while it wrote, or "
+    "a copy that stopped. Compare the size with the file where it was written. The items before "
+    "the end are whole. A file of zero bytes to which nothing points is normal: a rank that had "
+    "nothing to write leaves one.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,34 @@
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  if (input.spec == nullptr) return;
+  const Checkpoint& checkpoint = input.checkpoint;
+  Finding finding;
+  finding.rule = "unexpected-key";
+  finding.severity = Severity::kInfo;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    std::string_view fqn = checkpoint.fqn(TensorId{t});
+    if (input.spec->find(fqn) == nullptr) finding.subjects.emplace_back(fqn);
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause = plural(finding.subjects.size(), "tensor") + " of the checkpoint " +
+                  (finding.subjects.size() == 1 ? "is" : "are") + " not in the spec (" +
+                  some_of(finding.subjects) +
+                  "): nothing is expected of them, so less was checked.";
+  finding.evidence = {{"count", count_of(finding.subjects.size())}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kUnexpectedKey = {
+    "unexpected-key", Depth::kMetadata, "The checkpoint has a tensor that the spec does not name",
+    "Not a defect: a spec may cover a part of the model, and optimizer states are often left out. "
+    "torch loads what it is asked for and leaves the rest. It is said so that a spec that names "
+    "nothing of the checkpoint is not mistaken for a clean bill.",
+    run};
+
+}  // namespace shw
