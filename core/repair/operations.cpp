@@ -1,0 +1,200 @@
+#include "core/repair/operations.h"
+
+#include <algorithm>
+
+#include "core/repair/lower.h"
+
+namespace shw {
+namespace {
+
+std::string count(std::int64_t amount, std::string_view noun) {
+  return std::to_string(amount) + " " + std::string(noun) + (amount == 1 ? "" : "s");
+}
+
+// ": [288, 8192, 640] becomes [288, 4096, 1280]", for the first tensor where they differ.
+std::string shapes(const Checkpoint& checkpoint, const PlannedTensor& tensor, std::size_t tensors) {
+  ExtentsView before = checkpoint.shape(tensor.tensor);
+  std::string text = same(before, tensor.shape)
+                         ? to_text(before) + " stays"
+                         : to_text(before) + " becomes " + to_text(tensor.shape);
+  if (tensors < 2) return ": " + text;
+  return " of " + count(static_cast<std::int64_t>(tensors), "tensor") + ": " + text + " for " +
+         std::string(checkpoint.fqn(tensor.tensor)) + ", and so on";
+}
+
+struct Group {
+  std::vector<const PlannedTensor*> tensors;
+
+  std::vector<std::string> subjects(const Checkpoint& checkpoint) const {
+    std::vector<std::string> names;
+    for (const PlannedTensor* tensor : tensors) names.emplace_back(checkpoint.fqn(tensor->tensor));
+    return names;
+  }
+  template <class Measure>
+  std::int64_t sum(Measure measure) const {
+    std::int64_t total = 0;
+    for (const PlannedTensor* tensor : tensors) total += measure(*tensor);
+    return total;
+  }
+};
+
+std::int64_t kept_tiles(const PlannedTensor& tensor) {
+  return std::count_if(tensor.chunks.begin(), tensor.chunks.end(), [](const PlannedChunk& chunk) {
+    return chunk.item || !chunk.pieces.empty() || !chunk.side.empty();
+  });
+}
+
+bool is_from_side(const PlannedTensor& tensor) {
+  return std::any_of(tensor.chunks.begin(), tensor.chunks.end(),
+                     [](const PlannedChunk& chunk) { return !chunk.side.empty(); });
+}
+
+Operation operation(const Checkpoint& checkpoint, OperationKind kind, const Finding& finding,
+                    const Group& group, std::string text) {
+  Operation made;
+  made.kind = kind;
+  made.rule = finding.rule;
+  made.subjects = group.subjects(checkpoint);
+  made.tiles = group.sum(kept_tiles);
+  made.text = std::move(text);
+  return made;
+}
+
+void add_relabel(const Checkpoint& checkpoint, const Finding& finding, const Group& group,
+                 Plan& plan) {
+  if (group.tensors.empty()) return;
+  std::int64_t tiles = group.sum(kept_tiles);
+  plan.operations.push_back(
+      operation(checkpoint, OperationKind::kRelabel, finding, group,
+                "relabel " + count(tiles, "tile") +
+                    shapes(checkpoint, *group.tensors.front(), group.tensors.size())));
+}
+
+void add_move(const Checkpoint& checkpoint, OperationKind kind, const char* verb,
+              const Finding& finding, const Group& group, Plan& plan) {
+  if (group.tensors.empty() || group.sum(kept_tiles) == 0) return;
+  std::uint64_t bytes = 0;
+  for (const PlannedTensor* tensor : group.tensors) bytes += bytes_moved(checkpoint, *tensor);
+  Operation made = operation(checkpoint, kind, finding, group,
+                             std::string(verb) + " " + count(group.sum(kept_tiles), "tile") +
+                                 shapes(checkpoint, *group.tensors.front(), group.tensors.size()));
+  made.bytes_moved = bytes;
+  plan.operations.push_back(std::move(made));
+}
+
+void add_loss(const Checkpoint& checkpoint, const Finding& finding, const Group& group,
+              Plan& plan) {
+  if (group.tensors.empty()) return;
+  std::int64_t lost = group.sum([](const PlannedTensor& t) { return t.lost_elements; });
+  std::int64_t total =
+      group.sum([](const PlannedTensor& t) { return volume(t.shape).value_or(0); });
+  Operation mask =
+      operation(checkpoint, OperationKind::kMask, finding, group,
+                "mask " + std::to_string(lost) + " of " + count(total, "element") + " in " +
+                    count(static_cast<std::int64_t>(group.tensors.size()), "tensor") +
+                    ": their own bytes were never saved");
+  mask.tiles = group.sum([](const PlannedTensor& t) {
+    return static_cast<std::int64_t>(t.chunks.size()) - kept_tiles(t);
+  });
+  mask.elements_lost = lost;
+  mask.lossless = false;
+  plan.operations.push_back(mask);
+
+  for (Fill kind : {Fill::kZero, Fill::kCast}) {
+    Group filled;
+    for (const PlannedTensor* tensor : group.tensors) {
+      if (tensor->fill == kind) filled.tensors.push_back(tensor);
+    }
+    if (filled.tensors.empty()) continue;
+    std::int64_t elements = filled.sum([](const PlannedTensor& t) { return t.lost_elements; });
+    std::string from = kind == Fill::kZero ? "zeros"
+                       : filled.tensors.size() == 1
+                           ? "the cast of " + filled.tensors.front()->fill_from
+                           : "the cast of the tensor that each belongs to, first " +
+                                 filled.tensors.front()->fill_from;
+    Operation fill = operation(checkpoint, OperationKind::kFill, finding, filled,
+                               "fill " + count(elements, "masked element") + " with " + from);
+    fill.tiles = filled.sum([](const PlannedTensor& t) {
+      return static_cast<std::int64_t>(t.chunks.size()) - kept_tiles(t);
+    });
+    fill.lossless = false;
+    plan.operations.push_back(std::move(fill));
+  }
+}
+
+}  // namespace
+
+std::string_view name(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::kRelabel:
+      return "relabel";
+    case OperationKind::kRetile:
+      return "retile";
+    case OperationKind::kPermuteBlocks:
+      return "permute-blocks";
+    case OperationKind::kTranspose:
+      return "transpose";
+    case OperationKind::kRename:
+      return "rename";
+    case OperationKind::kMask:
+      return "mask";
+    case OperationKind::kFill:
+      return "fill";
+    case OperationKind::kRewriteMetadata:
+      return "rewrite-metadata";
+  }
+  return "unknown";
+}
+
+bool has_metadata_file(Format format) {
+  return format == Format::kDcp || format == Format::kDcpRankLocal ||
+         format == Format::kMegatronDist;
+}
+
+void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
+                         const std::vector<std::size_t>& tensors, Plan& plan) {
+  Group relabelled, permuted, retiled, from_side, lossy;
+  for (std::size_t index : tensors) {
+    const PlannedTensor& tensor = plan.tensors[index];
+    bool blocks = std::any_of(finding.diagnoses.begin(), finding.diagnoses.end(),
+                              [&](const Diagnosis& diagnosis) {
+                                return tensor_of(diagnosis) == tensor.tensor &&
+                                       std::holds_alternative<BlocksPermuted>(diagnosis);
+                              });
+    bool survivors_move = !is_pure_relabel(tensor) && tensor.lost_elements != 0;
+    Group& group = is_pure_relabel(tensor) ? relabelled
+                   : is_from_side(tensor)  ? from_side
+                   : blocks                ? permuted
+                                           : retiled;
+    group.tensors.push_back(&tensor);
+    if (survivors_move) lossy.tensors.push_back(&tensor);
+  }
+  add_relabel(checkpoint, finding, relabelled, plan);
+  add_move(checkpoint, OperationKind::kPermuteBlocks, "reorder the blocks of", finding, permuted,
+           plan);
+  add_move(checkpoint, OperationKind::kRetile, "put back", finding, retiled, plan);
+  add_move(checkpoint, OperationKind::kRetile, "restore from side files", finding, from_side, plan);
+  add_loss(checkpoint, finding, lossy, plan);
+}
+
+void describe_rewrite(const Checkpoint& checkpoint, const CheckReport& report, Plan& plan) {
+  if (!has_metadata_file(checkpoint.format())) return;
+  Operation rewrite;
+  rewrite.kind = OperationKind::kRewriteMetadata;
+  rewrite.text =
+      "rewrite .metadata so that every torch since 2.6 opens it under every Python; no tensor byte "
+      "is touched";
+  for (const Finding& finding : report.findings) {
+    if (finding.rule != "portability") continue;
+    rewrite.rule = finding.rule;
+    rewrite.subjects.insert(rewrite.subjects.end(), finding.subjects.begin(),
+                            finding.subjects.end());
+  }
+  const auto& extras = checkpoint.provenance().extra_attributes;
+  for (std::size_t i = 0; i < extras.size(); ++i)
+    rewrite.text += (i == 0 ? "; not carried over: " : ", ") + extras[i];
+  bool wanted = !rewrite.rule.empty() || (!plan.tensors.empty() && !extras.empty());
+  if (wanted) plan.operations.push_back(std::move(rewrite));
+}
+
+}  // namespace shw

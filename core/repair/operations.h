@@ -1,0 +1,20 @@
+// The words of a plan: its operations, grouped by the finding that asks for them, with numbers.
+#pragma once
+
+#include <vector>
+
+#include "core/repair/plan.h"
+
+namespace shw {
+
+// Appends the operations for the tensors (indices into plan.tensors) that `finding` led to.
+void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
+                         const std::vector<std::size_t>& tensors, Plan& plan);
+// Appends what happens to `.metadata` itself: what portability asks for, and what is not carried
+// over.
+void describe_rewrite(const Checkpoint& checkpoint, const CheckReport& report, Plan& plan);
+
+// The formats whose repair writes a `.metadata`.
+bool has_metadata_file(Format format);
+
+}  // namespace shw

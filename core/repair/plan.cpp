@@ -1,0 +1,187 @@
+#include "core/repair/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <unordered_map>
+
+#include "core/repair/lower.h"
+#include "core/repair/operations.h"
+
+namespace shw {
+namespace {
+
+// What these say about a tensor's bytes makes any repair of it a guess.
+constexpr std::array<std::string_view, 4> kBlocking{"unsafe-pickle", "path-escape", "missing-file",
+                                                    "short-file"};
+// What these say about a tensor's boxes is over once its new boxes tile the true shape exactly,
+// which lower() has proved. Kept apart from kBlocking for that reason: wrong labels alone make
+// gaps and overlaps (uneven shards under one global shape; S5 E3).
+constexpr std::array<std::string_view, 5> kLabelSymptoms{
+    "coverage-gap", "chunk-overlap", "chunk-out-of-bounds", "shape-mismatch", "payload-shape"};
+
+template <std::size_t n>
+bool is_one_of(std::string_view rule, const std::array<std::string_view, n>& rules) {
+  return std::find(rules.begin(), rules.end(), rule) != rules.end();
+}
+
+// Which tensors are touched by a blocking finding, by name or through a file of theirs.
+struct Blocked {
+  std::unordered_map<std::string_view, std::string_view> by_subject;  // FQN or path -> rule
+  std::vector<std::string_view> by_file;                              // rule or empty, by FileId
+
+  Blocked(const Checkpoint& checkpoint, const CheckReport& report)
+      : by_file(checkpoint.file_count()) {
+    for (const Finding& finding : report.findings) {
+      if (!is_one_of(finding.rule, kBlocking) || finding.severity == Severity::kInfo) continue;
+      for (const std::string& subject : finding.subjects) by_subject.emplace(subject, finding.rule);
+    }
+    for (std::size_t i = 0; i < by_file.size(); ++i) {
+      auto found = by_subject.find(checkpoint.files()[i].path);
+      if (found != by_subject.end()) by_file[i] = found->second;
+    }
+  }
+
+  std::string_view tensor(const Checkpoint& checkpoint, TensorId tensor) const {
+    if (by_subject.empty()) return {};
+    // A metadata file that holds what cannot be trusted speaks for every tensor in it.
+    for (const auto& [subject, rule] : by_subject) {
+      if (rule == "unsafe-pickle" && subject.ends_with(".metadata")) return rule;
+    }
+    auto found = by_subject.find(checkpoint.fqn(tensor));
+    if (found != by_subject.end()) return found->second;
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
+      if (auto rule = this->chunk(checkpoint, chunk); !rule.empty()) return rule;
+    }
+    return {};
+  }
+  std::string_view chunk(const Checkpoint& checkpoint, ChunkId chunk) const {
+    auto item = checkpoint.item(chunk);
+    return item ? by_file[index_of(item->file)] : std::string_view{};
+  }
+};
+
+struct Draft {
+  const Checkpoint& checkpoint;
+  const PlanOptions& options;
+  Blocked blocked;
+  std::unordered_map<std::uint32_t, std::size_t> planned;  // tensor -> index in plan.tensors
+  Plan plan;
+};
+
+Result<PlannedTensor> plan_tensor(const Draft& draft, const Diagnosis& diagnosis) {
+  const Checkpoint& checkpoint = draft.checkpoint;
+  TensorId tensor = tensor_of(diagnosis);
+  if (index_of(tensor) >= checkpoint.tensor_count())
+    return cannot_lower(checkpoint, tensor, "there is no such tensor");
+  auto blocked_by = [&](std::string_view rule) {
+    return cannot_lower(checkpoint, tensor, std::string(rule) + " was found in what it is made of");
+  };
+  if (auto rule = draft.blocked.tensor(checkpoint, tensor); !rule.empty()) return blocked_by(rule);
+  SHW_TRY(PlannedTensor planned, lower(checkpoint, diagnosis));
+  for (const PlannedChunk& chunk : planned.chunks) {
+    for (const Piece& piece : chunk.pieces) {
+      auto rule = draft.blocked.chunk(checkpoint, piece.chunk);
+      if (!rule.empty()) return blocked_by(rule);
+    }
+  }
+  const SpecEntry* expected =
+      draft.options.spec == nullptr ? nullptr : draft.options.spec->find(checkpoint.fqn(tensor));
+  if (expected != nullptr && !same(expected->shape, planned.shape)) {
+    return cannot_lower(checkpoint, tensor,
+                        "it would become " + to_text(planned.shape) + ", but the spec expects " +
+                            to_text(expected->shape));
+  }
+  return planned;
+}
+
+void leave_undecided(Plan& plan, const Finding& finding, const std::string& why) {
+  plan.undecided.push_back(finding);
+  if (!why.empty()) plan.undecided.back().evidence.emplace_back("not repaired because", why);
+}
+
+// Plans what the finding's diagnoses ask for; tensors that an earlier finding explains are its.
+void plan_finding(Draft& draft, const Finding& finding, std::vector<std::size_t>& made) {
+  std::string why;
+  std::size_t refused = 0;
+  for (const Diagnosis& diagnosis : finding.diagnoses) {
+    auto tensor = static_cast<std::uint32_t>(index_of(tensor_of(diagnosis)));
+    if (draft.planned.contains(tensor)) continue;
+    auto planned = plan_tensor(draft, diagnosis);
+    if (!planned) {
+      if (++refused == 1) why = planned.error().place.tensor + ": " + planned.error().message;
+      continue;
+    }
+    draft.planned.emplace(tensor, draft.plan.tensors.size());
+    made.push_back(draft.plan.tensors.size());
+    draft.plan.tensors.push_back(std::move(*planned));
+  }
+  if (refused > 1) why += " (and " + std::to_string(refused - 1) + " more)";
+  if (refused != 0) leave_undecided(draft.plan, finding, why);
+}
+
+// Fill by cast reads the checkpoint as it is: a source that is itself wrong cannot fill anything.
+void settle_fills(Draft& draft) {
+  for (PlannedTensor& planned : draft.plan.tensors) {
+    if (planned.fill != Fill::kCast) continue;
+    auto source = draft.checkpoint.find(planned.fill_from);
+    bool usable = source &&
+                  !draft.planned.contains(static_cast<std::uint32_t>(index_of(*source))) &&
+                  draft.blocked.tensor(draft.checkpoint, *source).empty();
+    if (usable) continue;
+    planned.fill = Fill::kZero;
+    planned.fill_from.clear();
+  }
+}
+
+bool mends_payload_shape(const Draft& draft, const PlannedTensor& planned) {
+  return std::any_of(planned.chunks.begin(), planned.chunks.end(), [&](const PlannedChunk& chunk) {
+    return chunk.item && !same(chunk.box.sizes, draft.checkpoint.sizes(*chunk.item));
+  });
+}
+
+// A finding without a diagnosis of its own is over where every tensor it names is planned and it
+// speaks of labels only.
+bool is_mended(const Draft& draft, const Finding& finding) {
+  if (finding.subjects.empty() || !is_one_of(finding.rule, kLabelSymptoms)) return false;
+  return std::all_of(finding.subjects.begin(), finding.subjects.end(), [&](const auto& subject) {
+    auto tensor = draft.checkpoint.find(subject);
+    auto found = tensor ? draft.planned.find(static_cast<std::uint32_t>(index_of(*tensor)))
+                        : draft.planned.end();
+    if (found == draft.planned.end()) return false;
+    return finding.rule != "payload-shape" ||
+           mends_payload_shape(draft, draft.plan.tensors[found->second]);
+  });
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
+                       const PlanOptions& options) {
+  Draft draft{checkpoint, options, Blocked(checkpoint, report), {}, {}};
+  Plan& plan = draft.plan;
+  if (checkpoint.directory() != nullptr) plan.checkpoint = checkpoint.directory()->name();
+
+  // Causes come first in a report, so the first finding that can mend a tensor is the right one.
+  std::vector<std::vector<std::size_t>> made(report.findings.size());
+  for (std::size_t i = 0; i < report.findings.size(); ++i) {
+    if (report.findings[i].severity != Severity::kInfo)
+      plan_finding(draft, report.findings[i], made[i]);
+  }
+  settle_fills(draft);
+
+  for (std::size_t i = 0; i < report.findings.size(); ++i)
+    describe_operations(checkpoint, report.findings[i], made[i], plan);
+  describe_rewrite(checkpoint, report, plan);
+
+  for (const Finding& finding : report.findings) {
+    bool above_info = finding.severity != Severity::kInfo;
+    if (above_info && finding.diagnoses.empty() && !is_mended(draft, finding))
+      leave_undecided(plan, finding, "");
+  }
+  plan.lossless = std::all_of(plan.tensors.begin(), plan.tensors.end(),
+                              [](const PlannedTensor& t) { return t.lost_elements == 0; });
+  return std::move(draft.plan);
+}
+
+}  // namespace shw

@@ -1,0 +1,432 @@
+// A plan as JSON, and back. What is read back is hostile: every number is checked here, and every
+// tensor must pass the same proof as one that lower() made.
+//
+//   {"schema": "shardwright/1", "plan": 1, "checkpoint", "fingerprint", "lossless",
+//    "operations": [{"kind", "rule", "subjects", "text", "tiles", "bytes_moved", "elements_lost",
+//                    "lossless"}],
+//    "tensors": [{"tensor", "fqn", "shape", "lost": [box], "lost_elements", "fill", "fill_from",
+//                 "chunks": [{"offsets", "sizes", "writer", "item" | "pieces", "side"}]}],
+//    "undecided": [{"rule", "severity", "subjects", "cause", "evidence"}]}
+#include <xxhash.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/checked.h"
+#include "core/repair/lower.h"
+#include "core/repair/plan.h"
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Shapes, chunks and items, so that a plan meets no other checkpoint. Bytes of tensors are not
+// looked at.
+class Digest {
+ public:
+  Digest() : state_(XXH3_createState()) { XXH3_128bits_reset(state_); }
+  Digest(const Digest&) = delete;
+  Digest& operator=(const Digest&) = delete;
+  ~Digest() { XXH3_freeState(state_); }
+  void add(std::int64_t value) { XXH3_128bits_update(state_, &value, sizeof value); }
+  void add(std::string_view text) {
+    add(static_cast<std::int64_t>(text.size()));
+    XXH3_128bits_update(state_, text.data(), text.size());
+  }
+  void add(ExtentsView extents) {
+    add(static_cast<std::int64_t>(extents.size()));
+    XXH3_128bits_update(state_, extents.data(), extents.size_bytes());
+  }
+  void add(const std::optional<ItemPlace>& item, const Checkpoint& checkpoint) {
+    add(std::string_view(item ? checkpoint.file(item->file).path : "none"));
+    add(item ? item->offset : 0);
+    add(item ? item->length : 0);
+  }
+  std::string text() const {
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state_));
+    std::string hex;
+    for (unsigned char byte : canonical.digest) {
+      hex += "0123456789abcdef"[byte >> 4];
+      hex += "0123456789abcdef"[byte & 15];
+    }
+    return hex;
+  }
+
+ private:
+  XXH3_state_t* state_;
+};
+
+std::string fingerprint(const Checkpoint& checkpoint) {
+  Digest digest;
+  digest.add(name(checkpoint.format()));
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    TensorId tensor{t};
+    digest.add(checkpoint.fqn(tensor));
+    digest.add(static_cast<std::int64_t>(checkpoint.dtype(tensor)));
+    digest.add(checkpoint.shape(tensor));
+    digest.add(std::int64_t{checkpoint.chunks(tensor).size()});
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
+      digest.add(checkpoint.offsets(chunk));
+      digest.add(checkpoint.sizes(chunk));
+      digest.add(checkpoint.item(chunk), checkpoint);
+    }
+  }
+  for (const ObjectRow& object : checkpoint.objects()) {
+    digest.add(std::string_view(object.fqn));
+    digest.add(object.item, checkpoint);
+  }
+  return digest.text();
+}
+
+// ---- writing
+
+Json json_of(const Box& box) {
+  return {{"offsets", box.offsets}, {"sizes", box.sizes}};
+}
+
+Json json_of(const std::vector<Box>& boxes) {
+  Json list = Json::array();
+  for (const Box& box : boxes) list.push_back(json_of(box));
+  return list;
+}
+
+Json json_of(const PlannedChunk& chunk) {
+  Json out = json_of(chunk.box);
+  out["writer"] = chunk.writer;
+  if (chunk.item) {
+    out["item"] = index_of(*chunk.item);
+    return out;
+  }
+  out["pieces"] = Json::array();
+  for (const Piece& piece : chunk.pieces) {
+    Json one = {{"chunk", index_of(piece.chunk)}};
+    one.update(json_of(piece.source));
+    one["at"] = piece.at;
+    out["pieces"].push_back(std::move(one));
+  }
+  if (chunk.side.empty()) return out;
+  out["side"] = Json::array();
+  for (const SidePiece& side : chunk.side) {
+    out["side"].push_back({{"file", side.file},
+                           {"offset", side.offset},
+                           {"length", side.length},
+                           {"dtype", name(side.dtype)},
+                           {"sizes", side.sizes},
+                           {"at", side.at}});
+  }
+  return out;
+}
+
+Json json_of(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
+  Json out = {{"tensor", index_of(tensor.tensor)},
+              {"fqn", checkpoint.fqn(tensor.tensor)},
+              {"shape", tensor.shape},
+              {"lost", json_of(tensor.lost)},
+              {"lost_elements", tensor.lost_elements}};
+  if (tensor.lost_elements != 0) {
+    out["fill"] = tensor.fill == Fill::kCast ? "cast" : "zero";
+    if (tensor.fill == Fill::kCast) out["fill_from"] = tensor.fill_from;
+  }
+  out["chunks"] = Json::array();
+  for (const PlannedChunk& chunk : tensor.chunks) out["chunks"].push_back(json_of(chunk));
+  return out;
+}
+
+Json json_of(const Operation& operation) {
+  return {{"kind", name(operation.kind)},
+          {"rule", operation.rule},
+          {"subjects", operation.subjects},
+          {"text", operation.text},
+          {"tiles", operation.tiles},
+          {"bytes_moved", operation.bytes_moved},
+          {"elements_lost", operation.elements_lost},
+          {"lossless", operation.lossless}};
+}
+
+constexpr std::string_view kSeverities[] = {"info", "warning", "error"};
+
+Json json_of(const Finding& finding) {
+  Json out = {{"rule", finding.rule},
+              {"severity", kSeverities[static_cast<std::size_t>(finding.severity)]},
+              {"subjects", finding.subjects},
+              {"cause", finding.cause},
+              {"evidence", Json::object()}};
+  for (const auto& [key, value] : finding.evidence) {
+    out["evidence"][key] = std::visit(
+        [](const auto& v) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::vector<Box>>)
+            return json_of(v);
+          else
+            return Json(v);
+        },
+        value);
+  }
+  return out;
+}
+
+// ---- reading: every getter leaves `error` set and returns a harmless value where something is
+// wrong; the caller looks once at the end of each list element.
+
+struct Reader {
+  const Checkpoint& checkpoint;
+  std::string source;
+  std::string error = {};
+
+  void complain(const std::string& what) {
+    if (error.empty()) error = what;
+  }
+  Status status() const {
+    if (error.empty()) return {};
+    return fail(ErrorKind::kDamaged, "is no plan that can be used: " + error, {source});
+  }
+
+  const Json& member(const Json& object, const char* key) {
+    static const Json kNull;
+    if (!object.is_object()) {
+      complain(std::string("an object with \"") + key + "\" is expected");
+      return kNull;
+    }
+    auto found = object.find(key);
+    if (found != object.end()) return *found;
+    complain(std::string("\"") + key + "\" is missing");
+    return kNull;
+  }
+  std::int64_t integer(const Json& value, const char* what) {
+    if (value.is_number_unsigned()) {
+      auto number = narrow<std::int64_t>(value.get<std::uint64_t>());
+      if (number) return *number;
+    } else if (value.is_number_integer()) {
+      return value.get<std::int64_t>();
+    }
+    complain(std::string("\"") + what + "\" is no 64-bit number");
+    return 0;
+  }
+  template <class T>
+  T number(const Json& object, const char* key) {
+    auto narrowed = narrow<T>(integer(member(object, key), key));
+    if (!narrowed) complain(std::string("\"") + key + "\" is out of range");
+    return narrowed.value_or(T{});
+  }
+  std::string text(const Json& object, const char* key) {
+    const Json& value = member(object, key);
+    if (value.is_string()) return value.get<std::string>();
+    complain(std::string("\"") + key + "\" is no text");
+    return {};
+  }
+  bool boolean(const Json& object, const char* key) {
+    const Json& value = member(object, key);
+    if (value.is_boolean()) return value.get<bool>();
+    complain(std::string("\"") + key + "\" is neither true nor false");
+    return false;
+  }
+  const Json& list(const Json& object, const char* key) {
+    static const Json kEmpty = Json::array();
+    const Json& value = member(object, key);
+    if (value.is_array()) return value;
+    complain(std::string("\"") + key + "\" is no list");
+    return kEmpty;
+  }
+  Extents extents(const Json& object, const char* key) {
+    const Json& values = list(object, key);
+    if (values.size() > kMaxDims) {
+      complain(std::string("\"") + key + "\" has more than 64 dimensions");
+      return {};
+    }
+    Extents out;
+    for (const Json& value : values) out.push_back(integer(value, key));
+    return out;
+  }
+  std::vector<std::string> texts(const Json& object, const char* key) {
+    std::vector<std::string> out;
+    for (const Json& value : list(object, key)) {
+      if (!value.is_string())
+        complain(std::string("\"") + key + "\" holds something else than text");
+      out.push_back(value.is_string() ? value.get<std::string>() : std::string());
+    }
+    return out;
+  }
+  Box box(const Json& object) { return {extents(object, "offsets"), extents(object, "sizes")}; }
+  ChunkId chunk(const Json& object, const char* key) {
+    auto id = number<std::uint32_t>(object, key);
+    if (id < checkpoint.chunk_count()) return ChunkId{id};
+    complain(std::string("\"") + key + "\" is no chunk of this checkpoint");
+    return ChunkId{};
+  }
+};
+
+PlannedChunk read_chunk_plan(Reader& reader, const Json& json) {
+  PlannedChunk chunk;
+  chunk.box = reader.box(json);
+  chunk.writer = reader.number<std::uint32_t>(json, "writer");
+  if (json.is_object() && json.contains("item")) {
+    chunk.item = reader.chunk(json, "item");
+    return chunk;
+  }
+  for (const Json& one : reader.list(json, "pieces"))
+    chunk.pieces.push_back(
+        {reader.chunk(one, "chunk"), reader.box(one), reader.extents(one, "at")});
+  if (!json.is_object() || !json.contains("side")) return chunk;
+  for (const Json& one : reader.list(json, "side")) {
+    SidePiece side;
+    side.file = reader.text(one, "file");
+    side.offset = reader.number<std::uint64_t>(one, "offset");
+    side.length = reader.number<std::uint64_t>(one, "length");
+    auto dtype = dtype_from_torch(reader.text(one, "dtype"));
+    if (!dtype) reader.complain("\"dtype\" is unknown");
+    side.dtype = dtype.value_or(Dtype::kUnknown);
+    side.sizes = reader.extents(one, "sizes");
+    side.at = reader.extents(one, "at");
+    chunk.side.push_back(std::move(side));
+  }
+  return chunk;
+}
+
+PlannedTensor read_tensor_plan(Reader& reader, const Json& json) {
+  PlannedTensor tensor;
+  auto id = reader.number<std::uint32_t>(json, "tensor");
+  if (id >= reader.checkpoint.tensor_count())
+    reader.complain("\"tensor\" is no tensor of this checkpoint");
+  tensor.tensor = TensorId{id};
+  tensor.shape = reader.extents(json, "shape");
+  for (const Json& box : reader.list(json, "lost")) tensor.lost.push_back(reader.box(box));
+  tensor.lost_elements = reader.number<std::int64_t>(json, "lost_elements");
+  if (json.is_object() && json.contains("fill")) {
+    std::string fill = reader.text(json, "fill");
+    if (fill != "zero" && fill != "cast") reader.complain("\"fill\" is neither zero nor cast");
+    tensor.fill = fill == "cast" ? Fill::kCast : Fill::kZero;
+    if (tensor.fill == Fill::kCast) tensor.fill_from = reader.text(json, "fill_from");
+  }
+  for (const Json& chunk : reader.list(json, "chunks"))
+    tensor.chunks.push_back(read_chunk_plan(reader, chunk));
+  return tensor;
+}
+
+Operation read_operation(Reader& reader, const Json& json) {
+  Operation operation;
+  std::string kind = reader.text(json, "kind");
+  bool known = false;
+  for (int i = 0; i <= static_cast<int>(OperationKind::kRewriteMetadata) && !known; ++i) {
+    operation.kind = static_cast<OperationKind>(i);
+    known = name(operation.kind) == kind;
+  }
+  if (!known) reader.complain("\"kind\" is unknown");
+  operation.rule = reader.text(json, "rule");
+  operation.subjects = reader.texts(json, "subjects");
+  operation.text = reader.text(json, "text");
+  operation.tiles = reader.number<std::int64_t>(json, "tiles");
+  operation.bytes_moved = reader.number<std::uint64_t>(json, "bytes_moved");
+  operation.elements_lost = reader.number<std::int64_t>(json, "elements_lost");
+  operation.lossless = reader.boolean(json, "lossless");
+  return operation;
+}
+
+EvidenceValue read_evidence(Reader& reader, const Json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_float()) return value.get<double>();
+  if (value.is_number()) return reader.integer(value, "evidence");
+  if (value.is_string()) return value.get<std::string>();
+  Json wrapped = {{"evidence", value}};
+  if (value.is_array() && !value.empty() && value.front().is_string())
+    return reader.texts(wrapped, "evidence");
+  if (value.is_array() && !value.empty() && value.front().is_object()) {
+    std::vector<Box> boxes;
+    for (const Json& box : value) boxes.push_back(reader.box(box));
+    return boxes;
+  }
+  return reader.extents(wrapped, "evidence");
+}
+
+Finding read_finding(Reader& reader, const Json& json) {
+  Finding finding;
+  finding.rule = reader.text(json, "rule");
+  std::string severity = reader.text(json, "severity");
+  const auto* found = std::find(std::begin(kSeverities), std::end(kSeverities), severity);
+  if (found == std::end(kSeverities)) {
+    reader.complain("\"severity\" is unknown");
+  } else {
+    finding.severity = static_cast<Severity>(found - std::begin(kSeverities));
+  }
+  finding.subjects = reader.texts(json, "subjects");
+  finding.cause = reader.text(json, "cause");
+  const Json& evidence = reader.member(json, "evidence");
+  if (!evidence.is_object()) reader.complain("\"evidence\" is no object");
+  for (const auto& [key, value] : evidence.items())
+    finding.evidence.emplace_back(key, read_evidence(reader, value));
+  return finding;
+}
+
+// A cast fills from a tensor of the same shape, or it fills nothing.
+Status check_fill(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
+  if (tensor.fill != Fill::kCast) return {};
+  auto from = checkpoint.find(tensor.fill_from);
+  if (from && *from != tensor.tensor && same(checkpoint.shape(*from), tensor.shape)) return {};
+  return cannot_lower(checkpoint, tensor.tensor, "there is nothing of its shape to fill it from");
+}
+
+Status read_tensors(Reader& reader, const Json& json, Plan& plan) {
+  std::set<TensorId> seen;
+  for (const Json& one : reader.list(json, "tensors")) {
+    PlannedTensor tensor = read_tensor_plan(reader, one);
+    SHW_CHECK(reader.status());
+    if (!seen.insert(tensor.tensor).second) reader.complain("a tensor is planned twice");
+    SHW_CHECK(reader.status());
+    SHW_CHECK(prove_planned(reader.checkpoint, tensor));
+    if (is_pure_relabel(tensor)) SHW_CHECK(prove_bijection(reader.checkpoint, tensor));
+    SHW_CHECK(check_fill(reader.checkpoint, tensor));
+    plan.lossless = plan.lossless && tensor.lost_elements == 0;
+    plan.tensors.push_back(std::move(tensor));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
+  Json out = {{"schema", "shardwright/1"},     {"plan", 1},
+              {"checkpoint", plan.checkpoint}, {"fingerprint", fingerprint(checkpoint)},
+              {"lossless", plan.lossless},     {"operations", Json::array()},
+              {"tensors", Json::array()},      {"undecided", Json::array()}};
+  for (const Operation& operation : plan.operations)
+    out["operations"].push_back(json_of(operation));
+  for (const PlannedTensor& tensor : plan.tensors)
+    out["tensors"].push_back(json_of(checkpoint, tensor));
+  for (const Finding& finding : plan.undecided) out["undecided"].push_back(json_of(finding));
+  // Names in a checkpoint may be no UTF-8: shown with replacement marks, tensors are named by id.
+  return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
+                            const std::string& source) {
+  Json parsed = Json::parse(json, nullptr, false);
+  if (parsed.is_discarded()) return fail(ErrorKind::kDamaged, "is no JSON", {source});
+  Reader reader{checkpoint, source};
+  std::string schema = reader.text(parsed, "schema");
+  auto version = reader.number<std::int64_t>(parsed, "plan");
+  std::string made_for = reader.text(parsed, "fingerprint");
+  SHW_CHECK(reader.status());
+  if (schema != "shardwright/1" || version != 1)
+    return fail(ErrorKind::kUnsupported, "is a plan of another version", {source});
+  if (made_for != fingerprint(checkpoint)) {
+    return fail(ErrorKind::kUsage,
+                "was made for another checkpoint: shapes, chunks or items are different now",
+                {source}, "make a new plan");
+  }
+  Plan plan;
+  plan.checkpoint = checkpoint.directory() == nullptr ? reader.text(parsed, "checkpoint")
+                                                      : checkpoint.directory()->name();
+  for (const Json& one : reader.list(parsed, "operations"))
+    plan.operations.push_back(read_operation(reader, one));
+  SHW_CHECK(read_tensors(reader, parsed, plan));
+  for (const Json& one : reader.list(parsed, "undecided"))
+    plan.undecided.push_back(read_finding(reader, one));
+  if (plan.operations.empty() && !plan.tensors.empty())
+    reader.complain("tensors change, but no operation says why");
+  SHW_CHECK(reader.status());
+  return plan;
+}
+
+}  // namespace shw
