@@ -119,6 +119,22 @@ class DcpShortcut {
     }
   }
 
+  // SHORT_BINUNICODE, or BINUNICODE (protocol 2) of up to 255 bytes.
+  static bool get_text(const std::uint8_t*& at, std::string_view& text) {
+    std::uint32_t length = at[1];
+    std::size_t head = 2;
+    if (*at == 'X') {
+      std::memcpy(&length, at + 1, 4);
+      head = 5;
+    } else if (*at != 0x8c) {
+      return false;
+    }
+    if (length > 255) return false;
+    text = {reinterpret_cast<const char*>(at + head), length};
+    at += head + length;
+    return true;
+  }
+
   template <bool kRecall>
   void memoize(Cursor& c, typename Recalled::Kind kind, std::string_view text = {},
                ExtentsHandle extents = kNoExtents) {
@@ -289,9 +305,7 @@ bool DcpShortcut::chunk(Machine& machine, Cursor& c, DcpChunkRow& row) {
 template <bool kRecall, class Machine>
 bool DcpShortcut::key(Machine& machine, Cursor& c, DcpKeyRow& row) {
   if (!begin<kRecall>(c) || !field(machine, c, kFqn)) return false;
-  if (*c.at == 0x8c) {
-    std::string_view text(reinterpret_cast<const char*>(c.at + 2), c.at[1]);
-    c.at += 2 + text.size();
+  if (std::string_view text; get_text(c.at, text)) {
     if constexpr (!kRecall) row.name = name_of(text);
     memoize<kRecall>(c, Recalled::Kind::kText, text);
   } else {
@@ -324,9 +338,7 @@ bool DcpShortcut::key(Machine& machine, Cursor& c, DcpKeyRow& row) {
 template <bool kRecall, class Machine>
 bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
   if (!begin<kRecall>(c) || !field(machine, c, kPath)) return false;
-  if (*c.at == 0x8c) {
-    std::string_view text(reinterpret_cast<const char*>(c.at + 2), c.at[1]);
-    c.at += 2 + text.size();
+  if (std::string_view text; get_text(c.at, text)) {
     if constexpr (!kRecall) {
       row.file = path_file_ = builder_.file(text);
       path_index_ = *c.at == 0x94 ? static_cast<std::uint32_t>(c.memo) : kUnknown;
