@@ -7,6 +7,7 @@ kept. No collective runs, so nothing here may call one (distribute_tensor, for i
 
 import dataclasses
 import itertools
+import logging
 import sys
 import warnings
 
@@ -24,6 +25,8 @@ from torch.distributed.tensor.placement_types import _StridedShard
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 warnings.simplefilter("ignore")
+logging.getLogger("torch.distributed.checkpoint").setLevel(logging.CRITICAL)
+logging.getLogger("torch.distributed.checkpoint.default_planner").setLevel(logging.CRITICAL)
 
 
 @dataclasses.dataclass

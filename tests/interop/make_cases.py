@@ -11,12 +11,14 @@ import argparse
 import json
 import pathlib
 import random
+import shutil
 import sys
 
 import torch
 from safetensors.torch import save_file
 
 import layouts
+from broken import KINDS
 from fake_ranks import write_checkpoint
 
 
@@ -33,25 +35,28 @@ def write_case(directory, layout, seed, options):
 
 
 def make_cases(out, count, seed, broken=None):
-    made = []
-    for number in range(count):
+    made, number = [], 0
+    while len(made) < count:
         case_seed = f"{seed}/{number}/{broken or 'healthy'}"
+        number += 1
         chance = random.Random(case_seed)
-        if broken:
-            from broken import KINDS
-            layout = KINDS[broken](chance)
-        else:
-            layout = layouts.healthy(chance)
+        layout = KINDS[broken](chance) if broken else layouts.healthy(chance)
         options = {"thread_count": chance.choice((1, 1, 2)),
                    "single_file_per_rank": chance.random() < 0.85}
-        directory = pathlib.Path(out) / f"{layout.kind}_{number:04d}"
-        write_case(directory, layout, case_seed, options)
+        directory = pathlib.Path(out) / f"{layout.kind}_{number - 1:04d}"
+        try:
+            write_case(directory, layout, case_seed, options)
+        except ValueError as problem:
+            # torch 2.6 gives an empty shard the offset of a full one and then refuses its own plan.
+            if "validate global plan" not in str(problem) or broken:
+                raise
+            shutil.rmtree(directory)
+            continue
         made.append(directory)
     return made
 
 
 def main():
-    from broken import KINDS
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--out", required=True)
     parser.add_argument("--count", type=int, default=10)
