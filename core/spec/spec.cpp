@@ -1,0 +1,205 @@
+// What is accepted (assets/spec.schema.json):
+//   spec  = { fqn: entry, ... }
+//   entry = { "shape": [int, ...], "dtype": text | null, "mesh": {axis: int, ...} | null,
+//             "placements": [text, ...] | null, "role": text | null, anything else: kept as it is }
+// Axes of a mesh count in the order of the text, which JSON libraries like to lose: it is taken
+// down while parsing.
+#include "core/spec/spec.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "core/base/checked.h"
+#include "core/io/source.h"
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kMaxNesting = 32;  // a spec needs 3; what we do not know may be nested a little
+constexpr std::uint64_t kMaxFile = std::uint64_t{1} << 30;
+
+struct Reader {
+  std::string_view text;
+  std::string source;
+  std::unordered_map<std::string, std::vector<std::string>> axes;  // of each FQN, in order
+  std::string twice;                                               // an FQN that stands there twice
+  bool too_deep = false;
+
+  // The byte at which the entry begins: where its name first stands in quotes.
+  std::optional<std::uint64_t> byte_of(const std::string& fqn) const {
+    std::size_t at = text.find(Json(fqn).dump());
+    return at == std::string_view::npos ? std::nullopt : std::optional<std::uint64_t>(at);
+  }
+  tl::unexpected<Error> refuse(const std::string& fqn, const std::string& what) const {
+    return fail(ErrorKind::kDamaged, what, Place{source, byte_of(fqn), fqn},
+                "the format is described by assets/spec.schema.json; assets/export_spec.py writes "
+                "it");
+  }
+};
+
+// One pass of the parser: the document, and the order of the axes.
+Result<Json> parse(Reader& reader) {
+  std::string fqn, field;
+  std::unordered_map<std::string, bool> seen;
+  auto take_down = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kMaxNesting) reader.too_deep = true;
+    if (event != Json::parse_event_t::key) return !reader.too_deep;
+    const auto& key = parsed.get_ref<const std::string&>();
+    if (depth == 1) {
+      fqn = key;
+      if (!seen.try_emplace(key, true).second) reader.twice = key;
+    } else if (depth == 2) {
+      field = key;
+    } else if (depth == 3 && field == "mesh") {
+      reader.axes[fqn].push_back(key);
+    }
+    return true;
+  };
+  try {
+    Json document = Json::parse(reader.text.begin(), reader.text.end(), take_down);
+    if (reader.too_deep)
+      return fail(ErrorKind::kDamaged,
+                  "nested more than " + std::to_string(kMaxNesting) + " deep, which no spec is",
+                  Place{reader.source});
+    return document;
+  } catch (const Json::parse_error& problem) {
+    std::string what = problem.what();
+    if (std::size_t dash = what.find("syntax error"); dash != std::string::npos)
+      what = what.substr(dash);
+    return fail(ErrorKind::kDamaged, "not JSON: " + what,
+                Place{reader.source, problem.byte > 0 ? problem.byte - 1 : 0});
+  } catch (const Json::exception& problem) {
+    return fail(ErrorKind::kDamaged, std::string("not JSON: ") + problem.what(),
+                Place{reader.source});
+  }
+}
+
+std::optional<std::int64_t> integer(const Json& value) {
+  if (value.is_number_unsigned()) return narrow<std::int64_t>(value.get<std::uint64_t>());
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  return std::nullopt;
+}
+
+Result<Extents> read_shape(const Reader& reader, const std::string& fqn, const Json& value) {
+  if (!value.is_array() || value.size() > kMaxDims)
+    return reader.refuse(fqn, "\"shape\" must be a list of at most 64 numbers");
+  Extents shape;
+  for (const Json& extent : value) {
+    auto number = integer(extent);
+    if (!number || *number < 0)
+      return reader.refuse(fqn, "\"shape\" holds " + extent.dump().substr(0, 40) +
+                                    " where a whole number from 0 is expected");
+    shape.push_back(*number);
+  }
+  return shape;
+}
+
+Result<Mesh> read_mesh(const Reader& reader, const std::string& fqn, const Json& value) {
+  if (!value.is_object()) return reader.refuse(fqn, "\"mesh\" must be an object of axis: size");
+  Mesh mesh;
+  std::int64_t ranks = 1;
+  auto order = reader.axes.find(fqn);
+  for (const std::string& axis :
+       order == reader.axes.end() ? std::vector<std::string>{} : order->second) {
+    auto size = integer(value.at(axis));
+    auto product = size ? checked_mul(ranks, *size) : std::nullopt;
+    if (!size || *size < 1 || !product || mesh.axes.size() == kMaxDims)
+      return reader.refuse(
+          fqn, "\"mesh\" gives axis " + axis + " the size " + value.at(axis).dump().substr(0, 40));
+    ranks = *product;
+    mesh.axes.push_back({axis, *size});
+  }
+  if (mesh.axes.size() != value.size()) return reader.refuse(fqn, "\"mesh\" names an axis twice");
+  return mesh;
+}
+
+Result<std::vector<Placement>> read_placements(const Reader& reader, const std::string& fqn,
+                                               const Json& value) {
+  if (!value.is_array()) return reader.refuse(fqn, "\"placements\" must be a list of texts");
+  std::vector<Placement> placements;
+  for (const Json& text : value) {
+    auto placement = text.is_string() ? parse_placement(text.get_ref<const std::string&>())
+                                      : std::optional<Placement>{};
+    if (!placement)
+      return reader.refuse(fqn, "\"placements\" holds " + text.dump().substr(0, 60) +
+                                    ", expected Replicate, Shard(dim), StridedShard(dim,sf=n) or "
+                                    "Partial(op)");
+    placements.push_back(*placement);
+  }
+  return placements;
+}
+
+Result<SpecEntry> read_entry(const Reader& reader, const std::string& fqn, const Json& value) {
+  if (!value.is_object() || !value.contains("shape"))
+    return reader.refuse(fqn, "each entry must be an object with at least a \"shape\"");
+  SpecEntry entry;
+  Json extra = Json::object();
+  for (const auto& [key, field] : value.items()) {
+    bool absent = field.is_null();
+    if (key == "shape") {
+      SHW_TRY(entry.shape, read_shape(reader, fqn, field));
+    } else if (key == "dtype") {
+      if (absent) continue;
+      if (field.is_string()) entry.dtype = dtype_from_torch(field.get_ref<const std::string&>());
+      if (!entry.dtype)
+        return reader.refuse(
+            fqn, "\"dtype\" is " + field.dump().substr(0, 60) + ", which torch 2.15 does not have");
+    } else if (key == "mesh") {
+      if (absent) continue;
+      SHW_TRY(entry.mesh, read_mesh(reader, fqn, field));
+    } else if (key == "placements") {
+      if (absent) continue;
+      SHW_TRY(entry.placements, read_placements(reader, fqn, field));
+    } else if (key == "role") {
+      if (!absent && !field.is_string()) return reader.refuse(fqn, "\"role\" must be a text");
+      if (!absent) entry.role = field.get<std::string>();
+    } else {
+      extra[key] = field;
+    }
+  }
+  if (!extra.empty()) entry.extra = extra.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (entry.mesh && !entry.placements.empty() && entry.placements.size() != entry.mesh->axes.size())
+    return reader.refuse(fqn, std::to_string(entry.placements.size()) +
+                                  " placements for a mesh of " +
+                                  std::to_string(entry.mesh->axes.size()) + " axes");
+  for (const Placement& placement : entry.placements) {
+    auto ndim = static_cast<std::int64_t>(entry.shape.size());
+    bool shards = placement.kind == Placement::Kind::kShard ||
+                  placement.kind == Placement::Kind::kStridedShard;
+    if (shards && (placement.dim >= ndim || placement.dim < -ndim))
+      return reader.refuse(
+          fqn, to_text(placement) + " of a tensor of shape " + to_text(ExtentsView(entry.shape)));
+  }
+  return entry;
+}
+
+}  // namespace
+
+Result<Spec> parse_spec(std::string_view json, const std::string& source) {
+  Reader reader{json, source, {}, {}, false};
+  SHW_TRY(Json document, parse(reader));
+  if (!document.is_object())
+    return fail(ErrorKind::kDamaged, "a spec is one JSON object, from tensor name to entry",
+                Place{source, 0});
+  if (!reader.twice.empty()) return reader.refuse(reader.twice, "this tensor stands there twice");
+  Spec spec;
+  spec.source = source;
+  for (const auto& [fqn, value] : document.items()) {
+    SHW_TRY(SpecEntry entry, read_entry(reader, fqn, value));
+    spec.entries.emplace_hint(spec.entries.end(), fqn, std::move(entry));
+  }
+  return spec;
+}
+
+Result<Spec> load_spec(const std::string& path) {
+  SHW_TRY(auto file, open_file(path, path));
+  if (file->size() > kMaxFile)
+    return fail(ErrorKind::kDamaged, "larger than 1 GiB, which no spec is", Place{path});
+  SHW_TRY(Bytes bytes, read_bytes(*file, 0, file->size()));
+  return parse_spec({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+}
+
+}  // namespace shw
