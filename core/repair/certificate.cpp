@@ -1,0 +1,146 @@
+// certificate.json, and back. The keys of design 5.1 come first; more are added after them:
+//
+//   {"schema": "shardwright/1", "lossless",
+//    "tensors": {fqn: {"kept", "lost", "lost_boxes": [{"offsets", "sizes"}],
+//                      "items_before": [hash], "items_after": [hash]}},
+//    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}]}
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/checked.h"
+#include "core/repair/apply.h"
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using In = nlohmann::json;  // sorted: one ordered by insertion looks every key up linearly
+
+Json json_of(const TensorCertificate& tensor) {
+  Json boxes = Json::array();
+  for (const Box& box : tensor.lost_boxes)
+    boxes.push_back({{"offsets", box.offsets}, {"sizes", box.sizes}});
+  return {{"kept", tensor.kept},
+          {"lost", tensor.lost},
+          {"lost_boxes", std::move(boxes)},
+          {"items_before", tensor.items_before},
+          {"items_after", tensor.items_after}};
+}
+
+Json json_of(const Operation& operation) {
+  return {{"kind", name(operation.kind)},
+          {"rule", operation.rule},
+          {"subjects", operation.subjects},
+          {"text", operation.text},
+          {"tiles", operation.tiles},
+          {"bytes_moved", operation.bytes_moved},
+          {"elements_lost", operation.elements_lost},
+          {"lossless", operation.lossless}};
+}
+
+// Null where a member is missing or of another type: the caller asks the type.
+const In& member(const In& object, const char* key) {
+  static const In kNull;
+  if (!object.is_object()) return kNull;
+  auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
+bool read(const In& json, std::int64_t& out) {
+  if (!json.is_number_integer()) return false;
+  auto number = json.is_number_unsigned() ? narrow<std::int64_t>(json.get<std::uint64_t>())
+                                          : std::optional(json.get<std::int64_t>());
+  if (number) out = *number;
+  return number.has_value();
+}
+bool read(const In& json, bool& out) {
+  if (json.is_boolean()) out = json.get<bool>();
+  return json.is_boolean();
+}
+bool read(const In& json, std::string& out) {
+  if (json.is_string()) out = json.get<std::string>();
+  return json.is_string();
+}
+bool read(const In& json, Box& out);
+bool read(const In& json, Operation& out);
+template <class T>
+bool read(const In& json, std::vector<T>& out) {
+  if (!json.is_array()) return false;
+  for (const In& one : json) {
+    out.emplace_back();
+    if (!read(one, out.back())) return false;
+  }
+  return true;
+}
+bool read(const In& json, Box& out) {
+  return read(member(json, "offsets"), out.offsets) && read(member(json, "sizes"), out.sizes) &&
+         out.offsets.size() == out.sizes.size() && out.sizes.size() <= kMaxDims;
+}
+bool read(const In& json, TensorCertificate& out) {
+  return read(member(json, "kept"), out.kept) && read(member(json, "lost"), out.lost) &&
+         read(member(json, "lost_boxes"), out.lost_boxes) &&
+         read(member(json, "items_before"), out.items_before) &&
+         read(member(json, "items_after"), out.items_after);
+}
+bool read(const In& json, Operation& out) {
+  std::string kind;
+  std::int64_t moved = 0;
+  bool complete = read(member(json, "kind"), kind) && read(member(json, "rule"), out.rule) &&
+                  read(member(json, "subjects"), out.subjects) &&
+                  read(member(json, "text"), out.text) && read(member(json, "tiles"), out.tiles) &&
+                  read(member(json, "bytes_moved"), moved) && moved >= 0 &&
+                  read(member(json, "elements_lost"), out.elements_lost) &&
+                  read(member(json, "lossless"), out.lossless);
+  if (!complete) return false;
+  out.bytes_moved = static_cast<std::uint64_t>(moved);
+  for (int i = 0; i <= static_cast<int>(OperationKind::kRewriteMetadata); ++i) {
+    out.kind = static_cast<OperationKind>(i);
+    if (name(out.kind) == kind) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string certificate_to_json(const Certificate& certificate) {
+  Json out = {{"schema", "shardwright/1"},    {"lossless", certificate.lossless},
+              {"tensors", Json::object()},    {"version", certificate.version},
+              {"source", certificate.source}, {"hash", "XXH3-128"},
+              {"operations", Json::array()}};
+  // push_back, not operator[]: an ordered object searches linearly, and there may be 100,000.
+  auto& tensors = out["tensors"].get_ref<Json::object_t&>();
+  for (const TensorCertificate& tensor : certificate.tensors)
+    tensors.push_back({tensor.fqn, json_of(tensor)});
+  for (const Operation& operation : certificate.operations)
+    out["operations"].push_back(json_of(operation));
+  return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<Certificate> certificate_from_json(std::string_view json, const std::string& source) {
+  auto damaged = [&](const std::string& what) {
+    return fail(ErrorKind::kDamaged, "is no certificate: " + what, {source});
+  };
+  In parsed = In::parse(json, nullptr, false);
+  if (parsed.is_discarded()) return damaged("it is no JSON");
+  std::string schema;
+  if (!read(member(parsed, "schema"), schema)) return damaged("\"schema\" is missing");
+  if (schema != "shardwright/1")
+    return fail(ErrorKind::kUnsupported, "is a certificate of another version", {source});
+  Certificate certificate;
+  const In& tensors = member(parsed, "tensors");
+  if (!read(member(parsed, "lossless"), certificate.lossless) || !tensors.is_object() ||
+      !read(member(parsed, "version"), certificate.version) ||
+      !read(member(parsed, "source"), certificate.source) ||
+      !read(member(parsed, "operations"), certificate.operations)) {
+    return damaged("a key is missing or of another type");
+  }
+  for (const auto& [fqn, value] : tensors.items()) {
+    TensorCertificate tensor;
+    tensor.fqn = fqn;
+    if (!read(value, tensor)) return damaged("the entry of " + fqn + " is incomplete");
+    certificate.tensors.push_back(std::move(tensor));
+  }
+  return certificate;
+}
+
+}  // namespace shw

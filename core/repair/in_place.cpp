@@ -1,0 +1,211 @@
+// In place: `.metadata` alone is replaced, and only where no tensor byte moves. The steps, each of
+// which leaves either the old or the new state to open, whatever happens:
+//
+//   1 certificate.json, if there is one, is kept as certificate.json.shardwright-undo
+//   2 .metadata is copied to a temporary name, made durable, renamed to .metadata.shardwright-undo
+//   3 .metadata.shardwright-new and certificate.json.shardwright-new are written, made durable and
+//     opened as the checkpoint that they will make
+//   4 .metadata.shardwright-new is renamed to .metadata: from here on it is the new state
+//   5 certificate.json.shardwright-new is renamed to certificate.json
+//
+// 1 comes before 2: where there is a .metadata.shardwright-undo, a certificate.json without a kept
+// one beside it is ours. undo goes the other way and renames .metadata last.
+#include <algorithm>
+
+#include "core/formats/open.h"
+#include "core/repair/lower.h"
+#include "core/repair/operations.h"
+#include "core/repair/proof.h"
+#include "core/repair/steps.h"
+
+namespace shw {
+namespace {
+
+constexpr const char* kUndo = ".metadata.shardwright-undo";
+constexpr const char* kNew = ".metadata.shardwright-new";
+constexpr const char* kHalf = ".metadata.shardwright-half";
+constexpr const char* kOldCertificate = "certificate.json.shardwright-undo";
+constexpr const char* kNewCertificate = "certificate.json.shardwright-new";
+constexpr const char* kHalfCertificate = "certificate.json.shardwright-half";
+
+bool is_there(const Directory& directory, const char* path) {
+  return directory.stat(path).kind != EntryKind::kMissing;
+}
+
+Result<Bytes> contents(const Directory& directory, const char* path) {
+  SHW_TRY(auto source, directory.open(path));
+  return read_bytes(*source, 0, source->size());
+}
+
+Status remove_if_there(WritableDirectory& files, const Directory& directory, const char* path) {
+  return is_there(directory, path) ? files.remove(path) : Status{};
+}
+
+// The checkpoint with one file in place of another: how the new state is opened before it is one.
+class Overlay final : public Directory {
+ public:
+  Overlay(std::shared_ptr<const Directory> inner, std::string shown, std::string real)
+      : inner_(std::move(inner)), shown_(std::move(shown)), real_(std::move(real)) {}
+  const std::string& name() const override { return inner_->name(); }
+  Result<std::vector<Entry>> list(std::size_t limit) const override { return inner_->list(limit); }
+  Entry stat(const std::string& path) const override {
+    Entry entry = inner_->stat(path == shown_ ? real_ : path);
+    entry.path = path;
+    return entry;
+  }
+  Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
+    return inner_->open(path == shown_ ? real_ : path);
+  }
+
+ private:
+  std::shared_ptr<const Directory> inner_;
+  std::string shown_, real_;
+};
+
+Status check_possible(const Checkpoint& checkpoint, const Plan& plan) {
+  bool one_metadata =
+      checkpoint.format() == Format::kDcp || checkpoint.format() == Format::kMegatronDist;
+  if (!one_metadata) {
+    return fail(ErrorKind::kUnsupported,
+                "only a checkpoint with one .metadata is repaired in place", {},
+                "repair into a new directory instead");
+  }
+  for (const PlannedTensor& tensor : plan.tensors) {
+    if (is_pure_relabel(tensor)) continue;
+    return fail(ErrorKind::kUnsupported, "bytes of it have to move, so it is not repaired in place",
+                Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
+                "repair into a new directory instead");
+  }
+  return {};
+}
+
+// Leftovers of a run that was interrupted before it changed anything.
+Status clear_leftovers(WritableDirectory& files, const Directory& directory) {
+  for (const char* path : {kNew, kHalf, kNewCertificate, kHalfCertificate})
+    SHW_CHECK(remove_if_there(files, directory, path));
+  if (!is_there(directory, kUndo)) return remove_if_there(files, directory, kOldCertificate);
+  SHW_TRY(Bytes kept, contents(directory, kUndo));
+  SHW_TRY(Bytes now, contents(directory, kMetadataFile));
+  if (kept == now) return {};
+  return fail(ErrorKind::kUsage, "an earlier repair in place can still be taken back", {kUndo},
+              "run undo, or remove that file, then repair again");
+}
+
+// A durable copy that appears under its name only when it is whole.
+Status keep(WritableDirectory& files, const char* path, const char* half, const char* kept) {
+  SHW_CHECK(files.copy_in(files.path() + "/" + path, half, nullptr));
+  SHW_CHECK(files.rename(half, kept));
+  return files.sync();
+}
+
+Status keep_old(WritableDirectory& files, const Directory& directory) {
+  if (is_there(directory, kUndo)) return {};
+  if (is_there(directory, kCertificateFile))
+    SHW_CHECK(keep(files, kCertificateFile, kHalfCertificate, kOldCertificate));
+  return keep(files, kMetadataFile, kHalf, kUndo);
+}
+
+Status write_new_metadata(WritableDirectory& files, const Checkpoint& checkpoint,
+                          const Plan& plan) {
+  SHW_TRY(DcpMetadata metadata, new_metadata(checkpoint, plan, {}, files.path()));
+  SHW_TRY(auto sink, files.create(kNew));
+  SHW_CHECK(write_dcp_metadata(metadata, *sink));
+  return sink->finish();
+}
+
+Status write_new_certificate(WritableDirectory& files, const Certificate& certificate) {
+  std::string text = certificate_to_json(certificate);
+  SHW_TRY(auto sink, files.create(kNewCertificate));
+  SHW_CHECK(sink->write(std::as_bytes(std::span(text.data(), text.size()))));
+  return sink->finish();
+}
+
+Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan, Progress* progress) {
+  auto overlay = std::make_shared<Overlay>(checkpoint.directory(), kMetadataFile, kNew);
+  SHW_TRY(auto result, open_checkpoint(overlay));
+  SHW_CHECK(compare_metadata(checkpoint, plan, *result));
+  if (progress != nullptr) progress->begin(Phase::kVerifying, 2 * item_bytes(checkpoint), true);
+  SHW_TRY(auto before, hash_all_items(checkpoint, progress));
+  SHW_TRY(auto after, hash_all_items(*result, progress));
+  return certify(checkpoint, before, *result, after, plan);
+}
+
+// Steps 1 to 3: everything is there under names of ours, nothing has changed yet.
+Result<Certificate> prepare(WritableDirectory& files, const Checkpoint& checkpoint,
+                            const Plan& plan, Progress* progress) {
+  const Directory& directory = *checkpoint.directory();
+  SHW_TRY(Bytes old_metadata, contents(directory, kMetadataFile));
+  SHW_CHECK(keep_old(files, directory));
+  SHW_TRY(Bytes kept, contents(directory, kUndo));
+  if (kept != old_metadata)
+    return fail(ErrorKind::kIo, "changed while it was being repaired", {kMetadataFile});
+  SHW_CHECK(write_new_metadata(files, checkpoint, plan));
+  SHW_TRY(Certificate certificate, prove_new(checkpoint, plan, progress));
+  SHW_CHECK(write_new_certificate(files, certificate));
+  SHW_CHECK(files.sync());
+  if (is_cancelled(progress)) return cancelled_error();
+  return certificate;
+}
+
+// Steps 4 and 5.
+Status swap(WritableDirectory& files) {
+  SHW_CHECK(files.rename(kNew, kMetadataFile));
+  SHW_CHECK(files.sync());
+  SHW_CHECK(files.rename(kNewCertificate, kCertificateFile));
+  return files.sync();
+}
+
+// The kept metadata goes first: what is left without it says "nothing has changed".
+Status take_away_preparations(WritableDirectory& files, const Directory& directory) {
+  for (const char* path : {kUndo, kOldCertificate, kNew, kHalf, kNewCertificate, kHalfCertificate})
+    SHW_CHECK(remove_if_there(files, directory, path));
+  return files.sync();
+}
+
+tl::unexpected<Error> with_cleanup(Error error, const Status& cleanup) {
+  if (!cleanup) {
+    error.advice =
+        "run undo: what was made so far could not be taken away (" + cleanup.error().message + ")";
+  }
+  return tl::unexpected<Error>(std::move(error));
+}
+
+}  // namespace
+
+Result<RepairResult> repair_in_place(const RepairFileSystem& file_system,
+                                     const Checkpoint& checkpoint, const Plan& plan,
+                                     Progress* progress) {
+  SHW_CHECK(check_possible(checkpoint, plan));
+  const Directory& directory = *checkpoint.directory();
+  SHW_TRY(auto files, file_system.open(directory.name()));
+  if (progress != nullptr) progress->begin(Phase::kWritingMetadata, 0, false);
+  SHW_CHECK(clear_leftovers(*files, directory));
+  auto certificate = prepare(*files, checkpoint, plan, progress);
+  if (!certificate)
+    return with_cleanup(certificate.error(), take_away_preparations(*files, directory));
+  if (auto swapped = swap(*files); !swapped)
+    return with_cleanup(swapped.error(), undo_repair_on(file_system, directory.name()));
+  return RepairResult{directory.name(), directory.name() + "/" + kCertificateFile,
+                      certificate->lossless};
+}
+
+Status undo_repair_on(const RepairFileSystem& file_system, const std::string& checkpoint_path) {
+  SHW_TRY(auto directory, open_directory(checkpoint_path));
+  SHW_TRY(auto files, file_system.open(checkpoint_path));
+  for (const char* path : {kNew, kHalf, kNewCertificate, kHalfCertificate})
+    SHW_CHECK(remove_if_there(*files, *directory, path));
+  if (!is_there(*directory, kUndo)) {
+    return fail(ErrorKind::kUsage, "there is no repair in place to take back", {checkpoint_path},
+                "only repair --in-place can be undone; another output is simply removed");
+  }
+  if (is_there(*directory, kOldCertificate)) {
+    SHW_CHECK(files->rename(kOldCertificate, kCertificateFile));
+  } else {
+    SHW_CHECK(remove_if_there(*files, *directory, kCertificateFile));
+  }
+  SHW_CHECK(files->sync());
+  SHW_CHECK(files->rename(kUndo, kMetadataFile));
+  return files->sync();
+}
+
+}  // namespace shw

@@ -1,0 +1,329 @@
+// A repair into a new directory. Everything is made under "<out>.shardwright-partial-<pid>",
+// verified there, made durable, and gets its name last; on the way there the source is only read.
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "core/base/checked.h"
+#include "core/formats/items.h"
+#include "core/formats/open.h"
+#include "core/io/place.h"
+#include "core/repair/assemble.h"
+#include "core/repair/lower.h"
+#include "core/repair/operations.h"
+#include "core/repair/proof.h"
+#include "core/repair/steps.h"
+
+namespace shw {
+namespace {
+
+struct Job {
+  const RepairFileSystem& files;
+  const Checkpoint& checkpoint;
+  const Plan& plan;
+  std::string source;   // the directory that was opened
+  std::string out;      // the name it gets at the end
+  std::string partial;  // the name it has until then
+  Progress* progress;
+
+  std::vector<Entry> entries;  // of the source, as they were when it began
+  std::vector<Entry> copied;   // those of them that are copied
+  std::unique_ptr<WritableDirectory> directory{};
+  MadeItems made{};
+};
+
+bool is_metadata(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  return name == kMetadataFile || (name.starts_with("__") && name.ends_with(kMetadataFile));
+}
+
+// Data files that the plan still points to.
+std::set<std::string> files_needed(const Job& job) {
+  const Checkpoint& checkpoint = job.checkpoint;
+  std::set<std::string> needed;
+  std::vector<bool> planned(checkpoint.tensor_count(), false);
+  auto need = [&](const std::optional<ItemPlace>& item) {
+    if (item) needed.insert(checkpoint.file(item->file).path);
+  };
+  for (const PlannedTensor& tensor : job.plan.tensors) {
+    planned[index_of(tensor.tensor)] = true;
+    for (const PlannedChunk& chunk : tensor.chunks) {
+      if (chunk.item) need(checkpoint.item(*chunk.item));
+    }
+  }
+  FileId last = FileId::kNone;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    if (planned[t]) continue;
+    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+      auto item = checkpoint.item(chunk);
+      if (item && item->file == last) continue;
+      if (item) last = item->file;
+      need(item);
+    }
+  }
+  for (const ObjectRow& object : checkpoint.objects()) need(object.item);
+  return needed;
+}
+
+// Everything that lies there comes along, but old certificates, leftovers of ours, the metadata
+// that is written anew, and data files that nothing points to any more.
+Status choose_files(Job& job) {
+  SHW_TRY(job.entries, job.checkpoint.directory()->list());
+  std::set<std::string> needed = files_needed(job), referenced, listed;
+  for (const FileRow& row : job.checkpoint.files()) {
+    if (row.referenced) referenced.insert(row.path);
+  }
+  for (const Entry& entry : job.entries) listed.insert(entry.path);
+  // Below a linked folder, which a listing does not enter.
+  for (const std::string& path : needed) {
+    if (!listed.contains(path)) job.entries.push_back(job.checkpoint.directory()->stat(path));
+  }
+  bool new_metadata = has_metadata_file(job.checkpoint.format());
+  for (const Entry& entry : job.entries) {
+    bool ours = entry.path == kCertificateFile || entry.path.find(kOurMark) != std::string::npos;
+    bool dropped = referenced.contains(entry.path) && !needed.contains(entry.path);
+    if (ours || dropped || (new_metadata && is_metadata(entry.path))) continue;
+    if (entry.kind == EntryKind::kFile) job.copied.push_back(entry);
+  }
+  return {};
+}
+
+Status check_space(const Job& job) {
+  std::uint64_t needed = std::uint64_t{1} << 20;
+  auto add = [&](std::uint64_t bytes) { needed = checked_add(needed, bytes).value_or(UINT64_MAX); };
+  for (const Entry& entry : job.copied) add(std::min(entry.size, entry.disk_bytes));
+  for (const PlannedTensor& tensor : job.plan.tensors) add(bytes_moved(job.checkpoint, tensor));
+  add(std::uint64_t{400} * job.checkpoint.chunk_count());
+  SHW_TRY(std::uint64_t available, job.files.free_space(parent_of(job.out)));
+  if (available >= needed) return {};
+  return fail(ErrorKind::kIo,
+              "the repair needs " + std::to_string(needed) + " bytes there, and " +
+                  std::to_string(available) + " are free",
+              {parent_of(job.out)}, "choose a directory on another disk with --out");
+}
+
+// For Hugging Face's sharded form: which offsets each file records anew.
+Result<std::map<std::string, std::map<std::string, Extents>>> new_offsets(const Job& job) {
+  std::map<std::string, std::map<std::string, Extents>> by_file;
+  if (job.checkpoint.format() != Format::kHfSharded) return by_file;
+  for (const PlannedTensor& tensor : job.plan.tensors) {
+    for (const PlannedChunk& chunk : tensor.chunks) {
+      if (!chunk.item)
+        return cannot_lower(job.checkpoint, tensor.tensor,
+                            "in this format tiles can be relabelled, not made");
+      const auto& file = job.checkpoint.file(job.checkpoint.item(*chunk.item)->file);
+      by_file[file.path][std::string(job.checkpoint.fqn(tensor.tensor))] = chunk.box.offsets;
+    }
+  }
+  return by_file;
+}
+
+Status copy_relabelled(const Job& job, const std::string& path,
+                       const std::map<std::string, Extents>& offsets) {
+  SHW_TRY(auto source, job.checkpoint.directory()->open(path));
+  SHW_TRY(auto sink, job.directory->create(path));
+  SHW_CHECK(copy_with_sharding_info(*source, offsets, *sink));
+  return sink->finish();
+}
+
+Status copy_files(Job& job) {
+  SHW_TRY(auto offsets, new_offsets(job));
+  std::uint64_t bytes = 0;
+  for (const Entry& entry : job.copied) bytes += entry.size;
+  if (job.progress != nullptr) job.progress->begin(Phase::kCopying, bytes, true);
+  for (const Entry& entry : job.copied) {
+    if (is_cancelled(job.progress)) return cancelled_error();
+    if (auto found = offsets.find(entry.path); found != offsets.end()) {
+      SHW_CHECK(copy_relabelled(job, entry.path, found->second));
+      if (job.progress != nullptr) job.progress->add(entry.size);
+      continue;
+    }
+    SHW_CHECK(job.directory->copy_in(job.source + "/" + entry.path, entry.path, job.progress));
+  }
+  return {};
+}
+
+// "__<rank>_<n>.distcp": the first n that no file of this rank has.
+std::string next_file(const Job& job, std::uint32_t rank) {
+  std::string prefix = "__" + std::to_string(rank) + "_";
+  std::uint64_t next = 0;
+  auto look = [&](std::string_view path) {
+    std::string_view name = path.substr(path.rfind('/') + 1);
+    if (!name.starts_with(prefix)) return;
+    std::uint64_t n = 0;
+    auto [end, code] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), n);
+    if (code == std::errc{} && end != name.data() + prefix.size() && n < UINT64_MAX)
+      next = std::max(next, n + 1);
+  };
+  for (const Entry& entry : job.entries) look(entry.path);
+  return prefix + std::to_string(next) + ".distcp";
+}
+
+// One new file a rank, with the items of all its new tiles.
+Status make_items(Job& job) {
+  std::map<std::uint32_t, std::vector<std::pair<std::size_t, std::size_t>>> by_writer;
+  std::uint64_t bytes = 0;
+  for (std::size_t t = 0; t < job.plan.tensors.size(); ++t) {
+    const PlannedTensor& tensor = job.plan.tensors[t];
+    bytes += bytes_moved(job.checkpoint, tensor);
+    for (std::size_t c = 0; c < tensor.chunks.size(); ++c) {
+      if (!tensor.chunks[c].item) by_writer[tensor.chunks[c].writer].emplace_back(t, c);
+    }
+  }
+  if (by_writer.empty()) return {};
+  if (job.checkpoint.encoding() != Encoding::kTorchZip)
+    return fail(ErrorKind::kUnsupported, "tiles of this format can be relabelled, not made");
+  if (job.progress != nullptr) job.progress->begin(Phase::kCopying, bytes, true);
+  ChunkCache cache(job.checkpoint);
+  for (const auto& [writer, chunks] : by_writer) {
+    std::string name = next_file(job, writer);
+    SHW_TRY(auto sink, job.directory->create(name));
+    for (const auto& [t, c] : chunks) {
+      const PlannedTensor& tensor = job.plan.tensors[t];
+      const PlannedChunk& chunk = tensor.chunks[c];
+      std::uint64_t offset = sink->position();
+      SHW_TRY(std::uint64_t length,
+              write_torch_item(*sink, job.checkpoint.dtype(tensor.tensor), chunk.box.sizes,
+                               payload_of(job.checkpoint, tensor, chunk, cache, job.progress)));
+      job.made[{t, c}] = DcpItem{name, offset, length, {}};
+    }
+    SHW_CHECK(sink->finish());
+  }
+  return {};
+}
+
+Status write_metadata(Job& job) {
+  if (!has_metadata_file(job.checkpoint.format())) return {};
+  if (is_cancelled(job.progress)) return cancelled_error();
+  if (job.progress != nullptr) job.progress->begin(Phase::kWritingMetadata, 0, false);
+  SHW_TRY(DcpMetadata metadata, new_metadata(job.checkpoint, job.plan, job.made, job.out));
+  SHW_TRY(auto sink, job.directory->create(kMetadataFile));
+  SHW_CHECK(write_dcp_metadata(metadata, *sink));
+  return sink->finish();
+}
+
+// Tiles that were made, read back and held against what they were made of.
+Status compare_made(const Job& job, const Checkpoint& result) {
+  ChunkCache cache(job.checkpoint);
+  for (std::size_t t = 0; t < job.plan.tensors.size(); ++t) {
+    const PlannedTensor& tensor = job.plan.tensors[t];
+    auto made = result.find(job.checkpoint.fqn(tensor.tensor));
+    std::map<Extents, ChunkId> by_offsets;
+    for (ChunkId chunk : result.chunks(*made)) {
+      if (volume(result.sizes(chunk)) != 0) by_offsets[copy_of(result.offsets(chunk))] = chunk;
+    }
+    for (const PlannedChunk& chunk : tensor.chunks) {
+      if (chunk.item || is_empty(chunk.box)) continue;
+      if (is_cancelled(job.progress)) return cancelled_error();
+      ChunkId at = by_offsets.at(chunk.box.offsets);
+      if (chunk.pieces.empty() && chunk.side.empty() && tensor.fill == Fill::kZero) {
+        // A hole may stand for far more than fits into memory; its CRC covers every byte.
+        SHW_TRY(DataCheck check, check_item_data(result, at, job.progress));
+        if (check.crc == DataCheck::Crc::kMatches) continue;
+        return fail(ErrorKind::kIo, "a filled tile differs after it was written",
+                    Place{.file = {}, .tensor = std::string(result.fqn(*made))});
+      }
+      SHW_TRY(Bytes written, read_chunk(result, at));
+      SHW_CHECK(compare_payload(job.checkpoint, tensor, chunk, cache, written));
+    }
+  }
+  return {};
+}
+
+Status compare_objects(const Job& job, const Checkpoint& result) {
+  std::map<std::string_view, const ObjectRow*> rows;
+  for (const ObjectRow& row : result.objects()) rows[row.fqn] = &row;
+  for (const ObjectRow& row : job.checkpoint.objects()) {
+    auto found = rows.find(row.fqn);
+    bool there = found != rows.end() && found->second->item && row.item;
+    if (there) {
+      SHW_TRY(std::string before, hash_item(job.checkpoint, *row.item, nullptr));
+      SHW_TRY(std::string after, hash_item(result, *found->second->item, nullptr));
+      if (before == after) continue;
+    }
+    return fail(ErrorKind::kIo, "an object differs from its source after it was copied",
+                Place{.file = {}, .tensor = row.fqn});
+  }
+  return {};
+}
+
+Status write_certificate(Job& job, const Certificate& certificate) {
+  std::string text = certificate_to_json(certificate);
+  SHW_TRY(auto sink, job.directory->create(kCertificateFile));
+  SHW_CHECK(sink->write(std::as_bytes(std::span(text.data(), text.size()))));
+  return sink->finish();
+}
+
+// Opens what was written as anybody would, and proves it against the source.
+Result<bool> prove(Job& job) {
+  if (job.progress != nullptr)
+    job.progress->begin(Phase::kVerifying, 2 * item_bytes(job.checkpoint), true);
+  SHW_TRY(auto result, open_checkpoint(job.partial));
+  SHW_CHECK(compare_metadata(job.checkpoint, job.plan, *result));
+  SHW_TRY(auto before, hash_all_items(job.checkpoint, job.progress));
+  SHW_TRY(auto after, hash_all_items(*result, job.progress));
+  SHW_TRY(Certificate certificate, certify(job.checkpoint, before, *result, after, job.plan));
+  SHW_CHECK(compare_made(job, *result));
+  SHW_CHECK(compare_objects(job, *result));
+  SHW_CHECK(write_certificate(job, certificate));
+  return certificate.lossless;
+}
+
+Status check_source_unchanged(const Job& job) {
+  for (const Entry& before : job.entries) {
+    Entry now = job.checkpoint.directory()->stat(before.path);
+    if (now.size == before.size && now.modified_ns == before.modified_ns &&
+        now.kind == before.kind) {
+      continue;
+    }
+    return fail(ErrorKind::kIo, "changed while it was being repaired", {before.path},
+                "wait until nothing writes to the checkpoint, then repair again");
+  }
+  return {};
+}
+
+Result<RepairResult> build(Job& job) {
+  SHW_CHECK(copy_files(job));
+  SHW_CHECK(make_items(job));
+  SHW_CHECK(write_metadata(job));
+  SHW_TRY(bool lossless, prove(job));
+  SHW_CHECK(check_source_unchanged(job));
+  if (is_cancelled(job.progress)) return cancelled_error();
+  SHW_CHECK(job.directory->sync());
+  SHW_CHECK(job.files.publish(job.partial, job.out));
+  return RepairResult{job.out, job.out + "/" + kCertificateFile, lossless};
+}
+
+}  // namespace
+
+Result<RepairResult> repair_into_new_directory(const RepairFileSystem& files,
+                                               const Checkpoint& checkpoint, const Plan& plan,
+                                               const std::string& out, Progress* progress) {
+  bool writable = has_metadata_file(checkpoint.format()) ||
+                  (checkpoint.format() == Format::kHfSharded && !plan.tensors.empty());
+  if (!writable) {
+    return fail(ErrorKind::kUnsupported, std::string("repairs of ") +
+                                             std::string(title(checkpoint.format())) +
+                                             " are not written yet");
+  }
+  Job job{files,    checkpoint,
+          plan,     checkpoint.directory()->name(),
+          out,      out + kPartialMark + std::to_string(::getpid()),
+          progress, {},
+          {}};
+  SHW_CHECK(choose_files(job));
+  SHW_CHECK(check_space(job));
+  SHW_TRY(job.directory, files.create(job.partial));
+  auto built = build(job);
+  if (built || !exists(job.partial)) return built;
+  if (auto discarded = files.discard(job.partial, kPartialMark); !discarded) {
+    built.error().advice = "what was made so far could not be removed and lies in " + job.partial +
+                           " (" + discarded.error().message + ")";
+  }
+  return built;
+}
+
+}  // namespace shw

@@ -1,0 +1,219 @@
+#include "core/repair/proof.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "core/base/checked.h"
+#include "core/formats/items.h"
+#include "core/repair/lower.h"
+#include "core/repair/tiling.h"
+
+namespace shw {
+namespace {
+
+using Key = std::tuple<std::uint32_t, std::int64_t, std::int64_t>;
+
+Key key_of(const ItemPlace& place) {
+  return {static_cast<std::uint32_t>(index_of(place.file)), place.offset, place.length};
+}
+
+std::map<Key, std::vector<std::uint32_t>> chunks_by_item(const Checkpoint& checkpoint) {
+  std::map<Key, std::vector<std::uint32_t>> chunks;
+  for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i) {
+    if (auto item = checkpoint.item(ChunkId{i})) chunks[key_of(*item)].push_back(i);
+  }
+  return chunks;
+}
+
+std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor) {
+  std::vector<Box> boxes;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) boxes.push_back(box_of(checkpoint, chunk));
+  return boxes;
+}
+
+// Which boxes of the new tensor came over as items, and from which old chunk.
+Status check_relabels(const Checkpoint& source, const std::vector<std::string>& before,
+                      const Checkpoint& result, TensorId made,
+                      const std::vector<std::string>& after, const PlannedTensor& planned) {
+  std::map<Extents, ChunkId> by_offsets;
+  for (ChunkId chunk : result.chunks(made)) {
+    if (volume(result.sizes(chunk)) != 0) by_offsets[copy_of(result.offsets(chunk))] = chunk;
+  }
+  for (const PlannedChunk& chunk : planned.chunks) {
+    if (!chunk.item || is_empty(chunk.box)) continue;
+    auto found = by_offsets.find(chunk.box.offsets);
+    if (found != by_offsets.end() && same(result.sizes(found->second), chunk.box.sizes) &&
+        before[index_of(*chunk.item)] == after[index_of(found->second)]) {
+      continue;
+    }
+    return fail(
+        ErrorKind::kIo,
+        "the tile at " + to_text(chunk.box.offsets) + " is not the one that was to stay as it is",
+        {source.file(source.item(*chunk.item)->file).path, std::nullopt,
+         std::string(source.fqn(planned.tensor))});
+  }
+  return {};
+}
+
+}  // namespace
+
+std::uint64_t item_bytes(const Checkpoint& checkpoint) {
+  std::uint64_t total = 0;
+  for (const auto& [key, chunks] : chunks_by_item(checkpoint)) {
+    auto length = narrow<std::uint64_t>(std::get<2>(key));
+    total = length ? checked_add(total, *length).value_or(UINT64_MAX) : total;
+  }
+  return total;
+}
+
+Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress) {
+  auto by_item = chunks_by_item(checkpoint);
+  std::vector<std::pair<Key, const std::vector<std::uint32_t>*>> tasks;
+  for (const auto& [key, chunks] : by_item) tasks.emplace_back(key, &chunks);
+  std::vector<std::string> hashes(checkpoint.chunk_count());
+  std::mutex guard;
+  std::optional<Error> first;
+  std::atomic<bool> stop{false};
+  tbb::parallel_for(std::size_t{0}, tasks.size(), [&](std::size_t t) {
+    if (stop) return;
+    const auto& [key, chunks] = tasks[t];
+    ItemPlace place{FileId{std::get<0>(key)}, std::get<1>(key), std::get<2>(key)};
+    auto hash = hash_item(checkpoint, place, progress);
+    if (hash) {
+      for (std::uint32_t chunk : *chunks) hashes[chunk] = *hash;
+      return;
+    }
+    std::lock_guard lock(guard);
+    stop = true;
+    if (first) return;
+    first = hash.error();
+    first->place.tensor = checkpoint.fqn(checkpoint.tensor_of(ChunkId{chunks->front()}));
+  });
+  if (first) return tl::unexpected<Error>(std::move(*first));
+  return hashes;
+}
+
+Result<Certificate> certify(const Checkpoint& source, const std::vector<std::string>& before,
+                            const Checkpoint& result, const std::vector<std::string>& after,
+                            const Plan& plan) {
+  Certificate certificate;
+  certificate.source = plan.checkpoint;
+  certificate.version = kProgramVersion;
+  certificate.operations = plan.operations;
+  std::map<TensorId, const PlannedTensor*> planned;
+  for (const PlannedTensor& tensor : plan.tensors) planned[tensor.tensor] = &tensor;
+  for (std::uint32_t t = 0; t < source.tensor_count(); ++t) {
+    TensorId tensor{t};
+    auto made = result.find(source.fqn(tensor));
+    if (!made) {
+      return fail(ErrorKind::kIo, "is missing in what was written",
+                  Place{.file = {}, .tensor = std::string(source.fqn(tensor))});
+    }
+    TensorCertificate entry;
+    entry.fqn = source.fqn(tensor);
+    for (ChunkId chunk : source.chunks(tensor))
+      entry.items_before.push_back(before[index_of(chunk)]);
+    for (ChunkId chunk : result.chunks(*made)) entry.items_after.push_back(after[index_of(chunk)]);
+    auto found = planned.find(tensor);
+    if (found != planned.end()) {
+      entry.lost = found->second->lost_elements;
+      entry.lost_boxes = found->second->lost;
+      SHW_CHECK(check_relabels(source, before, result, *made, after, *found->second));
+    } else {
+      auto sorted = [](std::vector<std::string> list) {
+        std::sort(list.begin(), list.end());
+        return list;
+      };
+      if (sorted(entry.items_before) != sorted(entry.items_after)) {
+        return fail(ErrorKind::kIo, "differs from its source after it was copied",
+                    Place{.file = {}, .tensor = entry.fqn});
+      }
+      // A hole that the checkpoint had before, and that nothing here mends, is no less lost.
+      auto boxes = chunk_boxes(source, tensor);
+      if (check_chunks_are_boxes(source, tensor) && !tiles_exactly(boxes, source.shape(tensor))) {
+        entry.lost_boxes = complement(boxes, source.shape(tensor)).value_or(std::vector<Box>{});
+        entry.lost = total_volume(entry.lost_boxes).value_or(0);
+      }
+    }
+    entry.kept = volume(result.shape(*made)).value_or(0) - entry.lost;
+    certificate.lossless = certificate.lossless && entry.lost == 0;
+    certificate.tensors.push_back(std::move(entry));
+  }
+  return certificate;
+}
+
+namespace {
+
+// Empty where the tensor is as the certificate says; else why not.
+std::string contradiction(const TensorCertificate& entry, const Checkpoint& checkpoint,
+                          TensorId tensor, const std::vector<std::string>& hashes) {
+  auto total = volume(checkpoint.shape(tensor));
+  if (!total || checked_add(entry.kept, entry.lost) != total || entry.lost < 0 || entry.kept < 0) {
+    return std::to_string(entry.kept) + " kept and " + std::to_string(entry.lost) +
+           " lost are not the " + std::to_string(total.value_or(-1)) + " elements of " +
+           to_text(checkpoint.shape(tensor));
+  }
+  if (!check_chunks_are_boxes(checkpoint, tensor)) return "a recorded tile is no box";
+  auto boxes = chunk_boxes(checkpoint, tensor);
+  if (!tiles_exactly(boxes, checkpoint.shape(tensor)))
+    return "its tiles do not cover " + to_text(checkpoint.shape(tensor)) + " exactly once";
+  for (const Box& box : entry.lost_boxes) {
+    if (!lies_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
+      return "a lost box lies outside the tensor";
+  }
+  if (total_volume(entry.lost_boxes) != entry.lost || !are_disjoint(entry.lost_boxes))
+    return "the lost boxes do not hold the number of elements that is lost";
+  auto chunks = checkpoint.chunks(tensor);
+  if (entry.items_after.size() != chunks.size()) {
+    return std::to_string(chunks.size()) + " tiles where the certificate names " +
+           std::to_string(entry.items_after.size());
+  }
+  for (std::uint32_t i = 0; i < chunks.size(); ++i) {
+    if (hashes[index_of(chunks[i])] == entry.items_after[i]) continue;
+    auto item = checkpoint.item(chunks[i]);
+    return "the tile at " + to_text(checkpoint.offsets(chunks[i])) + " in " +
+           (item ? checkpoint.file(item->file).path : std::string("no file")) +
+           " is not the one that was certified";
+  }
+  return {};
+}
+
+}  // namespace
+
+VerifyReport hold_against(const Certificate& certificate, const Checkpoint& checkpoint,
+                          const std::vector<std::string>& hashes) {
+  VerifyReport report;
+  std::vector<bool> certified(checkpoint.tensor_count(), false);
+  for (const TensorCertificate& entry : certificate.tensors) {
+    auto tensor = checkpoint.find(entry.fqn);
+    std::string why =
+        tensor ? contradiction(entry, checkpoint, *tensor, hashes) : "is certified, but not there";
+    if (!why.empty()) report.reasons.push_back(entry.fqn + ": " + why);
+    if (tensor) certified[index_of(*tensor)] = true;
+    ++report.tensors;
+    report.kept += entry.kept;
+    report.lost += entry.lost;
+  }
+  for (std::size_t t = 0; t < certified.size(); ++t) {
+    if (certified[t]) continue;
+    report.reasons.push_back(std::string(checkpoint.fqn(TensorId{static_cast<std::uint32_t>(t)})) +
+                             ": is there, but not certified");
+  }
+  if (certificate.lossless && report.lost != 0)
+    report.reasons.push_back("the certificate claims to lose nothing and lists losses");
+  report.outcome =
+      report.reasons.empty() ? VerifyReport::Outcome::kProved : VerifyReport::Outcome::kBroken;
+  if (report.reasons.empty()) {
+    report.reasons.push_back(std::to_string(report.tensors) + " tensors: every tile covers its " +
+                             "place exactly once and has the bytes that were certified; " +
+                             std::to_string(report.kept) + " elements kept, " +
+                             std::to_string(report.lost) + " lost");
+  }
+  return report;
+}
+
+}  // namespace shw

@@ -1,0 +1,33 @@
+// Hashes of items and what they prove: shared by apply, in-place repair and verify.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/model/checkpoint.h"
+#include "core/repair/apply.h"
+
+namespace shw {
+
+// XXH3-128 of every chunk's item, by chunk id; in parallel, items that several chunks share once.
+Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress);
+// The bytes that it reads.
+std::uint64_t item_bytes(const Checkpoint& checkpoint);
+
+// The certificate of a plan that was carried out: `before` and `after` are the hashes in chunk
+// order of the source and of what came out. An error where an item that was to stay as it is did
+// not.
+Result<Certificate> certify(const Checkpoint& source, const std::vector<std::string>& before,
+                            const Checkpoint& result, const std::vector<std::string>& after,
+                            const Plan& plan);
+
+// Holds a checkpoint against its certificate. `hashes` in chunk order.
+VerifyReport hold_against(const Certificate& certificate, const Checkpoint& checkpoint,
+                          const std::vector<std::string>& hashes);
+
+// The version of this program, as the certificate names it.
+inline constexpr const char* kProgramVersion = "0.1.0";
+inline constexpr const char* kCertificateFile = "certificate.json";
+
+}  // namespace shw
