@@ -1,0 +1,109 @@
+// S4 (ISEEKYAN/Megatron-LM #61), S5 E1 (TransformerEngine #2713), failures.md 0.7.12: the saver
+// knew the mesh without one of its axes. Ranks that differ on that axis alone published the same
+// boxes, deduplication kept one of each, and the tensor is shorter by the size of the axis.
+#include "core/rules/axis_dropped.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/rules/reports.h"
+#include "core/rules/spec_layout.h"
+
+namespace shw {
+namespace {
+
+using Group = std::vector<const DroppedAxis*>;
+
+const MeshAxis& axis_of(const DroppedAxis& dropped) {
+  return dropped.entry->mesh->axes[dropped.axis];
+}
+
+std::vector<PartlyLost> place(const Checkpoint& c, const Group& group) {
+  std::vector<PartlyLost> parts;
+  parts.reserve(group.size());
+  std::map<std::string, std::vector<std::size_t>> moments;
+  for (const DroppedAxis* dropped : group) {
+    auto path = parse_state_fqn(c.fqn(dropped->tensor));
+    if (path && role_of_kind(path->kind) == StateRole::kMoment)
+      moments[std::string(path->key)].push_back(parts.size());
+    parts.push_back({dropped->tensor, dropped->entry->shape, dropped->survivors, {}});
+  }
+  for (const auto& [key, indices] : moments) {
+    std::vector<PartlyLost*> one;
+    for (std::size_t i : indices) one.push_back(&parts[i]);
+    keep_common_rows(one);
+  }
+  return parts;
+}
+
+Finding describe(const Checkpoint& c, const Group& group) {
+  const DroppedAxis& example = *group.front();
+  const MeshAxis& axis = axis_of(example);
+  Finding finding;
+  finding.rule = "axis-dropped";
+  finding.link = is_expert(*example.entry) ? "ISEEKYAN/Megatron-LM #61" : "TransformerEngine #2713";
+  for (const DroppedAxis* dropped : group) finding.subjects.emplace_back(c.fqn(dropped->tensor));
+  finding.cause =
+      "The saver left the mesh axis " + axis.name + " (" + std::to_string(axis.size) +
+      ") out: ranks that differ in it wrote the same boxes, one of each was kept, and " +
+      finding.subjects.front() + " is " + to_text(c.shape(example.tensor)) +
+      " where the model expects " + to_text(example.entry->shape) + ".";
+  finding.evidence = {{"axis", axis.name},
+                      {"size of the axis", axis.size},
+                      {"mesh", to_text(*example.entry->mesh)},
+                      {"placements", to_text(example.entry->placements)},
+                      {"saved shape", copy_of(c.shape(example.tensor))},
+                      {"expected shape", example.entry->shape},
+                      {"factor", example.factor}};
+  std::vector<std::string> writers;
+  for (std::size_t i = 0; i < example.coordinates.size() && i < 16; ++i) {
+    ChunkId chunk = i < example.survivors.size()
+                        ? example.survivors[i].chunk
+                        : c.chunks(example.tensor)[static_cast<std::uint32_t>(i)];
+    writers.push_back(to_text(Box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))}) +
+                      " by rank " + std::to_string(c.writer(chunk).value_or(0)) + ", " + axis.name +
+                      " " + std::to_string(example.coordinates[i]));
+  }
+  if (!writers.empty()) finding.evidence.emplace_back("survivors of the first", writers);
+  return finding;
+}
+
+void add_placed(const Checkpoint& c, const Group& group, std::vector<Finding>& findings) {
+  Finding finding = describe(c, group);
+  std::vector<PartlyLost> parts = place(c, group);
+  Loss loss = loss_of(parts);
+  finding.evidence.emplace_back("kept elements", loss.kept);
+  finding.evidence.emplace_back("lost elements", loss.lost);
+  finding.remedy = Remedy{
+      "retile", false,
+      "Put each survivor where its writer stands on the mesh and mask the rest: " +
+          std::to_string(loss.kept) + " elements kept, " + std::to_string(loss.lost) + " lost."};
+  for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
+  findings.push_back(std::move(finding));
+}
+
+void add_unplaced(const Checkpoint& c, const Group& group, std::vector<Finding>& findings) {
+  Finding finding = describe(c, group);
+  finding.evidence.emplace_back("undecided", group.front()->why_not);
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void find_axis_dropped(const RuleInput& input, std::vector<Finding>& findings) {
+  std::vector<DroppedAxis> all = dropped_axes(input);
+  // One finding for one axis, and one more for those of its tensors that cannot be placed.
+  std::map<std::pair<std::string, bool>, Group> groups;
+  for (const DroppedAxis& dropped : all) {
+    const MeshAxis& axis = axis_of(dropped);
+    groups[{axis.name + "=" + std::to_string(axis.size), !dropped.placed}].push_back(&dropped);
+  }
+  for (const auto& [key, group] : groups) {
+    if (key.second)
+      add_unplaced(input.checkpoint, group, findings);
+    else
+      add_placed(input.checkpoint, group, findings);
+  }
+}
+
+}  // namespace shw

@@ -1,0 +1,151 @@
+// S4, the order (failures.md 5.b c, 0.7.6). Experts of all EP ranks are stacked in one key; the row
+// order depends on which axis cuts first, so a checkpoint fits one topology. The spec decides the
+// order, not a habit: nothing is said where it agrees with what lies there.
+#include <algorithm>
+#include <cctype>
+
+#include "core/rules/cut_orders.h"
+#include "core/rules/reports.h"
+#include "core/rules/spec_layout.h"
+
+namespace shw {
+namespace {
+
+// The permutation of equal blocks along the one dimension that differs; nothing where the chunks
+// are no such blocks.
+std::optional<BlocksPermuted> as_blocks(const Checkpoint& c, const OtherOrder& item) {
+  BlocksPermuted out{item.tensor, 0, 0, {}};
+  std::optional<std::size_t> dim;
+  for (std::uint32_t i = 0; i < c.chunks(item.tensor).size(); ++i) {
+    ExtentsView saved = c.offsets(c.chunks(item.tensor)[i]);
+    for (std::size_t d = 0; d < saved.size(); ++d) {
+      if (saved[d] == item.boxes[i].offsets[d]) continue;
+      if (dim && *dim != d) return std::nullopt;
+      dim = d;
+    }
+  }
+  if (!dim) return std::nullopt;
+  out.dim = *dim;
+  for (const Box& box : item.boxes) {
+    if (is_empty(box)) continue;
+    if (out.block != 0 && box.sizes[*dim] != out.block) return std::nullopt;
+    out.block = box.sizes[*dim];
+  }
+  if (out.block == 0 || item.entry->shape[*dim] % out.block != 0) return std::nullopt;
+  out.order.assign(static_cast<std::size_t>(item.entry->shape[*dim] / out.block), -1);
+  for (std::uint32_t i = 0; i < c.chunks(item.tensor).size(); ++i) {
+    if (is_empty(item.boxes[i])) continue;
+    std::int64_t from = c.offsets(c.chunks(item.tensor)[i])[*dim];
+    std::int64_t to = item.boxes[i].offsets[*dim];
+    std::int64_t& slot = out.order[static_cast<std::size_t>(to / out.block)];
+    if (to % out.block != 0 || from % out.block != 0) return std::nullopt;
+    if (slot != -1 && slot != from / out.block) return std::nullopt;
+    slot = from / out.block;
+  }
+  if (std::find(out.order.begin(), out.order.end(), -1) != out.order.end()) return std::nullopt;
+  return out;
+}
+
+void add_wrong_order(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  Finding finding;
+  finding.rule = "topology-locked";
+  finding.severity = Severity::kWarning;
+  finding.link = "ISEEKYAN/Megatron-LM #61";
+  for (OtherOrder& item : in_another_order(input)) {
+    if (!is_expert(*item.entry)) continue;
+    std::string saved = order_text(*item.entry->mesh, item.saved);
+    std::string expected = order_text(*item.entry->mesh, item.expected);
+    if (finding.subjects.empty()) {
+      finding.cause = "The rows of " + std::string(c.fqn(item.tensor)) + " lie in the order of " +
+                      saved + ", the model asks for " + expected +
+                      ": it loads without a message and mixes experts.";
+      finding.evidence = {{"mesh", to_text(*item.entry->mesh)},
+                          {"order on disk", saved},
+                          {"order that the model asks for", expected}};
+      if (auto blocks = as_blocks(c, item)) {
+        finding.evidence.emplace_back("dimension", static_cast<std::int64_t>(blocks->dim));
+        finding.evidence.emplace_back("rows a block", blocks->block);
+        if (blocks->order.size() <= 64)
+          finding.evidence.emplace_back("block on disk of each true block", blocks->order);
+      }
+    }
+    finding.subjects.emplace_back(c.fqn(item.tensor));
+    if (auto blocks = as_blocks(c, item))
+      finding.diagnoses.emplace_back(std::move(*blocks));
+    else
+      finding.diagnoses.emplace_back(
+          Relabelled{item.tensor, item.entry->shape, std::move(item.boxes)});
+  }
+  if (finding.subjects.empty()) return;
+  finding.remedy = Remedy{"permute-blocks", true,
+                          "Put the blocks in the order that the model asks for: nothing is lost."};
+  findings.push_back(std::move(finding));
+}
+
+// A key that counts the experts of one rank ("weight0") stacks those of all EP ranks.
+bool is_local_expert(std::string_view fqn) {
+  return !fqn.empty() && std::isdigit(static_cast<unsigned char>(fqn.back())) != 0;
+}
+
+std::int64_t pieces_along(const Checkpoint& c, TensorId tensor, std::size_t dim) {
+  std::vector<std::int64_t> starts;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    if (volume(c.sizes(chunk)) != 0) starts.push_back(c.offsets(chunk)[dim]);
+  }
+  std::sort(starts.begin(), starts.end());
+  return std::unique(starts.begin(), starts.end()) - starts.begin();
+}
+
+// Saved by another topology than the one that the spec describes: sizes fit, the order cannot be
+// told from the chunks.
+void add_other_topology(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  Finding finding;
+  finding.rule = "topology-locked";
+  finding.severity = Severity::kWarning;
+  finding.link = "ISEEKYAN/Megatron-LM #61";
+  for (std::uint32_t t = 0; input.spec != nullptr && t < c.tensor_count(); ++t) {
+    TensorId tensor{t};
+    if (!is_local_expert(c.fqn(tensor)) || c.chunks(tensor).empty()) continue;
+    const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+    if (entry == nullptr || !is_expert(*entry) || !same(entry->shape, c.shape(tensor))) continue;
+    std::int64_t cut_into = 1, axes = 0;
+    std::size_t dim = 0;
+    for (std::size_t axis = 0; axis < entry->placements.size(); ++axis) {
+      auto d = cut_dim(entry->placements[axis], entry->shape.size());
+      if (!d || entry->mesh->axes[axis].size < 2 || (axes != 0 && *d != dim)) continue;
+      dim = *d;
+      cut_into *= entry->mesh->axes[axis].size;
+      ++axes;
+    }
+    bool regular = true;
+    for (ChunkId chunk : c.chunks(tensor))
+      regular = regular && lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
+    std::int64_t pieces = axes > 1 && regular ? pieces_along(c, tensor, dim) : 0;
+    // More pieces than the spec's ranks hold: a saver with more ranks on these axes. Fewer may be a
+    // dense saver.
+    if (pieces < 2 || pieces == cut_into || entry->shape[dim] < cut_into) continue;
+    if (finding.subjects.empty()) {
+      finding.cause = "The experts in " + std::string(c.fqn(tensor)) + " were saved by " +
+                      std::to_string(pieces) + " shards and the model asks for " +
+                      std::to_string(cut_into) +
+                      ": the order of stacked experts depends on the topology, and sizes alone do "
+                      "not tell it.";
+      finding.evidence = {{"shards on disk", pieces},
+                          {"shards that the model asks for", cut_into},
+                          {"mesh of the model", to_text(*entry->mesh)}};
+    }
+    finding.subjects.emplace_back(c.fqn(tensor));
+  }
+  if (!finding.subjects.empty()) findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void find_topology_locked(const RuleInput& input, std::vector<Finding>& findings) {
+  add_wrong_order(input, findings);
+  add_other_topology(input, findings);
+}
+
+}  // namespace shw
