@@ -1,0 +1,86 @@
+#include "app/gui/fonts.h"
+
+#include <array>
+#include <filesystem>
+#include <span>
+
+namespace shw {
+namespace {
+
+using Paths = std::span<const char* const>;
+
+constexpr std::array kRegular{"/usr/share/fonts/opentype/inter/Inter-Regular.otf",
+                              "/usr/share/fonts/truetype/inter/Inter-Regular.ttf",
+                              "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"};
+constexpr std::array kSemiBold{"/usr/share/fonts/opentype/inter/Inter-SemiBold.otf",
+                               "/usr/share/fonts/truetype/inter/Inter-SemiBold.ttf",
+                               "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"};
+constexpr std::array kMono{"/usr/share/fonts/truetype/jetbrains-mono/JetBrainsMono-Regular.ttf",
+                           "/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf"};
+constexpr std::array kMonoBold{"/usr/share/fonts/truetype/jetbrains-mono/JetBrainsMono-Bold.ttf",
+                               "/usr/share/fonts/truetype/dejavu/DejaVuSansMono-Bold.ttf"};
+// What Inter or JetBrains Mono lack is taken from here.
+constexpr std::array kSymbols{"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"};
+
+// Latin with its extensions, Greek, dashes, quotes, the ellipsis, arrows, mathematics, shapes.
+constexpr ImWchar kRanges[] = {0x20,   0x17F,  0x370,  0x3FF,  0x2010, 0x2027,
+                               0x2030, 0x203A, 0x2070, 0x209C, 0x2190, 0x21FF,
+                               0x2200, 0x22FF, 0x25A0, 0x25FF, 0};
+
+const char* first_there(Paths paths) {
+  std::error_code ignored;
+  for (const char* path : paths) {
+    if (std::filesystem::is_regular_file(path, ignored)) return path;
+  }
+  return nullptr;
+}
+
+// imgui's size is ascent to descent; an em of Inter is 1 / 1.21 of it, of JetBrains Mono 1 / 1.32.
+ImFont* load(Paths paths, float units, float scale) {
+  ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
+  float size = std::floor(units * scale + 0.5f);
+  const char* path = first_there(paths);
+  ImFontConfig config;
+  config.OversampleH = scale < 1.5f ? 2 : 1;
+  config.PixelSnapH = true;
+  ImFont* font = path ? atlas.AddFontFromFileTTF(path, size, &config, kRanges) : nullptr;
+  if (font == nullptr) {
+    ImFontConfig own;
+    own.SizePixels = size;
+    return atlas.AddFontDefault(&own);
+  }
+  const char* symbols = first_there(kSymbols);
+  if (symbols != nullptr && symbols != path) {
+    config.MergeMode = true;
+    atlas.AddFontFromFileTTF(symbols, size * 0.9f, &config, kRanges);
+  }
+  return font;
+}
+
+}  // namespace
+
+Fonts load_fonts(float scale) {
+  ImGui::GetIO().Fonts->Clear();
+  Fonts fonts;
+  fonts.text = load(kRegular, 18, scale);  // the first one is imgui's default
+  fonts.small = load(kRegular, 16, scale);
+  fonts.strong = load(kSemiBold, 16, scale);
+  fonts.title = load(kSemiBold, 19, scale);
+  fonts.head = load(kSemiBold, 14, scale);
+  fonts.mono = load(kMono, 18, scale);
+  fonts.mono_small = load(kMono, 16, scale);
+  fonts.mono_strong = load(kMonoBold, 16, scale);
+  ImGui::GetIO().Fonts->Build();
+  return fonts;
+}
+
+std::string font_report() {
+  std::string text;
+  for (Paths paths : {Paths(kRegular), Paths(kSemiBold), Paths(kMono), Paths(kMonoBold)}) {
+    const char* path = first_there(paths);
+    text += std::string(path ? path : "imgui's own") + "\n";
+  }
+  return text;
+}
+
+}  // namespace shw

@@ -1,0 +1,52 @@
+#include "app/gui/imgui_setup.h"
+
+#include <imgui.h>
+
+namespace shw {
+
+void apply_style(const Theme& theme, float scale) {
+  ImGuiStyle style;
+  style.WindowRounding = 0;
+  style.WindowBorderSize = 0;
+  style.ChildBorderSize = 0;
+  style.PopupBorderSize = 1;
+  style.FrameRounding = 4;
+  style.PopupRounding = 5;
+  style.WindowPadding = {10, 8};
+  style.ItemSpacing = {0, 0};
+  style.ScrollbarSize = 9;
+  style.ScrollbarRounding = 5;
+  style.AntiAliasedLines = true;
+  style.ScaleAllSizes(scale);
+  auto set = [&](ImGuiCol index, Rgba colour) {
+    style.Colors[index] = ImGui::ColorConvertU32ToFloat4(colour);
+  };
+  set(ImGuiCol_Text, theme.text);
+  set(ImGuiCol_TextDisabled, theme.head);
+  set(ImGuiCol_WindowBg, theme.background);
+  set(ImGuiCol_PopupBg, theme.raised);
+  set(ImGuiCol_Border, theme.strong_line);
+  set(ImGuiCol_FrameBg, theme.field);
+  set(ImGuiCol_TextSelectedBg, mix(theme.raised_hover, theme.unknown, 0.35f));
+  set(ImGuiCol_ScrollbarBg, with_alpha(theme.side, 0));
+  set(ImGuiCol_ScrollbarGrab, theme.raised_hover);
+  set(ImGuiCol_ScrollbarGrabHovered, theme.strong_line);
+  set(ImGuiCol_ScrollbarGrabActive, theme.head);
+  set(ImGuiCol_NavHighlight, theme.frame);
+  ImGui::GetStyle() = style;
+}
+
+void create_imgui(const Theme& theme, float scale, bool own_keys) {
+  IMGUI_CHECKVERSION();
+  ImGui::CreateContext();
+  ImGuiIO& io = ImGui::GetIO();
+  io.IniFilename = nullptr;
+  io.LogFilename = nullptr;
+  io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
+  io.ConfigInputTextCursorBlink = !own_keys;  // pictures must not depend on the moment
+  apply_style(theme, scale);
+  if (!own_keys) return;
+  for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;
+}
+
+}  // namespace shw

@@ -1,0 +1,36 @@
+// Snapshots made by hand, one for every state that the desktop can be in: no files, no session.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/session/session.h"
+
+namespace shw::make {
+
+// The demo: 64 ranks, about 1,142 tensors, three of them written with the placements from before a
+// transpose.
+std::shared_ptr<Snapshot> demo();
+std::shared_ptr<Snapshot> demo_planned();
+std::shared_ptr<Snapshot> demo_repaired(bool verified);
+std::shared_ptr<Snapshot> healthy();
+// Missing and overlapping boxes, a file that is not there, several findings, no remedy.
+std::shared_ptr<Snapshot> damaged();
+std::shared_ptr<Snapshot> lossy();
+std::shared_ptr<Snapshot> many_tensors(std::uint32_t count);
+// One tensor of side * side tiles; one of them, in the middle, has no bytes.
+std::shared_ptr<Snapshot> many_tiles(std::int64_t side);
+std::shared_ptr<Snapshot> cannot_open();
+std::shared_ptr<Snapshot> opening();
+// Every shape that a picture has to stand: scalars, one dim, empty tensors, five dims, no chunks.
+std::shared_ptr<Snapshot> odd_shapes();
+
+struct State {
+  std::string name;
+  std::shared_ptr<Snapshot> snapshot;
+  JobState job;
+};
+std::vector<State> all_states();
+
+}  // namespace shw::make

@@ -1,0 +1,62 @@
+// Draws one hand-made state into a PNG, without a session: gallery STATE OUT.png [WIDTH HEIGHT
+// SCALE OVERLAY]. Exits 77 where EGL is missing, which ctest counts as skipped.
+#include <imgui.h>
+#include <cstdio>
+#include <cstdlib>
+
+#include "app/gui/fonts.h"
+#include "app/gui/gl_layouts.h"
+#include "app/gui/imgui_setup.h"
+#include "app/gui/offscreen.h"
+#include "make/snapshots.h"
+#include "views/desk.h"
+
+using namespace shw;
+
+int main(int argc, char** argv) {
+  if (argc < 3) return std::fprintf(stderr, "gallery STATE OUT.png [W H SCALE OVERLAY]\n"), 3;
+  std::string wanted = argv[1];
+  int width = argc > 4 ? std::atoi(argv[3]) : 1440, height = argc > 4 ? std::atoi(argv[4]) : 900;
+  float scale = argc > 5 ? static_cast<float>(std::atof(argv[5])) : 1;
+  std::string overlay = argc > 6 ? argv[6] : "";
+  make::State state;
+  for (make::State& each : make::all_states()) {
+    if (each.name == wanted) state = each;
+  }
+  if (wanted == "giant") state = {"giant", make::many_tiles(1000), {}};
+  if (wanted == "100k") state = {"100k", make::many_tensors(100'000), {}};
+  if (state.name.empty()) return std::fprintf(stderr, "no state %s\n", wanted.c_str()), 3;
+  auto screen = Offscreen::create(width, height);
+  if (!screen) return std::fprintf(stderr, "skipped: %s\n", screen.error().message.c_str()), 77;
+  create_imgui(dark_theme(), scale, true);
+  if (!(*screen)->attach_imgui()) return 77;
+  Fonts fonts = load_fonts(scale);
+  {
+    GlLayouts layouts(dark_theme(), nullptr);
+    auto digest = make_digest(state.snapshot);
+    DeskState desk;
+    desk.filter = state.snapshot->filter;
+    desk.plan_open = overlay == "plan";
+    desk.explain_open = overlay == "explain";
+    desk.palette_open = overlay == "palette";
+    desk.map.pinned = state.snapshot->chunk;
+    for (int i = 0; i < 6; ++i) {
+      (*screen)->new_frame();
+      ImGui::GetIO().DeltaTime = 1.0f / 60;
+      ImGui::NewFrame();
+      std::vector<Command> commands;
+      Frame frame{*digest, *state.snapshot, state.job, dark_theme(), fonts, layouts, commands, {}};
+      frame.scale = scale;
+      frame.stable = true;
+      if (digest->picture) desk.map.of = i == 0 ? nullptr : desk.map.of;
+      draw_desk(frame, desk);
+      ImGui::Render();
+      (*screen)->render();
+      layouts.wait();
+    }
+    if (auto written = write_png(argv[2], (*screen)->read()); !written) return 4;
+  }
+  screen->reset();
+  ImGui::DestroyContext();
+  return 0;
+}

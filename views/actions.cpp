@@ -1,0 +1,286 @@
+#include "views/actions.h"
+
+#include <algorithm>
+#include <array>
+
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+constexpr KeyPress ctrl(Key key) {
+  return {key, true, false, false};
+}
+
+constexpr std::array<ActionRow, 30> kActions{{
+    {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
+    {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
+    {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
+    {Action::kShowAll, "List all tensors", {}},
+    {Action::kNextFinding, "Go to the next finding", {Key::kF8}},
+    {Action::kPreviousFinding, "Go to the previous finding", {Key::kF8, false, true, false}},
+    {Action::kReview, "Review the repair", ctrl(Key::kR)},
+    {Action::kApply, "Apply the repair into a new directory", ctrl(Key::kEnter)},
+    {Action::kApplyInPlace, "Apply the repair in place", {}},
+    {Action::kVerify, "Verify what was repaired", {}},
+    {Action::kUndo, "Undo a repair in place", {}},
+    {Action::kCheck, "Check again", {Key::kF6}},
+    {Action::kCheckData, "Check every byte", {Key::kF6, false, true, false}},
+    {Action::kCancel, "Stop what is running", {Key::kEscape, false, true, false}},
+    {Action::kExplain, "Explain this finding", {Key::kF1}},
+    {Action::kCopyReport, "Copy the findings as text", {Key::kC, true, true, false}},
+    {Action::kCopyName, "Copy the tensor's name", ctrl(Key::kC)},
+    {Action::kCopyCommand, "Copy the command for a terminal", {}},
+    {Action::kZoomIn, "Zoom in", {Key::kPlus}},
+    {Action::kZoomOut, "Zoom out", {Key::kMinus}},
+    {Action::kZoomFit, "Show the whole tensor", {Key::k0}},
+    {Action::kSortRecorded, "Sort as recorded", {}},
+    {Action::kSortName, "Sort by name", {}},
+    {Action::kSortBytes, "Sort by bytes, largest first", {}},
+    {Action::kSortTiles, "Sort by tiles, most first", {}},
+    {Action::kSortFindings, "Sort by findings, worst first", {}},
+    {Action::kFoldAll, "Fold all modules", {}},
+    {Action::kUnfoldAll, "Unfold all modules", {}},
+    {Action::kReload, "Open again from disk", {Key::kF5}},
+    {Action::kQuit, "Quit", ctrl(Key::kQ)},
+}};
+
+void sort_by(Frame& frame, DeskState& state, SortKey key, bool descending) {
+  state.sort = {key, descending};
+  frame.emit(state.sort);
+}
+
+void set_filter(Frame& frame, DeskState& state, const char* text) {
+  state.filter = text;
+  frame.emit(FilterCommand{text});
+}
+
+void say(Frame& frame, DeskState& state, std::string text) {
+  state.toast = std::move(text);
+  state.toast_until = frame.now + 4;
+}
+
+void step_finding(Frame& frame, int direction) {
+  std::size_t count = frame.snapshot.report->findings.size();
+  std::size_t now = std::min(frame.snapshot.finding.value_or(count - 1), count - 1);
+  std::size_t next = direction > 0 ? (now + 1) % count : (now + count - 1) % count;
+  if (!frame.snapshot.finding) next = direction > 0 ? 0 : count - 1;
+  frame.emit(SelectFindingCommand{next});
+}
+
+void zoom_by(DeskState& state, double factor) {
+  state.map.zoom = std::clamp(state.map.zoom * factor, 1.0, 1e7);
+}
+
+void apply_repair(Frame& frame, DeskState& state, bool in_place) {
+  ApplyOptions options;
+  options.in_place = in_place;
+  if (!in_place) options.out = state.out;
+  frame.emit(RepairCommand{options});
+  frame.emit(VerifyCommand{});
+  state.plan_open = false;
+}
+
+void run_sort_or_list(Action action, Frame& frame, DeskState& state) {
+  switch (action) {
+    case Action::kSortRecorded:
+      return sort_by(frame, state, SortKey::kRecorded, false);
+    case Action::kSortName:
+      return sort_by(frame, state, SortKey::kName, false);
+    case Action::kSortBytes:
+      return sort_by(frame, state, SortKey::kBytes, true);
+    case Action::kSortTiles:
+      return sort_by(frame, state, SortKey::kChunks, true);
+    case Action::kSortFindings:
+      return sort_by(frame, state, SortKey::kFindings, true);
+    case Action::kFoldAll:
+      for (const ListGroup& group : frame.digest.list->groups) state.folded.emplace(group.module);
+      return;
+    case Action::kUnfoldAll:
+      return state.folded.clear();
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+std::span<const ActionRow> all_actions() {
+  return kActions;
+}
+
+KeyPress key_of(Action action) {
+  for (const ActionRow& row : kActions) {
+    if (row.action == action) return row.key;
+  }
+  return {};
+}
+
+bool is_possible(Action action, const Frame& frame, const DeskState& state) {
+  const Snapshot& s = frame.snapshot;
+  bool findings = s.report != nullptr && !s.report->findings.empty();
+  bool plan = s.plan != nullptr && !s.plan->empty();
+  bool idle = !frame.job.running;
+  switch (action) {
+    case Action::kNextFinding:
+    case Action::kPreviousFinding:
+    case Action::kExplain:
+    case Action::kCopyReport:
+      return findings;
+    case Action::kShowFindings:
+    case Action::kShowAll:
+    case Action::kFilter:
+    case Action::kCopyCommand:
+      return s.checkpoint != nullptr;
+    case Action::kReview:
+      return findings && s.repaired == nullptr;
+    case Action::kApply:
+      return plan && idle && s.repaired == nullptr;
+    case Action::kApplyInPlace:
+      // Only what needs no new data file.
+      return plan && idle && s.repaired == nullptr &&
+             std::all_of(
+                 s.plan->operations.begin(), s.plan->operations.end(),
+                 [](const Operation& o) { return o.bytes_moved == 0 && o.elements_lost == 0; });
+    case Action::kVerify:
+      return s.repaired != nullptr && idle;
+    case Action::kUndo:
+      return s.repaired != nullptr && s.repaired->output == s.path && idle;
+    case Action::kCheck:
+    case Action::kCheckData:
+      return s.checkpoint != nullptr && idle;
+    case Action::kReload:
+      return !s.path.empty() && idle;
+    case Action::kCancel:
+      return frame.job.running;
+    case Action::kCopyName:
+    case Action::kZoomIn:
+    case Action::kZoomOut:
+    case Action::kZoomFit:
+      return s.tensor.has_value();
+    default:
+      return s.checkpoint != nullptr || action == Action::kQuit || action == Action::kPalette;
+  }
+  (void)state;
+}
+
+void run(Action action, Frame& frame, DeskState& state) {
+  if (!is_possible(action, frame, state)) return;
+  switch (action) {
+    case Action::kPalette:
+      state.palette_open = state.palette_wanted = true;
+      state.palette_text.clear();
+      state.palette_row = 0;
+      return;
+    case Action::kFilter:
+      state.filter_wanted = true;
+      return;
+    case Action::kShowFindings:
+      return set_filter(frame, state, "finding:*");
+    case Action::kShowAll:
+      return set_filter(frame, state, "");
+    case Action::kNextFinding:
+      return step_finding(frame, 1);
+    case Action::kPreviousFinding:
+      return step_finding(frame, -1);
+    case Action::kReview:
+      if (frame.snapshot.plan == nullptr) frame.emit(PlanCommand{});
+      state.plan_open = true;
+      return;
+    case Action::kApply:
+      return apply_repair(frame, state, false);
+    case Action::kApplyInPlace:
+      return apply_repair(frame, state, true);
+    case Action::kVerify:
+      return frame.emit(VerifyCommand{});
+    case Action::kUndo:
+      frame.emit(UndoCommand{});
+      return frame.emit(CheckCommand{});
+    case Action::kCheck:
+      return frame.emit(CheckCommand{});
+    case Action::kCheckData:
+      return frame.emit(CheckCommand{Depth::kData});
+    case Action::kCancel:
+      return frame.emit(CancelCommand{});
+    case Action::kExplain:
+      state.explain_open = true;
+      return;
+    case Action::kCopyReport:
+      ImGui::SetClipboardText(report_text(frame.snapshot).c_str());
+      return say(frame, state, "Copied the findings as text.");
+    case Action::kCopyName: {
+      std::string name(frame.snapshot.checkpoint->fqn(*frame.snapshot.tensor));
+      ImGui::SetClipboardText(name.c_str());
+      return say(frame, state, "Copied " + name);
+    }
+    case Action::kCopyCommand:
+      ImGui::SetClipboardText(command_text(frame.snapshot).c_str());
+      return say(frame, state, "Copied: " + command_text(frame.snapshot));
+    case Action::kZoomIn:
+      return zoom_by(state, 1.5);
+    case Action::kZoomOut:
+      return zoom_by(state, 1 / 1.5);
+    case Action::kZoomFit:
+      state.map.zoom = 1;
+      state.map.pan_row = state.map.pan_column = 0;
+      return;
+    case Action::kReload:
+      frame.emit(
+          OpenCommand{frame.snapshot.path, frame.snapshot.spec ? frame.snapshot.spec->source : ""});
+      return frame.emit(CheckCommand{});
+    case Action::kQuit:
+      state.quit = true;
+      return;
+    default:
+      return run_sort_or_list(action, frame, state);
+  }
+}
+
+void run_keys(Frame& frame, DeskState& state) {
+  bool typing = ImGui::GetIO().WantTextInput;
+  for (KeyPress key : frame.keys) {
+    if (key.key == Key::kEscape) {
+      if (state.palette_open || state.plan_open || state.explain_open)
+        state.palette_open = state.plan_open = state.explain_open = false;
+      else if (!typing && !state.filter.empty())
+        set_filter(frame, state, "");
+      continue;
+    }
+    // A text field keeps letters, and the clipboard keys too.
+    bool function = key.key >= Key::kF1 && key.key <= Key::kF12;
+    bool clipboard =
+        key.ctrl && !key.shift &&
+        (key.key == Key::kC || key.key == Key::kV || key.key == Key::kX || key.key == Key::kA);
+    if (typing && (clipboard || (!key.ctrl && !function))) continue;
+    for (const ActionRow& row : kActions) {
+      if (row.key.key == Key::kNone || !(row.key == key)) continue;
+      bool above = state.palette_open || state.explain_open ||
+                   (state.plan_open && row.action != Action::kApply);
+      if (!above) run(row.action, frame, state);
+    }
+  }
+}
+
+std::string report_text(const Snapshot& snapshot) {
+  std::string text = snapshot.path + "\n";
+  if (snapshot.report == nullptr) return text;
+  for (const Finding& finding : snapshot.report->findings) {
+    text += "\n" + finding.rule + "  " + plural_text(finding.subjects.size(), "subject") + "\n";
+    for (std::size_t i = 0; i < std::min<std::size_t>(finding.subjects.size(), 10); ++i)
+      text += "  " + finding.subjects[i] + "\n";
+    text += finding.cause + "\n";
+    text += "Remedy: " + (finding.remedy ? finding.remedy->text : "no safe remedy") + "\n";
+    if (!finding.link.empty()) text += "Known upstream: " + finding.link + "\n";
+  }
+  return text + "\n" + command_text(snapshot) + "\n";
+}
+
+std::string command_text(const Snapshot& snapshot) {
+  std::string text = "shardwright check " + snapshot.path;
+  if (snapshot.spec != nullptr && !snapshot.spec->source.empty())
+    text += " --spec " + snapshot.spec->source;
+  if (snapshot.report != nullptr && snapshot.report->depth == Depth::kData) text += " --data";
+  return text;
+}
+
+}  // namespace shw

@@ -1,0 +1,62 @@
+// Everything that a key, a button or the command palette can do: one table of names, shortcuts and
+// hints, from which the palette is drawn too.
+#pragma once
+
+#include <span>
+
+#include "views/desk.h"
+
+namespace shw {
+
+enum class Action : std::uint8_t {
+  kPalette,
+  kFilter,
+  kShowFindings,
+  kShowAll,
+  kNextFinding,
+  kPreviousFinding,
+  kReview,
+  kApply,
+  kApplyInPlace,
+  kVerify,
+  kUndo,
+  kCheck,
+  kCheckData,
+  kCancel,
+  kExplain,
+  kCopyReport,
+  kCopyName,
+  kCopyCommand,
+  kZoomIn,
+  kZoomOut,
+  kZoomFit,
+  kSortRecorded,
+  kSortName,
+  kSortBytes,
+  kSortTiles,
+  kSortFindings,
+  kFoldAll,
+  kUnfoldAll,
+  kReload,
+  kQuit,
+};
+
+struct ActionRow {
+  Action action;
+  const char* name;  // an imperative: "Review the repair"
+  KeyPress key;      // kNone: palette only
+};
+std::span<const ActionRow> all_actions();
+KeyPress key_of(Action action);
+
+bool is_possible(Action action, const Frame& frame, const DeskState& state);
+void run(Action action, Frame& frame, DeskState& state);
+// Keys that no focused text field takes.
+void run_keys(Frame& frame, DeskState& state);
+
+// The finding as text for an issue or a chat.
+std::string report_text(const Snapshot& snapshot);
+// The same look at a terminal.
+std::string command_text(const Snapshot& snapshot);
+
+}  // namespace shw

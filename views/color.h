@@ -1,0 +1,35 @@
+// Colours as numbers: perceptual mixing, contrast, and the colour of a writer.
+#pragma once
+
+#include <cstdint>
+
+namespace shw {
+
+// 0xAABBGGRR, as imgui packs them (IM_COL32).
+using Rgba = std::uint32_t;
+
+constexpr Rgba rgb(unsigned red, unsigned green, unsigned blue) {
+  return 0xFF000000u | (blue << 16) | (green << 8) | red;
+}
+Rgba with_alpha(Rgba colour, float alpha);
+Rgba mix(Rgba from, Rgba to, float amount);
+
+// OKLCH: lightness 0 to 1, chroma about 0 to 0.3, hue in degrees. What sRGB cannot show loses
+// chroma, never lightness.
+Rgba from_oklch(float lightness, float chroma, float hue);
+
+float luminance(Rgba colour);                              // WCAG relative luminance
+float contrast(Rgba a, Rgba b);                            // WCAG ratio, 1 to 21
+Rgba readable_on(Rgba background, Rgba dark, Rgba light);  // whichever contrasts more
+
+// How ranks lie in the picture of the mesh: rank = row * columns + column.
+struct MeshGrid {
+  std::uint32_t rows = 1;
+  std::uint32_t columns = 1;
+  friend bool operator==(const MeshGrid&, const MeshGrid&) = default;
+};
+// A rank's colour in every picture: the hue runs along its row, each row is lighter than the one
+// above.
+Rgba writer_colour(std::uint32_t rank, MeshGrid grid);
+
+}  // namespace shw

@@ -1,0 +1,47 @@
+// The whole desktop: regions, what is open above them, and the keys. State that belongs to looking
+// (scroll, zoom, what is folded) lives here; everything else is in the Session.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "views/frame.h"
+
+namespace shw {
+
+struct MapState {
+  const TileSet* of = nullptr;  // whose slice this is; compared only, never followed
+  Slice slice;
+  double zoom = 1, pan_row = 0, pan_column = 0;  // pan: elements at the upper left corner
+  std::optional<ChunkId> hovered;                // under the mouse, by arithmetic
+  std::optional<ChunkId> pinned;                 // a replay's "hover tile N": stands for the mouse
+  std::optional<ChunkId> followed;               // the selection that last moved the slice
+};
+
+struct DeskState {
+  std::string filter;
+  bool filter_wanted = false;                 // puts the keyboard into the filter at the next frame
+  std::set<std::string, std::less<>> folded;  // modules
+  const void* folded_for = nullptr;           // the list that `row_of_group` was made for
+  std::size_t folded_count = 0;
+  std::vector<std::uint32_t> row_of_group;
+  std::optional<TensorId> shown;  // the row that was last scrolled to
+  SortCommand sort;
+  MapState map;
+
+  bool map_has_keys = false;  // arrows move the tile, not the row
+  bool plan_open = false, palette_open = false, explain_open = false;
+  std::string palette_text, out, open_path;
+  int palette_row = 0;
+  bool palette_wanted = false, plan_wanted = false;
+  std::string toast;
+  double toast_until = 0;
+  bool quit = false;
+};
+
+void draw_desk(Frame& frame, DeskState& state);
+// The chunk that the right column describes and every picture frames.
+std::optional<ChunkId> current_tile(const Frame& frame, const DeskState& state);
+
+}  // namespace shw

@@ -1,0 +1,131 @@
+#include "views/digest.h"
+
+#include <algorithm>
+
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+// Findings of these rules say that not every element is there exactly once.
+bool about_coverage(std::string_view rule) {
+  return rule == "coverage-gap" || rule == "chunk-overlap" || rule == "missing-file" ||
+         rule == "short-file" || rule == "storage-dangling" || rule == "chunk-out-of-bounds";
+}
+
+std::size_t shared_prefix(const Checkpoint& checkpoint) {
+  if (checkpoint.tensor_count() < 2) return 0;
+  std::string_view first = checkpoint.fqn(TensorId{0});
+  std::size_t length = first.find('.') == first.npos ? 0 : first.find('.') + 1;
+  for (std::uint32_t t = 1; t < checkpoint.tensor_count() && length > 0; ++t) {
+    if (!checkpoint.fqn(TensorId{t}).starts_with(first.substr(0, length))) length = 0;
+  }
+  return length;
+}
+
+}  // namespace
+
+std::uint32_t ListModel::size() const {
+  if (checkpoint == nullptr) return 0;
+  return order == nullptr ? checkpoint->tensor_count() : static_cast<std::uint32_t>(order->size());
+}
+
+TensorId ListModel::tensor(std::uint32_t row) const {
+  return TensorId{order == nullptr ? row : (*order)[row]};
+}
+
+std::size_t module_length(std::string_view fqn) {
+  std::size_t last = fqn.rfind('.');
+  if (last == fqn.npos || last == 0) return 0;
+  std::size_t before = fqn.rfind('.', last - 1);
+  return before == fqn.npos ? 0 : before;
+}
+
+std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot) {
+  auto marks = std::make_shared<std::vector<std::uint8_t>>();
+  if (snapshot.checkpoint == nullptr) return marks;
+  marks->resize(snapshot.checkpoint->tensor_count());
+  if (snapshot.report == nullptr) return marks;
+  for (const Finding& finding : snapshot.report->findings) {
+    for (const std::string& subject : finding.subjects) {
+      auto tensor = snapshot.checkpoint->find(subject);
+      if (!tensor) continue;
+      auto& mark = (*marks)[index_of(*tensor)];
+      mark = std::max(mark, static_cast<std::uint8_t>(static_cast<int>(finding.severity) + 1));
+    }
+  }
+  return marks;
+}
+
+std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot) {
+  auto list = std::make_shared<ListModel>();
+  list->checkpoint = snapshot.checkpoint;
+  list->order = snapshot.order;
+  if (snapshot.checkpoint == nullptr) return list;
+  list->prefix = shared_prefix(*snapshot.checkpoint);
+  std::uint32_t scattered = 0;
+  for (std::uint32_t row = 0; row < list->size(); ++row) {
+    std::string_view fqn = snapshot.checkpoint->fqn(list->tensor(row));
+    std::size_t length = module_length(fqn);
+    std::string_view module =
+        length > list->prefix ? fqn.substr(list->prefix, length - list->prefix) : "";
+    if (list->groups.empty() || list->groups.back().module != module)
+      list->groups.push_back({module, row, 0});
+    if (++list->groups.back().count == 1) ++scattered;
+  }
+  // A list sorted by size scatters the modules: a head over every row would say nothing.
+  if (scattered * 10 > list->size() * 7 && list->size() > 8) list->groups.clear();
+  return list;
+}
+
+std::shared_ptr<const Facts> make_facts(const Snapshot& snapshot) {
+  auto facts = std::make_shared<Facts>();
+  if (snapshot.checkpoint == nullptr) return facts;
+  const Checkpoint& checkpoint = *snapshot.checkpoint;
+  facts->format = title(checkpoint.format());
+  if (!checkpoint.provenance().torch.empty())
+    facts->format += ", torch " + checkpoint.provenance().torch;
+  std::uint64_t data_files = 0;
+  bool metadata = false;
+  for (const FileRow& file : checkpoint.files()) {
+    if (file.referenced) ++data_files;
+    if (file.path == ".metadata") metadata = true;
+  }
+  metadata = metadata || checkpoint.format() == Format::kDcp;
+  facts->files = std::to_string(data_files) + (metadata ? " + .metadata" : "");
+  facts->bytes = bytes_text(checkpoint.tensor_bytes());
+  if (snapshot.report != nullptr) {
+    facts->coverage_known = facts->complete = true;
+    for (const Finding& finding : snapshot.report->findings) {
+      if (!about_coverage(finding.rule) || finding.severity == Severity::kInfo) continue;
+      facts->complete = false;
+      facts->coverage = finding.rule;
+      break;
+    }
+  }
+  if (facts->complete) facts->coverage = "complete";
+  return facts;
+}
+
+std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapshot,
+                                          const Digest* before) {
+  auto digest = std::make_shared<Digest>();
+  digest->snapshot = snapshot;
+  const Snapshot* old = before != nullptr ? before->snapshot.get() : nullptr;
+  bool same_checkpoint = old != nullptr && old->checkpoint == snapshot->checkpoint;
+  bool same_report = same_checkpoint && old->report == snapshot->report;
+  bool same_spec = same_report && old->spec == snapshot->spec;
+  bool same_plan = same_spec && old->plan == snapshot->plan;
+  digest->marks = same_report ? before->marks : make_marks(*snapshot);
+  digest->marked = static_cast<std::size_t>(std::count_if(
+      digest->marks->begin(), digest->marks->end(), [](std::uint8_t mark) { return mark > 1; }));
+  digest->list =
+      same_checkpoint && old->order == snapshot->order ? before->list : make_list(*snapshot);
+  digest->mesh = same_spec ? before->mesh : make_mesh(*snapshot);
+  digest->facts = same_report ? before->facts : make_facts(*snapshot);
+  bool same_picture = same_plan && old->tensor == snapshot->tensor;
+  digest->picture = same_picture ? before->picture : make_picture(*snapshot);
+  return digest;
+}
+
+}  // namespace shw

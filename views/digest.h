@@ -1,0 +1,82 @@
+// What the views need of a Snapshot beyond looking things up: everything whose cost grows with
+// tensors or chunks is computed here, once a snapshot and outside any frame. A pure function; parts
+// are shared with the digest before where nothing that they depend on has changed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/session/session.h"
+#include "views/color.h"
+#include "views/tile_set.h"
+
+namespace shw {
+
+// Rows of the list: tensors in the snapshot's order, those of one module side by side under it.
+struct ListGroup {
+  std::string_view module;  // "layers.3.moe.experts"; empty: no module
+  std::uint32_t first = 0, count = 0;
+};
+struct ListModel {
+  std::shared_ptr<const Checkpoint> checkpoint;
+  std::shared_ptr<const std::vector<std::uint32_t>> order;  // null: all, as recorded
+  std::vector<ListGroup> groups;  // empty where the order scatters modules: whole names are shown
+  std::size_t prefix = 0;         // bytes that all FQNs share ("model."), left out of modules
+  std::uint32_t size() const;
+  TensorId tensor(std::uint32_t row) const;
+};
+// Where the module ends in an FQN: "…experts" + "down_proj.weight".
+std::size_t module_length(std::string_view fqn);
+
+struct MeshInfo {
+  MeshGrid grid;
+  std::uint32_t ranks = 0;
+  std::vector<MeshAxis> axes;  // row-major over ranks; empty where nothing is known
+  std::string text;            // "ep_shard 2 (rows) × ep 32 (columns) · read from writers"
+};
+
+struct Facts {
+  std::string format, files, bytes, coverage;
+  bool complete = false, coverage_known = false;
+};
+
+// One picture of the tensor that is selected.
+struct Picture {
+  TensorId tensor{};
+  std::shared_ptr<const TileSet> saved;
+  std::shared_ptr<const TileSet> after;  // null where no plan changes it
+  Extents expected;                      // empty: not known
+  bool expects = false;                  // true: `expected` is (a scalar has no extents)
+  std::string expected_from;             // "spec.json"
+  std::vector<std::vector<std::int64_t>> expected_cuts;  // along every dim, inside the extent
+  std::vector<std::string> cut_by;                       // "ep_shard": who cuts that dim
+  std::vector<Box> missing, overlapping, lost;
+  std::optional<std::size_t> finding;  // the first that names it
+  Slice slice;                         // the look that shows what matters
+};
+
+struct Digest {
+  std::shared_ptr<const Snapshot> snapshot;
+  std::shared_ptr<const std::vector<std::uint8_t>> marks;  // a tensor: worst severity + 1, 0: none
+  std::size_t marked = 0;  // tensors that a warning or an error names
+  std::shared_ptr<const ListModel> list;
+  std::shared_ptr<const MeshInfo> mesh;
+  std::shared_ptr<const Facts> facts;
+  std::shared_ptr<const Picture> picture;  // null where no tensor is selected
+};
+
+std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapshot,
+                                          const Digest* before = nullptr);
+
+// Its parts.
+std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot);
+std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot);
+std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot);
+std::shared_ptr<const Facts> make_facts(const Snapshot& snapshot);
+std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot);
+
+}  // namespace shw

@@ -1,0 +1,78 @@
+// What a view gets and what it gives back. A view draws from an immutable Digest; what the person
+// does comes out as commands. It holds no pointers between frames, opens no file and waits for
+// nothing.
+#pragma once
+
+#include <imgui.h>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/session/session.h"
+#include "views/digest.h"
+#include "views/keys.h"
+#include "views/theme.h"
+#include "views/tile_layout.h"
+
+namespace shw {
+
+struct Fonts {
+  ImFont *text = nullptr, *small = nullptr, *strong = nullptr, *title = nullptr, *head = nullptr;
+  ImFont *mono = nullptr, *mono_small = nullptr, *mono_strong = nullptr;
+};
+
+struct TileRequest {
+  std::shared_ptr<const TileSet> tiles;
+  Slice slice;
+  TileView view;
+  MeshGrid grid;
+};
+struct PaintedLayout {
+  TileRequest request;
+  TileLayout layout;
+  std::vector<Rgba> pixels;  // of layout.raster
+  ImTextureID texture = nullptr;
+};
+
+// Lays tiles out, at once or beside the frame; a late answer is the last one for that slot, and
+// the view stretches it until the right one is there.
+class Layouts {
+ public:
+  virtual ~Layouts() = default;
+  virtual const PaintedLayout* get(int slot, const TileRequest& request) = 0;
+};
+
+// Where a driven test finds what it clicks: the rectangle of every named item of the last frame.
+struct Marks {
+  std::map<std::string, ImVec4, std::less<>> items;  // x0 y0 x1 y1
+};
+
+struct Frame {
+  const Digest& digest;
+  const Snapshot& snapshot;
+  const JobState& job;
+  const Theme& theme;
+  const Fonts& fonts;
+  Layouts& layouts;
+  std::vector<Command>& commands;  // out
+  std::span<const KeyPress> keys;  // pressed since the last frame
+  float scale = 1;
+  double now = 0;          // seconds; only for what fades
+  Marks* marks = nullptr;  // tests
+  bool stable = false;     // a picture is being taken: nothing that depends on time
+
+  float px(float units) const { return std::floor(units * scale + 0.5f); }
+  bool pressed(KeyPress press) const {
+    for (KeyPress k : keys) {
+      if (k == press) return true;
+    }
+    return false;
+  }
+  void emit(Command command) { commands.push_back(std::move(command)); }
+};
+
+}  // namespace shw

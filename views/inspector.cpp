@@ -1,0 +1,323 @@
+// The right column: from the cause to the evidence, the remedy, and the bytes under the cursor.
+#include <algorithm>
+#include <cstdio>
+
+#include "views/actions.h"
+#include "views/parts.h"
+#include "views/text.h"
+#include "views/verdict.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kShownSubjects = 6;
+
+Rgba severity_colour(const Theme& theme, Severity severity) {
+  return severity == Severity::kError     ? theme.bad
+         : severity == Severity::kWarning ? theme.warn
+                                          : theme.quiet;
+}
+
+Sign severity_sign(Severity severity) {
+  return severity == Severity::kError     ? Sign::kBad
+         : severity == Severity::kWarning ? Sign::kWarn
+                                          : Sign::kQuiet;
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) {
+    if (all.size() > 400) return all + ", …";
+    all += (all.empty() ? "" : ", ") + text;
+  }
+  return all;
+}
+
+std::string value_text(const EvidenceValue& value) {
+  struct {
+    std::string operator()(bool v) const { return v ? "yes" : "no"; }
+    std::string operator()(std::int64_t v) const { return std::to_string(v); }
+    std::string operator()(double v) const {
+      char buffer[32];
+      std::snprintf(buffer, sizeof buffer, "%.6g", v);
+      return buffer;
+    }
+    std::string operator()(const std::string& v) const { return v; }
+    std::string operator()(const Extents& v) const { return to_text(ExtentsView(v)); }
+    std::string operator()(const std::vector<std::string>& v) const { return joined(v); }
+    std::string operator()(const std::vector<Box>& v) const {
+      if (v.empty()) return "none";
+      return to_text(v[0]) + (v.size() > 1 ? " and " + count_text(v.size() - 1) + " more" : "");
+    }
+  } text;
+  return std::visit(text, value);
+}
+
+const Extents* extents_named(const Finding& finding, std::string_view label) {
+  for (const auto& [name, value] : finding.evidence) {
+    if (name == label) return std::get_if<Extents>(&value);
+  }
+  return nullptr;
+}
+
+// n of m, with a step back and a step on.
+void draw_rule(Frame& frame, DeskState& state, Column& column, const Finding& finding,
+               std::size_t index, std::size_t count) {
+  float middle = column.y + frame.px(11);
+  draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6),
+            severity_sign(finding.severity));
+  float right = column.right;
+  if (count > 1) {
+    for (bool forward : {true, false}) {
+      right -= frame.px(22);
+      ImGui::SetCursorScreenPos({right, column.y});
+      const char* id = forward ? "finding/next" : "finding/previous";
+      if (ImGui::InvisibleButton(id, {frame.px(22), frame.px(22)}))
+        run(forward ? Action::kNextFinding : Action::kPreviousFinding, frame, state);
+      Rgba colour = ImGui::IsItemHovered() ? frame.theme.text : frame.theme.quiet;
+      float x = right + frame.px(11), s = frame.px(4) * (forward ? 1.0f : -1.0f);
+      column.draw->AddLine({x - s * 0.5f, middle - frame.px(4)}, {x + s * 0.5f, middle}, colour,
+                           frame.px(1.5f));
+      column.draw->AddLine({x + s * 0.5f, middle}, {x - s * 0.5f, middle + frame.px(4)}, colour,
+                           frame.px(1.5f));
+      mark(frame, id);
+    }
+  }
+  std::string of = count_text(index + 1) + " of " + count_text(count);
+  right -= text_until(column.draw, frame.fonts.small, right, middle, frame.theme.quiet, of);
+  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  text_from(column.draw, frame.fonts.mono_small, column.left + frame.px(20), middle,
+            severity_colour(frame.theme, finding.severity),
+            elide_middle(finding.rule, right - column.left - frame.px(32), measure));
+  column.y += frame.px(28);
+}
+
+void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
+  if (finding.evidence.empty()) return;
+  head(frame, column, "EVIDENCE");
+  const Extents* expected = extents_named(finding, "expected");
+  for (const auto& [label, value] : finding.evidence) {
+    if (const Extents* extents = std::get_if<Extents>(&value)) {
+      bool saved = label == "saved" || label == "found";
+      row_extents(frame, column, label, *extents, saved && expected ? *expected : ExtentsView{},
+                  frame.theme.bad);
+    } else {
+      Rgba colour = label == "correct" ? frame.theme.accent : frame.theme.text;
+      row(frame, column, label, value_text(value), colour);
+    }
+  }
+  column.y += frame.px(12);
+}
+
+// Its other subjects; each steps the map to itself.
+void draw_subjects(Frame& frame, Column& column, const Finding& finding) {
+  const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
+  std::string_view now = frame.snapshot.tensor ? checkpoint.fqn(*frame.snapshot.tensor) : "";
+  std::size_t others = finding.subjects.size();
+  bool here =
+      std::find(finding.subjects.begin(), finding.subjects.end(), now) != finding.subjects.end();
+  if (others <= (here ? 1u : 0u)) return;
+  head(frame, column, here ? "ALSO AFFECTED" : "AFFECTED");
+  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  std::size_t shown = 0;
+  for (const std::string& subject : finding.subjects) {
+    if (subject == now) continue;
+    if (shown == kShownSubjects) break;
+    ImGui::SetCursorScreenPos({column.left, column.y});
+    ImGui::PushID(static_cast<int>(shown));
+    bool tensor = checkpoint.find(subject).has_value();
+    bool clicked = ImGui::InvisibleButton("subject", {column.width(), frame.px(22)});
+    bool lit = ImGui::IsItemHovered() && tensor;
+    if (clicked && tensor) frame.emit(SelectTensorCommand{subject});
+    std::string text = elide_path(subject, column.width(), measure);
+    float width = text_from(column.draw, frame.fonts.mono_small, column.left,
+                            column.y + frame.px(11), frame.theme.text, text);
+    if (lit)
+      column.draw->AddLine({column.left, column.y + frame.px(20)},
+                           {column.left + width, column.y + frame.px(20)}, frame.theme.quiet);
+    if (lit && !frame.stable) tooltip(frame, subject);
+    focus_ring(frame, column.draw);
+    mark(frame, "subject/" + std::to_string(shown));
+    ImGui::PopID();
+    column.y += frame.px(22);
+    ++shown;
+  }
+  std::size_t left = others - (here ? 1 : 0) - shown;
+  if (left > 0) {
+    text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(11),
+              frame.theme.quiet, "and " + count_text(left) + " more; finding:* lists them");
+    column.y += frame.px(22);
+  }
+  column.y += frame.px(14);
+}
+
+void draw_remedy(Frame& frame, Column& column, const Finding& finding) {
+  head(frame, column, "REMEDY");
+  if (!finding.remedy) {
+    paragraph(frame, column, frame.fonts.small, frame.theme.text,
+              "No safe remedy from this checkpoint alone.");
+    column.y += frame.px(16);
+    return;
+  }
+  paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.remedy->text);
+  column.y += frame.px(18);
+  float x = column.left, middle = column.y;
+  bool lossless = finding.remedy->lossless;
+  x += chip(frame, column.draw, x, middle, lossless ? "lossless" : "loses elements",
+            lossless ? frame.theme.ok : frame.theme.warn) +
+       frame.px(8);
+  if (frame.snapshot.plan != nullptr) {
+    std::uint64_t moved = 0;
+    std::int64_t tiles = 0;
+    for (const Operation& operation : frame.snapshot.plan->operations) {
+      if (operation.rule != finding.rule) continue;
+      moved += operation.bytes_moved;
+      tiles += operation.tiles;
+    }
+    x += chip(frame, column.draw, x, middle, bytes_text(moved) + " moved", frame.theme.text) +
+         frame.px(8);
+    if (tiles > 0)
+      chip(frame, column.draw, x, middle, plural_text(static_cast<std::uint64_t>(tiles), "tile"),
+           frame.theme.text);
+  }
+  column.y += frame.px(30);
+}
+
+std::string rank_text(const Frame& frame, std::uint32_t rank) {
+  std::string text = std::to_string(rank);
+  const MeshInfo& mesh = *frame.digest.mesh;
+  if (mesh.axes.size() < 2 || mesh.axes[0].name.starts_with("dim ")) return text;
+  Mesh named{mesh.axes};
+  std::int64_t at = rank, rest = 1;
+  for (const MeshAxis& axis : mesh.axes) rest *= axis.size;
+  std::string coordinates;
+  for (const MeshAxis& axis : mesh.axes) {
+    rest /= std::max<std::int64_t>(axis.size, 1);
+    if (rest == 0) return text;
+    coordinates += (coordinates.empty() ? "" : ", ") + axis.name + " " + std::to_string(at / rest);
+    at %= rest;
+  }
+  return text + "  (" + coordinates + ")";
+}
+
+std::optional<Extents> offsets_after(const Frame& frame, ChunkId chunk) {
+  const Picture* picture = frame.digest.picture.get();
+  if (picture == nullptr || picture->after == nullptr) return std::nullopt;
+  const TileSet& after = *picture->after;
+  std::uint32_t first = after.size() > 0 ? static_cast<std::uint32_t>(after.chunk(0)) : 0;
+  std::uint32_t guess =
+      static_cast<std::uint32_t>(chunk) - std::min(first, static_cast<std::uint32_t>(chunk));
+  if (guess >= after.size() || after.chunk(guess) != chunk) return std::nullopt;
+  return copy_of(after.offsets(guess));
+}
+
+std::string crc_text(const Frame& frame, Rgba* colour) {
+  *colour = frame.theme.quiet;
+  const CheckReport* report = frame.snapshot.report.get();
+  if (report == nullptr || report->depth != Depth::kData) return "not read yet";
+  for (const Finding& finding : report->findings) {
+    if (finding.rule.find("crc") == std::string::npos && finding.rule != "bad-record") continue;
+    *colour = frame.theme.bad;
+    return "see " + finding.rule;
+  }
+  *colour = frame.theme.ok;
+  return "matches, or none was written";
+}
+
+void draw_tile(Frame& frame, const DeskState& state, Column& column) {
+  auto tile = current_tile(frame, state);
+  head(frame, column, state.map.hovered || state.map.pinned ? "TILE UNDER THE CURSOR" : "TILE");
+  if (!tile) {
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+              "Point at a tile to see who wrote it and where its bytes are.");
+    column.y += frame.px(14);
+    return;
+  }
+  const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
+  const Theme& theme = frame.theme;
+  auto writer = checkpoint.writer(*tile);
+  row(frame, column, "rank", writer ? rank_text(frame, *writer) : "not in the file's name",
+      writer ? theme.text : theme.quiet);
+  row(frame, column, "offsets", to_text(checkpoint.offsets(*tile)), theme.text);
+  auto after = offsets_after(frame, *tile);
+  if (after)
+    row(frame, column, "after", to_text(ExtentsView(*after)),
+        same(*after, checkpoint.offsets(*tile)) ? theme.text : theme.accent);
+  row(frame, column, "sizes", to_text(checkpoint.sizes(*tile)), theme.text);
+  auto item = checkpoint.item(*tile);
+  if (!item) {
+    row(frame, column, "file", "no storage record", theme.bad);
+    return;
+  }
+  const FileRow& file = checkpoint.file(item->file);
+  bool missing = checkpoint.directory() != nullptr && file.kind != EntryKind::kFile;
+  row(frame, column, "file", missing ? file.path + " (missing)" : file.path,
+      missing ? theme.bad : theme.text);
+  char at[32];
+  std::snprintf(at, sizeof at, "0x%llX", static_cast<unsigned long long>(item->offset));
+  std::string length = item->length < 0 ? std::to_string(item->length) + " B"
+                                        : bytes_text(static_cast<std::uint64_t>(item->length));
+  row(frame, column, "at", std::string(at) + ", " + length, theme.text);
+  Rgba colour = theme.quiet;
+  std::string crc = crc_text(frame, &colour);
+  row(frame, column, "CRC-32", crc, colour);
+  column.y += frame.px(14);
+}
+
+void draw_finding(Frame& frame, DeskState& state, Column& column) {
+  const auto& findings = frame.snapshot.report->findings;
+  std::size_t index = std::min(frame.snapshot.finding.value_or(0), findings.size() - 1);
+  const Finding& finding = findings[index];
+  draw_rule(frame, state, column, finding, index, findings.size());
+  paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.cause);
+  column.y += frame.px(18);
+  draw_evidence(frame, column, finding);
+  draw_subjects(frame, column, finding);
+  draw_remedy(frame, column, finding);
+}
+
+void draw_calm(Frame& frame, Column& column) {
+  const CheckReport* report = frame.snapshot.report.get();
+  head(frame, column, "FINDINGS");
+  if (report == nullptr) {
+    paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
+              frame.job.running ? "Looking…" : "Not yet checked.");
+  } else {
+    paragraph(frame, column, frame.fonts.text, frame.theme.text,
+              "Nothing is wrong that this look can see.");
+    if (!report->deeper.empty()) {
+      column.y += frame.px(6);
+      paragraph(frame, column, frame.fonts.small, frame.theme.quiet, report->deeper);
+    }
+  }
+  column.y += frame.px(24);
+}
+
+}  // namespace
+
+void draw_inspector(Frame& frame, DeskState& state, Region region) {
+  begin_region(frame, "inspector", region, frame.theme.side, true);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  float scroll = ImGui::GetScrollY();
+  Column column{draw, region.min.x + frame.px(17), region.max.x - frame.px(16),
+                region.min.y + frame.px(12) - scroll};
+  bool findings = frame.snapshot.report != nullptr && !frame.snapshot.report->findings.empty();
+  if (findings)
+    draw_finding(frame, state, column);
+  else
+    draw_calm(frame, column);
+  draw_tile(frame, state, column);
+  if (findings) {
+    std::size_t index =
+        std::min(frame.snapshot.finding.value_or(0), frame.snapshot.report->findings.size() - 1);
+    const std::string& link = frame.snapshot.report->findings[index].link;
+    if (!link.empty())
+      paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+                "The cause is known upstream: " + link + ".");
+  }
+  close_column(frame, column);
+  draw->AddLine({region.min.x, region.min.y}, {region.min.x, region.max.y}, frame.theme.line);
+  end_region();
+}
+
+}  // namespace shw

@@ -1,0 +1,24 @@
+// Layouts made at once, kept until what they depend on changes: for tests, pictures, and tensors of
+// few tiles.
+#pragma once
+
+#include <map>
+
+#include "views/frame.h"
+
+namespace shw {
+
+bool same_request(const TileRequest& a, const TileRequest& b);
+PaintedLayout paint_layout(const TileRequest& request, const Theme& theme);
+
+class LayoutCache final : public Layouts {
+ public:
+  explicit LayoutCache(const Theme& theme) : theme_(theme) {}
+  const PaintedLayout* get(int slot, const TileRequest& request) override;
+
+ private:
+  const Theme& theme_;
+  std::map<int, PaintedLayout> slots_;
+};
+
+}  // namespace shw

@@ -1,0 +1,159 @@
+// The left column: filter, list, who wrote (the mesh), what it is.
+#include <imgui.h>
+#include <imgui_stdlib.h>
+#include <algorithm>
+
+#include "views/actions.h"
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+void draw_filter(Frame& frame, DeskState& state, Column& column) {
+  float height = frame.px(32);
+  ImVec2 at{column.left, column.y};
+  ImDrawList* draw = column.draw;
+  draw->AddRectFilled(at, {column.right, at.y + height}, frame.theme.field, frame.px(4));
+  ImGui::PushFont(frame.fonts.mono_small);
+  float pad = std::floor((height - ImGui::GetFontSize()) / 2);
+  ImGui::SetCursorScreenPos(at);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2{frame.px(10), pad});
+  ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
+  ImGui::SetNextItemWidth(column.width() - frame.px(26));
+  if (state.filter_wanted) {
+    ImGui::SetKeyboardFocusHere();
+    state.filter_wanted = false;
+  }
+  bool changed =
+      ImGui::InputTextWithHint("##filter", "name  finding:*  dtype:  rank:", &state.filter);
+  bool active = ImGui::IsItemActive();
+  mark(frame, "filter");
+  ImGui::PopStyleColor();
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  if (changed) frame.emit(FilterCommand{state.filter});
+  draw->AddRect(at, {column.right, at.y + height},
+                active ? frame.theme.quiet : frame.theme.strong_line, frame.px(4));
+  if (!state.filter.empty()) {
+    ImGui::SetCursorScreenPos({column.right - frame.px(26), at.y});
+    if (ImGui::InvisibleButton("filter/clear", {frame.px(26), height})) {
+      state.filter.clear();
+      frame.emit(FilterCommand{""});
+    }
+    Rgba colour = ImGui::IsItemHovered() ? frame.theme.text : frame.theme.quiet;
+    float x = column.right - frame.px(13), y = at.y + height / 2, s = frame.px(3.5f);
+    draw->AddLine({x - s, y - s}, {x + s, y + s}, colour, frame.px(1.4f));
+    draw->AddLine({x - s, y + s}, {x + s, y - s}, colour, frame.px(1.4f));
+    mark(frame, "filter/clear");
+  }
+  column.y += height + frame.px(18);
+}
+
+float mesh_height(const Frame& frame, MeshGrid grid) {
+  float cell = grid.rows <= 2   ? 32.0f
+               : grid.rows <= 8 ? 18.0f
+                                : 160.0f / static_cast<float>(grid.rows);
+  return frame.px(std::max(1.0f, cell) * static_cast<float>(grid.rows));
+}
+
+void draw_mesh(Frame& frame, DeskState& state, Column& column) {
+  const MeshInfo& mesh = *frame.digest.mesh;
+  head(frame, column, "MESH", "·  " + plural_text(mesh.ranks, "rank"));
+  column.y += frame.px(4);
+  float total = mesh_height(frame, mesh.grid);
+  float width = column.width() / static_cast<float>(mesh.grid.columns);
+  float height = total / static_cast<float>(mesh.grid.rows);
+  auto tile = current_tile(frame, state);
+  std::optional<std::uint32_t> writer;
+  if (tile && frame.snapshot.checkpoint) writer = frame.snapshot.checkpoint->writer(*tile);
+  float gap = width >= 5 ? 1.0f : 0.0f;
+  std::uint64_t places = std::uint64_t{mesh.grid.rows} * mesh.grid.columns;
+  ImVec2 frame_min{}, frame_max{};
+  // 16,384 ranks are 0.5 ms; beyond, a cell is smaller than a pixel and the map tells more.
+  for (std::uint64_t rank = 0; rank < std::min<std::uint64_t>(places, 16'384); ++rank) {
+    auto r = static_cast<std::uint32_t>(rank);
+    float x = column.left + width * static_cast<float>(r % mesh.grid.columns);
+    float y = column.y + height * static_cast<float>(r / mesh.grid.columns);
+    ImVec2 min{std::floor(x), std::floor(y)};
+    ImVec2 max{std::floor(x + width) - gap, std::floor(y + height) - (height >= 5 ? 2.0f : 0.0f)};
+    column.draw->AddRectFilled(min, max, writer_colour(r, mesh.grid));
+    if (writer == r) frame_min = min, frame_max = max;
+  }
+  if (frame_max.x > frame_min.x)
+    column.draw->AddRect({frame_min.x - 1, frame_min.y - 1}, {frame_max.x + 1, frame_max.y + 1},
+                         frame.theme.frame, frame.px(1), 0, frame.px(2));
+  ImGui::SetCursorScreenPos({column.left, column.y});
+  if (ImGui::InvisibleButton("mesh", {column.width(), total}) || ImGui::IsItemHovered()) {
+    ImVec2 mouse = ImGui::GetMousePos();
+    auto c = static_cast<std::uint32_t>(std::clamp((mouse.x - column.left) / width, 0.0f,
+                                                   static_cast<float>(mesh.grid.columns - 1)));
+    auto r = static_cast<std::uint32_t>(
+        std::clamp((mouse.y - column.y) / height, 0.0f, static_cast<float>(mesh.grid.rows - 1)));
+    std::uint32_t rank = r * mesh.grid.columns + c;
+    if (!frame.stable && rank < places) tooltip(frame, "rank " + std::to_string(rank));
+  }
+  column.y += total + frame.px(10);
+  paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);
+  column.y += frame.px(22);
+}
+
+void draw_facts(Frame& frame, Column& column) {
+  const Facts& facts = *frame.digest.facts;
+  const Theme& theme = frame.theme;
+  head(frame, column, "CHECKPOINT");
+  row(frame, column, "format", facts.format, theme.text);
+  row(frame, column, "files", facts.files, theme.text);
+  row(frame, column, "bytes", facts.bytes, theme.text);
+  row(frame, column, "coverage", facts.coverage_known ? facts.coverage : "not yet checked",
+      !facts.coverage_known ? theme.quiet
+      : facts.complete      ? theme.ok
+                            : theme.bad);
+}
+
+float facts_height(const Frame& frame) {
+  return frame.px(24 * 4 + 14 + 8 + 12);
+}
+
+}  // namespace
+
+void draw_left(Frame& frame, DeskState& state, Region region) {
+  begin_region(frame, "left", region, frame.theme.side, false);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  float pad = frame.px(12);
+  Column column{draw, region.min.x + pad, region.max.x - pad, region.min.y + frame.px(10)};
+  draw_filter(frame, state, column);
+  const ListModel& list = *frame.digest.list;
+  std::uint32_t all = list.checkpoint ? list.checkpoint->tensor_count() : 0;
+  std::string shown = list.size() == all
+                          ? "·  " + count_text(all)
+                          : "·  " + count_text(list.size()) + " OF " + count_text(all) + " SHOWN";
+  head(frame, column, "TENSORS", shown);
+  const MeshInfo& mesh = *frame.digest.mesh;
+  float below =
+      mesh_height(frame, mesh.grid) + facts_height(frame) + frame.px(14 + 8 + 4 + 10 + 22) +
+      frame.fonts.small
+          ->CalcTextSizeA(frame.fonts.small->FontSize, FLT_MAX, column.width(), mesh.text.c_str())
+          .y;
+  float room = region.max.y - column.y - below - frame.px(30);
+  std::uint32_t rows = list.size() + static_cast<std::uint32_t>(list.groups.size());
+  float wanted = std::min(room, frame.px(24) * static_cast<float>(std::max(rows, 1u)));
+  wanted = std::max(wanted, frame.px(72));
+  if (list.size() == 0 && all > 0) {
+    Column inside{draw, column.left, column.right, column.y};
+    paragraph(frame, inside, frame.fonts.small, frame.theme.quiet,
+              "No tensor passes. The filter takes words of a name and finding:, dtype:, rank:, "
+              "ndim:, shape:.");
+  } else {
+    draw_list(frame, state,
+              {{region.min.x, column.y}, {region.max.x - 1, std::floor(column.y + wanted)}});
+  }
+  column.y += wanted + frame.px(24);
+  draw_mesh(frame, state, column);
+  draw_facts(frame, column);
+  draw->AddLine({region.max.x - 1, region.min.y}, {region.max.x - 1, region.max.y},
+                frame.theme.line);
+  end_region();
+}
+
+}  // namespace shw

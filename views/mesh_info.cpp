@@ -1,0 +1,140 @@
+// How the ranks lie: from the spec where it names a mesh of as many ranks as wrote, else from the
+// writers of the tensor that most ranks wrote.
+#include <algorithm>
+#include <map>
+
+#include "views/digest.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint32_t kMaxColumns = 64;  // narrower than a rank's cell can be seen
+
+// Axes of one part say nothing.
+std::vector<MeshAxis> real_axes(const Mesh& mesh) {
+  std::vector<MeshAxis> axes;
+  for (const MeshAxis& axis : mesh.axes) {
+    if (axis.size > 1) axes.push_back(axis);
+  }
+  return axes;
+}
+
+// The mesh of a tensor with a finding if there is one, else the one that most entries name.
+std::vector<MeshAxis> from_spec(const Snapshot& snapshot, std::uint32_t ranks) {
+  if (snapshot.spec == nullptr) return {};
+  auto fits = [&](const SpecEntry* entry) {
+    return entry != nullptr && entry->mesh && entry->mesh->size() == ranks;
+  };
+  if (snapshot.report != nullptr) {
+    for (const Finding& finding : snapshot.report->findings) {
+      for (const std::string& subject : finding.subjects) {
+        if (const SpecEntry* entry = snapshot.spec->find(subject); fits(entry))
+          return real_axes(*entry->mesh);
+      }
+    }
+  }
+  std::vector<MeshAxis> best;
+  for (const auto& [fqn, entry] : snapshot.spec->entries) {
+    if (!fits(&entry)) continue;
+    auto axes = real_axes(*entry.mesh);
+    if (axes.size() > best.size()) best = std::move(axes);
+  }
+  return best;
+}
+
+// One tensor whose tiles every rank wrote once: a step along a dim is a step of so many ranks.
+std::vector<MeshAxis> from_writers(const Checkpoint& checkpoint, TensorId tensor,
+                                   std::uint32_t ranks) {
+  auto chunks = checkpoint.chunks(tensor);
+  std::size_t ndim = checkpoint.shape(tensor).size();
+  if (chunks.size() != ranks) return {};
+  std::map<std::int64_t, MeshAxis> by_stride;  // ranks a step -> axis
+  for (std::size_t d = 0; d < ndim; ++d) {
+    std::map<std::int64_t, std::uint32_t> writer_at;  // along d, through the first chunk
+    for (ChunkId chunk : chunks) {
+      auto at = checkpoint.offsets(chunk);
+      auto writer = checkpoint.writer(chunk);
+      if (at.size() != ndim || !writer) return {};
+      bool on_line = true;
+      for (std::size_t other = 0; other < ndim; ++other)
+        on_line = on_line && (other == d || at[other] == 0);
+      if (on_line) writer_at.emplace(at[d], *writer);
+    }
+    if (writer_at.size() < 2) continue;
+    auto first = writer_at.begin(), second = std::next(first);
+    std::int64_t stride = std::int64_t{second->second} - std::int64_t{first->second};
+    std::int64_t expected = first->second;
+    for (auto& [offset, writer] : writer_at) {
+      if (writer != expected) return {};
+      expected += stride;
+    }
+    MeshAxis axis{"dim " + std::to_string(d), static_cast<std::int64_t>(writer_at.size())};
+    if (stride <= 0 || !by_stride.emplace(stride, axis).second) return {};
+  }
+  std::int64_t product = 1;
+  std::vector<MeshAxis> axes;
+  for (auto& [stride, axis] : by_stride) {
+    if (stride != product) return {};
+    product *= axis.size;
+    axes.insert(axes.begin(), axis);
+  }
+  return product == ranks ? axes : std::vector<MeshAxis>{};
+}
+
+// Tensors that more than one dim cuts say most; the first thousand candidates are enough.
+std::vector<MeshAxis> from_any_writers(const Checkpoint& checkpoint, std::uint32_t ranks) {
+  std::vector<MeshAxis> best;
+  int candidates = 0;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count() && candidates < 200; ++t) {
+    if (checkpoint.chunks(TensorId{t}).size() != ranks) continue;
+    ++candidates;
+    auto axes = from_writers(checkpoint, TensorId{t}, ranks);
+    if (axes.size() > best.size()) best = std::move(axes);
+  }
+  return best;
+}
+
+std::string axis_text(const MeshAxis& axis, const char* where) {
+  return axis.name + " " + std::to_string(axis.size) + where;
+}
+
+}  // namespace
+
+std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot) {
+  auto info = std::make_shared<MeshInfo>();
+  if (snapshot.checkpoint == nullptr) return info;
+  info->ranks = snapshot.checkpoint->rank_count();
+  std::uint32_t highest = 0;
+  for (const FileRow& file : snapshot.checkpoint->files()) {
+    if (file.rank && *file.rank < 10'000'000) highest = std::max(highest, *file.rank);
+  }
+  std::uint32_t ranks = std::max(info->ranks, 1u);
+  const char* source = "named by the spec";
+  info->axes = from_spec(snapshot, ranks);
+  if (info->axes.empty()) {
+    info->axes = from_any_writers(*snapshot.checkpoint, ranks);
+    source = "read from writers";
+  }
+  if (info->axes.size() >= 2 && info->axes.back().size <= 2 * kMaxColumns) {
+    info->grid.columns = static_cast<std::uint32_t>(info->axes.back().size);
+    info->grid.rows = std::max(1u, ranks / info->grid.columns);
+    for (std::size_t a = 0; a + 1 < info->axes.size(); ++a)
+      info->text += axis_text(info->axes[a], a + 2 == info->axes.size() ? " (rows) × " : " × ");
+    info->text += axis_text(info->axes.back(), " (columns) · ") + source;
+    return info;
+  }
+  // Holes in the numbering (a rank that wrote nothing) keep their place.
+  std::uint32_t places = std::max(ranks, highest + 1);
+  info->grid.columns = std::min(places, places > kMaxColumns ? 32u : kMaxColumns);
+  info->grid.rows = (places + info->grid.columns - 1) / info->grid.columns;
+  if (info->axes.size() == 1)
+    info->text = axis_text(info->axes[0], " · ") + source;
+  else if (info->ranks == 0)
+    info->text = "The names of the files do not say who wrote them.";
+  else
+    info->text = info->ranks == 1 ? "one writer" : "in order of rank; the mesh is not known";
+  return info;
+}
+
+}  // namespace shw

@@ -1,0 +1,299 @@
+// What opens above the desktop: the plan to review, the rule explained, the command palette.
+#include <imgui.h>
+#include <imgui_stdlib.h>
+#include <algorithm>
+
+#include "views/actions.h"
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+std::string loss_text(const Operation& operation) {
+  if (operation.lossless && operation.bytes_moved == 0) return "loses nothing, moves no byte";
+  if (operation.lossless) return "loses nothing, rewrites " + bytes_text(operation.bytes_moved);
+  return "loses " +
+         count_text(
+             static_cast<std::uint64_t>(std::max<std::int64_t>(operation.elements_lost, 0))) +
+         " elements";
+}
+
+void draw_operation(Frame& frame, Column& column, std::size_t number, const Operation& operation) {
+  const ImFont* mono = frame.fonts.mono_small;
+  Measure measure = [&](std::string_view t) { return text_width(mono, t); };
+  float indent = frame.px(30), middle = column.y + frame.px(10);
+  text_from(column.draw, mono, column.left, middle, frame.theme.quiet,
+            std::to_string(number) + ".");
+  Column inside{column.draw, column.left + indent, column.right, column.y};
+  paragraph(frame, inside, frame.fonts.text, frame.theme.text, operation.text);
+  inside.y += frame.px(4);
+  std::string subject = operation.subjects.empty() ? operation.rule : operation.subjects.front();
+  std::string more = operation.subjects.size() > 1
+                         ? "  and " + count_text(operation.subjects.size() - 1) + " more"
+                         : "";
+  std::string loss = loss_text(operation);
+  float loss_width = text_width(frame.fonts.small, loss);
+  float room = inside.width() - loss_width - text_width(frame.fonts.small, more) - frame.px(24);
+  float line = inside.y + frame.px(9);
+  float used = text_from(column.draw, mono, inside.left, line, frame.theme.quiet,
+                         elide_path(subject, room, measure));
+  text_from(column.draw, frame.fonts.small, inside.left + used, line, frame.theme.quiet, more);
+  text_until(column.draw, frame.fonts.small, column.right, line,
+             operation.lossless ? frame.theme.ok : frame.theme.warn, loss);
+  column.y = inside.y + frame.px(34);
+}
+
+std::string summary_of(const Plan& plan) {
+  std::uint64_t moved = 0, tiles = 0;
+  std::int64_t lost = 0;
+  for (const Operation& operation : plan.operations) {
+    moved += operation.bytes_moved;
+    tiles += static_cast<std::uint64_t>(std::max<std::int64_t>(operation.tiles, 0));
+    lost += operation.elements_lost;
+  }
+  std::string text = plural_text(plan.operations.size(), "operation") + " on " +
+                     plural_text(plan.tensors.size(), "tensor") + ", " +
+                     plural_text(tiles, "tile") + ". ";
+  text += lost > 0 ? count_text(static_cast<std::uint64_t>(lost)) +
+                         " elements are lost; the certificate names every one. "
+                   : "Nothing is lost. ";
+  text += moved == 0 ? "No tensor byte moves." : bytes_text(moved) + " are rewritten.";
+  return text;
+}
+
+std::string default_out(const Snapshot& snapshot) {
+  std::string path = snapshot.path;
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path + "-repaired";
+}
+
+void draw_target(Frame& frame, DeskState& state, Column& column) {
+  head(frame, column, "INTO A NEW DIRECTORY");
+  float height = frame.px(34);
+  column.draw->AddRectFilled({column.left, column.y}, {column.right, column.y + height},
+                             frame.theme.field, frame.px(5));
+  column.draw->AddRect({column.left, column.y}, {column.right, column.y + height},
+                       frame.theme.strong_line, frame.px(5));
+  ImGui::PushFont(frame.fonts.mono_small);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding,
+                      ImVec2{frame.px(12), std::floor((height - ImGui::GetFontSize()) / 2)});
+  ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
+  ImGui::SetCursorScreenPos({column.left, column.y});
+  ImGui::SetNextItemWidth(column.width());
+  ImGui::InputTextWithHint("##out", default_out(frame.snapshot).c_str(), &state.out);
+  mark(frame, "plan/out");
+  ImGui::PopStyleColor();
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  column.y += height + frame.px(8);
+  paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+            "The checkpoint that is open is not touched. What comes out is verified before it gets "
+            "its name. "
+            "In place swaps .metadata alone; Undo brings it back byte for byte.");
+  column.y += frame.px(20);
+}
+
+void draw_undecided(Frame& frame, Column& column, const Plan& plan) {
+  if (plan.undecided.empty()) return;
+  head(frame, column, "NOT MENDED BY THIS PLAN");
+  std::size_t shown = 0;
+  for (const Finding& finding : plan.undecided) {
+    if (++shown > 4) break;
+    paragraph(frame, column, frame.fonts.small, frame.theme.text,
+              finding.rule + ": " + finding.cause);
+    column.y += frame.px(6);
+  }
+  column.y += frame.px(14);
+}
+
+void draw_plan_buttons(Frame& frame, DeskState& state, Column& column) {
+  float right = column.right;
+  struct {
+    const char *id, *label;
+    Action action;
+    ButtonStyle style;
+  } buttons[] = {{"plan/apply", "Apply", Action::kApply, ButtonStyle::kPrimary},
+                 {"plan/in-place", "In place", Action::kApplyInPlace, ButtonStyle::kPlain},
+                 {"plan/close", "Cancel", Action::kPalette, ButtonStyle::kPlain}};
+  for (auto& b : buttons) {
+    if (b.action != Action::kPalette && !is_possible(b.action, frame, state)) continue;
+    right -= button_size(frame, b.label).x;
+    if (button(frame, b.id, b.label, {right, column.y}, b.style)) {
+      if (b.action != Action::kPalette) run(b.action, frame, state);
+      state.plan_open = false;
+    }
+    right -= frame.px(10);
+  }
+  column.y += frame.px(30);
+}
+
+std::vector<const ActionRow*> matching(const Frame& frame, const DeskState& state) {
+  std::vector<const ActionRow*> rows;
+  std::string wanted = state.palette_text;
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  std::transform(wanted.begin(), wanted.end(), wanted.begin(), lower);
+  for (const ActionRow& row : all_actions()) {
+    if (row.action == Action::kPalette) continue;
+    std::string name = row.name;
+    std::transform(name.begin(), name.end(), name.begin(), lower);
+    if (name.find(wanted) != std::string::npos) rows.push_back(&row);
+  }
+  // What can be done now stands first.
+  std::stable_partition(rows.begin(), rows.end(), [&](const ActionRow* row) {
+    return is_possible(row->action, frame, state);
+  });
+  return rows;
+}
+
+}  // namespace
+
+bool begin_overlay(Frame& frame, const char* id, ImVec2 size, Column& column) {
+  ImVec2 screen = ImGui::GetIO().DisplaySize;
+  ImGui::SetNextWindowPos({0, 0});
+  ImGui::SetNextWindowSize(screen);
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, with_alpha(frame.theme.field, 0.62f));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2{0, 0});
+  ImGui::Begin(id, nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
+                   ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoScrollWithMouse);
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+  if (ImGui::IsWindowAppearing()) ImGui::SetWindowFocus();
+  ImVec2 min{std::floor((screen.x - size.x) / 2),
+             std::floor(std::max(frame.px(24), (screen.y - size.y) * 0.4f))};
+  ImVec2 max{min.x + size.x, min.y + size.y};
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->AddRectFilled(min, max, frame.theme.side, frame.px(8));
+  draw->AddRect(min, max, frame.theme.strong_line, frame.px(8));
+  column = {draw, min.x + frame.px(24), max.x - frame.px(24), min.y + frame.px(22)};
+  bool beside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
+                !ImGui::IsMouseHoveringRect(min, max) && !ImGui::IsWindowAppearing();
+  return !beside;
+}
+
+void end_overlay() {
+  ImGui::End();
+}
+
+void draw_plan_panel(Frame& frame, DeskState& state) {
+  const Plan* plan = frame.snapshot.plan.get();
+  std::size_t shown = plan ? std::min<std::size_t>(plan->operations.size(), 5) : 0;
+  float height = frame.px(320 + 66 * static_cast<float>(shown));
+  if (plan && !plan->undecided.empty())
+    height +=
+        frame.px(40 + 30 * static_cast<float>(std::min<std::size_t>(plan->undecided.size(), 4)));
+  Column column;
+  if (!begin_overlay(frame, "##plan", {frame.px(720), height}, column)) state.plan_open = false;
+  paragraph(frame, column, frame.fonts.title, frame.theme.text, "Review the repair");
+  column.y += frame.px(6);
+  if (plan == nullptr) {
+    paragraph(frame, column, frame.fonts.text, frame.theme.quiet, "Making the plan…");
+    end_overlay();
+    return;
+  }
+  paragraph(frame, column, frame.fonts.text, frame.theme.quiet, summary_of(*plan));
+  column.y += frame.px(20);
+  if (plan->empty()) {
+    paragraph(frame, column, frame.fonts.text, frame.theme.text,
+              "There is nothing that a plan can mend safely.");
+    column.y += frame.px(20);
+  }
+  for (std::size_t i = 0; i < shown; ++i) draw_operation(frame, column, i + 1, plan->operations[i]);
+  if (plan->operations.size() > shown) {
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+              "and " + count_text(plan->operations.size() - shown) + " more of the same kinds");
+    column.y += frame.px(10);
+  }
+  draw_undecided(frame, column, *plan);
+  column.y += frame.px(4);
+  if (!plan->empty()) draw_target(frame, state, column);
+  draw_plan_buttons(frame, state, column);
+  end_overlay();
+}
+
+void draw_explain(Frame& frame, DeskState& state) {
+  Column column;
+  if (!begin_overlay(frame, "##explain", {frame.px(680), frame.px(360)}, column))
+    state.explain_open = false;
+  const CheckReport* report = frame.snapshot.report.get();
+  if (report != nullptr && !report->findings.empty()) {
+    const Finding& finding =
+        report->findings[std::min(frame.snapshot.finding.value_or(0), report->findings.size() - 1)];
+    const Rule* rule = find_rule(finding.rule);
+    paragraph(frame, column, frame.fonts.title, frame.theme.text,
+              rule ? std::string(rule->title) : finding.rule);
+    column.y += frame.px(4);
+    paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, finding.rule);
+    column.y += frame.px(16);
+    paragraph(frame, column, frame.fonts.text, frame.theme.text,
+              rule ? std::string(rule->teaches) : finding.cause);
+    column.y += frame.px(16);
+    head(frame, column, "HERE");
+    paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.cause);
+    column.y += frame.px(20);
+  }
+  float wide = button_size(frame, "Close").x;
+  if (button(frame, "explain/close", "Close", {column.right - wide, column.y}))
+    state.explain_open = false;
+  end_overlay();
+}
+
+void draw_palette(Frame& frame, DeskState& state) {
+  Column column;
+  auto rows = matching(frame, state);
+  float line = frame.px(28);
+  std::size_t shown = std::min<std::size_t>(rows.size(), 16);
+  if (!begin_overlay(frame, "##palette", {frame.px(560), frame.px(96) + line * 16}, column))
+    state.palette_open = false;
+  ImGui::PushFont(frame.fonts.text);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2{frame.px(10), frame.px(7)});
+  ImGui::PushStyleColor(ImGuiCol_FrameBg, frame.theme.field);
+  ImGui::SetCursorScreenPos({column.left, column.y});
+  ImGui::SetNextItemWidth(column.width());
+  if (state.palette_wanted) ImGui::SetKeyboardFocusHere();
+  state.palette_wanted = false;
+  if (ImGui::InputTextWithHint("##command", "What do you want to do?", &state.palette_text))
+    state.palette_row = 0;
+  mark(frame, "palette/text");
+  ImGui::PopStyleColor();
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  column.y += frame.px(44);
+  for (KeyPress key : frame.keys) {
+    if (key.key == Key::kDown) ++state.palette_row;
+    if (key.key == Key::kUp) --state.palette_row;
+  }
+  state.palette_row =
+      std::clamp(state.palette_row, 0, std::max(0, static_cast<int>(rows.size()) - 1));
+  std::size_t first =
+      static_cast<std::size_t>(std::max(0, state.palette_row - static_cast<int>(shown) + 1));
+  std::optional<Action> chosen;
+  for (std::size_t i = first; i < first + shown; ++i) {
+    ImVec2 min{column.left - frame.px(8), column.y},
+        max{column.right + frame.px(8), column.y + line};
+    ImGui::SetCursorScreenPos(min);
+    ImGui::PushID(static_cast<int>(i));
+    bool clicked = ImGui::InvisibleButton("command", {max.x - min.x, line});
+    bool possible = is_possible(rows[i]->action, frame, state);
+    if (static_cast<int>(i) == state.palette_row || ImGui::IsItemHovered())
+      column.draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
+    Rgba colour = possible ? frame.theme.text : frame.theme.head;
+    text_from(column.draw, frame.fonts.small, column.left, column.y + line / 2, colour,
+              rows[i]->name);
+    std::string key = rows[i]->key.key == Key::kNone ? "" : to_text(rows[i]->key);
+    text_until(column.draw, frame.fonts.mono_small, column.right, column.y + line / 2,
+               frame.theme.quiet, key);
+    mark(frame, std::string("palette/") + rows[i]->name);
+    ImGui::PopID();
+    bool enter = static_cast<int>(i) == state.palette_row && frame.pressed({Key::kEnter});
+    if (possible && (clicked || enter)) chosen = rows[i]->action;
+    column.y += line;
+  }
+  end_overlay();
+  if (!chosen) return;
+  state.palette_open = false;
+  run(*chosen, frame, state);
+}
+
+}  // namespace shw

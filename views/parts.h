@@ -1,0 +1,27 @@
+// The regions of the desktop, one file each.
+#pragma once
+
+#include "views/desk.h"
+#include "views/widgets.h"
+
+namespace shw {
+
+void draw_verdict_bar(Frame& frame, DeskState& state, Region region);
+void draw_left(Frame& frame, DeskState& state, Region region);
+void draw_list(Frame& frame, DeskState& state, Region region);
+void draw_tensor(Frame& frame, DeskState& state, Region region);
+void draw_inspector(Frame& frame, DeskState& state, Region region);
+void draw_job_bar(Frame& frame, DeskState& state, Region region);
+void draw_welcome(Frame& frame, DeskState& state, Region region);
+void draw_open_error(Frame& frame, DeskState& state, Region region);
+
+// Above the rest.
+void draw_plan_panel(Frame& frame, DeskState& state);
+void draw_explain(Frame& frame, DeskState& state);
+void draw_palette(Frame& frame, DeskState& state);
+// A dimmed desktop and a panel in its middle; false: closed by a click beside it or Escape. Ends
+// with end_overlay in either case.
+bool begin_overlay(Frame& frame, const char* id, ImVec2 size, Column& column);
+void end_overlay();
+
+}  // namespace shw

@@ -1,0 +1,198 @@
+// The tiles of the selected tensor: as saved, as expected, as the plan leaves them.
+#include <algorithm>
+
+#include "views/digest.h"
+
+namespace shw {
+namespace {
+
+bool bytes_are_there(const Checkpoint& checkpoint, ChunkId chunk) {
+  auto item = checkpoint.item(chunk);
+  if (!item) return false;
+  const FileRow& file = checkpoint.file(item->file);
+  if (checkpoint.directory() == nullptr) return true;  // columns only: nothing was looked at
+  if (file.kind != EntryKind::kFile || !file.safe || item->offset < 0 || item->length < 0)
+    return false;
+  auto offset = static_cast<std::uint64_t>(item->offset);
+  return offset <= file.size && static_cast<std::uint64_t>(item->length) <= file.size - offset;
+}
+
+std::shared_ptr<const TileSet> saved_tiles(const Checkpoint& checkpoint, TensorId tensor) {
+  auto tiles = std::make_shared<TileSet>(checkpoint.shape(tensor));
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    bool inside =
+        lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor));
+    TileStatus status =
+        inside && bytes_are_there(checkpoint, chunk) ? TileStatus::kFine : TileStatus::kBad;
+    tiles->add(checkpoint.offsets(chunk), checkpoint.sizes(chunk),
+               checkpoint.writer(chunk).value_or(kNoWriter), status, chunk);
+  }
+  tiles->seal();
+  return tiles;
+}
+
+std::shared_ptr<const TileSet> planned_tiles(const Checkpoint& checkpoint,
+                                             const PlannedTensor& planned) {
+  auto tiles = std::make_shared<TileSet>(planned.shape);
+  for (const PlannedChunk& chunk : planned.chunks) {
+    ChunkId from = chunk.item             ? *chunk.item
+                   : chunk.pieces.empty() ? ChunkId{0xFFFFFFFFu}
+                                          : chunk.pieces.front().chunk;
+    bool known = index_of(from) < checkpoint.chunk_count();
+    std::uint32_t writer = known ? checkpoint.writer(from).value_or(kNoWriter) : chunk.writer;
+    bool moved = !known || !same(checkpoint.offsets(from), chunk.box.offsets);
+    tiles->add(chunk.box.offsets, chunk.box.sizes, writer,
+               moved ? TileStatus::kMoved : TileStatus::kFine, from);
+  }
+  tiles->seal();
+  return tiles;
+}
+
+void collect_boxes(const Finding& finding, std::size_t ndim, Picture& picture) {
+  for (const auto& [label, value] : finding.evidence) {
+    const auto* boxes = std::get_if<std::vector<Box>>(&value);
+    if (boxes == nullptr) continue;
+    bool overlap = finding.rule == "chunk-overlap" || label.find("overlap") != label.npos;
+    auto& into = overlap ? picture.overlapping : picture.missing;
+    for (const Box& box : *boxes) {
+      if (box.offsets.size() == ndim && box.sizes.size() == ndim) into.push_back(box);
+    }
+  }
+}
+
+std::optional<Extents> expected_of(const Diagnosis& diagnosis, TensorId tensor) {
+  if (tensor_of(diagnosis) != tensor) return std::nullopt;
+  return std::visit(
+      [](const auto& kind) -> std::optional<Extents> {
+        if constexpr (requires { kind.expected; }) return kind.expected;
+        return std::nullopt;
+      },
+      diagnosis);
+}
+
+void expect_from_spec(const SpecEntry& entry, Picture& picture) {
+  picture.expects = true;
+  picture.expected = entry.shape;
+  picture.expected_cuts.resize(entry.shape.size());
+  picture.cut_by.resize(entry.shape.size());
+  if (!entry.mesh || entry.placements.size() != entry.mesh->axes.size()) return;
+  for (std::size_t a = 0; a < entry.placements.size(); ++a) {
+    const Placement& placement = entry.placements[a];
+    const MeshAxis& axis = entry.mesh->axes[a];
+    auto ndim = static_cast<std::int64_t>(entry.shape.size());
+    std::int64_t dim = placement.dim < 0 ? placement.dim + ndim : placement.dim;
+    if (placement.kind != Placement::Kind::kShard || axis.size < 2 || axis.size > 4096) continue;
+    if (dim < 0 || dim >= ndim) continue;
+    auto d = static_cast<std::size_t>(dim);
+    auto& cuts = picture.expected_cuts[d];
+    if (!picture.cut_by[d].empty()) {  // two axes on one dim: the cuts are finer than one name
+      cuts.clear();
+      picture.cut_by[d] = "?";
+      continue;
+    }
+    picture.cut_by[d] = axis.name;
+    std::int64_t step = (entry.shape[d] + axis.size - 1) / axis.size;
+    for (std::int64_t at = step; step > 0 && at < entry.shape[d]; at += step) cuts.push_back(at);
+  }
+}
+
+// Two dims to look at: those that a finding speaks of, else those that are cut, else the last two.
+Slice best_slice(const Picture& picture, const Finding* finding) {
+  const TileSet& tiles = *picture.saved;
+  Slice slice;
+  slice.at.assign(tiles.ndim(), 0);
+  if (tiles.ndim() == 0) return slice;
+  std::vector<std::size_t> wanted;
+  auto want = [&](std::size_t d) {
+    if (d < tiles.ndim() && std::find(wanted.begin(), wanted.end(), d) == wanted.end())
+      wanted.push_back(d);
+  };
+  if (finding != nullptr) {
+    for (const Diagnosis& diagnosis : finding->diagnoses) {
+      const auto* moved = std::get_if<AxisMoved>(&diagnosis);
+      if (moved == nullptr || moved->tensor != picture.tensor) continue;
+      want(moved->grown);
+      want(moved->shrunk);
+    }
+  }
+  if (picture.expects && picture.expected.size() == tiles.ndim()) {
+    for (std::size_t d = 0; d < tiles.ndim(); ++d) {
+      if (picture.expected[d] != tiles.shape()[d]) want(d);
+    }
+  }
+  std::vector<std::size_t> by_cuts;
+  for (std::size_t d = tiles.ndim(); d-- > 0;) by_cuts.push_back(d);
+  std::stable_sort(by_cuts.begin(), by_cuts.end(), [&](std::size_t a, std::size_t b) {
+    return tiles.cuts(a).size() > tiles.cuts(b).size();
+  });
+  for (std::size_t d : by_cuts) want(d);
+  if (tiles.ndim() == 1) {
+    slice.column = 0;
+    return slice;
+  }
+  slice.row = static_cast<int>(std::min(wanted[0], wanted[1]));
+  slice.column = static_cast<int>(std::max(wanted[0], wanted[1]));
+  return slice;
+}
+
+const PlannedTensor* planned(const Snapshot& snapshot) {
+  if (snapshot.plan == nullptr) return nullptr;
+  for (const PlannedTensor& tensor : snapshot.plan->tensors) {
+    if (tensor.tensor == *snapshot.tensor) return &tensor;
+  }
+  return nullptr;
+}
+
+// "spec.json" of "/runs/7/spec.json".
+std::string file_name(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+}  // namespace
+
+std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot) {
+  if (snapshot.checkpoint == nullptr || !snapshot.tensor ||
+      index_of(*snapshot.tensor) >= snapshot.checkpoint->tensor_count())
+    return nullptr;
+  const Checkpoint& checkpoint = *snapshot.checkpoint;
+  auto picture = std::make_shared<Picture>();
+  picture->tensor = *snapshot.tensor;
+  picture->saved = saved_tiles(checkpoint, picture->tensor);
+  std::string_view fqn = checkpoint.fqn(picture->tensor);
+  if (snapshot.spec != nullptr) {
+    if (const SpecEntry* entry = snapshot.spec->find(fqn)) {
+      expect_from_spec(*entry, *picture);
+      picture->expected_from = file_name(snapshot.spec->source);
+    }
+  }
+  const Finding* naming = nullptr;
+  if (snapshot.report != nullptr) {
+    const auto& findings = snapshot.report->findings;
+    for (std::size_t f = 0; f < findings.size(); ++f) {
+      const auto& subjects = findings[f].subjects;
+      if (std::find(subjects.begin(), subjects.end(), fqn) == subjects.end()) continue;
+      collect_boxes(findings[f], checkpoint.shape(picture->tensor).size(), *picture);
+      if (naming == nullptr) {
+        naming = &findings[f];
+        picture->finding = f;
+      }
+      for (const Diagnosis& diagnosis : findings[f].diagnoses) {
+        auto expected = expected_of(diagnosis, picture->tensor);
+        if (!expected || picture->expects) continue;
+        picture->expects = true;
+        picture->expected = *expected;
+        picture->expected_from = "its siblings";
+      }
+    }
+  }
+  picture->expected_cuts.resize(picture->expected.size());
+  picture->cut_by.resize(picture->expected.size());
+  if (const PlannedTensor* plan = planned(snapshot)) {
+    picture->after = planned_tiles(checkpoint, *plan);
+    picture->lost = plan->lost;
+  }
+  picture->slice = best_slice(*picture, naming);
+  return picture;
+}
+
+}  // namespace shw

@@ -1,0 +1,26 @@
+// Numbers and names as short text for people.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+std::string count_text(std::uint64_t count);                          // "1,142"
+std::string bytes_text(std::uint64_t bytes);                          // "3.02 GB", "512 B": decimal
+std::string plural_text(std::uint64_t count, std::string_view noun);  // "1 tensor", "3 tensors"
+std::string duration_text(double seconds);  // "0.2 s", "45 s", "3 min", "2 h 10 min"
+std::string times_text(ExtentsView shape);  // "288×8192×640"; "scalar" for no dims
+
+// Gives the width in pixels of a text.
+using Measure = std::function<float(std::string_view)>;
+// The text itself where it fits, else its head and tail around "…". Never cuts a UTF-8 sequence.
+std::string elide_middle(std::string_view text, float width, const Measure& measure);
+// "…" and the longest tail that begins after a dot or a slash and fits.
+std::string elide_path(std::string_view text, float width, const Measure& measure);
+
+}  // namespace shw

@@ -1,0 +1,120 @@
+#include "views/tile_layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shw {
+namespace {
+
+struct Span {
+  double from = 0, to = 0;
+};
+
+// Where a tile lies along one side of the viewport. A side without a dim is filled by every tile.
+Span span_of(const TileSet& tiles, std::uint32_t tile, int dim, double first, double pixels,
+             int side) {
+  if (dim < 0) return {0, static_cast<double>(side)};
+  auto d = static_cast<std::size_t>(dim);
+  double from = (static_cast<double>(tiles.offset(tile, d)) - first) * pixels;
+  return {from, from + static_cast<double>(tiles.extent(tile, d)) * pixels};
+}
+
+// Neighbours share an edge: both round the same number.
+float snapped(double value, int side) {
+  return static_cast<float>(std::clamp(std::round(value), 0.0, static_cast<double>(side)));
+}
+
+void paint(TileLayout& layout, const TileSet& tiles, std::uint32_t tile, Span down, Span across) {
+  const TileView& view = layout.view;
+  if (layout.raster.empty())
+    layout.raster.assign(
+        static_cast<std::size_t>(view.width) * static_cast<std::size_t>(view.height), 0);
+  // Every tile takes at least the pixel that it begins in.
+  auto first = [](double from) { return static_cast<int>(std::max(0.0, std::floor(from))); };
+  auto last = [](double from, double to, int side) {
+    return static_cast<int>(
+        std::min<double>(side, std::max(std::floor(to), std::floor(std::max(from, 0.0)) + 1)));
+  };
+  int x0 = first(across.from), x1 = last(across.from, across.to, view.width);
+  int y0 = first(down.from), y1 = last(down.from, down.to, view.height);
+  TileStatus status = tiles.status(tile);
+  for (int y = y0; y < y1; ++y) {
+    std::uint32_t* row =
+        layout.raster.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(view.width);
+    for (int x = x0; x < x1; ++x) {
+      if (row[x] == 0 || status > tiles.status(row[x] - 1)) row[x] = tile + 1;
+    }
+  }
+}
+
+}  // namespace
+
+TileLayout layout_tiles(const TileSet& tiles, const Slice& slice, const TileView& view) {
+  TileLayout layout{view, {}, {}};
+  if (view.width <= 0 || view.height <= 0) return layout;
+  for (std::uint32_t tile = 0; tile < tiles.size(); ++tile) {
+    Span across =
+        span_of(tiles, tile, slice.column, view.first_column, view.column_pixels, view.width);
+    if (across.to <= 0 || across.from >= view.width) continue;
+    Span down = span_of(tiles, tile, slice.row, view.first_row, view.row_pixels, view.height);
+    if (down.to <= 0 || down.from >= view.height) continue;
+    if (!tiles.crosses(tile, slice)) continue;
+    bool small = across.to - across.from < kMinQuad || down.to - down.from < kMinQuad;
+    if (small || layout.quads.size() >= kMaxQuads) {
+      paint(layout, tiles, tile, down, across);
+      continue;
+    }
+    layout.quads.push_back({snapped(across.from, view.width), snapped(down.from, view.height),
+                            snapped(across.to, view.width), snapped(down.to, view.height), tile});
+  }
+  return layout;
+}
+
+std::vector<Rgba> colour_raster(const TileLayout& layout, const TileSet& tiles, MeshGrid grid,
+                                Rgba bad, Rgba nobody) {
+  std::vector<Rgba> by_rank(static_cast<std::size_t>(grid.rows) * grid.columns);
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
+    by_rank[rank] = writer_colour(static_cast<std::uint32_t>(rank), grid);
+  std::vector<Rgba> pixels(layout.raster.size(), 0);
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    if (layout.raster[i] == 0) continue;
+    std::uint32_t tile = layout.raster[i] - 1, writer = tiles.writer(tile);
+    pixels[i] = tiles.status(tile) == TileStatus::kBad ? bad
+                : writer == kNoWriter                  ? nobody
+                : writer < by_rank.size()              ? by_rank[writer]
+                                                       : writer_colour(writer, grid);
+  }
+  return pixels;
+}
+
+Element element_at(const TileView& view, float x, float y) {
+  auto along = [](double first, float pixel, double pixels) {
+    double value = std::floor(first + static_cast<double>(pixel) / pixels);
+    return static_cast<std::int64_t>(std::clamp(value, -9e18, 9e18));
+  };
+  return {along(view.first_row, y, view.row_pixels),
+          along(view.first_column, x, view.column_pixels)};
+}
+
+Extents point_at(const Slice& slice, std::size_t ndim, Element element) {
+  Extents point(ndim, 0);
+  for (std::size_t d = 0; d < ndim; ++d) {
+    int dim = static_cast<int>(d);
+    point[d] = dim == slice.row      ? element.row
+               : dim == slice.column ? element.column
+               : d < slice.at.size() ? slice.at[d]
+                                     : 0;
+  }
+  return point;
+}
+
+TileView zoomed(const TileView& view, double factor, float x, float y) {
+  TileView next = view;
+  next.row_pixels *= factor;
+  next.column_pixels *= factor;
+  next.first_row += y / view.row_pixels - y / next.row_pixels;
+  next.first_column += x / view.column_pixels - x / next.column_pixels;
+  return next;
+}
+
+}  // namespace shw

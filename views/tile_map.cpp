@@ -1,0 +1,195 @@
+#include "views/tile_map.h"
+
+#include <algorithm>
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMaxBoxes = 2'000;  // drawn of a list of missing boxes; the rest is counted
+
+void draw_raster(Frame& frame, ImDrawList* draw, const MapPicture& picture,
+                 const PaintedLayout& painted) {
+  (void)frame;
+  if (painted.texture == nullptr || painted.layout.raster.empty()) return;
+  // A layout that is a frame late is stretched to where it belongs now.
+  const TileView &now = picture.view, &then = painted.layout.view;
+  double row = now.row_pixels / then.row_pixels, column = now.column_pixels / then.column_pixels;
+  double x = (then.first_column - now.first_column) * now.column_pixels;
+  double y = (then.first_row - now.first_row) * now.row_pixels;
+  ImVec2 min{picture.at.x + static_cast<float>(x), picture.at.y + static_cast<float>(y)};
+  ImVec2 max{min.x + static_cast<float>(then.width * column),
+             min.y + static_cast<float>(then.height * row)};
+  draw->AddImage(painted.texture, min, max);
+}
+
+void draw_label(Frame& frame, ImDrawList* draw, const TileSet& tiles, std::uint32_t tile,
+                ImVec2 min, ImVec2 max, Rgba fill) {
+  std::uint32_t writer = tiles.writer(tile);
+  std::string who = writer == kNoWriter ? "tile" : "rank " + std::to_string(writer);
+  const ImFont *strong = frame.fonts.strong, *mono = frame.fonts.mono_small;
+  float width = max.x - min.x - frame.px(8), height = max.y - min.y - frame.px(4);
+  Rgba ink = readable_on(fill, frame.theme.dark_ink, frame.theme.light_ink);
+  float who_width = text_width(strong, who);
+  if (who_width > width || strong->FontSize > height) {
+    std::string number = writer == kNoWriter ? "" : std::to_string(writer);
+    float number_width = text_width(mono, number);
+    if (number_width <= width && mono->FontSize <= height)
+      text_from(draw, mono, (min.x + max.x - number_width) / 2, (min.y + max.y) / 2, ink, number);
+    return;
+  }
+  std::string where = to_text(tiles.offsets(tile));
+  float where_width = text_width(mono, where), middle = (min.y + max.y) / 2;
+  bool both = where_width <= width && strong->FontSize + mono->FontSize <= height;
+  float shift = both ? frame.px(9) : 0;
+  text_from(draw, strong, (min.x + max.x - who_width) / 2, middle - shift, ink, who);
+  if (both) text_from(draw, mono, (min.x + max.x - where_width) / 2, middle + shift, ink, where);
+}
+
+void draw_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
+                const TileLayout& layout) {
+  const TileSet& tiles = *picture.tiles;
+  MeshGrid grid = frame.digest.mesh->grid;
+  bool dense = layout.quads.size() > 4'000;
+  for (const TileQuad& quad : layout.quads) {
+    float gap = quad.x1 - quad.x0 >= 8 && quad.y1 - quad.y0 >= 8 ? std::max(1.0f, frame.px(1)) : 1;
+    ImVec2 min{picture.at.x + quad.x0, picture.at.y + quad.y0};
+    ImVec2 max{picture.at.x + quad.x1 - gap, picture.at.y + quad.y1 - gap};
+    std::uint32_t writer = tiles.writer(quad.tile);
+    Rgba fill = writer == kNoWriter ? frame.theme.nobody : writer_colour(writer, grid);
+    bool bad = tiles.status(quad.tile) == TileStatus::kBad;
+    if (bad) fill = mix(fill, frame.theme.bad, dense ? 1.0f : 0.35f);
+    draw->AddRectFilled(min, max, fill);
+    if (bad && !dense) {
+      hatch(frame, draw, min, max, frame.theme.bad);
+      draw->AddRect(min, max, frame.theme.bad, 0, 0, frame.px(2));
+    }
+    if (picture.labels && quad.x1 - quad.x0 > frame.px(16) && quad.y1 - quad.y0 > frame.px(14))
+      draw_label(frame, draw, tiles, quad.tile, min, max, fill);
+  }
+}
+
+// The edge at which a moved tile begins, along every drawn dim in which its offset is another now.
+void draw_seams(Frame& frame, ImDrawList* draw, const MapPicture& picture,
+                const TileLayout& layout) {
+  const Checkpoint* checkpoint = frame.snapshot.checkpoint.get();
+  if (checkpoint == nullptr) return;
+  const TileSet& tiles = *picture.tiles;
+  float half = frame.px(1.5f), over = frame.px(3);
+  for (const TileQuad& quad : layout.quads) {
+    ChunkId chunk = tiles.chunk(quad.tile);
+    if (index_of(chunk) >= checkpoint->chunk_count()) continue;
+    auto before = checkpoint->offsets(chunk);
+    auto now = tiles.offsets(quad.tile);
+    auto moved_in = [&](int dim) {
+      auto d = static_cast<std::size_t>(dim);
+      return dim >= 0 && d < before.size() && d < now.size() && now[d] != before[d] && now[d] > 0;
+    };
+    ImVec2 min{picture.at.x + quad.x0, picture.at.y + quad.y0};
+    ImVec2 max{picture.at.x + quad.x1, picture.at.y + quad.y1};
+    if (moved_in(picture.slice.column))
+      draw->AddRectFilled({min.x - half - 0.5f, min.y - over},
+                          {min.x + half - 0.5f, max.y + over - 1}, frame.theme.accent);
+    if (moved_in(picture.slice.row))
+      draw->AddRectFilled({min.x - over, min.y - half - 0.5f},
+                          {max.x + over - 1, min.y + half - 0.5f}, frame.theme.accent);
+  }
+}
+
+void draw_tile_frame(Frame& frame, ImDrawList* draw, const MapPicture& picture, ChunkId chunk) {
+  const TileSet& tiles = *picture.tiles;
+  // Tiles of a tensor are its chunks in order, so the tile is a step away; a plan may reorder.
+  if (tiles.size() == 0) return;
+  std::size_t guess = index_of(chunk) - std::min(index_of(chunk), index_of(tiles.chunk(0)));
+  std::optional<std::uint32_t> tile;
+  if (guess < tiles.size() && tiles.chunk(static_cast<std::uint32_t>(guess)) == chunk)
+    tile = static_cast<std::uint32_t>(guess);
+  for (std::uint32_t t = 0; !tile && tiles.size() <= 4'096 && t < tiles.size(); ++t) {
+    if (tiles.chunk(t) == chunk) tile = t;
+  }
+  if (!tile || !tiles.crosses(*tile, picture.slice)) return;
+  auto box = box_on_screen(picture, tiles.offsets(*tile), tiles.sizes(*tile));
+  if (!box) return;
+  float out = frame.px(1);
+  draw->AddRect({box->x - out, box->y - out}, {box->z + out - 1, box->w + out - 1},
+                frame.theme.frame, 0, 0, frame.px(2));
+}
+
+}  // namespace
+
+std::optional<ImVec4> box_on_screen(const MapPicture& picture, ExtentsView offsets,
+                                    ExtentsView sizes) {
+  const Slice& slice = picture.slice;
+  for (std::size_t d = 0; d < offsets.size(); ++d) {
+    int dim = static_cast<int>(d);
+    if (dim == slice.row || dim == slice.column) continue;
+    std::int64_t at = d < slice.at.size() ? slice.at[d] : 0;
+    if (at < offsets[d] || at - offsets[d] >= sizes[d]) return std::nullopt;
+  }
+  auto edges = [&](int dim, double first, double pixels, int side) {
+    if (dim < 0) return std::pair{0.0, static_cast<double>(side)};
+    auto d = static_cast<std::size_t>(dim);
+    double from = (static_cast<double>(offsets[d]) - first) * pixels;
+    double to = from + static_cast<double>(sizes[d]) * pixels;
+    double limit = side;
+    return std::pair{std::clamp(std::round(from), 0.0, limit),
+                     std::clamp(std::round(std::max(to, from + 2)), 0.0, limit)};
+  };
+  auto [x0, x1] = edges(slice.column, picture.view.first_column, picture.view.column_pixels,
+                        picture.view.width);
+  auto [y0, y1] =
+      edges(slice.row, picture.view.first_row, picture.view.row_pixels, picture.view.height);
+  if (x1 <= x0 || y1 <= y0) return std::nullopt;
+  return ImVec4{picture.at.x + static_cast<float>(x0), picture.at.y + static_cast<float>(y0),
+                picture.at.x + static_cast<float>(x1), picture.at.y + static_cast<float>(y1)};
+}
+
+void hatch(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max, Rgba colour) {
+  float step = frame.px(8), height = max.y - min.y;
+  if (max.x - min.x < 3 || height < 3) {
+    draw->AddRectFilled(min, max, colour);
+    return;
+  }
+  draw->PushClipRect(min, max, true);
+  for (float x = min.x - height; x < max.x; x += step)
+    draw->AddLine({x, max.y}, {x + height, min.y}, with_alpha(colour, 0.8f), frame.px(1));
+  draw->PopClipRect();
+}
+
+std::optional<ChunkId> draw_map(Frame& frame, DeskState& state, const MapPicture& picture,
+                                bool* clicked) {
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  ImVec2 size{static_cast<float>(picture.view.width), static_cast<float>(picture.view.height)};
+  if (size.x < 1 || size.y < 1) return std::nullopt;
+  ImVec2 end{picture.at.x + size.x, picture.at.y + size.y};
+  const PaintedLayout* painted = frame.layouts.get(
+      picture.slot, {picture.tiles, picture.slice, picture.view, frame.digest.mesh->grid});
+  if (painted != nullptr && painted->request.tiles == picture.tiles) {
+    draw->PushClipRect(picture.at, end, true);
+    draw_raster(frame, draw, picture, *painted);
+    if (painted->layout.view == picture.view || painted->layout.quads.size() < kMaxQuads)
+      draw_quads(frame, draw, picture, painted->layout);
+    draw->PopClipRect();
+    if (picture.seams) draw_seams(frame, draw, picture, painted->layout);
+  }
+  std::size_t boxes = 0;
+  for (const Box& box : picture.bad_boxes) {
+    if (++boxes > kMaxBoxes) break;
+    auto place = box_on_screen(picture, box.offsets, box.sizes);
+    if (!place) continue;
+    hatch(frame, draw, {place->x, place->y}, {place->z, place->w}, frame.theme.bad);
+    draw->AddRect({place->x, place->y}, {place->z, place->w}, frame.theme.bad, 0, 0, frame.px(2));
+  }
+  if (auto tile = current_tile(frame, state)) draw_tile_frame(frame, draw, picture, *tile);
+  ImGui::SetCursorScreenPos(picture.at);
+  if (ImGui::InvisibleButton(picture.id, size)) *clicked = true;
+  focus_ring(frame, draw);
+  mark(frame, picture.id);
+  if (!ImGui::IsItemHovered()) return std::nullopt;
+  ImVec2 mouse = ImGui::GetMousePos();
+  Element element = element_at(picture.view, mouse.x - picture.at.x, mouse.y - picture.at.y);
+  auto tile = picture.tiles->find(point_at(picture.slice, picture.tiles->ndim(), element));
+  if (!tile) return std::nullopt;
+  return picture.tiles->chunk(*tile);
+}
+
+}  // namespace shw

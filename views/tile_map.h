@@ -1,0 +1,30 @@
+// One picture of tiles: quads with labels where they fit, the raster below, what is wrong over it,
+// and what lies under the mouse by arithmetic.
+#pragma once
+
+#include "views/desk.h"
+#include "views/widgets.h"
+
+namespace shw {
+
+struct MapPicture {
+  const char* id;
+  int slot = 0;  // of Layouts
+  ImVec2 at;     // upper left, whole pixels; the size is the view's
+  std::shared_ptr<const TileSet> tiles;
+  Slice slice;
+  TileView view;
+  bool labels = true;
+  bool seams = false;              // what moved is sewn in gold along the dim that it moved along
+  std::span<const Box> bad_boxes;  // missing or lost: hatched
+};
+
+// Draws it and gives the tile under the mouse (or nothing); `clicked` where it was pressed.
+std::optional<ChunkId> draw_map(Frame& frame, DeskState& state, const MapPicture& picture,
+                                bool* clicked);
+// Edges of a box in the picture's pixels, clipped; nothing where the slice misses it.
+std::optional<ImVec4> box_on_screen(const MapPicture& picture, ExtentsView offsets,
+                                    ExtentsView sizes);
+void hatch(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max, Rgba colour);
+
+}  // namespace shw

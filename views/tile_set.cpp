@@ -1,0 +1,117 @@
+#include "views/tile_set.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+#include "core/base/checked.h"
+
+namespace shw {
+namespace {
+
+// offset + size of numbers that a file announced; saturates.
+std::int64_t end_of(std::int64_t offset, std::int64_t size) {
+  return checked_add(offset, size).value_or(std::numeric_limits<std::int64_t>::max());
+}
+
+// A table of cells may take four times the tiles; beyond that the tiles are no grid.
+constexpr std::size_t kCellsPerTile = 4;
+
+}  // namespace
+
+void TileSet::add(ExtentsView offsets, ExtentsView sizes, std::uint32_t writer, TileStatus status,
+                  ChunkId chunk) {
+  // A chunk of another rank than its tensor (rule chunk-rank) is drawn over what it does name.
+  for (std::size_t d = 0; d < ndim(); ++d) bounds_.push_back(d < offsets.size() ? offsets[d] : 0);
+  for (std::size_t d = 0; d < ndim(); ++d) bounds_.push_back(d < sizes.size() ? sizes[d] : 1);
+  writer_.push_back(writer);
+  status_.push_back(status);
+  chunk_.push_back(chunk);
+  worst_ = std::max(worst_, status);
+}
+
+void TileSet::seal() {
+  cuts_.assign(ndim(), {});
+  std::size_t cells = 1;
+  bool grid = true;
+  for (std::size_t d = 0; d < ndim(); ++d) {
+    auto& cuts = cuts_[d];
+    cuts.reserve(size());
+    for (std::uint32_t tile = 0; tile < size(); ++tile) cuts.push_back(offset(tile, d));
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    if (cuts.size() > cuts_[scan_dim_].size()) scan_dim_ = d;
+    auto product = checked_mul(cells, std::max<std::size_t>(cuts.size(), 1));
+    grid = grid && product && *product <= kCellsPerTile * size() + 64;
+    cells = product.value_or(0);
+  }
+  if (grid) {
+    cells_.assign(cells, 0);
+    for (std::uint32_t tile = size(); tile-- > 0;) {
+      std::size_t cell = 0;
+      for (std::size_t d = 0; d < ndim(); ++d) {
+        auto cut = std::lower_bound(cuts_[d].begin(), cuts_[d].end(), offset(tile, d));
+        cell = cell * cuts_[d].size() + static_cast<std::size_t>(cut - cuts_[d].begin());
+      }
+      cells_[cell] = tile + 1;
+    }
+  }
+  by_offset_.resize(size());
+  std::iota(by_offset_.begin(), by_offset_.end(), 0u);
+  if (ndim() == 0) return;
+  std::stable_sort(by_offset_.begin(), by_offset_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return offset(a, scan_dim_) < offset(b, scan_dim_);
+  });
+  std::int64_t furthest = std::numeric_limits<std::int64_t>::min();
+  for (std::uint32_t tile : by_offset_) {
+    furthest = std::max(furthest, end_of(offset(tile, scan_dim_), extent(tile, scan_dim_)));
+    furthest_end_.push_back(furthest);
+  }
+}
+
+bool TileSet::crosses(std::uint32_t tile, const Slice& slice) const {
+  for (std::size_t d = 0; d < ndim(); ++d) {
+    if (static_cast<int>(d) == slice.row || static_cast<int>(d) == slice.column) continue;
+    std::int64_t at = d < slice.at.size() ? slice.at[d] : 0;
+    if (at < offset(tile, d) || at >= end_of(offset(tile, d), extent(tile, d))) return false;
+  }
+  return true;
+}
+
+bool TileSet::holds(std::uint32_t tile, ExtentsView point) const {
+  for (std::size_t d = 0; d < ndim(); ++d) {
+    if (point[d] < offset(tile, d) || point[d] >= end_of(offset(tile, d), extent(tile, d)))
+      return false;
+  }
+  return true;
+}
+
+std::optional<std::uint32_t> TileSet::find(ExtentsView point) const {
+  assert(point.size() == ndim());
+  if (size() == 0) return std::nullopt;
+  if (ndim() == 0) return 0;
+  if (!cells_.empty()) {
+    std::size_t cell = 0;
+    for (std::size_t d = 0; d < ndim(); ++d) {
+      auto after = std::upper_bound(cuts_[d].begin(), cuts_[d].end(), point[d]);
+      if (after == cuts_[d].begin()) return std::nullopt;
+      cell = cell * cuts_[d].size() + static_cast<std::size_t>(after - cuts_[d].begin() - 1);
+    }
+    if (std::uint32_t tile = cells_[cell]; tile != 0 && holds(tile - 1, point)) return tile - 1;
+  }
+  // Backwards from the last tile that begins at or before the point, while one may still reach it.
+  auto after = std::upper_bound(
+      by_offset_.begin(), by_offset_.end(), point[scan_dim_],
+      [&](std::int64_t value, std::uint32_t tile) { return value < offset(tile, scan_dim_); });
+  std::optional<std::uint32_t> found;
+  std::size_t looked = 0;
+  for (auto at = static_cast<std::size_t>(after - by_offset_.begin()); at-- > 0;) {
+    // A frame waits for this: 20,000 tiles over one another are damage, and any of them will do.
+    if (furthest_end_[at] <= point[scan_dim_] || ++looked > 20'000) break;
+    if (holds(by_offset_[at], point))
+      found = std::min(found.value_or(by_offset_[at]), by_offset_[at]);
+  }
+  return found;
+}
+
+}  // namespace shw

@@ -1,0 +1,79 @@
+// The boxes of one picture of one tensor, and which of them lies under a point. Built once a
+// tensor, outside any frame.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+inline constexpr std::uint32_t kNoWriter = std::numeric_limits<std::uint32_t>::max();
+
+// Ordered: where several tiles share a pixel, the worst one is shown.
+enum class TileStatus : std::uint8_t { kFine, kMoved, kBad };
+
+// A two-dimensional look into a tensor: one dim down, one across, the others held at a position.
+struct Slice {
+  int row = -1;     // dim drawn downwards; -1: none (a scalar, or one dim only)
+  int column = -1;  // dim drawn across
+  Extents at;       // position along every dim; those of row and column are not used
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+class TileSet {
+ public:
+  explicit TileSet(ExtentsView shape) : shape_(shape.begin(), shape.end()) {}
+  // Boxes that leave the shape are kept: they are drawn where they claim to be.
+  void add(ExtentsView offsets, ExtentsView sizes, std::uint32_t writer, TileStatus status,
+           ChunkId chunk);
+  // After the last add: prepares find().
+  void seal();
+
+  const Extents& shape() const { return shape_; }
+  std::size_t ndim() const { return shape_.size(); }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(writer_.size()); }
+  std::int64_t offset(std::uint32_t tile, std::size_t dim) const {
+    return bounds_[tile * 2 * ndim() + dim];
+  }
+  std::int64_t extent(std::uint32_t tile, std::size_t dim) const {
+    return bounds_[(tile * 2 + 1) * ndim() + dim];
+  }
+  ExtentsView offsets(std::uint32_t tile) const { return {&bounds_[tile * 2 * ndim()], ndim()}; }
+  ExtentsView sizes(std::uint32_t tile) const {
+    return {&bounds_[(tile * 2 + 1) * ndim()], ndim()};
+  }
+  std::uint32_t writer(std::uint32_t tile) const { return writer_[tile]; }
+  TileStatus status(std::uint32_t tile) const { return status_[tile]; }
+  ChunkId chunk(std::uint32_t tile) const { return chunk_[tile]; }
+  TileStatus worst() const { return worst_; }
+
+  bool crosses(std::uint32_t tile, const Slice& slice) const;
+  // The first tile that holds the point: a table of cells where the tiles form a grid, else a scan
+  // along the dim with the most cuts.
+  std::optional<std::uint32_t> find(ExtentsView point) const;
+  // Distinct offsets along a dim, sorted: the cuts.
+  const std::vector<std::int64_t>& cuts(std::size_t dim) const { return cuts_[dim]; }
+
+ private:
+  bool holds(std::uint32_t tile, ExtentsView point) const;
+
+  Extents shape_;
+  std::vector<std::int64_t> bounds_;  // offsets then sizes, tile after tile
+  std::vector<std::uint32_t> writer_;
+  std::vector<TileStatus> status_;
+  std::vector<ChunkId> chunk_;
+  TileStatus worst_ = TileStatus::kFine;
+
+  std::vector<std::vector<std::int64_t>> cuts_;
+  std::vector<std::uint32_t> cells_;  // grid of cuts, row-major: first tile in the cell + 1
+  std::size_t scan_dim_ = 0;
+  std::vector<std::uint32_t> by_offset_;    // tiles sorted along scan_dim_
+  std::vector<std::int64_t> furthest_end_;  // running maximum of their ends
+};
+
+}  // namespace shw

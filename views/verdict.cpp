@@ -1,0 +1,171 @@
+#include "views/verdict.h"
+
+#include <algorithm>
+
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+bool stops_loading(const Finding& finding) {
+  for (const Diagnosis& diagnosis : finding.diagnoses) {
+    if (std::holds_alternative<AxisMoved>(diagnosis) ||
+        std::holds_alternative<Relabelled>(diagnosis))
+      return true;
+  }
+  for (const char* word : {"shape", "missing", "short", "bounds", "gap", "dangling", "rank"}) {
+    if (finding.rule.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+std::string what_is_lost(const CheckReport& report, const Plan* plan) {
+  if (plan != nullptr && !plan->empty()) {
+    std::uint64_t moved = 0;
+    std::int64_t lost = 0;
+    for (const Operation& operation : plan->operations) {
+      moved += operation.bytes_moved;
+      lost += operation.elements_lost;
+    }
+    if (lost > 0)
+      return count_text(static_cast<std::uint64_t>(lost)) +
+             " elements are lost; the repair keeps the rest and marks them.";
+    return moved == 0 ? "Nothing is lost; the repair moves no byte."
+                      : "Nothing is lost; the repair rewrites " + bytes_text(moved) + ".";
+  }
+  bool remedy = false, lossless = true;
+  for (const Finding& finding : report.findings) {
+    if (finding.severity == Severity::kInfo) continue;
+    if (!finding.remedy) continue;
+    remedy = true;
+    lossless = lossless && finding.remedy->lossless;
+  }
+  if (!remedy) return "There is no safe remedy in this checkpoint.";
+  return lossless ? "Nothing is lost." : "Something is lost; see the remedy.";
+}
+
+VerdictText of_findings(const Snapshot& snapshot, std::size_t marked) {
+  const CheckReport& report = *snapshot.report;
+  VerdictText text;
+  std::size_t causes = 0;
+  bool error = false, loads = true, remedy = false;
+  for (const Finding& finding : report.findings) {
+    if (finding.severity == Severity::kInfo) continue;
+    ++causes;
+    error = error || finding.severity == Severity::kError;
+    if (finding.severity == Severity::kError && stops_loading(finding)) loads = false;
+    remedy = remedy || finding.remedy.has_value();
+  }
+  text.tone = error ? Tone::kBad : Tone::kWarn;
+  text.title = (!error   ? "Loads, with warnings: "
+                : !loads ? "Will not load: "
+                         : "Damaged: ") +
+               plural_text(causes, "cause");
+  if (marked > 0) text.title += ", " + plural_text(marked, "tensor");
+  text.detail = what_is_lost(report, snapshot.plan.get());
+  if (remedy && (snapshot.plan == nullptr || !snapshot.plan->empty())) {
+    text.next = Action::kReview;
+    text.next_label = "Review repair";
+  } else if (report.depth != Depth::kData) {
+    text.next = Action::kCheckData;
+    text.next_label = "Check every byte";
+  }
+  return text;
+}
+
+VerdictText of_clean(const Snapshot& snapshot) {
+  const CheckReport& report = *snapshot.report;
+  std::string tensors = plural_text(snapshot.checkpoint->tensor_count(), "tensor");
+  VerdictText text{Tone::kOk, "Healthy: " + tensors, "", std::nullopt, ""};
+  if (report.verdict == Verdict::kUndecided) {
+    text.tone = Tone::kUnknown;
+    text.title = "Cannot tell: not everything could be looked at";
+  }
+  text.detail = report.depth == Depth::kMetadata ? "The metadata and every file size agree."
+                : report.depth == Depth::kHeaders
+                    ? "The metadata and the header of every item agree."
+                    : "Every byte was read and agrees.";
+  if (report.verdict == Verdict::kUndecided) text.detail = report.deeper;
+  if (report.depth != Depth::kData) {
+    text.next = Action::kCheckData;
+    text.next_label = "Check every byte";
+  }
+  return text;
+}
+
+VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
+  std::size_t changed = snapshot.plan ? snapshot.plan->tensors.size() : 0;
+  VerdictText text{Tone::kOk, "", "", std::nullopt, ""};
+  std::string in = " in " + snapshot.repaired->output;
+  if (snapshot.verified == nullptr) {
+    text.tone = Tone::kUnknown;
+    text.title = "Repaired: " + plural_text(changed, "tensor") +
+                 (job.running ? ", the proof is under way" : ", not yet proved");
+    text.detail = in.substr(1);
+    text.next = Action::kVerify;
+    text.next_label = "Verify";
+    return text;
+  }
+  const VerifyReport& verified = *snapshot.verified;
+  switch (verified.outcome) {
+    case VerifyReport::Outcome::kProved:
+      text.title = "Repaired: " + plural_text(changed, "tensor") + " mended, proved";
+      text.detail = verified.lost == 0
+                        ? "Every saved element is kept" + in + "."
+                        : count_text(static_cast<std::uint64_t>(verified.lost)) +
+                              " elements were lost before, all others kept" + in + ".";
+      break;
+    case VerifyReport::Outcome::kBroken:
+      text.tone = Tone::kBad;
+      text.title = "The repaired checkpoint is broken";
+      text.detail = verified.reasons.empty() ? "" : verified.reasons.front();
+      break;
+    case VerifyReport::Outcome::kUndecided:
+      text.tone = Tone::kUnknown;
+      text.title = "Repaired, but not proved";
+      text.detail = verified.reasons.empty() ? "" : verified.reasons.front();
+      break;
+  }
+  return text;
+}
+
+VerdictText of_error(const Snapshot& snapshot) {
+  const Error& error = *snapshot.error;
+  VerdictText text{Tone::kBad, "", "", std::nullopt, ""};
+  if (error.kind == ErrorKind::kCancelled) {
+    text.tone = Tone::kQuiet;
+    text.title = "Stopped on request";
+    text.detail = "What was opened is as it was.";
+    return text;
+  }
+  text.title = snapshot.checkpoint == nullptr ? "Cannot be opened" : "That did not work";
+  std::string where = error.place.file;
+  if (error.place.offset)
+    where += (where.empty() ? "byte " : " at byte ") + count_text(*error.place.offset);
+  if (!error.place.tensor.empty()) where += (where.empty() ? "" : ", ") + error.place.tensor;
+  text.detail = (where.empty() ? "" : where + ": ") + error.message;
+  return text;
+}
+
+}  // namespace
+
+VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors) {
+  if (snapshot.error) return of_error(snapshot);
+  if (snapshot.checkpoint == nullptr) {
+    if (job.running || !snapshot.path.empty())
+      return {Tone::kQuiet, "Opening " + snapshot.path, "Metadata only; no tensor byte is read.",
+              std::nullopt, ""};
+    return {Tone::kQuiet, "Nothing is open", "", std::nullopt, ""};
+  }
+  if (snapshot.repaired != nullptr) return of_repaired(snapshot, job);
+  if (snapshot.report == nullptr) {
+    std::string tensors = plural_text(snapshot.checkpoint->tensor_count(), "tensor");
+    if (job.running) return {Tone::kQuiet, "Checking " + tensors, "", std::nullopt, ""};
+    return {Tone::kQuiet, tensors + ", not yet checked", "", Action::kCheck, "Check"};
+  }
+  bool findings = std::any_of(snapshot.report->findings.begin(), snapshot.report->findings.end(),
+                              [](const Finding& f) { return f.severity != Severity::kInfo; });
+  return findings ? of_findings(snapshot, marked_tensors) : of_clean(snapshot);
+}
+
+}  // namespace shw

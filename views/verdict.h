@@ -1,0 +1,22 @@
+// The one sentence that stands first, and the one thing to do next: a pure function.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/session/session.h"
+#include "views/actions.h"
+
+namespace shw {
+
+enum class Tone : std::uint8_t { kQuiet, kOk, kBad, kWarn, kUnknown };
+
+struct VerdictText {
+  Tone tone = Tone::kQuiet;
+  std::string title, detail;
+  std::optional<Action> next;
+  std::string next_label;
+};
+VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors);
+
+}  // namespace shw

@@ -1,0 +1,118 @@
+// What stands in the middle when there is no checkpoint to show: how to open one, or why it could
+// not be opened.
+#include <imgui.h>
+#include <imgui_stdlib.h>
+
+#include "views/actions.h"
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+Column middle_column(const Frame& frame, Region region, float width, float height) {
+  float half = std::min(frame.px(width), region.max.x - region.min.x - frame.px(48)) / 2;
+  float x = (region.min.x + region.max.x) / 2;
+  float y = region.min.y +
+            std::max(frame.px(24), (region.max.y - region.min.y - frame.px(height)) * 0.4f);
+  return {ImGui::GetWindowDrawList(), std::floor(x - half), std::floor(x + half), std::floor(y)};
+}
+
+// A line to type a path into; true when it is to be opened.
+bool path_line(Frame& frame, DeskState& state, Column& column) {
+  float height = frame.px(36);
+  float wide = column.width() - button_size(frame, "Open").x - frame.px(10);
+  column.draw->AddRectFilled({column.left, column.y}, {column.left + wide, column.y + height},
+                             frame.theme.field, frame.px(5));
+  column.draw->AddRect({column.left, column.y}, {column.left + wide, column.y + height},
+                       frame.theme.strong_line, frame.px(5));
+  ImGui::PushFont(frame.fonts.mono_small);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding,
+                      ImVec2{frame.px(12), std::floor((height - ImGui::GetFontSize()) / 2)});
+  ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
+  ImGui::SetCursorScreenPos({column.left, column.y});
+  ImGui::SetNextItemWidth(wide);
+  bool enter = ImGui::InputTextWithHint("##open", "/runs/7/step_9000", &state.open_path,
+                                        ImGuiInputTextFlags_EnterReturnsTrue);
+  mark(frame, "open/path");
+  ImGui::PopStyleColor();
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  bool click =
+      button(frame, "open/button", "Open",
+             {column.left + wide + frame.px(10), column.y + frame.px(3)}, ButtonStyle::kPrimary);
+  column.y += height + frame.px(12);
+  return (enter || click) && !state.open_path.empty();
+}
+
+void open_path(Frame& frame, const DeskState& state) {
+  frame.emit(OpenCommand{state.open_path, frame.snapshot.spec ? frame.snapshot.spec->source : ""});
+  frame.emit(CheckCommand{});
+}
+
+}  // namespace
+
+void draw_welcome(Frame& frame, DeskState& state, Region region) {
+  begin_region(frame, "welcome", region, frame.theme.background, false);
+  Column column = middle_column(frame, region, 620, 340);
+  if (frame.job.running || !frame.snapshot.path.empty()) {
+    paragraph(frame, column, frame.fonts.title, frame.theme.text, "Opening…");
+    column.y += frame.px(10);
+    paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, frame.snapshot.path);
+    end_region();
+    return;
+  }
+  paragraph(frame, column, frame.fonts.title, frame.theme.text, "Open a sharded checkpoint");
+  column.y += frame.px(10);
+  paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
+            "Drop its folder on this window, or type its path. Opening reads the metadata only; "
+            "nothing is ever written into what was opened.");
+  column.y += frame.px(20);
+  if (path_line(frame, state, column)) open_path(frame, state);
+  column.y += frame.px(14);
+  head(frame, column, "WHAT IT READS");
+  for (const char* line : {"PyTorch DCP, one .metadata or one a rank",
+                           "Hugging Face sharded safetensors, with or without an index",
+                           "single .safetensors files"}) {
+    paragraph(frame, column, frame.fonts.small, frame.theme.text, line);
+    column.y += frame.px(6);
+  }
+  column.y += frame.px(16);
+  head(frame, column, "FROM A TERMINAL");
+  paragraph(frame, column, frame.fonts.mono_small, frame.theme.text,
+            "shardwright-gui step_9000 --spec spec.json");
+  column.y += frame.px(6);
+  paragraph(frame, column, frame.fonts.mono_small, frame.theme.text, "shardwright demo /tmp/demo");
+  end_region();
+}
+
+// The Error as it stands in a terminal: what, where, what is expected there, what to do.
+void draw_open_error(Frame& frame, DeskState& state, Region region) {
+  begin_region(frame, "error", region, frame.theme.background, false);
+  const Error& error = *frame.snapshot.error;
+  Column column = middle_column(frame, region, 720, 300);
+  draw_sign(frame, column.draw, {column.left + frame.px(11), column.y + frame.px(10)}, frame.px(11),
+            Sign::kBad);
+  Column inside = column;
+  inside.left += frame.px(34);
+  paragraph(frame, inside, frame.fonts.title, frame.theme.text, error.message);
+  inside.y += frame.px(16);
+  Column rows = inside;
+  rows.right = std::min(rows.right, rows.left + frame.px(560));
+  row(frame, rows, "opened", frame.snapshot.path, frame.theme.text);
+  if (!error.place.file.empty()) row(frame, rows, "file", error.place.file, frame.theme.text);
+  if (error.place.offset)
+    row(frame, rows, "at byte", count_text(*error.place.offset), frame.theme.bad);
+  if (!error.place.tensor.empty()) row(frame, rows, "tensor", error.place.tensor, frame.theme.text);
+  inside.y = rows.y + frame.px(16);
+  if (!error.advice.empty()) {
+    head(frame, inside, "WHAT TO DO");
+    paragraph(frame, inside, frame.fonts.text, frame.theme.text, error.advice);
+    inside.y += frame.px(18);
+  }
+  head(frame, inside, "OPEN ANOTHER");
+  if (path_line(frame, state, inside)) open_path(frame, state);
+  end_region();
+}
+
+}  // namespace shw

@@ -1,0 +1,258 @@
+#include "views/widgets.h"
+
+#include <array>
+#include <cfloat>
+
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+const char* begin_of(std::string_view text) {
+  return text.data();
+}
+const char* end_of(std::string_view text) {
+  return text.data() + text.size();
+}
+
+Measure measure_with(const ImFont* font) {
+  return [font](std::string_view text) { return text_width(font, text); };
+}
+
+}  // namespace
+
+float text_width(const ImFont* font, std::string_view text) {
+  return font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, begin_of(text), end_of(text)).x;
+}
+
+float text_height(const ImFont* font) {
+  return font->FontSize;
+}
+
+void draw_text(ImDrawList* draw, const ImFont* font, float x, float y, Rgba colour,
+               std::string_view text) {
+  if (text.empty()) return;
+  draw->AddText(font, font->FontSize, {std::floor(x), std::floor(y)}, colour, begin_of(text),
+                end_of(text));
+}
+
+float text_from(ImDrawList* draw, const ImFont* font, float x, float middle, Rgba colour,
+                std::string_view text) {
+  draw_text(draw, font, x, middle - font->FontSize / 2, colour, text);
+  return text_width(font, text);
+}
+
+float text_until(ImDrawList* draw, const ImFont* font, float right, float middle, Rgba colour,
+                 std::string_view text) {
+  float width = text_width(font, text);
+  draw_text(draw, font, right - width, middle - font->FontSize / 2, colour, text);
+  return width;
+}
+
+void head(Frame& frame, Column& column, std::string_view text, std::string_view more) {
+  const ImFont* font = frame.fonts.head;
+  float x = column.left;
+  for (std::size_t at = 0; at < text.size();) {  // letters a little apart, as small capitals want
+    std::size_t next = at + 1;
+    while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xC0u) == 0x80u) ++next;
+    std::string_view letter = text.substr(at, next - at);
+    draw_text(column.draw, font, x, column.y, frame.theme.head, letter);
+    x += text_width(font, letter) + frame.px(0.8f);
+    at = next;
+  }
+  if (!more.empty())
+    draw_text(column.draw, font, x + frame.px(8), column.y, frame.theme.head, more);
+  column.y += font->FontSize + frame.px(8);
+}
+
+void paragraph(Frame&, Column& column, const ImFont* font, Rgba colour, std::string_view text) {
+  if (text.empty()) return;
+  ImVec2 size =
+      font->CalcTextSizeA(font->FontSize, FLT_MAX, column.width(), begin_of(text), end_of(text));
+  column.draw->AddText(font, font->FontSize, {column.left, std::floor(column.y)}, colour,
+                       begin_of(text), end_of(text), column.width());
+  column.y += size.y;
+}
+
+void row(Frame& frame, Column& column, std::string_view label, std::string_view value,
+         Rgba colour) {
+  float height = frame.px(24), middle = column.y + height / 2;
+  float used =
+      text_from(column.draw, frame.fonts.mono_small, column.left, middle, frame.theme.quiet, label);
+  float room = column.width() - used - frame.px(16);
+  std::string shown = elide_middle(value, room, measure_with(frame.fonts.mono_small));
+  text_until(column.draw, frame.fonts.mono_small, column.right, middle, colour, shown);
+  if (shown != value &&
+      ImGui::IsMouseHoveringRect({column.left, column.y}, {column.right, column.y + height}))
+    tooltip(frame, value);
+  column.y += height;
+}
+
+float extents_width(const ImFont* font, ExtentsView value) {
+  return text_width(font, to_text(value));
+}
+
+void draw_extents(Frame& frame, ImDrawList* draw, const ImFont* font, float x, float middle,
+                  ExtentsView value, ExtentsView other, Rgba colour, Rgba wrong) {
+  x += text_from(draw, font, x, middle, colour, "[");
+  for (std::size_t d = 0; d < value.size(); ++d) {
+    bool differs = !other.empty() && (value.size() != other.size() || other[d] != value[d]);
+    std::string number = std::to_string(value[d]);
+    x += text_from(draw, font, x, middle, differs ? wrong : colour, number);
+    if (d + 1 < value.size()) x += text_from(draw, font, x, middle, colour, ", ");
+  }
+  text_from(draw, font, x, middle, colour, "]");
+  (void)frame;
+}
+
+void row_extents(Frame& frame, Column& column, std::string_view label, ExtentsView value,
+                 ExtentsView other, Rgba wrong) {
+  float height = frame.px(24), middle = column.y + height / 2;
+  const ImFont* font = frame.fonts.mono_small;
+  float used = text_from(column.draw, font, column.left, middle, frame.theme.quiet, label);
+  float width = extents_width(font, value);
+  if (width > column.width() - used - frame.px(16))
+    return row(frame, column, label, to_text(value), frame.theme.text);
+  draw_extents(frame, column.draw, font, column.right - width, middle, value, other,
+               frame.theme.text, wrong);
+  column.y += height;
+}
+
+ImVec2 button_size(const Frame& frame, std::string_view label) {
+  return {std::floor(text_width(frame.fonts.small, label)) + frame.px(24), frame.px(30)};
+}
+
+bool button(Frame& frame, const char* id, std::string_view label, ImVec2 at, ButtonStyle style) {
+  const Theme& theme = frame.theme;
+  ImVec2 size = button_size(frame, label);
+  ImGui::SetCursorScreenPos(at);
+  bool clicked = ImGui::InvisibleButton(id, size);
+  bool hovered = ImGui::IsItemHovered();
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  ImVec2 end{at.x + size.x, at.y + size.y};
+  bool primary = style == ButtonStyle::kPrimary;
+  Rgba fill = primary   ? (hovered ? mix(theme.accent, theme.light_ink, 0.2f) : theme.accent)
+              : hovered ? theme.raised_hover
+                        : theme.raised;
+  if (style != ButtonStyle::kQuiet || hovered) draw->AddRectFilled(at, end, fill, frame.px(5));
+  if (!primary) draw->AddRect(at, end, theme.strong_line, frame.px(5));
+  text_from(
+      draw, primary ? frame.fonts.strong : frame.fonts.small,
+      at.x + (size.x - text_width(primary ? frame.fonts.strong : frame.fonts.small, label)) / 2,
+      at.y + size.y / 2, primary ? theme.accent_text : theme.text, label);
+  focus_ring(frame, draw);
+  mark(frame, id);
+  return clicked;
+}
+
+float chip(Frame& frame, ImDrawList* draw, float x, float middle, std::string_view text,
+           Rgba colour) {
+  float width = std::floor(text_width(frame.fonts.small, text)) + frame.px(16);
+  float half = frame.px(11);
+  ImVec2 min{x, middle - half}, max{x + width, middle + half};
+  draw->AddRectFilled(min, max, frame.theme.raised, frame.px(4));
+  draw->AddRect(min, max, colour == frame.theme.text ? frame.theme.strong_line : colour,
+                frame.px(4));
+  text_from(draw, frame.fonts.small, x + frame.px(8), middle, colour, text);
+  return width;
+}
+
+bool chip_button(Frame& frame, const char* id, float x, float middle, std::string_view text,
+                 float* width) {
+  *width = std::floor(text_width(frame.fonts.small, text)) + frame.px(16);
+  ImGui::SetCursorScreenPos({x, middle - frame.px(11)});
+  bool clicked = ImGui::InvisibleButton(id, {*width, frame.px(22)});
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  chip(frame, draw, x, middle, text, frame.theme.text);
+  if (ImGui::IsItemHovered())
+    draw->AddRect({x, middle - frame.px(11)}, {x + *width, middle + frame.px(11)},
+                  frame.theme.quiet, frame.px(4));
+  focus_ring(frame, draw);
+  mark(frame, id);
+  return clicked;
+}
+
+void tooltip(Frame& frame, std::string_view text) {
+  ImGui::PushFont(frame.fonts.small);
+  ImGui::BeginTooltip();
+  ImGui::PushTextWrapPos(frame.px(520));
+  ImGui::TextUnformatted(begin_of(text), end_of(text));
+  ImGui::PopTextWrapPos();
+  ImGui::EndTooltip();
+  ImGui::PopFont();
+}
+
+void draw_sign(Frame& frame, ImDrawList* draw, ImVec2 middle, float radius, Sign sign) {
+  const Theme& theme = frame.theme;
+  float thick = std::max(1.0f, radius * 0.22f);
+  auto line = [&](float ax, float ay, float bx, float by, Rgba colour) {
+    draw->AddLine({middle.x + ax * radius, middle.y + ay * radius},
+                  {middle.x + bx * radius, middle.y + by * radius}, colour, thick);
+  };
+  switch (sign) {
+    case Sign::kBad:
+      draw->AddCircleFilled(middle, radius, theme.bad);
+      line(0, -0.55f, 0, 0.15f, theme.bad_text);
+      draw->AddCircleFilled({middle.x, middle.y + radius * 0.48f}, thick * 0.62f, theme.bad_text);
+      return;
+    case Sign::kWarn:
+      draw->AddTriangleFilled({middle.x, middle.y - radius},
+                              {middle.x + radius, middle.y + radius * 0.85f},
+                              {middle.x - radius, middle.y + radius * 0.85f}, theme.warn);
+      line(0, -0.4f, 0, 0.25f, theme.dark_ink);
+      draw->AddCircleFilled({middle.x, middle.y + radius * 0.55f}, thick * 0.6f, theme.dark_ink);
+      return;
+    case Sign::kOk:
+      draw->AddCircleFilled(middle, radius, theme.ok);
+      line(-0.45f, 0.02f, -0.1f, 0.38f, theme.dark_ink);
+      line(-0.12f, 0.38f, 0.48f, -0.32f, theme.dark_ink);
+      return;
+    case Sign::kUnknown:
+      draw->AddCircle(middle, radius - thick / 2, theme.unknown, 0, thick);
+      text_from(draw, frame.fonts.strong, middle.x - text_width(frame.fonts.strong, "?") / 2,
+                middle.y, theme.unknown, "?");
+      return;
+    case Sign::kQuiet:
+      draw->AddCircle(middle, radius - thick / 2, theme.quiet, 0, thick);
+      return;
+  }
+}
+
+void mark(Frame& frame, std::string_view name) {
+  if (frame.marks == nullptr) return;
+  ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
+  frame.marks->items[std::string(name)] = {min.x, min.y, max.x, max.y};
+}
+
+void focus_ring(Frame& frame, ImDrawList* draw) {
+  if (!ImGui::IsItemFocused() || !ImGui::GetIO().NavVisible) return;
+  ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
+  float out = frame.px(2);
+  draw->AddRect({min.x - out, min.y - out}, {max.x + out, max.y + out}, frame.theme.frame,
+                frame.px(6), 0, frame.px(2));
+}
+
+bool begin_region(Frame& frame, const char* id, Region region, Rgba background, bool scrolls) {
+  ImGui::SetCursorScreenPos(region.min);
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, background);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2{0, 0});
+  ImGuiWindowFlags flags = ImGuiWindowFlags_NoNavInputs * 0 | ImGuiWindowFlags_NavFlattened;
+  if (!scrolls) flags |= ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  bool open = ImGui::BeginChild(id, {region.max.x - region.min.x, region.max.y - region.min.y},
+                                false, flags);
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+  (void)frame;
+  return open;
+}
+
+void end_region() {
+  ImGui::EndChild();
+}
+
+void close_column(Frame& frame, const Column& column) {
+  ImGui::SetCursorScreenPos({column.left, column.y + frame.px(12)});
+  ImGui::Dummy({1, 1});
+}
+
+}  // namespace shw
