@@ -1,0 +1,81 @@
+// The steps that several verbs begin with, and how they end when one fails.
+#include <algorithm>
+
+#include "app/cli/verbs.h"
+#include "core/base/words.h"
+#include "core/formats/open.h"
+#include "core/report/listing.h"
+#include "core/report/report.h"
+
+namespace shw::cli {
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kUsage:
+      return kUsage;
+    case ErrorKind::kIo:
+      return kIo;
+    case ErrorKind::kDamaged:
+    case ErrorKind::kUnsupported:
+    case ErrorKind::kCancelled:
+      return kUndecided;
+  }
+  return kUndecided;
+}
+
+int fail_with(Context& context, const Error& error) {
+  if (context.options.json) {
+    context.terminal.out(error_to_json(error) + "\n");
+  } else {
+    context.terminal.error(error_to_text(error, context.options.checkpoint));
+  }
+  return exit_code(error.kind);
+}
+
+TextStyle style_of(const Context& context) {
+  return {context.terminal.colour(), context.terminal.utf8(), context.terminal.width()};
+}
+
+Result<std::shared_ptr<const Checkpoint>> open(Context& context) {
+  ProgressLine line(context.terminal, context.progress);
+  return open_checkpoint(context.options.checkpoint, &context.progress);
+}
+
+Result<std::shared_ptr<const Spec>> read_spec(Context& context) {
+  if (context.options.spec.empty()) return std::shared_ptr<const Spec>();
+  SHW_TRY(Spec spec, load_spec(context.options.spec));
+  return std::make_shared<const Spec>(std::move(spec));
+}
+
+Result<CheckOptions> check_options(Context& context) {
+  CheckOptions options;
+  SHW_TRY(options.spec, read_spec(context));
+  for (Depth depth : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
+    if (context.options.depth == name(depth)) options.depth = depth;
+  }
+  if (!context.options.mesh.empty()) {
+    SHW_TRY(options.mesh, parse_mesh(context.options.mesh));
+  }
+  return options;
+}
+
+Result<CheckReport> check_now(Context& context, const Checkpoint& checkpoint,
+                              const CheckOptions& options) {
+  ProgressLine line(context.terminal, context.progress);
+  return check(checkpoint, options, &context.progress);
+}
+
+Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fqn) {
+  if (auto tensor = checkpoint.find(fqn)) return *tensor;
+  std::vector<std::string_view> names;
+  for (std::uint32_t i = 0; i < checkpoint.tensor_count(); ++i)
+    names.push_back(checkpoint.fqn(TensorId{i}));
+  std::string advice;
+  for (const std::string& name : did_you_mean(fqn, names)) {
+    advice += (advice.empty() ? "did you mean " : ", ") + printable(name);
+  }
+  advice = advice.empty() ? "`shardwright ls` lists the tensors." : advice + "?";
+  return fail(ErrorKind::kUsage, "there is no tensor \"" + fqn + "\"", {}, advice);
+}
+
+}  // namespace shw::cli

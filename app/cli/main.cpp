@@ -1,0 +1,72 @@
+// The headless program: arguments to a verb, a verb to an exit code.
+#include <unistd.h>
+#include <csignal>
+#include <cstring>
+
+#include "app/cli/options.h"
+#include "app/cli/terminal.h"
+#include "app/cli/verbs.h"
+
+namespace shw::cli {
+namespace {
+
+struct Verb {
+  const char* name;
+  int (*run)(Context&);
+};
+
+constexpr Verb kVerbs[] = {
+    {"info", run_info},   {"ls", run_list},       {"show", run_show},       {"map", run_map},
+    {"check", run_check}, {"plan", run_plan},     {"repair", run_repair},   {"verify", run_verify},
+    {"undo", run_undo},   {"report", run_report}, {"explain", run_explain}, {"demo", run_demo},
+    {"gui", run_gui},
+};
+
+Progress progress;  // static: the signal handler has to reach it
+
+// Once: the job ends cleanly at its next look. The handler removes itself, so that a second signal
+// stops the program at once.
+void cancel_on_signal(int) {
+  progress.cancelled.store(true, std::memory_order_relaxed);
+  static constexpr char kWords[] = "\nstopping; once more to stop at once\n";
+  [[maybe_unused]] auto ignored = ::write(STDERR_FILENO, kWords, sizeof kWords - 1);
+}
+static_assert(std::atomic<bool>::is_always_lock_free, "the handler stores to it");
+
+void install_signal_handlers() {
+  struct sigaction action {};
+  action.sa_handler = cancel_on_signal;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  // A reader that leaves is an error of write(2), not the end of a repair.
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, nullptr);
+}
+
+int run(const Options& options) {
+  Terminal terminal(options);
+  Context context{options, terminal, progress};
+  for (const Verb& verb : kVerbs) {
+    if (options.verb != verb.name) continue;
+    int code = verb.run(context);
+    return terminal.out_failed() ? kIo : code;
+  }
+  return kUsage;  // the parser lets no other verb through
+}
+
+}  // namespace
+}  // namespace shw::cli
+
+int main(int argc, char** argv) {
+  using namespace shw::cli;
+  install_signal_handlers();
+  auto parsed = parse_arguments(argc, argv);
+  if (const auto* options = std::get_if<Options>(&parsed)) return run(*options);
+  const EarlyExit& early = std::get<EarlyExit>(parsed);
+  Terminal terminal{Options{}};
+  if (!early.out.empty()) terminal.out(early.out);
+  if (!early.err.empty()) terminal.error(early.err);
+  return terminal.out_failed() ? kIo : early.code;
+}

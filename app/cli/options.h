@@ -1,0 +1,47 @@
+// What was typed, as plain data: the parser fills it, the verbs read it.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace shw::cli {
+
+struct Options {
+  std::string verb;
+  std::string checkpoint;
+  std::string subject;  // FQN of show and map; words of ls; rule of explain; folder of demo
+  std::string spec;     // file
+  std::string mesh;     // "dp=4,tp=2"
+  std::string depth;    // "metadata", "headers", "data"; empty: the default
+  std::string out;      // folder of repair; file of report
+  std::string plan;     // file
+  std::string fail_on = "warning";
+  std::string color = "auto";
+  std::size_t limit = 1000;  // values of show --values; 0 for all
+  bool json = false;
+  bool values = false;
+  bool in_place = false;
+  bool yes = false;
+  bool quiet = false;
+  bool html = false;
+  bool markdown = false;
+};
+
+// What ends the program before a verb runs: help, version, or a mistake.
+struct EarlyExit {
+  int code = 0;
+  std::string out;  // for stdout
+  std::string err;  // for stderr
+};
+
+std::variant<Options, EarlyExit> parse_arguments(int argc, char** argv);
+
+// The text of `shardwright --help` and the line of `--version`.
+std::string help_text();
+std::string version_text();
+extern const char* const kVersion;
+
+}  // namespace shw::cli

@@ -1,0 +1,259 @@
+// The only translation unit that includes CLI11 (10 s of compile time).
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "app/cli/options.h"
+#include "core/base/words.h"
+#include "core/report/report.h"
+
+namespace shw::cli {
+
+const char* const kVersion = SHW_VERSION;
+
+namespace {
+
+struct VerbHelp {
+  const char* name;
+  const char* summary;
+  const char* examples;
+};
+
+constexpr VerbHelp kVerbs[] = {
+    {"info", "What it is: format, tensors, ranks, bytes",
+     "shardwright info step_9000\n  shardwright info step_9000 --json"},
+    {"ls", "List the tensors; words and terms narrow the list",
+     "shardwright ls step_9000 experts down\n  shardwright ls step_9000 rank:17 dtype:bfloat16"},
+    {"show", "One tensor: its tiles, their places, its values",
+     "shardwright show step_9000 model.norm.weight\n"
+     "  shardwright show step_9000 model.norm.weight --values --limit 8"},
+    {"map", "Draw which rank wrote which tile",
+     "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json"},
+    {"check", "Say what is wrong, and why",
+     "shardwright check step_9000 --spec spec.json\n"
+     "  shardwright check step_9000 --data        every byte, CRCs included"},
+    {"plan", "Say what a repair would do, and what it would lose",
+     "shardwright plan step_9000 --spec spec.json\n"
+     "  shardwright plan step_9000 --spec spec.json --json > plan.json"},
+    {"repair", "Carry the repair out, into a new folder, with a certificate",
+     "shardwright repair step_9000 --spec spec.json\n"
+     "  shardwright repair step_9000 --plan plan.json --out step_9000-mended --yes\n"
+     "  shardwright repair step_9000 --spec spec.json --in-place --yes"},
+    {"verify", "Prove a repaired checkpoint against its certificate",
+     "shardwright verify step_9000-repaired"},
+    {"undo", "Take an in-place repair back", "shardwright undo step_9000"},
+    {"report", "Write what was found as one page, HTML or Markdown",
+     "shardwright report step_9000 --spec spec.json --out report.html"},
+    {"explain", "Teach a rule", "shardwright explain placement-axis-moved"},
+    {"demo", "Make a broken checkpoint to try all this on", "shardwright demo demo"},
+    {"gui", "Open the desktop", "shardwright gui step_9000 --spec spec.json"},
+};
+
+// Which options a verb takes, one letter each: s --spec, d --data and --depth, m --mesh, l --limit
+// and --values, o --out, i --in-place and --yes, p --plan, f --fail-on.
+struct VerbShape {
+  const char* name;
+  const char* options;
+};
+constexpr VerbShape kShapes[] = {
+    {"info", ""},    {"ls", "ds"},         {"show", "l"},  {"map", "s"}, {"check", "sdmf"},
+    {"plan", "sdm"}, {"repair", "sdmoip"}, {"verify", ""}, {"undo", ""}, {"report", "sdmo"},
+    {"explain", ""}, {"demo", ""},         {"gui", "s"},
+};
+
+bool takes(std::string_view options, char letter) {
+  return options.find(letter) != options.npos;
+}
+
+void add_positionals(CLI::App& verb, const std::string& name, Options& options,
+                     std::vector<std::string>& words) {
+  if (name == "explain") {
+    verb.add_option("RULE", options.subject, "the id of a rule, as `check` prints it");
+  } else if (name == "demo") {
+    verb.add_option("DIR", options.subject, "the folder to make")->required();
+  } else if (name == "gui") {
+    verb.add_option("CHECKPOINT", options.checkpoint, "a folder, or its .metadata");
+  } else {
+    verb.add_option("CHECKPOINT", options.checkpoint, "a folder, or its .metadata")->required();
+    if (name == "show" || name == "map") {
+      verb.add_option("FQN", options.subject, "the tensor; may stand before CHECKPOINT too")
+          ->required();
+    }
+    if (name == "ls") {
+      verb.add_option("WORDS", words,
+                      "words that the name must hold, or terms: finding:RULE  "
+                      "dtype:bfloat16  rank:17  ndim:3  shape:[288,*,640]");
+    }
+  }
+}
+
+void add_options(CLI::App& verb, std::string_view shape, Options& options) {
+  if (takes(shape, 's')) {
+    verb.add_option("--spec", options.spec, "what the model expects, a JSON file")
+        ->type_name("FILE");
+  }
+  if (takes(shape, 'd')) {
+    verb.add_option("--depth", options.depth, "how deep to look: metadata, headers, data")
+        ->check(CLI::IsMember({"metadata", "headers", "data"}))
+        ->type_name("DEPTH");
+    verb.add_flag_callback(
+        "--data", [&options] { options.depth = "data"; }, "look at every byte: --depth data");
+  }
+  if (takes(shape, 'm')) {
+    verb.add_option("--mesh", options.mesh, "the device mesh, where it cannot be inferred")
+        ->type_name("dp=4,tp=2");
+  }
+  if (takes(shape, 'l')) {
+    verb.add_flag("--values", options.values, "print elements, row-major");
+    verb.add_option("--limit", options.limit, "how many elements; 0 for all")
+        ->type_name("N")
+        ->capture_default_str();
+  }
+  if (takes(shape, 'o')) {
+    verb.add_option("--out", options.out, "where the result goes")->type_name("PATH");
+  }
+  if (takes(shape, 'i')) {
+    verb.add_flag("--in-place", options.in_place,
+                  "replace .metadata in the checkpoint itself; `undo` takes it back");
+    verb.add_flag("-y,--yes", options.yes, "do not ask");
+  }
+  if (takes(shape, 'p')) {
+    verb.add_option("--plan", options.plan, "a plan that `plan --json` printed")->type_name("FILE");
+  }
+  if (takes(shape, 'f')) {
+    verb.add_option("--fail-on", options.fail_on, "exit 1 from this severity on")
+        ->check(CLI::IsMember({"info", "warning", "error", "never"}))
+        ->type_name("SEVERITY")
+        ->capture_default_str();
+  }
+  verb.add_flag("--json", options.json, "print JSON (schema shardwright/1)");
+  verb.add_flag("-q,--quiet", options.quiet, "no talk on stderr, errors excepted");
+  verb.add_option("--color", options.color, "auto, always, never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN");
+}
+
+bool exists(const std::string& path) {
+  std::error_code code;
+  return std::filesystem::exists(path, code);
+}
+
+// `show FQN CHECKPOINT` too: whichever of the two is there on disk is the checkpoint.
+void settle_order(Options& options) {
+  if (options.verb != "show" && options.verb != "map") return;
+  if (!exists(options.checkpoint) && exists(options.subject))
+    std::swap(options.checkpoint, options.subject);
+}
+
+bool asks_for_json(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--json") return true;
+  }
+  return false;
+}
+
+EarlyExit usage_error(bool json, const std::string& message, const std::string& advice) {
+  if (json) return {3, error_to_json(Error{ErrorKind::kUsage, message, {}, advice}) + "\n", {}};
+  return {3, {}, "shardwright: " + message + "\n" + advice + "\n"};
+}
+
+// The first word that is no option, if it is no verb.
+std::optional<std::string> unknown_verb(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::string_view word = argv[i];
+    if (word.starts_with("-")) continue;
+    for (const VerbHelp& verb : kVerbs) {
+      if (word == verb.name) return std::nullopt;
+    }
+    return std::string(word);
+  }
+  return std::nullopt;
+}
+
+EarlyExit refuse_verb(bool json, const std::string& word) {
+  std::vector<std::string_view> names;
+  for (const VerbHelp& verb : kVerbs) names.push_back(verb.name);
+  std::string advice = did_you_mean_text(did_you_mean(word, names, 2));
+  if (advice.empty()) advice = "`shardwright --help` lists the verbs.";
+  return usage_error(json, "there is no verb \"" + word + "\"", advice);
+}
+
+void build(CLI::App& app, Options& options, std::vector<std::string>& words) {
+  app.set_help_flag("-h,--help", "say this");
+  app.require_subcommand(0, 1);
+  for (const VerbHelp& help : kVerbs) {
+    CLI::App* verb =
+        app.add_subcommand(help.name, std::string(help.summary) + "\n\n  " + help.examples + "\n");
+    add_positionals(*verb, help.name, options, words);
+    for (const VerbShape& shape : kShapes) {
+      if (std::string_view(shape.name) == help.name) add_options(*verb, shape.options, options);
+    }
+    verb->callback([&options, name = help.name] { options.verb = name; });
+  }
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+}  // namespace
+
+std::string version_text() {
+  return std::string("shardwright ") + kVersion;
+}
+
+std::string help_text() {
+  std::string text =
+      "Opens a sharded checkpoint, shows which rank wrote which tile of which tensor, says in "
+      "plain\n"
+      "words what is wrong, and repairs it with proof.\n\n"
+      "  shardwright demo demo                               a broken checkpoint to try it on\n"
+      "  shardwright check demo/step_9000 --spec demo/spec.json\n"
+      "  shardwright repair demo/step_9000 --spec demo/spec.json\n"
+      "  shardwright verify demo/step_9000-repaired\n\n"
+      "Verbs (shardwright VERB --help says more):\n";
+  for (const VerbHelp& verb : kVerbs) {
+    std::string name = verb.name;
+    name.resize(10, ' ');
+    text += "  " + name + verb.summary + "\n";
+  }
+  return text +
+         "\nEvery verb takes --json, --quiet and --color; `shardwright --version` says which one "
+         "this is.\n"
+         "Exit codes: 0 clean, 1 findings at or above --fail-on, 2 could not decide or "
+         "incomplete,\n"
+         "3 usage, 4 the system refused to read or write.\n";
+}
+
+std::variant<Options, EarlyExit> parse_arguments(int argc, char** argv) {
+  bool json = asks_for_json(argc, argv);
+  std::string_view first = argc > 1 ? argv[1] : "--help";
+  if (first == "-h" || first == "--help" || first == "help") return EarlyExit{0, help_text(), {}};
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) != "--version") continue;
+    if (!json) return EarlyExit{0, version_text() + "\n", {}};
+    return EarlyExit{
+        0, std::string("{\"schema\": \"shardwright/1\", \"version\": \"") + kVersion + "\"}\n", {}};
+  }
+  if (auto word = unknown_verb(argc, argv)) return refuse_verb(json, *word);
+
+  Options options;
+  std::vector<std::string> words;
+  CLI::App app("", "shardwright");
+  try {
+    build(app, options, words);
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    for (const CLI::App* verb : app.get_subcommands()) return EarlyExit{0, verb->help(), {}};
+    return EarlyExit{0, help_text(), {}};
+  } catch (const CLI::ParseError& problem) {
+    return usage_error(json, problem.what(), "`shardwright VERB --help` shows how it is used.");
+  }
+  if (options.verb.empty()) return usage_error(json, "a verb is missing", "see shardwright --help");
+  if (!words.empty()) options.subject = joined(words);
+  settle_order(options);
+  return options;
+}
+
+}  // namespace shw::cli

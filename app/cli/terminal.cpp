@@ -1,0 +1,218 @@
+#include "app/cli/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "core/report/report.h"
+
+namespace shw::cli {
+namespace {
+
+bool set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+bool is_dumb() {
+  const char* term = std::getenv("TERM");
+  return term == nullptr || std::strcmp(term, "dumb") == 0;
+}
+
+// NO_COLOR wins over CLICOLOR_FORCE, --color over both (no-color.org, bixense.com/clicolors).
+bool wants_colour(const std::string& choice, bool is_terminal) {
+  if (choice != "auto") return choice == "always";
+  if (set("NO_COLOR")) return false;
+  if (set("CLICOLOR_FORCE")) return true;
+  return is_terminal && !is_dumb();
+}
+
+bool locale_is_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (!set(name)) continue;
+    std::string_view value = std::getenv(name);
+    return value.find("UTF-8") != value.npos || value.find("utf8") != value.npos ||
+           value.find("UTF8") != value.npos || value.find("utf-8") != value.npos;
+  }
+  return false;
+}
+
+int columns_of(int descriptor) {
+  if (set("COLUMNS")) {
+    if (int columns = std::atoi(std::getenv("COLUMNS")); columns >= 20) return columns;
+  }
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) return size.ws_col;
+  return 100;
+}
+
+// errno of the write that failed, or 0.
+int write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Terminal::Terminal(const Options& options)
+    : colour_(wants_colour(options.color, isatty(STDOUT_FILENO) != 0)),
+      utf8_(locale_is_utf8()),
+      quiet_(options.quiet),
+      err_is_terminal_(isatty(STDERR_FILENO) != 0 && !is_dumb()),
+      width_(columns_of(isatty(STDOUT_FILENO) != 0 ? STDOUT_FILENO : STDERR_FILENO)) {}
+
+bool Terminal::interactive() const {
+  return isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
+}
+
+bool Terminal::out(std::string_view text) {
+  if (reader_left_ || out_failed_) return false;
+  int problem = write_all(STDOUT_FILENO, text);
+  if (problem == EPIPE) {
+    reader_left_ = true;
+  } else if (problem != 0) {
+    out_failed_ = true;
+    error(std::string("standard output: ") + std::strerror(problem));
+  }
+  return problem == 0;
+}
+
+void Terminal::say(std::string_view line) {
+  if (!quiet_) error(line);
+}
+
+void Terminal::error(std::string_view text) {
+  std::string line(text);
+  if (!line.ends_with('\n')) line += '\n';
+  write_all(STDERR_FILENO, line);
+}
+
+bool Terminal::ask(std::string_view question) {
+  write_all(STDERR_FILENO, question);
+  std::string answer;
+  char letter = 0;
+  while (::read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n') answer += letter;
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+namespace {
+
+std::string_view phase_title(Phase phase) {
+  switch (phase) {
+    case Phase::kIdle:
+      return "Waiting";
+    case Phase::kOpening:
+      return "Reading metadata";
+    case Phase::kCheckingMetadata:
+      return "Checking metadata";
+    case Phase::kReadingHeaders:
+      return "Reading headers";
+    case Phase::kReadingBytes:
+      return "Reading bytes";
+    case Phase::kPlanning:
+      return "Planning";
+    case Phase::kCopying:
+      return "Copying";
+    case Phase::kWritingMetadata:
+      return "Writing metadata";
+    case Phase::kVerifying:
+      return "Verifying";
+    case Phase::kReporting:
+      return "Writing the report";
+  }
+  return "";
+}
+
+std::string time_left(double seconds) {
+  auto whole = static_cast<std::uint64_t>(seconds + 0.5);
+  if (whole < 60) return std::to_string(whole) + " s left";
+  if (whole < 3600) return std::to_string(whole / 60) + " min left";
+  return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min left";
+}
+
+}  // namespace
+
+std::string progress_text(Phase phase, std::uint64_t done, std::uint64_t total, bool in_bytes,
+                          double seconds) {
+  std::string text(phase_title(phase));
+  auto amount = [&](std::uint64_t value) {
+    return in_bytes ? human_bytes(value) : human_count(value);
+  };
+  if (total > 0) text += "  " + amount(done) + " of " + amount(total);
+  if (seconds < 0.5 || done == 0) return text;
+  double speed = static_cast<double>(done) / seconds;
+  text += "  " + amount(static_cast<std::uint64_t>(speed)) + "/s";
+  if (total > done) text += "  " + time_left(static_cast<double>(total - done) / speed);
+  return text;
+}
+
+struct ProgressLine::State {
+  std::mutex mutex;
+  std::condition_variable stop_now;
+  bool stop = false;
+  std::thread painter;
+};
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Repaints ten times a second; a job of less than 300 ms never shows a line.
+void paint(const Progress& progress, int width, std::mutex& mutex, std::condition_variable& changed,
+           const bool& stop) {
+  Phase phase = Phase::kIdle;
+  Clock::time_point began = Clock::now();
+  bool shown = false;
+  std::unique_lock lock(mutex);
+  changed.wait_for(lock, std::chrono::milliseconds(300), [&] { return stop; });
+  while (!stop) {
+    if (progress.phase != phase) {
+      phase = progress.phase;
+      began = Clock::now();
+    }
+    double seconds = std::chrono::duration<double>(Clock::now() - began).count();
+    std::string text =
+        progress_text(phase, progress.done, progress.total, progress.in_bytes, seconds);
+    if (progress.cancelled) text = "Stopping";
+    text.resize(std::min(text.size(), static_cast<std::size_t>(width) - 1));
+    write_all(STDERR_FILENO, "\r\x1b[K" + text);
+    shown = true;
+    changed.wait_for(lock, std::chrono::milliseconds(100), [&] { return stop; });
+  }
+  if (shown) write_all(STDERR_FILENO, "\r\x1b[K");
+}
+
+}  // namespace
+
+ProgressLine::ProgressLine(const Terminal& terminal, const Progress& progress)
+    : state_(std::make_unique<State>()) {
+  if (!terminal.talks_to_terminal() || terminal.quiet()) return;
+  state_->painter = std::thread([state = state_.get(), &progress, width = terminal.width()] {
+    paint(progress, width, state->mutex, state->stop_now, state->stop);
+  });
+}
+
+ProgressLine::~ProgressLine() {
+  if (!state_->painter.joinable()) return;
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->stop = true;
+  }
+  state_->stop_now.notify_one();
+  state_->painter.join();
+}
+
+}  // namespace shw::cli

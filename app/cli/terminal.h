@@ -1,0 +1,58 @@
+// Where text goes: data to stdout, talk to stderr, progress to a terminal only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "app/cli/options.h"
+#include "core/base/progress.h"
+
+namespace shw::cli {
+
+class Terminal {
+ public:
+  explicit Terminal(const Options& options);
+
+  bool colour() const { return colour_; }  // of stdout
+  bool utf8() const { return utf8_; }
+  int width() const { return width_; }  // columns; 100 where nobody knows
+  bool interactive() const;             // a person can answer: stdin and stderr are terminals
+  bool talks_to_terminal() const { return err_is_terminal_; }
+  bool quiet() const { return quiet_; }
+
+  // False once the reader is gone (head, a pager that was quit): nothing more needs to be made.
+  bool out(std::string_view text);
+  void say(std::string_view line);    // stderr, with a newline; not with --quiet
+  void error(std::string_view text);  // stderr, with a newline
+  // Asks on stderr and reads a line: true for "y" or "yes".
+  bool ask(std::string_view question);
+  // stdout could not be written for another reason than that the reader left: exit code 4.
+  bool out_failed() const { return out_failed_; }
+
+ private:
+  bool colour_ = false, utf8_ = false, quiet_ = false;
+  bool err_is_terminal_ = false;
+  bool reader_left_ = false, out_failed_ = false;
+  int width_ = 100;
+};
+
+// A line on stderr that says what, how much, how fast and how long, as long as it lives. Does
+// nothing where stderr is no terminal.
+class ProgressLine {
+ public:
+  ProgressLine(const Terminal& terminal, const Progress& progress);
+  ~ProgressLine();  // wipes the line
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// What the line says; apart, so that it can be tested.
+std::string progress_text(Phase phase, std::uint64_t done, std::uint64_t total, bool in_bytes,
+                          double seconds);
+
+}  // namespace shw::cli

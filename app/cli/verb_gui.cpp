@@ -1,0 +1,37 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "app/cli/verbs.h"
+
+namespace shw::cli {
+
+// Becomes the desktop program that lies beside this one.
+int run_gui(Context& context) {
+  std::error_code code;
+  auto self = std::filesystem::read_symlink("/proc/self/exe", code);
+  std::string program = (self.parent_path() / "shardwright-gui").string();
+  if (code || !std::filesystem::exists(program, code)) {
+    return fail_with(context, {ErrorKind::kIo,
+                               "the desktop program is not installed beside this one",
+                               {program, {}, {}},
+                               "Build it with libimgui-dev, libglfw3-dev, libegl-dev and libgl-dev "
+                               "installed; `bash app/run.sh` does all of it."});
+  }
+  std::vector<std::string> words{program};
+  if (!context.options.spec.empty()) words.insert(words.end(), {"--spec", context.options.spec});
+  if (!context.options.checkpoint.empty()) words.push_back(context.options.checkpoint);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(program.c_str(), arguments.data());
+  return fail_with(context, {ErrorKind::kIo,
+                             std::string("cannot be started: ") + std::strerror(errno),
+                             {program, {}, {}},
+                             {}});
+}
+
+}  // namespace shw::cli

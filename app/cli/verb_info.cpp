@@ -1,0 +1,14 @@
+#include "app/cli/verbs.h"
+#include "core/report/report.h"
+
+namespace shw::cli {
+
+int run_info(Context& context) {
+  auto checkpoint = open(context);
+  if (!checkpoint) return fail_with(context, checkpoint.error());
+  context.terminal.out(context.options.json ? info_to_json(**checkpoint) + "\n"
+                                            : info_to_json(**checkpoint) + "\n");
+  return kClean;
+}
+
+}  // namespace shw::cli

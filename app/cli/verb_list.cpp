@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "app/cli/verbs.h"
+#include "core/base/words.h"
+#include "core/report/report.h"
+#include "core/session/filter.h"
+
+namespace shw::cli {
+namespace {
+
+// finding:RULE in the words needs a check first.
+Result<std::vector<std::uint32_t>> chosen(Context& context, const Checkpoint& checkpoint) {
+  const std::string& words = context.options.subject;
+  std::optional<CheckReport> report;
+  if (words.find("finding:") != words.npos) {
+    SHW_TRY(CheckOptions options, check_options(context));
+    SHW_TRY(report, check_now(context, checkpoint, options));
+  }
+  const CheckReport* findings = report ? &*report : nullptr;
+  SHW_TRY(auto order, filter_tensors(checkpoint, findings, words, &context.progress));
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return natural_less(checkpoint.fqn(TensorId{a}), checkpoint.fqn(TensorId{b}));
+  });
+  return order;
+}
+
+}  // namespace
+
+int run_list(Context& context) {
+  auto checkpoint = open(context);
+  if (!checkpoint) return fail_with(context, checkpoint.error());
+  auto order = chosen(context, **checkpoint);
+  if (!order) return fail_with(context, order.error());
+  if (context.options.json) {
+    context.terminal.out(list_to_json(**checkpoint) + "\n");
+  } else {
+    context.terminal.out(list_to_text(**checkpoint, *order, style_of(context)));
+  }
+  return kClean;
+}
+
+}  // namespace shw::cli

@@ -1,0 +1,30 @@
+#include "app/cli/verbs.h"
+#include "core/report/map_text.h"
+
+namespace shw::cli {
+
+int run_map(Context& context) {
+  auto checkpoint = open(context);
+  if (!checkpoint) return fail_with(context, checkpoint.error());
+  auto tensor = find_tensor(**checkpoint, context.options.subject);
+  if (!tensor) return fail_with(context, tensor.error());
+  auto spec = read_spec(context);
+  if (!spec) return fail_with(context, spec.error());
+
+  Tiling saved = saved_tiling(**checkpoint, *tensor);
+  std::optional<Tiling> expected;
+  if (*spec != nullptr) {
+    if (const SpecEntry* entry = (*spec)->find(context.options.subject))
+      expected = expected_tiling(*entry);
+    else
+      context.terminal.say("the spec does not name this tensor");
+  }
+  const Tiling* beside = expected ? &*expected : nullptr;
+  context.terminal.out(
+      context.options.json
+          ? map_to_json(context.options.subject, saved, beside) + "\n"
+          : map_to_text(context.options.subject, saved, beside, style_of(context)));
+  return kClean;
+}
+
+}  // namespace shw::cli

@@ -1,0 +1,151 @@
+// plan, repair, verify, undo: what changes something, or says what it would change.
+#include "app/cli/verbs.h"
+#include "app/cli/words.h"
+#include "core/io/source.h"
+#include "core/report/answers.h"
+#include "core/report/report.h"
+
+namespace shw::cli {
+
+Result<std::string> read_text(const std::string& path) {
+  SHW_TRY(auto source, open_file(path, path));
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Result<Plan> plan_now(Context& context, const Checkpoint& checkpoint) {
+  if (!context.options.plan.empty()) {
+    SHW_TRY(std::string json, read_text(context.options.plan));
+    return plan_from_json(checkpoint, json, context.options.plan);
+  }
+  SHW_TRY(CheckOptions options, check_options(context));
+  SHW_TRY(CheckReport report, check_now(context, checkpoint, options));
+  SHW_TRY(Plan plan, make_plan(checkpoint, report, {options.mesh, options.spec}));
+  if (plan.checkpoint.empty()) plan.checkpoint = context.options.checkpoint;
+  return plan;
+}
+
+int run_plan(Context& context) {
+  auto checkpoint = open(context);
+  if (!checkpoint) return fail_with(context, checkpoint.error());
+  auto plan = plan_now(context, **checkpoint);
+  if (!plan) return fail_with(context, plan.error());
+  if (context.options.json) {
+    context.terminal.out(plan_to_json(**checkpoint, *plan) + "\n");
+  } else {
+    context.terminal.out(plan_to_text(*plan, style_of(context)));
+    if (!plan->empty())
+      context.terminal.say("\nNothing was written. Carry it out:  " +
+                           repair_command(context.options));
+  }
+  // What nothing here mends is a finding that stays.
+  return plan->undecided.empty() ? kClean : kFindings;
+}
+
+namespace {
+
+// Nothing is written unless a person, or --yes, said so.
+Status agree(Context& context, const Plan& plan) {
+  if (context.options.yes) return {};
+  Terminal& terminal = context.terminal;
+  if (!terminal.interactive()) {
+    return fail(ErrorKind::kUsage, "nothing was written: no terminal to ask at, and no --yes", {},
+                "Look at the plan with `shardwright plan`, then repeat this with --yes.");
+  }
+  terminal.error(plan_to_text(plan, style_of(context)));
+  std::string question = context.options.in_place
+                             ? "\nReplace .metadata in " + printable(context.options.checkpoint) +
+                                   " (undo takes it back)? [y/N] "
+                             : "\nWrite the repaired checkpoint into a new folder? [y/N] ";
+  if (terminal.ask(question)) return {};
+  return fail(ErrorKind::kCancelled, "nothing was written");
+}
+
+// Nothing to carry out: is that good, or is it that nothing can be done?
+int nothing_to_repair(Context& context, const Plan& plan) {
+  if (context.options.json) {
+    context.terminal.out(nothing_repaired_to_json() + "\n");
+  } else {
+    context.terminal.out(plan_to_text(plan, style_of(context)));
+  }
+  return plan.undecided.empty() ? kClean : kUndecided;
+}
+
+void tell_result(Context& context, const RepairResult& result) {
+  if (context.options.json) {
+    context.terminal.out(repair_to_json(result) + "\n");
+    return;
+  }
+  TextStyle style = style_of(context);
+  std::string verdict =
+      result.lossless
+          ? inked(style, Ink::kGreen, "repaired") + ", nothing is lost"
+          : inked(style, Ink::kGold, "repaired") + ", what is lost stands in the certificate";
+  context.terminal.out(verdict + "\n  checkpoint   " + printable(result.output) +
+                       "\n  certificate  " + printable(result.certificate) + "\n");
+  context.terminal.say("Prove it:  shardwright verify " + printable(result.output) +
+                       (context.options.in_place
+                            ? "\nTake it back:  shardwright undo " + printable(result.output)
+                            : ""));
+}
+
+}  // namespace
+
+int run_repair(Context& context) {
+  const Options& options = context.options;
+  if (options.in_place && !options.out.empty()) {
+    return fail_with(context, {ErrorKind::kUsage,
+                               "--out and --in-place exclude each other",
+                               {},
+                               "In place there is no other folder."});
+  }
+  auto checkpoint = open(context);
+  if (!checkpoint) return fail_with(context, checkpoint.error());
+  auto plan = plan_now(context, **checkpoint);
+  if (!plan) return fail_with(context, plan.error());
+  if (plan->empty()) return nothing_to_repair(context, *plan);
+  if (auto agreed = agree(context, *plan); !agreed) return fail_with(context, agreed.error());
+
+  auto result = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return apply_plan(**checkpoint, *plan, {options.out, options.in_place}, &context.progress);
+  }();
+  if (!result) return fail_with(context, result.error());
+  tell_result(context, *result);
+  for (const Finding& finding : plan->undecided)
+    context.terminal.say("not mended: " + finding.rule + ": " + printable(finding.cause));
+  return kClean;
+}
+
+int run_verify(Context& context) {
+  auto report = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return verify_repair(context.options.checkpoint, &context.progress);
+  }();
+  if (!report) return fail_with(context, report.error());
+  context.terminal.out(context.options.json ? verify_to_json(*report) + "\n"
+                                            : verify_to_text(*report, context.options.checkpoint,
+                                                             style_of(context)));
+  switch (report->outcome) {
+    case VerifyReport::Outcome::kProved:
+      return kClean;
+    case VerifyReport::Outcome::kBroken:
+      return kFindings;
+    case VerifyReport::Outcome::kUndecided:
+      break;
+  }
+  return kUndecided;
+}
+
+int run_undo(Context& context) {
+  auto undone = undo_repair(context.options.checkpoint);
+  if (!undone) return fail_with(context, undone.error());
+  if (context.options.json) {
+    context.terminal.out(undone_to_json(context.options.checkpoint) + "\n");
+  } else {
+    context.terminal.out("the .metadata from before the repair is back\n");
+  }
+  return kClean;
+}
+
+}  // namespace shw::cli

@@ -1,0 +1,32 @@
+#include "app/cli/verbs.h"
+#include "core/report/report.h"
+
+namespace shw::cli {
+
+int run_show(Context& context) {
+  const Options& options = context.options;
+  auto checkpoint = open(context);
+  if (!checkpoint) return fail_with(context, checkpoint.error());
+  auto tensor = find_tensor(**checkpoint, options.subject);
+  if (!tensor) return fail_with(context, tensor.error());
+  std::optional<TensorValues> values;
+  if (options.values) {
+    auto read = read_tensor(**checkpoint, *tensor);
+    if (!read) return fail_with(context, read.error());
+    values = std::move(*read);
+  }
+  const TensorValues* shown = values ? &*values : nullptr;
+  if (options.json) {
+    context.terminal.out(tensor_to_json(**checkpoint, *tensor, shown, options.limit) + "\n");
+    return kClean;
+  }
+  context.terminal.out(
+      tensor_to_text(**checkpoint, *tensor, shown, options.limit, style_of(context)));
+  if (shown != nullptr && shown->uncovered > 0) {
+    context.terminal.say(plural(static_cast<std::uint64_t>(shown->uncovered), "element") +
+                         " of this tensor are in no tile; they are shown as 0");
+  }
+  return kClean;
+}
+
+}  // namespace shw::cli

@@ -1,0 +1,64 @@
+// One function a verb. Each returns the exit code of the program.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/cli/options.h"
+#include "app/cli/terminal.h"
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/model/checkpoint.h"
+#include "core/repair/plan.h"
+#include "core/report/listing.h"
+#include "core/rules/check.h"
+#include "core/spec/spec.h"
+
+namespace shw::cli {
+
+// design 5: documented in README.md and the man page, tested in tests/app.
+inline constexpr int kClean = 0;
+inline constexpr int kFindings = 1;
+inline constexpr int kUndecided = 2;  // or incomplete
+inline constexpr int kUsage = 3;
+inline constexpr int kIo = 4;
+
+struct Context {
+  const Options& options;
+  Terminal& terminal;
+  Progress& progress;
+};
+
+int run_info(Context& context);
+int run_list(Context& context);
+int run_show(Context& context);
+int run_map(Context& context);
+int run_check(Context& context);
+int run_explain(Context& context);
+int run_plan(Context& context);
+int run_repair(Context& context);
+int run_verify(Context& context);
+int run_undo(Context& context);
+int run_report(Context& context);
+int run_demo(Context& context);
+int run_gui(Context& context);
+
+// Says what went wrong, as text or as JSON, and returns the exit code that belongs to it.
+int fail_with(Context& context, const Error& error);
+int exit_code(ErrorKind kind);
+TextStyle style_of(const Context& context);
+
+// The steps that several verbs begin with.
+Result<std::shared_ptr<const Checkpoint>> open(Context& context);
+Result<std::shared_ptr<const Spec>> read_spec(Context& context);  // null without --spec
+Result<CheckOptions> check_options(Context& context);
+Result<CheckReport> check_now(Context& context, const Checkpoint& checkpoint,
+                              const CheckOptions& options);
+// From --plan, or made from a check of the checkpoint.
+Result<Plan> plan_now(Context& context, const Checkpoint& checkpoint);
+// Reads a file whole.
+Result<std::string> read_text(const std::string& path);
+// The tensor that was named, or an error that says which names are near.
+Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fqn);
+
+}  // namespace shw::cli

@@ -1,0 +1,73 @@
+#include "core/report/answers.h"
+
+#include <nlohmann/json.hpp>
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json answer() {
+  return {{"schema", "shardwright/1"}};
+}
+
+std::string text_of(const Json& json) {
+  // Names come from files and need not be UTF-8.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+void describe(const Rule& rule, Json& json) {
+  json["rule"] = rule.id;
+  json["title"] = rule.title;
+  json["depth"] = name(rule.depth);
+  json["text"] = rule.teaches;
+}
+
+}  // namespace
+
+std::string demo_to_json(const Demo& demo) {
+  Json json = answer();
+  json["checkpoint"] = demo.checkpoint;
+  json["spec"] = demo.spec;
+  return text_of(json);
+}
+
+std::string written_to_json(const std::string& path, std::size_t size) {
+  Json json = answer();
+  json["file"] = path;
+  json["bytes"] = size;
+  return text_of(json);
+}
+
+std::string rule_to_json(const Rule& rule) {
+  Json json = answer();
+  describe(rule, json);
+  return text_of(json);
+}
+
+std::string rules_to_json() {
+  Json json = answer();
+  json["rules"] = Json::array();
+  for (const Rule& rule : all_rules()) {
+    Json entry;
+    describe(rule, entry);
+    json["rules"].push_back(std::move(entry));
+  }
+  return text_of(json);
+}
+
+std::string undone_to_json(const std::string& checkpoint) {
+  Json json = answer();
+  json["output"] = checkpoint;
+  json["undone"] = true;
+  return text_of(json);
+}
+
+std::string nothing_repaired_to_json() {
+  Json json = answer();
+  json["output"] = nullptr;
+  json["certificate"] = nullptr;
+  return text_of(json);
+}
+
+}  // namespace shw

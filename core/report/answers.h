@@ -1,0 +1,20 @@
+// The small JSON answers of verbs that have no report of their own.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/model/checkpoint.h"
+#include "core/rules/check.h"
+#include "core/session/demo.h"
+
+namespace shw {
+
+std::string demo_to_json(const Demo& demo);                              // {"checkpoint", "spec"}
+std::string written_to_json(const std::string& path, std::size_t size);  // {"file", "bytes"}
+std::string rule_to_json(const Rule& rule);  // {"rule", "title", "depth", "text"}
+std::string rules_to_json();                 // {"rules": [the same, ...]}
+std::string undone_to_json(const std::string& checkpoint);
+std::string nothing_repaired_to_json();  // {"output": null, "certificate": null}
+
+}  // namespace shw

@@ -1,0 +1,301 @@
+#include "core/report/listing.h"
+
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/report/report.h"
+
+namespace shw {
+
+std::string inked(const TextStyle& style, Ink ink, std::string_view text) {
+  if (!style.colour || ink == Ink::kPlain) return std::string(text);
+  const char* code = "";
+  switch (ink) {
+    case Ink::kPlain:
+      break;
+    case Ink::kQuiet:
+      code = "\x1b[2m";
+      break;
+    case Ink::kBold:
+      code = "\x1b[1m";
+      break;
+    case Ink::kRed:
+      code = "\x1b[1;31m";
+      break;
+    case Ink::kGreen:
+      code = "\x1b[32m";
+      break;
+    case Ink::kGold:
+      code = "\x1b[33m";
+      break;
+  }
+  return code + std::string(text) + "\x1b[0m";
+}
+
+std::string printable(std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string safe;
+  safe.reserve(text.size());
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7F) {
+      safe += c;
+    } else {
+      safe += "\\x";
+      safe += kHex[byte >> 4];
+      safe += kHex[byte & 15];
+    }
+  }
+  return safe;
+}
+
+std::string ranks_to_text(std::vector<std::uint32_t> ranks) {
+  if (ranks.empty()) return "none";
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(ranks[i]);
+    if (last > i) text += (last == i + 1 ? ", " : "-") + std::to_string(ranks[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::string error_to_text(const Error& error, const std::string& checkpoint) {
+  std::string where = error.place.file;
+  bool relative = !where.empty() && where.front() != '/' && !checkpoint.empty();
+  if (relative && !where.starts_with(checkpoint)) {
+    std::string base = checkpoint;
+    if (base.ends_with("/.metadata")) base.resize(base.size() - 10);
+    while (base.size() > 1 && base.back() == '/') base.pop_back();
+    where = base + "/" + where;
+  }
+  std::string text;
+  if (!where.empty()) text += printable(where) + ": ";
+  if (error.place.offset) {
+    std::string byte = "byte " + human_count(*error.place.offset);
+    if (error.message.find(byte) == std::string::npos) text += "at " + byte + ": ";
+  }
+  text += printable(error.message);
+  bool named = error.message.find(error.place.tensor) != std::string::npos;
+  if (!named) text += " (" + printable(error.place.tensor) + ")";
+  if (!text.empty() && text.back() != '.' && text.back() != '?') text += ".";
+  if (!error.advice.empty()) text += "\n" + error.advice;
+  return text;
+}
+
+std::vector<std::uint32_t> writers_of(const Checkpoint& checkpoint, TensorId tensor) {
+  std::vector<std::uint32_t> ranks;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    if (auto rank = checkpoint.writer(chunk)) ranks.push_back(*rank);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
+std::uint64_t bytes_of(const Checkpoint& checkpoint, TensorId tensor) {
+  auto elements = volume(checkpoint.shape(tensor));
+  if (!elements) return 0;
+  auto bytes = checked_mul(static_cast<std::uint64_t>(*elements),
+                           std::uint64_t{size_of(checkpoint.dtype(tensor))});
+  return bytes.value_or(0);
+}
+
+namespace {
+
+// Pads to `width` columns; UTF-8 continuation bytes take none.
+std::string padded(std::string text, std::size_t width, bool left = true) {
+  auto columns = static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) >> 6) != 2; }));
+  if (columns >= width) return text;
+  std::string gap(width - columns, ' ');
+  return left ? text + gap : gap + text;
+}
+
+struct Row {
+  std::string cells[6];
+};
+
+Row row_of(const Checkpoint& checkpoint, TensorId tensor) {
+  return {{printable(checkpoint.fqn(tensor)), to_text(checkpoint.shape(tensor)),
+           std::string(name(checkpoint.dtype(tensor))),
+           human_count(checkpoint.chunks(tensor).size()), human_bytes(bytes_of(checkpoint, tensor)),
+           ranks_to_text(writers_of(checkpoint, tensor))}};
+}
+
+std::string separator(const TextStyle& style) {
+  return style.utf8 ? " · " : ", ";
+}
+
+}  // namespace
+
+std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint32_t> order,
+                         const TextStyle& style) {
+  static constexpr const char* kTitles[] = {"tensor", "shape", "dtype",
+                                            "tiles",  "bytes", "writers"};
+  std::size_t widths[6];
+  for (std::size_t c = 0; c < 6; ++c) widths[c] = std::string_view(kTitles[c]).size();
+  std::vector<Row> rows;
+  rows.reserve(order.size());
+  std::uint64_t bytes = 0;
+  for (std::uint32_t index : order) {
+    rows.push_back(row_of(checkpoint, TensorId{index}));
+    bytes += bytes_of(checkpoint, TensorId{index});
+    for (std::size_t c = 0; c < 6; ++c)
+      widths[c] = std::max(widths[c], rows.back().cells[c].size());
+  }
+  auto line = [&](auto&& cell, Ink ink) {
+    std::string text;
+    for (std::size_t c = 0; c < 6; ++c) {
+      bool left = c < 3 || c == 5;
+      text +=
+          (c > 0 ? "  " : "") + (c == 5 ? std::string(cell(c)) : padded(cell(c), widths[c], left));
+    }
+    return inked(style, ink, text) + "\n";
+  };
+  std::string text = line([&](std::size_t c) { return kTitles[c]; }, Ink::kQuiet);
+  for (const Row& row : rows)
+    text += line([&](std::size_t c) { return row.cells[c]; }, Ink::kPlain);
+  std::string sum = plural(order.size(), "tensor");
+  if (order.size() != checkpoint.tensor_count())
+    sum += " of " + human_count(checkpoint.tensor_count());
+  return text + inked(style, Ink::kQuiet, sum + separator(style) + human_bytes(bytes)) + "\n";
+}
+
+namespace {
+
+std::string value_lines(const TensorValues& values, std::size_t limit, const TextStyle& style) {
+  std::size_t size = std::max<std::size_t>(1, size_of(values.dtype));
+  std::size_t count = values.bytes.size() / size;
+  std::size_t shown = limit == 0 ? count : std::min(count, limit);
+  std::string text, line;
+  for (std::size_t i = 0; i < shown; ++i) {
+    std::string value = element_text(values.dtype, values.bytes, i);
+    if (!line.empty() && line.size() + value.size() + 1 > static_cast<std::size_t>(style.width)) {
+      text += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + value;
+  }
+  text += line + "\n";
+  if (shown < count) {
+    text += inked(style, Ink::kQuiet, human_count(count - shown) + " more (--limit 0 shows all)") +
+            "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
+                           const TensorValues* values, std::size_t limit, const TextStyle& style) {
+  auto chunks = checkpoint.chunks(tensor);
+  std::string text = inked(style, Ink::kBold, printable(checkpoint.fqn(tensor))) + "\n";
+  text += to_text(checkpoint.shape(tensor)) + separator(style) +
+          std::string(name(checkpoint.dtype(tensor))) + separator(style) +
+          human_bytes(bytes_of(checkpoint, tensor)) + separator(style) +
+          plural(chunks.size(), "tile") + separator(style) + "writers " +
+          ranks_to_text(writers_of(checkpoint, tensor)) + "\n\n";
+  if (values != nullptr) return text + value_lines(*values, limit, style);
+  std::size_t box_width = 4;
+  for (ChunkId chunk : chunks) {
+    Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+    box_width = std::max(box_width, to_text(box).size());
+  }
+  text += inked(style, Ink::kQuiet, padded("tile", box_width) + "  writer  place") + "\n";
+  for (ChunkId chunk : chunks) {
+    Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+    auto writer = checkpoint.writer(chunk);
+    auto item = checkpoint.item(chunk);
+    text += padded(to_text(box), box_width) + "  " +
+            padded(writer ? std::to_string(*writer) : "?", 6, false) + "  ";
+    if (item) {
+      text += printable(checkpoint.file(item->file).path) + " at " + std::to_string(item->offset) +
+              ", " + std::to_string(item->length) + " bytes\n";
+    } else {
+      text += inked(style, Ink::kRed, "nowhere: no storage record") + "\n";
+    }
+  }
+  return text;
+}
+
+namespace {
+
+// The first names, then how many more.
+std::string subjects_text(const std::vector<std::string>& subjects) {
+  static constexpr std::size_t kShown = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(subjects.size(), kShown); ++i)
+    text += "     " + printable(subjects[i]) + "\n";
+  if (subjects.size() > kShown)
+    text += "     and " + human_count(subjects.size() - kShown) + " more\n";
+  return text;
+}
+
+}  // namespace
+
+std::string plan_to_text(const Plan& plan, const TextStyle& style) {
+  std::string text;
+  std::uint64_t moved = 0;
+  std::int64_t lost = 0;
+  for (std::size_t i = 0; i < plan.operations.size(); ++i) {
+    const Operation& operation = plan.operations[i];
+    moved += operation.bytes_moved;
+    lost += operation.elements_lost;
+    std::string number = std::to_string(i + 1);
+    text +=
+        padded(number, 3) + "  " + inked(style, Ink::kBold, std::string(name(operation.kind))) +
+        "   " + plural(operation.subjects.size(), "tensor") +
+        (operation.tiles > 0 ? ", " + plural(static_cast<std::uint64_t>(operation.tiles), "tile")
+                             : "") +
+        inked(style, Ink::kQuiet, "   for " + operation.rule) + "\n";
+    text += "     " + printable(operation.text) + "\n" + subjects_text(operation.subjects);
+    if (!operation.lossless) {
+      text +=
+          "     " +
+          inked(style, Ink::kRed,
+                plural(static_cast<std::uint64_t>(operation.elements_lost), "element") + " lost") +
+          "\n";
+    }
+    text += "\n";
+  }
+  if (plan.operations.empty()) {
+    text += "Nothing to repair.\n";
+  } else {
+    text += plural(plan.operations.size(), "operation") + separator(style);
+    text += plan.lossless ? inked(style, Ink::kGreen, "nothing is lost")
+                          : inked(style, Ink::kRed,
+                                  plural(static_cast<std::uint64_t>(lost), "element") + " lost");
+    text += separator(style) +
+            (moved == 0 ? "no tensor byte moves" : human_bytes(moved) + " move") + "\n";
+  }
+  for (const Finding& finding : plan.undecided) {
+    text += "\n" + inked(style, Ink::kGold, "not mended  ") + finding.rule + ": " +
+            printable(finding.cause) + "\n" + subjects_text(finding.subjects);
+    if (finding.remedy) text += "     " + printable(finding.remedy->text) + "\n";
+  }
+  return text;
+}
+
+std::string verify_to_text(const VerifyReport& report, const std::string& checkpoint,
+                           const TextStyle& style) {
+  Ink ink = Ink::kGold;
+  if (report.outcome == VerifyReport::Outcome::kProved) ink = Ink::kGreen;
+  if (report.outcome == VerifyReport::Outcome::kBroken) ink = Ink::kRed;
+  std::string text =
+      inked(style, ink, std::string(name(report.outcome))) + "  " + printable(checkpoint) + "\n";
+  for (const std::string& reason : report.reasons) text += "       " + printable(reason) + "\n";
+  if (report.tensors > 0) {
+    text += plural(static_cast<std::uint64_t>(report.tensors), "tensor") + separator(style) +
+            human_count(static_cast<std::uint64_t>(report.kept)) + " elements kept" +
+            separator(style) + human_count(static_cast<std::uint64_t>(report.lost)) + " lost\n";
+  }
+  return text;
+}
+
+}  // namespace shw

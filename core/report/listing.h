@@ -1,0 +1,51 @@
+// What verbs other than `check` print for people. Names come from files: nothing of them reaches a
+// terminal unescaped.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/formats/items.h"
+#include "core/model/checkpoint.h"
+#include "core/repair/apply.h"
+#include "core/repair/plan.h"
+
+namespace shw {
+
+struct TextStyle {
+  bool colour = false;
+  bool utf8 = true;
+  int width = 100;  // columns
+};
+
+enum class Ink : std::uint8_t { kPlain, kQuiet, kBold, kRed, kGreen, kGold };
+// The text in that ink; as it is where colour is off.
+std::string inked(const TextStyle& style, Ink ink, std::string_view text);
+
+// Control bytes as \xNN, so that a name cannot steer the terminal.
+std::string printable(std::string_view text);
+// "0-63", "0, 4-7, 12"; "none". Ranks need not be sorted.
+std::string ranks_to_text(std::vector<std::uint32_t> ranks);
+
+// "step_9000/.metadata: cut off at byte 48,213: ..." and the advice below it. `checkpoint` is where
+// the relative paths of errors start.
+std::string error_to_text(const Error& error, const std::string& checkpoint);
+
+// One line a tensor: name, shape, dtype, tiles, bytes, writers; then a line with the sum.
+std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint32_t> order,
+                         const TextStyle& style);
+// `values` may be null; `limit` of them are shown, all for 0.
+std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
+                           const TensorValues* values, std::size_t limit, const TextStyle& style);
+std::string plan_to_text(const Plan& plan, const TextStyle& style);
+std::string verify_to_text(const VerifyReport& report, const std::string& checkpoint,
+                           const TextStyle& style);
+
+// Ranks that wrote at least one tile, sorted.
+std::vector<std::uint32_t> writers_of(const Checkpoint& checkpoint, TensorId tensor);
+// Bytes of a tensor as recorded; 0 where the shape is damaged.
+std::uint64_t bytes_of(const Checkpoint& checkpoint, TensorId tensor);
+
+}  // namespace shw

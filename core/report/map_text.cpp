@@ -1,0 +1,272 @@
+#include "core/report/map_text.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/report/report.h"
+
+namespace shw {
+namespace {
+
+// Where cuts of one axis stand on the character grid. At least `gap` apart, so that every tile can
+// carry its rank; where they do not all fit, those in the middle fold into one strip.
+class Axis {
+ public:
+  Axis(std::vector<std::int64_t> cuts, std::int64_t scale, int room, int gap) {
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    auto fit = static_cast<std::size_t>(std::max(room / gap, 4));
+    if (cuts.size() > fit + 1) {
+      std::size_t head = fit - 2;
+      folded_ = cuts.size() - head - 2;
+      fold_from_ = cuts[head - 1];
+      fold_to_ = cuts[cuts.size() - 2];
+      cuts.erase(cuts.begin() + static_cast<std::ptrdiff_t>(head), cuts.end() - 2);
+      scale = 0;
+    }
+    for (std::size_t i = 0; i < cuts.size(); ++i) {
+      int wanted = scale > 0
+                       ? static_cast<int>(
+                             static_cast<double>(cuts[i]) * room / static_cast<double>(scale) + 0.5)
+                       : 0;
+      int least = i == 0 ? 0 : at_[cuts[i - 1]] + gap;
+      at_[cuts[i]] = std::max(wanted, least);
+      last_ = at_[cuts[i]];
+    }
+  }
+  // Nothing for a cut inside the fold.
+  std::optional<int> at(std::int64_t cut) const {
+    auto found = at_.find(cut);
+    return found == at_.end() ? std::nullopt : std::optional(found->second);
+  }
+  int length() const { return last_ + 1; }
+  bool folds(std::int64_t from, std::int64_t to) const {
+    return folded_ > 0 && from >= fold_from_ && to <= fold_to_;
+  }
+  std::size_t folded() const { return folded_; }
+  std::int64_t fold_from() const { return fold_from_; }
+  std::int64_t fold_to() const { return fold_to_; }
+
+ private:
+  std::map<std::int64_t, int> at_;
+  int last_ = 0;
+  std::size_t folded_ = 0;
+  std::int64_t fold_from_ = 0, fold_to_ = 0;
+};
+
+// A grid of characters. Lines are kept as directions (1 up, 2 right, 4 down, 8 left), so that
+// tiles that touch share their seam.
+class Canvas {
+ public:
+  Canvas(int lines, int columns)
+      : lines_(lines),
+        columns_(columns),
+        seams_(static_cast<std::size_t>(lines * columns), 0),
+        letters_(static_cast<std::size_t>(lines * columns), 0) {}
+
+  void box(int top, int left, int bottom, int right) {
+    for (int x = left; x < right; ++x) {
+      for (int y : {top, bottom}) seam(y, x, 2), seam(y, x + 1, 8);
+    }
+    for (int y = top; y < bottom; ++y) {
+      for (int x : {left, right}) seam(y, x, 4), seam(y + 1, x, 1);
+    }
+  }
+
+  // In the middle of a box; only what fits.
+  void label(int top, int left, int bottom, int right, const std::vector<std::string>& choices) {
+    int room = right - left - 1;
+    if (bottom - top < 2) return;
+    for (const std::string& text : choices) {
+      int length = static_cast<int>(text.size());
+      if (length > room) continue;
+      int y = (top + bottom) / 2, x = left + 1 + (room - length) / 2;
+      for (int i = 0; i < length; ++i)
+        letters_[index(y, x + i)] = text[static_cast<std::size_t>(i)];
+      return;
+    }
+  }
+
+  std::vector<std::string> text(bool utf8) const {
+    static constexpr const char* kLines[16] = {" ", "╵", "╶", "└", "╷", "│", "┌", "├",
+                                               "╴", "┘", "─", "┴", "┐", "┤", "┬", "┼"};
+    std::vector<std::string> rows;
+    for (int y = 0; y < lines_; ++y) {
+      std::string row;
+      for (int x = 0; x < columns_; ++x) {
+        unsigned mask = seams_[index(y, x)];
+        char letter = letters_[index(y, x)];
+        if (letter != 0) {
+          row += letter;
+        } else if (utf8) {
+          row += kLines[mask];
+        } else {
+          row += mask == 0 ? ' ' : mask == 10 ? '-' : mask == 5 ? '|' : '+';
+        }
+      }
+      rows.push_back(row);
+    }
+    return rows;
+  }
+
+ private:
+  std::size_t index(int y, int x) const {
+    assert(y >= 0 && y < lines_ && x >= 0 && x < columns_);
+    return static_cast<std::size_t>(y * columns_ + x);
+  }
+  void seam(int y, int x, unsigned direction) {
+    seams_[index(y, x)] = static_cast<unsigned char>(seams_[index(y, x)] | direction);
+  }
+  int lines_, columns_;
+  std::vector<unsigned char> seams_;
+  std::vector<char> letters_;
+};
+
+int columns_in(std::string_view text) {
+  return static_cast<int>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) >> 6) != 2; }));
+}
+
+}  // namespace
+
+std::vector<std::string> draw_slice(const Slice& slice, std::int64_t scale_rows,
+                                    std::int64_t scale_columns, int lines, int columns, bool utf8) {
+  std::vector<std::int64_t> row_cuts{0, slice.rows}, column_cuts{0, slice.columns};
+  std::size_t longest = 1;
+  for (const SliceTile& tile : slice.tiles) {
+    row_cuts.insert(row_cuts.end(), {tile.top, tile.bottom});
+    column_cuts.insert(column_cuts.end(), {tile.left, tile.right});
+    if (tile.writer) longest = std::max(longest, std::to_string(*tile.writer).size());
+  }
+  Axis down(row_cuts, scale_rows, lines, 2);
+  Axis across(column_cuts, scale_columns, columns, static_cast<int>(longest) + 1);
+  Canvas canvas(down.length(), across.length());
+  canvas.box(0, 0, down.length() - 1, across.length() - 1);
+  auto fold = [&](const Axis& axis) { return std::to_string(axis.folded()) + " more"; };
+  if (down.folded() > 0) {
+    int top = *down.at(down.fold_from()), bottom = *down.at(down.fold_to());
+    canvas.box(top, 0, bottom, across.length() - 1);
+    canvas.label(top, 0, bottom, across.length() - 1, {fold(down), ".."});
+  }
+  if (across.folded() > 0) {
+    int left = *across.at(across.fold_from()), right = *across.at(across.fold_to());
+    canvas.box(0, left, down.length() - 1, right);
+    canvas.label(0, left, down.length() - 1, right, {fold(across), "..", "."});
+  }
+  for (const SliceTile& tile : slice.tiles) {
+    auto top = down.at(tile.top), bottom = down.at(tile.bottom);
+    auto left = across.at(tile.left), right = across.at(tile.right);
+    if (!top || !bottom || !left || !right) continue;  // inside a fold
+    if (down.folds(tile.top, tile.bottom) || across.folds(tile.left, tile.right)) continue;
+    canvas.box(*top, *left, *bottom, *right);
+    if (!tile.writer) continue;
+    std::string rank = std::to_string(*tile.writer);
+    canvas.label(*top, *left, *bottom, *right, {"rank " + rank, rank});
+  }
+  return canvas.text(utf8);
+}
+
+namespace {
+
+struct Picture {
+  std::string title;
+  Ink ink = Ink::kPlain;
+  std::vector<std::string> lines;
+};
+
+// Side by side, titles above.
+std::string beside(const std::vector<Picture>& pictures, const TextStyle& style) {
+  static constexpr int kGap = 4;
+  std::size_t height = 0;
+  std::vector<int> widths;
+  for (const Picture& picture : pictures) {
+    height = std::max(height, picture.lines.size());
+    int width = columns_in(picture.title);
+    for (const std::string& line : picture.lines) width = std::max(width, columns_in(line));
+    widths.push_back(width + kGap);
+  }
+  std::string text;
+  auto cell = [&](std::size_t i, std::string_view content, Ink ink) {
+    bool last = i + 1 == pictures.size();
+    int gap = last ? 0 : widths[i] - columns_in(content);
+    text += inked(style, ink, content) + std::string(static_cast<std::size_t>(gap), ' ');
+    if (last) text += "\n";
+  };
+  for (std::size_t i = 0; i < pictures.size(); ++i) cell(i, pictures[i].title, pictures[i].ink);
+  for (std::size_t y = 0; y < height; ++y) {
+    for (std::size_t i = 0; i < pictures.size(); ++i) {
+      const auto& lines = pictures[i].lines;
+      cell(i, y < lines.size() ? std::string_view(lines[y]) : std::string_view(), Ink::kPlain);
+    }
+  }
+  return text;
+}
+
+std::string overview_text(const Tiling& saved, const SliceView& view, const TextStyle& style) {
+  Slice slice = cut(saved, view);
+  std::string text = "\n" + inked(style, Ink::kQuiet, "all tiles: " + to_text(view)) + "\n";
+  auto lines = draw_slice(slice, slice.rows, slice.columns, 6, style.width - 2, style.utf8);
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string map_to_text(const std::string& fqn, const Tiling& saved, const Tiling* expected,
+                        const TextStyle& style) {
+  SliceView view = choose_view(saved, expected);
+  std::string text = inked(style, Ink::kBold, printable(fqn)) + "\n";
+  if (view.row_dim) text += inked(style, Ink::kQuiet, to_text(view)) + "\n";
+  text += "\n";
+  Slice before = cut(saved, view);
+  bool comparable = expected != nullptr && expected->shape.size() == saved.shape.size();
+  Slice after = comparable ? cut(*expected, view) : Slice{};
+  // One scale for both, and a line is about twice as high as a column is wide.
+  std::int64_t rows = std::max(before.rows, comparable ? after.rows : 1);
+  std::int64_t columns = std::max(before.columns, comparable ? after.columns : 1);
+  int room = comparable ? (style.width - 6) / 2 : style.width - 2;
+  double ratio = static_cast<double>(std::max<std::int64_t>(rows, 1)) /
+                 static_cast<double>(std::max<std::int64_t>(columns, 1));
+  int across = view.column_dim ? std::min(room, 40) : 14;
+  int down = std::clamp(static_cast<int>(ratio * across / 2), 4, 16);
+  bool same_shape = comparable && same(saved.shape, expected->shape);
+  Ink ink = comparable && !same_shape ? Ink::kRed : Ink::kPlain;
+  std::vector<Picture> pictures;
+  pictures.push_back({"saved " + to_text(ExtentsView(saved.shape)), ink,
+                      draw_slice(before, rows, columns, down, across, style.utf8)});
+  if (comparable) {
+    pictures.push_back({"expected " + to_text(ExtentsView(expected->shape)), Ink::kPlain,
+                        draw_slice(after, rows, columns, down, across, style.utf8)});
+  }
+  text += beside(pictures, style);
+  if (before.hidden > 0) text += human_count(before.hidden) + " more tiles are not drawn\n";
+  if (expected != nullptr && !comparable) {
+    text += "expected " + to_text(ExtentsView(expected->shape)) + ": of another rank, not drawn\n";
+  }
+  if (auto other = overview_of(saved, view)) text += overview_text(saved, *other, style);
+  return text;
+}
+
+namespace {
+
+nlohmann::ordered_json to_json(const Tiling& tiling) {
+  auto tiles = nlohmann::ordered_json::array();
+  for (const LaidTile& tile : tiling.tiles) {
+    nlohmann::ordered_json entry{{"offsets", tile.box.offsets}, {"sizes", tile.box.sizes}};
+    entry["writer"] = tile.writer ? nlohmann::ordered_json(*tile.writer) : nullptr;
+    tiles.push_back(std::move(entry));
+  }
+  return {{"shape", tiling.shape}, {"tiles", std::move(tiles)}};
+}
+
+}  // namespace
+
+std::string map_to_json(const std::string& fqn, const Tiling& saved, const Tiling* expected) {
+  nlohmann::ordered_json json{{"schema", "shardwright/1"}, {"fqn", fqn}, {"saved", to_json(saved)}};
+  json["expected"] = expected != nullptr ? to_json(*expected) : nlohmann::ordered_json(nullptr);
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace shw

@@ -1,0 +1,61 @@
+// Two dimensions of a tiling, cut out of a tensor of any rank: what the terminal's map and the
+// page's pictures are drawn from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/model/checkpoint.h"
+#include "core/repair/plan.h"
+#include "core/spec/spec.h"
+
+namespace shw {
+
+struct LaidTile {  // a box with who wrote it, or should hold it
+  Box box;
+  std::optional<std::uint32_t> writer;
+};
+
+// Everything that the pictures of one tensor need, at full rank.
+struct Tiling {
+  Extents shape;
+  std::vector<LaidTile> tiles;
+};
+Tiling saved_tiling(const Checkpoint& checkpoint, TensorId tensor);
+// The boxes that mesh and placements imply, each drawn once with its lowest rank; the bare shape
+// as one tile without a writer where the spec names no mesh.
+Tiling expected_tiling(const SpecEntry& entry);
+// The chunks of the plan. A relabelled tile keeps its writer.
+Tiling planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& planned);
+
+struct SliceTile {
+  std::int64_t top = 0, left = 0, bottom = 0, right = 0;  // half open
+  std::optional<std::uint32_t> writer;
+};
+
+struct Slice {
+  std::int64_t rows = 1, columns = 1;
+  std::vector<SliceTile> tiles;
+  std::size_t hidden = 0;  // tiles that were left out above the limit
+};
+
+// Which two dimensions lie down and across, and where the others are cut.
+struct SliceView {
+  std::optional<std::size_t> row_dim, column_dim;  // none for a tensor of lower rank
+  Extents at;                                      // one a dimension; 0 for those shown
+};
+
+// Two dimensions in which saved and expected differ; else those with the most cuts, the later ones
+// where that is even.
+SliceView choose_view(const Tiling& saved, const Tiling* expected);
+// The other picture of a tensor of rank 3 and more: the dimension with the most cuts that `view`
+// does not show, across, over the row dimension. Nothing where that is cut nowhere.
+std::optional<SliceView> overview_of(const Tiling& saved, const SliceView& view);
+Slice cut(const Tiling& tiling, const SliceView& view, std::size_t limit = 4096);
+
+// "rows dim 1, columns dim 2, at dim 0 = 17"
+std::string to_text(const SliceView& view);
+
+}  // namespace shw
