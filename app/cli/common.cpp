@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "app/cli/verbs.h"
-#include "core/base/words.h"
+#include "core/base/spelling.h"
 #include "core/formats/open.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "app/cli/options.h"
-#include "core/base/words.h"
+#include "core/base/spelling.h"
 #include "core/report/report.h"
 
 namespace shw::cli {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "app/cli/verbs.h"
-#include "core/base/words.h"
+#include "core/base/spelling.h"
 #include "core/report/answers.h"
 
 namespace shw::cli {

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "app/cli/verbs.h"
-#include "core/base/words.h"
 #include "core/report/report.h"
 #include "core/session/filter.h"
+#include "core/session/sort.h"
 
 namespace shw::cli {
 namespace {

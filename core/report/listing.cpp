@@ -36,9 +36,12 @@ std::string printable(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string safe;
   safe.reserve(text.size());
-  for (char c : text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
     auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7F) {
+    // U+0080 to U+009F are C2 80 to C2 9F in UTF-8, and control characters to a terminal.
+    bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (byte >= 0x20 && byte != 0x7F && !c1) {
       safe += c;
     } else {
       safe += "\\x";
