@@ -1,0 +1,235 @@
+// The report as one page: readable without scripts, without the network, in light and in dark.
+#include "core/report/listing.h"
+#include "core/report/page_parts.h"
+#include "core/report/svg_map.h"
+
+namespace shw {
+namespace {
+
+constexpr const char* kStyle = R"css(
+:root{--page:#fbfbfa;--text:#1d2127;--quiet:#6b7280;--line:#e3e5e8;--bad:#c2382b;--gold:#a8760a;
+--good:#22804f;--warn:#96690f;--head-bad:#fbe9e7;--head-good:#e6f4ec;--head-warn:#fdf3dc;--seam:#e0a526;--code:#f0f1f2}
+@media (prefers-color-scheme:dark){:root{--page:#15181d;--text:#e8eaed;--quiet:#8b929c;--line:#2a2f36;
+--bad:#ff6b5e;--gold:#f0b429;--good:#4fbf87;--warn:#f0b429;--head-bad:#3b1f1e;--head-good:#173226;
+--head-warn:#372b12;--seam:#f0b429;--code:#20242a}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--page);color:var(--text);font:15px/1.55 Inter,"Noto Sans","Segoe UI",system-ui,sans-serif}
+code,pre,td.n,.end,.on{font-family:"JetBrains Mono",ui-monospace,"DejaVu Sans Mono",monospace;font-size:.92em}
+header{padding:22px max(24px,calc(50vw - 480px));border-bottom:1px solid var(--line)}
+header.error{background:var(--head-bad)}header.clean{background:var(--head-good)}header.warning{background:var(--head-warn)}
+header h1{margin:0;font-size:22px;font-weight:650}header p{margin:4px 0 0;color:var(--quiet)}
+.sign{display:inline-block;width:28px;height:28px;margin-right:10px;border-radius:50%;color:#fff;text-align:center;line-height:28px;font-weight:700}
+.error .sign{background:#d9483b}.clean .sign{background:#2c9a61}.warning .sign{background:#c98d12}
+main{max-width:1008px;margin:0 auto;padding:8px 24px 60px}
+h2{margin:40px 0 10px;font-size:12px;font-weight:600;letter-spacing:.09em;text-transform:uppercase;color:var(--quiet)}
+section.finding{margin:22px 0 34px}
+h3{margin:0 0 6px;font-size:17px;font-weight:600;overflow-wrap:anywhere}
+h3 .rule{font:500 14px "JetBrains Mono",ui-monospace,monospace;margin-right:10px}
+.error .rule,.bad{color:var(--bad)}.warning .rule{color:var(--warn)}.note .rule{color:var(--quiet)}
+.gold{color:var(--gold)}.good{color:var(--good)}.quiet{color:var(--quiet)}
+.cause{max-width:70ch;margin:6px 0 14px}
+ul.subjects{margin:0;padding:0;list-style:none;columns:2 360px}ul.subjects li{overflow-wrap:anywhere}
+table{border-collapse:collapse;width:100%}th{font-weight:500;color:var(--quiet);text-align:left}
+th,td{padding:5px 14px 5px 0;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}
+th.n,td.n{text-align:right;white-space:nowrap}td.k{color:var(--quiet);width:180px;white-space:nowrap}
+.maps{display:flex;flex-wrap:wrap;gap:8px 44px;align-items:flex-start}
+figure{margin:8px 0}figure figcaption{font-size:13px}figure.saved code,figure.after code{font-size:12px}
+figure.after figcaption b{color:var(--gold)}
+svg{display:block;max-width:100%;height:auto}svg text{font-size:12px;fill:var(--text)}
+svg .on{fill:#fff;font-size:11px}svg text.quiet{fill:var(--quiet)}svg .end{fill:var(--quiet);font-size:11px}
+svg .end.bad{fill:var(--bad)}svg .end.gold{fill:var(--gold)}
+.tile{stroke:var(--page);stroke-width:1}.bare,.outline{fill:none;stroke:var(--quiet);stroke-dasharray:4 3}
+.seam{stroke:var(--seam);stroke-width:2.5}.lost{fill:var(--bad);fill-opacity:.55;stroke:var(--bad)}
+.badge{display:inline-block;border:1px solid currentColor;border-radius:5px;padding:0 7px;font-size:13px;margin-right:6px}
+pre{background:var(--code);padding:12px 14px;border-radius:6px;overflow-x:auto;white-space:pre-wrap;overflow-wrap:anywhere}
+@media print{header{border:0}section.finding{break-inside:avoid}}
+)css";
+
+std::string head(const ReportInput& input) {
+  bool errors = false, warnings = input.check.verdict == Verdict::kUndecided;
+  for (const Finding& finding : input.check.findings) {
+    errors = errors || finding.severity == Severity::kError;
+    warnings = warnings || finding.severity == Severity::kWarning;
+  }
+  std::string kind = errors ? "error" : warnings ? "warning" : "clean";
+  const auto& directory = input.checkpoint.directory();
+  std::string name = directory != nullptr ? escaped(directory->name()) : "checkpoint";
+  return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+         "<meta name=\"color-scheme\" content=\"light dark\">\n<title>" +
+         name + ": " + escaped(verdict_sentence(input)) + "</title>\n<style>" + kStyle +
+         "</style></head><body>\n<header class=\"" + kind + "\"><h1><span class=\"sign\">" +
+         (kind == "clean" ? "✓" : "!") + "</span>" + escaped(verdict_sentence(input)) +
+         "</h1><p><code>" + name + "</code> · " + escaped(summary_line(input.checkpoint)) +
+         "</p></header>\n<main>\n";
+}
+
+// "[288, 8192, 640]" with the numbers that differ from `other` marked.
+std::string marked(const Extents& extents, const Extents& other, const char* mark) {
+  std::string text = "[";
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    bool differs = d >= other.size() || extents[d] != other[d];
+    std::string number = std::to_string(extents[d]);
+    text += (d > 0 ? ", " : "") +
+            (differs ? "<b class=\"" + std::string(mark) + "\">" + number + "</b>" : number);
+  }
+  return text + "]";
+}
+
+const Extents* extents_named(const Finding& finding, std::string_view key) {
+  for (const auto& [name, value] : finding.evidence) {
+    if (name == key) return std::get_if<Extents>(&value);
+  }
+  return nullptr;
+}
+
+std::string evidence(const Finding& finding) {
+  if (finding.evidence.empty()) return "";
+  const Extents* saved = extents_named(finding, "saved");
+  const Extents* expected = extents_named(finding, "expected");
+  std::string html = "<h2>Evidence</h2><table>";
+  for (const auto& [key, value] : finding.evidence) {
+    std::string text = escaped(evidence_text(value));
+    if (saved != nullptr && expected != nullptr && key == "saved")
+      text = marked(*saved, *expected, "bad");
+    html += "<tr><td class=\"k\">" + escaped(key) + "</td><td><code>" + text + "</code></td></tr>";
+  }
+  return html + "</table>\n";
+}
+
+std::string subjects(const std::vector<std::string>& names) {
+  std::string html = "<ul class=\"subjects\">";
+  for (std::size_t i = 0; i < std::min(names.size(), kMostSubjects); ++i)
+    html += "<li><code>" + escaped(clipped(names[i])) + "</code></li>";
+  std::string more = and_more(names.size(), kMostSubjects);
+  if (!more.empty()) html += "<li class=\"quiet\">" + more + "</li>";
+  return html + "</ul>\n";
+}
+
+std::string remedy(const Finding& finding) {
+  if (!finding.remedy) return "<h2>Remedy</h2><p>There is no safe remedy.</p>\n";
+  const char* badge = finding.remedy->lossless ? "<span class=\"badge good\">lossless</span>"
+                                               : "<span class=\"badge bad\">loses data</span>";
+  return "<h2>Remedy</h2><p>" + std::string(badge) + escaped(finding.remedy->text) + "</p>\n";
+}
+
+std::string finding_section(const ReportInput& input, const Finding& finding, bool with_picture) {
+  std::string html = "<section class=\"finding " + std::string(word_of(finding.severity)) +
+                     "\"><h3><span class=\"rule\">" + escaped(finding.rule) + "</span>" +
+                     plural(finding.subjects.size(), "subject") + "</h3>\n<p class=\"cause\">" +
+                     escaped(clipped(finding.cause)) + "</p>\n" + subjects(finding.subjects);
+  auto tensor = pictured(input.checkpoint, finding);
+  if (tensor && with_picture && finding.severity != Severity::kInfo) {
+    TensorPictures pictures = pictures_of(input, *tensor);
+    const SpecEntry* entry =
+        input.spec != nullptr ? input.spec->find(input.checkpoint.fqn(*tensor)) : nullptr;
+    const Mesh* mesh = entry != nullptr && entry->mesh ? &*entry->mesh : nullptr;
+    html += "<h2>Tiles of " + escaped(clipped(input.checkpoint.fqn(*tensor))) + "</h2>" +
+            svg_pictures(pictures, palette_of(input.checkpoint, mesh));
+  }
+  html += evidence(finding);
+  if (finding.severity != Severity::kInfo || finding.remedy) html += remedy(finding);
+  if (!finding.link.empty())
+    html += "<p class=\"quiet\">The cause is known upstream: " + escaped(finding.link) + ".</p>\n";
+  return html + "</section>\n";
+}
+
+std::string findings(const ReportInput& input) {
+  const auto& list = input.check.findings;
+  std::string html = "<h2>What is wrong</h2>\n";
+  if (list.empty()) html += "<p>Nothing was found.</p>\n";
+  for (std::size_t i = 0; i < std::min(list.size(), kMostFindings); ++i)
+    html += finding_section(input, list[i], i < kMostPictured);
+  if (list.size() > kMostFindings)
+    html += "<p class=\"quiet\">" + human_count(list.size() - kMostFindings) +
+            " more findings are not on this page; <code>check --json</code> lists all.</p>\n";
+  return html;
+}
+
+std::string plan_section(const ReportInput& input) {
+  if (input.plan == nullptr || input.plan->empty()) return "";
+  PlanSum sum = sum_of(*input.plan);
+  std::string html =
+      "<h2>What a repair does</h2><table><tr><th>operation</th><th>what</th><th class=\"n\">tensors"
+      "</th><th class=\"n\">bytes moved</th><th class=\"n\">elements lost</th></tr>";
+  for (const Operation& operation : input.plan->operations) {
+    html += "<tr><td><code>" + std::string(name(operation.kind)) + "</code></td><td>" +
+            escaped(operation.text) + "</td><td class=\"n\">" +
+            human_count(operation.subjects.size()) + "</td><td class=\"n\">" +
+            human_bytes(operation.bytes_moved) + "</td><td class=\"n" +
+            (operation.elements_lost > 0 ? " bad" : "") + "\">" +
+            human_count(static_cast<std::uint64_t>(operation.elements_lost)) + "</td></tr>";
+  }
+  html += "</table>\n<p>";
+  html += input.plan->lossless ? "<span class=\"badge good\">nothing is lost</span>"
+                               : "<span class=\"badge bad\">" +
+                                     human_count(static_cast<std::uint64_t>(sum.elements_lost)) +
+                                     " elements lost</span>";
+  return html + "<span class=\"badge gold\">" + human_bytes(sum.bytes_moved) +
+         " moved</span></p>\n";
+}
+
+std::string lost_section(const ReportInput& input) {
+  if (input.plan == nullptr || input.plan->lossless) return "";
+  std::string html =
+      "<h2>What is lost</h2><table><tr><th>tensor</th><th class=\"n\">elements</th>"
+      "<th>boxes</th></tr>";
+  std::size_t shown = 0, all = 0;
+  for (const PlannedTensor& planned : input.plan->tensors) {
+    if (planned.lost_elements == 0 || ++all > kMostRows) continue;
+    ++shown;
+    html += "<tr><td><code>" + escaped(clipped(input.checkpoint.fqn(planned.tensor))) +
+            "</code></td><td class=\"n\">" +
+            human_count(static_cast<std::uint64_t>(planned.lost_elements)) + "</td><td><code>" +
+            escaped(evidence_text(planned.lost)) + "</code></td></tr>";
+  }
+  return html + "</table>\n<p class=\"quiet\">" + plural(shown, "tensor") + and_more(all, shown) +
+         "</p>\n";
+}
+
+std::string undecided_section(const ReportInput& input) {
+  if (input.plan == nullptr || input.plan->undecided.empty()) return "";
+  std::string html = "<h2>What a repair does not mend</h2><ul>";
+  const auto& list = input.plan->undecided;
+  for (std::size_t i = 0; i < std::min(list.size(), kMostFindings); ++i)
+    html += "<li><code>" + escaped(list[i].rule) + "</code> " + escaped(list[i].cause) + "</li>";
+  return html + "</ul><p class=\"quiet\">" + plural(list.size(), "finding") + "</p>\n";
+}
+
+std::string tensors(const ReportInput& input) {
+  std::vector<TensorId> rows = listed_tensors(input);
+  std::string html =
+      "<h2>Tensors</h2><table><tr><th>name</th><th>shape</th><th>dtype</th><th class=\"n\">tiles"
+      "</th><th class=\"n\">bytes</th></tr>\n";
+  for (TensorId tensor : rows) {
+    html += "<tr><td><code>" + escaped(clipped(input.checkpoint.fqn(tensor))) +
+            "</code></td><td><code>" + to_text(input.checkpoint.shape(tensor)) +
+            "</code></td><td>" + std::string(name(input.checkpoint.dtype(tensor))) +
+            "</td><td class=\"n\">" + human_count(input.checkpoint.chunks(tensor).size()) +
+            "</td><td class=\"n\">" + human_bytes(bytes_of(input.checkpoint, tensor)) +
+            "</td></tr>\n";
+  }
+  html += "</table>\n";
+  if (rows.size() < input.checkpoint.tensor_count())
+    html += "<p class=\"quiet\">" + human_count(rows.size()) + " of " +
+            human_count(input.checkpoint.tensor_count()) +
+            " tensors are listed, those with findings first.</p>\n";
+  return html;
+}
+
+}  // namespace
+
+std::string report_html(const ReportInput& input) {
+  std::string html = head(input);
+  html += findings(input);
+  html += plan_section(input);
+  html += lost_section(input);
+  html += undecided_section(input);
+  html += "<h2>How to see it yourself</h2><pre>" + escaped(input.command) +
+          "</pre>\n<p>Depth: " + std::string(name(input.check.depth)) + ". " +
+          escaped(input.check.deeper) + "</p>\n";
+  html += tensors(input);
+  return html + "</main></body></html>\n";
+}
+
+}  // namespace shw

@@ -1,0 +1,154 @@
+#include "core/report/page_parts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "core/report/listing.h"
+
+namespace shw {
+
+std::string_view word_of(Severity severity) {
+  switch (severity) {
+    case Severity::kError:
+      return "error";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kInfo:
+      break;
+  }
+  return "note";
+}
+
+std::string verdict_sentence(const ReportInput& input) {
+  std::size_t causes = 0;
+  bool errors = false;
+  std::set<std::string_view> subjects;
+  for (const Finding& finding : input.check.findings) {
+    if (finding.severity == Severity::kInfo) continue;
+    ++causes;
+    errors = errors || finding.severity == Severity::kError;
+    for (const std::string& subject : finding.subjects) {
+      if (input.checkpoint.find(subject)) subjects.insert(subject);
+    }
+  }
+  if (causes == 0) {
+    return input.check.verdict == Verdict::kUndecided ? "Could not decide: not all could be read"
+                                                      : "Nothing is wrong";
+  }
+  std::string counts = plural(causes, "cause");
+  if (!subjects.empty()) counts += ", " + plural(subjects.size(), "tensor");
+  return (errors ? "Will not load as it should: " : "Needs a look: ") + counts;
+}
+
+std::string summary_line(const Checkpoint& checkpoint) {
+  std::string text(title(checkpoint.format()));
+  if (!checkpoint.provenance().torch.empty()) text += ", torch " + checkpoint.provenance().torch;
+  text += " · " + plural(checkpoint.tensor_count(), "tensor");
+  if (checkpoint.rank_count() > 0) text += " · " + plural(checkpoint.rank_count(), "rank");
+  return text + " · " + human_bytes(checkpoint.tensor_bytes());
+}
+
+namespace {
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(parts.size(), kMostSubjects); ++i)
+    text += (i > 0 ? ", " : "") + clipped(parts[i]);
+  return text + and_more(parts.size(), kMostSubjects);
+}
+
+std::string number_text(double value) {
+  char buffer[32];
+  auto [end, code] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return code == std::errc{} ? std::string(buffer, end) : "?";
+}
+
+}  // namespace
+
+std::string clipped(std::string_view text) {
+  if (text.size() <= kMostLetters) return std::string(text);
+  std::size_t end = kMostLetters;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) >> 6) == 2) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
+std::string and_more(std::size_t count, std::size_t shown) {
+  return count > shown ? " and " + human_count(count - shown) + " more" : "";
+}
+
+std::string evidence_text(const EvidenceValue& value) {
+  struct {
+    std::string operator()(bool v) { return v ? "yes" : "no"; }
+    std::string operator()(std::int64_t v) { return std::to_string(v); }
+    std::string operator()(double v) { return number_text(v); }
+    std::string operator()(const std::string& v) { return v; }
+    std::string operator()(const Extents& v) { return to_text(ExtentsView(v)); }
+    std::string operator()(const std::vector<std::string>& v) { return joined(v); }
+    std::string operator()(const std::vector<Box>& v) {
+      std::vector<std::string> texts;
+      for (std::size_t i = 0; i < std::min(v.size(), kMostSubjects); ++i)
+        texts.push_back(to_text(v[i]));
+      std::string text = joined(texts);
+      return text + and_more(v.size(), kMostSubjects);
+    }
+  } words;
+  return printable(clipped(std::visit(words, value)));
+}
+
+std::optional<TensorId> pictured(const Checkpoint& checkpoint, const Finding& finding) {
+  for (const std::string& subject : finding.subjects) {
+    if (auto tensor = checkpoint.find(subject)) return tensor;
+  }
+  return std::nullopt;
+}
+
+TensorPictures pictures_of(const ReportInput& input, TensorId tensor) {
+  TensorPictures pictures;
+  pictures.tensor = tensor;
+  pictures.saved = saved_tiling(input.checkpoint, tensor);
+  if (input.spec != nullptr) {
+    if (const SpecEntry* entry = input.spec->find(input.checkpoint.fqn(tensor)))
+      pictures.expected = expected_tiling(*entry);
+  }
+  if (input.plan != nullptr) {
+    for (const PlannedTensor& planned : input.plan->tensors) {
+      if (planned.tensor != tensor) continue;
+      pictures.after = planned_tiling(input.checkpoint, planned);
+      for (const Box& box : planned.lost) pictures.lost.push_back({box, std::nullopt});
+    }
+  }
+  const Tiling* other = pictures.expected ? &*pictures.expected : nullptr;
+  if (other == nullptr && pictures.after) other = &*pictures.after;
+  pictures.view = choose_view(pictures.saved, other);
+  pictures.overview = overview_of(pictures.saved, pictures.view);
+  return pictures;
+}
+
+std::vector<TensorId> listed_tensors(const ReportInput& input) {
+  std::vector<TensorId> tensors;
+  std::set<TensorId> seen;
+  for (const Finding& finding : input.check.findings) {
+    for (const std::string& subject : finding.subjects) {
+      auto tensor = input.checkpoint.find(subject);
+      if (tensors.size() < kMostRows && tensor && seen.insert(*tensor).second)
+        tensors.push_back(*tensor);
+    }
+  }
+  for (std::uint32_t i = 0; i < input.checkpoint.tensor_count(); ++i) {
+    if (tensors.size() >= kMostRows) break;
+    if (seen.insert(TensorId{i}).second) tensors.push_back(TensorId{i});
+  }
+  return tensors;
+}
+
+PlanSum sum_of(const Plan& plan) {
+  PlanSum sum;
+  for (const Operation& operation : plan.operations) {
+    sum.bytes_moved += operation.bytes_moved;
+    sum.elements_lost += operation.elements_lost;
+  }
+  return sum;
+}
+
+}  // namespace shw

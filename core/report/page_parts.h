@@ -1,0 +1,55 @@
+// What the Markdown and the HTML report have in common: the words, the caps, and which tilings are
+// drawn.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/report/report.h"
+#include "core/report/tile_slice.h"
+
+namespace shw {
+
+// A page stays readable, and below 5 MB for 92,000 tensors, because lists end here and say so.
+inline constexpr std::size_t kMostFindings = 50;
+inline constexpr std::size_t kMostSubjects = 40;
+inline constexpr std::size_t kMostRows = 1'000;      // of the list of tensors
+inline constexpr std::size_t kMostPictured = 4;      // findings with pictures
+inline constexpr std::size_t kMostLetters = 400;     // of a name or a value
+inline constexpr std::size_t kMostDrawnTiles = 600;  // in one picture
+
+// "Will not load: 1 cause, 3 tensors"
+std::string verdict_sentence(const ReportInput& input);
+// "DCP, torch 2.14 · 1,142 tensors · 64 ranks · 3.02 GB"
+std::string summary_line(const Checkpoint& checkpoint);
+std::string_view word_of(Severity severity);  // "error", "warning", "note"
+std::string evidence_text(const EvidenceValue& value);
+// At most kMostLetters of it, cut at a whole UTF-8 letter, and then "...".
+std::string clipped(std::string_view text);
+// " and 160 more", or nothing.
+std::string and_more(std::size_t count, std::size_t shown);
+
+// The tensor whose picture explains a finding: its first subject that the checkpoint has.
+std::optional<TensorId> pictured(const Checkpoint& checkpoint, const Finding& finding);
+
+struct TensorPictures {
+  TensorId tensor{};
+  Tiling saved;
+  std::optional<Tiling> expected, after;
+  std::vector<LaidTile> lost;  // boxes of `after` whose bytes are gone
+  SliceView view;
+  std::optional<SliceView> overview;
+};
+TensorPictures pictures_of(const ReportInput& input, TensorId tensor);
+
+// Tensors with findings first, then the others as recorded; at most kMostRows.
+std::vector<TensorId> listed_tensors(const ReportInput& input);
+
+struct PlanSum {
+  std::uint64_t bytes_moved = 0;
+  std::int64_t elements_lost = 0;
+};
+PlanSum sum_of(const Plan& plan);
+
+}  // namespace shw

@@ -1,0 +1,260 @@
+#include "core/report/svg_map.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "core/report/listing.h"
+
+namespace shw {
+
+std::string escaped(std::string_view text) {
+  std::string safe;
+  for (char c : printable(text)) {
+    switch (c) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      case '\'':
+        safe += "&#39;";
+        break;
+      default:
+        safe += c;
+    }
+  }
+  return safe;
+}
+
+namespace {
+
+std::string hex_of(double hue, double saturation, double lightness) {
+  auto channel = [&](double n) {
+    double k = std::fmod(n + hue / 30, 12);
+    double a = saturation * std::min(lightness, 1 - lightness);
+    double value = lightness - a * std::max(-1.0, std::min({k - 3, 9 - k, 1.0}));
+    return static_cast<unsigned>(std::lround(value * 255));
+  };
+  char text[8];
+  std::snprintf(text, sizeof text, "#%02x%02x%02x", channel(0), channel(8), channel(4));
+  return text;
+}
+
+}  // namespace
+
+Palette palette_of(const Checkpoint& checkpoint, const Mesh* mesh) {
+  std::uint32_t most = 0;
+  for (const FileRow& file : checkpoint.files()) most = std::max(most, file.rank.value_or(0));
+  std::uint32_t ranks = std::min(most, 1'000'000u) + 1;
+  if (mesh != nullptr && !mesh->axes.empty() && mesh->size() >= ranks) {
+    std::int64_t inner = mesh->axes.back().size;
+    if (inner > 1 && inner < ranks) {
+      auto hues = static_cast<std::uint32_t>(inner);
+      return {hues, (ranks + hues - 1) / hues};
+    }
+  }
+  return {ranks, 1};
+}
+
+// From blue through violet and red to olive: neighbours differ, and no writer is the gold of a
+// repair or the pure red of a defect.
+std::string Palette::colour(std::optional<std::uint32_t> writer) const {
+  if (!writer) return "none";
+  double along = inner > 1 ? static_cast<double>(*writer % inner) / inner : 0;
+  double step = outer > 1 ? static_cast<double>(*writer / inner % outer) / (outer - 1) : 0;
+  double hue = std::fmod(207 + 220 * along, 360.0);
+  return hex_of(hue, 0.36 + 0.06 * step, 0.45 + 0.18 * step);
+}
+
+namespace {
+
+struct Scale {
+  double across = 1, down = 1;  // pixels an element
+};
+
+std::string px(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", value);
+  return text;
+}
+
+constexpr double kWidth = 200, kHeight = 320, kMargin = 26;
+
+struct Picture {
+  const char* title;
+  const char* kind;  // class of the figure: "saved", "expected", "after"
+  const Tiling* tiling;
+};
+
+class Drawing {
+ public:
+  Drawing(const Slice& slice, Scale scale) : slice_(slice), scale_(scale) {}
+
+  double width() const {
+    return std::max(2.0, static_cast<double>(slice_.columns) * scale_.across);
+  }
+  double height() const { return std::max(2.0, static_cast<double>(slice_.rows) * scale_.down); }
+
+  void tiles(const Palette& palette) {
+    for (const SliceTile& tile : slice_.tiles) {
+      std::string rank = tile.writer ? "rank " + std::to_string(*tile.writer) : "";
+      body_ += "<rect class=\"" + std::string(tile.writer ? "tile" : "bare") + "\" x=\"" +
+               px(x(tile.left)) + "\" y=\"" + px(y(tile.top)) + "\" width=\"" +
+               px(x(tile.right) - x(tile.left)) + "\" height=\"" +
+               px(y(tile.bottom) - y(tile.top)) + "\"" +
+               (tile.writer ? " fill=\"" + palette.colour(tile.writer) + "\"" : "") + "><title>" +
+               rank + " [" + std::to_string(tile.top) + ":" + std::to_string(tile.bottom) + ", " +
+               std::to_string(tile.left) + ":" + std::to_string(tile.right) + "]</title></rect>";
+      label(tile, rank);
+    }
+  }
+
+  // What the spec says is an outline: nothing was written there.
+  void outlines() {
+    for (const SliceTile& tile : slice_.tiles) {
+      body_ += "<rect class=\"outline\" x=\"" + px(x(tile.left)) + "\" y=\"" + px(y(tile.top)) +
+               "\" width=\"" + px(x(tile.right) - x(tile.left)) + "\" height=\"" +
+               px(y(tile.bottom) - y(tile.top)) + "\"/>";
+      label(tile, tile.writer ? "rank " + std::to_string(*tile.writer) : "", "quiet");
+    }
+  }
+
+  void seams() {
+    for (const SliceTile& tile : slice_.tiles) {
+      if (tile.left > 0) line(tile.left, tile.top, tile.left, tile.bottom);
+      if (tile.top > 0) line(tile.left, tile.top, tile.right, tile.top);
+    }
+  }
+
+  void lost(const Slice& boxes) {
+    for (const SliceTile& box : boxes.tiles) {
+      body_ += "<rect class=\"lost\" x=\"" + px(x(box.left)) + "\" y=\"" + px(y(box.top)) +
+               "\" width=\"" + px(x(box.right) - x(box.left)) + "\" height=\"" +
+               px(y(box.bottom) - y(box.top)) + "\"><title>lost</title></rect>";
+    }
+  }
+
+  // The extents stand at the far ends of the two axes.
+  std::string svg(const std::string& rows_class, const std::string& columns_class,
+                  const std::string& name) const {
+    double w = width() + 2 * kMargin + 20, h = height() + 2 * kMargin;
+    std::string text = "<svg role=\"img\" aria-label=\"" + escaped(name) + "\" width=\"" + px(w) +
+                       "\" height=\"" + px(h) + "\" viewBox=\"0 0 " + px(w) + " " + px(h) + "\">" +
+                       body_;
+    text += "<text class=\"end " + columns_class + "\" x=\"" + px(x(0) + width()) + "\" y=\"" +
+            px(kMargin - 8) + "\" text-anchor=\"end\">" + std::to_string(slice_.columns) +
+            "</text>";
+    text += "<text class=\"end " + rows_class + "\" x=\"" + px(x(0) + width() + 6) + "\" y=\"" +
+            px(y(0) + height()) + "\">" + std::to_string(slice_.rows) + "</text>";
+    return text + "</svg>";
+  }
+
+ private:
+  double x(std::int64_t column) const { return 2 + static_cast<double>(column) * scale_.across; }
+  double y(std::int64_t row) const { return kMargin + static_cast<double>(row) * scale_.down; }
+
+  void label(const SliceTile& tile, const std::string& text, const char* kind = "on") {
+    double width = x(tile.right) - x(tile.left), height = y(tile.bottom) - y(tile.top);
+    std::string shown = text;
+    if (width < 8.0 * static_cast<double>(shown.size()) && tile.writer)
+      shown = std::to_string(*tile.writer);
+    if (shown.empty() || width < 8.0 * static_cast<double>(shown.size()) || height < 16) return;
+    body_ += "<text class=\"" + std::string(kind) + "\" x=\"" +
+             px((x(tile.left) + x(tile.right)) / 2) + "\" y=\"" +
+             px((y(tile.top) + y(tile.bottom)) / 2 + 4) + "\" text-anchor=\"middle\">" + shown +
+             "</text>";
+  }
+
+  void line(std::int64_t from_column, std::int64_t from_row, std::int64_t to_column,
+            std::int64_t to_row) {
+    body_ += "<line class=\"seam\" x1=\"" + px(x(from_column)) + "\" y1=\"" + px(y(from_row)) +
+             "\" x2=\"" + px(x(to_column)) + "\" y2=\"" + px(y(to_row)) + "\"/>";
+  }
+
+  const Slice& slice_;
+  Scale scale_;
+  std::string body_;
+};
+
+bool differs(const Tiling& a, const Tiling* b, std::optional<std::size_t> dim) {
+  if (b == nullptr || !dim) return false;
+  return a.shape.size() != b->shape.size() || a.shape[*dim] != b->shape[*dim];
+}
+
+std::string figure(const std::string& kind, const std::string& title, const std::string& note,
+                   const std::string& svg) {
+  return "<figure class=\"" + kind + "\"><figcaption><b>" + title + "</b> " + note +
+         "</figcaption>" + svg + "</figure>\n";
+}
+
+std::string overview(const TensorPictures& pictures, const Palette& palette) {
+  Slice slice = cut(pictures.saved, *pictures.overview, kMostDrawnTiles);
+  Scale scale{660.0 / static_cast<double>(std::max<std::int64_t>(slice.columns, 1)),
+              150.0 / static_cast<double>(std::max<std::int64_t>(slice.rows, 1))};
+  Drawing drawing(slice, scale);
+  drawing.tiles(palette);
+  std::string note = to_text(*pictures.overview) +
+                     (slice.hidden > 0 ? "; " + human_count(slice.hidden) + " more not drawn" : "");
+  return figure("overview", "All tiles", note, drawing.svg("", "", "all tiles"));
+}
+
+}  // namespace
+
+std::string svg_pictures(const TensorPictures& pictures, const Palette& palette) {
+  const Tiling& saved = pictures.saved;
+  const Tiling* expected = pictures.expected ? &*pictures.expected : nullptr;
+  const Tiling* after = pictures.after ? &*pictures.after : nullptr;
+  auto drawable = [&](const Tiling* t) {
+    return t != nullptr && t->shape.size() == saved.shape.size();
+  };
+  const Tiling* truth = expected != nullptr ? expected : after;
+  std::vector<Picture> list{{"Saved", "saved", &saved}};
+  if (drawable(expected)) list.push_back({"Expected", "expected", expected});
+  if (drawable(after)) list.push_back({"After repair", "after", after});
+  Scale scale;
+  std::int64_t rows = 1, columns = 1;
+  for (const Picture& picture : list) {
+    if (auto d = pictures.view.row_dim) rows = std::max(rows, picture.tiling->shape[*d]);
+    if (auto d = pictures.view.column_dim) columns = std::max(columns, picture.tiling->shape[*d]);
+  }
+  bool flat = !pictures.view.column_dim;
+  scale = {(flat ? 60 : kWidth) / static_cast<double>(columns),
+           kHeight / static_cast<double>(rows)};
+
+  std::string html =
+      "<p class=\"quiet\">" + escaped(to_text(pictures.view)) + "</p><div class=\"maps\">\n";
+  for (const Picture& picture : list) {
+    Slice slice = cut(*picture.tiling, pictures.view, kMostDrawnTiles);
+    Slice gone = cut({picture.tiling->shape, pictures.lost}, pictures.view, kMostDrawnTiles);
+    Drawing drawing(slice, scale);
+    bool is_saved = picture.tiling == &saved;
+    if (picture.tiling == expected) {
+      drawing.outlines();
+    } else {
+      drawing.tiles(palette);
+    }
+    if (picture.tiling == after) drawing.seams(), drawing.lost(gone);
+    auto mark = [&](std::optional<std::size_t> dim) {
+      if (is_saved) return differs(saved, truth, dim) ? "bad" : "";
+      return picture.tiling == after && differs(saved, after, dim) ? "gold" : "";
+    };
+    std::string note = "<code>" + to_text(ExtentsView(picture.tiling->shape)) + "</code>";
+    if (slice.hidden > 0) note += " " + human_count(slice.hidden) + " more tiles not drawn";
+    html += figure(
+        picture.kind, picture.title, note,
+        drawing.svg(mark(pictures.view.row_dim), mark(pictures.view.column_dim), picture.title));
+  }
+  html += "</div>\n";
+  if (pictures.overview) html += overview(pictures, palette);
+  return html;
+}
+
+}  // namespace shw
