@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Runs every fuzz target for a short while over its corpus. Needs clang 16 (clang 14 cannot compile
+# the ranges of libstdc++ 12); says so and passes where it is missing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source app/setup.sh
+
+if ! compgen -G 'tests/fuzz/*.cpp' >/dev/null; then
+  echo "no fuzz targets here"
+  exit 0
+fi
+if ! command -v clang++-16 >/dev/null; then
+  echo "fuzzing was left out: clang++-16 is not installed"
+  exit 0
+fi
+seconds=${SHARDWRIGHT_FUZZ_SECONDS:-30}
+configure_and_build fuzz all
+failed=0
+for target in $(find build/fuzz/tests -maxdepth 2 -type f -executable -name '*fuzz*' | sort); do
+  name=$(basename "$target")
+  work=build/fuzz/corpus/$name
+  mkdir -p "$work"
+  # The corpus in the tree is read, new inputs stay in the build folder.
+  seeds=()
+  for folder in "tests/fuzz/corpus/$name" "tests/fuzz/corpus/${name#fuzz_}" \
+                "tests/fuzz/corpus/${name%_fuzz}"; do
+    if [[ -d $folder ]]; then seeds+=("$folder"); fi
+  done
+  if "$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
+      -artifact_prefix="build/fuzz/$name-" "$work" "${seeds[@]}" >"build/fuzz/$name.log" 2>&1; then
+    echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "build/fuzz/$name.log") inputs"
+  else
+    tail -40 "build/fuzz/$name.log"
+    echo "$name: FAILED; the input lies beside the log in build/fuzz"
+    failed=1
+  fi
+done
+exit "$failed"

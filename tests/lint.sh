@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# clang-format as a dry run over every file of ours, then clang-tidy over those that changed since
+# the last clean run. Both in version 14: other versions format and warn otherwise.
+#
+#   tests/lint.sh [BUILD_FOLDER [FILE...]]     FILE: only these
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=${1:-build/dev}
+shift || true
+
+tool() {
+  if command -v "$1-14" >/dev/null; then
+    echo "$1-14"
+  elif "$1" --version 2>/dev/null | grep -q 'version 14\.'; then
+    echo "$1"
+  fi
+}
+format=$(tool clang-format)
+tidy=$(tool clang-tidy)
+
+mapfile -t files < <(find app core gpu views tests -name '*.cpp' -o -name '*.h' 2>/dev/null | sort)
+if [[ $# -gt 0 ]]; then files=("$@"); fi
+if [[ -n $format ]]; then
+  "$format" --dry-run --Werror "${files[@]}"
+  echo "clang-format: ${#files[@]} files"
+else
+  echo "clang-format 14 is not installed: formatting was left out"
+fi
+
+if [[ -z $tidy || ! -f $build/compile_commands.json ]]; then
+  echo "clang-tidy 14 or $build/compile_commands.json is missing: lint was left out"
+  exit 0
+fi
+# A stamp per source names the checksum of all that it was linted with: itself, every header of
+# ours, the checks. A full run takes minutes, the next one seconds.
+stamps=$build/lint
+mkdir -p "$stamps"
+headers=$(cat .clang-tidy $(find app core views -name '*.h' | sort) | sha256sum)
+todo=()
+for file in "${files[@]}"; do
+  [[ $file == *.cpp && $file != tests/* && $file != gpu/* ]] || continue
+  grep -q "\"file\": \".*/$file\"" "$build/compile_commands.json" || continue
+  sum=$(echo "$headers" | cat - "$file" | sha256sum)
+  stamp=$stamps/${file//\//_}
+  if [[ $(cat "$stamp" 2>/dev/null) != "$sum" ]]; then todo+=("$file"); fi
+done
+lint_one() {
+  local file=$1
+  if "$tidy" -p "$build" --quiet "$file" 2>/dev/null; then
+    echo "$headers" | cat - "$file" | sha256sum > "$stamps/${file//\//_}"
+  else
+    echo "clang-tidy: $file" >&2
+    return 1
+  fi
+}
+export -f lint_one
+export tidy build headers stamps
+if [[ ${#todo[@]} -gt 0 ]]; then
+  printf '%s\0' "${todo[@]}" | xargs -0 -n1 -P"$(nproc)" bash -c 'lint_one "$1"' lint
+fi
+echo "clang-tidy: ${#todo[@]} files"

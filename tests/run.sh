@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Installs, builds and runs every test.
+#
+#   bash tests/run.sh              all that needs no Python package
+#   bash tests/run.sh --interop    and those that real torch judges (11 GB, made once)
+#
+# In this order, so that what fails soonest fails first: formatting and lint, the unit tests with
+# warnings as errors, the fuzz targets for a short while, the whole suite under ASan and UBSan.
+# SHARDWRIGHT_FUZZ_SECONDS (30) is how long each fuzz target runs.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+source app/setup.sh
+
+interop=no
+for word in "$@"; do
+  case $word in
+    --interop) interop=yes ;;
+    *) say "usage: tests/run.sh [--interop]"; exit 3 ;;
+  esac
+done
+
+began=$SECONDS
+stage() { printf '\n== %s  (%d s)\n' "$*" "$((SECONDS - began))"; }
+
+install_packages app/packages.txt tests/packages.txt
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+
+stage "building, warnings as errors"
+configure_and_build dev all
+stage "formatting and lint"
+bash tests/lint.sh build/dev
+stage "unit tests"
+ctest --preset dev -j"$(jobs)"
+
+stage "fuzzing"
+bash tests/fuzz.sh
+
+if [[ $interop == yes ]]; then
+  stage "real torch"
+  configure_and_build release all
+  SHARDWRIGHT=$root/build/release/app/shardwright bash tests/interop/run.sh
+else
+  stage "real torch was left out: bash tests/run.sh --interop"
+fi
+
+stage "the whole suite under ASan and UBSan"
+configure_and_build asan all
+ctest --preset asan -j"$(jobs)"
