@@ -1,0 +1,58 @@
+#include "core/base/words.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace shw {
+
+std::string human_bytes(std::uint64_t bytes) {
+  static constexpr std::array<const char*, 7> kUnits = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  // 999.5 of a unit would be printed as 1000: it belongs to the next one.
+  while (unit + 1 < kUnits.size() && value >= (unit == 0 ? 1000.0 : 999.5)) {
+    value /= 1000.0;
+    ++unit;
+  }
+  std::array<char, 32> text{};
+  int digits = unit == 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
+  // 9.996 would be printed as 10.00.
+  if (digits == 2 && std::round(value * 100) >= 1000) digits = 1;
+  if (digits == 1 && std::round(value * 10) >= 1000) digits = 0;
+  std::snprintf(text.data(), text.size(), "%.*f %s", digits, value, kUnits[unit]);
+  return text.data();
+}
+
+std::string human_count(std::uint64_t count) {
+  std::string text = std::to_string(count);
+  for (std::size_t at = text.size(); at > 3;) {
+    at -= 3;
+    text.insert(at, ",");
+  }
+  return text;
+}
+
+std::string plural(std::uint64_t count, std::string_view noun) {
+  std::string text = human_count(count) + " " + std::string(noun);
+  if (count == 1) return text;
+  if (text.ends_with("y") && !text.ends_with("ey") && !text.ends_with("ay")) {
+    text.pop_back();
+    return text + "ies";
+  }
+  bool hisses = text.ends_with("s") || text.ends_with("x") || text.ends_with("ch");
+  return text + (hisses ? "es" : "s");
+}
+
+std::string some_of(std::span<const std::string> names, std::size_t shown) {
+  std::string text;
+  std::size_t listed = names.size() <= shown ? names.size() : shown;
+  for (std::size_t i = 0; i < listed; ++i) {
+    if (i != 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  if (listed < names.size()) text += " and " + human_count(names.size() - listed) + " more";
+  return text;
+}
+
+}  // namespace shw
