@@ -305,9 +305,9 @@ bool DcpShortcut::chunk(Machine& machine, Cursor& c, DcpChunkRow& row) {
 template <bool kRecall, class Machine>
 bool DcpShortcut::key(Machine& machine, Cursor& c, DcpKeyRow& row) {
   if (!begin<kRecall>(c) || !field(machine, c, kFqn)) return false;
-  if (std::string_view text; get_text(c.at, text)) {
-    if constexpr (!kRecall) row.name = name_of(text);
-    memoize<kRecall>(c, Recalled::Kind::kText, text);
+  if (std::string_view spelled; get_text(c.at, spelled)) {
+    if constexpr (!kRecall) row.name = name_of(spelled);
+    memoize<kRecall>(c, Recalled::Kind::kText, spelled);
   } else {
     std::uint32_t index = 0;
     if (!get_index(c.at, index)) return false;
@@ -338,12 +338,12 @@ bool DcpShortcut::key(Machine& machine, Cursor& c, DcpKeyRow& row) {
 template <bool kRecall, class Machine>
 bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
   if (!begin<kRecall>(c) || !field(machine, c, kPath)) return false;
-  if (std::string_view text; get_text(c.at, text)) {
+  if (std::string_view spelled; get_text(c.at, spelled)) {
     if constexpr (!kRecall) {
-      row.file = path_file_ = builder_.file(text);
+      row.file = path_file_ = builder_.file(spelled);
       path_index_ = *c.at == 0x94 ? static_cast<std::uint32_t>(c.memo) : kUnknown;
     }
-    memoize<kRecall>(c, Recalled::Kind::kText, text);
+    memoize<kRecall>(c, Recalled::Kind::kText, spelled);
   } else {
     std::uint32_t index = 0;
     if (!get_index(c.at, index)) return false;
