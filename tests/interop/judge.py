@@ -196,6 +196,41 @@ def load_and_compare(checkpoint, spec, truth, lost_boxes=None):
     return differences(got, truth, lost_boxes)
 
 
+def saved_chunks(checkpoint):
+    """{fqn: [(offsets, sizes, file, offset, length)]} as torch reads the metadata."""
+    from torch.distributed.checkpoint import FileSystemReader
+    from torch.distributed.checkpoint.metadata import MetadataIndex
+
+    metadata = FileSystemReader(str(checkpoint)).read_metadata()
+    chunks = {}
+    for fqn, entry in metadata.state_dict_metadata.items():
+        for chunk in getattr(entry, "chunks", ()):
+            info = metadata.storage_data[MetadataIndex(fqn, chunk.offsets)]
+            chunks.setdefault(fqn, []).append((list(chunk.offsets), list(chunk.sizes),
+                                               info.relative_path, info.offset, info.length))
+    return chunks
+
+
+def pickle_globals(path):
+    """Every class or function that a pickle names, without loading it."""
+    import pickletools
+
+    named, strings, memo = set(), [], []
+    with open(path, "rb") as stream:
+        for opcode, argument, _ in pickletools.genops(stream):
+            if opcode.name == "GLOBAL":
+                named.add(tuple(argument.split(" ")))
+            elif opcode.name == "STACK_GLOBAL":
+                named.add(tuple(strings[-2:]))
+            elif "UNICODE" in opcode.name:
+                strings.append(argument)
+            elif opcode.name == "MEMOIZE":
+                memo.append(strings[-1] if strings else None)
+            elif opcode.name in ("BINGET", "LONG_BINGET") and argument < len(memo):
+                strings.append(memo[argument])
+    return named
+
+
 def tree_hash(directory, but=()):
     """Relative path to content hash of every file, links told as links."""
     hashes = {}

@@ -44,6 +44,33 @@ def must_show(checkpoint, wanted):
                if not judge.same_bits(got, tensor) else "")
 
 
+def must_place_chunks(case):
+    told = program.shardwright("info", case.checkpoint, "--json").must_exit(0).json
+    saved = judge.saved_chunks(case.checkpoint)
+    expect_equal((told["tensors"], told["chunks"]),
+                 (len(saved), sum(len(chunks) for chunks in saved.values())), "tensors and chunks")
+    for fqn, wanted in saved.items():
+        shown_chunks = program.shardwright("show", case.checkpoint, fqn,
+                                           "--json").must_exit(0).json["chunks"]
+        got = [tuple(chunk[key] for key in ("offsets", "sizes", "file", "offset", "length"))
+               for chunk in shown_chunks]
+        expect_equal(sorted(got), sorted(wanted), f"chunks of {fqn}")
+        for chunk in shown_chunks:
+            expect_equal(chunk["writer"], int(chunk["file"].split("_")[2]), f"writer of {fqn}")
+
+
+# What has been there since torch 2.6 and is the same under every Python.
+PORTABLE = {"torch.distributed.checkpoint.metadata", "torch.distributed.checkpoint.filesystem",
+            "torch", "torch.serialization"}
+
+
+def must_be_portable(checkpoint):
+    named = judge.pickle_globals(checkpoint / ".metadata")
+    expect(("torch.distributed.checkpoint.metadata", "Metadata") in named, f"names {named}")
+    foreign = {one for one in named if one[0] not in PORTABLE}
+    expect_equal(foreign, set(), "names that not every torch and Python has")
+
+
 def healthy(checks, case):
     with checks.that(f"{case.name} raises nothing above info"):
         program.must_be_clean(case.checkpoint)
@@ -57,6 +84,9 @@ def healthy(checks, case):
         left_out = {fqn for fqn in case.spec if fqn not in case.truth()}
         if left_out:
             must_show(case.checkpoint, judge.load_dcp(case.checkpoint, case.spec, left_out))
+    if judge.is_dcp(case.checkpoint):
+        with checks.that(f"every chunk of {case.name} lies where torch's metadata says"):
+            must_place_chunks(case)
     with checks.that(f"{case.name} needs no repair"):
         # New metadata for what another torch or Python cannot open is an offer, not a repair.
         operations = program.plan_operations(case.checkpoint, "--spec", case.spec_path)
@@ -132,6 +162,9 @@ def moved_axis(checks, case, other, scratch):
         expect_equal(judge.tree_hash(case.checkpoint), before, "hashes")
     with checks.that(f"{case.name}: the repaired loads in every torch and equals the truth"):
         must_equal_truth(case, out, other)
+    if judge.is_dcp(case.checkpoint):
+        with checks.that(f"{case.name}: every Python can open the repaired metadata"):
+            must_be_portable(out)
     with checks.that(f"{case.name}: the repaired is proved by verify"):
         program.must_be_proved(out)
     with checks.that(f"{case.name}: the repaired is clean against the spec"):
