@@ -209,28 +209,32 @@ def unknown_opcode(path):
 
 
 def metadata_damages(marker):
-    """(sentence, function of the .metadata's path, must it be noticed, is there an offset)"""
+    """(sentence, function of the .metadata's path, must it be noticed, what must be told)
+
+    Told: "offset" is the file and where in it; "file" the file; "any" a tensor or file of it.
+    """
     yes, maybe = True, False
     for keep in (0, 1, 2, 10, 0.25, 0.5, 0.9):
-        yield f"cut to {keep}", lambda p, keep=keep: truncate(p, keep), yes, keep != 0
-    yield "cut by its last byte", lambda p: truncate(p, p.stat().st_size - 1), yes, True
+        told = "offset" if keep else "file"
+        yield f"cut to {keep}", lambda p, keep=keep: truncate(p, keep), yes, told
+    yield "cut by its last byte", lambda p: truncate(p, p.stat().st_size - 1), yes, "offset"
     for number in range(1, 40):
         yield (f"with a bit flipped at {number}/40",
-               lambda p, n=number: flip(p, n / 40, 1 << (n % 8)), maybe, False)
+               lambda p, n=number: flip(p, n / 40, 1 << (n % 8)), maybe, "any")
     for number in range(1, 8):
         yield (f"with 16 bytes zeroed at {number}/8",
-               lambda p, n=number: zero(p, n / 8, 16), maybe, False)
-    yield "with its halves swapped", swap_halves, yes, False
-    yield "that is all zeros", lambda p: zero(p, 0.0, p.stat().st_size), yes, False
-    yield "that is a directory", directory_instead, yes, False
-    yield "that is a dangling link", lambda p: link_to(p, "nowhere"), yes, False
-    yield "that is a link to itself", lambda p: link_to(p, p.name), yes, False
-    yield "that is a pipe", pipe_instead, yes, False
-    yield "that is an endless device", lambda p: link_to(p, "/dev/zero"), yes, False
+               lambda p, n=number: zero(p, n / 8, 16), maybe, "any")
+    yield "with its halves swapped", swap_halves, yes, "file"
+    yield "that is all zeros", lambda p: zero(p, 0.0, p.stat().st_size), yes, "file"
+    yield "that is a directory", directory_instead, yes, "file"
+    yield "that is a dangling link", lambda p: link_to(p, "nowhere"), yes, "file"
+    yield "that is a link to itself", lambda p: link_to(p, p.name), yes, "file"
+    yield "that is a pipe", pipe_instead, yes, "file"
+    yield "that is an endless device", lambda p: link_to(p, "/dev/zero"), yes, "file"
     for hostile in (laughs, deep, deep_tuples, marks, huge_string, huge_bytes, huge_long,
                     negative_long, huge_frame, huge_memo, text_memo, empty_stack, never_stops,
                     unknown_opcode):
-        yield f"that is hostile ({hostile.__name__})", hostile, hostile is not huge_frame, False
+        yield f"that is hostile ({hostile.__name__})", hostile, hostile is not huge_frame, "file"
     edits = {
         "a path out of the checkpoint": each_storage(relative_path="../../../../etc/passwd"),
         "an absolute path": each_storage(relative_path="/etc/passwd"),
@@ -262,10 +266,10 @@ def metadata_damages(marker):
         "tensors that are None": lambda m: setattr(m, "state_dict_metadata", None),
     }
     for sentence, change in edits.items():
-        yield f"with {sentence}", lambda p, change=change: edit(p, change), yes, False
+        yield f"with {sentence}", lambda p, change=change: edit(p, change), yes, "any"
     for call in (call_inside, call_as_root, old_style_call):
         yield (f"that would run a command ({call.__name__})",
-               lambda p, call=call: call(p, marker), yes, False)
+               lambda p, call=call: call(p, marker), yes, "file")
 
 
 def data_damages():

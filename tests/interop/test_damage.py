@@ -13,7 +13,7 @@ from checks import expect
 from test_fixtures import DATA
 
 TIMEOUT = 20
-ANSWERS, NOTICED = (0, 1, 2, 4), (1, 2, 4)
+ANSWERS, NOTICED, NO_SUCH_TENSOR = (0, 1, 2, 4), (1, 2, 4), (3,)
 
 
 def limited(*arguments):
@@ -55,19 +55,19 @@ def copy_of(case, scratch, number):
 def metadata(checks, scratch, case):
     marker = scratch / "was_run"
     fqn = next(iter(json.loads((DATA / case / "spec.json").read_text())))
-    for number, (sentence, change, noticed, offset) in enumerate(damage.metadata_damages(marker)):
+    for number, (sentence, change, noticed, told) in enumerate(damage.metadata_damages(marker)):
         checkpoint = copy_of(case, scratch, f"m{number}")
         change(checkpoint / ".metadata")
         codes = NOTICED if noticed else ANSWERS
-        with checks.that(f"{case}: a .metadata {sentence} gets an answer that names it"):
-            must_name(limited("check", checkpoint, "--json"), codes, ".metadata"
-                      if "path" not in sentence and "item" not in sentence else "", offset)
+        with checks.that(f"{case}: a .metadata {sentence} gets an answer that says where"):
+            must_name(limited("check", checkpoint, "--json"), codes,
+                      "" if told == "any" else ".metadata", told == "offset")
             expect(not marker.exists(), "the pickle's command was run")
         with checks.that(f"{case}: a .metadata {sentence} lets no verb crash"):
             for verb in (("info", checkpoint), ("ls", checkpoint), ("show", checkpoint, fqn),
                          ("show", checkpoint, fqn, "--values", "--limit", "0"),
                          ("check", checkpoint, "--data"), ("map", checkpoint, fqn)):
-                must_answer(limited(*verb, "--json"), ANSWERS)
+                must_answer(limited(*verb, "--json"), ANSWERS + NO_SUCH_TENSOR)
             expect(not marker.exists(), "the pickle's command was run")
         shutil.rmtree(checkpoint)
 
