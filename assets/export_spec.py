@@ -27,7 +27,7 @@ import torch.distributed as dist
 
 
 def export_spec(model, path, optimizer=None, model_prefix="model.", optimizer_prefix="optimizer."):
-    """Exports the model's tensors and, if given, its optimizer's. Returns the spec on every rank."""
+    """Exports the model's tensors and, if given, its optimizer's. Every rank gets the spec."""
     from torch.distributed.checkpoint.state_dict import get_model_state_dict
     from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict
 

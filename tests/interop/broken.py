@@ -80,7 +80,7 @@ def plain_local(entry):
 
 
 def without_axis(entry, gone):
-    """The local bytes as a DTensor on the mesh that lacks one axis: its ranks all claim to be one."""
+    """The local bytes as a DTensor on a mesh that lacks one axis: its ranks all claim one box."""
     left = [(name, p) for name, p in zip(entry.mesh, entry.placements) if name != gone]
     placements = [p.replace("StridedShard", "Shard").split(",")[0].rstrip(")") + ")"
                   if p.startswith("StridedShard") else p for _, p in left]

@@ -1,4 +1,4 @@
-"""Ways to damage a checkpoint, from a cut file to a hostile pickle. Each changes a copy in place."""
+"""Ways to damage a checkpoint, from a cut file to a hostile pickle. Each changes a copy."""
 
 import os
 import pathlib

@@ -87,7 +87,7 @@ def torch_box(shape, device_mesh, placements):
 
 
 def forget_ranks():
-    """Between ranks: torch remembers how an operation came out, with the first rank's mesh in it."""
+    """Between ranks: torch remembers how an operation came out, with the mesh it was on."""
     from torch.distributed.tensor import debug
     for name in ("_clear_sharding_prop_cache", "_clear_python_sharding_prop_cache",
                  "_clear_fast_path_sharding_prop_cache"):

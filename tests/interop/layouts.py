@@ -109,7 +109,7 @@ def with_states(values, entry, style):
 
 
 def odd_tensors(mesh, random):
-    """What every planner has to survive: 0-d, one element, nothing at all, fewer rows than ranks."""
+    """What every planner has to survive: 0-d, one element, no element, fewer rows than ranks."""
     axes = len(mesh)
     shard = ["Replicate"] * (axes - 1) + ["Shard(0)"]
     return [Entry("model.scale", torch.tensor(random.random()), mesh, ["Replicate"] * axes),

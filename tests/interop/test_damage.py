@@ -1,4 +1,4 @@
-"""Any file can be wrong: a clear answer that names the file, never a crash, a hang or a command run.
+"""Any file can be wrong: a clear answer that says where, never a crash, a hang or a command run.
 
 Memory is held to 4 GiB here, so that a length that is believed ends the process.
 """

@@ -99,7 +99,7 @@ def repaired(checks, case, checkpoint, out, kept, other, label, not_yet, restore
             must_lose_exactly(case, certificate, kept)
             lossless = not any(bool((~mask).any()) for mask in kept.values())
             expect_equal(certificate["lossless"], lossless, "lossless")
-    with checks.that(f"{label}: every torch loads it, equal to the truth outside the mask", not_yet):
+    with checks.that(f"{label}: every torch loads it, the truth outside the mask", not_yet):
         must_equal_outside(case, out, {} if restored else boxes, other)
     with checks.that(f"{label}: verify proves it, and a second repair plans nothing", not_yet):
         program.must_be_proved(out)
