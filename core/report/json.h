@@ -1,0 +1,31 @@
+// What the JSON of all verbs shares. Included by the .cpp files of core/report alone: it names
+// nlohmann_json.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+using Json = nlohmann::ordered_json;
+
+inline constexpr const char* kSchema = "shardwright/1";
+
+inline Json json_of(ExtentsView extents) {
+  Json list = Json::array();
+  for (std::int64_t extent : extents) list.push_back(extent);
+  return list;
+}
+inline Json json_of(const Box& box) {
+  return {{"offsets", json_of(ExtentsView(box.offsets))},
+          {"sizes", json_of(ExtentsView(box.sizes))}};
+}
+
+// Names come from files: what is no UTF-8 is replaced, never thrown at the caller.
+inline std::string dumped(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace shw

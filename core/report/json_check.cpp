@@ -1,0 +1,73 @@
+#include "core/report/json.h"
+#include "core/report/report.h"
+
+namespace shw {
+namespace {
+
+std::string_view severity_word(Severity severity) {
+  switch (severity) {
+    case Severity::kError:
+      return "error";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kInfo:
+      break;
+  }
+  return "info";
+}
+
+struct EvidenceToJson {
+  Json operator()(const Extents& value) const { return json_of(ExtentsView(value)); }
+  Json operator()(const std::vector<Box>& value) const {
+    Json list = Json::array();
+    for (const Box& box : value) list.push_back(json_of(box));
+    return list;
+  }
+  template <class Plain>
+  Json operator()(const Plain& value) const {
+    return value;
+  }
+};
+
+Json finding_json(const Finding& finding) {
+  Json evidence = Json::object();
+  for (const auto& [key, value] : finding.evidence)
+    evidence[key] = std::visit(EvidenceToJson{}, value);
+  Json remedy = nullptr;
+  if (finding.remedy) {
+    remedy = {{"kind", finding.remedy->kind},
+              {"lossless", finding.remedy->lossless},
+              {"text", finding.remedy->text}};
+  }
+  Json out = {{"rule", finding.rule},
+              {"severity", severity_word(finding.severity)},
+              {"subjects", finding.subjects},
+              {"cause", finding.cause},
+              {"evidence", std::move(evidence)},
+              {"remedy", std::move(remedy)}};
+  if (!finding.link.empty()) out["link"] = finding.link;
+  return out;
+}
+
+}  // namespace
+
+std::string check_to_json(const CheckReport& report) {
+  Json findings = Json::array();
+  for (const Finding& finding : report.findings) findings.push_back(finding_json(finding));
+  return dumped({{"schema", kSchema},
+                 {"verdict", name(report.verdict)},
+                 {"depth", name(report.depth)},
+                 {"deeper", report.deeper},
+                 {"findings", std::move(findings)}});
+}
+
+std::string error_to_json(const Error& error) {
+  Json inner = {{"message", error.message}, {"file", nullptr}, {"offset", nullptr}};
+  if (!error.place.file.empty()) inner["file"] = error.place.file;
+  if (error.place.offset) inner["offset"] = *error.place.offset;
+  if (!error.place.tensor.empty()) inner["tensor"] = error.place.tensor;
+  if (!error.advice.empty()) inner["advice"] = error.advice;
+  return dumped({{"schema", kSchema}, {"error", std::move(inner)}});
+}
+
+}  // namespace shw

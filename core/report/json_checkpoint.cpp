@@ -1,0 +1,123 @@
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/report/json.h"
+#include "core/report/report.h"
+
+namespace shw {
+namespace {
+
+// Data files: those that something points to, and those of ranks that had nothing to write.
+std::uint64_t data_files(const Checkpoint& checkpoint) {
+  auto files = checkpoint.files();
+  return static_cast<std::uint64_t>(
+      std::count_if(files.begin(), files.end(),
+                    [](const FileRow& file) { return file.referenced || file.rank.has_value(); }));
+}
+
+Json chunk_json(const Checkpoint& checkpoint, ChunkId chunk) {
+  Json out = {{"offsets", json_of(checkpoint.offsets(chunk))},
+              {"sizes", json_of(checkpoint.sizes(chunk))},
+              {"file", nullptr},
+              {"offset", nullptr},
+              {"length", nullptr},
+              {"writer", nullptr}};
+  if (auto item = checkpoint.item(chunk)) {
+    out["file"] = checkpoint.file(item->file).path;
+    out["offset"] = item->offset;
+    out["length"] = item->length;
+  }
+  if (auto writer = checkpoint.writer(chunk)) out["writer"] = *writer;
+  auto transforms = checkpoint.transforms(chunk);
+  if (!transforms.empty())
+    out["transforms"] = std::vector<std::string>(transforms.begin(), transforms.end());
+  return out;
+}
+
+bool is_json_literal(std::string_view text) {
+  return !text.empty() &&
+         (text == "true" || text == "false" || text.front() == '-' ||
+          (text.front() >= '0' && text.front() <= '9')) &&
+         !text.ends_with("y");  // -Infinity
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  out += is_json_literal(text) ? std::string(text) : Json(text).dump();
+}
+
+// "1.5" as it is, "NaN" in quotes, "[1, NaN]" (complex) as a pair of those.
+void append_value(std::string& out, std::string_view text) {
+  std::size_t comma = text.find(", ");
+  if (!text.starts_with("[") || !text.ends_with("]") || comma == std::string_view::npos)
+    return append_quoted(out, text);
+  out += '[';
+  append_quoted(out, text.substr(1, comma - 1));
+  out += ", ";
+  append_quoted(out, text.substr(comma + 2, text.size() - comma - 3));
+  out += ']';
+}
+
+// Elements in their shortest exact text: written as they are, since a JSON library would make
+// doubles of all of them.
+std::string values_text(const TensorValues& values, std::size_t limit) {
+  std::uint32_t size = size_of(values.dtype);
+  std::size_t count = size == 0 ? 0 : values.bytes.size() / size;
+  if (limit != 0) count = std::min(count, limit);
+  std::string out = "[";
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i != 0) out += ", ";
+    append_value(out, element_text(values.dtype, values.bytes, i));
+  }
+  return out + "]";
+}
+
+}  // namespace
+
+std::string info_to_json(const Checkpoint& checkpoint) {
+  const Provenance& provenance = checkpoint.provenance();
+  Json out = {{"schema", kSchema},
+              {"format", name(checkpoint.format())},
+              {"tensors", checkpoint.tensor_count()},
+              {"chunks", checkpoint.chunk_count()},
+              {"objects", checkpoint.objects().size()},
+              {"files", data_files(checkpoint)},
+              {"bytes", checkpoint.tensor_bytes()},
+              {"ranks", checkpoint.rank_count()},
+              {"torch", nullptr}};
+  if (!provenance.torch.empty()) out["torch"] = provenance.torch;
+  return dumped(out);
+}
+
+std::string list_to_json(const Checkpoint& checkpoint) {
+  Json tensors = Json::array();
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    TensorId tensor{t};
+    tensors.push_back({{"fqn", checkpoint.fqn(tensor)},
+                       {"shape", json_of(checkpoint.shape(tensor))},
+                       {"dtype", name(checkpoint.dtype(tensor))},
+                       {"chunks", checkpoint.chunks(tensor).size()}});
+  }
+  Json objects = Json::array();
+  for (const ObjectRow& object : checkpoint.objects()) objects.push_back(object.fqn);
+  return dumped(
+      {{"schema", kSchema}, {"tensors", std::move(tensors)}, {"objects", std::move(objects)}});
+}
+
+std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
+                           const TensorValues* values, std::size_t limit) {
+  Json chunks = Json::array();
+  for (ChunkId chunk : checkpoint.chunks(tensor)) chunks.push_back(chunk_json(checkpoint, chunk));
+  Json out = {{"schema", kSchema},
+              {"fqn", checkpoint.fqn(tensor)},
+              {"shape", json_of(checkpoint.shape(tensor))},
+              {"dtype", name(checkpoint.dtype(tensor))},
+              {"requires_grad", checkpoint.requires_grad(tensor)},
+              {"chunks", std::move(chunks)}};
+  if (values == nullptr) return dumped(out);
+  out["uncovered"] = values->uncovered;
+  std::string text = dumped(out);
+  text.resize(text.rfind('\n', text.size() - 2));  // before the closing brace
+  return text + ",\n  \"values\": " + values_text(*values, limit) + "\n}\n";
+}
+
+}  // namespace shw

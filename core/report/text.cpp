@@ -1,0 +1,287 @@
+#include "core/report/text.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/report/text_words.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kShownSubjects = 8;
+
+struct Style {
+  bool colour = false;
+  std::string operator()(std::string_view code, const std::string& text) const {
+    return colour && !text.empty() ? "\x1b[" + std::string(code) + "m" + text + "\x1b[0m" : text;
+  }
+};
+constexpr std::string_view kRed = "1;31", kYellow = "1;33", kQuiet = "2", kBold = "1",
+                           kWrong = "31";
+
+struct Word {
+  std::string_view text, colour;
+};
+Word word_of(Severity severity) {
+  switch (severity) {
+    case Severity::kError:
+      return {"error", kRed};
+    case Severity::kWarning:
+      return {"warning", kYellow};
+    case Severity::kInfo:
+      break;
+  }
+  return {"info", kQuiet};
+}
+
+// What it means for the one who wants to load: three words beside the count.
+std::string_view consequence(const Finding& finding) {
+  struct Pair {
+    std::string_view rule, words;
+  };
+  static constexpr std::array<Pair, 18> kWords = {{
+      {"unsafe-pickle", "do not load it"},
+      {"path-escape", "do not load it"},
+      {"missing-file", "will not load"},
+      {"short-file", "will not load"},
+      {"bad-record", "the bytes are damaged"},
+      {"storage-dangling", "will not load"},
+      {"chunk-rank", "will not load"},
+      {"chunk-out-of-bounds", "will not load"},
+      {"chunk-overlap", "loads by chance"},
+      {"coverage-gap", "loads without a word, but not all of it"},
+      {"payload-shape", "loads wrong, or not at all"},
+      {"payload-dtype", "is converted on load"},
+      {"placement-axis-moved", "will not load"},
+      {"missing-key", "will not load"},
+      {"unexpected-key", "not in the spec"},
+      {"shape-mismatch", "will not load"},
+      {"dtype-mismatch", "is converted on load"},
+      {"not-looked-at", "not judged"},
+  }};
+  if (finding.rule == "storage-dangling" && finding.severity == Severity::kWarning)
+    return "bytes without an owner";
+  if (finding.rule == "portability") return "not everywhere";
+  for (const Pair& pair : kWords) {
+    if (pair.rule == finding.rule) return pair.words;
+  }
+  return "";
+}
+
+template <class Value>
+const Value* evidence(const Finding& finding, std::string_view key) {
+  for (const auto& [name, value] : finding.evidence) {
+    if (name == key) return std::get_if<Value>(&value);
+  }
+  return nullptr;
+}
+
+// "saved" and "expected" of subject `i`, as text; empty where the finding has none.
+std::string shape_of(const Finding& finding, const std::string& key, std::size_t i) {
+  if (const auto* all = evidence<std::vector<std::string>>(finding, key + "_shapes")) {
+    return i < all->size() ? (*all)[i] : "";
+  }
+  if (const auto* shape = evidence<Extents>(finding, key); shape != nullptr && i == 0)
+    return to_text(ExtentsView(*shape));
+  if (const auto* word = evidence<std::string>(finding, key)) return *word;
+  return "";
+}
+
+std::string noun_of(const Checkpoint& checkpoint, const Finding& finding) {
+  if (finding.rule == "missing-key" || finding.subjects.empty()) return "tensor";
+  const std::string& first = finding.subjects.front();
+  if (checkpoint.find(first)) return "tensor";
+  for (const ObjectRow& object : checkpoint.objects()) {
+    if (object.fqn == first) return "object";
+  }
+  return "file";
+}
+
+struct Row {
+  std::string name, saved, expected;
+  bool same = false;
+};
+
+// Subjects that share their shapes fold into "the same"; names lose what they share with the first.
+std::vector<Row> rows_of(const Finding& finding, std::size_t shown) {
+  std::vector<Row> rows;
+  std::string saved, expected;
+  for (std::size_t i = 0; i < shown; ++i) {
+    Row row{finding.subjects[i], shape_of(finding, "saved", i), shape_of(finding, "expected", i)};
+    if (i > 0) row.name = shortened(row.name, finding.subjects.front());
+    row.same = i > 0 && !row.saved.empty() && row.saved == saved && row.expected == expected;
+    saved = row.saved;
+    expected = row.expected;
+    if (row.same && rows.back().same && display_width(rows.back().name + row.name) < 48) {
+      rows.back().name += ", " + row.name;
+    } else {
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+void append_subjects(std::string& out, const Finding& finding, std::size_t indent,
+                     const TextOptions& options, const Style& style) {
+  std::size_t shown = options.all_subjects ? finding.subjects.size()
+                                           : std::min(finding.subjects.size(), kShownSubjects);
+  std::vector<Row> rows = rows_of(finding, shown);
+  std::size_t names = 0, saves = 0;
+  for (Row& row : rows) {
+    row.name = printable(row.name);
+    names = std::max(names, display_width(row.name));
+    if (!row.same) saves = std::max(saves, display_width(row.saved));
+  }
+  std::string margin(indent, ' ');
+  for (const Row& row : rows) {
+    out += margin;
+    if (row.saved.empty()) {
+      out += row.name + "\n";
+      continue;
+    }
+    out += padded(row.name, names + 3);
+    if (row.same) {
+      out += "the same\n";
+      continue;
+    }
+    out += "saved " + style(kWrong, row.saved);
+    if (!row.expected.empty())
+      out += std::string(saves - display_width(row.saved), ' ') + "   expected " + row.expected;
+    out += "\n";
+  }
+  if (shown < finding.subjects.size())
+    out += margin + "\u2026 and " + human_count(finding.subjects.size() - shown) + " more\n";
+}
+
+std::string command_for(const Finding& finding, const TextOptions& options) {
+  if (finding.severity == Severity::kInfo) return "";
+  std::string verb = finding.remedy ? "repair" : "";
+  if (verb.empty() || options.checkpoint.empty()) return "";
+  return "shardwright " + verb + " " + shell_word(options.checkpoint) +
+         (options.spec.empty() ? "" : " --spec " + shell_word(options.spec));
+}
+
+void append_remedy(std::string& out, const Finding& finding, std::size_t indent,
+                   const TextOptions& options, const Style& style) {
+  if (!finding.remedy && finding.severity == Severity::kInfo) return;
+  const auto* where = evidence<std::string>(finding, "where");
+  std::string text = finding.remedy                            ? finding.remedy->text
+                     : where != nullptr && *where == "request" ? "Nothing to repair on disk."
+                                                               : "No safe remedy.";
+  std::string command = command_for(finding, options);
+  std::string lines = wrapped(printable(text), indent, options.width);
+  std::size_t last = lines.rfind('\n');
+  std::size_t used =
+      display_width(std::string_view(lines).substr(last == std::string::npos ? 0 : last + 1));
+  out += lines;
+  if (!command.empty()) {
+    // A few columns more than sentences may have: a command is copied whole.
+    bool fits = used + 3 + display_width(command) <= options.width + 8;
+    out += (fits ? "   " : "\n" + std::string(indent, ' ')) + style(kBold, command);
+  }
+  out += "\n";
+}
+
+void append_finding(std::string& out, const Checkpoint& checkpoint, const Finding& finding,
+                    std::size_t indent, const TextOptions& options, const Style& style) {
+  Word severity = word_of(finding.severity);
+  out += style(severity.colour, std::string(severity.text)) +
+         std::string(indent - severity.text.size(), ' ') + style(kBold, finding.rule) + "   " +
+         plural(finding.subjects.size(), noun_of(checkpoint, finding));
+  const auto* where = evidence<std::string>(finding, "where");
+  bool request = where != nullptr && *where == "request";
+  std::string words(request ? "the request is wrong" : consequence(finding));
+  out += (words.empty() ? "" : ": " + words) + "\n";
+  append_subjects(out, finding, indent, options, style);
+  out += wrapped(printable(finding.cause), indent, options.width) + "\n";
+  append_remedy(out, finding, indent, options, style);
+  out += "\n";
+}
+
+std::string coverage(const CheckReport& report) {
+  std::string words;
+  auto has = [&](std::string_view rule) {
+    return std::any_of(report.findings.begin(), report.findings.end(),
+                       [&](const Finding& finding) { return finding.rule == rule; });
+  };
+  if (has("chunk-rank")) return "coverage unknown";
+  if (has("coverage-gap")) words = "coverage has gaps";
+  if (has("chunk-overlap")) words += words.empty() ? "tiles overlap" : ", tiles overlap";
+  if (has("chunk-out-of-bounds")) words += words.empty() ? "tiles outside" : ", tiles outside";
+  return words.empty() ? "coverage complete" : words;
+}
+
+std::string closing(const Checkpoint& checkpoint, const CheckReport& report, const Style& style) {
+  std::set<std::string_view> tensors, others;
+  std::uint64_t causes = 0, notes = 0;
+  for (const Finding& finding : report.findings) {
+    if (finding.severity == Severity::kInfo) {
+      ++notes;
+      continue;
+    }
+    ++causes;
+    bool files = noun_of(checkpoint, finding) != "tensor";
+    for (const std::string& subject : finding.subjects) (files ? others : tensors).insert(subject);
+  }
+  std::string out;
+  if (causes != 0) {
+    out = plural(causes, "cause");
+    if (!tensors.empty()) out += ", " + plural(tensors.size(), "tensor");
+    if (!others.empty()) out += ", " + plural(others.size(), "file");
+    return style(kBold, out) + "\n";
+  }
+  out =
+      report.verdict == Verdict::kUndecided ? style(kYellow, "undecided") : style("1;32", "clean");
+  out += report.verdict == Verdict::kUndecided ? ": not everything could be looked at"
+                                               : ": nothing is wrong";
+  out += " (depth " + std::string(name(report.depth)) + ")\n";
+  if (!report.deeper.empty()) out += style(kQuiet, wrapped(report.deeper, 0, 100)) + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::string headline(const Checkpoint& checkpoint) {
+  std::string out(title(checkpoint.format()));
+  if (!checkpoint.provenance().torch.empty()) out += ", torch " + checkpoint.provenance().torch;
+  out += " \u00b7 " + plural(checkpoint.tensor_count(), "tensor");
+  if (checkpoint.rank_count() != 0) out += " \u00b7 " + plural(checkpoint.rank_count(), "rank");
+  return printable(out + " \u00b7 " + human_bytes(checkpoint.tensor_bytes()));
+}
+
+std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& report,
+                          const TextOptions& options) {
+  Style style{options.colour};
+  std::string out = headline(checkpoint) + " \u00b7 " + coverage(report) + "\n\n";
+  std::size_t indent = 0;
+  for (const Finding& finding : report.findings) {
+    if (finding.severity >= options.least)
+      indent = std::max(indent, word_of(finding.severity).text.size() + 2);
+  }
+  for (const Finding& finding : report.findings) {
+    if (finding.severity >= options.least)
+      append_finding(out, checkpoint, finding, indent, options, style);
+  }
+  return out + closing(checkpoint, report, style);
+}
+
+std::string error_to_text(const Error& error, const TextOptions& options) {
+  std::string where = error.place.file;
+  if (!error.place.tensor.empty()) where += (where.empty() ? "" : ", ") + error.place.tensor;
+  std::string what = error.message;
+  if (error.place.offset) what += " (at byte " + human_count(*error.place.offset) + ")";
+  std::string out =
+      wrapped(printable(where.empty() ? what : where + ": " + what), 0, options.width);
+  if (!error.advice.empty()) out += "\n" + wrapped(printable(error.advice), 0, options.width);
+  return out + "\n";
+}
+
+std::string rule_to_text(const Rule& rule, const TextOptions& options) {
+  Style style{options.colour};
+  return style(kBold, std::string(rule.id)) + "   " + std::string(rule.title) + "\n\n" +
+         wrapped(std::string(rule.teaches), 0, options.width) + "\n";
+}
+
+}  // namespace shw

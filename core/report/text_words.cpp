@@ -1,0 +1,80 @@
+#include "core/report/text_words.h"
+
+#include <algorithm>
+
+#include "core/report/text.h"
+
+namespace shw {
+
+std::string printable(std::string_view text) {
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto byte = static_cast<unsigned char>(text[i]);
+    // C1 controls are two bytes in UTF-8: 0xC2, then 0x80 to 0x9F.
+    bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (byte >= 0x20 && byte != 0x7F && !c1) {
+      out += text[i];
+      continue;
+    }
+    if (c1) byte = static_cast<unsigned char>(text[++i]);
+    out += "\\x";
+    out += kHex[byte >> 4];
+    out += kHex[byte & 15];
+  }
+  return out;
+}
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+  std::size_t used = display_width(text);
+  return used < width ? text + std::string(width - used, ' ') : text;
+}
+
+std::string shortened(const std::string& fqn, const std::string& beside) {
+  std::size_t shared = 0;
+  for (std::size_t i = 0; i < fqn.size() && i < beside.size() && fqn[i] == beside[i]; ++i) {
+    if (fqn[i] == '.') shared = i;
+  }
+  return shared == 0 ? fqn : "\u2026" + fqn.substr(shared);
+}
+
+std::string shell_word(const std::string& text) {
+  bool plain =
+      !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+               std::string_view("_-./=:,@+%").find(c) != std::string_view::npos;
+      });
+  if (plain) return text;
+  std::string out = "'";
+  for (char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
+  std::string out, line;
+  std::size_t room = width > indent + 20 ? width - indent : 20;
+  auto finish_line = [&] {
+    if (!out.empty()) out += '\n';
+    out += std::string(indent, ' ') + line;
+    line.clear();
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = std::min(text.find(' ', at), text.size());
+    std::string word = text.substr(at, end - at);
+    at = end + 1;
+    if (!line.empty() && display_width(line) + 1 + display_width(word) > room) finish_line();
+    if (!line.empty()) line += ' ';
+    line += word;
+  }
+  finish_line();
+  return out;
+}
+
+}  // namespace shw

@@ -1,0 +1,136 @@
+#include "core/report/text.h"
+
+#include <doctest/doctest.h>
+
+#include "core/model/builder.h"
+#include "core/report/text_words.h"
+
+using namespace shw;
+
+namespace {
+
+// The demo's layer: 64 ranks, ep_shard 2 by ep 32, recorded on the wrong axis.
+std::shared_ptr<const Checkpoint> demo() {
+  CheckpointBuilder builder;
+  Provenance provenance;
+  provenance.torch = "2.14";
+  builder.set_provenance(provenance);
+  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  struct Part {
+    const char* name;
+    Extents shape, tile;
+  };
+  const Part parts[] = {{"down_proj", {288, 8192, 640}, {9, 4096, 640}},
+                        {"gate_proj", {288, 2560, 2048}, {9, 1280, 2048}},
+                        {"up_proj", {288, 2560, 2048}, {9, 1280, 2048}}};
+  for (const Part& part : parts) {
+    builder.add_tensor("model.layers.3.moe.experts." + std::string(part.name) + ".weight",
+                       Dtype::kBfloat16, part.shape);
+    for (std::int64_t rank = 0; rank < 64; ++rank) {
+      FileId file = builder.file("__" + std::to_string(rank) + "_0.distcp");
+      builder.add_chunk(Extents{rank % 32 * 9, rank / 32 * part.tile[1], 0}, part.tile,
+                        ItemPlace{file, 0, 1});
+    }
+  }
+  return builder.finish();
+}
+
+std::shared_ptr<Spec> demo_spec() {
+  auto spec = parse_spec(R"J({
+      "model.layers.3.moe.experts.down_proj.weight": {"shape": [288, 4096, 1280],
+          "mesh": {"ep_shard": 2, "ep": 32}, "placements": ["Shard(2)", "Shard(0)"]},
+      "model.layers.3.moe.experts.gate_proj.weight": {"shape": [288, 1280, 4096]},
+      "model.layers.3.moe.experts.up_proj.weight": {"shape": [288, 1280, 4096]}})J",
+                         "spec.json");
+  REQUIRE(spec.has_value());
+  return std::make_shared<Spec>(std::move(*spec));
+}
+
+}  // namespace
+
+TEST_CASE("the demo reads as the sketch does") {
+  auto checkpoint = demo();
+  auto report = check(*checkpoint, CheckOptions{Depth::kMetadata, demo_spec(), std::nullopt});
+  REQUIRE(report.has_value());
+  TextOptions options;
+  options.checkpoint = "step_9000";
+  options.spec = "spec.json";
+  const char* expected =
+      R"(DCP, torch 2.14 · 3 tensors · 64 ranks · 9.06 GB · coverage complete
+
+error  placement-axis-moved   3 tensors: will not load
+       model.layers.3.moe.experts.down_proj.weight   saved [288, 8192, 640]    expected [288, 4096, 1280]
+       ….gate_proj.weight                            saved [288, 2560, 2048]   expected [288, 1280, 4096]
+       ….up_proj.weight                              the same
+       Dim 1 is twice as long as expected and dim 2 half as long: the shards were written after
+       transposing dims 1 and 2, but recorded with the placements from before (Shard(1), Shard(0)).
+       Nothing is lost: relabel 192 tiles, no byte moves.   shardwright repair step_9000 --spec spec.json
+
+1 cause, 3 tensors
+)";
+  CHECK(check_to_text(*checkpoint, *report, options) == expected);
+}
+
+TEST_CASE("colour comes only when asked, and takes nothing else away") {
+  auto checkpoint = demo();
+  auto report = check(*checkpoint, CheckOptions{Depth::kMetadata, demo_spec(), std::nullopt});
+  TextOptions options;
+  std::string plain = check_to_text(*checkpoint, *report, options);
+  CHECK(plain.find('\x1b') == std::string::npos);
+  options.colour = true;
+  std::string coloured = check_to_text(*checkpoint, *report, options);
+  CHECK(coloured.find('\x1b') != std::string::npos);
+  std::string stripped;
+  for (std::size_t i = 0; i < coloured.size(); ++i) {
+    if (coloured[i] == '\x1b')
+      i = coloured.find('m', i);
+    else
+      stripped += coloured[i];
+  }
+  CHECK(stripped == plain);
+}
+
+TEST_CASE("a clean checkpoint is said to be clean, with what a deeper look would add") {
+  CheckpointBuilder builder;
+  builder.add_tensor("w", Dtype::kFloat32, Extents{});
+  builder.add_chunk({}, {}, ItemPlace{builder.file("__0_0.distcp"), 0, 1});
+  auto checkpoint = builder.finish();
+  auto report = check(*checkpoint, CheckOptions{Depth::kMetadata, nullptr, std::nullopt});
+  std::string text = check_to_text(*checkpoint, *report, {});
+  CHECK(text.find("clean: nothing is wrong (depth metadata)") != std::string::npos);
+  CHECK(text.find("--data") != std::string::npos);
+}
+
+TEST_CASE("names from files cannot speak to the terminal") {
+  CHECK(printable("a\x1b[31mb\n\x7f") == "a\\x1b[31mb\\x0a\\x7f");
+  CHECK(printable("\xC2\x9B"
+                  "31m · …") == "\\x9b31m · …");
+  CheckpointBuilder builder;
+  builder.add_tensor("w\x1b]0;x\x07", Dtype::kFloat32, Extents{4});
+  auto checkpoint = builder.finish();
+  auto report = check(*checkpoint, CheckOptions{Depth::kMetadata, nullptr, std::nullopt});
+  CHECK(check_to_text(*checkpoint, *report, {}).find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("no sentence is wider than asked, and no word is lost") {
+  std::string text = "one two three four five six seven eight nine ten eleven twelve";
+  CHECK(wrapped(text, 4, 30) ==
+        "    one two three four five\n    six seven eight nine ten\n    eleven twelve");
+}
+
+TEST_CASE("an error says where, what, and what to do") {
+  Error error{ErrorKind::kDamaged, "cut off: a string of 4,096 bytes was announced, 310 are left",
+              Place{"step_9000/.metadata", 48213}, "The save was probably interrupted."};
+  CHECK(
+      error_to_text(error) ==
+      "step_9000/.metadata: cut off: a string of 4,096 bytes was announced, 310 are left (at byte\n"
+      "48,213)\nThe save was probably interrupted.\n");
+}
+
+TEST_CASE("a path is typed as the shell reads it") {
+  CHECK(shell_word("step_9000/a.b") == "step_9000/a.b");
+  CHECK(shell_word("my model") == "'my model'");
+  CHECK(shell_word("it's") == "'it'\\''s'");
+  CHECK(shell_word("-x") == "'-x'");
+  CHECK(shell_word("") == "''");
+}
