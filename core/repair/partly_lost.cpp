@@ -1,6 +1,9 @@
 // S2, S3, S4, S5 E1: survivors go where they belong, all else is lost and filled. One new chunk a
 // survivor, written by the rank that wrote it before; a survivor that is a whole chunk keeps its
 // item. What is lost becomes chunks of its own, so that no rank's file claims what it never held.
+#include <algorithm>
+
+#include "core/formats/items.h"
 #include "core/repair/lower.h"
 #include "core/repair/tiling.h"
 
@@ -14,12 +17,23 @@ bool can_cast_from(const Checkpoint& checkpoint, const PartlyLost& diagnosis) {
          same(checkpoint.shape(*source), diagnosis.expected);
 }
 
+// The survivor is all that the chunk's item holds. Where the metadata gives it another size (S4,
+// first commit of its fix) the item itself decides.
+bool is_whole_item(const Checkpoint& checkpoint, const Survivor& survivor) {
+  if (survivor.source == whole(checkpoint.sizes(survivor.chunk))) return true;
+  if (std::any_of(survivor.source.offsets.begin(), survivor.source.offsets.end(),
+                  [](std::int64_t offset) { return offset != 0; }))
+    return false;
+  auto header = read_item_header(checkpoint, survivor.chunk);
+  return header && header->sizes == survivor.source.sizes;
+}
+
 PlannedChunk place_survivor(const Checkpoint& checkpoint, TensorId tensor,
                             const Survivor& survivor) {
   PlannedChunk chunk;
   chunk.box = Box{survivor.at, survivor.source.sizes};
   chunk.writer = checkpoint.writer(survivor.chunk).value_or(0);
-  bool is_whole = survivor.source == whole(checkpoint.sizes(survivor.chunk));
+  bool is_whole = is_whole_item(checkpoint, survivor);
   bool same_dtype =
       checkpoint.dtype(checkpoint.tensor_of(survivor.chunk)) == checkpoint.dtype(tensor);
   if (is_whole && same_dtype) {

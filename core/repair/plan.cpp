@@ -17,8 +17,9 @@ constexpr std::array<std::string_view, 4> kBlocking{"unsafe-pickle", "path-escap
 // What these say about a tensor's boxes is over once its new boxes tile the true shape exactly,
 // which lower() has proved. Kept apart from kBlocking for that reason: wrong labels alone make
 // gaps and overlaps (uneven shards under one global shape; S5 E3).
-constexpr std::array<std::string_view, 5> kLabelSymptoms{
-    "coverage-gap", "chunk-overlap", "chunk-out-of-bounds", "shape-mismatch", "payload-shape"};
+constexpr std::array<std::string_view, 6> kLabelSymptoms{"coverage-gap",        "chunk-overlap",
+                                                         "chunk-out-of-bounds", "shape-mismatch",
+                                                         "payload-shape",       "writer-mosaic"};
 
 template <std::size_t n>
 bool is_one_of(std::string_view rule, const std::array<std::string_view, n>& rules) {
