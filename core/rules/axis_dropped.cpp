@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/rules/reports.h"
+#include "core/rules/rules.h"
 #include "core/rules/spec_layout.h"
 
 namespace shw {
@@ -88,9 +89,7 @@ void add_unplaced(const Checkpoint& c, const Group& group, std::vector<Finding>&
   findings.push_back(std::move(finding));
 }
 
-}  // namespace
-
-void find_axis_dropped(const RuleInput& input, std::vector<Finding>& findings) {
+void run(const RuleInput& input, std::vector<Finding>& findings) {
   std::vector<DroppedAxis> all = dropped_axes(input);
   // One finding for one axis, and one more for those of its tensors that cannot be placed.
   std::map<std::pair<std::string, bool>, Group> groups;
@@ -105,5 +104,16 @@ void find_axis_dropped(const RuleInput& input, std::vector<Finding>& findings) {
       add_placed(input.checkpoint, group, findings);
   }
 }
+
+}  // namespace
+
+const Rule kAxisDropped = {
+    "axis-dropped", Depth::kMetadata, "An axis of the mesh was left out at save",
+    "The saver described a tensor by a mesh that lacks one of its axes (expert or tensor "
+    "parallel). Ranks that differ on that axis alone publish equal boxes, one of each is kept, "
+    "and the tensor is shorter by the size of the axis. Who wrote each chunk says where it "
+    "belongs: the repair puts survivors there and masks the rest, or restores everything where "
+    "per-rank optimizer files hold the masters.",
+    run};
 
 }  // namespace shw

@@ -16,7 +16,8 @@ const Rule* const kInOrder[] = {
     // What opening itself says, and what is missing on disk.
     &kUnsafePickle, &kPathEscape, &kMissingFile, &kShortFile, &kStorageDangling,
     // The causes that explain what comes after them.
-    &kPlacementAxisMoved,
+    &kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kWriterMosaic,
+    &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank,
     // The tiles, the items, the spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kMissingKey, &kShapeMismatch, &kDtypeMismatch, &kUnexpectedKey, &kNotLookedAt,

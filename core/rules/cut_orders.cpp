@@ -36,7 +36,7 @@ std::vector<Box> explained_by(const RuleInput& input, TensorId tensor, const Spe
   std::vector<Box> boxes;
   bool differs = false;
   for (ChunkId chunk : c.chunks(tensor)) {
-    Box saved = box_of(c, chunk);
+    Box saved = saved_box(c, chunk);
     if (volume(saved.sizes) == 0) {
       boxes.push_back(saved);
       continue;

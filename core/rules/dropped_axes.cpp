@@ -72,16 +72,18 @@ Cut part_of(const Short& tensor, std::size_t axis, std::int64_t coordinate) {
 }
 
 // The saved chunks are those of the same layout without `axis`, chunk by chunk from their writers.
-bool explains(const Checkpoint& c, const Short& tensor, std::size_t axis) {
+// `by_part`: each writer cut the part of its own coordinate (uneven parts differ), not the saved
+// shape.
+bool explains(const Checkpoint& c, const Short& tensor, std::size_t axis, bool by_part) {
   const Mesh& mesh = *tensor.entry->mesh;
   Layout reduced = without_axis(mesh, tensor.entry->placements, axis);
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     std::vector<std::int64_t> coordinates = mesh.coordinates(tensor.ranks[i]);
     Extents shape = copy_of(c.shape(tensor.tensor));
-    if (cuts_first(tensor, axis)) shape[tensor.dim] = part_of(tensor, axis, coordinates[axis]).size;
+    if (by_part) shape[tensor.dim] = part_of(tensor, axis, coordinates[axis]).size;
     coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(axis));
     auto box = nested_box(shape, reduced.mesh, reduced.placements, reduced.mesh.rank(coordinates));
-    if (!box || *box != box_of(c, tensor.chunks[i])) return false;
+    if (!box || *box != saved_box(c, tensor.chunks[i])) return false;
   }
   return true;
 }
@@ -135,7 +137,7 @@ void place_by_box(const RuleInput& input, const Short& tensor, DroppedAxis& out)
 void place_by_shift(const RuleInput& input, const Short& tensor, DroppedAxis& out) {
   const Mesh& mesh = *tensor.entry->mesh;
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
-    Box box = box_of(input.checkpoint, tensor.chunks[i]);
+    Box box = saved_box(input.checkpoint, tensor.chunks[i]);
     if (payload_sizes(input, tensor.chunks[i]) != box.sizes) {
       out.why_not = "an item does not hold what its chunk says";
       return;
@@ -190,7 +192,10 @@ std::optional<Suspect> suspect(const RuleInput& input, const Short& tensor) {
     }
   } else {
     for (std::size_t axis : tensor.order) {
-      if (cuts_short_dim(tensor, axis) && explains(c, tensor, axis)) out.axes.push_back(axis);
+      if (cuts_short_dim(tensor, axis) &&
+          (explains(c, tensor, axis, false) ||
+           (cuts_first(tensor, axis) && explains(c, tensor, axis, true))))
+        out.axes.push_back(axis);
     }
     if (out.axes.empty()) {
       out.grid = false;

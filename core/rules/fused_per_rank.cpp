@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/rules/reports.h"
+#include "core/rules/rules.h"
 #include "core/rules/spec_layout.h"
 
 namespace shw {
@@ -60,9 +61,7 @@ bool lies_per_rank(const RuleInput& input, TensorId tensor, const SpecEntry& ent
   return !writers.empty() && std::adjacent_find(writers.begin(), writers.end()) == writers.end();
 }
 
-}  // namespace
-
-void find_fused_per_rank(const RuleInput& input, std::vector<Finding>& findings) {
+void run(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   Finding finding;
   finding.rule = "fused-per-rank";
@@ -99,5 +98,15 @@ void find_fused_per_rank(const RuleInput& input, std::vector<Finding>& findings)
       Remedy{"permute-blocks", true, "Put all gate rows first, then all up rows: nothing is lost."};
   findings.push_back(std::move(finding));
 }
+
+}  // namespace
+
+const Rule kFusedPerRank = {
+    "fused-per-rank", Depth::kMetadata, "Gate and up are stacked rank by rank",
+    "A fused gate and up projection that each tensor-parallel rank holds for itself is saved as "
+    "gate 0, up 0, gate 1, up 1, ...: its meaning depends on the number of ranks. Another "
+    "tensor-parallel size loads it without a message and gets wrong rows. The repair puts all "
+    "gate rows before all up rows; nothing is lost.",
+    run};
 
 }  // namespace shw

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/rules/reports.h"
+#include "core/rules/rules.h"
 #include "core/rules/survivors.h"
 
 namespace shw {
@@ -168,18 +169,7 @@ Finding describe(const Checkpoint& c, const std::vector<Pair>& pairs,
   return finding;
 }
 
-}  // namespace
-
-std::set<TensorId> split_locally(const RuleInput& input) {
-  std::set<TensorId> states;
-  for (const Pair& pair : broken_pairs(input)) {
-    states.insert(pair.w.state);
-    states.insert(pair.v.state);
-  }
-  return states;
-}
-
-void find_glu_split_local(const RuleInput& input, std::vector<Finding>& findings) {
+void run(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   std::vector<Pair> pairs = broken_pairs(input);
   if (pairs.empty()) return;
@@ -203,5 +193,26 @@ void find_glu_split_local(const RuleInput& input, std::vector<Finding>& findings
   }
   findings.push_back(describe(c, pairs, std::move(parts)));
 }
+
+}  // namespace
+
+std::set<TensorId> split_locally(const RuleInput& input) {
+  std::set<TensorId> states;
+  for (const Pair& pair : broken_pairs(input)) {
+    states.insert(pair.w.state);
+    states.insert(pair.v.state);
+  }
+  return states;
+}
+
+const Rule kGluSplitLocal = {
+    "glu-split-local", Depth::kMetadata,
+    "Optimizer state of a gated weight was split in the wrong coordinates",
+    "A gated weight (SwiGLU) is saved as two halves, W and V. The saver cut the optimizer state "
+    "at half of what one rank holds instead of half of the whole weight: both saved halves then "
+    "hold rows of W, only those of the first rank that owns any, and V's rows are gone. The "
+    "model's own weights are not touched. The repair puts the rows of both halves where they "
+    "belong in W and masks the rest; only another checkpoint can bring the others back.",
+    run};
 
 }  // namespace shw

@@ -8,6 +8,7 @@
 
 #include "core/mesh/error_models.h"
 #include "core/rules/reports.h"
+#include "core/rules/rules.h"
 #include "core/rules/spec_layout.h"
 #include "core/rules/survivors.h"
 
@@ -63,7 +64,7 @@ void find_home(const RuleInput& input, TensorId parameter, Local& local) {
     if (!lies_inside(c.offsets(chunk), c.sizes(chunk), local.expected)) continue;
     wrote_any = true;
     if (!same(c.sizes(chunk), sizes)) continue;
-    local.home = box_of(c, chunk);
+    local.home = saved_box(c, chunk);
     local.source = "the chunk of the parameter that the same rank wrote";
     return;
   }
@@ -80,7 +81,7 @@ void find_home(const RuleInput& input, TensorId parameter, Local& local) {
   auto box = nested_box(entry->shape, *entry->mesh, entry->placements, *rank);
   if (!box || !same(box->sizes, sizes)) return;
   for (ChunkId chunk : c.chunks(parameter)) {
-    if (box_of(c, chunk) != *box) continue;
+    if (saved_box(c, chunk) != *box) continue;
     local.home = *box;
     local.source = "the spec's mesh: a replica of the rank wrote that chunk of the parameter";
     return;
@@ -248,15 +249,7 @@ void add_unplaced(const Checkpoint& c, const std::vector<Local>& locals,
   findings.push_back(std::move(finding));
 }
 
-}  // namespace
-
-std::set<TensorId> saved_as_global(const RuleInput& input) {
-  std::set<TensorId> states;
-  for (const Local& local : local_states(input)) states.insert(local.state.state);
-  return states;
-}
-
-void find_local_saved_as_global(const RuleInput& input, std::vector<Finding>& findings) {
+void run(const RuleInput& input, std::vector<Finding>& findings) {
   std::vector<Local> locals = local_states(input);
   auto unknown = std::stable_partition(locals.begin(), locals.end(),
                                        [](const Local& local) { return local.home.has_value(); });
@@ -266,5 +259,24 @@ void find_local_saved_as_global(const RuleInput& input, std::vector<Finding>& fi
   add_placed(input.checkpoint, locals, findings);
   add_unplaced(input.checkpoint, unplaced, findings);
 }
+
+}  // namespace
+
+std::set<TensorId> saved_as_global(const RuleInput& input) {
+  std::set<TensorId> states;
+  for (const Local& local : local_states(input)) states.insert(local.state.state);
+  return states;
+}
+
+const Rule kLocalSavedAsGlobal = {
+    "local-saved-as-global", Depth::kMetadata,
+    "One rank's shard of an optimizer state stands for the whole",
+    "Optimizer states that are plain tensors instead of DTensors are offered by every rank as "
+    "the whole tensor; deduplication keeps one of them, whose depends on load balancing. A "
+    "state then has the shape of one chunk of its parameter (or is empty, where the surviving "
+    "rank owns none). The repair puts each survivor where the chunk of its writer lies, keeps "
+    "moments only where all of them are known, refills masters from the model, and masks the "
+    "rest.",
+    run};
 
 }  // namespace shw

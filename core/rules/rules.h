@@ -16,7 +16,8 @@ namespace shw {
 extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadRecord,
     kStorageDangling, kChunkRank, kChunkOutOfBounds, kChunkOverlap, kCoverageGap, kPayloadShape,
     kPayloadDtype, kPortability, kPlacementAxisMoved, kMissingKey, kUnexpectedKey, kShapeMismatch,
-    kDtypeMismatch, kNotLookedAt;
+    kDtypeMismatch, kNotLookedAt, kGluSplitLocal, kLocalSavedAsGlobal, kAxisDropped, kWriterMosaic,
+    kTopologyLocked, kStridedRecordedPlain, kUnevenStrided, kFusedPerRank;
 
 // Lists in evidence are cut here; the number of all stands beside them. Subjects are never cut.
 inline constexpr std::size_t kMaxEvidence = 64;

@@ -30,7 +30,10 @@ std::string relation(const Checkpoint& checkpoint, TensorId tensor, ExtentsView 
 void run(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.spec == nullptr) return;
   const Checkpoint& checkpoint = input.checkpoint;
-  auto explained = explained_by(findings, "placement-axis-moved");
+  std::unordered_set<std::string_view> explained;
+  for (std::string_view cause :
+       {"placement-axis-moved", "glu-split-local", "local-saved-as-global", "axis-dropped"})
+    explained.merge(explained_by(findings, cause));
   Finding finding;
   finding.rule = "shape-mismatch";
   std::vector<std::string> saved, expected;

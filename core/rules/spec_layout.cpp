@@ -62,7 +62,7 @@ std::optional<std::int64_t> rank_on(const RuleInput& input, const Mesh& mesh,
   return writer;
 }
 
-Box box_of(const Checkpoint& checkpoint, ChunkId chunk) {
+Box saved_box(const Checkpoint& checkpoint, ChunkId chunk) {
   return Box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
 }
 
@@ -117,7 +117,7 @@ Agreement layout_agreement(const RuleInput& input, const std::vector<std::string
       auto rank = writer ? rank_on(input, *entry->mesh, *writer) : std::nullopt;
       if (!rank || volume(c.sizes(chunk)) == 0) continue;
       auto box = local_box(entry->shape, *entry->mesh, entry->placements, *rank);
-      agrees = box && *box == box_of(c, chunk);
+      agrees = box && *box == saved_box(c, chunk);
     }
     ++(agrees ? agreement.agree : agreement.disagree);
   }

@@ -24,7 +24,7 @@ const SpecEntry* layout_of(const RuleInput& input, std::string_view fqn);
 // neither is so.
 std::optional<std::int64_t> rank_on(const RuleInput& input, const Mesh& mesh, std::uint32_t writer);
 
-Box box_of(const Checkpoint& checkpoint, ChunkId chunk);
+Box saved_box(const Checkpoint& checkpoint, ChunkId chunk);
 
 // Axes that cut, in the order in which the entry's placements cut them (a strided axis last).
 std::optional<std::vector<std::size_t>> cut_order(const SpecEntry& entry);

@@ -6,11 +6,13 @@
 #include "core/mesh/error_models.h"
 #include "core/rules/cut_orders.h"
 #include "core/rules/reports.h"
+#include "core/rules/rules.h"
 #include "core/rules/spec_layout.h"
 
 namespace shw {
+namespace {
 
-void find_strided_recorded_plain(const RuleInput& input, std::vector<Finding>& findings) {
+void run(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   Finding finding;
   finding.rule = "strided-recorded-plain";
@@ -44,5 +46,15 @@ void find_strided_recorded_plain(const RuleInput& input, std::vector<Finding>& f
                           "nothing is lost."};
   findings.push_back(std::move(finding));
 }
+
+}  // namespace
+
+const Rule kStridedRecordedPlain = {
+    "strided-recorded-plain", Depth::kMetadata, "A strided shard was recorded as a plain one",
+    "FSDP over tensor parallelism cuts rows that were cut before: StridedShard. Recorded as a "
+    "plain shard, every chunk gets the place of another rank's rows. The tiling is perfect and "
+    "nothing is lost, so no loader complains. The writers of the chunks and the spec together "
+    "tell; the repair relabels the chunks and moves no byte.",
+    run};
 
 }  // namespace shw

@@ -6,6 +6,7 @@
 
 #include "core/rules/cut_orders.h"
 #include "core/rules/reports.h"
+#include "core/rules/rules.h"
 #include "core/rules/spec_layout.h"
 
 namespace shw {
@@ -141,11 +142,20 @@ void add_other_topology(const RuleInput& input, std::vector<Finding>& findings) 
   if (!finding.subjects.empty()) findings.push_back(std::move(finding));
 }
 
-}  // namespace
-
-void find_topology_locked(const RuleInput& input, std::vector<Finding>& findings) {
+void run(const RuleInput& input, std::vector<Finding>& findings) {
   add_wrong_order(input, findings);
   add_other_topology(input, findings);
 }
+
+}  // namespace
+
+const Rule kTopologyLocked = {
+    "topology-locked", Depth::kMetadata, "The order of stacked experts fits another topology",
+    "Experts of all expert-parallel ranks are stacked along one dimension, and FSDP cuts the "
+    "same dimension: the order of the rows then depends on which of the two cuts first, and on "
+    "their sizes. A loader that expects another order finds the right shape and takes the wrong "
+    "rows, without a message. The spec says which order the model asks for; the repair permutes "
+    "blocks and loses nothing.",
+    run};
 
 }  // namespace shw

@@ -7,6 +7,7 @@
 
 #include "core/mesh/error_models.h"
 #include "core/rules/reports.h"
+#include "core/rules/rules.h"
 #include "core/rules/spec_layout.h"
 
 namespace shw {
@@ -56,7 +57,7 @@ std::optional<Mislabelled> mislabelled(const RuleInput& input, TensorId tensor,
     if (!rank) return std::nullopt;
     auto box = recorded_box(model, entry.shape, *entry.mesh, entry.placements, *rank);
     auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, *rank);
-    if (!box || !truth || *box != box_of(c, chunk)) return std::nullopt;
+    if (!box || !truth || *box != saved_box(c, chunk)) return std::nullopt;
     bool read = index_of(chunk) < input.headers.size() && input.headers[index_of(chunk)];
     out.items_read = out.items_read && read;
     out.items_agree =
@@ -78,7 +79,7 @@ bool tiles(const std::vector<Box>& boxes, ExtentsView shape) {
 bool is_torn(const Checkpoint& c, TensorId tensor) {
   std::vector<Box> boxes;
   for (ChunkId chunk : c.chunks(tensor)) {
-    Box box = box_of(c, chunk);
+    Box box = saved_box(c, chunk);
     if (!lies_inside(box.offsets, box.sizes, c.shape(tensor))) return true;
     for (const Box& other : boxes) {
       if (intersect(other, box)) return true;
@@ -116,7 +117,7 @@ Finding describe(const Checkpoint& c, const std::vector<const Mislabelled*>& gro
                                                                       : "torch since 2.10")}};
   std::vector<std::string> lines;
   for (std::uint32_t i = 0; i < first.boxes.size() && i < 16; ++i)
-    lines.push_back(to_text(box_of(c, c.chunks(first.tensor)[i])) + " holds " +
+    lines.push_back(to_text(saved_box(c, c.chunks(first.tensor)[i])) + " holds " +
                     to_text(first.boxes[i]));
   finding.evidence.emplace_back("chunks of the first", lines);
   return finding;
@@ -149,9 +150,7 @@ void add_damage(const RuleInput& input, const std::vector<Mislabelled>& all,
   }
 }
 
-}  // namespace
-
-void find_uneven_strided(const RuleInput& input, std::vector<Finding>& findings) {
+void run(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   std::vector<Mislabelled> broken;
   Finding hazard;
@@ -185,5 +184,15 @@ void find_uneven_strided(const RuleInput& input, std::vector<Finding>& findings)
   add_damage(input, broken, findings);
   if (!hazard.subjects.empty()) findings.push_back(std::move(hazard));
 }
+
+}  // namespace
+
+const Rule kUnevenStrided = {
+    "uneven-strided", Depth::kMetadata, "Uneven strided shards",
+    "Where a strided cut does not divide evenly, three generations of torch compute three "
+    "different offsets, and only one of them names the rows that training holds. Recorded boxes "
+    "then overlap, leave gaps, or disagree with the items. Where the items hold training's rows "
+    "the boxes are relabelled; where nothing is wrong yet the hazard is only told.",
+    run};
 
 }  // namespace shw

@@ -6,10 +6,12 @@
 
 #include "core/rules/axis_dropped.h"
 #include "core/rules/reports.h"
+#include "core/rules/rules.h"
 
 namespace shw {
+namespace {
 
-void find_writer_mosaic(const RuleInput& input, std::vector<Finding>& findings) {
+void run(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   std::vector<std::string> mixed, lines;
   std::set<std::int64_t> across;
@@ -43,5 +45,16 @@ void find_writer_mosaic(const RuleInput& input, std::vector<Finding>& findings) 
   finding.evidence = {{"axis", axis}, {"coordinates that survived", lines}};
   findings.push_back(std::move(finding));
 }
+
+}  // namespace
+
+const Rule kWriterMosaic = {
+    "writer-mosaic", Depth::kMetadata,
+    "Chunks of one tensor come from different slices of the model",
+    "Where an axis was dropped, load balancing decides chunk by chunk which rank's bytes are "
+    "kept. A tensor whose chunks come from several coordinates of that axis is no rank's "
+    "tensor: a mixture of experts, or of tensor-parallel slices. The finding beside it (axis- "
+    "dropped) says where each chunk belongs.",
+    run};
 
 }  // namespace shw
