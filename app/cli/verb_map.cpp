@@ -11,15 +11,15 @@ int run_map(Context& context) {
   auto spec = read_spec(context);
   if (!spec) return fail_with(context, spec.error());
 
-  Tiling saved = saved_tiling(**checkpoint, *tensor);
-  std::optional<Tiling> expected;
+  LaidTensor saved = saved_tiling(**checkpoint, *tensor);
+  std::optional<LaidTensor> expected;
   if (*spec != nullptr) {
     if (const SpecEntry* entry = (*spec)->find(context.options.subject))
       expected = expected_tiling(*entry);
     else
       context.terminal.say("the spec does not name this tensor");
   }
-  const Tiling* beside = expected ? &*expected : nullptr;
+  const LaidTensor* beside = expected ? &*expected : nullptr;
   context.terminal.out(
       context.options.json
           ? map_to_json(context.options.subject, saved, beside) + "\n"

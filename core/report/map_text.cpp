@@ -204,7 +204,7 @@ std::string beside(const std::vector<Picture>& pictures, const TextStyle& style)
   return text;
 }
 
-std::string overview_text(const Tiling& saved, const SliceView& view, const TextStyle& style) {
+std::string overview_text(const LaidTensor& saved, const SliceView& view, const TextStyle& style) {
   Slice slice = cut(saved, view);
   std::string text = "\n" + inked(style, Ink::kQuiet, "all tiles: " + to_text(view)) + "\n";
   auto lines = draw_slice(slice, slice.rows, slice.columns, 6, style.width - 2, style.utf8);
@@ -214,7 +214,7 @@ std::string overview_text(const Tiling& saved, const SliceView& view, const Text
 
 }  // namespace
 
-std::string map_to_text(const std::string& fqn, const Tiling& saved, const Tiling* expected,
+std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const LaidTensor* expected,
                         const TextStyle& style) {
   SliceView view = choose_view(saved, expected);
   std::string text = inked(style, Ink::kBold, printable(fqn)) + "\n";
@@ -251,7 +251,7 @@ std::string map_to_text(const std::string& fqn, const Tiling& saved, const Tilin
 
 namespace {
 
-nlohmann::ordered_json to_json(const Tiling& tiling) {
+nlohmann::ordered_json to_json(const LaidTensor& tiling) {
   auto tiles = nlohmann::ordered_json::array();
   for (const LaidTile& tile : tiling.tiles) {
     nlohmann::ordered_json entry{{"offsets", tile.box.offsets}, {"sizes", tile.box.sizes}};
@@ -263,7 +263,8 @@ nlohmann::ordered_json to_json(const Tiling& tiling) {
 
 }  // namespace
 
-std::string map_to_json(const std::string& fqn, const Tiling& saved, const Tiling* expected) {
+std::string map_to_json(const std::string& fqn, const LaidTensor& saved,
+                        const LaidTensor* expected) {
   nlohmann::ordered_json json{{"schema", "shardwright/1"}, {"fqn", fqn}, {"saved", to_json(saved)}};
   json["expected"] = expected != nullptr ? to_json(*expected) : nlohmann::ordered_json(nullptr);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);

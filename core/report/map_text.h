@@ -10,11 +10,12 @@
 namespace shw {
 
 // `expected` may be null.
-std::string map_to_text(const std::string& fqn, const Tiling& saved, const Tiling* expected,
+std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const LaidTensor* expected,
                         const TextStyle& style);
 // {"schema", "fqn", "view": {...}, "saved": {"shape", "tiles": [{"offsets", "sizes", "writer"}]},
 // "expected": the same or null}
-std::string map_to_json(const std::string& fqn, const Tiling& saved, const Tiling* expected);
+std::string map_to_json(const std::string& fqn, const LaidTensor& saved,
+                        const LaidTensor* expected);
 
 // One picture as lines of equal width. `scale_rows` and `scale_columns` are the extents that fill
 // `lines` and `columns`: the same for two pictures makes them comparable.

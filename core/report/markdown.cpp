@@ -60,7 +60,7 @@ std::string finding_section(const ReportInput& input, const Finding& finding, bo
   auto tensor = pictured(input.checkpoint, finding);
   if (tensor && with_picture && finding.severity != Severity::kInfo) {
     TensorPictures pictures = pictures_of(input, *tensor);
-    const Tiling* expected = pictures.expected ? &*pictures.expected : nullptr;
+    const LaidTensor* expected = pictures.expected ? &*pictures.expected : nullptr;
     text += "\n" + block(map_to_text(std::string(input.checkpoint.fqn(*tensor)), pictures.saved,
                                      expected, {false, true, 96}));
   }

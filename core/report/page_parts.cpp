@@ -118,7 +118,7 @@ TensorPictures pictures_of(const ReportInput& input, TensorId tensor) {
       for (const Box& box : planned.lost) pictures.lost.push_back({box, std::nullopt});
     }
   }
-  const Tiling* other = pictures.expected ? &*pictures.expected : nullptr;
+  const LaidTensor* other = pictures.expected ? &*pictures.expected : nullptr;
   if (other == nullptr && pictures.after) other = &*pictures.after;
   pictures.view = choose_view(pictures.saved, other);
   pictures.overview = overview_of(pictures.saved, pictures.view);

@@ -35,8 +35,8 @@ std::optional<TensorId> pictured(const Checkpoint& checkpoint, const Finding& fi
 
 struct TensorPictures {
   TensorId tensor{};
-  Tiling saved;
-  std::optional<Tiling> expected, after;
+  LaidTensor saved;
+  std::optional<LaidTensor> expected, after;
   std::vector<LaidTile> lost;  // boxes of `after` whose bytes are gone
   SliceView view;
   std::optional<SliceView> overview;

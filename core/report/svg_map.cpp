@@ -91,7 +91,7 @@ constexpr double kWidth = 200, kHeight = 320, kMargin = 26;
 struct Picture {
   const char* title;
   const char* kind;  // class of the figure: "saved", "expected", "after"
-  const Tiling* tiling;
+  const LaidTensor* tiling;
 };
 
 class Drawing {
@@ -184,7 +184,7 @@ class Drawing {
   std::string body_;
 };
 
-bool differs(const Tiling& a, const Tiling* b, std::optional<std::size_t> dim) {
+bool differs(const LaidTensor& a, const LaidTensor* b, std::optional<std::size_t> dim) {
   if (b == nullptr || !dim) return false;
   return a.shape.size() != b->shape.size() || a.shape[*dim] != b->shape[*dim];
 }
@@ -209,13 +209,13 @@ std::string overview(const TensorPictures& pictures, const Palette& palette) {
 }  // namespace
 
 std::string svg_pictures(const TensorPictures& pictures, const Palette& palette) {
-  const Tiling& saved = pictures.saved;
-  const Tiling* expected = pictures.expected ? &*pictures.expected : nullptr;
-  const Tiling* after = pictures.after ? &*pictures.after : nullptr;
-  auto drawable = [&](const Tiling* t) {
+  const LaidTensor& saved = pictures.saved;
+  const LaidTensor* expected = pictures.expected ? &*pictures.expected : nullptr;
+  const LaidTensor* after = pictures.after ? &*pictures.after : nullptr;
+  auto drawable = [&](const LaidTensor* t) {
     return t != nullptr && t->shape.size() == saved.shape.size();
   };
-  const Tiling* truth = expected != nullptr ? expected : after;
+  const LaidTensor* truth = expected != nullptr ? expected : after;
   std::vector<Picture> list{{"Saved", "saved", &saved}};
   if (drawable(expected)) list.push_back({"Expected", "expected", expected});
   if (drawable(after)) list.push_back({"After repair", "after", after});

@@ -6,8 +6,8 @@
 
 namespace shw {
 
-Tiling saved_tiling(const Checkpoint& checkpoint, TensorId tensor) {
-  Tiling tiling{copy_of(checkpoint.shape(tensor)), {}};
+LaidTensor saved_tiling(const Checkpoint& checkpoint, TensorId tensor) {
+  LaidTensor tiling{copy_of(checkpoint.shape(tensor)), {}};
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     // A chunk of another rank cannot be drawn; the findings name it.
     if (checkpoint.offsets(chunk).size() != tiling.shape.size() ||
@@ -19,9 +19,9 @@ Tiling saved_tiling(const Checkpoint& checkpoint, TensorId tensor) {
   return tiling;
 }
 
-Tiling expected_tiling(const SpecEntry& entry) {
+LaidTensor expected_tiling(const SpecEntry& entry) {
   static constexpr std::int64_t kMostRanks = 65'536;  // beyond that nobody sees tiles
-  Tiling tiling{entry.shape, {}};
+  LaidTensor tiling{entry.shape, {}};
   std::int64_t ranks = entry.mesh ? entry.mesh->size() : 0;
   bool placed =
       ranks > 0 && ranks <= kMostRanks && entry.mesh->axes.size() == entry.placements.size();
@@ -39,8 +39,8 @@ Tiling expected_tiling(const SpecEntry& entry) {
   return tiling;
 }
 
-Tiling planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& planned) {
-  Tiling tiling{planned.shape, {}};
+LaidTensor planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  LaidTensor tiling{planned.shape, {}};
   for (const PlannedChunk& chunk : planned.chunks) {
     std::optional<std::uint32_t> writer = chunk.writer;
     if (chunk.item) writer = checkpoint.writer(*chunk.item);
@@ -51,7 +51,7 @@ Tiling planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& planned
 
 namespace {
 
-std::vector<std::size_t> cuts_of(const Tiling& tiling) {
+std::vector<std::size_t> cuts_of(const LaidTensor& tiling) {
   std::vector<std::size_t> cuts(tiling.shape.size(), 0);
   for (std::size_t d = 0; d < cuts.size(); ++d) {
     std::set<std::int64_t> starts;
@@ -62,7 +62,7 @@ std::vector<std::size_t> cuts_of(const Tiling& tiling) {
 }
 
 // Dimensions in the order in which they deserve to be seen.
-std::vector<std::size_t> ranked_dims(const Tiling& saved, const Tiling* expected) {
+std::vector<std::size_t> ranked_dims(const LaidTensor& saved, const LaidTensor* expected) {
   std::vector<std::size_t> cuts = cuts_of(saved);
   bool comparable = expected != nullptr && expected->shape.size() == saved.shape.size();
   std::vector<std::size_t> dims(saved.shape.size());
@@ -78,7 +78,7 @@ std::vector<std::size_t> ranked_dims(const Tiling& saved, const Tiling* expected
 
 }  // namespace
 
-SliceView choose_view(const Tiling& saved, const Tiling* expected) {
+SliceView choose_view(const LaidTensor& saved, const LaidTensor* expected) {
   SliceView view{{}, {}, Extents(saved.shape.size(), 0)};
   std::vector<std::size_t> dims = ranked_dims(saved, expected);
   if (dims.size() == 1) view.row_dim = dims[0];
@@ -89,7 +89,7 @@ SliceView choose_view(const Tiling& saved, const Tiling* expected) {
   return view;
 }
 
-std::optional<SliceView> overview_of(const Tiling& saved, const SliceView& view) {
+std::optional<SliceView> overview_of(const LaidTensor& saved, const SliceView& view) {
   std::vector<std::size_t> cuts = cuts_of(saved);
   std::optional<std::size_t> across;
   for (std::size_t d = 0; d < cuts.size(); ++d) {
@@ -100,7 +100,7 @@ std::optional<SliceView> overview_of(const Tiling& saved, const SliceView& view)
   return SliceView{view.row_dim, across, Extents(saved.shape.size(), 0)};
 }
 
-Slice cut(const Tiling& tiling, const SliceView& view, std::size_t limit) {
+Slice cut(const LaidTensor& tiling, const SliceView& view, std::size_t limit) {
   Slice slice;
   auto extent = [&](std::optional<std::size_t> dim) {
     return dim && *dim < tiling.shape.size() ? tiling.shape[*dim] : 1;

@@ -19,16 +19,16 @@ struct LaidTile {  // a box with who wrote it, or should hold it
 };
 
 // Everything that the pictures of one tensor need, at full rank.
-struct Tiling {
+struct LaidTensor {
   Extents shape;
   std::vector<LaidTile> tiles;
 };
-Tiling saved_tiling(const Checkpoint& checkpoint, TensorId tensor);
+LaidTensor saved_tiling(const Checkpoint& checkpoint, TensorId tensor);
 // The boxes that mesh and placements imply, each drawn once with its lowest rank; the bare shape
 // as one tile without a writer where the spec names no mesh.
-Tiling expected_tiling(const SpecEntry& entry);
+LaidTensor expected_tiling(const SpecEntry& entry);
 // The chunks of the plan. A relabelled tile keeps its writer.
-Tiling planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& planned);
+LaidTensor planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& planned);
 
 struct SliceTile {
   std::int64_t top = 0, left = 0, bottom = 0, right = 0;  // half open
@@ -49,11 +49,11 @@ struct SliceView {
 
 // Two dimensions in which saved and expected differ; else those with the most cuts, the later ones
 // where that is even.
-SliceView choose_view(const Tiling& saved, const Tiling* expected);
+SliceView choose_view(const LaidTensor& saved, const LaidTensor* expected);
 // The other picture of a tensor of rank 3 and more: the dimension with the most cuts that `view`
 // does not show, across, over the row dimension. Nothing where that is cut nowhere.
-std::optional<SliceView> overview_of(const Tiling& saved, const SliceView& view);
-Slice cut(const Tiling& tiling, const SliceView& view, std::size_t limit = 4096);
+std::optional<SliceView> overview_of(const LaidTensor& saved, const SliceView& view);
+Slice cut(const LaidTensor& tiling, const SliceView& view, std::size_t limit = 4096);
 
 // "rows dim 1, columns dim 2, at dim 0 = 17"
 std::string to_text(const SliceView& view);
