@@ -10,6 +10,7 @@
 #include "core/base/checked.h"
 #include "core/formats/items.h"
 #include "core/formats/open.h"
+#include "core/formats/safetensors.h"
 #include "core/io/place.h"
 #include "core/repair/assemble.h"
 #include "core/repair/lower.h"
