@@ -25,15 +25,24 @@ int exit_code(ErrorKind kind) {
 
 int fail_with(Context& context, const Error& error) {
   if (context.options.json) {
-    context.terminal.out(error_to_json(error) + "\n");
+    context.terminal.out_line(error_to_json(error));
   } else {
-    context.terminal.error(error_to_text(error, context.options.checkpoint));
+    context.terminal.error(error_to_text(error, text_options(context)));
   }
   return exit_code(error.kind);
 }
 
 TextStyle style_of(const Context& context) {
   return {context.terminal.colour(), context.terminal.utf8(), context.terminal.width()};
+}
+
+TextOptions text_options(const Context& context) {
+  TextOptions options;
+  options.colour = context.terminal.colour();
+  options.width = static_cast<std::size_t>(std::clamp(context.terminal.width(), 40, 100));
+  options.checkpoint = context.options.checkpoint;
+  options.spec = context.options.spec;
+  return options;
 }
 
 Result<std::shared_ptr<const Checkpoint>> open(Context& context) {

@@ -152,7 +152,7 @@ bool asks_for_json(int argc, char** argv) {
 }
 
 EarlyExit usage_error(bool json, const std::string& message, const std::string& advice) {
-  if (json) return {3, error_to_json(Error{ErrorKind::kUsage, message, {}, advice}) + "\n", {}};
+  if (json) return {3, error_to_json(Error{ErrorKind::kUsage, message, {}, advice}), {}};
   return {3, {}, "shardwright: " + message + "\n" + advice + "\n"};
 }
 

@@ -90,6 +90,11 @@ bool Terminal::out(std::string_view text) {
   return problem == 0;
 }
 
+bool Terminal::out_line(std::string_view text) {
+  if (text.ends_with('\n')) return out(text);
+  return out(std::string(text) + '\n');
+}
+
 void Terminal::say(std::string_view line) {
   if (!quiet_) error(line);
 }

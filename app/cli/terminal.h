@@ -23,8 +23,9 @@ class Terminal {
 
   // False once the reader is gone (head, a pager that was quit): nothing more needs to be made.
   bool out(std::string_view text);
-  void say(std::string_view line);    // stderr, with a newline; not with --quiet
-  void error(std::string_view text);  // stderr, with a newline
+  bool out_line(std::string_view text);  // with a newline at the end, whether it had one or not
+  void say(std::string_view line);       // stderr, with a newline; not with --quiet
+  void error(std::string_view text);     // stderr, with a newline
   // Asks on stderr and reads a line: true for "y" or "yes".
   bool ask(std::string_view question);
   // stdout could not be written for another reason than that the reader left: exit code 4.

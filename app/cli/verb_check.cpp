@@ -27,9 +27,9 @@ int run_check(Context& context) {
   auto report = check_now(context, **checkpoint, *options);
   if (!report) return fail_with(context, report.error());
   if (context.options.json) {
-    context.terminal.out(check_to_json(*report) + "\n");
+    context.terminal.out_line(check_to_json(*report));
   } else {
-    context.terminal.out(check_to_json(*report) + "\n");
+    context.terminal.out_line(check_to_text(**checkpoint, *report, text_options(context)));
     if (!report->deeper.empty()) context.terminal.say(report->deeper);
   }
   return verdict_code(*report, context.options.fail_on);

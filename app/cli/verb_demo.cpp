@@ -12,10 +12,10 @@ int run_demo(Context& context) {
   }();
   if (!made) return fail_with(context, made.error());
   if (context.options.json) {
-    context.terminal.out(demo_to_json(*made) + "\n");
+    context.terminal.out_line(demo_to_json(*made));
     return kClean;
   }
-  context.terminal.out(printable(made->checkpoint) + "\n" + printable(made->spec) + "\n");
+  context.terminal.out_line(printable(made->checkpoint) + "\n" + printable(made->spec));
   context.terminal.say(
       "A mixture of experts that 64 ranks saved, three of its tensors with the "
       "wrong placements. Next:\n  shardwright check " +

@@ -26,35 +26,12 @@ int list_rules(Context& context) {
   return kClean;
 }
 
-// Breaks at blanks, so that no line is longer than the terminal is wide.
-std::string wrapped(std::string_view text, std::size_t width) {
-  std::string result;
-  std::size_t column = 0;
-  while (!text.empty()) {
-    std::size_t end = std::min(text.find_first_of(" \n"), text.size());
-    if (column > 0 && column + 1 + end > width) {
-      result += '\n';
-      column = 0;
-    }
-    if (column > 0) result += ' ', ++column;
-    result += text.substr(0, end);
-    column += end;
-    bool newline = end < text.size() && text[end] == '\n';
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (newline) {
-      result += '\n';
-      column = 0;
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 int run_explain(Context& context) {
   const std::string& id = context.options.subject;
   if (id.empty() && context.options.json) {
-    context.terminal.out(rules_to_json() + "\n");
+    context.terminal.out_line(rules_to_json());
     return kClean;
   }
   if (id.empty()) return list_rules(context);
@@ -65,16 +42,10 @@ int run_explain(Context& context) {
     return fail_with(context, {ErrorKind::kUsage, "there is no rule \"" + id + "\"", {}, advice});
   }
   if (context.options.json) {
-    context.terminal.out(rule_to_json(*rule) + "\n");
+    context.terminal.out_line(rule_to_json(*rule));
     return kClean;
   }
-  TextStyle style = style_of(context);
-  auto width = static_cast<std::size_t>(std::min(style.width, 88));
-  context.terminal.out(
-      inked(style, Ink::kBold, rule->title) + "\n" +
-      inked(style, Ink::kQuiet,
-            std::string(rule->id) + ", seen at depth " + std::string(name(rule->depth))) +
-      "\n\n" + wrapped(rule->teaches, width) + "\n");
+  context.terminal.out_line(rule_to_text(*rule, text_options(context)));
   return kClean;
 }
 

@@ -32,7 +32,7 @@ int run_list(Context& context) {
   auto order = chosen(context, **checkpoint);
   if (!order) return fail_with(context, order.error());
   if (context.options.json) {
-    context.terminal.out(list_to_json(**checkpoint) + "\n");
+    context.terminal.out_line(list_to_json(**checkpoint));
   } else {
     context.terminal.out(list_to_text(**checkpoint, *order, style_of(context)));
   }

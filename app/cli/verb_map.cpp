@@ -20,9 +20,9 @@ int run_map(Context& context) {
       context.terminal.say("the spec does not name this tensor");
   }
   const LaidTensor* beside = expected ? &*expected : nullptr;
-  context.terminal.out(
+  context.terminal.out_line(
       context.options.json
-          ? map_to_json(context.options.subject, saved, beside) + "\n"
+          ? map_to_json(context.options.subject, saved, beside)
           : map_to_text(context.options.subject, saved, beside, style_of(context)));
   return kClean;
 }

@@ -31,7 +31,7 @@ int run_plan(Context& context) {
   auto plan = plan_now(context, **checkpoint);
   if (!plan) return fail_with(context, plan.error());
   if (context.options.json) {
-    context.terminal.out(plan_to_json(**checkpoint, *plan) + "\n");
+    context.terminal.out_line(plan_to_json(**checkpoint, *plan));
   } else {
     context.terminal.out(plan_to_text(*plan, style_of(context)));
     if (!plan->empty())
@@ -64,7 +64,7 @@ Status agree(Context& context, const Plan& plan) {
 // Nothing to carry out: is that good, or is it that nothing can be done?
 int nothing_to_repair(Context& context, const Plan& plan) {
   if (context.options.json) {
-    context.terminal.out(nothing_repaired_to_json() + "\n");
+    context.terminal.out_line(nothing_repaired_to_json());
   } else {
     context.terminal.out(plan_to_text(plan, style_of(context)));
   }
@@ -73,7 +73,7 @@ int nothing_to_repair(Context& context, const Plan& plan) {
 
 void tell_result(Context& context, const RepairResult& result) {
   if (context.options.json) {
-    context.terminal.out(repair_to_json(result) + "\n");
+    context.terminal.out_line(repair_to_json(result));
     return;
   }
   TextStyle style = style_of(context);
@@ -81,8 +81,8 @@ void tell_result(Context& context, const RepairResult& result) {
       result.lossless
           ? inked(style, Ink::kGreen, "repaired") + ", nothing is lost"
           : inked(style, Ink::kGold, "repaired") + ", what is lost stands in the certificate";
-  context.terminal.out(verdict + "\n  checkpoint   " + printable(result.output) +
-                       "\n  certificate  " + printable(result.certificate) + "\n");
+  context.terminal.out_line(verdict + "\n  checkpoint   " + printable(result.output) +
+                            "\n  certificate  " + printable(result.certificate));
   context.terminal.say("Prove it:  shardwright verify " + printable(result.output) +
                        (context.options.in_place
                             ? "\nTake it back:  shardwright undo " + printable(result.output)
@@ -123,9 +123,10 @@ int run_verify(Context& context) {
     return verify_repair(context.options.checkpoint, &context.progress);
   }();
   if (!report) return fail_with(context, report.error());
-  context.terminal.out(context.options.json ? verify_to_json(*report) + "\n"
-                                            : verify_to_text(*report, context.options.checkpoint,
-                                                             style_of(context)));
+  context.terminal.out_line(
+      context.options.json
+          ? verify_to_json(*report)
+          : verify_to_text(*report, context.options.checkpoint, style_of(context)));
   switch (report->outcome) {
     case VerifyReport::Outcome::kProved:
       return kClean;
@@ -141,7 +142,7 @@ int run_undo(Context& context) {
   auto undone = undo_repair(context.options.checkpoint);
   if (!undone) return fail_with(context, undone.error());
   if (context.options.json) {
-    context.terminal.out(undone_to_json(context.options.checkpoint) + "\n");
+    context.terminal.out_line(undone_to_json(context.options.checkpoint));
   } else {
     context.terminal.out("the .metadata from before the repair is back\n");
   }

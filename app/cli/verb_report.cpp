@@ -50,9 +50,9 @@ int run_report(Context& context) {
   if (auto written = write_file(options.out, text); !written)
     return fail_with(context, written.error());
   if (options.json) {
-    context.terminal.out(written_to_json(options.out, text.size()) + "\n");
+    context.terminal.out_line(written_to_json(options.out, text.size()));
   } else {
-    context.terminal.out(printable(options.out) + "\n");
+    context.terminal.out_line(printable(options.out));
     context.terminal.say(human_bytes(text.size()) +
                          (wants_html(options.out) ? ", one page without outside references" : ""));
   }

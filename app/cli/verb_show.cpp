@@ -17,7 +17,7 @@ int run_show(Context& context) {
   }
   const TensorValues* shown = values ? &*values : nullptr;
   if (options.json) {
-    context.terminal.out(tensor_to_json(**checkpoint, *tensor, shown, options.limit) + "\n");
+    context.terminal.out_line(tensor_to_json(**checkpoint, *tensor, shown, options.limit));
     return kClean;
   }
   context.terminal.out(

@@ -11,6 +11,7 @@
 #include "core/model/checkpoint.h"
 #include "core/repair/plan.h"
 #include "core/report/listing.h"
+#include "core/report/text.h"
 #include "core/rules/check.h"
 #include "core/spec/spec.h"
 
@@ -47,6 +48,7 @@ int run_gui(Context& context);
 int fail_with(Context& context, const Error& error);
 int exit_code(ErrorKind kind);
 TextStyle style_of(const Context& context);
+TextOptions text_options(const Context& context);
 
 // The steps that several verbs begin with.
 Result<std::shared_ptr<const Checkpoint>> open(Context& context);

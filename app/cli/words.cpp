@@ -1,15 +1,9 @@
 #include "app/cli/words.h"
 
-#include <algorithm>
-#include <string_view>
+#include "core/report/text_words.h"
 
 namespace shw::cli {
 namespace {
-
-bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("./_-=,:@%+").find(c) != std::string_view::npos;
-}
 
 std::string command(const char* verb, const Options& options) {
   std::string text = std::string("shardwright ") + verb + " " + shell_word(options.checkpoint);
@@ -21,19 +15,6 @@ std::string command(const char* verb, const Options& options) {
 }
 
 }  // namespace
-
-std::string shell_word(const std::string& word) {
-  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
-  std::string quoted = "'";
-  for (char c : word) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
 
 std::string check_command(const Options& options) {
   return command("check", options);

@@ -2,6 +2,7 @@
 #include "core/report/listing.h"
 #include "core/report/page_parts.h"
 #include "core/report/svg_map.h"
+#include "core/report/text.h"
 
 namespace shw {
 namespace {
@@ -60,7 +61,7 @@ std::string head(const ReportInput& input) {
          name + ": " + escaped(verdict_sentence(input)) + "</title>\n<style>" + kStyle +
          "</style></head><body>\n<header class=\"" + kind + "\"><h1><span class=\"sign\">" +
          (kind == "clean" ? "✓" : "!") + "</span>" + escaped(verdict_sentence(input)) +
-         "</h1><p><code>" + name + "</code> · " + escaped(summary_line(input.checkpoint)) +
+         "</h1><p><code>" + name + "</code> · " + escaped(headline(input.checkpoint)) +
          "</p></header>\n<main>\n";
 }
 

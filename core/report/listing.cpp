@@ -4,6 +4,7 @@
 
 #include "core/base/checked.h"
 #include "core/report/report.h"
+#include "core/report/text.h"
 
 namespace shw {
 
@@ -32,26 +33,6 @@ std::string inked(const TextStyle& style, Ink ink, std::string_view text) {
   return code + std::string(text) + "\x1b[0m";
 }
 
-std::string printable(std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string safe;
-  safe.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    auto byte = static_cast<unsigned char>(c);
-    // U+0080 to U+009F are C2 80 to C2 9F in UTF-8, and control characters to a terminal.
-    bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (byte >= 0x20 && byte != 0x7F && !c1) {
-      safe += c;
-    } else {
-      safe += "\\x";
-      safe += kHex[byte >> 4];
-      safe += kHex[byte & 15];
-    }
-  }
-  return safe;
-}
-
 std::string ranks_to_text(std::vector<std::uint32_t> ranks) {
   if (ranks.empty()) return "none";
   std::sort(ranks.begin(), ranks.end());
@@ -65,29 +46,6 @@ std::string ranks_to_text(std::vector<std::uint32_t> ranks) {
     if (last > i) text += (last == i + 1 ? ", " : "-") + std::to_string(ranks[last]);
     i = last + 1;
   }
-  return text;
-}
-
-std::string error_to_text(const Error& error, const std::string& checkpoint) {
-  std::string where = error.place.file;
-  bool relative = !where.empty() && where.front() != '/' && !checkpoint.empty();
-  if (relative && !where.starts_with(checkpoint)) {
-    std::string base = checkpoint;
-    if (base.ends_with("/.metadata")) base.resize(base.size() - 10);
-    while (base.size() > 1 && base.back() == '/') base.pop_back();
-    where = base + "/" + where;
-  }
-  std::string text;
-  if (!where.empty()) text += printable(where) + ": ";
-  if (error.place.offset) {
-    std::string byte = "byte " + human_count(*error.place.offset);
-    if (error.message.find(byte) == std::string::npos) text += "at " + byte + ": ";
-  }
-  text += printable(error.message);
-  bool named = error.message.find(error.place.tensor) != std::string::npos;
-  if (!named) text += " (" + printable(error.place.tensor) + ")";
-  if (!text.empty() && text.back() != '.' && text.back() != '?') text += ".";
-  if (!error.advice.empty()) text += "\n" + error.advice;
   return text;
 }
 
@@ -111,13 +69,10 @@ std::uint64_t bytes_of(const Checkpoint& checkpoint, TensorId tensor) {
 
 namespace {
 
-// Pads to `width` columns; UTF-8 continuation bytes take none.
-std::string padded(std::string text, std::size_t width, bool left = true) {
-  auto columns = static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) >> 6) != 2; }));
-  if (columns >= width) return text;
-  std::string gap(width - columns, ' ');
-  return left ? text + gap : gap + text;
+// Numbers stand right.
+std::string right(const std::string& text, std::size_t width) {
+  std::size_t columns = display_width(text);
+  return columns >= width ? text : std::string(width - columns, ' ') + text;
 }
 
 struct Row {
@@ -150,14 +105,15 @@ std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint
     rows.push_back(row_of(checkpoint, TensorId{index}));
     bytes += bytes_of(checkpoint, TensorId{index});
     for (std::size_t c = 0; c < 6; ++c)
-      widths[c] = std::max(widths[c], rows.back().cells[c].size());
+      widths[c] = std::max(widths[c], display_width(rows.back().cells[c]));
   }
   auto line = [&](auto&& cell, Ink ink) {
     std::string text;
     for (std::size_t c = 0; c < 6; ++c) {
       bool left = c < 3 || c == 5;
-      text +=
-          (c > 0 ? "  " : "") + (c == 5 ? std::string(cell(c)) : padded(cell(c), widths[c], left));
+      text += (c > 0 ? "  " : "") +
+              (c == 5 ? std::string(cell(c))
+                      : (left ? padded(cell(c), widths[c]) : right(cell(c), widths[c])));
     }
     return inked(style, ink, text) + "\n";
   };
@@ -216,7 +172,7 @@ std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
     auto writer = checkpoint.writer(chunk);
     auto item = checkpoint.item(chunk);
     text += padded(to_text(box), box_width) + "  " +
-            padded(writer ? std::to_string(*writer) : "?", 6, false) + "  ";
+            right(writer ? std::to_string(*writer) : "?", 6) + "  ";
     if (item) {
       text += printable(checkpoint.file(item->file).path) + " at " + std::to_string(item->offset) +
               ", " + std::to_string(item->length) + " bytes\n";
@@ -282,6 +238,29 @@ std::string plan_to_text(const Plan& plan, const TextStyle& style) {
             printable(finding.cause) + "\n" + subjects_text(finding.subjects);
     if (finding.remedy) text += "     " + printable(finding.remedy->text) + "\n";
   }
+  return text;
+}
+
+std::string info_to_text(const Checkpoint& checkpoint, const TextStyle& style) {
+  std::string text = headline(checkpoint) + "\n";
+  auto row = [&](const char* label, const std::string& value) {
+    text += inked(style, Ink::kQuiet, padded(label, 10)) + value + "\n";
+  };
+  std::uint64_t referenced = 0, missing = 0, bytes = 0;
+  for (const FileRow& file : checkpoint.files()) {
+    referenced += file.referenced ? 1 : 0;
+    missing += file.referenced && file.kind == EntryKind::kMissing ? 1 : 0;
+    bytes += file.size;
+  }
+  row("tiles", human_count(checkpoint.chunk_count()));
+  row("objects", human_count(checkpoint.objects().size()));
+  row("files",
+      human_count(referenced) + " referenced" +
+          (missing > 0 ? ", " + inked(style, Ink::kRed, human_count(missing) + " missing") : "") +
+          ", " + human_bytes(bytes) + " in the folder");
+  const Provenance& from = checkpoint.provenance();
+  if (!from.save_id.empty()) row("save", printable(from.save_id));
+  if (from.pickle_protocol > 0) row("pickle", "protocol " + std::to_string(from.pickle_protocol));
   return text;
 }
 

@@ -11,6 +11,7 @@
 #include "core/model/checkpoint.h"
 #include "core/repair/apply.h"
 #include "core/repair/plan.h"
+#include "core/report/text_words.h"
 
 namespace shw {
 
@@ -24,15 +25,10 @@ enum class Ink : std::uint8_t { kPlain, kQuiet, kBold, kRed, kGreen, kGold };
 // The text in that ink; as it is where colour is off.
 std::string inked(const TextStyle& style, Ink ink, std::string_view text);
 
-// Control bytes as \xNN, so that a name cannot steer the terminal.
-std::string printable(std::string_view text);
 // "0-63", "0, 4-7, 12"; "none". Ranks need not be sorted.
 std::string ranks_to_text(std::vector<std::uint32_t> ranks);
 
-// "step_9000/.metadata: cut off at byte 48,213: ..." and the advice below it. `checkpoint` is where
-// the relative paths of errors start.
-std::string error_to_text(const Error& error, const std::string& checkpoint);
-
+std::string info_to_text(const Checkpoint& checkpoint, const TextStyle& style);
 // One line a tensor: name, shape, dtype, tiles, bytes, writers; then a line with the sum.
 std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint32_t> order,
                          const TextStyle& style);

@@ -5,6 +5,7 @@
 #include "core/report/listing.h"
 #include "core/report/map_text.h"
 #include "core/report/page_parts.h"
+#include "core/report/text.h"
 
 namespace shw {
 namespace {
@@ -129,7 +130,7 @@ std::string report_markdown(const ReportInput& input) {
   const auto& directory = input.checkpoint.directory();
   std::string text = "# " + verdict_sentence(input) + "\n\n";
   if (directory != nullptr) text += code(directory->name()) + " · ";
-  text += prose(summary_line(input.checkpoint)) + "\n\n## What is wrong\n\n";
+  text += prose(headline(input.checkpoint)) + "\n\n## What is wrong\n\n";
   const auto& list = input.check.findings;
   if (list.empty()) text += "Nothing was found.\n\n";
   for (std::size_t i = 0; i < std::min(list.size(), kMostFindings); ++i)

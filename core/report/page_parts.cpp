@@ -41,14 +41,6 @@ std::string verdict_sentence(const ReportInput& input) {
   return (errors ? "Will not load as it should: " : "Needs a look: ") + counts;
 }
 
-std::string summary_line(const Checkpoint& checkpoint) {
-  std::string text(title(checkpoint.format()));
-  if (!checkpoint.provenance().torch.empty()) text += ", torch " + checkpoint.provenance().torch;
-  text += " · " + plural(checkpoint.tensor_count(), "tensor");
-  if (checkpoint.rank_count() > 0) text += " · " + plural(checkpoint.rank_count(), "rank");
-  return text + " · " + human_bytes(checkpoint.tensor_bytes());
-}
-
 namespace {
 
 std::string joined(const std::vector<std::string>& parts) {

@@ -21,8 +21,6 @@ inline constexpr std::size_t kMostDrawnTiles = 600;  // in one picture
 
 // "Will not load: 1 cause, 3 tensors"
 std::string verdict_sentence(const ReportInput& input);
-// "DCP, torch 2.14 · 1,142 tensors · 64 ranks · 3.02 GB"
-std::string summary_line(const Checkpoint& checkpoint);
 std::string_view word_of(Severity severity);  // "error", "warning", "note"
 std::string evidence_text(const EvidenceValue& value);
 // At most kMostLetters of it, cut at a whole UTF-8 letter, and then "...".
