@@ -268,12 +268,19 @@ std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& repor
 }
 
 std::string error_to_text(const Error& error, const TextOptions& options) {
-  std::string where = error.place.file;
-  if (!error.place.tensor.empty()) where += (where.empty() ? "" : ", ") + error.place.tensor;
-  std::string what = error.message;
-  if (error.place.offset) what += " (at byte " + human_count(*error.place.offset) + ")";
-  std::string out =
-      wrapped(printable(where.empty() ? what : where + ": " + what), 0, options.width);
+  std::string text = error.place.file;
+  if (!error.place.tensor.empty() && error.message.find(error.place.tensor) == std::string::npos)
+    text += (text.empty() ? "" : ", ") + error.place.tensor;
+  if (!text.empty()) text += ": ";
+  if (error.place.offset) {
+    // A message often says its own byte in better words.
+    std::string byte = "byte " + human_count(*error.place.offset);
+    if (error.message.find(byte) == std::string::npos) text += "at " + byte + ": ";
+  }
+  text += error.message;
+  if (!text.empty() && std::string_view(".?:").find(text.back()) == std::string_view::npos)
+    text += ".";
+  std::string out = wrapped(printable(text), 0, options.width);
   if (!error.advice.empty()) out += "\n" + wrapped(printable(error.advice), 0, options.width);
   return out + "\n";
 }

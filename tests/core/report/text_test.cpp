@@ -118,13 +118,15 @@ TEST_CASE("no sentence is wider than asked, and no word is lost") {
         "    one two three four five\n    six seven eight nine ten\n    eleven twelve");
 }
 
-TEST_CASE("an error says where, what, and what to do") {
-  Error error{ErrorKind::kDamaged, "cut off: a string of 4,096 bytes was announced, 310 are left",
+TEST_CASE("an error says where, what, and what to do, and its byte once") {
+  Error error{ErrorKind::kDamaged, "a string of 4,096 bytes was announced, 310 are left",
               Place{"step_9000/.metadata", 48213}, "The save was probably interrupted."};
-  CHECK(
-      error_to_text(error) ==
-      "step_9000/.metadata: cut off: a string of 4,096 bytes was announced, 310 are left (at byte\n"
-      "48,213)\nThe save was probably interrupted.\n");
+  CHECK(error_to_text(error) ==
+        "step_9000/.metadata: at byte 48,213: a string of 4,096 bytes was announced, 310 are "
+        "left.\nThe save was probably interrupted.\n");
+  error.message = "cut off at byte 48,213";
+  error.advice.clear();
+  CHECK(error_to_text(error) == "step_9000/.metadata: cut off at byte 48,213.\n");
 }
 
 TEST_CASE("a path is typed as the shell reads it") {
