@@ -1,0 +1,118 @@
+// A checkpoint of real torch, damaged in memory: each damage is the finding that names it.
+#include <doctest/doctest.h>
+
+#include "core/formats/open.h"
+#include "core/rules/check.h"
+
+using namespace shw;
+
+namespace {
+
+using Files = std::vector<std::pair<std::string, Bytes>>;
+
+Files load(const char* name) {
+  auto directory = open_directory(std::string(SHW_TEST_DATA) + "/torch-2.14/" + name + "/ckpt");
+  REQUIRE(directory.has_value());
+  Files files;
+  auto entries = (*directory)->list();
+  REQUIRE(entries.has_value());
+  for (const Entry& entry : *entries) {
+    auto source = (*directory)->open(entry.path);
+    REQUIRE(source.has_value());
+    files.emplace_back(entry.path, read_bytes(**source, 0, entry.size).value());
+  }
+  return files;
+}
+
+Bytes& file(Files& files, std::string_view path) {
+  for (auto& [name, bytes] : files) {
+    if (name == path) return bytes;
+  }
+  FAIL("no file " << path);
+  return files.front().second;
+}
+
+CheckReport look(std::shared_ptr<const Directory> directory, Depth depth) {
+  auto checkpoint = open_checkpoint(std::move(directory));
+  REQUIRE(checkpoint.has_value());
+  auto report = check(**checkpoint, CheckOptions{depth, nullptr, std::nullopt});
+  REQUIRE(report.has_value());
+  return *report;
+}
+
+std::vector<std::string> above_info(const CheckReport& report) {
+  std::vector<std::string> rules;
+  for (const Finding& finding : report.findings) {
+    if (finding.severity > Severity::kInfo) rules.push_back(finding.rule);
+  }
+  return rules;
+}
+
+// The first chunk that has elements, and its item's header.
+std::pair<ItemPlace, ItemHeader> first_item(const Files& files, std::string& path) {
+  auto checkpoint = open_checkpoint(memory_directory("ckpt", files));
+  REQUIRE(checkpoint.has_value());
+  for (std::uint32_t i = 0; i < (*checkpoint)->chunk_count(); ++i) {
+    auto header = read_item_header(**checkpoint, ChunkId{i});
+    REQUIRE(header.has_value());
+    if (header->payload_length == 0) continue;
+    auto item = (*checkpoint)->item(ChunkId{i});
+    path = (*checkpoint)->file(item->file).path;
+    return {*item, *header};
+  }
+  FAIL("no item");
+  return {};
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a flipped payload byte is found by its checksum, at depth data alone") {
+  Files files = load("healthy_fsdp");
+  std::string path;
+  auto [item, header] = first_item(files, path);
+  file(files, path)[header.payload_offset] ^= std::byte{0x40};
+  CHECK(above_info(look(memory_directory("ckpt", files), Depth::kHeaders)).empty());
+  auto report = look(memory_directory("ckpt", files), Depth::kData);
+  CHECK(above_info(report) == Names{"bad-record"});
+  CHECK(report.findings.front().subjects.size() == 1);
+  CHECK(report.findings.front().cause.find(path) != std::string::npos);
+}
+
+TEST_CASE("an item that is no archive is a bad record, once, at every depth that reads it") {
+  Files files = load("healthy_fsdp");
+  std::string path;
+  auto [item, header] = first_item(files, path);
+  Bytes& bytes = file(files, path);
+  for (std::int64_t i = 0; i < item.length; ++i)
+    bytes[static_cast<std::size_t>(item.offset + i)] = std::byte{0};
+  CHECK(above_info(look(memory_directory("ckpt", files), Depth::kMetadata)).empty());
+  CHECK(above_info(look(memory_directory("ckpt", files), Depth::kHeaders)) == Names{"bad-record"});
+  CHECK(above_info(look(memory_directory("ckpt", files), Depth::kData)) == Names{"bad-record"});
+}
+
+TEST_CASE("a file that was cut off, and one that is gone, are one finding each at any depth") {
+  for (Depth depth : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
+    Files files = load("healthy_fsdp");
+    Bytes& bytes = file(files, "__1_0.distcp");
+    bytes.resize(bytes.size() - 1);
+    CHECK(above_info(look(memory_directory("ckpt", files), depth)) == Names{"short-file"});
+    std::erase_if(files, [](const auto& entry) { return entry.first == "__1_0.distcp"; });
+    CHECK(above_info(look(memory_directory("ckpt", files), depth)) == Names{"missing-file"});
+  }
+}
+
+TEST_CASE("a file that may not be read leaves the check undecided, not clean") {
+  auto refuse = [](const std::string& path, std::uint64_t, std::size_t) {
+    return path == "__1_0.distcp"
+               ? std::optional(Error{ErrorKind::kIo, "permission denied", Place{path}})
+               : std::nullopt;
+  };
+  auto directory = faulty_directory(memory_directory("ckpt", load("healthy_fsdp")), refuse);
+  auto report = look(directory, Depth::kHeaders);
+  CHECK(above_info(report).empty());
+  CHECK(report.verdict == Verdict::kUndecided);
+  REQUIRE_FALSE(report.findings.empty());
+  CHECK(report.findings.front().rule == "not-looked-at");
+}
