@@ -23,7 +23,9 @@ struct TensorCertificate {
   std::int64_t lost = 0;
   std::vector<Box> lost_boxes;
   std::vector<std::string> items_before,
-      items_after;  // XXH3-128 of each item, in chunk order; equal for a relabel
+      items_after;     // XXH3-128 of each item, in chunk order; equal for a relabel
+  Extents shape;       // after the repair
+  std::string layout;  // XXH3-128 of the shape and of every tile's box, in chunk order
 };
 
 struct Certificate {

@@ -2,7 +2,7 @@
 //
 //   {"schema": "shardwright/1", "lossless",
 //    "tensors": {fqn: {"kept", "lost", "lost_boxes": [{"offsets", "sizes"}],
-//                      "items_before": [hash], "items_after": [hash]}},
+//                      "items_before": [hash], "items_after": [hash], "shape", "layout"}},
 //    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}]}
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -24,7 +24,9 @@ Json json_of(const TensorCertificate& tensor) {
           {"lost", tensor.lost},
           {"lost_boxes", std::move(boxes)},
           {"items_before", tensor.items_before},
-          {"items_after", tensor.items_after}};
+          {"items_after", tensor.items_after},
+          {"shape", tensor.shape},
+          {"layout", tensor.layout}};
 }
 
 Json json_of(const Operation& operation) {
@@ -80,7 +82,8 @@ bool read(const In& json, TensorCertificate& out) {
   return read(member(json, "kept"), out.kept) && read(member(json, "lost"), out.lost) &&
          read(member(json, "lost_boxes"), out.lost_boxes) &&
          read(member(json, "items_before"), out.items_before) &&
-         read(member(json, "items_after"), out.items_after);
+         read(member(json, "items_after"), out.items_after) &&
+         read(member(json, "shape"), out.shape) && read(member(json, "layout"), out.layout);
 }
 bool read(const In& json, Operation& out) {
   std::string kind;

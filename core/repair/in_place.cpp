@@ -195,16 +195,21 @@ Status undo_repair_on(const RepairFileSystem& file_system, const std::string& ch
   for (const char* path : {kNew, kHalf, kNewCertificate, kHalfCertificate})
     SHW_CHECK(remove_if_there(*files, *directory, path));
   if (!is_there(*directory, kUndo)) {
+    SHW_CHECK(remove_if_there(*files, *directory, kOldCertificate));
     return fail(ErrorKind::kUsage, "there is no repair in place to take back", {checkpoint_path},
                 "only repair --in-place can be undone; another output is simply removed");
   }
   if (is_there(*directory, kOldCertificate)) {
-    SHW_CHECK(files->rename(kOldCertificate, kCertificateFile));
+    // A copy: an undo that is interrupted here must find the kept one again.
+    SHW_CHECK(files->copy_in(files->path() + "/" + kOldCertificate, kHalfCertificate, nullptr));
+    SHW_CHECK(files->rename(kHalfCertificate, kCertificateFile));
   } else {
     SHW_CHECK(remove_if_there(*files, *directory, kCertificateFile));
   }
   SHW_CHECK(files->sync());
   SHW_CHECK(files->rename(kUndo, kMetadataFile));
+  SHW_CHECK(files->sync());
+  SHW_CHECK(remove_if_there(*files, *directory, kOldCertificate));
   return files->sync();
 }
 

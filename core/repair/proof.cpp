@@ -1,6 +1,7 @@
 #include "core/repair/proof.h"
 
 #include <tbb/parallel_for.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <map>
@@ -33,6 +34,30 @@ std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor) {
   std::vector<Box> boxes;
   for (ChunkId chunk : checkpoint.chunks(tensor)) boxes.push_back(box_of(checkpoint, chunk));
   return boxes;
+}
+
+// The labels of a tensor as a hash: items alone would not tell a relabelled tensor from the broken
+// one.
+std::string layout_hash(const Checkpoint& checkpoint, TensorId tensor) {
+  std::vector<std::int64_t> numbers;
+  auto add = [&](ExtentsView extents) {
+    numbers.push_back(static_cast<std::int64_t>(extents.size()));
+    numbers.insert(numbers.end(), extents.begin(), extents.end());
+  };
+  add(checkpoint.shape(tensor));
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    add(checkpoint.offsets(chunk));
+    add(checkpoint.sizes(chunk));
+  }
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical,
+                           XXH3_128bits(numbers.data(), numbers.size() * sizeof(std::int64_t)));
+  std::string text;
+  for (unsigned char byte : canonical.digest) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
 }
 
 // Which boxes of the new tensor came over as items, and from which old chunk.
@@ -118,6 +143,8 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
     for (ChunkId chunk : source.chunks(tensor))
       entry.items_before.push_back(before[index_of(chunk)]);
     for (ChunkId chunk : result.chunks(*made)) entry.items_after.push_back(after[index_of(chunk)]);
+    entry.shape = copy_of(result.shape(*made));
+    entry.layout = layout_hash(result, *made);
     auto found = planned.find(tensor);
     if (found != planned.end()) {
       entry.lost = found->second->lost_elements;
@@ -152,6 +179,10 @@ namespace {
 std::string contradiction(const TensorCertificate& entry, const Checkpoint& checkpoint,
                           TensorId tensor, const std::vector<std::string>& hashes) {
   auto total = volume(checkpoint.shape(tensor));
+  if (!same(entry.shape, checkpoint.shape(tensor))) {
+    return "has the shape " + to_text(checkpoint.shape(tensor)) + " where " + to_text(entry.shape) +
+           " was certified";
+  }
   if (!total || checked_add(entry.kept, entry.lost) != total || entry.lost < 0 || entry.kept < 0) {
     return std::to_string(entry.kept) + " kept and " + std::to_string(entry.lost) +
            " lost are not the " + std::to_string(total.value_or(-1)) + " elements of " +
@@ -167,6 +198,8 @@ std::string contradiction(const TensorCertificate& entry, const Checkpoint& chec
   }
   if (total_volume(entry.lost_boxes) != entry.lost || !are_disjoint(entry.lost_boxes))
     return "the lost boxes do not hold the number of elements that is lost";
+  if (entry.layout != layout_hash(checkpoint, tensor))
+    return "its tiles are not where they were certified to be";
   auto chunks = checkpoint.chunks(tensor);
   if (entry.items_after.size() != chunks.size()) {
     return std::to_string(chunks.size()) + " tiles where the certificate names " +
