@@ -164,7 +164,7 @@ Status Interpreter::read_entries(NodeId entries) {
       SHW_CHECK(add_tensor(name, value));
     } else if (object) {
       targets_[name] = {Target::Kind::kObject, static_cast<std::uint32_t>(objects_.size())};
-      objects_.push_back({std::string(names_.text(name)), std::nullopt});
+      objects_.push_back({std::string(names_.text(name)), std::nullopt, {}});
       object_paths_.emplace_back();
     } else {
       notes_.add(Severity::kError, names_.text(name), tree_.at(value),
@@ -336,7 +336,7 @@ void Interpreter::read_storage(NodeId storage_data) {
     if (key && item) {
       place_item(*key, *item, pairs[i + 1], tree_.at(pairs[i]));
     } else {
-      auto fqn = tree_.text(tree_.attribute(pairs[i], "fqn"));
+      auto fqn = key ? names_.text(key->name) : tree_.text(tree_.attribute(pairs[i], "fqn"));
       notes_.add(Severity::kError, fqn.value_or(std::string_view{}).substr(0, 4096),
                  tree_.at(pairs[i]), "A storage record cannot be read.");
     }
@@ -365,9 +365,10 @@ void Interpreter::place_item(const DcpKeyRow& key, ItemPlace item, NodeId place,
     }
   }
   if (target.kind == Target::Kind::kObject && key.offsets == kNoExtents) {
-    auto& slot = objects_[target.index].item;
-    if (slot && duplicates_++ == 0) first_duplicate_ = at;
-    slot = item;
+    ObjectRow& object = objects_[target.index];
+    if (object.item && duplicates_++ == 0) first_duplicate_ = at;
+    object.item = item;
+    object.transforms = transforms_of(place);
     return;
   }
   std::string_view fqn = names_.text(key.name);
@@ -415,8 +416,7 @@ void Interpreter::share_equal_keys() {
     }
     for (ChunkId chunk : chunks) {
       auto twin = placed.find(static_cast<std::uint32_t>(builder_.chunk_offsets(chunk)));
-      if (missing(chunk) && twin != placed.end())
-        builder_.set_item(chunk, builder_.item(twin->second));
+      if (missing(chunk) && twin != placed.end()) builder_.share_item(twin->second, chunk);
     }
   }
 }

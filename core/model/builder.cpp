@@ -128,17 +128,18 @@ ChunkId CheckpointBuilder::add_chunk(Handle offsets, Handle sizes) {
   return ChunkId{c.chunk_count() - 1};
 }
 
-ItemPlace CheckpointBuilder::item(ChunkId chunk) const {
-  const Checkpoint& c = *checkpoint_;
-  std::size_t i = index_of(chunk);
-  return {c.chunk_file_[i], c.chunk_offset_[i], c.chunk_length_[i]};
-}
-
 void CheckpointBuilder::set_item(ChunkId chunk, ItemPlace item) {
   Checkpoint& c = *checkpoint_;
   c.chunk_file_[index_of(chunk)] = item.file;
   c.chunk_offset_[index_of(chunk)] = item.offset;
   c.chunk_length_[index_of(chunk)] = item.length;
+}
+
+void CheckpointBuilder::share_item(ChunkId from, ChunkId to) {
+  Checkpoint& c = *checkpoint_;
+  std::size_t i = index_of(from);
+  set_item(to, {c.chunk_file_[i], c.chunk_offset_[i], c.chunk_length_[i]});
+  if (!c.chunk_transform_.empty()) c.chunk_transform_[index_of(to)] = c.chunk_transform_[i];
 }
 
 void CheckpointBuilder::set_transforms(ChunkId chunk, std::vector<std::string> transforms) {

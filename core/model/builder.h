@@ -46,7 +46,7 @@ class CheckpointBuilder {
   Checkpoint::ChunkRange chunks(TensorId tensor) const { return checkpoint_->chunks(tensor); }
   std::uint32_t chunk_count() const { return checkpoint_->chunk_count(); }
   FileId chunk_file(ChunkId chunk) const { return checkpoint_->chunk_file_[index_of(chunk)]; }
-  ItemPlace item(ChunkId chunk) const;
+  void share_item(ChunkId from, ChunkId to);  // place and transforms
   void set_transforms(ChunkId chunk, std::vector<std::string> transforms);
   void set_path(TensorId tensor, std::vector<PathPart> path);
 

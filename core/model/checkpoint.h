@@ -64,6 +64,7 @@ using PathPart = std::variant<std::string, std::int64_t>;
 struct ObjectRow {  // a BYTES entry: anything that is no tensor
   std::string fqn;
   std::optional<ItemPlace> item;
+  std::vector<std::string> transforms = {};  // as those of a chunk
 };
 
 // A storage record that belongs to no chunk and no object.

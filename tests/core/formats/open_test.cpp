@@ -1,0 +1,99 @@
+#include "core/formats/open.h"
+
+#include "core/formats/dcp_support.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+using Files = std::vector<std::pair<std::string, Bytes>>;
+
+Result<std::shared_ptr<const Checkpoint>> open_files(Files files) {
+  return open_checkpoint(memory_directory("ckpt", std::move(files)));
+}
+Error error_of(Files files) {
+  auto opened = open_files(std::move(files));
+  REQUIRE_FALSE(opened);
+  return opened.error();
+}
+Bytes some_metadata() {
+  return read_file(metadata_files().front());
+}
+
+}  // namespace
+
+TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
+  struct Case {
+    std::string file;
+    ErrorKind kind;
+    std::string part;
+  };
+  const Case cases[] = {
+      {"__0_0.distcp", ErrorKind::kDamaged, "no .metadata"},
+      {".metadata.tmp", ErrorKind::kDamaged, "the save did not finish"},
+      {"step-5/.metadata", ErrorKind::kUnsupported, "1 checkpoint in its folders"},
+      {"_CHECKPOINT_METADATA", ErrorKind::kUnsupported, "Orbax"},
+      {"weight/.zarray", ErrorKind::kUnsupported, "zarr"},
+      {"0.metadata", ErrorKind::kUnsupported, "PaddlePaddle"},
+      {"mp_rank_00_model_states.pt", ErrorKind::kUnsupported, "DeepSpeed"},
+      {"model.pt", ErrorKind::kUnsupported, "torch.save"},
+      {"notes.txt", ErrorKind::kUnsupported, "no checkpoint that Shardwright knows"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.file);
+    Error error = error_of({{c.file, bytes_of("x")}});
+    CHECK(error.kind == c.kind);
+    CHECK(error.message.find(c.part) != std::string::npos);
+    CHECK_FALSE(error.place.file.empty());
+  }
+  CHECK(error_of({}).kind == ErrorKind::kIo);
+  CHECK(error_of({{".metadata", {}}}).message == "is empty");
+}
+
+TEST_CASE(
+    "metadata.json beside .metadata means Megatron, and .metadata wins over rank-local ones") {
+  auto megatron = open_files({{".metadata", some_metadata()}, {"metadata.json", bytes_of("{}")}});
+  REQUIRE(megatron);
+  CHECK((*megatron)->format() == Format::kMegatronDist);
+  auto both = open_files({{".metadata", some_metadata()}, {"__0.metadata", bytes_of("x")}});
+  REQUIRE(both);
+  CHECK((*both)->format() == Format::kDcp);
+}
+
+TEST_CASE("rank-local metadata is merged; of equal boxes the lowest rank's stays") {
+  DcpMetadata rank;
+  rank.tensors.push_back(
+      {"shard", Dtype::kFloat32, false, {4}, {{{0}, {2}, {"__0_0.distcp", 0, 9}}}, {}});
+  rank.tensors.push_back(
+      {"same", Dtype::kFloat32, false, {2}, {{{0}, {2}, {"__0_0.distcp", 9, 9}}}, {}});
+  rank.objects.push_back({"step", {"__0_0.distcp", 18, 9}, {}});
+  MemorySink zero, one;
+  REQUIRE(write_dcp_metadata(rank, zero));
+  rank.tensors[0].chunks[0] = {{2}, {2}, {"__1_0.distcp", 0, 9}};
+  rank.tensors[1].chunks[0].item.path = "__1_0.distcp";
+  rank.objects[0].item.path = "__1_0.distcp";
+  REQUIRE(write_dcp_metadata(rank, one));
+  auto opened = open_files({{"__1.metadata", one.bytes}, {"__0.metadata", zero.bytes}});
+  REQUIRE(opened);
+  const Checkpoint& c = **opened;
+  CHECK(c.format() == Format::kDcpRankLocal);
+  REQUIRE(c.tensor_count() == 2);
+  TensorId shard = *c.find("shard"), same = *c.find("same");
+  REQUIRE(c.chunks(shard).size() == 2);
+  CHECK(c.writer(c.chunks(shard)[1]) == 1);
+  REQUIRE(c.chunks(same).size() == 1);
+  CHECK(c.writer(c.chunks(same)[0]) == 0);
+  REQUIRE(c.objects().size() == 1);
+  CHECK(c.file(c.objects()[0].item->file).path == "__0_0.distcp");
+}
+
+TEST_CASE("a path may name the metadata file itself") {
+  std::string file = metadata_files().front();
+  auto by_file = open_checkpoint(file);
+  auto by_folder = open_checkpoint(file.substr(0, file.rfind('/')) + "//");
+  REQUIRE(by_file);
+  REQUIRE(by_folder);
+  CHECK(describe(**by_file) == describe(**by_folder));
+  CHECK(open_checkpoint("/nowhere/at/all").error().kind == ErrorKind::kIo);
+}
