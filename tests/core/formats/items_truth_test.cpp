@@ -8,7 +8,9 @@
 using namespace shw;
 
 TEST_CASE("every tensor of a healthy checkpoint reads back as torch holds it") {
-  for (const std::string& folder : test::fixture_cases("healthy_")) {
+  auto cases = test::fixture_cases("healthy_");
+  REQUIRE_FALSE(cases.empty());
+  for (const std::string& folder : cases) {
     CAPTURE(folder);
     auto truth = test::read_truth(folder + "/truth.safetensors");
     auto checkpoint = open_checkpoint(folder + "/ckpt");
@@ -33,7 +35,9 @@ TEST_CASE("every tensor of a healthy checkpoint reads back as torch holds it") {
 }
 
 TEST_CASE("every record of a healthy checkpoint has the CRC that it announces") {
-  for (const std::string& folder : test::fixture_cases("healthy_")) {
+  auto cases = test::fixture_cases("healthy_");
+  REQUIRE_FALSE(cases.empty());
+  for (const std::string& folder : cases) {
     CAPTURE(folder);
     auto checkpoint = open_checkpoint(folder + "/ckpt");
     REQUIRE(checkpoint.has_value());
@@ -53,7 +57,9 @@ TEST_CASE("every record of a healthy checkpoint has the CRC that it announces") 
 }
 
 TEST_CASE("headers read together are those read one by one") {
-  for (const std::string& folder : test::fixture_cases("healthy_")) {
+  auto cases = test::fixture_cases("healthy_");
+  REQUIRE_FALSE(cases.empty());
+  for (const std::string& folder : cases) {
     auto checkpoint = open_checkpoint(folder + "/ckpt");
     REQUIRE(checkpoint.has_value());
     auto headers = read_item_headers(**checkpoint, nullptr);
