@@ -8,7 +8,6 @@
 #include "core/fixtures.h"
 #include "core/formats/open.h"
 #include "core/rules/check.h"
-#include "core/rules/fixture_spec.h"
 #include "core/rules/judge_diagnosis.h"
 
 using namespace shw;
@@ -27,7 +26,9 @@ Case open_case(const std::string& folder) {
   REQUIRE_MESSAGE(checkpoint.has_value(), checkpoint.error().message);
   auto truth = test::read_truth(folder + "/truth.safetensors");
   REQUIRE(truth.has_value());
-  return {folder, *checkpoint, test::fixture_spec(folder + "/spec.json"), std::move(*truth)};
+  auto spec = load_spec(folder + "/spec.json");
+  REQUIRE(spec.has_value());
+  return {folder, *checkpoint, std::make_shared<Spec>(std::move(*spec)), std::move(*truth)};
 }
 
 std::vector<Finding> look(const Case& item, bool with_spec, Depth depth = Depth::kHeaders) {
