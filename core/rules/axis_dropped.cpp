@@ -8,6 +8,7 @@
 
 #include "core/rules/reports.h"
 #include "core/rules/rules.h"
+#include "core/rules/side_masters.h"
 #include "core/rules/spec_layout.h"
 
 namespace shw {
@@ -69,16 +70,51 @@ Finding describe(const Checkpoint& c, const Group& group) {
   return finding;
 }
 
-void add_placed(const Checkpoint& c, const Group& group, std::vector<Finding>& findings) {
+using Restored = std::map<TensorId, SideRestore>;
+
+// What per-rank optimizer files give back whole.
+void restore(Finding& finding, const Group& group, const Restored& restored) {
+  std::int64_t compared = 0, pieces = 0;
+  std::vector<std::string> from;
+  for (const DroppedAxis* dropped : group) {
+    auto found = restored.find(dropped->tensor);
+    if (found == restored.end()) continue;
+    compared += found->second.compared;
+    pieces += static_cast<std::int64_t>(found->second.pieces.size());
+    if (from.size() < 16)
+      from.push_back(found->second.master + " in " + found->second.pieces.front().file + " and " +
+                     plural(found->second.pieces.size() - 1, "file") + " more");
+    finding.diagnoses.emplace_back(
+        RestoredFromSide{dropped->tensor, dropped->entry->shape, found->second.pieces});
+  }
+  if (pieces == 0) return;
+  finding.evidence.emplace_back("restored from per-rank optimizer files", from);
+  finding.evidence.emplace_back("pieces from there", pieces);
+  finding.evidence.emplace_back("elements of survivors that equal those masters", compared);
+}
+
+void add_placed(const Checkpoint& c, const Group& group, const Restored& restored,
+                std::vector<Finding>& findings) {
   Finding finding = describe(c, group);
-  std::vector<PartlyLost> parts = place(c, group);
+  restore(finding, group, restored);
+  Group rest;
+  std::copy_if(group.begin(), group.end(), std::back_inserter(rest),
+               [&](const DroppedAxis* dropped) { return !restored.contains(dropped->tensor); });
+  std::vector<PartlyLost> parts = place(c, rest);
   Loss loss = loss_of(parts);
-  finding.evidence.emplace_back("kept elements", loss.kept);
-  finding.evidence.emplace_back("lost elements", loss.lost);
-  finding.remedy = Remedy{
-      "retile", false,
-      "Put each survivor where its writer stands on the mesh and mask the rest: " +
-          std::to_string(loss.kept) + " elements kept, " + std::to_string(loss.lost) + " lost."};
+  std::string text;
+  if (!finding.diagnoses.empty())
+    text = "Take the parts of " + plural(finding.diagnoses.size(), "tensor") +
+           " from the masters that every rank wrote beside the checkpoint, cast to the dtype of "
+           "the model" +
+           (parts.empty() ? ": nothing is lost." : ". ");
+  if (!parts.empty()) {
+    finding.evidence.emplace_back("kept elements", loss.kept);
+    finding.evidence.emplace_back("lost elements", loss.lost);
+    text += "Put each survivor where its writer stands on the mesh and mask the rest: " +
+            std::to_string(loss.kept) + " elements kept, " + std::to_string(loss.lost) + " lost.";
+  }
+  finding.remedy = Remedy{"retile", parts.empty(), text};
   for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
   findings.push_back(std::move(finding));
 }
@@ -91,6 +127,13 @@ void add_unplaced(const Checkpoint& c, const Group& group, std::vector<Finding>&
 
 void run(const RuleInput& input, std::vector<Finding>& findings) {
   std::vector<DroppedAxis> all = dropped_axes(input);
+  if (all.empty()) return;
+  Restored restored;
+  auto masters = input.headers.empty() ? std::nullopt : read_side_masters(input.checkpoint);
+  for (const DroppedAxis& dropped : all) {
+    auto found = masters ? restore_from_side(input, *masters, dropped) : std::nullopt;
+    if (found) restored.emplace(dropped.tensor, std::move(*found));
+  }
   // One finding for one axis, and one more for those of its tensors that cannot be placed.
   std::map<std::pair<std::string, bool>, Group> groups;
   for (const DroppedAxis& dropped : all) {
@@ -101,7 +144,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     if (key.second)
       add_unplaced(input.checkpoint, group, findings);
     else
-      add_placed(input.checkpoint, group, findings);
+      add_placed(input.checkpoint, group, restored, findings);
   }
 }
 

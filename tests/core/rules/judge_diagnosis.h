@@ -9,6 +9,7 @@
 #include "core/fixtures.h"
 #include "core/formats/items.h"
 #include "core/model/diagnosis.h"
+#include "core/repair/cast.h"
 
 namespace shw::test {
 
@@ -104,6 +105,17 @@ inline std::int64_t judge(const Checkpoint& checkpoint, const Diagnosis& diagnos
       Extents at(values->shape.size(), 0);
       at[blocks->dim] = static_cast<std::int64_t>(i) * blocks->block;
       judge.put(values->bytes, values->shape, source, at);
+    }
+  } else if (const auto* restored = std::get_if<RestoredFromSide>(&diagnosis)) {
+    CHECK(restored->expected == truth.shape);
+    for (const SidePiece& piece : restored->pieces) {
+      auto source = checkpoint.directory()->open(piece.file);
+      REQUIRE(source.has_value());
+      auto raw = read_bytes(**source, piece.offset, piece.length);
+      REQUIRE(raw.has_value());
+      auto cast = cast_elements(piece.dtype, *raw, truth.dtype);
+      REQUIRE(cast.has_value());
+      judge.put(*cast, piece.sizes, whole(piece.sizes), piece.at);
     }
   } else {
     FAIL("another kind of diagnosis");
