@@ -1,0 +1,267 @@
+#include "core/mesh/infer.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/mesh/error_models.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kLayouts = 64;      // distinct ones to look at
+constexpr std::uint32_t kChunks = 4096;   // of one tensor
+constexpr std::int64_t kRanks = 1 << 16;  // of a mesh that is guessed
+constexpr std::size_t kAxes = 3;          // of a mesh that is guessed
+
+// A tensor as its savers cut it: who wrote which box. Equal layouts are looked at once.
+struct Cutting {
+  TensorId tensor{};
+  Extents shape;
+  std::vector<std::pair<std::int64_t, Box>> chunks;  // writer, box; no empty ones
+  std::int64_t tensors = 1;                          // with this layout
+};
+
+std::optional<Cutting> cutting_of(const Checkpoint& c, TensorId tensor) {
+  Cutting cutting{tensor, copy_of(c.shape(tensor)), {}, 1};
+  auto chunks = c.chunks(tensor);
+  if (chunks.size() < 2 || chunks.size() > kChunks) return std::nullopt;
+  for (ChunkId chunk : chunks) {
+    if (!lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor))) return std::nullopt;
+    if (volume(c.sizes(chunk)) == 0) continue;
+    auto writer = c.writer(chunk);
+    if (!writer) return std::nullopt;
+    cutting.chunks.emplace_back(*writer, Box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))});
+  }
+  if (cutting.chunks.size() < 2) return std::nullopt;
+  return cutting;
+}
+
+bool same_cutting(const Cutting& a, const Cutting& b) {
+  return a.shape == b.shape && a.chunks == b.chunks;
+}
+
+std::vector<Cutting> cuttings_of(const Checkpoint& c) {
+  std::vector<Cutting> all;
+  std::multimap<std::size_t, std::size_t> by_size;  // chunks -> index
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    auto cutting = cutting_of(c, TensorId{t});
+    if (!cutting) continue;
+    auto [first, last] = by_size.equal_range(cutting->chunks.size());
+    auto known = std::find_if(
+        first, last, [&](const auto& item) { return same_cutting(all[item.second], *cutting); });
+    if (known != last) {
+      ++all[known->second].tensors;
+    } else if (all.size() < kLayouts) {
+      by_size.emplace(cutting->chunks.size(), all.size());
+      all.push_back(std::move(*cutting));
+    }
+  }
+  return all;
+}
+
+bool predicts(const Mesh& mesh, const std::vector<Placement>& placements, const Cutting& cutting) {
+  return std::all_of(cutting.chunks.begin(), cutting.chunks.end(), [&](const auto& chunk) {
+    auto box = nested_box(cutting.shape, mesh, placements, chunk.first);
+    return box && *box == chunk.second;
+  });
+}
+
+// How many distinct boxes the layout makes: all of them must be there.
+bool makes_as_many(const Mesh& mesh, const std::vector<Placement>& placements,
+                   const Cutting& cutting) {
+  std::vector<Extents> starts;
+  for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
+    auto box = nested_box(cutting.shape, mesh, placements, rank);
+    if (!box) return false;
+    if (!is_empty(*box)) starts.push_back(box->offsets);
+  }
+  std::sort(starts.begin(), starts.end());
+  auto distinct = std::unique(starts.begin(), starts.end()) - starts.begin();
+  return static_cast<std::size_t>(distinct) == cutting.chunks.size();
+}
+
+// Counts through the placements of every axis: replicated, or one of the dimensions; a dimension
+// that a later axis cuts as well also strided.
+class Choices {
+ public:
+  Choices(const Mesh& mesh, std::size_t ndim) : mesh_(mesh), ndim_(ndim) {
+    digits_.assign(mesh.axes.size(), 0);
+  }
+  std::vector<Placement> placements() const {
+    std::vector<Placement> out(digits_.size());
+    for (std::size_t i = digits_.size(); i-- > 0;) {
+      if (digits_[i] == 0) continue;
+      std::size_t dim = (digits_[i] - 1) % ndim_;
+      out[i] = {Placement::Kind::kShard, static_cast<std::int64_t>(dim), 1};
+      if (digits_[i] <= ndim_) continue;
+      // Strided by what the nearest later axis makes of the dimension.
+      out[i].kind = Placement::Kind::kStridedShard;
+      out[i].split_factor = 1;
+      for (std::size_t j = i + 1; j < out.size(); ++j) {
+        if (out[j].kind != Placement::Kind::kReplicate && out[j].dim == out[i].dim)
+          out[i].split_factor *= mesh_.axes[j].size;
+      }
+    }
+    return out;
+  }
+  bool next() {
+    for (std::size_t& digit : digits_) {
+      if (++digit <= 2 * ndim_) return true;
+      digit = 0;
+    }
+    return false;
+  }
+
+ private:
+  const Mesh& mesh_;
+  std::size_t ndim_;
+  std::vector<std::size_t> digits_;
+};
+
+std::optional<std::vector<Placement>> find_placements(const Mesh& mesh, const Cutting& cutting) {
+  if (cutting.shape.empty() || cutting.shape.size() > 4 || mesh.axes.size() > 4)
+    return std::nullopt;
+  Choices choices(mesh, cutting.shape.size());
+  std::optional<std::vector<Placement>> found;
+  do {
+    std::vector<Placement> placements = choices.placements();
+    std::int64_t parts = 1;
+    for (std::size_t i = 0; i < placements.size(); ++i) {
+      bool useless = mesh.axes[i].size == 1 && placements[i].kind != Placement::Kind::kReplicate;
+      if (useless ||
+          (placements[i].kind == Placement::Kind::kStridedShard && placements[i].split_factor == 1))
+        parts = 0;
+      if (placements[i].kind != Placement::Kind::kReplicate) parts *= mesh.axes[i].size;
+    }
+    if (parts < static_cast<std::int64_t>(cutting.chunks.size())) continue;
+    if (!predicts(mesh, placements, cutting) || !makes_as_many(mesh, placements, cutting)) continue;
+    // A plain answer before a strided one.
+    if (!found || as_plain(placements) == placements) found = placements;
+    if (as_plain(*found) == *found) return found;
+  } while (choices.next());
+  return found;
+}
+
+void judge(const Checkpoint& c, const std::vector<Cutting>& cuttings, MeshGuess& guess) {
+  for (const Cutting& cutting : cuttings) {
+    guess.looked_at += cutting.tensors;
+    auto placements = find_placements(guess.mesh, cutting);
+    if (placements) {
+      guess.explained += cutting.tensors;
+      guess.placements.push_back({cutting.tensor, std::move(*placements)});
+    } else if (guess.against.size() < 8) {
+      const auto& [writer, box] = cutting.chunks.back();
+      guess.against.push_back(std::string(c.fqn(cutting.tensor)) + " " + to_text(cutting.shape) +
+                              ": no placements on it give rank " + std::to_string(writer) + " " +
+                              to_text(box));
+    }
+  }
+  if (guess.looked_at != 0)
+    guess.confidence = static_cast<double>(guess.explained) / static_cast<double>(guess.looked_at);
+}
+
+// Ordered factorisations of `ranks` into axes larger than 1.
+void factorise(std::int64_t ranks, std::vector<std::int64_t>& sizes,
+               std::vector<std::vector<std::int64_t>>& out) {
+  if (ranks == 1) {
+    if (!sizes.empty()) out.push_back(sizes);
+    return;
+  }
+  if (sizes.size() == kAxes) return;
+  for (std::int64_t size = 2; size <= ranks; ++size) {
+    if (ranks % size != 0) continue;
+    sizes.push_back(size);
+    factorise(ranks / size, sizes, out);
+    sizes.pop_back();
+  }
+}
+
+std::int64_t ranks_of(const Checkpoint& c) {
+  std::int64_t ranks = 0;
+  for (const FileRow& file : c.files()) {
+    if (file.rank && file.referenced) ranks = std::max<std::int64_t>(ranks, *file.rank + 1);
+  }
+  return ranks;
+}
+
+// Meshes that the spec names and that hold all ranks, each once.
+std::vector<Mesh> meshes_of(const Spec& spec, std::int64_t ranks) {
+  std::vector<Mesh> meshes;
+  for (const auto& [fqn, entry] : spec.entries) {
+    if (!entry.mesh || entry.mesh->size() < ranks || entry.mesh->size() > kRanks) continue;
+    if (std::find(meshes.begin(), meshes.end(), *entry.mesh) == meshes.end())
+      meshes.push_back(*entry.mesh);
+    if (meshes.size() == 8) break;
+  }
+  return meshes;
+}
+
+// Fewer axes explain with less; what only two of them explain needs two.
+bool better(const MeshGuess& a, const MeshGuess& b) {
+  if (a.confidence != b.confidence) return a.confidence > b.confidence;
+  return a.mesh.axes.size() < b.mesh.axes.size();
+}
+
+std::vector<MeshGuess> guess_from_chunks(const Checkpoint& c, const std::vector<Cutting>& cuttings,
+                                         std::int64_t ranks) {
+  std::vector<std::vector<std::int64_t>> all;
+  std::vector<std::int64_t> sizes;
+  if (ranks > 1 && ranks <= kRanks) factorise(ranks, sizes, all);
+  std::vector<MeshGuess> guesses;
+  for (const auto& factors : all) {
+    MeshGuess guess;
+    guess.source = "chunk grids and writers";
+    for (std::size_t i = 0; i < factors.size(); ++i)
+      guess.mesh.axes.push_back({"axis" + std::to_string(i), factors[i]});
+    judge(c, cuttings, guess);
+    // Nobody named it: another mesh with more axes would predict the same.
+    guess.confidence *= 0.95;
+    if (guess.explained != 0) guesses.push_back(std::move(guess));
+  }
+  std::stable_sort(guesses.begin(), guesses.end(), better);
+  if (guesses.size() > 4) guesses.resize(4);
+  if (guesses.size() > 1 && guesses[0].confidence == guesses[1].confidence &&
+      guesses[0].mesh.axes.size() == guesses[1].mesh.axes.size()) {
+    for (MeshGuess& guess : guesses) {
+      guess.confidence *= 0.5;
+      guess.against.push_back("another mesh explains as much");
+    }
+  }
+  return guesses;
+}
+
+}  // namespace
+
+std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, const Spec* spec,
+                                    const Mesh* given) {
+  std::vector<Cutting> cuttings = cuttings_of(checkpoint);
+  std::vector<MeshGuess> guesses;
+  std::int64_t ranks = ranks_of(checkpoint);
+  if (given != nullptr) {
+    MeshGuess guess;
+    guess.mesh = *given;
+    guess.source = "given";
+    judge(checkpoint, cuttings, guess);
+    guess.confidence = 1;
+    if (given->size() < ranks)
+      guess.against.push_back("rank " + std::to_string(ranks - 1) + " wrote, the mesh has " +
+                              std::to_string(given->size()) + " ranks");
+    guesses.push_back(std::move(guess));
+  }
+  if (cuttings.empty()) return guesses;
+  std::vector<MeshGuess> named;
+  for (const Mesh& mesh : spec == nullptr ? std::vector<Mesh>{} : meshes_of(*spec, ranks)) {
+    MeshGuess guess;
+    guess.mesh = mesh;
+    guess.source = "spec";
+    judge(checkpoint, cuttings, guess);
+    if (guess.explained != 0) named.push_back(std::move(guess));
+  }
+  std::stable_sort(named.begin(), named.end(), better);
+  std::move(named.begin(), named.end(), std::back_inserter(guesses));
+  auto rest = guess_from_chunks(checkpoint, cuttings, ranks);
+  std::move(rest.begin(), rest.end(), std::back_inserter(guesses));
+  return guesses;
+}
+
+}  // namespace shw

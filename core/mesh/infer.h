@@ -1,0 +1,38 @@
+// Which mesh saved this? Inferred from the chunk grids and the writer of each chunk
+// (spec/failures.md 11): a candidate must predict the box of every chunk from its writer. It says
+// how sure it is and what speaks against it; nothing that needs a mesh may trust it silently.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/mesh/mesh.h"
+#include "core/model/checkpoint.h"
+#include "core/spec/spec.h"
+
+namespace shw {
+
+struct TensorPlacements {
+  TensorId tensor{};
+  std::vector<Placement> placements;  // one a mesh axis
+};
+
+struct MeshGuess {
+  Mesh mesh;
+  std::string source;          // "given", "spec", "chunk grids and writers"
+  double confidence = 0;       // 0 to 1; 1 only where a person said it
+  std::int64_t explained = 0;  // tensors cut by several ranks whose chunks it predicts
+  std::int64_t looked_at = 0;  // of so many
+  std::vector<TensorPlacements> placements;  // of those explained
+  std::vector<std::string> against;          // in words, at most 8: what it does not explain
+  bool is_sure() const { return confidence >= 0.99; }
+};
+
+// Best first; empty where nothing was cut. `given` (--mesh) always stands first, whatever speaks
+// against it. Looks at no more than 64 distinct layouts.
+std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, const Spec* spec,
+                                    const Mesh* given);
+
+}  // namespace shw
