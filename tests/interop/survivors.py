@@ -79,7 +79,7 @@ def box(offsets, sizes):
 
 
 def kept_masks(checkpoint, spec, truth):
-    """{fqn: True where an element survives} of the damaged tensors. Boxes are held against truth."""
+    """{fqn: True where an element survives} of the damaged tensors, held against truth."""
     chunks = damaged(checkpoint, spec)
     masks = {fqn: torch.zeros(spec[fqn]["shape"], dtype=torch.bool) for fqn in chunks}
     for fqn in chunks:
