@@ -24,4 +24,4 @@ if [[ ! -e $giant/DONE ]]; then
   touch "$giant/DONE"
 fi
 exec python3 "$here/metadata.py" --checkpoint "$giant" --torch-python "$torch" \
-  --shardwright "${SHARDWRIGHT:-$root/build/release/app/cli/shardwright}" "$@"
+  --shardwright "${SHARDWRIGHT:-$root/build/release/app/shardwright}" "$@"

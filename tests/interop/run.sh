@@ -54,7 +54,12 @@ if [[ -x $cache/torch-2.6/bin/python || -n $old_python ]]; then
 fi
 exec 9>&-
 
-export SHARDWRIGHT=${SHARDWRIGHT:-$root/build/release/app/cli/shardwright}
+for program in app/cli/shardwright app/shardwright; do
+  if [[ -z ${SHARDWRIGHT:-} && -x $root/build/release/$program ]]; then
+    SHARDWRIGHT=$root/build/release/$program
+  fi
+done
+export SHARDWRIGHT=${SHARDWRIGHT:-$root/build/release/app/shardwright}
 if [[ ! -x $SHARDWRIGHT ]]; then
   echo "interop: no program at $SHARDWRIGHT (build it, or set SHARDWRIGHT)" >&2
   exit 2
