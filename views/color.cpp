@@ -96,9 +96,9 @@ Rgba writer_colour(std::uint32_t rank, MeshGrid grid) {
   };
   // From blue over purple and red to olive: the arc without the green and the gold that the tokens
   // use. Chroma stays low, so that red and gold of a finding stand out.
-  float hue = 245.0f + 220.0f * part(column, columns);
-  float lightness = rows > 1 ? 0.53f + 0.19f * part(row, rows) : 0.58f;
-  return from_oklch(lightness, 0.092f, hue);
+  float hue = 245.0f + 230.0f * part(column, columns);
+  float lightness = rows > 1 ? 0.53f + 0.15f * part(row, rows) : 0.58f;
+  return from_oklch(lightness, 0.085f, hue);
 }
 
 }  // namespace shw

@@ -47,6 +47,10 @@ void draw_running(Frame& frame, DeskState& state, Region region) {
   ImVec2 size = button_size(frame, "Cancel");
   if (button(frame, "job/cancel", "Cancel", {right - size.x, middle - size.y / 2}))
     run(Action::kCancel, frame, state);
+  float hint_end = right - size.x - frame.px(16);
+  hint_end -= text_until(draw, frame.fonts.small, hint_end, middle, frame.theme.quiet, "commands");
+  text_until(draw, frame.fonts.mono_small, hint_end - frame.px(8), middle, frame.theme.quiet,
+             to_text(key_of(Action::kPalette)));
   x += text_from(draw, frame.fonts.text, x, middle, frame.theme.text, job.title) + frame.px(18);
   double part = 0;
   if (job.total > 0) {
@@ -83,7 +87,13 @@ void draw_idle(Frame& frame, DeskState& state, Region region) {
   right -= text_until(draw, frame.fonts.mono_small, right, middle, frame.theme.quiet, hint) +
            frame.px(24);
   std::string said;
-  if (frame.now < state.toast_until && !state.toast.empty()) {
+  if (frame.snapshot.error && frame.snapshot.report != nullptr) {
+    const Error& error = *frame.snapshot.error;
+    draw_sign(frame, draw, {x + frame.px(8), middle}, frame.px(8), Sign::kBad);
+    x += frame.px(24);
+    said = (error.place.file.empty() ? "" : error.place.file + ": ") + error.message;
+    if (!error.advice.empty()) said += ". " + error.advice;
+  } else if (frame.now < state.toast_until && !state.toast.empty()) {
     said = state.toast;
   } else if (frame.snapshot.report != nullptr) {
     const char* depth = frame.snapshot.report->depth == Depth::kMetadata ? "metadata and file sizes"

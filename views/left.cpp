@@ -59,7 +59,8 @@ float mesh_height(const Frame& frame, MeshGrid grid) {
 
 void draw_mesh(Frame& frame, DeskState& state, Column& column) {
   const MeshInfo& mesh = *frame.digest.mesh;
-  head(frame, column, "MESH", "·  " + plural_text(mesh.ranks, "rank"));
+  head(frame, column, "MESH",
+       "·  " + (mesh.ranks == 1 ? std::string("1 RANK") : count_text(mesh.ranks) + " RANKS"));
   column.y += frame.px(4);
   float total = mesh_height(frame, mesh.grid);
   float width = column.width() / static_cast<float>(mesh.grid.columns);

@@ -57,7 +57,7 @@ void draw_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
     std::uint32_t writer = tiles.writer(quad.tile);
     Rgba fill = writer == kNoWriter ? frame.theme.nobody : writer_colour(writer, grid);
     bool bad = tiles.status(quad.tile) == TileStatus::kBad;
-    if (bad) fill = mix(fill, frame.theme.bad, dense ? 1.0f : 0.35f);
+    if (bad) fill = dense ? frame.theme.bad : mix(fill, frame.theme.background, 0.72f);
     draw->AddRectFilled(min, max, fill);
     if (bad && !dense) {
       hatch(frame, draw, min, max, frame.theme.bad);
@@ -92,6 +92,16 @@ void draw_seams(Frame& frame, ImDrawList* draw, const MapPicture& picture,
     if (moved_in(picture.slice.row))
       draw->AddRectFilled({min.x - over, min.y - half - 0.5f},
                           {max.x + over - 1, min.y + half - 0.5f}, frame.theme.accent);
+  }
+}
+
+void draw_boxes(Frame& frame, ImDrawList* draw, const MapPicture& picture,
+                std::span<const Box> boxes, Rgba colour) {
+  for (const Box& box : boxes.first(std::min(boxes.size(), kMaxBoxes))) {
+    auto place = box_on_screen(picture, box.offsets, box.sizes);
+    if (!place) continue;
+    hatch(frame, draw, {place->x, place->y}, {place->z, place->w}, colour);
+    draw->AddRect({place->x, place->y}, {place->z, place->w}, colour, 0, 0, frame.px(2));
   }
 }
 
@@ -171,14 +181,8 @@ std::optional<ChunkId> draw_map(Frame& frame, DeskState& state, const MapPicture
     draw->PopClipRect();
     if (picture.seams) draw_seams(frame, draw, picture, painted->layout);
   }
-  std::size_t boxes = 0;
-  for (const Box& box : picture.bad_boxes) {
-    if (++boxes > kMaxBoxes) break;
-    auto place = box_on_screen(picture, box.offsets, box.sizes);
-    if (!place) continue;
-    hatch(frame, draw, {place->x, place->y}, {place->z, place->w}, frame.theme.bad);
-    draw->AddRect({place->x, place->y}, {place->z, place->w}, frame.theme.bad, 0, 0, frame.px(2));
-  }
+  draw_boxes(frame, draw, picture, picture.bad_boxes, frame.theme.bad);
+  draw_boxes(frame, draw, picture, picture.twice_boxes, frame.theme.warn);
   if (auto tile = current_tile(frame, state)) draw_tile_frame(frame, draw, picture, *tile);
   ImGui::SetCursorScreenPos(picture.at);
   if (ImGui::InvisibleButton(picture.id, size)) *clicked = true;

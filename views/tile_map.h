@@ -17,6 +17,7 @@ struct MapPicture {
   bool labels = true;
   bool seams = false;              // what moved is sewn in gold along the dim that it moved along
   std::span<const Box> bad_boxes;  // missing or lost: hatched
+  std::span<const Box> twice_boxes = {};  // claimed by more than one tile
 };
 
 // Draws it and gives the tile under the mouse (or nothing); `clicked` where it was pressed.
@@ -25,6 +26,8 @@ std::optional<ChunkId> draw_map(Frame& frame, DeskState& state, const MapPicture
 // Edges of a box in the picture's pixels, clipped; nothing where the slice misses it.
 std::optional<ImVec4> box_on_screen(const MapPicture& picture, ExtentsView offsets,
                                     ExtentsView sizes);
+void draw_expected(Frame& frame, ImDrawList* draw, const Picture& picture, const Slice& slice,
+                   ImVec2 at, ImVec2 end, const TileView& view);
 void hatch(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max, Rgba colour);
 
 }  // namespace shw

@@ -62,7 +62,13 @@ VerdictText of_findings(const Snapshot& snapshot, std::size_t marked) {
                          : "Damaged: ") +
                plural_text(causes, "cause");
   if (marked > 0) text.title += ", " + plural_text(marked, "tensor");
-  text.detail = what_is_lost(report, snapshot.plan.get());
+  if (causes == 1) {
+    for (const Finding& finding : report.findings) {
+      if (const Rule* rule = find_rule(finding.rule); rule && finding.severity != Severity::kInfo)
+        text.detail = std::string(rule->title) + ". ";
+    }
+  }
+  text.detail += what_is_lost(report, snapshot.plan.get());
   if (remedy && (snapshot.plan == nullptr || !snapshot.plan->empty())) {
     text.next = Action::kReview;
     text.next_label = "Review repair";
@@ -150,7 +156,7 @@ VerdictText of_error(const Snapshot& snapshot) {
 }  // namespace
 
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors) {
-  if (snapshot.error) return of_error(snapshot);
+  if (snapshot.error && snapshot.report == nullptr) return of_error(snapshot);
   if (snapshot.checkpoint == nullptr) {
     if (job.running || !snapshot.path.empty())
       return {Tone::kQuiet, "Opening " + snapshot.path, "Metadata only; no tensor byte is read.",

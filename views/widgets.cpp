@@ -66,12 +66,17 @@ void head(Frame& frame, Column& column, std::string_view text, std::string_view 
 }
 
 void paragraph(Frame&, Column& column, const ImFont* font, Rgba colour, std::string_view text) {
-  if (text.empty()) return;
-  ImVec2 size =
-      font->CalcTextSizeA(font->FontSize, FLT_MAX, column.width(), begin_of(text), end_of(text));
-  column.draw->AddText(font, font->FontSize, {column.left, std::floor(column.y)}, colour,
-                       begin_of(text), end_of(text), column.width());
-  column.y += size.y;
+  float step = std::floor(font->FontSize * 1.2f);
+  const char *at = begin_of(text), *last = end_of(text);
+  while (at < last) {
+    const char* end = font->CalcWordWrapPositionA(1.0f, at, last, column.width());
+    if (end == at) ++end;  // one letter at least, however narrow the column
+    draw_text(column.draw, font, column.left, column.y, colour,
+              {at, static_cast<std::size_t>(end - at)});
+    column.y += step;
+    at = end;
+    while (at < last && (*at == ' ' || *at == '\n')) ++at;
+  }
 }
 
 void row(Frame& frame, Column& column, std::string_view label, std::string_view value,

@@ -1,3 +1,52 @@
-int main() {
-  return 0;
+// shardwright-gui: the desktop, or a picture of it.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "app/gui/fonts.h"
+#include "app/gui/picture.h"
+#include "app/gui/window.h"
+
+namespace {
+
+int exit_code(shw::ErrorKind kind) {
+  return kind == shw::ErrorKind::kUsage ? 3 : kind == shw::ErrorKind::kIo ? 4 : 2;
+}
+
+int report(const shw::Error& error) {
+  std::string where = error.place.file;
+  if (error.place.offset) where += ": at byte " + std::to_string(*error.place.offset);
+  std::fprintf(stderr, "shardwright-gui: %s%s%s\n", where.c_str(), where.empty() ? "" : ": ",
+               error.message.c_str());
+  if (!error.advice.empty()) std::fprintf(stderr, "%s\n", error.advice.c_str());
+  return exit_code(error.kind);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Opens a sharded checkpoint, draws which rank wrote what, repairs it with proof."};
+  shw::GuiOptions options;
+  std::string size = "1440x900";
+  bool fonts = false;
+  app.add_option("checkpoint", options.checkpoint, "a checkpoint directory, or its .metadata");
+  app.add_option("--spec", options.spec, "what the model expects (JSON)");
+  app.add_option("--screenshot", options.screenshot, "draw into this PNG, without any display");
+  app.add_option("--size", size, "of the window or the picture: WIDTHxHEIGHT");
+  app.add_option("--scale", options.scale, "1 to 4; the monitor's by default")
+      ->check(CLI::Range(0.5, 4.0));
+  app.add_option("--replay", options.replay,
+                 "a script of commands, one a line, without any display");
+  app.add_flag("--frame-times", options.frame_times, "measure 300 frames, without any display");
+  app.add_flag("--fonts", fonts, "say which fonts are used");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 3;
+  }
+  if (fonts) return std::printf("%s", shw::font_report().c_str()), 0;
+  if (auto parsed = shw::parse_size(size, &options.width, &options.height); !parsed)
+    return report(parsed.error());
+  bool picture = !options.screenshot.empty() || !options.replay.empty() || options.frame_times;
+  auto done = picture ? shw::take_pictures(options) : shw::run_window(options);
+  return done ? 0 : report(done.error());
 }

@@ -1,0 +1,26 @@
+// Pictures without a window, and replay scripts.
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+
+namespace shw {
+
+struct GuiOptions {
+  std::string checkpoint, spec, screenshot, replay;
+  int width = 1440, height = 900;
+  float scale = 0;  // 0: the monitor's
+  bool frame_times = false;
+};
+
+// "1440x900".
+Status parse_size(const std::string& text, int* width, int* height);
+
+// Draws what the desktop would show into options.screenshot, after the lines of options.replay:
+// commands of the session (parse_command) and
+//   wait | screenshot PATH | hover tile N | open-plan | explain | palette | zoom FACTOR | key NAME
+//   | click NAME | type TEXT | slice DIM POSITION
+Status take_pictures(const GuiOptions& options);
+
+}  // namespace shw

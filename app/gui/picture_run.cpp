@@ -1,0 +1,201 @@
+#include <imgui.h>
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+
+#include "app/gui/fonts.h"
+#include "app/gui/imgui_setup.h"
+#include "app/gui/offscreen.h"
+#include "app/gui/picture.h"
+#include "app/gui/workbench.h"
+
+namespace shw {
+namespace {
+
+constexpr int kFrames = 4;  // imgui needs two to lay out, popups a third
+
+template <class T>
+std::optional<T> number(std::string_view text) {
+  T value{};
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+class Studio {
+ public:
+  static Result<std::unique_ptr<Studio>> create(const GuiOptions& options) {
+    SHW_TRY(auto screen, Offscreen::create(options.width, options.height));
+    std::unique_ptr<Studio> studio(new Studio);
+    studio->scale_ = options.scale > 0 ? options.scale : 1;
+    studio->screen_ = std::move(screen);
+    create_imgui(dark_theme(), studio->scale_, true);
+    studio->has_imgui_ = true;
+    SHW_CHECK(studio->screen_->attach_imgui());
+    studio->fonts_ = load_fonts(studio->scale_);
+    studio->bench_ = std::make_unique<Workbench>(dark_theme(), nullptr);
+    return studio;
+  }
+  ~Studio() {
+    bench_.reset();
+    screen_.reset();
+    if (has_imgui_) ImGui::DestroyContext();
+  }
+
+  Workbench& bench() { return *bench_; }
+
+  // Seconds of CPU from NewFrame to Render.
+  double frame(std::span<const KeyPress> keys = {}) {
+    screen_->new_frame();
+    ImGui::GetIO().DeltaTime = 1.0f / 60;
+    auto begin = std::chrono::steady_clock::now();
+    ImGui::NewFrame();
+    bench_->draw(fonts_, scale_, now_ += 1.0 / 60, keys, true);
+    ImGui::Render();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  void settle() {
+    for (int i = 0; i < kFrames; ++i) {
+      bench_->settle();
+      frame();
+    }
+    bench_->settle();
+    frame();
+  }
+  Status shoot(const std::string& path) {
+    settle();
+    screen_->render();
+    return write_png(path, screen_->read());
+  }
+  bool click(const std::string& name) {
+    auto found = bench_->marks().items.find(name);
+    if (found == bench_->marks().items.end()) return false;
+    ImGuiIO& io = ImGui::GetIO();
+    ImVec4 box = found->second;
+    io.MousePos = {(box.x + box.z) / 2, (box.y + box.w) / 2};
+    frame();
+    io.MouseDown[0] = true;
+    frame();
+    io.MouseDown[0] = false;
+    frame();
+    return true;
+  }
+
+ private:
+  Studio() = default;
+  std::unique_ptr<Offscreen> screen_;
+  std::unique_ptr<Workbench> bench_;
+  Fonts fonts_;
+  float scale_ = 1;
+  double now_ = 0;
+  bool has_imgui_ = false;
+};
+
+Status usage(const std::string& line) {
+  return fail(ErrorKind::kUsage, "cannot carry out the replay line \"" + line + "\"");
+}
+
+Status play_slice(Studio& studio, const std::string& line) {
+  std::size_t space = line.find(' ', 6);
+  auto dim = number<std::size_t>(line.substr(6, space - 6));
+  auto at = space == line.npos ? std::nullopt : number<std::int64_t>(line.substr(space + 1));
+  Extents& position = studio.bench().desk().map.slice.at;
+  if (!dim || !at || *dim >= position.size() || *at < 0) return usage(line);
+  position[*dim] = *at;
+  return {};
+}
+
+Status play_line(Studio& studio, const std::string& line) {
+  DeskState& desk = studio.bench().desk();
+  auto rest = [&](std::string_view word) { return line.substr(word.size()); };
+  if (line == "wait") return {};
+  if (line == "open-plan") {
+    desk.plan_open = true;
+  } else if (line == "explain") {
+    desk.explain_open = true;
+  } else if (line == "palette") {
+    desk.palette_open = desk.palette_wanted = true;
+  } else if (line.starts_with("screenshot ")) {
+    return studio.shoot(rest("screenshot "));
+  } else if (line.starts_with("hover tile ")) {
+    auto chunk = number<std::uint32_t>(rest("hover tile "));
+    if (!chunk) return usage(line);
+    desk.map.pinned = ChunkId{*chunk};
+  } else if (line.starts_with("zoom ")) {
+    auto factor = number<double>(rest("zoom "));
+    if (!factor || !(*factor >= 1 && *factor <= 1e7)) return usage(line);
+    desk.map.zoom = *factor;
+  } else if (line.starts_with("slice ")) {
+    return play_slice(studio, line);
+  } else if (line.starts_with("key ")) {
+    KeyPress key = parse_key(rest("key "));
+    if (key.key == Key::kNone) return usage(line);
+    studio.frame({&key, 1});
+  } else if (line.starts_with("click ")) {
+    if (!studio.click(rest("click "))) return usage(line);
+  } else if (line.starts_with("type ")) {
+    ImGui::GetIO().AddInputCharactersUTF8(rest("type ").c_str());
+  } else {
+    SHW_TRY(auto command, parse_command(line));
+    if (std::holds_alternative<FilterCommand>(command))
+      desk.filter = std::get<FilterCommand>(command).text;
+    studio.bench().apply(std::move(command));
+  }
+  return {};
+}
+
+Status play(Studio& studio, const std::string& path) {
+  std::ifstream script(path);
+  if (!script) return fail(ErrorKind::kIo, "cannot read the replay script", {path});
+  std::string line;
+  for (int at = 1; std::getline(script, line); ++at) {
+    if (line.empty() || line[0] == '#') continue;
+    if (auto played = play_line(studio, line); !played) {
+      Error error = played.error();
+      if (error.place.file.empty()) error.place.file = path + ":" + std::to_string(at);
+      return tl::unexpected<Error>(std::move(error));
+    }
+    studio.settle();
+  }
+  return {};
+}
+
+void measure(Studio& studio) {
+  std::vector<double> times;
+  for (int i = 0; i < 300; ++i) times.push_back(studio.frame() * 1e3);
+  std::sort(times.begin(), times.end());
+  std::fprintf(stderr,
+               "frame build on the CPU: median %.2f ms, p95 %.2f ms, worst %.2f ms of %zu\n",
+               times[times.size() / 2], times[times.size() * 95 / 100], times.back(), times.size());
+}
+
+}  // namespace
+
+Status parse_size(const std::string& text, int* width, int* height) {
+  std::size_t cross = text.find('x');
+  auto w = number<int>(text.substr(0, cross));
+  auto h = cross == text.npos ? std::nullopt : number<int>(text.substr(cross + 1));
+  if (!w || !h || *w < 320 || *h < 240 || *w > 16'384 || *h > 16'384)
+    return fail(ErrorKind::kUsage,
+                "--size is WIDTHxHEIGHT, from 320x240 to 16384x16384; it was \"" + text + "\"");
+  *width = *w;
+  *height = *h;
+  return {};
+}
+
+Status take_pictures(const GuiOptions& options) {
+  SHW_TRY(auto studio, Studio::create(options));
+  if (!options.checkpoint.empty()) studio->bench().open(options.checkpoint, options.spec);
+  studio->settle();
+  if (!options.replay.empty()) SHW_CHECK(play(*studio, options.replay));
+  if (!options.screenshot.empty()) SHW_CHECK(studio->shoot(options.screenshot));
+  if (options.frame_times) measure(*studio);
+  auto snapshot = studio->bench().snapshot();
+  if (snapshot->checkpoint == nullptr && snapshot->error)
+    return tl::unexpected<Error>(*snapshot->error);  // the picture shows it; the exit code says it
+  return {};
+}
+
+}  // namespace shw

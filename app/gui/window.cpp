@@ -1,0 +1,196 @@
+#include "app/gui/window.h"
+
+#include <GLFW/glfw3.h>
+#include <backends/imgui_impl_glfw.h>
+#include <backends/imgui_impl_opengl3.h>
+#include <imgui.h>
+#include <deque>
+#include <set>
+
+#include "app/gui/fonts.h"
+#include "app/gui/imgui_setup.h"
+#include "app/gui/workbench.h"
+
+namespace shw {
+namespace {
+
+struct RawKey {
+  int key, scancode, action, mods;
+};
+
+struct Window {
+  GLFWwindow* handle = nullptr;
+  std::vector<KeyPress> keys;  // for the next frame, all of them
+  std::deque<RawKey> raw;      // for imgui, at most one change a key and frame
+  std::vector<std::string> dropped;
+  bool scale_changed = false;
+  int frames_due = 3;
+};
+
+Window& of(GLFWwindow* handle) {
+  return *static_cast<Window*>(glfwGetWindowUserPointer(handle));
+}
+
+// What the key prints under the person's layout, where it prints a letter or a digit.
+Key key_of(int key, int scancode) {
+  constexpr std::pair<int, Key> kOthers[] = {
+      {GLFW_KEY_UP, Key::kUp},          {GLFW_KEY_DOWN, Key::kDown},
+      {GLFW_KEY_LEFT, Key::kLeft},      {GLFW_KEY_RIGHT, Key::kRight},
+      {GLFW_KEY_PAGE_UP, Key::kPageUp}, {GLFW_KEY_PAGE_DOWN, Key::kPageDown},
+      {GLFW_KEY_HOME, Key::kHome},      {GLFW_KEY_END, Key::kEnd},
+      {GLFW_KEY_ENTER, Key::kEnter},    {GLFW_KEY_KP_ENTER, Key::kEnter},
+      {GLFW_KEY_ESCAPE, Key::kEscape},  {GLFW_KEY_TAB, Key::kTab},
+      {GLFW_KEY_SPACE, Key::kSpace},    {GLFW_KEY_BACKSPACE, Key::kBackspace},
+      {GLFW_KEY_DELETE, Key::kDelete},  {GLFW_KEY_KP_ADD, Key::kPlus},
+      {GLFW_KEY_EQUAL, Key::kPlus},     {GLFW_KEY_KP_SUBTRACT, Key::kMinus},
+      {GLFW_KEY_MINUS, Key::kMinus}};
+  for (auto [from, to] : kOthers) {
+    if (from == key) return to;
+  }
+  auto after = [](Key first, int step) { return static_cast<Key>(static_cast<int>(first) + step); };
+  if (key >= GLFW_KEY_F1 && key <= GLFW_KEY_F12) return after(Key::kF1, key - GLFW_KEY_F1);
+  const char* printed = glfwGetKeyName(key, scancode);
+  if (printed == nullptr || printed[0] == 0 || printed[1] != 0) return Key::kNone;
+  if (printed[0] >= 'a' && printed[0] <= 'z') return after(Key::kA, printed[0] - 'a');
+  if (printed[0] >= '0' && printed[0] <= '9') return after(Key::k0, printed[0] - '0');
+  return Key::kNone;
+}
+
+void on_key(GLFWwindow* handle, int key, int scancode, int action, int mods) {
+  Window& window = of(handle);
+  window.raw.push_back({key, scancode, action, mods});
+  window.frames_due = 3;
+  if (action == GLFW_RELEASE) return;
+  Key named = key_of(key, scancode);
+  if (named != Key::kNone)
+    window.keys.push_back({named, (mods & GLFW_MOD_CONTROL) != 0, (mods & GLFW_MOD_SHIFT) != 0,
+                           (mods & GLFW_MOD_ALT) != 0});
+}
+
+void listen(Window& window) {
+  GLFWwindow* handle = window.handle;
+  glfwSetWindowUserPointer(handle, &window);
+  glfwSetKeyCallback(handle, on_key);
+  glfwSetCharCallback(handle, [](GLFWwindow* w, unsigned character) {
+    of(w).frames_due = 3;
+    ImGui_ImplGlfw_CharCallback(w, character);
+  });
+  glfwSetMouseButtonCallback(handle, [](GLFWwindow* w, int button, int action, int mods) {
+    of(w).frames_due = 3;
+    ImGui_ImplGlfw_MouseButtonCallback(w, button, action, mods);
+  });
+  glfwSetScrollCallback(handle, [](GLFWwindow* w, double x, double y) {
+    of(w).frames_due = 3;
+    ImGui_ImplGlfw_ScrollCallback(w, x, y);
+  });
+  glfwSetCursorPosCallback(handle, [](GLFWwindow* w, double, double) { of(w).frames_due = 3; });
+  glfwSetWindowRefreshCallback(handle, [](GLFWwindow* w) { of(w).frames_due = 3; });
+  glfwSetWindowFocusCallback(handle, [](GLFWwindow* w, int focused) {
+    of(w).frames_due = 3;
+    ImGui_ImplGlfw_WindowFocusCallback(w, focused);
+  });
+  glfwSetWindowContentScaleCallback(
+      handle, [](GLFWwindow* w, float, float) { of(w).scale_changed = true; });
+  glfwSetDropCallback(handle, [](GLFWwindow* w, int count, const char** paths) {
+    for (int i = 0; i < count; ++i) of(w).dropped.emplace_back(paths[i]);
+    of(w).frames_due = 3;
+  });
+}
+
+// imgui 1.86 sees the keyboard as it is at the start of a frame: a press and a release between two
+// frames would be lost, so one of them waits for the next frame.
+void feed_keys(Window& window) {
+  std::set<int> changed;
+  while (!window.raw.empty() && changed.insert(window.raw.front().key).second) {
+    RawKey raw = window.raw.front();
+    window.raw.pop_front();
+    ImGui_ImplGlfw_KeyCallback(window.handle, raw.key, raw.scancode, raw.action, raw.mods);
+  }
+  if (!window.raw.empty()) window.frames_due = 3;
+}
+
+float wanted_scale(const GuiOptions& options, GLFWwindow* handle) {
+  if (options.scale > 0) return options.scale;
+  float x = 1, y = 1;
+  glfwGetWindowContentScale(handle, &x, &y);
+  return x >= 0.5f && x <= 8 ? x : 1;
+}
+
+tl::unexpected<Error> no_window() {
+  const char* why = nullptr;
+  glfwGetError(&why);
+  return fail(
+      ErrorKind::kUnsupported,
+      std::string("no window can be opened: ") + (why ? why : "the display does not answer"), {},
+      "Without a display: shardwright-gui --screenshot out.png CHECKPOINT draws the same into "
+      "a picture, shardwright check CHECKPOINT says it in words. Over ssh: ssh -X.");
+}
+
+void loop(Window& window, Workbench& bench, const GuiOptions& options) {
+  float scale = wanted_scale(options, window.handle);
+  Fonts fonts = load_fonts(scale);
+  while (!glfwWindowShouldClose(window.handle) && !bench.desk().quit) {
+    if (window.frames_due > 0)
+      glfwPollEvents();
+    else if (bench.busy())
+      glfwWaitEventsTimeout(1.0 / 30);
+    else
+      glfwWaitEvents();
+    window.frames_due = std::max(0, window.frames_due - 1);
+    if (window.scale_changed) {
+      window.scale_changed = false;
+      scale = wanted_scale(options, window.handle);
+      apply_style(dark_theme(), scale);
+      fonts = load_fonts(scale);
+      ImGui_ImplOpenGL3_DestroyFontsTexture();
+      ImGui_ImplOpenGL3_CreateFontsTexture();
+    }
+    for (const std::string& path : window.dropped) bench.open(path, "");
+    window.dropped.clear();
+    feed_keys(window);
+    ImGui_ImplOpenGL3_NewFrame();
+    ImGui_ImplGlfw_NewFrame();
+    ImGui::NewFrame();
+    std::vector<KeyPress> keys = std::move(window.keys);
+    window.keys.clear();
+    bench.draw(fonts, scale, glfwGetTime(), keys, false);
+    ImGui::Render();
+    ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+    glfwSwapBuffers(window.handle);
+  }
+}
+
+}  // namespace
+
+Status run_window(const GuiOptions& options) {
+  if (glfwInit() != GLFW_TRUE) return no_window();
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);  // below 3.2 imgui draws 65,536 vertices at most
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
+  glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+  Window window;
+  window.handle = glfwCreateWindow(options.width, options.height, "Shardwright", nullptr, nullptr);
+  if (window.handle == nullptr) {
+    auto error = no_window();
+    glfwTerminate();
+    return error;
+  }
+  glfwMakeContextCurrent(window.handle);
+  glfwSwapInterval(1);
+  create_imgui(dark_theme(), wanted_scale(options, window.handle), false);
+  listen(window);
+  ImGui_ImplGlfw_InitForOpenGL(window.handle, false);
+  ImGui_ImplOpenGL3_Init("#version 330 core");
+  {
+    Workbench bench(dark_theme(), [] { glfwPostEmptyEvent(); });
+    if (!options.checkpoint.empty()) bench.open(options.checkpoint, options.spec);
+    loop(window, bench, options);
+  }
+  ImGui_ImplOpenGL3_Shutdown();
+  ImGui_ImplGlfw_Shutdown();
+  ImGui::DestroyContext();
+  glfwDestroyWindow(window.handle);
+  glfwTerminate();
+  return {};
+}
+
+}  // namespace shw

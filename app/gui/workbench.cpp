@@ -1,0 +1,107 @@
+#include "app/gui/workbench.h"
+
+#include <algorithm>
+
+namespace shw {
+
+Workbench::Workbench(const Theme& theme, std::function<void()> wake)
+    : theme_(theme),
+      wake_(wake),
+      layouts_(theme, wake),
+      digest_(make_digest(std::make_shared<const Snapshot>())) {
+  session_.on_change([this] { changed_.notify_all(); });
+  digest_thread_ = std::thread([this] { make_digests(); });
+}
+
+Workbench::~Workbench() {
+  session_.on_change(nullptr);
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  digest_thread_.join();
+}
+
+void Workbench::open(const std::string& path, const std::string& spec) {
+  session_.apply(OpenCommand{path, spec});
+  session_.apply(CheckCommand{});
+}
+
+bool Workbench::digest_is_late() const {
+  return digest_->snapshot->revision != session_.snapshot()->revision;
+}
+
+void Workbench::make_digests() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    // The session publishes under its own lock, so a notification may come just before the wait:
+    // look again now and then.
+    while (!stopping_ && !digest_is_late()) changed_.wait_for(lock, std::chrono::milliseconds(50));
+    if (stopping_) return;
+    auto before = digest_;
+    lock.unlock();
+    auto digest = make_digest(session_.snapshot(), before.get());
+    lock.lock();
+    digest_ = std::move(digest);
+    changed_.notify_all();
+    if (wake_) wake_();
+  }
+}
+
+// After a first look that found something: list those tensors, and make the plan that the next
+// action reviews.
+void Workbench::follow_up(const Digest& digest) {
+  const Snapshot& snapshot = *digest.snapshot;
+  if (snapshot.report == followed_) return;
+  followed_ = snapshot.report;
+  if (snapshot.report == nullptr || snapshot.report->findings.empty()) return;
+  const auto& findings = snapshot.report->findings;
+  bool remedy = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
+    return f.remedy.has_value() && f.severity != Severity::kInfo;
+  });
+  if (remedy && snapshot.plan == nullptr) session_.apply(PlanCommand{});
+  if (digest.marked > 0 && desk_.filter.empty()) {
+    desk_.filter = "finding:*";
+    session_.apply(FilterCommand{desk_.filter});
+  }
+}
+
+void Workbench::draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
+                     bool stable) {
+  std::shared_ptr<const Digest> digest;
+  {
+    std::lock_guard lock(mutex_);
+    digest = digest_;
+  }
+  follow_up(*digest);
+  JobState job = session_.job();
+  std::vector<Command> commands;
+  Frame frame{*digest, *digest->snapshot, job, theme_, fonts, layouts_, commands, keys};
+  frame.scale = scale;
+  frame.now = now;
+  frame.stable = stable;
+  frame.marks = &marks_;
+  draw_desk(frame, desk_);
+  for (Command& command : commands) session_.apply(std::move(command));
+}
+
+void Workbench::settle() {
+  for (int round = 0; round < 4; ++round) {
+    session_.wait();
+    std::unique_lock lock(mutex_);
+    while (digest_is_late()) changed_.wait_for(lock, std::chrono::milliseconds(20));
+    auto digest = digest_;
+    lock.unlock();
+    follow_up(*digest);
+  }
+  layouts_.wait();
+}
+
+bool Workbench::busy() const {
+  if (session_.job().running || layouts_.pending()) return true;
+  std::lock_guard lock(mutex_);
+  return digest_is_late();
+}
+
+}  // namespace shw

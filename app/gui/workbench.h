@@ -1,0 +1,60 @@
+// One session, its digests made beside the frames, and the desktop drawn from them: what the window
+// and the pictures share.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "app/gui/gl_layouts.h"
+#include "core/session/session.h"
+#include "views/desk.h"
+
+namespace shw {
+
+class Workbench {
+ public:
+  // `wake` is called on any thread when there is something new to draw. Needs a current GL context
+  // and an imgui context.
+  Workbench(const Theme& theme, std::function<void()> wake);
+  ~Workbench();
+
+  void open(const std::string& path, const std::string& spec);
+  void apply(Command command) { session_.apply(std::move(command)); }
+  // Between ImGui::NewFrame and ImGui::Render.
+  void draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
+            bool stable);
+  // Waits until jobs, digests and layouts are done: pictures.
+  void settle();
+  // Something runs: draw now and then even without events.
+  bool busy() const;
+
+  DeskState& desk() { return desk_; }
+  Marks& marks() { return marks_; }
+  std::shared_ptr<const Snapshot> snapshot() const { return session_.snapshot(); }
+
+ private:
+  void make_digests();
+  void follow_up(const Digest& digest);
+  bool digest_is_late() const;
+
+  const Theme& theme_;
+  std::function<void()> wake_;
+  DeskState desk_;
+  Marks marks_;
+  GlLayouts layouts_;
+  std::shared_ptr<const CheckReport> followed_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::shared_ptr<const Digest> digest_;
+  bool stopping_ = false;
+  std::thread digest_thread_;
+  Session session_;  // last: its callback uses what stands above
+};
+
+}  // namespace shw

@@ -1,0 +1,231 @@
+#include <doctest/doctest.h>
+
+#include <random>
+#include <set>
+
+#include "make/snapshots.h"
+#include "views/driver.h"
+
+using namespace shw;
+
+namespace {
+
+template <class T>
+const T* only(const std::vector<Command>& commands) {
+  return commands.size() == 1 ? std::get_if<T>(&commands[0]) : nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("every state is drawn at every size without a complaint of imgui") {
+  for (ImVec2 size : {ImVec2{1440, 900}, ImVec2{1280, 720}, ImVec2{640, 360}, ImVec2{320, 240}}) {
+    for (const make::State& state : make::all_states()) {
+      CAPTURE(state.name);
+      Driver driver(state.snapshot, size);
+      driver.show(state.snapshot, state.job);
+      for (int i = 0; i < 3; ++i) CHECK(driver.frame().empty());
+      driver.desk.plan_open = true;
+      driver.frame();
+      driver.desk.plan_open = false;
+      driver.desk.explain_open = driver.desk.palette_open = true;
+      driver.frame();
+      driver.frame();
+      CHECK(ImGui::GetDrawData()->TotalVtxCount > 0);
+    }
+  }
+}
+
+TEST_CASE("the next action of a finding opens the plan, and makes one where there is none") {
+  Driver driver(make::demo());
+  auto commands = driver.click("bar/next");
+  CHECK(only<PlanCommand>(commands) != nullptr);
+  CHECK(driver.desk.plan_open);
+}
+
+TEST_CASE("applying the plan repairs into a new directory and proves it") {
+  Driver driver(make::demo_planned());
+  driver.click("bar/next");
+  driver.desk.out = "/tmp/mended";
+  auto commands = driver.click("plan/apply");
+  REQUIRE(commands.size() == 2);
+  auto* repair = std::get_if<RepairCommand>(&commands[0]);
+  REQUIRE(repair != nullptr);
+  CHECK(repair->options.out == "/tmp/mended");
+  CHECK_FALSE(repair->options.in_place);
+  CHECK(std::holds_alternative<VerifyCommand>(commands[1]));
+  CHECK_FALSE(driver.desk.plan_open);
+}
+
+TEST_CASE("in place is offered only where .metadata alone changes") {
+  Driver relabel(make::demo_planned());
+  relabel.desk.plan_open = true;
+  relabel.frame();
+  relabel.frame();
+  CHECK(relabel.marks.items.contains("plan/in-place"));
+  auto commands = relabel.click("plan/in-place");
+  REQUIRE(commands.size() == 2);
+  CHECK(std::get<RepairCommand>(commands[0]).options.in_place);
+}
+
+TEST_CASE("in place is not offered where bytes are rewritten") {
+  Driver lossy(make::lossy());
+  lossy.desk.plan_open = true;
+  lossy.frame();
+  lossy.frame();
+  CHECK(lossy.marks.items.contains("plan/apply"));
+  CHECK_FALSE(lossy.marks.items.contains("plan/in-place"));
+}
+
+TEST_CASE("a running job can be cancelled, and nothing can be applied meanwhile") {
+  Driver driver(make::demo_planned());
+  driver.show(make::demo_planned(), {true, "Repairing", Phase::kCopying, 1, 2, true, 1});
+  CHECK(only<CancelCommand>(driver.click("job/cancel")) != nullptr);
+  driver.desk.plan_open = true;
+  driver.frame();
+  driver.frame();
+  CHECK_FALSE(driver.marks.items.contains("plan/apply"));
+}
+
+TEST_CASE("typing into the filter filters") {
+  Driver driver(make::healthy());
+  driver.click("filter");
+  auto commands = driver.type("gate");
+  auto* filter = only<FilterCommand>(commands);
+  REQUIRE(filter != nullptr);
+  CHECK(filter->text == "gate");
+}
+
+TEST_CASE("a click on a row chooses its tensor") {
+  Driver driver(make::demo());
+  auto commands = driver.click("list/row/2");
+  auto* select = only<SelectTensorCommand>(commands);
+  REQUIRE(select != nullptr);
+  CHECK(select->fqn == "model.layers.3.moe.experts.gate_proj.weight");
+}
+
+TEST_CASE("a click on a module folds it") {
+  Driver driver(make::demo());
+  CHECK(driver.click("list/row/0").empty());
+  CHECK(driver.desk.folded.contains("layers.3.moe.experts"));
+  CHECK_FALSE(driver.marks.items.contains("list/row/1"));
+}
+
+TEST_CASE("arrows move through the list and pass over the heads") {
+  Driver driver(make::demo());
+  driver.frame();
+  auto commands = driver.frame({{Key::kDown}});
+  auto* select = only<SelectTensorCommand>(commands);
+  REQUIRE(select != nullptr);
+  CHECK(select->fqn == "model.layers.3.moe.experts.gate_proj.weight");
+}
+
+TEST_CASE("F8 goes to the next finding and from the last to the first") {
+  auto snapshot = make::damaged();
+  Driver driver(snapshot);
+  auto commands = driver.frame({{Key::kF8}});
+  REQUIRE(only<SelectFindingCommand>(commands));
+  CHECK(only<SelectFindingCommand>(commands)->index == 2);
+  auto last = std::make_shared<Snapshot>(*snapshot);
+  last->finding = 2;
+  driver.show(last);
+  commands = driver.frame({{Key::kF8}});
+  CHECK(only<SelectFindingCommand>(commands)->index == 0);
+  commands = driver.frame({{Key::kF8, false, true, false}});
+  CHECK(only<SelectFindingCommand>(commands)->index == 1);
+}
+
+TEST_CASE("pointing at a tile finds it by arithmetic, in every picture") {
+  auto snapshot = make::demo_planned();
+  Driver driver(snapshot);
+  driver.frame();
+  driver.frame();
+  auto first = static_cast<std::uint32_t>(snapshot->checkpoint->chunks(*snapshot->tensor).first);
+  ImVec4 saved = driver.marks.items.at("map/saved"), after = driver.marks.items.at("map/after");
+  auto at = [&](ImVec4 box, float x, float y) {
+    ImGui::GetIO().MousePos = {box.x + (box.z - box.x) * x, box.y + (box.w - box.y) * y};
+    driver.frame();
+    driver.frame();
+    return driver.desk.map.hovered;
+  };
+  // The slice stands at rank 33's tile: rank 1 above, rank 33 below; side by side afterwards.
+  CHECK(at(saved, 0.5f, 0.25f) == ChunkId{first + 1});
+  CHECK(at(saved, 0.5f, 0.75f) == ChunkId{first + 33});
+  CHECK(at(after, 0.25f, 0.5f) == ChunkId{first + 1});
+  CHECK(at(after, 0.75f, 0.5f) == ChunkId{first + 33});
+}
+
+TEST_CASE("saved, expected and after stand at one scale") {
+  Driver driver(make::demo_planned());
+  driver.frame();
+  driver.frame();
+  ImVec4 saved = driver.marks.items.at("map/saved"), after = driver.marks.items.at("map/after");
+  CHECK((saved.z - saved.x) * 2 == doctest::Approx(after.z - after.x).epsilon(0.02));
+  CHECK((saved.w - saved.y) == doctest::Approx(2 * (after.w - after.y)).epsilon(0.02));
+}
+
+TEST_CASE("the command palette finds a command by its name and carries it out") {
+  Driver driver(make::demo());
+  driver.frame({{Key::kP, true, true, false}});
+  CHECK(driver.desk.palette_open);
+  driver.frame();
+  driver.frame();
+  driver.type("by bytes");
+  auto commands = driver.frame({{Key::kEnter}});
+  auto* sort = only<SortCommand>(commands);
+  REQUIRE(sort != nullptr);
+  CHECK(sort->key == SortKey::kBytes);
+  CHECK_FALSE(driver.desk.palette_open);
+}
+
+TEST_CASE("no two commands share a shortcut, and each shortcut can be written and read") {
+  std::set<std::string> seen;
+  for (const ActionRow& row : all_actions()) {
+    if (row.key.key == Key::kNone) continue;
+    CHECK(seen.insert(to_text(row.key)).second);
+    CHECK(parse_key(to_text(row.key)) == row.key);
+  }
+  CHECK(parse_key("nonsense").key == Key::kNone);
+}
+
+TEST_CASE("a list of many tensors draws only what is visible") {
+  Driver few(make::many_tensors(200));
+  few.frame();
+  few.frame();
+  int vertices = ImGui::GetDrawData()->TotalVtxCount;
+  Driver many(make::many_tensors(40'000));
+  many.frame();
+  many.frame();
+  CHECK(ImGui::GetDrawData()->TotalVtxCount < vertices * 2);
+}
+
+TEST_CASE("random clicks, keys and snapshots never upset the desktop") {
+  std::mt19937 random(20261);
+  auto states = make::all_states();
+  Driver driver(states[0].snapshot, {1280, 720});
+  ImGuiIO& io = ImGui::GetIO();
+  for (int i = 0; i < 3000; ++i) {
+    if (random() % 25 == 0) {
+      const auto& state = states[random() % states.size()];
+      auto snapshot = std::make_shared<Snapshot>(*state.snapshot);
+      if (snapshot->checkpoint && snapshot->checkpoint->tensor_count() > 0 && random() % 2)
+        snapshot->tensor =
+            TensorId{static_cast<std::uint32_t>(random() % snapshot->checkpoint->tensor_count())};
+      if (snapshot->checkpoint && random() % 3 == 0)
+        snapshot->chunk = ChunkId{
+            static_cast<std::uint32_t>(random() % (snapshot->checkpoint->chunk_count() + 2))};
+      driver.show(snapshot, state.job);
+    }
+    io.MousePos = {static_cast<float>(random() % 1400) - 50,
+                   static_cast<float>(random() % 800) - 30};
+    io.MouseDown[0] = random() % 3 == 0;
+    io.MouseWheel = random() % 9 == 0 ? static_cast<float>(random() % 7) - 3 : 0;
+    std::vector<KeyPress> keys;
+    if (random() % 4 == 0)
+      keys.push_back({static_cast<Key>(random() % static_cast<unsigned>(Key::kCount)),
+                      random() % 4 == 0, random() % 4 == 0, random() % 8 == 0});
+    if (random() % 10 == 0) io.AddInputCharactersUTF8("é:*[9");
+    driver.frame(keys);
+    CHECK(driver.desk.map.zoom >= 1);
+    driver.desk.quit = false;
+  }
+}

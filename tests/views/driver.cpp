@@ -1,0 +1,75 @@
+#include "views/driver.h"
+
+#include <doctest/doctest.h>
+
+namespace shw {
+
+Driver::Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size) : layouts_(dark_theme()) {
+  ImGui::CreateContext();
+  ImGuiIO& io = ImGui::GetIO();
+  io.IniFilename = nullptr;
+  io.DisplaySize = size;
+  io.DeltaTime = 1.0f / 60;
+  io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
+  io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
+  for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;
+  ImFont* font = io.Fonts->AddFontDefault();
+  fonts_ = {font, font, font, font, font, font, font, font};
+  unsigned char* pixels = nullptr;
+  int width = 0, height = 0;
+  io.Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
+  show(std::move(snapshot));
+}
+
+Driver::~Driver() {
+  ImGui::DestroyContext();
+}
+
+void Driver::show(std::shared_ptr<const Snapshot> snapshot, JobState job) {
+  digest_ = make_digest(std::move(snapshot), digest_.get());
+  job_ = job;
+}
+
+std::vector<Command> Driver::frame(std::vector<KeyPress> keys) {
+  std::vector<Command> commands;
+  ImGui::NewFrame();
+  Frame frame{*digest_, *digest_->snapshot, job_, dark_theme(), fonts_, layouts_, commands, keys};
+  frame.now = now_ += 1.0 / 60;
+  frame.marks = &marks;
+  draw_desk(frame, desk);
+  ImGui::Render();
+  return commands;
+}
+
+ImVec2 Driver::middle(const std::string& name) const {
+  auto found = marks.items.find(name);
+  REQUIRE_MESSAGE(found != marks.items.end(), name);
+  return {(found->second.x + found->second.z) / 2, (found->second.y + found->second.w) / 2};
+}
+
+std::vector<Command> Driver::click(const std::string& name) {
+  frame();
+  frame();
+  ImGuiIO& io = ImGui::GetIO();
+  io.MousePos = middle(name);
+  std::vector<Command> all;
+  auto step = [&] {
+    for (Command& command : frame()) all.push_back(std::move(command));
+  };
+  step();
+  io.MouseDown[0] = true;
+  step();
+  io.MouseDown[0] = false;
+  step();
+  step();
+  return all;
+}
+
+std::vector<Command> Driver::type(const std::string& text) {
+  ImGui::GetIO().AddInputCharactersUTF8(text.c_str());
+  auto all = frame();
+  for (Command& command : frame()) all.push_back(std::move(command));
+  return all;
+}
+
+}  // namespace shw

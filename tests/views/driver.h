@@ -1,0 +1,37 @@
+// Drives the desktop without a window: imgui with a null renderer, clicks by name, keys by
+// shortcut.
+#pragma once
+
+#include <imgui.h>
+
+#include <string>
+#include <vector>
+
+#include "views/actions.h"
+#include "views/desk.h"
+#include "views/layout_cache.h"
+
+namespace shw {
+
+class Driver {
+ public:
+  explicit Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size = {1440, 900});
+  ~Driver();
+  void show(std::shared_ptr<const Snapshot> snapshot, JobState job = {});
+  std::vector<Command> frame(std::vector<KeyPress> keys = {});
+  std::vector<Command> click(const std::string& name);
+  std::vector<Command> type(const std::string& text);
+  ImVec2 middle(const std::string& name) const;
+
+  DeskState desk;
+  Marks marks;
+
+ private:
+  Fonts fonts_;
+  LayoutCache layouts_;
+  std::shared_ptr<const Digest> digest_;
+  JobState job_;
+  double now_ = 0;
+};
+
+}  // namespace shw
