@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "views/tensor_view.h"
@@ -84,7 +85,7 @@ TEST_CASE("what lies under a point is found as the slow way finds it, whatever t
     std::size_t ndim = 1 + random() % 3;
     Extents shape(ndim, 24);
     TileSet tiles(shape);
-    std::uint32_t count = 1 + random() % 60;
+    auto count = static_cast<std::uint32_t>(1 + random() % 60);
     for (std::uint32_t t = 0; t < count; ++t) {
       Extents at(ndim), size(ndim);
       for (std::size_t d = 0; d < ndim; ++d) {
