@@ -12,7 +12,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 30> kActions{{
+constexpr std::array<ActionRow, 31> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -23,6 +23,7 @@ constexpr std::array<ActionRow, 30> kActions{{
     {Action::kApply, "Apply the repair into a new directory", ctrl(Key::kEnter)},
     {Action::kApplyInPlace, "Apply the repair in place", {}},
     {Action::kVerify, "Verify what was repaired", {}},
+    {Action::kOpenRepaired, "Open what was repaired", {}},
     {Action::kUndo, "Undo a repair in place", {}},
     {Action::kCheck, "Check again", {Key::kF6}},
     {Action::kCheckData, "Check every byte", {Key::kF6, false, true, false}},
@@ -142,6 +143,7 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
              std::all_of(
                  s.plan->operations.begin(), s.plan->operations.end(),
                  [](const Operation& o) { return o.bytes_moved == 0 && o.elements_lost == 0; });
+    case Action::kOpenRepaired:
     case Action::kVerify:
       return s.repaired != nullptr && idle;
     case Action::kUndo:
@@ -224,6 +226,12 @@ void run(Action action, Frame& frame, DeskState& state) {
       state.map.zoom = 1;
       state.map.pan_row = state.map.pan_column = 0;
       return;
+    case Action::kOpenRepaired:
+      state.filter.clear();
+      frame.emit(FilterCommand{});
+      frame.emit(OpenCommand{frame.snapshot.repaired->output,
+                             frame.snapshot.spec ? frame.snapshot.spec->source : ""});
+      return frame.emit(CheckCommand{});
     case Action::kReload:
       frame.emit(
           OpenCommand{frame.snapshot.path, frame.snapshot.spec ? frame.snapshot.spec->source : ""});

@@ -19,6 +19,7 @@ enum class Action : std::uint8_t {
   kApply,
   kApplyInPlace,
   kVerify,
+  kOpenRepaired,
   kUndo,
   kCheck,
   kCheckData,

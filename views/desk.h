@@ -34,7 +34,8 @@ struct DeskState {
   bool plan_open = false, palette_open = false, explain_open = false;
   std::string palette_text, out, open_path;
   int palette_row = 0;
-  bool palette_wanted = false, plan_wanted = false;
+  bool palette_wanted = false;
+  float plan_height = 420, explain_height = 360;  // pixels that the panels took in the last frame
   std::string toast;
   double toast_until = 0;
   bool quit = false;

@@ -56,6 +56,11 @@ std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snap
       mark = std::max(mark, static_cast<std::uint8_t>(static_cast<int>(finding.severity) + 1));
     }
   }
+  if (snapshot.repaired != nullptr && snapshot.plan != nullptr) {
+    for (const PlannedTensor& planned : snapshot.plan->tensors) {
+      if (index_of(planned.tensor) < marks->size()) (*marks)[index_of(planned.tensor)] = kMended;
+    }
+  }
   return marks;
 }
 
@@ -118,7 +123,8 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
   bool same_report = same_checkpoint && old->report == snapshot->report;
   bool same_spec = same_report && old->spec == snapshot->spec;
   bool same_plan = same_spec && old->plan == snapshot->plan;
-  digest->marks = same_report ? before->marks : make_marks(*snapshot);
+  bool same_marks = same_plan && old->repaired == snapshot->repaired;
+  digest->marks = same_marks ? before->marks : make_marks(*snapshot);
   digest->marked = static_cast<std::size_t>(std::count_if(
       digest->marks->begin(), digest->marks->end(), [](std::uint8_t mark) { return mark > 1; }));
   digest->list =

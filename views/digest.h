@@ -59,6 +59,8 @@ struct Picture {
   Slice slice;                         // the look that shows what matters
 };
 
+inline constexpr std::uint8_t kMended = 4;  // a mark: the repair has changed this tensor
+
 struct Digest {
   std::shared_ptr<const Snapshot> snapshot;
   std::shared_ptr<const std::vector<std::uint8_t>> marks;  // a tensor: worst severity + 1, 0: none

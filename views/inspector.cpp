@@ -53,6 +53,31 @@ std::string value_text(const EvidenceValue& value) {
   return std::visit(text, value);
 }
 
+// Kept for programs; a person reads them elsewhere on this page.
+bool only_for_programs(std::string_view label) {
+  for (std::string_view other : {"axes", "where", "confidence", "saved_shapes", "expected_shapes",
+                                 "tile_count", "grown", "shrunk"}) {
+    if (label == other) return true;
+  }
+  return false;
+}
+
+// "recorded_placements" is "recorded" here.
+std::string label_text(std::string_view label) {
+  if (label.ends_with("_placements")) label.remove_suffix(11);
+  std::string text(label);
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+// The repair has been carried out for this finding.
+bool is_mended(const Snapshot& snapshot, const Finding& finding) {
+  if (snapshot.repaired == nullptr || snapshot.plan == nullptr) return false;
+  const auto& operations = snapshot.plan->operations;
+  return std::any_of(operations.begin(), operations.end(),
+                     [&](const Operation& operation) { return operation.rule == finding.rule; });
+}
+
 const Extents* extents_named(const Finding& finding, std::string_view label) {
   for (const auto& [name, value] : finding.evidence) {
     if (name == label) return std::get_if<Extents>(&value);
@@ -65,7 +90,7 @@ void draw_rule(Frame& frame, DeskState& state, Column& column, const Finding& fi
                std::size_t index, std::size_t count) {
   float middle = column.y + frame.px(11);
   draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6),
-            severity_sign(finding.severity));
+            is_mended(frame.snapshot, finding) ? Sign::kOk : severity_sign(finding.severity));
   float right = column.right;
   if (count > 1) {
     for (bool forward : {true, false}) {
@@ -87,7 +112,8 @@ void draw_rule(Frame& frame, DeskState& state, Column& column, const Finding& fi
   right -= text_until(column.draw, frame.fonts.small, right, middle, frame.theme.quiet, of);
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   text_from(column.draw, frame.fonts.mono_small, column.left + frame.px(20), middle,
-            severity_colour(frame.theme, finding.severity),
+            is_mended(frame.snapshot, finding) ? frame.theme.ok
+                                               : severity_colour(frame.theme, finding.severity),
             elide_middle(finding.rule, right - column.left - frame.px(32), measure));
   column.y += frame.px(28);
 }
@@ -96,14 +122,28 @@ void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
   if (finding.evidence.empty()) return;
   head(frame, column, "EVIDENCE");
   const Extents* expected = extents_named(finding, "expected");
+  // The numbers are those of the tensor in the middle, where it is one of the subjects.
+  const Picture* picture = frame.digest.picture.get();
+  if (picture && (!picture->expects || picture->saved->size() == 0 || !expected ||
+                  picture->finding != frame.snapshot.finding.value_or(0)))
+    picture = nullptr;
   for (const auto& [label, value] : finding.evidence) {
-    if (const Extents* extents = std::get_if<Extents>(&value)) {
-      bool saved = label == "saved" || label == "found";
-      row_extents(frame, column, label, *extents, saved && expected ? *expected : ExtentsView{},
+    if (only_for_programs(label)) continue;
+    if (picture && (label == "saved" || label == "expected" || label == "tile")) {
+      Extents here = label == "saved"      ? picture->saved->shape()
+                     : label == "expected" ? picture->expected
+                                           : copy_of(picture->saved->sizes(0));
+      row_extents(frame, column, label, here,
+                  label == "saved" ? ExtentsView(picture->expected) : ExtentsView{},
                   frame.theme.bad);
+    } else if (const Extents* extents = std::get_if<Extents>(&value)) {
+      bool saved = label == "saved" || label == "found";
+      row_extents(frame, column, label_text(label), *extents,
+                  saved && expected ? *expected : ExtentsView{}, frame.theme.bad);
     } else {
-      Rgba colour = label == "correct" ? frame.theme.accent : frame.theme.text;
-      row(frame, column, label, value_text(value), colour);
+      bool correct = label.starts_with("correct");
+      row(frame, column, label_text(label), value_text(value),
+          correct ? frame.theme.accent : frame.theme.text);
     }
   }
   column.y += frame.px(12);
@@ -152,7 +192,7 @@ void draw_subjects(Frame& frame, Column& column, const Finding& finding) {
 }
 
 void draw_remedy(Frame& frame, Column& column, const Finding& finding) {
-  head(frame, column, "REMEDY");
+  head(frame, column, is_mended(frame.snapshot, finding) ? "REMEDY, APPLIED" : "REMEDY");
   if (!finding.remedy) {
     paragraph(frame, column, frame.fonts.small, frame.theme.text,
               "No safe remedy from this checkpoint alone.");

@@ -101,7 +101,8 @@ void draw_idle(Frame& frame, DeskState& state, Region region) {
                             ? "metadata and item headers"
                             : "every byte";
     said = std::string("Looked at: ") + depth + ".";
-    if (!frame.snapshot.report->deeper.empty()) said += " Deeper: " + frame.snapshot.report->deeper;
+    if (frame.snapshot.report->depth != Depth::kData)
+      said += " Check every byte (" + to_text(key_of(Action::kCheckData)) + ") looks deeper.";
   } else if (frame.snapshot.checkpoint != nullptr) {
     said = frame.snapshot.path;
   }

@@ -126,9 +126,9 @@ void draw_left(Frame& frame, DeskState& state, Region region) {
   draw_filter(frame, state, column);
   const ListModel& list = *frame.digest.list;
   std::uint32_t all = list.checkpoint ? list.checkpoint->tensor_count() : 0;
-  std::string shown = list.size() == all
-                          ? "·  " + count_text(all)
-                          : "·  " + count_text(list.size()) + " OF " + count_text(all) + " SHOWN";
+  std::string shown =
+      list.size() == all ? "·  " + count_text(all)
+                         : "·  " + count_text(list.size()) + "  OF  " + count_text(all) + "  SHOWN";
   head(frame, column, "TENSORS", shown);
   const MeshInfo& mesh = *frame.digest.mesh;
   float below =

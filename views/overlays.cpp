@@ -166,7 +166,7 @@ bool begin_overlay(Frame& frame, const char* id, ImVec2 size, Column& column) {
   ImDrawList* draw = ImGui::GetWindowDrawList();
   draw->AddRectFilled(min, max, frame.theme.side, frame.px(8));
   draw->AddRect(min, max, frame.theme.strong_line, frame.px(8));
-  column = {draw, min.x + frame.px(24), max.x - frame.px(24), min.y + frame.px(22)};
+  column = {draw, min.x + frame.px(24), max.x - frame.px(24), min.y + frame.px(22), max.y};
   bool beside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
                 !ImGui::IsMouseHoveringRect(min, max) && !ImGui::IsWindowAppearing();
   return !beside;
@@ -179,12 +179,9 @@ void end_overlay() {
 void draw_plan_panel(Frame& frame, DeskState& state) {
   const Plan* plan = frame.snapshot.plan.get();
   std::size_t shown = plan ? std::min<std::size_t>(plan->operations.size(), 5) : 0;
-  float height = frame.px(320 + 66 * static_cast<float>(shown));
-  if (plan && !plan->undecided.empty())
-    height +=
-        frame.px(40 + 30 * static_cast<float>(std::min<std::size_t>(plan->undecided.size(), 4)));
   Column column;
-  if (!begin_overlay(frame, "##plan", {frame.px(720), height}, column)) state.plan_open = false;
+  if (!begin_overlay(frame, "##plan", {frame.px(720), state.plan_height}, column))
+    state.plan_open = false;
   paragraph(frame, column, frame.fonts.title, frame.theme.text, "Review the repair");
   column.y += frame.px(6);
   if (plan == nullptr) {
@@ -209,12 +206,13 @@ void draw_plan_panel(Frame& frame, DeskState& state) {
   column.y += frame.px(4);
   if (!plan->empty()) draw_target(frame, state, column);
   draw_plan_buttons(frame, state, column);
+  state.plan_height += column.y + frame.px(22) - column.bottom;
   end_overlay();
 }
 
 void draw_explain(Frame& frame, DeskState& state) {
   Column column;
-  if (!begin_overlay(frame, "##explain", {frame.px(680), frame.px(360)}, column))
+  if (!begin_overlay(frame, "##explain", {frame.px(680), state.explain_height}, column))
     state.explain_open = false;
   const CheckReport* report = frame.snapshot.report.get();
   if (report != nullptr && !report->findings.empty()) {
@@ -236,6 +234,7 @@ void draw_explain(Frame& frame, DeskState& state) {
   float wide = button_size(frame, "Close").x;
   if (button(frame, "explain/close", "Close", {column.right - wide, column.y}))
     state.explain_open = false;
+  state.explain_height += column.y + frame.px(30 + 22) - column.bottom;
   end_overlay();
 }
 

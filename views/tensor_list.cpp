@@ -101,6 +101,7 @@ void draw_tensor_row(Frame& frame, const ListModel& list, const ListRow& row, Im
                           ? (*frame.digest.marks)[index_of(tensor)]
                           : std::uint8_t{0};
   ImVec2 sign{at.x + frame.px(16), middle};
+  if (mark == kMended) draw_sign(frame, draw, sign, frame.px(5), Sign::kOk);
   if (mark == 3) draw_sign(frame, draw, sign, frame.px(5), Sign::kBad);
   if (mark == 2) draw_sign(frame, draw, sign, frame.px(5), Sign::kWarn);
   if (mark == 1) draw_sign(frame, draw, sign, frame.px(4), Sign::kQuiet);

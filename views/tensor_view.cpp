@@ -385,12 +385,13 @@ void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Pictu
   float out = frame.px(4), end_y = at.y + static_cast<float>(view.height);
   draw->AddRect({std::floor(x0) - frame.px(1), at.y - out}, {std::floor(x1), end_y + out},
                 frame.theme.frame, frame.px(2), 0, frame.px(2));
-  for (int tick = 0; tick <= 4; ++tick) {
-    std::int64_t value = extent * tick / 4;
+  int ticks = static_cast<int>(std::min<std::int64_t>(4, extent));
+  for (int tick = 0; tick <= ticks; ++tick) {
+    std::int64_t value = extent * tick / ticks;
     std::string text = std::to_string(value);
     float width = text_width(frame.fonts.mono_small, text);
     float x = at.x + static_cast<float>(static_cast<double>(value) * view.column_pixels);
-    x -= width * static_cast<float>(tick) / 4;
+    x -= width * static_cast<float>(tick) / static_cast<float>(ticks);
     text_from(draw, frame.fonts.mono_small, x, end_y + frame.px(15), frame.theme.quiet, text);
   }
   column.y += height;

@@ -179,11 +179,12 @@ std::optional<ChunkId> draw_map(Frame& frame, DeskState& state, const MapPicture
     if (painted->layout.view == picture.view || painted->layout.quads.size() < kMaxQuads)
       draw_quads(frame, draw, picture, painted->layout);
     draw->PopClipRect();
-    if (picture.seams) draw_seams(frame, draw, picture, painted->layout);
   }
   draw_boxes(frame, draw, picture, picture.bad_boxes, frame.theme.bad);
   draw_boxes(frame, draw, picture, picture.twice_boxes, frame.theme.warn);
   if (auto tile = current_tile(frame, state)) draw_tile_frame(frame, draw, picture, *tile);
+  if (picture.seams && painted != nullptr && painted->request.tiles == picture.tiles)
+    draw_seams(frame, draw, picture, painted->layout);
   ImGui::SetCursorScreenPos(picture.at);
   if (ImGui::InvisibleButton(picture.id, size)) *clicked = true;
   focus_ring(frame, draw);

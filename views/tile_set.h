@@ -43,9 +43,11 @@ class TileSet {
   std::int64_t extent(std::uint32_t tile, std::size_t dim) const {
     return bounds_[(tile * 2 + 1) * ndim() + dim];
   }
-  ExtentsView offsets(std::uint32_t tile) const { return {&bounds_[tile * 2 * ndim()], ndim()}; }
+  ExtentsView offsets(std::uint32_t tile) const {
+    return {bounds_.data() + tile * 2 * ndim(), ndim()};
+  }
   ExtentsView sizes(std::uint32_t tile) const {
-    return {&bounds_[(tile * 2 + 1) * ndim()], ndim()};
+    return {bounds_.data() + (tile * 2 + 1) * ndim(), ndim()};
   }
   std::uint32_t writer(std::uint32_t tile) const { return writer_[tile]; }
   TileStatus status(std::uint32_t tile) const { return status_[tile]; }

@@ -116,6 +116,10 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
   switch (verified.outcome) {
     case VerifyReport::Outcome::kProved:
       text.title = "Repaired: " + plural_text(changed, "tensor") + " mended, proved";
+      if (snapshot.repaired->output != snapshot.path) {
+        text.next = Action::kOpenRepaired;
+        text.next_label = "Open repaired";
+      }
       text.detail = verified.lost == 0
                         ? "Every saved element is kept" + in + "."
                         : count_text(static_cast<std::uint64_t>(verified.lost)) +

@@ -55,7 +55,8 @@ float draw_buttons(Frame& frame, DeskState& state, const VerdictText& verdict, R
     buttons.push_back({"bar/explain", Action::kExplain, "Explain", ButtonStyle::kPlain});
   }
   if (verdict.next) {
-    bool primary = *verdict.next == Action::kReview || *verdict.next == Action::kVerify;
+    bool primary = *verdict.next == Action::kReview || *verdict.next == Action::kVerify ||
+                   *verdict.next == Action::kOpenRepaired;
     buttons.push_back({"bar/next", *verdict.next, verdict.next_label,
                        primary ? ButtonStyle::kPrimary : ButtonStyle::kPlain});
   }

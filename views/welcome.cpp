@@ -95,7 +95,10 @@ void draw_open_error(Frame& frame, DeskState& state, Region region) {
             Sign::kBad);
   Column inside = column;
   inside.left += frame.px(34);
-  paragraph(frame, inside, frame.fonts.title, frame.theme.text, error.message);
+  std::string message = error.message;
+  if (!message.empty() && message[0] >= 'a' && message[0] <= 'z')
+    message[0] = static_cast<char>(message[0] - 'a' + 'A');
+  paragraph(frame, inside, frame.fonts.title, frame.theme.text, message);
   inside.y += frame.px(16);
   Column rows = inside;
   rows.right = std::min(rows.right, rows.left + frame.px(560));

@@ -12,6 +12,7 @@ namespace shw {
 struct Column {
   ImDrawList* draw = nullptr;
   float left = 0, right = 0, y = 0;
+  float bottom = 0;  // of the panel, where there is one
   float width() const { return right - left; }
 };
 

@@ -1,0 +1,40 @@
+# Opens a checkpoint that torch wrote with misplaced shards, repairs it from a replay script, and looks
+# at what came out: three pictures, a repaired directory, the exit codes. No X, no session by hand.
+set -eu
+case_dir=$(ls -d "$DATA"/torch-*/s1_placement_not_transposed | head -1)
+rm -rf "$WORK" && mkdir -p "$WORK"
+cp -r "$case_dir/ckpt" "$WORK/step"
+"$GALLERY" welcome "$WORK/probe.png" || exit $?  # 77: no EGL here
+
+cat > "$WORK/script" <<END
+# what a person does
+wait
+screenshot $WORK/found.png
+hover tile 1
+open-plan
+screenshot $WORK/plan.png
+click plan/apply
+wait
+screenshot $WORK/repaired.png
+END
+env -u DISPLAY "$GUI" "$WORK/step" --spec "$case_dir/spec.json" --replay "$WORK/script" --size 1280x720
+for picture in found plan repaired; do
+  test -s "$WORK/$picture.png" || { echo "no picture $picture.png"; exit 1; }
+done
+cmp -s "$WORK/found.png" "$WORK/repaired.png" && { echo "the repair changed nothing on the screen"; exit 1; }
+test -f "$WORK/step-repaired/certificate.json" || { echo "nothing was repaired"; ls -R "$WORK"; exit 1; }
+diff -r "$case_dir/ckpt" "$WORK/step" || { echo "the checkpoint that was opened has changed"; exit 1; }
+
+# Two runs of the same give the same picture.
+env -u DISPLAY "$GUI" "$WORK/step" --screenshot "$WORK/a.png" && env -u DISPLAY "$GUI" "$WORK/step" --screenshot "$WORK/b.png"
+cmp "$WORK/a.png" "$WORK/b.png" || { echo "the picture depends on the moment"; exit 1; }
+
+code() { set +e; "$@" > "$WORK/said" 2>&1; got=$?; set -e; echo $got; }
+test "$(code env -u DISPLAY "$GUI" "$WORK/nothing" --screenshot "$WORK/none.png")" = 4
+test -s "$WORK/none.png"
+test "$(code env -u DISPLAY "$GUI" --size 3x3 --screenshot "$WORK/x.png")" = 3
+test "$(code env -u DISPLAY "$GUI" --no-such-option)" = 3
+test "$(code env -u DISPLAY "$GUI" "$WORK/step")" = 2
+grep -q screenshot "$WORK/said" || { echo "without a display it must say what to do"; exit 1; }
+echo "no such command" > "$WORK/bad"
+test "$(code env -u DISPLAY "$GUI" "$WORK/step" --replay "$WORK/bad")" = 3
