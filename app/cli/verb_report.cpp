@@ -28,6 +28,12 @@ Status write_file(const std::string& path, std::string_view text) {
   return directory->rename(temporary, final_name);
 }
 
+std::string commands(const Options& options, const Plan* plan) {
+  std::string text = check_command(options);
+  if (plan != nullptr && !plan->empty()) text += "\n" + repair_command(options);
+  return text;
+}
+
 }  // namespace
 
 int run_report(Context& context) {
@@ -41,7 +47,7 @@ int run_report(Context& context) {
   auto plan = make_plan(**checkpoint, *found, {check_with->mesh, check_with->spec});
 
   ReportInput input{**checkpoint, *found, plan ? &*plan : nullptr, check_with->spec.get(),
-                    check_command(options)};
+                    commands(options, plan ? &*plan : nullptr)};
   std::string text = wants_html(options.out) ? report_html(input) : report_markdown(input);
   if (options.out.empty()) {
     context.terminal.out(text);

@@ -23,6 +23,7 @@ header h1{margin:0;font-size:22px;font-weight:650}header p{margin:4px 0 0;color:
 .error .sign{background:#d9483b}.clean .sign{background:#2c9a61}.warning .sign{background:#c98d12}
 main{max-width:1008px;margin:0 auto;padding:8px 24px 60px}
 h2{margin:40px 0 10px;font-size:12px;font-weight:600;letter-spacing:.09em;text-transform:uppercase;color:var(--quiet)}
+h2 code{text-transform:none;letter-spacing:0}td.o{white-space:nowrap}
 section.finding{margin:22px 0 34px}
 h3{margin:0 0 6px;font-size:17px;font-weight:600;overflow-wrap:anywhere}
 h3 .rule{font:500 14px "JetBrains Mono",ui-monospace,monospace;margin-right:10px}
@@ -37,7 +38,7 @@ th.n,td.n{text-align:right;white-space:nowrap}td.k{color:var(--quiet);width:180p
 figure{margin:8px 0}figure figcaption{font-size:13px}figure.saved code,figure.after code{font-size:12px}
 figure.after figcaption b{color:var(--gold)}
 svg{display:block;max-width:100%;height:auto}svg text{font-size:12px;fill:var(--text)}
-svg .on{fill:#fff;font-size:11px}svg text.quiet{fill:var(--quiet)}svg .end{fill:var(--quiet);font-size:11px}
+svg .on{fill:#fff;font-size:11px}svg .dark{fill:#14171c}svg text.quiet{fill:var(--quiet)}svg .end{fill:var(--quiet);font-size:11px}
 svg .end.bad{fill:var(--bad)}svg .end.gold{fill:var(--gold)}
 .tile{stroke:var(--page);stroke-width:1}.bare,.outline{fill:none;stroke:var(--quiet);stroke-dasharray:4 3}
 .seam{stroke:var(--seam);stroke-width:2.5}.lost{fill:var(--bad);fill-opacity:.55;stroke:var(--bad)}
@@ -93,7 +94,8 @@ std::string evidence(const Finding& finding) {
     std::string text = escaped(evidence_text(value));
     if (saved != nullptr && expected != nullptr && key == "saved")
       text = marked(*saved, *expected, "bad");
-    html += "<tr><td class=\"k\">" + escaped(key) + "</td><td><code>" + text + "</code></td></tr>";
+    html += "<tr><td class=\"k\">" + escaped(label_of(key)) + "</td><td><code>" + text +
+            "</code></td></tr>";
   }
   return html + "</table>\n";
 }
@@ -117,7 +119,7 @@ std::string remedy(const Finding& finding) {
 std::string finding_section(const ReportInput& input, const Finding& finding, bool with_picture) {
   std::string html = "<section class=\"finding " + std::string(word_of(finding.severity)) +
                      "\"><h3><span class=\"rule\">" + escaped(finding.rule) + "</span>" +
-                     plural(finding.subjects.size(), "subject") + "</h3>\n<p class=\"cause\">" +
+                     subjects_counted(input.checkpoint, finding) + "</h3>\n<p class=\"cause\">" +
                      escaped(clipped(finding.cause)) + "</p>\n" + subjects(finding.subjects);
   auto tensor = pictured(input.checkpoint, finding);
   if (tensor && with_picture && finding.severity != Severity::kInfo) {
@@ -125,8 +127,8 @@ std::string finding_section(const ReportInput& input, const Finding& finding, bo
     const SpecEntry* entry =
         input.spec != nullptr ? input.spec->find(input.checkpoint.fqn(*tensor)) : nullptr;
     const Mesh* mesh = entry != nullptr && entry->mesh ? &*entry->mesh : nullptr;
-    html += "<h2>Tiles of " + escaped(clipped(input.checkpoint.fqn(*tensor))) + "</h2>" +
-            svg_pictures(pictures, palette_of(input.checkpoint, mesh));
+    html += "<h2>Tiles of <code>" + escaped(clipped(input.checkpoint.fqn(*tensor))) +
+            "</code></h2>" + svg_pictures(pictures, palette_of(input.checkpoint, mesh));
   }
   html += evidence(finding);
   if (finding.severity != Severity::kInfo || finding.remedy) html += remedy(finding);
@@ -154,7 +156,7 @@ std::string plan_section(const ReportInput& input) {
       "<h2>What a repair does</h2><table><tr><th>operation</th><th>what</th><th class=\"n\">tensors"
       "</th><th class=\"n\">bytes moved</th><th class=\"n\">elements lost</th></tr>";
   for (const Operation& operation : input.plan->operations) {
-    html += "<tr><td><code>" + std::string(name(operation.kind)) + "</code></td><td>" +
+    html += "<tr><td class=\"o\"><code>" + std::string(name(operation.kind)) + "</code></td><td>" +
             escaped(operation.text) + "</td><td class=\"n\">" +
             human_count(operation.subjects.size()) + "</td><td class=\"n\">" +
             human_bytes(operation.bytes_moved) + "</td><td class=\"n" +

@@ -192,7 +192,9 @@ std::string beside(const std::vector<Picture>& pictures, const TextStyle& style)
     bool last = i + 1 == pictures.size();
     int gap = last ? 0 : widths[i] - columns_in(content);
     text += inked(style, ink, content) + std::string(static_cast<std::size_t>(gap), ' ');
-    if (last) text += "\n";
+    if (!last) return;
+    while (text.ends_with(' ')) text.pop_back();
+    text += "\n";
   };
   for (std::size_t i = 0; i < pictures.size(); ++i) cell(i, pictures[i].title, pictures[i].ink);
   for (std::size_t y = 0; y < height; ++y) {

@@ -52,7 +52,7 @@ std::string cell(std::string text) {
 
 std::string finding_section(const ReportInput& input, const Finding& finding, bool with_picture) {
   std::string text = "### " + std::string(word_of(finding.severity)) + ": " + code(finding.rule) +
-                     ", " + plural(finding.subjects.size(), "subject") + "\n\n" +
+                     ", " + subjects_counted(input.checkpoint, finding) + "\n\n" +
                      prose(clipped(finding.cause)) + "\n\n";
   for (std::size_t i = 0; i < std::min(finding.subjects.size(), kMostSubjects); ++i)
     text += "- " + code(clipped(finding.subjects[i])) + "\n";
@@ -63,12 +63,12 @@ std::string finding_section(const ReportInput& input, const Finding& finding, bo
     TensorPictures pictures = pictures_of(input, *tensor);
     const LaidTensor* expected = pictures.expected ? &*pictures.expected : nullptr;
     text += "\n" + block(map_to_text(std::string(input.checkpoint.fqn(*tensor)), pictures.saved,
-                                     expected, {false, true, 96}));
+                                     expected, {false, true, 100}));
   }
   if (!finding.evidence.empty()) {
     text += "\n| evidence | |\n|---|---|\n";
     for (const auto& [key, value] : finding.evidence)
-      text += "| " + cell(prose(key)) + " | " + cell(code(evidence_text(value))) + " |\n";
+      text += "| " + cell(prose(label_of(key))) + " | " + cell(code(evidence_text(value))) + " |\n";
   }
   if (finding.remedy) {
     text += "\n**Remedy" + std::string(finding.remedy->lossless ? "" : ", which loses data") +

@@ -58,6 +58,16 @@ std::string number_text(double value) {
 
 }  // namespace
 
+std::string subjects_counted(const Checkpoint& checkpoint, const Finding& finding) {
+  return plural(finding.subjects.size(), pictured(checkpoint, finding) ? "tensor" : "file");
+}
+
+std::string label_of(std::string_view key) {
+  std::string label(key);
+  std::replace(label.begin(), label.end(), '_', ' ');
+  return label;
+}
+
 std::string clipped(std::string_view text) {
   if (text.size() <= kMostLetters) return std::string(text);
   std::size_t end = kMostLetters;

@@ -22,6 +22,9 @@ inline constexpr std::size_t kMostDrawnTiles = 600;  // in one picture
 // "Will not load: 1 cause, 3 tensors"
 std::string verdict_sentence(const ReportInput& input);
 std::string_view word_of(Severity severity);  // "error", "warning", "note"
+// "3 tensors", "1 file"
+std::string subjects_counted(const Checkpoint& checkpoint, const Finding& finding);
+std::string label_of(std::string_view key);  // "tile count" for "tile_count"
 std::string evidence_text(const EvidenceValue& value);
 // At most kMostLetters of it, cut at a whole UTF-8 letter, and then "...".
 std::string clipped(std::string_view text);

@@ -64,6 +64,10 @@ Palette palette_of(const Checkpoint& checkpoint, const Mesh* mesh) {
   return {ranks, 1};
 }
 
+bool Palette::is_light(std::optional<std::uint32_t> writer) const {
+  return writer && outer > 1 && *writer / inner % outer * 2 >= outer - 1;
+}
+
 // From blue through violet and red to olive: neighbours differ, and no writer is the gold of a
 // repair or the pure red of a defect.
 std::string Palette::colour(std::optional<std::uint32_t> writer) const {
@@ -113,7 +117,7 @@ class Drawing {
                (tile.writer ? " fill=\"" + palette.colour(tile.writer) + "\"" : "") + "><title>" +
                rank + " [" + std::to_string(tile.top) + ":" + std::to_string(tile.bottom) + ", " +
                std::to_string(tile.left) + ":" + std::to_string(tile.right) + "]</title></rect>";
-      label(tile, rank);
+      label(tile, rank, palette.is_light(tile.writer) ? "on dark" : "on");
     }
   }
 

@@ -18,6 +18,7 @@ std::string escaped(std::string_view text);
 struct Palette {
   std::uint32_t inner = 1, outer = 1;
   std::string colour(std::optional<std::uint32_t> writer) const;  // "#4a73a0"
+  bool is_light(std::optional<std::uint32_t> writer) const;       // dark letters stand on it
 };
 Palette palette_of(const Checkpoint& checkpoint, const Mesh* mesh);
 

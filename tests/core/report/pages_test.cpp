@@ -1,0 +1,113 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/model/builder.h"
+#include "core/report/map_text.h"
+#include "core/report/report.h"
+
+using namespace shw;
+
+namespace {
+
+// Two by two tiles, written by ranks 0 to 3, under a name that is a danger to HTML and Markdown.
+constexpr const char* kName = "</code><script>alert(1)</script>|`a`\x1b[31m";
+
+std::shared_ptr<const Checkpoint> four_tiles(std::int64_t rows = 8) {
+  CheckpointBuilder builder;
+  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.add_tensor(kName, Dtype::kBfloat16, Extents{rows, 6});
+  for (std::int64_t i = 0; i < 4; ++i) {
+    FileId file = builder.file("__" + std::to_string(i) + "_0.distcp");
+    builder.add_chunk(Extents{i / 2 * (rows / 2), i % 2 * 3}, Extents{rows / 2, 3}, {file, 0, 64});
+  }
+  return builder.finish();
+}
+
+CheckReport one_finding() {
+  Finding finding;
+  finding.rule = "shape-mismatch";
+  finding.subjects = {kName};
+  finding.cause = "It is <b>not</b> what the model expects.";
+  finding.evidence = {{"saved", Extents{8, 6}}, {"expected", Extents{4, 12}}};
+  CheckReport report;
+  report.verdict = Verdict::kFindings;
+  report.findings = {finding};
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("a name with markup in it stays text in both reports") {
+  auto checkpoint = four_tiles();
+  CheckReport check = one_finding();
+  ReportInput input{*checkpoint, check, nullptr, nullptr, "shardwright check 'a<b'"};
+  std::string html = report_html(input);
+  CHECK(html.find("<script") == std::string::npos);
+  CHECK(html.find("&lt;script&gt;") != std::string::npos);
+  CHECK(html.find("<b>not</b>") == std::string::npos);
+  CHECK(html.find('\x1b') == std::string::npos);
+  std::string markdown = report_markdown(input);
+  CHECK(markdown.find('\x1b') == std::string::npos);
+  CHECK(markdown.find("<b>not") == std::string::npos);
+}
+
+TEST_CASE("the page refers to nothing outside itself and marks the numbers that differ") {
+  auto checkpoint = four_tiles();
+  CheckReport check = one_finding();
+  std::string html = report_html({*checkpoint, check, nullptr, nullptr, "shardwright check x"});
+  for (const char* outside : {"http://", "https://", "<link", "src=", "@import", "url("})
+    CHECK(html.find(outside) == std::string::npos);
+  CHECK(html.find("<svg") != std::string::npos);
+  CHECK(html.find("<b class=\"bad\">8</b>") != std::string::npos);
+  CHECK(html.find("rank 3") != std::string::npos);
+}
+
+TEST_CASE("a page about many tensors says how many it leaves out and stays small") {
+  CheckpointBuilder builder;
+  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  FileId file = builder.file("__0_0.distcp");
+  for (int i = 0; i < 92'000; ++i) {
+    builder.add_tensor("model.layers." + std::to_string(i) + ".weight", Dtype::kBfloat16,
+                       Extents{4});
+    builder.add_chunk(Extents{0}, Extents{4}, {file, 0, 64});
+  }
+  auto checkpoint = builder.finish();
+  CheckReport check;
+  std::string html = report_html({*checkpoint, check, nullptr, nullptr, ""});
+  CHECK(html.size() < 5'000'000);
+  CHECK(html.find("1,000 of 92,000 tensors are listed") != std::string::npos);
+}
+
+TEST_CASE("the map draws each tile with its rank, saved beside expected") {
+  LaidTensor saved{{4, 2}, {{{{0, 0}, {2, 2}}, 0}, {{{2, 0}, {2, 2}}, 1}}};
+  LaidTensor expected{{2, 4}, {{{{0, 0}, {2, 2}}, 0}, {{{0, 2}, {2, 2}}, 1}}};
+  std::string text = map_to_text("w", saved, &expected, {false, false, 60});
+  CHECK(text ==
+        "w\n"
+        "rows dim 0, columns dim 1\n"
+        "\n"
+        "saved [4, 2]      expected [2, 4]\n"
+        "+------------+    +------------+-------------+\n"
+        "|            |    |            |             |\n"
+        "|            |    |            |             |\n"
+        "|            |    |            |             |\n"
+        "|   rank 0   |    |   rank 0   |   rank 1    |\n");
+}
+
+TEST_CASE("a tiling of a thousand rows is folded, not cut off") {
+  LaidTensor saved{{1000, 1}, {}};
+  for (std::int64_t i = 0; i < 1000; ++i)
+    saved.tiles.push_back({{{i, 0}, {1, 1}}, static_cast<std::uint32_t>(i)});
+  std::string text = map_to_text("w", saved, nullptr, {false, true, 80});
+  CHECK(std::count(text.begin(), text.end(), '\n') < 30);
+  CHECK(text.find("999") != std::string::npos);
+  CHECK(text.find("more") != std::string::npos);
+}
+
+TEST_CASE("tiles with impossible offsets are drawn where they can be, or not at all") {
+  std::int64_t huge = std::int64_t{1} << 62;
+  LaidTensor saved{{4, 4}, {{{{huge, huge}, {huge, huge}}, 0}, {{{-5, -5}, {2, 2}}, 1}}};
+  CHECK_FALSE(map_to_text("w", saved, nullptr, {false, true, 80}).empty());
+  CHECK_FALSE(map_to_json("w", saved, nullptr).empty());
+}
