@@ -1,0 +1,237 @@
+// The program as a process: what stands on stdout and stderr, and with which code it ends.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "app/process.h"
+
+using namespace shw::test;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kDown = "model.layers.3.moe.experts.down_proj.weight";
+
+std::string step() {
+  return demo() + "/step_9000";
+}
+std::string spec() {
+  return demo() + "/spec.json";
+}
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+Json parsed(const std::string& text) {
+  return Json::parse(text, nullptr, false);
+}
+
+}  // namespace
+
+TEST_CASE("help leads with examples and ends well") {
+  Run run = shardwright({"--help"});
+  CHECK(run.code == 0);
+  CHECK(run.err.empty());
+  CHECK(run.out.find("shardwright check") < run.out.find("Verbs"));
+  Run check = shardwright({"check", "--help"});
+  CHECK(check.code == 0);
+  CHECK(check.out.find("shardwright check step_9000") < check.out.find("--fail-on"));
+}
+
+TEST_CASE("a mistyped verb is refused with the one that was meant") {
+  Run run = shardwright({"chekc", "x"});
+  CHECK(run.code == 3);
+  CHECK(run.out.empty());
+  CHECK(contains(run.err, "did you mean check?"));
+  Run json = shardwright({"chekc", "x", "--json"});
+  CHECK(json.code == 3);
+  CHECK(contains(parsed(json.out)["error"]["message"].get<std::string>(), "chekc"));
+}
+
+TEST_CASE("wrong options and missing arguments are usage errors") {
+  struct Case {
+    std::vector<std::string> arguments;
+  };
+  for (const Case& c : {Case{{"check"}}, Case{{"check", "x", "--nonsense"}},
+                        Case{{"check", "x", "--depth", "deep"}}, Case{{"show", "x"}}}) {
+    CHECK(shardwright(c.arguments).code == 3);
+  }
+}
+
+TEST_CASE("the version is a line, or JSON") {
+  CHECK(shardwright({"--version"}).out.starts_with("shardwright "));
+  CHECK(parsed(shardwright({"--version", "--json"}).out)["schema"] == "shardwright/1");
+}
+
+TEST_CASE("a checkpoint that is not there is an I/O error, said as text or as JSON") {
+  Run text = shardwright({"info", "/no/such/checkpoint"});
+  CHECK(text.code == 4);
+  CHECK(text.out.empty());
+  CHECK(contains(text.err, "/no/such/checkpoint"));
+  Run json = shardwright({"info", "/no/such/checkpoint", "--json"});
+  CHECK(json.code == 4);
+  Json error = parsed(json.out)["error"];
+  CHECK(error.contains("message"));
+  CHECK(error.contains("file"));
+  CHECK(error.contains("offset"));
+}
+
+TEST_CASE("the demo's defect is named at the terminal with both shapes, and the code is 1") {
+  Run run = shardwright({"check", step(), "--spec", spec()});
+  CHECK(run.code == 1);
+  CHECK(contains(run.out, "placement-axis-moved"));
+  CHECK(contains(run.out, "[288, 8192, 640]"));
+  CHECK(contains(run.out, "[288, 4096, 1280]"));
+  CHECK(contains(run.out, "1 cause, 3 tensors"));
+  CHECK(run.out.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("the demo's defect is found without a spec too") {
+  Run run = shardwright({"check", step(), "--json"});
+  Json report = parsed(run.out);
+  CHECK(report["verdict"] != "undecided");
+  for (const Json& finding : report["findings"])
+    CHECK((finding["severity"] == "info" || finding["rule"] == "placement-axis-moved"));
+}
+
+TEST_CASE("fail-on decides the exit code and nothing else") {
+  CHECK(shardwright({"check", step(), "--spec", spec(), "--fail-on", "never"}).code == 0);
+  CHECK(shardwright({"check", step(), "--spec", spec(), "--fail-on", "error"}).code == 1);
+}
+
+TEST_CASE("colour is for terminals, unless it is asked for") {
+  CHECK(
+      contains(shardwright({"check", step(), "--spec", spec(), "--color", "always"}).out, "\x1b["));
+  CHECK(contains(shardwright({"check", step(), "--spec", spec()}, {"CLICOLOR_FORCE=1"}).out,
+                 "\x1b["));
+  Run no = shardwright({"check", step(), "--spec", spec()}, {"CLICOLOR_FORCE=1", "NO_COLOR=1"});
+  CHECK_FALSE(contains(no.out, "\x1b["));
+}
+
+TEST_CASE("info, ls, show and map answer in JSON") {
+  Json info = parsed(shardwright({"info", step(), "--json"}).out);
+  CHECK(info["tensors"] == 1142);
+  CHECK(info["ranks"] == 64);
+  Json show = parsed(shardwright({"show", step(), kDown, "--json"}).out);
+  CHECK(show["shape"] == Json{288, 8192, 640});
+  CHECK(show["chunks"].size() == 64);
+  Json map = parsed(shardwright({"map", step(), kDown, "--spec", spec(), "--json"}).out);
+  CHECK(map["saved"]["tiles"].size() == 64);
+  CHECK(map["expected"]["shape"] == Json{288, 4096, 1280});
+  CHECK(parsed(shardwright({"ls", step(), "--json"}).out)["tensors"].size() == 1142);
+}
+
+TEST_CASE("ls counts numbers as numbers and narrows by words") {
+  Run run = shardwright({"ls", step(), "q_proj.weight", "shape:[256,4096]"});
+  CHECK(run.code == 0);
+  CHECK(run.out.find("layers.2.self") < run.out.find("layers.10.self"));
+  CHECK_FALSE(contains(run.out, "down_proj"));
+}
+
+TEST_CASE("show takes the checkpoint and the name in either order, and helps with the name") {
+  Run one = shardwright({"show", step(), "train.step", "--values"});
+  Run other = shardwright({"show", "train.step", step(), "--values"});
+  CHECK(one.code == 0);
+  CHECK(one.out == other.out);
+  CHECK(contains(one.out, "9000"));
+  Run wrong = shardwright({"show", step(), "train.stepp"});
+  CHECK(wrong.code == 3);
+  CHECK(contains(wrong.err, "did you mean train.step"));
+}
+
+TEST_CASE("map draws boxes, in ASCII where the locale is no UTF-8") {
+  Run utf8 = shardwright({"map", step(), kDown, "--spec", spec()}, {"LC_ALL=C.UTF-8"});
+  CHECK(contains(utf8.out, "┌"));
+  CHECK(contains(utf8.out, "rank 32"));
+  Run ascii = shardwright({"map", step(), kDown, "--spec", spec()}, {"LC_ALL=C"});
+  CHECK(contains(ascii.out, "+-"));
+  for (char c : ascii.out) CHECK(static_cast<unsigned char>(c) < 0x80);
+}
+
+TEST_CASE("repair writes nothing unless someone said yes") {
+  Run run = shardwright({"repair", step(), "--spec", spec()});
+  CHECK(run.code == 3);
+  CHECK_FALSE(std::filesystem::exists(step() + "-repaired"));
+}
+
+TEST_CASE("plan, repair and verify hang together, and the repaired one is clean") {
+  Scratch scratch;
+  Run plan = shardwright({"plan", step(), "--spec", spec(), "--json"});
+  CHECK(plan.code == 0);
+  CHECK(parsed(plan.out)["operations"].size() == 1);
+  std::ofstream(scratch / "plan.json") << plan.out;
+  std::string out = scratch / "mended";
+  Run repair = shardwright(
+      {"repair", step(), "--plan", scratch / "plan.json", "--out", out, "--yes", "--json"});
+  REQUIRE(repair.code == 0);
+  CHECK(std::filesystem::exists(parsed(repair.out)["certificate"].get<std::string>()));
+  CHECK(parsed(shardwright({"verify", out, "--json"}).out)["verdict"] == "proved");
+  CHECK(shardwright({"check", out, "--spec", spec(), "--data"}).code == 0);
+  Run again = shardwright({"repair", out, "--spec", spec(), "--yes", "--json"});
+  CHECK(again.code == 0);
+  CHECK(parsed(again.out)["output"].is_null());
+}
+
+TEST_CASE("an in-place repair is taken back by undo, byte for byte") {
+  Scratch scratch;
+  std::filesystem::create_directories(scratch / "c");
+  Run made = shardwright({"demo", scratch / "c", "--quiet"});
+  REQUIRE(made.code == 0);
+  std::string copy = scratch / "c/step_9000";
+  auto metadata = [&] {
+    std::ifstream file(copy + "/.metadata", std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  std::string before = metadata();
+  CHECK(shardwright({"repair", copy, "--spec", spec(), "--in-place", "--yes"}).code == 0);
+  CHECK(metadata() != before);
+  CHECK(shardwright({"check", copy, "--spec", spec()}).code == 0);
+  CHECK(shardwright({"undo", copy}).code == 0);
+  CHECK(metadata() == before);
+  CHECK(shardwright({"undo", copy}).code == 3);
+}
+
+TEST_CASE("the report is a page or Markdown, by the name of its file") {
+  Scratch scratch;
+  CHECK(shardwright({"report", step(), "--spec", spec(), "--out", scratch / "r.html"}).code == 0);
+  std::ifstream page(scratch / "r.html");
+  std::string text(std::istreambuf_iterator<char>(page), {});
+  CHECK(text.starts_with("<!doctype html>"));
+  CHECK(contains(text, "[288, 4096, 1280]"));
+  CHECK(shardwright({"report", step(), "--spec", spec()}).out.starts_with("# "));
+}
+
+TEST_CASE("a reader that leaves early is no error") {
+  Run run = shell("set -o pipefail; \"$SHARDWRIGHT\" ls \"$DEMO/step_9000\" | head -1 >/dev/null");
+  CHECK(run.code == 0);
+}
+
+TEST_CASE("a full disk behind stdout is an I/O error") {
+  CHECK(shell("\"$SHARDWRIGHT\" ls \"$DEMO/step_9000\" > /dev/full").code == 4);
+}
+
+TEST_CASE("the demo is the same every time and refuses a folder that is not its own") {
+  Scratch scratch;
+  REQUIRE(shardwright({"demo", scratch / "d", "--quiet"}).code == 0);
+  Run differ = shell("diff -r \"$DEMO\" '" + (scratch / "d") + "'");
+  CHECK(differ.code == 0);
+  CHECK(shardwright({"demo", scratch / "d", "--quiet"}).code == 0);
+  std::filesystem::create_directories(scratch / "mine/step_9000");
+  CHECK(shardwright({"demo", scratch / "mine"}).code == 3);
+}
+
+TEST_CASE("the demo takes less than 200 MB of disk") {
+  Run run = shell("du -sm \"$DEMO\" | cut -f1");
+  CHECK(std::stoi(run.out) < 200);
+}
+
+TEST_CASE("explain teaches every rule that check can print") {
+  Json rules = parsed(shardwright({"explain", "--json"}).out)["rules"];
+  CHECK(rules.size() > 10);
+  for (const Json& rule : rules)
+    CHECK(shardwright({"explain", rule["rule"].get<std::string>()}).code == 0);
+  Run wrong = shardwright({"explain", "coverage-gab"});
+  CHECK(wrong.code == 3);
+  CHECK(contains(wrong.err, "coverage-gap"));
+}
