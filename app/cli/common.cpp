@@ -23,11 +23,29 @@ int exit_code(ErrorKind kind) {
   return kUndecided;
 }
 
+namespace {
+
+// Files inside the checkpoint are named from where the person stands: "step_9000/.metadata".
+Error seen_from_outside(Error error, const Options& options) {
+  std::string& file = error.place.file;
+  bool as_typed = file.empty() || file.front() == '/' || file == options.spec ||
+                  file == options.plan || file.starts_with(options.checkpoint);
+  if (as_typed || options.checkpoint.empty()) return error;
+  std::string folder = options.checkpoint;
+  if (folder.ends_with("/.metadata")) folder.resize(folder.size() - 10);
+  if (!folder.ends_with('/')) folder += '/';
+  file = folder + file;
+  return error;
+}
+
+}  // namespace
+
 int fail_with(Context& context, const Error& error) {
   if (context.options.json) {
     context.terminal.out_line(error_to_json(error));
   } else {
-    context.terminal.error(error_to_text(error, text_options(context)));
+    context.terminal.error(
+        error_to_text(seen_from_outside(error, context.options), text_options(context)));
   }
   return exit_code(error.kind);
 }

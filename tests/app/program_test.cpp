@@ -77,6 +77,19 @@ TEST_CASE("a checkpoint that is not there is an I/O error, said as text or as JS
   CHECK(error.contains("offset"));
 }
 
+TEST_CASE("metadata that is cut off is named from where the person stands, with the byte") {
+  Scratch scratch;
+  std::filesystem::create_directories(scratch / "step_1");
+  std::filesystem::copy(step() + "/.metadata", scratch / "step_1/.metadata");
+  std::filesystem::resize_file(scratch / "step_1/.metadata", 48'213);
+  Run text = shardwright({"info", scratch / "step_1"});
+  CHECK(text.code == 2);
+  CHECK(text.err.starts_with(scratch / "step_1/.metadata: cut off at byte "));
+  Json error = parsed(shardwright({"info", scratch / "step_1", "--json"}).out)["error"];
+  CHECK(error["file"] == ".metadata");
+  CHECK(error["offset"].is_number());
+}
+
 TEST_CASE("the demo's defect is named at the terminal with both shapes, and the code is 1") {
   Run run = shardwright({"check", step(), "--spec", spec()});
   CHECK(run.code == 1);
