@@ -176,7 +176,7 @@ void measure(Studio& studio) {
 Status parse_size(const std::string& text, int* width, int* height) {
   std::size_t cross = text.find('x');
   auto w = number<int>(text.substr(0, cross));
-  auto h = cross == text.npos ? std::nullopt : number<int>(text.substr(cross + 1));
+  auto h = number<int>(cross == text.npos ? "" : text.substr(cross + 1));
   if (!w || !h || *w < 320 || *h < 240 || *w > 16'384 || *h > 16'384)
     return fail(ErrorKind::kUsage,
                 "--size is WIDTHxHEIGHT, from 320x240 to 16384x16384; it was \"" + text + "\"");
