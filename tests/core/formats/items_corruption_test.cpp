@@ -134,9 +134,9 @@ TEST_CASE("a differing record is named with its place") {
 
 TEST_CASE("fields overwritten by zeros, ones and huge numbers never crash the reader") {
   Bytes item = healthy_item();
-  for (std::size_t width : {1, 2, 4, 8, 64}) {
+  for (std::size_t width : {2, 4, 8}) {
     for (int value : {0x00, 0x7F, 0xFF}) {
-      for (std::size_t at = 0; at + width <= item.size(); at += width < 4 ? 1 : 2) {
+      for (std::size_t at = 0; at + width <= item.size(); at += 2) {
         Bytes damaged = item;
         std::memset(damaged.data() + at, value, width);
         noticed({damaged});
