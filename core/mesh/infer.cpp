@@ -264,4 +264,11 @@ std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, const Spec* sp
   return guesses;
 }
 
+std::optional<std::vector<Placement>> infer_placements(const Checkpoint& checkpoint,
+                                                       const Mesh& mesh, TensorId tensor) {
+  auto cutting = cutting_of(checkpoint, tensor);
+  if (!cutting || mesh.size() > kRanks) return std::nullopt;
+  return find_placements(mesh, *cutting);
+}
+
 }  // namespace shw

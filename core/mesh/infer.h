@@ -35,4 +35,8 @@ struct MeshGuess {
 std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, const Spec* spec,
                                     const Mesh* given);
 
+// How `tensor` was cut on `mesh`; nothing where no placements give its writers their boxes.
+std::optional<std::vector<Placement>> infer_placements(const Checkpoint& checkpoint,
+                                                       const Mesh& mesh, TensorId tensor);
+
 }  // namespace shw

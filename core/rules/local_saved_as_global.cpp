@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/mesh/error_models.h"
+#include "core/mesh/infer.h"
 #include "core/rules/reports.h"
 #include "core/rules/rules.h"
 #include "core/rules/spec_layout.h"
@@ -74,17 +75,29 @@ void find_home(const RuleInput& input, TensorId parameter, Local& local) {
     local.source = "the rank owns no row of the parameter";
     return;
   }
+  // A replica wrote for it: the mesh tells which.
+  auto take = [&](const Mesh& mesh, const std::vector<Placement>& placements, std::int64_t rank,
+                  std::string_view source) {
+    auto box = nested_box(local.expected, mesh, placements, rank);
+    if (!box || !same(box->sizes, sizes)) return;
+    for (ChunkId chunk : c.chunks(parameter)) {
+      if (saved_box(c, chunk) != *box) continue;
+      local.home = *box;
+      local.source = source;
+      return;
+    }
+  };
   const SpecEntry* entry = layout_of(input, c.fqn(parameter));
-  if (entry == nullptr || !same(entry->shape, local.expected)) return;
-  auto rank = rank_on(input, *entry->mesh, local.writer);
-  if (!rank) return;
-  auto box = nested_box(entry->shape, *entry->mesh, entry->placements, *rank);
-  if (!box || !same(box->sizes, sizes)) return;
-  for (ChunkId chunk : c.chunks(parameter)) {
-    if (saved_box(c, chunk) != *box) continue;
-    local.home = *box;
-    local.source = "the spec's mesh: a replica of the rank wrote that chunk of the parameter";
-    return;
+  if (entry != nullptr && same(entry->shape, local.expected)) {
+    auto rank = rank_on(input, *entry->mesh, local.writer);
+    if (rank)
+      take(*entry->mesh, entry->placements, *rank,
+           "the spec's mesh: a replica of the rank wrote that chunk of the parameter");
+  } else if (input.mesh != nullptr && local.writer < input.mesh->size()) {
+    auto placements = infer_placements(c, *input.mesh, parameter);
+    if (placements)
+      take(*input.mesh, *placements, local.writer,
+           "the mesh that was given: a replica of the rank wrote that chunk of the parameter");
   }
 }
 
@@ -239,13 +252,18 @@ void add_placed(const Checkpoint& c, const std::vector<Local>& locals,
   findings.push_back(std::move(finding));
 }
 
-void add_unplaced(const Checkpoint& c, const std::vector<Local>& locals,
+void add_unplaced(const RuleInput& input, const std::vector<Local>& locals,
                   std::vector<Finding>& findings) {
   if (locals.empty()) return;
-  Finding finding = describe(c, locals);
+  Finding finding = describe(input.checkpoint, locals);
   finding.evidence.emplace_back(
       "undecided", std::string("the writers of these states wrote no chunk of their parameters, so "
                                "where the survivors belong needs the mesh: --mesh, or a spec"));
+  auto guesses = infer_meshes(input.checkpoint, input.spec, nullptr);
+  if (!guesses.empty()) {
+    finding.evidence.emplace_back("likely mesh", to_text(guesses.front().mesh));
+    finding.evidence.emplace_back("confidence", guesses.front().confidence);
+  }
   findings.push_back(std::move(finding));
 }
 
@@ -257,7 +275,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
                               std::make_move_iterator(locals.end()));
   locals.erase(unknown, locals.end());
   add_placed(input.checkpoint, locals, findings);
-  add_unplaced(input.checkpoint, unplaced, findings);
+  add_unplaced(input, unplaced, findings);
 }
 
 }  // namespace

@@ -1,0 +1,511 @@
+// The fixtures of spec/failures.md, F2.1 to F5.9 as 0.7 corrects them, built by code.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/model/builder.h"
+#include "core/rules/check.h"
+
+using namespace shw;
+
+namespace {
+
+struct Tile {
+  Extents offsets, sizes;
+  std::uint32_t writer;
+};
+
+struct Made {
+  CheckpointBuilder builder;
+  std::shared_ptr<Spec> spec = std::make_shared<Spec>();
+  std::int64_t at = 0;
+
+  Made& tensor(const std::string& fqn, const Extents& shape, const std::vector<Tile>& tiles) {
+    builder.add_tensor(fqn, Dtype::kFloat32, shape);
+    for (const Tile& tile : tiles) {
+      FileId file = builder.file("__" + std::to_string(tile.writer) + "_0.distcp");
+      builder.add_chunk(tile.offsets, tile.sizes, {file, at, 64});
+      at += 64;
+    }
+    return *this;
+  }
+  Made& expect(const std::string& fqn, Extents shape, std::string_view mesh = "",
+               const std::vector<std::string_view>& placements = {}, std::string role = "") {
+    SpecEntry& entry = spec->entries[fqn];
+    entry.shape = std::move(shape);
+    if (!mesh.empty()) entry.mesh = parse_mesh(mesh).value();
+    for (std::string_view text : placements)
+      entry.placements.push_back(parse_placement(text).value());
+    entry.role = std::move(role);
+    return *this;
+  }
+};
+
+struct Seen {
+  std::shared_ptr<const Checkpoint> checkpoint;
+  std::vector<Finding> findings;
+
+  const Finding* find(std::string_view rule) const {
+    for (const Finding& finding : findings) {
+      if (finding.rule == rule) return &finding;
+    }
+    return nullptr;
+  }
+  bool quiet() const {
+    return std::all_of(findings.begin(), findings.end(),
+                       [](const Finding& finding) { return finding.severity == Severity::kInfo; });
+  }
+  // "[0:2]<[0:2]": destination and source of every survivor of a tensor, in the order of the rows.
+  std::string survivors(std::string_view fqn) const {
+    std::vector<std::pair<Extents, std::string>> lines;
+    for (const Finding& finding : findings) {
+      for (const Diagnosis& diagnosis : finding.diagnoses) {
+        const auto* part = std::get_if<PartlyLost>(&diagnosis);
+        if (part == nullptr || checkpoint->fqn(part->tensor) != fqn) continue;
+        for (const Survivor& survivor : part->survivors) {
+          auto owner = checkpoint->fqn(checkpoint->tensor_of(survivor.chunk));
+          std::string from = owner == fqn ? "" : owner.ends_with("_v.exp_avg") ? "v" : "?";
+          lines.emplace_back(survivor.at, std::to_string(survivor.at[0]) + "+" +
+                                              std::to_string(survivor.source.sizes[0]) + "<" +
+                                              from +
+                                              std::to_string(*checkpoint->writer(survivor.chunk)));
+        }
+      }
+    }
+    std::sort(lines.begin(), lines.end());
+    std::string text;
+    for (const auto& [at, line] : lines) text += (text.empty() ? "" : " ") + line;
+    return text;
+  }
+  std::int64_t number(const Finding& finding, std::string_view key) const {
+    for (const auto& [name, value] : finding.evidence) {
+      if (name == key) return std::get<std::int64_t>(value);
+    }
+    return -1;
+  }
+};
+
+Seen look(Made& made, bool with_spec = true, const char* mesh = nullptr) {
+  Seen seen;
+  seen.checkpoint = made.builder.finish();
+  CheckOptions options{Depth::kMetadata, with_spec ? made.spec : nullptr, std::nullopt};
+  if (mesh != nullptr) options.mesh = parse_mesh(mesh).value();
+  auto report = check(*seen.checkpoint, options, nullptr);
+  REQUIRE(report.has_value());
+  seen.findings = report->findings;
+  return seen;
+}
+
+// Model halves that are right, and optimizer halves that are not.
+struct Glu {
+  std::int64_t rows, columns;  // of a half
+  std::vector<Tile> model, state;
+  Extents state_shape;
+};
+Seen look_at_glu(const Glu& glu) {
+  Made made;
+  Extents half{glu.rows, glu.columns};
+  for (const char* name : {"_w", "_v"})
+    made.tensor(std::string("model.module.mlp.linear_fc1.weight") + name, half, glu.model);
+  for (const char* kind : {"exp_avg", "exp_avg_sq"}) {
+    for (const char* name : {"_w", "_v"})
+      made.tensor(std::string("optimizer.state.module.module.module.mlp.linear_fc1.weight") + name +
+                      "." + kind,
+                  glu.state_shape, glu.state);
+  }
+  return look(made, false);
+}
+const char* const kGluW = "optimizer.state.module.module.module.mlp.linear_fc1.weight_w.exp_avg";
+const char* const kGluV = "optimizer.state.module.module.module.mlp.linear_fc1.weight_v.exp_avg";
+
+std::vector<std::int64_t> order_of(const Seen& seen, std::string_view rule) {
+  const Finding* finding = seen.find(rule);
+  REQUIRE(finding != nullptr);
+  REQUIRE_FALSE(finding->diagnoses.empty());
+  return std::get<BlocksPermuted>(finding->diagnoses[0]).order;
+}
+
+}  // namespace
+
+TEST_CASE("F2: the rows of both halves go into W, V is lost, and the loss is counted") {
+  struct Case {
+    const char* name;
+    Glu glu;
+    const char* rows;
+    std::int64_t lost, all, factor;
+  };
+  const Case cases[] = {
+      {"F2.1",
+       {4, 2, {{{0, 0}, {4, 2}, 0}}, {{{0, 0}, {2, 2}, 0}}, {2, 2}},
+       "0+2<0 2+2<v0",
+       8,
+       16,
+       2},
+      {"F2.2",
+       {8,
+        2,
+        {{{0, 0}, {4, 2}, 0}, {{4, 0}, {4, 2}, 1}},
+        {{{0, 0}, {1, 2}, 0}, {{1, 0}, {1, 2}, 1}},
+        {2, 2}},
+       "0+1<0 1+1<v0 4+1<1 5+1<v1",
+       24,
+       32,
+       4},
+      {"F2.3",
+       {4, 2, {{{0, 0}, {4, 2}, 0}}, {{{0, 0}, {1, 2}, 0}}, {1, 2}},
+       "0+1<0 1+1<v0",
+       12,
+       16,
+       4},
+      {"F2.8",
+       {8,
+        2,
+        {{{0, 0}, {4, 2}, 0}, {{4, 0}, {4, 2}, 1}},
+        {{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 1}},
+        {4, 2}},
+       "0+2<0 2+2<v0 4+2<1 6+2<v1",
+       16,
+       32,
+       2},
+      {"F2.9",
+       {12,
+        2,
+        {{{0, 0}, {6, 2}, 0}, {{6, 0}, {6, 2}, 1}},
+        {{{0, 0}, {1, 2}, 0}, {{1, 0}, {1, 2}, 1}},
+        {2, 2}},
+       "0+1<0 1+1<v0 6+1<1 7+1<v1",
+       40,
+       48,
+       6},
+  };
+  for (const Case& item : cases) {
+    CAPTURE(item.name);
+    Seen seen = look_at_glu(item.glu);
+    REQUIRE_FALSE(seen.findings.empty());
+    const Finding& finding = seen.findings.front();
+    CHECK(finding.rule == "glu-split-local");
+    CHECK(seen.survivors(kGluW) == item.rows);
+    CHECK(seen.survivors(kGluV) == "");
+    CHECK(seen.number(finding, "factor") == item.factor);
+    // Two moments.
+    CHECK(seen.number(finding, "lost elements") == 2 * item.lost);
+    CHECK(seen.number(finding, "kept elements") == 2 * (item.all - item.lost));
+  }
+}
+
+TEST_CASE("F2.5 and F2.6: halves that are whole, and weights without halves, are healthy") {
+  Seen right = look_at_glu({4, 2, {{{0, 0}, {4, 2}, 0}}, {{{0, 0}, {4, 2}, 1}}, {4, 2}});
+  CHECK(right.quiet());
+  Made made;
+  made.tensor("model.vision.fc1.weight", {8, 2}, {{{0, 0}, {8, 2}, 0}})
+      .tensor("optimizer.state.vision.fc1.weight.exp_avg", {8, 2}, {{{0, 0}, {8, 2}, 0}});
+  CHECK(look(made).quiet());
+}
+
+TEST_CASE("F3.1 and F3.2: survivors by writer, moments in pairs, masters refilled") {
+  for (bool balanced : {true, false}) {
+    CAPTURE(balanced);
+    Made made;
+    made.tensor("model.ln.weight", {8},
+                {{{0}, {2}, 0}, {{2}, {2}, 1}, {{4}, {2}, 2}, {{6}, {2}, 3}});
+    made.tensor(
+        "model.fc.weight", {8, 2},
+        {{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 1}, {{4, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}});
+    std::uint32_t writer = 0;
+    for (const char* kind : {"exp_avg", "exp_avg_sq", "master_param"}) {
+      if (balanced) ++writer;
+      made.tensor(std::string("optimizer.state.0.") + kind, {2}, {{{0}, {2}, writer}});
+      made.tensor(std::string("optimizer.state.1.") + kind, {2, 2}, {{{0, 0}, {2, 2}, writer}});
+    }
+    Seen seen = look(made, false);
+    REQUIRE(seen.findings.size() == 1);
+    const Finding& finding = seen.findings.front();
+    CHECK(finding.rule == "local-saved-as-global");
+    CHECK(finding.subjects.size() == 6);
+    CHECK(seen.survivors("optimizer.state.0.exp_avg") == (balanced ? "" : "0+2<0"));
+    CHECK(seen.survivors("optimizer.state.1.exp_avg_sq") == (balanced ? "" : "0+2<0"));
+    CHECK(seen.survivors("optimizer.state.1.master_param") == (balanced ? "6+2<3" : "0+2<0"));
+    CHECK(seen.number(finding, "refilled from the model") == 6 + 12);
+    for (const Diagnosis& diagnosis : finding.diagnoses) {
+      const auto& part = std::get<PartlyLost>(diagnosis);
+      auto fqn = seen.checkpoint->fqn(part.tensor);
+      bool of_first = fqn.find("state.0.") != std::string_view::npos;
+      CHECK(part.refill_from == (!fqn.ends_with("master_param") ? ""
+                                 : of_first                     ? "model.ln.weight"
+                                                                : "model.fc.weight"));
+    }
+  }
+}
+
+TEST_CASE("F3.3 and F3.7: an uneven survivor has its place, an empty one none") {
+  Made made;
+  std::vector<Tile> cut{
+      {{0, 0}, {3, 2}, 0}, {{3, 0}, {3, 2}, 1}, {{6, 0}, {3, 2}, 2}, {{9, 0}, {1, 2}, 3}};
+  made.tensor("model.odd.weight", {10, 2}, cut)
+      .tensor("model.tiny.weight", {2, 2}, {{{0, 0}, {1, 2}, 0}, {{1, 0}, {1, 2}, 1}})
+      .tensor("optimizer.state.odd.weight.momentum_buffer", {1, 2}, {{{0, 0}, {1, 2}, 3}})
+      .tensor("optimizer.state.tiny.weight.momentum_buffer", {0, 2}, {{{0, 0}, {0, 2}, 2}});
+  Seen seen = look(made, false);
+  REQUIRE(seen.find("local-saved-as-global") != nullptr);
+  CHECK(seen.find("local-saved-as-global")->subjects.size() == 2);
+  CHECK(seen.survivors("optimizer.state.odd.weight.momentum_buffer") == "9+1<3");
+  CHECK(seen.survivors("optimizer.state.tiny.weight.momentum_buffer") == "");
+}
+
+TEST_CASE("F3.5 and F3.6: right states and factored ones are healthy") {
+  std::vector<Tile> cut{{{0, 0}, {4, 4}, 0}, {{4, 0}, {4, 4}, 1}};
+  Made made;
+  made.tensor("model.a.weight", {8, 4}, cut)
+      .tensor("optimizer.state.a.weight.exp_avg", {8, 4}, cut)
+      .tensor("optimizer.state.a.weight.exp_avg_sq_row", {8}, {{{0}, {8}, 0}})
+      .tensor("optimizer.state.a.weight.exp_avg_sq_col", {4}, {{{0}, {4}, 1}})
+      .tensor("optimizer.state.a.weight.scale", {8, 1}, {{{0, 0}, {8, 1}, 1}})
+      .tensor("optimizer.state.a.weight.step", {1}, {{{0}, {1}, 1}});
+  CHECK(look(made, false).quiet());
+}
+
+TEST_CASE("with replicas the survivor's place is asked for, and a mesh that is given decides") {
+  auto make = [](Made& made) {
+    // dp_replicate 2 x dp_shard 2: rank 3 is a replica of rank 1 and wrote no chunk of the model.
+    made.tensor("model.a.weight", {8, 2}, {{{0, 0}, {4, 2}, 0}, {{4, 0}, {4, 2}, 1}})
+        .tensor("optimizer.state.a.weight.momentum_buffer", {4, 2}, {{{0, 0}, {4, 2}, 3}});
+  };
+  Made first;
+  make(first);
+  Seen asked = look(first, false);
+  const Finding* finding = asked.find("local-saved-as-global");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kError);
+  CHECK(finding->diagnoses.empty());
+  CHECK_FALSE(finding->remedy.has_value());
+  Made second;
+  make(second);
+  Seen given = look(second, false, "dp_replicate=2,dp_shard=2");
+  CHECK(given.survivors("optimizer.state.a.weight.momentum_buffer") == "4+4<3");
+}
+
+TEST_CASE("F4.1: one expert rank survives for each key, in the order that the spec asks for") {
+  Made made;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    std::string name = "model.layers.3.mlp.experts.fc1.weight" + std::to_string(i);
+    made.tensor(name, {2, 1}, {{{0, 0}, {2, 1}, i}})
+        .expect(name, {4, 1}, "edp=1,ep=2", {"Shard(0)", "Shard(0)"}, "expert");
+  }
+  Seen seen = look(made);
+  REQUIRE(seen.findings.size() == 2);
+  CHECK(seen.findings[0].rule == "axis-dropped");
+  CHECK(seen.number(seen.findings[0], "factor") == 2);
+  CHECK(seen.number(seen.findings[0], "lost elements") == 4);
+  CHECK(seen.findings[1].rule == "writer-mosaic");
+  CHECK(seen.survivors("model.layers.3.mlp.experts.fc1.weight0") == "0+2<0");
+  CHECK(seen.survivors("model.layers.3.mlp.experts.fc1.weight1") == "2+2<1");
+}
+
+TEST_CASE("F4.2: the row order is the spec's, plain or expert-major") {
+  struct Case {
+    std::vector<std::string_view> placements;
+    const char *first, *second;
+  };
+  const Case cases[] = {
+      {{"Shard(0)", "Shard(0)"}, "0+1<0 2+1<2", "1+1<1 3+1<3"},
+      {{"StridedShard(0, sf=2)", "Shard(0)"}, "0+1<0 1+1<2", "2+1<1 3+1<3"},
+  };
+  for (const Case& item : cases) {
+    Made made;
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      std::string name = "experts.fc1.weight" + std::to_string(i);
+      made.tensor(name, {2, 1}, {{{0, 0}, {1, 1}, i}, {{1, 0}, {1, 1}, i + 2}})
+          .expect(name, {4, 1}, "edp=2,ep=2", item.placements, "expert");
+    }
+    Seen seen = look(made);
+    CHECK(seen.findings.front().rule == "axis-dropped");
+    CHECK(seen.survivors("experts.fc1.weight0") == item.first);
+    CHECK(seen.survivors("experts.fc1.weight1") == item.second);
+  }
+}
+
+TEST_CASE("F4.2 c and F4.3: another order is permuted, another topology is told") {
+  auto post_fix = [](Made& made, std::int64_t edp) {
+    std::vector<Tile> tiles;
+    for (std::int64_t r = 0; r < 2 * edp; ++r)
+      tiles.push_back({{r, 0}, {1, 1}, static_cast<std::uint32_t>(r)});
+    made.tensor("experts.fc1.weight0", {2 * edp, 1}, tiles);
+  };
+  Made same;
+  post_fix(same, 2);
+  same.expect("experts.fc1.weight0", {4, 1}, "edp=2,ep=2", {"Shard(0)", "Shard(0)"}, "expert");
+  CHECK(look(same).quiet());
+
+  Made other;
+  post_fix(other, 4);
+  other.expect("experts.fc1.weight0", {8, 1}, "edp=4,ep=2", {"SS(0,2)", "S(0)"}, "expert");
+  Seen seen = look(other);
+  CHECK(seen.findings.front().severity == Severity::kWarning);
+  CHECK(order_of(seen, "topology-locked") == std::vector<std::int64_t>{0, 2, 4, 6, 1, 3, 5, 7});
+
+  Made locked;
+  post_fix(locked, 4);
+  locked.expect("experts.fc1.weight0", {8, 1}, "edp=2,ep=2", {"S(0)", "S(0)"}, "expert");
+  REQUIRE(look(locked).find("topology-locked") != nullptr);
+}
+
+TEST_CASE("F4.4: chunks that are larger than what their ranks hold are named, not placed") {
+  Made made;
+  made.tensor("experts.fc1.weight0", {4, 1}, {{{0, 0}, {2, 1}, 2}, {{2, 0}, {2, 1}, 3}})
+      .expect("experts.fc1.weight0", {8, 1}, "edp=4,ep=2", {"S(0)", "S(0)"}, "expert");
+  Seen seen = look(made);
+  REQUIRE_FALSE(seen.findings.empty());
+  CHECK(seen.findings.front().rule == "axis-dropped");
+  CHECK(seen.findings.front().diagnoses.empty());
+}
+
+TEST_CASE("F4.5 to F4.7: one expert rank, replicas by many writers, and no chunk of empty ranks") {
+  Made made;
+  made.tensor("experts.fc1.weight0", {2, 1}, {{{0, 0}, {1, 1}, 0}, {{1, 0}, {1, 1}, 1}})
+      .expect("experts.fc1.weight0", {2, 1}, "edp=2,ep=1", {"S(0)", "S(0)"}, "expert")
+      .tensor("norm.weight", {4}, {{{0}, {2}, 1}, {{2}, {2}, 0}})
+      .expect("norm.weight", {4}, "edp=2,ep=1", {"R", "R"})
+      .tensor("hc_head.scale", {1}, {{{0}, {1}, 0}})
+      .expect("hc_head.scale", {1}, "edp=2,ep=1", {"S(0)", "R"});
+  CHECK(look(made).quiet());
+}
+
+TEST_CASE("F5.1 to F5.3: strided shards that were labelled plain, and those that were not") {
+  std::vector<Tile> plain, strided;
+  for (std::int64_t rank = 0; rank < 8; ++rank) {
+    plain.push_back({{rank}, {1}, static_cast<std::uint32_t>(rank)});
+    strided.push_back({{rank % 2 * 4 + rank / 2}, {1}, static_cast<std::uint32_t>(rank)});
+  }
+  Made wrong;
+  wrong.tensor("fc1.weight", {8}, plain)
+      .expect("fc1.weight", {8}, "dp=4,tp=2", {"SS(0,2)", "S(0)"}, "column");
+  Seen seen = look(wrong);
+  const Finding* finding = seen.find("strided-recorded-plain");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->remedy->lossless);
+  const auto& boxes = std::get<Relabelled>(finding->diagnoses[0]).boxes;
+  for (std::size_t rank = 0; rank < 8; ++rank)
+    CHECK(boxes[rank].offsets[0] == static_cast<std::int64_t>(rank % 2 * 4 + rank / 2));
+
+  Made right;
+  right.tensor("fc1.weight", {8}, strided)
+      .expect("fc1.weight", {8}, "dp=4,tp=2", {"SS(0,2)", "S(0)"}, "column");
+  CHECK(look(right).quiet());
+  Made asked;
+  asked.tensor("fc1.weight", {8}, plain)
+      .expect("fc1.weight", {8}, "dp=4,tp=2", {"S(0)", "S(0)"}, "column");
+  CHECK(look(asked).quiet());
+  // Saved by eight plain ranks: the norm shows that this mesh is not the one of the spec.
+  Made elsewhere;
+  elsewhere.tensor("fc1.weight", {8}, plain)
+      .expect("fc1.weight", {8}, "dp=4,tp=2", {"SS(0,2)", "S(0)"}, "column")
+      .tensor("norm.weight", {8}, plain)
+      .expect("norm.weight", {8}, "dp=4,tp=2", {"S(0)", "R"}, "norm");
+  CHECK(look(elsewhere).quiet());
+}
+
+TEST_CASE("F5.4: survivors of a forgotten tp axis, with and without a mosaic") {
+  auto make = [](Made& made, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
+    made.tensor("w1", {4}, {{{0}, {2}, a}, {{2}, {2}, b}})
+        .expect("w1", {8}, "dp=2,tp=2", {"SS(0,2)", "S(0)"}, "column")
+        .tensor("w2", {4}, {{{0}, {2}, c}, {{2}, {2}, d}})
+        .expect("w2", {8}, "dp=2,tp=2", {"SS(0,2)", "S(0)"}, "column");
+  };
+  Made clean;
+  make(clean, 0, 2, 1, 3);
+  Seen seen = look(clean);
+  CHECK(seen.findings[0].rule == "axis-dropped");
+  CHECK(seen.survivors("w1") == "0+2<0 2+2<2");
+  CHECK(seen.survivors("w2") == "4+2<1 6+2<3");
+  Made mixed;
+  make(mixed, 1, 2, 0, 3);
+  Seen mosaic = look(mixed);
+  CHECK(mosaic.survivors("w1") == "2+2<2 4+2<1");
+  CHECK(mosaic.survivors("w2") == "0+2<0 6+2<3");
+  REQUIRE(mosaic.find("writer-mosaic") != nullptr);
+  CHECK(mosaic.find("writer-mosaic")->subjects == std::vector<std::string>{"w1", "w2"});
+}
+
+TEST_CASE("F5.5 and F5.6: an uneven strided cut is a hazard, and torn offsets are relabelled") {
+  Made fine;
+  fine.tensor("w", {17},
+              {{{0}, {3}, 0},
+               {{9}, {2}, 1},
+               {{3}, {3}, 2},
+               {{11}, {2}, 3},
+               {{6}, {3}, 4},
+               {{13}, {2}, 5},
+               {{15}, {2}, 7},
+               {{17}, {0}, 6}})
+      .expect("w", {17}, "dp=4,tp=2", {"SS(0,2)", "S(0)"});
+  Seen hazard = look(fine);
+  CHECK(hazard.quiet());
+  CHECK(hazard.find("uneven-strided") != nullptr);
+
+  Made torn;
+  torn.tensor("w", {10}, {{{0}, {3}, 0}, {{4}, {2}, 1}, {{3}, {3}, 2}, {{6}, {2}, 3}})
+      .expect("w", {10}, "dp=2,tp=2", {"SS(0,2)", "S(0)"});
+  Seen named = look(torn);
+  REQUIRE_FALSE(named.findings.empty());
+  CHECK(named.findings.front().rule == "uneven-strided");
+  CHECK(named.findings.front().diagnoses.empty());
+  CHECK(named.find("chunk-overlap") != nullptr);
+  CHECK(named.find("coverage-gap") != nullptr);
+  // With what the items hold it can be mended.
+  std::vector<Result<ItemHeader>> headers;
+  for (std::int64_t rows : {3, 3, 2, 2}) {
+    ItemHeader header;
+    header.sizes = {rows};
+    headers.emplace_back(header);
+  }
+  RuleInput input{*named.checkpoint, torn.spec.get(), nullptr, headers, {}, {}, {}};
+  std::vector<Finding> findings;
+  find_rule("uneven-strided")->run(input, findings);
+  REQUIRE(findings.size() == 1);
+  REQUIRE(findings[0].diagnoses.size() == 1);
+  const auto& boxes = std::get<Relabelled>(findings[0].diagnoses[0]).boxes;
+  CHECK(boxes == std::vector<Box>{{{0}, {3}}, {{5}, {3}}, {{3}, {2}}, {{8}, {2}}});
+}
+
+TEST_CASE("F5.7: gate and up of each rank are put together, and FSDP alone is healthy") {
+  Made made;
+  made.tensor("fc1.weight", {4}, {{{0}, {2}, 0}, {{2}, {2}, 1}})
+      .expect("fc1.weight", {4}, "tp=2", {"S(0)"}, "glu");
+  CHECK(order_of(look(made), "fused-per-rank") == std::vector<std::int64_t>{0, 2, 1, 3});
+  Made flat;
+  flat.tensor("fc1.weight", {4}, {{{0}, {2}, 0}, {{2}, {2}, 1}})
+      .expect("fc1.weight", {4}, "dp=2", {"S(0)"}, "glu");
+  CHECK(look(flat).quiet());
+  Made apart;
+  apart.tensor("fc1.weight", {4}, {{{0}, {1}, 0}, {{2}, {1}, 0}, {{1}, {1}, 1}, {{3}, {1}, 1}})
+      .expect("fc1.weight", {4}, "tp=2", {"S(0)"}, "glu");
+  CHECK(look(apart).quiet());
+}
+
+TEST_CASE("F5.8 and F5.9: replicas of a strided grid, and a grid of two dimensions, are healthy") {
+  Made made;
+  made.tensor("fc1.weight", {8}, {{{0}, {2}, 0}, {{4}, {2}, 5}, {{2}, {2}, 6}, {{6}, {2}, 3}})
+      .expect("fc1.weight", {8}, "dp_replicate=2,dp_shard=2,tp=2", {"R", "SS(0,2)", "S(0)"})
+      .tensor("fc2.weight", {4, 4},
+              {{{0, 0}, {2, 2}, 4}, {{0, 2}, {2, 2}, 1}, {{2, 0}, {2, 2}, 2}, {{2, 2}, {2, 2}, 7}})
+      .expect("fc2.weight", {4, 4}, "dp_replicate=2,dp_shard=2,tp=2", {"R", "S(0)", "S(1)"});
+  CHECK(look(made).quiet());
+}
+
+TEST_CASE("0.7.12: a flat bucket of one tp rank stands for both in the model's own weights") {
+  Made made;
+  // dp 2 x tp 2; the item of tp 1 lies on dp rank 1 alone, the other is cut 3 + 5.
+  made.tensor("fc1.weight_w", {8, 4}, {{{0, 0}, {8, 4}, 3}})
+      .expect("fc1.weight_w", {16, 4}, "dp_cp=2,tp=2", {"SS(0,2)", "S(0)"}, "swiglu")
+      .tensor("output_layer.weight", {8, 4}, {{{0, 0}, {3, 4}, 0}, {{3, 0}, {5, 4}, 2}})
+      .expect("output_layer.weight", {16, 4}, "dp_cp=2,tp=2", {"SS(0,2)", "S(0)"})
+      .tensor("qkv.weight", {12, 4}, {{{0, 0}, {6, 4}, 0}, {{6, 0}, {6, 4}, 1}})
+      .expect("qkv.weight", {12, 4}, "dp_cp=2,tp=2", {"SS(0,2)", "S(0)"});
+  Seen seen = look(made);
+  REQUIRE_FALSE(seen.findings.empty());
+  CHECK(seen.findings[0].rule == "axis-dropped");
+  CHECK(seen.findings[0].subjects ==
+        std::vector<std::string>{"fc1.weight_w", "output_layer.weight"});
+  CHECK(seen.survivors("fc1.weight_w") == "8+8<3");
+  CHECK(seen.survivors("output_layer.weight") == "0+3<0 3+5<2");
+}
