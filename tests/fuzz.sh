@@ -14,18 +14,17 @@ if ! command -v clang++-16 >/dev/null; then
   exit 0
 fi
 seconds=${SHARDWRIGHT_FUZZ_SECONDS:-30}
-configure_and_build fuzz all
+targets=()
+for source in tests/fuzz/*.cpp; do targets+=("$(basename "$source" .cpp)"); done
+configure_and_build fuzz "${targets[@]}"
 failed=0
-for target in $(find build/fuzz/tests -maxdepth 2 -type f -executable -name '*fuzz*' | sort); do
-  name=$(basename "$target")
+for name in "${targets[@]}"; do
+  target=build/fuzz/tests/$name
   work=build/fuzz/corpus/$name
   mkdir -p "$work"
   # The corpus in the tree is read, new inputs stay in the build folder.
   seeds=()
-  for folder in "tests/fuzz/corpus/$name" "tests/fuzz/corpus/${name#fuzz_}" \
-                "tests/fuzz/corpus/${name%_fuzz}"; do
-    if [[ -d $folder ]]; then seeds+=("$folder"); fi
-  done
+  if [[ -d tests/fuzz/corpus/${name%_fuzz} ]]; then seeds=("tests/fuzz/corpus/${name%_fuzz}"); fi
   if "$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
       -artifact_prefix="build/fuzz/$name-" "$work" "${seeds[@]}" >"build/fuzz/$name.log" 2>&1; then
     echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "build/fuzz/$name.log") inputs"

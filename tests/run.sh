@@ -29,7 +29,7 @@ export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 stage "building, warnings as errors"
 configure_and_build dev all
 stage "formatting and lint"
-bash tests/lint.sh build/dev
+SHARDWRIGHT_LINT_SECONDS=${SHARDWRIGHT_LINT_SECONDS:-180} bash tests/lint.sh build/dev
 stage "unit tests"
 ctest --preset dev -j"$(jobs)"
 
