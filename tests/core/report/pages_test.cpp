@@ -87,12 +87,21 @@ TEST_CASE("the map draws each tile with its rank, saved beside expected") {
         "w\n"
         "rows dim 0, columns dim 1\n"
         "\n"
-        "saved [4, 2]      expected [2, 4]\n"
-        "+------------+    +------------+-------------+\n"
-        "|            |    |            |             |\n"
-        "|            |    |            |             |\n"
-        "|            |    |            |             |\n"
-        "|   rank 0   |    |   rank 0   |   rank 1    |\n");
+        "saved [4, 2]       expected [2, 4]\n"
+        "+-------------+    +-------------+------------+\n"
+        "|             |    |             |            |\n"
+        "|             |    |             |            |\n"
+        "|   rank 0    |    |   rank 0    |   rank 1   |\n"
+        "|             |    |             |            |\n"
+        "|             |    |             |            |\n"
+        "|             |    |             |            |\n"
+        "+-------------+    +-------------+------------+\n"
+        "|             |\n"
+        "|             |\n"
+        "|   rank 1    |\n"
+        "|             |\n"
+        "|             |\n"
+        "+-------------+\n");
 }
 
 TEST_CASE("a tiling of a thousand rows is folded, not cut off") {
