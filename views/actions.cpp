@@ -273,7 +273,7 @@ std::string report_text(const Snapshot& snapshot) {
   std::string text = snapshot.path + "\n";
   if (snapshot.report == nullptr) return text;
   for (const Finding& finding : snapshot.report->findings) {
-    text += "\n" + finding.rule + "  " + plural_text(finding.subjects.size(), "subject") + "\n";
+    text += "\n" + finding.rule + "  " + plural(finding.subjects.size(), "subject") + "\n";
     for (std::size_t i = 0; i < std::min<std::size_t>(finding.subjects.size(), 10); ++i)
       text += "  " + finding.subjects[i] + "\n";
     text += finding.cause + "\n";

@@ -100,7 +100,7 @@ std::shared_ptr<const Facts> make_facts(const Snapshot& snapshot) {
   }
   metadata = metadata || checkpoint.format() == Format::kDcp;
   facts->files = std::to_string(data_files) + (metadata ? " + .metadata" : "");
-  facts->bytes = bytes_text(checkpoint.tensor_bytes());
+  facts->bytes = human_bytes(checkpoint.tensor_bytes());
   if (snapshot.report != nullptr) {
     facts->coverage_known = facts->complete = true;
     for (const Finding& finding : snapshot.report->findings) {

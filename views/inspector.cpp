@@ -47,7 +47,7 @@ std::string value_text(const EvidenceValue& value) {
     std::string operator()(const std::vector<std::string>& v) const { return joined(v); }
     std::string operator()(const std::vector<Box>& v) const {
       if (v.empty()) return "none";
-      return to_text(v[0]) + (v.size() > 1 ? " and " + count_text(v.size() - 1) + " more" : "");
+      return to_text(v[0]) + (v.size() > 1 ? " and " + human_count(v.size() - 1) + " more" : "");
     }
   } text;
   return std::visit(text, value);
@@ -108,7 +108,7 @@ void draw_rule(Frame& frame, DeskState& state, Column& column, const Finding& fi
       mark(frame, id);
     }
   }
-  std::string of = count_text(index + 1) + " of " + count_text(count);
+  std::string of = human_count(index + 1) + " of " + human_count(count);
   right -= text_until(column.draw, frame.fonts.small, right, middle, frame.theme.quiet, of);
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   text_from(column.draw, frame.fonts.mono_small, column.left + frame.px(20), middle,
@@ -185,7 +185,7 @@ void draw_subjects(Frame& frame, Column& column, const Finding& finding) {
   std::size_t left = others - (here ? 1 : 0) - shown;
   if (left > 0) {
     text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(11),
-              frame.theme.quiet, "and " + count_text(left) + " more; finding:* lists them");
+              frame.theme.quiet, "and " + human_count(left) + " more; finding:* lists them");
     column.y += frame.px(22);
   }
   column.y += frame.px(14);
@@ -214,10 +214,10 @@ void draw_remedy(Frame& frame, Column& column, const Finding& finding) {
       moved += operation.bytes_moved;
       tiles += operation.tiles;
     }
-    x += chip(frame, column.draw, x, middle, bytes_text(moved) + " moved", frame.theme.text) +
+    x += chip(frame, column.draw, x, middle, human_bytes(moved) + " moved", frame.theme.text) +
          frame.px(8);
     if (tiles > 0)
-      chip(frame, column.draw, x, middle, plural_text(static_cast<std::uint64_t>(tiles), "tile"),
+      chip(frame, column.draw, x, middle, plural(static_cast<std::uint64_t>(tiles), "tile"),
            frame.theme.text);
   }
   column.y += frame.px(30);
@@ -296,7 +296,7 @@ void draw_tile(Frame& frame, const DeskState& state, Column& column) {
   char at[32];
   std::snprintf(at, sizeof at, "0x%llX", static_cast<unsigned long long>(item->offset));
   std::string length = item->length < 0 ? std::to_string(item->length) + " B"
-                                        : bytes_text(static_cast<std::uint64_t>(item->length));
+                                        : human_bytes(static_cast<std::uint64_t>(item->length));
   row(frame, column, "at", std::string(at) + ", " + length, theme.text);
   Rgba colour = theme.quiet;
   std::string crc = crc_text(frame, &colour);

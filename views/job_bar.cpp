@@ -36,7 +36,7 @@ const char* phase_text(Phase phase) {
 }
 
 std::string amount_text(const JobState& job, std::uint64_t amount) {
-  return job.in_bytes ? bytes_text(amount) : count_text(amount);
+  return job.in_bytes ? human_bytes(amount) : human_count(amount);
 }
 
 void draw_running(Frame& frame, DeskState& state, Region region) {

@@ -60,7 +60,7 @@ float mesh_height(const Frame& frame, MeshGrid grid) {
 void draw_mesh(Frame& frame, DeskState& state, Column& column) {
   const MeshInfo& mesh = *frame.digest.mesh;
   head(frame, column, "MESH",
-       "·  " + (mesh.ranks == 1 ? std::string("1 RANK") : count_text(mesh.ranks) + " RANKS"));
+       "·  " + (mesh.ranks == 1 ? std::string("1 RANK") : human_count(mesh.ranks) + " RANKS"));
   column.y += frame.px(4);
   float total = mesh_height(frame, mesh.grid);
   float width = column.width() / static_cast<float>(mesh.grid.columns);
@@ -126,9 +126,9 @@ void draw_left(Frame& frame, DeskState& state, Region region) {
   draw_filter(frame, state, column);
   const ListModel& list = *frame.digest.list;
   std::uint32_t all = list.checkpoint ? list.checkpoint->tensor_count() : 0;
-  std::string shown =
-      list.size() == all ? "·  " + count_text(all)
-                         : "·  " + count_text(list.size()) + "  OF  " + count_text(all) + "  SHOWN";
+  std::string shown = list.size() == all ? "·  " + human_count(all)
+                                         : "·  " + human_count(list.size()) + "  OF  " +
+                                               human_count(all) + "  SHOWN";
   head(frame, column, "TENSORS", shown);
   const MeshInfo& mesh = *frame.digest.mesh;
   float below =

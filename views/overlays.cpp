@@ -12,9 +12,9 @@ namespace {
 
 std::string loss_text(const Operation& operation) {
   if (operation.lossless && operation.bytes_moved == 0) return "loses nothing, moves no byte";
-  if (operation.lossless) return "loses nothing, rewrites " + bytes_text(operation.bytes_moved);
+  if (operation.lossless) return "loses nothing, rewrites " + human_bytes(operation.bytes_moved);
   return "loses " +
-         count_text(
+         human_count(
              static_cast<std::uint64_t>(std::max<std::int64_t>(operation.elements_lost, 0))) +
          " elements";
 }
@@ -30,7 +30,7 @@ void draw_operation(Frame& frame, Column& column, std::size_t number, const Oper
   inside.y += frame.px(4);
   std::string subject = operation.subjects.empty() ? operation.rule : operation.subjects.front();
   std::string more = operation.subjects.size() > 1
-                         ? "  and " + count_text(operation.subjects.size() - 1) + " more"
+                         ? "  and " + human_count(operation.subjects.size() - 1) + " more"
                          : "";
   std::string loss = loss_text(operation);
   float loss_width = text_width(frame.fonts.small, loss);
@@ -52,13 +52,12 @@ std::string summary_of(const Plan& plan) {
     tiles += static_cast<std::uint64_t>(std::max<std::int64_t>(operation.tiles, 0));
     lost += operation.elements_lost;
   }
-  std::string text = plural_text(plan.operations.size(), "operation") + " on " +
-                     plural_text(plan.tensors.size(), "tensor") + ", " +
-                     plural_text(tiles, "tile") + ". ";
-  text += lost > 0 ? count_text(static_cast<std::uint64_t>(lost)) +
+  std::string text = plural(plan.operations.size(), "operation") + " on " +
+                     plural(plan.tensors.size(), "tensor") + ", " + plural(tiles, "tile") + ". ";
+  text += lost > 0 ? human_count(static_cast<std::uint64_t>(lost)) +
                          " elements are lost; the certificate names every one. "
                    : "Nothing is lost. ";
-  text += moved == 0 ? "No tensor byte moves." : bytes_text(moved) + " are rewritten.";
+  text += moved == 0 ? "No tensor byte moves." : human_bytes(moved) + " are rewritten.";
   return text;
 }
 
@@ -199,7 +198,7 @@ void draw_plan_panel(Frame& frame, DeskState& state) {
   for (std::size_t i = 0; i < shown; ++i) draw_operation(frame, column, i + 1, plan->operations[i]);
   if (plan->operations.size() > shown) {
     paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-              "and " + count_text(plan->operations.size() - shown) + " more of the same kinds");
+              "and " + human_count(plan->operations.size() - shown) + " more of the same kinds");
     column.y += frame.px(10);
   }
   draw_undecided(frame, column, *plan);

@@ -87,7 +87,7 @@ void draw_name(Frame& frame, ImDrawList* draw, const Picture& picture, Column& c
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   float middle = column.y + frame.px(12);
   std::string dtype(name(checkpoint.dtype(picture.tensor)));
-  std::string tiles = plural_text(picture.saved->size(), "tile");
+  std::string tiles = plural(picture.saved->size(), "tile");
   float chips = text_width(frame.fonts.small, dtype) + text_width(frame.fonts.small, tiles) +
                 frame.px(32 + 20);
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono, t); };
@@ -355,7 +355,7 @@ void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Pictu
   float title =
       text_from(draw, frame.fonts.strong, column.left, middle, frame.theme.text, "ALL TILES");
   std::size_t parts = tiles.cuts(across).size();
-  std::string caption = dim_text(others.front()) + " across in " + plural_text(parts, "tile");
+  std::string caption = dim_text(others.front()) + " across in " + plural(parts, "tile");
   if (parts > 1) caption += " of " + std::to_string(tiles.cuts(across)[1] - tiles.cuts(across)[0]);
   if (slice.row >= 0) caption += ", " + dim_text(slice.row) + " down";
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };

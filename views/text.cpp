@@ -21,26 +21,6 @@ std::string formatted(const char* format, Arguments... arguments) {
 
 }  // namespace
 
-std::string count_text(std::uint64_t count) {
-  std::string digits = std::to_string(count);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
-}
-
-std::string bytes_text(std::uint64_t bytes) {
-  if (bytes < 1000) return std::to_string(bytes) + " B";
-  constexpr std::array<const char*, 6> kUnits{"kB", "MB", "GB", "TB", "PB", "EB"};
-  double value = static_cast<double>(bytes) / 1000;
-  std::size_t unit = 0;
-  for (; value >= 999.5 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
-  const char* format = value < 9.995 ? "%.2f %s" : value < 99.95 ? "%.1f %s" : "%.0f %s";
-  return formatted(format, value, kUnits[unit]);
-}
-
-std::string plural_text(std::uint64_t count, std::string_view noun) {
-  return count_text(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
-}
-
 std::string duration_text(double seconds) {
   if (seconds < 9.95) return formatted("%.1f s", seconds);
   if (seconds < 119.5) return formatted("%.0f s", seconds);

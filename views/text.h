@@ -6,13 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/words.h"
 #include "core/tensor/shape.h"
 
 namespace shw {
 
-std::string count_text(std::uint64_t count);                          // "1,142"
-std::string bytes_text(std::uint64_t bytes);                          // "3.02 GB", "512 B": decimal
-std::string plural_text(std::uint64_t count, std::string_view noun);  // "1 tensor", "3 tensors"
 std::string duration_text(double seconds);  // "0.2 s", "45 s", "3 min", "2 h 10 min"
 std::string times_text(ExtentsView shape);  // "288×8192×640"; "scalar" for no dims
 

@@ -28,10 +28,10 @@ std::string what_is_lost(const CheckReport& report, const Plan* plan) {
       lost += operation.elements_lost;
     }
     if (lost > 0)
-      return count_text(static_cast<std::uint64_t>(lost)) +
+      return human_count(static_cast<std::uint64_t>(lost)) +
              " elements are lost; the repair keeps the rest and marks them.";
     return moved == 0 ? "Nothing is lost; the repair moves no byte."
-                      : "Nothing is lost; the repair rewrites " + bytes_text(moved) + ".";
+                      : "Nothing is lost; the repair rewrites " + human_bytes(moved) + ".";
   }
   bool remedy = false, lossless = true;
   for (const Finding& finding : report.findings) {
@@ -60,8 +60,8 @@ VerdictText of_findings(const Snapshot& snapshot, std::size_t marked) {
   text.title = (!error   ? "Loads, with warnings: "
                 : !loads ? "Will not load: "
                          : "Damaged: ") +
-               plural_text(causes, "cause");
-  if (marked > 0) text.title += ", " + plural_text(marked, "tensor");
+               plural(causes, "cause");
+  if (marked > 0) text.title += ", " + plural(marked, "tensor");
   if (causes == 1) {
     for (const Finding& finding : report.findings) {
       if (const Rule* rule = find_rule(finding.rule); rule && finding.severity != Severity::kInfo)
@@ -81,7 +81,7 @@ VerdictText of_findings(const Snapshot& snapshot, std::size_t marked) {
 
 VerdictText of_clean(const Snapshot& snapshot) {
   const CheckReport& report = *snapshot.report;
-  std::string tensors = plural_text(snapshot.checkpoint->tensor_count(), "tensor");
+  std::string tensors = plural(snapshot.checkpoint->tensor_count(), "tensor");
   VerdictText text{Tone::kOk, "Healthy: " + tensors, "", std::nullopt, ""};
   if (report.verdict == Verdict::kUndecided) {
     text.tone = Tone::kUnknown;
@@ -105,7 +105,7 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
   std::string in = " in " + snapshot.repaired->output;
   if (snapshot.verified == nullptr) {
     text.tone = Tone::kUnknown;
-    text.title = "Repaired: " + plural_text(changed, "tensor") +
+    text.title = "Repaired: " + plural(changed, "tensor") +
                  (job.running ? ", the proof is under way" : ", not yet proved");
     text.detail = in.substr(1);
     text.next = Action::kVerify;
@@ -115,14 +115,14 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
   const VerifyReport& verified = *snapshot.verified;
   switch (verified.outcome) {
     case VerifyReport::Outcome::kProved:
-      text.title = "Repaired: " + plural_text(changed, "tensor") + " mended, proved";
+      text.title = "Repaired: " + plural(changed, "tensor") + " mended, proved";
       if (snapshot.repaired->output != snapshot.path) {
         text.next = Action::kOpenRepaired;
         text.next_label = "Open repaired";
       }
       text.detail = verified.lost == 0
                         ? "Every saved element is kept" + in + "."
-                        : count_text(static_cast<std::uint64_t>(verified.lost)) +
+                        : human_count(static_cast<std::uint64_t>(verified.lost)) +
                               " elements were lost before, all others kept" + in + ".";
       break;
     case VerifyReport::Outcome::kBroken:
@@ -151,7 +151,7 @@ VerdictText of_error(const Snapshot& snapshot) {
   text.title = snapshot.checkpoint == nullptr ? "Cannot be opened" : "That did not work";
   std::string where = error.place.file;
   if (error.place.offset)
-    where += (where.empty() ? "byte " : " at byte ") + count_text(*error.place.offset);
+    where += (where.empty() ? "byte " : " at byte ") + human_count(*error.place.offset);
   if (!error.place.tensor.empty()) where += (where.empty() ? "" : ", ") + error.place.tensor;
   text.detail = (where.empty() ? "" : where + ": ") + error.message;
   return text;
@@ -169,7 +169,7 @@ VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_
   }
   if (snapshot.repaired != nullptr) return of_repaired(snapshot, job);
   if (snapshot.report == nullptr) {
-    std::string tensors = plural_text(snapshot.checkpoint->tensor_count(), "tensor");
+    std::string tensors = plural(snapshot.checkpoint->tensor_count(), "tensor");
     if (job.running) return {Tone::kQuiet, "Checking " + tensors, "", std::nullopt, ""};
     return {Tone::kQuiet, tensors + ", not yet checked", "", Action::kCheck, "Check"};
   }

@@ -105,7 +105,7 @@ void draw_open_error(Frame& frame, DeskState& state, Region region) {
   row(frame, rows, "opened", frame.snapshot.path, frame.theme.text);
   if (!error.place.file.empty()) row(frame, rows, "file", error.place.file, frame.theme.text);
   if (error.place.offset)
-    row(frame, rows, "at byte", count_text(*error.place.offset), frame.theme.bad);
+    row(frame, rows, "at byte", human_count(*error.place.offset), frame.theme.bad);
   if (!error.place.tensor.empty()) row(frame, rows, "tensor", error.place.tensor, frame.theme.text);
   inside.y = rows.y + frame.px(16);
   if (!error.advice.empty()) {
