@@ -11,7 +11,7 @@
 namespace shw {
 
 struct MapState {
-  const TileSet* of = nullptr;  // whose slice this is; compared only, never followed
+  std::weak_ptr<const TileSet> of;  // whose slice this is; weak, so that its address is not reused
   Slice slice;
   double zoom = 1, pan_row = 0, pan_column = 0;  // pan: elements at the upper left corner
   std::optional<ChunkId> hovered;                // under the mouse, by arithmetic
@@ -23,7 +23,7 @@ struct DeskState {
   std::string filter;
   bool filter_wanted = false;                 // puts the keyboard into the filter at the next frame
   std::set<std::string, std::less<>> folded;  // modules
-  const void* folded_for = nullptr;           // the list that `row_of_group` was made for
+  std::weak_ptr<const ListModel> folded_for;  // the list that `row_of_group` was made for
   std::size_t folded_count = 0;
   std::vector<std::uint32_t> row_of_group;
   std::optional<TensorId> shown;  // the row that was last scrolled to

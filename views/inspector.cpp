@@ -280,9 +280,8 @@ void draw_tile(Frame& frame, const DeskState& state, Column& column) {
       writer ? theme.text : theme.quiet);
   row(frame, column, "offsets", to_text(checkpoint.offsets(*tile)), theme.text);
   auto after = offsets_after(frame, *tile);
-  if (after)
-    row(frame, column, "after", to_text(ExtentsView(*after)),
-        same(*after, checkpoint.offsets(*tile)) ? theme.text : theme.accent);
+  if (after && !same(*after, checkpoint.offsets(*tile)))
+    row(frame, column, "after", to_text(ExtentsView(*after)), theme.accent);
   row(frame, column, "sizes", to_text(checkpoint.sizes(*tile)), theme.text);
   auto item = checkpoint.item(*tile);
   if (!item) {

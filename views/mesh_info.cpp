@@ -96,6 +96,8 @@ std::vector<MeshAxis> from_any_writers(const Checkpoint& checkpoint, std::uint32
 }
 
 std::string axis_text(const MeshAxis& axis, const char* where) {
+  if (axis.name.starts_with("dim "))  // no name is known, only what it cuts
+    return std::to_string(axis.size) + " parts of " + axis.name + where;
   return axis.name + " " + std::to_string(axis.size) + where;
 }
 

@@ -10,9 +10,10 @@ namespace {
 
 // Where every module's head stands in the list, with folded modules taking one row. Made anew when
 // the list or what is folded changes: a sum over modules, not over tensors.
-void index_rows(DeskState& state, const ListModel& list) {
-  if (state.folded_for == &list && state.folded_count == state.folded.size()) return;
-  state.folded_for = &list;
+void index_rows(DeskState& state, const std::shared_ptr<const ListModel>& shared) {
+  const ListModel& list = *shared;
+  if (state.folded_for.lock() == shared && state.folded_count == state.folded.size()) return;
+  state.folded_for = shared;
   state.folded_count = state.folded.size();
   state.row_of_group.clear();
   std::uint32_t row = 0;
@@ -109,7 +110,8 @@ void draw_tensor_row(Frame& frame, const ListModel& list, const ListRow& row, Im
   std::string shape = times_text(list.checkpoint->shape(tensor));
   float used = text_until(draw, font, at.x + width - frame.px(13), middle, theme.quiet, shape);
   std::string_view fqn = list.checkpoint->fqn(tensor);
-  float indent = frame.px(list.groups.empty() ? 32 : 44);
+  bool inside = row.group != nullptr && !row.group->module.empty();
+  float indent = frame.px(inside ? 44 : 32);
   if (row.group != nullptr && !row.group->module.empty())
     fqn.remove_prefix(std::min(fqn.size(), list.prefix + row.group->module.size() + 1));
   float room = width - indent - used - frame.px(26);
@@ -185,7 +187,7 @@ void draw_row(Frame& frame, DeskState& state, const ListModel& list, std::uint32
 
 void draw_list(Frame& frame, DeskState& state, Region region) {
   const ListModel& list = *frame.digest.list;
-  index_rows(state, list);
+  index_rows(state, frame.digest.list);
   std::uint32_t rows = list.groups.empty() ? list.size() : state.row_of_group.back();
   begin_region(frame, "list", region, frame.theme.side, true);
   float height = frame.px(24), width = region.max.x - region.min.x;

@@ -61,9 +61,9 @@ std::vector<int> other_dims(const Picture& picture, const Slice& slice) {
 
 void follow_tensor(Frame& frame, DeskState& state) {
   const Picture& picture = *frame.digest.picture;
-  if (state.map.of != picture.saved.get()) {
+  if (state.map.of.lock() != picture.saved) {
     state.map = MapState{};
-    state.map.of = picture.saved.get();
+    state.map.of = picture.saved;
     state.map.slice = picture.slice;
   }
   // A selected tile that the slice misses moves the slice.
@@ -358,10 +358,11 @@ void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Pictu
   std::string caption = dim_text(others.front()) + " across in " + plural(parts, "tile");
   if (parts > 1) caption += " of " + std::to_string(tiles.cuts(across)[1] - tiles.cuts(across)[0]);
   if (slice.row >= 0) caption += ", " + dim_text(slice.row) + " down";
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  float caption_room = column.width() - title - frame.px(12);
+  std::string_view more = "; the frame marks where the slice above was taken";
+  if (text_width(frame.fonts.small, caption + std::string(more)) <= caption_room) caption += more;
   text_from(draw, frame.fonts.small, column.left + title + frame.px(12), middle, frame.theme.quiet,
-            elide_middle(caption + "; the frame marks where the slice above was taken",
-                         column.width() - title - frame.px(12), measure));
+            caption);
   ImVec2 at{column.left, column.y + frame.px(28)};
   TileView view{
       0, 0, 1, 1, static_cast<int>(column.width()), static_cast<int>(height - frame.px(28 + 26))};

@@ -1,6 +1,8 @@
 // Draws one hand-made state into a PNG, without a session: gallery STATE OUT.png [WIDTH HEIGHT
 // SCALE OVERLAY]. Exits 77 where EGL is missing, which ctest counts as skipped.
 #include <imgui.h>
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
@@ -40,20 +42,28 @@ int main(int argc, char** argv) {
     desk.explain_open = overlay == "explain";
     desk.palette_open = overlay == "palette";
     desk.map.pinned = state.snapshot->chunk;
-    for (int i = 0; i < 6; ++i) {
+    std::vector<double> times;
+    int frames = std::getenv("FRAME_TIMES") != nullptr ? 200 : 6;
+    for (int i = 0; i < frames; ++i) {
       (*screen)->new_frame();
       ImGui::GetIO().DeltaTime = 1.0f / 60;
+      auto begin = std::chrono::steady_clock::now();
       ImGui::NewFrame();
       std::vector<Command> commands;
       Frame frame{*digest, *state.snapshot, state.job, dark_theme(), fonts, layouts, commands, {}};
       frame.scale = scale;
       frame.stable = true;
-      if (digest->picture) desk.map.of = i == 0 ? nullptr : desk.map.of;
       draw_desk(frame, desk);
       ImGui::Render();
-      (*screen)->render();
+      times.push_back(
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+      if (i < 6 || i + 1 == frames) (*screen)->render();
       layouts.wait();
     }
+    std::sort(times.begin(), times.end());
+    if (frames > 6)
+      std::printf("%s: median %.2f ms, p95 %.2f ms, worst %.2f ms\n", wanted.c_str(),
+                  times[100] * 1e3, times[190] * 1e3, times[199] * 1e3);
     if (auto written = write_png(argv[2], (*screen)->read()); !written) return 4;
   }
   screen->reset();

@@ -31,7 +31,7 @@ TEST_CASE("the mesh has the spec's names, or the dims that the writers follow") 
   CHECK(named->text == "ep_shard 2 (rows) × ep 32 (columns) · named by the spec");
   auto read = make_mesh(*make::healthy());
   CHECK(read->grid == MeshGrid{2, 32});
-  CHECK(read->text == "dim 2 2 (rows) × dim 0 32 (columns) · read from writers");
+  CHECK(read->text == "2 parts of dim 2 (rows) × 32 parts of dim 0 (columns) · read from writers");
 }
 
 TEST_CASE("the picture looks at the dims that the finding speaks of") {
