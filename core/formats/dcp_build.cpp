@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "core/formats/dcp_rows.h"
+#include "core/formats/dcp_write.h"
 #include "core/formats/pickle_safety.h"
 
 namespace shw {
@@ -107,6 +108,11 @@ Status Interpreter::run() {
   NodeId root = tree_.root();
   NodeId entries = tree_.attribute(root, "state_dict_metadata");
   if (tree_.kind(entries) != NodeKind::kDict) {
+    // A pickle that is nothing but a trap is worth more than an error: the finding names the call.
+    if (auto traps = unsafe_pickle_findings(tree_, file_); !traps.empty()) {
+      for (Finding& trap : traps) builder_.add_finding(std::move(trap));
+      return {};
+    }
     const PickleGlobal* made_of = tree_.global(tree_.callable(root));
     std::string what = made_of == nullptr ? "a plain value" : made_of->module + "." + made_of->name;
     return fail(ErrorKind::kUnsupported,
@@ -447,8 +453,12 @@ void Interpreter::note_provenance(NodeId root) {
     seen.path_class = (made_of->module + "." + made_of->name).substr(0, 256);
   seen.torch = torch_version(arity_, old_properties_, !seen.version.empty(), seen.has_storage_meta,
                              tree_.attribute(storage_meta, "modules") != NodeId::kAbsent);
-  constexpr std::string_view kFields[] = {"state_dict_metadata", "planner_data", "storage_data",
-                                          "storage_meta", "version"};
+  constexpr std::string_view kFields[] = {
+      "state_dict_metadata", "planner_data", "storage_data",
+      "storage_meta",        "version",      kReorderedAttribute};
+  for (NodeId fqn : tree_.items(tree_.find(attributes, kReorderedAttribute)))
+    seen.reordered.emplace_back(tree_.text(fqn).value_or(""));
+  std::sort(seen.reordered.begin(), seen.reordered.end());
   auto pairs = tree_.items(attributes);
   for (std::size_t i = 0; i + 1 < pairs.size() && seen.extra_attributes.size() < 64; i += 2) {
     auto name = tree_.text(pairs[i]);

@@ -13,6 +13,9 @@
 
 namespace shw {
 
+// The attribute of Metadata that carries Provenance::reordered.
+inline constexpr std::string_view kReorderedAttribute = "shardwright_reordered";
+
 struct DcpItem {
   std::string path;  // relative
   std::uint64_t offset = 0;
@@ -46,6 +49,7 @@ struct DcpMetadata {
   std::vector<DcpObject> objects;
   std::string checkpoint_id;  // text only
   std::string save_id;
+  std::vector<std::string> reordered;  // Provenance::reordered; left out where empty
 };
 
 Status write_dcp_metadata(const DcpMetadata& metadata, ByteSink& sink);

@@ -280,6 +280,12 @@ Status write_dcp_metadata(const DcpMetadata& metadata, ByteSink& sink) {
   out.raw("]ub");
   out.text("version");
   out.text("1.0.0");
+  if (!metadata.reordered.empty()) {
+    out.text(kReorderedAttribute);
+    out.raw("](");
+    for (const std::string& fqn : metadata.reordered) out.text(fqn);
+    out.raw("e");
+  }
   out.raw("ub.");
   return out.flush();
 }

@@ -54,7 +54,7 @@ Result<std::vector<std::string>> list_files(const Directory& directory) {
   std::vector<std::string> top, below;
   std::set<std::string> folders;
   for (const Entry& entry : entries) {
-    if (!entry.path.ends_with(kSuffix) || entry.kind == EntryKind::kDirectory) continue;
+    if (!entry.path.ends_with(kSuffix)) continue;
     std::size_t slash = entry.path.rfind('/');
     (slash == std::string::npos ? top : below).push_back(entry.path);
     if (slash != std::string::npos) folders.insert(entry.path.substr(0, slash));

@@ -84,6 +84,11 @@ std::optional<std::uint32_t> Checkpoint::writer(ChunkId chunk) const {
   return file == FileId::kNone ? std::nullopt : files_[index_of(file)].rank;
 }
 
+bool Checkpoint::writers_are_owners(TensorId tensor) const {
+  const auto& reordered = provenance_.reordered;
+  return !std::binary_search(reordered.begin(), reordered.end(), tensor_fqn_[index_of(tensor)]);
+}
+
 std::span<const std::string> Checkpoint::transforms(ChunkId chunk) const {
   if (chunk_transform_.empty()) return {};
   return transforms_[chunk_transform_[index_of(chunk)]];

@@ -86,6 +86,10 @@ struct Provenance {
   bool has_planner_data = false;
   bool has_storage_meta = false;
   std::vector<std::string> extra_attributes;  // "mcore_data", "all_local_plans"
+  // Tensors whose rows an earlier repair put in another order, sorted: since then the writer of a
+  // tile no longer says whose rows it holds. An attribute of .metadata that only Shardwright
+  // writes; torch passes over it.
+  std::vector<std::string> reordered;
 };
 
 class Checkpoint {
@@ -135,6 +139,8 @@ class Checkpoint {
   // Nothing where no storage record belongs to the chunk (rule storage-dangling).
   std::optional<ItemPlace> item(ChunkId chunk) const;
   std::optional<std::uint32_t> writer(ChunkId chunk) const;
+  // Whether the writer of a tile may be taken for the owner of its rows.
+  bool writers_are_owners(TensorId tensor) const;
   // Stream transforms to undo before the item can be read, in read order: "stream.zstd/1".
   std::span<const std::string> transforms(ChunkId chunk) const;
   Encoding encoding() const { return encoding_; }

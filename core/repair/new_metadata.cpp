@@ -90,6 +90,18 @@ std::vector<Tile> tiles_of(const PlannedTensor& planned) {
   return tiles;
 }
 
+// What was reordered before stays so; a permutation of blocks adds its tensors.
+std::vector<std::string> reordered_after(const Checkpoint& checkpoint, const Plan& plan) {
+  std::vector<std::string> all = checkpoint.provenance().reordered;
+  for (const Operation& operation : plan.operations) {
+    if (operation.kind != OperationKind::kPermuteBlocks) continue;
+    all.insert(all.end(), operation.subjects.begin(), operation.subjects.end());
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
 }  // namespace
 
 Result<DcpMetadata> new_metadata(const Checkpoint& checkpoint, const Plan& plan,
@@ -97,6 +109,7 @@ Result<DcpMetadata> new_metadata(const Checkpoint& checkpoint, const Plan& plan,
   DcpMetadata metadata;
   metadata.checkpoint_id = checkpoint_id;
   metadata.save_id = checkpoint.provenance().save_id;
+  metadata.reordered = reordered_after(checkpoint, plan);
   PlannedById planned = planned_by_id(plan);
   metadata.tensors.reserve(checkpoint.tensor_count());
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {

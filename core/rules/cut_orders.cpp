@@ -68,7 +68,7 @@ std::vector<OtherOrder> in_another_order(const RuleInput& input) {
   const Checkpoint& c = input.checkpoint;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     TensorId tensor{t};
-    if (c.chunks(tensor).size() < 2) continue;
+    if (c.chunks(tensor).size() < 2 || !c.writers_are_owners(tensor)) continue;
     const SpecEntry* entry = layout_of(input, c.fqn(tensor));
     if (entry == nullptr || !same(entry->shape, c.shape(tensor))) continue;
     std::vector<std::size_t> expected = competing(*entry);

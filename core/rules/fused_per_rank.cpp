@@ -71,7 +71,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     TensorId tensor{t};
     const SpecEntry* entry = layout_of(input, c.fqn(tensor));
     if (entry == nullptr || !is_fused_gate(entry->role) || entry->shape.empty()) continue;
-    if (!same(entry->shape, c.shape(tensor))) continue;
+    if (!same(entry->shape, c.shape(tensor)) || !c.writers_are_owners(tensor)) continue;
     auto axis = tensor_axis(*entry);
     if (!axis || !lies_per_rank(input, tensor, *entry, *axis)) continue;
     std::int64_t ranks = entry->mesh->axes[*axis].size;

@@ -5,10 +5,13 @@
 namespace shw {
 namespace {
 
+constexpr std::size_t kMostPlaces = 16;
+
 // Reasons with the tensors that they concern: one finding, not one a tile.
 struct Reasons {
   std::map<std::string, std::vector<std::string>> subjects;
   std::map<std::string, std::int64_t> count;
+  std::map<std::string, std::vector<std::string>> places;  // the first ones: where to look by hand
 
   void add(std::string_view fqn, const Error& error) {
     if (error.kind != ErrorKind::kUnsupported && error.kind != ErrorKind::kIo) return;
@@ -17,6 +20,10 @@ struct Reasons {
     if (error.kind == ErrorKind::kIo && !error.place.file.empty())
       reason = error.place.file + ": " + reason;
     ++count[reason];
+    auto& seen = places[reason];
+    if (!error.place.file.empty() && seen.size() < kMostPlaces)
+      seen.push_back(error.place.file +
+                     (error.place.offset ? " at byte " + human_count(*error.place.offset) : ""));
     add_subject(subjects[reason], fqn);
   }
 };
@@ -54,6 +61,8 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     finding.cause = plural(static_cast<std::uint64_t>(reasons.count[reason]), "item") + " of " +
                     some_of(subjects) + " could not be looked at: " + reason + ".";
     finding.evidence = {{"reason", reason}, {"item_count", reasons.count[reason]}};
+    if (!reasons.places[reason].empty())
+      finding.evidence.emplace_back("where", std::move(reasons.places[reason]));
     finding.subjects = std::move(subjects);
     findings.push_back(std::move(finding));
   }
