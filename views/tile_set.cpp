@@ -52,9 +52,13 @@ void TileSet::seal() {
       for (std::size_t d = 0; d < ndim(); ++d) {
         auto cut = std::lower_bound(cuts_[d].begin(), cuts_[d].end(), offset(tile, d));
         cell = cell * cuts_[d].size() + static_cast<std::size_t>(cut - cuts_[d].begin());
+        // A tile that reaches over the next cut lies in several cells: no grid.
+        grid = grid && (std::next(cut) == cuts_[d].end() ||
+                        end_of(offset(tile, d), extent(tile, d)) <= *std::next(cut));
       }
       cells_[cell] = tile + 1;
     }
+    if (!grid) cells_.clear();
   }
   by_offset_.resize(size());
   std::iota(by_offset_.begin(), by_offset_.end(), 0u);
