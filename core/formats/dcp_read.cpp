@@ -34,14 +34,17 @@ Result<PickleTree> decode_with_shortcuts(const ByteSource& source, BytesView byt
   };
   PickleMachine<DcpShortcut> machine(bytes, source.name(), 0, {}, shortcut);
   auto ran = machine.run();
-  if (shortcut.gave_up()) {
+  auto general = [&] {
     rows = {};
     names = {};
     builder = {};
     return decode_pickle(bytes, source.name());
-  }
+  };
+  if (shortcut.gave_up()) return general();
   SHW_CHECK(ran);
-  return machine.take();
+  PickleTree tree = machine.take();
+  // A lone entry is no Metadata; the error names its class, which a row does not keep.
+  return tree.kind(tree.root()) == NodeKind::kShortcut ? general() : std::move(tree);
 }
 
 }  // namespace
