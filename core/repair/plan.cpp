@@ -135,7 +135,12 @@ void settle_fills(Draft& draft) {
   }
 }
 
+// Chunks under the size that their items have, or a tensor that uses none of its old items.
 bool mends_payload_shape(const Draft& draft, const PlannedTensor& planned) {
+  bool uses_old =
+      std::any_of(planned.chunks.begin(), planned.chunks.end(),
+                  [](const PlannedChunk& chunk) { return chunk.item || !chunk.pieces.empty(); });
+  if (!uses_old) return true;
   return std::any_of(planned.chunks.begin(), planned.chunks.end(), [&](const PlannedChunk& chunk) {
     return chunk.item && !same(chunk.box.sizes, draft.checkpoint.sizes(*chunk.item));
   });
