@@ -124,9 +124,9 @@ void add_other_topology(const RuleInput& input, std::vector<Finding>& findings) 
     for (ChunkId chunk : c.chunks(tensor))
       regular = regular && lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
     std::int64_t pieces = axes > 1 && regular ? pieces_along(c, tensor, dim) : 0;
-    // More pieces than the spec's ranks hold: a saver with more ranks on these axes. Fewer may be a
-    // dense saver.
-    if (pieces < 2 || pieces == cut_into || entry->shape[dim] < cut_into) continue;
+    // More pieces than the spec's ranks hold: a saver with more ranks on these axes. Fewer may be
+    // the work of a dense saver, or of a repair.
+    if (pieces <= cut_into || entry->shape[dim] < cut_into) continue;
     if (finding.subjects.empty()) {
       finding.cause = "The experts in " + std::string(c.fqn(tensor)) + " were saved by " +
                       std::to_string(pieces) + " shards and the model asks for " +
