@@ -11,7 +11,7 @@ source app/setup.sh
 
 install_packages app/packages.txt
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
-configure_and_build release all
+configure_and_build release app/all
 bin=$root/build/release/app
 has_display() { [[ -n ${DISPLAY:-}${WAYLAND_DISPLAY:-} ]]; }
 has_desktop() { [[ -x $bin/shardwright-gui ]]; }

@@ -38,7 +38,7 @@ bash tests/fuzz.sh
 
 if [[ $interop == yes ]]; then
   stage "real torch"
-  configure_and_build release all
+  configure_and_build release app/all
   SHARDWRIGHT=$root/build/release/app/shardwright bash tests/interop/run.sh
 else
   stage "real torch was left out: bash tests/run.sh --interop"

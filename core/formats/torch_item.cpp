@@ -230,7 +230,13 @@ Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, 
 Result<Bytes> read_pickle_record(const ZipReader& zip, std::uint64_t limit) {
   const ZipEntry* record = zip.find("data.pkl");
   if (record == nullptr) return zip.damaged(0, "the archive has no record data.pkl");
-  return zip.read(*record, limit);
+  SHW_TRY(Bytes bytes, zip.read(*record, limit));
+  // It is in memory anyway: a flipped bit is named as such here, before it reads as an unknown
+  // class.
+  if (!zip.crcs_absent() && crc32_of(bytes) != record->crc)
+    return zip.damaged(record->header_offset,
+                       "the record data.pkl changed after it was written: its checksum differs");
+  return bytes;
 }
 
 Result<bool> is_big_endian(const ZipReader& zip) {

@@ -200,7 +200,8 @@ class PosixDirectory final : public Directory {
       Entry entry = stat(prefix.empty() ? text : prefix + "/" + text);
       // A linked directory is not entered: it may lead back up, or to the whole machine.
       if (entry.kind == EntryKind::kDirectory && is_link(entry.path)) continue;
-      // A directory under the name of a data file is listed for what it is, so that somebody says so.
+      // A directory under the name of a data file is listed for what it is, so that somebody says
+      // so.
       if (entry.kind == EntryKind::kDirectory && depth < kMaxDepth && !is_named_like_data(text)) {
         SHW_CHECK(walk(entry.path, depth + 1, limit, entries));
         continue;

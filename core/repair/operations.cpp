@@ -162,10 +162,12 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
                                        std::holds_alternative<BlocksPermuted>(diagnosis);
                               });
     bool survivors_move = !is_pure_relabel(tensor) && tensor.lost_elements != 0;
-    Group& group = is_pure_relabel(tensor) ? relabelled
-                   : is_from_side(tensor)  ? from_side
-                   : blocks                ? permuted
-                                           : retiled;
+    // A permutation that falls on tile boundaries moves no byte, but it is one all the same:
+    // new_metadata.cpp goes by it.
+    Group& group = blocks                    ? permuted
+                   : is_pure_relabel(tensor) ? relabelled
+                   : is_from_side(tensor)    ? from_side
+                                             : retiled;
     group.tensors.push_back(&tensor);
     if (survivors_move) lossy.tensors.push_back(&tensor);
   }

@@ -108,10 +108,11 @@ def no_storage(metadata):
 
 
 def no_chunk(metadata):
-    """The last chunk of a tensor that has more than one: a hole that no file shows."""
+    """The last chunk that holds anything, of a tensor that has more than one: a hole that no file shows."""
     for fqn, entry in metadata.state_dict_metadata.items():
         if hasattr(entry, "chunks") and len(entry.chunks) > 1:
-            chunk = entry.chunks.pop()
+            chunk = [c for c in entry.chunks if 0 not in c.sizes][-1]
+            entry.chunks.remove(chunk)
             metadata.storage_data.pop(MetadataIndex(fqn, chunk.offsets))
             return
 
