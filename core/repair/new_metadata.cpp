@@ -94,7 +94,9 @@ std::vector<Tile> tiles_of(const PlannedTensor& planned) {
 std::vector<std::string> reordered_after(const Checkpoint& checkpoint, const Plan& plan) {
   std::vector<std::string> all = checkpoint.provenance().reordered;
   for (const Operation& operation : plan.operations) {
-    if (operation.kind != OperationKind::kPermuteBlocks) continue;
+    // Gate and up of one rank part ways even where every tile is only relabelled.
+    bool parts_ranks = operation.rule == "fused-per-rank";
+    if (operation.kind != OperationKind::kPermuteBlocks && !parts_ranks) continue;
     all.insert(all.end(), operation.subjects.begin(), operation.subjects.end());
   }
   std::sort(all.begin(), all.end());
