@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/checked.h"
+#include "core/formats/crc32.h"
 #include "core/tensor/layout.h"
 
 namespace shw {
