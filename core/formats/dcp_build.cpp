@@ -109,7 +109,8 @@ Status Interpreter::run() {
   NodeId entries = tree_.attribute(root, "state_dict_metadata");
   if (tree_.kind(entries) != NodeKind::kDict) {
     // A pickle that is nothing but a trap is worth more than an error: the finding names the call.
-    if (auto traps = unsafe_pickle_findings(tree_, file_); !traps.empty()) {
+    auto traps = unsafe_pickle_findings(tree_, file_);
+    if (tree_.kind(root) == NodeKind::kReduce && !traps.empty()) {
       for (Finding& trap : traps) builder_.add_finding(std::move(trap));
       return {};
     }
