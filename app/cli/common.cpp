@@ -29,7 +29,8 @@ namespace {
 Error seen_from_outside(Error error, const Options& options) {
   std::string& file = error.place.file;
   bool as_typed = file.empty() || file.front() == '/' || file == options.spec ||
-                  file == options.plan || file.starts_with(options.checkpoint);
+                  file == options.plan || file.starts_with(options.checkpoint) ||
+                  (!options.against.empty() && file.starts_with(options.against));
   if (as_typed || options.checkpoint.empty()) return error;
   std::string folder = options.checkpoint;
   if (folder.ends_with("/.metadata")) folder.resize(folder.size() - 10);
@@ -77,6 +78,9 @@ Result<std::shared_ptr<const Spec>> read_spec(Context& context) {
 Result<CheckOptions> check_options(Context& context) {
   CheckOptions options;
   SHW_TRY(options.spec, read_spec(context));
+  if (!context.options.against.empty()) {
+    SHW_TRY(options.reference, open_checkpoint(context.options.against, &context.progress));
+  }
   for (Depth depth : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
     if (context.options.depth == name(depth)) options.depth = depth;
   }

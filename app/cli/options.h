@@ -14,6 +14,7 @@ struct Options {
   std::string checkpoint;
   std::string subject;  // FQN of show and map; words of ls; rule of explain; folder of demo
   std::string spec;     // file
+  std::string against;  // another checkpoint
   std::string mesh;     // "dp=4,tp=2"
   std::string depth;    // "metadata", "headers", "data"; empty: the default
   std::string out;      // folder of repair; file of report

@@ -30,6 +30,8 @@ constexpr VerbHelp kVerbs[] = {
      "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json"},
     {"check", "Say what is wrong, and why",
      "shardwright check step_9000 --spec spec.json\n"
+     "  shardwright check step_9000 --against step_8000   another checkpoint says what is "
+     "expected\n"
      "  shardwright check step_9000 --data        every byte, CRCs included"},
     {"plan", "Say what a repair would do, and what it would lose",
      "shardwright plan step_9000 --spec spec.json\n"
@@ -48,16 +50,16 @@ constexpr VerbHelp kVerbs[] = {
     {"gui", "Open the desktop", "shardwright gui step_9000 --spec spec.json"},
 };
 
-// Which options a verb takes, one letter each: s --spec, d --data and --depth, m --mesh, l --limit
-// and --values, o --out, i --in-place and --yes, p --plan, f --fail-on.
+// Which options a verb takes, one letter each: s --spec, a --against, d --data and --depth, m
+// --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on.
 struct VerbShape {
   const char* name;
   const char* options;
 };
 constexpr VerbShape kShapes[] = {
-    {"info", ""},    {"ls", "ds"},         {"show", "l"},  {"map", "s"}, {"check", "sdmf"},
-    {"plan", "sdm"}, {"repair", "sdmoip"}, {"verify", ""}, {"undo", ""}, {"report", "sdmo"},
-    {"explain", ""}, {"demo", ""},         {"gui", "s"},
+    {"info", ""},     {"ls", "ds"},          {"show", "l"},  {"map", "s"}, {"check", "sadmf"},
+    {"plan", "sadm"}, {"repair", "sadmoip"}, {"verify", ""}, {"undo", ""}, {"report", "sdmo"},
+    {"explain", ""},  {"demo", ""},          {"gui", "s"},
 };
 
 bool takes(std::string_view options, char letter) {
@@ -90,6 +92,11 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 's')) {
     verb.add_option("--spec", options.spec, "what the model expects, a JSON file")
         ->type_name("FILE");
+  }
+  if (takes(shape, 'a')) {
+    verb.add_option("--against", options.against,
+                    "another checkpoint of the same model: what is expected")
+        ->type_name("OTHER");
   }
   if (takes(shape, 'd')) {
     verb.add_option("--depth", options.depth, "how deep to look: metadata, headers, data")

@@ -20,7 +20,7 @@ Result<Plan> plan_now(Context& context, const Checkpoint& checkpoint) {
   }
   SHW_TRY(CheckOptions options, check_options(context));
   SHW_TRY(CheckReport report, check_now(context, checkpoint, options));
-  SHW_TRY(Plan plan, make_plan(checkpoint, report, {options.mesh, options.spec}));
+  SHW_TRY(Plan plan, make_plan(checkpoint, report, {options.mesh, report.spec}));
   if (plan.checkpoint.empty()) plan.checkpoint = context.options.checkpoint;
   return plan;
 }

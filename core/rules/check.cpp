@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/rules/rules.h"
+#include "core/spec/spec_from_checkpoint.h"
 
 namespace shw {
 namespace {
@@ -18,6 +19,9 @@ const Rule* const kInOrder[] = {
     // The causes that explain what comes after them.
     &kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kWriterMosaic,
     &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank,
+    // What only another checkpoint can tell.
+    &kTransposed, &kBlocksPermuted, &kDiffersFromReference, &kVocabularyPadding, &kTiedWeights,
+    &kLayersRenumbered,
     // The tiles, the items, the spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kMissingKey, &kShapeMismatch, &kDtypeMismatch, &kUnexpectedKey, &kNotLookedAt,
@@ -160,9 +164,21 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
     data = read_all_data(checkpoint, progress);
   if (is_cancelled(progress)) return cancelled_error();
 
-  RuleInput input{checkpoint, options.spec.get(), options.mesh ? &*options.mesh : nullptr,
-                  headers,    data.chunks,        data.objects,
-                  tilings};
+  // What is expected: the spec, else what the reference holds.
+  NameMap names;
+  std::shared_ptr<const Spec> spec = options.spec;
+  if (options.reference != nullptr) {
+    names = match_names(checkpoint, *options.reference);
+    if (spec == nullptr)
+      spec =
+          std::make_shared<const Spec>(spec_from_checkpoint(checkpoint, *options.reference, names));
+  }
+
+  RuleInput input{checkpoint,        spec.get(),   options.mesh ? &*options.mesh : nullptr,
+                  headers,           data.chunks,  data.objects,
+                  tilings,           report.depth, options.reference.get(),
+                  names.in_reference};
+  report.spec = spec;
   auto opened = checkpoint.opening_findings();
   report.findings.assign(opened.begin(), opened.end());
   for (const Rule& rule : all_rules()) {

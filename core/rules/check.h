@@ -25,6 +25,9 @@ struct CheckOptions {
   std::optional<Depth> depth;        // default: headers up to 100,000 items, metadata above
   std::shared_ptr<const Spec> spec;  // may be null
   std::optional<Mesh> mesh;          // what the person said (--mesh)
+  // Another checkpoint of the same model (--against): its names, shapes and dtypes are expected
+  // where there is no spec, and rules may compare bytes with it. May be null.
+  std::shared_ptr<const Checkpoint> reference = nullptr;
 };
 
 enum class Verdict : std::uint8_t { kClean, kFindings, kUndecided };
@@ -36,6 +39,7 @@ struct CheckReport {
   Depth depth = Depth::kMetadata;
   std::string deeper;             // what a deeper look could still find; empty at kData
   std::vector<Finding> findings;  // causes before what they explain, then by severity
+  std::shared_ptr<const Spec> spec = nullptr;  // what was expected: given, or from the reference
 };
 
 // What a rule may look at. `headers` is empty at Depth::kMetadata, `data` below kData; otherwise
@@ -48,6 +52,10 @@ struct RuleInput {
   std::span<const Result<DataCheck>> data;         // one a chunk
   std::span<const Result<DataCheck>> object_data;  // one an object
   std::span<const TensorTiling> tilings;           // one a tensor
+  Depth depth = Depth::kHeaders;
+  const Checkpoint* reference = nullptr;  // --against; null without
+  // One a tensor, empty without a reference: which tensor of the reference it is.
+  std::span<const std::optional<TensorId>> counterparts = {};
 };
 
 using RuleFunction = void (*)(const RuleInput&, std::vector<Finding>&);
@@ -58,7 +66,7 @@ struct Rule {
   std::string_view title;  // "Placement recorded for the wrong axis"
   std::string_view
       teaches;  // a paragraph for `explain ID`: what it means, how it happens, what can be done
-  RuleFunction run;  // null for those that opening reports
+  RuleFunction run;  // null for those that opening, or another rule, reports
 };
 
 // In the order in which they run: causes first.

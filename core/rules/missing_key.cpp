@@ -83,6 +83,7 @@ void report_objects(std::vector<std::string> objects, std::vector<Finding>& find
 void run(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.spec == nullptr) return;
   const Checkpoint& checkpoint = input.checkpoint;
+  std::unordered_set<std::string_view> explained = explained_by(findings, "tied-weights");
   std::unordered_set<std::string_view> objects;
   for (const ObjectRow& object : checkpoint.objects()) objects.insert(object.fqn);
   std::optional<Candidates> candidates;
@@ -91,7 +92,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   std::vector<std::string> as_objects, hints, expected;
   std::size_t renamed = 0;
   for (const auto& [fqn, entry] : input.spec->entries) {
-    if (checkpoint.find(fqn)) continue;
+    if (checkpoint.find(fqn) || explained.contains(fqn)) continue;
     if (objects.contains(fqn)) {
       as_objects.push_back(fqn);
       continue;

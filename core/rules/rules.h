@@ -17,7 +17,8 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kStorageDangling, kChunkRank, kChunkOutOfBounds, kChunkOverlap, kCoverageGap, kPayloadShape,
     kPayloadDtype, kPortability, kPlacementAxisMoved, kMissingKey, kUnexpectedKey, kShapeMismatch,
     kDtypeMismatch, kNotLookedAt, kGluSplitLocal, kLocalSavedAsGlobal, kAxisDropped, kWriterMosaic,
-    kTopologyLocked, kStridedRecordedPlain, kUnevenStrided, kFusedPerRank;
+    kTopologyLocked, kStridedRecordedPlain, kUnevenStrided, kFusedPerRank, kTransposed,
+    kBlocksPermuted, kDiffersFromReference, kVocabularyPadding, kTiedWeights, kLayersRenumbered;
 
 // Lists in evidence are cut here; the number of all stands beside them. Subjects are never cut.
 inline constexpr std::size_t kMaxEvidence = 64;

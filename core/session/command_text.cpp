@@ -1,9 +1,9 @@
 // Every command has a text form: one line of a replay script, a bug report, or the command palette.
 //
 //   line    = word { " " argument }         a path or FQN is the rest of the line up to a keyword
-//   in brackets below open PATH [" spec " PATH] | check [metadata|headers|data] | mesh
-//   [AXIS=SIZE,...] | plan | repair [out PATH | in-place] | verify | undo | cancel select FQN |
-//   tile [N] | finding N | filter [TEXT] | sort KEY [desc]
+//   in brackets below open PATH [" spec " PATH] [" against " PATH] | check [metadata|headers|data]
+//   | mesh [AXIS=SIZE,...] | plan | repair [out PATH | in-place] | verify | undo | cancel select
+//   FQN | tile [N] | finding N | filter [TEXT] | sort KEY [desc]
 #include <array>
 #include <charconv>
 
@@ -21,7 +21,8 @@ constexpr std::array<std::pair<SortKey, std::string_view>, 5> kSortKeys{
 
 struct Writer {
   std::string operator()(const OpenCommand& c) const {
-    return "open " + c.path + (c.spec.empty() ? "" : " spec " + c.spec);
+    return "open " + c.path + (c.spec.empty() ? "" : " spec " + c.spec) +
+           (c.against.empty() ? "" : " against " + c.against);
   }
   std::string operator()(const CheckCommand& c) const {
     return c.depth ? "check " + std::string(name(*c.depth)) : "check";
@@ -69,10 +70,16 @@ Result<Command> usage(std::string_view line, std::string expected) {
 }
 
 Result<Command> parse_open(std::string_view line, std::string_view rest) {
-  if (rest.empty()) return usage(line, "open PATH [spec PATH]");
+  if (rest.empty()) return usage(line, "open PATH [spec PATH] [against PATH]");
+  OpenCommand open;
+  if (std::size_t at = rest.rfind(" against "); at != std::string_view::npos) {
+    open.against = rest.substr(at + 9);
+    rest = rest.substr(0, at);
+  }
   std::size_t spec = rest.find(" spec ");
-  if (spec == std::string_view::npos) return OpenCommand{std::string(rest), ""};
-  return OpenCommand{std::string(rest.substr(0, spec)), std::string(rest.substr(spec + 6))};
+  open.path = rest.substr(0, spec);
+  if (spec != std::string_view::npos) open.spec = rest.substr(spec + 6);
+  return open;
 }
 
 Result<Command> parse_check(std::string_view line, std::string_view rest) {

@@ -125,9 +125,17 @@ void Session::State::run(const OpenCommand& command, Progress* progress) {
     if (!loaded) return publish_error(loaded.error());
     spec = shared(std::move(*loaded));
   }
+  std::shared_ptr<const Checkpoint> reference;
+  if (!command.against.empty()) {
+    auto other = open_checkpoint(command.against, progress);
+    if (!other) return publish_error(other.error());
+    reference = *other;
+  }
   publish([&](Snapshot& s) {
     s.checkpoint = *opened;
     s.spec = spec;
+    s.reference = reference;
+    s.against = command.against;
   });
   want_list();
 }
@@ -139,6 +147,7 @@ void Session::State::run(const CheckCommand& command, Progress* progress) {
   options.depth = command.depth;
   options.spec = before->spec;
   options.mesh = before->mesh;
+  options.reference = before->reference;
   auto report = check(*before->checkpoint, options, progress);
   if (!report) return publish_error(report.error());
   publish([&](Snapshot& s) {
@@ -176,7 +185,7 @@ void Session::State::run(const PlanCommand&, Progress*) {
   if (before->report == nullptr)
     return publish_error({ErrorKind::kUsage, "check it first: a plan is made from findings"});
   PlanOptions options;
-  options.spec = before->spec;
+  options.spec = before->report->spec;
   options.mesh = before->mesh;
   auto plan = make_plan(*before->checkpoint, *before->report, options);
   if (!plan) return publish_error(plan.error());
@@ -207,7 +216,8 @@ void Session::State::run(const VerifyCommand&, Progress* progress) {
 void Session::State::run(const UndoCommand&, Progress* progress) {
   auto before = now();
   if (auto undone = undo_repair(before->path); !undone) return publish_error(undone.error());
-  run(OpenCommand{before->path, before->spec ? before->spec->source : ""}, progress);
+  run(OpenCommand{before->path, before->spec ? before->spec->source : "", before->against},
+      progress);
 }
 
 void Session::State::carry_out(const Command& command, Progress* progress) {

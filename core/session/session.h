@@ -28,6 +28,8 @@ struct Snapshot {
   std::string path;
   std::shared_ptr<const Checkpoint> checkpoint;  // null until opened
   std::shared_ptr<const Spec> spec;              // null without
+  std::shared_ptr<const Checkpoint> reference;   // what it is held against; null without
+  std::string against;                           // where that was opened
   std::optional<Mesh> mesh;                      // what the person said about the ranks
   std::shared_ptr<const CheckReport> report;     // null until checked
   std::shared_ptr<const Plan> plan;              // null until planned
@@ -48,7 +50,8 @@ enum class SortKey : std::uint8_t { kRecorded, kName, kBytes, kChunks, kFindings
 struct OpenCommand {
   std::string path;
   std::string spec;
-};  // spec may be empty
+  std::string against = {};
+};  // spec and against may be empty
 struct CheckCommand {
   std::optional<Depth> depth;
 };

@@ -1,0 +1,24 @@
+// Reading tensors of the checkpoint and of the reference side by side.
+#pragma once
+
+#include <optional>
+#include <unordered_set>
+
+#include "core/formats/items.h"
+#include "core/rules/check.h"
+
+namespace shw {
+
+// A tensor larger than this is not put together in memory for a comparison.
+inline constexpr std::uint64_t kComparedUpTo = std::uint64_t{8} << 30;
+
+// The tensor whole, if every element of it is there and can be read.
+std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId tensor);
+
+// The same tensor in the reference; nothing where there is none or the dtypes differ.
+std::optional<TensorId> counterpart(const RuleInput& input, TensorId tensor);
+
+// Subjects of findings above info that bring a repair: a cause that is known already.
+std::unordered_set<std::string_view> with_diagnosis(const std::vector<Finding>& findings);
+
+}  // namespace shw

@@ -1,0 +1,154 @@
+#include "core/spec/spec_from_checkpoint.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "core/base/checked.h"
+#include "core/rules/optimizer_states.h"
+
+namespace shw {
+namespace {
+
+// Equal for a tensor and its counterpart. Optimizer states are named by parameter and kind, so that
+// they never meet the parameter itself.
+std::string plain_name(std::string_view fqn) {
+  auto state = parse_state_fqn(fqn);
+  if (!state) return bare_name(fqn);
+  return "optimizer state " + std::string(state->kind) + " " + bare_name(state->key);
+}
+
+using ByName = std::unordered_map<std::string, std::optional<TensorId>>;  // nothing: two have it
+
+ByName by_plain_name(const Checkpoint& checkpoint) {
+  ByName out;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    auto [found, added] = out.try_emplace(plain_name(checkpoint.fqn(TensorId{t})), TensorId{t});
+    if (!added) found->second.reset();
+  }
+  return out;
+}
+
+std::optional<TensorId> find_in(const ByName& names, const std::string& name) {
+  auto found = names.find(name);
+  return found == names.end() ? std::nullopt : found->second;
+}
+
+// Every way to cut a name in two at a dot, the longest rest first; the whole name too.
+template <class Visit>
+void each_cut(const std::string& name, Visit visit) {
+  visit(std::string(), name);
+  for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
+    if (name.find('.', dot + 1) == std::string::npos) return;  // one part alone says too little
+    visit(name.substr(0, dot + 1), name.substr(dot + 1));
+  }
+}
+
+// The first part that is replaced: "backbone." here is "transformer." there.
+struct Replacement {
+  std::string here, there;
+  auto operator<=>(const Replacement&) const = default;
+};
+
+// The one replacement that explains at least half of the names that are still alone.
+std::optional<Replacement> common_replacement(const std::vector<std::string>& alone,
+                                              const std::vector<std::string>& alone_there) {
+  // A rest of a name that two tensors there share says nothing.
+  std::unordered_map<std::string, std::optional<std::string>> first_parts;
+  for (const std::string& name : alone_there) {
+    each_cut(name, [&](const std::string& first, const std::string& rest) {
+      auto [found, added] = first_parts.try_emplace(rest, first);
+      if (!added) found->second.reset();
+    });
+  }
+  std::map<Replacement, std::size_t> votes;
+  for (const std::string& name : alone) {
+    bool voted = false;
+    each_cut(name, [&](const std::string& first, const std::string& rest) {
+      auto found = first_parts.find(rest);
+      if (voted || found == first_parts.end() || !found->second) return;
+      ++votes[{first, *found->second}];
+      voted = true;
+    });
+  }
+  auto most = std::max_element(votes.begin(), votes.end(),
+                               [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == votes.end() || 2 * most->second < alone.size()) return std::nullopt;
+  return most->first;
+}
+
+bool is_whole(const Checkpoint& checkpoint, TensorId tensor) {
+  auto total = volume(checkpoint.shape(tensor));
+  std::int64_t covered = 0;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    auto part = volume(checkpoint.sizes(chunk));
+    auto sum = part ? checked_add(covered, *part) : std::nullopt;
+    if (!sum) return false;
+    covered = *sum;
+  }
+  return total && covered == *total;
+}
+
+}  // namespace
+
+NameMap match_names(const Checkpoint& checkpoint, const Checkpoint& reference) {
+  NameMap map;
+  map.in_reference.resize(checkpoint.tensor_count());
+  std::vector<bool> taken(reference.tensor_count(), false);
+  auto take = [&](std::uint32_t t, TensorId other) {
+    if (taken[index_of(other)]) return;
+    taken[index_of(other)] = true;
+    map.in_reference[t] = other;
+  };
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    if (auto other = reference.find(checkpoint.fqn(TensorId{t}))) take(t, *other);
+  }
+  ByName here = by_plain_name(checkpoint), there = by_plain_name(reference);
+  for (const auto& [name, tensor] : here) {
+    if (!tensor || map.in_reference[index_of(*tensor)]) continue;
+    if (auto other = find_in(there, name))
+      take(static_cast<std::uint32_t>(index_of(*tensor)), *other);
+  }
+
+  std::vector<std::string> alone, alone_there;
+  for (const auto& [name, tensor] : here) {
+    if (tensor && !map.in_reference[index_of(*tensor)]) alone.push_back(name);
+  }
+  for (const auto& [name, tensor] : there) {
+    if (tensor && !taken[index_of(*tensor)]) alone_there.push_back(name);
+  }
+  auto replacement = common_replacement(alone, alone_there);
+  if (!replacement) return map;
+  for (const std::string& name : alone) {
+    if (!name.starts_with(replacement->here)) continue;
+    auto other = find_in(there, replacement->there + name.substr(replacement->here.size()));
+    if (other) take(static_cast<std::uint32_t>(index_of(*here[name])), *other);
+  }
+  return map;
+}
+
+Spec spec_from_checkpoint(const Checkpoint& checkpoint, const Checkpoint& reference,
+                          const NameMap& names) {
+  Spec spec;
+  if (reference.directory() != nullptr) spec.source = reference.directory()->name();
+  std::vector<std::string_view> name_here(reference.tensor_count());
+  bool has_states = false;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    std::string_view fqn = checkpoint.fqn(TensorId{t});
+    has_states = has_states || parse_state_fqn(fqn).has_value();
+    if (names.in_reference[t]) name_here[index_of(*names.in_reference[t])] = fqn;
+  }
+  for (std::uint32_t t = 0; t < reference.tensor_count(); ++t) {
+    TensorId tensor{t};
+    std::string_view fqn = name_here[t].empty() ? reference.fqn(tensor) : name_here[t];
+    if (!is_whole(reference, tensor) || (!has_states && parse_state_fqn(fqn))) continue;
+    SpecEntry entry;
+    entry.shape = copy_of(reference.shape(tensor));
+    if (reference.dtype(tensor) != Dtype::kUnknown) entry.dtype = reference.dtype(tensor);
+    spec.entries.emplace(std::string(fqn), std::move(entry));
+  }
+  return spec;
+}
+
+}  // namespace shw
