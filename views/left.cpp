@@ -74,8 +74,9 @@ void draw_mesh(Frame& frame, DeskState& state, Column& column) {
   // 16,384 ranks are 0.5 ms; beyond, a cell is smaller than a pixel and the map tells more.
   for (std::uint64_t rank = 0; rank < std::min<std::uint64_t>(places, 16'384); ++rank) {
     auto r = static_cast<std::uint32_t>(rank);
+    std::uint32_t row = r / mesh.grid.columns;
     float x = column.left + width * static_cast<float>(r % mesh.grid.columns);
-    float y = column.y + height * static_cast<float>(r / mesh.grid.columns);
+    float y = column.y + height * static_cast<float>(row);
     ImVec2 min{std::floor(x), std::floor(y)};
     ImVec2 max{std::floor(x + width) - gap, std::floor(y + height) - (height >= 5 ? 2.0f : 0.0f)};
     column.draw->AddRectFilled(min, max, writer_colour(r, mesh.grid));

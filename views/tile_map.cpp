@@ -17,8 +17,9 @@ void ring_bad_pixels(Frame& frame, ImDrawList* draw, const PaintedLayout& painte
   ImVec2 last{-1e9f, -1e9f};
   for (std::size_t i = 0; i < painted.pixels.size() && rings < kMaxRings; ++i) {
     if (painted.pixels[i] != frame.theme.bad) continue;
+    std::size_t row = i / width;
     ImVec2 at{corner.x + static_cast<float>(i % width) + 0.5f,
-              corner.y + static_cast<float>(i / width) + 0.5f};
+              corner.y + static_cast<float>(row) + 0.5f};
     if (std::abs(at.x - last.x) < radius * 2 && std::abs(at.y - last.y) < radius * 2) continue;
     draw->AddCircle(at, radius + frame.px(1.5f), frame.theme.dark_ink, 0, frame.px(2));
     draw->AddCircle(at, radius, frame.theme.bad, 0, frame.px(2));

@@ -108,8 +108,10 @@ class Reader {
 
   // The experts are frozen: only the other parameters have optimizer states.
   void add_states() {
-    for (const auto& [parameter, shape] : parameters_) {
-      auto add = [&](const std::string& state, Dtype dtype, const Extents& extents) {
+    for (const auto& [fqn, shape] : parameters_) {
+      // A copy with a name of its own: clang 14 does not let a lambda capture a binding.
+      auto add = [this, parameter = fqn](const std::string& state, Dtype dtype,
+                                         const Extents& extents) {
         add_dense("optim.state." + parameter + "." + state, dtype, extents,
                   {"optim", "state", parameter, state});
       };
