@@ -107,7 +107,7 @@ TEST_CASE("a plan that was tampered with is refused, whatever was changed") {
   std::string json = plan_to_json(*checkpoint, plan_of(*checkpoint, {axis_moved()}));
   std::size_t tensors = json.find("\"tensors\"");
   int accepted = 0, refused = 0;
-  for (std::size_t i = 0; i < json.size(); i += 3) {
+  for (std::size_t i = 0; i < json.size(); ++i) {
     std::string cut = json.substr(0, i);
     if (i + 2 < json.size()) CHECK_FALSE(plan_from_json(*checkpoint, cut, "plan.json").has_value());
     std::string bent = json;
