@@ -12,10 +12,11 @@ namespace shw::cli {
 struct Options {
   std::string verb;
   std::string checkpoint;
-  std::string subject;  // FQN of show and map; words of ls; rule of explain; folder of demo
+  std::string subject;  // FQN of show and map; words of ls; rule or text of explain; folder of demo
   std::string spec;     // file
   std::string against;  // another checkpoint
   std::string mesh;     // "dp=4,tp=2"
+  std::string world;    // "4:2", ranks that saved and that load
   std::string depth;    // "metadata", "headers", "data"; empty: the default
   std::string out;      // folder of repair; file of report
   std::string plan;     // file

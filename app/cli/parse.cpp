@@ -45,13 +45,18 @@ constexpr VerbHelp kVerbs[] = {
     {"undo", "Take an in-place repair back", "shardwright undo step_9000"},
     {"report", "Write what was found as one page, HTML or Markdown",
      "shardwright report step_9000 --spec spec.json --out report.html"},
-    {"explain", "Teach a rule", "shardwright explain placement-axis-moved"},
+    {"explain", "Say what an error message can mean, or teach a rule",
+     "shardwright explain placement-axis-moved\n"
+     "  shardwright explain \"Size mismatch between saved torch.Size([64]) and current: "
+     "torch.Size([128]) for optimizer.state.0.exp_avg\" --world 4:2\n"
+     "  shardwright explain - < traceback.txt"},
     {"demo", "Make a broken checkpoint to try all this on", "shardwright demo demo"},
     {"gui", "Open the desktop", "shardwright gui step_9000 --spec spec.json"},
 };
 
 // Which options a verb takes, one letter each: s --spec, a --against, d --data and --depth, m
-// --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on.
+// --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, w
+// --world.
 struct VerbShape {
   const char* name;
   const char* options;
@@ -59,7 +64,7 @@ struct VerbShape {
 constexpr VerbShape kShapes[] = {
     {"info", ""},     {"ls", "ds"},          {"show", "l"},  {"map", "s"}, {"check", "sadmf"},
     {"plan", "sadm"}, {"repair", "sadmoip"}, {"verify", ""}, {"undo", ""}, {"report", "sdmo"},
-    {"explain", ""},  {"demo", ""},          {"gui", "s"},
+    {"explain", "w"}, {"demo", ""},          {"gui", "s"},
 };
 
 bool takes(std::string_view options, char letter) {
@@ -69,7 +74,9 @@ bool takes(std::string_view options, char letter) {
 void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                      std::vector<std::string>& words) {
   if (name == "explain") {
-    verb.add_option("RULE", options.subject, "the id of a rule, as `check` prints it");
+    verb.add_option("TEXT", options.subject,
+                    "an error message or a whole traceback, - to read it from stdin; or the id of "
+                    "a rule, as `check` prints it");
   } else if (name == "demo") {
     verb.add_option("DIR", options.subject, "the folder to make")->required();
   } else if (name == "gui") {
@@ -131,6 +138,11 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
         ->check(CLI::IsMember({"info", "warning", "error", "never"}))
         ->type_name("SEVERITY")
         ->capture_default_str();
+  }
+  if (takes(shape, 'w')) {
+    verb.add_option("--world", options.world,
+                    "ranks of the run that saved and of the one that loads")
+        ->type_name("4:2");
   }
   verb.add_flag("--json", options.json, "print JSON (schema shardwright/1)");
   verb.add_flag("-q,--quiet", options.quiet, "no talk on stderr, errors excepted");

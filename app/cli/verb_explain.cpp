@@ -1,8 +1,13 @@
+#include <unistd.h>
 #include <algorithm>
+#include <array>
+#include <cerrno>
 
 #include "app/cli/verbs.h"
 #include "core/base/spelling.h"
 #include "core/report/answers.h"
+#include "core/report/explanation.h"
+#include "core/rules/explain.h"
 
 namespace shw::cli {
 namespace {
@@ -26,27 +31,82 @@ int list_rules(Context& context) {
   return kClean;
 }
 
+// Up to one byte more than is read of it anyway; the end of a longer text says what happened.
+Result<std::string> text_from_stdin() {
+  std::string text;
+  std::array<char, 65536> buffer{};
+  for (;;) {
+    ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(ErrorKind::kIo, "stdin cannot be read", {}, "");
+    if (got == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (text.size() > 4 * kMaxErrorText) text.erase(0, text.size() - kMaxErrorText - 1);
+  }
+}
+
+// "coverage-gab": meant as a rule, not as an error message.
+bool looks_like_an_id(const std::string& text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || c == '-' || c == '_'; });
+}
+
+int refuse_rule(Context& context, const std::string& id) {
+  std::string advice = did_you_mean_text(did_you_mean(id, rule_ids()));
+  if (advice.empty()) advice = "`shardwright explain` lists the rules.";
+  return fail_with(context, {ErrorKind::kUsage, "there is no rule \"" + id + "\"", {}, advice});
+}
+
+int refuse_text(Context& context) {
+  std::string advice = "Paste the message as the loader printed it, in quotes. Understood are:";
+  for (const std::string& form : understood_forms())
+    advice += (context.options.json ? " | " : "\n  ") + form;
+  const char* message = "no error message of a loader was found in this text";
+  if (!context.options.json) {
+    context.terminal.error(std::string(message) + ".\n" + advice);
+    return kUndecided;
+  }
+  return fail_with(context, {ErrorKind::kUnsupported, message, {}, advice});
+}
+
+int teach(Context& context, const Rule& rule) {
+  context.terminal.out_line(context.options.json ? rule_to_json(rule)
+                                                 : rule_to_text(rule, text_options(context)));
+  return kClean;
+}
+
+Result<std::optional<Worlds>> worlds_of(const Options& options) {
+  if (options.world.empty()) return std::optional<Worlds>();
+  SHW_TRY(Worlds worlds, parse_worlds(options.world));
+  return std::optional<Worlds>(worlds);
+}
+
+int explain_text(Context& context, const std::string& text) {
+  auto worlds = worlds_of(context.options);
+  if (!worlds) return fail_with(context, worlds.error());
+  Explanation explanation = explain(text, *worlds);
+  if (explanation.parsed.messages.empty()) return refuse_text(context);
+  context.terminal.out_line(context.options.json
+                                ? explanation_to_json(explanation)
+                                : explanation_to_text(explanation, text_options(context)));
+  return kClean;
+}
+
 }  // namespace
 
 int run_explain(Context& context) {
-  const std::string& id = context.options.subject;
-  if (id.empty() && context.options.json) {
+  const std::string& subject = context.options.subject;
+  if (subject.empty() && context.options.json) {
     context.terminal.out_line(rules_to_json());
     return kClean;
   }
-  if (id.empty()) return list_rules(context);
-  const Rule* rule = find_rule(id);
-  if (rule == nullptr) {
-    std::string advice = did_you_mean_text(did_you_mean(id, rule_ids()));
-    if (advice.empty()) advice = "`shardwright explain` lists the rules.";
-    return fail_with(context, {ErrorKind::kUsage, "there is no rule \"" + id + "\"", {}, advice});
-  }
-  if (context.options.json) {
-    context.terminal.out_line(rule_to_json(*rule));
-    return kClean;
-  }
-  context.terminal.out_line(rule_to_text(*rule, text_options(context)));
-  return kClean;
+  if (subject.empty()) return list_rules(context);
+  if (const Rule* rule = find_rule(subject)) return teach(context, *rule);
+  if (subject != "-" && looks_like_an_id(subject)) return refuse_rule(context, subject);
+  if (subject != "-") return explain_text(context, subject);
+  auto text = text_from_stdin();
+  if (!text) return fail_with(context, text.error());
+  return explain_text(context, *text);
 }
 
 }  // namespace shw::cli

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/rules/lessons.h"
+
 namespace shw {
 namespace {
 
@@ -21,6 +23,11 @@ void describe(const Rule& rule, Json& json) {
   json["title"] = rule.title;
   json["depth"] = name(rule.depth);
   json["text"] = rule.teaches;
+  if (const Lesson* lesson = find_lesson(rule.id)) {
+    json["drawing"] = lesson->drawing;
+    json["remedy"] = lesson->remedy;
+    json["link"] = lesson->link.empty() ? Json() : Json(lesson->link);
+  }
 }
 
 }  // namespace

@@ -12,8 +12,9 @@ namespace shw {
 
 std::string demo_to_json(const Demo& demo);                              // {"checkpoint", "spec"}
 std::string written_to_json(const std::string& path, std::size_t size);  // {"file", "bytes"}
-std::string rule_to_json(const Rule& rule);  // {"rule", "title", "depth", "text"}
-std::string rules_to_json();                 // {"rules": [the same, ...]}
+// {"rule", "title", "depth", "text", "drawing", "remedy", "link"}
+std::string rule_to_json(const Rule& rule);
+std::string rules_to_json();  // {"rules": [the same, ...]}
 std::string undone_to_json(const std::string& checkpoint);
 std::string nothing_repaired_to_json();  // {"output": null, "certificate": null}
 

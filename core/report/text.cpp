@@ -6,6 +6,7 @@
 
 #include "core/base/words.h"
 #include "core/report/text_words.h"
+#include "core/rules/lessons.h"
 
 namespace shw {
 namespace {
@@ -287,8 +288,14 @@ std::string error_to_text(const Error& error, const TextOptions& options) {
 
 std::string rule_to_text(const Rule& rule, const TextOptions& options) {
   Style style{options.colour};
-  return style(kBold, std::string(rule.id)) + "   " + std::string(rule.title) + "\n\n" +
-         wrapped(std::string(rule.teaches), 0, options.width) + "\n";
+  std::string out = style(kBold, std::string(rule.id)) + "   " + std::string(rule.title) + "\n\n" +
+                    wrapped(std::string(rule.teaches), 0, options.width) + "\n";
+  const Lesson* lesson = find_lesson(rule.id);
+  if (lesson == nullptr) return out;
+  out += std::string(lesson->drawing) + "\n" +
+         wrapped("What can be done: " + std::string(lesson->remedy), 0, options.width) + "\n";
+  if (!lesson->link.empty()) out += "Upstream: " + std::string(lesson->link) + "\n";
+  return out;
 }
 
 }  // namespace shw

@@ -91,8 +91,8 @@ constexpr std::array<Meaning, 24> kMeanings = {{
      "The world size of the process group that saved against the mesh of the tensors.", ""},
     {ErrorForm::kPlanRefused, "uneven-strided", kUnclear, 0.4,
      "uneven strided shards under an old torch",
-     "FSDP over tensor parallelism of a dimension that does not divide evenly: torch before 2.7 "
-     "computed offsets that overlap and leave gaps (pytorch #150490).",
+     "FSDP over tensor parallelism of a dimension that does not divide evenly: torch before "
+     "pytorch #150490 computed offsets that overlap and leave gaps.",
      "torch version, and whether the dimension divides by dp x tp.", ""},
     {ErrorForm::kPlanRefused, "chunk-out-of-bounds", kUnclear, 0.4,
      "a tile reaches outside its tensor",

@@ -253,3 +253,32 @@ TEST_CASE("explain teaches every rule that check can print") {
   CHECK(wrong.code == 3);
   CHECK(contains(wrong.err, "coverage-gap"));
 }
+
+TEST_CASE("explain ranks what an error message can mean, from an argument and from stdin") {
+  const std::string text =
+      "ValueError: Size mismatch between saved torch.Size([64]) and current: torch.Size([128]) for "
+      "optimizer.state.0.exp_avg";
+  Json json = parsed(shardwright({"explain", text, "--world", "4:2", "--json"}).out);
+  CHECK(json["schema"] == "shardwright/1");
+  CHECK(json["hypotheses"][0]["id"] == "H-L");
+  CHECK(json["hypotheses"][0]["rule"] == "local-saved-as-global");
+  CHECK(json["hypotheses"][0]["rank"] == 1);
+  CHECK(json["hypotheses"][0]["evidence"]["parameter_dim"] == 256);
+  CHECK(json["parsed"]["messages"][0]["saved"] == Json::array({64}));
+  CHECK(json["parsed"]["world"]["save"] == 4);
+  Run piped = shell("printf 'noise\\n%s\\nnoise' '" + text + "' | $SHARDWRIGHT explain -");
+  CHECK(piped.code == 0);
+  CHECK(contains(piped.out, "saved [64]   current [128]   optimizer.state.0.exp_avg"));
+  CHECK(contains(piped.out, "--world"));
+}
+
+TEST_CASE("explain says which messages it understands when it did not understand one") {
+  Run run = shardwright({"explain", "CUDA out of memory"});
+  CHECK(run.code == 2);
+  CHECK(run.out.empty());
+  CHECK(contains(run.err, "Missing key in checkpoint state_dict"));
+  Run json = shardwright({"explain", "CUDA out of memory", "--json"});
+  CHECK(json.code == 2);
+  CHECK(parsed(json.out)["error"]["message"].is_string());
+  CHECK(shardwright({"explain", "saved [1] current [2]", "--world", "four"}).code == 3);
+}

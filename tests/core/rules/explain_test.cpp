@@ -180,7 +180,7 @@ TEST_CASE("the first hypothesis is the one that the report turned out to be") {
        {151936, 1024},
        {303872, 1024},
        "model.embed_tokens.weight",
-       "8:3",
+       "3:8",
        "H-TP request"},
       {"vocabulary padded",
        {50257, 768},
