@@ -12,7 +12,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 31> kActions{{
+constexpr std::array<ActionRow, 32> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -29,6 +29,7 @@ constexpr std::array<ActionRow, 31> kActions{{
     {Action::kCheckData, "Check every byte", {Key::kF6, false, true, false}},
     {Action::kCancel, "Stop what is running", {Key::kEscape, false, true, false}},
     {Action::kExplain, "Explain this finding", {Key::kF1}},
+    {Action::kMesh, "Say how the ranks lie", ctrl(Key::kM)},
     {Action::kCopyReport, "Copy the findings as text", {Key::kC, true, true, false}},
     {Action::kCopyName, "Copy the tensor's name", ctrl(Key::kC)},
     {Action::kCopyCommand, "Copy the command for a terminal", {}},
@@ -132,6 +133,7 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
     case Action::kShowAll:
     case Action::kFilter:
     case Action::kCopyCommand:
+    case Action::kMesh:
       return s.checkpoint != nullptr;
     case Action::kReview:
       return findings && s.repaired == nullptr;
@@ -207,6 +209,9 @@ void run(Action action, Frame& frame, DeskState& state) {
     case Action::kExplain:
       state.explain_open = true;
       return;
+    case Action::kMesh:
+      state.mesh_open = true;
+      return;
     case Action::kCopyReport:
       ImGui::SetClipboardText(report_text(frame.snapshot).c_str());
       return say(frame, state, "Copied the findings as text.");
@@ -248,8 +253,8 @@ void run_keys(Frame& frame, DeskState& state) {
   bool typing = ImGui::GetIO().WantTextInput;
   for (KeyPress key : frame.keys) {
     if (key.key == Key::kEscape) {
-      if (state.palette_open || state.plan_open || state.explain_open)
-        state.palette_open = state.plan_open = state.explain_open = false;
+      if (state.palette_open || state.plan_open || state.explain_open || state.mesh_open)
+        state.palette_open = state.plan_open = state.explain_open = state.mesh_open = false;
       else if (!typing && !state.filter.empty())
         set_filter(frame, state, "");
       continue;
@@ -262,7 +267,7 @@ void run_keys(Frame& frame, DeskState& state) {
     if (typing && (clipboard || (!key.ctrl && !function))) continue;
     for (const ActionRow& row : kActions) {
       if (row.key.key == Key::kNone || !(row.key == key)) continue;
-      bool above = state.palette_open || state.explain_open ||
+      bool above = state.palette_open || state.explain_open || state.mesh_open ||
                    (state.plan_open && row.action != Action::kApply);
       if (!above) run(row.action, frame, state);
     }

@@ -25,6 +25,7 @@ enum class Action : std::uint8_t {
   kCheckData,
   kCancel,
   kExplain,
+  kMesh,
   kCopyReport,
   kCopyName,
   kCopyCommand,

@@ -54,7 +54,8 @@ std::optional<ChunkId> current_tile(const Frame& frame, const DeskState& state) 
 
 void draw_desk(Frame& frame, DeskState& state) {
   if (frame.marks != nullptr) frame.marks->items.clear();
-  if (frame.snapshot.checkpoint == nullptr) state.plan_open = state.explain_open = false;
+  if (frame.snapshot.checkpoint == nullptr)
+    state.plan_open = state.explain_open = state.mesh_open = false;
   run_keys(frame, state);
   ImVec2 size = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({0, 0});
@@ -71,6 +72,7 @@ void draw_desk(Frame& frame, DeskState& state) {
   ImGui::End();
   if (state.plan_open) draw_plan_panel(frame, state);
   if (state.explain_open) draw_explain(frame, state);
+  if (state.mesh_open) draw_mesh_panel(frame, state);
   if (state.palette_open) draw_palette(frame, state);
 }
 

@@ -31,11 +31,12 @@ struct DeskState {
   MapState map;
 
   bool map_has_keys = false;  // arrows move the tile, not the row
-  bool plan_open = false, palette_open = false, explain_open = false;
-  std::string palette_text, out, open_path;
+  bool plan_open = false, palette_open = false, explain_open = false, mesh_open = false;
+  std::string palette_text, out, open_path, mesh_text;
   int palette_row = 0;
   bool palette_wanted = false;
-  float plan_height = 420, explain_height = 360;  // pixels that the panels took in the last frame
+  float plan_height = 420, explain_height = 360,
+        mesh_height = 480;  // pixels that the panels took in the last frame
   std::string toast;
   double toast_until = 0;
   bool quit = false;

@@ -1,6 +1,7 @@
 #include "views/digest.h"
 
 #include <algorithm>
+#include <set>
 
 #include "views/text.h"
 
@@ -70,7 +71,8 @@ std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot) {
   list->order = snapshot.order;
   if (snapshot.checkpoint == nullptr) return list;
   list->prefix = shared_prefix(*snapshot.checkpoint);
-  std::uint32_t scattered = 0;
+  std::uint32_t scattered = 0, again = 0;
+  std::set<std::string_view> seen;
   for (std::uint32_t row = 0; row < list->size(); ++row) {
     std::string_view fqn = snapshot.checkpoint->fqn(list->tensor(row));
     std::size_t length = module_length(fqn);
@@ -78,10 +80,13 @@ std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot) {
         length > list->prefix ? fqn.substr(list->prefix, length - list->prefix) : "";
     if (list->groups.empty() || list->groups.back().module != module)
       list->groups.push_back({module, row, 0});
-    if (++list->groups.back().count == 1) ++scattered;
+    if (++list->groups.back().count == 1) {
+      ++scattered;
+      if (list->size() <= 4'096 && !seen.insert(module).second) ++again;
+    }
   }
   // A list sorted by size scatters the modules: a head over every row would say nothing.
-  if (scattered * 10 > list->size() * 7 && list->size() > 8) list->groups.clear();
+  if ((scattered * 10 > list->size() * 7 && list->size() > 8) || again > 1) list->groups.clear();
   return list;
 }
 
@@ -129,7 +134,7 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
       digest->marks->begin(), digest->marks->end(), [](std::uint8_t mark) { return mark > 1; }));
   digest->list =
       same_checkpoint && old->order == snapshot->order ? before->list : make_list(*snapshot);
-  digest->mesh = same_spec ? before->mesh : make_mesh(*snapshot);
+  digest->mesh = same_spec && old->mesh == snapshot->mesh ? before->mesh : make_mesh(*snapshot);
   digest->facts = same_report ? before->facts : make_facts(*snapshot);
   bool same_picture = same_plan && old->tensor == snapshot->tensor;
   digest->picture = same_picture ? before->picture : make_picture(*snapshot);

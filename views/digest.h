@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/mesh/infer.h"
 #include "core/session/session.h"
 #include "views/color.h"
 #include "views/tile_set.h"
@@ -35,8 +36,10 @@ std::size_t module_length(std::string_view fqn);
 struct MeshInfo {
   MeshGrid grid;
   std::uint32_t ranks = 0;
-  std::vector<MeshAxis> axes;  // row-major over ranks; empty where nothing is known
-  std::string text;            // "ep_shard 2 (rows) × ep 32 (columns) · read from writers"
+  std::vector<MeshAxis> axes;      // row-major over ranks; empty where nothing is known
+  std::string text;                // "ep_shard 2 (rows) × ep 32 (columns) · read from writers"
+  std::vector<MeshGuess> guesses;  // best first
+  bool looked = false;             // false: too many chunks to infer anything
 };
 
 struct Facts {
@@ -44,14 +47,25 @@ struct Facts {
   bool complete = false, coverage_known = false;
 };
 
+// Where a tile of the repaired tensor comes from.
+struct TileOrigin {
+  Extents was;       // its offsets in the saved tensor; empty where it stood in none
+  std::string text;  // "was [2, 0]", "from weight_v [0, 0]", "from optimizer_rank_2.pt"
+};
+
 // One picture of the tensor that is selected.
 struct Picture {
   TensorId tensor{};
   std::shared_ptr<const TileSet> saved;
   std::shared_ptr<const TileSet> after;  // null where no plan changes it
-  Extents expected;                      // empty: not known
-  bool expects = false;                  // true: `expected` is (a scalar has no extents)
-  std::string expected_from;             // "spec.json"
+  std::vector<TileOrigin> origins;       // one a tile of `after`; empty: too many to say
+  std::string after_text;                // "12 of 24 elements kept", "mended seams in gold"
+  std::string fill_text;                 // "filled with zeros"; of what is lost
+  std::shared_ptr<const TileSet> expected_tiles;  // null where the spec names no layout
+  std::vector<std::string> expected_names;        // of those: "ep_shard 1", "dp 0, tp 1"
+  Extents expected;                               // empty: not known
+  bool expects = false;                           // true: `expected` is (a scalar has no extents)
+  std::string expected_from;                      // "spec.json"
   std::vector<std::vector<std::int64_t>> expected_cuts;  // along every dim, inside the extent
   std::vector<std::string> cut_by;                       // "ep_shard": who cuts that dim
   std::vector<Box> missing, overlapping, lost;

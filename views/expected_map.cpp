@@ -16,6 +16,37 @@ void dashed(ImDrawList* draw, ImVec2 from, ImVec2 to, Rgba colour, float dash, f
   }
 }
 
+// Who would hold each part: its rank where the spec's mesh has as many ranks as wrote, and where
+// that rank stands. A breath of the writer's colour ties it to the other pictures.
+void draw_holders(Frame& frame, ImDrawList* draw, const Picture& picture, const Slice& slice,
+                  ImVec2 at, const TileView& view) {
+  const TileSet& tiles = *picture.expected_tiles;
+  if (tiles.size() > 2'048) return;
+  MapPicture map{"", 0, at, picture.expected_tiles, slice, view};
+  const ImFont *strong = frame.fonts.strong, *small = frame.fonts.small;
+  for (std::uint32_t t = 0; t < tiles.size(); ++t) {
+    auto box = box_on_screen(map, tiles.offsets(t), tiles.sizes(t));
+    if (!box) continue;
+    std::uint32_t writer = tiles.writer(t);
+    std::string who = writer == kNoWriter ? "" : "rank " + std::to_string(writer);
+    std::string_view where = picture.expected_names[t];
+    if (writer != kNoWriter)
+      draw->AddRectFilled({box->x + 1, box->y + 1}, {box->z - 1, box->w - 1},
+                          with_alpha(writer_colour(writer, frame.digest.mesh->grid), 0.16f));
+    float width = box->z - box->x - frame.px(8), height = box->w - box->y - frame.px(4);
+    bool who_fits = !who.empty() && text_width(strong, who) <= width && strong->FontSize <= height;
+    bool where_fits =
+        !where.empty() && text_width(small, where) <= width &&
+        small->FontSize + (who_fits ? strong->FontSize + frame.px(4) : 0.0f) <= height;
+    float x = (box->x + box->z) / 2, y = (box->y + box->w) / 2;
+    float shift = who_fits && where_fits ? frame.px(9) : 0;
+    if (who_fits)
+      text_from(draw, strong, x - text_width(strong, who) / 2, y - shift, frame.theme.quiet, who);
+    if (where_fits)
+      text_from(draw, small, x - text_width(small, where) / 2, y + shift, frame.theme.quiet, where);
+  }
+}
+
 }  // namespace
 
 void draw_expected(Frame& frame, ImDrawList* draw, const Picture& picture, const Slice& slice,
@@ -46,25 +77,7 @@ void draw_expected(Frame& frame, ImDrawList* draw, const Picture& picture, const
     for (std::int64_t cut : rows)
       dashed(draw, {at.x, y_of(cut)}, {end.x, y_of(cut)}, line, dash, thick);
   }
-  // Who holds each part, where one axis cuts one of the two dims.
-  int cut_dim = !columns.empty() ? slice.column : slice.row;
-  auto cuts = !columns.empty() ? columns : rows;
-  if (cut_dim >= 0 && !(columns.size() > 0 && rows.size() > 0) && cuts.size() < 64) {
-    const std::string& axis = picture.cut_by[static_cast<std::size_t>(cut_dim)];
-    for (std::size_t part = 0; part <= cuts.size(); ++part) {
-      std::int64_t from = part == 0 ? 0 : cuts[part - 1];
-      std::int64_t to =
-          part == cuts.size() ? picture.expected[static_cast<std::size_t>(cut_dim)] : cuts[part];
-      std::string text = axis.empty() || axis == "?" ? "" : axis + " " + std::to_string(part);
-      float width = text_width(frame.fonts.small, text);
-      bool across = !columns.empty();
-      float size = across ? x_of(to) - x_of(from) : y_of(to) - y_of(from);
-      if (size < (across ? width + frame.px(6) : frame.fonts.small->FontSize)) continue;
-      float x = across ? (x_of(from) + x_of(to) - width) / 2 : (at.x + end.x - width) / 2;
-      float y = across ? (at.y + end.y) / 2 : (y_of(from) + y_of(to)) / 2;
-      text_from(draw, frame.fonts.small, x, y, frame.theme.quiet, text);
-    }
-  }
+  if (picture.expected_tiles != nullptr) draw_holders(frame, draw, picture, slice, at, view);
   draw->PopClipRect();
 }
 

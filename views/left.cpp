@@ -61,6 +61,12 @@ void draw_mesh(Frame& frame, DeskState& state, Column& column) {
   const MeshInfo& mesh = *frame.digest.mesh;
   head(frame, column, "MESH",
        "·  " + (mesh.ranks == 1 ? std::string("1 RANK") : human_count(mesh.ranks) + " RANKS"));
+  // Beside the head: what was inferred and why, and a line to say it in.
+  const char* label = frame.snapshot.mesh ? "said" : "why?";
+  float chip_width = text_width(frame.fonts.small, label) + frame.px(16), drawn = 0;
+  if (chip_button(frame, "mesh/open", column.right - chip_width, column.y - frame.px(14), label,
+                  &drawn))
+    run(Action::kMesh, frame, state);
   column.y += frame.px(4);
   float total = mesh_height(frame, mesh.grid);
   float width = column.width() / static_cast<float>(mesh.grid.columns);

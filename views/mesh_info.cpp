@@ -9,7 +9,8 @@
 namespace shw {
 namespace {
 
-constexpr std::uint32_t kMaxColumns = 64;  // narrower than a rank's cell can be seen
+constexpr std::uint32_t kMaxInferred = 400'000;  // chunks; more would delay the picture
+constexpr std::uint32_t kMaxColumns = 64;        // narrower than a rank's cell can be seen
 
 // Axes of one part say nothing.
 std::vector<MeshAxis> real_axes(const Mesh& mesh) {
@@ -107,13 +108,22 @@ std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot) {
   auto info = std::make_shared<MeshInfo>();
   if (snapshot.checkpoint == nullptr) return info;
   info->ranks = snapshot.checkpoint->rank_count();
+  info->looked = snapshot.checkpoint->chunk_count() <= kMaxInferred;
+  if (info->looked)
+    info->guesses = infer_meshes(*snapshot.checkpoint, snapshot.spec.get(),
+                                 snapshot.mesh ? &*snapshot.mesh : nullptr);
   std::uint32_t highest = 0;
   for (const FileRow& file : snapshot.checkpoint->files()) {
     if (file.rank && *file.rank < 10'000'000) highest = std::max(highest, *file.rank);
   }
   std::uint32_t ranks = std::max(info->ranks, 1u);
-  const char* source = "named by the spec";
-  info->axes = from_spec(snapshot, ranks);
+  const char* source = "said by you";
+  if (snapshot.mesh && snapshot.mesh->size() == std::int64_t{ranks})
+    info->axes = real_axes(*snapshot.mesh);
+  if (info->axes.empty()) {
+    source = "named by the spec";
+    info->axes = from_spec(snapshot, ranks);
+  }
   if (info->axes.empty()) {
     info->axes = from_any_writers(*snapshot.checkpoint, ranks);
     source = "read from writers";

@@ -18,6 +18,7 @@ void draw_open_error(Frame& frame, DeskState& state, Region region);
 // Above the rest.
 void draw_plan_panel(Frame& frame, DeskState& state);
 void draw_explain(Frame& frame, DeskState& state);
+void draw_mesh_panel(Frame& frame, DeskState& state);
 void draw_palette(Frame& frame, DeskState& state);
 // A dimmed desktop and a panel in its middle; false: closed by a click beside it or Escape. Ends
 // with end_overlay in either case.

@@ -1,7 +1,9 @@
 // The tiles of the selected tensor: as saved, as expected, as the plan leaves them.
 #include <algorithm>
+#include <set>
 
 #include "views/digest.h"
+#include "views/text.h"
 
 namespace shw {
 namespace {
@@ -31,21 +33,97 @@ std::shared_ptr<const TileSet> saved_tiles(const Checkpoint& checkpoint, TensorI
   return tiles;
 }
 
-std::shared_ptr<const TileSet> planned_tiles(const Checkpoint& checkpoint,
-                                             const PlannedTensor& planned) {
+constexpr std::size_t kMaxOrigins = 4'096;  // beyond, no tile is large enough for a label
+constexpr std::uint32_t kNoChunk = 0xFFFFFFFFu;
+
+std::string last_part(std::string_view path) {
+  return std::string(path.substr(path.find_last_of('/') + 1));
+}
+
+// Puts tiles of a planned tensor together with where each one comes from.
+struct AfterTiles {
+  const Checkpoint& checkpoint;
+  TensorId tensor;
+  TileSet& tiles;
+  std::vector<TileOrigin>& origins;
+
+  void add(const Extents& offsets, const Extents& sizes, std::uint32_t writer, TileStatus status,
+           ChunkId chunk, TileOrigin origin) {
+    if (offsets.size() != tiles.ndim() || sizes.size() != tiles.ndim()) return;
+    tiles.add(offsets, sizes, writer, status, chunk);
+    if (origins.size() <= kMaxOrigins) origins.push_back(std::move(origin));
+  }
+  // A box of an old chunk, `source` in the chunk's own coordinates.
+  void add_old(const Extents& offsets, const Extents& sizes, ChunkId chunk, const Extents* source) {
+    auto from = checkpoint.offsets(chunk);
+    TileOrigin origin{copy_of(from), ""};
+    for (std::size_t d = 0; source && d < origin.was.size() && d < source->size(); ++d)
+      origin.was[d] += (*source)[d];
+    bool here = checkpoint.tensor_of(chunk) == tensor;
+    bool moved = !here || origin.was != offsets;
+    if (moved && origins.size() < kMaxOrigins) {
+      std::string other = here ? "" : std::string(checkpoint.fqn(checkpoint.tensor_of(chunk)));
+      if (!here) other = other.substr(module_length(other) > 0 ? module_length(other) + 1 : 0);
+      origin.text = (here ? "was " : "from " + other + " ") + to_text(ExtentsView(origin.was));
+    }
+    if (!here) origin.was.clear();
+    add(offsets, sizes, checkpoint.writer(chunk).value_or(kNoWriter),
+        moved ? TileStatus::kMoved : TileStatus::kFine, chunk, std::move(origin));
+  }
+};
+
+Extents shifted(const Extents& offsets, const Extents& by) {
+  Extents sum = offsets;
+  for (std::size_t d = 0; d < sum.size() && d < by.size(); ++d) sum[d] += by[d];
+  return sum;
+}
+
+// A relabelled item is one tile; what is put together is one tile a piece, so that everybody who
+// wrote is seen, and what nobody wrote stays empty.
+void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Picture& picture) {
   auto tiles = std::make_shared<TileSet>(planned.shape);
+  AfterTiles after{checkpoint, planned.tensor, *tiles, picture.origins};
+  auto known = [&](ChunkId chunk) { return index_of(chunk) < checkpoint.chunk_count(); };
+  bool sides = false, pieces = false, moved = false;
   for (const PlannedChunk& chunk : planned.chunks) {
-    ChunkId from = chunk.item             ? *chunk.item
-                   : chunk.pieces.empty() ? ChunkId{0xFFFFFFFFu}
-                                          : chunk.pieces.front().chunk;
-    bool known = index_of(from) < checkpoint.chunk_count();
-    std::uint32_t writer = known ? checkpoint.writer(from).value_or(kNoWriter) : chunk.writer;
-    bool moved = !known || !same(checkpoint.offsets(from), chunk.box.offsets);
-    tiles->add(chunk.box.offsets, chunk.box.sizes, writer,
-               moved ? TileStatus::kMoved : TileStatus::kFine, from);
+    if (chunk.item && known(*chunk.item)) {
+      after.add_old(chunk.box.offsets, chunk.box.sizes, *chunk.item, nullptr);
+      continue;
+    }
+    for (const Piece& piece : chunk.pieces) {
+      if (known(piece.chunk))
+        after.add_old(shifted(chunk.box.offsets, piece.at), piece.source.sizes, piece.chunk,
+                      &piece.source.offsets);
+      pieces = true;
+    }
+    for (const SidePiece& side : chunk.side) {
+      after.add(shifted(chunk.box.offsets, side.at), side.sizes, chunk.writer, TileStatus::kMoved,
+                ChunkId{kNoChunk}, {{}, "from " + last_part(side.file)});
+      sides = true;
+    }
   }
   tiles->seal();
-  return tiles;
+  moved = tiles->worst() == TileStatus::kMoved;
+  if (picture.origins.size() > kMaxOrigins) picture.origins.clear();
+  picture.lost = planned.lost;
+  std::int64_t total = volume(planned.shape).value_or(0);
+  if (planned.lost_elements > 0) {
+    auto count = [](std::int64_t n) {
+      return human_count(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 0)));
+    };
+    picture.after_text =
+        count(total - planned.lost_elements) + " of " + count(total) + " elements kept";
+    picture.fill_text = planned.fill == Fill::kCast ? "filled from the model" : "filled with zeros";
+  } else if (sides) {
+    picture.after_text = "taken from the ranks' own masters";
+  } else if (pieces) {
+    picture.after_text = "rows where they belong";
+  } else if (moved) {
+    picture.after_text = "same tiles, mended seams in gold";
+  } else {
+    picture.after_text = "the same tiles";
+  }
+  picture.after = std::move(tiles);
 }
 
 void collect_boxes(const Finding& finding, std::size_t ndim, Picture& picture) {
@@ -94,6 +172,42 @@ void expect_from_spec(const SpecEntry& entry, Picture& picture) {
     std::int64_t step = (entry.shape[d] + axis.size - 1) / axis.size;
     for (std::int64_t at = step; step > 0 && at < entry.shape[d]; at += step) cuts.push_back(at);
   }
+}
+
+// Who would hold which box: as the mesh and the placements say it, ranks with the same box once.
+void expect_tiles(const SpecEntry& entry, std::uint32_t ranks, Picture& picture) {
+  if (!entry.mesh || entry.placements.size() != entry.mesh->axes.size()) return;
+  std::int64_t size = entry.mesh->size();
+  if (size < 1 || size > static_cast<std::int64_t>(kMaxOrigins)) return;
+  auto tiles = std::make_shared<TileSet>(entry.shape);
+  std::set<Extents> seen;
+  for (std::int64_t rank = 0; rank < size; ++rank) {
+    auto box = local_box(entry.shape, *entry.mesh, entry.placements, rank);
+    if (!box) return;
+    if (std::find(box->sizes.begin(), box->sizes.end(), 0) != box->sizes.end()) continue;
+    if (!seen.insert(box->offsets).second) continue;
+    bool is_writer = size == static_cast<std::int64_t>(ranks);
+    tiles->add(box->offsets, box->sizes, is_writer ? static_cast<std::uint32_t>(rank) : kNoWriter,
+               TileStatus::kFine, ChunkId{kNoChunk});
+    auto at = entry.mesh->coordinates(rank);
+    std::string who;
+    for (std::size_t a = 0; a < entry.placements.size(); ++a) {
+      bool cuts = entry.placements[a].kind == Placement::Kind::kShard ||
+                  entry.placements[a].kind == Placement::Kind::kStridedShard;
+      if (cuts && entry.mesh->axes[a].size > 1)
+        who += (who.empty() ? "" : ", ") + entry.mesh->axes[a].name + " " + std::to_string(at[a]);
+    }
+    picture.expected_names.push_back(std::move(who));
+  }
+  tiles->seal();
+  if (tiles->size() < 2) return;
+  for (std::size_t d = 0; d < entry.shape.size(); ++d) {
+    picture.expected_cuts[d].clear();
+    for (std::int64_t cut : tiles->cuts(d)) {
+      if (cut > 0) picture.expected_cuts[d].push_back(cut);
+    }
+  }
+  picture.expected_tiles = std::move(tiles);
 }
 
 // Two dims to look at: those that a finding speaks of, else those that are cut, else the last two.
@@ -162,6 +276,7 @@ std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot) {
   if (snapshot.spec != nullptr) {
     if (const SpecEntry* entry = snapshot.spec->find(fqn)) {
       expect_from_spec(*entry, *picture);
+      expect_tiles(*entry, checkpoint.rank_count(), *picture);
       picture->expected_from = file_name(snapshot.spec->source);
     }
   }
@@ -187,10 +302,7 @@ std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot) {
   }
   picture->expected_cuts.resize(picture->expected.size());
   picture->cut_by.resize(picture->expected.size());
-  if (const PlannedTensor* plan = planned(snapshot)) {
-    picture->after = planned_tiles(checkpoint, *plan);
-    picture->lost = plan->lost;
-  }
+  if (const PlannedTensor* plan = planned(snapshot)) plan_tiles(checkpoint, *plan, *picture);
   picture->slice = best_slice(*picture, naming);
   return picture;
 }

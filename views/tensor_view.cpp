@@ -192,9 +192,7 @@ std::vector<Panel> panels_of(const Frame& frame, const Picture& picture, const S
     panels[0].caption += ", as " + picture.expected_from + " expects";
   if (picture.after != nullptr) {
     bool done = frame.snapshot.repaired != nullptr;
-    panels.push_back({Kind::kAfter, done ? "REPAIRED" : "AFTER REPAIR",
-                      picture.lost.empty() ? "same tiles, mended seams in gold"
-                                           : "kept tiles; what is lost is hatched",
+    panels.push_back({Kind::kAfter, done ? "REPAIRED" : "AFTER REPAIR", picture.after_text,
                       picture.after->shape()});
   }
   return panels;
@@ -275,13 +273,15 @@ void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture
   std::vector<PanelWish> wishes;
   std::int64_t rows = 1, columns = 1;
   float margin = frame.px(56);  // numbers to the right of each
+  float room = column.width() - margin, count = static_cast<float>(panels.size());
+  // Titles must not starve the pictures: on a small screen they are cut instead.
+  float most_head = std::max(1.0f, (room - margin * (count - 1)) / count);
   for (const Panel& panel : panels) {
     wishes.push_back({static_cast<double>(extent_of(panel.shape, slice.column)),
-                      head_width(frame, panel) - margin + frame.px(24)});
+                      std::min(head_width(frame, panel) - margin + frame.px(24), most_head)});
     rows = std::max(rows, extent_of(panel.shape, slice.row));
     columns = std::max(columns, extent_of(panel.shape, slice.column));
   }
-  float room = column.width() - margin;
   double base_column = column_pixels_for(wishes, room, margin);
   if (slice.row < 0) height = std::min(height, frame.px(150));
   float head_room = frame.px(66);
@@ -304,14 +304,17 @@ void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture
     bool after = panel.kind == Kind::kAfter;
     float title = text_from(draw, frame.fonts.strong, at.x, column.y + frame.px(9),
                             after ? frame.theme.accent : frame.theme.text, panel.title);
-    if (!after)
+    float slot = std::max(wishes[p].head_width, static_cast<float>(view.width)) + margin;
+    bool fits = title + frame.px(12) + extents_width(frame.fonts.mono_small, panel.shape) < slot;
+    if (!after && fits)
       draw_extents(frame, draw, frame.fonts.mono_small, at.x + title + frame.px(12),
                    column.y + frame.px(9), panel.shape,
                    panel.kind == Kind::kSaved && picture.expects ? ExtentsView(picture.expected)
                                                                  : ExtentsView{},
                    frame.theme.text, frame.theme.bad);
+    Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
     text_from(draw, frame.fonts.small, at.x, column.y + frame.px(29), frame.theme.quiet,
-              panel.caption);
+              elide_middle(panel.caption, slot - frame.px(10), measure));
     if (panel.kind == Kind::kExpected) {
       draw_expected(frame, draw, picture, slice, at, end, view);
     } else {
@@ -326,6 +329,11 @@ void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture
           after,
           after ? std::span<const Box>(picture.lost) : std::span<const Box>(picture.missing),
           after ? std::span<const Box>() : std::span<const Box>(picture.overlapping)};
+      if (after) {
+        map.origins = picture.origins;
+        map.bad_word = "lost";
+        map.bad_note = picture.fill_text;
+      }
       bool clicked = false;
       auto under = draw_map(frame, state, map, &clicked);
       pan_and_zoom(state, at, view, base_row, base_column, rows, columns);
@@ -337,7 +345,7 @@ void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture
       }
     }
     draw_numbers(frame, draw, picture, panel, slice, at, end, view.row_pixels, view.first_row);
-    x += std::max(wishes[p].head_width, static_cast<float>(view.width)) + margin;
+    x += slot;
   }
   state.map.hovered = hovered;
   column.y += height;
@@ -400,7 +408,8 @@ void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Pictu
 
 // Arrows step from tile to tile in the recorded order of the slice's neighbours.
 void map_keys(Frame& frame, DeskState& state, const Picture& picture) {
-  if (!state.map_has_keys || state.palette_open || state.plan_open || ImGui::GetIO().WantTextInput)
+  if (!state.map_has_keys || state.palette_open || state.plan_open || state.mesh_open ||
+      ImGui::GetIO().WantTextInput)
     return;
   auto tile = current_tile(frame, state);
   for (KeyPress key : frame.keys) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "views/text.h"
+
 namespace shw {
 namespace {
 
@@ -43,8 +45,9 @@ void draw_raster(Frame& frame, ImDrawList* draw, const MapPicture& picture,
   if (picture.tiles->worst() == TileStatus::kBad) ring_bad_pixels(frame, draw, painted, min);
 }
 
-void draw_label(Frame& frame, ImDrawList* draw, const TileSet& tiles, std::uint32_t tile,
+void draw_label(Frame& frame, ImDrawList* draw, const MapPicture& picture, std::uint32_t tile,
                 ImVec2 min, ImVec2 max, Rgba fill) {
+  const TileSet& tiles = *picture.tiles;
   std::uint32_t writer = tiles.writer(tile);
   std::string who = writer == kNoWriter ? "tile" : "rank " + std::to_string(writer);
   const ImFont *strong = frame.fonts.strong, *mono = frame.fonts.mono_small;
@@ -61,9 +64,17 @@ void draw_label(Frame& frame, ImDrawList* draw, const TileSet& tiles, std::uint3
   std::string where = to_text(tiles.offsets(tile));
   float where_width = text_width(mono, where), middle = (min.y + max.y) / 2;
   bool both = where_width <= width && strong->FontSize + mono->FontSize <= height;
-  float shift = both ? frame.px(9) : 0;
+  std::string_view note = tile < picture.origins.size() ? picture.origins[tile].text : "";
+  const ImFont* small = frame.fonts.small;
+  float note_width = text_width(small, note);
+  bool all = both && !note.empty() && note_width <= width &&
+             strong->FontSize + mono->FontSize + small->FontSize + frame.px(6) <= height;
+  float shift = all ? frame.px(18) : both ? frame.px(9) : 0;
   text_from(draw, strong, (min.x + max.x - who_width) / 2, middle - shift, ink, who);
-  if (both) text_from(draw, mono, (min.x + max.x - where_width) / 2, middle + shift, ink, where);
+  if (both)
+    text_from(draw, mono, (min.x + max.x - where_width) / 2, all ? middle : middle + shift, ink,
+              where);
+  if (all) text_from(draw, small, (min.x + max.x - note_width) / 2, middle + shift, ink, note);
 }
 
 void draw_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
@@ -85,7 +96,7 @@ void draw_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
       draw->AddRect(min, max, frame.theme.bad, 0, 0, frame.px(2));
     }
     if (picture.labels && quad.x1 - quad.x0 > frame.px(16) && quad.y1 - quad.y0 > frame.px(14))
-      draw_label(frame, draw, tiles, quad.tile, min, max, fill);
+      draw_label(frame, draw, picture, quad.tile, min, max, fill);
   }
 }
 
@@ -99,7 +110,8 @@ void draw_seams(Frame& frame, ImDrawList* draw, const MapPicture& picture,
   for (const TileQuad& quad : layout.quads) {
     ChunkId chunk = tiles.chunk(quad.tile);
     if (index_of(chunk) >= checkpoint->chunk_count()) continue;
-    auto before = checkpoint->offsets(chunk);
+    ExtentsView before = checkpoint->offsets(chunk);
+    if (quad.tile < picture.origins.size()) before = picture.origins[quad.tile].was;
     auto now = tiles.offsets(quad.tile);
     auto moved_in = [&](int dim) {
       auto d = static_cast<std::size_t>(dim);
@@ -116,13 +128,54 @@ void draw_seams(Frame& frame, ImDrawList* draw, const MapPicture& picture,
   }
 }
 
+// "lost, 6 elements, filled with zeros" on a plate of its own: letters on a hatch cannot be read.
+void draw_box_words(Frame& frame, ImDrawList* draw, const MapPicture& picture, const Box& box,
+                    const ImVec4& place, Rgba colour) {
+  if (picture.bad_word.empty() || !picture.labels || colour != frame.theme.bad) return;
+  const ImFont *strong = frame.fonts.strong, *small = frame.fonts.small;
+  float width = place.z - place.x - frame.px(12), height = place.w - place.y - frame.px(8);
+  std::string count;
+  if (auto elements = volume(box.sizes))
+    count = plural(static_cast<std::uint64_t>(*elements), "element");
+  struct Line {
+    const ImFont* font;
+    std::string_view text;
+    Rgba colour;
+  } lines[] = {{strong, picture.bad_word, colour},
+               {small, count, frame.theme.text},
+               {small, picture.bad_note, frame.theme.quiet}};
+  float step = frame.px(18), wide = 0;
+  std::size_t shown = 0;
+  for (const Line& line : lines) {
+    float w = text_width(line.font, line.text);
+    if (line.text.empty() || w > width || step * static_cast<float>(shown + 1) > height) break;
+    wide = std::max(wide, w);
+    ++shown;
+  }
+  if (shown == 0) return;
+  float middle_x = (place.x + place.z) / 2;
+  float top = std::floor((place.y + place.w - step * static_cast<float>(shown)) / 2);
+  draw->AddRectFilled(
+      {middle_x - wide / 2 - frame.px(6), top - frame.px(2)},
+      {middle_x + wide / 2 + frame.px(6), top + step * static_cast<float>(shown) + frame.px(2)},
+      frame.theme.background, frame.px(3));
+  for (std::size_t i = 0; i < shown; ++i) {
+    float w = text_width(lines[i].font, lines[i].text);
+    text_from(draw, lines[i].font, middle_x - w / 2, top + step * (static_cast<float>(i) + 0.5f),
+              lines[i].colour, lines[i].text);
+  }
+}
+
 void draw_boxes(Frame& frame, ImDrawList* draw, const MapPicture& picture,
                 std::span<const Box> boxes, Rgba colour) {
   for (const Box& box : boxes.first(std::min(boxes.size(), kMaxBoxes))) {
     auto place = box_on_screen(picture, box.offsets, box.sizes);
     if (!place) continue;
+    draw->AddRectFilled({place->x, place->y}, {place->z, place->w},
+                        mix(frame.theme.background, colour, 0.10f));
     hatch(frame, draw, {place->x, place->y}, {place->z, place->w}, colour);
     draw->AddRect({place->x, place->y}, {place->z, place->w}, colour, 0, 0, frame.px(2));
+    draw_box_words(frame, draw, picture, box, *place, colour);
   }
 }
 
@@ -137,12 +190,18 @@ void draw_tile_frame(Frame& frame, ImDrawList* draw, const MapPicture& picture, 
   for (std::uint32_t t = 0; !tile && tiles.size() <= 4'096 && t < tiles.size(); ++t) {
     if (tiles.chunk(t) == chunk) tile = t;
   }
-  if (!tile || !tiles.crosses(*tile, picture.slice)) return;
-  auto box = box_on_screen(picture, tiles.offsets(*tile), tiles.sizes(*tile));
-  if (!box) return;
-  float out = frame.px(1);
-  draw->AddRect({box->x - out, box->y - out}, {box->z + out - 1, box->w + out - 1},
-                frame.theme.frame, 0, 0, frame.px(2));
+  auto draw_frame = [&](std::uint32_t t) {
+    auto box = box_on_screen(picture, tiles.offsets(t), tiles.sizes(t));
+    if (!box || !tiles.crosses(t, picture.slice)) return;
+    float out = frame.px(1);
+    draw->AddRect({box->x - out, box->y - out}, {box->z + out - 1, box->w + out - 1},
+                  frame.theme.frame, 0, 0, frame.px(2));
+  };
+  if (tile && picture.origins.empty()) return draw_frame(*tile);
+  // A repair may have taken a chunk apart: every piece of it.
+  for (std::uint32_t t = 0; t < tiles.size() && tiles.size() <= 4'096; ++t) {
+    if (tiles.chunk(t) == chunk) draw_frame(t);
+  }
 }
 
 }  // namespace

@@ -15,9 +15,11 @@ struct MapPicture {
   Slice slice;
   TileView view;
   bool labels = true;
-  bool seams = false;              // what moved is sewn in gold along the dim that it moved along
-  std::span<const Box> bad_boxes;  // missing or lost: hatched
-  std::span<const Box> twice_boxes = {};  // claimed by more than one tile
+  bool seams = false;  // what moved is sewn in gold along the dim that it moved along
+  std::span<const Box> bad_boxes = {};                   // missing or lost: hatched
+  std::span<const Box> twice_boxes = {};                 // claimed by more than one tile
+  std::span<const TileOrigin> origins = {};              // one a tile: where it was; or none
+  std::string_view bad_word = "missing", bad_note = {};  // written on the hatched boxes
 };
 
 // Draws it and gives the tile under the mouse (or nothing); `clicked` where it was pressed.

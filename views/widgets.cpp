@@ -85,6 +85,15 @@ void row(Frame& frame, Column& column, std::string_view label, std::string_view 
   float used =
       text_from(column.draw, frame.fonts.mono_small, column.left, middle, frame.theme.quiet, label);
   float room = column.width() - used - frame.px(16);
+  // A sentence goes below its label, whole; a path or a number is cut.
+  bool words = value.find(' ') != value.npos;
+  if (words && text_width(frame.fonts.mono_small, value) > room) {
+    column.y += height - frame.px(2);
+    Column inside{column.draw, column.left + frame.px(12), column.right, column.y};
+    paragraph(frame, inside, frame.fonts.mono_small, colour, value);
+    column.y = inside.y + frame.px(6);
+    return;
+  }
   std::string shown = elide_middle(value, room, measure_with(frame.fonts.mono_small));
   text_until(column.draw, frame.fonts.mono_small, column.right, middle, colour, shown);
   if (shown != value &&

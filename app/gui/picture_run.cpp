@@ -1,8 +1,8 @@
 #include <imgui.h>
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 
 #include "app/gui/fonts.h"
@@ -15,6 +15,13 @@ namespace shw {
 namespace {
 
 constexpr int kFrames = 4;  // imgui needs two to lay out, popups a third
+
+// Of this thread alone: on a busy machine wall time measures the others.
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
 
 template <class T>
 std::optional<T> number(std::string_view text) {
@@ -50,11 +57,11 @@ class Studio {
   double frame(std::span<const KeyPress> keys = {}) {
     screen_->new_frame();
     ImGui::GetIO().DeltaTime = 1.0f / 60;
-    auto begin = std::chrono::steady_clock::now();
+    double begin = thread_seconds();
     ImGui::NewFrame();
     bench_->draw(fonts_, scale_, now_ += 1.0 / 60, keys, true);
     ImGui::Render();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return thread_seconds() - begin;
   }
   void settle() {
     for (int i = 0; i < kFrames; ++i) {
@@ -115,6 +122,8 @@ Status play_line(Studio& studio, const std::string& line) {
     desk.plan_open = true;
   } else if (line == "explain") {
     desk.explain_open = true;
+  } else if (line == "mesh-panel") {
+    desk.mesh_open = true;
   } else if (line == "palette") {
     desk.palette_open = desk.palette_wanted = true;
   } else if (line.starts_with("screenshot ")) {
@@ -135,6 +144,13 @@ Status play_line(Studio& studio, const std::string& line) {
     studio.frame({&key, 1});
   } else if (line.starts_with("click ")) {
     if (!studio.click(rest("click "))) return usage(line);
+  } else if (line.starts_with("where ")) {
+    // For a test that drives the window with a real mouse: the middle of a named item.
+    auto found = studio.bench().marks().items.find(rest("where "));
+    if (found == studio.bench().marks().items.end()) return usage(line);
+    ImVec4 box = found->second;
+    std::printf("%.0f %.0f\n", static_cast<double>((box.x + box.z) / 2),
+                static_cast<double>((box.y + box.w) / 2));
   } else if (line.starts_with("type ")) {
     ImGui::GetIO().AddInputCharactersUTF8(rest("type ").c_str());
   } else {

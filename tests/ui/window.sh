@@ -1,0 +1,61 @@
+# The window itself, under Xvfb, with a real mouse and keyboard: opens a broken checkpoint, filters,
+# reviews the repair and applies it. Where each button stands is asked of the same desktop drawn
+# without X at the same size.
+set -eu
+for tool in Xvfb xvfb-run xdotool; do
+  command -v $tool > /dev/null || { echo "skipped: $tool is not installed"; exit 77; }
+done
+case_dir=$(ls -d "$DATA"/torch-*/s1_placement_not_transposed | head -1)
+if [ "${1:-}" != inside ]; then
+  rm -rf "$WORK" && mkdir -p "$WORK"
+  cp -r "$case_dir/ckpt" "$WORK/step"
+  printf 'wait\nwhere filter\nwhere bar/next\nopen-plan\nwait\nwhere plan/apply\n' > "$WORK/script"
+  # Without EGL nothing says where the buttons are.
+  env -u DISPLAY "$GUI" "$WORK/step" --spec "$case_dir/spec.json" --replay "$WORK/script" \
+    --size 1280x720 --scale 1 > "$WORK/places" || { echo "skipped: no EGL"; exit 77; }
+  exec xvfb-run -a -s "-screen 0 1280x720x24" bash "$0" inside
+fi
+
+"$GUI" "$WORK/step" --spec "$case_dir/spec.json" --size 1280x720 --scale 1 > "$WORK/said" 2>&1 &
+gui=$!
+trap 'kill $gui 2> /dev/null || true' EXIT
+fail() { echo "$1"; cat "$WORK/said"; exit 1; }
+window=
+for attempt in $(seq 60); do
+  kill -0 $gui 2> /dev/null || fail "the window has closed itself"
+  window=$(xdotool search --name '^Shardwright$' 2> /dev/null | head -1) && [ -n "$window" ] && break
+  sleep 0.5
+done
+[ -n "$window" ] || fail "no window has appeared"
+xdotool windowmove "$window" 0 0 windowfocus "$window"
+sleep 3
+shot() { if command -v import > /dev/null; then import -window root "$WORK/$1.png"; fi; }
+differ() {
+  if [ -f "$WORK/$1.png" ] && cmp -s "$WORK/$1.png" "$WORK/$2.png"; then fail "$3"; fi
+}
+click() {
+  read -r x y <<< "$(sed -n "$1p" "$WORK/places")"
+  # A hand takes longer than a frame between coming, pressing and letting go.
+  xdotool mousemove "$x" "$y" sleep 0.3 mousedown 1 sleep 0.2 mouseup 1 sleep 0.8
+}
+shot opened
+click 1
+xdotool key ctrl+a sleep 0.2 type --delay 60 weight
+sleep 1.5
+shot filtered
+differ opened filtered "typing into the filter changed nothing"
+click 2
+sleep 1.5
+shot plan
+differ filtered plan "Review repair opened nothing"
+click 3
+for attempt in $(seq 60); do [ -f "$WORK/step-repaired/certificate.json" ] && break; sleep 0.5; done
+sleep 1.5
+shot repaired
+[ -f "$WORK/step-repaired/certificate.json" ] || fail "Apply has repaired nothing"
+diff -r "$case_dir/ckpt" "$WORK/step" || fail "the checkpoint that was opened has changed"
+xdotool key ctrl+q
+for attempt in $(seq 20); do kill -0 $gui 2> /dev/null || break; sleep 0.3; done
+kill -0 $gui 2> /dev/null && fail "Ctrl+Q does not quit"
+wait $gui || fail "the window left with an error"
+echo "opened, filtered, reviewed, repaired, closed"

@@ -1,0 +1,197 @@
+// How the ranks lie: what was said, read or inferred, how sure that is, what speaks against it, and
+// a line to say it in.
+#include <imgui.h>
+#include <imgui_stdlib.h>
+#include <algorithm>
+#include <cmath>
+
+#include "views/actions.h"
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kShownGuesses = 3, kShownAgainst = 2;
+constexpr std::uint32_t kMostCells = 256;  // of the grid that carries numbers
+
+std::string mesh_line(const Mesh& mesh) {
+  std::string text;
+  for (const MeshAxis& axis : mesh.axes)
+    text += (text.empty() ? "" : " × ") + axis.name + " " + std::to_string(axis.size);
+  return text.empty() ? "one rank" : text;
+}
+
+// What is put into the line to take a guess over: "dp=4,tp=2".
+std::string mesh_words(const Mesh& mesh) {
+  std::string text;
+  for (const MeshAxis& axis : mesh.axes)
+    text += (text.empty() ? "" : ",") + axis.name + "=" + std::to_string(axis.size);
+  return text;
+}
+
+std::string source_text(const MeshGuess& guess) {
+  if (guess.source == "given") return "said by you";
+  std::string text = guess.source == "spec" ? "named by the spec" : "inferred from who wrote what";
+  // 99.6 % is not "100 % sure".
+  int percent = static_cast<int>(std::floor(std::clamp(guess.confidence, 0.0, 1.0) * 100));
+  return text + ", " + std::to_string(percent) + " % sure";
+}
+
+void draw_guess(Frame& frame, DeskState& state, Column& column, const MeshGuess& guess, int number,
+                bool first) {
+  float middle = column.y + frame.px(11);
+  const Theme& theme = frame.theme;
+  float x = column.left + text_from(column.draw, frame.fonts.mono_strong, column.left, middle,
+                                    first ? theme.text : theme.quiet, mesh_line(guess.mesh));
+  text_from(column.draw, frame.fonts.small, x + frame.px(14), middle, theme.quiet,
+            source_text(guess));
+  float width = 0;
+  if (!first || !frame.snapshot.mesh) {
+    ImGui::PushID(number);
+    float wide = text_width(frame.fonts.small, "take over") + frame.px(18);
+    if (chip_button(frame, "take", column.right - wide, middle, "take over", &width))
+      state.mesh_text = mesh_words(guess.mesh);
+    mark(frame, "mesh/take/" + std::to_string(number));
+    ImGui::PopID();
+  }
+  column.y += frame.px(24);
+  if (guess.looked_at > 0) {
+    std::string text = "predicts every box of " +
+                       human_count(static_cast<std::uint64_t>(guess.explained)) + " of " +
+                       plural(static_cast<std::uint64_t>(guess.looked_at), "tensor") +
+                       " that several ranks cut";
+    paragraph(frame, column, frame.fonts.small,
+              guess.explained == guess.looked_at ? theme.ok : theme.quiet, text);
+  }
+  for (std::size_t i = 0; i < std::min(guess.against.size(), kShownAgainst); ++i)
+    paragraph(frame, column, frame.fonts.small, theme.warn, "against: " + guess.against[i]);
+  if (guess.against.size() > kShownAgainst)
+    paragraph(frame, column, frame.fonts.small, theme.quiet,
+              "and " + plural(guess.against.size() - kShownAgainst, "more tensor") +
+                  " that it does not explain");
+  column.y += frame.px(12);
+}
+
+// The grid with the numbers of the ranks: rows and columns as in the left column.
+void draw_grid(Frame& frame, Column& column) {
+  const MeshInfo& mesh = *frame.digest.mesh;
+  std::uint32_t places = mesh.grid.rows * mesh.grid.columns;
+  if (places == 0 || places > kMostCells) return;
+  float width = column.width() / static_cast<float>(mesh.grid.columns);
+  float height =
+      std::clamp(frame.px(160) / static_cast<float>(mesh.grid.rows), frame.px(16), frame.px(30));
+  for (std::uint32_t rank = 0; rank < places; ++rank) {
+    float x = column.left + width * static_cast<float>(rank % mesh.grid.columns);
+    float y = column.y + height * static_cast<float>(rank / mesh.grid.columns);
+    ImVec2 min{std::floor(x), std::floor(y)};
+    ImVec2 max{std::floor(x + width) - frame.px(1), std::floor(y + height) - frame.px(1)};
+    Rgba fill = writer_colour(rank, mesh.grid);
+    column.draw->AddRectFilled(min, max, fill);
+    std::string text = std::to_string(rank);
+    float wide = text_width(frame.fonts.mono_small, text);
+    if (wide + frame.px(4) > max.x - min.x) continue;
+    text_from(column.draw, frame.fonts.mono_small, (min.x + max.x - wide) / 2, (min.y + max.y) / 2,
+              readable_on(fill, frame.theme.dark_ink, frame.theme.light_ink), text);
+  }
+  column.y += height * static_cast<float>(mesh.grid.rows) + frame.px(8);
+  paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);
+  column.y += frame.px(16);
+}
+
+// What is wrong with the line as it stands; nothing where it can be said.
+std::string objection(const Frame& frame, const std::string& text) {
+  if (text.empty()) return "";
+  auto mesh = parse_mesh(text);
+  if (!mesh) return mesh.error().message;
+  std::uint32_t ranks = frame.digest.mesh->ranks;
+  if (ranks > 0 && mesh->size() != static_cast<std::int64_t>(ranks))
+    return mesh_line(*mesh) + " is " + human_count(static_cast<std::uint64_t>(mesh->size())) +
+           " ranks; " + human_count(ranks) + " wrote.";
+  return "";
+}
+
+void say_mesh(Frame& frame, DeskState& state, const std::string& text) {
+  std::optional<Depth> depth;
+  if (frame.snapshot.report != nullptr) depth = frame.snapshot.report->depth;
+  frame.emit(MeshCommand{text});
+  frame.emit(CheckCommand{depth});
+  frame.emit(PlanCommand{});
+  state.mesh_open = false;
+}
+
+void draw_line(Frame& frame, DeskState& state, Column& column) {
+  head(frame, column, "SAY IT");
+  float height = frame.px(34);
+  column.draw->AddRectFilled({column.left, column.y}, {column.right, column.y + height},
+                             frame.theme.field, frame.px(5));
+  column.draw->AddRect({column.left, column.y}, {column.right, column.y + height},
+                       frame.theme.strong_line, frame.px(5));
+  ImGui::PushFont(frame.fonts.mono_small);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding,
+                      ImVec2{frame.px(12), std::floor((height - ImGui::GetFontSize()) / 2)});
+  ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
+  ImGui::SetCursorScreenPos({column.left, column.y});
+  ImGui::SetNextItemWidth(column.width());
+  ImGui::InputTextWithHint("##mesh", "dp=4,tp=2", &state.mesh_text);
+  mark(frame, "mesh/text");
+  ImGui::PopStyleColor();
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  column.y += height + frame.px(8);
+  std::string wrong = objection(frame, state.mesh_text);
+  paragraph(frame, column, frame.fonts.small, wrong.empty() ? frame.theme.quiet : frame.theme.warn,
+            wrong.empty() ? "Outermost axis first: ranks that follow one another differ in the "
+                            "last one. The check and the plan are made anew with it."
+                          : wrong);
+  column.y += frame.px(18);
+}
+
+void draw_mesh_buttons(Frame& frame, DeskState& state, Column& column) {
+  float right = column.right;
+  bool can = !state.mesh_text.empty() && parse_mesh(state.mesh_text).has_value();
+  auto place = [&](const char* id, const char* label, ButtonStyle style) {
+    right -= button_size(frame, label).x;
+    bool clicked = button(frame, id, label, {right, column.y}, style);
+    right -= frame.px(10);
+    return clicked;
+  };
+  if (can &&
+      (place("mesh/use", "Use this mesh", ButtonStyle::kPrimary) || frame.pressed({Key::kEnter})))
+    say_mesh(frame, state, state.mesh_text);
+  if (frame.snapshot.mesh && place("mesh/forget", "Infer it again", ButtonStyle::kPlain))
+    say_mesh(frame, state, "");
+  if (place("mesh/close", "Close", ButtonStyle::kPlain)) state.mesh_open = false;
+  column.y += frame.px(30);
+}
+
+}  // namespace
+
+void draw_mesh_panel(Frame& frame, DeskState& state) {
+  Column column;
+  if (!begin_overlay(frame, "##mesh", {frame.px(680), state.mesh_height}, column))
+    state.mesh_open = false;
+  const MeshInfo& mesh = *frame.digest.mesh;
+  paragraph(frame, column, frame.fonts.title, frame.theme.text, "How the ranks lie");
+  column.y += frame.px(6);
+  paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
+            "A repair that has to know the mesh takes yours first, then the spec's; one that is "
+            "only inferred is used where it explains every chunk.");
+  column.y += frame.px(18);
+  draw_grid(frame, column);
+  head(frame, column,
+       frame.snapshot.mesh ? "WHAT WAS SAID, AND WHAT ELSE IS LIKELY" : "WHAT IS KNOWN OF IT");
+  if (mesh.guesses.empty())
+    paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
+              mesh.looked ? "Nothing here was cut by several ranks: there is no mesh to see."
+                          : "Too many tiles to infer a mesh beside the desktop.");
+  for (std::size_t g = 0; g < std::min(mesh.guesses.size(), kShownGuesses); ++g)
+    draw_guess(frame, state, column, mesh.guesses[g], static_cast<int>(g), g == 0);
+  column.y += frame.px(8);
+  draw_line(frame, state, column);
+  draw_mesh_buttons(frame, state, column);
+  state.mesh_height += column.y + frame.px(22) - column.bottom;
+  end_overlay();
+}
+
+}  // namespace shw
