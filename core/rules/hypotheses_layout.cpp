@@ -89,7 +89,7 @@ std::string axis_text(const ShapeCase& shapes, WrongSide wrong, std::int64_t k) 
 void suppose_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (shapes.differing.size() < 2 || !is_permutation_of(saved, current)) return;
-  Hypothesis one{"H-T", "shape-mismatch", WrongSide::kEither};
+  Hypothesis one{"H-T", "transposed", WrongSide::kEither};
   one.confidence = saved.size() == 2 ? 0.7 : 0.6;
   one.title = "the tensor is transposed";
   one.text =
@@ -99,7 +99,7 @@ void suppose_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   one.decide =
       "See whether other tensors of this kind differ in the same way, and which order the "
       "model's own code gives them; a dimension that is cut over ranks speaks for H-A instead.";
-  one.command = check_command("--spec SPEC.json");
+  one.command = check_command("--against REFERENCE");
   std::vector<std::string> dims;
   for (std::size_t d : shapes.differing) dims.push_back(std::to_string(d));
   one.evidence.emplace_back("dims", dims);

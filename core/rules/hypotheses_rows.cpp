@@ -213,7 +213,7 @@ void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
     if (large % size == 0 && large - small < size) unit = size;
   }
   if (small == 0 || unit == 0) return;
-  Hypothesis one{"H-V", "shape-mismatch", WrongSide::kEither, 0.8};
+  Hypothesis one{"H-V", "vocabulary-padding", WrongSide::kEither, 0.8};
   one.title = "the vocabulary is padded differently";
   one.text = std::to_string(large) + " is " + std::to_string(small) +
              " rounded up to a multiple of " + std::to_string(unit) +
@@ -223,7 +223,7 @@ void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   one.decide =
       "The vocabulary size of the tokenizer and make_vocab_size_divisible_by of both "
       "runs.";
-  one.command = check_command("--spec SPEC.json");
+  one.command = check_command("--against REFERENCE");
   one.evidence.emplace_back("multiple", unit);
   one.evidence.emplace_back("padding_rows", large - small);
   all.push_back(std::move(one));

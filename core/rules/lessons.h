@@ -16,8 +16,10 @@ struct Lesson {
 
 const Lesson* find_lesson(std::string_view rule);
 
-// The two halves: where tiles lie, and everything else.
+// Its parts: where tiles lie, what a reference tells, and everything else. A lesson may be there
+// before its rule.
 std::span<const Lesson> layout_lessons();
+std::span<const Lesson> reference_lessons();
 std::span<const Lesson> storage_lessons();
 
 }  // namespace shw

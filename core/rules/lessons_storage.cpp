@@ -120,8 +120,8 @@ std::span<const Lesson> storage_lessons() {
 }
 
 const Lesson* find_lesson(std::string_view rule) {
-  for (std::span<const Lesson> half : {layout_lessons(), storage_lessons()}) {
-    for (const Lesson& lesson : half) {
+  for (std::span<const Lesson> part : {layout_lessons(), reference_lessons(), storage_lessons()}) {
+    for (const Lesson& lesson : part) {
       if (lesson.rule == rule) return &lesson;
     }
   }
