@@ -210,11 +210,13 @@ Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
   BytesView extra = directory.subspan(at + kDirectorySize + name_length, extra_length);
   if (!widen(extra, {&entry.length, &entry.stored_length, &entry.header_offset}))
     return damaged(base + at, "the zip64 field of \"" + entry.name + "\" is cut off");
+  // No torch.save writes either, and torch.load reads neither: a bit was flipped, or worse.
   if ((flags & kFlagEncrypted) != 0)
-    return unsupported(base + at, "the record \"" + entry.name + "\" is encrypted");
+    return damaged(base + at, "the record \"" + entry.name + "\" is marked as encrypted");
   if (method != 0 && method != 8)
-    return unsupported(base + at, "the record \"" + entry.name + "\" is compressed by method " +
-                                      std::to_string(method) + "; stored and deflate are read");
+    return damaged(base + at, "the record \"" + entry.name +
+                                  "\" is marked as compressed by method " + std::to_string(method) +
+                                  "; torch stores its records");
   entry.deflated = method == 8;
   if (!entry.deflated && entry.length != entry.stored_length)
     return damaged(base + at, "the stored record \"" + entry.name + "\" has two lengths");
