@@ -15,7 +15,7 @@ constexpr std::uint64_t kHeadersUpTo = 100'000;  // items; design 5.1
 
 const Rule* const kInOrder[] = {
     // What opening itself says, and what is missing on disk.
-    &kUnsafePickle, &kPathEscape, &kMissingFile, &kShortFile, &kStorageDangling,
+    &kUnsafePickle, &kPathEscape, &kMissingFile, &kShortFile, &kDataNewer, &kStorageDangling,
     // The causes that explain what comes after them.
     &kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kWriterMosaic,
     &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank,
@@ -24,8 +24,9 @@ const Rule* const kInOrder[] = {
     &kLayersRenumbered,
     // The tiles, the items, the spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
-    &kPayloadDtype, &kMissingKey, &kShapeMismatch, &kDtypeMismatch, &kUnexpectedKey, &kNotLookedAt,
-    &kPortability};
+    &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,
+    &kUnexpectedKey, &kNotLookedAt, &kHalfPair, &kPairAsymmetry, &kExtraState, &kPlannerKeys,
+    &kRankHole, &kLeftoverMetadata, &kManyChunks, &kPortability};
 
 std::size_t rank_of(std::string_view rule) {
   auto rules = all_rules();

@@ -32,7 +32,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   std::unordered_set<std::string_view> explained;
   for (std::string_view cause : {"placement-axis-moved", "glu-split-local", "local-saved-as-global",
-                                 "axis-dropped", "transposed", "vocabulary-padding"})
+                                 "axis-dropped", "transposed", "vocabulary-padding", "axis-grown"})
     explained.merge(explained_by(findings, cause));
   Finding finding;
   finding.rule = "shape-mismatch";

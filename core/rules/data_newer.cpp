@@ -1,0 +1,61 @@
+// V-12: data files changed after the metadata that describes them.
+#include <algorithm>
+
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kSlack = 60 * kSecond;  // clocks of nodes differ, and copies take a while
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  if (checkpoint.directory() == nullptr || checkpoint.format() != Format::kDcp) return;
+  Entry metadata = checkpoint.directory()->stat(".metadata");
+  if (metadata.kind != EntryKind::kFile || metadata.modified_ns <= 0) return;
+  Finding finding;
+  finding.rule = "data-newer";
+  std::int64_t latest = 0, data_files = 0;
+  for (const FileRow& file : checkpoint.files()) {
+    if (!file.safe || !file.referenced || file.kind != EntryKind::kFile) continue;
+    ++data_files;
+    std::int64_t modified = checkpoint.directory()->stat(file.path).modified_ns;
+    if (modified / kSecond - metadata.modified_ns / kSecond <= kSlack / kSecond) continue;
+    finding.subjects.push_back(file.path);
+    latest = std::max(latest, modified / kSecond - metadata.modified_ns / kSecond);
+  }
+  if (finding.subjects.empty()) return;
+  // Alone it proves nothing: a copy sets times anew. Beside ranges that do not fit it names why.
+  auto misfits = explained_by(findings, "short-file");
+  bool both = std::any_of(finding.subjects.begin(), finding.subjects.end(),
+                          [&](const std::string& file) { return misfits.contains(file); });
+  finding.severity = both ? Severity::kWarning : Severity::kInfo;
+  std::int64_t count = count_of(finding.subjects.size());
+  finding.cause = plural(finding.subjects.size(), "data file") + (count == 1 ? " was" : " were") +
+                  " changed up to " + human_count(static_cast<std::uint64_t>(latest)) +
+                  " seconds after the metadata was written" +
+                  (both ? ", and recorded ranges no longer lie in them: a later save into this "
+                          "folder overwrote them and did not end."
+                        : ": copied in another order, or overwritten by a save that did not end; "
+                          "--data tells which.");
+  finding.evidence = {{"files", capped(finding.subjects)},
+                      {"file_count", count},
+                      {"data_files", data_files},
+                      {"seconds_later", latest},
+                      {"ranges_fit", !both}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kDataNewer = {
+    "data-newer", Depth::kMetadata, "Data files are younger than the metadata",
+    "The metadata is written last, so a data file that is much younger was written by someone "
+    "else: a second save into the same folder that was stopped before its own metadata. Such a "
+    "folder opens as if it were whole and mixes two steps. Times alone prove nothing, because "
+    "copying sets them anew; where the recorded ranges or the checksums do not fit either, the "
+    "two belong together. Restore the folder from where it was written.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,40 @@
+// V-10: what an interrupted save leaves beside a complete checkpoint.
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  Finding finding;
+  finding.rule = "leftover-metadata";
+  finding.severity = Severity::kInfo;
+  for (const FileRow& file : checkpoint.files()) {
+    if (!file.referenced && file.kind == EntryKind::kFile && file.path.ends_with(".metadata.tmp"))
+      finding.subjects.push_back(file.path);
+  }
+  if (finding.subjects.empty()) return;
+  std::uint64_t bytes = 0;
+  for (const FileRow& file : checkpoint.files()) {
+    if (!file.referenced && file.path.ends_with(".metadata.tmp")) bytes += file.size;
+  }
+  finding.cause = some_of(finding.subjects) + " (" + human_bytes(bytes) +
+                  ") lies beside the metadata: a save into this folder began after the one that "
+                  "is described here, or before it, and did not end.";
+  finding.evidence = {{"files", capped(finding.subjects)},
+                      {"bytes", static_cast<std::int64_t>(bytes)}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kLeftoverMetadata = {
+    "leftover-metadata", Depth::kMetadata, "A save into this folder did not end",
+    "torch writes the metadata under a second name, .metadata.tmp, and renames it when all is "
+    "written: the rename is what makes a checkpoint complete. The second name stays only where the "
+    "job ended in between. If that save came after the complete one, some of its data files may "
+    "have replaced older ones; a check with --data tells, because the recorded ranges and "
+    "checksums no longer fit. Otherwise it is harmless and can be deleted.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,51 @@
+// V-20: up to 2.9 torch compares every chunk of a tensor with every other one.
+#include <algorithm>
+
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint32_t kMany = 16'384;
+constexpr double kSecondsAtMany = 32.7;  // pytorch #166820, its own table
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  Finding finding;
+  finding.rule = "many-chunks";
+  finding.severity = Severity::kInfo;
+  double seconds = 0;
+  std::uint32_t most = 0;
+  std::string worst;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    std::uint32_t count = checkpoint.chunks(TensorId{t}).size();
+    if (count <= kMany) continue;
+    finding.subjects.emplace_back(checkpoint.fqn(TensorId{t}));
+    double times = static_cast<double>(count) / kMany;
+    seconds += kSecondsAtMany * times * times;
+    if (count > most) worst = finding.subjects.back();
+    most = std::max(most, count);
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause = worst + " is cut into " + human_count(most) +
+                  " chunks: torch 2.9 and older compare each with all others, about " +
+                  human_count(static_cast<std::uint64_t>(seconds)) +
+                  " seconds for this checkpoint.";
+  finding.evidence = {{"most_chunks", std::int64_t{most}},
+                      {"tensor_count", count_of(finding.subjects.size())},
+                      {"seconds_in_torch_2_9", seconds}};
+  finding.link = "pytorch #166820";
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kManyChunks = {
+    "many-chunks", Depth::kMetadata, "So many chunks that an older torch takes minutes",
+    "Not a defect. Before it saves or loads, torch makes sure that no two chunks of a tensor "
+    "overlap; until 2.9 it compares each with all others, so ten times the chunks take a hundred "
+    "times as long (16,384 chunks: 33 seconds). Newer versions sort first and take a moment. "
+    "Saving with fewer, larger chunks makes it quick everywhere.",
+    run};
+
+}  // namespace shw

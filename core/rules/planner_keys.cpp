@@ -1,0 +1,75 @@
+// V-13: the metadata names every entry twice, flat and as a path; do the two agree?
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+std::string joined(std::span<const PathPart> path) {
+  std::string out;
+  for (const PathPart& part : path) {
+    if (!out.empty()) out += '.';
+    if (const auto* key = std::get_if<std::string>(&part)) {
+      out += *key;
+    } else {
+      out += std::to_string(std::get<std::int64_t>(part));
+    }
+  }
+  return out;
+}
+
+struct Found {
+  std::vector<std::string> without, other;
+  std::vector<std::string> other_paths;
+};
+
+void look(std::string_view fqn, std::span<const PathPart> path, Found& out) {
+  if (path.empty()) {
+    out.without.emplace_back(fqn);
+  } else if (std::string text = joined(path); text != fqn) {
+    out.other.emplace_back(fqn);
+    out.other_paths.push_back(std::string(fqn) + ": " + text);
+  }
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  if (!checkpoint.provenance().has_planner_data) return;
+  Found found;
+  std::size_t entries = checkpoint.tensor_count() + checkpoint.objects().size();
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
+    look(checkpoint.fqn(TensorId{t}), checkpoint.path(TensorId{t}), found);
+  for (std::size_t i = 0; i < checkpoint.objects().size(); ++i)
+    look(checkpoint.objects()[i].fqn, checkpoint.object_path(i), found);
+  // A dict without any entry is what some writers leave in its place: nothing was meant.
+  if (found.without.size() == entries) return;
+  auto add = [&](std::vector<std::string> subjects, std::string what,
+                 std::vector<std::string> examples) {
+    if (subjects.empty()) return;
+    Finding finding;
+    finding.rule = "planner-keys";
+    finding.severity = Severity::kInfo;
+    finding.cause = plural(subjects.size(), "name") + " " + what + " (" + some_of(subjects) +
+                    "): a tool that rebuilds the nested state dict from the metadata puts " +
+                    (subjects.size() == 1 ? "it" : "them") + " in another place.";
+    finding.evidence = {{"count", count_of(subjects.size())}, {"names", count_of(entries)}};
+    if (!examples.empty()) finding.evidence.emplace_back("paths", capped(examples));
+    finding.subjects = std::move(subjects);
+    findings.push_back(std::move(finding));
+  };
+  add(std::move(found.without), "of the metadata has no path in planner_data", {});
+  add(std::move(found.other), "of planner_data is not its own path", std::move(found.other_paths));
+}
+
+}  // namespace
+
+const Rule kPlannerKeys = {
+    "planner-keys", Depth::kMetadata, "Names and paths in the metadata differ",
+    "Beside the flat names (model.layers.0.weight) the metadata keeps the path of keys and indices "
+    "from which torch made each name. Loading into a model uses the names alone; torch's "
+    "converters "
+    "and tools that rebuild a nested state dict use the paths. Where a name was edited and its "
+    "path "
+    "was not, or the other way round, those two see different checkpoints.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,55 @@
+// V-11: data files of ranks 0 to W-1, with some numbers missing.
+#include <set>
+
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  if (checkpoint.format() != Format::kDcp) return;
+  std::set<std::int64_t> ranks;
+  for (const FileRow& file : checkpoint.files()) {
+    if (file.rank && file.path.ends_with(".distcp")) ranks.insert(std::int64_t{*file.rank});
+  }
+  if (ranks.size() < 2) return;
+  // A name is text from a file: nothing is counted up to the number that it holds.
+  Extents missing;
+  std::int64_t next = 0, count = 0;
+  for (std::int64_t rank : ranks) {
+    count += rank - next;
+    for (; next < rank && missing.size() < kMaxEvidence; ++next) missing.push_back(next);
+    next = rank + 1;
+  }
+  if (missing.empty()) return;
+  Finding finding;
+  finding.rule = "rank-hole";
+  finding.severity = Severity::kInfo;
+  for (std::int64_t rank : missing)
+    finding.subjects.push_back("__" + std::to_string(rank) + "_0.distcp");
+  finding.cause = "There are data files of " + plural(ranks.size(), "rank") + " up to rank " +
+                  std::to_string(*ranks.rbegin()) + ", and none of " +
+                  plural(static_cast<std::uint64_t>(count), "rank") + " between them (" +
+                  some_of(finding.subjects) +
+                  "): nothing in the metadata points there, so those ranks had nothing to write "
+                  "or their part was never recorded.";
+  finding.evidence = {{"ranks_there", count_of(ranks.size())},
+                      {"ranks_missing", std::move(missing)},
+                      {"missing_count", count},
+                      {"highest_rank", *ranks.rbegin()}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kRankHole = {
+    "rank-hole", Depth::kMetadata, "Some ranks have no data file",
+    "torch's writer leaves one file a rank, an empty one where the rank had nothing to write, so a "
+    "missing number is worth a look: files spread over several nodes without a shared disk, or a "
+    "copy that left some behind. Megatron writes no file for such a rank, and there a hole is "
+    "normal. What the metadata points to is looked at by missing-file; here nothing points to the "
+    "missing ranks, and whether anything is lost is for coverage-gap to say.",
+    run};
+
+}  // namespace shw
