@@ -60,8 +60,8 @@ void add_holes(const RuleInput& input, const Families& families, std::vector<Fin
   Finding finding;
   finding.rule = "keyset-hole";
   // One file of a model that was saved in several has its own share of the layers.
-  finding.severity =
-      input.checkpoint.format() == Format::kSafetensors ? Severity::kInfo : Severity::kWarning;
+  // A hint: models with layers of another kind in between exist, and a stage may be saved alone.
+  finding.severity = Severity::kInfo;
   std::string first;
   for (const auto& [prefix, family] : families) {
     for (std::uint32_t hole : holes_in(family)) {
