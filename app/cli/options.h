@@ -20,6 +20,7 @@ struct Options {
   std::string depth;    // "metadata", "headers", "data"; empty: the default
   std::string out;      // folder of repair; file of report
   std::string plan;     // file
+  std::string fill;     // "zero", "cast", "from:CHECKPOINT"; empty: the default
   std::string fail_on = "warning";
   std::string color = "auto";
   std::size_t limit = 1000;  // values of show --values; 0 for all

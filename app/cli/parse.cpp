@@ -55,16 +55,16 @@ constexpr VerbHelp kVerbs[] = {
 };
 
 // Which options a verb takes, one letter each: s --spec, a --against, d --data and --depth, m
-// --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, w
-// --world.
+// --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
+// --fill, w --world.
 struct VerbShape {
   const char* name;
   const char* options;
 };
 constexpr VerbShape kShapes[] = {
-    {"info", ""},     {"ls", "ds"},          {"show", "l"},  {"map", "s"}, {"check", "sadmf"},
-    {"plan", "sadm"}, {"repair", "sadmoip"}, {"verify", ""}, {"undo", ""}, {"report", "sdmo"},
-    {"explain", "w"}, {"demo", ""},          {"gui", "s"},
+    {"info", ""},      {"ls", "ds"},           {"show", "l"},  {"map", "s"}, {"check", "sadmf"},
+    {"plan", "sadmg"}, {"repair", "sadmoipg"}, {"verify", ""}, {"undo", ""}, {"report", "sdmo"},
+    {"explain", "w"},  {"demo", ""},           {"gui", "s"},
 };
 
 bool takes(std::string_view options, char letter) {
@@ -132,6 +132,12 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   }
   if (takes(shape, 'p')) {
     verb.add_option("--plan", options.plan, "a plan that `plan --json` printed")->type_name("FILE");
+  }
+  if (takes(shape, 'g')) {
+    verb.add_option("--fill", options.fill,
+                    "what stands where elements are lost: zero, cast (masters from the model), "
+                    "from:CHECKPOINT")
+        ->type_name("FILL");
   }
   if (takes(shape, 'f')) {
     verb.add_option("--fail-on", options.fail_on, "exit 1 from this severity on")

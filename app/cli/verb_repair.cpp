@@ -1,6 +1,7 @@
 // plan, repair, verify, undo: what changes something, or says what it would change.
 #include "app/cli/verbs.h"
 #include "app/cli/words.h"
+#include "core/formats/open.h"
 #include "core/io/source.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
@@ -13,14 +14,42 @@ Result<std::string> read_text(const std::string& path) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
+namespace {
+
+// "zero", "cast", "from:CHECKPOINT".
+Status read_fill(Context& context, PlanOptions& options) {
+  const std::string& fill = context.options.fill;
+  constexpr std::string_view kFrom = "from:";
+  if (fill.empty()) return {};
+  if (fill == "zero") {
+    options.fill = FillChoice::kZero;
+  } else if (fill == "cast") {
+    options.fill = FillChoice::kCast;
+  } else if (fill.starts_with(kFrom) && fill.size() > kFrom.size()) {
+    options.fill = FillChoice::kReference;
+    SHW_TRY(options.fill_source, open_checkpoint(fill.substr(kFrom.size()), &context.progress));
+  } else {
+    return fail(ErrorKind::kUsage, "there is no fill \"" + fill + "\"", {},
+                "It is zero, cast, or from: and a checkpoint.");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Plan> plan_now(Context& context, const Checkpoint& checkpoint) {
   if (!context.options.plan.empty()) {
+    if (!context.options.fill.empty())
+      return fail(ErrorKind::kUsage, "--plan and --fill exclude each other", {},
+                  "A plan says already what it fills with; make a new one with --fill.");
     SHW_TRY(std::string json, read_text(context.options.plan));
     return plan_from_json(checkpoint, json, context.options.plan);
   }
   SHW_TRY(CheckOptions options, check_options(context));
   SHW_TRY(CheckReport report, check_now(context, checkpoint, options));
-  SHW_TRY(Plan plan, make_plan(checkpoint, report, {options.mesh, report.spec}));
+  PlanOptions wanted{options.mesh, report.spec};
+  SHW_CHECK(read_fill(context, wanted));
+  SHW_TRY(Plan plan, make_plan(checkpoint, report, wanted));
   if (plan.checkpoint.empty()) plan.checkpoint = context.options.checkpoint;
   return plan;
 }
@@ -45,7 +74,7 @@ int run_plan(Context& context) {
 namespace {
 
 // Nothing is written unless a person, or --yes, said so.
-Status agree(Context& context, const Plan& plan) {
+Status agree(Context& context, const Checkpoint& checkpoint, const Plan& plan) {
   if (context.options.yes) return {};
   Terminal& terminal = context.terminal;
   if (!terminal.interactive()) {
@@ -53,6 +82,7 @@ Status agree(Context& context, const Plan& plan) {
                 "Look at the plan with `shardwright plan`, then repeat this with --yes.");
   }
   terminal.error(plan_to_text(plan, style_of(context)));
+  terminal.error(lost_to_text(checkpoint, plan));
   std::string question = context.options.in_place
                              ? "\nReplace .metadata in " + printable(context.options.checkpoint) +
                                    " (undo takes it back)? [y/N] "
@@ -104,7 +134,8 @@ int run_repair(Context& context) {
   auto plan = plan_now(context, **checkpoint);
   if (!plan) return fail_with(context, plan.error());
   if (plan->empty()) return nothing_to_repair(context, *plan);
-  if (auto agreed = agree(context, *plan); !agreed) return fail_with(context, agreed.error());
+  if (auto agreed = agree(context, **checkpoint, *plan); !agreed)
+    return fail_with(context, agreed.error());
 
   auto result = [&] {
     ProgressLine line(context.terminal, context.progress);

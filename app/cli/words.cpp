@@ -8,6 +8,7 @@ namespace {
 std::string command(const char* verb, const Options& options) {
   std::string text = std::string("shardwright ") + verb + " " + shell_word(options.checkpoint);
   if (!options.against.empty()) text += " --against " + shell_word(options.against);
+  if (!options.fill.empty()) text += " --fill " + shell_word(options.fill);
   if (!options.spec.empty()) text += " --spec " + shell_word(options.spec);
   if (!options.mesh.empty()) text += " --mesh " + shell_word(options.mesh);
   if (!options.depth.empty())

@@ -76,7 +76,8 @@ struct Gatherer {
   const PlannedTensor& tensor;
   const PlannedChunk& chunk;
   ChunkCache& cache;
-  std::vector<Box> filled = {};  // by cast
+  std::vector<Box> filled = {};                        // from another tensor
+  std::shared_ptr<ChunkCache> source_cache = nullptr;  // of another checkpoint's chunks
 
   Status each_part(const Box& slab, const std::function<void(const Part&)>& visit) {
     auto offer = [&](const Box& to, const Extents& source_sizes, const Extents& source_at,
@@ -110,27 +111,34 @@ struct Gatherer {
   // The same box of fill_from, chunk by chunk, cast.
   template <class Offer>
   Status each_cast(const Box& box, const Box& slab, Offer offer) {
-    auto source = checkpoint.find(tensor.fill_from);
+    bool from_elsewhere = tensor.fill == Fill::kReference;
+    const Checkpoint& holder = from_elsewhere ? *tensor.fill_source : checkpoint;
+    ChunkCache& holder_cache = from_elsewhere ? *source_cache : cache;
+    auto source = holder.find(tensor.fill_from);
     if (!source) return cannot_lower(checkpoint, tensor.tensor, "there is nothing to fill it from");
     Box wanted = box.sizes.empty() ? box : *intersect(box, slab);
     for (std::size_t d = 0; d < wanted.offsets.size(); ++d)
       wanted.offsets[d] += chunk.box.offsets[d];
-    for (ChunkId id : checkpoint.chunks(*source)) {
-      Box saved = box_of(checkpoint, id);
+    std::int64_t found = 0;
+    for (ChunkId id : holder.chunks(*source)) {
+      Box saved = box_of(holder, id);
       if (saved.offsets.size() != wanted.offsets.size()) continue;
       auto common = wanted.sizes.empty() ? std::optional<Box>(wanted) : intersect(saved, wanted);
       if (!common) continue;
-      SHW_TRY(auto bytes, cache.read(id));
+      SHW_TRY(auto bytes, holder_cache.read(id));
       SHW_TRY(Bytes cast,
-              cast_elements(checkpoint.dtype(*source), *bytes, checkpoint.dtype(tensor.tensor)));
+              cast_elements(holder.dtype(*source), *bytes, checkpoint.dtype(tensor.tensor)));
       Box to = *common;
       Extents source_at(to.offsets.size(), 0);
       for (std::size_t d = 0; d < to.offsets.size(); ++d) {
         source_at[d] = to.offsets[d] - saved.offsets[d];
         to.offsets[d] -= chunk.box.offsets[d];
       }
+      found += volume(to.sizes).value_or(0);
       offer(to, saved.sizes, source_at, std::make_shared<const Bytes>(std::move(cast)));
     }
+    if (from_elsewhere && found != volume(wanted.sizes))
+      return cannot_lower(checkpoint, tensor.tensor, "what it would be filled from has holes");
     return {};
   }
 };
@@ -138,7 +146,12 @@ struct Gatherer {
 Result<Gatherer> gatherer(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                           const PlannedChunk& chunk, ChunkCache& cache) {
   Gatherer made{checkpoint, tensor, chunk, cache};
-  if (tensor.fill != Fill::kCast) return made;
+  if (tensor.fill == Fill::kZero) return made;
+  if (tensor.fill == Fill::kReference) {
+    if (tensor.fill_source == nullptr)
+      return cannot_lower(checkpoint, tensor.tensor, "there is nothing to fill it from");
+    made.source_cache = std::make_shared<ChunkCache>(*tensor.fill_source);
+  }
   SHW_TRY(made.filled, rest_of(checkpoint, tensor, chunk));
   return made;
 }
@@ -244,7 +257,7 @@ Status compare_payload(const Checkpoint& checkpoint, const PlannedTensor& tensor
              });
   }));
   if (!equal) return differs("a tile");
-  if (tensor.fill == Fill::kCast) return {};
+  if (tensor.fill != Fill::kZero) return {};
   SHW_TRY(std::vector<Box> rest, rest_of(checkpoint, tensor, chunk));
   for (const Box& box : rest) {
     each_row(box.sizes, chunk.box.sizes, box.offsets, chunk.box.sizes, box.offsets,

@@ -13,6 +13,7 @@
 #include "core/formats/safetensors.h"
 #include "core/io/place.h"
 #include "core/repair/assemble.h"
+#include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
 #include "core/repair/proof.h"
@@ -84,7 +85,8 @@ Status choose_files(Job& job) {
   }
   bool new_metadata = has_metadata_file(job.checkpoint.format());
   for (const Entry& entry : job.entries) {
-    bool ours = entry.path == kCertificateFile || entry.path.find(kOurMark) != std::string::npos;
+    bool ours = entry.path == kCertificateFile || entry.path == kLostFile ||
+                entry.path.find(kOurMark) != std::string::npos;
     bool dropped = referenced.contains(entry.path) && !needed.contains(entry.path);
     if (ours || dropped || (new_metadata && is_metadata(entry.path))) continue;
     if (entry.kind == EntryKind::kFile) job.copied.push_back(entry);
@@ -251,11 +253,16 @@ Status compare_objects(const Job& job, const Checkpoint& result) {
   return {};
 }
 
-Status write_certificate(Job& job, const Certificate& certificate) {
-  std::string text = certificate_to_json(certificate);
-  SHW_TRY(auto sink, job.directory->create(kCertificateFile));
+Status write_text(Job& job, const char* path, const std::string& text) {
+  SHW_TRY(auto sink, job.directory->create(path));
   SHW_CHECK(sink->write(std::as_bytes(std::span(text.data(), text.size()))));
   return sink->finish();
+}
+
+Status write_certificate(Job& job, const Certificate& certificate) {
+  if (!certificate.lossless)
+    SHW_CHECK(write_text(job, kLostFile, lost_to_json(certificate, job.checkpoint, job.plan)));
+  return write_text(job, kCertificateFile, certificate_to_json(certificate));
 }
 
 // Opens what was written as anybody would, and proves it against the source.

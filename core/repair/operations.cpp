@@ -49,6 +49,11 @@ bool is_from_side(const PlannedTensor& tensor) {
                      [](const PlannedChunk& chunk) { return !chunk.side.empty(); });
 }
 
+std::string place_of(const Checkpoint& checkpoint) {
+  return checkpoint.directory() == nullptr ? "the other checkpoint"
+                                           : checkpoint.directory()->name();
+}
+
 Operation operation(const Checkpoint& checkpoint, OperationKind kind, const Finding& finding,
                     const Group& group, std::string text) {
   Operation made;
@@ -100,18 +105,20 @@ void add_loss(const Checkpoint& checkpoint, const Finding& finding, const Group&
   mask.lossless = false;
   plan.operations.push_back(mask);
 
-  for (Fill kind : {Fill::kZero, Fill::kCast}) {
+  for (Fill kind : {Fill::kZero, Fill::kCast, Fill::kReference}) {
     Group filled;
     for (const PlannedTensor* tensor : group.tensors) {
       if (tensor->fill == kind) filled.tensors.push_back(tensor);
     }
     if (filled.tensors.empty()) continue;
     std::int64_t elements = filled.sum([](const PlannedTensor& t) { return t.lost_elements; });
-    std::string from = kind == Fill::kZero ? "zeros"
-                       : filled.tensors.size() == 1
-                           ? "the cast of " + filled.tensors.front()->fill_from
-                           : "the cast of the tensor that each belongs to, first " +
-                                 filled.tensors.front()->fill_from;
+    std::string from =
+        kind == Fill::kZero ? "zeros"
+        : kind == Fill::kReference
+            ? "what " + place_of(*filled.tensors.front()->fill_source) + " holds in the same place"
+        : filled.tensors.size() == 1 ? "the cast of " + filled.tensors.front()->fill_from
+                                     : "the cast of the tensor that each belongs to, first " +
+                                           filled.tensors.front()->fill_from;
     Operation fill = operation(checkpoint, OperationKind::kFill, finding, filled,
                                "fill " + count(elements, "masked element") + " with " + from);
     fill.tiles = filled.sum([](const PlannedTensor& t) {
@@ -144,6 +151,18 @@ std::string_view name(OperationKind kind) {
       return "rewrite-metadata";
   }
   return "unknown";
+}
+
+std::string_view name(Fill fill) {
+  switch (fill) {
+    case Fill::kZero:
+      return "zero";
+    case Fill::kCast:
+      return "cast";
+    case Fill::kReference:
+      break;
+  }
+  return "from";
 }
 
 bool has_metadata_file(Format format) {

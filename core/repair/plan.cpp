@@ -5,8 +5,11 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/repair/cast.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
+#include "core/repair/tiling.h"
+#include "core/spec/spec_from_checkpoint.h"
 
 namespace shw {
 namespace {
@@ -121,6 +124,40 @@ void plan_finding(Draft& draft, const Finding& finding, std::vector<std::size_t>
   if (refused != 0) leave_undecided(draft.plan, finding, why);
 }
 
+// The tensor of the other checkpoint that can fill this one: the same one, of the same shape,
+// whole.
+std::optional<TensorId> filling(const Draft& draft, const NameMap& names,
+                                const PlannedTensor& planned) {
+  const Checkpoint& source = *draft.options.fill_source;
+  auto other = names.in_reference[index_of(planned.tensor)];
+  if (!other || !same(source.shape(*other), planned.shape) ||
+      !can_cast(source.dtype(*other), draft.checkpoint.dtype(planned.tensor)) ||
+      !check_chunks_are_boxes(source, *other))
+    return std::nullopt;
+  std::vector<Box> boxes;
+  for (ChunkId chunk : source.chunks(*other)) boxes.push_back(box_of(source, chunk));
+  return tiles_exactly(boxes, planned.shape) ? other : std::nullopt;
+}
+
+// What the person wants in the place of what is lost.
+void choose_fills(Draft& draft) {
+  if (draft.options.fill == FillChoice::kZero) {
+    for (PlannedTensor& planned : draft.plan.tensors) {
+      planned.fill = Fill::kZero;
+      planned.fill_from.clear();
+    }
+  }
+  if (draft.options.fill != FillChoice::kReference || draft.options.fill_source == nullptr) return;
+  NameMap names = match_names(draft.checkpoint, *draft.options.fill_source);
+  for (PlannedTensor& planned : draft.plan.tensors) {
+    auto other = planned.lost_elements == 0 ? std::nullopt : filling(draft, names, planned);
+    if (!other) continue;
+    planned.fill = Fill::kReference;
+    planned.fill_from = draft.options.fill_source->fqn(*other);
+    planned.fill_source = draft.options.fill_source;
+  }
+}
+
 // Fill by cast reads the checkpoint as it is: a source that is itself wrong cannot fill anything.
 void settle_fills(Draft& draft) {
   for (PlannedTensor& planned : draft.plan.tensors) {
@@ -174,6 +211,7 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
     if (report.findings[i].severity != Severity::kInfo)
       plan_finding(draft, report.findings[i], made[i]);
   }
+  choose_fills(draft);
   settle_fills(draft);
 
   for (std::size_t i = 0; i < report.findings.size(); ++i)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,8 +48,10 @@ struct Piece {
 
 enum class Fill : std::uint8_t {
   kZero,
-  kCast
-};  // kCast: the same box of `fill_from`, cast to this dtype
+  kCast,       // the same box of `fill_from`, cast to this dtype
+  kReference,  // the same, of a tensor of another checkpoint
+};
+std::string_view name(Fill fill);  // "zero", "cast", "from"
 
 struct PlannedChunk {
   Box box;                      // in the new tensor
@@ -67,7 +70,8 @@ struct PlannedTensor {
       lost;  // every element whose own saved bytes are gone, whatever it was filled with
   std::int64_t lost_elements = 0;
   Fill fill = Fill::kZero;
-  std::string fill_from;  // FQN, for kCast
+  std::string fill_from;  // FQN, for kCast here and for kReference in `fill_source`
+  std::shared_ptr<const Checkpoint> fill_source = nullptr;  // of kReference
 };
 
 struct Plan {
@@ -79,9 +83,18 @@ struct Plan {
   bool empty() const { return operations.empty(); }
 };
 
+// What the person chose for elements that are lost. Lost they stay, whatever is put there.
+enum class FillChoice : std::uint8_t {
+  kDefault,    // as kCast
+  kZero,       // zeros everywhere
+  kCast,       // masters from the model's weights, zeros elsewhere
+  kReference,  // the same elements of `fill_source`, as kCast where it has none
+};
 struct PlanOptions {
   std::optional<Mesh> mesh;
   std::shared_ptr<const Spec> spec;
+  FillChoice fill = FillChoice::kDefault;
+  std::shared_ptr<const Checkpoint> fill_source = nullptr;
 };
 
 // From findings to plan. Two findings on one tensor: the explaining one wins.

@@ -6,6 +6,7 @@
 //                    "lossless"}],
 //    "tensors": [{"tensor", "fqn", "shape", "lost": [box], "lost_elements", "fill", "fill_from",
 //                 "chunks": [{"offsets", "sizes", "writer", "item" | "pieces", "side"}]}],
+//    "fill_source": {"checkpoint", "fingerprint"}, where something is filled from another one
 //    "undecided": [{"rule", "severity", "subjects", "cause", "evidence"}]}
 #include <xxhash.h>
 
@@ -15,6 +16,7 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/formats/open.h"
 #include "core/repair/lower.h"
 #include "core/repair/plan.h"
 
@@ -128,8 +130,8 @@ Json json_of(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
               {"lost", json_of(tensor.lost)},
               {"lost_elements", tensor.lost_elements}};
   if (tensor.lost_elements != 0) {
-    out["fill"] = tensor.fill == Fill::kCast ? "cast" : "zero";
-    if (tensor.fill == Fill::kCast) out["fill_from"] = tensor.fill_from;
+    out["fill"] = name(tensor.fill);
+    if (tensor.fill != Fill::kZero) out["fill_from"] = tensor.fill_from;
   }
   out["chunks"] = Json::array();
   for (const PlannedChunk& chunk : tensor.chunks) out["chunks"].push_back(json_of(chunk));
@@ -175,6 +177,7 @@ struct Reader {
   const Checkpoint& checkpoint;
   std::string source;
   std::string error = {};
+  std::shared_ptr<const Checkpoint> fill_source = nullptr;
 
   void complain(const std::string& what) {
     if (error.empty()) error = what;
@@ -296,9 +299,11 @@ PlannedTensor read_tensor_plan(Reader& reader, const Json& json) {
   tensor.lost_elements = reader.number<std::int64_t>(json, "lost_elements");
   if (json.is_object() && json.contains("fill")) {
     std::string fill = reader.text(json, "fill");
-    if (fill != "zero" && fill != "cast") reader.complain("\"fill\" is neither zero nor cast");
-    tensor.fill = fill == "cast" ? Fill::kCast : Fill::kZero;
-    if (tensor.fill == Fill::kCast) tensor.fill_from = reader.text(json, "fill_from");
+    if (fill != "zero" && fill != "cast" && fill != "from")
+      reader.complain("\"fill\" is none of zero, cast, from");
+    tensor.fill = fill == "cast" ? Fill::kCast : fill == "from" ? Fill::kReference : Fill::kZero;
+    if (tensor.fill != Fill::kZero) tensor.fill_from = reader.text(json, "fill_from");
+    if (tensor.fill == Fill::kReference) tensor.fill_source = reader.fill_source;
   }
   for (const Json& chunk : reader.list(json, "chunks"))
     tensor.chunks.push_back(read_chunk_plan(reader, chunk));
@@ -359,11 +364,27 @@ Finding read_finding(Reader& reader, const Json& json) {
   return finding;
 }
 
+// The checkpoint that fills what is lost, if it is still the one that the plan was made with.
+Status open_fill_source(Reader& reader, const Json& plan) {
+  if (!plan.contains("fill_source")) return {};
+  const Json& json = plan["fill_source"];
+  std::string path = reader.text(json, "checkpoint");
+  std::string expected = reader.text(json, "fingerprint");
+  SHW_CHECK(reader.status());
+  SHW_TRY(reader.fill_source, open_checkpoint(path));
+  if (fingerprint(*reader.fill_source) == expected) return {};
+  return fail(ErrorKind::kUsage, "is not what the plan was to fill from any more", {path},
+              "make a new plan");
+}
+
 // A cast fills from a tensor of the same shape, or it fills nothing.
 Status check_fill(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
-  if (tensor.fill != Fill::kCast) return {};
-  auto from = checkpoint.find(tensor.fill_from);
-  if (from && *from != tensor.tensor && same(checkpoint.shape(*from), tensor.shape)) return {};
+  if (tensor.fill == Fill::kZero) return {};
+  bool elsewhere = tensor.fill == Fill::kReference;
+  const Checkpoint* holder = elsewhere ? tensor.fill_source.get() : &checkpoint;
+  auto from = holder == nullptr ? std::nullopt : holder->find(tensor.fill_from);
+  if (from && (elsewhere || *from != tensor.tensor) && same(holder->shape(*from), tensor.shape))
+    return {};
   return cannot_lower(checkpoint, tensor.tensor, "there is nothing of its shape to fill it from");
 }
 
@@ -394,6 +415,12 @@ std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
     out["operations"].push_back(json_of(operation));
   for (const PlannedTensor& tensor : plan.tensors)
     out["tensors"].push_back(json_of(checkpoint, tensor));
+  for (const PlannedTensor& tensor : plan.tensors) {
+    if (tensor.fill != Fill::kReference || tensor.fill_source->directory() == nullptr) continue;
+    out["fill_source"] = {{"checkpoint", tensor.fill_source->directory()->name()},
+                          {"fingerprint", fingerprint(*tensor.fill_source)}};
+    break;
+  }
   for (const Finding& finding : plan.undecided) out["undecided"].push_back(json_of(finding));
   // Names in a checkpoint may be no UTF-8: shown with replacement marks, tensors are named by id.
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -420,6 +447,7 @@ Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
                                                       : checkpoint.directory()->name();
   for (const Json& one : reader.list(parsed, "operations"))
     plan.operations.push_back(read_operation(reader, one));
+  SHW_CHECK(open_fill_source(reader, parsed));
   SHW_CHECK(read_tensors(reader, parsed, plan));
   for (const Json& one : reader.list(parsed, "undecided"))
     plan.undecided.push_back(read_finding(reader, one));

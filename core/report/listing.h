@@ -36,6 +36,9 @@ std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint
 std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
                            const TensorValues* values, std::size_t limit, const TextStyle& style);
 std::string plan_to_text(const Plan& plan, const TextStyle& style);
+// One line a tensor: how many of how many elements, which boxes, and what stands there instead.
+// Empty where nothing is lost.
+std::string lost_to_text(const Checkpoint& checkpoint, const Plan& plan);
 std::string verify_to_text(const VerifyReport& report, const std::string& checkpoint,
                            const TextStyle& style);
 

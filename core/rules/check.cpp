@@ -18,7 +18,7 @@ const Rule* const kInOrder[] = {
     &kUnsafePickle, &kPathEscape, &kMissingFile, &kShortFile, &kDataNewer, &kStorageDangling,
     // The causes that explain what comes after them.
     &kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kWriterMosaic,
-    &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank,
+    &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank, &kUnevenShards,
     // What only another checkpoint can tell.
     &kTransposed, &kBlocksPermuted, &kDiffersFromReference, &kVocabularyPadding, &kTiedWeights,
     &kLayersRenumbered,

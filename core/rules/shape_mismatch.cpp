@@ -31,8 +31,9 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.spec == nullptr) return;
   const Checkpoint& checkpoint = input.checkpoint;
   std::unordered_set<std::string_view> explained;
-  for (std::string_view cause : {"placement-axis-moved", "glu-split-local", "local-saved-as-global",
-                                 "axis-dropped", "transposed", "vocabulary-padding", "axis-grown"})
+  for (std::string_view cause :
+       {"placement-axis-moved", "glu-split-local", "local-saved-as-global", "axis-dropped",
+        "transposed", "vocabulary-padding", "axis-grown", "uneven-shards"})
     explained.merge(explained_by(findings, cause));
   Finding finding;
   finding.rule = "shape-mismatch";

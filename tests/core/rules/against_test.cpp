@@ -382,6 +382,33 @@ TEST_CASE("layers of a later pipeline stage under the numbers of the first are r
   }
 }
 
+TEST_CASE("uneven shards that each rank placed by its own size go where torch.chunk puts them") {
+  TemporaryFolder folder;
+  Extents shape{8, 2};  // 3 + 3 + 2 on 3 ranks
+  Values truth = counting(shape);
+  MadeTensor saved{"w", {9, 2}, {}};
+  std::int64_t begin = 0;
+  for (std::int64_t rank = 0; rank < 3; ++rank) {
+    std::int64_t rows = rank < 2 ? 3 : 2;
+    Values values = cut_out(truth, shape, Box{{begin, 0}, {rows, 2}});
+    saved.chunks.push_back(
+        {Box{{rank * rows, 0}, {rows, 2}}, {rows, 2}, values, static_cast<std::uint32_t>(rank)});
+    begin += rows;
+  }
+  write_checkpoint(folder / "good", {in_rows("w", shape, truth, each_writes(2))});
+  write_checkpoint(folder / "bad", {saved});
+  CheckReport report = against(folder / "bad", folder / "good");
+  REQUIRE(find(report, "uneven-shards") != nullptr);
+  std::string out = repaired(folder / "bad", report, folder / "out");
+  CHECK(values_of(*opened(out), "w") == truth);
+  CHECK(above_info(against(out, folder / "good", Depth::kData)) == 0);
+
+  // A shard that is not where the law puts it could be anything: no repair.
+  saved.chunks[2].box.offsets[0] = 5;
+  write_checkpoint(folder / "other", {saved});
+  CHECK(find(against(folder / "other", folder / "good"), "uneven-shards") == nullptr);
+}
+
 TEST_CASE("names are matched through wrappers and one replaced first part, never by guess") {
   CheckpointBuilder here, there;
   auto add = [](CheckpointBuilder& builder, const std::string& fqn) {

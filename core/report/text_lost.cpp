@@ -1,0 +1,46 @@
+// What a plan gives up, tensor by tensor and box by box, before anybody says yes to it.
+#include "core/base/words.h"
+#include "core/report/listing.h"
+#include "core/report/text_words.h"
+
+namespace shw {
+namespace {
+
+// A terminal shows that many boxes of a tensor; lost.json has them all.
+constexpr std::size_t kShownBoxes = 8;
+
+std::string fill_text(const PlannedTensor& tensor) {
+  switch (tensor.fill) {
+    case Fill::kZero:
+      return "zeros";
+    case Fill::kCast:
+      return "the cast of " + printable(tensor.fill_from);
+    case Fill::kReference:
+      break;
+  }
+  std::string where = tensor.fill_source == nullptr || tensor.fill_source->directory() == nullptr
+                          ? "another checkpoint"
+                          : tensor.fill_source->directory()->name();
+  return printable(tensor.fill_from) + " of " + printable(where);
+}
+
+}  // namespace
+
+std::string lost_to_text(const Checkpoint& checkpoint, const Plan& plan) {
+  std::string text;
+  for (const PlannedTensor& tensor : plan.tensors) {
+    if (tensor.lost_elements == 0) continue;
+    text += "  " + printable(checkpoint.fqn(tensor.tensor)) + ": " +
+            human_count(static_cast<std::uint64_t>(tensor.lost_elements)) + " of " +
+            human_count(static_cast<std::uint64_t>(volume(tensor.shape).value_or(0))) +
+            " elements,";
+    for (std::size_t i = 0; i < tensor.lost.size() && i < kShownBoxes; ++i)
+      text += " " + to_text(tensor.lost[i]);
+    if (tensor.lost.size() > kShownBoxes)
+      text += " and " + plural(tensor.lost.size() - kShownBoxes, "box") + " more";
+    text += "; filled with " + fill_text(tensor) + "\n";
+  }
+  return text.empty() ? text : "\nlost for good:\n" + text;
+}
+
+}  // namespace shw

@@ -1,0 +1,100 @@
+// N12: an uneven cut that every rank described with its own size. `DTensor.from_local` without
+// `shape=` takes size * ranks for the global size and rank * size for the offset (spec/failures.md
+// 0.3): right for even shards, and for uneven ones the last shards land too early.
+#include <algorithm>
+
+#include "core/rules/reference_bytes.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// Shard i of N rows on W ranks as torch.chunk cuts them.
+std::int64_t chunk_rows(std::int64_t rows, std::int64_t ranks, std::int64_t i) {
+  std::int64_t step = (rows + ranks - 1) / ranks;
+  return std::clamp<std::int64_t>(rows - i * step, 0, step);
+}
+
+bool cuts_only(ExtentsView sizes, ExtentsView shape, std::size_t dim) {
+  if (sizes.size() != shape.size()) return false;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (d != dim && sizes[d] != shape[d]) return false;
+  }
+  return true;
+}
+
+// The true boxes, if all chunks follow the law along `dim` and each item holds what it should.
+std::optional<Relabelled> follow_law(const RuleInput& input, TensorId tensor, const Extents& shape,
+                                     std::size_t dim) {
+  const Checkpoint& c = input.checkpoint;
+  auto chunks = c.chunks(tensor);
+  auto ranks = static_cast<std::int64_t>(chunks.size());
+  Relabelled out{tensor, shape, {}};
+  std::int64_t begin = 0;
+  for (std::uint32_t i = 0; i < chunks.size(); ++i) {
+    ExtentsView offsets = c.offsets(chunks[i]), sizes = c.sizes(chunks[i]);
+    std::int64_t rows = chunk_rows(shape[dim], ranks, i);
+    const auto& header = input.headers[index_of(chunks[i])];
+    bool complete = header && same(header->sizes, sizes) && rows > 0 && sizes[dim] == rows &&
+                    cuts_only(sizes, shape, dim) && offsets[dim] == i * rows;
+    auto before = i == 0 ? std::nullopt : c.writer(chunks[i - 1]);
+    auto writer = c.writer(chunks[i]);
+    if (!complete || !writer || (before && *before >= *writer)) return std::nullopt;
+    Box box = whole(sizes);
+    box.offsets[dim] = begin;
+    begin += rows;
+    out.boxes.push_back(std::move(box));
+  }
+  return begin == shape[dim] ? std::optional(std::move(out)) : std::nullopt;
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  if (input.spec == nullptr || input.headers.empty()) return;
+  const Checkpoint& c = input.checkpoint;
+  auto explained = with_diagnosis(findings);
+  Finding finding;
+  finding.rule = "uneven-shards";
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    TensorId tensor{t};
+    const SpecEntry* entry = input.spec->find(c.fqn(tensor));
+    if (entry == nullptr || explained.contains(c.fqn(tensor)) || c.chunks(tensor).size() < 2 ||
+        input.tilings[t].tiling != Tiling::kInexact)
+      continue;
+    for (std::size_t dim = 0; dim < entry->shape.size(); ++dim) {
+      if (c.shape(tensor).size() != entry->shape.size()) break;
+      auto boxes = follow_law(input, tensor, entry->shape, dim);
+      if (!boxes) continue;
+      if (finding.subjects.empty()) {
+        finding.cause = std::string(c.fqn(tensor)) + " was cut unevenly (" +
+                        std::to_string(entry->shape[dim]) + " on " +
+                        std::to_string(c.chunks(tensor).size()) +
+                        " ranks), and each rank worked out the global size and its own place from "
+                        "its own size: shards overlap and the end is missing, though every item "
+                        "is complete.";
+        finding.evidence = {{"dimension", static_cast<std::int64_t>(dim)},
+                            {"saved", copy_of(c.shape(tensor))},
+                            {"expected", entry->shape}};
+      }
+      finding.subjects.emplace_back(c.fqn(tensor));
+      finding.diagnoses.emplace_back(std::move(*boxes));
+      break;
+    }
+  }
+  if (finding.subjects.empty()) return;
+  finding.remedy = Remedy{"relabel", true, "Put every shard where torch.chunk puts it."};
+  finding.link = "flashoptim #6";
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kUnevenShards = {
+    "uneven-shards", Depth::kHeaders, "Uneven shards, each placed by its own size",
+    "When an extent is no multiple of the number of ranks, the last ranks hold less. A saver that "
+    "builds a DTensor from the local part without giving the global shape assumes that all hold as "
+    "much as this rank: every rank then records another global size, and the small shards land too "
+    "early. The items are complete, so putting each shard where torch.chunk puts it mends it. "
+    "Shards that landed on the very offset of another one were dropped at save, and are lost.",
+    run};
+
+}  // namespace shw
