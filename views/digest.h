@@ -47,6 +47,12 @@ struct Facts {
   bool complete = false, coverage_known = false;
 };
 
+// Where a part stands on a mesh axis that cuts the tensor: "ep_shard 1", along dim 2.
+struct AxisPlace {
+  int dim = 0;
+  std::string text;
+};
+
 // Where a tile of the repaired tensor comes from.
 struct TileOrigin {
   Extents was;       // its offsets in the saved tensor; empty where it stood in none
@@ -61,11 +67,11 @@ struct Picture {
   std::vector<TileOrigin> origins;       // one a tile of `after`; empty: too many to say
   std::string after_text;                // "12 of 24 elements kept", "mended seams in gold"
   std::string fill_text;                 // "filled with zeros"; of what is lost
-  std::shared_ptr<const TileSet> expected_tiles;  // null where the spec names no layout
-  std::vector<std::string> expected_names;        // of those: "ep_shard 1", "dp 0, tp 1"
-  Extents expected;                               // empty: not known
-  bool expects = false;                           // true: `expected` is (a scalar has no extents)
-  std::string expected_from;                      // "spec.json"
+  std::shared_ptr<const TileSet> expected_tiles;        // null where the spec names no layout
+  std::vector<std::vector<AxisPlace>> expected_places;  // of those: where on the mesh
+  Extents expected;                                     // empty: not known
+  bool expects = false;       // true: `expected` is (a scalar has no extents)
+  std::string expected_from;  // "spec.json"
   std::vector<std::vector<std::int64_t>> expected_cuts;  // along every dim, inside the extent
   std::vector<std::string> cut_by;                       // "ep_shard": who cuts that dim
   std::vector<Box> missing, overlapping, lost;

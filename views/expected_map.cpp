@@ -29,7 +29,11 @@ void draw_holders(Frame& frame, ImDrawList* draw, const Picture& picture, const 
     if (!box) continue;
     std::uint32_t writer = tiles.writer(t);
     std::string who = writer == kNoWriter ? "" : "rank " + std::to_string(writer);
-    std::string_view where = picture.expected_names[t];
+    std::string where;
+    for (const AxisPlace& place : picture.expected_places[t]) {
+      if (place.dim == slice.row || place.dim == slice.column)
+        where += (where.empty() ? "" : ", ") + place.text;
+    }
     if (writer != kNoWriter)
       draw->AddRectFilled({box->x + 1, box->y + 1}, {box->z - 1, box->w - 1},
                           with_alpha(writer_colour(writer, frame.digest.mesh->grid), 0.16f));

@@ -32,10 +32,10 @@ std::string mesh_words(const Mesh& mesh) {
 
 std::string source_text(const MeshGuess& guess) {
   if (guess.source == "given") return "said by you";
-  std::string text = guess.source == "spec" ? "named by the spec" : "inferred from who wrote what";
+  if (guess.source == "spec") return "named by the spec";
   // 99.6 % is not "100 % sure".
   int percent = static_cast<int>(std::floor(std::clamp(guess.confidence, 0.0, 1.0) * 100));
-  return text + ", " + std::to_string(percent) + " % sure";
+  return "inferred from who wrote what, " + std::to_string(percent) + " % sure";
 }
 
 void draw_guess(Frame& frame, DeskState& state, Column& column, const MeshGuess& guess, int number,

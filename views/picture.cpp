@@ -119,7 +119,7 @@ void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Pict
   } else if (pieces) {
     picture.after_text = "rows where they belong";
   } else if (moved) {
-    picture.after_text = "same tiles, mended seams in gold";
+    picture.after_text = "mended seams in gold";
   } else {
     picture.after_text = "the same tiles";
   }
@@ -190,14 +190,17 @@ void expect_tiles(const SpecEntry& entry, std::uint32_t ranks, Picture& picture)
     tiles->add(box->offsets, box->sizes, is_writer ? static_cast<std::uint32_t>(rank) : kNoWriter,
                TileStatus::kFine, ChunkId{kNoChunk});
     auto at = entry.mesh->coordinates(rank);
-    std::string who;
+    std::vector<AxisPlace> places;
     for (std::size_t a = 0; a < entry.placements.size(); ++a) {
-      bool cuts = entry.placements[a].kind == Placement::Kind::kShard ||
-                  entry.placements[a].kind == Placement::Kind::kStridedShard;
-      if (cuts && entry.mesh->axes[a].size > 1)
-        who += (who.empty() ? "" : ", ") + entry.mesh->axes[a].name + " " + std::to_string(at[a]);
+      const Placement& placement = entry.placements[a];
+      bool cuts = placement.kind == Placement::Kind::kShard ||
+                  placement.kind == Placement::Kind::kStridedShard;
+      if (!cuts || entry.mesh->axes[a].size < 2) continue;
+      auto ndim = static_cast<std::int64_t>(entry.shape.size());
+      places.push_back({static_cast<int>(placement.dim < 0 ? placement.dim + ndim : placement.dim),
+                        entry.mesh->axes[a].name + " " + std::to_string(at[a])});
     }
-    picture.expected_names.push_back(std::move(who));
+    picture.expected_places.push_back(std::move(places));
   }
   tiles->seal();
   if (tiles->size() < 2) return;

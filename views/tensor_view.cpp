@@ -283,7 +283,7 @@ void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture
     columns = std::max(columns, extent_of(panel.shape, slice.column));
   }
   double base_column = column_pixels_for(wishes, room, margin);
-  if (slice.row < 0) height = std::min(height, frame.px(150));
+  if (slice.row < 0) height = std::min(height, frame.px(220));
   float head_room = frame.px(66);
   double base_row = static_cast<double>(height - head_room) / static_cast<double>(rows);
   if (base_row <= 0) return;
@@ -313,8 +313,14 @@ void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture
                                                                  : ExtentsView{},
                    frame.theme.text, frame.theme.bad);
     Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-    text_from(draw, frame.fonts.small, at.x, column.y + frame.px(29), frame.theme.quiet,
-              elide_middle(panel.caption, slot - frame.px(10), measure));
+    if (!after && !fits)  // the numbers matter more than the caption
+      draw_extents(frame, draw, frame.fonts.mono_small, at.x, column.y + frame.px(29), panel.shape,
+                   panel.kind == Kind::kSaved && picture.expects ? ExtentsView(picture.expected)
+                                                                 : ExtentsView{},
+                   frame.theme.text, frame.theme.bad);
+    else
+      text_from(draw, frame.fonts.small, at.x, column.y + frame.px(29), frame.theme.quiet,
+                elide_middle(panel.caption, slot - frame.px(10), measure));
     if (panel.kind == Kind::kExpected) {
       draw_expected(frame, draw, picture, slice, at, end, view);
     } else {

@@ -64,7 +64,8 @@ void draw_label(Frame& frame, ImDrawList* draw, const MapPicture& picture, std::
   std::string where = to_text(tiles.offsets(tile));
   float where_width = text_width(mono, where), middle = (min.y + max.y) / 2;
   bool both = where_width <= width && strong->FontSize + mono->FontSize <= height;
-  std::string_view note = tile < picture.origins.size() ? picture.origins[tile].text : "";
+  std::string_view note;
+  if (tile < picture.origins.size()) note = picture.origins[tile].text;
   const ImFont* small = frame.fonts.small;
   float note_width = text_width(small, note);
   bool all = both && !note.empty() && note_width <= width &&

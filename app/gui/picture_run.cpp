@@ -76,6 +76,18 @@ class Studio {
     screen_->render();
     return write_png(path, screen_->read());
   }
+  // "map/saved 0.5 0.75": the mouse onto a named item, at parts of its width and height.
+  bool point(const std::string& line) {
+    std::size_t first = line.find(' '), second = line.find(' ', first + 1);
+    if (first == line.npos || second == line.npos) return false;
+    auto found = bench_->marks().items.find(line.substr(0, first));
+    auto x = number<float>(line.substr(first + 1, second - first - 1));
+    auto y = number<float>(line.substr(second + 1));
+    if (found == bench_->marks().items.end() || !x || !y) return false;
+    ImVec4 box = found->second;
+    ImGui::GetIO().MousePos = {box.x + (box.z - box.x) * *x, box.y + (box.w - box.y) * *y};
+    return true;
+  }
   bool click(const std::string& name) {
     auto found = bench_->marks().items.find(name);
     if (found == bench_->marks().items.end()) return false;
@@ -144,6 +156,8 @@ Status play_line(Studio& studio, const std::string& line) {
     studio.frame({&key, 1});
   } else if (line.starts_with("click ")) {
     if (!studio.click(rest("click "))) return usage(line);
+  } else if (line.starts_with("point ")) {
+    if (!studio.point(rest("point "))) return usage(line);
   } else if (line.starts_with("where ")) {
     // For a test that drives the window with a real mouse: the middle of a named item.
     auto found = studio.bench().marks().items.find(rest("where "));

@@ -78,5 +78,7 @@ TEST_CASE("the expected layout names the rank that would hold each part") {
   auto tile = picture.expected_tiles->find(Extents{0, 0, 640});
   REQUIRE(tile.has_value());
   CHECK(picture.expected_tiles->writer(*tile) == 32);
-  CHECK(picture.expected_names[*tile] == "ep_shard 1, ep 0");
+  REQUIRE(picture.expected_places[*tile].size() == 2);
+  CHECK(picture.expected_places[*tile][0].text == "ep_shard 1");
+  CHECK(picture.expected_places[*tile][0].dim == 2);
 }
