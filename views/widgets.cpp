@@ -22,6 +22,7 @@ Measure measure_with(const ImFont* font) {
 }  // namespace
 
 float text_width(const ImFont* font, std::string_view text) {
+  if (text.empty()) return 0;  // imgui takes a null begin for a C string
   return font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, begin_of(text), end_of(text)).x;
 }
 
