@@ -56,7 +56,7 @@ struct AxisPlace {
 // Where a tile of the repaired tensor comes from.
 struct TileOrigin {
   Extents was;       // its offsets in the saved tensor; empty where it stood in none
-  std::string text;  // "was [2, 0]", "from weight_v [0, 0]", "from optimizer_rank_2.pt"
+  std::string text;  // "was [2, 0]", "from weight_v", "from optimizer_rank_2.pt"
 };
 
 // One picture of the tensor that is selected.

@@ -64,7 +64,7 @@ struct AfterTiles {
     if (moved && origins.size() < kMaxOrigins) {
       std::string other = here ? "" : std::string(checkpoint.fqn(checkpoint.tensor_of(chunk)));
       if (!here) other = other.substr(module_length(other) > 0 ? module_length(other) + 1 : 0);
-      origin.text = (here ? "was " : "from " + other + " ") + to_text(ExtentsView(origin.was));
+      origin.text = here ? "was " + to_text(ExtentsView(origin.was)) : "from " + other;
     }
     if (!here) origin.was.clear();
     add(offsets, sizes, checkpoint.writer(chunk).value_or(kNoWriter),
@@ -115,7 +115,7 @@ void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Pict
         count(total - planned.lost_elements) + " of " + count(total) + " elements kept";
     picture.fill_text = planned.fill == Fill::kCast ? "filled from the model" : "filled with zeros";
   } else if (sides) {
-    picture.after_text = "taken from the ranks' own masters";
+    picture.after_text = "from the ranks' own masters";
   } else if (pieces) {
     picture.after_text = "rows where they belong";
   } else if (moved) {

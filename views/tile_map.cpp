@@ -116,7 +116,10 @@ void draw_seams(Frame& frame, ImDrawList* draw, const MapPicture& picture,
     auto now = tiles.offsets(quad.tile);
     auto moved_in = [&](int dim) {
       auto d = static_cast<std::size_t>(dim);
-      return dim >= 0 && d < before.size() && d < now.size() && now[d] != before[d] && now[d] > 0;
+      if (dim < 0 || d >= now.size() || now[d] <= 0) return false;
+      // What stood in another tensor has no place of before: its rows begin at a seam.
+      if (before.empty()) return dim == picture.slice.row || picture.slice.row < 0;
+      return d < before.size() && now[d] != before[d];
     };
     ImVec2 min{picture.at.x + quad.x0, picture.at.y + quad.y0};
     ImVec2 max{picture.at.x + quad.x1, picture.at.y + quad.y1};
