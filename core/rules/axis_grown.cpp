@@ -1,4 +1,6 @@
 // P13: one dimension is a whole number of times as long as the model expects, nothing else differs.
+#include <set>
+
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -21,18 +23,20 @@ std::optional<Growth> growth(ExtentsView saved, ExtentsView expected) {
   return out;
 }
 
-// True where every chunk is one of `factor` parts of the expected size: what a wrong placement in
-// from_local leaves, each part a whole copy of what it should be.
+// True where every tile lies in one of the parts of the expected size and each part has one: what
+// a wrong placement in from_local leaves, each part a whole copy of what it should be.
 bool cut_into_copies(const Checkpoint& c, TensorId tensor, const Growth& grown,
                      std::int64_t expected) {
+  std::set<std::int64_t> parts;
   for (ChunkId chunk : c.chunks(tensor)) {
     if (volume(c.sizes(chunk)).value_or(0) == 0) continue;
     if (c.offsets(chunk).size() <= grown.dim || c.sizes(chunk).size() <= grown.dim) return false;
     std::int64_t first = c.offsets(chunk)[grown.dim], size = c.sizes(chunk)[grown.dim];
     if (first < 0 || size <= 0 || size > expected || first % expected > expected - size)
       return false;
+    parts.insert(first / expected);
   }
-  return true;
+  return count_of(parts.size()) == grown.factor;
 }
 
 void run(const RuleInput& input, std::vector<Finding>& findings) {
@@ -45,15 +49,14 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "axis-grown";
   std::vector<std::string> how;
-  bool copies = true;
   for (const auto& [fqn, entry] : input.spec->entries) {
     auto tensor = c.find(fqn);
     if (!tensor || explained.contains(fqn)) continue;
+    if (same(c.shape(*tensor), entry.shape)) continue;
     auto grown = growth(c.shape(*tensor), entry.shape);
-    // Several vocabularies, heads or layers in one is another model, and one element (a scale a
-    // rank) says nothing.
-    if (!grown || volume(entry.shape).value_or(0) < 2) continue;
-    if (!cut_into_copies(c, *tensor, *grown, entry.shape[grown->dim])) copies = false;
+    // A tensor that differs in another way: the checkpoint is of another model, or whole models
+    // are compared, and that is for shape-mismatch to say.
+    if (!grown || !cut_into_copies(c, *tensor, *grown, entry.shape[grown->dim])) return;
     how.push_back(fqn + ": dim " + std::to_string(grown->dim) + " is " +
                   std::to_string(grown->factor) + " times as long");
     if (finding.subjects.empty())
@@ -67,13 +70,11 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   finding.cause = plural(finding.subjects.size(), "tensor") +
                   (finding.subjects.size() == 1 ? " is" : " are") +
                   " longer than the model expects, a whole number of times along one dimension (" +
-                  how.front() + "): " +
-                  (copies ? "copies that every rank held were probably recorded as parts of one."
-                          : "the checkpoint was saved for a larger model, or copies were recorded "
-                            "as parts of one.");
+                  how.front() +
+                  "), and every tile lies inside one of the parts: copies that every rank held "
+                  "were probably recorded as parts of one.";
   finding.evidence.emplace_back("tensors", capped(how));
   finding.evidence.emplace_back("count", count_of(how.size()));
-  finding.evidence.emplace_back("each_part_is_whole", copies);
   finding.link = "pytorch #144109";
   findings.push_back(std::move(finding));
 }
@@ -82,13 +83,11 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
 
 const Rule kAxisGrown = {
     "axis-grown", Depth::kMetadata, "A dimension is a whole number of times too long",
-    "The usual cause is a tensor that every rank held whole and that was wrapped as if each held a "
-    "part: the recorded size is then multiplied by the number of ranks, and the same rows lie "
-    "there "
-    "several times. torch refuses to load it. Where the parts are equal byte for byte (and not "
-    "merely constant, as fresh norms are), one of them is the tensor; a checkpoint of a larger "
-    "model looks the same from its shapes alone, so nothing is cut without another checkpoint to "
-    "compare with.",
+    "The usual cause is a tensor that every rank held whole and that was wrapped as if each held "
+    "a part: the recorded size is then multiplied by the number of ranks, and the same rows lie "
+    "there several times. torch refuses to load it. Where the parts are equal byte for byte (and "
+    "not merely constant, as fresh norms are), one of them is the tensor; a checkpoint of a larger "
+    "model can look the same, so nothing is cut without another checkpoint to compare with.",
     run};
 
 }  // namespace shw
