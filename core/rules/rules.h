@@ -20,7 +20,8 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kTopologyLocked, kStridedRecordedPlain, kUnevenStrided, kFusedPerRank, kTransposed,
     kBlocksPermuted, kDiffersFromReference, kVocabularyPadding, kTiedWeights, kLayersRenumbered,
     kLeftoverMetadata, kRankHole, kDataNewer, kPlannerKeys, kHalfPair, kManyChunks, kAxisGrown,
-    kPairAsymmetry, kExtraState, kKeysetHole, kUnevenShards;
+    kPairAsymmetry, kExtraState, kKeysetHole, kUnevenShards, kMomentBound, kValueStatistics,
+    kMasterCast, kDuplicateContent;
 
 // Lists in evidence are cut here; the number of all stands beside them. Subjects are never cut.
 inline constexpr std::size_t kMaxEvidence = 64;

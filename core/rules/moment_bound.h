@@ -1,0 +1,22 @@
+// What two running means of one gradient can never be to each other (spec/failures.md P15).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace shw {
+
+// exp_avg^2 <= C * exp_avg_sq for any gradients and any number of steps (Cauchy and Schwarz).
+// Infinite where beta1^2 >= beta2.
+double moment_constant(double beta1, double beta2);
+
+struct MomentCount {
+  std::int64_t looked_at = 0;
+  std::int64_t above = 0;         // m^2 > C * v * (1 + slack)
+  std::int64_t negative = 0;      // v < 0
+  std::int64_t without_root = 0;  // v == 0 and m far from 0
+  double worst = 0;               // the largest m^2 / v
+  void add(double m, double v, double constant, double slack);
+};
+
+}  // namespace shw

@@ -1,0 +1,74 @@
+// Whole tensors as numbers, for rules that look at values: with a limit on what is read.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "core/formats/items.h"
+#include "core/rules/check.h"
+#include "core/tensor/convert.h"
+
+namespace shw {
+
+// A rule that reads values takes its share of what one check may read; what it left out it says.
+struct ValueBudget {
+  std::uint64_t per_tensor = std::uint64_t{256} << 20;
+  std::uint64_t left = std::uint64_t{1} << 30;
+  std::int64_t left_out = 0;  // tensors
+};
+
+inline bool has_values(Dtype dtype) {
+  return dtype == Dtype::kFloat32 || dtype == Dtype::kFloat64 || dtype == Dtype::kFloat16 ||
+         dtype == Dtype::kBfloat16;
+}
+
+// The tensor if it is a float, whole and within the limits.
+inline std::optional<TensorValues> read_values(const RuleInput& input, TensorId tensor,
+                                               ValueBudget& budget) {
+  const Checkpoint& c = input.checkpoint;
+  if (c.directory() == nullptr || !has_values(c.dtype(tensor))) return std::nullopt;
+  if (input.tilings[index_of(tensor)].tiling != Tiling::kExact) return std::nullopt;
+  auto elements = volume(c.shape(tensor));
+  if (!elements || *elements <= 0) return std::nullopt;
+  auto count = static_cast<std::uint64_t>(*elements);
+  std::uint32_t width = size_of(c.dtype(tensor));
+  if (count > budget.per_tensor / width || count * width > budget.left) {
+    ++budget.left_out;
+    return std::nullopt;
+  }
+  auto values = read_tensor(c, tensor, budget.per_tensor);
+  // Damaged and unreadable items are for bad-record and not-looked-at.
+  if (!values || values->uncovered != 0 || values->bytes.size() != count * width)
+    return std::nullopt;
+  budget.left -= count * width;
+  return std::move(*values);
+}
+
+template <class Bits>
+Bits bits_at(BytesView bytes, std::size_t i) {
+  Bits bits;
+  std::memcpy(&bits, bytes.data() + i * sizeof(Bits), sizeof(Bits));
+  return bits;
+}
+
+// Element i of one of the dtypes of has_values.
+inline double value_at(Dtype dtype, BytesView bytes, std::size_t i) {
+  switch (dtype) {
+    case Dtype::kFloat64:
+      return std::bit_cast<double>(bits_at<std::uint64_t>(bytes, i));
+    case Dtype::kFloat16:
+      return from_narrow<kFloat16Form, double>(bits_at<std::uint16_t>(bytes, i));
+    case Dtype::kBfloat16:
+      return from_narrow<kBfloat16Form, double>(bits_at<std::uint16_t>(bytes, i));
+    default:
+      return std::bit_cast<float>(bits_at<std::uint32_t>(bytes, i));
+  }
+}
+
+inline std::size_t count_in(const TensorValues& values) {
+  return values.bytes.size() / size_of(values.dtype);
+}
+
+}  // namespace shw
