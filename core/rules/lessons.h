@@ -21,5 +21,6 @@ const Lesson* find_lesson(std::string_view rule);
 std::span<const Lesson> layout_lessons();
 std::span<const Lesson> reference_lessons();
 std::span<const Lesson> storage_lessons();
+std::span<const Lesson> contents_lessons();
 
 }  // namespace shw

@@ -120,7 +120,8 @@ std::span<const Lesson> storage_lessons() {
 }
 
 const Lesson* find_lesson(std::string_view rule) {
-  for (std::span<const Lesson> part : {layout_lessons(), reference_lessons(), storage_lessons()}) {
+  for (std::span<const Lesson> part :
+       {layout_lessons(), reference_lessons(), storage_lessons(), contents_lessons()}) {
     for (const Lesson& lesson : part) {
       if (lesson.rule == rule) return &lesson;
     }

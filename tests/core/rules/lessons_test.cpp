@@ -15,7 +15,7 @@ using namespace shw;
 
 TEST_CASE("every rule has one drawn example") {
   std::set<std::string_view> drawn;
-  for (auto part : {layout_lessons(), reference_lessons(), storage_lessons()}) {
+  for (auto part : {layout_lessons(), reference_lessons(), storage_lessons(), contents_lessons()}) {
     for (const Lesson& lesson : part) {
       CAPTURE(lesson.rule);
       CHECK(drawn.insert(lesson.rule).second);
@@ -30,7 +30,7 @@ TEST_CASE("every rule has one drawn example") {
 }
 
 TEST_CASE("drawings are at most 78 columns, indented, and without trailing spaces") {
-  for (auto part : {layout_lessons(), reference_lessons(), storage_lessons()}) {
+  for (auto part : {layout_lessons(), reference_lessons(), storage_lessons(), contents_lessons()}) {
     for (const Lesson& lesson : part) {
       CHECK(lesson.drawing.starts_with("\n  "));
       CHECK(lesson.drawing.ends_with("\n"));
