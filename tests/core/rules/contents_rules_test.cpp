@@ -1,0 +1,159 @@
+// Rules about names, files and values that need no spec: each speaks of its defect, and of nothing
+// that is like it and healthy.
+#include <doctest/doctest.h>
+
+#include "core/model/builder.h"
+#include "core/rules/check.h"
+#include "core/rules/moment_bound.h"
+
+using namespace shw;
+
+namespace {
+
+void add(CheckpointBuilder& builder, const std::string& fqn, const Extents& shape = {4}) {
+  builder.add_tensor(fqn, Dtype::kFloat32, shape);
+  builder.add_chunk(Extents(shape.size(), 0), shape, {builder.file("__0_0.distcp"), 0, 64});
+}
+
+// Severity of the rule's first finding; nothing where it is silent.
+std::optional<Severity> said(CheckpointBuilder& builder, std::string_view rule,
+                             std::shared_ptr<const Spec> spec = nullptr) {
+  auto report = check(*builder.finish(), CheckOptions{Depth::kMetadata, spec, std::nullopt});
+  REQUIRE(report.has_value());
+  for (const Finding& finding : report->findings) {
+    if (finding.rule != rule) continue;
+    CHECK_FALSE(finding.cause.empty());
+    CHECK_FALSE(finding.subjects.empty());
+    CHECK_FALSE(finding.evidence.empty());
+    return finding.severity;
+  }
+  return std::nullopt;
+}
+
+void add_layers(CheckpointBuilder& builder, int count, int without) {
+  for (int i = 0; i < count; ++i) {
+    if (i == without) continue;
+    add(builder, "model.layers." + std::to_string(i) + ".mlp.up_proj.weight");
+    add(builder, "model.layers." + std::to_string(i) + ".attn.q_proj.weight");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a layer that is missing between equal ones is a hole; a model's own gaps are not") {
+  CheckpointBuilder hole, whole, last, activations, dense_first;
+  add_layers(hole, 8, 3);
+  CHECK(said(hole, "keyset-hole") == Severity::kWarning);
+  add_layers(whole, 8, -1);
+  CHECK_FALSE(said(whole, "keyset-hole").has_value());
+  add_layers(last, 8, 7);
+  CHECK_FALSE(said(last, "keyset-hole").has_value());
+  for (int i = 0; i < 10; i += 2) add(activations, "layers." + std::to_string(i) + ".weight");
+  CHECK_FALSE(said(activations, "keyset-hole").has_value());
+  // Experts in the later layers only.
+  add_layers(dense_first, 8, -1);
+  for (int i = 3; i < 8; ++i)
+    add(dense_first, "model.layers." + std::to_string(i) + ".mlp.experts.0.w1.weight");
+  CHECK_FALSE(said(dense_first, "keyset-hole").has_value());
+}
+
+TEST_CASE("a hole that the spec has as well is the model's own") {
+  CheckpointBuilder hole;
+  add_layers(hole, 8, 3);
+  auto spec = std::make_shared<Spec>();
+  spec->entries["model.layers.2.mlp.up_proj.weight"].shape = {4};
+  CHECK_FALSE(said(hole, "keyset-hole", spec).has_value());
+}
+
+TEST_CASE("one moment of two is a warning among many pairs, and silence for another optimizer") {
+  auto states = [](CheckpointBuilder& builder, int whole, const char* odd) {
+    for (int i = 0; i < whole; ++i) {
+      add(builder, "optim.state.l" + std::to_string(i) + ".w.exp_avg");
+      add(builder, "optim.state.l" + std::to_string(i) + ".w.exp_avg_sq");
+    }
+    add(builder, std::string("optim.state.odd.w.") + odd);
+  };
+  CheckpointBuilder half, whole, momentum, lion;
+  states(half, 8, "exp_avg");
+  CHECK(said(half, "half-pair") == Severity::kWarning);
+  states(momentum, 8, "momentum_buffer");
+  CHECK_FALSE(said(momentum, "half-pair").has_value());
+  states(lion, 1, "exp_avg");
+  CHECK_FALSE(said(lion, "half-pair").has_value());
+}
+
+TEST_CASE("a rank without a file is information, and a rank of 2^32 - 1 costs nothing") {
+  CheckpointBuilder hole, whole, huge;
+  for (auto [builder, last] : {std::pair{&hole, "__3_0.distcp"},
+                               {&whole, "__1_0.distcp"},
+                               {&huge, "__4294967295_0.distcp"}}) {
+    builder->set_format(Format::kDcp, Encoding::kTorchZip);
+    builder->add_tensor("w", Dtype::kFloat32, Extents{4});
+    builder->add_chunk(Extents{0}, Extents{2}, {builder->file("__0_0.distcp"), 0, 8});
+    builder->add_chunk(Extents{2}, Extents{2}, {builder->file(last), 0, 8});
+  }
+  CHECK(said(hole, "rank-hole") == Severity::kInfo);
+  CHECK_FALSE(said(whole, "rank-hole").has_value());
+  CHECK(said(huge, "rank-hole") == Severity::kInfo);
+}
+
+TEST_CASE("copies recorded as parts are an axis that grew; a larger model is not") {
+  auto spec = std::make_shared<Spec>();
+  spec->entries["w"].shape = {4, 2};
+  CheckpointBuilder copies, larger;
+  copies.add_tensor("w", Dtype::kFloat32, Extents{8, 2});
+  copies.add_chunk(Extents{0, 0}, Extents{4, 2}, {copies.file("__0_0.distcp"), 0, 8});
+  copies.add_chunk(Extents{4, 0}, Extents{4, 2}, {copies.file("__1_0.distcp"), 0, 8});
+  CHECK(said(copies, "axis-grown", spec) == Severity::kError);
+  add(larger, "w", {8, 2});
+  CHECK_FALSE(said(larger, "axis-grown", spec).has_value());
+}
+
+TEST_CASE("unequal pairs and extra states of unequal length are information") {
+  CheckpointBuilder pair, equal;
+  add(pair, "l.mlp.gate_proj.weight", {4, 2});
+  add(pair, "l.mlp.up_proj.weight", {2, 2});
+  add(pair, "layers.0.fc1._extra_state", {8});
+  add(pair, "layers.1.fc1._extra_state", {0});
+  CHECK(said(pair, "pair-asymmetry") == Severity::kInfo);
+  CheckpointBuilder extra;
+  add(extra, "layers.0.fc1._extra_state", {8});
+  add(extra, "layers.1.fc1._extra_state", {0});
+  CHECK(said(extra, "extra-state") == Severity::kInfo);
+  add(equal, "l.mlp.gate_proj.weight", {4, 2});
+  add(equal, "l.mlp.up_proj.weight", {4, 2});
+  CHECK_FALSE(said(equal, "pair-asymmetry").has_value());
+}
+
+TEST_CASE("the bound of two moments is that of the betas") {
+  CHECK(moment_constant(0.9, 0.95) == doctest::Approx(1.357).epsilon(0.001));
+  CHECK(moment_constant(0.9, 0.99) == doctest::Approx(5.5).epsilon(0.001));
+  CHECK(moment_constant(0.9, 0.999) == doctest::Approx(52.86).epsilon(0.001));
+  CHECK(moment_constant(0.99, 0.9) > 1e300);
+}
+
+TEST_CASE("no gradients lead beyond the bound, and swapped rows do") {
+  constexpr double kBeta1 = 0.9, kBeta2 = 0.95;
+  double constant = moment_constant(kBeta1, kBeta2);
+  MomentCount healthy, swapped;
+  for (int row = 0; row < 64; ++row) {
+    double m = 0, v = 0;
+    for (int step = 0; step < 40; ++step) {
+      double gradient = (row % 7 + 1) * ((step * 31 + row * 17) % 13 - 3.0);
+      m = kBeta1 * m + (1 - kBeta1) * gradient;
+      v = kBeta2 * v + (1 - kBeta2) * gradient * gradient;
+    }
+    healthy.add(m, v, constant, 0.02);
+    swapped.add(m, v / 10'000, constant, 0.02);
+  }
+  CHECK(healthy.looked_at == 64);
+  CHECK(healthy.above + healthy.negative + healthy.without_root == 0);
+  CHECK(swapped.above > 32);
+  MomentCount certain;
+  certain.add(0.1, -1e-9, constant, 0.02);
+  certain.add(0.1, 0, constant, 0.02);
+  certain.add(0, 0, constant, 0.02);
+  certain.add(1e-20, 0, constant, 0.02);
+  CHECK(certain.negative == 1);
+  CHECK(certain.without_root == 1);
+}
