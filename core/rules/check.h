@@ -42,6 +42,8 @@ struct CheckReport {
   std::shared_ptr<const Spec> spec = nullptr;  // what was expected: given, or from the reference
 };
 
+struct RuleMemo;  // what several rules ask for, found once; rules/memo.h
+
 // What a rule may look at. `headers` is empty at Depth::kMetadata, `data` below kData; otherwise
 // one a chunk.
 struct RuleInput {
@@ -56,6 +58,7 @@ struct RuleInput {
   const Checkpoint* reference = nullptr;  // --against; null without
   // One a tensor, empty without a reference: which tensor of the reference it is.
   std::span<const std::optional<TensorId>> counterparts = {};
+  mutable std::shared_ptr<RuleMemo> memo = {};  // made by the first rule that needs it
 };
 
 using RuleFunction = void (*)(const RuleInput&, std::vector<Finding>&);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "core/rules/memo.h"
 #include "core/rules/spec_layout.h"
 
 namespace shw {
@@ -28,30 +30,62 @@ std::vector<std::size_t> competing(const SpecEntry& entry) {
 }
 
 // Where each chunk belongs, if all lie as `order` cuts and at least one is elsewhere than the spec
-// says.
-std::vector<Box> explained_by(const RuleInput& input, TensorId tensor, const SpecEntry& entry,
-                              const std::vector<std::size_t>& order,
-                              const std::vector<std::size_t>& expected) {
-  const Checkpoint& c = input.checkpoint;
-  std::vector<Box> boxes;
+// says. Nothing is allocated for a chunk before that is known: there may be millions.
+std::vector<Box> explained_by(const Checkpoint& c, TensorId tensor, const RankMap& ranks,
+                              const Cutter& saved, const Cutter& expected) {
   bool differs = false;
   for (ChunkId chunk : c.chunks(tensor)) {
-    Box saved = saved_box(c, chunk);
-    if (volume(saved.sizes) == 0) {
-      boxes.push_back(saved);
-      continue;
-    }
+    ExtentsView offsets = c.offsets(chunk), sizes = c.sizes(chunk);
+    if (volume(sizes) == 0) continue;
     auto writer = c.writer(chunk);
-    auto rank = writer ? rank_on(input, *entry.mesh, *writer) : std::nullopt;
-    if (!rank) return {};
-    if (box_in_order(entry.shape, *entry.mesh, entry.placements, order, *rank) != saved) return {};
-    Box home = box_in_order(entry.shape, *entry.mesh, entry.placements, expected, *rank);
-    if (home.sizes != saved.sizes) return {};
-    differs = differs || home != saved;
-    boxes.push_back(std::move(home));
+    auto rank = writer ? ranks.of(*writer) : std::nullopt;
+    if (!rank || !saved.gives(*rank, offsets, sizes)) return {};
+    if (expected.gives(*rank, offsets, sizes)) continue;
+    if (!expected.gives_sizes(*rank, sizes)) return {};
+    differs = true;
   }
   if (!differs) return {};
+  std::vector<Box> boxes;
+  boxes.reserve(c.chunks(tensor).size());
+  for (ChunkId chunk : c.chunks(tensor)) {
+    bool empty = volume(c.sizes(chunk)) == 0;
+    boxes.push_back(empty ? saved_box(c, chunk) : expected.box(*ranks.of(*c.writer(chunk))));
+  }
   return boxes;
+}
+
+std::optional<OtherOrder> other_order(const RuleInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  if (c.chunks(tensor).size() < 2 || !c.writers_are_owners(tensor)) return std::nullopt;
+  const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+  if (entry == nullptr || !same(entry->shape, c.shape(tensor))) return std::nullopt;
+  std::vector<std::size_t> expected = competing(*entry);
+  if (expected.empty()) return std::nullopt;
+  RankMap ranks(input, *entry->mesh);
+  Cutter as_expected(*entry, expected);
+  std::vector<std::size_t> order = expected;
+  std::sort(order.begin(), order.end());
+  do {
+    if (order == expected) continue;
+    std::vector<Box> boxes = explained_by(c, tensor, ranks, Cutter(*entry, order), as_expected);
+    if (!boxes.empty()) return OtherOrder{tensor, entry, expected, order, std::move(boxes)};
+  } while (std::next_permutation(order.begin(), order.end()));
+  return std::nullopt;
+}
+
+std::vector<OtherOrder> find_other_orders(const RuleInput& input) {
+  std::vector<OtherOrder> out;
+  if (input.spec == nullptr) return out;
+  std::set<TensorId> found;
+  for (std::uint32_t t = 0; t < input.checkpoint.tensor_count(); ++t) {
+    auto item = other_order(input, TensorId{t});
+    if (!item) continue;
+    found.insert(item->tensor);
+    out.push_back(std::move(*item));
+  }
+  // The same picture is healthy where another mesh saved it: then other tensors disagree as well.
+  if (!out.empty() && layout_agreement(input, found).contradicts()) out.clear();
+  return out;
 }
 
 }  // namespace
@@ -62,33 +96,10 @@ std::string order_text(const Mesh& mesh, const std::vector<std::size_t>& order) 
   return text;
 }
 
-std::vector<OtherOrder> in_another_order(const RuleInput& input) {
-  std::vector<OtherOrder> out;
-  if (input.spec == nullptr) return out;
-  const Checkpoint& c = input.checkpoint;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
-    if (c.chunks(tensor).size() < 2 || !c.writers_are_owners(tensor)) continue;
-    const SpecEntry* entry = layout_of(input, c.fqn(tensor));
-    if (entry == nullptr || !same(entry->shape, c.shape(tensor))) continue;
-    std::vector<std::size_t> expected = competing(*entry);
-    if (expected.empty()) continue;
-    std::vector<std::size_t> order = expected;
-    std::sort(order.begin(), order.end());
-    do {
-      if (order == expected) continue;
-      std::vector<Box> boxes = explained_by(input, tensor, *entry, order, expected);
-      if (boxes.empty()) continue;
-      out.push_back({tensor, entry, expected, order, std::move(boxes)});
-      break;
-    } while (std::next_permutation(order.begin(), order.end()));
-  }
-  if (out.empty()) return out;
-  // The same picture is healthy where another mesh saved it: then other tensors disagree as well.
-  std::vector<std::string> names;
-  for (const OtherOrder& item : out) names.emplace_back(c.fqn(item.tensor));
-  if (layout_agreement(input, names).contradicts()) out.clear();
-  return out;
+const std::vector<OtherOrder>& in_another_order(const RuleInput& input) {
+  RuleMemo& memo = memo_of(input);
+  if (!memo.other_orders) memo.other_orders = find_other_orders(input);
+  return *memo.other_orders;
 }
 
 }  // namespace shw

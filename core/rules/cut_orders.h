@@ -18,7 +18,8 @@ struct OtherOrder {
   std::vector<Box> boxes;             // where each chunk belongs, in the order of the chunks
 };
 
-std::vector<OtherOrder> in_another_order(const RuleInput& input);
+// Found once for all rules that ask.
+const std::vector<OtherOrder>& in_another_order(const RuleInput& input);
 
 // "edp, then ep"
 std::string order_text(const Mesh& mesh, const std::vector<std::size_t>& order);

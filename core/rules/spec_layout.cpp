@@ -3,16 +3,27 @@
 #include <algorithm>
 
 #include "core/mesh/error_models.h"
+#include "core/rules/memo.h"
 
 namespace shw {
 namespace {
 
-std::int64_t ranks_that_wrote(const Checkpoint& checkpoint) {
+std::int64_t ranks_that_wrote(const RuleInput& input) {
+  RuleMemo& memo = memo_of(input);
+  if (memo.ranks_that_wrote) return *memo.ranks_that_wrote;
   std::int64_t ranks = 0;
-  for (const FileRow& file : checkpoint.files()) {
+  for (const FileRow& file : input.checkpoint.files()) {
     if (file.rank && file.referenced) ranks = std::max<std::int64_t>(ranks, *file.rank + 1);
   }
+  memo.ranks_that_wrote = ranks;
   return ranks;
+}
+
+// Ranks that one step along each axis skips.
+std::vector<std::int64_t> strides_of(const Mesh& mesh) {
+  std::vector<std::int64_t> strides(mesh.axes.size(), 1);
+  for (std::size_t i = mesh.axes.size(); i-- > 1;) strides[i - 1] = strides[i] * mesh.axes[i].size;
+  return strides;
 }
 
 }  // namespace
@@ -42,24 +53,34 @@ const SpecEntry* layout_of(const RuleInput& input, std::string_view fqn) {
   return entry;
 }
 
+RankMap::RankMap(const RuleInput& input, const Mesh& mesh) {
+  if (mesh.size() >= ranks_that_wrote(input)) ranks_ = mesh.size();
+  if (input.mesh == nullptr) return;
+  std::vector<std::int64_t> strides = strides_of(*input.mesh);
+  const auto& axes = input.mesh->axes;
+  for (const MeshAxis& axis : mesh.axes) {
+    auto found = std::find(axes.begin(), axes.end(), axis);
+    if (found != axes.end())
+      given_.push_back({strides[static_cast<std::size_t>(found - axes.begin())], axis.size});
+    else if (axis.size == 1)
+      given_.push_back({1, 1});
+  }
+  if (given_.size() == mesh.axes.size() && !given_.empty()) given_ranks_ = input.mesh->size();
+}
+
+std::optional<std::int64_t> RankMap::of(std::uint32_t writer) const {
+  if (writer < given_ranks_) {
+    std::int64_t rank = 0;
+    for (const Axis& axis : given_) rank = rank * axis.size + writer / axis.stride % axis.size;
+    return rank;
+  }
+  if (given_ranks_ != 0 || writer >= ranks_) return std::nullopt;
+  return writer;
+}
+
 std::optional<std::int64_t> rank_on(const RuleInput& input, const Mesh& mesh,
                                     std::uint32_t writer) {
-  if (input.mesh != nullptr && writer < input.mesh->size()) {
-    std::vector<std::int64_t> given = input.mesh->coordinates(writer);
-    std::vector<std::int64_t> mine;
-    for (const MeshAxis& axis : mesh.axes) {
-      const auto& axes = input.mesh->axes;
-      auto found = std::find(axes.begin(), axes.end(), axis);
-      if (found != axes.end())
-        mine.push_back(given[static_cast<std::size_t>(found - axes.begin())]);
-      else if (axis.size == 1)
-        mine.push_back(0);
-    }
-    if (mine.size() == mesh.axes.size()) return mesh.rank(mine);
-  }
-  if (mesh.size() < ranks_that_wrote(input.checkpoint) || writer >= mesh.size())
-    return std::nullopt;
-  return writer;
+  return RankMap(input, mesh).of(writer);
 }
 
 Box saved_box(const Checkpoint& checkpoint, ChunkId chunk) {
@@ -72,19 +93,47 @@ std::optional<std::vector<std::size_t>> cut_order(const SpecEntry& entry) {
   return *order;
 }
 
-Box box_in_order(ExtentsView shape, const Mesh& mesh, const std::vector<Placement>& placements,
-                 std::span<const std::size_t> order, std::int64_t rank) {
-  std::vector<std::int64_t> coordinates = mesh.coordinates(rank);
-  Box box = whole(shape);
+Cutter::Cutter(const SpecEntry& entry, std::span<const std::size_t> order) : shape_(entry.shape) {
+  std::vector<std::int64_t> strides = strides_of(*entry.mesh);
   for (std::size_t axis : order) {
-    auto d = cut_dim(placements[axis], shape.size());
-    if (!d) continue;
-    Cut cut = chunk_of(box.sizes[*d], mesh.axes[axis].size, coordinates[axis]);
-    box.offsets[*d] += cut.offset;
-    box.sizes[*d] = cut.size;
+    auto d = cut_dim(entry.placements[axis], entry.shape.size());
+    if (d) steps_.push_back({*d, entry.mesh->axes[axis].size, strides[axis]});
   }
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (box.sizes[d] == 0) box.offsets[d] = shape[d];
+}
+
+Cut Cutter::cut(std::int64_t rank, std::size_t dim) const {
+  Cut all{0, shape_[dim]};
+  for (const Step& step : steps_) {
+    if (step.dim != dim) continue;
+    Cut part = chunk_of(all.size, step.parts, rank / step.stride % step.parts);
+    all = {all.offset + part.offset, part.size};
+  }
+  if (all.size == 0) all.offset = shape_[dim];
+  return all;
+}
+
+bool Cutter::gives(std::int64_t rank, ExtentsView offsets, ExtentsView sizes) const {
+  if (offsets.size() != shape_.size() || sizes.size() != shape_.size()) return false;
+  for (std::size_t d = 0; d < shape_.size(); ++d) {
+    Cut mine = cut(rank, d);
+    if (mine.offset != offsets[d] || mine.size != sizes[d]) return false;
+  }
+  return true;
+}
+
+bool Cutter::gives_sizes(std::int64_t rank, ExtentsView sizes) const {
+  for (std::size_t d = 0; d < shape_.size(); ++d) {
+    if (d >= sizes.size() || cut(rank, d).size != sizes[d]) return false;
+  }
+  return true;
+}
+
+Box Cutter::box(std::int64_t rank) const {
+  Box box = whole(shape_);
+  for (std::size_t d = 0; d < shape_.size(); ++d) {
+    Cut mine = cut(rank, d);
+    box.offsets[d] = mine.offset;
+    box.sizes[d] = mine.size;
   }
   return box;
 }
@@ -97,7 +146,7 @@ bool is_expert(const SpecEntry& entry) {
   });
 }
 
-Agreement layout_agreement(const RuleInput& input, const std::vector<std::string>& skip) {
+Agreement layout_agreement(const RuleInput& input, const std::set<TensorId>& skip) {
   constexpr int kTensors = 200;
   constexpr std::uint32_t kChunks = 64;
   Agreement agreement;
@@ -108,7 +157,7 @@ Agreement layout_agreement(const RuleInput& input, const std::vector<std::string
     const SpecEntry* entry = layout_of(input, c.fqn(tensor));
     if (entry == nullptr || c.chunks(tensor).size() < 2 || !same(c.shape(tensor), entry->shape))
       continue;
-    if (std::find(skip.begin(), skip.end(), c.fqn(tensor)) != skip.end()) continue;
+    if (skip.contains(tensor)) continue;
     ++looked_at;
     bool agrees = true;
     for (std::uint32_t i = 0; i < std::min(c.chunks(tensor).size(), kChunks) && agrees; ++i) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,13 +25,43 @@ const SpecEntry* layout_of(const RuleInput& input, std::string_view fqn);
 // neither is so.
 std::optional<std::int64_t> rank_on(const RuleInput& input, const Mesh& mesh, std::uint32_t writer);
 
+// The same for many writers: what it needs is looked up once.
+class RankMap {
+ public:
+  RankMap(const RuleInput& input, const Mesh& mesh);
+  std::optional<std::int64_t> of(std::uint32_t writer) const;
+
+ private:
+  struct Axis {
+    std::int64_t stride = 1, size = 1;  // in what the person said
+  };
+  std::vector<Axis> given_;  // one an axis of `mesh`; empty where the person's does not name all
+  std::int64_t given_ranks_ = 0;
+  std::int64_t ranks_ = 0;  // of `mesh`; 0 where it cannot hold all that wrote
+};
+
 Box saved_box(const Checkpoint& checkpoint, ChunkId chunk);
 
 // Axes that cut, in the order in which the entry's placements cut them (a strided axis last).
 std::optional<std::vector<std::size_t>> cut_order(const SpecEntry& entry);
-// The box of `rank` when the same axes are cut in another order.
-Box box_in_order(ExtentsView shape, const Mesh& mesh, const std::vector<Placement>& placements,
-                 std::span<const std::size_t> order, std::int64_t rank);
+// The boxes of ranks when axes are cut in an order of one's own, without an allocation for each.
+class Cutter {
+ public:
+  Cutter(const SpecEntry& entry, std::span<const std::size_t> order);
+  bool gives(std::int64_t rank, ExtentsView offsets, ExtentsView sizes) const;
+  bool gives_sizes(std::int64_t rank, ExtentsView sizes) const;
+  Box box(std::int64_t rank) const;
+
+ private:
+  struct Step {
+    std::size_t dim = 0;
+    std::int64_t parts = 1, stride = 1;
+  };
+  Cut cut(std::int64_t rank, std::size_t dim) const;
+
+  ExtentsView shape_;
+  std::vector<Step> steps_;
+};
 // The dimension that a placement cuts; nothing for Replicate and Partial.
 std::optional<std::size_t> cut_dim(const Placement& placement, std::size_t ndim);
 
@@ -43,6 +74,6 @@ struct Agreement {
   std::int64_t agree = 0, disagree = 0;
   bool contradicts() const { return disagree > agree; }
 };
-Agreement layout_agreement(const RuleInput& input, const std::vector<std::string>& skip);
+Agreement layout_agreement(const RuleInput& input, const std::set<TensorId>& skip);
 
 }  // namespace shw

@@ -18,7 +18,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   finding.rule = "strided-recorded-plain";
   finding.link = "TransformerEngine #2713";
   std::int64_t chunks = 0;
-  for (OtherOrder& item : in_another_order(input)) {
+  for (const OtherOrder& item : in_another_order(input)) {
     // Recorded left to right where the spec is strided; the other way round nothing says that the
     // bytes are not where they should be.
     bool strided = item.entry->placements != as_plain(item.entry->placements);
@@ -36,8 +36,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     }
     finding.subjects.emplace_back(c.fqn(item.tensor));
     chunks += static_cast<std::int64_t>(item.boxes.size());
-    finding.diagnoses.emplace_back(
-        Relabelled{item.tensor, item.entry->shape, std::move(item.boxes)});
+    finding.diagnoses.emplace_back(Relabelled{item.tensor, item.entry->shape, item.boxes});
   }
   if (finding.subjects.empty()) return;
   finding.evidence.emplace_back("chunks whose writer says so", chunks);

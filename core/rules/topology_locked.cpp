@@ -3,6 +3,7 @@
 // order, not a habit: nothing is said where it agrees with what lies there.
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 
 #include "core/rules/cut_orders.h"
 #include "core/rules/reports.h"
@@ -53,7 +54,7 @@ void add_wrong_order(const RuleInput& input, std::vector<Finding>& findings) {
   finding.rule = "topology-locked";
   finding.severity = Severity::kWarning;
   finding.link = "ISEEKYAN/Megatron-LM #61";
-  for (OtherOrder& item : in_another_order(input)) {
+  for (const OtherOrder& item : in_another_order(input)) {
     if (!is_expert(*item.entry)) continue;
     std::string saved = order_text(*item.entry->mesh, item.saved);
     std::string expected = order_text(*item.entry->mesh, item.expected);
@@ -75,8 +76,7 @@ void add_wrong_order(const RuleInput& input, std::vector<Finding>& findings) {
     if (auto blocks = as_blocks(c, item))
       finding.diagnoses.emplace_back(std::move(*blocks));
     else
-      finding.diagnoses.emplace_back(
-          Relabelled{item.tensor, item.entry->shape, std::move(item.boxes)});
+      finding.diagnoses.emplace_back(Relabelled{item.tensor, item.entry->shape, item.boxes});
   }
   if (finding.subjects.empty()) return;
   finding.remedy = Remedy{"permute-blocks", true,
@@ -98,6 +98,150 @@ std::int64_t pieces_along(const Checkpoint& c, TensorId tensor, std::size_t dim)
   return std::unique(starts.begin(), starts.end()) - starts.begin();
 }
 
+bool is_expert_axis(std::string_view name) {
+  return name == "ep" || name == "expert" || name == "expert_parallel";
+}
+
+// How ranks of one topology stack the rows of their experts along one dimension.
+struct Stack {
+  std::int64_t experts = 1, part = 1, parts = 1;  // rows a rank, ranks an expert
+  bool parts_first = true;                        // FSDP's axis cuts first
+  std::int64_t place(std::int64_t expert, std::int64_t row) const {
+    return parts_first ? (row / part * experts + expert) * part + row % part
+                       : expert * part * parts + row;
+  }
+};
+
+struct TwoTopologies {
+  SpecEntry saved;  // the spec's entry on the mesh that a person gave
+  std::size_t dim = 0;
+  Stack on_disk, expected;
+};
+
+// The spec's axes that stack experts along one dimension: those of the experts, and one that cuts
+// each of them.
+std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& entry) {
+  TwoTopologies out;
+  out.saved = entry;
+  std::optional<std::size_t> experts, parts;
+  for (std::size_t i = 0; i < entry.mesh->axes.size(); ++i) {
+    MeshAxis& axis = out.saved.mesh->axes[i];
+    auto found = std::find_if(given.axes.begin(), given.axes.end(),
+                              [&](const MeshAxis& other) { return other.name == axis.name; });
+    if (found != given.axes.end()) axis.size = found->size;
+    if (found == given.axes.end() && axis.size > 1) return std::nullopt;
+    if (is_expert_axis(axis.name)) experts = i;
+  }
+  if (out.saved.mesh == entry.mesh || !experts) return std::nullopt;
+  auto dim = cut_dim(entry.placements[*experts], entry.shape.size());
+  if (!dim) return std::nullopt;
+  out.dim = *dim;
+  for (std::size_t i = 0; i < entry.mesh->axes.size(); ++i) {
+    bool cuts = entry.mesh->axes[i].size > 1 || out.saved.mesh->axes[i].size > 1;
+    if (i == *experts || !cuts || cut_dim(entry.placements[i], entry.shape.size()) != dim) continue;
+    if (parts) return std::nullopt;
+    parts = i;
+  }
+  auto order = cut_order(entry);
+  if (!parts || !order) return std::nullopt;
+  const auto& was = out.saved.mesh->axes;
+  const auto& asked = entry.mesh->axes;
+  // Another number of expert ranks puts other experts into this key: no order mends that.
+  if (was[*experts].size != asked[*experts].size) return std::nullopt;
+  std::int64_t count = asked[*experts].size, rows = entry.shape[*dim];
+  if (rows <= 0 || rows % (count * was[*parts].size) != 0 ||
+      rows % (count * asked[*parts].size) != 0)
+    return std::nullopt;
+  bool first = std::find(order->begin(), order->end(), *parts) <
+               std::find(order->begin(), order->end(), *experts);
+  out.on_disk = {count, rows / count / was[*parts].size, was[*parts].size, first};
+  out.expected = {count, rows / count / asked[*parts].size, asked[*parts].size, first};
+  return out;
+}
+
+// All chunks lie as that order cuts on the mesh that was given.
+bool lies_so(const RuleInput& input, TensorId tensor, const TwoTopologies& two, bool parts_first) {
+  const Checkpoint& c = input.checkpoint;
+  const SpecEntry& entry = two.saved;
+  std::vector<std::size_t> order, stacked;
+  for (std::size_t i = 0; i < entry.placements.size(); ++i) {
+    auto dim = cut_dim(entry.placements[i], entry.shape.size());
+    if (!dim) continue;
+    if (*dim != two.dim)
+      order.push_back(i);
+    else if (is_expert_axis(entry.mesh->axes[i].name) == parts_first)
+      stacked.push_back(i);  // cuts last
+    else
+      stacked.insert(stacked.begin(), i);
+  }
+  order.insert(order.end(), stacked.begin(), stacked.end());
+  RankMap ranks(input, *entry.mesh);
+  Cutter cutter(entry, order);
+  for (ChunkId chunk : c.chunks(tensor)) {
+    if (volume(c.sizes(chunk)) == 0) continue;
+    auto writer = c.writer(chunk);
+    auto rank = writer ? ranks.of(*writer) : std::nullopt;
+    if (!rank || !cutter.gives(*rank, c.offsets(chunk), c.sizes(chunk))) return false;
+  }
+  return true;
+}
+
+constexpr std::int64_t kMaxBlocks = 1 << 20;
+
+BlocksPermuted between(TensorId tensor, const TwoTopologies& two) {
+  BlocksPermuted out{tensor, two.dim, std::gcd(two.on_disk.part, two.expected.part), {}};
+  std::int64_t rows = two.expected.part * two.expected.parts;
+  if (rows / out.block > kMaxBlocks / two.expected.experts) return out;
+  out.order.resize(static_cast<std::size_t>(rows / out.block * two.expected.experts));
+  for (std::int64_t expert = 0; expert < two.expected.experts; ++expert) {
+    for (std::int64_t row = 0; row < rows; row += out.block)
+      out.order[static_cast<std::size_t>(two.expected.place(expert, row) / out.block)] =
+          two.on_disk.place(expert, row) / out.block;
+  }
+  return out;
+}
+
+// A person says which mesh saved it, the spec which one loads it: then the order is known.
+void add_between_topologies(const RuleInput& input, std::vector<Finding>& findings) {
+  if (input.mesh == nullptr || input.spec == nullptr) return;
+  const Checkpoint& c = input.checkpoint;
+  Finding finding;
+  finding.rule = "topology-locked";
+  finding.severity = Severity::kWarning;
+  finding.link = "ISEEKYAN/Megatron-LM #61";
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    TensorId tensor{t};
+    const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+    if (entry == nullptr || !is_expert(*entry) || !same(entry->shape, c.shape(tensor))) continue;
+    if (!c.writers_are_owners(tensor)) continue;
+    auto two = two_topologies(*input.mesh, *entry);
+    if (!two) continue;
+    bool as_spec = two->on_disk.parts_first;
+    if (!lies_so(input, tensor, *two, as_spec)) {
+      if (!lies_so(input, tensor, *two, !as_spec)) continue;
+      two->on_disk.parts_first = !as_spec;
+    }
+    BlocksPermuted blocks = between(tensor, *two);
+    if (blocks.order.empty() || std::is_sorted(blocks.order.begin(), blocks.order.end())) continue;
+    if (finding.subjects.empty()) {
+      finding.cause = "The experts stacked in " + std::string(c.fqn(tensor)) + " were saved on " +
+                      to_text(*input.mesh) + " and the model asks for " + to_text(*entry->mesh) +
+                      ": the sizes fit, the rows of different experts lie elsewhere.";
+      finding.evidence = {{"mesh that saved", to_text(*input.mesh)},
+                          {"mesh of the model", to_text(*entry->mesh)},
+                          {"rows a block", blocks.block}};
+      if (blocks.order.size() <= 64)
+        finding.evidence.emplace_back("block on disk of each true block", Extents(blocks.order));
+    }
+    finding.subjects.emplace_back(c.fqn(tensor));
+    finding.diagnoses.emplace_back(std::move(blocks));
+  }
+  if (finding.subjects.empty()) return;
+  finding.remedy = Remedy{"permute-blocks", true,
+                          "Put the blocks in the order that the model asks for: nothing is lost."};
+  findings.push_back(std::move(finding));
+}
+
 // Saved by another topology than the one that the spec describes: sizes fit, the order cannot be
 // told from the chunks.
 void add_other_topology(const RuleInput& input, std::vector<Finding>& findings) {
@@ -109,6 +253,7 @@ void add_other_topology(const RuleInput& input, std::vector<Finding>& findings) 
   for (std::uint32_t t = 0; input.spec != nullptr && t < c.tensor_count(); ++t) {
     TensorId tensor{t};
     if (!is_local_expert(c.fqn(tensor)) || c.chunks(tensor).empty()) continue;
+    if (!c.writers_are_owners(tensor)) continue;
     const SpecEntry* entry = layout_of(input, c.fqn(tensor));
     if (entry == nullptr || !is_expert(*entry) || !same(entry->shape, c.shape(tensor))) continue;
     std::int64_t cut_into = 1, axes = 0;
@@ -132,7 +277,7 @@ void add_other_topology(const RuleInput& input, std::vector<Finding>& findings) 
                       std::to_string(pieces) + " shards and the model asks for " +
                       std::to_string(cut_into) +
                       ": the order of stacked experts depends on the topology, and sizes alone do "
-                      "not tell it.";
+                      "not tell it. With the mesh that saved it (--mesh) the order is known.";
       finding.evidence = {{"shards on disk", pieces},
                           {"shards that the model asks for", cut_into},
                           {"mesh of the model", to_text(*entry->mesh)}};
@@ -144,7 +289,10 @@ void add_other_topology(const RuleInput& input, std::vector<Finding>& findings) 
 
 void run(const RuleInput& input, std::vector<Finding>& findings) {
   add_wrong_order(input, findings);
-  add_other_topology(input, findings);
+  std::size_t before = findings.size();
+  add_between_topologies(input, findings);
+  // Where both meshes are known there is nothing left to warn of.
+  if (findings.size() == before) add_other_topology(input, findings);
 }
 
 }  // namespace

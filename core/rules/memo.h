@@ -1,0 +1,23 @@
+// What several rules ask of one checkpoint: found when the first of them asks, kept with the input.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/rules/cut_orders.h"
+
+namespace shw {
+
+struct RuleMemo {
+  std::optional<std::int64_t> ranks_that_wrote;
+  std::optional<std::vector<OtherOrder>> other_orders;
+};
+
+inline RuleMemo& memo_of(const RuleInput& input) {
+  if (input.memo == nullptr) input.memo = std::make_shared<RuleMemo>();
+  return *input.memo;
+}
+
+}  // namespace shw
