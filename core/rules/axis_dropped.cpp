@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/rules/reports.h"
+#include "core/rules/router_law.h"
 #include "core/rules/rules.h"
 #include "core/rules/side_masters.h"
 #include "core/rules/spec_layout.h"
@@ -126,6 +127,7 @@ void add_unplaced(const Checkpoint& c, const Group& group, std::vector<Finding>&
 }
 
 void run(const RuleInput& input, std::vector<Finding>& findings) {
+  add_experts_missing_by_router(input, findings);
   std::vector<DroppedAxis> all = dropped_axes(input);
   if (all.empty()) return;
   Restored restored;

@@ -187,6 +187,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
     if (rule.run != nullptr && rule.depth <= report.depth) rule.run(input, report.findings);
     if (is_cancelled(progress)) return cancelled_error();
   }
+  settle_symptoms(report.findings);
   sort_findings(report.findings);
   report.verdict = judge(report.findings);
   return report;

@@ -17,6 +17,7 @@ struct Short {
   std::vector<std::size_t> order;   // axes in the order in which they cut
   std::vector<ChunkId> chunks;      // those with elements
   std::vector<std::int64_t> ranks;  // of their writers; empty where one is unknown
+  bool inside = true;  // false where writers of uneven parts recorded more rows than the first did
 };
 
 // Exactly one dimension shorter than the spec says, no other different.
@@ -41,7 +42,8 @@ std::optional<Short> short_tensor(const RuleInput& input, TensorId tensor) {
   Short found{tensor, entry, *dim, *order, {}, {}};
   bool known = true;
   for (ChunkId chunk : c.chunks(tensor)) {
-    if (!lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor))) return std::nullopt;
+    if (c.offsets(chunk).size() != entry->shape.size()) return std::nullopt;
+    found.inside = found.inside && lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
     if (volume(c.sizes(chunk)) == 0) continue;
     found.chunks.push_back(chunk);
     auto writer = c.writer(chunk);
@@ -50,6 +52,7 @@ std::optional<Short> short_tensor(const RuleInput& input, TensorId tensor) {
     if (known) found.ranks.push_back(*rank);
   }
   if (!known) found.ranks.clear();
+  if (found.ranks.empty() && !found.inside) return std::nullopt;
   return found;
 }
 
@@ -91,7 +94,7 @@ bool explains(const Checkpoint& c, const Short& tensor, std::size_t axis, bool b
 // No torch.chunk grid, but one that fills what one coordinate of the axis holds (Megatron-FSDP's
 // flat buckets, failures.md 0.7.12): the axis that cuts first shifts it.
 bool fills_one_part(const Checkpoint& c, const Short& tensor, std::size_t axis) {
-  if (!cuts_first(tensor, axis)) return false;
+  if (!tensor.inside || !cuts_first(tensor, axis)) return false;
   const Mesh& mesh = *tensor.entry->mesh;
   return std::all_of(tensor.ranks.begin(), tensor.ranks.end(), [&](std::int64_t rank) {
     return part_of(tensor, axis, mesh.coordinates(rank)[axis]).size ==

@@ -10,6 +10,7 @@
 #include "core/rules/reports.h"
 #include "core/rules/rules.h"
 #include "core/rules/survivors.h"
+#include "core/rules/wrong_request.h"
 
 namespace shw {
 namespace {
@@ -171,6 +172,7 @@ Finding describe(const Checkpoint& c, const std::vector<Pair>& pairs,
 
 void run(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
+  add_wrong_requests(input, RequestKind::kHalves, "glu-split-local", "Megatron-LM #4423", findings);
   std::vector<Pair> pairs = broken_pairs(input);
   if (pairs.empty()) return;
   std::vector<PartlyLost> parts;

@@ -12,6 +12,7 @@
 #include "core/rules/rules.h"
 #include "core/rules/spec_layout.h"
 #include "core/rules/survivors.h"
+#include "core/rules/wrong_request.h"
 
 namespace shw {
 namespace {
@@ -268,6 +269,8 @@ void add_unplaced(const RuleInput& input, const std::vector<Local>& locals,
 }
 
 void run(const RuleInput& input, std::vector<Finding>& findings) {
+  add_wrong_requests(input, RequestKind::kOther, "local-saved-as-global", "TransformerEngine #2795",
+                     findings);
   std::vector<Local> locals = local_states(input);
   auto unknown = std::stable_partition(locals.begin(), locals.end(),
                                        [](const Local& local) { return local.home.has_value(); });

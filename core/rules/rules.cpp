@@ -1,6 +1,7 @@
 #include "core/rules/rules.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "core/base/checked.h"
 
@@ -49,6 +50,28 @@ std::unordered_set<std::string_view> explained_by(const std::vector<Finding>& fi
     for (const std::string& subject : finding.subjects) subjects.insert(subject);
   }
   return subjects;
+}
+
+void settle_symptoms(std::vector<Finding>& findings) {
+  std::unordered_map<std::string_view, std::string_view> causes;  // subject -> rule
+  for (const Finding& finding : findings) {
+    bool cause = finding.severity == Severity::kError &&
+                 (finding.rule == kUnevenStrided.id || finding.rule == kAxisDropped.id ||
+                  finding.rule == kLocalSavedAsGlobal.id || finding.rule == kGluSplitLocal.id ||
+                  finding.rule == kStridedRecordedPlain.id);
+    if (!cause) continue;
+    for (const std::string& subject : finding.subjects) causes.emplace(subject, finding.rule);
+  }
+  if (causes.empty()) return;
+  for (Finding& finding : findings) {
+    bool symptom = finding.rule == kChunkOverlap.id || finding.rule == kCoverageGap.id ||
+                   finding.rule == kChunkOutOfBounds.id || finding.rule == kPayloadShape.id;
+    if (!symptom || !std::all_of(finding.subjects.begin(), finding.subjects.end(),
+                                 [&](const std::string& s) { return causes.contains(s); }))
+      continue;
+    finding.severity = Severity::kInfo;
+    finding.evidence.emplace_back("explained by", std::string(causes.at(finding.subjects.front())));
+  }
 }
 
 }  // namespace shw

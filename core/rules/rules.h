@@ -43,6 +43,10 @@ std::vector<Box> capped(const std::vector<Box>& all);
 std::unordered_set<std::string_view> explained_by(const std::vector<Finding>& findings,
                                                   std::string_view rule);
 
+// What chunks and items look like after a cause that was found is no news: overlaps, gaps and
+// shapes of tensors that a cause names are only to know. Run once, after all rules.
+void settle_symptoms(std::vector<Finding>& findings);
+
 inline std::int64_t count_of(std::size_t size) {
   return static_cast<std::int64_t>(size);
 }

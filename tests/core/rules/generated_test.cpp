@@ -4,55 +4,12 @@
 
 #include <algorithm>
 
-#include "core/mesh/error_models.h"
-#include "core/rules/check.h"
-#include "core/rules/saved_model.h"
+#include "core/rules/layouts.h"
 
 using namespace shw;
 using namespace shw::test;
 
 namespace {
-
-std::vector<Finding> look(const SavedModel& model, bool with_spec) {
-  auto report = check(*model.checkpoint,
-                      {Depth::kMetadata, with_spec ? model.spec : nullptr, std::nullopt}, nullptr);
-  REQUIRE(report.has_value());
-  return report->findings;
-}
-
-std::string above_info(const std::vector<Finding>& findings) {
-  std::string text;
-  for (const Finding& finding : findings) {
-    if (finding.severity > Severity::kInfo) text += finding.rule + ": " + finding.cause + "\n";
-  }
-  return text;
-}
-
-std::string describe(const SavedModel& model) {
-  std::string text;
-  const Checkpoint& c = *model.checkpoint;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    const SpecEntry* entry = model.spec->find(c.fqn(TensorId{t}));
-    text += std::string(c.fqn(TensorId{t})) + " " + to_text(c.shape(TensorId{t})) + " spec " +
-            to_text(entry->shape) + " " + (entry->mesh ? to_text(*entry->mesh) : "") + " (" +
-            to_text(entry->placements) + ") " + entry->role + ":";
-    for (ChunkId chunk : c.chunks(TensorId{t}))
-      text += " " + to_text(Box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))}) + "<" +
-              std::to_string(*c.writer(chunk));
-    text += "\n";
-  }
-  return text;
-}
-
-// Each rank offers what it holds, as it is.
-SavedTensor honest(std::string fqn, SpecEntry entry) {
-  return {std::move(fqn), entry, [entry](std::int64_t rank) -> std::optional<Offer> {
-            if (rank >= entry.mesh->size()) return std::nullopt;
-            auto box = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
-            if (!box) return std::nullopt;
-            return Offer{*box, entry.shape, *box};
-          }};
-}
 
 // Megatron-FSDP: rows of a flat bucket, cut anywhere, nothing from empty ranks.
 SavedTensor bucket(std::string fqn, SpecEntry entry, Dice& dice) {
@@ -143,52 +100,6 @@ SavedModel random_healthy(std::uint32_t seed) {
   return save(tensors, mesh.size(), dice.one_in(4));
 }
 
-// What survivors and new boxes say against what their writers held.
-void judge(const SavedModel& model, const Finding& finding) {
-  const Checkpoint& c = *model.checkpoint;
-  for (const Diagnosis& diagnosis : finding.diagnoses) {
-    TensorId tensor = tensor_of(diagnosis);
-    auto truth_of = [&](ChunkId chunk) {
-      TensorId owner = c.tensor_of(chunk);
-      std::size_t i = index_of(chunk) - index_of(c.chunks(owner)[0]);
-      return model.truth.at(std::string(c.fqn(owner)))[i];
-    };
-    if (const auto* part = std::get_if<PartlyLost>(&diagnosis)) {
-      CHECK(part->expected == model.spec->find(c.fqn(tensor))->shape);
-      for (const Survivor& survivor : part->survivors) {
-        Extents at = truth_of(survivor.chunk).offsets;
-        for (std::size_t d = 0; d < at.size(); ++d) at[d] += survivor.source.offsets[d];
-        CHECK(survivor.at == at);
-      }
-    } else if (const auto* moved = std::get_if<Relabelled>(&diagnosis)) {
-      for (std::uint32_t i = 0; i < moved->boxes.size(); ++i) {
-        if (!is_empty(moved->boxes[i])) CHECK(moved->boxes[i] == truth_of(c.chunks(tensor)[i]));
-      }
-    } else if (const auto* blocks = std::get_if<BlocksPermuted>(&diagnosis)) {
-      for (ChunkId chunk : c.chunks(tensor)) {
-        Box truth = truth_of(chunk);
-        if (is_empty(truth) || blocks->block != truth.sizes[blocks->dim]) continue;
-        std::int64_t to = truth.offsets[blocks->dim] / blocks->block;
-        CHECK(blocks->order[static_cast<std::size_t>(to)] ==
-              c.offsets(chunk)[blocks->dim] / blocks->block);
-      }
-    }
-  }
-}
-
-// A plain tensor: every rank offers its own shard as the whole.
-SavedTensor plain_state(std::string fqn, const SpecEntry& entry) {
-  return {std::move(fqn), entry, [entry](std::int64_t rank) -> std::optional<Offer> {
-            auto box = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
-            if (!box) return std::nullopt;
-            return Offer{Box{Extents(box->sizes.size(), 0), box->sizes}, box->sizes, *box};
-          }};
-}
-
-std::int64_t rows(Dice& dice) {
-  return dice.from({5, 6, 8, 10, 12, 16, 24, 32, 48});
-}
-
 SavedModel broken_plain_states(Dice& dice) {
   std::int64_t dp = dice.from({2, 3, 4, 8}), tp = dice.from({1, 1, 2});
   Mesh mesh{{{"dp", dp}, {"tp", tp}}};
@@ -212,23 +123,6 @@ SavedModel broken_plain_states(Dice& dice) {
   }
   tensors.insert(tensors.end(), states.begin(), states.end());
   return save(tensors, mesh.size(), dice.one_in(4));
-}
-
-// One axis is left out of what is recorded.
-SavedTensor without(std::string fqn, const SpecEntry& entry, std::size_t axis) {
-  Layout reduced = without_axis(*entry.mesh, entry.placements, axis);
-  return {std::move(fqn), entry, [entry, reduced, axis](std::int64_t rank) -> std::optional<Offer> {
-            auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
-            Extents size = entry.shape;
-            auto dim = static_cast<std::size_t>(entry.placements[axis].dim);
-            size[dim] /= entry.mesh->axes[axis].size;
-            auto coordinates = entry.mesh->coordinates(rank);
-            coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(axis));
-            auto box =
-                nested_box(size, reduced.mesh, reduced.placements, reduced.mesh.rank(coordinates));
-            if (!truth || !box) return std::nullopt;
-            return Offer{*box, size, *truth};
-          }};
 }
 
 SavedModel broken_axis(Dice& dice, bool expert) {
@@ -351,55 +245,6 @@ SavedModel broken_glu(Dice& dice) {
   }
   tensors.insert(tensors.end(), states.begin(), states.end());
   return save(tensors, mesh.size(), dice.one_in(4));
-}
-
-struct Tally {
-  std::string rule;
-  int all = 0, named = 0;
-  std::size_t diagnoses = 0, damaged = 0;  // tensors: explained, and not as the spec has them
-  std::string missed;
-};
-
-// Tensors whose chunks do not all stand where their writers held them, or that are too short.
-std::size_t damaged_tensors(const SavedModel& model) {
-  const Checkpoint& c = *model.checkpoint;
-  std::size_t count = 0;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
-    bool wrong = !same(c.shape(tensor), model.spec->find(c.fqn(tensor))->shape);
-    for (std::uint32_t i = 0; i < c.chunks(tensor).size() && !wrong; ++i) {
-      ChunkId chunk = c.chunks(tensor)[i];
-      wrong = volume(c.sizes(chunk)) != 0 &&
-              !same(c.offsets(chunk), model.truth.at(std::string(c.fqn(tensor)))[i].offsets);
-    }
-    if (wrong) ++count;
-  }
-  return count;
-}
-
-template <class Make>
-Tally run(const char* rule, int count, std::uint32_t seed, Make make) {
-  Tally tally;
-  tally.rule = rule;
-  for (int i = 0; i < count; ++i) {
-    Dice dice(seed + static_cast<std::uint32_t>(i));
-    SavedModel model = make(dice);
-    std::vector<Finding> findings = look(model, true);
-    ++tally.all;
-    bool named = !findings.empty() && findings.front().rule == rule;
-    if (named)
-      ++tally.named;
-    else if (tally.missed.empty())
-      tally.missed = describe(model) + above_info(findings);
-    tally.damaged += damaged_tensors(model);
-    CAPTURE(describe(model));
-    for (const Finding& finding : findings) {
-      CAPTURE(finding.cause);
-      tally.diagnoses += finding.diagnoses.size();
-      judge(model, finding);
-    }
-  }
-  return tally;
 }
 
 }  // namespace
