@@ -82,8 +82,9 @@ void draw_grid(Frame& frame, Column& column) {
   float height =
       std::clamp(frame.px(160) / static_cast<float>(mesh.grid.rows), frame.px(16), frame.px(30));
   for (std::uint32_t rank = 0; rank < places; ++rank) {
+    std::uint32_t row = rank / mesh.grid.columns;
     float x = column.left + width * static_cast<float>(rank % mesh.grid.columns);
-    float y = column.y + height * static_cast<float>(rank / mesh.grid.columns);
+    float y = column.y + height * static_cast<float>(row);
     ImVec2 min{std::floor(x), std::floor(y)};
     ImVec2 max{std::floor(x + width) - frame.px(1), std::floor(y + height) - frame.px(1)};
     Rgba fill = writer_colour(rank, mesh.grid);
