@@ -216,12 +216,9 @@ std::string coverage(const CheckReport& report) {
 
 std::string closing(const Checkpoint& checkpoint, const CheckReport& report, const Style& style) {
   std::set<std::string_view> tensors, others;
-  std::uint64_t causes = 0, notes = 0;
+  std::uint64_t causes = 0;
   for (const Finding& finding : report.findings) {
-    if (finding.severity == Severity::kInfo) {
-      ++notes;
-      continue;
-    }
+    if (finding.severity == Severity::kInfo) continue;
     ++causes;
     bool files = noun_of(checkpoint, finding) != "tensor";
     for (const std::string& subject : finding.subjects) (files ? others : tensors).insert(subject);
