@@ -24,8 +24,7 @@ Workbench::~Workbench() {
 }
 
 void Workbench::open(const std::string& path, const std::string& spec) {
-  session_.apply(OpenCommand{path, spec});
-  session_.apply(CheckCommand{});
+  session_.apply({OpenCommand{path, spec}, CheckCommand{}});
 }
 
 bool Workbench::digest_is_late() const {
@@ -83,7 +82,7 @@ void Workbench::draw(const Fonts& fonts, float scale, double now, std::span<cons
   frame.stable = stable;
   frame.marks = &marks_;
   draw_desk(frame, desk_);
-  for (Command& command : commands) session_.apply(std::move(command));
+  session_.apply(std::move(commands));
 }
 
 void Workbench::settle() {

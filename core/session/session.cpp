@@ -3,9 +3,11 @@
 // wait().
 #include "core/session/session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <iterator>
 
 #include "core/formats/open.h"
 #include "core/session/filter.h"
@@ -100,6 +102,7 @@ struct Session::State {
   void run_list();
   void carry_out(const Command& command, Progress* progress);
   void select(const Command& command);
+  bool apply_now(const Command& command);
 
   void run(const OpenCommand& command, Progress* progress);
   void run(const CheckCommand& command, Progress* progress);
@@ -328,6 +331,30 @@ void Session::State::select(const Command& command) {
   });
 }
 
+// False for the long ones, which wait for their turn.
+bool Session::State::apply_now(const Command& command) {
+  if (std::holds_alternative<CancelCommand>(command)) {
+    std::lock_guard lock(mutex);
+    jobs.clear();
+    job_progress->cancel();
+  } else if (std::holds_alternative<SelectTensorCommand>(command) ||
+             std::holds_alternative<SelectChunkCommand>(command) ||
+             std::holds_alternative<SelectFindingCommand>(command)) {
+    select(command);
+  } else if (std::holds_alternative<FilterCommand>(command) ||
+             std::holds_alternative<SortCommand>(command)) {
+    {
+      std::lock_guard lock(mutex);
+      if (const auto* wanted = std::get_if<FilterCommand>(&command)) filter = wanted->text;
+      if (const auto* wanted = std::get_if<SortCommand>(&command)) sort = *wanted;
+    }
+    want_list();
+  } else {
+    return false;
+  }
+  return true;
+}
+
 Session::Session() : state_(std::make_unique<State>()) {
   state_->job_thread = std::thread([state = state_.get()] { state->run_jobs(); });
   state_->list_thread = std::thread([state = state_.get()] { state->run_list(); });
@@ -347,34 +374,22 @@ Session::~Session() {
 }
 
 void Session::apply(Command command) {
-  State& state = *state_;
-  if (std::holds_alternative<CancelCommand>(command)) {
-    std::lock_guard lock(state.mutex);
-    state.jobs.clear();
-    state.job_progress->cancel();
-    state.changed.notify_all();
-    return;
-  }
-  if (std::holds_alternative<SelectTensorCommand>(command) ||
-      std::holds_alternative<SelectChunkCommand>(command) ||
-      std::holds_alternative<SelectFindingCommand>(command)) {
-    return state.select(command);
-  }
-  if (std::holds_alternative<FilterCommand>(command) ||
-      std::holds_alternative<SortCommand>(command)) {
-    {
-      std::lock_guard lock(state.mutex);
-      if (auto* filter = std::get_if<FilterCommand>(&command))
-        state.filter = std::move(filter->text);
-      if (auto* sort = std::get_if<SortCommand>(&command)) state.sort = *sort;
-    }
-    return state.want_list();
+  std::vector<Command> one;
+  one.push_back(std::move(command));
+  apply(std::move(one));
+}
+
+void Session::apply(std::vector<Command> commands) {
+  std::deque<Command> jobs;
+  for (Command& command : commands) {
+    if (std::holds_alternative<CancelCommand>(command)) jobs.clear();
+    if (!state_->apply_now(command)) jobs.push_back(std::move(command));
   }
   {
-    std::lock_guard lock(state.mutex);
-    state.jobs.push_back(std::move(command));
+    std::lock_guard lock(state_->mutex);
+    std::move(jobs.begin(), jobs.end(), std::back_inserter(state_->jobs));
   }
-  state.changed.notify_all();
+  state_->changed.notify_all();
 }
 
 void Session::wait() {

@@ -108,6 +108,9 @@ class Session {
   // Carries a command out. Cheap ones at once; opening, checking, planning, repairing, verifying,
   // filtering on the session's own thread, in order. Never blocks.
   void apply(Command command);
+  // Commands that were given for each other's results (open, then check): none is left standing
+  // when one before it fails, however soon that is.
+  void apply(std::vector<Command> commands);
   // Waits until nothing is left to do: the headless program, tests, screenshots.
   void wait();
 

@@ -29,12 +29,17 @@ diff -r "$case_dir/ckpt" "$WORK/step" || { echo "the checkpoint that was opened 
 env -u DISPLAY "$GUI" "$WORK/step" --screenshot "$WORK/a.png" && env -u DISPLAY "$GUI" "$WORK/step" --screenshot "$WORK/b.png"
 cmp "$WORK/a.png" "$WORK/b.png" || { echo "the picture depends on the moment"; exit 1; }
 
-code() { set +e; "$@" > "$WORK/said" 2>&1; got=$?; set -e; echo $got; }
-test "$(code env -u DISPLAY "$GUI" "$WORK/nothing" --screenshot "$WORK/none.png")" = 4
-test -s "$WORK/none.png"
-test "$(code env -u DISPLAY "$GUI" --size 3x3 --screenshot "$WORK/x.png")" = 3
-test "$(code env -u DISPLAY "$GUI" --no-such-option)" = 3
-test "$(code env -u DISPLAY "$GUI" "$WORK/step")" = 2
+expect() {  # the exit code, then the arguments
+  local wanted=$1 got=0
+  shift
+  env -u DISPLAY "$GUI" "$@" > "$WORK/said" 2>&1 || got=$?
+  [ "$got" = "$wanted" ] || { echo "exit $got instead of $wanted from: $*"; cat "$WORK/said"; exit 1; }
+}
+expect 4 "$WORK/nothing" --screenshot "$WORK/none.png"
+test -s "$WORK/none.png" || { echo "what cannot be opened has no picture"; exit 1; }
+expect 3 --size 3x3 --screenshot "$WORK/x.png"
+expect 3 --no-such-option
+expect 2 "$WORK/step"
 grep -q screenshot "$WORK/said" || { echo "without a display it must say what to do"; exit 1; }
 echo "no such command" > "$WORK/bad"
-test "$(code env -u DISPLAY "$GUI" "$WORK/step" --replay "$WORK/bad")" = 3
+expect 3 "$WORK/step" --replay "$WORK/bad"

@@ -1,0 +1,70 @@
+#include "core/session/session.h"
+
+#include <doctest/doctest.h>
+
+#include "core/temporary_folder.h"
+
+using namespace shw;
+
+namespace {
+
+std::string case_dir(const char* name) {
+  return std::string(SHW_TEST_DATA) + "/torch-2.14/" + name;
+}
+
+}  // namespace
+
+TEST_CASE("what was asked for after a failed opening never hides why it failed") {
+  // The opening fails within microseconds: before, the check that was sent next could come after.
+  for (int i = 0; i < 300; ++i) {
+    Session session;
+    session.apply({OpenCommand{"/no/such/checkpoint", ""}, CheckCommand{}, PlanCommand{}});
+    session.wait();
+    auto snapshot = session.snapshot();
+    REQUIRE(snapshot->error.has_value());
+    CHECK(snapshot->error->kind == ErrorKind::kIo);
+    CHECK(snapshot->checkpoint == nullptr);
+    CHECK(snapshot->report == nullptr);
+  }
+}
+
+TEST_CASE("a check with nothing open says so") {
+  Session session;
+  session.apply(CheckCommand{});
+  session.wait();
+  REQUIRE(session.snapshot()->error.has_value());
+  CHECK(session.snapshot()->error->message == "nothing is open");
+}
+
+TEST_CASE("a session goes from opening to a proved repair and back to the list") {
+  Session session;
+  session.apply({OpenCommand{case_dir("s1_placement_not_transposed/ckpt"),
+                             case_dir("s1_placement_not_transposed/spec.json")},
+                 CheckCommand{}, PlanCommand{}});
+  session.wait();
+  auto planned = session.snapshot();
+  REQUIRE_FALSE(planned->error.has_value());
+  REQUIRE(planned->plan != nullptr);
+  CHECK(planned->finding == 0u);
+  CHECK(planned->tensor.has_value());
+
+  TemporaryFolder folder;
+  session.apply(
+      {RepairCommand{{folder / "out", false}}, VerifyCommand{}, FilterCommand{"finding:*"}});
+  session.wait();
+  auto repaired = session.snapshot();
+  REQUIRE_FALSE(repaired->error.has_value());
+  REQUIRE(repaired->verified != nullptr);
+  REQUIRE(repaired->order != nullptr);
+  CHECK(repaired->order->size() < repaired->checkpoint->tensor_count());
+  CHECK(repaired->revision > planned->revision);
+}
+
+TEST_CASE("a cancel takes back what waits") {
+  Session session;
+  session.apply({OpenCommand{case_dir("s1_placement_not_transposed/ckpt"), ""}, CheckCommand{},
+                 CancelCommand{}});
+  session.wait();
+  CHECK(session.snapshot()->checkpoint == nullptr);
+  CHECK_FALSE(session.snapshot()->error.has_value());
+}
