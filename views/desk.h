@@ -31,8 +31,9 @@ struct DeskState {
   MapState map;
 
   bool map_has_keys = false;  // arrows move the tile, not the row
+  bool fill_open = false;     // another checkpoint to fill from is being named
   bool plan_open = false, palette_open = false, explain_open = false, mesh_open = false;
-  std::string palette_text, out, open_path, mesh_text;
+  std::string palette_text, out, fill_path, open_path, mesh_text;
   int palette_row = 0;
   bool palette_wanted = false;
   float plan_height = 420, explain_height = 360,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/rules/consequence.h"
 #include "views/text.h"
 
 namespace shw {
@@ -115,7 +116,10 @@ std::shared_ptr<const Facts> make_facts(const Snapshot& snapshot) {
       break;
     }
   }
-  if (facts->complete) facts->coverage = "complete";
+  // Tiles that fill a wrong shape are complete all the same: no reason for a green word.
+  facts->sound = facts->complete && snapshot.report != nullptr &&
+                 worst_consequence(snapshot.report->findings) == Consequence::kNone;
+  if (facts->complete) facts->coverage = facts->sound ? "complete" : "complete as recorded";
   return facts;
 }
 

@@ -44,7 +44,7 @@ struct MeshInfo {
 
 struct Facts {
   std::string format, files, bytes, coverage;
-  bool complete = false, coverage_known = false;
+  bool complete = false, coverage_known = false, sound = false;
 };
 
 // Where a part stands on a mesh axis that cuts the tensor: "ep_shard 1", along dim 2.

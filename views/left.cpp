@@ -115,7 +115,8 @@ void draw_facts(Frame& frame, Column& column) {
   row(frame, column, "bytes", facts.bytes, theme.text);
   row(frame, column, "coverage", facts.coverage_known ? facts.coverage : "not yet checked",
       !facts.coverage_known ? theme.quiet
-      : facts.complete      ? theme.ok
+      : facts.sound         ? theme.ok
+      : facts.complete      ? theme.text
                             : theme.bad);
 }
 

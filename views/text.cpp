@@ -43,6 +43,7 @@ std::string elide_middle(std::string_view text, float width, const Measure& meas
     std::size_t head = kept / 2, tail = text.size() - (kept - head);
     while (head > 0 && !starts_character(text[head])) --head;
     while (tail < text.size() && !starts_character(text[tail])) ++tail;
+    while (tail < text.size() && text[tail] == '.') ++tail;  // "coordin….": one stop is enough
     return std::string(text.substr(0, head)) + std::string(kEllipsis) +
            std::string(text.substr(tail));
   };

@@ -2,22 +2,11 @@
 
 #include <algorithm>
 
+#include "core/rules/consequence.h"
 #include "views/text.h"
 
 namespace shw {
 namespace {
-
-bool stops_loading(const Finding& finding) {
-  for (const Diagnosis& diagnosis : finding.diagnoses) {
-    if (std::holds_alternative<AxisMoved>(diagnosis) ||
-        std::holds_alternative<Relabelled>(diagnosis))
-      return true;
-  }
-  for (const char* word : {"shape", "missing", "short", "bounds", "gap", "dangling", "rank"}) {
-    if (finding.rule.find(word) != std::string::npos) return true;
-  }
-  return false;
-}
 
 std::string what_is_lost(const CheckReport& report, const Plan* plan) {
   if (plan != nullptr && !plan->empty()) {
@@ -48,19 +37,15 @@ VerdictText of_findings(const Snapshot& snapshot, std::size_t marked) {
   const CheckReport& report = *snapshot.report;
   VerdictText text;
   std::size_t causes = 0;
-  bool error = false, loads = true, remedy = false;
+  bool error = false, remedy = false;
   for (const Finding& finding : report.findings) {
     if (finding.severity == Severity::kInfo) continue;
     ++causes;
     error = error || finding.severity == Severity::kError;
-    if (finding.severity == Severity::kError && stops_loading(finding)) loads = false;
     remedy = remedy || finding.remedy.has_value();
   }
   text.tone = error ? Tone::kBad : Tone::kWarn;
-  text.title = (!error   ? "Loads, with warnings: "
-                : !loads ? "Will not load: "
-                         : "Damaged: ") +
-               plural(causes, "cause");
+  text.title = title_of(worst_consequence(report.findings)) + ": " + plural(causes, "cause");
   if (marked > 0) text.title += ", " + plural(marked, "tensor");
   if (causes == 1) {
     for (const Finding& finding : report.findings) {

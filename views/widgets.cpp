@@ -95,6 +95,12 @@ void row(Frame& frame, Column& column, std::string_view label, std::string_view 
     column.y = inside.y + frame.px(6);
     return;
   }
+  // A label as long as a sentence leaves no room: the value gets a line of its own.
+  if (room < frame.px(60) && text_width(frame.fonts.mono_small, value) > room) {
+    column.y += height;
+    middle += height;
+    room = column.width() - frame.px(12);
+  }
   std::string shown = elide_middle(value, room, measure_with(frame.fonts.mono_small));
   text_until(column.draw, frame.fonts.mono_small, column.right, middle, colour, shown);
   if (shown != value &&

@@ -14,29 +14,6 @@ Result<std::string> read_text(const std::string& path) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-namespace {
-
-// "zero", "cast", "from:CHECKPOINT".
-Status read_fill(Context& context, PlanOptions& options) {
-  const std::string& fill = context.options.fill;
-  constexpr std::string_view kFrom = "from:";
-  if (fill.empty()) return {};
-  if (fill == "zero") {
-    options.fill = FillChoice::kZero;
-  } else if (fill == "cast") {
-    options.fill = FillChoice::kCast;
-  } else if (fill.starts_with(kFrom) && fill.size() > kFrom.size()) {
-    options.fill = FillChoice::kReference;
-    SHW_TRY(options.fill_source, open_checkpoint(fill.substr(kFrom.size()), &context.progress));
-  } else {
-    return fail(ErrorKind::kUsage, "there is no fill \"" + fill + "\"", {},
-                "It is zero, cast, or from: and a checkpoint.");
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<Plan> plan_now(Context& context, const Checkpoint& checkpoint) {
   if (!context.options.plan.empty()) {
     if (!context.options.fill.empty())
@@ -48,7 +25,7 @@ Result<Plan> plan_now(Context& context, const Checkpoint& checkpoint) {
   SHW_TRY(CheckOptions options, check_options(context));
   SHW_TRY(CheckReport report, check_now(context, checkpoint, options));
   PlanOptions wanted{options.mesh, report.spec};
-  SHW_CHECK(read_fill(context, wanted));
+  SHW_CHECK(choose_fill(context.options.fill, wanted, &context.progress));
   SHW_TRY(Plan plan, make_plan(checkpoint, report, wanted));
   if (plan.checkpoint.empty()) plan.checkpoint = context.options.checkpoint;
   return plan;

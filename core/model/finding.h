@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,6 +16,10 @@
 namespace shw {
 
 enum class Severity : std::uint8_t { kInfo, kWarning, kError };
+
+// What becomes of a run that starts from this checkpoint as it is; the worst last.
+enum class Consequence : std::uint8_t { kNone, kHazard, kWillNotLoad, kSilentlyWrong, kDataLost };
+std::string_view name(Consequence consequence);  // "silently-wrong"; "none"
 
 using EvidenceValue = std::variant<bool, std::int64_t, double, std::string, Extents,
                                    std::vector<std::string>, std::vector<Box>>;
@@ -35,6 +40,7 @@ struct Finding {
   std::optional<Remedy> remedy;                                 // none: "no safe remedy"
   std::vector<Diagnosis> diagnoses;  // what the repair works from; one a tensor, may be empty
   std::string link;  // "NeMo AutoModel #1691": where the cause is known upstream; may be empty
+  Consequence consequence = Consequence::kNone;  // the engine's, from all that stands above
 };
 
 }  // namespace shw

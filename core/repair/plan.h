@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/model/checkpoint.h"
 #include "core/rules/check.h"
@@ -96,6 +97,9 @@ struct PlanOptions {
   FillChoice fill = FillChoice::kDefault;
   std::shared_ptr<const Checkpoint> fill_source = nullptr;
 };
+
+// "zero", "cast", "from:CHECKPOINT" (which is opened); empty: the default. A usage error otherwise.
+Status choose_fill(std::string_view text, PlanOptions& options, Progress* progress = nullptr);
 
 // From findings to plan. Two findings on one tensor: the explaining one wins.
 Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,

@@ -59,22 +59,7 @@ void append(std::string& out, const Hypothesis& one, const TextOptions& options)
   out += std::string(kIndent, ' ') + inked(options, "1", one.command) + "\n\n";
 }
 
-struct EvidenceJson {
-  Json operator()(const Extents& value) const { return json_of(ExtentsView(value)); }
-  Json operator()(const std::vector<Box>& value) const {
-    Json list = Json::array();
-    for (const Box& box : value) list.push_back(json_of(box));
-    return list;
-  }
-  template <class Plain>
-  Json operator()(const Plain& value) const {
-    return value;
-  }
-};
-
 Json json_of_hypothesis(const Hypothesis& one) {
-  Json evidence = Json::object();
-  for (const auto& [key, value] : one.evidence) evidence[key] = std::visit(EvidenceJson{}, value);
   return {{"id", one.id},
           {"rule", one.rule.empty() ? Json() : Json(one.rule)},
           {"wrong", name(one.wrong)},
@@ -82,7 +67,7 @@ Json json_of_hypothesis(const Hypothesis& one) {
           {"confidence", std::round(one.confidence * 100) / 100},
           {"title", one.title},
           {"text", one.text},
-          {"evidence", std::move(evidence)},
+          {"evidence", json_of(one.evidence)},
           {"decide", one.decide},
           {"command", one.command}};
 }

@@ -4,7 +4,10 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "core/model/finding.h"
 #include "core/tensor/shape.h"
 
 namespace shw {
@@ -22,6 +25,9 @@ inline Json json_of(const Box& box) {
   return {{"offsets", json_of(ExtentsView(box.offsets))},
           {"sizes", json_of(ExtentsView(box.sizes))}};
 }
+
+using Evidence = std::vector<std::pair<std::string, EvidenceValue>>;
+Json json_of(const Evidence& evidence);  // in json_check.cpp
 
 // Names come from files: what is no UTF-8 is replaced, never thrown at the caller.
 inline std::string dumped(const Json& json) {

@@ -30,9 +30,6 @@ struct EvidenceToJson {
 };
 
 Json finding_json(const Finding& finding) {
-  Json evidence = Json::object();
-  for (const auto& [key, value] : finding.evidence)
-    evidence[key] = std::visit(EvidenceToJson{}, value);
   Json remedy = nullptr;
   if (finding.remedy) {
     remedy = {{"kind", finding.remedy->kind},
@@ -41,15 +38,22 @@ Json finding_json(const Finding& finding) {
   }
   Json out = {{"rule", finding.rule},
               {"severity", severity_word(finding.severity)},
+              {"consequence", name(finding.consequence)},
               {"subjects", finding.subjects},
               {"cause", finding.cause},
-              {"evidence", std::move(evidence)},
+              {"evidence", json_of(finding.evidence)},
               {"remedy", std::move(remedy)}};
   if (!finding.link.empty()) out["link"] = finding.link;
   return out;
 }
 
 }  // namespace
+
+Json json_of(const Evidence& evidence) {
+  Json json = Json::object();
+  for (const auto& [key, value] : evidence) json[key] = std::visit(EvidenceToJson{}, value);
+  return json;
+}
 
 std::string check_to_json(const CheckReport& report) {
   Json findings = Json::array();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/report/listing.h"
+#include "core/rules/consequence.h"
 
 namespace shw {
 
@@ -22,12 +23,10 @@ std::string_view word_of(Severity severity) {
 
 std::string verdict_sentence(const ReportInput& input) {
   std::size_t causes = 0;
-  bool errors = false;
   std::set<std::string_view> subjects;
   for (const Finding& finding : input.check.findings) {
     if (finding.severity == Severity::kInfo) continue;
     ++causes;
-    errors = errors || finding.severity == Severity::kError;
     for (const std::string& subject : finding.subjects) {
       if (input.checkpoint.find(subject)) subjects.insert(subject);
     }
@@ -38,7 +37,7 @@ std::string verdict_sentence(const ReportInput& input) {
   }
   std::string counts = plural(causes, "cause");
   if (!subjects.empty()) counts += ", " + plural(subjects.size(), "tensor");
-  return (errors ? "Will not load as it should: " : "Needs a look: ") + counts;
+  return title_of(worst_consequence(input.check.findings)) + ": " + counts;
 }
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include "core/base/words.h"
 #include "core/report/text_words.h"
+#include "core/rules/consequence.h"
 #include "core/rules/lessons.h"
 
 namespace shw {
@@ -38,7 +39,7 @@ Word word_of(Severity severity) {
 }
 
 // What it means for the one who wants to load: three words beside the count.
-std::string_view consequence(const Finding& finding) {
+std::string what_it_means(const Finding& finding) {
   struct Pair {
     std::string_view rule, words;
   };
@@ -66,9 +67,12 @@ std::string_view consequence(const Finding& finding) {
     return "bytes without an owner";
   if (finding.rule == "portability") return "not everywhere";
   for (const Pair& pair : kWords) {
-    if (pair.rule == finding.rule) return pair.words;
+    if (pair.rule == finding.rule) return std::string(pair.words);
   }
-  return "";
+  if (finding.consequence == Consequence::kNone) return "";
+  std::string words = title_of(finding.consequence);
+  words[0] = static_cast<char>(words[0] - 'A' + 'a');
+  return words;
 }
 
 template <class Value>
@@ -193,7 +197,7 @@ void append_finding(std::string& out, const Checkpoint& checkpoint, const Findin
          plural(finding.subjects.size(), noun_of(checkpoint, finding));
   const auto* where = evidence<std::string>(finding, "where");
   bool request = where != nullptr && *where == "request";
-  std::string words(request ? "the request is wrong" : consequence(finding));
+  std::string words = request ? "the request is wrong" : what_it_means(finding);
   out += (words.empty() ? "" : ": " + words) + "\n";
   append_subjects(out, finding, indent, options, style);
   out += wrapped(printable(finding.cause), indent, options.width) + "\n";

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/rules/consequence.h"
 #include "core/rules/rules.h"
 #include "core/spec/spec_from_checkpoint.h"
 
@@ -189,6 +190,8 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   }
   settle_symptoms(report.findings);
   sort_findings(report.findings);
+  for (Finding& finding : report.findings)
+    finding.consequence = consequence_of(finding, checkpoint);
   report.verdict = judge(report.findings);
   return report;
 }

@@ -30,7 +30,9 @@ struct Writer {
   std::string operator()(const MeshCommand& c) const {
     return c.text.empty() ? "mesh" : "mesh " + c.text;
   }
-  std::string operator()(const PlanCommand&) const { return "plan"; }
+  std::string operator()(const PlanCommand& c) const {
+    return c.fill.empty() ? "plan" : "plan fill " + c.fill;
+  }
   std::string operator()(const RepairCommand& c) const {
     if (c.options.in_place) return "repair in-place";
     return c.options.out.empty() ? "repair" : "repair out " + c.options.out;
@@ -126,6 +128,8 @@ Result<Command> parse_command(std::string_view line) {
   if (verb == "open") return parse_open(line, rest);
   if (verb == "check") return parse_check(line, rest);
   if (verb == "repair") return parse_repair(line, rest);
+  if (verb == "plan" && rest.starts_with("fill ") && rest.size() > 5)
+    return PlanCommand{std::string(rest.substr(5))};
   if (verb == "sort") return parse_sort(line, rest);
   if (verb == "mesh") return MeshCommand{std::string(rest)};
   if (verb == "filter") return FilterCommand{std::string(rest)};

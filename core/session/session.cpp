@@ -183,16 +183,21 @@ void Session::State::run(const MeshCommand& command, Progress*) {
   });
 }
 
-void Session::State::run(const PlanCommand&, Progress*) {
+void Session::State::run(const PlanCommand& command, Progress* progress) {
   auto before = now();
   if (before->report == nullptr)
     return publish_error({ErrorKind::kUsage, "check it first: a plan is made from findings"});
   PlanOptions options;
   options.spec = before->report->spec;
   options.mesh = before->mesh;
+  if (auto chosen = choose_fill(command.fill, options, progress); !chosen)
+    return publish_error(chosen.error());
   auto plan = make_plan(*before->checkpoint, *before->report, options);
   if (!plan) return publish_error(plan.error());
-  publish([&](Snapshot& s) { s.plan = shared(std::move(*plan)); });
+  publish([&](Snapshot& s) {
+    s.plan = shared(std::move(*plan));
+    s.fill = command.fill;
+  });
 }
 
 void Session::State::run(const RepairCommand& command, Progress* progress) {

@@ -33,6 +33,7 @@ struct Snapshot {
   std::optional<Mesh> mesh;                      // what the person said about the ranks
   std::shared_ptr<const CheckReport> report;     // null until checked
   std::shared_ptr<const Plan> plan;              // null until planned
+  std::string fill;                              // what the plan was asked to fill with
   std::shared_ptr<const RepairResult> repaired;  // null until applied
   std::shared_ptr<const Checkpoint> after;       // the repaired checkpoint, opened
   std::shared_ptr<const VerifyReport> verified;
@@ -58,7 +59,9 @@ struct CheckCommand {
 struct MeshCommand {
   std::string text;  // "dp=4,tp=2"; empty: as inferred
 };
-struct PlanCommand {};
+struct PlanCommand {
+  std::string fill = {};  // for what is lost: "zero", "cast", "from:CHECKPOINT"; empty: as advised
+};
 struct RepairCommand {
   ApplyOptions options;
 };

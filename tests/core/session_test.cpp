@@ -68,3 +68,22 @@ TEST_CASE("a cancel takes back what waits") {
   CHECK(session.snapshot()->checkpoint == nullptr);
   CHECK_FALSE(session.snapshot()->error.has_value());
 }
+
+TEST_CASE("what lost elements are filled with is the person's choice, and a bad one says so") {
+  Session session;
+  session.apply({OpenCommand{case_dir("s2_swiglu_t2/ckpt"), case_dir("s2_swiglu_t2/spec.json")},
+                 CheckCommand{}, PlanCommand{"zero"}});
+  session.wait();
+  REQUIRE(session.snapshot()->plan != nullptr);
+  CHECK(session.snapshot()->fill == "zero");
+
+  session.apply(PlanCommand{"from:/no/such/checkpoint"});
+  session.wait();
+  CHECK(session.snapshot()->error.has_value());
+  CHECK(session.snapshot()->fill == "zero");  // the plan that stands is still the old one
+
+  session.apply(PlanCommand{"from:" + case_dir("s2_swiglu_t2/ckpt")});
+  session.wait();
+  CHECK_FALSE(session.snapshot()->error.has_value());
+  CHECK(session.snapshot()->fill == "from:" + case_dir("s2_swiglu_t2/ckpt"));
+}

@@ -16,6 +16,7 @@ TEST_CASE("every command reads back from its own text") {
                               MeshCommand{"dp=4,tp=2"},
                               MeshCommand{},
                               PlanCommand{},
+                              PlanCommand{"from:/runs/7/step 8"},
                               RepairCommand{},
                               RepairCommand{{"out dir", false}},
                               RepairCommand{{"", true}},

@@ -1,6 +1,7 @@
 #include "make/snapshots.h"
 
 #include "core/model/builder.h"
+#include "core/rules/consequence.h"
 
 namespace shw::make {
 namespace {
@@ -184,7 +185,8 @@ std::shared_ptr<Snapshot> with_report(std::shared_ptr<const Checkpoint> checkpoi
   report->deeper =
       "reading every byte can still find broken checksums and values that are not finite";
   report->verdict = Verdict::kClean;
-  for (const Finding& finding : findings) {
+  for (Finding& finding : findings) {
+    finding.consequence = consequence_of(finding, *snapshot->checkpoint);
     if (finding.severity != Severity::kInfo) report->verdict = Verdict::kFindings;
   }
   report->findings = std::move(findings);

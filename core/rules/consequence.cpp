@@ -1,0 +1,92 @@
+#include "core/rules/consequence.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// A loader that expects the true shape compares it with the saved one first, and stops.
+bool changes_shape(const Diagnosis& diagnosis, const Checkpoint& checkpoint) {
+  return std::visit(
+      [&](const auto& kind) {
+        if constexpr (requires { kind.expected; })
+          return !std::ranges::equal(kind.expected, checkpoint.shape(kind.tensor));
+        else
+          return false;
+      },
+      diagnosis);
+}
+
+bool loses(const Finding& finding) {
+  return (finding.remedy && !finding.remedy->lossless) || finding.rule == kCoverageGap.id ||
+         std::any_of(finding.diagnoses.begin(), finding.diagnoses.end(),
+                     [](const Diagnosis& d) { return std::holds_alternative<PartlyLost>(d); });
+}
+
+// Rules without a diagnosis at which reading stops: torch's planner, its pickle or the file system
+// refuses.
+bool stops_reading(std::string_view rule) {
+  const std::array rules = {kUnsafePickle.id, kPathEscape.id,        kMissingFile.id,
+                            kShortFile.id,    kBadRecord.id,         kStorageDangling.id,
+                            kChunkRank.id,    kChunkOutOfBounds.id,  kChunkOverlap.id,
+                            kPayloadShape.id, kMissingKey.id,        kShapeMismatch.id,
+                            kAxisGrown.id,    kPlacementAxisMoved.id};
+  return std::find(rules.begin(), rules.end(), rule) != rules.end();
+}
+
+}  // namespace
+
+std::string_view name(Consequence consequence) {
+  switch (consequence) {
+    case Consequence::kNone:
+      break;
+    case Consequence::kHazard:
+      return "hazard";
+    case Consequence::kWillNotLoad:
+      return "will-not-load";
+    case Consequence::kSilentlyWrong:
+      return "silently-wrong";
+    case Consequence::kDataLost:
+      return "data-lost";
+  }
+  return "none";
+}
+
+Consequence consequence_of(const Finding& finding, const Checkpoint& checkpoint) {
+  if (finding.severity == Severity::kInfo) return Consequence::kNone;
+  if (finding.severity == Severity::kWarning) return Consequence::kHazard;
+  if (loses(finding)) return Consequence::kDataLost;
+  if (finding.diagnoses.empty())
+    return stops_reading(finding.rule) ? Consequence::kWillNotLoad : Consequence::kSilentlyWrong;
+  bool refused =
+      std::any_of(finding.diagnoses.begin(), finding.diagnoses.end(),
+                  [&](const Diagnosis& diagnosis) { return changes_shape(diagnosis, checkpoint); });
+  return refused ? Consequence::kWillNotLoad : Consequence::kSilentlyWrong;
+}
+
+Consequence worst_consequence(const std::vector<Finding>& findings) {
+  Consequence worst = Consequence::kNone;
+  for (const Finding& finding : findings) worst = std::max(worst, finding.consequence);
+  return worst;
+}
+
+std::string title_of(Consequence consequence) {
+  switch (consequence) {
+    case Consequence::kNone:
+      break;
+    case Consequence::kHazard:
+      return "Loads, with a hazard";
+    case Consequence::kWillNotLoad:
+      return "Will not load";
+    case Consequence::kSilentlyWrong:
+      return "Loads, silently wrong";
+    case Consequence::kDataLost:
+      return "Elements are lost";
+  }
+  return "Healthy";
+}
+
+}  // namespace shw

@@ -1,0 +1,54 @@
+#include "core/rules/consequence.h"
+
+#include <doctest/doctest.h>
+
+#include "core/fixtures.h"
+#include "core/formats/open.h"
+#include "core/rules/check.h"
+
+using namespace shw;
+
+namespace {
+
+Consequence of_case(const std::string& name) {
+  auto folders = test::fixture_cases(name);
+  REQUIRE_FALSE(folders.empty());
+  auto checkpoint = open_checkpoint(folders.front() + "/ckpt");
+  REQUIRE(checkpoint.has_value());
+  auto spec = load_spec(folders.front() + "/spec.json");
+  REQUIRE(spec.has_value());
+  CheckOptions options;
+  options.spec = std::make_shared<Spec>(std::move(*spec));
+  auto report = check(**checkpoint, options);
+  REQUIRE(report.has_value());
+  return worst_consequence(report->findings);
+}
+
+}  // namespace
+
+TEST_CASE("a verdict says whether a run would stop, go wrong unnoticed, or miss data") {
+  CHECK(of_case("healthy_fsdp") == Consequence::kNone);
+  CHECK(of_case("s1_placement_not_transposed") == Consequence::kWillNotLoad);
+  // Every shape is as the model expects it: no loader would say a word.
+  CHECK(of_case("s5_strided_recorded_as_plain") == Consequence::kSilentlyWrong);
+  CHECK(of_case("s5_fused_glu_per_tp") == Consequence::kHazard);
+  CHECK(of_case("s2_swiglu_t2") == Consequence::kDataLost);
+  CHECK(of_case("s3_fusedadam_plain_state") == Consequence::kDataLost);
+}
+
+TEST_CASE("findings that only inform have no consequence, and the worst one counts") {
+  Finding note, gap, warning;
+  note.severity = Severity::kInfo;
+  gap.rule = "coverage-gap";
+  warning.severity = Severity::kWarning;
+  auto checkpoint = open_checkpoint(test::fixture_cases("healthy_fsdp").front() + "/ckpt");
+  REQUIRE(checkpoint.has_value());
+  std::vector<Finding> findings = {note, warning, gap};
+  for (Finding& finding : findings) finding.consequence = consequence_of(finding, **checkpoint);
+  CHECK(findings[0].consequence == Consequence::kNone);
+  CHECK(findings[1].consequence == Consequence::kHazard);
+  CHECK(findings[2].consequence == Consequence::kDataLost);
+  CHECK(worst_consequence(findings) == Consequence::kDataLost);
+  CHECK(name(Consequence::kSilentlyWrong) == "silently-wrong");
+  CHECK(title_of(Consequence::kSilentlyWrong) == "Loads, silently wrong");
+}
