@@ -60,7 +60,9 @@ float mesh_height(const Frame& frame, MeshGrid grid) {
 void draw_mesh(Frame& frame, DeskState& state, Column& column) {
   const MeshInfo& mesh = *frame.digest.mesh;
   head(frame, column, "MESH",
-       "·  " + (mesh.ranks == 1 ? std::string("1 RANK") : human_count(mesh.ranks) + " RANKS"));
+       mesh.ranks == 0   ? "·  WRITERS NOT KNOWN"
+       : mesh.ranks == 1 ? "·  1 RANK"
+                         : "·  " + human_count(mesh.ranks) + " RANKS");
   // Beside the head: what was inferred and why, and a line to say it in.
   const char* label = frame.snapshot.mesh ? "said" : "why?";
   float chip_width = text_width(frame.fonts.small, label) + frame.px(16), drawn = 0;
@@ -68,6 +70,11 @@ void draw_mesh(Frame& frame, DeskState& state, Column& column) {
                   &drawn))
     run(Action::kMesh, frame, state);
   column.y += frame.px(4);
+  if (mesh.ranks == 0) {  // nobody is known to have written anything: no cells to draw
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);
+    column.y += frame.px(22);
+    return;
+  }
   float total = mesh_height(frame, mesh.grid);
   float width = column.width() / static_cast<float>(mesh.grid.columns);
   float height = total / static_cast<float>(mesh.grid.rows);

@@ -41,7 +41,10 @@ void draw_operation(Frame& frame, Column& column, std::size_t number, const Oper
                          elide_path(subject, room, measure));
   text_from(column.draw, frame.fonts.small, inside.left + used, line, frame.theme.quiet, more);
   text_until(column.draw, frame.fonts.small, column.right, line,
-             operation.lossless ? frame.theme.ok : frame.theme.warn, loss);
+             operation.lossless            ? frame.theme.ok
+             : operation.elements_lost > 0 ? frame.theme.warn
+                                           : frame.theme.quiet,
+             loss);
   column.y = inside.y + frame.px(34);
 }
 

@@ -9,24 +9,52 @@ namespace {
 
 constexpr std::size_t kMaxBoxes = 2'000;  // drawn of a list of missing boxes; the rest is counted
 
-// One red pixel among a million is there but not seen: the first few get a ring. The scan is over
-// pixels of the viewport, 0.2 ms, and only where something is bad.
+// One red tile among thousands is there but not seen: the first few get a ring.
+class Rings {
+ public:
+  Rings(Frame& frame, ImDrawList* draw) : frame_(frame), draw_(draw), radius_(frame.px(7)) {}
+
+  bool full() const { return drawn_ == kMost; }
+  void add(ImVec2 at) {
+    if (full()) return;
+    if (std::abs(at.x - last_.x) < radius_ * 2 && std::abs(at.y - last_.y) < radius_ * 2) return;
+    draw_->AddCircle(at, radius_ + frame_.px(2), frame_.theme.dark_ink, 0, frame_.px(3));
+    draw_->AddCircle(at, radius_, frame_.theme.bad, 0, frame_.px(2));
+    draw_->AddCircle(at, radius_ + frame_.px(2.5f), frame_.theme.frame, 0, frame_.px(1));
+    last_ = at;
+    ++drawn_;
+  }
+
+ private:
+  static constexpr int kMost = 48;
+  Frame& frame_;
+  ImDrawList* draw_;
+  float radius_;
+  ImVec2 last_{-1e9f, -1e9f};
+  int drawn_ = 0;
+};
+
+// The scan is over pixels of the viewport, 0.2 ms, and only where something is bad.
 void ring_bad_pixels(Frame& frame, ImDrawList* draw, const PaintedLayout& painted, ImVec2 corner) {
-  constexpr int kMaxRings = 48;
   auto width = static_cast<std::size_t>(painted.layout.view.width);
-  float radius = frame.px(7);
-  int rings = 0;
-  ImVec2 last{-1e9f, -1e9f};
-  for (std::size_t i = 0; i < painted.pixels.size() && rings < kMaxRings; ++i) {
+  Rings rings(frame, draw);
+  for (std::size_t i = 0; i < painted.pixels.size() && !rings.full(); ++i) {
     if (painted.pixels[i] != frame.theme.bad) continue;
-    std::size_t row = i / width;
-    ImVec2 at{corner.x + static_cast<float>(i % width) + 0.5f,
-              corner.y + static_cast<float>(row) + 0.5f};
-    if (std::abs(at.x - last.x) < radius * 2 && std::abs(at.y - last.y) < radius * 2) continue;
-    draw->AddCircle(at, radius + frame.px(1.5f), frame.theme.dark_ink, 0, frame.px(2));
-    draw->AddCircle(at, radius, frame.theme.bad, 0, frame.px(2));
-    last = at;
-    ++rings;
+    rings.add({corner.x + static_cast<float>(i % width) + 0.5f,
+               corner.y + static_cast<float>(i / width) + 0.5f});
+  }
+}
+
+// As above, for tiles that are drawn one by one and too small to carry a hatch.
+void ring_small_bad_tiles(Frame& frame, ImDrawList* draw, const MapPicture& picture,
+                          const TileLayout& layout) {
+  float small = frame.px(10);
+  Rings rings(frame, draw);
+  for (const TileQuad& quad : layout.quads) {
+    if (rings.full()) return;
+    if (picture.tiles->status(quad.tile) != TileStatus::kBad) continue;
+    if (quad.x1 - quad.x0 > small && quad.y1 - quad.y0 > small) continue;
+    rings.add({picture.at.x + (quad.x0 + quad.x1) / 2, picture.at.y + (quad.y0 + quad.y1) / 2});
   }
 }
 
@@ -99,6 +127,7 @@ void draw_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
     if (picture.labels && quad.x1 - quad.x0 > frame.px(16) && quad.y1 - quad.y0 > frame.px(14))
       draw_label(frame, draw, picture, quad.tile, min, max, fill);
   }
+  if (tiles.worst() == TileStatus::kBad) ring_small_bad_tiles(frame, draw, picture, layout);
 }
 
 // The edge at which a moved tile begins, along every drawn dim in which its offset is another now.

@@ -53,7 +53,8 @@ VerdictText of_findings(const Snapshot& snapshot, std::size_t marked) {
         text.detail = std::string(rule->title) + ". ";
     }
   }
-  text.detail += what_is_lost(report, snapshot.plan.get());
+  text.brief = what_is_lost(report, snapshot.plan.get());
+  text.detail += text.brief;
   if (remedy && (snapshot.plan == nullptr || !snapshot.plan->empty())) {
     text.next = Action::kReview;
     text.next_label = "Review repair";

@@ -16,6 +16,7 @@ struct VerdictText {
   std::string title, detail;
   std::optional<Action> next;
   std::string next_label;
+  std::string brief = {};  // where `detail` has no room; empty: the same
 };
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors);
 

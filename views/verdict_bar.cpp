@@ -93,7 +93,8 @@ void draw_verdict_bar(Frame& frame, DeskState& state, Region region) {
   x += frame.px(10);
   Rgba quiet = mix(frame.theme.quiet, frame.theme.text, 0.35f);
   if (end - x > frame.px(60)) {
-    std::string shown = elide_middle(verdict.detail, end - x, small);
+    bool fits = verdict.brief.empty() || small(verdict.detail) <= end - x;
+    std::string shown = elide_middle(fits ? verdict.detail : verdict.brief, end - x, small);
     text_from(draw, frame.fonts.small, x, middle + frame.px(1), quiet, shown);
     if (shown != verdict.detail &&
         ImGui::IsMouseHoveringRect({x, region.min.y}, {end, region.max.y}))
