@@ -109,13 +109,14 @@ struct Row {
   bool same = false;
 };
 
-// Subjects that share their shapes fold into "the same"; names lose what they share with the first.
+// Subjects that share their shapes fold into "the same"; names lose the path that all share.
 std::vector<Row> rows_of(const Finding& finding, std::size_t shown) {
   std::vector<Row> rows;
   std::string saved, expected;
+  std::size_t shared = shared_path(std::span(finding.subjects).first(shown));
   for (std::size_t i = 0; i < shown; ++i) {
     Row row{finding.subjects[i], shape_of(finding, "saved", i), shape_of(finding, "expected", i)};
-    if (i > 0) row.name = shortened(row.name, finding.subjects.front());
+    if (i > 0 && shared > 0) row.name = "\u2026" + row.name.substr(shared);
     row.same = i > 0 && !row.saved.empty() && row.saved == saved && row.expected == expected;
     saved = row.saved;
     expected = row.expected;

@@ -37,12 +37,16 @@ std::string padded(const std::string& text, std::size_t width) {
   return used < width ? text + std::string(width - used, ' ') : text;
 }
 
-std::string shortened(const std::string& fqn, const std::string& beside) {
-  std::size_t shared = 0;
-  for (std::size_t i = 0; i < fqn.size() && i < beside.size() && fqn[i] == beside[i]; ++i) {
-    if (fqn[i] == '.') shared = i;
+std::size_t shared_path(std::span<const std::string> names) {
+  if (names.size() < 2) return 0;
+  std::size_t shared = names.front().size();
+  for (const std::string& name : names) {
+    std::size_t same = 0;
+    while (same < shared && same < name.size() && name[same] == names.front()[same]) ++same;
+    shared = same;
   }
-  return shared == 0 ? fqn : "\u2026" + fqn.substr(shared);
+  std::size_t dot = names.front().rfind('.', shared == 0 ? 0 : shared - 1);
+  return dot == std::string::npos ? 0 : dot;
 }
 
 std::string shell_word(const std::string& text) {

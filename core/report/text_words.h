@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,8 +14,9 @@ std::string printable(std::string_view text);
 // Columns, counting a UTF-8 character as one.
 std::size_t display_width(std::string_view text);
 std::string padded(const std::string& text, std::size_t width);
-// "a.b.c.weight" beside "a.b.d.weight": "….c.weight". Unchanged where nothing is shared.
-std::string shortened(const std::string& fqn, const std::string& beside);
+// Letters before the dot up to which all names agree, 0 where they do not: below the first,
+// "….tail" says the others without a doubt.
+std::size_t shared_path(std::span<const std::string> names);
 // In single quotes where the shell would read it otherwise.
 std::string shell_word(const std::string& text);
 

@@ -65,7 +65,8 @@ void settle_symptoms(std::vector<Finding>& findings) {
   if (causes.empty()) return;
   for (Finding& finding : findings) {
     bool symptom = finding.rule == kChunkOverlap.id || finding.rule == kCoverageGap.id ||
-                   finding.rule == kChunkOutOfBounds.id || finding.rule == kPayloadShape.id;
+                   finding.rule == kChunkOutOfBounds.id || finding.rule == kPayloadShape.id ||
+                   finding.rule == kWriterMosaic.id;
     if (!symptom || !std::all_of(finding.subjects.begin(), finding.subjects.end(),
                                  [&](const std::string& s) { return causes.contains(s); }))
       continue;

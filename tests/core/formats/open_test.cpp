@@ -61,7 +61,7 @@ TEST_CASE(
   CHECK((*both)->format() == Format::kDcp);
 }
 
-TEST_CASE("rank-local metadata is merged; of equal boxes the lowest rank's stays") {
+TEST_CASE("rank-local metadata is merged and of equal boxes the lowest rank's stays") {
   DcpMetadata rank;
   rank.tensors.push_back(
       {"shard", Dtype::kFloat32, false, {4}, {{{0}, {2}, {"__0_0.distcp", 0, 9}}}, {}});

@@ -132,7 +132,7 @@ TEST_CASE("random boxes overlap and leave out what counting each element says") 
   }
 }
 
-TEST_CASE("a tiling is exact; without a box, or with one grown, it is not") {
+TEST_CASE("a tiling is exact and without a box, or with one grown, it is not") {
   Dice dice{std::mt19937_64(2)};
   for (int round = 0; round < 2000; ++round) {
     Extents shape(static_cast<std::size_t>(dice(1, 3)));
