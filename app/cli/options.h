@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -17,10 +18,12 @@ struct Options {
   std::string against;  // another checkpoint
   std::string mesh;     // "dp=4,tp=2"
   std::string world;    // "4:2", ranks that saved and that load
-  std::string depth;    // "metadata", "headers", "data"; empty: the default
-  std::string out;      // folder of repair; file of report
-  std::string plan;     // file
-  std::string fill;     // "zero", "cast", "from:CHECKPOINT"; empty: the default
+  std::string rows;     // "4,8", of each FSDP rank: what explain foresees
+  std::int64_t tensor_parallel = 1;
+  std::string depth;  // "metadata", "headers", "data"; empty: the default
+  std::string out;    // folder of repair; file of report
+  std::string plan;   // file
+  std::string fill;   // "zero", "cast", "from:CHECKPOINT"; empty: the default
   std::string fail_on = "warning";
   std::string color = "auto";
   std::size_t limit = 1000;  // values of show --values; 0 for all

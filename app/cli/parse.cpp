@@ -49,14 +49,15 @@ constexpr VerbHelp kVerbs[] = {
      "shardwright explain placement-axis-moved\n"
      "  shardwright explain \"Size mismatch between saved torch.Size([64]) and current: "
      "torch.Size([128]) for optimizer.state.0.exp_avg\" --world 4:2\n"
-     "  shardwright explain - < traceback.txt"},
+     "  shardwright explain - < traceback.txt\n"
+     "  shardwright explain glu-split-local --rows 4,8 --tp 2     what a save will come to"},
     {"demo", "Make a broken checkpoint to try all this on", "shardwright demo demo"},
     {"gui", "Open the desktop", "shardwright gui step_9000 --spec spec.json"},
 };
 
 // Which options a verb takes, one letter each: s --spec, a --against, d --data and --depth, m
 // --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
-// --fill, w --world.
+// --fill, w --world, r --rows and --tp.
 struct VerbShape {
   const char* name;
   const char* options;
@@ -64,7 +65,7 @@ struct VerbShape {
 constexpr VerbShape kShapes[] = {
     {"info", ""},      {"ls", "ds"},           {"show", "l"},  {"map", "s"}, {"check", "sadmf"},
     {"plan", "sadmg"}, {"repair", "sadmoipg"}, {"verify", ""}, {"undo", ""}, {"report", "sdmo"},
-    {"explain", "w"},  {"demo", ""},           {"gui", "s"},
+    {"explain", "wr"}, {"demo", ""},           {"gui", "s"},
 };
 
 bool takes(std::string_view options, char letter) {
@@ -149,6 +150,15 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
     verb.add_option("--world", options.world,
                     "ranks of the run that saved and of the one that loads")
         ->type_name("4:2");
+  }
+  if (takes(shape, 'r')) {
+    auto* rows = verb.add_option("--rows", options.rows,
+                                 "glu-split-local: rows of a gated weight on each FSDP rank; says "
+                                 "what saving it will come to");
+    rows->type_name("4,8");
+    verb.add_option("--tp", options.tensor_parallel, "tensor-parallel ranks of that run")
+        ->type_name("N")
+        ->needs(rows);
   }
   verb.add_flag("--json", options.json, "print JSON (schema shardwright/1)");
   verb.add_flag("-q,--quiet", options.quiet, "no talk on stderr, errors excepted");

@@ -92,10 +92,30 @@ int explain_text(Context& context, const std::string& text) {
   return kClean;
 }
 
+// What a saver with the defect will make of a split, before there is any checkpoint.
+int foresee(Context& context) {
+  const Options& options = context.options;
+  if (options.subject != "glu-split-local")
+    return fail_with(context, {ErrorKind::kUsage,
+                               "--rows is for glu-split-local alone",
+                               {},
+                               "shardwright explain glu-split-local --rows 4,8 --tp 2"});
+  auto rows = parse_rows(options.rows);
+  if (!rows) return fail_with(context, rows.error());
+  auto forecast = forecast_local_split(*rows, options.tensor_parallel);
+  if (!forecast) return fail_with(context, forecast.error());
+  context.terminal.out_line(
+      options.json
+          ? forecast_to_json(*forecast, *rows, options.tensor_parallel)
+          : forecast_to_text(*forecast, *rows, options.tensor_parallel, text_options(context)));
+  return kClean;
+}
+
 }  // namespace
 
 int run_explain(Context& context) {
   const std::string& subject = context.options.subject;
+  if (!context.options.rows.empty()) return foresee(context);
   if (subject.empty() && context.options.json) {
     context.terminal.out_line(rules_to_json());
     return kClean;

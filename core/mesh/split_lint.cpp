@@ -1,6 +1,7 @@
 #include "core/mesh/split_lint.h"
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -98,6 +99,40 @@ Result<SplitForecast> forecast_local_split(std::span<const std::int64_t> rows,
   forecast.ratio = saved == 0 ? 1 : tensor_parallel * item / saved;
   forecast.outcome = forecast.ratio == 1 ? Outcome::kHarmless : Outcome::kSilent;
   return forecast;
+}
+
+std::string_view name(SplitForecast::Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kHarmless:
+      return "harmless";
+    case Outcome::kSilent:
+      return "silent";
+    case Outcome::kOddRows:
+      return "odd-rows";
+    case Outcome::kReshape:
+      return "reshape";
+    case Outcome::kBounds:
+      return "bounds";
+    case Outcome::kBoundary:
+      break;
+  }
+  return "boundary";
+}
+
+Result<std::vector<std::int64_t>> parse_rows(std::string_view text) {
+  std::vector<std::int64_t> rows;
+  while (true) {
+    std::size_t comma = text.find(',');
+    std::string_view one = text.substr(0, comma);
+    std::int64_t count = 0;
+    auto [end, code] = std::from_chars(one.data(), one.data() + one.size(), count);
+    if (code != std::errc{} || end != one.data() + one.size())
+      return fail(ErrorKind::kUsage, "\"" + std::string(one) + "\" is no number of rows", {},
+                  "Rows are given for each FSDP rank, in rank order: --rows 4,8");
+    rows.push_back(count);
+    if (comma == std::string_view::npos) return rows;
+    text.remove_prefix(comma + 1);
+  }
 }
 
 std::string to_text(const SplitForecast& forecast) {

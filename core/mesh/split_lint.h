@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/base/result.h"
 
@@ -32,6 +34,10 @@ struct SplitForecast {
 // in rank order. kUsage where that is no split.
 Result<SplitForecast> forecast_local_split(std::span<const std::int64_t> rows,
                                            std::int64_t tensor_parallel);
+
+std::string_view name(SplitForecast::Outcome outcome);  // "silent", "odd-rows", ...
+// "4,8": what a person types for `rows`. kUsage where it is no list of numbers.
+Result<std::vector<std::int64_t>> parse_rows(std::string_view text);
 
 // "silent: 1 row of 4 is saved, the others are lost without a message".
 std::string to_text(const SplitForecast& forecast);

@@ -117,4 +117,39 @@ std::string explanation_to_json(const Explanation& explanation) {
   return dumped(json);
 }
 
+std::string forecast_to_text(const SplitForecast& forecast, std::span<const std::int64_t> rows,
+                             std::int64_t tensor_parallel, const TextOptions& options) {
+  std::string split;
+  for (std::int64_t count : rows) split += (split.empty() ? "" : " + ") + std::to_string(count);
+  std::string out = "rows " + split + " on " + plural(rows.size(), "FSDP rank") + ", " +
+                    plural(static_cast<std::uint64_t>(tensor_parallel), "tensor-parallel rank") +
+                    "\n" + inked(options, "1", to_text(forecast)) + "\n\n";
+  std::string_view advice =
+      forecast.is_loss()
+          ? "This is for a saver that splits plain optimizer states by their own length "
+            "(Megatron-LM #4423). Save with the fix, or with states that are DTensors."
+      : forecast.outcome == SplitForecast::Outcome::kHarmless
+          ? "Even a saver that splits plain optimizer states by their own length keeps all of "
+            "them with this split."
+          : "The save ends in an error and nothing is written; a split that is more even may lose "
+            "rows without one.";
+  return out + wrapped(std::string(advice), 0, options.width) + "\n";
+}
+
+std::string forecast_to_json(const SplitForecast& forecast, std::span<const std::int64_t> rows,
+                             std::int64_t tensor_parallel) {
+  using Outcome = SplitForecast::Outcome;
+  bool stops = forecast.outcome != Outcome::kHarmless && forecast.outcome != Outcome::kSilent;
+  Json json = {{"schema", kSchema},
+               {"rule", "glu-split-local"},
+               {"rows", json_of(ExtentsView(rows))},
+               {"tensor_parallel", tensor_parallel},
+               {"outcome", name(forecast.outcome)},
+               {"loses", forecast.is_loss()},
+               {"ratio", stops ? Json() : Json(forecast.ratio)},
+               {"rank", stops ? Json(forecast.rank) : Json()},
+               {"text", to_text(forecast)}};
+  return dumped(json);
+}
+
 }  // namespace shw

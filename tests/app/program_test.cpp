@@ -272,6 +272,53 @@ TEST_CASE("explain ranks what an error message can mean, from an argument and fr
   CHECK(contains(piped.out, "--world"));
 }
 
+TEST_CASE(
+    "explain foresees what saving a gated weight will come to, before there is a checkpoint") {
+  struct Split {
+    const char* rows;
+    const char* tp;
+    const char* outcome;
+    const char* text;
+  };
+  const Split splits[] = {
+      // failures.md F2.4
+      {"4,8", "1", "bounds", "stops at rank 1: bounds, off 2+4>4"},
+      {"5,7", "1", "odd-rows", "stops at rank 0: 5 rows cannot be halved"},
+      {"0,4,4", "1", "silent",
+       "silent: 1 row of 2 is saved, the others are lost without a message"},
+      {"2,2,2,2", "1", "silent",
+       "silent: 1 row of 4 is saved, the others are lost without a message"},
+      {"0,0,8", "1", "harmless", "harmless: every row is saved in its place"},
+      {"4,4", "2", "silent", "silent: 1 row of 4 is saved, the others are lost without a message"},
+      {"6,6", "2", "reshape", "stops at rank 0: its half is no whole number of rows"},
+      {"0,8", "2", "bounds", ""},
+  };
+  for (const Split& split : splits) {
+    CAPTURE(std::string(split.rows));
+    Run run = shardwright(
+        {"explain", "glu-split-local", "--rows", split.rows, "--tp", split.tp, "--json"});
+    CHECK(run.code == 0);
+    Json json = parsed(run.out);
+    CHECK(json["schema"] == "shardwright/1");
+    CHECK(json["outcome"] == split.outcome);
+    CHECK(json["loses"] == (std::string(split.outcome) == "silent"));
+    if (split.text[0] != 0) CHECK(json["text"] == split.text);
+    Run text = shardwright({"explain", "glu-split-local", "--rows", split.rows, "--tp", split.tp});
+    CHECK(text.code == 0);
+    CHECK(text.out.find(json["text"].get<std::string>()) != text.out.npos);
+  }
+  for (std::vector<std::string> wrong :
+       {std::vector<std::string>{"glu-split-local", "--rows", "4,x"},
+        {"glu-split-local", "--rows", "4,,4"},
+        {"glu-split-local", "--rows", "3,4"},
+        {"glu-split-local", "--rows", "4,4", "--tp", "0"},
+        {"glu-split-local", "--tp", "2"},
+        {"coverage-gap", "--rows", "4,4"}}) {
+    wrong.insert(wrong.begin(), "explain");
+    CHECK(shardwright(wrong).code == 3);
+  }
+}
+
 TEST_CASE("explain says which messages it understands when it did not understand one") {
   Run run = shardwright({"explain", "CUDA out of memory"});
   CHECK(run.code == 2);

@@ -75,3 +75,11 @@ TEST_CASE("what is no split is refused") {
   CHECK_FALSE(
       forecast_local_split(std::vector<std::int64_t>{std::int64_t{1} << 62, 2}, 1).has_value());
 }
+
+TEST_CASE("rows are read as a person types them") {
+  CHECK(parse_rows("4,8").value() == std::vector<std::int64_t>{4, 8});
+  CHECK(parse_rows("12").value() == std::vector<std::int64_t>{12});
+  for (const char* wrong : {"", ",", "4,", ",4", "4 8", "4,+8", "4;8", "99999999999999999999"})
+    CHECK_FALSE(parse_rows(wrong).has_value());
+  CHECK(parse_rows("-4,8").has_value());  // a number, and no split: the forecast refuses it
+}
