@@ -61,6 +61,7 @@ TextOptions text_options(const Context& context) {
   options.width = static_cast<std::size_t>(std::clamp(context.terminal.width(), 40, 100));
   options.checkpoint = context.options.checkpoint;
   options.spec = context.options.spec;
+  options.mesh = context.options.mesh;
   return options;
 }
 

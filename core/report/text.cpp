@@ -166,7 +166,8 @@ std::string command_for(const Finding& finding, const TextOptions& options) {
   std::string verb = finding.remedy ? "repair" : "";
   if (verb.empty() || options.checkpoint.empty()) return "";
   return "shardwright " + verb + " " + shell_word(options.checkpoint) +
-         (options.spec.empty() ? "" : " --spec " + shell_word(options.spec));
+         (options.spec.empty() ? "" : " --spec " + shell_word(options.spec)) +
+         (options.mesh.empty() ? "" : " --mesh " + shell_word(options.mesh));
 }
 
 void append_remedy(std::string& out, const Finding& finding, std::size_t indent,

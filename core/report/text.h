@@ -14,6 +14,7 @@ struct TextOptions {
   std::size_t width = 100;           // columns at which sentences wrap
   std::string checkpoint;            // as the person typed it: for the command to type next
   std::string spec;                  // likewise, may be empty
+  std::string mesh;                  // likewise
   bool all_subjects = false;         // otherwise 8 a finding, and how many more
   Severity least = Severity::kInfo;  // findings below are only counted
 };
