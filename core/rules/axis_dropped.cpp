@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/rules/derived_layout.h"
 #include "core/rules/reports.h"
-#include "core/rules/router_law.h"
 #include "core/rules/rules.h"
 #include "core/rules/side_masters.h"
 #include "core/rules/spec_layout.h"
@@ -126,8 +126,7 @@ void add_unplaced(const Checkpoint& c, const Group& group, std::vector<Finding>&
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
-  add_experts_missing_by_router(input, findings);
+void add_by_spec(const RuleInput& input, std::vector<Finding>& findings) {
   std::vector<DroppedAxis> all = dropped_axes(input);
   if (all.empty()) return;
   Restored restored;
@@ -148,6 +147,35 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     else
       add_placed(input.checkpoint, group, restored, findings);
   }
+}
+
+// Where no spec says it, the tensors beside one may (derived_layout.h).
+void add_derived(const RuleInput& input, std::vector<Finding>& findings) {
+  const DerivedLayouts& layouts = derived_layouts(input);
+  for (const DerivedLayout& layout : layouts.decided) {
+    std::size_t before = findings.size();
+    add_by_spec(with_layout(input, layout), findings);
+    for (std::size_t i = before; i < findings.size(); ++i) {
+      findings[i].link = layout.link;
+      findings[i].evidence.emplace_back("expected because", layout.law);
+      findings[i].evidence.emplace_back("confidence", layout.confidence);
+    }
+  }
+  for (const UndecidedAxis& told : layouts.undecided) {
+    Finding finding;
+    finding.rule = "axis-dropped";
+    finding.severity = Severity::kWarning;
+    finding.subjects = told.subjects;
+    finding.cause = told.cause;
+    finding.evidence = told.evidence;
+    finding.link = told.link;
+    findings.push_back(std::move(finding));
+  }
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  add_derived(input, findings);
+  add_by_spec(input, findings);
 }
 
 }  // namespace

@@ -158,6 +158,7 @@ DroppedAxis dropped(const RuleInput& input, const Short& tensor, std::size_t axi
   out.entry = tensor.entry;
   out.axis = axis;
   out.dim = tensor.dim;
+  out.by_grid = grid;
   std::int64_t saved = input.checkpoint.shape(tensor.tensor)[tensor.dim];
   out.factor = tensor.entry->shape[tensor.dim] / saved +
                (tensor.entry->shape[tensor.dim] % saved != 0 ? 1 : 0);

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "core/rules/cut_orders.h"
+#include "core/rules/derived_layout.h"
 
 namespace shw {
 
 struct RuleMemo {
   std::optional<std::int64_t> ranks_that_wrote;
   std::optional<std::vector<OtherOrder>> other_orders;
+  std::shared_ptr<const DerivedLayouts> derived_layouts;
 };
 
 inline RuleMemo& memo_of(const RuleInput& input) {

@@ -9,15 +9,18 @@
 #include "core/rules/optimizer_states.h"
 #include "core/rules/rules.h"
 #include "core/rules/side_masters.h"
+#include "core/rules/spec_layout.h"
 
 namespace shw {
 namespace {
 
 constexpr double kConfidence = 0.9;  // failures.md 5.c
+constexpr const char* kLink = "ISEEKYAN/Megatron-LM #61";
 
 struct Layer {
   std::vector<TensorId> first, second;  // [x 2I, H] or [x I, H]; [x H, I]
   std::vector<TensorId> routers;        // [E, H]
+  bool counts_local = true;             // keys known to count the experts of one rank ("fc1")
 };
 
 // "a.mlp.experts.fc1.weight0": layer "a.mlp.", "fc1".
@@ -59,6 +62,7 @@ std::map<std::string, Layer, std::less<>> layers_of(const RuleInput& input) {
     if (auto name = expert_name(fqn)) {
       if (input.spec != nullptr && input.spec->find(fqn) != nullptr) continue;
       Layer& layer = layers[std::string(name->layer)];
+      if (name->matrix.starts_with("linear_")) layer.counts_local = false;
       if (name->matrix == "fc1" || name->matrix == "linear_fc1") layer.first.push_back(tensor);
       if (name->matrix == "fc2" || name->matrix == "linear_fc2") layer.second.push_back(tensor);
     } else if (auto router = router_layer(fqn)) {
@@ -95,58 +99,256 @@ std::optional<Count> count(const Checkpoint& c, const Layer& layer) {
   return Count{router[0], static_cast<std::int64_t>(layer.first.size()) * stacked};
 }
 
+// The law found it too short by a whole factor.
+struct Short {
+  const Layer* layer = nullptr;
+  Count count;
+  std::int64_t factor() const { return count.routed / count.saved; }
+};
+
+std::vector<TensorId> tensors_of(const std::vector<Short>& all) {
+  std::vector<TensorId> out;
+  for (const Short& item : all) {
+    for (const auto* tensors : {&item.layer->first, &item.layer->second})
+      out.insert(out.end(), tensors->begin(), tensors->end());
+  }
+  return out;
+}
+
+// Along which dimension FSDP cut a tensor, and into how many parts: nothing where two of them are
+// cut, or where the parts leave something out.
+struct Parts {
+  std::size_t dim = 0;
+  std::int64_t count = 1;
+};
+std::optional<Parts> parts_of(const RuleInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  if (input.tilings[index_of(tensor)].tiling != Tiling::kExact) return std::nullopt;
+  Parts parts{0, 0};
+  std::optional<std::size_t> dim;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    if (volume(c.sizes(chunk)) == 0) continue;
+    ++parts.count;
+    for (std::size_t d = 0; d < c.sizes(chunk).size(); ++d) {
+      if (c.sizes(chunk)[d] == c.shape(tensor)[d]) continue;
+      if (dim && *dim != d) return std::nullopt;
+      dim = d;
+    }
+  }
+  parts.dim = dim.value_or(0);
+  return parts;
+}
+
+// A mesh on which the experts' axis has the size that the law asks for, and the axis that FSDP cut.
+struct Candidate {
+  Mesh mesh;
+  std::size_t experts = 0;
+  std::optional<std::size_t> fsdp;  // nothing: one rank holds each expert whole
+};
+
+std::vector<Candidate> from_person(const Mesh& mesh, std::int64_t factor) {
+  std::vector<Candidate> out;
+  for (std::size_t e = 0; e < mesh.axes.size(); ++e) {
+    if (!is_expert_axis(mesh.axes[e].name) || mesh.axes[e].size != factor) continue;
+    bool any = false;
+    for (std::size_t f = 0; f < mesh.axes.size(); ++f) {
+      if (f == e || mesh.axes[f].size < 2) continue;
+      out.push_back({mesh, e, f});
+      any = true;
+    }
+    if (!any) out.push_back({mesh, e, std::nullopt});
+  }
+  return out;
+}
+
+// All ranks are either another expert rank or another part of the same experts: both orders of the
+// two axes. More axes than these (pipeline, tensor parallel inside experts) cannot be told.
+std::vector<Candidate> from_ranks(std::int64_t ranks, std::int64_t factor) {
+  if (ranks < factor || ranks % factor != 0) return {};
+  std::int64_t parts = ranks / factor;
+  if (parts == 1) return {{Mesh{{{"ep", factor}}}, 0, std::nullopt}};
+  return {{Mesh{{{"edp", parts}, {"ep", factor}}}, 1, 0},
+          {Mesh{{{"ep", factor}, {"edp", parts}}}, 0, 1}};
+}
+
+// The ranks of one FSDP group are named in the pickled DTensors: a mesh with another group is none.
+bool contradicts(const Candidate& candidate, const SideMasters& masters) {
+  for (const auto& [rank, file] : masters.ranks) {
+    for (const auto& [place, tensor] : file.masters) {
+      if (!candidate.fsdp || !tensor.sharding) continue;
+      const std::vector<std::int64_t>& group = tensor.sharding->mesh.ranks;
+      auto parts = static_cast<std::size_t>(candidate.mesh.axes[*candidate.fsdp].size);
+      // Other parameters are on groups of their own.
+      if (group.size() != parts || rank >= candidate.mesh.size()) continue;
+      auto mine = candidate.mesh.coordinates(rank);
+      for (std::size_t i = 0; i < parts; ++i) {
+        mine[*candidate.fsdp] = static_cast<std::int64_t>(i);
+        if (group[i] != candidate.mesh.rank(mine)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+DerivedLayout layout_on(const RuleInput& input, const std::vector<Short>& all,
+                        const Candidate& candidate) {
+  const Checkpoint& c = input.checkpoint;
+  DerivedLayout out;
+  for (TensorId tensor : tensors_of(all)) {
+    SpecEntry entry;
+    entry.shape = copy_of(c.shape(tensor));
+    entry.shape[0] *= candidate.mesh.axes[candidate.experts].size;
+    entry.mesh = candidate.mesh;
+    entry.placements.assign(candidate.mesh.axes.size(), Placement{});
+    entry.placements[candidate.experts] = {Placement::Kind::kShard, 0, 1};
+    auto parts = parts_of(input, tensor);
+    if (candidate.fsdp && parts)
+      entry.placements[*candidate.fsdp] = {Placement::Kind::kShard,
+                                           static_cast<std::int64_t>(parts->dim), 1};
+    entry.role = "expert";
+    out.spec.entries.emplace(c.fqn(tensor), std::move(entry));
+  }
+  const Short& first = all.front();
+  out.law = std::string(c.fqn(first.layer->routers[0])) + " chooses among " +
+            std::to_string(first.count.routed) + " experts, " + std::to_string(first.count.saved) +
+            " were saved";
+  out.spec.source = out.law;
+  out.confidence = kConfidence;
+  out.link = kLink;
+  return out;
+}
+
+// Every tensor of the layout is placed by its writers.
+bool places_all(const RuleInput& input, const DerivedLayout& layout) {
+  RuleInput derived = with_layout(input, layout);
+  std::vector<DroppedAxis> dropped = dropped_axes(derived);
+  return dropped.size() == layout.spec.entries.size() &&
+         std::all_of(dropped.begin(), dropped.end(), [&](const DroppedAxis& item) {
+           return item.placed && item.by_grid &&
+                  is_expert_axis(item.entry->mesh->axes[item.axis].name);
+         });
+}
+
+// The one layout that the laws, the writers and what lies beside the checkpoint leave, or the
+// sentence that says what would decide it.
+struct Answer {
+  std::optional<DerivedLayout> layout;
+  std::string undecided;
+};
+Answer decide(const RuleInput& input, const std::vector<Short>& all,
+              const std::optional<SideMasters>& masters) {
+  constexpr const char* kSpec = "a spec (--spec) that gives shapes, mesh and placements";
+  std::int64_t factor = all.front().factor();
+  bool alike = std::all_of(all.begin(), all.end(), [&](const Short& item) {
+    return item.factor() == factor && item.layer->counts_local;
+  });
+  if (!alike) return {{}, std::string("which rows belong where needs ") + kSpec};
+  std::optional<std::int64_t> cut_into;
+  for (TensorId tensor : tensors_of(all)) {
+    auto parts = parts_of(input, tensor);
+    if (!parts || cut_into.value_or(parts->count) != parts->count)
+      return {{}, std::string("the chunks are no even parts of the experts: it needs ") + kSpec};
+    cut_into = parts->count;
+    if (parts->count > 1 && parts->dim == 0)
+      return {{},
+              "FSDP cut the rows that the expert ranks stack: whether all parts of one expert lie "
+              "side by side or those of all experts take turns is the loader's choice, which only "
+              "a spec (--spec) tells"};
+  }
+  std::vector<std::int64_t> beside;
+  if (masters) {
+    for (const auto& [rank, file] : masters->ranks) beside.push_back(rank);
+  }
+  std::vector<Candidate> candidates = input.mesh != nullptr
+                                          ? from_person(*input.mesh, factor)
+                                          : from_ranks(ranks_seen(input, beside), factor);
+  std::optional<DerivedLayout> found;
+  for (const Candidate& candidate : candidates) {
+    std::int64_t parts = candidate.fsdp ? candidate.mesh.axes[*candidate.fsdp].size : 1;
+    if (parts != cut_into || (masters && contradicts(candidate, *masters))) continue;
+    DerivedLayout layout = layout_on(input, all, candidate);
+    if (!places_all(input, layout)) continue;
+    if (found)
+      return {{},
+              "two orders of the mesh explain who wrote what: the mesh (--mesh edp=..,ep=..) or "
+              "a spec (--spec) decides"};
+    found = std::move(layout);
+  }
+  if (found) return {std::move(found), {}};
+  return {{},
+          "the ranks that wrote form no mesh of expert ranks and parts that gives each chunk "
+          "its writer: the mesh (--mesh edp=..,ep=..) or a spec (--spec) decides"};
+}
+
 // Every rank's own masters beside the checkpoint: with a spec all of it comes back.
-void add_side_files(const RuleInput& input, Finding& finding) {
-  auto masters = read_side_masters(input.checkpoint);
-  if (!masters) return;
+void add_side_files(const SideMasters& masters, UndecidedAxis& told) {
   std::set<std::string> meshes;
   std::vector<std::string> files;
-  for (const auto& [rank, file] : masters->ranks) {
+  for (const auto& [rank, file] : masters.ranks) {
     files.push_back(file.path);
     for (const auto& [place, tensor] : file.masters) {
       if (tensor.sharding && !tensor.sharding->mesh.ranks.empty() && meshes.size() < kMaxEvidence)
         meshes.insert(to_text(ExtentsView(tensor.sharding->mesh.ranks)));
     }
   }
-  finding.evidence.emplace_back("per-rank masters beside it", capped(files));
+  told.evidence.emplace_back("per-rank masters beside it", capped(files));
   if (!meshes.empty())
-    finding.evidence.emplace_back("meshes that they name",
-                                  std::vector<std::string>(meshes.begin(), meshes.end()));
+    told.evidence.emplace_back("meshes that they name",
+                               std::vector<std::string>(meshes.begin(), meshes.end()));
+}
+
+UndecidedAxis tell(const Checkpoint& c, const std::vector<Short>& all, const std::string& why) {
+  UndecidedAxis told;
+  const Short& first = all.front();
+  std::string router(c.fqn(first.layer->routers[0]));
+  told.cause = router + " chooses among " + std::to_string(first.count.routed) +
+               " experts and only " + std::to_string(first.count.saved) +
+               " were saved: the saver probably left out the expert-parallel axis, and one rank's "
+               "experts stand for those of " +
+               std::to_string(first.factor()) + ".";
+  told.evidence = {{"router", router},
+                   {"experts of the router", first.count.routed},
+                   {"experts saved", first.count.saved},
+                   {"factor", first.factor()},
+                   {"confidence", kConfidence},
+                   {"undecided", why}};
+  told.link = kLink;
+  for (TensorId tensor : tensors_of(all)) told.subjects.emplace_back(c.fqn(tensor));
+  return told;
 }
 
 }  // namespace
 
-void add_experts_missing_by_router(const RuleInput& input, std::vector<Finding>& findings) {
+std::vector<UncountedExperts> uncounted_experts(const RuleInput& input) {
   const Checkpoint& c = input.checkpoint;
-  Finding finding;
-  finding.rule = "axis-dropped";
-  finding.severity = Severity::kWarning;
-  finding.link = "ISEEKYAN/Megatron-LM #61";
+  std::vector<UncountedExperts> out;
   for (const auto& [name, layer] : layers_of(input)) {
-    auto found = count(c, layer);
-    if (!found || found->saved >= found->routed || found->routed % found->saved != 0) continue;
-    if (finding.subjects.empty()) {
-      std::string router(c.fqn(layer.routers[0]));
-      finding.cause = router + " chooses among " + std::to_string(found->routed) +
-                      " experts and only " + std::to_string(found->saved) +
-                      " were saved: the saver probably left out the expert-parallel axis, and " +
-                      "one rank's experts stand for those of " +
-                      std::to_string(found->routed / found->saved) + ".";
-      finding.evidence = {{"router", router},
-                          {"experts of the router", found->routed},
-                          {"experts saved", found->saved},
-                          {"factor", found->routed / found->saved},
-                          {"confidence", kConfidence},
-                          {"undecided", std::string("which rows belong where needs a spec (--spec) "
-                                                    "that gives shapes, mesh and placements")}};
-    }
-    for (const auto* tensors : {&layer.first, &layer.second}) {
-      for (TensorId tensor : *tensors) finding.subjects.emplace_back(c.fqn(tensor));
-    }
+    if (layer.routers.size() != 1 || layer.first.empty() || !layer.counts_local) continue;
+    if (count(c, layer) || !all_alike(c, layer.first)) continue;
+    out.push_back({layer.first, count_of(layer.first.size()), c.shape(layer.routers[0])[0]});
   }
-  if (finding.subjects.empty()) return;
-  add_side_files(input, finding);
-  findings.push_back(std::move(finding));
+  return out;
+}
+
+void derive_by_router(const RuleInput& input, DerivedLayouts& out) {
+  const Checkpoint& c = input.checkpoint;
+  auto layers = layers_of(input);
+  std::vector<Short> all;
+  for (const auto& [name, layer] : layers) {
+    auto found = count(c, layer);
+    if (found && found->saved < found->routed && found->routed % found->saved == 0)
+      all.push_back({&layer, *found});
+  }
+  if (all.empty()) return;
+  auto masters = read_side_masters(c);
+  Answer answer = decide(input, all, masters);
+  if (answer.layout) {
+    out.decided.push_back(std::move(*answer.layout));
+    return;
+  }
+  UndecidedAxis told = tell(c, all, answer.undecided);
+  if (masters) add_side_files(*masters, told);
+  out.undecided.push_back(std::move(told));
 }
 
 }  // namespace shw

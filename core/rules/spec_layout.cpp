@@ -8,6 +8,15 @@
 namespace shw {
 namespace {
 
+// Ranks that one step along each axis skips.
+std::vector<std::int64_t> strides_of(const Mesh& mesh) {
+  std::vector<std::int64_t> strides(mesh.axes.size(), 1);
+  for (std::size_t i = mesh.axes.size(); i-- > 1;) strides[i - 1] = strides[i] * mesh.axes[i].size;
+  return strides;
+}
+
+}  // namespace
+
 std::int64_t ranks_that_wrote(const RuleInput& input) {
   RuleMemo& memo = memo_of(input);
   if (memo.ranks_that_wrote) return *memo.ranks_that_wrote;
@@ -19,14 +28,9 @@ std::int64_t ranks_that_wrote(const RuleInput& input) {
   return ranks;
 }
 
-// Ranks that one step along each axis skips.
-std::vector<std::int64_t> strides_of(const Mesh& mesh) {
-  std::vector<std::int64_t> strides(mesh.axes.size(), 1);
-  for (std::size_t i = mesh.axes.size(); i-- > 1;) strides[i - 1] = strides[i] * mesh.axes[i].size;
-  return strides;
+bool is_expert_axis(std::string_view name) {
+  return name == "ep" || name == "expert" || name == "expert_parallel";
 }
-
-}  // namespace
 
 std::optional<std::size_t> cut_dim(const Placement& placement, std::size_t ndim) {
   if (placement.kind != Placement::Kind::kShard && placement.kind != Placement::Kind::kStridedShard)

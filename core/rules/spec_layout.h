@@ -20,6 +20,9 @@ namespace shw {
 // The spec's entry with mesh and placements that fit each other and the shape, or null.
 const SpecEntry* layout_of(const RuleInput& input, std::string_view fqn);
 
+// One more than the highest rank that wrote a file in use.
+std::int64_t ranks_that_wrote(const RuleInput& input);
+
 // Rank on `mesh` of the global rank `writer`. From what the person said where that names all axes
 // of `mesh`; otherwise the mesh must hold every rank that wrote anything, row-major. Nothing where
 // neither is so.
@@ -65,6 +68,8 @@ class Cutter {
 // The dimension that a placement cuts; nothing for Replicate and Partial.
 std::optional<std::size_t> cut_dim(const Placement& placement, std::size_t ndim);
 
+// "ep", "expert_parallel".
+bool is_expert_axis(std::string_view name);
 // Does the entry speak of experts: by its role, or by an axis that carries them?
 bool is_expert(const SpecEntry& entry);
 

@@ -13,6 +13,11 @@
 namespace shw {
 namespace {
 
+// A key that counts the experts of one rank ("weight0") stacks those of all EP ranks.
+bool is_local_expert(std::string_view fqn) {
+  return !fqn.empty() && std::isdigit(static_cast<unsigned char>(fqn.back())) != 0;
+}
+
 // The permutation of equal blocks along the one dimension that differs; nothing where the chunks
 // are no such blocks.
 std::optional<BlocksPermuted> as_blocks(const Checkpoint& c, const OtherOrder& item) {
@@ -84,11 +89,6 @@ void add_wrong_order(const RuleInput& input, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-// A key that counts the experts of one rank ("weight0") stacks those of all EP ranks.
-bool is_local_expert(std::string_view fqn) {
-  return !fqn.empty() && std::isdigit(static_cast<unsigned char>(fqn.back())) != 0;
-}
-
 std::int64_t pieces_along(const Checkpoint& c, TensorId tensor, std::size_t dim) {
   std::vector<std::int64_t> starts;
   for (ChunkId chunk : c.chunks(tensor)) {
@@ -98,17 +98,17 @@ std::int64_t pieces_along(const Checkpoint& c, TensorId tensor, std::size_t dim)
   return std::unique(starts.begin(), starts.end()) - starts.begin();
 }
 
-bool is_expert_axis(std::string_view name) {
-  return name == "ep" || name == "expert" || name == "expert_parallel";
-}
-
-// How ranks of one topology stack the rows of their experts along one dimension.
+// How the ranks of one topology stack rows along one dimension: each expert rank has an interval of
+// them, and each of its FSDP ranks an equal part of that.
 struct Stack {
-  std::int64_t experts = 1, part = 1, parts = 1;  // rows a rank, ranks an expert
+  std::int64_t experts = 1, part = 1, parts = 1;  // expert ranks, rows a rank, ranks an interval
   bool parts_first = true;                        // FSDP's axis cuts first
-  std::int64_t place(std::int64_t expert, std::int64_t row) const {
-    return parts_first ? (row / part * experts + expert) * part + row % part
-                       : expert * part * parts + row;
+  std::int64_t rows() const { return part * parts; }
+  // Where row `row` lies, counted through the experts of all ranks in their order.
+  std::int64_t place(std::int64_t row) const {
+    if (!parts_first) return row;
+    std::int64_t expert = row / rows(), mine = row % rows();
+    return (mine / part * experts + expert) * part + mine % part;
   }
 };
 
@@ -120,7 +120,8 @@ struct TwoTopologies {
 
 // The spec's axes that stack experts along one dimension: those of the experts, and one that cuts
 // each of them.
-std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& entry) {
+std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& entry,
+                                            std::string_view fqn) {
   TwoTopologies out;
   out.saved = entry;
   std::optional<std::size_t> experts, parts;
@@ -146,16 +147,18 @@ std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& 
   if (!parts || !order) return std::nullopt;
   const auto& was = out.saved.mesh->axes;
   const auto& asked = entry.mesh->axes;
-  // Another number of expert ranks puts other experts into this key: no order mends that.
-  if (was[*experts].size != asked[*experts].size) return std::nullopt;
-  std::int64_t count = asked[*experts].size, rows = entry.shape[*dim];
-  if (rows <= 0 || rows % (count * was[*parts].size) != 0 ||
-      rows % (count * asked[*parts].size) != 0)
-    return std::nullopt;
+  // Another number of expert ranks puts other experts into a key that counts those of one rank: no
+  // order mends that. A key that holds all experts keeps them, in another order.
+  if (was[*experts].size != asked[*experts].size && is_local_expert(fqn)) return std::nullopt;
+  std::int64_t rows = entry.shape[*dim];
+  auto cut_by = [&](const std::vector<MeshAxis>& axes) {
+    return axes[*experts].size * axes[*parts].size;
+  };
+  if (rows <= 0 || rows % cut_by(was) != 0 || rows % cut_by(asked) != 0) return std::nullopt;
   bool first = std::find(order->begin(), order->end(), *parts) <
                std::find(order->begin(), order->end(), *experts);
-  out.on_disk = {count, rows / count / was[*parts].size, was[*parts].size, first};
-  out.expected = {count, rows / count / asked[*parts].size, asked[*parts].size, first};
+  out.on_disk = {was[*experts].size, rows / cut_by(was), was[*parts].size, first};
+  out.expected = {asked[*experts].size, rows / cut_by(asked), asked[*parts].size, first};
   return out;
 }
 
@@ -188,16 +191,13 @@ bool lies_so(const RuleInput& input, TensorId tensor, const TwoTopologies& two, 
 
 constexpr std::int64_t kMaxBlocks = 1 << 20;
 
-BlocksPermuted between(TensorId tensor, const TwoTopologies& two) {
+BlocksPermuted between(TensorId tensor, const TwoTopologies& two, std::int64_t rows) {
   BlocksPermuted out{tensor, two.dim, std::gcd(two.on_disk.part, two.expected.part), {}};
-  std::int64_t rows = two.expected.part * two.expected.parts;
-  if (rows / out.block > kMaxBlocks / two.expected.experts) return out;
-  out.order.resize(static_cast<std::size_t>(rows / out.block * two.expected.experts));
-  for (std::int64_t expert = 0; expert < two.expected.experts; ++expert) {
-    for (std::int64_t row = 0; row < rows; row += out.block)
-      out.order[static_cast<std::size_t>(two.expected.place(expert, row) / out.block)] =
-          two.on_disk.place(expert, row) / out.block;
-  }
+  if (rows / out.block > kMaxBlocks) return out;
+  out.order.resize(static_cast<std::size_t>(rows / out.block));
+  for (std::int64_t row = 0; row < rows; row += out.block)
+    out.order[static_cast<std::size_t>(two.expected.place(row) / out.block)] =
+        two.on_disk.place(row) / out.block;
   return out;
 }
 
@@ -214,14 +214,14 @@ void add_between_topologies(const RuleInput& input, std::vector<Finding>& findin
     const SpecEntry* entry = layout_of(input, c.fqn(tensor));
     if (entry == nullptr || !is_expert(*entry) || !same(entry->shape, c.shape(tensor))) continue;
     if (!c.writers_are_owners(tensor)) continue;
-    auto two = two_topologies(*input.mesh, *entry);
+    auto two = two_topologies(*input.mesh, *entry, c.fqn(tensor));
     if (!two) continue;
     bool as_spec = two->on_disk.parts_first;
     if (!lies_so(input, tensor, *two, as_spec)) {
       if (!lies_so(input, tensor, *two, !as_spec)) continue;
       two->on_disk.parts_first = !as_spec;
     }
-    BlocksPermuted blocks = between(tensor, *two);
+    BlocksPermuted blocks = between(tensor, *two, entry->shape[two->dim]);
     if (blocks.order.empty() || std::is_sorted(blocks.order.begin(), blocks.order.end())) continue;
     if (finding.subjects.empty()) {
       finding.cause = "The experts stacked in " + std::string(c.fqn(tensor)) + " were saved on " +

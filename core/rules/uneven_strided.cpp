@@ -4,11 +4,13 @@
 // it is told.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/mesh/error_models.h"
 #include "core/rules/reports.h"
 #include "core/rules/rules.h"
 #include "core/rules/spec_layout.h"
+#include "core/rules/survivors.h"
 
 namespace shw {
 namespace {
@@ -75,6 +77,36 @@ bool tiles(const std::vector<Box>& boxes, ExtentsView shape) {
   return sum == volume(shape);
 }
 
+enum class Mending : std::uint8_t { kWhole, kCollided, kUndecided };
+
+// Two ranks recorded the same offset, deduplication kept one of them: every rank whose rows are
+// nowhere must be such a one, and what is there must not overlap.
+bool collided(const Checkpoint& c, const Mislabelled& item) {
+  const SpecEntry& entry = *item.entry;
+  if (entry.mesh->size() > kRanks) return false;
+  std::set<Extents> recorded, held;
+  for (std::uint32_t i = 0; i < item.boxes.size(); ++i) {
+    recorded.insert(copy_of(c.offsets(c.chunks(item.tensor)[i])));
+    if (!is_empty(item.boxes[i]) && !held.insert(item.boxes[i].offsets).second) return false;
+  }
+  bool any = false;
+  for (std::int64_t rank = 0; rank < entry.mesh->size(); ++rank) {
+    auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+    auto box = recorded_box(item.model, entry.shape, *entry.mesh, entry.placements, rank);
+    if (!truth || !box) return false;
+    if (is_empty(*truth) || held.contains(truth->offsets)) continue;
+    if (!recorded.contains(box->offsets)) return false;
+    any = true;
+  }
+  return any;
+}
+
+Mending mending_of(const Checkpoint& c, const Mislabelled& item) {
+  if (!item.items_agree) return Mending::kUndecided;
+  if (tiles(item.boxes, item.entry->shape)) return Mending::kWhole;
+  return collided(c, item) ? Mending::kCollided : Mending::kUndecided;
+}
+
 // Chunks that cannot all be right: they overlap, or leave something out.
 bool is_torn(const Checkpoint& c, TensorId tensor) {
   std::vector<Box> boxes;
@@ -123,22 +155,51 @@ Finding describe(const Checkpoint& c, const std::vector<const Mislabelled*>& gro
   return finding;
 }
 
+PartlyLost survivors_of(const Checkpoint& c, const Mislabelled& item) {
+  PartlyLost part{item.tensor, item.entry->shape, {}, {}};
+  for (std::uint32_t i = 0; i < item.boxes.size(); ++i) {
+    const Box& box = item.boxes[i];
+    if (!is_empty(box))
+      part.survivors.push_back(whole_survivor(c.chunks(item.tensor)[i], box.sizes, box.offsets));
+  }
+  return part;
+}
+
+// Survivors where their ranks held them; the rows of the ranks that lost are masked.
+void place_survivors(const Checkpoint& c, const std::vector<const Mislabelled*>& group,
+                     Finding& finding) {
+  std::vector<PartlyLost> parts;
+  for (const Mislabelled* item : group) parts.push_back(survivors_of(c, *item));
+  Loss loss = loss_of(parts);
+  finding.cause += " Where two of them came out equal, only one shard was kept.";
+  finding.evidence.emplace_back("kept elements", loss.kept);
+  finding.evidence.emplace_back("lost elements", loss.lost);
+  finding.remedy = Remedy{"retile", false,
+                          "Record each chunk at the rows that its item holds and mask those of "
+                          "the ranks whose offset another one took: " +
+                              std::to_string(loss.kept) + " elements kept, " +
+                              std::to_string(loss.lost) + " lost."};
+  for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
+}
+
 void add_damage(const RuleInput& input, const std::vector<Mislabelled>& all,
                 std::vector<Finding>& findings) {
-  for (bool mendable : {true, false}) {
+  const Checkpoint& c = input.checkpoint;
+  for (Mending mending : {Mending::kWhole, Mending::kCollided, Mending::kUndecided}) {
     std::vector<const Mislabelled*> group;
     for (const Mislabelled& item : all) {
-      bool mends = item.items_agree && tiles(item.boxes, item.entry->shape);
-      if (mends == mendable) group.push_back(&item);
+      if (mending_of(c, item) == mending) group.push_back(&item);
     }
     if (group.empty()) continue;
-    Finding finding = describe(input.checkpoint, group);
-    if (mendable) {
+    Finding finding = describe(c, group);
+    if (mending == Mending::kWhole) {
       for (const Mislabelled* item : group)
         finding.diagnoses.emplace_back(Relabelled{item->tensor, item->entry->shape, item->boxes});
       finding.remedy = Remedy{"relabel", true,
                               "Record each chunk at the rows that its item holds: no byte moves, "
                               "nothing is lost."};
+    } else if (mending == Mending::kCollided) {
+      place_survivors(c, group, finding);
     } else {
       finding.evidence.emplace_back(
           "undecided",
@@ -192,7 +253,9 @@ const Rule kUnevenStrided = {
     "Where a strided cut does not divide evenly, three generations of torch compute three "
     "different offsets, and only one of them names the rows that training holds. Recorded boxes "
     "then overlap, leave gaps, or disagree with the items. Where the items hold training's rows "
-    "the boxes are relabelled; where nothing is wrong yet the hazard is only told.",
+    "the boxes are relabelled; where two ranks recorded one offset the shard that was dropped is "
+    "lost "
+    "and masked; where nothing is wrong yet the hazard is only told.",
     run};
 
 }  // namespace shw

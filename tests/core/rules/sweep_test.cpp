@@ -377,9 +377,14 @@ TEST_CASE("a router that chooses among more experts than were saved tells of the
     }
     REQUIRE_FALSE(findings.empty());
     CHECK(findings.front().rule == "axis-dropped");
-    CHECK(findings.front().severity == Severity::kWarning);
+    CHECK(findings.front().severity == Severity::kError);
     CHECK(findings.front().subjects.size() == 4);
-    CHECK(findings.front().diagnoses.empty());
+    CHECK(findings.front().diagnoses.size() == 4);
     CHECK(above_info(look(model, true)) == "");
+    // More ranks than experts and parts make: which of them holds what is not known.
+    std::vector<Finding> told = look(save(tensors, 3), false);
+    REQUIRE_FALSE(told.empty());
+    CHECK(told.front().severity == Severity::kWarning);
+    CHECK(told.front().diagnoses.empty());
   }
 }

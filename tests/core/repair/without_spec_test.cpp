@@ -1,0 +1,167 @@
+// The reports where a checkpoint says enough of itself: named, planned and repaired without a spec,
+// and what comes out is the truth wherever the certificate does not say lost.
+#include <doctest/doctest.h>
+
+#include "core/formats/items.h"
+#include "core/formats/open.h"
+#include "core/repair/apply.h"
+#include "core/rules/check.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+
+namespace {
+
+struct Case {
+  std::string fixture;
+  std::vector<std::string> rules;  // first in the report, in this order
+  std::int64_t lost = 0;           // elements that nobody can know any more
+  std::string mesh;                // --mesh
+};
+
+std::shared_ptr<const Checkpoint> opened(const std::string& path) {
+  auto checkpoint = open_checkpoint(path);
+  if (!checkpoint) FAIL(checkpoint.error().message);
+  return *checkpoint;
+}
+
+CheckReport looked_at(const Checkpoint& checkpoint, const CheckOptions& options) {
+  auto report = check(checkpoint, options);
+  REQUIRE(report.has_value());
+  return std::move(*report);
+}
+
+bool is_lost(const PlannedTensor* planned, const Extents& at) {
+  if (planned == nullptr) return false;
+  return std::any_of(planned->lost.begin(), planned->lost.end(), [&](const Box& box) {
+    for (std::size_t d = 0; d < at.size(); ++d) {
+      if (at[d] < box.offsets[d] || at[d] >= box.offsets[d] + box.sizes[d]) return false;
+    }
+    return true;
+  });
+}
+
+// Element by element, slowly: equal to the truth, or in a box that was said to be lost.
+void compare(const TensorValues& actual, const TensorValues& truth, const PlannedTensor* planned) {
+  REQUIRE(actual.shape == truth.shape);
+  REQUIRE(actual.bytes.size() == truth.bytes.size());
+  auto elements = static_cast<std::size_t>(volume(truth.shape).value_or(0));
+  if (elements == 0) return;
+  std::size_t size = truth.bytes.size() / elements;
+  for (std::size_t i = 0; i < elements; ++i) {
+    Extents at(truth.shape.size(), 0);
+    auto rest = static_cast<std::int64_t>(i);
+    for (std::size_t d = at.size(); d-- > 0; rest /= truth.shape[d]) at[d] = rest % truth.shape[d];
+    bool equal = std::equal(truth.bytes.begin() + static_cast<std::ptrdiff_t>(i * size),
+                            truth.bytes.begin() + static_cast<std::ptrdiff_t>((i + 1) * size),
+                            actual.bytes.begin() + static_cast<std::ptrdiff_t>(i * size));
+    if (!equal && !is_lost(planned, at)) FAIL_CHECK("element " << i << " is wrong and not lost");
+  }
+}
+
+void repair_and_compare(const Case& item) {
+  CAPTURE(item.fixture);
+  std::string base = std::string(SHW_TEST_DATA) + "/" + item.fixture;
+  TemporaryFolder folder;
+  auto checkpoint = opened(base + "/ckpt");
+  CheckOptions options;
+  PlanOptions plan_options;
+  if (!item.mesh.empty()) options.mesh = plan_options.mesh = parse_mesh(item.mesh).value();
+  for (Depth depth : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
+    CAPTURE(name(depth));
+    CheckOptions at_depth = options;
+    at_depth.depth = depth;
+    CheckReport report = looked_at(*checkpoint, at_depth);
+    REQUIRE(report.findings.size() >= item.rules.size());
+    for (std::size_t i = 0; i < item.rules.size(); ++i) {
+      CHECK(report.findings[i].rule == item.rules[i]);
+      CHECK(report.findings[i].severity == Severity::kError);
+    }
+  }
+  CheckReport report = looked_at(*checkpoint, options);
+  auto plan = make_plan(*checkpoint, report, plan_options);
+  REQUIRE(plan.has_value());
+  CHECK(plan->undecided.empty());
+  std::int64_t lost = 0;
+  for (const PlannedTensor& tensor : plan->tensors) lost += tensor.lost_elements;
+  CHECK(lost == item.lost);
+  CHECK(plan->lossless == (item.lost == 0));
+  auto repaired = apply_plan(*checkpoint, *plan, {folder / "out"});
+  if (!repaired) FAIL(repaired.error().message);
+  auto verified = verify_repair(folder / "out");
+  REQUIRE(verified.has_value());
+  CHECK(verified->outcome == VerifyReport::Outcome::kProved);
+
+  auto result = opened(folder / "out"), truth = opened(base + "/truth.safetensors");
+  for (std::uint32_t t = 0; t < truth->tensor_count(); ++t) {
+    std::string fqn(truth->fqn(TensorId{t}));
+    CAPTURE(fqn);
+    auto tensor = result->find(fqn);
+    auto old = checkpoint->find(fqn);
+    REQUIRE(tensor.has_value());
+    auto expected = read_tensor(*truth, TensorId{t}), actual = read_tensor(*result, *tensor);
+    REQUIRE(expected.has_value());
+    REQUIRE(actual.has_value());
+    auto planned = std::find_if(plan->tensors.begin(), plan->tensors.end(),
+                                [&](const PlannedTensor& one) { return one.tensor == *old; });
+    compare(*actual, *expected, planned == plan->tensors.end() ? nullptr : &*planned);
+  }
+  // What is repaired asks for nothing more.
+  auto nothing = make_plan(*result, looked_at(*result, options), plan_options);
+  REQUIRE(nothing.has_value());
+  CHECK(nothing->tensors.empty());
+}
+
+}  // namespace
+
+TEST_CASE("S2 and S3 of real torch and of the projects' own code need no spec to be repaired") {
+  const std::string glu = "glu-split-local", local = "local-saved-as-global";
+  for (const char* version : {"torch-2.6", "torch-2.14"}) {
+    std::string torch = std::string(version) + "/";
+    repair_and_compare({torch + "s2_swiglu_t1", {glu}, 32, ""});
+    repair_and_compare({torch + "s2_swiglu_t1_f4", {glu}, 96, ""});
+    repair_and_compare({torch + "s2_swiglu_t2", {glu}, 96, ""});
+    repair_and_compare({torch + "s3_fusedadam_plain_state", {local}, 153, ""});
+  }
+  repair_and_compare({"real-code/s2_megatron_t2_f1", {glu, local}, 288, ""});
+  repair_and_compare({"real-code/s3_te_fsdp4_uneven_fqn", {local}, 198, ""});
+}
+
+TEST_CASE("S5 E1 needs the mesh alone: names say which matrices tensor parallelism cuts") {
+  for (const char* fixture : {"torch-2.6/s5_tp_axis_dropped", "torch-2.14/s5_tp_axis_dropped"})
+    repair_and_compare({fixture, {"axis-dropped"}, 84, "dp=2,tp=2"});
+  repair_and_compare({"real-code/s5_te_tp_axis_absent_2x2", {"axis-dropped"}, 80, "dp=2,tp=2"});
+}
+
+TEST_CASE("S4 and S5 E1 without a spec or a mesh are told, and nothing is planned") {
+  struct Told {
+    const char* fixture;
+    const char* rule;
+  };
+  for (Told told : {Told{"torch-2.6/s4_expert_axis_dropped", "writer-mosaic"},
+                    Told{"torch-2.14/s4_expert_axis_dropped", "writer-mosaic"},
+                    Told{"torch-2.14/s4_expert_axis_dropped_8", "writer-mosaic"},
+                    Told{"real-code/s4_mlite_edp2_ep2", "axis-dropped"},
+                    Told{"torch-2.6/s5_tp_axis_dropped", "writer-mosaic"},
+                    Told{"torch-2.14/s5_tp_axis_dropped", "writer-mosaic"},
+                    Told{"real-code/s5_te_tp_axis_absent_2x2", "writer-mosaic"}}) {
+    CAPTURE(std::string(told.fixture));
+    auto checkpoint = opened(std::string(SHW_TEST_DATA) + "/" + told.fixture + "/ckpt");
+    for (Depth depth : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
+      CheckOptions options;
+      options.depth = depth;
+      CheckReport report = looked_at(*checkpoint, options);
+      REQUIRE_FALSE(report.findings.empty());
+      const Finding& finding = report.findings.front();
+      CHECK(finding.rule == told.rule);
+      CHECK(finding.severity == Severity::kWarning);
+      CHECK(finding.diagnoses.empty());
+      CHECK(std::any_of(finding.evidence.begin(), finding.evidence.end(),
+                        [](const auto& one) { return one.first == "undecided"; }));
+      auto plan = make_plan(*checkpoint, report, {});
+      REQUIRE(plan.has_value());
+      CHECK(plan->tensors.empty());
+      CHECK(plan->undecided.size() == 1);
+    }
+  }
+}
