@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from fake_ranks import Piece, box_of, cut, dtensor, torch_chunk
+from fake_ranks import Piece, Rank, box_of, cut, dtensor, torch_chunk
 from layouts import Entry, Layout, Values, with_states
 
 
@@ -236,6 +236,176 @@ def first_owner_rows(source, tp, part, second, mesh):
     return saved
 
 
-KINDS = {"s1": moved_axis, "s2": glu_split_local, "s3": local_as_global,
+def experts_with_masters(random):
+    """S4 where the order of rows is in no doubt: every rank one expert, or FSDP on another dim.
+
+    The router and the second matrices are there, and every rank's own masters beside it, so the
+    checkpoint says all of it by itself.
+    """
+    values = Values(random)
+    ep, edp = random.choice((2, 3, 4)), random.choice((1, 1, 2))
+    mesh = {"edp": edp, "ep": ep}
+    keys, hidden, inner = random.randint(1, 3), 2 * random.randint(2, 3), 2 * random.randint(1, 3)
+    twice = random.choice((1, 2))
+    data = "Shard(1)" if edp > 1 else "Replicate"
+    entries = [Entry("model.layers.3.mlp.gate.weight", values.weight((keys * ep, hidden)),
+                     {"dp": ep * edp}, ["Shard(0)"])]
+    if random.random() < 0.5:
+        entries.insert(0, Entry("model.tiny", torch.tensor(2.5), mesh, ["Replicate"] * 2))
+    stacked = []
+    for key in range(keys):
+        for name, rows, columns in (("fc1", twice * inner, hidden), ("fc2", hidden, inner)):
+            # What bfloat16 holds of a master in more bits.
+            master = values.weight((ep * rows, columns))
+            entry = Entry(f"model.layers.3.mlp.experts.{name}.weight{key}",
+                          master.to(torch.bfloat16), mesh, [data, "Shard(0)"], "expert")
+            entry.saved = without_axis(entry, "ep")
+            entries.append(entry)
+            stacked.append((entry, master))
+    beside = {f"optimizer_rank_{number}.pt": masters_of(Rank(number, ep * edp), stacked)
+              for number in range(ep * edp)}
+    return Layout("s4_masters", ep * edp, mesh, entries, beside=beside,
+                  expected={"rules": ["axis-dropped"], "edp": edp})
+
+
+def masters_of(rank, stacked):
+    """As FP32AdamW keeps them: lists in the order of the parameters."""
+    parts = [cut(master, *box_of(entry.truth.shape, entry.mesh, entry.placements,
+                                 rank.coordinate(entry.mesh))) for entry, master in stacked]
+    return {"master_params": parts, "exp_avgs": [torch.zeros_like(part) for part in parts],
+            "steps": [17] * len(parts)}
+
+
+def first_commit(random):
+    """S4 b: chunks of the checkpoint's mesh inside FSDP's shape, so EDP ranks pass for replicas."""
+    values = Values(random)
+    ep = random.choice((2, 4))
+    edp = ep * random.choice((1, 2)) if ep == 2 else ep
+    mesh = {"edp": edp, "ep": ep}
+    rows, hidden = edp * ep * random.randint(1, 2), random.randint(2, 5)
+    entries = [Entry("model.norm.weight", values.weight((2 * hidden,)), {"dp": edp * ep},
+                     ["Shard(0)"])]
+    for expert in range(random.randint(1, 3)):
+        entry = Entry(f"model.layers.3.mlp.experts.fc1.weight{expert}",
+                      values.weight((rows, hidden)), mesh, ["Shard(0)", "Shard(0)"], "expert")
+        entry.saved = chunk_of_other_size(entry, rows // ep)
+        entries.append(entry)
+    return Layout("s4_b", edp * ep, mesh, entries,
+                  expected={"rules": ["axis-dropped|payload-shape"]})
+
+
+def chunk_of_other_size(entry, size):
+    def saved(rank):
+        at = rank.coordinate(entry.mesh)
+        local = cut(entry.truth, *box_of(entry.truth.shape, entry.mesh, entry.placements, at))
+        step = size // entry.mesh["ep"]
+        return Piece(local, (at["ep"] * step, 0), (size, entry.truth.shape[1]),
+                     (step, entry.truth.shape[1]))
+    return saved
+
+
+def torn_offsets(random):
+    """S5-E3, torch 2.5's offsets: the local length times the index, where lengths differ."""
+    values = Values(random)
+    while True:
+        mesh = {"dp": random.choice((2, 3, 4)), "tp": random.choice((2, 3))}
+        rows = random.randint(math.prod(mesh.values()) + 1, 30)
+        entry = Entry("model.layers.0.fc1.weight", values.weight((rows, random.randint(1, 4))),
+                      mesh, [f"StridedShard(0,sf={mesh['tp']})", "Shard(0)"], "column")
+        ranks = [Rank(number, math.prod(mesh.values())) for number in
+                 range(math.prod(mesh.values()))]
+        held = [box_of(entry.truth.shape, mesh, entry.placements, rank.coordinate(mesh))
+                for rank in ranks]
+        told = [offset_by_index(rows, mesh, rank.coordinate(mesh)) for rank in ranks]
+        # A rank with nothing, or one that claims nothing, makes another picture.
+        if any(0 in sizes for _, sizes in held) or any(length == 0 for _, length in told):
+            continue
+        if any(offset != box[0][0] for (offset, _), box in zip(told, held)):
+            break
+    entry.saved = torn_piece(entry)
+    kept = Entry("model.layers.0.fc2.weight", values.weight((mesh["dp"] * 2, mesh["tp"] * 3)),
+                 mesh, ["Shard(0)", "Shard(1)"], "row")
+    return Layout("s5_e3", math.prod(mesh.values()), mesh, [entry, kept], unchecked=True,
+                  expected={"rules": ["uneven-strided"], "mislabelled": [entry.fqn]})
+
+
+def offset_by_index(rows, mesh, at):
+    """The sizes of plain shards from left to right, and the last of them times the true index."""
+    _, length = torch_chunk(rows, mesh["dp"], at["dp"])
+    _, length = torch_chunk(length, mesh["tp"], at["tp"])
+    return length * (at["dp"] + at["tp"] * mesh["dp"]), length
+
+
+def torn_piece(entry):
+    def saved(rank):
+        at = rank.coordinate(entry.mesh)
+        local = cut(entry.truth, *box_of(entry.truth.shape, entry.mesh, entry.placements, at))
+        offset, length = offset_by_index(entry.truth.shape[0], entry.mesh, at)
+        return Piece(local, (offset, 0), tuple(entry.truth.shape),
+                     (length, entry.truth.shape[1]))
+    return saved
+
+
+def order_of_another_mesh(random):
+    """F4.3: whole, stacked by the mesh that saved it, which is not the one that loads."""
+    values = Values(random)
+    saved_on, asked = random.choice((({"edp": 4, "ep": 2}, {"edp": 2, "ep": 2}),
+                                     ({"edp": 4, "ep": 2}, {"edp": 2, "ep": 4}),
+                                     ({"edp": 2, "ep": 4}, {"edp": 4, "ep": 2}),
+                                     ({"edp": 6, "ep": 2}, {"edp": 3, "ep": 2})))
+    in_one_key = saved_on["ep"] != asked["ep"]
+    world, rows = math.prod(saved_on.values()), 24 * random.randint(1, 2)
+    rows = rows // world * world
+    entries = [Entry("model.norm.weight", values.weight((2 * world,)), {"dp": world},
+                     ["Shard(0)"])]
+    for expert in range(1 if in_one_key else random.randint(1, 3)):
+        name = "model.layers.3.mlp.experts.fc1.weight" + ("" if in_one_key else str(expert))
+        canonical = values.weight((rows, random.randint(1, 4)))
+        entry = Entry(name, stacked_on(canonical, asked), asked, ["Shard(0)", "Shard(0)"],
+                      "expert")
+        entry.saved = Entry(name, stacked_on(canonical, saved_on), saved_on,
+                            ["Shard(0)", "Shard(0)"]).value_at
+        entries.append(entry)
+    return Layout("s4_order", world, saved_on, entries, expected={
+        "rules": ["topology-locked"],
+        "given": ",".join(f"{name}={size}" for name, size in saved_on.items())})
+
+
+def stacked_on(canonical, mesh):
+    """Rows of expert ranks side by side, as EDP-major blocks: block edp * EP + ep."""
+    parts = canonical.reshape(mesh["ep"], mesh["edp"], -1, canonical.shape[1])
+    return parts.transpose(0, 1).reshape(canonical.shape).contiguous()
+
+
+def replicas_beside_siblings(random):
+    """0.7.12: gate halves and output layer as tensor-parallel replicas, their siblings intact."""
+    values = Values(random)
+    mesh = {"fsdp": random.choice((1, 1, 2)), "tp": random.choice((2, 2, 4))}
+    world, tp = math.prod(mesh.values()), mesh["tp"]
+    hidden, ffn, words = world * random.randint(1, 2), world * random.randint(2, 4), 4 * world
+    column = [f"StridedShard(0,sf={tp})" if mesh["fsdp"] > 1 else "Replicate", "Shard(0)"]
+    row = ["Shard(0)" if mesh["fsdp"] > 1 else "Replicate", "Shard(1)"]
+    entries = [Entry("model.module.embedding.word_embeddings.weight",
+                     values.weight((words, hidden)), mesh, column, "column")]
+    for layer in range(random.randint(1, 2)):
+        prefix = f"model.module.decoder.layers.{layer}.mlp."
+        for letter in "wv":
+            entry = Entry(f"{prefix}linear_fc1.weight_{letter}", values.weight((ffn, hidden)),
+                          mesh, column, "swiglu")
+            entry.saved = without_axis(entry, "tp")
+            entries.append(entry)
+        entries.append(Entry(prefix + "linear_fc2.weight", values.weight((hidden, ffn)), mesh,
+                             row, "row"))
+    head = Entry("model.module.output_layer.weight", values.weight((words, hidden)), mesh, column,
+                 "column")
+    head.saved = without_axis(head, "tp")
+    return Layout("s2_replicas", world, mesh, entries + [head], expected={
+        "rules": ["axis-dropped"], "lost_fraction": 1 - 1 / tp,
+        "given": ",".join(f"{name}={size}" for name, size in mesh.items())})
+
+
+KINDS = {"s4_masters": experts_with_masters, "s4_b": first_commit, "s4_order": order_of_another_mesh,
+         "s5_e3": torn_offsets, "s2_replicas": replicas_beside_siblings,
+         "s1": moved_axis, "s2": glu_split_local, "s3": local_as_global,
          "s4": axis_dropped_experts, "s5_e1": axis_dropped_tensor_parallel,
          "s5_e2": strided_as_plain, "s5_e5": fused_per_rank}

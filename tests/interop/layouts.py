@@ -55,6 +55,8 @@ class Layout:
     entries: list
     plain: dict = dataclasses.field(default_factory=dict)  # what is no tensor: BYTES
     expected: dict = dataclasses.field(default_factory=dict)
+    beside: dict = dataclasses.field(default_factory=dict)  # files by torch.save: name to content
+    unchecked: bool = False  # as where a framework replaces torch's own look at the plan
 
     def state_dict_at(self, rank):
         values = {entry.fqn: entry.value_at(rank) for entry in self.entries}
@@ -268,7 +270,69 @@ def bucket_piece(truth, start, part):
     return saved
 
 
-FAMILIES = (fsdp, hsdp, fsdp_tp, anything, experts, expert_rows, flat_buckets)
+def uneven_tp(random):
+    """Tensor parallelism of rows that it does not divide, last ranks with fewer or none."""
+    values = Values(random)
+    mesh = pick_mesh(random, ("dp_replicate", "tp"))
+    entries = []
+    for layer in range(random.randint(1, 3)):
+        rows, hidden = random.randint(1, 4 * mesh["tp"]), random.randint(1, 6)
+        for name, shape, placement in (("fc1.weight", (rows, hidden), "Shard(0)"),
+                                       ("fc1.bias", (rows,), "Shard(0)"),
+                                       ("fc2.weight", (hidden, rows), "Shard(1)"),
+                                       ("norm.weight", (hidden,), "Replicate")):
+            entries.append(Entry(f"model.layers.{layer}.mlp.{name}", values.weight(shape), mesh,
+                                 ["Replicate", placement]))
+    return Layout("uneven_tp", math.prod(mesh.values()), mesh, entries)
+
+
+def dense_names(random):
+    """Layers as Megatron, TE and Llama name them, on every mesh that people train them on."""
+    values = Values(random)
+    names = random.choice((("dp",), ("dp_replicate", "dp_shard"), ("dp", "tp"),
+                           ("dp_replicate", "dp_shard", "tp")))
+    mesh = pick_mesh(random, names, 16)
+    world, tp = math.prod(mesh.values()), mesh.get("tp", 1)
+    data = ["Shard(0)" if name in ("dp", "dp_shard") else "Replicate"
+            for name in names if name != "tp"]
+    strided = [p if p == "Replicate" or tp == 1 else f"StridedShard(0,sf={tp})" for p in data]
+    tail = (lambda placement: [placement] if "tp" in mesh else [])
+    column, row, norm = (strided + tail("Shard(0)"), data + tail("Shard(1)"),
+                         data + tail("Replicate"))
+    hidden, ffn = world * random.randint(1, 2), world * random.randint(1, 3)
+    first, second = random.choice((("mlp.linear_fc1", "mlp.linear_fc2"), ("mlp.fc1", "mlp.fc2"),
+                                   ("mlp.gate_proj", "mlp.down_proj")))
+    twice = 1 if first.endswith("gate_proj") else random.choice((1, 2))
+    entries = [Entry("model.tiny", torch.tensor(1.5), mesh, ["Replicate"] * len(mesh)),
+               Entry("model.embed_tokens.weight", values.weight((2 * world, hidden)), mesh, column)]
+    for layer in range(random.randint(1, 3)):
+        prefix = f"model.layers.{layer}."
+        for name, shape, placements in (
+                (first + ".weight", (twice * ffn, hidden), column),
+                (second + ".weight", (hidden, ffn), row),
+                ("self_attn.q_proj.weight", (hidden, hidden), column),
+                ("self_attn.o_proj.weight", (hidden, hidden), row),
+                ("norm.weight", (hidden,), norm)):
+            entries.append(Entry(prefix + name, values.weight(shape), mesh, placements))
+    entries.append(Entry("lm_head.weight", values.weight((2 * world, hidden)), mesh, column))
+    return Layout("dense_names", world, mesh, entries)
+
+
+def nested_strided(random):
+    """Three axes on one dim, cut from the last to the first: strided twice."""
+    values = Values(random)
+    mesh = {"dp": random.choice((2, 3)), "cp": 2, "tp": random.choice((2, 3))}
+    world = math.prod(mesh.values())
+    placements = [f"StridedShard(0,sf={mesh['cp'] * mesh['tp']})",
+                  f"StridedShard(0,sf={mesh['tp']})", "Shard(0)"]
+    entries = [Entry(f"model.layers.{layer}.weight", values.weight((world * random.randint(1, 3),
+                                                                    random.randint(1, 4))),
+                     mesh, placements) for layer in range(random.randint(1, 3))]
+    return Layout("nested_strided", world, mesh, entries)
+
+
+FAMILIES = (fsdp, hsdp, fsdp_tp, anything, experts, expert_rows, flat_buckets, uneven_tp,
+            dense_names) + ((nested_strided,) if EXACT_OFFSETS else ())
 
 
 def healthy(random):

@@ -24,7 +24,10 @@ from fake_ranks import write_checkpoint
 
 def write_case(directory, layout, seed, options):
     directory.mkdir(parents=True)
-    write_checkpoint(directory / "ckpt", layout.world, layout.state_dict_at, **options)
+    write_checkpoint(directory / "ckpt", layout.world, layout.state_dict_at,
+                     unchecked=layout.unchecked, **options)
+    for name, content in layout.beside.items():
+        torch.save(content, directory / "ckpt" / name)
     save_file({entry.fqn: entry.truth.contiguous().clone() for entry in layout.entries},
               directory / "truth.safetensors")
     spec = {entry.fqn: entry.spec() for entry in layout.entries}

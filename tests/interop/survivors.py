@@ -36,12 +36,13 @@ class Chunk:
         self.tensor = torch.load(item, weights_only=True)
 
 
-def damaged(checkpoint, spec):
-    """{fqn: its chunks} of the tensors whose saved size is not the expected one."""
+def damaged(checkpoint, spec, mislabelled=()):
+    """{fqn: its chunks} of the tensors whose saved size is not the expected one, or that are named.
+    """
     metadata = FileSystemReader(str(checkpoint)).read_metadata()
     return {fqn: [Chunk(checkpoint, metadata, fqn, chunk) for chunk in entry.chunks]
             for fqn, entry in metadata.state_dict_metadata.items()
-            if fqn in spec and list(entry.size) != spec[fqn]["shape"]}
+            if fqn in spec and (list(entry.size) != spec[fqn]["shape"] or fqn in mislabelled)}
 
 
 def box_of_writer(entry, writer):
@@ -78,9 +79,9 @@ def box(offsets, sizes):
     return tuple(slice(o, o + n) for o, n in zip(offsets, sizes))
 
 
-def kept_masks(checkpoint, spec, truth):
+def kept_masks(checkpoint, spec, truth, mislabelled=()):
     """{fqn: True where an element survives} of the damaged tensors, held against truth."""
-    chunks = damaged(checkpoint, spec)
+    chunks = damaged(checkpoint, spec, mislabelled)
     masks = {fqn: torch.zeros(spec[fqn]["shape"], dtype=torch.bool) for fqn in chunks}
     for fqn in chunks:
         for chunk in chunks[fqn]:

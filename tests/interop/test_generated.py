@@ -32,11 +32,23 @@ def generated(scratch, count, broken=None, maker=None):
     return cases
 
 
+# Layouts whose names and writers come close to what S4 and S5 E1 leave.
+CLOSE = ("dense_names", "uneven_tp", "nested_strided", "hsdp", "expert_rows")
+
+
 def healthy(checks, case):
+    spec = ("--spec", case.spec_path)
+    close = case.about["kind"] in CLOSE
     with checks.that(f"{case.name} raises nothing above info"):
-        program.must_be_clean(case.checkpoint)
+        for depth in ("metadata", "headers", "data") if close else ("headers",):
+            program.must_be_clean(case.checkpoint, "--depth", depth)
     with checks.that(f"{case.name} raises nothing above info against its spec"):
-        program.must_be_clean(case.checkpoint, "--spec", case.spec_path, "--data")
+        for depth in ("metadata", "headers", "data") if close else ("data",):
+            program.must_be_clean(case.checkpoint, *spec, "--depth", depth)
+    if close:
+        with checks.that(f"{case.name} raises nothing above info on the mesh that saved it"):
+            mesh = ",".join(f"{name}={size}" for name, size in case.about["mesh"].items())
+            program.must_be_clean(case.checkpoint, "--mesh", mesh)
     with checks.that(f"{case.name} reads back as it was written"):
         must_show(case.checkpoint, case.truth())
 

@@ -49,8 +49,8 @@ LOST = {
 }
 
 
-def must_name_first(checkpoint, spec_path, rules):
-    above = program.check(checkpoint, "--spec", spec_path).must_exit(1).above_info()
+def must_name_first(checkpoint, arguments, rules):
+    above = program.check(checkpoint, *arguments).must_exit(1).above_info()
     named = [finding["rule"] for finding in above]
     for position, rule in enumerate(rules):
         expect(position < len(named) and named[position] in rule.split("|"),
@@ -86,9 +86,14 @@ def must_equal_outside(case, checkpoint, boxes, other):
     expect_equal(other.ask("load_and_compare", **arguments), [], f"torch {other.version}")
 
 
-def repaired(checks, case, checkpoint, out, kept, other, label, not_yet, restored=False):
-    """The repair of one checkpoint into out, judged. restored: nothing at all may be missing."""
-    spec, before = ("--spec", case.spec_path), judge.tree_hash(checkpoint)
+def repaired(checks, case, checkpoint, out, kept, other, label, not_yet=False, restored=False,
+             arguments=None):
+    """The repair of one checkpoint into out, judged. restored: nothing at all may be missing.
+
+    arguments: what the program is told, by default the spec.
+    """
+    spec = ("--spec", case.spec_path) if arguments is None else arguments
+    before = judge.tree_hash(checkpoint)
     boxes = {}
     with checks.that(f"{label}: the certificate masks exactly what is lost", not_yet):
         answer = program.repair(checkpoint, *spec, "--out", out)
@@ -116,7 +121,7 @@ def fixture(checks, case, scratch, other):
         kept = survivors.kept_masks(case.checkpoint, case.spec, case.truth())
         expect_equal(sum(survivors.lost_counts(kept).values()), lost, "lost elements")
     with checks.that(f"{case.name}: {' and '.join(rules)} is named first", not_yet):
-        must_name_first(case.checkpoint, case.spec_path, rules)
+        must_name_first(case.checkpoint, ("--spec", case.spec_path), rules)
     if masters:
         out = scratch / (case.name + "_restored")
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -134,11 +139,12 @@ def random_cases(checks, kind, label, scratch, other, count=20):
     right = []
     for case in generated(scratch, count, kind):
         with checks.that(f"{case.name}: what survives is where the derivation says"):
-            kept = survivors.kept_masks(case.checkpoint, case.spec, case.truth())
+            kept = survivors.kept_masks(case.checkpoint, case.spec, case.truth(),
+                                        case.about.get("mislabelled", ()))
             for fqn, lost in case.about.get("lost", {}).items():
                 expect_equal(survivors.lost_counts(kept)[fqn], lost, f"lost of {fqn}")
         try:
-            must_name_first(case.checkpoint, case.spec_path, case.about["rules"])
+            must_name_first(case.checkpoint, ("--spec", case.spec_path), case.about["rules"])
             right.append(case.name)
         except AssertionError:
             pass
@@ -154,3 +160,6 @@ def run(checks, other, scratch):
     for kind, label in (("s2", "S2"), ("s3", "S3"), ("s4", "S4"), ("s5_e1", "S5-E1"),
                         ("s5_e2", "S5-E2"), ("s5_e5", "S5-E5")):
         random_cases(checks, kind, label, scratch, other)
+    for kind, label in (("s4_b", "S4, its first commit"), ("s5_e3", "S5-E3"),
+                        ("s2_replicas", "model weights saved as replicas")):
+        random_cases(checks, kind, label, scratch, other, count=6)
