@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "core/base/checked.h"
 #include "core/rules/optimizer_states.h"
 #include "core/rules/rules.h"
 #include "core/rules/side_masters.h"
@@ -14,7 +15,8 @@
 namespace shw {
 namespace {
 
-constexpr double kConfidence = 0.9;  // failures.md 5.c
+constexpr double kConfidence = 0.9;                    // failures.md 5.c
+constexpr std::int64_t kMost = std::int64_t{1} << 31;  // experts, or rows of those of one rank
 constexpr const char* kLink = "ISEEKYAN/Megatron-LM #61";
 
 struct Layer {
@@ -96,7 +98,9 @@ std::optional<Count> count(const Checkpoint& c, const Layer& layer) {
   if (stacked < 1 || first[0] % stacked != 0) return std::nullopt;
   std::int64_t rows = first[0] / stacked;
   if (rows % inner != 0 || rows / inner > 2) return std::nullopt;
-  return Count{router[0], static_cast<std::int64_t>(layer.first.size()) * stacked};
+  auto saved = checked_mul(count_of(layer.first.size()), stacked);
+  if (!saved || std::max({router[0], first[0], second[0]}) > kMost) return std::nullopt;
+  return Count{router[0], *saved};
 }
 
 // The law found it too short by a whole factor.

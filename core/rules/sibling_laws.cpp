@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/checked.h"
 #include "core/mesh/infer.h"
 #include "core/rules/optimizer_states.h"
 #include "core/rules/parallel_names.h"
@@ -15,8 +16,9 @@ namespace {
 
 constexpr double kConfidence = 0.95;
 constexpr const char* kLink = "TransformerEngine #2713";
-constexpr std::size_t kLooked = 64;       // tensors whose cut is worked out, of thousands alike
-constexpr std::int64_t kRanks = 1 << 14;  // of a mesh that is searched for placements
+constexpr std::size_t kLooked = 64;  // tensors whose cut is worked out, of thousands alike
+constexpr std::int64_t kRows = std::int64_t{1} << 46;  // more than any matrix has
+constexpr std::int64_t kRanks = 1 << 14;               // of a mesh that is searched for placements
 
 struct Matrix {
   TensorId tensor{};
@@ -65,27 +67,27 @@ struct Pair {
   std::string_view first, second;
   bool fused = false;  // may hold two matrices, one below the other
 };
-constexpr std::array<Pair, 10> kPairs{{{"fc1", "fc2", true},
-                                       {"linear_fc1", "linear_fc2", true},
-                                       {"gate_proj", "down_proj", false},
-                                       {"up_proj", "down_proj", false},
-                                       {"gate_up_proj", "down_proj", true},
-                                       {"w1", "w2", false},
-                                       {"w3", "w2", false},
-                                       {"q_proj", "o_proj", true},
-                                       {"wq", "wo", true},
-                                       {"dense_h_to_4h", "dense_4h_to_h", true}}};
+// Queries and outputs are no such pair: some models give values other sizes than queries.
+constexpr std::array<Pair, 8> kPairs{{{"fc1", "fc2", true},
+                                      {"linear_fc1", "linear_fc2", true},
+                                      {"gate_proj", "down_proj", false},
+                                      {"up_proj", "down_proj", false},
+                                      {"gate_up_proj", "down_proj", true},
+                                      {"w1", "w2", false},
+                                      {"w3", "w2", false},
+                                      {"dense_h_to_4h", "dense_4h_to_h", true}}};
 
-// The first matrix has a T-th of its rows, T being the parts of the second along its columns.
+// The first matrix has a T-th of its rows, T being the parts of the second along its columns, and
+// lies in fewer pieces. Sizes that agree, as nearly all do, are seen before any chunk is.
 std::int64_t factor_of(const Checkpoint& c, const Matrix& first, const Matrix& second, bool fused) {
   ExtentsView a = c.shape(first.tensor), b = c.shape(second.tensor);
-  if (a[1] != b[0] || a[0] < 1) return 1;
-  std::int64_t parts = parts_along(c, second.tensor, 1);
   bool two = fused && !first.name.is_half();
-  bool healthy = a[0] == b[1] || (two && a[0] == 2 * b[1]);
-  std::int64_t whole = a[0] * parts;
-  bool fits = whole == b[1] || (two && whole == 2 * b[1]);
-  return parts > 1 && !healthy && fits ? parts : 1;
+  bool comparable = a[1] == b[0] && a[0] > 0 && a[0] < b[1] && b[1] <= kRows;
+  if (!comparable || filled_chunks(c, first.tensor) >= filled_chunks(c, second.tensor)) return 1;
+  std::int64_t parts = parts_along(c, second.tensor, 1);
+  auto whole = checked_mul(a[0], parts);
+  bool fits = whole && (*whole == b[1] || (two && *whole == 2 * b[1]));
+  return parts > 1 && fits ? parts : 1;
 }
 
 struct Suspects {
@@ -107,7 +109,7 @@ void add_output_layer(const Checkpoint& c, Suspects& out) {
         continue;
       ExtentsView wide = c.shape(words);
       if (wide.size() == 2 && wide[1] == c.shape(head)[1] &&
-          wide[0] == c.shape(head)[0] * out.factor)
+          checked_mul(c.shape(head)[0], out.factor) == wide[0])
         out.tensors.push_back(head);
     }
   }
@@ -201,7 +203,9 @@ std::optional<SpecEntry> entry_of(const RuleInput& input, TensorId tensor, std::
   std::int64_t dim = name && name->kind == ParallelKind::kRow ? 1 : 0;
   SpecEntry entry;
   entry.shape = copy_of(c.shape(tensor));
-  entry.shape[static_cast<std::size_t>(dim)] *= mesh.axes[axis].size;
+  auto d = static_cast<std::size_t>(dim);
+  if (entry.shape[d] > kRows) return std::nullopt;
+  entry.shape[d] *= mesh.axes[axis].size;
   entry.mesh = mesh;
   entry.placements.assign(mesh.axes.size(), Placement{});
   entry.role = dim == 1 ? "row" : "column";

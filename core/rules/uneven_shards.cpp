@@ -85,7 +85,9 @@ std::optional<Line> line_of(const RuleInput& input, TensorId tensor) {
 std::optional<PartlyLost> collided(const RuleInput& input, TensorId tensor, const Extents& shape) {
   const Checkpoint& c = input.checkpoint;
   auto line = line_of(input, tensor);
-  if (!line || line->ranks > (1 << 16)) return std::nullopt;
+  // Beyond what runs anywhere, and the arithmetic below stays inside 64 bits.
+  if (!line || line->ranks > (1 << 16) || shape[line->dim] > (std::int64_t{1} << 46))
+    return std::nullopt;
   std::int64_t step = (shape[line->dim] + line->ranks - 1) / line->ranks;
   PartlyLost out{tensor, shape, {}, {}};
   std::set<std::int64_t> taken, present;

@@ -46,37 +46,6 @@ struct Mislabelled {
   bool items_read = false;
 };
 
-// All chunks are what that generation records for their writers, and one is not what its rank
-// holds.
-std::optional<Mislabelled> mislabelled(const RuleInput& input, TensorId tensor,
-                                       const SpecEntry& entry, OffsetModel model) {
-  const Checkpoint& c = input.checkpoint;
-  Mislabelled out{tensor, &entry, model, {}, true, true};
-  bool differs = false;
-  for (ChunkId chunk : c.chunks(tensor)) {
-    auto writer = c.writer(chunk);
-    auto rank = writer ? rank_on(input, *entry.mesh, *writer) : std::nullopt;
-    if (!rank) return std::nullopt;
-    auto box = recorded_box(model, entry.shape, *entry.mesh, entry.placements, *rank);
-    auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, *rank);
-    if (!box || !truth || *box != saved_box(c, chunk)) return std::nullopt;
-    bool read = index_of(chunk) < input.headers.size() && input.headers[index_of(chunk)];
-    out.items_read = out.items_read && read;
-    out.items_agree =
-        out.items_agree && read && input.headers[index_of(chunk)]->sizes == truth->sizes;
-    differs = differs || *box != *truth;
-    out.boxes.push_back(std::move(*truth));
-  }
-  if (!differs) return std::nullopt;
-  return out;
-}
-
-bool tiles(const std::vector<Box>& boxes, ExtentsView shape) {
-  std::int64_t sum = 0;
-  for (const Box& box : boxes) sum += volume(box.sizes).value_or(0);
-  return sum == volume(shape);
-}
-
 enum class Mending : std::uint8_t { kWhole, kCollided, kUndecided };
 
 // Two ranks recorded the same offset, deduplication kept one of them: every rank whose rows are
@@ -99,6 +68,37 @@ bool collided(const Checkpoint& c, const Mislabelled& item) {
     any = true;
   }
   return any;
+}
+
+// All chunks are what that generation records for their writers, and one is not what its rank
+// holds; or it was dropped for another one at the same offset.
+std::optional<Mislabelled> mislabelled(const RuleInput& input, TensorId tensor,
+                                       const SpecEntry& entry, OffsetModel model) {
+  const Checkpoint& c = input.checkpoint;
+  Mislabelled out{tensor, &entry, model, {}, true, true};
+  bool differs = false;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    auto writer = c.writer(chunk);
+    auto rank = writer ? rank_on(input, *entry.mesh, *writer) : std::nullopt;
+    if (!rank) return std::nullopt;
+    auto box = recorded_box(model, entry.shape, *entry.mesh, entry.placements, *rank);
+    auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, *rank);
+    if (!box || !truth || *box != saved_box(c, chunk)) return std::nullopt;
+    bool read = index_of(chunk) < input.headers.size() && input.headers[index_of(chunk)];
+    out.items_read = out.items_read && read;
+    out.items_agree =
+        out.items_agree && read && input.headers[index_of(chunk)]->sizes == truth->sizes;
+    differs = differs || *box != *truth;
+    out.boxes.push_back(std::move(*truth));
+  }
+  if (!differs && !collided(c, out)) return std::nullopt;
+  return out;
+}
+
+bool tiles(const std::vector<Box>& boxes, ExtentsView shape) {
+  std::int64_t sum = 0;
+  for (const Box& box : boxes) sum += volume(box.sizes).value_or(0);
+  return sum == volume(shape);
 }
 
 Mending mending_of(const Checkpoint& c, const Mislabelled& item) {

@@ -189,7 +189,7 @@ void add_matrices(const RuleInput& input, std::vector<Finding>& findings) {
 void add_experts(const RuleInput& input, std::vector<Finding>& findings) {
   for (const UncountedExperts& layer : uncounted_experts(input)) {
     auto found = neighbours_of(input, layer.tensors);
-    if (found && found->replicas * layer.keys == layer.routed)
+    if (found && layer.routed % layer.keys == 0 && layer.routed / layer.keys == found->replicas)
       add_neighbours(input, layer.tensors, *found,
                      "The experts (" + std::to_string(layer.keys) + " keys, the router chooses " +
                          "among " + std::to_string(layer.routed) + ")",

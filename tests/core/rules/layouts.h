@@ -157,13 +157,18 @@ struct Tally {
   std::string missed;
 };
 
-// Tensors whose chunks do not all stand where their writers held them, or that are too short.
+// Tensors whose chunks do not all stand where their writers held them, or that are too short, or of
+// which a part was dropped.
 inline std::size_t damaged_tensors(const SavedModel& model) {
   const Checkpoint& c = *model.checkpoint;
   std::size_t count = 0;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     TensorId tensor{t};
     bool wrong = !same(c.shape(tensor), model.spec->find(c.fqn(tensor))->shape);
+    std::int64_t held = 0;
+    for (const Box& box : model.truth.at(std::string(c.fqn(tensor))))
+      held += volume(box.sizes).value_or(0);
+    wrong = wrong || held < volume(model.spec->find(c.fqn(tensor))->shape);
     for (std::uint32_t i = 0; i < c.chunks(tensor).size() && !wrong; ++i) {
       ChunkId chunk = c.chunks(tensor)[i];
       wrong = volume(c.sizes(chunk)) != 0 &&

@@ -84,7 +84,7 @@ SavedModel uneven_tp(Dice& dice) {
 }
 
 // S5 E3: torch 2.5's offsets, where they do not name the rows that the ranks hold.
-SavedModel torn_offsets(Dice& dice) {
+SavedModel torn_offsets(Dice& dice, bool collide) {
   std::int64_t dp = dice.from({2, 3, 4}), tp = dice.from({2, 3, 4});
   Mesh mesh{{{"dp", dp}, {"tp", tp}}};
   std::vector<SavedTensor> tensors;
@@ -95,16 +95,16 @@ SavedModel torn_offsets(Dice& dice) {
     bool differs = false;
     while (!differs) {
       entry.shape = {dp * tp + 1 + dice.upto(30), 1 + dice.upto(2)};
-      bool full = true;
+      bool full = true, alike = false;
       std::set<std::int64_t> starts;  // two alike: one of them is gone, and no relabel brings it
       for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
         auto box = recorded_box(OffsetModel::kByIndex, entry.shape, mesh, entry.placements, rank);
         auto truth = nested_box(entry.shape, mesh, entry.placements, rank);
         full = full && box && truth && !is_empty(*truth) && !is_empty(*box);
-        full = full && starts.insert(box->offsets[0]).second;
+        alike = alike || (full && !starts.insert(box->offsets[0]).second);
         differs = differs || (box && truth && box->offsets != truth->offsets);
       }
-      differs = differs && full;
+      differs = differs && full && alike == collide;
     }
     tensors.push_back({"model.layers." + std::to_string(i) + ".weight", entry,
                        [entry](std::int64_t rank) -> std::optional<Offer> {
@@ -245,7 +245,65 @@ TEST_CASE("a forgotten tp axis is named where its parts are uneven") {
 }
 
 TEST_CASE("torn offsets are one finding, and what they look like is only to know") {
-  sweep({"uneven-strided"}, 100, 12'000, torn_offsets, Look::kHeaders);
+  sweep(
+      {"uneven-strided"}, 100, 12'000, [](Dice& dice) { return torn_offsets(dice, false); },
+      Look::kHeaders);
+}
+
+TEST_CASE("where two ranks recorded one offset the survivor is placed, the other counted lost") {
+  sweep(
+      {"uneven-strided"}, 100, 12'500, [](Dice& dice) { return torn_offsets(dice, true); },
+      Look::kHeaders);
+  for (std::uint32_t seed = 12'500; seed < 12'520; ++seed) {
+    Dice dice(seed);
+    SavedModel model = torn_offsets(dice, true);
+    const Finding finding = look(model, true, Look::kHeaders).front();
+    REQUIRE(finding.remedy.has_value());
+    CHECK_FALSE(finding.remedy->lossless);
+    for (const Diagnosis& diagnosis : finding.diagnoses) {
+      const auto& part = std::get<PartlyLost>(diagnosis);
+      std::int64_t held = 0, kept = 0;
+      for (const Box& box : model.truth.at(std::string(model.checkpoint->fqn(part.tensor))))
+        held += volume(box.sizes).value_or(0);
+      for (const Survivor& survivor : part.survivors)
+        kept += volume(survivor.source.sizes).value_or(0);
+      CHECK(kept == held);
+      CHECK(kept < volume(part.expected));
+    }
+  }
+}
+
+TEST_CASE(
+    "shards that each placed by its own size: complete ones relabelled, collided ones masked") {
+  int lost = 0, whole_ones = 0;
+  for (std::int64_t ranks : {2, 3, 4, 5, 8}) {
+    for (std::int64_t count = ranks + 1; count < 5 * ranks; ++count) {
+      if (count % ranks == 0) continue;
+      SpecEntry entry;
+      entry.mesh = Mesh{{{"dp", ranks}}};
+      entry.shape = {count, 3};
+      entry.placements = {sharded(0)};
+      auto offer = [entry, ranks](std::int64_t rank) -> std::optional<Offer> {
+        auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+        Box box{{rank * truth->sizes[0], 0}, truth->sizes};
+        return Offer{box, {truth->sizes[0] * ranks, 3}, *truth};
+      };
+      SavedModel model = save({{"model.weight", entry, offer}}, ranks);
+      CAPTURE(describe(model));
+      std::vector<Finding> findings = look(model, true, Look::kHeaders);
+      REQUIRE_FALSE(findings.empty());
+      judge(model, findings.front());
+      std::int64_t held = 0;
+      for (const Box& box : model.truth.at("model.weight")) held += box.sizes[0];
+      bool complete = held == count;
+      CHECK(findings.front().rule == "uneven-shards");
+      REQUIRE(findings.front().diagnoses.size() == 1);
+      CHECK(std::holds_alternative<PartlyLost>(findings.front().diagnoses[0]) == !complete);
+      ++(complete ? whole_ones : lost);
+    }
+  }
+  CHECK(lost > 0);
+  CHECK(whole_ones > 0);
 }
 
 TEST_CASE("plain states of small parameters: uneven, empty, counted by numbers") {
