@@ -304,7 +304,20 @@ def chunk_of_other_size(entry, size):
     return saved
 
 
-def torn_offsets(random):
+def torn_by_torch(random):
+    """The same by a torch of that generation, 2.5 to 2.7, which refuses its own plan when asked."""
+    return torn_offsets(random, by_torch=True)
+
+
+def whatever_torch_says(entry):
+    def saved(rank):
+        at = rank.coordinate(entry.mesh)
+        local = cut(entry.truth, *box_of(entry.truth.shape, entry.mesh, entry.placements, at))
+        return dtensor(local, rank.device_mesh(entry.mesh), entry.placements, entry.truth.shape)
+    return saved
+
+
+def torn_offsets(random, by_torch=False):
     """S5-E3, torch 2.5's offsets: the local length times the index, where lengths differ."""
     values = Values(random)
     while True:
@@ -322,7 +335,7 @@ def torn_offsets(random):
             continue
         if any(offset != box[0][0] for (offset, _), box in zip(told, held)):
             break
-    entry.saved = torn_piece(entry)
+    entry.saved = whatever_torch_says(entry) if by_torch else torn_piece(entry)
     kept = Entry("model.layers.0.fc2.weight", values.weight((mesh["dp"] * 2, mesh["tp"] * 3)),
                  mesh, ["Shard(0)", "Shard(1)"], "row")
     return Layout("s5_e3", math.prod(mesh.values()), mesh, [entry, kept], unchecked=True,
@@ -405,7 +418,8 @@ def replicas_beside_siblings(random):
 
 
 KINDS = {"s4_masters": experts_with_masters, "s4_b": first_commit, "s4_order": order_of_another_mesh,
-         "s5_e3": torn_offsets, "s2_replicas": replicas_beside_siblings,
+         "s5_e3": torn_offsets,
+         "s5_e3_by_torch": torn_by_torch, "s2_replicas": replicas_beside_siblings,
          "s1": moved_axis, "s2": glu_split_local, "s3": local_as_global,
          "s4": axis_dropped_experts, "s5_e1": axis_dropped_tensor_parallel,
          "s5_e2": strided_as_plain, "s5_e5": fused_per_rank}

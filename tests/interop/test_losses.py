@@ -134,10 +134,10 @@ def fixture(checks, case, scratch, other):
              not_yet)
 
 
-def random_cases(checks, kind, label, scratch, other, count=20):
+def random_cases(checks, kind, label, scratch, other, count=20, maker=None):
     not_yet = label in NOT_YET
     right = []
-    for case in generated(scratch, count, kind):
+    for case in generated(scratch, count, kind, maker):
         with checks.that(f"{case.name}: what survives is where the derivation says"):
             kept = survivors.kept_masks(case.checkpoint, case.spec, case.truth(),
                                         case.about.get("mislabelled", ()))
@@ -163,3 +163,5 @@ def run(checks, other, scratch):
     for kind, label in (("s4_b", "S4, its first commit"), ("s5_e3", "S5-E3"),
                         ("s2_replicas", "model weights saved as replicas")):
         random_cases(checks, kind, label, scratch, other, count=6)
+    with checks.that("the older torch writes the offsets of its own generation"):
+        random_cases(checks, "s5_e3_by_torch", "S5-E3 by torch itself", scratch, other, 8, other)

@@ -60,8 +60,10 @@ def run(checks, other, scratch):
             judged(checks, case, scratch, other, (), case.about["rules"])
     for case in generated(scratch, 8, "s4_masters"):
         masters(checks, case, scratch, other)
-    for case in generated(scratch, 4, "s2_replicas"):
-        judged(checks, case, scratch, other, ("--mesh", case.about["given"]), case.about["rules"])
+    for kind in ("s2_replicas", "s5_e1"):
+        for case in generated(scratch, 4, kind):
+            mesh = ",".join(f"{name}={size}" for name, size in case.about["mesh"].items())
+            judged(checks, case, scratch, other, ("--mesh", mesh), case.about["rules"])
     for case in generated(scratch, 6, "s4_order"):
         arguments = ("--spec", case.spec_path, "--mesh", case.about["given"])
         judged(checks, case, scratch, other, arguments, case.about["rules"])
