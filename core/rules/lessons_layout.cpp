@@ -55,7 +55,7 @@ constexpr std::array<Lesson, 13> kLessons = {{
   saved    [2]     │ A0 │ A1 │            both ranks wrote offset 0;
                    │ B0 │ B1 │  dropped   one box of two is kept
 )",
-     "`shardwright repair --mesh ...` puts the survivors where they belong and masks the rest. "
+     "`shardwright repair`, with --spec or --mesh, puts the survivors in place and masks the rest. "
      "With optimizer_rank_R.pt beside the checkpoint everything comes back.",
      "https://github.com/ISEEKYAN/Megatron-LM/pull/61"},
     {"writer-mosaic", R"(
@@ -66,7 +66,8 @@ constexpr std::array<Lesson, 13> kLessons = {{
   written by              tp 1  tp 0
 )",
      "Read the finding beside it (axis-dropped): its repair takes the mixture apart, each tile to "
-     "the place of its writer.",
+     "the place of its writer. Where there is none, `shardwright check --mesh dp=..,tp=..` "
+     "decides.",
      "https://github.com/NVIDIA/TransformerEngine/pull/2713"},
     {"uneven-strided", R"(
   10 rows over tp 2, then dp 2
@@ -78,7 +79,8 @@ constexpr std::array<Lesson, 13> kLessons = {{
                                         │       │
   rows 4 and 5 are claimed twice, rows 8 and 9 by nobody
 )",
-     "`shardwright repair` gives the tiles the offsets and sizes that their bytes have. Where it "
+     "`shardwright repair` gives the tiles the offsets and sizes that their bytes have, and masks "
+     "rows whose offset another rank took. Where it "
      "only warns, nothing is wrong yet: save with a torch that has pytorch #150490.",
      "https://github.com/pytorch/pytorch/pull/150490"},
     {"strided-recorded-plain", R"(
@@ -103,7 +105,8 @@ constexpr std::array<Lesson, 13> kLessons = {{
   the same shape: another topology loads B0 as the second half of A
 )",
      "Load with the topology that saved, or let `shardwright repair --spec ...` permute the blocks "
-     "into the order of the spec: lossless.",
+     "into the order of the spec: lossless. Saved on another mesh than the spec's, add --mesh with "
+     "the one that saved.",
      "https://github.com/ISEEKYAN/Megatron-LM/pull/61"},
     {"fused-per-rank", R"(
   gate and up of 2 rows each, over tp 2

@@ -217,7 +217,10 @@ const Rule kWriterMosaic = {
     "Where an axis was dropped, load balancing decides chunk by chunk which rank's bytes are "
     "kept. A tensor whose chunks come from several coordinates of that axis is no rank's "
     "tensor: a mixture of experts, or of tensor-parallel slices. The finding beside it (axis- "
-    "dropped) says where each chunk belongs.",
+    "dropped) says where each chunk belongs. Where it stands alone nobody said which axis a "
+    "matrix is cut along, and the writers only hint: neighbouring ranks offered the same boxes of "
+    "all matrices that tensor parallelism cuts. The mesh (--mesh) or a spec decides whether they "
+    "held copies or parts.",
     run};
 
 }  // namespace shw
