@@ -44,6 +44,8 @@ Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& chec
 // The elements of one chunk, row-major and little-endian, strides, byte order, conj and neg
 // applied: size = elements * size_of(header.dtype).
 Result<Bytes> read_chunk(const Checkpoint& checkpoint, ChunkId chunk);
+// The same of a box of a raw item, chunk-local; memory is the box's, not the item's.
+Result<Bytes> read_raw_box(const Checkpoint& checkpoint, ChunkId chunk, const Box& box);
 
 // A whole tensor put together from its chunks, row-major. Elements that no chunk covers are zero
 // and counted.

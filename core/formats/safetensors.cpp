@@ -16,7 +16,7 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kSuffix = ".safetensors";
-constexpr std::string_view kIndexName = "model.safetensors.index.json";
+constexpr std::string_view kIndexName = kSafetensorsIndex;
 constexpr std::uint64_t kMaxIndex = 256 << 20;
 
 using WeightMap = std::vector<std::pair<std::string, std::string>>;  // FQN, file

@@ -2,8 +2,10 @@
 // HuggingFaceStorageWriter leaves, one set of files a rank.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "core/base/progress.h"
@@ -25,5 +27,32 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
 // where the new text fits (padded with spaces), so no data moves inside the file; holes stay holes.
 Status copy_with_sharding_info(const ByteSource& source,
                                const std::map<std::string, Extents>& new_offsets, ByteSink& out);
+
+// A file with other tensors in it than before.
+struct SafetensorsTensor {
+  std::string dtype_text;  // of one that the file does not hold yet
+  Extents shape;
+  std::uint64_t length = 0;
+  std::function<Status(ByteSink&)> write;  // exactly `length` bytes
+};
+struct SafetensorsChange {
+  std::set<std::string> dropped;
+  std::map<std::string, SafetensorsTensor> written;  // in place of one of that name, or new
+  std::map<std::string, Extents> saved_offsets;      // of shards; those not named keep theirs
+  bool empty() const { return dropped.empty() && written.empty() && saved_offsets.empty(); }
+  bool moves_bytes() const { return !dropped.empty() || !written.empty(); }
+};
+// Writes the file anew: what is named nowhere keeps its bytes, `__metadata__` its entries. The data
+// begin at a multiple of 8 and follow each other without holes, wider elements first, as the
+// reference implementation writes them. A source whose own header is damaged is refused.
+Status rewrite_safetensors(const ByteSource& source, const SafetensorsChange& change,
+                           ByteSink& out);
+
+// The index beside the files after tensors have grown or shrunk: `metadata.total_size` and
+// `total_parameters` are moved by that much, all else stays. The text unchanged where it has
+// neither.
+Result<std::string> index_with(const ByteSource& source, std::int64_t more_bytes,
+                               std::int64_t more_elements);
+inline constexpr std::string_view kSafetensorsIndex = "model.safetensors.index.json";
 
 }  // namespace shw

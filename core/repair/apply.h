@@ -17,6 +17,18 @@
 
 namespace shw {
 
+// One chunk of the source whose elements have moved, and where each box of it lies now.
+struct InverseChunk {
+  struct Part {
+    Extents at;    // in the old chunk
+    Extents from;  // in the new tensor
+    Extents sizes;
+  };
+  Extents sizes;
+  std::string hash;  // XXH3-128 of its elements, row-major
+  std::vector<Part> parts;
+};
+
 struct TensorCertificate {
   std::string fqn;
   std::int64_t kept = 0;
@@ -26,6 +38,7 @@ struct TensorCertificate {
       items_after;     // XXH3-128 of each item, in chunk order; equal for a relabel
   Extents shape;       // after the repair
   std::string layout;  // XXH3-128 of the shape and of every tile's box, in chunk order
+  std::vector<InverseChunk> inverse = {};  // of a tensor whose bytes moved, and none was lost
 };
 
 struct Certificate {
@@ -65,7 +78,7 @@ struct VerifyReport {
 std::string_view name(VerifyReport::Outcome outcome);  // "proved", "broken", "undecided"
 
 // Checks a repaired checkpoint against its certificate.json: coverage, hashes of all items, kept +
-// lost = total. Undecided without one.
+// lost = total, and bytes that moved mapped back to what they were. Undecided without one.
 Result<VerifyReport> verify_repair(const std::string& checkpoint_path,
                                    Progress* progress = nullptr);
 

@@ -1,5 +1,7 @@
 #include "core/repair/assemble.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -14,6 +16,37 @@ namespace {
 
 constexpr std::uint64_t kSlabBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kCacheBytes = std::uint64_t{1} << 30;
+
+// Visits `sizes` in slabs that are runs of the row-major array, at most kSlabBytes each.
+template <class Visit>
+Status each_slab(const Extents& sizes, std::uint64_t element, Visit visit) {
+  if (volume(sizes).value_or(0) == 0) return {};
+  // The first dimension whose rows fit, and how many of them do.
+  std::size_t cut = sizes.size();
+  std::uint64_t row = std::max<std::uint64_t>(element, 1);
+  while (cut > 0 && static_cast<std::uint64_t>(sizes[cut - 1]) <= kSlabBytes / row) {
+    --cut;
+    row *= static_cast<std::uint64_t>(sizes[cut]);
+  }
+  if (cut == 0) return visit(whole(sizes));
+  std::size_t dim = cut - 1;
+  auto step = static_cast<std::int64_t>(std::max<std::uint64_t>(kSlabBytes / row, 1));
+  Box slab = whole(sizes);
+  for (std::size_t d = 0; d < dim; ++d) slab.sizes[d] = 1;
+  while (true) {
+    for (std::int64_t begin = 0; begin < sizes[dim]; begin += step) {
+      slab.offsets[dim] = begin;
+      slab.sizes[dim] = std::min(step, sizes[dim] - begin);
+      SHW_CHECK(visit(slab));
+    }
+    std::size_t d = dim;
+    while (d-- > 0) {
+      if (++slab.offsets[d] < sizes[d]) break;
+      slab.offsets[d] = 0;
+    }
+    if (d == static_cast<std::size_t>(-1)) return {};
+  }
+}
 
 // One row of the innermost dimension at a time: source and destination are row-major arrays of
 // `source_sizes` and `target_sizes`.
@@ -80,12 +113,14 @@ struct Gatherer {
   std::shared_ptr<ChunkCache> source_cache = nullptr;  // of another checkpoint's chunks
 
   Status each_part(const Box& slab, const std::function<void(const Part&)>& visit) {
+    auto common_of = [&](const Box& to) {
+      return to.sizes.empty() ? to : intersect(to, slab).value_or(Box{});
+    };
     auto offer = [&](const Box& to, const Extents& source_sizes, const Extents& source_at,
                      const std::shared_ptr<const Bytes>& bytes) {
-      Box common = to.sizes.empty() ? to : intersect(to, slab).value_or(Box{});
-      Part part{common, source_sizes, source_at, bytes};
-      for (std::size_t d = 0; d < common.offsets.size(); ++d)
-        part.source_at[d] += common.offsets[d] - to.offsets[d];
+      Part part{common_of(to), source_sizes, source_at, bytes};
+      for (std::size_t d = 0; d < part.to.offsets.size(); ++d)
+        part.source_at[d] += part.to.offsets[d] - to.offsets[d];
       visit(part);
     };
     auto touches = [&](const Box& to) { return to.sizes.empty() || intersect(to, slab); };
@@ -93,8 +128,11 @@ struct Gatherer {
     for (const Piece& piece : chunk.pieces) {
       Box to{piece.at, piece.source.sizes};
       if (!touches(to)) continue;
-      SHW_TRY(auto bytes, cache.read(piece.chunk));
-      offer(to, copy_of(checkpoint.sizes(piece.chunk)), piece.source.offsets, bytes);
+      Box common = common_of(to), source = common;
+      for (std::size_t d = 0; d < common.offsets.size(); ++d)
+        source.offsets[d] += piece.source.offsets[d] - to.offsets[d];
+      SHW_TRY(HeldBox held, cache.read_box(piece.chunk, source));
+      visit(Part{common, held.sizes, held.at, held.bytes});
     }
     for (const SidePiece& side : chunk.side) {
       Box to{side.at, side.sizes};
@@ -156,50 +194,62 @@ Result<Gatherer> gatherer(const Checkpoint& checkpoint, const PlannedTensor& ten
   return made;
 }
 
-// [begin, begin + rows) of the first dimension of the chunk.
-Box slab_of(const PlannedChunk& chunk, std::int64_t begin, std::int64_t rows) {
-  Box slab = whole(chunk.box.sizes);
-  if (slab.sizes.empty()) return slab;
-  slab.offsets[0] = begin;
-  slab.sizes[0] = rows;
-  return slab;
+// The elements of one slab of the chunk, row-major; what no part covers is zero.
+Result<Bytes> slab_of(Gatherer& from, std::uint64_t element, const Box& slab) {
+  Bytes out(static_cast<std::uint64_t>(volume(slab.sizes).value_or(0)) * element);
+  SHW_CHECK(from.each_part(slab, [&](const Part& part) {
+    Extents target_at = part.to.offsets;
+    for (std::size_t d = 0; d < target_at.size(); ++d) target_at[d] -= slab.offsets[d];
+    each_row(part.to.sizes, part.source_sizes, part.source_at, slab.sizes, target_at,
+             [&](std::size_t source, std::size_t target, std::size_t count) {
+               std::memcpy(out.data() + target * element, part.bytes->data() + source * element,
+                           count * element);
+             });
+  }));
+  return out;
 }
 
 Result<std::uint32_t> write_payload(Gatherer from, std::uint64_t element, ByteSink& sink,
                                     Progress* progress) {
   const Extents& sizes = from.chunk.box.sizes;
-  std::int64_t extent = sizes.empty() ? 1 : sizes[0];
-  auto total = static_cast<std::uint64_t>(volume(sizes).value_or(0)) * element;
-  std::uint64_t row_bytes = extent == 0 ? 0 : total / static_cast<std::uint64_t>(extent);
-  auto step = static_cast<std::int64_t>(
-      std::clamp<std::uint64_t>(kSlabBytes / std::max<std::uint64_t>(row_bytes, 1), 1, 1u << 30));
   // A chunk that is filled with zeros alone, however large, costs nothing.
   bool only_zeros = from.chunk.pieces.empty() && from.chunk.side.empty() && from.filled.empty();
   if (only_zeros) {
+    auto total = static_cast<std::uint64_t>(volume(sizes).value_or(0)) * element;
     SHW_CHECK(sink.skip(total));
     return crc32_of_zeros(0, total);
   }
   std::uint32_t crc = 0;
-  for (std::int64_t begin = 0; begin < extent && total != 0; begin += step) {
+  auto write = [&](const Box& slab) -> Status {
     if (is_cancelled(progress)) return cancelled_error();
-    std::int64_t rows = std::min(step, extent - begin);
-    Box slab = slab_of(from.chunk, begin, rows);
-    Bytes out(static_cast<std::uint64_t>(rows) * row_bytes);
-    SHW_CHECK(from.each_part(slab, [&](const Part& part) {
-      Extents target_at = part.to.offsets;
-      if (!target_at.empty()) target_at[0] -= begin;
-      each_row(part.to.sizes, part.source_sizes, part.source_at, slab.sizes, target_at,
-               [&](std::size_t source, std::size_t target, std::size_t count) {
-                 std::memcpy(out.data() + target * element, part.bytes->data() + source * element,
-                             count * element);
-               });
-    }));
+    SHW_TRY(Bytes out, slab_of(from, element, slab));
     SHW_CHECK(sink.write(out));
     crc = crc32_of(out, crc);
     if (progress != nullptr) progress->add(out.size());
-  }
+    return {};
+  };
+  SHW_CHECK(each_slab(sizes, element, write));
   return crc;
 }
+
+class RunningHash {
+ public:
+  RunningHash() : state_(XXH3_createState(), &XXH3_freeState) { XXH3_128bits_reset(state_.get()); }
+  void add(BytesView bytes) { XXH3_128bits_update(state_.get(), bytes.data(), bytes.size()); }
+  std::string text() const {
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state_.get()));
+    std::string out;
+    for (unsigned char byte : canonical.digest) {
+      out += "0123456789abcdef"[byte >> 4];
+      out += "0123456789abcdef"[byte & 15];
+    }
+    return out;
+  }
+
+ private:
+  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
+};
 
 }  // namespace
 
@@ -237,38 +287,90 @@ PayloadWriter payload_of(const Checkpoint& checkpoint, const PlannedTensor& tens
   return writer;
 }
 
+Result<HeldBox> ChunkCache::read_box(ChunkId chunk, const Box& box) {
+  auto item = checkpoint_.item(chunk);
+  bool large = item && item->length > static_cast<std::int64_t>(kSlabBytes);
+  if (large && checkpoint_.encoding() == Encoding::kRaw) {
+    SHW_TRY(Bytes bytes, read_raw_box(checkpoint_, chunk, box));
+    return HeldBox{std::make_shared<const Bytes>(std::move(bytes)), box.sizes,
+                   Extents(box.sizes.size(), 0)};
+  }
+  SHW_TRY(auto bytes, read(chunk));
+  return HeldBox{std::move(bytes), copy_of(checkpoint_.sizes(chunk)), box.offsets};
+}
+
 Status compare_payload(const Checkpoint& checkpoint, const PlannedTensor& tensor,
-                       const PlannedChunk& chunk, ChunkCache& cache, BytesView written) {
+                       const PlannedChunk& chunk, ChunkCache& cache, ChunkCache& written,
+                       ChunkId at) {
   std::uint64_t element = size_of(checkpoint.dtype(tensor.tensor));
   auto differs = [&](const std::string& what) {
     return fail(ErrorKind::kIo, what + " differs from its source after it was written",
                 Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))});
   };
-  if (written.size() != static_cast<std::uint64_t>(volume(chunk.box.sizes).value_or(0)) * element)
-    return differs("the length of a tile");
+  if (!same(written.checkpoint().sizes(at), chunk.box.sizes)) return differs("the size of a tile");
   SHW_TRY(Gatherer from, gatherer(checkpoint, tensor, chunk, cache));
-  bool equal = true;
-  SHW_CHECK(from.each_part(whole(chunk.box.sizes), [&](const Part& part) {
-    each_row(part.to.sizes, part.source_sizes, part.source_at, chunk.box.sizes, part.to.offsets,
-             [&](std::size_t source, std::size_t target, std::size_t count) {
-               equal =
-                   equal && std::memcmp(part.bytes->data() + source * element,
-                                        written.data() + target * element, count * element) == 0;
-             });
-  }));
-  if (!equal) return differs("a tile");
-  if (tensor.fill != Fill::kZero) return {};
-  SHW_TRY(std::vector<Box> rest, rest_of(checkpoint, tensor, chunk));
-  for (const Box& box : rest) {
-    each_row(box.sizes, chunk.box.sizes, box.offsets, chunk.box.sizes, box.offsets,
-             [&](std::size_t, std::size_t target, std::size_t count) {
-               auto row = written.subspan(target * element, count * element);
-               equal = equal && std::all_of(row.begin(), row.end(),
-                                            [](std::byte b) { return b == std::byte{0}; });
-             });
+  std::vector<Box> zeros;
+  if (tensor.fill == Fill::kZero) {
+    SHW_TRY(zeros, rest_of(checkpoint, tensor, chunk));
   }
-  if (!equal) return differs("the fill of a tile");
-  return {};
+  return each_slab(chunk.box.sizes, element, [&](const Box& slab) -> Status {
+    SHW_TRY(HeldBox held, written.read_box(at, slab));
+    auto row = [&](std::size_t target, std::size_t count) {
+      return BytesView(*held.bytes).subspan(target * element, count * element);
+    };
+    auto place_of = [&](const Box& box) {
+      Extents place = held.at;
+      for (std::size_t d = 0; d < place.size(); ++d) place[d] += box.offsets[d] - slab.offsets[d];
+      return place;
+    };
+    bool equal = true, empty = true;
+    SHW_CHECK(from.each_part(slab, [&](const Part& part) {
+      each_row(part.to.sizes, part.source_sizes, part.source_at, held.sizes, place_of(part.to),
+               [&](std::size_t source, std::size_t target, std::size_t count) {
+                 equal = equal && std::memcmp(part.bytes->data() + source * element,
+                                              row(target, count).data(), count * element) == 0;
+               });
+    }));
+    if (!equal) return differs("a tile");
+    for (const Box& box : zeros) {
+      auto common = box.sizes.empty() ? std::optional<Box>(box) : intersect(box, slab);
+      if (!common) continue;
+      Extents place = place_of(*common);
+      each_row(common->sizes, held.sizes, place, held.sizes, place,
+               [&](std::size_t, std::size_t target, std::size_t count) {
+                 BytesView bytes = row(target, count);
+                 empty = empty && std::all_of(bytes.begin(), bytes.end(),
+                                              [](std::byte b) { return b == std::byte{0}; });
+               });
+    }
+    if (!empty) return differs("the fill of a tile");
+    return {};
+  });
+}
+
+Result<std::string> hash_payload(const PlannedTensor& tensor, const PlannedChunk& chunk,
+                                 ChunkCache& cache, Progress* progress) {
+  const Checkpoint& checkpoint = cache.checkpoint();
+  std::uint64_t element = size_of(checkpoint.dtype(tensor.tensor));
+  SHW_TRY(Gatherer from, gatherer(checkpoint, tensor, chunk, cache));
+  RunningHash hash;
+  auto add = [&](const Box& slab) -> Status {
+    if (is_cancelled(progress)) return cancelled_error();
+    SHW_TRY(Bytes bytes, slab_of(from, element, slab));
+    hash.add(bytes);
+    return {};
+  };
+  SHW_CHECK(each_slab(chunk.box.sizes, element, add));
+  return hash.text();
+}
+
+Result<std::string> hash_elements(ChunkCache& cache, ChunkId chunk, Progress* progress) {
+  PlannedTensor tensor;
+  tensor.tensor = cache.checkpoint().tensor_of(chunk);
+  PlannedChunk all;
+  all.box = whole(cache.checkpoint().sizes(chunk));
+  all.pieces.push_back({chunk, all.box, Extents(all.box.sizes.size(), 0)});
+  return hash_payload(tensor, all, cache, progress);
 }
 
 }  // namespace shw

@@ -11,11 +11,21 @@
 
 namespace shw {
 
-// Whole chunks as they were read last, up to a budget: neighbours share their sources.
+// A row-major array that holds a box of a chunk, which begins at `at` in it.
+struct HeldBox {
+  std::shared_ptr<const Bytes> bytes;
+  Extents sizes;
+  Extents at;
+};
+
+// Whole chunks as they were read last, up to a budget: neighbours share their sources. Raw items
+// that are large are read box by box instead and not kept.
 class ChunkCache {
  public:
   explicit ChunkCache(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
   Result<std::shared_ptr<const Bytes>> read(ChunkId chunk);
+  Result<HeldBox> read_box(ChunkId chunk, const Box& box);
+  const Checkpoint& checkpoint() const { return checkpoint_; }
 
  private:
   const Checkpoint& checkpoint_;
@@ -28,9 +38,15 @@ class ChunkCache {
 PayloadWriter payload_of(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                          const PlannedChunk& chunk, ChunkCache& cache, Progress* progress);
 
-// Every piece, side piece and fill of `chunk` is in `written`, the row-major elements that were
-// read back.
+// Every piece, side piece and fill of `chunk` is in the chunk `at` that was written.
 Status compare_payload(const Checkpoint& checkpoint, const PlannedTensor& tensor,
-                       const PlannedChunk& chunk, ChunkCache& cache, BytesView written);
+                       const PlannedChunk& chunk, ChunkCache& cache, ChunkCache& written,
+                       ChunkId at);
+
+// XXH3-128 of the row-major elements of `chunk`, put together from `cache`'s checkpoint.
+Result<std::string> hash_payload(const PlannedTensor& tensor, const PlannedChunk& chunk,
+                                 ChunkCache& cache, Progress* progress);
+// And of a chunk as it lies there.
+Result<std::string> hash_elements(ChunkCache& cache, ChunkId chunk, Progress* progress);
 
 }  // namespace shw

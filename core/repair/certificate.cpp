@@ -2,7 +2,8 @@
 //
 //   {"schema": "shardwright/1", "lossless",
 //    "tensors": {fqn: {"kept", "lost", "lost_boxes": [{"offsets", "sizes"}],
-//                      "items_before": [hash], "items_after": [hash], "shape", "layout"}},
+//                      "items_before": [hash], "items_after": [hash], "shape", "layout",
+//                      "inverse": [{"sizes", "hash", "parts": [{"at", "from", "sizes"}]}]}},
 //    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}]}
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -20,13 +21,23 @@ Json json_of(const TensorCertificate& tensor) {
   Json boxes = Json::array();
   for (const Box& box : tensor.lost_boxes)
     boxes.push_back({{"offsets", box.offsets}, {"sizes", box.sizes}});
-  return {{"kept", tensor.kept},
-          {"lost", tensor.lost},
-          {"lost_boxes", std::move(boxes)},
-          {"items_before", tensor.items_before},
-          {"items_after", tensor.items_after},
-          {"shape", tensor.shape},
-          {"layout", tensor.layout}};
+  Json out = {{"kept", tensor.kept},
+              {"lost", tensor.lost},
+              {"lost_boxes", std::move(boxes)},
+              {"items_before", tensor.items_before},
+              {"items_after", tensor.items_after},
+              {"shape", tensor.shape},
+              {"layout", tensor.layout}};
+  if (tensor.inverse.empty()) return out;
+  Json inverse = Json::array();
+  for (const InverseChunk& chunk : tensor.inverse) {
+    Json parts = Json::array();
+    for (const InverseChunk::Part& part : chunk.parts)
+      parts.push_back({{"at", part.at}, {"from", part.from}, {"sizes", part.sizes}});
+    inverse.push_back({{"sizes", chunk.sizes}, {"hash", chunk.hash}, {"parts", std::move(parts)}});
+  }
+  out["inverse"] = std::move(inverse);
+  return out;
 }
 
 Json json_of(const Operation& operation) {
@@ -65,6 +76,8 @@ bool read(const In& json, std::string& out) {
 }
 bool read(const In& json, Box& out);
 bool read(const In& json, Operation& out);
+bool read(const In& json, InverseChunk& out);
+bool read(const In& json, InverseChunk::Part& out);
 template <class T>
 bool read(const In& json, std::vector<T>& out) {
   if (!json.is_array()) return false;
@@ -78,7 +91,18 @@ bool read(const In& json, Box& out) {
   return read(member(json, "offsets"), out.offsets) && read(member(json, "sizes"), out.sizes) &&
          out.offsets.size() == out.sizes.size() && out.sizes.size() <= kMaxDims;
 }
+bool read(const In& json, InverseChunk::Part& out) {
+  return read(member(json, "at"), out.at) && read(member(json, "from"), out.from) &&
+         read(member(json, "sizes"), out.sizes);
+}
+bool read(const In& json, InverseChunk& out) {
+  return read(member(json, "sizes"), out.sizes) && read(member(json, "hash"), out.hash) &&
+         read(member(json, "parts"), out.parts) && out.sizes.size() <= kMaxDims;
+}
 bool read(const In& json, TensorCertificate& out) {
+  // Certificates of before have none.
+  const In& inverse = member(json, "inverse");
+  if (!inverse.is_null() && !read(inverse, out.inverse)) return false;
   return read(member(json, "kept"), out.kept) && read(member(json, "lost"), out.lost) &&
          read(member(json, "lost_boxes"), out.lost_boxes) &&
          read(member(json, "items_before"), out.items_before) &&

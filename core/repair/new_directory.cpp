@@ -11,8 +11,10 @@
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/formats/safetensors.h"
+#include "core/formats/safetensors_header.h"
 #include "core/io/place.h"
 #include "core/repair/assemble.h"
+#include "core/repair/inverse.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
@@ -40,6 +42,11 @@ struct Job {
 bool is_metadata(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
   return name == kMetadataFile || (name.starts_with("__") && name.ends_with(kMetadataFile));
+}
+
+bool is_safetensors(const Job& job) {
+  return job.checkpoint.format() == Format::kHfSharded ||
+         job.checkpoint.format() == Format::kSafetensors;
 }
 
 // Data files that the plan still points to.
@@ -87,7 +94,9 @@ Status choose_files(Job& job) {
   for (const Entry& entry : job.entries) {
     bool ours = entry.path == kCertificateFile || entry.path == kLostFile ||
                 entry.path.find(kOurMark) != std::string::npos;
-    bool dropped = referenced.contains(entry.path) && !needed.contains(entry.path);
+    // A safetensors file is written anew where it changes, and never left out.
+    bool dropped =
+        !is_safetensors(job) && referenced.contains(entry.path) && !needed.contains(entry.path);
     if (ours || dropped || (new_metadata && is_metadata(entry.path))) continue;
     if (entry.kind == EntryKind::kFile) job.copied.push_back(entry);
   }
@@ -108,44 +117,59 @@ Status check_space(const Job& job) {
               {parent_of(job.out)}, "choose a directory on another disk with --out");
 }
 
-// For Hugging Face's sharded form: which offsets each file records anew.
-Result<std::map<std::string, std::map<std::string, Extents>>> new_offsets(const Job& job) {
-  std::map<std::string, std::map<std::string, Extents>> by_file;
-  if (job.checkpoint.format() != Format::kHfSharded) return by_file;
-  for (const PlannedTensor& tensor : job.plan.tensors) {
-    for (const PlannedChunk& chunk : tensor.chunks) {
-      if (!chunk.item)
-        return cannot_lower(job.checkpoint, tensor.tensor,
-                            "in this format tiles can be relabelled, not made");
-      const auto& file = job.checkpoint.file(job.checkpoint.item(*chunk.item)->file);
-      by_file[file.path][std::string(job.checkpoint.fqn(tensor.tensor))] = chunk.box.offsets;
-    }
-  }
-  return by_file;
+Status write_safetensors(const Job& job, const std::string& path, const std::string& from,
+                         const SafetensorsChange& change) {
+  SHW_TRY(auto source, job.checkpoint.directory()->open(from));
+  SHW_TRY(auto sink, job.directory->create(path));
+  SHW_CHECK(change.moves_bytes() ? rewrite_safetensors(*source, change, *sink)
+                                 : copy_with_sharding_info(*source, change.saved_offsets, *sink));
+  return sink->finish();
 }
 
-Status copy_relabelled(const Job& job, const std::string& path,
-                       const std::map<std::string, Extents>& offsets) {
+// A new file has the metadata of the one it begins as, and none of its tensors.
+Status write_added(const Job& job, const std::string& path, const std::string& from,
+                   SafetensorsChange change) {
+  SHW_TRY(auto source, job.checkpoint.directory()->open(from));
+  SHW_TRY(SafetensorsHeader header, read_safetensors_header(*source));
+  for (const SafetensorsEntry& entry : header.entries) {
+    if (!change.written.contains(entry.name)) change.dropped.insert(entry.name);
+  }
+  return write_safetensors(job, path, from, change);
+}
+
+Status write_index(const Job& job, const NewSafetensors& made) {
+  std::string path(kSafetensorsIndex);
   SHW_TRY(auto source, job.checkpoint.directory()->open(path));
+  SHW_TRY(std::string text, index_with(*source, made.more_bytes, made.more_elements));
   SHW_TRY(auto sink, job.directory->create(path));
-  SHW_CHECK(copy_with_sharding_info(*source, offsets, *sink));
+  SHW_CHECK(sink->write(std::as_bytes(std::span(text.data(), text.size()))));
   return sink->finish();
 }
 
 Status copy_files(Job& job) {
-  SHW_TRY(auto offsets, new_offsets(job));
+  ChunkCache cache(job.checkpoint);
+  NewSafetensors made;
+  if (is_safetensors(job)) {
+    SHW_TRY(made, new_safetensors(job.checkpoint, job.plan, cache, nullptr));
+  }
+  bool resized = made.more_bytes != 0 || made.more_elements != 0;
   std::uint64_t bytes = 0;
   for (const Entry& entry : job.copied) bytes += entry.size;
   if (job.progress != nullptr) job.progress->begin(Phase::kCopying, bytes, true);
   for (const Entry& entry : job.copied) {
     if (is_cancelled(job.progress)) return cancelled_error();
-    if (auto found = offsets.find(entry.path); found != offsets.end()) {
-      SHW_CHECK(copy_relabelled(job, entry.path, found->second));
-      if (job.progress != nullptr) job.progress->add(entry.size);
+    auto change = made.changes.find(entry.path);
+    bool is_index = entry.path == kSafetensorsIndex && resized;
+    if (change == made.changes.end() && !is_index) {
+      SHW_CHECK(job.directory->copy_in(job.source + "/" + entry.path, entry.path, job.progress));
       continue;
     }
-    SHW_CHECK(job.directory->copy_in(job.source + "/" + entry.path, entry.path, job.progress));
+    SHW_CHECK(is_index ? write_index(job, made)
+                       : write_safetensors(job, entry.path, entry.path, change->second));
+    if (job.progress != nullptr) job.progress->add(entry.size);
   }
+  for (const auto& [path, from] : made.added)
+    SHW_CHECK(write_added(job, path, from, std::move(made.changes.at(path))));
   return {};
 }
 
@@ -176,7 +200,7 @@ Status make_items(Job& job) {
       if (!tensor.chunks[c].item) by_writer[tensor.chunks[c].writer].emplace_back(t, c);
     }
   }
-  if (by_writer.empty()) return {};
+  if (by_writer.empty() || is_safetensors(job)) return {};
   if (job.checkpoint.encoding() != Encoding::kTorchZip)
     return fail(ErrorKind::kUnsupported, "tiles of this format can be relabelled, not made");
   if (job.progress != nullptr) job.progress->begin(Phase::kCopying, bytes, true);
@@ -210,7 +234,7 @@ Status write_metadata(Job& job) {
 
 // Tiles that were made, read back and held against what they were made of.
 Status compare_made(const Job& job, const Checkpoint& result) {
-  ChunkCache cache(job.checkpoint);
+  ChunkCache cache(job.checkpoint), written(result);
   for (std::size_t t = 0; t < job.plan.tensors.size(); ++t) {
     const PlannedTensor& tensor = job.plan.tensors[t];
     auto made = result.find(job.checkpoint.fqn(tensor.tensor));
@@ -222,16 +246,30 @@ Status compare_made(const Job& job, const Checkpoint& result) {
       if (chunk.item || is_empty(chunk.box)) continue;
       if (is_cancelled(job.progress)) return cancelled_error();
       ChunkId at = by_offsets.at(chunk.box.offsets);
-      if (chunk.pieces.empty() && chunk.side.empty() && tensor.fill == Fill::kZero) {
+      bool only_zeros = chunk.pieces.empty() && chunk.side.empty() && tensor.fill == Fill::kZero;
+      if (only_zeros && !is_safetensors(job)) {
         // A hole may stand for far more than fits into memory; its CRC covers every byte.
         SHW_TRY(DataCheck check, check_item_data(result, at, job.progress));
         if (check.crc == DataCheck::Crc::kMatches) continue;
         return fail(ErrorKind::kIo, "a filled tile differs after it was written",
                     Place{.file = {}, .tensor = std::string(result.fqn(*made))});
       }
-      SHW_TRY(Bytes written, read_chunk(result, at));
-      SHW_CHECK(compare_payload(job.checkpoint, tensor, chunk, cache, written));
+      SHW_CHECK(compare_payload(job.checkpoint, tensor, chunk, cache, written, at));
     }
+  }
+  return {};
+}
+
+// Certifies the way back of every tensor whose bytes moved, and goes it once.
+Status prove_inverse(const Job& job, const Checkpoint& result, Certificate& certificate) {
+  ChunkCache source(job.checkpoint), made(result);
+  for (const PlannedTensor& planned : job.plan.tensors) {
+    TensorCertificate& entry = certificate.tensors[index_of(planned.tensor)];
+    SHW_TRY(entry.inverse, inverse_of(planned, source, job.progress));
+    if (entry.inverse.empty()) continue;
+    SHW_TRY(std::string why,
+            contradiction_of_inverse(entry.inverse, *result.find(entry.fqn), made, job.progress));
+    if (!why.empty()) return fail(ErrorKind::kIo, why, Place{.file = {}, .tensor = entry.fqn});
   }
   return {};
 }
@@ -275,6 +313,7 @@ Result<bool> prove(Job& job) {
   SHW_TRY(auto after, hash_all_items(*result, job.progress));
   SHW_TRY(Certificate certificate, certify(job.checkpoint, before, *result, after, job.plan));
   SHW_CHECK(compare_made(job, *result));
+  SHW_CHECK(prove_inverse(job, *result, certificate));
   SHW_CHECK(compare_objects(job, *result));
   SHW_CHECK(write_certificate(job, certificate));
   return certificate.lossless;
@@ -310,18 +349,20 @@ Result<RepairResult> build(Job& job) {
 Result<RepairResult> repair_into_new_directory(const RepairFileSystem& files,
                                                const Checkpoint& checkpoint, const Plan& plan,
                                                const std::string& out, Progress* progress) {
-  bool writable = has_metadata_file(checkpoint.format()) ||
-                  (checkpoint.format() == Format::kHfSharded && !plan.tensors.empty());
+  Plan formed = in_form_of(checkpoint, plan);
+  for (const PlannedTensor& tensor : formed.tensors) SHW_CHECK(prove_planned(checkpoint, tensor));
+  Job job{files,    checkpoint,
+          formed,   checkpoint.directory()->name(),
+          out,      out + kPartialMark + std::to_string(::getpid()),
+          progress, {},
+          {}};
+  bool writable =
+      has_metadata_file(checkpoint.format()) || (is_safetensors(job) && !formed.tensors.empty());
   if (!writable) {
     return fail(ErrorKind::kUnsupported, std::string("repairs of ") +
                                              std::string(title(checkpoint.format())) +
                                              " are not written yet");
   }
-  Job job{files,    checkpoint,
-          plan,     checkpoint.directory()->name(),
-          out,      out + kPartialMark + std::to_string(::getpid()),
-          progress, {},
-          {}};
   SHW_CHECK(choose_files(job));
   SHW_CHECK(check_space(job));
   SHW_TRY(job.directory, files.create(job.partial));

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "core/formats/dcp_write.h"
+#include "core/formats/safetensors.h"
 #include "core/repair/apply.h"
+#include "core/repair/assemble.h"
 
 namespace shw {
 
@@ -50,6 +52,17 @@ using MadeItems = std::map<std::pair<std::size_t, std::size_t>, DcpItem>;
 // kUnsupported where something that is not repaired cannot be said again (a tile without an item).
 Result<DcpMetadata> new_metadata(const Checkpoint& checkpoint, const Plan& plan,
                                  const MadeItems& made, const std::string& checkpoint_id);
+// The plan as the format can hold it: a plain safetensors file holds a tensor in one piece.
+Plan in_form_of(const Checkpoint& checkpoint, Plan plan);
+// What every safetensors file becomes, by its path; `added`: new files, and the one each begins as.
+// Refers to its arguments: they must outlive it.
+struct NewSafetensors {
+  std::map<std::string, SafetensorsChange> changes;
+  std::map<std::string, std::string> added;
+  std::int64_t more_bytes = 0, more_elements = 0;  // of all tensors together
+};
+Result<NewSafetensors> new_safetensors(const Checkpoint& checkpoint, const Plan& plan,
+                                       ChunkCache& cache, Progress* progress);
 // What was written says what was planned, tensor by tensor and tile by tile.
 Status compare_metadata(const Checkpoint& checkpoint, const Plan& plan, const Checkpoint& result);
 // Every item that is recorded lies inside a file that is there: before terabytes are copied.

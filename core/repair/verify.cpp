@@ -2,6 +2,7 @@
 
 #include "core/formats/open.h"
 #include "core/repair/apply.h"
+#include "core/repair/inverse.h"
 #include "core/repair/proof.h"
 
 namespace shw {
@@ -17,6 +18,36 @@ std::string_view name(VerifyReport::Outcome outcome) {
   }
   return "undecided";
 }
+
+namespace {
+
+// Bytes that moved, mapped back to what the certificate says they were.
+Status add_inverse(const Certificate& certificate, const Checkpoint& checkpoint,
+                   VerifyReport& report, Progress* progress) {
+  ChunkCache cache(checkpoint);
+  std::int64_t back = 0;
+  for (const TensorCertificate& entry : certificate.tensors) {
+    auto tensor = checkpoint.find(entry.fqn);
+    if (entry.inverse.empty() || !tensor) continue;
+    auto why = contradiction_of_inverse(entry.inverse, *tensor, cache, progress);
+    if (!why && why.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(why.error());
+    if (why && why->empty()) {
+      ++back;
+      continue;
+    }
+    if (report.outcome == VerifyReport::Outcome::kProved) report.reasons.clear();
+    report.outcome = VerifyReport::Outcome::kBroken;
+    report.reasons.push_back(entry.fqn + ": " + (why ? *why : why.error().message));
+  }
+  if (back != 0 && report.outcome == VerifyReport::Outcome::kProved) {
+    report.reasons.push_back(std::to_string(back) + (back == 1 ? " tensor" : " tensors") +
+                             " whose bytes moved: mapped back, they are what the source held");
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress) {
   SHW_TRY(auto checkpoint, open_checkpoint(checkpoint_path, progress));
@@ -43,6 +74,8 @@ Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress*
     return report;
   }
   report = hold_against(certificate, *checkpoint, *hashes);
+  if (report.outcome == VerifyReport::Outcome::kProved)
+    SHW_CHECK(add_inverse(certificate, *checkpoint, report, progress));
   return report;
 }
 

@@ -46,6 +46,12 @@ bool tiles_allow_relabel(const Checkpoint& checkpoint, TensorId tensor, ExtentsV
   return several;
 }
 
+bool is_consolidated(const Checkpoint& checkpoint, TensorId tensor) {
+  auto chunks = checkpoint.chunks(tensor);
+  return checkpoint.format() == Format::kSafetensors && chunks.size() == 1 &&
+         same(checkpoint.sizes(chunks[0]), checkpoint.shape(tensor));
+}
+
 std::string why_not_relabelled(const Checkpoint& checkpoint, TensorId tensor,
                                ExtentsView expected) {
   auto relation = relate_axes(checkpoint.shape(tensor), expected);
@@ -54,7 +60,8 @@ std::string why_not_relabelled(const Checkpoint& checkpoint, TensorId tensor,
   std::string text = "dim " + std::to_string(relation->grown) + " is " + k +
                      " times as long and dim " + std::to_string(relation->shrunk) + " 1/" + k +
                      " as long, ";
-  if (!tiles_allow_relabel(checkpoint, tensor, expected, *relation))
+  if (!is_consolidated(checkpoint, tensor) &&
+      !tiles_allow_relabel(checkpoint, tensor, expected, *relation))
     return text +
            "as after a placement on the wrong axis, but the tiles are not cut that way, so moving "
            "them would not mend it";

@@ -26,6 +26,10 @@ bool is_also_transposed(ExtentsView expected, const AxisRelation& relation);
 bool tiles_allow_relabel(const Checkpoint& checkpoint, TensorId tensor, ExtentsView expected,
                          const AxisRelation& relation);
 
+// The tensor lies in a plain safetensors file, whole: the tiles that it was put together from are
+// gone and can say nothing, and bytes have to move.
+bool is_consolidated(const Checkpoint& checkpoint, TensorId tensor);
+
 // Why a tensor whose shapes are so related is no case for a relabel; empty where they are not
 // related.
 std::string why_not_relabelled(const Checkpoint& checkpoint, TensorId tensor, ExtentsView expected);

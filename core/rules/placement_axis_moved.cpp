@@ -49,6 +49,16 @@ bool spec_agrees(const SpecEntry& entry, const AxisRelation& relation) {
   return parts == relation.factor;
 }
 
+// Whether the way it was saved fits: by its tiles, or, consolidated, by what else speaks for it.
+// Experts are three-dimensional; of other tensors that changed their shape the spec's placements
+// must say that it was a shard that moved, and not a pack or a reshape.
+bool fits(const Checkpoint& checkpoint, const Moved& moved, bool by_family) {
+  if (!is_consolidated(checkpoint, moved.tensor))
+    return tiles_allow_relabel(checkpoint, moved.tensor, moved.expected, moved.relation);
+  return by_family || moved.expected.size() == 3 ||
+         (moved.entry != nullptr && spec_agrees(*moved.entry, moved.relation));
+}
+
 // With a spec: exact. Which of the two is wrong, the checkpoint or the request, the siblings say.
 std::vector<Moved> by_spec(const RuleInput& input, const Evidence& evidence) {
   std::vector<Moved> found;
@@ -67,7 +77,7 @@ std::vector<Moved> by_spec(const RuleInput& input, const Evidence& evidence) {
     moved.in_request = saved == State::kHealthy || wanted == State::kMoved;
     moved.tie = !moved.in_request && is_also_transposed(entry->shape, *relation) &&
                 saved != State::kMoved && !spec_agrees(*entry, *relation);
-    if (moved.in_request || tiles_allow_relabel(checkpoint, tensor, entry->shape, *relation))
+    if (moved.in_request || fits(checkpoint, moved, saved == State::kMoved))
       found.push_back(std::move(moved));
   }
   return found;
@@ -87,8 +97,8 @@ std::vector<Moved> by_siblings(const RuleInput& input, const Evidence& evidence)
     if (family.state != State::kMoved || shape[1] % family.factor != 0) continue;
     Extents expected = {shape[0], shape[1] / family.factor, shape[2] * family.factor};
     AxisRelation relation{1, 2, family.factor};
-    if (!tiles_allow_relabel(checkpoint, tensor, expected, relation)) continue;
-    found.push_back({tensor, relation, std::move(expected), nullptr, family.by_hidden});
+    Moved moved{tensor, relation, std::move(expected), nullptr, family.by_hidden};
+    if (fits(checkpoint, moved, true)) found.push_back(std::move(moved));
   }
   return found;
 }
@@ -197,6 +207,20 @@ std::string cause_in_request(const Group& group) {
          quoted(group.recorded) + ".";
 }
 
+Remedy remedy_of(const Checkpoint& checkpoint, const Group& group) {
+  bool consolidated =
+      std::any_of(group.tensors.begin(), group.tensors.end(),
+                  [&](const Moved& moved) { return is_consolidated(checkpoint, moved.tensor); });
+  if (consolidated) {
+    return {"retile", true,
+            "Nothing is lost: the files are written anew, with the bytes of " +
+                plural(group.tensors.size(), "tensor") + " in their true order."};
+  }
+  return {"relabel", true,
+          "Nothing is lost: relabel " +
+              plural(static_cast<std::uint64_t>(group.tile_count), "tile") + ", no byte moves."};
+}
+
 void report(const Checkpoint& checkpoint, Group group, const Evidence& evidence,
             std::vector<Finding>& findings) {
   measure(checkpoint, group);
@@ -237,10 +261,7 @@ void report(const Checkpoint& checkpoint, Group group, const Evidence& evidence,
     }
   }
   if (!in_request) {
-    finding.remedy = Remedy{"relabel", true,
-                            "Nothing is lost: relabel " +
-                                plural(static_cast<std::uint64_t>(group.tile_count), "tile") +
-                                ", no byte moves."};
+    finding.remedy = remedy_of(checkpoint, group);
     for (Moved& moved : group.tensors)
       finding.diagnoses.push_back(AxisMoved{moved.tensor, moved.relation.grown,
                                             moved.relation.shrunk, moved.relation.factor,

@@ -1,0 +1,112 @@
+#include "core/repair/inverse.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/repair/lower.h"
+#include "core/repair/tiling.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMostPieces = 100'000;
+// Pieces times chunks that are looked through for them.
+constexpr std::uint64_t kMostLooks = 10'000'000;
+
+Extents sum(ExtentsView a, ExtentsView b) {
+  Extents out = copy_of(a);
+  for (std::size_t d = 0; d < out.size(); ++d) out[d] += b[d];
+  return out;
+}
+
+bool is_box_of(const InverseChunk::Part& part, ExtentsView old_sizes, ExtentsView shape) {
+  return lies_inside(part.at, part.sizes, old_sizes) && lies_inside(part.from, part.sizes, shape);
+}
+
+bool covers(const InverseChunk& chunk) {
+  std::vector<Box> boxes;
+  for (const InverseChunk::Part& part : chunk.parts) boxes.push_back({part.at, part.sizes});
+  return tiles_exactly(boxes, chunk.sizes);
+}
+
+// The old chunk, to be put together from the new tensor's chunks.
+PlannedChunk old_chunk(const Checkpoint& result, TensorId tensor, const InverseChunk& inverse) {
+  PlannedChunk made;
+  made.box = whole(inverse.sizes);
+  for (const InverseChunk::Part& part : inverse.parts) {
+    Box wanted{part.from, part.sizes};
+    for (ChunkId chunk : result.chunks(tensor)) {
+      Box saved = box_of(result, chunk);
+      auto common = wanted.sizes.empty() ? std::optional<Box>(wanted) : intersect(saved, wanted);
+      if (!common) continue;
+      Piece piece{chunk, *common, part.at};
+      for (std::size_t d = 0; d < part.at.size(); ++d) {
+        piece.source.offsets[d] -= saved.offsets[d];
+        piece.at[d] += common->offsets[d] - wanted.offsets[d];
+      }
+      made.pieces.push_back(std::move(piece));
+    }
+  }
+  return made;
+}
+
+}  // namespace
+
+Result<std::vector<InverseChunk>> inverse_of(const PlannedTensor& planned, ChunkCache& source,
+                                             Progress* progress) {
+  const Checkpoint& checkpoint = source.checkpoint();
+  if (planned.lost_elements != 0 || is_pure_relabel(planned)) return std::vector<InverseChunk>{};
+  std::map<ChunkId, InverseChunk> by_chunk;
+  std::size_t parts = 0;
+  for (const PlannedChunk& chunk : planned.chunks) {
+    if (!chunk.side.empty()) return std::vector<InverseChunk>{};
+    if (chunk.item) {
+      // An item under another size than its recorded one says more than its chunk (S5 E3).
+      if (!same(checkpoint.sizes(*chunk.item), chunk.box.sizes)) return std::vector<InverseChunk>{};
+      by_chunk[*chunk.item].parts.push_back(
+          {Extents(chunk.box.sizes.size(), 0), chunk.box.offsets, chunk.box.sizes});
+    }
+    for (const Piece& piece : chunk.pieces)
+      by_chunk[piece.chunk].parts.push_back(
+          {piece.source.offsets, sum(chunk.box.offsets, piece.at), piece.source.sizes});
+    parts += chunk.pieces.size() + 1;
+  }
+  if (parts > kMostPieces || parts * planned.chunks.size() > kMostLooks)
+    return std::vector<InverseChunk>{};
+  std::vector<InverseChunk> inverse;
+  for (auto& [chunk, one] : by_chunk) {
+    one.sizes = copy_of(checkpoint.sizes(chunk));
+    if (!covers(one)) return std::vector<InverseChunk>{};
+    SHW_TRY(one.hash, hash_elements(source, chunk, progress));
+    inverse.push_back(std::move(one));
+  }
+  return inverse;
+}
+
+Result<std::string> contradiction_of_inverse(const std::vector<InverseChunk>& inverse,
+                                             TensorId tensor, ChunkCache& result,
+                                             Progress* progress) {
+  const Checkpoint& checkpoint = result.checkpoint();
+  ExtentsView shape = checkpoint.shape(tensor);
+  std::uint64_t parts = 0;
+  for (const InverseChunk& chunk : inverse) {
+    parts += chunk.parts.size();
+    bool plain = chunk.sizes.size() == shape.size() && volume(chunk.sizes) &&
+                 volume(chunk.sizes) <= volume(shape) &&
+                 std::all_of(chunk.parts.begin(), chunk.parts.end(),
+                             [&](const auto& part) { return is_box_of(part, chunk.sizes, shape); });
+    if (!plain || parts > kMostPieces || !covers(chunk)) return "the way back is none";
+  }
+  if (parts * checkpoint.chunks(tensor).size() > 10 * kMostLooks) return "the way back is too long";
+  PlannedTensor planned;
+  planned.tensor = tensor;
+  for (const InverseChunk& chunk : inverse) {
+    PlannedChunk old = old_chunk(checkpoint, tensor, chunk);
+    SHW_TRY(std::string hash, hash_payload(planned, old, result, progress));
+    if (hash != chunk.hash)
+      return "mapped back, a tile of size " + to_text(chunk.sizes) + " is not the source's";
+  }
+  return std::string();
+}
+
+}  // namespace shw
