@@ -145,7 +145,7 @@ def unchecked_plans(unchecked):
 
 
 def write_checkpoint(directory, world, state_dict_of, thread_count=1, single_file_per_rank=True,
-                     unchecked=False):
+                     unchecked=False, writer=None):
     planners, plans = [], []
     excepthook = sys.excepthook  # every init_process_group wraps it in one more
     for number in range(world):
@@ -160,8 +160,9 @@ def write_checkpoint(directory, world, state_dict_of, thread_count=1, single_fil
             sys.excepthook = excepthook
         planners.append(planner)
 
-    writer = FileSystemWriter(str(directory), thread_count=thread_count, sync_files=False,
-                              single_file_per_rank=single_file_per_rank)
+    writer = writer or FileSystemWriter(str(directory), thread_count=thread_count,
+                                        sync_files=False,
+                                        single_file_per_rank=single_file_per_rank)
     writer.set_up_storage_writer(True)
     plans = [writer.prepare_local_plan(plan) for plan in plans]
     with unchecked_plans(unchecked):

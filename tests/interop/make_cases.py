@@ -28,6 +28,10 @@ def write_case(directory, layout, seed, options):
                      unchecked=layout.unchecked, **options)
     for name, content in layout.beside.items():
         torch.save(content, directory / "ckpt" / name)
+    describe_case(directory, layout, seed)
+
+
+def describe_case(directory, layout, seed):
     save_file({entry.fqn: entry.truth.contiguous().clone() for entry in layout.entries},
               directory / "truth.safetensors")
     spec = {entry.fqn: entry.spec() for entry in layout.entries}
