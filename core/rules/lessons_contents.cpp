@@ -5,13 +5,20 @@
 namespace shw {
 namespace {
 
-constexpr std::array<Lesson, 14> kLessons = {{
+constexpr std::array<Lesson, 15> kLessons = {{
     {"leftover-metadata", R"(
   __0_0.distcp    10:02
   .metadata       10:03     complete
   .metadata.tmp   11:40     a second save, which did not get to its rename
 )",
      "Check with --data. Where all is in order, delete the file; else fetch the folder again.", ""},
+    {"leftover-data", R"(
+  .metadata says            on disk
+  12 tiles in __0_0.distcp  __0_0.distcp
+  12 tiles in __1_0.distcp  __1_0.distcp
+  -                         __2_0.distcp   of a save that had more ranks
+)",
+     "It is never read. Delete the files once the checkpoint is known to be whole.", ""},
     {"rank-hole", R"(
   rank        0   1   2   3   4   5
   data file   x   x   -   x   x   x       of rank 2 there is none

@@ -19,9 +19,9 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kDtypeMismatch, kNotLookedAt, kGluSplitLocal, kLocalSavedAsGlobal, kAxisDropped, kWriterMosaic,
     kTopologyLocked, kStridedRecordedPlain, kUnevenStrided, kFusedPerRank, kTransposed,
     kBlocksPermuted, kDiffersFromReference, kVocabularyPadding, kTiedWeights, kLayersRenumbered,
-    kLeftoverMetadata, kRankHole, kDataNewer, kPlannerKeys, kHalfPair, kManyChunks, kAxisGrown,
-    kPairAsymmetry, kExtraState, kKeysetHole, kUnevenShards, kMomentBound, kValueStatistics,
-    kMasterCast, kDuplicateContent;
+    kLeftoverMetadata, kLeftoverData, kRankHole, kDataNewer, kPlannerKeys, kHalfPair, kManyChunks,
+    kAxisGrown, kPairAsymmetry, kExtraState, kKeysetHole, kUnevenShards, kMomentBound,
+    kValueStatistics, kMasterCast, kDuplicateContent;
 
 // Lists in evidence are cut here; the number of all stands beside them. Subjects are never cut.
 inline constexpr std::size_t kMaxEvidence = 64;

@@ -1,0 +1,71 @@
+#include <doctest/doctest.h>
+
+#include "core/model/builder.h"
+#include "core/rules/check.h"
+
+using namespace shw;
+
+namespace {
+
+struct Item {
+  std::int64_t offset, length;
+};
+
+// One file a list of items, with as many bytes as `sizes` says.
+std::vector<Finding> leftovers(const std::vector<std::vector<Item>>& items,
+                               const std::vector<std::size_t>& sizes,
+                               Encoding encoding = Encoding::kTorchZip) {
+  std::vector<std::pair<std::string, Bytes>> files;
+  auto name = [](std::size_t f) { return "__" + std::to_string(f) + "_0.distcp"; };
+  for (std::size_t f = 0; f < sizes.size(); ++f) files.emplace_back(name(f), Bytes(sizes[f]));
+  CheckpointBuilder builder;
+  builder.set_format(Format::kDcp, encoding);
+  builder.set_directory(memory_directory("ckpt", files));
+  builder.add_tensor("w", Dtype::kFloat32, Extents{100});
+  std::int64_t at = 0;
+  for (std::size_t f = 0; f < items.size(); ++f) {
+    for (const Item& item : items[f])
+      builder.add_chunk(Extents{at++}, Extents{1},
+                        {builder.file(name(f)), item.offset, item.length});
+  }
+  CheckOptions options;
+  options.depth = Depth::kMetadata;
+  auto report = check(*builder.finish(), options);
+  REQUIRE(report.has_value());
+  std::erase_if(report->findings, [](const Finding& f) { return f.rule != "leftover-data"; });
+  for (const Finding& finding : report->findings) CHECK(finding.severity == Severity::kInfo);
+  return report->findings;
+}
+
+std::int64_t number(const Finding& finding, std::string_view key) {
+  for (const auto& [name, value] : finding.evidence) {
+    if (name == key && std::holds_alternative<std::int64_t>(value))
+      return std::get<std::int64_t>(value);
+  }
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("files and ranges that nothing points to are counted with their bytes") {
+  auto files = leftovers({{{0, 1000}}}, {1000, 3000, 0, 500});
+  REQUIRE(files.size() == 1);
+  CHECK(files[0].subjects == std::vector<std::string>{"__1_0.distcp", "__3_0.distcp"});
+  CHECK(number(files[0], "count") == 2);
+  CHECK(number(files[0], "bytes") == 3500);
+
+  auto ranges = leftovers({{{0, 1000}, {3000, 1000}}, {{0, 4000}}}, {5000, 4000});
+  REQUIRE(ranges.size() == 1);
+  CHECK(ranges[0].subjects == std::vector<std::string>{"__0_0.distcp"});
+  CHECK(number(ranges[0], "count") == 2);
+  CHECK(number(ranges[0], "bytes") == 3000);
+  CHECK(ranges[0].cause.find("__0_0.distcp [1000, 3000)") != std::string::npos);
+}
+
+TEST_CASE("alignment, items in any order, shared and broken ones are no leftovers") {
+  CHECK(leftovers({{{64, 936}, {1008, 1000}}}, {2500}).empty());
+  CHECK(leftovers({{{1000, 1000}, {0, 1000}, {0, 1000}}}, {2000}).empty());
+  CHECK(leftovers({{{0, 1000}, {1000, INT64_MAX}, {-1, 5}, {5, -1}}}, {2000}).empty());
+  // A safetensors file has a header that no tensor owns.
+  CHECK(leftovers({{{2000, 1000}}}, {3000}, Encoding::kRaw).empty());
+}
