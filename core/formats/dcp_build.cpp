@@ -5,6 +5,7 @@
 #include "core/formats/dcp_rows.h"
 #include "core/formats/dcp_write.h"
 #include "core/formats/pickle_safety.h"
+#include "core/formats/plain_pickle.h"
 
 namespace shw {
 namespace {
@@ -438,6 +439,12 @@ std::string torch_version(std::size_t arity, bool old_properties, bool version, 
   return "";
 }
 
+bool is_identifier(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+}
+
 void Interpreter::note_provenance(NodeId root) {
   Provenance seen;
   NodeId attributes = tree_.attributes(root);
@@ -461,10 +468,19 @@ void Interpreter::note_provenance(NodeId root) {
     seen.reordered.emplace_back(tree_.text(fqn).value_or(""));
   std::sort(seen.reordered.begin(), seen.reordered.end());
   auto pairs = tree_.items(attributes);
+  // Values are written out without their memo: what was shared may grow, but not without end.
+  std::size_t plain_budget = static_cast<std::size_t>(16 * file_size_ + 65536);
   for (std::size_t i = 0; i + 1 < pairs.size() && seen.extra_attributes.size() < 64; i += 2) {
     auto name = tree_.text(pairs[i]);
-    if (name && std::find(std::begin(kFields), std::end(kFields), *name) == std::end(kFields))
-      seen.extra_attributes.emplace_back(name->substr(0, 256));
+    if (!name || std::find(std::begin(kFields), std::end(kFields), *name) != std::end(kFields))
+      continue;
+    seen.extra_attributes.emplace_back(name->substr(0, 256));
+    if (name->size() > 256 || !is_identifier(*name)) continue;
+    auto value = plain_pickle(tree_, pairs[i + 1], plain_budget);
+    if (!value) continue;
+    plain_budget -= value->size();
+    std::erase_if(seen.plain_attributes, [&](const auto& other) { return other.first == *name; });
+    seen.plain_attributes.emplace_back(*name, std::move(*value));
   }
   builder_.set_provenance(std::move(seen));
 }

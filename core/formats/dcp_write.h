@@ -50,6 +50,8 @@ struct DcpMetadata {
   std::string checkpoint_id;  // text only
   std::string save_id;
   std::vector<std::string> reordered;  // Provenance::reordered; left out where empty
+  // Provenance::plain_attributes, as they are: opcodes without a memo.
+  std::vector<std::pair<std::string, std::string>> plain_attributes = {};
 };
 
 Status write_dcp_metadata(const DcpMetadata& metadata, ByteSink& sink);

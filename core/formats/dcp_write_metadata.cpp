@@ -286,6 +286,11 @@ Status write_dcp_metadata(const DcpMetadata& metadata, ByteSink& sink) {
     for (const std::string& fqn : metadata.reordered) out.text(fqn);
     out.raw("e");
   }
+  for (const auto& [name, value] : metadata.plain_attributes) {
+    out.text(name);
+    out.raw(value);
+    SHW_CHECK(out.flush_if_full());
+  }
   out.raw("ub.");
   return out.flush();
 }

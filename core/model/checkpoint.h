@@ -86,6 +86,9 @@ struct Provenance {
   bool has_planner_data = false;
   bool has_storage_meta = false;
   std::vector<std::string> extra_attributes;  // "mcore_data", "all_local_plans"
+  // Those of them that are nothing but data, with the opcodes that make their value again: a repair
+  // carries them over.
+  std::vector<std::pair<std::string, std::string>> plain_attributes;
   // Tensors whose rows an earlier repair put in another order, sorted: since then the writer of a
   // tile no longer says whose rows it holds. An attribute of .metadata that only Shardwright
   // writes; torch passes over it.

@@ -112,6 +112,7 @@ Result<DcpMetadata> new_metadata(const Checkpoint& checkpoint, const Plan& plan,
   metadata.checkpoint_id = checkpoint_id;
   metadata.save_id = checkpoint.provenance().save_id;
   metadata.reordered = reordered_after(checkpoint, plan);
+  metadata.plain_attributes = checkpoint.provenance().plain_attributes;
   PlannedById planned = planned_by_id(plan);
   metadata.tensors.reserve(checkpoint.tensor_count());
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
@@ -151,6 +152,8 @@ Status compare_metadata(const Checkpoint& checkpoint, const Plan& plan, const Ch
       result.objects().size() != checkpoint.objects().size()) {
     return differs("", "another number of entries");
   }
+  if (result.provenance().plain_attributes != checkpoint.provenance().plain_attributes)
+    return differs("", "other attributes");
   bool same_places = checkpoint.encoding() == Encoding::kTorchZip;
   PlannedById planned = planned_by_id(plan);
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {

@@ -211,7 +211,10 @@ void describe_rewrite(const Checkpoint& checkpoint, const CheckReport& report, P
     rewrite.subjects.insert(rewrite.subjects.end(), finding.subjects.begin(),
                             finding.subjects.end());
   }
-  const auto& extras = checkpoint.provenance().extra_attributes;
+  // What is not plain data could not be written back without the program that it came from.
+  std::vector<std::string> extras = checkpoint.provenance().extra_attributes;
+  for (const auto& [plain, value] : checkpoint.provenance().plain_attributes)
+    std::erase(extras, plain);
   for (std::size_t i = 0; i < extras.size(); ++i)
     rewrite.text += (i == 0 ? "; not carried over: " : ", ") + extras[i];
   bool wanted = !rewrite.rule.empty() || (!plan.tensors.empty() && !extras.empty());
