@@ -8,6 +8,10 @@
 
 namespace shw {
 
+// In the name of a directory that a repair is still making, or left when it was killed: never a
+// part of a checkpoint, wherever it lies.
+inline constexpr const char* kPartialMark = ".shardwright-partial-";
+
 // The path with every link followed; of one that does not exist yet, its parent's with the name
 // added.
 Result<std::string> resolved_path(const std::string& path);

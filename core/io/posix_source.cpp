@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/io/place.h"
 #include "core/io/source.h"
 
 namespace shw {
@@ -200,6 +201,7 @@ class PosixDirectory final : public Directory {
       Entry entry = stat(prefix.empty() ? text : prefix + "/" + text);
       // A linked directory is not entered: it may lead back up, or to the whole machine.
       if (entry.kind == EntryKind::kDirectory && is_link(entry.path)) continue;
+      if (entry.kind == EntryKind::kDirectory && text.find(kPartialMark) != text.npos) continue;
       // A directory under the name of a data file is listed for what it is, so that somebody says
       // so.
       if (entry.kind == EntryKind::kDirectory && depth < kMaxDepth && !is_named_like_data(text)) {

@@ -12,6 +12,7 @@
 #include "core/formats/open.h"
 #include "core/formats/safetensors.h"
 #include "core/formats/safetensors_header.h"
+#include "core/io/owner.h"
 #include "core/io/place.h"
 #include "core/repair/assemble.h"
 #include "core/repair/inverse.h"
@@ -333,12 +334,15 @@ Status check_source_unchanged(const Job& job) {
 }
 
 Result<RepairResult> build(Job& job) {
+  // First of all: without it nobody could tell later that this run was killed.
+  SHW_CHECK(write_text(job, kOwnerFile, this_process()));
   SHW_CHECK(copy_files(job));
   SHW_CHECK(make_items(job));
   SHW_CHECK(write_metadata(job));
   SHW_TRY(bool lossless, prove(job));
   SHW_CHECK(check_source_unchanged(job));
   if (is_cancelled(job.progress)) return cancelled_error();
+  SHW_CHECK(job.directory->remove(kOwnerFile));
   SHW_CHECK(job.directory->sync());
   SHW_CHECK(job.files.publish(job.partial, job.out));
   return RepairResult{job.out, job.out + "/" + kCertificateFile, lossless};
@@ -364,6 +368,9 @@ Result<RepairResult> repair_into_new_directory(const RepairFileSystem& files,
                                              " are not written yet");
   }
   SHW_CHECK(choose_files(job));
+  sweep_abandoned(job.out, kPartialMark, [&](const std::string& abandoned) {
+    return files.discard(abandoned, kPartialMark);
+  });
   SHW_CHECK(check_space(job));
   SHW_TRY(job.directory, files.create(job.partial));
   auto built = build(job);

@@ -10,6 +10,7 @@
 
 #include "core/formats/dcp_write.h"
 #include "core/formats/safetensors.h"
+#include "core/io/place.h"
 #include "core/repair/apply.h"
 #include "core/repair/assemble.h"
 
@@ -39,9 +40,8 @@ Result<RepairResult> repair_into_new_directory(const RepairFileSystem& files,
 Result<RepairResult> repair_in_place(const RepairFileSystem& files, const Checkpoint& checkpoint,
                                      const Plan& plan, Progress* progress);
 
-// Half-made directories are "<out>.shardwright-partial-<pid>"; every name of ours in a directory
+// Half-made directories are "<out>.shardwright-partial-<pid>" (kPartialMark); every name of ours in a directory
 // that is repaired in place holds ".shardwright-" too.
-inline constexpr const char* kPartialMark = ".shardwright-partial-";
 inline constexpr const char* kOurMark = ".shardwright-";
 inline constexpr const char* kMetadataFile = ".metadata";
 

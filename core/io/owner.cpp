@@ -1,0 +1,122 @@
+#include "core/io/owner.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <string_view>
+#include <vector>
+
+#include "core/io/place.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMostText = 4096;
+
+// The beginning of a small file; empty where it cannot be read. A pipe is not waited for.
+std::string beginning_of(const std::string& path) {
+  std::string text(kMostText, '\0');
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (fd < 0) return {};
+  ssize_t length = ::read(fd, text.data(), text.size());
+  ::close(fd);
+  text.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
+  return text;
+}
+
+std::string line_of(std::string text) {
+  return text.substr(0, text.find('\n'));
+}
+
+std::string host() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data())
+                                                          : std::string();
+}
+
+// Containers on one machine number their processes each for itself.
+std::string pid_space() {
+  std::array<char, 64> name{};
+  ssize_t length = ::readlink("/proc/self/ns/pid", name.data(), name.size());
+  return length > 0 ? std::string(name.data(), static_cast<std::size_t>(length)) : std::string();
+}
+
+// Clock ticks from boot to the start of a process: a pid that is used again has another one. The
+// 22nd field of /proc/PID/stat; the second, a name in brackets, may hold anything.
+std::string start_of(const std::string& pid) {
+  std::string text = beginning_of("/proc/" + pid + "/stat");
+  std::size_t at = text.rfind(')');
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
+  if (at == std::string::npos) return {};
+  return text.substr(at + 1, text.find(' ', at + 1) - at - 1);
+}
+
+// All of a text of this_process(), line by line.
+struct Owner {
+  std::string host, boot, space, pid, start;
+};
+Owner here() {
+  std::string pid = std::to_string(::getpid());
+  return {host(), line_of(beginning_of("/proc/sys/kernel/random/boot_id")), pid_space(), pid,
+          start_of(pid)};
+}
+
+Owner parsed(std::string_view text) {
+  Owner owner;
+  for (std::string* field : {&owner.host, &owner.boot, &owner.space, &owner.pid, &owner.start}) {
+    std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return {};
+    *field = text.substr(0, end);
+    text.remove_prefix(end + 1);
+  }
+  return owner;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  DIR* stream = ::opendir(folder.c_str());
+  if (stream == nullptr) return names;
+  while (dirent* item = ::readdir(stream)) names.emplace_back(item->d_name);
+  ::closedir(stream);
+  return names;
+}
+
+}  // namespace
+
+std::string this_process() {
+  Owner owner = here();
+  return owner.host + "\n" + owner.boot + "\n" + owner.space + "\n" + owner.pid + "\n" +
+         owner.start + "\n";
+}
+
+bool is_dead_process(std::string_view text) {
+  Owner owner = parsed(text), self = here();
+  bool known = !owner.host.empty() && !owner.boot.empty() && !owner.space.empty() &&
+               !owner.start.empty() && !self.start.empty();
+  if (!known || owner.host != self.host || owner.boot != self.boot || owner.space != self.space)
+    return false;
+  int pid = 0;
+  const char* end = owner.pid.data() + owner.pid.size();
+  auto [stop, code] = std::from_chars(owner.pid.data(), end, pid);
+  if (code != std::errc{} || stop != end || pid < 1) return false;
+  if (::kill(pid, 0) != 0) return errno == ESRCH;
+  std::string start = start_of(owner.pid);
+  return !start.empty() && start != owner.start;
+}
+
+void sweep_abandoned(const std::string& path, const std::string& marker,
+                     const std::function<Status(const std::string&)>& discard) {
+  std::string folder = parent_of(without_trailing_slashes(path));
+  for (const std::string& name : names_in(folder)) {
+    if (name.find(marker) == std::string::npos) continue;
+    std::string found = folder + "/" + name;
+    if (is_dead_process(beginning_of(found + "/" + kOwnerFile))) static_cast<void>(discard(found));
+  }
+}
+
+}  // namespace shw
