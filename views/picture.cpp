@@ -92,7 +92,7 @@ void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Pict
     }
     for (const Piece& piece : chunk.pieces) {
       if (known(piece.chunk))
-        after.add_old(shifted(chunk.box.offsets, piece.at), piece.source.sizes, piece.chunk,
+        after.add_old(shifted(chunk.box.offsets, piece.at), sizes_in_new(piece), piece.chunk,
                       &piece.source.offsets);
       pieces = true;
     }

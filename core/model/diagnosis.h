@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -72,7 +73,26 @@ struct RestoredFromSide {
   std::vector<SidePiece> pieces;
 };
 
-using Diagnosis = std::variant<AxisMoved, Relabelled, PartlyLost, BlocksPermuted, RestoredFromSide>;
+// N8: every matrix of the saved tensor is the transpose of the true one. `first` and `second` are
+// the two dims that change places, with sizes, offsets and the elements themselves.
+struct Transposed {
+  TensorId tensor{};
+  std::size_t first = 0;
+  std::size_t second = 1;
+  Extents expected;  // the saved shape with the two dims exchanged
+};
+
+// N10: the tensor is whole and right under the name of another layer.
+struct Renamed {
+  TensorId tensor{};
+  std::string fqn;  // its true name, spelled as the checkpoint spells names
+  // Entries that are no tensors and belong to the same layers (_extra_state, param_groups), by
+  // index in objects(): held by the first of the tensors that are renamed together.
+  std::vector<std::pair<std::size_t, std::string>> objects;
+};
+
+using Diagnosis = std::variant<AxisMoved, Relabelled, PartlyLost, BlocksPermuted, RestoredFromSide,
+                               Transposed, Renamed>;
 
 TensorId tensor_of(const Diagnosis& diagnosis);
 

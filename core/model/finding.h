@@ -25,8 +25,8 @@ using EvidenceValue = std::variant<bool, std::int64_t, double, std::string, Exte
                                    std::vector<std::string>, std::vector<Box>>;
 
 struct Remedy {
-  std::string kind;  // "relabel", "retile", "permute-blocks", "mask", "rename", "rewrite-metadata",
-                     // "fill"; design 5.1
+  std::string kind;  // "relabel", "retile", "permute-blocks", "transpose", "mask", "rename",
+                     // "rewrite-metadata", "fill"; design 5.1
   bool lossless = false;
   std::string text;  // one sentence, what will be done and what is lost
 };

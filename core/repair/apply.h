@@ -20,9 +20,11 @@ namespace shw {
 // One chunk of the source whose elements have moved, and where each box of it lies now.
 struct InverseChunk {
   struct Part {
-    Extents at;    // in the old chunk
-    Extents from;  // in the new tensor
-    Extents sizes;
+    Extents at;     // in the old chunk
+    Extents from;   // in the new tensor
+    Extents sizes;  // in the old chunk
+    Extents order =
+        {};  // dim d of the old chunk is dim order[d] of the new tensor; empty: the same
   };
   Extents sizes;
   std::string hash;  // XXH3-128 of its elements, row-major
@@ -35,9 +37,10 @@ struct TensorCertificate {
   std::int64_t lost = 0;
   std::vector<Box> lost_boxes;
   std::vector<std::string> items_before,
-      items_after;     // XXH3-128 of each item, in chunk order; equal for a relabel
-  Extents shape;       // after the repair
-  std::string layout;  // XXH3-128 of the shape and of every tile's box, in chunk order
+      items_after;                // XXH3-128 of each item, in chunk order; equal for a relabel
+  Extents shape;                  // after the repair
+  std::string layout;             // XXH3-128 of the shape and of every tile's box, in chunk order
+  std::string renamed_from = {};  // its name before, where that was another
   std::vector<InverseChunk> inverse = {};  // of a tensor whose bytes moved, and none was lost
 };
 

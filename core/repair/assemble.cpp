@@ -9,6 +9,7 @@
 #include "core/formats/crc32.h"
 #include "core/repair/cast.h"
 #include "core/repair/lower.h"
+#include "core/repair/reorder.h"
 #include "core/repair/tiling.h"
 
 namespace shw {
@@ -96,11 +97,23 @@ Result<std::shared_ptr<const Bytes>> read_side(const Checkpoint& checkpoint, con
 Result<std::vector<Box>> rest_of(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                                  const PlannedChunk& chunk) {
   std::vector<Box> covered;
-  for (const Piece& piece : chunk.pieces) covered.push_back({piece.at, piece.source.sizes});
+  for (const Piece& piece : chunk.pieces) covered.push_back({piece.at, sizes_in_new(piece)});
   for (const SidePiece& side : chunk.side) covered.push_back({side.at, side.sizes});
   auto rest = complement(covered, chunk.box.sizes);
   if (!rest) return cannot_lower(checkpoint, tensor.tensor, "what is lost is in too many pieces");
   return std::move(*rest);
+}
+
+// `common`, a part of what the piece fills, in the chunk that it comes from.
+Box source_of(const Piece& piece, const Box& common) {
+  Box source = common;
+  for (std::size_t d = 0; d < common.offsets.size(); ++d) {
+    std::size_t old =
+        piece.permutation.empty() ? d : static_cast<std::size_t>(piece.permutation[d]);
+    source.offsets[old] = piece.source.offsets[old] + common.offsets[d] - piece.at[d];
+    source.sizes[old] = common.sizes[d];
+  }
+  return source;
 }
 
 // What of the chunk's rows [begin, end) along the first dimension comes from where.
@@ -126,13 +139,18 @@ struct Gatherer {
     auto touches = [&](const Box& to) { return to.sizes.empty() || intersect(to, slab); };
     Dtype dtype = checkpoint.dtype(tensor.tensor);
     for (const Piece& piece : chunk.pieces) {
-      Box to{piece.at, piece.source.sizes};
+      Box to{piece.at, sizes_in_new(piece)};
       if (!touches(to)) continue;
-      Box common = common_of(to), source = common;
-      for (std::size_t d = 0; d < common.offsets.size(); ++d)
-        source.offsets[d] += piece.source.offsets[d] - to.offsets[d];
+      Box common = common_of(to), source = source_of(piece, common);
       SHW_TRY(HeldBox held, cache.read_box(piece.chunk, source));
-      visit(Part{common, held.sizes, held.at, held.bytes});
+      if (piece.permutation.empty()) {
+        visit(Part{common, held.sizes, held.at, held.bytes});
+        continue;
+      }
+      Piece here{piece.chunk, {held.at, source.sizes}, common.offsets, piece.permutation};
+      Bytes turned = in_new_order(here, common, held.sizes, *held.bytes, size_of(dtype));
+      visit(Part{common, common.sizes, Extents(common.sizes.size(), 0),
+                 std::make_shared<const Bytes>(std::move(turned))});
     }
     for (const SidePiece& side : chunk.side) {
       Box to{side.at, side.sizes};

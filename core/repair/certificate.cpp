@@ -3,7 +3,9 @@
 //   {"schema": "shardwright/1", "lossless",
 //    "tensors": {fqn: {"kept", "lost", "lost_boxes": [{"offsets", "sizes"}],
 //                      "items_before": [hash], "items_after": [hash], "shape", "layout",
-//                      "inverse": [{"sizes", "hash", "parts": [{"at", "from", "sizes"}]}]}},
+//                      "renamed_from", where it had another name,
+//                      "inverse": [{"sizes", "hash", "parts": [{"at", "from", "sizes",
+//                      "order"}]}]}},
 //    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}]}
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -28,12 +30,15 @@ Json json_of(const TensorCertificate& tensor) {
               {"items_after", tensor.items_after},
               {"shape", tensor.shape},
               {"layout", tensor.layout}};
+  if (!tensor.renamed_from.empty()) out["renamed_from"] = tensor.renamed_from;
   if (tensor.inverse.empty()) return out;
   Json inverse = Json::array();
   for (const InverseChunk& chunk : tensor.inverse) {
     Json parts = Json::array();
-    for (const InverseChunk::Part& part : chunk.parts)
+    for (const InverseChunk::Part& part : chunk.parts) {
       parts.push_back({{"at", part.at}, {"from", part.from}, {"sizes", part.sizes}});
+      if (!part.order.empty()) parts.back()["order"] = part.order;
+    }
     inverse.push_back({{"sizes", chunk.sizes}, {"hash", chunk.hash}, {"parts", std::move(parts)}});
   }
   out["inverse"] = std::move(inverse);
@@ -93,7 +98,8 @@ bool read(const In& json, Box& out) {
 }
 bool read(const In& json, InverseChunk::Part& out) {
   return read(member(json, "at"), out.at) && read(member(json, "from"), out.from) &&
-         read(member(json, "sizes"), out.sizes);
+         read(member(json, "sizes"), out.sizes) &&
+         (member(json, "order").is_null() || read(member(json, "order"), out.order));
 }
 bool read(const In& json, InverseChunk& out) {
   return read(member(json, "sizes"), out.sizes) && read(member(json, "hash"), out.hash) &&
@@ -107,7 +113,9 @@ bool read(const In& json, TensorCertificate& out) {
          read(member(json, "lost_boxes"), out.lost_boxes) &&
          read(member(json, "items_before"), out.items_before) &&
          read(member(json, "items_after"), out.items_after) &&
-         read(member(json, "shape"), out.shape) && read(member(json, "layout"), out.layout);
+         read(member(json, "shape"), out.shape) && read(member(json, "layout"), out.layout) &&
+         (member(json, "renamed_from").is_null() ||
+          read(member(json, "renamed_from"), out.renamed_from));
 }
 bool read(const In& json, Operation& out) {
   std::string kind;

@@ -19,8 +19,27 @@ Extents sum(ExtentsView a, ExtentsView b) {
   return out;
 }
 
+// Of the new tensor's dims that of the old chunk's: the inverse of `order`, empty like it.
+Extents dims_back(const Extents& order) {
+  Extents back(order.size());
+  for (std::size_t d = 0; d < order.size(); ++d)
+    back[static_cast<std::size_t>(order[d])] = static_cast<std::int64_t>(d);
+  return back;
+}
+
+// Where the part lies in the new tensor.
+Box box_in_new(const InverseChunk::Part& part) {
+  Box box{part.from, part.sizes};
+  for (std::size_t d = 0; d < part.order.size(); ++d)
+    box.sizes[static_cast<std::size_t>(part.order[d])] = part.sizes[d];
+  return box;
+}
+
 bool is_box_of(const InverseChunk::Part& part, ExtentsView old_sizes, ExtentsView shape) {
-  return lies_inside(part.at, part.sizes, old_sizes) && lies_inside(part.from, part.sizes, shape);
+  if (!lies_inside(part.at, part.sizes, old_sizes)) return false;
+  if (!is_order_of_dims(part.order, part.sizes.size())) return false;
+  Box box = box_in_new(part);
+  return lies_inside(box.offsets, box.sizes, shape);
 }
 
 bool covers(const InverseChunk& chunk) {
@@ -34,15 +53,16 @@ PlannedChunk old_chunk(const Checkpoint& result, TensorId tensor, const InverseC
   PlannedChunk made;
   made.box = whole(inverse.sizes);
   for (const InverseChunk::Part& part : inverse.parts) {
-    Box wanted{part.from, part.sizes};
+    Box wanted = box_in_new(part);
     for (ChunkId chunk : result.chunks(tensor)) {
       Box saved = box_of(result, chunk);
       auto common = wanted.sizes.empty() ? std::optional<Box>(wanted) : intersect(saved, wanted);
       if (!common) continue;
-      Piece piece{chunk, *common, part.at};
+      Piece piece{chunk, *common, part.at, part.order};
       for (std::size_t d = 0; d < part.at.size(); ++d) {
+        std::size_t now = part.order.empty() ? d : static_cast<std::size_t>(part.order[d]);
         piece.source.offsets[d] -= saved.offsets[d];
-        piece.at[d] += common->offsets[d] - wanted.offsets[d];
+        piece.at[d] += common->offsets[now] - wanted.offsets[now];
       }
       made.pieces.push_back(std::move(piece));
     }
@@ -66,9 +86,10 @@ Result<std::vector<InverseChunk>> inverse_of(const PlannedTensor& planned, Chunk
       by_chunk[*chunk.item].parts.push_back(
           {Extents(chunk.box.sizes.size(), 0), chunk.box.offsets, chunk.box.sizes});
     }
-    for (const Piece& piece : chunk.pieces)
-      by_chunk[piece.chunk].parts.push_back(
-          {piece.source.offsets, sum(chunk.box.offsets, piece.at), piece.source.sizes});
+    for (const Piece& piece : chunk.pieces) {
+      by_chunk[piece.chunk].parts.push_back({piece.source.offsets, sum(chunk.box.offsets, piece.at),
+                                             piece.source.sizes, dims_back(piece.permutation)});
+    }
     parts += chunk.pieces.size() + 1;
   }
   if (parts > kMostPieces || parts * planned.chunks.size() > kMostLooks)

@@ -29,7 +29,7 @@ Json json_of(const TensorCertificate& tensor, const PlannedTensor* planned) {
 std::string lost_to_json(const Certificate& certificate, const Checkpoint& source,
                          const Plan& plan) {
   std::map<std::string_view, const PlannedTensor*> planned;
-  for (const PlannedTensor& tensor : plan.tensors) planned[source.fqn(tensor.tensor)] = &tensor;
+  for (const PlannedTensor& tensor : plan.tensors) planned[fqn_after(source, tensor)] = &tensor;
   std::int64_t kept = 0, lost = 0;
   Json tensors = Json::object();
   auto& entries = tensors.get_ref<Json::object_t&>();

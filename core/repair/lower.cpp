@@ -52,6 +52,8 @@ Status check_piece(const Checkpoint& checkpoint, const PlannedTensor& planned, c
       !lies_inside(piece.source.offsets, piece.source.sizes, checkpoint.sizes(piece.chunk))) {
     return cannot_lower(checkpoint, planned.tensor, "a piece lies outside the chunk it comes from");
   }
+  if (!is_order_of_dims(piece.permutation, ndim))
+    return cannot_lower(checkpoint, planned.tensor, "a piece has an order of dims that is none");
   if (checkpoint.dtype(checkpoint.tensor_of(piece.chunk)) != checkpoint.dtype(planned.tensor))
     return cannot_lower(checkpoint, planned.tensor, "a piece of another dtype would be taken over");
   return {};
@@ -90,7 +92,7 @@ Status collect_kept(const Checkpoint& checkpoint, const PlannedTensor& planned,
   };
   for (const Piece& piece : chunk.pieces) {
     SHW_CHECK(check_piece(checkpoint, planned, piece));
-    SHW_CHECK(add(piece.at, piece.source.sizes));
+    SHW_CHECK(add(piece.at, sizes_in_new(piece)));
   }
   for (const SidePiece& side : chunk.side) {
     SHW_CHECK(check_side(checkpoint, planned, side));
@@ -107,6 +109,28 @@ tl::unexpected<Error> cannot_lower(const Checkpoint& checkpoint, TensorId tensor
                         : std::string();
   return fail(ErrorKind::kUnsupported, "no safe repair: " + std::move(why),
               Place{.file = {}, .tensor = std::move(fqn)});
+}
+
+bool is_order_of_dims(const Extents& permutation, std::size_t ndim) {
+  if (permutation.empty()) return true;
+  Extents sorted = permutation;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t d = 0; d < sorted.size(); ++d) {
+    if (sorted[d] != static_cast<std::int64_t>(d)) return false;
+  }
+  return sorted.size() == ndim;
+}
+
+Extents sizes_in_new(const Piece& piece) {
+  if (piece.permutation.empty()) return piece.source.sizes;
+  Extents sizes;
+  for (std::int64_t dim : piece.permutation)
+    sizes.push_back(piece.source.sizes[static_cast<std::size_t>(dim)]);
+  return sizes;
+}
+
+std::string_view fqn_after(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  return planned.fqn.empty() ? checkpoint.fqn(planned.tensor) : std::string_view(planned.fqn);
 }
 
 Box box_of(const Checkpoint& checkpoint, ChunkId chunk) {
@@ -216,12 +240,18 @@ Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagn
     Result<PlannedTensor> operator()(const RestoredFromSide& d) {
       return lower_restored_from_side(checkpoint, d);
     }
+    Result<PlannedTensor> operator()(const Transposed& d) {
+      return lower_transposed(checkpoint, d);
+    }
+    Result<PlannedTensor> operator()(const Renamed& d) { return lower_renamed(checkpoint, d); }
   };
   SHW_TRY(PlannedTensor planned, std::visit(Lower{checkpoint}, diagnosis));
   SHW_CHECK(prove_planned(checkpoint, planned));
   bool only_moves = std::holds_alternative<AxisMoved>(diagnosis) ||
                     std::holds_alternative<Relabelled>(diagnosis) ||
-                    std::holds_alternative<BlocksPermuted>(diagnosis);
+                    std::holds_alternative<BlocksPermuted>(diagnosis) ||
+                    std::holds_alternative<Transposed>(diagnosis) ||
+                    std::holds_alternative<Renamed>(diagnosis);
   if (only_moves) SHW_CHECK(prove_bijection(checkpoint, planned));
   return planned;
 }

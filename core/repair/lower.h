@@ -17,6 +17,8 @@ Result<PlannedTensor> lower_blocks_permuted(const Checkpoint& checkpoint,
                                             const BlocksPermuted& diagnosis);
 Result<PlannedTensor> lower_restored_from_side(const Checkpoint& checkpoint,
                                                const RestoredFromSide& diagnosis);
+Result<PlannedTensor> lower_transposed(const Checkpoint& checkpoint, const Transposed& diagnosis);
+Result<PlannedTensor> lower_renamed(const Checkpoint& checkpoint, const Renamed& diagnosis);
 
 // Holds for every planned tensor, wherever it came from (a diagnosis, or JSON that a person
 // edited): the new chunks tile the new shape; an item that is taken as it is has the size and dtype
@@ -30,6 +32,9 @@ Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planne
 // No byte of the tensor is touched: every new chunk is an old item as it is.
 bool is_pure_relabel(const PlannedTensor& planned);
 std::uint64_t bytes_moved(const Checkpoint& checkpoint, const PlannedTensor& planned);
+
+// Empty, or every dim once.
+bool is_order_of_dims(const Extents& permutation, std::size_t ndim);
 
 // The box of a chunk as recorded.
 Box box_of(const Checkpoint& checkpoint, ChunkId chunk);

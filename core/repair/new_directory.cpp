@@ -238,7 +238,7 @@ Status compare_made(const Job& job, const Checkpoint& result) {
   ChunkCache cache(job.checkpoint), written(result);
   for (std::size_t t = 0; t < job.plan.tensors.size(); ++t) {
     const PlannedTensor& tensor = job.plan.tensors[t];
-    auto made = result.find(job.checkpoint.fqn(tensor.tensor));
+    auto made = result.find(fqn_after(job.checkpoint, tensor));
     std::map<Extents, ChunkId> by_offsets;
     for (ChunkId chunk : result.chunks(*made)) {
       if (volume(result.sizes(chunk)) != 0) by_offsets[copy_of(result.offsets(chunk))] = chunk;
@@ -278,8 +278,12 @@ Status prove_inverse(const Job& job, const Checkpoint& result, Certificate& cert
 Status compare_objects(const Job& job, const Checkpoint& result) {
   std::map<std::string_view, const ObjectRow*> rows;
   for (const ObjectRow& row : result.objects()) rows[row.fqn] = &row;
+  std::map<std::string_view, std::string_view> new_names;
+  for (const RenamedObject& object : job.plan.objects)
+    new_names[job.checkpoint.objects()[object.object].fqn] = object.fqn;
   for (const ObjectRow& row : job.checkpoint.objects()) {
-    auto found = rows.find(row.fqn);
+    auto renamed = new_names.find(row.fqn);
+    auto found = rows.find(renamed == new_names.end() ? row.fqn : renamed->second);
     bool there = found != rows.end() && found->second->item && row.item;
     if (there) {
       SHW_TRY(std::string before, hash_item(job.checkpoint, *row.item, nullptr));

@@ -3,6 +3,7 @@
 
 #include "core/base/checked.h"
 #include "core/repair/lower.h"
+#include "core/repair/renamed.h"
 #include "core/repair/steps.h"
 
 namespace shw {
@@ -58,6 +59,21 @@ Status add_planned_chunks(const Checkpoint& checkpoint, const Plan& plan, std::s
   return {};
 }
 
+tl::unexpected<Error> cannot_say(std::string_view fqn) {
+  return fail(ErrorKind::kUnsupported, "its path in the state dict cannot be said for its new name",
+              Place{.file = {}, .tensor = std::string(fqn)});
+}
+
+Status give_new_name(const Checkpoint& checkpoint, const PlannedTensor& planned,
+                     DcpTensor& tensor) {
+  if (planned.fqn.empty()) return {};
+  auto path = path_after(checkpoint.path(planned.tensor), tensor.fqn, planned.fqn);
+  if (!path) return cannot_say(tensor.fqn);
+  tensor.fqn = planned.fqn;
+  tensor.path = std::move(*path);
+  return {};
+}
+
 // Boxes with the place of their items, in one order, so that two lists can be compared.
 struct Tile {
   Extents offsets, sizes;
@@ -99,6 +115,10 @@ std::vector<std::string> reordered_after(const Checkpoint& checkpoint, const Pla
     if (operation.kind != OperationKind::kPermuteBlocks && !parts_ranks) continue;
     all.insert(all.end(), operation.subjects.begin(), operation.subjects.end());
   }
+  for (const PlannedTensor& tensor : plan.tensors) {
+    if (tensor.fqn.empty()) continue;
+    std::replace(all.begin(), all.end(), std::string(checkpoint.fqn(tensor.tensor)), tensor.fqn);
+  }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
@@ -123,6 +143,7 @@ Result<DcpMetadata> new_metadata(const Checkpoint& checkpoint, const Plan& plan,
     tensor.requires_grad = checkpoint.requires_grad(id);
     tensor.path.assign(checkpoint.path(id).begin(), checkpoint.path(id).end());
     if (auto found = planned.find(t); found != planned.end()) {
+      SHW_CHECK(give_new_name(checkpoint, plan.tensors[found->second], tensor));
       SHW_CHECK(add_planned_chunks(checkpoint, plan, found->second, made, tensor));
     } else {
       tensor.shape = copy_of(checkpoint.shape(id));
@@ -139,6 +160,13 @@ Result<DcpMetadata> new_metadata(const Checkpoint& checkpoint, const Plan& plan,
     SHW_TRY(DcpItem item, item_as_it_is(checkpoint, row.item, row.fqn));
     auto path = checkpoint.object_path(i);
     metadata.objects.push_back({row.fqn, std::move(item), {path.begin(), path.end()}});
+  }
+  for (const RenamedObject& renamed : plan.objects) {
+    DcpObject& object = metadata.objects[renamed.object];
+    auto new_path = path_after(object.path, object.fqn, renamed.fqn);
+    if (!new_path) return cannot_say(object.fqn);
+    object.fqn = renamed.fqn;
+    object.path = std::move(*new_path);
   }
   return metadata;
 }
@@ -157,12 +185,13 @@ Status compare_metadata(const Checkpoint& checkpoint, const Plan& plan, const Ch
   bool same_places = checkpoint.encoding() == Encoding::kTorchZip;
   PlannedById planned = planned_by_id(plan);
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    std::string_view fqn = checkpoint.fqn(TensorId{t});
+    auto found = planned.find(t);
+    const PlannedTensor* change = found == planned.end() ? nullptr : &plan.tensors[found->second];
+    std::string_view fqn =
+        change != nullptr ? fqn_after(checkpoint, *change) : checkpoint.fqn(TensorId{t});
     auto made = result.find(fqn);
     if (!made || result.dtype(*made) != checkpoint.dtype(TensorId{t}))
       return differs(fqn, "it is missing, or of another dtype");
-    auto found = planned.find(t);
-    const PlannedTensor* change = found == planned.end() ? nullptr : &plan.tensors[found->second];
     if (!same(result.shape(*made),
               change != nullptr ? change->shape : checkpoint.shape(TensorId{t})))
       return differs(fqn, "another shape");

@@ -1,7 +1,9 @@
 #include "core/repair/operations.h"
 
 #include <algorithm>
+#include <map>
 
+#include "core/base/words.h"
 #include "core/repair/lower.h"
 
 namespace shw {
@@ -84,6 +86,29 @@ void add_move(const Checkpoint& checkpoint, OperationKind kind, const char* verb
                              std::string(verb) + " " + count(group.sum(kept_tiles), "tile") +
                                  shapes(checkpoint, *group.tensors.front(), group.tensors.size()));
   made.bytes_moved = bytes;
+  plan.operations.push_back(std::move(made));
+}
+
+// "model.layers.0.w -> model.layers.4.w": at most three of them, the rest counted.
+std::string new_names(const Checkpoint& checkpoint, const Group& group, const Plan& plan) {
+  std::vector<std::string> names;
+  for (const PlannedTensor* tensor : group.tensors)
+    names.push_back(std::string(checkpoint.fqn(tensor->tensor)) + " -> " + tensor->fqn);
+  for (const RenamedObject& object : plan.objects)
+    names.push_back(checkpoint.objects()[object.object].fqn + " -> " + object.fqn);
+  return some_of(names);
+}
+
+void add_rename(const Checkpoint& checkpoint, const Finding& finding, const Group& group,
+                Plan& plan) {
+  if (group.tensors.empty()) return;
+  std::string what = count(static_cast<std::int64_t>(group.tensors.size()), "tensor");
+  if (!plan.objects.empty())
+    what += " and " + count(static_cast<std::int64_t>(plan.objects.size()), "other entry");
+  Operation made = operation(checkpoint, OperationKind::kRename, finding, group,
+                             "rename " + what + ": " + new_names(checkpoint, group, plan));
+  for (const RenamedObject& object : plan.objects)
+    made.subjects.push_back(checkpoint.objects()[object.object].fqn);
   plan.operations.push_back(std::move(made));
 }
 
@@ -172,14 +197,23 @@ bool has_metadata_file(Format format) {
 
 void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
                          const std::vector<std::size_t>& tensors, Plan& plan) {
-  Group relabelled, permuted, retiled, from_side, lossy;
+  Group relabelled, permuted, transposed, renamed, retiled, from_side, lossy;
+  std::map<TensorId, const Diagnosis*> diagnoses;
+  for (const Diagnosis& diagnosis : finding.diagnoses)
+    diagnoses.emplace(tensor_of(diagnosis), &diagnosis);
   for (std::size_t index : tensors) {
     const PlannedTensor& tensor = plan.tensors[index];
-    bool blocks = std::any_of(finding.diagnoses.begin(), finding.diagnoses.end(),
-                              [&](const Diagnosis& diagnosis) {
-                                return tensor_of(diagnosis) == tensor.tensor &&
-                                       std::holds_alternative<BlocksPermuted>(diagnosis);
-                              });
+    auto found = diagnoses.find(tensor.tensor);
+    const Diagnosis* asked = found == diagnoses.end() ? nullptr : found->second;
+    bool blocks = asked != nullptr && std::holds_alternative<BlocksPermuted>(*asked);
+    if (asked != nullptr && std::holds_alternative<Renamed>(*asked)) {
+      renamed.tensors.push_back(&tensor);
+      continue;
+    }
+    if (asked != nullptr && std::holds_alternative<Transposed>(*asked)) {
+      transposed.tensors.push_back(&tensor);
+      continue;
+    }
     bool survivors_move = !is_pure_relabel(tensor) && tensor.lost_elements != 0;
     // A permutation that falls on tile boundaries moves no byte, but it is one all the same:
     // new_metadata.cpp goes by it.
@@ -193,6 +227,8 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
   add_relabel(checkpoint, finding, relabelled, plan);
   add_move(checkpoint, OperationKind::kPermuteBlocks, "reorder the blocks of", finding, permuted,
            plan);
+  add_move(checkpoint, OperationKind::kTranspose, "transpose", finding, transposed, plan);
+  add_rename(checkpoint, finding, renamed, plan);
   add_move(checkpoint, OperationKind::kRetile, "put back", finding, retiled, plan);
   add_move(checkpoint, OperationKind::kRetile, "restore from side files", finding, from_side, plan);
   add_loss(checkpoint, finding, lossy, plan);

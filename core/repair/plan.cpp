@@ -8,6 +8,7 @@
 #include "core/repair/cast.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
+#include "core/repair/renamed.h"
 #include "core/repair/tiling.h"
 #include "core/spec/spec_from_checkpoint.h"
 
@@ -89,8 +90,9 @@ Result<PlannedTensor> plan_tensor(const Draft& draft, const Diagnosis& diagnosis
       if (!rule.empty()) return blocked_by(rule);
     }
   }
-  const SpecEntry* expected =
-      draft.options.spec == nullptr ? nullptr : draft.options.spec->find(checkpoint.fqn(tensor));
+  const SpecEntry* expected = draft.options.spec == nullptr
+                                  ? nullptr
+                                  : draft.options.spec->find(fqn_after(checkpoint, planned));
   if (expected != nullptr && !same(expected->shape, planned.shape)) {
     return cannot_lower(checkpoint, tensor,
                         "it would become " + to_text(planned.shape) + ", but the spec expects " +
@@ -104,8 +106,42 @@ void leave_undecided(Plan& plan, const Finding& finding, const std::string& why)
   if (!why.empty()) plan.undecided.back().evidence.emplace_back("not repaired because", why);
 }
 
+// Names change together or not at all: half of them would give one name to two tensors. A tensor
+// that an earlier finding mends keeps that plan and gets its name besides.
+void plan_renames(Draft& draft, const Finding& finding, std::vector<std::size_t>& made) {
+  Plan planned = draft.plan;
+  auto by_tensor = draft.planned;
+  std::vector<std::size_t> named;
+  for (const Diagnosis& diagnosis : finding.diagnoses) {
+    const auto* renamed = std::get_if<Renamed>(&diagnosis);
+    if (renamed == nullptr) continue;
+    auto lowered = plan_tensor(draft, diagnosis);
+    if (!lowered) {
+      return leave_undecided(draft.plan, finding,
+                             lowered.error().place.tensor + ": " + lowered.error().message);
+    }
+    auto [found, added] = by_tensor.try_emplace(
+        static_cast<std::uint32_t>(index_of(renamed->tensor)), planned.tensors.size());
+    if (added)
+      planned.tensors.push_back(std::move(*lowered));
+    else
+      planned.tensors[found->second].fqn = renamed->fqn;
+    named.push_back(found->second);
+    for (const auto& [object, fqn] : renamed->objects) planned.objects.push_back({object, fqn});
+  }
+  if (auto unique = check_names(draft.checkpoint, planned); !unique) {
+    return leave_undecided(draft.plan, finding,
+                           unique.error().place.tensor + ": " + unique.error().message);
+  }
+  draft.plan = std::move(planned);
+  draft.planned = std::move(by_tensor);
+  made = std::move(named);
+}
+
 // Plans what the finding's diagnoses ask for; tensors that an earlier finding explains are its.
 void plan_finding(Draft& draft, const Finding& finding, std::vector<std::size_t>& made) {
+  if (!finding.diagnoses.empty() && std::holds_alternative<Renamed>(finding.diagnoses.front()))
+    return plan_renames(draft, finding, made);
   std::string why;
   std::size_t refused = 0;
   for (const Diagnosis& diagnosis : finding.diagnoses) {

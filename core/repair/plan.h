@@ -40,12 +40,15 @@ struct Operation {
   bool lossless = true;
 };
 
-// A part of a new chunk: a box of an old chunk, with its dimensions in the same order.
+// A part of a new chunk: a box of an old chunk.
 struct Piece {
   ChunkId chunk{};
   Box source;  // chunk-local
   Extents at;  // in the new chunk, chunk-local
+  // Dim d of the new chunk is dim permutation[d] of the old one; empty: in the same order.
+  Extents permutation = {};
 };
+Extents sizes_in_new(const Piece& piece);  // the source's, in the new chunk's order of dims
 
 enum class Fill : std::uint8_t {
   kZero,
@@ -73,13 +76,21 @@ struct PlannedTensor {
   Fill fill = Fill::kZero;
   std::string fill_from;  // FQN, for kCast here and for kReference in `fill_source`
   std::shared_ptr<const Checkpoint> fill_source = nullptr;  // of kReference
+  std::string fqn = {};  // the name that it gets; empty: it keeps its own
+};
+
+// An entry that is no tensor and gets another name; its bytes stay.
+struct RenamedObject {
+  std::size_t object = 0;  // index in objects()
+  std::string fqn;
 };
 
 struct Plan {
   std::string checkpoint;              // as opened
   std::vector<Operation> operations;   // empty: nothing to do
   std::vector<PlannedTensor> tensors;  // those that change; all others keep their items
-  std::vector<Finding> undecided;      // findings above info that nothing here mends, and why
+  std::vector<RenamedObject> objects = {};
+  std::vector<Finding> undecided;  // findings above info that nothing here mends, and why
   bool lossless = true;
   bool empty() const { return operations.empty(); }
 };
@@ -100,6 +111,9 @@ struct PlanOptions {
 
 // "zero", "cast", "from:CHECKPOINT" (which is opened); empty: the default. A usage error otherwise.
 Status choose_fill(std::string_view text, PlanOptions& options, Progress* progress = nullptr);
+
+// The name of a planned tensor afterwards.
+std::string_view fqn_after(const Checkpoint& checkpoint, const PlannedTensor& planned);
 
 // From findings to plan. Two findings on one tensor: the explaining one wins.
 Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,

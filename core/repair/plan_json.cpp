@@ -5,7 +5,9 @@
 //    "operations": [{"kind", "rule", "subjects", "text", "tiles", "bytes_moved", "elements_lost",
 //                    "lossless"}],
 //    "tensors": [{"tensor", "fqn", "shape", "lost": [box], "lost_elements", "fill", "fill_from",
+//                 "new_fqn", where it is renamed,
 //                 "chunks": [{"offsets", "sizes", "writer", "item" | "pieces", "side"}]}],
+//    "objects": [{"object", "fqn", "new_fqn"}], entries that are no tensors and are renamed along
 //    "fill_source": {"checkpoint", "fingerprint"}, where something is filled from another one
 //    "undecided": [{"rule", "severity", "subjects", "cause", "evidence"}]}
 #include <xxhash.h>
@@ -19,6 +21,7 @@
 #include "core/formats/open.h"
 #include "core/repair/lower.h"
 #include "core/repair/plan.h"
+#include "core/repair/renamed.h"
 
 namespace shw {
 namespace {
@@ -108,6 +111,7 @@ Json json_of(const PlannedChunk& chunk) {
     Json one = {{"chunk", index_of(piece.chunk)}};
     one.update(json_of(piece.source));
     one["at"] = piece.at;
+    if (!piece.permutation.empty()) one["permutation"] = piece.permutation;
     out["pieces"].push_back(std::move(one));
   }
   if (chunk.side.empty()) return out;
@@ -133,6 +137,7 @@ Json json_of(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
     out["fill"] = name(tensor.fill);
     if (tensor.fill != Fill::kZero) out["fill_from"] = tensor.fill_from;
   }
+  if (!tensor.fqn.empty()) out["new_fqn"] = tensor.fqn;
   out["chunks"] = Json::array();
   for (const PlannedChunk& chunk : tensor.chunks) out["chunks"].push_back(json_of(chunk));
   return out;
@@ -269,9 +274,12 @@ PlannedChunk read_chunk_plan(Reader& reader, const Json& json) {
     chunk.item = reader.chunk(json, "item");
     return chunk;
   }
-  for (const Json& one : reader.list(json, "pieces"))
-    chunk.pieces.push_back(
-        {reader.chunk(one, "chunk"), reader.box(one), reader.extents(one, "at")});
+  for (const Json& one : reader.list(json, "pieces")) {
+    Piece piece{reader.chunk(one, "chunk"), reader.box(one), reader.extents(one, "at")};
+    if (one.is_object() && one.contains("permutation"))
+      piece.permutation = reader.extents(one, "permutation");
+    chunk.pieces.push_back(std::move(piece));
+  }
   if (!json.is_object() || !json.contains("side")) return chunk;
   for (const Json& one : reader.list(json, "side")) {
     SidePiece side;
@@ -297,6 +305,7 @@ PlannedTensor read_tensor_plan(Reader& reader, const Json& json) {
   tensor.shape = reader.extents(json, "shape");
   for (const Json& box : reader.list(json, "lost")) tensor.lost.push_back(reader.box(box));
   tensor.lost_elements = reader.number<std::int64_t>(json, "lost_elements");
+  if (json.is_object() && json.contains("new_fqn")) tensor.fqn = reader.text(json, "new_fqn");
   if (json.is_object() && json.contains("fill")) {
     std::string fill = reader.text(json, "fill");
     if (fill != "zero" && fill != "cast" && fill != "from")
@@ -404,6 +413,15 @@ Status read_tensors(Reader& reader, const Json& json, Plan& plan) {
   return {};
 }
 
+// Entries that are no tensors and get other names.
+Status read_objects(Reader& reader, const Json& json, Plan& plan) {
+  if (!json.contains("objects")) return {};
+  for (const Json& one : reader.list(json, "objects"))
+    plan.objects.push_back(
+        {reader.number<std::uint32_t>(one, "object"), reader.text(one, "new_fqn")});
+  return reader.status();
+}
+
 }  // namespace
 
 std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
@@ -420,6 +438,11 @@ std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
     out["fill_source"] = {{"checkpoint", tensor.fill_source->directory()->name()},
                           {"fingerprint", fingerprint(*tensor.fill_source)}};
     break;
+  }
+  for (const RenamedObject& object : plan.objects) {
+    out["objects"].push_back({{"object", object.object},
+                              {"fqn", checkpoint.objects()[object.object].fqn},
+                              {"new_fqn", object.fqn}});
   }
   for (const Finding& finding : plan.undecided) out["undecided"].push_back(json_of(finding));
   // Names in a checkpoint may be no UTF-8: shown with replacement marks, tensors are named by id.
@@ -449,6 +472,8 @@ Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
     plan.operations.push_back(read_operation(reader, one));
   SHW_CHECK(open_fill_source(reader, parsed));
   SHW_CHECK(read_tensors(reader, parsed, plan));
+  SHW_CHECK(read_objects(reader, parsed, plan));
+  SHW_CHECK(check_names(checkpoint, plan));
   for (const Json& one : reader.list(parsed, "undecided"))
     plan.undecided.push_back(read_finding(reader, one));
   if (plan.operations.empty() && !plan.tensors.empty())

@@ -133,19 +133,22 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
   for (const PlannedTensor& tensor : plan.tensors) planned[tensor.tensor] = &tensor;
   for (std::uint32_t t = 0; t < source.tensor_count(); ++t) {
     TensorId tensor{t};
-    auto made = result.find(source.fqn(tensor));
+    auto found = planned.find(tensor);
+    std::string_view fqn =
+        found != planned.end() ? fqn_after(source, *found->second) : source.fqn(tensor);
+    auto made = result.find(fqn);
     if (!made) {
       return fail(ErrorKind::kIo, "is missing in what was written",
-                  Place{.file = {}, .tensor = std::string(source.fqn(tensor))});
+                  Place{.file = {}, .tensor = std::string(fqn)});
     }
     TensorCertificate entry;
-    entry.fqn = source.fqn(tensor);
+    entry.fqn = fqn;
+    if (fqn != source.fqn(tensor)) entry.renamed_from = source.fqn(tensor);
     for (ChunkId chunk : source.chunks(tensor))
       entry.items_before.push_back(before[index_of(chunk)]);
     for (ChunkId chunk : result.chunks(*made)) entry.items_after.push_back(after[index_of(chunk)]);
     entry.shape = copy_of(result.shape(*made));
     entry.layout = layout_hash(result, *made);
-    auto found = planned.find(tensor);
     if (found != planned.end()) {
       entry.lost = found->second->lost_elements;
       entry.lost_boxes = found->second->lost;

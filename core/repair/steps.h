@@ -40,8 +40,8 @@ Result<RepairResult> repair_into_new_directory(const RepairFileSystem& files,
 Result<RepairResult> repair_in_place(const RepairFileSystem& files, const Checkpoint& checkpoint,
                                      const Plan& plan, Progress* progress);
 
-// Half-made directories are "<out>.shardwright-partial-<pid>" (kPartialMark); every name of ours in a directory
-// that is repaired in place holds ".shardwright-" too.
+// Half-made directories are "<out>.shardwright-partial-<pid>" (kPartialMark); every name of ours in
+// a directory that is repaired in place holds ".shardwright-" too.
 inline constexpr const char* kOurMark = ".shardwright-";
 inline constexpr const char* kMetadataFile = ".metadata";
 

@@ -1,24 +1,22 @@
-// N1, N2, N3, N8, S5 E5 with a reference: the shape is right, every number is there, and they lie
-// in another order (spec/failures.md 8). One pass reads both checkpoints and reports three rules:
-// blocks-permuted, transposed, differs-from-reference.
+// N1, N2, N3, S5 E5 with a reference: the shape is right, every number is there, and they lie
+// in another order (spec/failures.md 8). One pass reads both checkpoints and reports two rules:
+// blocks-permuted, differs-from-reference.
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <map>
 
 #include "core/rules/block_order.h"
+#include "core/rules/memo.h"
 #include "core/rules/reference_bytes.h"
 #include "core/rules/rules.h"
+#include "core/rules/transposed_law.h"
 
 namespace shw {
 namespace {
 
 // Fewer elements than this may come out as a permutation of each other by chance.
 constexpr std::int64_t kLeastElements = 8;
-
-bool is_square(ExtentsView shape) {
-  return shape.size() >= 2 && shape[shape.size() - 1] == shape[shape.size() - 2];
-}
 
 // Weights that several matrices were fused into: where an order goes wrong.
 bool is_fused(std::string_view fqn) {
@@ -56,15 +54,9 @@ bool is_cut_by_its_writers(const Checkpoint& checkpoint, TensorId tensor) {
   return false;
 }
 
-bool swapped_last_two(ExtentsView a, ExtentsView b) {
-  if (a.size() != b.size() || a.size() < 2) return false;
-  std::size_t n = a.size();
-  return a[n - 1] == b[n - 2] && a[n - 2] == b[n - 1] && same(a.first(n - 2), b.first(n - 2));
-}
-
 struct Outcome {
   std::map<std::string, Finding> permuted;  // by what is said about the order
-  std::vector<std::string> transposed, ambiguous, other;
+  std::vector<std::string> ambiguous, other;
   std::int64_t equal = 0, unread = 0;
 };
 
@@ -150,7 +142,7 @@ void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, Outcom
 
 void compare(const RuleInput& input, TensorId tensor, TensorId other, Outcome& outcome) {
   const Checkpoint& c = input.checkpoint;
-  ExtentsView saved = c.shape(tensor), expected = input.reference->shape(other);
+  ExtentsView saved = c.shape(tensor);
   auto image = whole_values(c, tensor);
   auto truth = image ? whole_values(*input.reference, other) : std::nullopt;
   if (!image || !truth) {
@@ -159,16 +151,10 @@ void compare(const RuleInput& input, TensorId tensor, TensorId other, Outcome& o
   }
   std::string fqn(c.fqn(tensor));
   std::size_t element = size_of(c.dtype(tensor));
-  bool crossed = swapped_last_two(saved, expected);
-  if (same(saved, expected) && image->bytes == truth->bytes) {
+  if (image->bytes == truth->bytes) {
     ++outcome.equal;
     return;
   }
-  if (crossed && is_transpose(image->bytes, truth->bytes, expected, element)) {
-    outcome.transposed.push_back(std::move(fqn));
-    return;
-  }
-  if (!same(saved, expected)) return;  // a matter of shape: other rules
   BlockComparison found = compare_blocks(image->bytes, truth->bytes, saved, element);
   if (found.answer == BlockAnswer::kPermuted)
     add_permuted(c, tensor, std::move(found.order), outcome);
@@ -176,24 +162,6 @@ void compare(const RuleInput& input, TensorId tensor, TensorId other, Outcome& o
     outcome.ambiguous.push_back(std::move(fqn));
   else
     outcome.other.push_back(std::move(fqn));
-}
-
-void report_transposed(const Checkpoint& c, std::vector<std::string> subjects,
-                       std::vector<Finding>& findings) {
-  if (subjects.empty()) return;
-  Finding finding;
-  finding.rule = "transposed";
-  finding.link = "transformers #47031";
-  finding.cause = subjects.front() + " is the transpose of the reference, number by number";
-  finding.cause += is_square(c.shape(*c.find(subjects.front())))
-                       ? ": its last two dimensions are equal, so it loads without a message."
-                       : ".";
-  finding.evidence = {{"count", count_of(subjects.size())}};
-  finding.subjects = std::move(subjects);
-  finding.remedy = Remedy{"transpose", true,
-                          "Exchange the last two dimensions: nothing is lost. Shardwright does not "
-                          "carry this out yet; transpose the tensor where the checkpoint is made."};
-  findings.push_back(std::move(finding));
 }
 
 void report_differing(const Outcome& outcome, std::vector<Finding>& findings) {
@@ -221,11 +189,10 @@ void report_differing(const Outcome& outcome, std::vector<Finding>& findings) {
 
 // At Depth::kHeaders only what an order goes wrong in: fused weights, squares, what its writers
 // cut.
-bool is_suspicious(const RuleInput& input, TensorId tensor, TensorId other) {
+bool is_suspicious(const RuleInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   return input.depth == Depth::kData || is_square(c.shape(tensor)) || is_fused(c.fqn(tensor)) ||
-         is_cut_by_its_writers(c, tensor) ||
-         swapped_last_two(c.shape(tensor), input.reference->shape(other));
+         is_cut_by_its_writers(c, tensor);
 }
 
 void run(const RuleInput& input, std::vector<Finding>& findings) {
@@ -237,13 +204,15 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     TensorId tensor{t};
     auto other = counterpart(input, tensor);
     if (!other || explained.contains(c.fqn(tensor))) continue;
-    ExtentsView saved = c.shape(tensor), expected = input.reference->shape(*other);
-    if (!same(saved, expected) && !swapped_last_two(saved, expected)) continue;
-    if (volume(saved).value_or(0) < kLeastElements || !is_suspicious(input, tensor, *other))
+    ExtentsView saved = c.shape(tensor);
+    if (!same(saved, input.reference->shape(*other))) continue;  // a matter of shape: other rules
+    if (volume(saved).value_or(0) < kLeastElements || !is_suspicious(input, tensor)) continue;
+    if (memo_of(input).equal_to_reference.contains(tensor)) {
+      ++outcome.equal;
       continue;
+    }
     compare(input, tensor, *other, outcome);
   }
-  report_transposed(c, std::move(outcome.transposed), findings);
   for (auto& [says, finding] : outcome.permuted) {
     finding.remedy = Remedy{"permute-blocks", true,
                             "Put the blocks in the order of the reference: nothing is lost. "
@@ -264,13 +233,6 @@ const Rule kBlocksPermuted = {
     "order, the order is solved, its cause named if it is a known one, and the repair moves the "
     "blocks and loses nothing. Blocks that are equal to each other leave it undecided.",
     run};
-
-const Rule kTransposed = {
-    "transposed", Depth::kHeaders, "A matrix is saved transposed",
-    "Some libraries keep a linear layer as input x output, others as output x input. Where both "
-    "are equal no shape tells which, and a converter that guesses by shape guesses wrong. With "
-    "--against another checkpoint the two are compared number by number.",
-    nullptr};
 
 const Rule kDiffersFromReference = {
     "differs-from-reference", Depth::kHeaders, "Other bytes than in the reference",

@@ -26,7 +26,8 @@ constexpr std::array<Lesson, 7> kLessons = {{
   └─────────────┘       └─────────────┘
   equal shapes: no loader can tell
 )",
-     "Transpose it in the converter that wrote it, and convert again.",
+     "`shardwright repair --against REFERENCE` transposes every tile: lossless. Mend the converter "
+     "that wrote it too.",
      "https://github.com/huggingface/transformers/issues/47031"},
     {"differs-from-reference", R"(
   reference, step 8000     │ 0.125 │ -0.500 │ 0.250 │
@@ -59,8 +60,9 @@ constexpr std::array<Lesson, 7> kLessons = {{
   saved as        layers.0  layers.1   layers.0  layers.1
   on disk         one layers.0 and one layers.1, of whichever stage was kept
 )",
-     "Compare with --against: the bytes say which layer each one is. Layers that were dropped "
-     "have to come from another step.",
+     "`shardwright repair --against REFERENCE` gives every layer the name that its bytes prove, "
+     "states along with it; no byte moves. Layers that were dropped have to come from another "
+     "step.",
      "https://github.com/NVIDIA/Megatron-LM/issues/7452"},
     {"uneven-shards", R"(
   7 rows over 3 ranks, cut into 3, 3, 1

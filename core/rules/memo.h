@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/rules/cut_orders.h"
@@ -15,6 +16,7 @@ struct RuleMemo {
   std::optional<std::int64_t> ranks_that_wrote;
   std::optional<std::vector<OtherOrder>> other_orders;
   std::shared_ptr<const DerivedLayouts> derived_layouts;
+  std::set<TensorId> equal_to_reference;  // byte for byte, as far as anybody has looked
 };
 
 inline RuleMemo& memo_of(const RuleInput& input) {

@@ -1,6 +1,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "core/rules/optimizer_states.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -84,6 +85,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.spec == nullptr) return;
   const Checkpoint& checkpoint = input.checkpoint;
   std::unordered_set<std::string_view> explained = explained_by(findings, "tied-weights");
+  NewNames names = new_names(checkpoint, findings);
   std::unordered_set<std::string_view> objects;
   for (const ObjectRow& object : checkpoint.objects()) objects.insert(object.fqn);
   std::optional<Candidates> candidates;
@@ -92,7 +94,10 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   std::vector<std::string> as_objects, hints, expected;
   std::size_t renamed = 0;
   for (const auto& [fqn, entry] : input.spec->entries) {
-    if (checkpoint.find(fqn) || explained.contains(fqn)) continue;
+    // Under its true name, where another layer has it now.
+    bool there =
+        names.given.contains(bare_name(fqn)) || (checkpoint.find(fqn) && !names.left.contains(fqn));
+    if (there || explained.contains(fqn)) continue;
     if (objects.contains(fqn)) {
       as_objects.push_back(fqn);
       continue;

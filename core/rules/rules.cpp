@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/base/checked.h"
+#include "core/rules/optimizer_states.h"
 
 namespace shw {
 
@@ -50,6 +51,21 @@ std::unordered_set<std::string_view> explained_by(const std::vector<Finding>& fi
     for (const std::string& subject : finding.subjects) subjects.insert(subject);
   }
   return subjects;
+}
+
+NewNames new_names(const Checkpoint& checkpoint, const std::vector<Finding>& findings) {
+  NewNames names;
+  for (const Finding& finding : findings) {
+    for (const Diagnosis& diagnosis : finding.diagnoses) {
+      const auto* renamed = std::get_if<Renamed>(&diagnosis);
+      if (renamed == nullptr) continue;
+      names.given.insert(bare_name(renamed->fqn));
+      names.left.emplace(checkpoint.fqn(renamed->tensor));
+    }
+  }
+  std::erase_if(names.left,
+                [&](const std::string& name) { return names.given.contains(bare_name(name)); });
+  return names;
 }
 
 void settle_symptoms(std::vector<Finding>& findings) {

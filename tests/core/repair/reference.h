@@ -78,7 +78,10 @@ inline Values carry_out(const Checkpoint& checkpoint, const PlannedTensor& plann
       const Values& payload = payloads.at(static_cast<std::uint32_t>(piece.chunk));
       Extents sizes = copy_of(checkpoint.sizes(piece.chunk));
       each(piece.source.sizes, [&](const Extents& at) {
-        put(plus(plus(chunk.box.offsets, piece.at), at),
+        Extents there = at;  // dim d of the new chunk is dim permutation[d] of the old one
+        for (std::size_t d = 0; d < piece.permutation.size(); ++d)
+          there[d] = at[static_cast<std::size_t>(piece.permutation[d])];
+        put(plus(plus(chunk.box.offsets, piece.at), there),
             payload[flat(plus(piece.source.offsets, at), sizes)]);
       });
     }

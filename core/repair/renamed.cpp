@@ -1,0 +1,114 @@
+// N10: the right tensor under the name of another layer. Every tile stays where it is, under the
+// same box; only the names in `.metadata` change.
+#include "core/repair/renamed.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/repair/lower.h"
+#include "core/repair/operations.h"
+
+namespace shw {
+namespace {
+
+// As many dotted parts of `rest` as `old_part` has.
+std::string take_parts(std::string_view& rest, std::string_view old_part) {
+  auto dots = std::count(old_part.begin(), old_part.end(), '.');
+  std::size_t end = 0;
+  for (std::ptrdiff_t i = 0; i <= dots && end != std::string_view::npos; ++i)
+    end = rest.find('.', i == 0 ? 0 : end + 1);
+  std::string taken(rest.substr(0, end));
+  rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+  return taken;
+}
+
+std::string text_of(const PathPart& part) {
+  const auto* text = std::get_if<std::string>(&part);
+  return text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
+}
+
+}  // namespace
+
+std::optional<std::vector<PathPart>> path_after(std::span<const PathPart> path,
+                                                std::string_view old_name,
+                                                std::string_view new_name) {
+  std::string joined;
+  for (const PathPart& part : path) joined += (joined.empty() ? "" : ".") + text_of(part);
+  if (path.empty()) return std::vector<PathPart>{};
+  if (joined != old_name) return std::nullopt;
+  std::vector<PathPart> out;
+  std::string_view rest = new_name;
+  for (const PathPart& part : path) {
+    std::string old_part = text_of(part), taken = take_parts(rest, old_part);
+    auto dots = [](const std::string& text) { return std::count(text.begin(), text.end(), '.'); };
+    if (taken.empty() || dots(taken) != dots(old_part)) return std::nullopt;
+    bool was_index = std::holds_alternative<std::int64_t>(part);
+    bool is_index = !taken.empty() && taken.size() < 19 &&
+                    taken.find_first_not_of("0123456789") == std::string::npos;
+    if (was_index && !is_index) return std::nullopt;
+    if (was_index)
+      out.emplace_back(static_cast<std::int64_t>(std::stoll(taken)));
+    else
+      out.emplace_back(std::move(taken));
+  }
+  if (!rest.empty()) return std::nullopt;
+  return out;
+}
+
+Result<PlannedTensor> lower_renamed(const Checkpoint& checkpoint, const Renamed& renamed) {
+  auto refuse = [&](const std::string& why) {
+    return cannot_lower(checkpoint, renamed.tensor, why);
+  };
+  if (renamed.fqn.empty()) return refuse("a tensor needs a name");
+  if (!has_metadata_file(checkpoint.format())) {
+    return refuse(
+        "in this format the names stand in the headers of the data files, which are not "
+        "rewritten yet");
+  }
+  std::string_view old_name = checkpoint.fqn(renamed.tensor);
+  if (!path_after(checkpoint.path(renamed.tensor), old_name, renamed.fqn)) {
+    return refuse("its path in the state dict cannot be said for the name " + renamed.fqn);
+  }
+  PlannedTensor planned;
+  planned.tensor = renamed.tensor;
+  planned.shape = copy_of(checkpoint.shape(renamed.tensor));
+  planned.fqn = renamed.fqn;
+  for (ChunkId chunk : checkpoint.chunks(renamed.tensor)) {
+    PlannedChunk kept;
+    kept.box = box_of(checkpoint, chunk);
+    kept.item = chunk;
+    kept.writer = checkpoint.writer(chunk).value_or(0);
+    planned.chunks.push_back(std::move(kept));
+  }
+  return planned;
+}
+
+Status check_names(const Checkpoint& checkpoint, const Plan& plan) {
+  std::vector<std::string_view> names(checkpoint.tensor_count());
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
+    names[t] = checkpoint.fqn(TensorId{t});
+  for (const ObjectRow& row : checkpoint.objects()) names.push_back(row.fqn);
+  for (const PlannedTensor& planned : plan.tensors)
+    names[index_of(planned.tensor)] = fqn_after(checkpoint, planned);
+  for (const RenamedObject& object : plan.objects) {
+    if (object.object >= checkpoint.objects().size() || object.fqn.empty())
+      return fail(ErrorKind::kUsage, "an entry that does not exist would be renamed");
+    const ObjectRow& row = checkpoint.objects()[object.object];
+    if (!path_after(checkpoint.object_path(object.object), row.fqn, object.fqn)) {
+      return fail(ErrorKind::kUnsupported,
+                  "its path in the state dict cannot be said for the name " + object.fqn,
+                  Place{.file = {}, .tensor = row.fqn});
+    }
+    names[checkpoint.tensor_count() + object.object] = object.fqn;
+  }
+  std::set<std::string_view> seen;
+  for (std::string_view one : names) {
+    if (seen.insert(one).second) continue;
+    return fail(ErrorKind::kUnsupported,
+                "two entries would have this name: one that is there already is not renamed away",
+                Place{.file = {}, .tensor = std::string(one)});
+  }
+  return {};
+}
+
+}  // namespace shw
