@@ -2,10 +2,11 @@
 // (spec/failures.md 8). The reference says which layer each one really is, by its bytes.
 //
 // One family of tensors ("model.layers.N.mlp.weight" for all N), the smallest, is read first; only
-// if some layer of it is another layer of the reference are all tensors read. A new number is
-// believed where every tensor of the layer that the reference has is, byte for byte, that of one
-// and the same layer there. What the reference does not have (optimizer states beside an export)
-// follows, unless layers were lost on the way: then only what lies in the files of the proven ones.
+// if some layer of it is another layer of the reference, or layers of the reference are not here,
+// are all tensors read. A new number is believed where every tensor of the layer that the reference
+// has is, byte for byte, that of one and the same layer there. What the reference does not have
+// (optimizer states beside an export) follows, unless layers were lost on the way: then only what
+// the ranks of the proven ones wrote.
 #include <algorithm>
 #include <set>
 
@@ -103,12 +104,22 @@ std::vector<std::string> probes(const Checkpoint& c, const Stack& stack) {
   return out;
 }
 
+std::size_t count_layers(const Families& families) {
+  std::set<std::int64_t> numbers;
+  for (const auto& [after, layers] : families) {
+    for (const auto& [number, tensor] : layers) numbers.insert(number);
+  }
+  return numbers.size();
+}
+
+// Where layers of the reference are not here, stages may have collided and any family may show it.
 bool looks_renumbered(const std::vector<std::string>& families, Stack& stack, Depth depth) {
+  bool all = depth == Depth::kData || count_layers(stack.here) < count_layers(stack.there);
   std::size_t said_nothing = 0;
   for (const std::string& after : families) {
     auto real = same_bytes(stack, after);
     if (moves(real)) return true;
-    if (depth == Depth::kData) continue;
+    if (all) continue;
     if (!real.empty() || ++said_nothing == kProbes) return false;
   }
   return false;
@@ -309,14 +320,6 @@ bool is_one_of_several(const std::map<std::string, Families>& here, const std::s
   std::string bare = bare_name(before);
   return std::count_if(here.begin(), here.end(),
                        [&](const auto& other) { return bare_name(other.first) == bare; }) > 1;
-}
-
-std::size_t count_layers(const Families& families) {
-  std::set<std::int64_t> numbers;
-  for (const auto& [after, layers] : families) {
-    for (const auto& [number, tensor] : layers) numbers.insert(number);
-  }
-  return numbers.size();
 }
 
 // What stands before the number there: the same but for wrappers, or as matched names say.

@@ -98,16 +98,20 @@ def forget_ranks():
 
 
 class PiecePlanner(DefaultSavePlanner):
-    """torch's planner, and the write items of pieces beside its own."""
+    """torch's planner, and the write items of pieces (one or a list a name) beside its own."""
 
     def set_up_planner(self, state_dict, *args, **kwargs):
-        self.pieces = {fqn: value for fqn, value in state_dict.items() if isinstance(value, Piece)}
+        listed = {fqn: value if isinstance(value, list) else [value]
+                  for fqn, value in state_dict.items()}
+        self.pieces = {fqn: pieces for fqn, pieces in listed.items()
+                       if pieces and isinstance(pieces[0], Piece)}
         rest = {fqn: value for fqn, value in state_dict.items() if fqn not in self.pieces}
         super().set_up_planner(rest, *args, **kwargs)
 
     def create_local_plan(self):
         plan = super().create_local_plan()
-        items = plan.items + [self.item_of(fqn, piece) for fqn, piece in self.pieces.items()]
+        items = plan.items + [self.item_of(fqn, piece) for fqn, pieces in self.pieces.items()
+                              for piece in pieces]
         names = {**plan.planner_data, **{fqn: (fqn,) for fqn in self.pieces}}
         self.plan = dataclasses.replace(plan, items=items, planner_data=names)
         return self.plan
@@ -124,7 +128,8 @@ class PiecePlanner(DefaultSavePlanner):
 
     def lookup_object(self, index):
         if index.fqn in self.pieces:
-            return self.pieces[index.fqn].local
+            return next(piece.local for piece in self.pieces[index.fqn]
+                        if tuple(piece.offsets) == tuple(index.offset))
         return super().lookup_object(index)
 
 
