@@ -5,7 +5,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/repair/cast.h"
+#include "core/tensor/cast.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
 #include "core/repair/renamed.h"

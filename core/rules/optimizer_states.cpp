@@ -1,45 +1,12 @@
 #include "core/rules/optimizer_states.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <map>
 #include <unordered_map>
 
 namespace shw {
 namespace {
-
-constexpr std::array<std::string_view, 6> kMoments{"exp_avg",        "exp_avg_sq", "exp_inf",
-                                                   "max_exp_avg_sq", "exp_avgs",   "exp_avg_sqs"};
-constexpr std::array<std::string_view, 9> kMasters{
-    "master_param", "master_params", "master",         "master_weight", "master_weights",
-    "fp32_param",   "main_param",    "fp32_from_fp16", "float32_param"};
-
-template <std::size_t N>
-bool contains(const std::array<std::string_view, N>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-bool is_wrapper(std::string_view part) {
-  return part == "_orig_mod" || part == "_fsdp_wrapped_module" ||
-         part == "_checkpoint_wrapped_module" || part == "_forward_module";
-}
-
-// "model", "module", "model0", "model_pp1": what stands before a parameter's own name.
-bool is_root(std::string_view part) {
-  if (part == "model" || part == "module") return true;
-  if (!part.starts_with("model")) return false;
-  part.remove_prefix(5);
-  if (part.starts_with("_pp")) part.remove_prefix(3);
-  return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-std::string_view next_part(std::string_view& rest) {
-  std::size_t dot = rest.find('.');
-  std::string_view part = rest.substr(0, dot);
-  rest = dot == std::string_view::npos ? std::string_view{} : rest.substr(dot + 1);
-  return part;
-}
 
 std::optional<std::uint32_t> as_index(std::string_view key) {
   std::uint32_t value = 0;
@@ -141,42 +108,6 @@ void align_indices(const Checkpoint& checkpoint, const std::vector<TensorId>& mo
 }
 
 }  // namespace
-
-std::optional<StatePath> parse_state_fqn(std::string_view fqn) {
-  std::string_view rest = fqn;
-  std::string_view before;
-  for (int depth = 0; depth < 4 && !rest.empty(); ++depth) {
-    std::string_view part = next_part(rest);
-    bool of_optimizer = depth == 0 || before.find("optim") != std::string_view::npos;
-    if (part == "state" && of_optimizer) {
-      std::string_view after = rest;
-      std::string_view first = next_part(after);
-      if (after.empty()) return std::nullopt;
-      if (contains(kMoments, first) || contains(kMasters, first)) return StatePath{after, first};
-      std::size_t dot = rest.rfind('.');
-      return StatePath{rest.substr(0, dot), rest.substr(dot + 1)};
-    }
-    before = part;
-  }
-  return std::nullopt;
-}
-
-StateRole role_of_kind(std::string_view kind) {
-  if (contains(kMoments, kind)) return StateRole::kMoment;
-  if (contains(kMasters, kind)) return StateRole::kMaster;
-  return StateRole::kOther;
-}
-
-std::string bare_name(std::string_view fqn) {
-  std::string bare;
-  while (!fqn.empty()) {
-    std::string_view part = next_part(fqn);
-    if (is_wrapper(part) || (bare.empty() && is_root(part) && !fqn.empty())) continue;
-    if (!bare.empty()) bare += '.';
-    bare += part;
-  }
-  return bare;
-}
 
 std::vector<OptimizerState> optimizer_states(const Checkpoint& checkpoint) {
   std::vector<OptimizerState> states;

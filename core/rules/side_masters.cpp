@@ -5,9 +5,9 @@
 #include <set>
 
 #include "core/mesh/error_models.h"
-#include "core/repair/cast.h"
 #include "core/rules/optimizer_states.h"
 #include "core/rules/spec_layout.h"
+#include "core/tensor/cast.h"
 
 namespace shw {
 namespace {
@@ -30,16 +30,6 @@ std::optional<std::int64_t> rank_of_file(std::string_view path) {
   auto [end, code] = std::from_chars(stem.data() + digits, stem.data() + stem.size(), rank);
   if (code != std::errc{} || end != stem.data() + stem.size()) return std::nullopt;
   return rank;
-}
-
-std::string place_of(const std::vector<PathPart>& path) {
-  std::string text;
-  for (const PathPart& part : path) {
-    if (!text.empty()) text += '.';
-    const auto* name = std::get_if<std::string>(&part);
-    text += name != nullptr ? *name : std::to_string(std::get<std::int64_t>(part));
-  }
-  return text;
 }
 
 bool is_master(const std::vector<PathPart>& path) {
@@ -130,24 +120,42 @@ bool fits(const SideMasters& masters, const std::string& place, const std::vecto
 
 }  // namespace
 
-std::optional<SideMasters> read_side_masters(const Checkpoint& checkpoint) {
-  if (checkpoint.directory() == nullptr) return std::nullopt;
-  SideMasters out;
+std::string place_of(const std::vector<PathPart>& path) {
+  std::string text;
+  for (const PathPart& part : path) {
+    if (!text.empty()) text += '.';
+    const auto* name = std::get_if<std::string>(&part);
+    text += name != nullptr ? *name : std::to_string(std::get<std::int64_t>(part));
+  }
+  return text;
+}
+
+std::map<std::int64_t, RankTensors> read_rank_files(const Checkpoint& checkpoint) {
+  std::map<std::int64_t, RankTensors> out;
+  if (checkpoint.directory() == nullptr) return out;
   for (const FileRow& file : checkpoint.files()) {
     if (file.referenced || !file.safe || file.kind != EntryKind::kFile) continue;
     auto rank = rank_of_file(file.path);
-    if (!rank || out.ranks.contains(*rank)) continue;
+    if (!rank || out.contains(*rank)) continue;
     auto source = checkpoint.directory()->open(file.path);
     auto tensors = source ? read_side_tensors(*source) : Result<SideFile>(SideFile{});
     if (!source || !tensors) continue;
-    SideMasters::RankFile found{file.path, *source, {}};
-    for (SideTensor& tensor : tensors->tensors) {
+    out.emplace(*rank, RankTensors{file.path, *source, std::move(tensors->tensors)});
+  }
+  return out;
+}
+
+std::optional<SideMasters> read_side_masters(const Checkpoint& checkpoint) {
+  SideMasters out;
+  for (auto& [rank, file] : read_rank_files(checkpoint)) {
+    SideMasters::RankFile found{file.path, file.source, {}};
+    for (SideTensor& tensor : file.tensors) {
       bool of_this_rank =
-          !tensor.sharding || !tensor.sharding->rank || *tensor.sharding->rank == *rank;
+          !tensor.sharding || !tensor.sharding->rank || *tensor.sharding->rank == rank;
       if (is_master(tensor.path) && of_this_rank)
         found.masters.emplace(place_of(tensor.path), std::move(tensor));
     }
-    if (!found.masters.empty()) out.ranks.emplace(*rank, std::move(found));
+    if (!found.masters.empty()) out.ranks.emplace(rank, std::move(found));
   }
   if (out.ranks.empty()) return std::nullopt;
   return out;

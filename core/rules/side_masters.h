@@ -23,6 +23,17 @@ struct SideMasters {
   std::map<std::int64_t, RankFile> ranks;
 };
 
+// Files of the checkpoint's directory that nothing points to and whose name ends in a rank
+// ("optimizer_rank_3.pt"), with their tensors. Those that cannot be read are left out.
+struct RankTensors {
+  std::string path;
+  std::shared_ptr<const ByteSource> source;
+  std::vector<SideTensor> tensors;
+};
+std::map<std::int64_t, RankTensors> read_rank_files(const Checkpoint& checkpoint);
+// "master_params.3"
+std::string place_of(const std::vector<PathPart>& path);
+
 // Files of the checkpoint's directory whose name ends in a rank and that hold masters. Nothing
 // where there are none.
 std::optional<SideMasters> read_side_masters(const Checkpoint& checkpoint);

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "core/base/checked.h"
-#include "core/rules/optimizer_states.h"
+#include "core/model/state_names.h"
 
 namespace shw {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/fixtures.h"
 #include "core/formats/items.h"
 #include "core/model/diagnosis.h"
-#include "core/repair/cast.h"
+#include "core/tensor/cast.h"
 
 namespace shw::test {
 

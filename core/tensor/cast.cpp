@@ -1,4 +1,4 @@
-#include "core/repair/cast.h"
+#include "core/tensor/cast.h"
 
 #include <cstring>
 
@@ -73,14 +73,15 @@ bool can_cast(Dtype from, Dtype to) {
   return from == to ? size_of(from) != 0 : access(from).get != nullptr && access(to).get != nullptr;
 }
 
-Result<Bytes> cast_elements(Dtype from, BytesView bytes, Dtype to) {
+Result<std::vector<std::byte>> cast_elements(Dtype from, std::span<const std::byte> bytes,
+                                             Dtype to) {
   if (!can_cast(from, to)) {
     return fail(ErrorKind::kUnsupported, "there is no cast from " + std::string(name(from)) +
                                              " to " + std::string(name(to)));
   }
-  if (from == to) return Bytes(bytes.begin(), bytes.end());
+  if (from == to) return std::vector<std::byte>(bytes.begin(), bytes.end());
   std::size_t count = bytes.size() / size_of(from);
-  Bytes out(count * size_of(to));
+  std::vector<std::byte> out(count * size_of(to));
   Access source = access(from), target = access(to);
   for (std::size_t i = 0; i < count; ++i)
     target.put(out.data() + i * size_of(to), source.get(bytes.data() + i * size_of(from)));
