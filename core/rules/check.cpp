@@ -27,8 +27,9 @@ const Rule* const kInOrder[] = {
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,
     &kUnexpectedKey, &kNotLookedAt, &kHalfPair, &kPairAsymmetry, &kExtraState, &kPlannerKeys,
-    &kRankHole, &kLeftoverMetadata, &kLeftoverData, &kManyChunks, &kDuplicateContent, &kMomentBound,
-    &kMasterCast, &kValueStatistics, &kPortability};
+    &kRankHole, &kLeftoverMetadata, &kLeftoverData, &kManyChunks, &kDuplicateContent,
+    &kOptimizerGroups, &kMomentBound, &kMomentCorrelation, &kMasterCast, &kReplicaDiverge,
+    &kValueStatistics, &kPortability};
 
 std::size_t rank_of(std::string_view rule) {
   auto rules = all_rules();

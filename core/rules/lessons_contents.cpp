@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-constexpr std::array<Lesson, 15> kLessons = {{
+constexpr std::array<Lesson, 18> kLessons = {{
     {"leftover-metadata", R"(
   __0_0.distcp    10:02
   .metadata       10:03     complete
@@ -105,6 +105,27 @@ constexpr std::array<Lesson, 15> kLessons = {{
   checksum   a31f   77c0   a31f   09be      2 is a copy of 0
 )",
      "Take the expert from an earlier checkpoint; what it held is not in this one.", ""},
+    {"optimizer-groups", R"(
+  group   weight_decay   step   moments of its parameters
+    0         0.1         100   those of many steps
+    1         0.0           1   those of many steps, too: step 1 cannot be
+)",
+     "Where all other steps agree and are tensors, the one that cannot be becomes theirs. A step "
+     "inside an object is set by hand: load, set it to that of the others, save.",
+     "https://github.com/NVIDIA/TransformerEngine/issues/1986"},
+    {"moment-correlation", R"(
+  row    log |exp_avg|   half log exp_avg_sq
+   0          -9.2             -8.1
+   1          -4.1             -8.7       large beside small:
+   2          -8.8             -3.2       one of them from another row?
+)",
+     "Only a hint: see whether moment-bound finds the pair too, or compare with --against.", ""},
+    {"replica-diverge", R"(
+  rank          0        1        2        3       placements say Replicate
+  exp_avg    0.0131   0.0131   0.0131   0.0208     rank 3 went its own way
+)",
+     "Nothing is right by itself: choose one rank's copy, or average them, and say so.",
+     "https://github.com/pytorch/torchtitan/issues/2387"},
 }};
 
 }  // namespace

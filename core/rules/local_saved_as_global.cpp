@@ -8,10 +8,12 @@
 
 #include "core/mesh/error_models.h"
 #include "core/mesh/infer.h"
+#include "core/rules/locate_rows.h"
 #include "core/rules/reports.h"
 #include "core/rules/rules.h"
 #include "core/rules/spec_layout.h"
 #include "core/rules/survivors.h"
+#include "core/rules/value_reader.h"
 #include "core/rules/wrong_request.h"
 
 namespace shw {
@@ -231,10 +233,58 @@ Finding describe(const Checkpoint& c, const std::vector<Local>& locals) {
   return finding;
 }
 
-void add_placed(const Checkpoint& c, const std::vector<Local>& locals,
+// What values say of the placement by writers: a master, rounded, is the rows of the weight that it
+// was made from (spec P16).
+struct ByValues {
+  std::vector<std::string> agree, contradict;
+};
+
+ByValues hold_against_values(const RuleInput& input, const std::vector<Local>& locals) {
+  constexpr std::size_t kMost = 64;   // masters
+  constexpr std::int64_t kSure = 16;  // elements that a contradiction rests on
+  const Checkpoint& c = input.checkpoint;
+  ByValues out;
+  if (input.depth != Depth::kData) return out;
+  ValueBudget budget;
+  for (const Local& local : locals) {
+    if (local.state.role != StateRole::kMaster || !local.state.parameter ||
+        !local.state.parameter_is_sure || !local.home || is_empty(*local.home))
+      continue;
+    if (out.agree.size() + out.contradict.size() >= kMost) break;
+    TensorId model = *local.state.parameter;
+    auto master = read_values(input, local.state.state, budget);
+    auto weights = master ? read_values(input, model, budget) : std::nullopt;
+    auto found = weights ? locate_rows(*master, *weights) : std::nullopt;
+    if (!found) continue;
+    Box box = whole(local.expected);
+    box.offsets[found->dim] = found->at;
+    box.sizes[found->dim] = found->count;
+    std::string text = std::string(name(weights->dtype)) + "(" +
+                       std::string(c.fqn(local.state.state)) + ") equals " +
+                       std::string(c.fqn(model)) + " rows " + rows_text(found->at, found->count);
+    if (box == *local.home) {
+      out.agree.push_back(std::move(text));
+    } else if (found->elements >= kSure) {
+      out.contradict.push_back(text + ", but its writer owns " + to_text(*local.home));
+    }
+  }
+  return out;
+}
+
+void add_placed(const Checkpoint& c, const std::vector<Local>& locals, const ByValues& values,
                 std::vector<Finding>& findings) {
   if (locals.empty()) return;
   Finding finding = describe(c, locals);
+  if (!values.contradict.empty()) {
+    finding.evidence.emplace_back("values say otherwise", capped(values.contradict));
+    finding.evidence.emplace_back(
+        "undecided", std::string("where masters lie by their values is not where their writers' "
+                                 "chunks lie, so the names of the files are no guide: files that "
+                                 "were renamed, or another rank order"));
+    findings.push_back(std::move(finding));
+    return;
+  }
+  if (!values.agree.empty()) finding.evidence.emplace_back("values agree", capped(values.agree));
   std::vector<PartlyLost> parts = place(c, locals);
   Loss loss = loss_of(parts);
   finding.evidence.emplace_back("placed by", locals.front().source);
@@ -277,7 +327,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   std::vector<Local> unplaced(std::make_move_iterator(unknown),
                               std::make_move_iterator(locals.end()));
   locals.erase(unknown, locals.end());
-  add_placed(input.checkpoint, locals, findings);
+  add_placed(input.checkpoint, locals, hold_against_values(input, locals), findings);
   add_unplaced(input, unplaced, findings);
 }
 

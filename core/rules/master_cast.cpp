@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/rules/locate_rows.h"
 #include "core/rules/optimizer_states.h"
 #include "core/rules/rules.h"
 #include "core/rules/value_reader.h"
@@ -34,9 +35,23 @@ Difference compare(const TensorValues& master, const TensorValues& model) {
 }
 
 struct Found {
-  std::vector<std::string> subjects, how, strangers;
+  std::vector<std::string> subjects, how, strangers, elsewhere;
   std::int64_t looked_at = 0, differing = 0, far = 0;
 };
+
+// "rows [0, 2) are rows [6, 8) of the weight": where most of the rows that differ are found again.
+std::string found_elsewhere(const TensorValues& masters, const TensorValues& weights) {
+  std::vector<RowRun> runs = moved_rows(masters, weights);
+  std::int64_t rows = 0;
+  for (const RowRun& run : runs) rows += run.count;
+  bool most = rows >= 2 && !masters.shape.empty() && rows * 2 > masters.shape[0];
+  if (!most) return "";
+  std::vector<std::string> parts;
+  for (const RowRun& run : runs)
+    parts.push_back("rows " + rows_text(run.first, run.count) + " are rows " +
+                    rows_text(run.at, run.count) + " of the weight");
+  return some_of(parts);
+}
 
 void look(const RuleInput& input, const OptimizerState& state, ValueBudget& budget, Found& found) {
   const Checkpoint& c = input.checkpoint;
@@ -61,7 +76,10 @@ void look(const RuleInput& input, const OptimizerState& state, ValueBudget& budg
                       human_count(static_cast<std::uint64_t>(seen.elements)) + " differ from " +
                       std::string(c.fqn(model)) + ", " +
                       human_count(static_cast<std::uint64_t>(seen.far)) + " by a quarter or more");
-  if (seen.far * 2 > seen.elements && seen.elements >= 64)
+  std::string elsewhere = found_elsewhere(*masters, *weights);
+  if (!elsewhere.empty())
+    found.elsewhere.push_back(std::string(c.fqn(state.state)) + ": " + elsewhere);
+  if ((seen.far * 2 > seen.elements || !elsewhere.empty()) && seen.elements >= 64)
     found.strangers.emplace_back(c.fqn(state.state));
 }
 
@@ -83,7 +101,10 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   // A few strangers among masters that fit were put in the wrong place; where none fits, they are
   // perhaps no masters of these weights (an average, another step).
   std::int64_t strangers = count_of(found.strangers.size());
-  bool exception = strangers > 0 && count_of(found.how.size()) * 4 <= found.looked_at;
+  // Rows that are found again at another place are no average and no rounding.
+  bool displaced = !found.elsewhere.empty();
+  bool exception =
+      strangers > 0 && (displaced || count_of(found.how.size()) * 4 <= found.looked_at);
   finding.severity = exception ? Severity::kWarning : Severity::kInfo;
   finding.cause = plural(found.how.size(), "master copy") == "1 master copy"
                       ? "One master copy is not the weight that it belongs to"
@@ -99,6 +120,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
       {"masters_looked_at", found.looked_at}, {"elements_differing", found.differing},
       {"elements_far_apart", found.far},      {"unlike_in_most_elements", strangers},
       {"tensors_left_out", budget.left_out}};
+  if (displaced) finding.evidence.emplace_back("found again at", capped(found.elsewhere));
   finding.subjects = std::move(found.subjects);
   findings.push_back(std::move(finding));
 }
@@ -111,7 +133,9 @@ const Rule kMasterCast = {
     "rounded to nearest. Where more than one in a thousand differs, one of the two is from "
     "elsewhere. The first step after a load writes the rounded copy over the weight, so it is the "
     "copy that counts, and nobody sees it happen. Stochastic rounding, averaged weights and a save "
-    "before the copy back differ too, by little and everywhere: that is only said.",
+    "before the copy back differ too, by little and everywhere: that is only said. Where the rows "
+    "of "
+    "a copy are found at another place of the weight, that place is named.",
     run};
 
 }  // namespace shw

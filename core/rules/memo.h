@@ -12,11 +12,14 @@
 
 namespace shw {
 
+struct OptimizerSettings;
+
 struct RuleMemo {
   std::optional<std::int64_t> ranks_that_wrote;
   std::optional<std::vector<OtherOrder>> other_orders;
   std::shared_ptr<const DerivedLayouts> derived_layouts;
   std::set<TensorId> equal_to_reference;  // byte for byte, as far as anybody has looked
+  std::shared_ptr<const OptimizerSettings> optimizer_settings;
 };
 
 inline RuleMemo& memo_of(const RuleInput& input) {

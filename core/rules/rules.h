@@ -21,7 +21,8 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kBlocksPermuted, kDiffersFromReference, kVocabularyPadding, kTiedWeights, kLayersRenumbered,
     kLeftoverMetadata, kLeftoverData, kRankHole, kDataNewer, kPlannerKeys, kHalfPair, kManyChunks,
     kAxisGrown, kPairAsymmetry, kExtraState, kKeysetHole, kUnevenShards, kMomentBound,
-    kValueStatistics, kMasterCast, kDuplicateContent;
+    kValueStatistics, kMasterCast, kDuplicateContent, kMomentCorrelation, kOptimizerGroups,
+    kReplicaDiverge;
 
 // Lists in evidence are cut here; the number of all stands beside them. Subjects are never cut.
 inline constexpr std::size_t kMaxEvidence = 64;

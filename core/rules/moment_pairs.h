@@ -1,0 +1,20 @@
+// The two moments of each parameter, side by side.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+struct MomentPair {
+  std::string prefix;  // of the optimizer: "optimizer."
+  std::string key;     // of the parameter, bare
+  TensorId mean{}, square{};
+};
+
+// Where both are there with one shape; by optimizer and parameter.
+std::vector<MomentPair> moment_pairs(const Checkpoint& checkpoint);
+
+}  // namespace shw
