@@ -13,9 +13,11 @@ if [ "${1:-}" != inside ]; then
   # Without EGL nothing says where the buttons are.
   env -u DISPLAY "$GUI" "$WORK/step" --spec "$case_dir/spec.json" --replay "$WORK/script" \
     --size 1280x720 --scale 1 > "$WORK/places" || { echo "skipped: no EGL"; exit 77; }
-  exec xvfb-run -a -s "-screen 0 1280x720x24" bash "$0" inside
+  exec xvfb-run -a -w 30 -n $((100 + $$ % 400)) -s "-screen 0 1280x720x24 -noreset" bash "$0" inside
 fi
 
+# On a busy machine the X server may still be on its way.
+for attempt in $(seq 60); do xdotool getdisplaygeometry > /dev/null 2>&1 && break; sleep 0.5; done
 "$GUI" "$WORK/step" --spec "$case_dir/spec.json" --size 1280x720 --scale 1 > "$WORK/said" 2>&1 &
 gui=$!
 trap 'kill $gui 2> /dev/null || true' EXIT

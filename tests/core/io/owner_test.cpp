@@ -42,7 +42,7 @@ std::string with_line(std::string text, int line, const std::string& value) {
 }  // namespace
 
 TEST_CASE(
-    "a process that ended here is dead; one that runs, or ran elsewhere, is not known to be") {
+    "a process that ended here is dead, one that runs, or ran elsewhere, is not known to be") {
   std::string dead = dead_process(), alive = this_process();
   CHECK(is_dead_process(dead));
   CHECK_FALSE(is_dead_process(alive));

@@ -133,7 +133,7 @@ TEST_CASE("rows that moved are named as runs") {
             .empty());
 }
 
-TEST_CASE("masters that are the weights raise nothing; shifted ones are found at their place") {
+TEST_CASE("masters that are the weights raise nothing, shifted ones are found at their place") {
   TemporaryFolder folder;
   MadeModel model;
   for (int i = 0; i < 3; ++i) {
