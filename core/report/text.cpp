@@ -174,8 +174,10 @@ void append_remedy(std::string& out, const Finding& finding, std::size_t indent,
                    const TextOptions& options, const Style& style) {
   if (!finding.remedy && finding.severity == Severity::kInfo) return;
   const auto* where = evidence<std::string>(finding, "where");
+  const auto* undecided = evidence<std::string>(finding, "undecided");
   std::string text = finding.remedy                            ? finding.remedy->text
                      : where != nullptr && *where == "request" ? "Nothing to repair on disk."
+                     : undecided != nullptr                    ? "Undecided: " + *undecided + "."
                                                                : "No safe remedy.";
   std::string command = command_for(finding, options);
   std::string lines = wrapped(printable(text), indent, options.width);

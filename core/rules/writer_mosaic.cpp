@@ -142,9 +142,27 @@ bool knows_more(const Checkpoint& c, std::int64_t boxes) {
   return false;
 }
 
+// What a person said of the mesh must name an axis of that kind and size, where it was said.
+template <class IsAxis>
+bool is_possible(const RuleInput& input, const Neighbours& found, IsAxis is_axis) {
+  if (input.mesh == nullptr) return true;
+  return std::any_of(input.mesh->axes.begin(), input.mesh->axes.end(), [&](const MeshAxis& axis) {
+    return is_axis(axis.name) && axis.size == found.replicas;
+  });
+}
+
+std::string what_decides(const RuleInput& input, const Neighbours& found, const char* axis) {
+  if (input.mesh != nullptr)
+    return "what these ranks held, and in which order it belongs together, only a spec (--spec) "
+           "decides";
+  return "whether these ranks hold copies or parts: the mesh (--mesh dp=" +
+         std::to_string(found.boxes) + "," + axis + "=" + std::to_string(found.replicas) +
+         ", if so it was) or a spec (--spec) decides";
+}
+
 void add_neighbours(const RuleInput& input, const std::vector<TensorId>& tensors,
                     const Neighbours& found, const std::string& which, const std::string& axis,
-                    std::vector<Finding>& findings) {
+                    const std::string& undecided, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "writer-mosaic";
   finding.severity = Severity::kWarning;
@@ -157,14 +175,11 @@ void add_neighbours(const RuleInput& input, const std::vector<TensorId>& tensors
                   " neighbouring ranks offered each of them: if those were " + axis +
                   " ranks, every box is the part of one of them, the parts of the others are "
                   "gone, and what is there is put together from several.";
-  finding.evidence = {
-      {"boxes", found.boxes},
-      {"ranks that offered each", found.replicas},
-      {"writers in the order of the boxes", found.lines},
-      {"confidence", kConfidence},
-      {"undecided", "whether these ranks hold copies or parts: the mesh (--mesh dp=" +
-                        std::to_string(found.boxes) + ",tp=" + std::to_string(found.replicas) +
-                        " for tensor parallelism) or a spec (--spec) decides"}};
+  finding.evidence = {{"boxes", found.boxes},
+                      {"ranks that offered each", found.replicas},
+                      {"writers in the order of the boxes", found.lines},
+                      {"confidence", kConfidence},
+                      {"undecided", undecided}};
   findings.push_back(std::move(finding));
 }
 
@@ -181,19 +196,20 @@ void add_matrices(const RuleInput& input, std::vector<Finding>& findings) {
   }
   if (!columns || !rows) return;
   auto found = neighbours_of(input, tensors);
-  if (found && !knows_more(c, found->boxes))
+  if (found && is_possible(input, *found, is_tensor_axis) && !knows_more(c, found->boxes))
     add_neighbours(input, tensors, *found, "The matrices that tensor parallelism cuts",
-                   "tensor-parallel", findings);
+                   "tensor-parallel", what_decides(input, *found, "tp"), findings);
 }
 
 void add_experts(const RuleInput& input, std::vector<Finding>& findings) {
   for (const UncountedExperts& layer : uncounted_experts(input)) {
     auto found = neighbours_of(input, layer.tensors);
-    if (found && layer.routed % layer.keys == 0 && layer.routed / layer.keys == found->replicas)
+    if (found && is_possible(input, *found, is_expert_axis) && layer.routed % layer.keys == 0 &&
+        layer.routed / layer.keys == found->replicas)
       add_neighbours(input, layer.tensors, *found,
                      "The experts (" + std::to_string(layer.keys) + " keys, the router chooses " +
                          "among " + std::to_string(layer.routed) + ")",
-                     "expert-parallel", findings);
+                     "expert-parallel", what_decides(input, *found, "ep"), findings);
   }
 }
 
@@ -202,9 +218,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   const DerivedLayouts& layouts = derived_layouts(input);
   for (const DerivedLayout& layout : layouts.decided)
     add_of_axis(with_layout(input, layout), findings);
-  bool silent = input.spec != nullptr || input.mesh != nullptr || !layouts.decided.empty() ||
-                !layouts.undecided.empty();
-  if (silent) return;
+  if (input.spec != nullptr || !layouts.decided.empty() || !layouts.undecided.empty()) return;
   add_matrices(input, findings);
   add_experts(input, findings);
 }

@@ -133,15 +133,29 @@ TEST_CASE("S5 E1 needs the mesh alone: names say which matrices tensor paralleli
   repair_and_compare({"real-code/s5_te_tp_axis_absent_2x2", {"axis-dropped"}, 80, "dp=2,tp=2"});
 }
 
-TEST_CASE("S4 and S5 E1 without a spec or a mesh are told, and nothing is planned") {
+TEST_CASE("a mesh on which neighbours are copies takes the hint away") {
+  auto checkpoint = opened(std::string(SHW_TEST_DATA) + "/torch-2.14/s4_expert_axis_dropped/ckpt");
+  for (const char* mesh : {"dp_shard=2,dp_replicate=2", "dp=2,tp=2", "ep=4"}) {
+    CheckOptions options;
+    options.mesh = parse_mesh(mesh).value();
+    CheckReport report = looked_at(*checkpoint, options);
+    CHECK(report.verdict == Verdict::kClean);
+  }
+}
+
+TEST_CASE("S4 and S5 E1 where nothing decides are told, and nothing is planned") {
   struct Told {
     const char* fixture;
     const char* rule;
+    const char* mesh = "";  // --mesh
   };
   for (Told told : {Told{"torch-2.6/s4_expert_axis_dropped", "writer-mosaic"},
                     Told{"torch-2.14/s4_expert_axis_dropped", "writer-mosaic"},
                     Told{"torch-2.14/s4_expert_axis_dropped_8", "writer-mosaic"},
+                    Told{"torch-2.14/s4_expert_axis_dropped", "writer-mosaic", "edp=2,ep=2"},
+                    Told{"torch-2.14/s4_expert_axis_dropped_8", "writer-mosaic", "edp=4,ep=2"},
                     Told{"real-code/s4_mlite_edp2_ep2", "axis-dropped"},
+                    Told{"real-code/s4_mlite_edp2_ep2", "axis-dropped", "edp=2,ep=2"},
                     Told{"torch-2.6/s5_tp_axis_dropped", "writer-mosaic"},
                     Told{"torch-2.14/s5_tp_axis_dropped", "writer-mosaic"},
                     Told{"real-code/s5_te_tp_axis_absent_2x2", "writer-mosaic"}}) {
@@ -150,6 +164,7 @@ TEST_CASE("S4 and S5 E1 without a spec or a mesh are told, and nothing is planne
     for (Depth depth : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
       CheckOptions options;
       options.depth = depth;
+      if (told.mesh[0] != 0) options.mesh = parse_mesh(told.mesh).value();
       CheckReport report = looked_at(*checkpoint, options);
       REQUIRE_FALSE(report.findings.empty());
       const Finding& finding = report.findings.front();
