@@ -132,17 +132,19 @@ def axis_dropped_tensor_parallel(random):
     """S5-E1: tensor parallelism by hand, so that FSDP's mesh is all that the metadata knows."""
     values = Values(random)
     mesh = {"dp": random.choice((2, 2, 3, 4)), "tp": random.choice((2, 2, 4))}
-    world, tp = math.prod(mesh.values()), mesh["tp"]
+    copies = random.choice(({}, {}, {"dp_replicate": 2}))
+    tp, parts, mesh = mesh["tp"], math.prod(mesh.values()), {**copies, **mesh}
+    world, before = math.prod(mesh.values()), ["Replicate"] * len(copies)
     hidden = mesh["dp"] * random.randint(1, 3)
     entries = []
     for layer in range(random.randint(2, 4)):
         prefix = f"model.layers.{layer}."
-        ffn = world * random.randint(1, 2)
+        ffn = parts * random.randint(1, 2)
         for name, shape, placements, role in (
                 ("fc1.weight", (ffn, hidden), [f"StridedShard(0,sf={tp})", "Shard(0)"], "column"),
                 ("fc2.weight", (hidden, ffn), ["Shard(0)", "Shard(1)"], "row"),
                 ("norm.weight", (hidden,), ["Shard(0)", "Replicate"], "norm")):
-            entry = Entry(prefix + name, values.weight(shape), mesh, placements, role)
+            entry = Entry(prefix + name, values.weight(shape), mesh, before + placements, role)
             if role != "norm":
                 entry.saved = without_axis(entry, "tp")
             entries.append(entry)
@@ -262,16 +264,24 @@ def experts_with_masters(random):
             entry.saved = without_axis(entry, "ep")
             entries.append(entry)
             stacked.append((entry, master))
-    beside = {f"optimizer_rank_{number}.pt": masters_of(Rank(number, ep * edp), stacked)
-              for number in range(ep * edp)}
-    return Layout("s4_masters", ep * edp, mesh, entries, beside=beside,
+    pickled = random.random() < 0.5
+    return Layout("s4_masters", ep * edp, mesh, entries,
+                  beside=lambda rank: {f"optimizer_rank_{rank.number}.pt":
+                                       masters_of(rank, stacked, pickled)},
                   expected={"rules": ["axis-dropped"], "edp": edp})
 
 
-def masters_of(rank, stacked):
-    """As FP32AdamW keeps them: lists in the order of the parameters."""
+def masters_of(rank, stacked, pickled):
+    """As FP32AdamW keeps them: lists in the order of the parameters.
+
+    pickled: as DTensors on the mesh of FSDP's own group, which name the ranks of it.
+    """
     parts = [cut(master, *box_of(entry.truth.shape, entry.mesh, entry.placements,
                                  rank.coordinate(entry.mesh))) for entry, master in stacked]
+    if pickled and stacked[0][0].mesh["edp"] > 1:
+        group = rank.submesh(stacked[0][0].mesh, ["edp"])
+        parts = [dtensor(part, group, ["Shard(1)"], (part.shape[0], entry.truth.shape[1]))
+                 for part, (entry, _) in zip(parts, stacked)]
     return {"master_params": parts, "exp_avgs": [torch.zeros_like(part) for part in parts],
             "steps": [17] * len(parts)}
 

@@ -149,20 +149,34 @@ def unchecked_plans(unchecked):
         module._validate_global_plan = real
 
 
+def write_beside(directory, world, files_of):
+    """What every rank saves by itself, each file in that rank's process group."""
+    for number in range(world):
+        with process_group(number, world):
+            for name, content in files_of(Rank(number, world)).items():
+                torch.save(content, f"{directory}/{name}")
+
+
+@contextlib.contextmanager
+def process_group(number, world):
+    forget_ranks()
+    excepthook = sys.excepthook  # every init_process_group wraps it in one more
+    dist.init_process_group("fake", rank=number, world_size=world, store=FakeStore())
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+        sys.excepthook = excepthook
+
+
 def write_checkpoint(directory, world, state_dict_of, thread_count=1, single_file_per_rank=True,
                      unchecked=False, writer=None):
     planners, plans = [], []
-    excepthook = sys.excepthook  # every init_process_group wraps it in one more
     for number in range(world):
-        forget_ranks()
-        dist.init_process_group("fake", rank=number, world_size=world, store=FakeStore())
-        try:
+        with process_group(number, world):
             planner = PiecePlanner()
             planner.set_up_planner(state_dict_of(Rank(number, world)), is_coordinator=number == 0)
             plans.append(planner.create_local_plan())
-        finally:
-            dist.destroy_process_group()
-            sys.excepthook = excepthook
         planners.append(planner)
 
     writer = writer or FileSystemWriter(str(directory), thread_count=thread_count,

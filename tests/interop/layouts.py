@@ -55,7 +55,7 @@ class Layout:
     entries: list
     plain: dict = dataclasses.field(default_factory=dict)  # what is no tensor: BYTES
     expected: dict = dataclasses.field(default_factory=dict)
-    beside: dict = dataclasses.field(default_factory=dict)  # files by torch.save: name to content
+    beside: Optional[Callable[[Any], dict]] = None  # files of a rank by torch.save: {name: content}
     unchecked: bool = False  # as where a framework replaces torch's own look at the plan
 
     def state_dict_at(self, rank):

@@ -19,15 +19,15 @@ from safetensors.torch import save_file
 
 import layouts
 from broken import KINDS
-from fake_ranks import write_checkpoint
+from fake_ranks import write_beside, write_checkpoint
 
 
 def write_case(directory, layout, seed, options):
     directory.mkdir(parents=True)
     write_checkpoint(directory / "ckpt", layout.world, layout.state_dict_at,
                      unchecked=layout.unchecked, **options)
-    for name, content in layout.beside.items():
-        torch.save(content, directory / "ckpt" / name)
+    if layout.beside:
+        write_beside(directory / "ckpt", layout.world, layout.beside)
     describe_case(directory, layout, seed)
 
 

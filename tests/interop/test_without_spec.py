@@ -58,7 +58,7 @@ def run(checks, other, scratch):
     for kind in ("s2", "s3"):
         for case in generated(scratch, 4, kind):
             judged(checks, case, scratch, other, (), case.about["rules"])
-    for case in generated(scratch, 8, "s4_masters"):
+    for case in generated(scratch, 12, "s4_masters"):
         masters(checks, case, scratch, other)
     for kind in ("s2_replicas", "s5_e1"):
         for case in generated(scratch, 4, kind):
