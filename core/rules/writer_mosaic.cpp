@@ -6,8 +6,10 @@
 // a healthy saver hardly makes: neighbouring ranks (0 and 1, 2 and 3) offered the same box of every
 // matrix whose name says that tensor parallelism cuts it, no tensor at all is cut by what sets
 // those ranks apart, and chance kept some boxes of one of them, some of the other. HSDP is not it:
-// its replicas are far apart (0 and 2). It stays a warning (0.5, failures.md P07), with what would
-// decide it, and silence where:
+// its replicas are far apart (0 and 2); FSDP over dp alone on a mesh whose inner axis is cp is, and
+// nothing is wrong with that one. So it is no more than a hint (0.5, failures.md P07) until a mesh
+// is given or, for experts, the router counts more of them than there are; with what would decide
+// it, and silence where:
 // - every tensor is one chunk: that is data parallelism as well as tensor parallelism;
 // - the kept boxes fit far replicas too, or all come from one side (lowest-rank deduplication);
 // - another tensor is cut by the inner ranks: the saver knew the axis, and replicated by choice.
@@ -162,10 +164,11 @@ std::string what_decides(const RuleInput& input, const Neighbours& found, const 
 
 void add_neighbours(const RuleInput& input, const std::vector<TensorId>& tensors,
                     const Neighbours& found, const std::string& which, const std::string& axis,
-                    const std::string& undecided, std::vector<Finding>& findings) {
+                    const std::string& undecided, Severity severity,
+                    std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "writer-mosaic";
-  finding.severity = Severity::kWarning;
+  finding.severity = severity;
   finding.subjects = found.mixed;
   if (finding.subjects.empty()) {
     for (TensorId tensor : tensors) finding.subjects.emplace_back(input.checkpoint.fqn(tensor));
@@ -198,7 +201,8 @@ void add_matrices(const RuleInput& input, std::vector<Finding>& findings) {
   auto found = neighbours_of(input, tensors);
   if (found && is_possible(input, *found, is_tensor_axis) && !knows_more(c, found->boxes))
     add_neighbours(input, tensors, *found, "The matrices that tensor parallelism cuts",
-                   "tensor-parallel", what_decides(input, *found, "tp"), findings);
+                   "tensor-parallel", what_decides(input, *found, "tp"),
+                   input.mesh != nullptr ? Severity::kWarning : Severity::kInfo, findings);
 }
 
 void add_experts(const RuleInput& input, std::vector<Finding>& findings) {
@@ -209,7 +213,8 @@ void add_experts(const RuleInput& input, std::vector<Finding>& findings) {
       add_neighbours(input, layer.tensors, *found,
                      "The experts (" + std::to_string(layer.keys) + " keys, the router chooses " +
                          "among " + std::to_string(layer.routed) + ")",
-                     "expert-parallel", what_decides(input, *found, "ep"), findings);
+                     "expert-parallel", what_decides(input, *found, "ep"), Severity::kWarning,
+                     findings);
   }
 }
 
