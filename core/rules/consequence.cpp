@@ -37,6 +37,17 @@ bool stops_reading(std::string_view rule) {
   return std::find(rules.begin(), rules.end(), rule) != rules.end();
 }
 
+// A transpose that nothing proves: the shape is wrong all the same.
+bool names_two_shapes(const Finding& finding) {
+  const Extents *saved = nullptr, *expected = nullptr;
+  for (const auto& [key, value] : finding.evidence) {
+    if (key == "saved") saved = std::get_if<Extents>(&value);
+    if (key == "expected") expected = std::get_if<Extents>(&value);
+  }
+  return finding.rule == kTransposed.id && saved != nullptr && expected != nullptr &&
+         *saved != *expected;
+}
+
 }  // namespace
 
 std::string_view name(Consequence consequence) {
@@ -60,7 +71,8 @@ Consequence consequence_of(const Finding& finding, const Checkpoint& checkpoint)
   if (finding.severity == Severity::kWarning) return Consequence::kHazard;
   if (loses(finding)) return Consequence::kDataLost;
   if (finding.diagnoses.empty())
-    return stops_reading(finding.rule) ? Consequence::kWillNotLoad : Consequence::kSilentlyWrong;
+    return stops_reading(finding.rule) || names_two_shapes(finding) ? Consequence::kWillNotLoad
+                                                                    : Consequence::kSilentlyWrong;
   bool refused =
       std::any_of(finding.diagnoses.begin(), finding.diagnoses.end(),
                   [&](const Diagnosis& diagnosis) { return changes_shape(diagnosis, checkpoint); });

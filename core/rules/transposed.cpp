@@ -9,6 +9,7 @@
 //            may have exchanged their names. Undecided, and said to be.
 #include <algorithm>
 
+#include "core/base/checked.h"
 #include "core/rules/axis_moved.h"
 #include "core/rules/memo.h"
 #include "core/rules/optimizer_states.h"
@@ -30,7 +31,7 @@ struct Proven {
 struct Outcome {
   std::vector<Proven> by_bytes, by_strides;
   std::vector<TensorId> by_shape, relabelled;
-  std::vector<std::string> mixed;
+  std::vector<std::string> mixed, too_large;
 };
 
 Extents exchanged(ExtentsView shape) {
@@ -96,6 +97,11 @@ bool judge_by_bytes(const RuleInput& input, TensorId tensor, Outcome& outcome) {
   // The shape is what the model asks for: then it is the reference that has another orientation.
   const SpecEntry* entry = input.spec == nullptr ? nullptr : input.spec->find(c.fqn(tensor));
   if (!square && entry != nullptr && same(entry->shape, saved)) return true;
+  auto bytes = checked_mul(volume(saved).value_or(0), std::int64_t{size_of(c.dtype(tensor))});
+  if (!bytes || static_cast<std::uint64_t>(*bytes) > kComparedUpTo) {
+    outcome.too_large.emplace_back(c.fqn(tensor));
+    return square;
+  }
   auto image = whole_values(c, tensor);
   auto truth = image ? whole_values(*input.reference, *other) : std::nullopt;
   if (!truth) return false;
@@ -256,6 +262,18 @@ void report_mixed(const Outcome& outcome, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+void report_too_large(const Outcome& outcome, std::vector<Finding>& findings) {
+  if (outcome.too_large.empty()) return;
+  Finding finding;
+  finding.rule = "transposed";
+  finding.severity = Severity::kInfo;
+  finding.subjects = outcome.too_large;
+  finding.cause = some_of(outcome.too_large) + (outcome.too_large.size() == 1 ? " is" : " are") +
+                  " larger than " + human_bytes(kComparedUpTo) +
+                  " and not put together in memory: whether transposed was not looked at.";
+  findings.push_back(std::move(finding));
+}
+
 void run(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.reference == nullptr && input.spec == nullptr) return;
   const Checkpoint& c = input.checkpoint;
@@ -281,6 +299,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
                    "shape where the checkpoint is made.",
                    "view", findings);
   report_mixed(outcome, findings);
+  report_too_large(outcome, findings);
 }
 
 }  // namespace

@@ -192,6 +192,7 @@ TEST_CASE("with the expected shape alone only a single row or column is decided"
   CHECK(says_undecided(*finding));
   CHECK(finding->cause.find("--against") != std::string::npos);
   CHECK(first_of(report, "shape-mismatch") == nullptr);
+  CHECK(finding->consequence == Consequence::kWillNotLoad);
   CHECK(plan_for(folder / "plain", report).empty());
   CHECK(first_of(with_spec(folder / "plain", saved), "transposed") == nullptr);
   CHECK(first_of(with_spec(folder / "plain", {35, 1}), "transposed") == nullptr);
