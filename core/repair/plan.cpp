@@ -5,12 +5,12 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/tensor/cast.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
 #include "core/repair/renamed.h"
 #include "core/repair/tiling.h"
 #include "core/spec/spec_from_checkpoint.h"
+#include "core/tensor/cast.h"
 
 namespace shw {
 namespace {
@@ -166,7 +166,8 @@ std::optional<TensorId> filling(const Draft& draft, const NameMap& names,
                                 const PlannedTensor& planned) {
   const Checkpoint& source = *draft.options.fill_source;
   auto other = names.in_reference[index_of(planned.tensor)];
-  if (!other || !same(source.shape(*other), planned.shape) ||
+  // Found by the name that it has now: of a renamed one that is another layer.
+  if (!other || !planned.fqn.empty() || !same(source.shape(*other), planned.shape) ||
       !can_cast(source.dtype(*other), draft.checkpoint.dtype(planned.tensor)) ||
       !check_chunks_are_boxes(source, *other))
     return std::nullopt;

@@ -84,6 +84,10 @@ Result<PlannedTensor> lower_renamed(const Checkpoint& checkpoint, const Renamed&
 }
 
 Status check_names(const Checkpoint& checkpoint, const Plan& plan) {
+  bool renames = !plan.objects.empty() ||
+                 std::any_of(plan.tensors.begin(), plan.tensors.end(),
+                             [](const PlannedTensor& planned) { return !planned.fqn.empty(); });
+  if (!renames) return {};
   std::vector<std::string_view> names(checkpoint.tensor_count());
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
     names[t] = checkpoint.fqn(TensorId{t});
