@@ -64,7 +64,7 @@ struct VerbShape {
 };
 constexpr VerbShape kShapes[] = {
     {"info", ""},      {"ls", "ds"},           {"show", "l"},  {"map", "s"}, {"check", "sadmf"},
-    {"plan", "sadmg"}, {"repair", "sadmoipg"}, {"verify", ""}, {"undo", ""}, {"report", "sdmo"},
+    {"plan", "sadmg"}, {"repair", "sadmoipg"}, {"verify", ""}, {"undo", ""}, {"report", "sadmo"},
     {"explain", "wr"}, {"demo", ""},           {"gui", "s"},
 };
 

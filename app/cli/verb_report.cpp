@@ -44,7 +44,7 @@ int run_report(Context& context) {
   if (!checkpoint) return fail_with(context, checkpoint.error());
   auto found = check_now(context, **checkpoint, *check_with);
   if (!found) return fail_with(context, found.error());
-  auto plan = make_plan(**checkpoint, *found, {check_with->mesh, check_with->spec});
+  auto plan = make_plan(**checkpoint, *found, {check_with->mesh, found->spec});
 
   ReportInput input{**checkpoint, *found, plan ? &*plan : nullptr, check_with->spec.get(),
                     commands(options, plan ? &*plan : nullptr)};
