@@ -7,10 +7,10 @@
 
 #include "core/base/checked.h"
 #include "core/formats/crc32.h"
-#include "core/tensor/cast.h"
 #include "core/repair/lower.h"
 #include "core/repair/reorder.h"
 #include "core/repair/tiling.h"
+#include "core/tensor/cast.h"
 
 namespace shw {
 namespace {
