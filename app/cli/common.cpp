@@ -30,7 +30,8 @@ Error seen_from_outside(Error error, const Options& options) {
   std::string& file = error.place.file;
   bool as_typed = file.empty() || file.front() == '/' || file == options.spec ||
                   file == options.plan || file.starts_with(options.checkpoint) ||
-                  (!options.against.empty() && file.starts_with(options.against));
+                  (!options.against.empty() && file.starts_with(options.against)) ||
+                  (options.fill.starts_with("from:") && file.starts_with(options.fill.substr(5)));
   if (as_typed || options.checkpoint.empty()) return error;
   std::string folder = options.checkpoint;
   if (folder.ends_with("/.metadata")) folder.resize(folder.size() - 10);

@@ -44,7 +44,8 @@ constexpr VerbHelp kVerbs[] = {
      "shardwright verify step_9000-repaired"},
     {"undo", "Take an in-place repair back", "shardwright undo step_9000"},
     {"report", "Write what was found as one page, HTML or Markdown",
-     "shardwright report step_9000 --spec spec.json --out report.html"},
+     "shardwright report step_9000 --spec spec.json --out report.html\n"
+     "  shardwright report step_9000 --against step_8000 --fill from:step_8000"},
     {"explain", "Say what an error message can mean, or teach a rule",
      "shardwright explain placement-axis-moved\n"
      "  shardwright explain \"Size mismatch between saved torch.Size([64]) and current: "
@@ -64,7 +65,7 @@ struct VerbShape {
 };
 constexpr VerbShape kShapes[] = {
     {"info", ""},      {"ls", "ds"},           {"show", "l"},  {"map", "s"}, {"check", "sadmf"},
-    {"plan", "sadmg"}, {"repair", "sadmoipg"}, {"verify", ""}, {"undo", ""}, {"report", "sadmo"},
+    {"plan", "sadmg"}, {"repair", "sadmoipg"}, {"verify", ""}, {"undo", ""}, {"report", "sadmog"},
     {"explain", "wr"}, {"demo", ""},           {"gui", "s"},
 };
 

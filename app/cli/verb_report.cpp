@@ -44,9 +44,12 @@ int run_report(Context& context) {
   if (!checkpoint) return fail_with(context, checkpoint.error());
   auto found = check_now(context, **checkpoint, *check_with);
   if (!found) return fail_with(context, found.error());
-  auto plan = make_plan(**checkpoint, *found, {check_with->mesh, found->spec});
+  PlanOptions wanted{check_with->mesh, found->spec};
+  if (auto filled = choose_fill(options.fill, wanted, &context.progress); !filled)
+    return fail_with(context, filled.error());
+  auto plan = make_plan(**checkpoint, *found, wanted);
 
-  ReportInput input{**checkpoint, *found, plan ? &*plan : nullptr, check_with->spec.get(),
+  ReportInput input{**checkpoint, *found, plan ? &*plan : nullptr, found->spec.get(),
                     commands(options, plan ? &*plan : nullptr)};
   std::string text = wants_html(options.out) ? report_html(input) : report_markdown(input);
   if (options.out.empty()) {

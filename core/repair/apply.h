@@ -41,6 +41,9 @@ struct TensorCertificate {
   Extents shape;                  // after the repair
   std::string layout;             // XXH3-128 of the shape and of every tile's box, in chunk order
   std::string renamed_from = {};  // its name before, where that was another
+  // What stands where it is lost: "zero", "cast", "from"; empty where nothing is, or where a hole
+  // was there before. `fill_from` names the tensor, `fill_checkpoint` where that lies ("from").
+  std::string fill = {}, fill_from = {}, fill_checkpoint = {};
   std::vector<InverseChunk> inverse = {};  // of a tensor whose bytes moved, and none was lost
 };
 

@@ -4,6 +4,7 @@
 //    "tensors": {fqn: {"kept", "lost", "lost_boxes": [{"offsets", "sizes"}],
 //                      "items_before": [hash], "items_after": [hash], "shape", "layout",
 //                      "renamed_from", where it had another name,
+//                      "fill": "zero" | "cast" | "from", "fill_from": fqn, "fill_checkpoint",
 //                      "inverse": [{"sizes", "hash", "parts": [{"at", "from", "sizes",
 //                      "order"}]}]}},
 //    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}]}
@@ -31,6 +32,9 @@ Json json_of(const TensorCertificate& tensor) {
               {"shape", tensor.shape},
               {"layout", tensor.layout}};
   if (!tensor.renamed_from.empty()) out["renamed_from"] = tensor.renamed_from;
+  if (!tensor.fill.empty()) out["fill"] = tensor.fill;
+  if (!tensor.fill_from.empty()) out["fill_from"] = tensor.fill_from;
+  if (!tensor.fill_checkpoint.empty()) out["fill_checkpoint"] = tensor.fill_checkpoint;
   if (tensor.inverse.empty()) return out;
   Json inverse = Json::array();
   for (const InverseChunk& chunk : tensor.inverse) {
@@ -109,6 +113,12 @@ bool read(const In& json, TensorCertificate& out) {
   // Certificates of before have none.
   const In& inverse = member(json, "inverse");
   if (!inverse.is_null() && !read(inverse, out.inverse)) return false;
+  auto read_text = [&](const char* key, std::string& text) {
+    return member(json, key).is_null() || read(member(json, key), text);
+  };
+  if (!read_text("fill", out.fill) || !read_text("fill_from", out.fill_from) ||
+      !read_text("fill_checkpoint", out.fill_checkpoint))
+    return false;
   return read(member(json, "kept"), out.kept) && read(member(json, "lost"), out.lost) &&
          read(member(json, "lost_boxes"), out.lost_boxes) &&
          read(member(json, "items_before"), out.items_before) &&

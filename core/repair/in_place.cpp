@@ -72,6 +72,13 @@ Status check_possible(const Checkpoint& checkpoint, const Plan& plan) {
   }
   for (const PlannedTensor& tensor : plan.tensors) {
     if (is_pure_relabel(tensor)) continue;
+    if (tensor.lost_elements != 0) {
+      return fail(ErrorKind::kUnsupported,
+                  "elements of it are lost and what fills them has to be written, so it is not "
+                  "repaired in place",
+                  Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
+                  "repair into a new directory instead");
+    }
     return fail(ErrorKind::kUnsupported, "bytes of it have to move, so it is not repaired in place",
                 Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
                 "repair into a new directory instead");

@@ -2,7 +2,7 @@
 // reset exactly those elements.
 //
 //   {"schema": "shardwright/1", "total", "kept", "lost",
-//    "tensors": {fqn: {"shape", "total", "kept", "lost", "fill", "fill_from",
+//    "tensors": {fqn: {"shape", "total", "kept", "lost", "fill", "fill_from", "fill_checkpoint",
 //                      "lost_boxes": [{"offsets", "sizes"}]}}}
 //
 // Only tensors that lose something; kept + lost = total everywhere.
@@ -16,7 +16,6 @@ namespace shw {
 
 inline constexpr const char* kLostFile = "lost.json";
 
-std::string lost_to_json(const Certificate& certificate, const Checkpoint& source,
-                         const Plan& plan);
+std::string lost_to_json(const Certificate& certificate);
 
 }  // namespace shw

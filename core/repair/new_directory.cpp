@@ -303,8 +303,7 @@ Status write_text(Job& job, const char* path, const std::string& text) {
 }
 
 Status write_certificate(Job& job, const Certificate& certificate) {
-  if (!certificate.lossless)
-    SHW_CHECK(write_text(job, kLostFile, lost_to_json(certificate, job.checkpoint, job.plan)));
+  if (!certificate.lossless) SHW_CHECK(write_text(job, kLostFile, lost_to_json(certificate)));
   return write_text(job, kCertificateFile, certificate_to_json(certificate));
 }
 

@@ -122,6 +122,18 @@ Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Pr
   return hashes;
 }
 
+namespace {
+
+void note_fill(const PlannedTensor& planned, TensorCertificate& entry) {
+  if (planned.lost_elements == 0) return;
+  entry.fill = name(planned.fill);
+  entry.fill_from = planned.fill_from;
+  bool elsewhere = planned.fill_source != nullptr && planned.fill_source->directory() != nullptr;
+  if (elsewhere) entry.fill_checkpoint = planned.fill_source->directory()->name();
+}
+
+}  // namespace
+
 Result<Certificate> certify(const Checkpoint& source, const std::vector<std::string>& before,
                             const Checkpoint& result, const std::vector<std::string>& after,
                             const Plan& plan) {
@@ -152,6 +164,7 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
     if (found != planned.end()) {
       entry.lost = found->second->lost_elements;
       entry.lost_boxes = found->second->lost;
+      note_fill(*found->second, entry);
       SHW_CHECK(check_relabels(source, before, result, *made, after, *found->second));
     } else {
       auto sorted = [](std::vector<std::string> list) {

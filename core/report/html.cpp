@@ -176,7 +176,7 @@ std::string lost_section(const ReportInput& input) {
   if (input.plan == nullptr || input.plan->lossless) return "";
   std::string html =
       "<h2>What is lost</h2><table><tr><th>tensor</th><th class=\"n\">elements</th>"
-      "<th>boxes</th></tr>";
+      "<th>filled with</th><th>boxes</th></tr>";
   std::size_t shown = 0, all = 0;
   for (const PlannedTensor& planned : input.plan->tensors) {
     if (planned.lost_elements == 0 || ++all > kMostRows) continue;
@@ -184,6 +184,7 @@ std::string lost_section(const ReportInput& input) {
     html += "<tr><td><code>" + escaped(clipped(input.checkpoint.fqn(planned.tensor))) +
             "</code></td><td class=\"n\">" +
             human_count(static_cast<std::uint64_t>(planned.lost_elements)) + "</td><td><code>" +
+            escaped(clipped(fill_text(planned))) + "</code></td><td><code>" +
             escaped(evidence_text(planned.lost)) + "</code></td></tr>";
   }
   return html + "</table>\n<p class=\"quiet\">" + plural(shown, "tensor") + and_more(all, shown) +

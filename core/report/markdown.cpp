@@ -112,12 +112,14 @@ std::string plan_section(const ReportInput& input) {
 
 std::string lost_section(const ReportInput& input) {
   if (input.plan == nullptr || input.plan->lossless) return "";
-  std::string text = "## What is lost\n\n| tensor | elements | boxes |\n|---|---:|---|\n";
+  std::string text =
+      "## What is lost\n\n| tensor | elements | filled with | boxes |\n|---|---:|---|---|\n";
   std::size_t all = 0;
   for (const PlannedTensor& planned : input.plan->tensors) {
     if (planned.lost_elements == 0 || ++all > kMostRows) continue;
     text += "| " + cell(code(clipped(input.checkpoint.fqn(planned.tensor)))) + " | " +
             human_count(static_cast<std::uint64_t>(planned.lost_elements)) + " | " +
+            cell(code(clipped(fill_text(planned)))) + " | " +
             cell(code(evidence_text(planned.lost))) + " |\n";
   }
   if (all > kMostRows) text += "\n" + human_count(all - kMostRows) + " more tensors.\n";

@@ -78,6 +78,14 @@ std::string and_more(std::size_t count, std::size_t shown) {
   return count > shown ? " and " + human_count(count - shown) + " more" : "";
 }
 
+std::string fill_text(const PlannedTensor& tensor) {
+  if (tensor.fill == Fill::kZero) return "zeros";
+  if (tensor.fill == Fill::kCast) return "the cast of " + tensor.fill_from;
+  bool named = tensor.fill_source != nullptr && tensor.fill_source->directory() != nullptr;
+  return tensor.fill_from + " of " +
+         (named ? tensor.fill_source->directory()->name() : "another checkpoint");
+}
+
 std::string evidence_text(const EvidenceValue& value) {
   struct {
     std::string operator()(bool v) { return v ? "yes" : "no"; }

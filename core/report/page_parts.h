@@ -26,6 +26,9 @@ std::string_view word_of(Severity severity);  // "error", "warning", "note"
 std::string subjects_counted(const Checkpoint& checkpoint, const Finding& finding);
 std::string label_of(std::string_view key);  // "tile count" for "tile_count"
 std::string evidence_text(const EvidenceValue& value);
+// What stands where elements of a planned tensor are lost: "zeros", "the cast of ...", "... of
+// CHECKPOINT".
+std::string fill_text(const PlannedTensor& tensor);
 // At most kMostLetters of it, cut at a whole UTF-8 letter, and then "...".
 std::string clipped(std::string_view text);
 // " and 160 more", or nothing.

@@ -1,6 +1,7 @@
 // What a plan gives up, tensor by tensor and box by box, before anybody says yes to it.
 #include "core/base/words.h"
 #include "core/report/listing.h"
+#include "core/report/page_parts.h"
 #include "core/report/text_words.h"
 
 namespace shw {
@@ -8,21 +9,6 @@ namespace {
 
 // A terminal shows that many boxes of a tensor; lost.json has them all.
 constexpr std::size_t kShownBoxes = 8;
-
-std::string fill_text(const PlannedTensor& tensor) {
-  switch (tensor.fill) {
-    case Fill::kZero:
-      return "zeros";
-    case Fill::kCast:
-      return "the cast of " + printable(tensor.fill_from);
-    case Fill::kReference:
-      break;
-  }
-  std::string where = tensor.fill_source == nullptr || tensor.fill_source->directory() == nullptr
-                          ? "another checkpoint"
-                          : tensor.fill_source->directory()->name();
-  return printable(tensor.fill_from) + " of " + printable(where);
-}
 
 }  // namespace
 
@@ -38,7 +24,7 @@ std::string lost_to_text(const Checkpoint& checkpoint, const Plan& plan) {
       text += " " + to_text(tensor.lost[i]);
     if (tensor.lost.size() > kShownBoxes)
       text += " and " + plural(tensor.lost.size() - kShownBoxes, "box") + " more";
-    text += "; filled with " + fill_text(tensor) + "\n";
+    text += "; filled with " + printable(fill_text(tensor)) + "\n";
   }
   return text.empty() ? text : "\nlost for good:\n" + text;
 }

@@ -125,7 +125,8 @@ void find_gaps(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
 void run(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.checkpoint.encoding() != Encoding::kTorchZip) return;
   find_files(input.checkpoint, findings);
-  find_gaps(input.checkpoint, findings);
+  // Where every rank has its own metadata, replicas are recorded and passed over.
+  if (input.checkpoint.format() != Format::kDcpRankLocal) find_gaps(input.checkpoint, findings);
 }
 
 }  // namespace

@@ -329,3 +329,28 @@ TEST_CASE("explain says which messages it understands when it did not understand
   CHECK(parsed(json.out)["error"]["message"].is_string());
   CHECK(shardwright({"explain", "saved [1] current [2]", "--world", "four"}).code == 3);
 }
+
+TEST_CASE("a fill that is none is a usage error; one that is not there is named as it was typed") {
+  for (const char* verb : {"plan", "repair", "report"}) {
+    CAPTURE(verb);
+    Run none = shardwright({verb, step(), "--spec", spec(), "--fill", "bogus"});
+    CHECK(none.code == 3);
+    CHECK(contains(none.err, "zero, cast, or from:"));
+    Run missing = shardwright({verb, step(), "--spec", spec(), "--fill", "from:no/such"});
+    CHECK(missing.code == 4);
+    CHECK(contains(missing.err, "no/such"));
+    CHECK_FALSE(contains(missing.err, "step_9000/no/such"));
+  }
+  CHECK(shardwright({"check", step(), "--fill", "zero"}).code == 3);
+  CHECK(shardwright({"plan", step(), "--plan", "p", "--fill", "zero"}).code == 3);
+  CHECK(shardwright({"plan", step(), "--against", "no/such"}).code == 4);
+}
+
+TEST_CASE("a checkpoint against itself is clean, in the report too") {
+  Run same = shardwright({"check", step(), "--against", step(), "--json"});
+  for (const Json& finding : parsed(same.out)["findings"])
+    CHECK(finding["rule"] == "placement-axis-moved");
+  Run page = shardwright({"report", step(), "--against", step()});
+  CHECK(page.code == 0);
+  CHECK(contains(page.out, "--against"));
+}
