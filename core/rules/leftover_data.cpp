@@ -3,6 +3,7 @@
 #include <map>
 
 #include "core/base/checked.h"
+#include "core/model/builder.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -39,6 +40,19 @@ void each_item(const Checkpoint& checkpoint, Visit visit) {
   for (const StrayRecord& stray : checkpoint.strays()) offer(stray.item);
 }
 
+// Of a checkpoint with one metadata file a rank, the file that would have pointed there.
+std::string reason_of(const Checkpoint& checkpoint, const std::vector<std::string>& files) {
+  std::vector<std::string> gone;
+  for (const std::string& path : files) {
+    auto rank = rank_in_file_name(path);
+    if (checkpoint.format() == Format::kDcpRankLocal && rank)
+      add_subject(gone, "__" + std::to_string(*rank) + ".metadata");
+  }
+  if (gone.empty()) return "an earlier save into this folder had more ranks, or other names.";
+  return some_of(gone) + (gone.size() == 1 ? ", which" : ", which each") +
+         " would describe what is in them, is not there or is no file.";
+}
+
 void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "leftover-data";
@@ -54,9 +68,8 @@ void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
   finding.cause = plural(finding.subjects.size(), "data file") + " (" + some_of(finding.subjects) +
-                  ", " + human_bytes(bytes) +
-                  ") lie here and nothing in the metadata points to them: an earlier save into "
-                  "this folder had more ranks, or other names.";
+                  ", " + human_bytes(bytes) + ") lie here and nothing in the metadata points to " +
+                  "them: " + reason_of(checkpoint, finding.subjects);
   finding.evidence = {{"files", capped(finding.subjects)},
                       {"count", count_of(finding.subjects.size())},
                       {"bytes", narrow<std::int64_t>(bytes).value_or(INT64_MAX)}};

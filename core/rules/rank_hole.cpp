@@ -1,4 +1,7 @@
 // V-11: data files of ranks 0 to W-1, with some numbers missing.
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
 #include <set>
 
 #include "core/rules/rules.h"
@@ -6,8 +9,65 @@
 namespace shw {
 namespace {
 
+// "shard-00002-model-00001-of-00003.safetensors": its three numbers; nothing of another name.
+struct ShardName {
+  std::uint32_t shard = 0, file = 0, files = 0;
+};
+std::optional<ShardName> shard_name(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  ShardName out;
+  auto take = [&](std::string_view before, std::uint32_t& number) {
+    if (!name.starts_with(before)) return false;
+    name.remove_prefix(before.size());
+    auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (code != std::errc{}) return false;
+    name.remove_prefix(static_cast<std::size_t>(end - name.data()));
+    return true;
+  };
+  bool whole = take("shard-", out.shard) && take("-model-", out.file) && take("-of-", out.files) &&
+               name == ".safetensors";
+  return whole ? std::optional(out) : std::nullopt;
+}
+
+// Of torch's sharded safetensors no index says which files there were: their numbers do.
+void look_at_shards(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> there;
+  std::uint32_t shards = 0, files = 0;
+  for (const FileRow& file : checkpoint.files()) {
+    auto name = shard_name(file.path);
+    if (!name || (files != 0 && name->files != files)) continue;
+    files = name->files;
+    shards = std::max(shards, name->shard);
+    there.insert({name->shard, name->file});
+  }
+  // Numbers are text from names: a grid that is mostly empty is none.
+  auto all = std::uint64_t{shards} * files;
+  if (there.size() < 2 || all == there.size() || all > 2 * there.size()) return;
+  Finding finding;
+  finding.rule = "rank-hole";
+  finding.severity = Severity::kInfo;
+  for (std::uint32_t shard = 1; shard <= shards; ++shard) {
+    for (std::uint32_t file = 1; file <= files; ++file) {
+      if (there.contains({shard, file})) continue;
+      char name[64];
+      std::snprintf(name, sizeof name, "shard-%05u-model-%05u-of-%05u.safetensors", shard, file,
+                    files);
+      finding.subjects.emplace_back(name);
+    }
+  }
+  finding.cause = "There are " + plural(there.size(), "file") + " of " + plural(shards, "rank") +
+                  ", and " + some_of(finding.subjects) +
+                  (finding.subjects.size() == 1 ? " is" : " are") +
+                  " not among them: that rank had nothing for it, or it was left behind.";
+  finding.evidence = {{"files_there", count_of(there.size())},
+                      {"missing", capped(finding.subjects)},
+                      {"missing_count", count_of(finding.subjects.size())}};
+  findings.push_back(std::move(finding));
+}
+
 void run(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
+  if (checkpoint.format() == Format::kHfSharded) look_at_shards(checkpoint, findings);
   if (checkpoint.format() != Format::kDcp) return;
   std::set<std::int64_t> ranks;
   for (const FileRow& file : checkpoint.files()) {
