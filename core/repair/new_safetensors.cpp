@@ -27,8 +27,10 @@ PlannedChunk joined(const Checkpoint& checkpoint, PlannedTensor& tensor) {
   for (PlannedChunk& chunk : tensor.chunks) {
     if (chunk.item)
       one.pieces.push_back({*chunk.item, whole(checkpoint.sizes(*chunk.item)), chunk.box.offsets});
-    for (Piece& piece : chunk.pieces)
-      one.pieces.push_back({piece.chunk, std::move(piece.source), at_of(chunk, piece.at)});
+    for (Piece& piece : chunk.pieces) {
+      piece.at = at_of(chunk, std::move(piece.at));
+      one.pieces.push_back(std::move(piece));
+    }
     for (SidePiece& side : chunk.side) {
       one.side.push_back(std::move(side));
       one.side.back().at = at_of(chunk, one.side.back().at);

@@ -322,6 +322,28 @@ TEST_CASE("the sharded form is relabelled, permuted and masked, whoever holds wh
   }
 }
 
+TEST_CASE("a transposed tensor is turned in its file, whole or in shards") {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "whole");
+  write_file(folder / "whole/model.safetensors", {{"w", "F32", {2, 3}, text_of(counting({2, 3}))}});
+  auto whole_one = opened(folder / "whole");
+  apply(*whole_one, plan_of(*whole_one, Transposed{TensorId{0}, 0, 1, {3, 2}}), folder / "turned");
+  CHECK(values_of(*opened(folder / "turned"), "w") == Values{0, 3, 1, 4, 2, 5});
+
+  std::filesystem::create_directory(folder / "shards");
+  for (int i = 0; i < 3; ++i) {
+    write_file(
+        folder / "shards/shard-0000" + std::to_string(i + 1) + "-model-00001-of-00001.safetensors",
+        {{"w", "F32", {1, 2}, text_of({2 * i, 2 * i + 1}), {i, 0}}});
+  }
+  auto shards = opened(folder / "shards");
+  REQUIRE(shards->format() == Format::kHfSharded);
+  Certificate certificate = apply(*shards, plan_of(*shards, Transposed{TensorId{0}, 0, 1, {2, 3}}),
+                                  folder / "turned-shards");
+  CHECK(certificate.lossless);
+  CHECK(values_of(*opened(folder / "turned-shards"), "w") == Values{0, 2, 4, 1, 3, 5});
+}
+
 TEST_CASE("rows of one tensor go into another where a file knows them by name only") {
   TemporaryFolder folder;
   std::filesystem::create_directory(folder / "ckpt");
