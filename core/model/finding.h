@@ -31,6 +31,13 @@ struct Remedy {
   std::string text;  // one sentence, what will be done and what is lost
 };
 
+// An entry that is no tensor shall say what another one says: its storage record points there.
+struct EntryTaken {
+  std::string fqn;
+  std::string from;
+  bool operator==(const EntryTaken&) const = default;
+};
+
 struct Finding {
   std::string rule;  // "placement-axis-moved": never changes
   Severity severity = Severity::kError;
@@ -39,6 +46,7 @@ struct Finding {
   std::vector<std::pair<std::string, EvidenceValue>> evidence;  // in the order in which it is shown
   std::optional<Remedy> remedy;                                 // none: "no safe remedy"
   std::vector<Diagnosis> diagnoses;  // what the repair works from; one a tensor, may be empty
+  std::vector<EntryTaken> entries;   // the same for entries that are no tensors
   std::string link;  // "NeMo AutoModel #1691": where the cause is known upstream; may be empty
   Consequence consequence = Consequence::kNone;  // the engine's, from all that stands above
 };

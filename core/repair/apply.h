@@ -47,6 +47,13 @@ struct TensorCertificate {
   std::vector<InverseChunk> inverse = {};  // of a tensor whose bytes moved, and none was lost
 };
 
+// An entry that is no tensor and says now what another one said.
+struct EntryCertificate {
+  std::string fqn;
+  std::string from;
+  std::string item;  // XXH3-128 of its item now
+};
+
 struct Certificate {
   bool lossless = true;
   std::string source;   // as opened
@@ -54,6 +61,7 @@ struct Certificate {
   std::vector<Operation> operations;
   std::vector<TensorCertificate>
       tensors;  // every tensor of the checkpoint, those that did not change too
+  std::vector<EntryCertificate> entries;  // only those that changed
 };
 
 struct ApplyOptions {

@@ -7,6 +7,7 @@
 //                      "fill": "zero" | "cast" | "from", "fill_from": fqn, "fill_checkpoint",
 //                      "inverse": [{"sizes", "hash", "parts": [{"at", "from", "sizes",
 //                      "order"}]}]}},
+//    "entries": [{"fqn", "from", "item"}], only where some changed,
 //    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}]}
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -87,6 +88,7 @@ bool read(const In& json, Box& out);
 bool read(const In& json, Operation& out);
 bool read(const In& json, InverseChunk& out);
 bool read(const In& json, InverseChunk::Part& out);
+bool read(const In& json, EntryCertificate& out);
 template <class T>
 bool read(const In& json, std::vector<T>& out) {
   if (!json.is_array()) return false;
@@ -127,6 +129,10 @@ bool read(const In& json, TensorCertificate& out) {
          (member(json, "renamed_from").is_null() ||
           read(member(json, "renamed_from"), out.renamed_from));
 }
+bool read(const In& json, EntryCertificate& out) {
+  return read(member(json, "fqn"), out.fqn) && read(member(json, "from"), out.from) &&
+         read(member(json, "item"), out.item);
+}
 bool read(const In& json, Operation& out) {
   std::string kind;
   std::int64_t moved = 0;
@@ -158,6 +164,8 @@ std::string certificate_to_json(const Certificate& certificate) {
     tensors.push_back({tensor.fqn, json_of(tensor)});
   for (const Operation& operation : certificate.operations)
     out["operations"].push_back(json_of(operation));
+  for (const EntryCertificate& entry : certificate.entries)
+    out["entries"].push_back({{"fqn", entry.fqn}, {"from", entry.from}, {"item", entry.item}});
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -179,6 +187,9 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
       !read(member(parsed, "operations"), certificate.operations)) {
     return damaged("a key is missing or of another type");
   }
+  const In& entries = member(parsed, "entries");
+  if (!entries.is_null() && !read(entries, certificate.entries))
+    return damaged("an entry that is no tensor is incomplete");
   for (const auto& [fqn, value] : tensors.items()) {
     TensorCertificate tensor;
     tensor.fqn = fqn;

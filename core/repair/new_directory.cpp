@@ -15,6 +15,7 @@
 #include "core/io/owner.h"
 #include "core/io/place.h"
 #include "core/repair/assemble.h"
+#include "core/repair/entries.h"
 #include "core/repair/inverse.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
@@ -281,12 +282,15 @@ Status compare_objects(const Job& job, const Checkpoint& result) {
   std::map<std::string_view, std::string_view> new_names;
   for (const RenamedObject& object : job.plan.objects)
     new_names[job.checkpoint.objects()[object.object].fqn] = object.fqn;
-  for (const ObjectRow& row : job.checkpoint.objects()) {
+  std::vector<std::size_t> items = items_after(job.checkpoint, job.plan);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const ObjectRow& row = job.checkpoint.objects()[i];
+    const auto& item = job.checkpoint.objects()[items[i]].item;
     auto renamed = new_names.find(row.fqn);
     auto found = rows.find(renamed == new_names.end() ? row.fqn : renamed->second);
-    bool there = found != rows.end() && found->second->item && row.item;
+    bool there = found != rows.end() && found->second->item && item;
     if (there) {
-      SHW_TRY(std::string before, hash_item(job.checkpoint, *row.item, nullptr));
+      SHW_TRY(std::string before, hash_item(job.checkpoint, *item, nullptr));
       SHW_TRY(std::string after, hash_item(result, *found->second->item, nullptr));
       if (before == after) continue;
     }

@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "core/base/checked.h"
+#include "core/repair/entries.h"
 #include "core/repair/lower.h"
 #include "core/repair/renamed.h"
 #include "core/repair/steps.h"
@@ -155,9 +156,10 @@ Result<DcpMetadata> new_metadata(const Checkpoint& checkpoint, const Plan& plan,
     }
     metadata.tensors.push_back(std::move(tensor));
   }
+  std::vector<std::size_t> items = items_after(checkpoint, plan);
   for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
     const ObjectRow& row = checkpoint.objects()[i];
-    SHW_TRY(DcpItem item, item_as_it_is(checkpoint, row.item, row.fqn));
+    SHW_TRY(DcpItem item, item_as_it_is(checkpoint, checkpoint.objects()[items[i]].item, row.fqn));
     auto path = checkpoint.object_path(i);
     metadata.objects.push_back({row.fqn, std::move(item), {path.begin(), path.end()}});
   }

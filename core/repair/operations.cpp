@@ -253,7 +253,8 @@ void describe_rewrite(const Checkpoint& checkpoint, const CheckReport& report, P
     std::erase(extras, plain);
   for (std::size_t i = 0; i < extras.size(); ++i)
     rewrite.text += (i == 0 ? "; not carried over: " : ", ") + extras[i];
-  bool wanted = !rewrite.rule.empty() || (!plan.tensors.empty() && !extras.empty());
+  bool wanted = !rewrite.rule.empty() ||
+                ((!plan.tensors.empty() || !plan.entries.empty()) && !extras.empty());
   if (wanted) plan.operations.push_back(std::move(rewrite));
 }
 

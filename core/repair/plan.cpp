@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/repair/entries.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
 #include "core/repair/renamed.h"
@@ -59,6 +60,22 @@ struct Blocked {
       if (auto rule = this->chunk(checkpoint, chunk); !rule.empty()) return rule;
     }
     return {};
+  }
+  // Whether an entry that the finding wants to use is touched.
+  bool entries(const Checkpoint& checkpoint, const Finding& finding) const {
+    if (by_subject.empty()) return false;
+    for (const auto& [subject, rule] : by_subject) {
+      if (rule == "unsafe-pickle") return true;
+    }
+    for (const ObjectRow& row : checkpoint.objects()) {
+      bool used = std::any_of(finding.entries.begin(), finding.entries.end(),
+                              [&](const auto& e) { return e.fqn == row.fqn || e.from == row.fqn; });
+      if (!used) continue;
+      bool damaged =
+          row.item && row.item->file != FileId::kNone && !by_file[index_of(row.item->file)].empty();
+      if (damaged || by_subject.contains(row.fqn)) return true;
+    }
+    return false;
   }
   std::string_view chunk(const Checkpoint& checkpoint, ChunkId chunk) const {
     auto item = checkpoint.item(chunk);
@@ -251,16 +268,23 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
   choose_fills(draft);
   settle_fills(draft);
 
-  for (std::size_t i = 0; i < report.findings.size(); ++i)
-    describe_operations(checkpoint, report.findings[i], made[i], plan);
+  for (std::size_t i = 0; i < report.findings.size(); ++i) {
+    const Finding& finding = report.findings[i];
+    describe_operations(checkpoint, finding, made[i], plan);
+    if (finding.severity == Severity::kInfo || finding.entries.empty()) continue;
+    Status planned =
+        plan_entries(checkpoint, finding, draft.blocked.entries(checkpoint, finding), plan);
+    if (!planned) leave_undecided(plan, finding, planned.error().message);
+  }
   describe_rewrite(checkpoint, report, plan);
 
   for (const Finding& finding : report.findings) {
     bool above_info = finding.severity != Severity::kInfo;
-    if (above_info && finding.diagnoses.empty() && !is_mended(draft, finding))
-      leave_undecided(plan, finding, "");
+    bool is_planned = !finding.diagnoses.empty() || !finding.entries.empty();
+    if (above_info && !is_planned && !is_mended(draft, finding)) leave_undecided(plan, finding, "");
   }
-  plan.lossless = std::all_of(plan.tensors.begin(), plan.tensors.end(),
+  plan.lossless = keeps_every_entry(plan) &&
+                  std::all_of(plan.tensors.begin(), plan.tensors.end(),
                               [](const PlannedTensor& t) { return t.lost_elements == 0; });
   return std::move(draft.plan);
 }

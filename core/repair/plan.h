@@ -85,11 +85,18 @@ struct RenamedObject {
   std::string fqn;
 };
 
+// An entry that is no tensor says from now on what another one says. By index in objects().
+struct PlannedEntry {
+  std::size_t object = 0;
+  std::size_t item_of = 0;  // whose item its record points to
+};
+
 struct Plan {
   std::string checkpoint;              // as opened
   std::vector<Operation> operations;   // empty: nothing to do
   std::vector<PlannedTensor> tensors;  // those that change; all others keep their items
   std::vector<RenamedObject> objects = {};
+  std::vector<PlannedEntry> entries = {};
   std::vector<Finding> undecided;  // findings above info that nothing here mends, and why
   bool lossless = true;
   bool empty() const { return operations.empty(); }

@@ -19,6 +19,7 @@
 
 #include "core/base/checked.h"
 #include "core/formats/open.h"
+#include "core/repair/entries.h"
 #include "core/repair/lower.h"
 #include "core/repair/plan.h"
 #include "core/repair/renamed.h"
@@ -433,6 +434,12 @@ std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
     out["operations"].push_back(json_of(operation));
   for (const PlannedTensor& tensor : plan.tensors)
     out["tensors"].push_back(json_of(checkpoint, tensor));
+  for (const PlannedEntry& entry : plan.entries) {
+    out["entries"].push_back({{"fqn", checkpoint.objects()[entry.object].fqn},
+                              {"entry", entry.object},
+                              {"from", checkpoint.objects()[entry.item_of].fqn},
+                              {"item_of", entry.item_of}});
+  }
   for (const PlannedTensor& tensor : plan.tensors) {
     if (tensor.fill != Fill::kReference || tensor.fill_source->directory() == nullptr) continue;
     out["fill_source"] = {{"checkpoint", tensor.fill_source->directory()->name()},
@@ -474,9 +481,17 @@ Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
   SHW_CHECK(read_tensors(reader, parsed, plan));
   SHW_CHECK(read_objects(reader, parsed, plan));
   SHW_CHECK(check_names(checkpoint, plan));
+  if (parsed.contains("entries")) {
+    for (const Json& one : reader.list(parsed, "entries"))
+      plan.entries.push_back(
+          {reader.number<std::size_t>(one, "entry"), reader.number<std::size_t>(one, "item_of")});
+    SHW_CHECK(reader.status());
+    SHW_CHECK(check_entries(checkpoint, plan));
+    plan.lossless = plan.lossless && keeps_every_entry(plan);
+  }
   for (const Json& one : reader.list(parsed, "undecided"))
     plan.undecided.push_back(read_finding(reader, one));
-  if (plan.operations.empty() && !plan.tensors.empty())
+  if (plan.operations.empty() && (!plan.tensors.empty() || !plan.entries.empty()))
     reader.complain("tensors change, but no operation says why");
   SHW_CHECK(reader.status());
   return plan;

@@ -10,6 +10,7 @@
 
 #include "core/base/checked.h"
 #include "core/formats/items.h"
+#include "core/repair/entries.h"
 #include "core/repair/lower.h"
 #include "core/repair/tiling.h"
 
@@ -81,6 +82,36 @@ Status check_relabels(const Checkpoint& source, const std::vector<std::string>& 
         {source.file(source.item(*chunk.item)->file).path, std::nullopt,
          std::string(source.fqn(planned.tensor))});
   }
+  return {};
+}
+
+const ObjectRow* find_entry(const Checkpoint& checkpoint, std::string_view fqn) {
+  for (const ObjectRow& row : checkpoint.objects()) {
+    if (row.fqn == fqn) return &row;
+  }
+  return nullptr;
+}
+
+Result<std::string> hash_entry(const Checkpoint& checkpoint, const ObjectRow* row,
+                               std::string_view fqn) {
+  if (row == nullptr || !row->item)
+    return fail(ErrorKind::kDamaged, "the entry has no item",
+                Place{.file = {}, .tensor = std::string(fqn)});
+  return hash_item(checkpoint, *row->item, nullptr);
+}
+
+Status certify_entries(const Checkpoint& source, const Checkpoint& result, const Plan& plan,
+                       Certificate& certificate) {
+  for (const PlannedEntry& entry : plan.entries) {
+    const ObjectRow &to = source.objects()[entry.object], &from = source.objects()[entry.item_of];
+    SHW_TRY(std::string before, hash_entry(source, &from, from.fqn));
+    SHW_TRY(std::string after, hash_entry(result, find_entry(result, to.fqn), to.fqn));
+    if (before != after)
+      return fail(ErrorKind::kIo, "is not the entry that it was to become",
+                  Place{.file = {}, .tensor = to.fqn});
+    certificate.entries.push_back({to.fqn, from.fqn, after});
+  }
+  certificate.lossless = certificate.lossless && keeps_every_entry(plan);
   return {};
 }
 
@@ -186,7 +217,19 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
     certificate.lossless = certificate.lossless && entry.lost == 0;
     certificate.tensors.push_back(std::move(entry));
   }
+  SHW_CHECK(certify_entries(source, result, plan, certificate));
   return certificate;
+}
+
+std::vector<std::string> wrong_entries(const Certificate& certificate,
+                                       const Checkpoint& checkpoint) {
+  std::vector<std::string> wrong;
+  for (const EntryCertificate& entry : certificate.entries) {
+    auto hash = hash_entry(checkpoint, find_entry(checkpoint, entry.fqn), entry.fqn);
+    if (!hash || *hash != entry.item)
+      wrong.push_back(entry.fqn + ": the entry is not the one that was certified");
+  }
+  return wrong;
 }
 
 namespace {
@@ -252,6 +295,8 @@ VerifyReport hold_against(const Certificate& certificate, const Checkpoint& chec
     report.reasons.push_back(std::string(checkpoint.fqn(TensorId{static_cast<std::uint32_t>(t)})) +
                              ": is there, but not certified");
   }
+  for (std::string& why : wrong_entries(certificate, checkpoint))
+    report.reasons.push_back(std::move(why));
   if (certificate.lossless && report.lost != 0)
     report.reasons.push_back("the certificate claims to lose nothing and lists losses");
   report.outcome =

@@ -22,6 +22,9 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
                             const Checkpoint& result, const std::vector<std::string>& after,
                             const Plan& plan);
 
+// Entries that are no tensors and are not what the certificate says, each with why.
+std::vector<std::string> wrong_entries(const Certificate& certificate,
+                                       const Checkpoint& checkpoint);
 // Holds a checkpoint against its certificate. `hashes` in chunk order.
 VerifyReport hold_against(const Certificate& certificate, const Checkpoint& checkpoint,
                           const std::vector<std::string>& hashes);

@@ -131,9 +131,16 @@ void add_by_spec(const RuleInput& input, std::vector<Finding>& findings) {
   if (all.empty()) return;
   Restored restored;
   auto masters = input.headers.empty() ? std::nullopt : read_side_masters(input.checkpoint);
-  for (const DroppedAxis& dropped : all) {
+  std::int64_t comparisons = 4096;  // of 4,096 elements each
+  for (DroppedAxis& dropped : all) {
     auto found = masters ? restore_from_side(input, *masters, dropped) : std::nullopt;
     if (found) restored.emplace(dropped.tensor, std::move(*found));
+    auto contradiction = masters && !found
+                             ? contradicted_by_masters(input, *masters, dropped, comparisons)
+                             : std::nullopt;
+    if (!contradiction) continue;
+    dropped.placed = false;
+    dropped.why_not = *contradiction;
   }
   // One finding for one axis, and one more for those of its tensors that cannot be placed.
   std::map<std::pair<std::string, bool>, Group> groups;

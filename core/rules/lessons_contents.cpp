@@ -110,8 +110,8 @@ constexpr std::array<Lesson, 18> kLessons = {{
     0         0.1         100   those of many steps
     1         0.0           1   those of many steps, too: step 1 cannot be
 )",
-     "Where all other steps agree and are tensors, the one that cannot be becomes theirs. A step "
-     "inside an object is set by hand: load, set it to that of the others, save.",
+     "Where all other steps agree, the one that cannot be becomes theirs. Groups that a reference "
+     "has in another order are put into its order, by the names of their parameters.",
      "https://github.com/NVIDIA/TransformerEngine/issues/1986"},
     {"moment-correlation", R"(
   row    log |exp_avg|   half log exp_avg_sq

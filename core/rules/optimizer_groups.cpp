@@ -30,13 +30,16 @@ bool mend_steps(const Checkpoint& c, const StepCheck& steps, Finding& finding) {
   if (!steps.others_agree) return false;
   for (const WrongStep& wrong : steps.wrong) {
     const SavedStep& step = *wrong.step;
-    if (step.tensor && steps.donor != nullptr &&
-        c.dtype(*step.tensor) == c.dtype(*steps.donor->tensor) &&
-        same(c.shape(*step.tensor), c.shape(*steps.donor->tensor))) {
+    if (step.tensor && steps.tensor_donor != nullptr &&
+        c.dtype(*step.tensor) == c.dtype(*steps.tensor_donor->tensor) &&
+        same(c.shape(*step.tensor), c.shape(*steps.tensor_donor->tensor))) {
       finding.diagnoses.emplace_back(
-          PartlyLost{*step.tensor, copy_of(c.shape(*step.tensor)), {}, steps.donor->fqn});
+          PartlyLost{*step.tensor, copy_of(c.shape(*step.tensor)), {}, steps.tensor_donor->fqn});
+    } else if (step.object && steps.object_donor != nullptr) {
+      finding.entries.push_back({step.fqn, steps.object_donor->fqn});
     } else {
       finding.diagnoses.clear();
+      finding.entries.clear();
       return false;
     }
   }
@@ -71,12 +74,13 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
                                 "else changes."};
   } else {
     finding.evidence.emplace_back(
-        "what to do", "no safe remedy" +
-                          std::string(steps.others_agree ? ": the step lies in an object"
-                                                         : ": the other steps are not alike") +
-                          ". Load the optimizer, set the step of these groups to the number of "
-                          "updates that they had (" +
-                          latest + " if they were trained from the start), and save again");
+        "what to do",
+        "no safe remedy" +
+            std::string(steps.others_agree ? ": no other step is kept in the same form"
+                                           : ": the other steps are not alike") +
+            ". Load the optimizer, set the step of these groups to the number of "
+            "updates that they had (" +
+            latest + " if they were trained from the start), and save again");
   }
   findings.push_back(std::move(finding));
 }
@@ -222,7 +226,30 @@ bool in_place(const std::vector<ParamGroup>& mine, const std::vector<ParamGroup>
   return true;
 }
 
-void report_order(const SavedOptimizer& mine, const SavedOptimizer& theirs,
+// Every entry of a group takes what the group that belongs there says.
+std::vector<EntryTaken> reordered_entries(const Checkpoint& c, const SavedOptimizer& optimizer,
+                                          const std::vector<std::size_t>& order) {
+  std::map<std::string, std::set<std::string>> kinds;  // by group
+  std::string before = optimizer.prefix + "param_groups.";
+  for (const ObjectRow& row : c.objects()) {
+    if (!row.fqn.starts_with(before)) continue;
+    std::size_t dot = row.fqn.find('.', before.size());
+    if (dot == std::string::npos) return {};
+    kinds[row.fqn.substr(before.size(), dot - before.size())].insert(row.fqn.substr(dot));
+  }
+  std::vector<EntryTaken> out;
+  for (std::size_t g = 0; g < order.size(); ++g) {
+    const ParamGroup &to = optimizer.groups[g], &from = optimizer.groups[order[g]];
+    bool tensors = to.step && to.step->tensor;
+    if (kinds[to.name].empty() || kinds[to.name] != kinds[from.name] || tensors) return {};
+    if (to.name == from.name) continue;
+    for (const std::string& kind : kinds[to.name])
+      out.push_back({before + to.name + kind, before + from.name + kind});
+  }
+  return out;
+}
+
+void report_order(const Checkpoint& c, const SavedOptimizer& mine, const SavedOptimizer& theirs,
                   const std::string& reference, std::vector<Finding>& findings) {
   constexpr std::size_t kMostGroups = 64;
   if (mine.by_parameter || theirs.by_parameter || mine.groups.size() != theirs.groups.size() ||
@@ -253,10 +280,21 @@ void report_order(const SavedOptimizer& mine, const SavedOptimizer& theirs,
       " are in another order than in " + reference + " (" + some_of(lines) +
       "): a load by position gives one group the settings of another.";
   finding.evidence = {{"groups", capped(lines)}, {"reference", reference}};
-  finding.evidence.emplace_back(
-      "what to do",
-      "no safe remedy: build the optimizer with its groups in the order of this checkpoint, load, "
-      "then regroup by the names of the parameters");
+  // Numbers follow the order of the groups, and the states the numbers: only names tell.
+  bool by_name = std::all_of(mine.groups.begin(), mine.groups.end(), [](const ParamGroup& group) {
+    return std::none_of(group.params.begin(), group.params.end(), is_index);
+  });
+  if (!members_stay && by_name) finding.entries = reordered_entries(c, mine, *order);
+  if (!finding.entries.empty()) {
+    finding.remedy = Remedy{"rename", true,
+                            "The groups are put into the order of the reference, by the names of "
+                            "their parameters. No byte moves."};
+  } else {
+    finding.evidence.emplace_back(
+        "what to do",
+        "no safe remedy: build the optimizer with its groups in the order of this checkpoint, "
+        "load, then regroup by the names of the parameters");
+  }
   findings.push_back(std::move(finding));
 }
 
@@ -271,7 +309,7 @@ void against_reference(const RuleInput& input, const OptimizerSettings& mine,
     const SavedOptimizer* other = find_optimizer(theirs, optimizer.prefix);
     if (other == nullptr && mine.optimizers.size() == 1 && theirs.optimizers.size() == 1)
       other = &theirs.optimizers.front();
-    if (other != nullptr) report_order(optimizer, *other, reference, findings);
+    if (other != nullptr) report_order(input.checkpoint, optimizer, *other, reference, findings);
   }
 }
 

@@ -143,7 +143,8 @@ StepCheck check_steps(const RuleInput& input, const SavedOptimizer& optimizer,
   for (const Covered& covered : steps) {
     const SavedStep& step = *covered.step;
     if (step.step == out.latest) {
-      if (step.tensor && out.donor == nullptr) out.donor = &step;
+      if (step.tensor && out.tensor_donor == nullptr) out.tensor_donor = &step;
+      if (step.object && out.object_donor == nullptr) out.object_donor = &step;
       continue;
     }
     std::string parameter;

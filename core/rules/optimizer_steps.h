@@ -28,8 +28,9 @@ struct StepCheck {
   std::optional<double> latest;  // the largest step
   bool others_agree = true;      // every step that is not wrong is the latest
   std::vector<WrongStep> wrong;
-  std::vector<const SavedStep*> unknown;  // behind by far, and nothing decides
-  const SavedStep* donor = nullptr;       // a tensor that holds the latest step
+  std::vector<const SavedStep*> unknown;    // behind by far, and nothing decides
+  const SavedStep* tensor_donor = nullptr;  // entries that hold the latest step
+  const SavedStep* object_donor = nullptr;
 };
 StepCheck check_steps(const RuleInput& input, const SavedOptimizer& optimizer,
                       const std::vector<MomentPair>& pairs, ValueBudget& budget);

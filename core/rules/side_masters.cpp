@@ -196,4 +196,36 @@ std::optional<SideRestore> restore_from_side(const RuleInput& input, const SideM
   return found;
 }
 
+std::optional<std::string> contradicted_by_masters(const RuleInput& input,
+                                                   const SideMasters& masters,
+                                                   const DroppedAxis& dropped,
+                                                   std::int64_t& comparisons) {
+  constexpr std::int64_t kSure = 16;  // equal elements that are no chance
+  const Checkpoint& c = input.checkpoint;
+  if (!dropped.placed || input.headers.empty()) return std::nullopt;
+  Dtype dtype = c.dtype(dropped.tensor);
+  for (const Survivor& survivor : dropped.survivors) {
+    auto writer = c.writer(survivor.chunk);
+    if (!writer) continue;
+    std::vector<std::string> others;
+    bool own = false;
+    for (const auto& [rank, file] : masters.ranks) {
+      for (const auto& [place, master] : file.masters) {
+        if (!same(master.sizes, c.sizes(survivor.chunk))) continue;
+        if (--comparisons < 0) return std::nullopt;
+        auto count = equal_elements(input, survivor, dtype, file, master);
+        if (!count || *count < kSure) continue;
+        own = own || rank == static_cast<std::int64_t>(*writer);
+        if (rank != static_cast<std::int64_t>(*writer))
+          others.push_back(place + " in " + file.path);
+      }
+    }
+    if (own || others.size() != 1) continue;
+    return "rank " + std::to_string(*writer) + " wrote " + std::string(c.fqn(dropped.tensor)) +
+           " at " + to_text(c.offsets(survivor.chunk)) + ", but its values are those of " +
+           others.front() + ": the names of the files are no guide to where survivors belong";
+  }
+  return std::nullopt;
+}
+
 }  // namespace shw

@@ -49,4 +49,12 @@ struct SideRestore {
 std::optional<SideRestore> restore_from_side(const RuleInput& input, const SideMasters& masters,
                                              const DroppedAxis& dropped);
 
+// Where the tiles' writers and the values part: a survivor that is another rank's master, and not
+// its writer's. Nothing where the values say nothing of the kind, or where `comparisons`, which
+// counts down, has come to its end. One sentence otherwise.
+std::optional<std::string> contradicted_by_masters(const RuleInput& input,
+                                                   const SideMasters& masters,
+                                                   const DroppedAxis& dropped,
+                                                   std::int64_t& comparisons);
+
 }  // namespace shw

@@ -9,6 +9,54 @@
 using namespace shw;
 using namespace shw::test;
 
+namespace {
+
+struct Mended {
+  std::shared_ptr<const Checkpoint> checkpoint;
+  Plan plan;
+};
+
+// Checked, planned, the plan written and read again, carried out and verified.
+Mended mended(const std::shared_ptr<const Checkpoint>& broken, const std::string& out,
+              std::shared_ptr<const Checkpoint> reference = nullptr) {
+  CheckOptions options{Depth::kData, nullptr, std::nullopt};
+  options.reference = std::move(reference);
+  auto report = check(*broken, options);
+  REQUIRE(report.has_value());
+  auto plan = make_plan(*broken, *report, {});
+  REQUIRE(plan.has_value());
+  CHECK(plan->undecided.empty());
+  auto read = plan_from_json(*broken, plan_to_json(*broken, *plan), "plan.json");
+  if (!read) FAIL(read.error().message);
+  CHECK(read->entries.size() == plan->entries.size());
+  CHECK(read->lossless == plan->lossless);
+  auto repaired = apply_plan(*broken, *read, {out, false});
+  if (!repaired) FAIL(repaired.error().message);
+  CHECK(repaired->lossless == plan->lossless);
+  auto proof = verify_repair(out);
+  REQUIRE(proof.has_value());
+  CHECK(proof->outcome == VerifyReport::Outcome::kProved);
+  auto again = open_checkpoint(out);
+  REQUIRE(again.has_value());
+  auto report_again = check(**again, options);
+  REQUIRE(report_again.has_value());
+  CHECK(report_again->verdict == Verdict::kClean);
+  return {*again, std::move(*plan)};
+}
+
+std::string entry(const Checkpoint& checkpoint, const std::string& fqn) {
+  for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
+    if (checkpoint.objects()[i].fqn != fqn) continue;
+    auto value = read_plain_value(checkpoint, i, 1 << 20);
+    if (!value) FAIL(value.error().message);
+    return to_text(*value);
+  }
+  FAIL("no entry " << fqn);
+  return {};
+}
+
+}  // namespace
+
 TEST_CASE("settings are read from every spelling that occurs") {
   TemporaryFolder folder;
   MadeModel model = grown(2, 100);
@@ -88,23 +136,14 @@ TEST_CASE("a step tensor that the moments contradict becomes that of all others"
     CHECK(findings[0].remedy->kind == "fill");
     CHECK_FALSE(findings[0].remedy->lossless);
   }
-  CheckOptions options{Depth::kData, nullptr, std::nullopt};
-  auto report = check(*broken, options);
-  REQUIRE(report.has_value());
-  auto plan = make_plan(*broken, *report, {});
-  REQUIRE(plan.has_value());
-  REQUIRE(plan->tensors.size() == 1);
-  CHECK(plan->tensors[0].lost_elements == 1);
-  auto repaired = apply_plan(*broken, *plan, {folder / "out", false});
-  if (!repaired) FAIL(repaired.error().message);
-  auto again = open_checkpoint(folder / "out");
-  REQUIRE(again.has_value());
-  auto step = read_tensor(**again, *(*again)->find("optimizer.state.l2.weight.step"));
+  Mended after = mended(broken, folder / "out");
+  REQUIRE(after.plan.tensors.size() == 1);
+  CHECK(after.plan.tensors[0].lost_elements == 1);
+  CHECK_FALSE(after.plan.lossless);
+  auto step =
+      read_tensor(*after.checkpoint, *after.checkpoint->find("optimizer.state.l2.weight.step"));
   REQUIRE(step.has_value());
   CHECK(step->bytes == as_dtype({100}, Dtype::kFloat32));
-  CHECK(found_in(**again, "optimizer-groups").empty());
-  auto report_again = check(**again, options);
-  CHECK(report_again->verdict == Verdict::kClean);
 }
 
 TEST_CASE("a group's step inside an object is found, and null is one too") {
@@ -124,6 +163,91 @@ TEST_CASE("a group's step inside an object is found, and null is one too") {
     REQUIRE(findings.size() == 1);
     CHECK(findings[0].severity == Severity::kWarning);
     CHECK(findings[0].subjects == std::vector<std::string>{"optimizer.param_groups.1.step"});
+    Mended after = mended(broken, folder / ("out" + name));
+    CHECK(after.plan.tensors.empty());
+    CHECK(after.plan.entries.size() == 1);
+    CHECK_FALSE(after.plan.lossless);
+    CHECK(entry(*after.checkpoint, "optimizer.param_groups.1.step") == "100");
+    CHECK(entry(*after.checkpoint, "optimizer.param_groups.1.weight_decay") == "0");
+  }
+}
+
+TEST_CASE("steps that are not alike are left to the person, with what to do") {
+  TemporaryFolder folder;
+  MadeModel model = grown(3, 100);
+  Moments fewer = trained(64, 60, 0.9, 0.95, 99);
+  model.pair("late.weight", {8, 8}, fewer.mean, fewer.square);
+  model.step("late.weight", 60);
+  set_step(model, "l2.weight", 1);
+  auto findings = found_in(*made(folder / "a", model), "optimizer-groups");
+  REQUIRE(findings.size() == 1);
+  CHECK_FALSE(findings[0].remedy.has_value());
+  CHECK(findings[0].diagnoses.empty());
+  CHECK(evidence<std::string>(findings[0], "what to do").starts_with("no safe remedy"));
+}
+
+TEST_CASE("groups in another order than the reference's are put into its order, losslessly") {
+  TemporaryFolder folder;
+  MadeModel right = grown(3, 20), turned = right;
+  group(right, 0, {"l0.weight", "l1.weight"}, 0.1);
+  group(right, 1, {"l2.weight"}, 0.0);
+  group(turned, 0, {"l2.weight"}, 0.0);
+  group(turned, 1, {"l0.weight", "l1.weight"}, 0.1);
+  auto reference = made(folder / "right", right);
+  auto broken = made(folder / "turned", turned);
+  CHECK(found_in(*reference, "optimizer-groups", Depth::kHeaders, reference).empty());
+  CHECK(found_in(*broken, "optimizer-groups").empty());
+  auto findings = found_in(*broken, "optimizer-groups", Depth::kHeaders, reference);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == Severity::kWarning);
+  CHECK(findings[0].remedy->lossless);
+  Mended after = mended(broken, folder / "out", reference);
+  CHECK(after.plan.lossless);
+  CHECK(after.plan.entries.size() == 6);
+  for (const char* kind : {"0.params", "0.weight_decay", "1.params", "1.weight_decay"}) {
+    std::string fqn = std::string("optimizer.param_groups.") + kind;
+    CHECK(entry(*after.checkpoint, fqn) == entry(*reference, fqn));
+  }
+
+  // In place, and taken back: .metadata alone changes.
+  std::string before = contents(folder / "turned/.metadata");
+  CheckOptions options{Depth::kData, nullptr, std::nullopt};
+  options.reference = reference;
+  auto report = check(*broken, options);
+  auto plan = make_plan(*broken, *report, {});
+  REQUIRE(apply_plan(*broken, *plan, {"", true}).has_value());
+  CHECK(contents(folder / "turned/.metadata") != before);
+  CHECK(verify_repair(folder / "turned")->outcome == VerifyReport::Outcome::kProved);
+  REQUIRE(undo_repair(folder / "turned").has_value());
+  CHECK(contents(folder / "turned/.metadata") == before);
+
+  // Settings that moved without their parameters may be meant: no remedy.
+  MadeModel swapped = grown(3, 20);
+  group(swapped, 0, {"l0.weight", "l1.weight"}, 0.0);
+  group(swapped, 1, {"l2.weight"}, 0.1);
+  auto unsure =
+      found_in(*made(folder / "swapped", swapped), "optimizer-groups", Depth::kHeaders, reference);
+  REQUIRE(unsure.size() == 1);
+  CHECK_FALSE(unsure[0].remedy.has_value());
+}
+
+TEST_CASE("a plan of entries that was bent is refused") {
+  TemporaryFolder folder;
+  MadeModel model = grown(4, 100, false);
+  group(model, 0, {"l0.weight", "l1.weight"}, 0.1, pickled_int(100));
+  group(model, 1, {"l2.weight", "l3.weight"}, 0.0, pickled_int(1));
+  auto broken = made(folder / "a", model);
+  auto report = check(*broken, CheckOptions{Depth::kData, nullptr, std::nullopt});
+  auto plan = make_plan(*broken, *report, {});
+  REQUIRE(plan->entries.size() == 1);
+  std::string json = plan_to_json(*broken, *plan);
+  std::string now = "\"item_of\": " + std::to_string(plan->entries[0].item_of);
+  for (const char* wrong : {"\"item_of\": 99", "\"item_of\": -1", "\"item_of\": \"x\""}) {
+    std::string bent = json;
+    std::size_t at = bent.find(now);
+    REQUIRE(at != std::string::npos);
+    bent.replace(at, now.size(), wrong);
+    CHECK_FALSE(plan_from_json(*broken, bent, "plan.json").has_value());
   }
 }
 
