@@ -46,9 +46,9 @@ struct Finding {
   std::vector<std::pair<std::string, EvidenceValue>> evidence;  // in the order in which it is shown
   std::optional<Remedy> remedy;                                 // none: "no safe remedy"
   std::vector<Diagnosis> diagnoses;  // what the repair works from; one a tensor, may be empty
-  std::vector<EntryTaken> entries;   // the same for entries that are no tensors
   std::string link;  // "NeMo AutoModel #1691": where the cause is known upstream; may be empty
   Consequence consequence = Consequence::kNone;  // the engine's, from all that stands above
+  std::vector<EntryTaken> entries = {};          // as diagnoses, for entries that are no tensors
 };
 
 }  // namespace shw

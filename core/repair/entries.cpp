@@ -44,7 +44,8 @@ Operation operation_of(const Finding& finding, const std::vector<PlannedEntry>& 
   made.text = "let " + first.fqn + " say what " + first.from + " says";
   if (added.size() > 1)
     made.text += ", and " + std::to_string(added.size() - 1) + " more entries likewise";
-  made.text += ": their records point there, no byte moves";
+  made.text += added.size() > 1 ? ": their records point there, no byte moves"
+                                : ": its record points there, no byte moves";
   return made;
 }
 

@@ -37,6 +37,8 @@ std::string lost_to_json(const Certificate& certificate) {
   }
   Json out = {{"schema", "shardwright/1"}, {"total", kept + lost}, {"kept", kept}, {"lost", lost}};
   out["tensors"] = std::move(tensors);
+  for (const EntryCertificate& entry : certificate.entries)
+    out["entries"].push_back({{"fqn", entry.fqn}, {"from", entry.from}});
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -53,20 +53,20 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
   finding.rule = "optimizer-groups";
   finding.severity = Severity::kWarning;
   finding.link = kLink;
-  std::vector<std::string> lines, parameters;
+  std::vector<std::string> lines, reasons;
   for (const WrongStep& wrong : steps.wrong) {
     add_subject(finding.subjects, wrong.step->fqn);
     lines.push_back(said(*wrong.step));
-    parameters.push_back(wrong.parameter);
+    reasons.push_back(wrong.why);
   }
   std::string latest = step_text(steps.latest);
   finding.cause = plural(lines.size(), "optimizer step") + " cannot be (" + some_of(lines) +
-                  "): others stand at " + latest +
-                  ", and the moments beside it are not those of so few steps.";
+                  "): others stand at " + latest + ", and this is contradicted by " +
+                  reasons.front() + ".";
   finding.evidence = {{"steps", capped(lines)},
                       {"count", count_of(lines.size())},
                       {"latest step", *steps.latest},
-                      {"contradicted by the moments of", capped(parameters)}};
+                      {"contradicted by", capped(reasons)}};
   if (mend_steps(c, steps, finding)) {
     finding.remedy = Remedy{"fill", false,
                             "The step becomes " + latest +
@@ -298,36 +298,37 @@ void report_order(const Checkpoint& c, const SavedOptimizer& mine, const SavedOp
   findings.push_back(std::move(finding));
 }
 
-void against_reference(const RuleInput& input, const OptimizerSettings& mine,
-                       std::vector<Finding>& findings) {
-  if (input.reference == nullptr) return;
-  OptimizerSettings theirs = read_optimizer_settings(*input.reference);
-  std::string reference = input.reference->directory() == nullptr
-                              ? "the reference"
-                              : input.reference->directory()->name();
-  for (const SavedOptimizer& optimizer : mine.optimizers) {
-    const SavedOptimizer* other = find_optimizer(theirs, optimizer.prefix);
-    if (other == nullptr && mine.optimizers.size() == 1 && theirs.optimizers.size() == 1)
-      other = &theirs.optimizers.front();
-    if (other != nullptr) report_order(input.checkpoint, optimizer, *other, reference, findings);
-  }
+// The same optimizer in the reference; null where there is none.
+const SavedOptimizer* counterpart_of(const SavedOptimizer& optimizer, const OptimizerSettings& mine,
+                                     const OptimizerSettings& theirs) {
+  const SavedOptimizer* other = find_optimizer(theirs, optimizer.prefix);
+  bool single = mine.optimizers.size() == 1 && theirs.optimizers.size() == 1;
+  return other == nullptr && single ? &theirs.optimizers.front() : other;
+}
+
+std::string name_of(const Checkpoint& checkpoint) {
+  return checkpoint.directory() == nullptr ? "the reference" : checkpoint.directory()->name();
 }
 
 void run(const RuleInput& input, std::vector<Finding>& findings) {
   const OptimizerSettings& settings = optimizer_settings(input);
   if (settings.optimizers.empty()) return;
+  OptimizerSettings reference;
+  if (input.reference != nullptr) reference = read_optimizer_settings(*input.reference);
   // Only what is suspicious is read, and little of it: this rule runs without --data too.
   ValueBudget budget;
   budget.per_tensor = std::uint64_t{4} << 20;
   budget.left = std::uint64_t{64} << 20;
   std::vector<MomentPair> pairs = moment_pairs(input.checkpoint);
   for (const SavedOptimizer& optimizer : settings.optimizers) {
-    StepCheck steps = check_steps(input, optimizer, pairs, budget);
+    const SavedOptimizer* other = counterpart_of(optimizer, settings, reference);
+    StepCheck steps = check_steps(input, optimizer, other, pairs, budget);
     report_wrong_steps(input.checkpoint, steps, findings);
     report_unknown_steps(steps, findings);
     report_membership(optimizer, findings);
+    if (other != nullptr)
+      report_order(input.checkpoint, optimizer, *other, name_of(*input.reference), findings);
   }
-  against_reference(input, settings, findings);
 }
 
 }  // namespace

@@ -40,6 +40,9 @@ double median_ratio(const TensorValues& mean, const TensorValues& square) {
 
 struct Covered {
   const SavedStep* step = nullptr;
+  const ParamGroup* group = nullptr;     // whose step it is
+  std::string key;                       // or whose parameter's
+  bool maps = true;                      // false: its parameters are named in another way
   std::vector<const MomentPair*> pairs;  // of the parameters that it counts for, small ones first
 };
 
@@ -56,13 +59,17 @@ std::vector<Covered> steps_of(const Checkpoint& c, const SavedOptimizer& optimiz
       covered.pairs.push_back(found->second);
   };
   for (const auto& [key, step] : optimizer.steps) {
-    Covered covered{&step, {}};
+    Covered covered{&step, nullptr, key, true, {}};
     add(covered, key);
     out.push_back(std::move(covered));
   }
+  // Numbers in the lists and names in the states: nothing says which is which.
+  bool maps = std::any_of(by_key.begin(), by_key.end(), [&](const auto& known) {
+    return optimizer.group_of.contains(std::string(known.first));
+  });
   for (const ParamGroup& group : optimizer.groups) {
     if (!group.step) continue;
-    Covered covered{&*group.step, {}};
+    Covered covered{&*group.step, &group, "", maps || group.params.empty(), {}};
     for (const std::string& param : group.params) add(covered, param);
     out.push_back(std::move(covered));
   }
@@ -80,8 +87,9 @@ bool is_half(const Checkpoint& c, const MomentPair& pair) {
 }
 
 StepVerdict judge(const RuleInput& input, const SavedOptimizer& optimizer, const Covered& covered,
-                  ValueBudget& budget, std::string& parameter) {
-  StepVerdict verdict = covered.pairs.empty() ? StepVerdict::kFits : StepVerdict::kUnknown;
+                  ValueBudget& budget, std::string& why) {
+  bool nothing_to_say = covered.pairs.empty() && covered.maps;
+  StepVerdict verdict = nothing_to_say ? StepVerdict::kFits : StepVerdict::kUnknown;
   for (const MomentPair* pair : covered.pairs) {
     // Half precision loses small squares, and is often scaled: nothing can be said of it.
     if (is_half(input.checkpoint, *pair)) continue;
@@ -91,12 +99,52 @@ StepVerdict judge(const RuleInput& input, const SavedOptimizer& optimizer, const
     StepVerdict one =
         judge_step(*mean, *square, covered.step->step, betas_of(optimizer, pair->key));
     if (one == StepVerdict::kImpossible) {
-      parameter = pair->key;
+      why = "the moments of " + pair->key;
       return one;
     }
     if (one == StepVerdict::kFits) verdict = one;
   }
   return verdict;
+}
+
+std::optional<double> latest_of(const SavedOptimizer& optimizer) {
+  std::optional<double> latest;
+  auto add = [&](const SavedStep& step) {
+    if (step.step && std::isfinite(*step.step) && (!latest || *step.step > *latest))
+      latest = step.step;
+  };
+  for (const auto& [key, step] : optimizer.steps) add(step);
+  for (const ParamGroup& group : optimizer.groups) {
+    if (group.step) add(*group.step);
+  }
+  return latest;
+}
+
+// The step of the same parameters in the reference.
+std::optional<double> step_then(const Covered& covered, const SavedOptimizer& earlier) {
+  if (covered.group == nullptr) {
+    auto found = earlier.steps.find(covered.key);
+    return found == earlier.steps.end() ? std::nullopt : found->second.step;
+  }
+  for (const ParamGroup& group : earlier.groups) {
+    bool same_group = group.name == covered.group->name && group.params == covered.group->params;
+    if (same_group && group.step) return group.step->step;
+  }
+  return std::nullopt;
+}
+
+// A step that went back beside others that did not.
+bool went_back(const Covered& covered, const SavedOptimizer* earlier, double latest,
+               std::string& why) {
+  auto then = earlier != nullptr ? step_then(covered, *earlier) : std::nullopt;
+  auto latest_then = then ? latest_of(*earlier) : std::nullopt;
+  if (!latest_then || *latest_then > latest || covered.step->step.value_or(0) >= *then)
+    return false;
+  PlainValue value;
+  value.kind = PlainValue::Kind::kNumber;
+  value.number = *then;
+  why = "the reference, which has " + to_text(value) + " there";
+  return true;
 }
 
 }  // namespace
@@ -127,15 +175,13 @@ StepVerdict judge_step(const TensorValues& mean, const TensorValues& square,
 }
 
 StepCheck check_steps(const RuleInput& input, const SavedOptimizer& optimizer,
-                      const std::vector<MomentPair>& pairs, ValueBudget& budget) {
+                      const SavedOptimizer* earlier, const std::vector<MomentPair>& pairs,
+                      ValueBudget& budget) {
   StepCheck out;
-  std::vector<Covered> steps = steps_of(input.checkpoint, optimizer, pairs);
-  for (const Covered& covered : steps) {
-    auto step = covered.step->step;
-    if (step && std::isfinite(*step) && (!out.latest || *step > *out.latest)) out.latest = step;
-  }
+  out.latest = latest_of(optimizer);
   // After one step nobody can be behind.
   if (!out.latest || *out.latest < 2) return out;
+  std::vector<Covered> steps = steps_of(input.checkpoint, optimizer, pairs);
   std::stable_sort(steps.begin(), steps.end(), [](const Covered& a, const Covered& b) {
     return a.step->step.value_or(0) < b.step->step.value_or(0);
   });
@@ -147,15 +193,16 @@ StepCheck check_steps(const RuleInput& input, const SavedOptimizer& optimizer,
       if (step.object && out.object_donor == nullptr) out.object_donor = &step;
       continue;
     }
-    std::string parameter;
-    StepVerdict verdict = judged++ < kMostJudged
-                              ? judge(input, optimizer, covered, budget, parameter)
-                              : StepVerdict::kUnknown;
+    std::string why;
+    StepVerdict verdict = judged++ < kMostJudged ? judge(input, optimizer, covered, budget, why)
+                                                 : StepVerdict::kUnknown;
+    if (verdict == StepVerdict::kUnknown && went_back(covered, earlier, *out.latest, why))
+      verdict = StepVerdict::kImpossible;
     if (verdict == StepVerdict::kImpossible) {
-      out.wrong.push_back({&step, parameter});
+      out.wrong.push_back({&step, why});
       continue;
     }
-    if (!covered.pairs.empty()) out.others_agree = false;
+    if (!covered.pairs.empty() || !covered.maps) out.others_agree = false;
     bool far = step.step.value_or(0) <= 1 && *out.latest >= kBehindByFar;
     if (verdict == StepVerdict::kUnknown && far) out.unknown.push_back(&step);
   }

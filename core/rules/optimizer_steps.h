@@ -22,7 +22,7 @@ StepVerdict judge_step(const TensorValues& mean, const TensorValues& square,
 
 struct WrongStep {
   const SavedStep* step = nullptr;
-  std::string parameter;  // whose moments contradict it
+  std::string why;  // "the moments of layers.0.weight", "the reference has 50 there"
 };
 struct StepCheck {
   std::optional<double> latest;  // the largest step
@@ -32,7 +32,10 @@ struct StepCheck {
   const SavedStep* tensor_donor = nullptr;  // entries that hold the latest step
   const SavedStep* object_donor = nullptr;
 };
+// `earlier`: the same optimizer in the reference, null without. Where the moments do not tell, a
+// step that went back while the latest did not is wrong.
 StepCheck check_steps(const RuleInput& input, const SavedOptimizer& optimizer,
-                      const std::vector<MomentPair>& pairs, ValueBudget& budget);
+                      const SavedOptimizer* earlier, const std::vector<MomentPair>& pairs,
+                      ValueBudget& budget);
 
 }  // namespace shw

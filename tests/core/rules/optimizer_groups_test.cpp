@@ -172,6 +172,53 @@ TEST_CASE("a group's step inside an object is found, and null is one too") {
   }
 }
 
+TEST_CASE("a step that went back beside others that did not is wrong; an older checkpoint is not") {
+  TemporaryFolder folder;
+  auto model = [](int steps, const std::string& second) {
+    MadeModel out;
+    for (int i = 0; i < 2; ++i) {
+      // Scaled half precision: moments say nothing.
+      for (const char* kind : {"exp_avg", "exp_avg_sq"})
+        out.add("optimizer.state.l" + std::to_string(i) + ".weight." + kind, Dtype::kFloat16,
+                {8, 8}, distinct(64));
+    }
+    group(out, 0, {"l0.weight"}, 0.1, pickled_int(steps));
+    group(out, 1, {"l1.weight"}, 0.0, second);
+    return out;
+  };
+  auto earlier = made(folder / "earlier", model(50, pickled_int(50)));
+  auto later = made(folder / "later", model(100, pickled_int(1)));
+  auto unsure = found_in(*later, "optimizer-groups");
+  REQUIRE(unsure.size() == 1);
+  CHECK(unsure[0].severity == Severity::kInfo);
+  auto sure = found_in(*later, "optimizer-groups", Depth::kHeaders, earlier);
+  REQUIRE(sure.size() == 1);
+  CHECK(sure[0].severity == Severity::kWarning);
+  CHECK(evidence<std::vector<std::string>>(sure[0], "contradicted by").front() ==
+        "the reference, which has 50 there");
+  CHECK(entry(*mended(later, folder / "out", earlier).checkpoint,
+              "optimizer.param_groups.1.step") == "100");
+  // The group was there and is younger: 40 steps, then 90.
+  auto young = made(folder / "young", model(50, pickled_int(40)));
+  auto grown_up = made(folder / "grown", model(100, pickled_int(90)));
+  CHECK(found_in(*grown_up, "optimizer-groups", Depth::kHeaders, young).empty());
+  CHECK(found_in(*young, "optimizer-groups", Depth::kHeaders, grown_up).empty());
+}
+
+TEST_CASE("numbers in the lists and names in the states leave a low step undecided") {
+  TemporaryFolder folder;
+  MadeModel model = grown(4, 100, false);
+  for (int g = 0; g < 2; ++g) {
+    std::string before = "optimizer.param_groups." + std::to_string(g) + ".";
+    model.entries.push_back(
+        {before + "params", pickled_list({pickled_int(2 * g), pickled_int(2 * g + 1)})});
+    model.entries.push_back({before + "step", pickled_int(g == 0 ? 100 : 1)});
+  }
+  auto findings = found_in(*made(folder / "a", model), "optimizer-groups");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == Severity::kInfo);
+}
+
 TEST_CASE("steps that are not alike are left to the person, with what to do") {
   TemporaryFolder folder;
   MadeModel model = grown(3, 100);
