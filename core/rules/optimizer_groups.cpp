@@ -27,7 +27,7 @@ std::string said(const SavedStep& step) {
 
 // Every wrong entry gets the step of all others; nothing where one of them cannot.
 bool mend_steps(const Checkpoint& c, const StepCheck& steps, Finding& finding) {
-  if (!steps.others_agree) return false;
+  if (!steps.others_agree || !steps.is_exception) return false;
   for (const WrongStep& wrong : steps.wrong) {
     const SavedStep& step = *wrong.step;
     if (step.tensor && steps.tensor_donor != nullptr &&
@@ -51,7 +51,7 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
   if (steps.wrong.empty()) return;
   Finding finding;
   finding.rule = "optimizer-groups";
-  finding.severity = Severity::kWarning;
+  finding.severity = steps.is_exception ? Severity::kWarning : Severity::kInfo;
   finding.link = kLink;
   std::vector<std::string> lines, reasons;
   for (const WrongStep& wrong : steps.wrong) {
@@ -153,8 +153,10 @@ void report_membership(const SavedOptimizer& optimizer, std::vector<Finding>& fi
   if (seen.twice.empty() && seen.missing.empty() && seen.orphans.empty()) return;
   Finding finding;
   finding.rule = "optimizer-groups";
-  // A number that is left out is odd, but harms nobody.
-  bool harms = !seen.twice.empty() || !seen.orphans.empty();
+  // A number that is left out is odd, but harms nobody; and where many states are in no group, each
+  // pipeline stage had groups of its own, and one stage's were kept.
+  bool exception = seen.orphans.size() * 4 <= optimizer.keys.size();
+  bool harms = !seen.twice.empty() || (!seen.orphans.empty() && exception);
   finding.severity = harms ? Severity::kWarning : Severity::kInfo;
   std::vector<std::string> what;
   auto add = [&](const std::vector<std::string>& names, const std::string& text) {

@@ -186,9 +186,12 @@ StepCheck check_steps(const RuleInput& input, const SavedOptimizer& optimizer,
     return a.step->step.value_or(0) < b.step->step.value_or(0);
   });
   std::size_t judged = 0;
+  std::int64_t right = 0, wrong = 0;  // of those by parameter
   for (const Covered& covered : steps) {
     const SavedStep& step = *covered.step;
+    std::int64_t by_parameter = covered.group == nullptr ? 1 : 0;
     if (step.step == out.latest) {
+      right += by_parameter;
       if (step.tensor && out.tensor_donor == nullptr) out.tensor_donor = &step;
       if (step.object && out.object_donor == nullptr) out.object_donor = &step;
       continue;
@@ -200,12 +203,14 @@ StepCheck check_steps(const RuleInput& input, const SavedOptimizer& optimizer,
       verdict = StepVerdict::kImpossible;
     if (verdict == StepVerdict::kImpossible) {
       out.wrong.push_back({&step, why});
+      wrong += by_parameter;
       continue;
     }
     if (!covered.pairs.empty() || !covered.maps) out.others_agree = false;
     bool far = step.step.value_or(0) <= 1 && *out.latest >= kBehindByFar;
     if (verdict == StepVerdict::kUnknown && far) out.unknown.push_back(&step);
   }
+  out.is_exception = wrong <= right;
   return out;
 }
 

@@ -311,6 +311,10 @@ TEST_CASE("healthy optimizers that look odd raise nothing above info") {
   added.step("new.weight", 1);
   quiet("added", added);
 
+  MadeModel up = grown(4, 100);  // numbers that no optimizer made
+  for (int i = 0; i < 4; ++i) set_step(up, "l" + std::to_string(i) + ".weight", i);
+  quiet("up", up);
+
   MadeModel few = grown(3, 100);  // an expert that got few tokens
   Moments some = trained(64, 5, 0.9, 0.95, 78);
   few.pair("expert.weight", {8, 8}, some.mean, some.square);
@@ -356,11 +360,16 @@ TEST_CASE("a parameter in two groups, and states in no group, cannot be") {
   CHECK(evidence<std::vector<std::string>>(twice[0], "listed twice") ==
         std::vector<std::string>{"l1.weight"});
 
-  MadeModel orphan = grown(3, 100);
-  group(orphan, 0, {"l0.weight", "l1.weight"}, 0.1);
+  MadeModel orphan = grown(4, 100), stages = orphan;
+  group(orphan, 0, {"l0.weight", "l1.weight", "l2.weight"}, 0.1);
   auto none = found_in(*made(folder / "orphan", orphan), "optimizer-groups");
   REQUIRE(none.size() == 1);
   CHECK(none[0].severity == Severity::kWarning);
+  // Two pipeline stages, and the groups of one.
+  group(stages, 0, {"l0.weight", "l1.weight"}, 0.1);
+  auto half = found_in(*made(folder / "stages", stages), "optimizer-groups");
+  REQUIRE(half.size() == 1);
+  CHECK(half[0].severity == Severity::kInfo);
 
   MadeModel holes = grown(0, 0);
   for (int i = 0; i < 3; ++i) {
