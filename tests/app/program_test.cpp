@@ -330,7 +330,7 @@ TEST_CASE("explain says which messages it understands when it did not understand
   CHECK(shardwright({"explain", "saved [1] current [2]", "--world", "four"}).code == 3);
 }
 
-TEST_CASE("a fill that is none is a usage error; one that is not there is named as it was typed") {
+TEST_CASE("a fill that is none is a usage error, one that is not there is named as it was typed") {
   for (const char* verb : {"plan", "repair", "report"}) {
     CAPTURE(verb);
     Run none = shardwright({verb, step(), "--spec", spec(), "--fill", "bogus"});

@@ -70,7 +70,7 @@ std::optional<Severity> said(const Checkpoint& checkpoint, std::string_view rule
 
 }  // namespace
 
-TEST_CASE("a layer with the bytes of another is a warning; models made by copying are not") {
+TEST_CASE("a layer with the bytes of another is a warning, models made by copying are not") {
   TemporaryFolder folder;
   CHECK_FALSE(said(*made(folder / "healthy", layers(8)), "duplicate-content"));
   auto twins = made(folder / "twins", layers(8, 5, 2));

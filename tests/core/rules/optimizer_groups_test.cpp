@@ -172,7 +172,7 @@ TEST_CASE("a group's step inside an object is found, and null is one too") {
   }
 }
 
-TEST_CASE("a step that went back beside others that did not is wrong; an older checkpoint is not") {
+TEST_CASE("a step that went back beside others that did not is wrong, an older checkpoint is not") {
   TemporaryFolder folder;
   auto model = [](int steps, const std::string& second) {
     MadeModel out;
