@@ -299,12 +299,13 @@ void derive_by_siblings(const RuleInput& input, DerivedLayouts& out) {
   if (all.empty()) return;
   Suspects suspects = beside_intact_siblings(input.checkpoint, all);
   bool by_law = !suspects.tensors.empty();
-  auto axis = input.mesh != nullptr && input.mesh->size() <= kRanks ? tensor_axis(*input.mesh)
-                                                                    : std::nullopt;
-  if (!by_law && axis) suspects = unknown_axis(input, all);
+  bool searched = input.mesh != nullptr && input.mesh->size() <= kRanks;
+  if (!by_law && searched) suspects = unknown_axis(input, all);
   if (suspects.tensors.empty()) return;
-  if (axis && input.mesh->axes[*axis].size == suspects.factor) {
-    auto layout = layout_of_suspects(input, suspects, *axis);
+  if (searched) {
+    auto axis = tensor_axis(*input.mesh);
+    bool same_size = axis && input.mesh->axes[*axis].size == suspects.factor;
+    auto layout = same_size ? layout_of_suspects(input, suspects, *axis) : std::nullopt;
     if (layout && places_all(input, *layout)) {
       out.decided.push_back(std::move(*layout));
       return;

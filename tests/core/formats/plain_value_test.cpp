@@ -55,7 +55,8 @@ TEST_CASE("plain data is read from an archive and from a bare pickle alike") {
 
 TEST_CASE("a tensor of one number is that number, a larger one is something else") {
   auto archive = [](const TensorText& text, const std::string& payload) {
-    return make_zip({{"archive/data.pkl", as_pickle(tensor_call(text))}, {"archive/data/0", payload}});
+    return make_zip(
+        {{"archive/data.pkl", as_pickle(tensor_call(text))}, {"archive/data/0", payload}});
   };
   TensorText one;
   one.count = 1;

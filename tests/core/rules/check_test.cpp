@@ -141,7 +141,8 @@ TEST_CASE("every rule has an id of its own, a title, and something to teach") {
   CHECK(find_rule("no-such-rule") == nullptr);
 }
 
-TEST_CASE("files: missing, short, negative and outside are told apart and unreferenced ones are not") {
+TEST_CASE(
+    "files: missing, short, negative and outside are told apart and unreferenced ones are not") {
   Bytes hundred(100);
   auto directory = memory_directory(
       "ckpt", {{"__0_0.distcp", hundred}, {"__1_0.distcp", {}}, {"left_over.distcp", hundred}});
