@@ -165,11 +165,12 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     }
   }
   Found found;
-  for (const auto& [key, copies] : groups) {
+  for (const auto& group : groups) {
+    const std::vector<Copy>& copies = group.second;
     bool alike = std::all_of(copies.begin(), copies.end(), [&](const Copy& copy) {
       return copy.tensor->dtype == copies.front().tensor->dtype;
     });
-    if (copies.size() > 1 && alike) look(key.first, copies, found);
+    if (copies.size() > 1 && alike) look(group.first.first, copies, found);
   }
   if (found.how.empty()) return;
   Finding finding;
