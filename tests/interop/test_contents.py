@@ -6,8 +6,12 @@ Single process: what is looked at here are values, steps and groups, not tiles.
 import copy
 
 import torch
+import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 import program
 from checks import expect, expect_equal
@@ -165,8 +169,31 @@ def values(checks, scratch):
         expect("rows [8, 32) are rows [0, 24)" in str(finding["evidence"]), f"{finding}")
 
 
+def rank_files(directory, placement, astray):
+    """Two ranks' optimizer files, as MLite writes them: pickled DTensors."""
+    tensors = [torch.arange(64.).reshape(8, 8) / 7, torch.arange(64.).reshape(8, 8) / 7 + astray]
+    for rank, local in enumerate(tensors):
+        dist.init_process_group("fake", rank=rank, world_size=2, store=FakeStore())
+        try:
+            mesh = init_device_mesh("cpu", (2,), mesh_dim_names=("dp",))
+            whole = DTensor.from_local(local, mesh, [placement], run_check=False)
+            torch.save({"exp_avgs": [whole]}, directory / f"optimizer_rank_{rank}.pt")
+        finally:
+            dist.destroy_process_group()
+
+
+def replicas(checks, scratch):
+    for placement, astray, wanted in ((Replicate(), 0, []), (Shard(0), 1, []),
+                                      (Replicate(), 1, ["replica-diverge"])):
+        with checks.that(f"files of two ranks, {placement}, {astray} apart: {wanted}"):
+            directory = save(fused(), scratch / f"replicas{placement.is_shard()}{astray}")
+            rank_files(directory, placement, astray)
+            expect_equal(rules_found(directory), wanted, "rules above info")
+
+
 def run(checks, other, scratch):
     healthy(checks, scratch)
     steps(checks, scratch)
     groups(checks, scratch)
     values(checks, scratch)
+    replicas(checks, scratch)
