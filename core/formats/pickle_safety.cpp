@@ -85,10 +85,26 @@ constexpr auto kPathClasses = std::to_array<std::string_view>(
 constexpr auto kPlainBuiltins = std::to_array<std::string_view>(
     {"set", "frozenset", "list", "dict", "tuple", "int", "float", "str", "bytes", "bytearray",
      "complex", "slice", "range", "bool", "object", "unicode", "long"});
-constexpr auto kNumpyNames = std::to_array<std::string_view>(
-    {"_reconstruct", "scalar", "_frombuffer", "__randomstate_ctor", "__bit_generator_ctor",
-     "__generator_ctor", "MT19937", "PCG64", "Philox", "SFC64", "Float32DType", "Float64DType",
-     "Int64DType", "Int32DType", "UInt8DType", "UInt32DType", "BoolDType"});
+constexpr auto kNumpyNames = std::to_array<std::string_view>({"_reconstruct",
+                                                              "scalar",
+                                                              "_frombuffer",
+                                                              "__randomstate_ctor",
+                                                              "__bit_generator_ctor",
+                                                              "__generator_ctor",
+                                                              "SeedSequence",
+                                                              "__pyx_unpickle_SeedSequence",
+                                                              "PCG64DXSM",
+                                                              "MT19937",
+                                                              "PCG64",
+                                                              "Philox",
+                                                              "SFC64",
+                                                              "Float32DType",
+                                                              "Float64DType",
+                                                              "Int64DType",
+                                                              "Int32DType",
+                                                              "UInt8DType",
+                                                              "UInt32DType",
+                                                              "BoolDType"});
 constexpr auto kDatetimeNames =
     std::to_array<std::string_view>({"datetime", "date", "time", "timedelta", "timezone"});
 constexpr auto kDangerousModules = std::to_array<std::string_view>(

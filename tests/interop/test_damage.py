@@ -3,13 +3,24 @@
 Memory is held to 4 GiB here, so that a length that is believed ends the process.
 """
 
+import argparse
+import collections
+import datetime
+import decimal
+import io
 import json
+import os
 import pathlib
+import random
 import shutil
+
+import numpy
+import torch
+import torch.distributed.checkpoint as dcp
 
 import damage
 import program
-from checks import expect
+from checks import expect, expect_equal
 from test_fixtures import DATA
 
 TIMEOUT = 20
@@ -86,6 +97,58 @@ def unsafe(checks, scratch, case):
             expect(not marker.exists(), "the pickle's command was run")
 
 
+class RunsSomething:
+    """What an attacker would put among the optimizer's states."""
+
+    def __init__(self, command):
+        self.command = command
+
+    def __reduce__(self):
+        return os.system, (self.command,)
+
+
+class OurOwn:
+    """A program's own class: its checkpoint is healthy."""
+
+
+def entries_of_programs():
+    return {"numpy": numpy.random.RandomState(3).get_state(), "python": random.getstate(),
+            "generator": numpy.random.default_rng(3), "args": argparse.Namespace(lr=0.1),
+            "when": datetime.datetime(2026, 1, 2), "ordered": collections.OrderedDict(a=1),
+            "counts": collections.defaultdict(int), "stream": io.BytesIO(b"raw"),
+            "size": torch.Size([1, 2]), "dtype": torch.bfloat16, "path": pathlib.Path("a"),
+            "decimal": decimal.Decimal("1.5"), "set": {1, 2}, "own": OurOwn(),
+            "cpu": torch.get_rng_state(), "optimizer": {"state": {0: torch.ones(3)}, "lr": 1e-3}}
+
+
+def unsafe_entries(checks, scratch):
+    marker = scratch / "was_run_as_well"
+    states = {"healthy": entries_of_programs(),
+              "hostile": {"w": torch.ones(4), "sampler": RunsSomething(f"touch {marker}")}}
+    for name, state in states.items():
+        dcp.save(state, checkpoint_id=str(scratch / name), no_dist=True)
+    marker.unlink(missing_ok=True)  # a save copies what it saves by calling it
+    for depth in ("metadata", "headers", "data"):
+        with checks.that(f"entries that programs leave raise nothing above info at {depth}"):
+            program.must_be_clean(scratch / "healthy", "--depth", depth)
+        with checks.that(f"an entry that would run a command is told at {depth}, and not run"):
+            answer = limited("check", scratch / "hostile", "--json", "--depth", depth)
+            told = [f for f in answer.json["findings"] if f["rule"] == "unsafe-pickle"]
+            expect(not marker.exists(), "the pickle's command was run")
+            if depth == "metadata":
+                expect_equal(told, [], "at metadata no entry is opened")
+                continue
+            expect_equal([(f["severity"], f["subjects"]) for f in told], [("error", ["sampler"])],
+                         "findings")
+            expect("system" in told[0]["cause"], told[0]["cause"])
+            expect_equal(told[0]["evidence"]["file"], "__0_0.distcp", "file")
+            expect(told[0]["evidence"]["offset"] > 0, "offset")
+    with checks.that("torch itself runs what that entry asks for"):
+        state = {"w": torch.zeros(4), "sampler": None}
+        dcp.load(state, checkpoint_id=str(scratch / "hostile"), no_dist=True)
+        expect(marker.exists(), "torch does not: the entry is not as hostile as it says")
+
+
 def data_files(checks, scratch, case):
     largest = max((DATA / case / "ckpt").glob("*.distcp"), key=lambda path: path.stat().st_size)
     for number, (sentence, change, depth) in enumerate(damage.data_damages()):
@@ -133,6 +196,7 @@ def run(checks, other, scratch):
     for case in ("torch-2.6/healthy_grid", "torch-2.14/healthy_two_threads"):
         metadata(checks, scratch, case)
     unsafe(checks, scratch, "torch-2.14/healthy_grid")
+    unsafe_entries(checks, scratch)
     data_files(checks, scratch, "torch-2.6/healthy_grid")
     sharded_safetensors(checks, scratch, "torch-2.14/healthy_hf_sharded")
     no_checkpoint(checks, scratch)
