@@ -210,7 +210,7 @@ StepCheck check_steps(const RuleInput& input, const SavedOptimizer& optimizer,
     bool far = step.step.value_or(0) <= 1 && *out.latest >= kBehindByFar;
     if (verdict == StepVerdict::kUnknown && far) out.unknown.push_back(&step);
   }
-  out.is_exception = wrong <= right;
+  out.is_exception = wrong * 3 <= right;
   return out;
 }
 

@@ -27,8 +27,8 @@ struct WrongStep {
 struct StepCheck {
   std::optional<double> latest;  // the largest step
   bool others_agree = true;      // every step that is not wrong is the latest
-  // Of the steps kept by parameter no more are wrong than stand at the latest: where most seem to
-  // be, numbers were made up, or this is another optimizer.
+  // Of the steps kept by parameter at most a quarter are wrong: where more seem to be, numbers were
+  // made up, or this is another optimizer.
   bool is_exception = true;
   std::vector<WrongStep> wrong;
   std::vector<const SavedStep*> unknown;    // behind by far, and nothing decides
