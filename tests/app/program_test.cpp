@@ -345,12 +345,3 @@ TEST_CASE("a fill that is none is a usage error, one that is not there is named 
   CHECK(shardwright({"plan", step(), "--plan", "p", "--fill", "zero"}).code == 3);
   CHECK(shardwright({"plan", step(), "--against", "no/such"}).code == 4);
 }
-
-TEST_CASE("a checkpoint against itself is clean, in the report too") {
-  Run same = shardwright({"check", step(), "--against", step(), "--json"});
-  for (const Json& finding : parsed(same.out)["findings"])
-    CHECK(finding["rule"] == "placement-axis-moved");
-  Run page = shardwright({"report", step(), "--against", step()});
-  CHECK(page.code == 0);
-  CHECK(contains(page.out, "--against"));
-}
