@@ -40,8 +40,9 @@ void ring_bad_pixels(Frame& frame, ImDrawList* draw, const PaintedLayout& painte
   Rings rings(frame, draw);
   for (std::size_t i = 0; i < painted.pixels.size() && !rings.full(); ++i) {
     if (painted.pixels[i] != frame.theme.bad) continue;
-    rings.add({corner.x + static_cast<float>(i % width) + 0.5f,
-               corner.y + static_cast<float>(i / width) + 0.5f});
+    std::size_t row = i / width, column = i % width;
+    rings.add(
+        {corner.x + static_cast<float>(column) + 0.5f, corner.y + static_cast<float>(row) + 0.5f});
   }
 }
 

@@ -15,6 +15,12 @@ inline constexpr std::uint64_t kComparedUpTo = std::uint64_t{8} << 30;
 // The tensor whole, if every element of it is there and can be read.
 std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId tensor);
 
+// True where both tensors are cut into the same boxes and every box holds the same bytes. Reads
+// them side by side, at most 4 MiB at a time, and stops at the first difference; an item that is
+// its own counterpart is not read. False also where it cannot tell.
+bool has_equal_bytes(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
+                     TensorId other);
+
 // The same tensor in the reference; nothing where there is none or the dtypes differ.
 std::optional<TensorId> counterpart(const RuleInput& input, TensorId tensor);
 
