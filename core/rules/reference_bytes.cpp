@@ -17,13 +17,14 @@ bool is_same_item(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId
          first->length == second->length;
 }
 
-// Raw items in slabs of rows; those that are not, or have no rows, whole.
+// Raw items in slabs of rows; those in an archive whole.
 bool are_equal(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId two,
                std::uint64_t element) {
   if (is_same_item(a, one, b, two)) return true;
   Box box = {Extents(a.sizes(one).size(), 0), copy_of(a.sizes(one))};
   auto bytes = static_cast<std::uint64_t>(volume(box.sizes).value_or(0)) * element;
-  if (bytes <= kSlab || box.sizes.empty()) {
+  bool raw = a.encoding() == Encoding::kRaw && b.encoding() == Encoding::kRaw;
+  if (!raw || bytes <= kSlab || box.sizes.empty()) {
     auto left = read_chunk(a, one), right = read_chunk(b, two);
     return left && right && *left == *right;
   }
