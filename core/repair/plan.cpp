@@ -36,10 +36,12 @@ struct Blocked {
   std::unordered_map<std::string_view, std::string_view> by_subject;  // FQN or path -> rule
   std::vector<std::string_view> by_file;                              // rule or empty, by FileId
 
-  Blocked(const Checkpoint& checkpoint, const CheckReport& report)
+  // `but`: a rule that does not count.
+  Blocked(const Checkpoint& checkpoint, const CheckReport& report, std::string_view but = {})
       : by_file(checkpoint.file_count()) {
     for (const Finding& finding : report.findings) {
       if (!is_one_of(finding.rule, kBlocking) || finding.severity == Severity::kInfo) continue;
+      if (finding.rule == but) continue;
       for (const std::string& subject : finding.subjects) by_subject.emplace(subject, finding.rule);
     }
     for (std::size_t i = 0; i < by_file.size(); ++i) {
@@ -87,6 +89,7 @@ struct Draft {
   const Checkpoint& checkpoint;
   const PlanOptions& options;
   Blocked blocked;
+  Blocked damaged;  // the same but for files that are not there: metadata alone can be planned for
   std::unordered_map<std::uint32_t, std::size_t> planned;  // tensor -> index in plan.tensors
   Plan plan;
 };
@@ -99,8 +102,11 @@ Result<PlannedTensor> plan_tensor(const Draft& draft, const Diagnosis& diagnosis
   auto blocked_by = [&](std::string_view rule) {
     return cannot_lower(checkpoint, tensor, std::string(rule) + " was found in what it is made of");
   };
-  if (auto rule = draft.blocked.tensor(checkpoint, tensor); !rule.empty()) return blocked_by(rule);
+  if (auto rule = draft.damaged.tensor(checkpoint, tensor); !rule.empty()) return blocked_by(rule);
   SHW_TRY(PlannedTensor planned, lower(checkpoint, diagnosis));
+  if (auto rule = draft.blocked.tensor(checkpoint, tensor);
+      !rule.empty() && !is_pure_relabel(planned))
+    return blocked_by(rule);
   for (const PlannedChunk& chunk : planned.chunks) {
     for (const Piece& piece : chunk.pieces) {
       auto rule = draft.blocked.chunk(checkpoint, piece.chunk);
@@ -255,7 +261,9 @@ bool is_mended(const Draft& draft, const Finding& finding) {
 
 Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
                        const PlanOptions& options) {
-  Draft draft{checkpoint, options, Blocked(checkpoint, report), {}, {}};
+  Draft draft{
+      checkpoint, options, Blocked(checkpoint, report), Blocked(checkpoint, report, "missing-file"),
+      {},         {}};
   Plan& plan = draft.plan;
   if (checkpoint.directory() != nullptr) plan.checkpoint = checkpoint.directory()->name();
 

@@ -133,13 +133,13 @@ TEST_CASE(
   info.severity = Severity::kInfo;
   CHECK(plan_of(*checkpoint, {info}).empty());
 
-  Finding missing;
-  missing.rule = "missing-file";
-  missing.subjects = {"__2_0.distcp"};
-  Plan plan = plan_of(*checkpoint, {missing, axis_moved()});
+  Finding cut;
+  cut.rule = "short-file";
+  cut.subjects = {"__2_0.distcp"};
+  Plan plan = plan_of(*checkpoint, {cut, axis_moved()});
   CHECK(plan.empty());
   REQUIRE(plan.undecided.size() == 2);
-  CHECK(std::get<std::string>(plan.undecided[0].evidence.back().second).find("missing-file") !=
+  CHECK(std::get<std::string>(plan.undecided[0].evidence.back().second).find("short-file") !=
         std::string::npos);
   auto applied = apply_plan(*checkpoint, plan, {});
   REQUIRE_FALSE(applied.has_value());
