@@ -129,6 +129,8 @@ void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
     picture = nullptr;
   for (const auto& [label, value] : finding.evidence) {
     if (only_for_programs(label)) continue;
+    const auto* list = std::get_if<std::vector<std::string>>(&value);
+    if (list != nullptr && list->empty()) continue;
     if (picture && (label == "saved" || label == "expected" || label == "tile")) {
       Extents here = label == "saved"      ? picture->saved->shape()
                      : label == "expected" ? picture->expected

@@ -84,7 +84,7 @@ void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Pict
   auto tiles = std::make_shared<TileSet>(planned.shape);
   AfterTiles after{checkpoint, planned.tensor, *tiles, picture.origins};
   auto known = [&](ChunkId chunk) { return index_of(chunk) < checkpoint.chunk_count(); };
-  bool sides = false, pieces = false, moved = false;
+  bool sides = false, pieces = false, moved = false, turned = false;
   for (const PlannedChunk& chunk : planned.chunks) {
     if (chunk.item && known(*chunk.item)) {
       after.add_old(chunk.box.offsets, chunk.box.sizes, *chunk.item, nullptr);
@@ -95,6 +95,7 @@ void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Pict
         after.add_old(shifted(chunk.box.offsets, piece.at), sizes_in_new(piece), piece.chunk,
                       &piece.source.offsets);
       pieces = true;
+      turned = turned || !piece.permutation.empty();
     }
     for (const SidePiece& side : chunk.side) {
       after.add(shifted(chunk.box.offsets, side.at), side.sizes, chunk.writer, TileStatus::kMoved,
@@ -113,15 +114,19 @@ void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Pict
     };
     picture.after_text =
         count(total - planned.lost_elements) + " of " + count(total) + " elements kept";
-    picture.fill_text = planned.fill == Fill::kCast ? "filled from the model" : "filled with zeros";
+    picture.fill_text = planned.fill == Fill::kCast        ? "filled from the model"
+                        : planned.fill == Fill::kReference ? "filled from elsewhere"
+                                                           : "filled with zeros";
   } else if (sides) {
     picture.after_text = "from the ranks' own masters";
+  } else if (turned) {
+    picture.after_text = "dims exchanged";
   } else if (pieces) {
     picture.after_text = "rows where they belong";
   } else if (moved) {
     picture.after_text = "mended seams in gold";
   } else {
-    picture.after_text = "the same tiles";
+    picture.after_text = planned.fqn.empty() ? "the same tiles" : "named " + planned.fqn;
   }
   picture.after = std::move(tiles);
 }
@@ -299,7 +304,8 @@ std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot) {
         if (!expected || picture->expects) continue;
         picture->expects = true;
         picture->expected = *expected;
-        picture->expected_from = "its siblings";
+        picture->expected_from =
+            snapshot.against.empty() ? "its siblings" : last_part(snapshot.against);
       }
     }
   }

@@ -63,6 +63,7 @@ TextOptions text_options(const Context& context) {
   options.checkpoint = context.options.checkpoint;
   options.spec = context.options.spec;
   options.mesh = context.options.mesh;
+  options.against = context.options.against;
   return options;
 }
 

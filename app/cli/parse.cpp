@@ -66,7 +66,7 @@ struct VerbShape {
 constexpr VerbShape kShapes[] = {
     {"info", ""},      {"ls", "ds"},           {"show", "l"},  {"map", "s"}, {"check", "sadmf"},
     {"plan", "sadmg"}, {"repair", "sadmoipg"}, {"verify", ""}, {"undo", ""}, {"report", "sadmog"},
-    {"explain", "wr"}, {"demo", ""},           {"gui", "s"},
+    {"explain", "wr"}, {"demo", ""},           {"gui", "sam"},
 };
 
 bool takes(std::string_view options, char letter) {

@@ -22,7 +22,12 @@ int run_gui(Context& context) {
                                "installed; `bash app/run.sh` does all of it."});
   }
   std::vector<std::string> words{program};
-  if (!context.options.spec.empty()) words.insert(words.end(), {"--spec", context.options.spec});
+  auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {option, value});
+  };
+  add("--spec", context.options.spec);
+  add("--against", context.options.against);
+  add("--mesh", context.options.mesh);
   if (!context.options.checkpoint.empty()) words.push_back(context.options.checkpoint);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());

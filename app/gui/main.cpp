@@ -30,6 +30,8 @@ int main(int argc, char** argv) {
   bool fonts = false;
   app.add_option("checkpoint", options.checkpoint, "a checkpoint directory, or its .metadata");
   app.add_option("--spec", options.spec, "what the model expects (JSON)");
+  app.add_option("--against", options.against, "another checkpoint of the same model");
+  app.add_option("--mesh", options.mesh, "how the ranks were arranged: dp=4,tp=2");
   app.add_option("--screenshot", options.screenshot, "draw into this PNG, without any display");
   app.add_option("--size", size, "of the window or the picture: WIDTHxHEIGHT");
   app.add_option("--scale", options.scale, "1 to 4; the monitor's by default")

@@ -8,7 +8,7 @@
 namespace shw {
 
 struct GuiOptions {
-  std::string checkpoint, spec, screenshot, replay;
+  std::string checkpoint = {}, spec = {}, against = {}, mesh = {}, screenshot = {}, replay = {};
   int width = 1440, height = 900;
   float scale = 0;  // 0: the monitor's
   bool frame_times = false;

@@ -217,7 +217,7 @@ Status parse_size(const std::string& text, int* width, int* height) {
 
 Status take_pictures(const GuiOptions& options) {
   SHW_TRY(auto studio, Studio::create(options));
-  if (!options.checkpoint.empty()) studio->bench().open(options.checkpoint, options.spec);
+  if (!options.checkpoint.empty()) studio->bench().open(options);
   studio->settle();
   if (!options.replay.empty()) SHW_CHECK(play(*studio, options.replay));
   if (!options.screenshot.empty()) SHW_CHECK(studio->shoot(options.screenshot));

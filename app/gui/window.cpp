@@ -145,7 +145,7 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
       ImGui_ImplOpenGL3_DestroyFontsTexture();
       ImGui_ImplOpenGL3_CreateFontsTexture();
     }
-    for (const std::string& path : window.dropped) bench.open(path, "");
+    for (const std::string& path : window.dropped) bench.open({.checkpoint = path});
     window.dropped.clear();
     feed_keys(window);
     ImGui_ImplOpenGL3_NewFrame();
@@ -182,7 +182,7 @@ Status run_window(const GuiOptions& options) {
   ImGui_ImplOpenGL3_Init("#version 330 core");
   {
     Workbench bench(dark_theme(), [] { glfwPostEmptyEvent(); });
-    if (!options.checkpoint.empty()) bench.open(options.checkpoint, options.spec);
+    if (!options.checkpoint.empty()) bench.open(options);
     loop(window, bench, options);
   }
   ImGui_ImplOpenGL3_Shutdown();

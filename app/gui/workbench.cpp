@@ -23,8 +23,11 @@ Workbench::~Workbench() {
   digest_thread_.join();
 }
 
-void Workbench::open(const std::string& path, const std::string& spec) {
-  session_.apply({OpenCommand{path, spec}, CheckCommand{}});
+void Workbench::open(const GuiOptions& what) {
+  std::vector<Command> commands{OpenCommand{what.checkpoint, what.spec, what.against}};
+  if (!what.mesh.empty()) commands.emplace_back(MeshCommand{what.mesh});
+  commands.emplace_back(CheckCommand{});
+  session_.apply(std::move(commands));
 }
 
 bool Workbench::digest_is_late() const {

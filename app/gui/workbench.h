@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "app/gui/gl_layouts.h"
+#include "app/gui/picture.h"
 #include "core/session/session.h"
 #include "views/desk.h"
 
@@ -23,7 +24,7 @@ class Workbench {
   Workbench(const Theme& theme, std::function<void()> wake);
   ~Workbench();
 
-  void open(const std::string& path, const std::string& spec);
+  void open(const GuiOptions& what);
   void apply(Command command) { session_.apply(std::move(command)); }
   // Between ImGui::NewFrame and ImGui::Render.
   void draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,

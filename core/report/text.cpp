@@ -117,6 +117,8 @@ std::vector<Row> rows_of(const Finding& finding, std::size_t shown) {
   for (std::size_t i = 0; i < shown; ++i) {
     Row row{finding.subjects[i], shape_of(finding, "saved", i), shape_of(finding, "expected", i)};
     if (i > 0 && shared > 0) row.name = "\u2026" + row.name.substr(shared);
+    // A square that is transposed has the shape that is expected: no news.
+    if (row.saved == row.expected) row.saved.clear();
     row.same = i > 0 && !row.saved.empty() && row.saved == saved && row.expected == expected;
     saved = row.saved;
     expected = row.expected;
@@ -167,6 +169,7 @@ std::string command_for(const Finding& finding, const TextOptions& options) {
   if (verb.empty() || options.checkpoint.empty()) return "";
   return "shardwright " + verb + " " + shell_word(options.checkpoint) +
          (options.spec.empty() ? "" : " --spec " + shell_word(options.spec)) +
+         (options.against.empty() ? "" : " --against " + shell_word(options.against)) +
          (options.mesh.empty() ? "" : " --mesh " + shell_word(options.mesh));
 }
 

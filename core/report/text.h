@@ -15,6 +15,7 @@ struct TextOptions {
   std::string checkpoint;            // as the person typed it: for the command to type next
   std::string spec;                  // likewise, may be empty
   std::string mesh;                  // likewise
+  std::string against;               // likewise
   bool all_subjects = false;         // otherwise 8 a finding, and how many more
   Severity least = Severity::kInfo;  // findings below are only counted
 };

@@ -276,7 +276,7 @@ std::vector<Diagnosis> renames_of(const RuleInput& input, Stack& stack, Judgemen
 std::string kind_of_shift(const std::map<std::int64_t, std::int64_t>& real) {
   std::set<std::int64_t> shifts;
   for (auto [here, there] : real) shifts.insert(there - here);
-  if (shifts.size() > 1) return "they do not keep their distance";
+  if (shifts.size() > 1) return "layers have changed places";
   std::int64_t shift = *shifts.begin();
   return "every number is " + std::to_string(std::abs(shift)) +
          (shift > 0 ? " too small" : " too large");
