@@ -29,11 +29,10 @@ bool loses(const Finding& finding) {
 // Rules without a diagnosis at which reading stops: torch's planner, its pickle or the file system
 // refuses.
 bool stops_reading(std::string_view rule) {
-  const std::array rules = {kUnsafePickle.id, kPathEscape.id,        kMissingFile.id,
-                            kShortFile.id,    kBadRecord.id,         kStorageDangling.id,
-                            kChunkRank.id,    kChunkOutOfBounds.id,  kChunkOverlap.id,
-                            kPayloadShape.id, kMissingKey.id,        kShapeMismatch.id,
-                            kAxisGrown.id,    kPlacementAxisMoved.id};
+  const std::array rules = {kMissingFile.id,     kShortFile.id,    kBadRecord.id,
+                            kStorageDangling.id, kChunkRank.id,    kChunkOutOfBounds.id,
+                            kChunkOverlap.id,    kPayloadShape.id, kMissingKey.id,
+                            kShapeMismatch.id,   kAxisGrown.id,    kPlacementAxisMoved.id};
   return std::find(rules.begin(), rules.end(), rule) != rules.end();
 }
 
@@ -68,7 +67,9 @@ std::string_view name(Consequence consequence) {
 
 Consequence consequence_of(const Finding& finding, const Checkpoint& checkpoint) {
   if (finding.severity == Severity::kInfo) return Consequence::kNone;
-  if (finding.severity == Severity::kWarning) return Consequence::kHazard;
+  // What would run somebody's code, or read somebody's file, may load all the same.
+  bool hostile = finding.rule == kUnsafePickle.id || finding.rule == kPathEscape.id;
+  if (hostile || finding.severity == Severity::kWarning) return Consequence::kHazard;
   if (loses(finding)) return Consequence::kDataLost;
   if (finding.diagnoses.empty())
     return stops_reading(finding.rule) || names_two_shapes(finding) ? Consequence::kWillNotLoad

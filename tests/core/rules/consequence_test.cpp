@@ -37,17 +37,19 @@ TEST_CASE("a verdict says whether a run would stop, go wrong unnoticed, or miss 
 }
 
 TEST_CASE("findings that only inform have no consequence, and the worst one counts") {
-  Finding note, gap, warning;
+  Finding note, gap, warning, hostile;
+  hostile.rule = "unsafe-pickle";
   note.severity = Severity::kInfo;
   gap.rule = "coverage-gap";
   warning.severity = Severity::kWarning;
   auto checkpoint = open_checkpoint(test::fixture_cases("healthy_fsdp").front() + "/ckpt");
   REQUIRE(checkpoint.has_value());
-  std::vector<Finding> findings = {note, warning, gap};
+  std::vector<Finding> findings = {note, warning, gap, hostile};
   for (Finding& finding : findings) finding.consequence = consequence_of(finding, **checkpoint);
   CHECK(findings[0].consequence == Consequence::kNone);
   CHECK(findings[1].consequence == Consequence::kHazard);
   CHECK(findings[2].consequence == Consequence::kDataLost);
+  CHECK(findings[3].consequence == Consequence::kHazard);
   CHECK(worst_consequence(findings) == Consequence::kDataLost);
   CHECK(name(Consequence::kSilentlyWrong) == "silently-wrong");
   CHECK(title_of(Consequence::kSilentlyWrong) == "Loads, silently wrong");
