@@ -1,7 +1,6 @@
 // How the ranks lie: what was said, read or inferred, how sure that is, what speaks against it, and
 // a line to say it in.
 #include <imgui.h>
-#include <imgui_stdlib.h>
 #include <algorithm>
 #include <cmath>
 
@@ -124,21 +123,8 @@ void say_mesh(Frame& frame, DeskState& state, const std::string& text) {
 void draw_line(Frame& frame, DeskState& state, Column& column) {
   head(frame, column, "SAY IT");
   float height = frame.px(34);
-  column.draw->AddRectFilled({column.left, column.y}, {column.right, column.y + height},
-                             frame.theme.field, frame.px(5));
-  column.draw->AddRect({column.left, column.y}, {column.right, column.y + height},
-                       frame.theme.strong_line, frame.px(5));
-  ImGui::PushFont(frame.fonts.mono_small);
-  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding,
-                      ImVec2{frame.px(12), std::floor((height - ImGui::GetFontSize()) / 2)});
-  ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
-  ImGui::SetCursorScreenPos({column.left, column.y});
-  ImGui::SetNextItemWidth(column.width());
-  ImGui::InputTextWithHint("##mesh", "dp=4,tp=2", &state.mesh_text);
-  mark(frame, "mesh/text");
-  ImGui::PopStyleColor();
-  ImGui::PopStyleVar();
-  ImGui::PopFont();
+  text_field(frame, column.draw, "mesh/text", "dp=4,tp=2", {column.left, column.y},
+             {column.width(), height}, state.mesh_text);
   column.y += height + frame.px(8);
   std::string wrong = objection(frame, state.mesh_text);
   paragraph(frame, column, frame.fonts.small, wrong.empty() ? frame.theme.quiet : frame.theme.warn,

@@ -1,6 +1,5 @@
 // The plan to review: what it will do, what it loses, what stands in for that, where it goes.
 #include <imgui.h>
-#include <imgui_stdlib.h>
 #include <algorithm>
 
 #include "views/actions.h"
@@ -75,24 +74,8 @@ std::string default_out(const Snapshot& snapshot) {
 bool draw_path(Frame& frame, Column& column, const char* id, const std::string& hint,
                std::string& text) {
   float height = frame.px(34);
-  column.draw->AddRectFilled({column.left, column.y}, {column.right, column.y + height},
-                             frame.theme.field, frame.px(5));
-  column.draw->AddRect({column.left, column.y}, {column.right, column.y + height},
-                       frame.theme.strong_line, frame.px(5));
-  ImGui::PushFont(frame.fonts.mono_small);
-  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding,
-                      ImVec2{frame.px(12), std::floor((height - ImGui::GetFontSize()) / 2)});
-  ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
-  ImGui::SetCursorScreenPos({column.left, column.y});
-  ImGui::SetNextItemWidth(column.width());
-  ImGui::PushID(id);
-  bool entered =
-      ImGui::InputTextWithHint("##path", hint.c_str(), &text, ImGuiInputTextFlags_EnterReturnsTrue);
-  ImGui::PopID();
-  mark(frame, id);
-  ImGui::PopStyleColor();
-  ImGui::PopStyleVar();
-  ImGui::PopFont();
+  bool entered = text_field(frame, column.draw, id, hint.c_str(), {column.left, column.y},
+                            {column.width(), height}, text);
   column.y += height + frame.px(8);
   return entered;
 }

@@ -1,7 +1,6 @@
 // What stands in the middle when there is no checkpoint to show: how to open one, or why it could
 // not be opened.
 #include <imgui.h>
-#include <imgui_stdlib.h>
 
 #include "views/actions.h"
 #include "views/parts.h"
@@ -22,22 +21,8 @@ Column middle_column(const Frame& frame, Region region, float width, float heigh
 bool path_line(Frame& frame, DeskState& state, Column& column) {
   float height = frame.px(36);
   float wide = column.width() - button_size(frame, "Open").x - frame.px(10);
-  column.draw->AddRectFilled({column.left, column.y}, {column.left + wide, column.y + height},
-                             frame.theme.field, frame.px(5));
-  column.draw->AddRect({column.left, column.y}, {column.left + wide, column.y + height},
-                       frame.theme.strong_line, frame.px(5));
-  ImGui::PushFont(frame.fonts.mono_small);
-  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding,
-                      ImVec2{frame.px(12), std::floor((height - ImGui::GetFontSize()) / 2)});
-  ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
-  ImGui::SetCursorScreenPos({column.left, column.y});
-  ImGui::SetNextItemWidth(wide);
-  bool enter = ImGui::InputTextWithHint("##open", "/runs/7/step_9000", &state.open_path,
-                                        ImGuiInputTextFlags_EnterReturnsTrue);
-  mark(frame, "open/path");
-  ImGui::PopStyleColor();
-  ImGui::PopStyleVar();
-  ImGui::PopFont();
+  bool enter = text_field(frame, column.draw, "open/path", "/runs/7/step_9000",
+                          {column.left, column.y}, {wide, height}, state.open_path);
   bool click =
       button(frame, "open/button", "Open",
              {column.left + wide + frame.px(10), column.y + frame.px(3)}, ButtonStyle::kPrimary);

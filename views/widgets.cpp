@@ -1,7 +1,10 @@
 #include "views/widgets.h"
 
+#include <imgui_stdlib.h>
+
 #include <array>
 #include <cfloat>
+#include <cmath>
 
 #include "views/text.h"
 
@@ -176,6 +179,28 @@ float chip(Frame& frame, ImDrawList* draw, float x, float middle, std::string_vi
                 frame.px(4));
   text_from(draw, frame.fonts.small, x + frame.px(8), middle, colour, text);
   return width;
+}
+
+bool text_field(Frame& frame, ImDrawList* draw, const char* id, const char* hint, ImVec2 at,
+                ImVec2 size, std::string& text) {
+  ImVec2 end{at.x + size.x, at.y + size.y};
+  draw->AddRectFilled(at, end, frame.theme.field, frame.px(5));
+  draw->AddRect(at, end, frame.theme.strong_line, frame.px(5));
+  ImGui::PushFont(frame.fonts.mono_small);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding,
+                      ImVec2{frame.px(12), std::floor((size.y - ImGui::GetFontSize()) / 2)});
+  ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
+  ImGui::SetCursorScreenPos(at);
+  ImGui::SetNextItemWidth(size.x);
+  ImGui::PushID(id);
+  bool entered =
+      ImGui::InputTextWithHint("##field", hint, &text, ImGuiInputTextFlags_EnterReturnsTrue);
+  ImGui::PopID();
+  mark(frame, id);
+  ImGui::PopStyleColor();
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  return entered;
 }
 
 bool chip_button(Frame& frame, const char* id, float x, float middle, std::string_view text,

@@ -47,6 +47,9 @@ ImVec2 button_size(const Frame& frame, std::string_view label);
 // A small framed word; gives its width.
 float chip(Frame& frame, ImDrawList* draw, float x, float middle, std::string_view text,
            Rgba colour);
+// A line to type in, in the letters of names. True when Enter was pressed in it.
+bool text_field(Frame& frame, ImDrawList* draw, const char* id, const char* hint, ImVec2 at,
+                ImVec2 size, std::string& text);
 // The same that can be pressed.
 bool chip_button(Frame& frame, const char* id, float x, float middle, std::string_view text,
                  float* width);

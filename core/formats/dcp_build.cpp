@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 #include <unordered_map>
 
 #include "core/formats/dcp_rows.h"
@@ -486,28 +485,6 @@ void Interpreter::note_provenance(NodeId root) {
 }
 
 }  // namespace
-
-std::uint32_t NameTable::intern(std::string_view text) {
-  if (texts_.size() * 2 >= slots_.size()) grow();
-  std::size_t mask = slots_.size() - 1;
-  std::size_t slot = std::hash<std::string_view>{}(text)&mask;
-  for (; slots_[slot] != 0; slot = (slot + 1) & mask) {
-    if (texts_[slots_[slot] - 1] == text) return slots_[slot] - 1;
-  }
-  texts_.push_back(text);
-  slots_[slot] = size();
-  return size() - 1;
-}
-
-void NameTable::grow() {
-  slots_.assign(std::max<std::size_t>(1024, slots_.size() * 2), 0);
-  std::size_t mask = slots_.size() - 1;
-  for (std::uint32_t name = 0; name < size(); ++name) {
-    std::size_t slot = std::hash<std::string_view>{}(texts_[name]) & mask;
-    while (slots_[slot] != 0) slot = (slot + 1) & mask;
-    slots_[slot] = name + 1;
-  }
-}
 
 Status build_dcp(const PickleTree& tree, const DcpRows& rows, NameTable& names,
                  const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder) {
