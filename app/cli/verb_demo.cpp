@@ -1,6 +1,6 @@
 #include "app/cli/verbs.h"
 #include "core/report/answers.h"
-#include "core/session/demo.h"
+#include "core/verbs/demo.h"
 
 namespace shw::cli {
 

@@ -5,9 +5,9 @@
 
 #include "app/cli/verbs.h"
 #include "core/base/spelling.h"
+#include "core/explain/explain.h"
 #include "core/report/answers.h"
 #include "core/report/explanation.h"
-#include "core/rules/explain.h"
 
 namespace shw::cli {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "app/cli/verbs.h"
 #include "core/report/report.h"
-#include "core/session/filter.h"
 #include "core/session/sort.h"
+#include "core/verbs/filter.h"
 
 namespace shw::cli {
 namespace {

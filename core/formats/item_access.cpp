@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/base/checked.h"
-#include "core/formats/torch_item.h"
-#include "core/formats/zstd_stream.h"
+#include "core/formats/common/torch_item.h"
+#include "core/formats/common/zstd_stream.h"
 
 namespace shw {
 namespace {

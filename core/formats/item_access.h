@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "core/formats/common/zip.h"
 #include "core/formats/items.h"
-#include "core/formats/zip.h"
 
 namespace shw {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/formats/dcp_read.h"
-#include "core/formats/safetensors.h"
+#include "core/formats/dcp/dcp_read.h"
+#include "core/formats/safetensors/safetensors.h"
 
 namespace shw {
 namespace {

@@ -6,11 +6,11 @@
 #include <cstring>
 
 #include "core/base/checked.h"
-#include "core/formats/crc32.h"
+#include "core/formats/common/crc32.h"
 #include "core/repair/lower.h"
 #include "core/repair/reorder.h"
-#include "core/repair/tiling.h"
 #include "core/tensor/cast.h"
+#include "core/tiles/exact_tiling.h"
 
 namespace shw {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "core/formats/dcp_write.h"
+#include "core/formats/dcp/dcp_write.h"
 #include "core/formats/items.h"
 #include "core/repair/plan.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/repair/lower.h"
-#include "core/repair/tiling.h"
+#include "core/tiles/exact_tiling.h"
 
 namespace shw {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/base/checked.h"
 #include "core/formats/items.h"
-#include "core/repair/tiling.h"
+#include "core/tiles/exact_tiling.h"
 
 namespace shw {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <set>
 
-#include "core/formats/safetensors.h"
+#include "core/formats/safetensors/safetensors.h"
 #include "core/model/builder.h"
 #include "core/repair/lower.h"
 #include "core/repair/steps.h"

@@ -9,9 +9,9 @@
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
 #include "core/repair/renamed.h"
-#include "core/repair/tiling.h"
 #include "core/spec/spec_from_checkpoint.h"
 #include "core/tensor/cast.h"
+#include "core/tiles/exact_tiling.h"
 
 namespace shw {
 namespace {

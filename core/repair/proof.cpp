@@ -12,7 +12,7 @@
 #include "core/formats/items.h"
 #include "core/repair/entries.h"
 #include "core/repair/lower.h"
-#include "core/repair/tiling.h"
+#include "core/tiles/exact_tiling.h"
 
 namespace shw {
 namespace {

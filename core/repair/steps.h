@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/dcp_write.h"
-#include "core/formats/safetensors.h"
+#include "core/formats/dcp/dcp_write.h"
+#include "core/formats/safetensors/safetensors.h"
 #include "core/io/place.h"
 #include "core/repair/apply.h"
 #include "core/repair/assemble.h"

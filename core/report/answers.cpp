@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/rules/lessons.h"
+#include "core/explain/lessons.h"
 
 namespace shw {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/model/checkpoint.h"
 #include "core/rules/check.h"
-#include "core/session/demo.h"
+#include "core/verbs/demo.h"
 
 namespace shw {
 

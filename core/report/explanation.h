@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
+#include "core/explain/explain.h"
 #include "core/mesh/split_lint.h"
 #include "core/report/text.h"
-#include "core/rules/explain.h"
 
 namespace shw {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/report/listing.h"
-#include "core/report/tile_slice.h"
+#include "core/tiles/slice.h"
 
 namespace shw {
 

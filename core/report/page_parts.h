@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/report/report.h"
-#include "core/report/tile_slice.h"
+#include "core/tiles/slice.h"
 
 namespace shw {
 

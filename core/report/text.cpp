@@ -5,9 +5,9 @@
 #include <set>
 
 #include "core/base/words.h"
+#include "core/explain/lessons.h"
 #include "core/report/text_words.h"
 #include "core/rules/consequence.h"
-#include "core/rules/lessons.h"
 
 namespace shw {
 namespace {

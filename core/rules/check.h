@@ -13,8 +13,8 @@
 #include "core/formats/items.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
-#include "core/rules/tiling.h"
 #include "core/spec/spec.h"
+#include "core/tiles/coverage.h"
 
 namespace shw {
 

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "core/base/checked.h"
-#include "core/rules/optimizer_states.h"
+#include "core/facts/optimizer_states.h"
 
 namespace shw {
 

@@ -10,8 +10,8 @@
 #include <iterator>
 
 #include "core/formats/open.h"
-#include "core/session/filter.h"
 #include "core/session/sort.h"
+#include "core/verbs/filter.h"
 
 namespace shw {
 namespace {

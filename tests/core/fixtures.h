@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/safetensors_header.h"
+#include "core/formats/safetensors/safetensors_header.h"
 #include "core/io/source.h"
 
 namespace shw::test {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/formats/crc32.h"
+#include "core/formats/common/crc32.h"
 #include "core/io/source.h"
 #include "core/tensor/shape.h"
 

@@ -1,7 +1,7 @@
 // Any bytes as a `.metadata`: the reader with shortcuts and the one without must say the same.
 #include <cstdlib>
 
-#include "core/formats/dcp_read.h"
+#include "core/formats/dcp/dcp_read.h"
 
 namespace {
 

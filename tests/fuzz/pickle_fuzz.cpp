@@ -1,7 +1,7 @@
 // Any bytes as a pickle: decoded, or an error with a place inside them.
 #include <cstdlib>
 
-#include "core/formats/pickle.h"
+#include "core/formats/common/pickle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto bytes = std::as_bytes(std::span(data, size));

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/formats/items.h"
-#include "core/formats/safetensors.h"
+#include "core/formats/safetensors/safetensors.h"
 
 using namespace shw;
 

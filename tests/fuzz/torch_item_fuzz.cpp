@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/formats/common/side_tensors.h"
 #include "core/formats/items.h"
-#include "core/formats/side_tensors.h"
 #include "core/model/builder.h"
 
 using namespace shw;

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "core/formats/dcp_write.h"
+#include "core/formats/dcp/dcp_write.h"
 #include "core/formats/items.h"
 #include "core/make_zip.h"
 #include "core/memory_sink.h"

@@ -1,6 +1,6 @@
 #include "core/formats/open.h"
 
-#include "core/formats/dcp_support.h"
+#include "core/formats/dcp/dcp_support.h"
 
 using namespace shw;
 using namespace shw::test;

@@ -6,7 +6,7 @@
 #include "core/mesh/mesh.h"
 #include "core/repair/lower.h"
 #include "core/repair/reference.h"
-#include "core/repair/tiling.h"
+#include "core/tiles/exact_tiling.h"
 
 using namespace shw;
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/dcp_write.h"
+#include "core/formats/dcp/dcp_write.h"
 #include "core/formats/open.h"
 #include "core/io/sink.h"
 #include "core/repair/reference.h"

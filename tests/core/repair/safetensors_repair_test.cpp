@@ -6,7 +6,7 @@
 #include <random>
 
 #include "core/formats/items.h"
-#include "core/formats/safetensors_header.h"
+#include "core/formats/safetensors/safetensors_header.h"
 #include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/steps.h"

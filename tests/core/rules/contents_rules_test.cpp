@@ -4,7 +4,7 @@
 
 #include "core/model/builder.h"
 #include "core/rules/check.h"
-#include "core/rules/moment_bound.h"
+#include "core/rules/values/moment_bound.h"
 
 using namespace shw;
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/dcp_write.h"
+#include "core/formats/dcp/dcp_write.h"
 #include "core/formats/open.h"
 #include "core/io/sink.h"
 #include "core/make_zip.h"

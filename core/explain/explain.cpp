@@ -1,0 +1,192 @@
+#include "core/explain/explain.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/checked.h"
+#include "core/explain/hypotheses.h"
+#include "core/facts/optimizer_states.h"
+
+namespace shw {
+namespace {
+
+constexpr double kNear = 0.1;  // of confidence: too near to call
+
+bool has_word(std::string_view text, std::string_view word) {
+  return text.find(word) != text.npos;
+}
+
+template <std::size_t N>
+bool has_any(std::string_view text, const std::array<std::string_view, N>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return has_word(text, word); });
+}
+
+// "…weight_w", "…weight3_v.exp_avg": a part that ends in _w or _v, the last or the one before.
+bool names_half(std::string_view fqn, const std::optional<StatePath>& state) {
+  std::string_view name = state ? state->key : fqn;
+  if (name.ends_with("_w") || name.ends_with("_v")) return true;
+  std::size_t dot = name.rfind('.');
+  if (dot == name.npos) return false;
+  name = name.substr(0, dot);
+  return name.ends_with("weight_w") || name.ends_with("weight_v");
+}
+
+std::vector<std::size_t> differing_dims(ExtentsView a, ExtentsView b) {
+  std::vector<std::size_t> dims;
+  if (a.size() != b.size()) return dims;
+  for (std::size_t d = 0; d < a.size(); ++d) {
+    if (a[d] != b[d]) dims.push_back(d);
+  }
+  return dims;
+}
+
+std::vector<Hypothesis> suppose(const ErrorMessage& message, std::optional<Worlds> worlds) {
+  std::vector<Hypothesis> all;
+  if (message.form != ErrorForm::kShapes) {
+    suppose_from_form(message, all);
+    return all;
+  }
+  ShapeCase shapes{message, traits_of(message.tensor), worlds,
+                   differing_dims(message.saved, message.current)};
+  if (shapes.traits.extra_state) {
+    suppose_extra_state(shapes, all);
+    return all;
+  }
+  suppose_transposed(shapes, all);
+  suppose_axis_moved(shapes, all);
+  suppose_local_as_global(shapes, all);
+  suppose_expert_axis(shapes, all);
+  suppose_tensor_parallel(shapes, all);
+  suppose_vocabulary(shapes, all);
+  suppose_uneven(shapes, all);
+  suppose_halves(shapes, all);
+  suppose_other_model(shapes, all);
+  return all;
+}
+
+struct Counted {
+  Hypothesis hypothesis;
+  double sum = 0;
+  std::int64_t messages = 0;
+};
+
+// The same reading of several messages is one hypothesis; one that explains more of them is
+// likelier.
+void merge(std::vector<Hypothesis> found, std::vector<Counted>& all) {
+  for (Hypothesis& one : found) {
+    auto same = std::find_if(all.begin(), all.end(), [&](const Counted& other) {
+      return other.hypothesis.id == one.id && other.hypothesis.wrong == one.wrong;
+    });
+    if (same == all.end()) same = all.insert(all.end(), Counted{one});
+    same->sum += one.confidence;
+    ++same->messages;
+  }
+}
+
+void rank(std::vector<Hypothesis>& hypotheses) {
+  std::stable_sort(
+      hypotheses.begin(), hypotheses.end(),
+      [](const Hypothesis& a, const Hypothesis& b) { return a.confidence > b.confidence; });
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    bool tie = i > 0 && hypotheses[i - 1].confidence == hypotheses[i].confidence;
+    hypotheses[i].rank = tie ? hypotheses[i - 1].rank : i + 1;
+  }
+}
+
+bool says_shapes(const Explanation& explanation) {
+  return std::any_of(
+      explanation.parsed.messages.begin(), explanation.parsed.messages.end(),
+      [](const ErrorMessage& message) { return message.form == ErrorForm::kShapes; });
+}
+
+std::string what_decides(const Explanation& explanation) {
+  const auto& all = explanation.hypotheses;
+  if (all.size() < 2 || !says_shapes(explanation)) return "";
+  if (all[0].confidence - all[1].confidence > kNear) return "";
+  std::string_view ask =
+      explanation.worlds
+          ? "Ask for the device mesh of both runs (dp, tp, ep and their sizes): the sizes agree "
+            "with more than one reading."
+          : "Ask for the number of ranks of both runs, then say it as --world SAVED:LOADED, and "
+            "for the device mesh (dp, tp, ep) of both.";
+  return std::string(ask) + " The checkpoint itself tells most: `" + check_command() + "`.";
+}
+
+}  // namespace
+
+std::string_view name(WrongSide side) {
+  switch (side) {
+    case WrongSide::kCheckpoint:
+      return "checkpoint";
+    case WrongSide::kRequest:
+      return "request";
+    case WrongSide::kBoth:
+      return "both";
+    case WrongSide::kEither:
+      break;
+  }
+  return "either";
+}
+
+Result<Worlds> parse_worlds(std::string_view text) {
+  auto number = [](std::string_view digits) -> std::int64_t {
+    if (digits.empty() || digits.size() > 7) return 0;
+    std::int64_t value = 0;
+    for (char c : digits) {
+      if (c < '0' || c > '9') return 0;
+      value = value * 10 + (c - '0');
+    }
+    return value;
+  };
+  std::size_t colon = text.find(':');
+  if (colon != text.npos) {
+    Worlds worlds{number(text.substr(0, colon)), number(text.substr(colon + 1))};
+    if (worlds.save > 0 && worlds.load > 0) return worlds;
+  }
+  return fail(ErrorKind::kUsage, "--world \"" + std::string(text) + "\" is not two numbers", {},
+              "--world 4:2 means: saved by 4 ranks, loaded by 2.");
+}
+
+NameTraits traits_of(std::string_view fqn) {
+  static constexpr std::array<std::string_view, 2> kExpert = {"expert", ".moe."};
+  static constexpr std::array<std::string_view, 6> kVocabulary = {
+      "embed", "wte", "lm_head", "output_layer", "output.weight", "tok_emb"};
+  static constexpr std::array<std::string_view, 6> kReplicated = {
+      "norm", "router", "moe.gate.", "ln_", "shared_expert_gate", "layernorm"};
+  NameTraits traits;
+  traits.known = !fqn.empty();
+  auto state = parse_state_fqn(fqn);
+  // Names without the optimizer before them: "master_param", "layers.0.weight.exp_avg".
+  std::string_view last = fqn.substr(fqn.rfind('.') + 1);
+  traits.state = state.has_value() || role_of_kind(last) != StateRole::kOther;
+  traits.extra_state = has_word(fqn, "_extra_state");
+  traits.replicated = has_any(fqn, kReplicated);
+  traits.expert = has_any(fqn, kExpert) && !traits.replicated && !has_word(fqn, "shared_expert");
+  traits.vocabulary = has_any(fqn, kVocabulary);
+  traits.half = names_half(fqn, state);
+  return traits;
+}
+
+std::string check_command(std::string_view options) {
+  return "shardwright check CHECKPOINT" + (options.empty() ? "" : " " + std::string(options));
+}
+
+Explanation explain(std::string_view text, std::optional<Worlds> worlds) {
+  Explanation explanation{parse_error_text(text), worlds, {}, {}};
+  std::vector<Counted> all;
+  for (const ErrorMessage& message : explanation.parsed.messages)
+    merge(suppose(message, worlds), all);
+  auto messages = static_cast<double>(explanation.parsed.messages.size());
+  for (Counted& counted : all) {
+    counted.hypothesis.confidence = counted.sum / messages;
+    if (explanation.parsed.messages.size() > 1)
+      counted.hypothesis.evidence.emplace_back("messages", counted.messages);
+    explanation.hypotheses.push_back(std::move(counted.hypothesis));
+  }
+  rank(explanation.hypotheses);
+  explanation.decide = what_decides(explanation);
+  return explanation;
+}
+
+}  // namespace shw

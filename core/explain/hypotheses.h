@@ -1,0 +1,50 @@
+// The parts of explain.cpp: what one message allows to suppose.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/explain/explain.h"
+
+namespace shw {
+
+// What the name says that the shapes do not.
+struct NameTraits {
+  bool known = false;        // there is a name
+  bool state = false;        // of an optimizer
+  bool expert = false;       // one of several experts, or their stack
+  bool vocabulary = false;   // embedding or output layer
+  bool half = false;         // `_w` or `_v` half of a gated weight
+  bool replicated = false;   // norms and routers, which tensor parallelism does not cut
+  bool extra_state = false;  // bytes of TransformerEngine
+};
+NameTraits traits_of(std::string_view fqn);
+
+struct ShapeCase {
+  const ErrorMessage& message;
+  NameTraits traits;
+  std::optional<Worlds> worlds;
+  std::vector<std::size_t> differing;  // dims; empty where the ranks of the shapes differ
+};
+
+// Each appends what holds.
+void suppose_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-T
+void suppose_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-A
+void suppose_local_as_global(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-L
+void suppose_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-E
+void suppose_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-TP
+void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-V
+void suppose_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-U
+void suppose_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-W
+void suppose_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-X
+void suppose_other_model(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-M
+
+// Of a message that names no shapes.
+void suppose_from_form(const ErrorMessage& message, std::vector<Hypothesis>& all);
+
+// "shardwright check CHECKPOINT --spec SPEC.json".
+std::string check_command(std::string_view options = "");
+
+}  // namespace shw

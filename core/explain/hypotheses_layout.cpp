@@ -1,0 +1,234 @@
+// H-T, H-A, H-E, H-TP: a dimension went to another axis, or an axis of the mesh went missing.
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/base/words.h"
+#include "core/explain/hypotheses.h"
+
+namespace shw {
+namespace {
+
+std::int64_t signed_of(std::size_t value) {
+  return static_cast<std::int64_t>(value);
+}
+
+// `large` = k * `small`, k >= 2; 0 where there is no such k.
+std::int64_t factor(std::int64_t small, std::int64_t large) {
+  if (small <= 0 || large <= small || large % small != 0) return 0;
+  return large / small;
+}
+
+bool is_permutation_of(ExtentsView a, ExtentsView b) {
+  Extents x(a.begin(), a.end()), y(b.begin(), b.end());
+  std::sort(x.begin(), x.end());
+  std::sort(y.begin(), y.end());
+  return x == y;
+}
+
+// How many ranks the run at fault had; nothing where nobody said.
+std::optional<std::int64_t> ranks_of(const ShapeCase& shapes, WrongSide wrong) {
+  if (!shapes.worlds) return std::nullopt;
+  return wrong == WrongSide::kRequest ? shapes.worlds->load : shapes.worlds->save;
+}
+
+// An axis of k ranks fits into a world that k divides.
+bool fits(const ShapeCase& shapes, WrongSide wrong, std::int64_t k) {
+  auto ranks = ranks_of(shapes, wrong);
+  return !ranks || *ranks % k == 0;
+}
+
+std::string mesh_option(const ShapeCase& shapes, WrongSide wrong, const char* axis,
+                        std::int64_t k) {
+  auto ranks = ranks_of(shapes, wrong);
+  std::string rest = ranks ? std::to_string(*ranks / k) : "N";
+  return "--spec SPEC.json --mesh dp=" + rest + "," + axis + "=" + std::to_string(k);
+}
+
+struct Moved {
+  std::size_t grown = 0, shrunk = 0;  // dims, from saved to current
+  std::int64_t k = 0;
+};
+std::optional<Moved> moved(const ShapeCase& shapes) {
+  if (shapes.differing.size() != 2) return std::nullopt;
+  const Extents &saved = shapes.message.saved, &current = shapes.message.current;
+  for (bool swap : {false, true}) {
+    std::size_t a = shapes.differing[swap ? 1 : 0], b = shapes.differing[swap ? 0 : 1];
+    std::int64_t k = factor(saved[a], current[a]);
+    if (k != 0 && k == factor(current[b], saved[b])) return Moved{a, b, k};
+  }
+  return std::nullopt;
+}
+
+std::string axis_text(const ShapeCase& shapes, WrongSide wrong, std::int64_t k) {
+  std::string by = std::to_string(k);
+  switch (wrong) {
+    case WrongSide::kRequest:
+      return "The checkpoint is good, the loader is wrong: it transposed a sharded tensor and kept "
+             "the old placements, so it asks for " +
+             to_text(shapes.message.current) + ", one axis " + by +
+             " times too long and the other " + by +
+             " times too short. Nothing to repair on disk; the loader needs the fix.";
+    case WrongSide::kCheckpoint:
+      return "The checkpoint was saved with placements that still named the old axis after a "
+             "transpose: " +
+             to_text(shapes.message.saved) + " should be " + to_text(shapes.message.current) +
+             ". Every tile holds the right bytes under the wrong offsets; the repair relabels "
+             "them and moves nothing.";
+    case WrongSide::kBoth:
+    case WrongSide::kEither:
+      break;
+  }
+  return "The factor " + by +
+         " moved from one axis to the other: placements were kept while the tensor was transposed, "
+         "at save (then tiles are relabelled, nothing is lost) or in the loader (then nothing is "
+         "to be repaired on disk).";
+}
+
+}  // namespace
+
+void suppose_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const Extents &saved = shapes.message.saved, &current = shapes.message.current;
+  if (shapes.differing.size() < 2 || !is_permutation_of(saved, current)) return;
+  Hypothesis one{"H-T", "transposed", WrongSide::kEither};
+  one.confidence = saved.size() == 2 ? 0.7 : 0.6;
+  one.title = "the tensor is transposed";
+  one.text =
+      "The same numbers in another order: one side stores the weight transposed (Conv1D against "
+      "Linear, fused experts, an export that skipped the transpose). The order of the elements "
+      "differs too, so a reshape gives wrong weights.";
+  one.decide =
+      "See whether other tensors of this kind differ in the same way, and which order the "
+      "model's own code gives them; a dimension that is cut over ranks speaks for H-A instead.";
+  one.command = check_command("--against REFERENCE");
+  std::vector<std::string> dims;
+  for (std::size_t d : shapes.differing) dims.push_back(std::to_string(d));
+  one.evidence.emplace_back("dims", dims);
+  all.push_back(std::move(one));
+}
+
+void suppose_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  auto found = moved(shapes);
+  if (!found) return;
+  const Extents& saved = shapes.message.saved;
+  // The mistake multiplies the axis that was sharded before the transpose, which is the earlier
+  // one of the last two in [E, D, I]: the side where it is too long is wrong.
+  bool stacked = saved.size() == 3 && shapes.differing == std::vector<std::size_t>{1, 2};
+  Hypothesis one{"H-A", "placement-axis-moved", WrongSide::kEither};
+  if (stacked) one.wrong = found->grown == 1 ? WrongSide::kRequest : WrongSide::kCheckpoint;
+  if (one.wrong == WrongSide::kEither) {
+    if (!fits(shapes, WrongSide::kCheckpoint, found->k) &&
+        !fits(shapes, WrongSide::kRequest, found->k))
+      return;
+  } else if (!fits(shapes, one.wrong, found->k)) {
+    return;
+  }
+  bool permuted = is_permutation_of(saved, shapes.message.current);
+  one.confidence = permuted ? (stacked ? 0.6 : 0.5) : (stacked ? 0.85 : 0.6);
+  if (stacked && shapes.traits.expert && !permuted) one.confidence = 0.9;
+  one.title = one.wrong == WrongSide::kRequest      ? "the loader moved a placement to another axis"
+              : one.wrong == WrongSide::kCheckpoint ? "a placement was recorded for the wrong axis"
+                                                    : "a placement is on the wrong axis";
+  one.text = axis_text(shapes, one.wrong, found->k);
+  one.decide =
+      "Compare with the hidden size: the axis of length hidden must be whole on the right side "
+      "(norm.weight, embed_tokens and the router say it). In the saved gate and down projections "
+      "of one layer, gate [E, I, H] and down [E, H, I] belong together.";
+  one.command = check_command("--spec SPEC.json");
+  one.evidence.emplace_back("axes", Extents{signed_of(found->grown), signed_of(found->shrunk)});
+  one.evidence.emplace_back("factor", found->k);
+  all.push_back(std::move(one));
+}
+
+void suppose_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  if (!shapes.traits.expert || shapes.differing != std::vector<std::size_t>{0}) return;
+  std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
+  WrongSide wrong = saved < current ? WrongSide::kCheckpoint : WrongSide::kRequest;
+  std::int64_t k = factor(std::min(saved, current), std::max(saved, current));
+  if (k == 0 || !fits(shapes, wrong, k)) return;
+  std::string size = std::to_string(k);
+  Hypothesis one{"H-E", "axis-dropped", wrong, shapes.traits.state ? 0.4 : 0.6};
+  one.title = wrong == WrongSide::kCheckpoint ? "the expert axis was left out at save"
+                                              : "the loader leaves the expert axis out";
+  one.text = wrong == WrongSide::kCheckpoint
+                 ? "The save described the expert weights by a mesh without the expert-parallel "
+                   "axis of " +
+                       size + " ranks: they all wrote the same box and one of " + size +
+                       " survived. 1 of every " + size +
+                       " experts is there; per-rank optimizer files (optimizer_rank_R.pt) can "
+                       "bring all of them back."
+                 : "The checkpoint holds the experts of all " + size +
+                       " expert-parallel ranks; the loader asks for those of one. Nothing to "
+                       "repair on disk.";
+  one.decide = "Expert-parallel size of the run at fault: it must be " + size +
+               ". Rows times the number of expert keys, over 2 * moe_intermediate, must be the "
+               "number of experts that the router has.";
+  one.command = check_command(mesh_option(shapes, wrong, "ep", k));
+  one.evidence.emplace_back("dim", std::int64_t{0});
+  one.evidence.emplace_back("ep", k);
+  all.push_back(std::move(one));
+}
+
+namespace {
+
+void suppose_counted_twice(const ShapeCase& shapes, WrongSide wrong, std::int64_t k,
+                           std::vector<Hypothesis>& all) {
+  if (!fits(shapes, wrong, k)) return;
+  std::string size = std::to_string(k);
+  Hypothesis one{"H-TP", "shape-mismatch", wrong, 0.55};
+  one.title = "the vocabulary was multiplied by the tensor-parallel size twice";
+  one.text = std::string(wrong == WrongSide::kRequest ? "The loader" : "The save") +
+             " took rows that were whole for one rank's part and multiplied them by " + size +
+             " (Megatron-Bridge #5353). The rows beyond the vocabulary hold nothing.";
+  one.decide =
+      "The vocabulary size of the tokenizer: which of the two row counts holds it once, "
+      "padding included.";
+  one.command = check_command("--spec SPEC.json");
+  one.evidence.emplace_back("dim", std::int64_t{0});
+  one.evidence.emplace_back("tp", k);
+  all.push_back(std::move(one));
+}
+
+}  // namespace
+
+void suppose_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  if (shapes.differing.size() != 1) return;
+  std::size_t dim = shapes.differing[0];
+  std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
+  WrongSide wrong = saved < current ? WrongSide::kCheckpoint : WrongSide::kRequest;
+  std::int64_t k = factor(std::min(saved, current), std::max(saved, current));
+  if (k == 0) return;
+  if (shapes.traits.vocabulary && dim == 0 && !shapes.traits.state) {
+    bool doubled_by_loader = saved < current;
+    suppose_counted_twice(shapes, doubled_by_loader ? WrongSide::kRequest : WrongSide::kCheckpoint,
+                          k, all);
+  }
+  if (!fits(shapes, wrong, k)) return;
+  std::string size = std::to_string(k);
+  const NameTraits& traits = shapes.traits;
+  Hypothesis one{"H-TP", "axis-dropped", wrong};
+  one.confidence = traits.replicated           ? 0.15
+                   : traits.state              ? 0.3
+                   : traits.expert && dim == 0 ? 0.35
+                   : !traits.known             ? 0.4
+                                               : 0.55;
+  one.title = wrong == WrongSide::kCheckpoint ? "the tensor-parallel axis was left out at save"
+                                              : "the loader leaves the tensor-parallel axis out";
+  one.text = wrong == WrongSide::kCheckpoint
+                 ? "Each tensor-parallel rank published its part as if it were the whole: dim " +
+                       std::to_string(dim) + " is short by the tensor-parallel size, " + size +
+                       ", and of every " + size +
+                       " parts one survived. The writers of the tiles say which; the rest is "
+                       "lost unless another checkpoint has it."
+                 : "The checkpoint is whole; the loader was not told of its tensor-parallel mesh "
+                   "and asks for one rank's part (1 of " +
+                       size + "). Nothing to repair on disk.";
+  one.decide = "Tensor-parallel size of the run at fault: it must be " + size +
+               ". Look at the pattern: column-parallel weights are short in dim 0, row-parallel "
+               "ones in dim 1, norms in none.";
+  one.command = check_command(mesh_option(shapes, wrong, "tp", k));
+  one.evidence.emplace_back("dim", signed_of(dim));
+  one.evidence.emplace_back("tp", k);
+  all.push_back(std::move(one));
+}
+
+}  // namespace shw

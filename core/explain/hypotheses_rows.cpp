@@ -1,0 +1,268 @@
+// H-L, H-U, H-W, H-V, H-X, H-M: one dimension was counted differently.
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "core/base/checked.h"
+#include "core/base/words.h"
+#include "core/explain/hypotheses.h"
+#include "core/mesh/mesh.h"
+
+namespace shw {
+namespace {
+
+constexpr std::int64_t kMostRanks = 4096;  // beyond that a ratio is no ratio of two world sizes
+
+// `extent` cut into `parts` as torch.chunk does gives a part of `length`.
+bool is_part(std::int64_t extent, std::int64_t parts, std::int64_t length) {
+  if (parts < 2) return false;
+  std::int64_t full = chunk_of(extent, parts, 0).size;
+  if (length == full) return true;
+  if (full == 0) return false;
+  std::int64_t whole = extent / full, rest = extent % full;
+  if (length == rest && rest != 0) return true;
+  // Ranks beyond those that own rows own none.
+  return length == 0 && whole + (rest != 0 ? 1 : 0) < parts;
+}
+
+enum class Fit : std::uint8_t { kNo, kPossible, kExact };
+
+// One side published a part of `whole`; its run had `ranks` ranks, if anybody said so.
+Fit part_fit(std::int64_t part, std::int64_t whole, std::optional<std::int64_t> ranks) {
+  if (part >= whole) return Fit::kNo;
+  bool divides = part > 0 && whole % part == 0;
+  if (!ranks) return divides || part == 0 ? Fit::kPossible : Fit::kNo;
+  if (is_part(whole, *ranks, part)) return Fit::kExact;
+  // Cut over one axis of the mesh only.
+  return divides && *ranks % (whole / part) == 0 ? Fit::kPossible : Fit::kNo;
+}
+
+struct Shared {
+  Fit fit = Fit::kNo;
+  std::int64_t save_ratio = 0, load_ratio = 0;  // reduced ratio of the worlds
+  std::optional<std::int64_t> extent;           // the parameter's, where it follows
+};
+
+// Both sides published parts of one parameter: saved * W_save = current * W_load.
+Shared shared_extent(std::int64_t saved, std::int64_t current, std::optional<Worlds> worlds) {
+  if (saved <= 0 || current <= 0) return {};
+  std::int64_t divisor = std::gcd(saved, current);
+  Shared shared{Fit::kNo, current / divisor, saved / divisor, std::nullopt};
+  if (shared.save_ratio > kMostRanks || shared.load_ratio > kMostRanks) return {};
+  if (!worlds) {
+    shared.fit = Fit::kPossible;
+    return shared;
+  }
+  auto by_save = checked_mul(saved, worlds->save), by_load = checked_mul(current, worlds->load);
+  bool cut = worlds->save > 1 && worlds->load > 1;  // a single rank's part is the whole
+  if (cut && by_save && by_load && *by_save == *by_load) {
+    shared.fit = Fit::kExact;
+    shared.extent = by_save;
+  } else if (cut && worlds->save % shared.save_ratio == 0 &&
+             worlds->load % shared.load_ratio == 0 &&
+             worlds->save / shared.save_ratio == worlds->load / shared.load_ratio) {
+    shared.fit = Fit::kPossible;
+  }
+  return shared;
+}
+
+Hypothesis local_hypothesis(const ShapeCase& shapes, WrongSide wrong, Fit fit) {
+  const NameTraits& traits = shapes.traits;
+  Hypothesis one{"H-L", "local-saved-as-global", wrong};
+  double base = traits.state ? 0.5 : traits.known ? 0.2 : 0.4;
+  if (traits.half && traits.state) base = 0.45;
+  one.confidence = fit == Fit::kExact ? base + 0.45 : base;
+  if (shapes.worlds && fit != Fit::kExact) one.confidence = base / 2;
+  one.evidence.emplace_back("dim", static_cast<std::int64_t>(shapes.differing[0]));
+  return one;
+}
+
+void suppose_one_side(const ShapeCase& shapes, bool saved_is_part, std::vector<Hypothesis>& all) {
+  std::size_t dim = shapes.differing[0];
+  std::int64_t part = (saved_is_part ? shapes.message.saved : shapes.message.current)[dim];
+  std::int64_t whole = (saved_is_part ? shapes.message.current : shapes.message.saved)[dim];
+  std::optional<std::int64_t> ranks;
+  if (shapes.worlds) ranks = saved_is_part ? shapes.worlds->save : shapes.worlds->load;
+  Fit fit = part_fit(part, whole, ranks);
+  if (fit == Fit::kNo) return;
+  WrongSide wrong = saved_is_part ? WrongSide::kCheckpoint : WrongSide::kRequest;
+  Hypothesis one = local_hypothesis(shapes, wrong, fit);
+  std::string shards = part > 0 && whole % part == 0 ? std::to_string(whole / part) : "";
+  if (saved_is_part) {
+    one.title = "one rank's shard was saved as the whole";
+    one.text =
+        "The tensor was no DTensor when it was saved: every rank offered its own shard as "
+        "the whole tensor, one of them was kept" +
+        (part == 0 ? std::string(", the empty one of a rank that owns no rows") : "") +
+        ". The true size of dim " + std::to_string(dim) + " is " + std::to_string(whole) +
+        ". The survivor goes where its writer's chunk lies; the rest is lost, masters can "
+        "be refilled from the model.";
+    one.decide = "The model's own tensor in the same checkpoint: if it has " +
+                 std::to_string(whole) + " in dim " + std::to_string(dim) +
+                 " while its state has " + std::to_string(part) + ", it is this.";
+  } else {
+    one.title = "the loader asks for one rank's shard";
+    one.text =
+        "The checkpoint is good: it holds the whole tensor. The loading optimizer keeps its "
+        "states as plain local tensors and asks for its own shard. Nothing to repair on "
+        "disk; the loader needs the fix (TransformerEngine #2795).";
+    one.decide =
+        "The model's own tensor in the same checkpoint: if it has the state's saved shape, " +
+        to_text(shapes.message.saved) + ", the checkpoint is right.";
+  }
+  one.command = check_command();
+  if (!shards.empty()) one.evidence.emplace_back("shards", whole / part);
+  one.evidence.emplace_back("parameter_dim", whole);
+  all.push_back(std::move(one));
+}
+
+}  // namespace
+
+void suppose_local_as_global(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  if (shapes.differing.size() != 1) return;
+  std::size_t dim = shapes.differing[0];
+  std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
+  suppose_one_side(shapes, true, all);
+  suppose_one_side(shapes, false, all);
+  Shared shared = shared_extent(saved, current, shapes.worlds);
+  if (shared.fit == Fit::kNo) return;
+  Hypothesis one = local_hypothesis(shapes, WrongSide::kBoth, shared.fit);
+  std::string ratio = std::to_string(shared.save_ratio) + ":" + std::to_string(shared.load_ratio);
+  one.title = "saved and asked for as one rank's shard";
+  one.text =
+      "Both runs took a rank's shard for the whole (the state is no DTensor): the worlds "
+      "stand as " +
+      ratio + ", saved to loaded.";
+  if (shared.extent)
+    one.text += " The parameter's dim " + std::to_string(dim) + " is " +
+                std::to_string(*shared.extent) + " = " + std::to_string(saved) + " x " +
+                std::to_string(shapes.worlds->save) + " = " + std::to_string(current) + " x " +
+                std::to_string(shapes.worlds->load) + ".";
+  one.text +=
+      " The checkpoint has one shard of it, the other ranks' rows are lost; the loader "
+      "needs the fix as well (TransformerEngine #2795).";
+  one.decide = "World sizes of both runs as " + ratio + ", and the parameter's own shape: dim " +
+               std::to_string(dim) + " must be " +
+               (shared.extent ? std::to_string(*shared.extent)
+                              : std::to_string(saved) + " x the ranks that saved") +
+               ".";
+  one.command = check_command();
+  one.evidence.emplace_back("world_ratio", ratio);
+  if (shared.extent) one.evidence.emplace_back("parameter_dim", *shared.extent);
+  all.push_back(std::move(one));
+}
+
+void suppose_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  if (shapes.differing.size() != 1) return;
+  std::size_t dim = shapes.differing[0];
+  std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
+  std::int64_t small = std::min(saved, current), large = std::max(saved, current);
+  if (small == 0 || large % small == 0) return;
+  const NameTraits& traits = shapes.traits;
+  Hypothesis one{"H-U", "local-saved-as-global", WrongSide::kEither};
+  one.confidence = traits.state && traits.vocabulary ? 0.65 : traits.state ? 0.45 : 0.25;
+  one.title = "an uneven shard was published as the whole";
+  one.text = std::to_string(saved) + " and " + std::to_string(current) +
+             " are no multiples of each other: ranks that own different numbers of rows (padded "
+             "vocabulary, flat buckets) each offered their own as the whole tensor "
+             "(Megatron-LM #4129). Where it was saved like that, the other ranks' rows are lost.";
+  one.decide = "Rows that each rank owns: one of them must own exactly " + std::to_string(saved) +
+               " rows of this tensor in the run that saved. The writer of the tile names it.";
+  one.command = check_command();
+  one.evidence.emplace_back("dim", static_cast<std::int64_t>(dim));
+  all.push_back(std::move(one));
+}
+
+void suppose_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  if (!shapes.traits.half || !shapes.traits.state) return;
+  if (shapes.differing != std::vector<std::size_t>{0}) return;
+  std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
+  std::int64_t small = std::min(saved, current), large = std::max(saved, current);
+  if (small == 0 || large % small != 0) return;
+  std::int64_t ratio = large / small;
+  std::string by = std::to_string(ratio);
+  WrongSide wrong = saved < current ? WrongSide::kCheckpoint : WrongSide::kRequest;
+  Hypothesis one{"H-W", "glu-split-local", wrong, 0.75};
+  one.title = wrong == WrongSide::kCheckpoint
+                  ? "optimizer state of a gated weight was split in the wrong coordinates"
+                  : "the loader splits a gated weight's state in the wrong coordinates";
+  one.text = wrong == WrongSide::kCheckpoint
+                 ? "The state was cut at half of what one rank holds instead of half of the whole "
+                   "weight: both halves are " +
+                       by +
+                       " times too short, both hold rows of W, and all of V is gone. 1 of every " +
+                       by + " elements of the pair survives. The model's weights are not touched."
+                 : "The checkpoint is good; the loader asks for 1 of every " + by +
+                       " rows because it cuts at half of its own shard. Nothing to repair on disk.";
+  one.decide = "The model's own _w and _v halves have the full " + std::to_string(large) +
+               " rows, and their states the same ratio " + by +
+               " everywhere; it is the tensor-parallel size times the ranks that own rows of this "
+               "weight.";
+  one.command = check_command();
+  one.evidence.emplace_back("dim", std::int64_t{0});
+  one.evidence.emplace_back("ratio", ratio);
+  all.push_back(std::move(one));
+}
+
+void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  if (!shapes.traits.vocabulary || shapes.differing != std::vector<std::size_t>{0}) return;
+  std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
+  std::int64_t small = std::min(saved, current), large = std::max(saved, current);
+  std::int64_t unit = 0;  // the smallest multiple that rounds the one up to the other
+  for (std::int64_t size = 8; size <= 128 * 64 && unit == 0; size *= 2) {
+    if (large % size == 0 && large - small < size) unit = size;
+  }
+  if (small == 0 || unit == 0) return;
+  Hypothesis one{"H-V", "vocabulary-padding", WrongSide::kEither, 0.8};
+  one.title = "the vocabulary is padded differently";
+  one.text = std::to_string(large) + " is " + std::to_string(small) +
+             " rounded up to a multiple of " + std::to_string(unit) +
+             " (divisible_by times the tensor-parallel size). The last " +
+             std::to_string(large - small) +
+             " rows are padding; they may be cut or added only if no token has such a number.";
+  one.decide =
+      "The vocabulary size of the tokenizer and make_vocab_size_divisible_by of both "
+      "runs.";
+  one.command = check_command("--against REFERENCE");
+  one.evidence.emplace_back("multiple", unit);
+  one.evidence.emplace_back("padding_rows", large - small);
+  all.push_back(std::move(one));
+}
+
+void suppose_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  Hypothesis one{"H-X", "", WrongSide::kEither, 0.95};
+  one.title = "the extra state of a layer has another length";
+  one.text = "_extra_state is a pickle of TransformerEngine's FP8 recipe, as bytes: " +
+             to_text(shapes.message.saved) + " and " + to_text(shapes.message.current) +
+             " are lengths of two pickles, not shapes (TransformerEngine #1860). Recipes that "
+             "keep no history carry nothing in it and it can be left out of the load; delayed "
+             "scaling has to be calibrated again. No weight is affected.";
+  one.decide = "The FP8 recipe and the TransformerEngine version of both runs.";
+  one.command = "shardwright ls CHECKPOINT _extra_state";
+  all.push_back(std::move(one));
+}
+
+void suppose_other_model(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const Extents &saved = shapes.message.saved, &current = shapes.message.current;
+  if (saved == current) return;
+  bool alone = all.empty();
+  bool ranks_differ = saved.size() != current.size();
+  Hypothesis one{"H-M", "shape-mismatch", WrongSide::kEither, alone ? 0.5 : 0.1};
+  auto a = volume(saved), b = volume(current);
+  bool equal_volume = a && b && *a == *b;
+  one.title = "the checkpoint belongs to another model or configuration";
+  one.text = !ranks_differ ? "Neither side is wrong: the model that loads was configured "
+                             "otherwise (hidden size, heads, vocabulary, number of experts)."
+             : equal_volume
+                 ? "The number of elements is equal, the number of dimensions is not: one side "
+                   "stores the tensor flattened or with its experts or layers stacked. It may be "
+                   "the same tensor in another format."
+                 : "The numbers of dimensions differ: one side stacks experts or layers along an "
+                   "axis of their own, or these are different tensors.";
+  one.decide = "The configurations of both runs, and whether tensors beside this one differ too.";
+  one.command = check_command("--spec SPEC.json");
+  if (equal_volume) one.evidence.emplace_back("elements", *a);
+  all.push_back(std::move(one));
+}
+
+}  // namespace shw

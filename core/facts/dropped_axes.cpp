@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <map>
+
+#include "core/facts/dropped_axes.h"
+#include "core/facts/spec_layout.h"
+#include "core/mesh/error_models.h"
+#include "core/rules/reports.h"
+
+namespace shw {
+namespace {
+
+// One tensor that is too short, with the writers of its chunks as ranks of the spec's mesh.
+struct Short {
+  TensorId tensor{};
+  const SpecEntry* entry = nullptr;
+  std::size_t dim = 0;
+  std::vector<std::size_t> order;   // axes in the order in which they cut
+  std::vector<ChunkId> chunks;      // those with elements
+  std::vector<std::int64_t> ranks;  // of their writers; empty where one is unknown
+  bool inside = true;  // false where writers of uneven parts recorded more rows than the first did
+};
+
+// Exactly one dimension shorter than the spec says, no other different.
+std::optional<std::size_t> short_dim(ExtentsView saved, ExtentsView expected) {
+  if (saved.size() != expected.size()) return std::nullopt;
+  std::optional<std::size_t> dim;
+  for (std::size_t d = 0; d < saved.size(); ++d) {
+    if (saved[d] == expected[d]) continue;
+    if (dim || saved[d] <= 0 || saved[d] > expected[d]) return std::nullopt;
+    dim = d;
+  }
+  return dim;
+}
+
+std::optional<Short> short_tensor(const RuleInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+  if (entry == nullptr) return std::nullopt;
+  auto dim = short_dim(c.shape(tensor), entry->shape);
+  auto order = dim ? cut_order(*entry) : std::nullopt;
+  if (!order) return std::nullopt;
+  Short found{tensor, entry, *dim, *order, {}, {}};
+  bool known = true;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    if (c.offsets(chunk).size() != entry->shape.size()) return std::nullopt;
+    found.inside = found.inside && lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
+    if (volume(c.sizes(chunk)) == 0) continue;
+    found.chunks.push_back(chunk);
+    auto writer = c.writer(chunk);
+    auto rank = writer ? rank_on(input, *entry->mesh, *writer) : std::nullopt;
+    known = known && rank.has_value();
+    if (known) found.ranks.push_back(*rank);
+  }
+  if (!known) found.ranks.clear();
+  if (found.ranks.empty() && !found.inside) return std::nullopt;
+  return found;
+}
+
+bool cuts_short_dim(const Short& tensor, std::size_t axis) {
+  return tensor.entry->mesh.value().axes[axis].size > 1 &&
+         cut_dim(tensor.entry->placements[axis], tensor.entry->shape.size()) == tensor.dim;
+}
+
+// Cut before any other axis that cuts the same dimension: its part is then one interval.
+bool cuts_first(const Short& tensor, std::size_t axis) {
+  for (std::size_t other : tensor.order) {
+    if (cuts_short_dim(tensor, other)) return other == axis;
+  }
+  return false;
+}
+
+// The part of the short dimension that the axis gives to one coordinate.
+Cut part_of(const Short& tensor, std::size_t axis, std::int64_t coordinate) {
+  return chunk_of(tensor.entry->shape[tensor.dim], tensor.entry->mesh->axes[axis].size, coordinate);
+}
+
+// The saved chunks are those of the same layout without `axis`, chunk by chunk from their writers.
+// `by_part`: each writer cut the part of its own coordinate (uneven parts differ), not the saved
+// shape.
+bool explains(const Checkpoint& c, const Short& tensor, std::size_t axis, bool by_part) {
+  const Mesh& mesh = *tensor.entry->mesh;
+  Layout reduced = without_axis(mesh, tensor.entry->placements, axis);
+  for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
+    std::vector<std::int64_t> coordinates = mesh.coordinates(tensor.ranks[i]);
+    Extents shape = copy_of(c.shape(tensor.tensor));
+    if (by_part) shape[tensor.dim] = part_of(tensor, axis, coordinates[axis]).size;
+    coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(axis));
+    auto box = nested_box(shape, reduced.mesh, reduced.placements, reduced.mesh.rank(coordinates));
+    if (!box || *box != saved_box(c, tensor.chunks[i])) return false;
+  }
+  return true;
+}
+
+// No torch.chunk grid, but one that fills what one coordinate of the axis holds (Megatron-FSDP's
+// flat buckets, failures.md 0.7.12): the axis that cuts first shifts it.
+bool fills_one_part(const Checkpoint& c, const Short& tensor, std::size_t axis) {
+  if (!tensor.inside || !cuts_first(tensor, axis)) return false;
+  const Mesh& mesh = *tensor.entry->mesh;
+  return std::all_of(tensor.ranks.begin(), tensor.ranks.end(), [&](std::int64_t rank) {
+    return part_of(tensor, axis, mesh.coordinates(rank)[axis]).size ==
+           c.shape(tensor.tensor)[tensor.dim];
+  });
+}
+
+// What the item of a chunk holds: its header where it was read, else what the metadata says.
+Extents payload_sizes(const RuleInput& input, ChunkId chunk) {
+  if (index_of(chunk) < input.headers.size() && input.headers[index_of(chunk)])
+    return input.headers[index_of(chunk)]->sizes;
+  return copy_of(input.checkpoint.sizes(chunk));
+}
+
+bool disjoint(const std::vector<Survivor>& survivors) {
+  std::vector<Extents> starts;
+  for (const Survivor& survivor : survivors) starts.push_back(survivor.at);
+  std::sort(starts.begin(), starts.end());
+  return std::adjacent_find(starts.begin(), starts.end()) == starts.end();
+}
+
+void place_by_box(const RuleInput& input, const Short& tensor, DroppedAxis& out) {
+  const SpecEntry& entry = *tensor.entry;
+  for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
+    Extents sizes = payload_sizes(input, tensor.chunks[i]);
+    // What the rank of that place holds; training's rows first, torch's newest offsets second.
+    auto box = nested_box(entry.shape, *entry.mesh, entry.placements, tensor.ranks[i]);
+    if (!box || box->sizes != sizes)
+      box = local_box(entry.shape, *entry.mesh, entry.placements, tensor.ranks[i]);
+    if (!box || box->sizes != sizes) {
+      out.why_not = index_of(tensor.chunks[i]) < input.headers.size()
+                        ? "an item holds " + to_text(sizes) + " where its rank should hold " +
+                              (box ? to_text(box->sizes) : "something else")
+                        : "the headers of the items must be read to place them (--depth headers)";
+      return;
+    }
+    out.survivors.push_back(whole_survivor(tensor.chunks[i], sizes, box->offsets));
+  }
+  out.placed = disjoint(out.survivors);
+  if (!out.placed) out.why_not = "two chunks were written by ranks of the same place";
+}
+
+void place_by_shift(const RuleInput& input, const Short& tensor, DroppedAxis& out) {
+  const Mesh& mesh = *tensor.entry->mesh;
+  for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
+    Box box = saved_box(input.checkpoint, tensor.chunks[i]);
+    if (payload_sizes(input, tensor.chunks[i]) != box.sizes) {
+      out.why_not = "an item does not hold what its chunk says";
+      return;
+    }
+    std::int64_t coordinate = mesh.coordinates(tensor.ranks[i])[out.axis];
+    box.offsets[tensor.dim] += part_of(tensor, out.axis, coordinate).offset;
+    out.survivors.push_back(whole_survivor(tensor.chunks[i], box.sizes, box.offsets));
+  }
+  out.placed = true;
+}
+
+DroppedAxis dropped(const RuleInput& input, const Short& tensor, std::size_t axis, bool grid) {
+  DroppedAxis out;
+  out.tensor = tensor.tensor;
+  out.entry = tensor.entry;
+  out.axis = axis;
+  out.dim = tensor.dim;
+  out.by_grid = grid;
+  std::int64_t saved = input.checkpoint.shape(tensor.tensor)[tensor.dim];
+  out.factor = tensor.entry->shape[tensor.dim] / saved +
+               (tensor.entry->shape[tensor.dim] % saved != 0 ? 1 : 0);
+  for (std::int64_t rank : tensor.ranks)
+    out.coordinates.push_back(tensor.entry->mesh->coordinates(rank)[axis]);
+  if (tensor.ranks.empty()) {
+    out.why_not = "which rank stands where is not known: the mesh " + to_text(*tensor.entry->mesh) +
+                  " does not name every rank that wrote (--mesh tells)";
+  } else if (grid) {
+    place_by_box(input, tensor, out);
+  } else {
+    place_by_shift(input, tensor, out);
+  }
+  return out;
+}
+
+struct Suspect {
+  Short tensor;
+  std::vector<std::size_t> axes;  // each of them explains the chunks
+  bool grid = true;
+};
+
+std::optional<Suspect> suspect(const RuleInput& input, const Short& tensor) {
+  const Checkpoint& c = input.checkpoint;
+  const Mesh& mesh = *tensor.entry->mesh;
+  Suspect out{tensor, {}, true};
+  std::int64_t saved = c.shape(tensor.tensor)[tensor.dim];
+  std::int64_t expected = tensor.entry->shape[tensor.dim];
+  if (tensor.ranks.empty()) {
+    // Numbers alone: the factor is the size of an axis that cuts this dimension.
+    for (std::size_t axis : tensor.order) {
+      if (cuts_short_dim(tensor, axis) && expected % saved == 0 &&
+          expected / saved == mesh.axes[axis].size)
+        out.axes.push_back(axis);
+    }
+  } else {
+    for (std::size_t axis : tensor.order) {
+      if (cuts_short_dim(tensor, axis) &&
+          (explains(c, tensor, axis, false) ||
+           (cuts_first(tensor, axis) && explains(c, tensor, axis, true))))
+        out.axes.push_back(axis);
+    }
+    if (out.axes.empty()) {
+      out.grid = false;
+      for (std::size_t axis : tensor.order) {
+        if (cuts_short_dim(tensor, axis) && fills_one_part(c, tensor, axis))
+          out.axes.push_back(axis);
+      }
+    }
+  }
+  if (out.axes.empty()) return std::nullopt;
+  return out;
+}
+
+// Where two axes explain one tensor (the grid of the other has as many parts), the one that
+// explains most tensors of the same mesh is the cause, then the one whose size is the factor.
+std::size_t choose(const Checkpoint& c, const Suspect& item,
+                   const std::map<std::string, std::map<std::size_t, int>>& votes) {
+  const auto& mine = votes.at(to_text(*item.tensor.entry->mesh));
+  std::int64_t factor =
+      item.tensor.entry->shape[item.tensor.dim] / c.shape(item.tensor.tensor)[item.tensor.dim];
+  auto score = [&](std::size_t axis) {
+    bool fits = item.tensor.entry->mesh->axes[axis].size == factor;
+    return 2 * mine.at(axis) + (fits ? 1 : 0);
+  };
+  // The last of equals: the inner axis, as expert and tensor axes are.
+  std::size_t best = item.axes.front();
+  for (std::size_t axis : item.axes) {
+    if (score(axis) > score(best) || (score(axis) == score(best) && axis > best)) best = axis;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<DroppedAxis> dropped_axes(const RuleInput& input) {
+  const Checkpoint& c = input.checkpoint;
+  std::vector<Suspect> suspects;
+  if (input.spec == nullptr) return {};
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    auto tensor = short_tensor(input, TensorId{t});
+    auto item = tensor && !tensor->chunks.empty() ? suspect(input, *tensor) : std::nullopt;
+    if (item) suspects.push_back(std::move(*item));
+  }
+  if (suspects.empty()) return {};
+  // Optimizer states that are one rank's shard have causes of their own.
+  std::set<TensorId> explained = split_locally(input);
+  explained.merge(saved_as_global(input));
+  std::erase_if(suspects,
+                [&](const Suspect& item) { return explained.contains(item.tensor.tensor); });
+  std::map<std::string, std::map<std::size_t, int>> votes;
+  for (const Suspect& item : suspects) {
+    for (std::size_t axis : item.axes) ++votes[to_text(*item.tensor.entry->mesh)][axis];
+  }
+  std::vector<DroppedAxis> out;
+  for (const Suspect& item : suspects)
+    out.push_back(dropped(input, item.tensor, choose(c, item, votes), item.grid));
+  return out;
+}
+
+}  // namespace shw

@@ -1,0 +1,91 @@
+#include "core/facts/reference_bytes.h"
+
+#include <algorithm>
+
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kSlab = std::uint64_t{4} << 20;  // fits a cache, and malloc keeps it
+
+bool is_same_item(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId two) {
+  if (a.directory()->name() != b.directory()->name()) return false;
+  auto first = a.item(one), second = b.item(two);
+  return first && second && is_reachable(a, *first) && is_reachable(b, *second) &&
+         a.file(first->file).path == b.file(second->file).path && first->offset == second->offset &&
+         first->length == second->length;
+}
+
+// Raw items in slabs of rows; those in an archive whole.
+bool are_equal(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId two,
+               std::uint64_t element) {
+  if (is_same_item(a, one, b, two)) return true;
+  Box box = {Extents(a.sizes(one).size(), 0), copy_of(a.sizes(one))};
+  auto bytes = static_cast<std::uint64_t>(volume(box.sizes).value_or(0)) * element;
+  bool raw = a.encoding() == Encoding::kRaw && b.encoding() == Encoding::kRaw;
+  if (!raw || bytes <= kSlab || box.sizes.empty()) {
+    auto left = read_chunk(a, one), right = read_chunk(b, two);
+    return left && right && *left == *right;
+  }
+  std::int64_t rows = box.sizes[0];
+  auto step = static_cast<std::int64_t>(
+      std::max<std::uint64_t>(1, kSlab / (bytes / static_cast<std::uint64_t>(rows))));
+  for (std::int64_t row = 0; row < rows; row += step) {
+    box.offsets[0] = row;
+    box.sizes[0] = std::min(step, rows - row);
+    auto left = read_raw_box(a, one, box), right = read_raw_box(b, two, box);
+    if (!left || !right || *left != *right) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool has_equal_bytes(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
+                     TensorId other) {
+  auto one = checkpoint.chunks(tensor), two = reference.chunks(other);
+  bool comparable = checkpoint.directory() != nullptr && reference.directory() != nullptr &&
+                    checkpoint.dtype(tensor) == reference.dtype(other) &&
+                    size_of(checkpoint.dtype(tensor)) != 0 && one.size() == two.size() &&
+                    same(checkpoint.shape(tensor), reference.shape(other)) &&
+                    judge_tiling(checkpoint, tensor).tiling == Tiling::kExact;
+  for (std::uint32_t i = 0; comparable && i < one.size(); ++i)
+    comparable = same(checkpoint.offsets(one[i]), reference.offsets(two[i])) &&
+                 same(checkpoint.sizes(one[i]), reference.sizes(two[i]));
+  if (!comparable) return false;
+  std::uint64_t element = size_of(checkpoint.dtype(tensor));
+  for (std::uint32_t i = 0; i < one.size(); ++i) {
+    if (!are_equal(checkpoint, one[i], reference, two[i], element)) return false;
+  }
+  return true;
+}
+
+std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId tensor) {
+  if (checkpoint.directory() == nullptr || size_of(checkpoint.dtype(tensor)) == 0)
+    return std::nullopt;
+  if (judge_tiling(checkpoint, tensor).tiling != Tiling::kExact) return std::nullopt;
+  auto values = read_tensor(checkpoint, tensor, kComparedUpTo);
+  if (!values || values->uncovered != 0) return std::nullopt;
+  return std::move(*values);
+}
+
+std::optional<TensorId> counterpart(const RuleInput& input, TensorId tensor) {
+  if (input.reference == nullptr || index_of(tensor) >= input.counterparts.size())
+    return std::nullopt;
+  auto other = input.counterparts[index_of(tensor)];
+  if (!other || input.reference->dtype(*other) != input.checkpoint.dtype(tensor))
+    return std::nullopt;
+  return other;
+}
+
+std::unordered_set<std::string_view> with_diagnosis(const std::vector<Finding>& findings) {
+  std::unordered_set<std::string_view> subjects;
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::kInfo || finding.diagnoses.empty()) continue;
+    for (const std::string& subject : finding.subjects) subjects.insert(subject);
+  }
+  return subjects;
+}
+
+}  // namespace shw

@@ -1,0 +1,109 @@
+#include "core/facts/survivors.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace shw {
+namespace {
+
+Survivor restricted(const Survivor& survivor, const Box& box) {
+  Survivor out = survivor;
+  for (std::size_t d = 0; d < out.at.size(); ++d) {
+    out.source.offsets[d] += box.offsets[d] - survivor.at[d];
+    out.source.sizes[d] = box.sizes[d];
+    out.at[d] = box.offsets[d];
+  }
+  return out;
+}
+
+std::vector<Box> common(const std::vector<Box>& a, const std::vector<Box>& b) {
+  std::vector<Box> out;
+  for (const Box& first : a) {
+    for (const Box& second : b) {
+      if (auto both = intersect(first, second)) out.push_back(*both);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Survivor whole_survivor(ChunkId chunk, ExtentsView sizes, ExtentsView at) {
+  return Survivor{chunk, whole(sizes), copy_of(at)};
+}
+
+Box destination(const Survivor& survivor) {
+  return Box{survivor.at, survivor.source.sizes};
+}
+
+Loss loss_of(const PartlyLost& part) {
+  Loss loss;
+  for (const Survivor& survivor : part.survivors)
+    loss.kept += volume(survivor.source.sizes).value_or(0);
+  loss.lost = volume(part.expected).value_or(0) - loss.kept;
+  if (!part.refill_from.empty()) loss.refilled = loss.lost;
+  return loss;
+}
+
+Loss loss_of(const std::vector<PartlyLost>& parts) {
+  Loss sum;
+  for (const PartlyLost& part : parts) {
+    Loss loss = loss_of(part);
+    sum.kept += loss.kept;
+    sum.lost += loss.lost;
+    sum.refilled += loss.refilled;
+  }
+  return sum;
+}
+
+void keep_common_rows(std::vector<PartlyLost*>& parts) {
+  if (parts.size() < 2) return;
+  std::vector<Box> known;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::vector<Box> mine;
+    for (const Survivor& survivor : parts[i]->survivors) mine.push_back(destination(survivor));
+    known = i == 0 ? mine : common(known, mine);
+  }
+  for (PartlyLost* part : parts) {
+    std::vector<Survivor> kept;
+    for (const Survivor& survivor : part->survivors) {
+      for (const Box& box : known) {
+        if (auto both = intersect(destination(survivor), box))
+          kept.push_back(restricted(survivor, *both));
+      }
+    }
+    part->survivors = std::move(kept);
+  }
+}
+
+std::vector<std::string> writers_by_kind(const Checkpoint& checkpoint,
+                                         const std::vector<OptimizerState>& states) {
+  std::map<std::string, std::set<std::uint32_t>> ranks;
+  for (const OptimizerState& state : states) {
+    for (ChunkId chunk : checkpoint.chunks(state.state)) {
+      if (auto writer = checkpoint.writer(chunk)) ranks[state.kind].insert(*writer);
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [kind, writers] : ranks) {
+    std::string line = kind + " from rank";
+    if (writers.size() > 1) line += "s";
+    std::size_t shown = 0;
+    for (std::uint32_t writer : writers) {
+      line += (shown == 0 ? " " : ", ") + std::to_string(writer);
+      if (++shown == 8 && writers.size() > 8) {
+        line += " and " + std::to_string(writers.size() - 8) + " more";
+        break;
+      }
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string count_text(std::int64_t count, std::string_view one, std::string_view many) {
+  return std::to_string(count) + " " + std::string(count == 1 ? one : many);
+}
+
+}  // namespace shw

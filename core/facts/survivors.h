@@ -1,0 +1,38 @@
+// What is left of tensors that lost a part, and what it is worth: shared by the rules that place
+// survivors (S2, S3, S4, S5 E1).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/facts/optimizer_states.h"
+#include "core/model/checkpoint.h"
+#include "core/model/finding.h"
+
+namespace shw {
+
+// The whole item of `chunk`, `sizes` large, belongs at `at`.
+Survivor whole_survivor(ChunkId chunk, ExtentsView sizes, ExtentsView at);
+Box destination(const Survivor& survivor);
+
+struct Loss {
+  std::int64_t kept = 0;
+  std::int64_t lost = 0;
+  std::int64_t refilled = 0;  // of the lost: a model tensor can fill them
+};
+Loss loss_of(const PartlyLost& part);
+Loss loss_of(const std::vector<PartlyLost>& parts);
+
+// Adam divides one moment by the root of the other: a row of one without the other does more harm
+// than none (m known, v zero: an update of m / epsilon). Keeps of the moments of one parameter what
+// all of them know. `parts` are those of one parameter.
+void keep_common_rows(std::vector<PartlyLost*>& parts);
+
+// "exp_avg from rank 1, exp_avg_sq from rank 2": who wrote what survived, kind by kind.
+std::vector<std::string> writers_by_kind(const Checkpoint& checkpoint,
+                                         const std::vector<OptimizerState>& states);
+
+std::string count_text(std::int64_t count, std::string_view one, std::string_view many);
+
+}  // namespace shw

@@ -1,0 +1,107 @@
+#include "core/formats/common/object_pickle.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/little_endian.h"
+#include "core/formats/item_access.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMostDecompressed = std::uint64_t{1} << 30;
+constexpr std::size_t kMostNames = 256;
+// 4 million nodes take 128 MB for a moment; a state of more is no state of an optimizer.
+constexpr PickleLimits kLimits{1u << 22, 1000, 1u << 16};
+constexpr std::uint32_t kZipMagic = 0x04034b50, kZstdMagic = 0xFD2FB528;
+// torch.save before zip writes five pickles in a row, then the storages.
+constexpr int kPicklesInARow = 5;
+
+void add_names(const PickleTree& tree, ObjectPickle& out) {
+  for (const PickleGlobal& global : tree.globals()) {
+    NameKind kind = classify_pickled_name(global.module, global.name);
+    if (kind == NameKind::kKnown || out.names.size() == kMostNames) continue;
+    out.names.push_back({global.module, global.name, global.called_at.value_or(global.at),
+                         global.called_at.has_value(), kind});
+  }
+  if (!out.odd_call_at) out.odd_call_at = tree.odd_call_at();
+}
+
+Status scan_archive(const ItemRange& range, ObjectPickle& out) {
+  SHW_TRY(ZipReader zip, ZipReader::open(range.source, range.offset, range.length));
+  const ZipEntry* record = zip.find("data.pkl");
+  if (record == nullptr) return {};
+  SHW_TRY(std::uint64_t at, zip.data_offset(*record));
+  if (record->length > kMostBytes) {
+    out.not_read = "its pickle of " + grouped(record->length) + " bytes is too large";
+    return {};
+  }
+  // Its checksum is another rule's business: torch does not look at it before it unpickles.
+  SHW_TRY(Bytes bytes, zip.read(*record, kMostBytes));
+  SHW_TRY(PickleTree tree, decode_pickle(bytes, zip.source().name(), at, kLimits));
+  add_names(tree, out);
+  return {};
+}
+
+Status scan_pickles(const ItemRange& range, ObjectPickle& out) {
+  std::uint64_t length = std::min(range.length, kMostBytes);
+  SHW_TRY(Bytes bytes, read_bytes(*range.source, range.offset, length));
+  std::uint64_t at = 0;
+  for (int i = 0; i < kPicklesInARow && at < length; ++i) {
+    auto rest = BytesView(bytes).subspan(at);
+    auto tree = decode_pickle(rest, range.source->name(), range.offset + at, kLimits);
+    if (!tree && i == 0) return tl::unexpected<Error>(std::move(tree).error());
+    if (!tree) return {};  // what follows a pickle need not be one
+    add_names(*tree, out);
+    at += tree->end();
+  }
+  return {};
+}
+
+// Protocol 2 and above begin so. Of protocols 0 and 1 only those that import something matter, and
+// they begin with a mark, a list, a dict or the import itself.
+bool may_be_pickle(std::byte first) {
+  constexpr std::string_view kFirst = "\x80(]}c";
+  return kFirst.find(static_cast<char>(first)) != std::string_view::npos;
+}
+
+Status scan_range(const ItemRange& range, ObjectPickle& out) {
+  std::array<std::byte, 4> magic{};
+  if (range.length < magic.size()) return {};
+  SHW_CHECK(range.source->read(range.offset, magic));
+  if (load_little<std::uint32_t>(magic) == kZipMagic) return scan_archive(range, out);
+  return may_be_pickle(magic[0]) ? scan_pickles(range, out) : Status{};
+}
+
+}  // namespace
+
+Result<ObjectPickle> scan_object(const Checkpoint& checkpoint, std::size_t object) {
+  const ObjectRow& row = checkpoint.objects()[object];
+  ObjectPickle out;
+  auto scan = [&]() -> Status {
+    if (!row.item) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
+    ItemFiles files(checkpoint);
+    SHW_TRY(ItemRange range, find_item(files, *row.item));
+    out.file = range.source->name();
+    std::array<std::byte, 4> magic{};
+    if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
+    if (load_little<std::uint32_t>(magic) != kZstdMagic) return scan_range(range, out);
+    std::vector<std::string> transforms{"stream.zstd/1"};
+    SHW_TRY(ItemRange plain,
+            undo_transforms(range, transforms, kMostDecompressed, Depth::kPayload, nullptr));
+    SHW_CHECK(scan_range(plain, out));
+    for (UnknownName& name : out.names) name.at = range.offset;
+    if (out.odd_call_at) out.odd_call_at = range.offset;
+    return {};
+  };
+  if (auto status = scan(); !status) {
+    // Beyond our limits is not damaged: it is only not looked through.
+    if (status.error().kind != ErrorKind::kUnsupported)
+      return tl::unexpected<Error>(naming(std::move(status).error(), row.fqn));
+    out.not_read = status.error().message;
+  }
+  return out;
+}
+
+}  // namespace shw

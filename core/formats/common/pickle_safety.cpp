@@ -1,0 +1,213 @@
+#include "core/formats/common/pickle_safety.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/tensor/dtype.h"
+
+namespace shw {
+namespace {
+
+using Name = std::pair<std::string_view, std::string_view>;
+
+constexpr auto kKnownNames = std::to_array<Name>({
+    {"torch.distributed.checkpoint.metadata", "Metadata"},
+    {"torch.distributed.checkpoint.metadata", "TensorStorageMetadata"},
+    {"torch.distributed.checkpoint.metadata", "BytesStorageMetadata"},
+    {"torch.distributed.checkpoint.metadata", "ChunkStorageMetadata"},
+    {"torch.distributed.checkpoint.metadata", "MetadataIndex"},
+    {"torch.distributed.checkpoint.metadata", "TensorProperties"},
+    {"torch.distributed.checkpoint.metadata", "_MEM_FORMAT_ENCODING"},
+    {"torch.distributed.checkpoint.metadata", "StorageMeta"},
+    {"torch.distributed.checkpoint.filesystem", "_StorageInfo"},
+    {"torch.distributed.checkpoint.planner", "SavePlan"},
+    {"torch.distributed.checkpoint.planner", "WriteItem"},
+    {"torch.distributed.checkpoint.planner", "WriteItemType"},
+    {"torch.distributed.checkpoint.planner", "TensorWriteData"},
+    {"torch.distributed.checkpoint.planner", "BytesIOWriteData"},
+    {"torch.distributed._shard.sharded_tensor.metadata", "TensorProperties"},
+    {"torch.distributed._shard.sharded_tensor.metadata", "MEM_FORMAT_ENCODING"},
+    {"torch", "Size"},
+    {"torch", "device"},
+    {"torch", "strided"},
+    {"torch", "contiguous_format"},
+    {"torch", "channels_last"},
+    {"torch", "preserve_format"},
+    {"torch", "Tensor"},
+    {"torch", "Generator"},
+    {"torch.serialization", "_get_layout"},
+    {"torch.storage", "UntypedStorage"},
+    {"torch.storage", "TypedStorage"},
+    {"torch._utils", "_rebuild_tensor"},
+    {"torch._utils", "_rebuild_tensor_v2"},
+    {"torch._utils", "_rebuild_tensor_v3"},
+    {"torch._utils", "_rebuild_parameter"},
+    {"torch._utils", "_rebuild_parameter_with_state"},
+    {"torch._utils", "_rebuild_qtensor"},
+    {"torch._utils", "_rebuild_sparse_tensor"},
+    {"torch._utils", "_rebuild_meta_tensor_no_storage"},
+    {"torch._utils", "_rebuild_wrapper_subclass"},
+    {"torch._utils", "_rebuild_device_tensor_from_numpy"},
+    {"torch._tensor", "_rebuild_from_type_v2"},
+    {"torch.nn.parameter", "Parameter"},
+    {"torch.nn.parameter", "Buffer"},
+    {"torch._C", "Generator"},
+    {"torch.distributed.tensor", "DTensor"},
+    {"torch.distributed.tensor", "Shard"},
+    {"torch.distributed.tensor", "Replicate"},
+    {"torch.distributed.tensor.placement_types", "Shard"},
+    {"torch.distributed.tensor.placement_types", "Replicate"},
+    {"torch.distributed.tensor.placement_types", "_StridedShard"},
+    {"torch.distributed.device_mesh", "DeviceMesh"},
+    {"nemo_automodel.components.checkpoint._backports.filesystem", "_StorageInfo"},
+    {"collections", "OrderedDict"},
+    {"collections", "defaultdict"},
+    {"collections", "deque"},
+    {"collections", "Counter"},
+    {"argparse", "Namespace"},
+    {"types", "SimpleNamespace"},
+    {"_io", "BytesIO"},
+    {"io", "BytesIO"},
+    {"signal", "Signals"},
+    {"uuid", "UUID"},
+    {"_codecs", "encode"},
+    {"copyreg", "_reconstructor"},
+    {"copy_reg", "_reconstructor"},
+    {"decimal", "Decimal"},
+    {"fractions", "Fraction"},
+    {"random", "Random"},
+    {"numpy", "ndarray"},
+    {"numpy", "dtype"},
+});
+
+constexpr auto kPathClasses = std::to_array<std::string_view>(
+    {"PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath", "Path", "PurePath"});
+constexpr auto kPlainBuiltins = std::to_array<std::string_view>(
+    {"set", "frozenset", "list", "dict", "tuple", "int", "float", "str", "bytes", "bytearray",
+     "complex", "slice", "range", "bool", "object", "unicode", "long"});
+constexpr auto kNumpyNames = std::to_array<std::string_view>({"_reconstruct",
+                                                              "scalar",
+                                                              "_frombuffer",
+                                                              "__randomstate_ctor",
+                                                              "__bit_generator_ctor",
+                                                              "__generator_ctor",
+                                                              "SeedSequence",
+                                                              "__pyx_unpickle_SeedSequence",
+                                                              "PCG64DXSM",
+                                                              "MT19937",
+                                                              "PCG64",
+                                                              "Philox",
+                                                              "SFC64",
+                                                              "Float32DType",
+                                                              "Float64DType",
+                                                              "Int64DType",
+                                                              "Int32DType",
+                                                              "UInt8DType",
+                                                              "UInt32DType",
+                                                              "BoolDType"});
+constexpr auto kDatetimeNames =
+    std::to_array<std::string_view>({"datetime", "date", "time", "timedelta", "timezone"});
+constexpr auto kDangerousModules = std::to_array<std::string_view>(
+    {"os",          "posix",     "nt",         "subprocess", "sys",       "shutil",
+     "socket",      "importlib", "runpy",      "pickle",     "_pickle",   "dill",
+     "cloudpickle", "marshal",   "ctypes",     "pty",        "commands",  "multiprocessing",
+     "webbrowser",  "urllib",    "requests",   "http",       "pip",       "code",
+     "codeop",      "timeit",    "pdb",        "bdb",        "operator",  "functools",
+     "threading",   "asyncio",   "concurrent", "tempfile",   "builtins",  "__builtin__",
+     "pydoc",       "cProfile",  "profile",    "imp",        "zipimport", "platform"});
+
+template <std::size_t N>
+bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// A class as opposed to a function, by Python's own habit; nested names ("a.b") are attribute
+// look-ups and never pass.
+bool looks_like_class(std::string_view name) {
+  while (name.starts_with('_')) name.remove_prefix(1);
+  return !name.empty() && name.front() >= 'A' && name.front() <= 'Z' &&
+         name.find('.') == std::string_view::npos;
+}
+
+bool is_known(std::string_view module, std::string_view name) {
+  if (std::find(kKnownNames.begin(), kKnownNames.end(), Name{module, name}) != kKnownNames.end())
+    return true;
+  if (module == "torch")
+    return dtype_from_torch(name).has_value() || dtype_from_storage_class(name).has_value();
+  if (module == "pathlib" || module == "pathlib._local") return contains(kPathClasses, name);
+  if (module == "builtins" || module == "__builtin__") return contains(kPlainBuiltins, name);
+  if (module == "datetime") return contains(kDatetimeNames, name);
+  if (module.starts_with("numpy.")) return contains(kNumpyNames, name);
+  // Their dataclasses and enums; the functions of the same packages are not data.
+  if (module.starts_with("megatron.") || module.starts_with("transformer_engine.") ||
+      module.starts_with("bytecheckpoint.") || module.starts_with("torch.distributed._shard."))
+    return looks_like_class(name);
+  return false;
+}
+
+Finding finding_of(const PickleGlobal& global, NameKind kind, const std::string& subject) {
+  bool called = global.called_at.has_value();
+  std::string full = global.module + "." + global.name;
+  Finding finding;
+  finding.rule = "unsafe-pickle";
+  finding.severity = called || kind == NameKind::kDangerous ? Severity::kError : Severity::kWarning;
+  finding.subjects = {subject};
+  if (called) {
+    finding.cause = "Loading this file with torch would call " + full +
+                    ", which no checkpoint needs; here it was read as data and not run.";
+  } else {
+    finding.cause = "Loading this file with torch would import " + full +
+                    ", which no checkpoint needs; here it was read as data and not run.";
+  }
+  finding.evidence.emplace_back("global", full);
+  finding.evidence.emplace_back("offset",
+                                static_cast<std::int64_t>(called ? *global.called_at : global.at));
+  finding.evidence.emplace_back("called", called);
+  return finding;
+}
+
+}  // namespace
+
+NameKind classify_pickled_name(std::string_view module, std::string_view name) {
+  if (is_known(module, name)) return NameKind::kKnown;
+  std::string_view package = module.substr(0, module.find('.'));
+  return contains(kDangerousModules, package) ? NameKind::kDangerous : NameKind::kUnknown;
+}
+
+std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::string& subject) {
+  constexpr std::size_t kMost = 32;
+  std::vector<Finding> findings;
+  std::int64_t more = 0;
+  for (const PickleGlobal& global : tree.globals()) {
+    NameKind kind = classify_pickled_name(global.module, global.name);
+    if (kind == NameKind::kKnown) continue;
+    if (findings.size() == kMost) {
+      ++more;
+    } else {
+      findings.push_back(finding_of(global, kind, subject));
+    }
+  }
+  if (more > 0) {
+    Finding rest;
+    rest.rule = "unsafe-pickle";
+    rest.severity = Severity::kError;
+    rest.subjects = {subject};
+    rest.cause = "It names " + std::to_string(more) + " more things that no checkpoint needs.";
+    rest.evidence.emplace_back("more", more);
+    findings.push_back(std::move(rest));
+  }
+  if (tree.odd_call_at()) {
+    Finding odd;
+    odd.rule = "unsafe-pickle";
+    odd.severity = Severity::kError;
+    odd.subjects = {subject};
+    odd.cause =
+        "Loading this file with torch would call something that it first computes; here it "
+        "was read as data and not run.";
+    odd.evidence.emplace_back("offset", static_cast<std::int64_t>(*tree.odd_call_at()));
+    findings.push_back(std::move(odd));
+  }
+  return findings;
+}
+
+}  // namespace shw

@@ -1,0 +1,25 @@
+// Which names in a pickle are what checkpoints are made of, and which would run something when
+// torch loads the file (spec/dcp-format.md 2.3).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/formats/common/pickle.h"
+#include "core/model/finding.h"
+
+namespace shw {
+
+enum class NameKind {
+  kKnown,      // a class or function of torch, numpy, pathlib, Megatron ... that holds data only
+  kUnknown,    // never seen in a checkpoint
+  kDangerous,  // starts programs, evaluates text, opens files, fetches attributes by name
+};
+NameKind classify_pickled_name(std::string_view module, std::string_view name);
+
+// Findings of the rule "unsafe-pickle", one a name, at most 32 and one for the rest. `subject` is
+// the file.
+std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::string& subject);
+
+}  // namespace shw

@@ -1,0 +1,316 @@
+#include "core/formats/common/side_tensors.h"
+
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/base/little_endian.h"
+#include "core/formats/common/torch_item.h"
+#include "core/formats/item_access.h"
+#include "core/tensor/layout.h"
+
+namespace shw {
+namespace {
+
+// A state dict of 100,000 parameters takes some 60 MB of pickle.
+constexpr std::uint64_t kMaxPickle = std::uint64_t{1} << 30;
+constexpr PickleLimits kLimits{1u << 26, 200, 1u << 14};
+// A shared node is reached once for each path to it: a pickle of some hundred bytes can name 2^64
+// paths. What a walk visits is bounded by the nodes there are.
+constexpr int kMaxDepth = 64;
+constexpr std::uint64_t kMaxMesh = 1 << 22;
+
+class Walk {
+ public:
+  Walk(const PickleTree& tree, const ZipReader& zip, bool big_endian)
+      : tree_(tree), zip_(zip), big_endian_(big_endian), visits_left_(4 * tree.node_count() + 64) {}
+
+  Result<SideFile> run() {
+    SHW_CHECK(visit(tree_.root(), 0));
+    return std::move(file_);
+  }
+
+ private:
+  Status visit(NodeId node, int depth);
+  Status visit_dict(NodeId dict, int depth);
+  void add(NodeId node);
+  Result<SideTensor> read(NodeId node) const;
+  Result<SideTensor> read_plain(NodeId node) const;
+  NodeId dtensor_state(NodeId node) const;
+  SideSharding sharding(NodeId spec, NodeId arguments) const;
+  SideMesh mesh(NodeId node) const;
+  std::vector<std::int64_t> rank_map(NodeId mesh) const;
+  std::string placement(NodeId node) const;
+  Extents extents(NodeId node) const;
+  bool is_class(NodeId node, std::string_view name) const {
+    const PickleGlobal* global = tree_.global(node);
+    return global != nullptr && global->name == name;
+  }
+
+  const PickleTree& tree_;
+  const ZipReader& zip_;
+  bool big_endian_;
+  std::uint64_t visits_left_;
+  std::vector<PathPart> path_;
+  SideFile file_;
+};
+
+Status Walk::visit(NodeId node, int depth) {
+  if (visits_left_-- == 0 || depth > kMaxDepth)
+    return fail(ErrorKind::kUnsupported, "the structure is too entangled to be walked",
+                {zip_.source().name(), tree_.at(node)});
+  switch (tree_.kind(node)) {
+    case NodeKind::kDict:
+      return visit_dict(node, depth);
+    case NodeKind::kTuple:
+    case NodeKind::kList:
+    case NodeKind::kSet: {
+      std::int64_t index = 0;
+      for (NodeId item : tree_.items(node)) {
+        path_.emplace_back(index++);
+        SHW_CHECK(visit(item, depth + 1));
+        path_.pop_back();
+      }
+      return {};
+    }
+    case NodeKind::kReduce:
+      if (is_tensor_call(tree_, node)) {
+        add(node);
+        return {};
+      }
+      [[fallthrough]];
+    case NodeKind::kObject:
+      // OrderedDict and other holders: what was put in, and their attributes.
+      if (tree_.contents(node) != NodeId::kAbsent)
+        SHW_CHECK(visit(tree_.contents(node), depth + 1));
+      if (tree_.attributes(node) != NodeId::kAbsent)
+        SHW_CHECK(visit(tree_.attributes(node), depth + 1));
+      return {};
+    default:
+      return {};
+  }
+}
+
+Status Walk::visit_dict(NodeId dict, int depth) {
+  auto items = tree_.items(dict);
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    if (auto text = tree_.text(items[i])) {
+      path_.emplace_back(std::string(*text));
+    } else {
+      path_.emplace_back(tree_.integer(items[i]).value_or(static_cast<std::int64_t>(i / 2)));
+    }
+    SHW_CHECK(visit(items[i + 1], depth + 1));
+    path_.pop_back();
+  }
+  return {};
+}
+
+void Walk::add(NodeId node) {
+  auto tensor = read(node);
+  if (tensor) {
+    tensor->path = path_;
+    file_.tensors.push_back(std::move(*tensor));
+  } else {
+    file_.unreadable.push_back({path_, std::move(tensor).error()});
+  }
+}
+
+Result<SideTensor> Walk::read_plain(NodeId node) const {
+  SHW_TRY(PickledTensor pickled, pickled_tensor(tree_, node, zip_.source().name()));
+  SHW_TRY(ItemHeader header, header_of(zip_, pickled, big_endian_));
+  if (zip_.find("data/" + pickled.storage_key)->deflated || pickled.conjugate || pickled.negative)
+    return fail(ErrorKind::kUnsupported, "is compressed, conjugated or negated, and not read here",
+                {zip_.source().name(), header.payload_offset});
+  SideTensor tensor;
+  tensor.dtype = header.dtype;
+  tensor.sizes = header.sizes;
+  tensor.strides = header.strides;
+  tensor.storage_offset = header.storage_offset;
+  tensor.payload_offset = header.payload_offset;
+  tensor.payload_length = header.payload_length;
+  tensor.crc = header.payload_crc;
+  tensor.big_endian = big_endian_;
+  return tensor;
+}
+
+// _rebuild_from_type_v2(_rebuild_wrapper_subclass, DTensor, (DTensor, dtype, size, ...), state):
+// the state is (None, {"_local_tensor", "_spec"}), or that dict itself.
+NodeId Walk::dtensor_state(NodeId node) const {
+  auto given = tree_.items(tree_.arguments(node));
+  if (!is_class(tree_.callable(node), "_rebuild_from_type_v2") || given.size() < 4 ||
+      !is_class(given[1], "DTensor"))
+    return NodeId::kAbsent;
+  NodeId state = given[3];
+  if (tree_.kind(state) == NodeKind::kTuple) {
+    for (NodeId part : tree_.items(state)) {
+      if (tree_.kind(part) == NodeKind::kDict) state = part;
+    }
+  }
+  return tree_.kind(state) == NodeKind::kDict ? state : NodeId::kAbsent;
+}
+
+Result<SideTensor> Walk::read(NodeId node) const {
+  NodeId state = dtensor_state(node);
+  if (state == NodeId::kAbsent) return read_plain(node);
+  NodeId local = tree_.find(state, "_local_tensor");
+  if (local == NodeId::kAbsent)
+    return fail(ErrorKind::kDamaged, "holds a DTensor without its local tensor",
+                {zip_.source().name(), tree_.at(node)});
+  SHW_TRY(SideTensor tensor, read_plain(local));
+  tensor.sharding = sharding(tree_.find(state, "_spec"), tree_.items(tree_.arguments(node))[2]);
+  return tensor;
+}
+
+SideSharding Walk::sharding(NodeId spec, NodeId arguments) const {
+  SideSharding out;
+  // The size that the wrapper was made with; DTensorSpec.tensor_meta[0] says the same.
+  auto given = tree_.items(arguments);
+  if (given.size() > 2) out.global_shape = extents(given[2]);
+  NodeId meta = tree_.attribute(spec, "tensor_meta");
+  auto parts = tree_.items(tree_.arguments(meta));
+  if (out.global_shape.empty() && !parts.empty()) out.global_shape = extents(parts[0]);
+  for (NodeId item : tree_.items(tree_.attribute(spec, "placements")))
+    out.placements.push_back(placement(item));
+
+  NodeId node = tree_.attribute(spec, "mesh");
+  out.mesh = mesh(node);
+  out.rank = tree_.integer(tree_.attribute(node, "_rank"));
+  NodeId coordinate = tree_.attribute(node, "_coordinate_on_dim");
+  if (tree_.kind(coordinate) == NodeKind::kTuple || tree_.kind(coordinate) == NodeKind::kList)
+    out.coordinate = extents(coordinate);
+  // The pickled mesh gives every rank's coordinate: it is this rank's place in the array.
+  auto found = out.rank ? std::find(out.mesh.ranks.begin(), out.mesh.ranks.end(), *out.rank)
+                        : out.mesh.ranks.end();
+  auto cells = volume(out.mesh.shape);
+  if (!out.coordinate && found != out.mesh.ranks.end() && cells &&
+      static_cast<std::size_t>(*cells) == out.mesh.ranks.size()) {
+    std::int64_t at = found - out.mesh.ranks.begin();
+    Extents coordinates(out.mesh.shape.size());
+    for (std::size_t d = coordinates.size(); d-- > 0;) {
+      coordinates[d] = at % out.mesh.shape[d];
+      at /= out.mesh.shape[d];
+    }
+    out.coordinate = std::move(coordinates);
+  }
+  return out;
+}
+
+// Two generations: up to torch 2.9 the mesh keeps `mesh` (a tensor of ranks), later ones keep a
+// layout (sizes and strides of each axis) into `_rank_map`.
+SideMesh Walk::mesh(NodeId node) const {
+  SideMesh out;
+  for (NodeId item : tree_.items(tree_.attribute(node, "_mesh_dim_names"))) {
+    if (auto text = tree_.text(item)) out.dim_names.emplace_back(*text);
+  }
+  NodeId array = tree_.attribute(node, "mesh");
+  if (array == NodeId::kAbsent) array = tree_.attribute(node, "_mesh");
+  if (is_tensor_call(tree_, array)) {
+    if (auto tensor = read_plain(array)) out.shape = tensor->sizes;
+    out.ranks = rank_map(array);
+    return out;
+  }
+
+  NodeId layout = tree_.attribute(node, "_layout");
+  Extents strides;
+  NodeId axes = tree_.attribute(layout, "axes");
+  for (NodeId axis : tree_.items(axes)) {
+    Extents sizes = extents(tree_.attribute(axis, "shape"));
+    Extents steps = extents(tree_.attribute(axis, "stride"));
+    out.shape.insert(out.shape.end(), sizes.begin(), sizes.end());
+    strides.insert(strides.end(), steps.begin(), steps.end());
+  }
+  if (axes == NodeId::kAbsent) {
+    out.shape = extents(tree_.attribute(layout, "shape"));
+    strides = extents(tree_.attribute(layout, "stride"));
+  }
+  std::vector<std::int64_t> map = rank_map(tree_.attribute(node, "_rank_map"));
+  auto cells = volume(out.shape);
+  auto needed = storage_needed(out.shape, strides, 0);
+  if (!cells || !needed || static_cast<std::uint64_t>(*needed) > map.size() ||
+      static_cast<std::uint64_t>(*cells) > kMaxMesh)
+    return out;
+  BytesView from = std::as_bytes(std::span(map));
+  out.ranks.resize(static_cast<std::size_t>(*cells));
+  Extents dense = row_major_strides(out.shape);
+  copy_strided({from, strides, 0}, {std::as_writable_bytes(std::span(out.ranks)), dense, 0},
+               out.shape, sizeof(std::int64_t));
+  return out;
+}
+
+// A tensor of int32 or int64, row-major.
+std::vector<std::int64_t> Walk::rank_map(NodeId array) const {
+  if (!is_tensor_call(tree_, array)) return {};
+  auto tensor = read_plain(array);
+  if (!tensor || tensor->payload_length > kMaxMesh * 8) return {};
+  auto bytes = read_side_elements(zip_.source(), *tensor);
+  if (!bytes) return {};
+  std::vector<std::int64_t> ranks;
+  if (tensor->dtype == Dtype::kInt32) {
+    for (std::size_t at = 0; at + 4 <= bytes->size(); at += 4)
+      ranks.push_back(load_little<std::int32_t>(*bytes, at));
+  } else if (tensor->dtype == Dtype::kInt64) {
+    for (std::size_t at = 0; at + 8 <= bytes->size(); at += 8)
+      ranks.push_back(load_little<std::int64_t>(*bytes, at));
+  }
+  return ranks;
+}
+
+std::string Walk::placement(NodeId node) const {
+  const PickleGlobal* type = tree_.global(tree_.callable(node));
+  if (type == nullptr) return "unknown";
+  // Newer placements are made by a call with the dimension, older ones carry it as state.
+  auto number = [&](std::string_view field, std::size_t argument) {
+    auto arguments = tree_.items(tree_.arguments(node));
+    auto value = tree_.integer(tree_.attribute(node, field));
+    if (!value && argument < arguments.size()) value = tree_.integer(arguments[argument]);
+    return value ? std::to_string(*value) : std::string("?");
+  };
+  if (type->name == "Shard") return "Shard(" + number("dim", 0) + ")";
+  if (type->name == "_StridedShard")
+    return "_StridedShard(dim=" + number("dim", 0) + ", sf=" + number("split_factor", 1) + ")";
+  if (type->name == "Partial") {
+    auto operation = tree_.text(tree_.attribute(node, "reduce_op"));
+    return "Partial(" + std::string(operation.value_or("sum")) + ")";
+  }
+  return type->name + "()";
+}
+
+// A tuple of numbers, torch.Size of one, or one number alone.
+Extents Walk::extents(NodeId node) const {
+  if (tree_.kind(node) == NodeKind::kReduce && is_class(tree_.callable(node), "Size")) {
+    auto arguments = tree_.items(tree_.arguments(node));
+    if (arguments.size() == 1) node = arguments[0];
+  }
+  if (auto alone = tree_.integer(node)) return {*alone};
+  Extents out;
+  for (NodeId item : tree_.items(node)) {
+    if (out.size() < kMaxDims) out.push_back(tree_.integer(item).value_or(-1));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<SideFile> read_side_tensors(std::shared_ptr<const ByteSource> source) {
+  SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));
+  SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxPickle));
+  SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
+  SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kLimits));
+  SHW_TRY(bool big, is_big_endian(zip));
+  return Walk(tree, zip, big).run();
+}
+
+Result<Bytes> read_side_elements(const ByteSource& source, const SideTensor& tensor) {
+  OpenItem item;
+  item.header.dtype = tensor.dtype;
+  item.header.sizes = tensor.sizes;
+  item.header.strides = tensor.strides;
+  item.header.storage_offset = tensor.storage_offset;
+  item.header.payload_offset = tensor.payload_offset;
+  item.header.payload_length = tensor.payload_length;
+  item.header.big_endian = tensor.big_endian;
+  // Borrowed: the item lives no longer than this call.
+  item.source = std::shared_ptr<const ByteSource>(std::shared_ptr<void>(), &source);
+  return read_elements(item);
+}
+
+}  // namespace shw

@@ -1,0 +1,266 @@
+#include "core/formats/common/torch_item.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/checked.h"
+#include "core/formats/common/crc32.h"
+#include "core/tensor/layout.h"
+
+namespace shw {
+namespace {
+
+// The pickle of one tensor takes 154 bytes, and some ten more for each dimension.
+constexpr std::uint64_t kMaxTensorPickle = 1 << 20;
+constexpr PickleLimits kTensorLimits{1u << 16, 100, 256};
+constexpr int kMaxWrappers = 8;
+
+struct Reader {
+  const PickleTree& tree;
+  const std::string& file;
+
+  tl::unexpected<Error> damaged(NodeId node, std::string message) const {
+    return fail(ErrorKind::kDamaged, std::move(message), {file, tree.at(node)});
+  }
+  tl::unexpected<Error> unsupported(NodeId node, std::string message) const {
+    return fail(ErrorKind::kUnsupported, std::move(message), {file, tree.at(node)});
+  }
+};
+
+std::string name_of(const PickleGlobal& global) {
+  return global.module + "." + global.name;
+}
+
+bool is_utils(const PickleTree& tree, NodeId node, std::string_view function) {
+  return tree.is_global(node, "torch._utils", function);
+}
+
+// A tuple or list of integers, or torch.Size(...) of one.
+Result<Extents> extents_of(const Reader& in, NodeId node, std::string_view what) {
+  const PickleTree& tree = in.tree;
+  if (tree.kind(node) == NodeKind::kReduce &&
+      tree.is_global(tree.callable(node), "torch", "Size")) {
+    auto arguments = tree.items(tree.arguments(node));
+    if (arguments.size() == 1) node = arguments[0];
+  }
+  if (tree.kind(node) != NodeKind::kTuple && tree.kind(node) != NodeKind::kList)
+    return in.damaged(node, "the tensor's " + std::string(what) + " are no tuple");
+  auto items = tree.items(node);
+  if (items.size() > kMaxDims)
+    return in.damaged(node, "the tensor has " + std::to_string(items.size()) +
+                                " dimensions; torch allows " + std::to_string(kMaxDims));
+  Extents extents;
+  for (NodeId item : items) {
+    auto value = tree.integer(item);
+    if (!value || *value < 0)
+      return in.damaged(
+          item, "one of the tensor's " + std::string(what) + " is no number from 0 to 2^63 - 1");
+    extents.push_back(*value);
+  }
+  return extents;
+}
+
+Status read_storage(const Reader& in, NodeId node, bool untyped_dtype_follows,
+                    PickledTensor& tensor) {
+  const PickleTree& tree = in.tree;
+  if (tree.kind(node) != NodeKind::kPersistentId)
+    return in.damaged(node, "the tensor has no storage in this archive");
+  auto ids = tree.items(node);
+  auto id = ids.size() == 1 ? tree.items(ids[0]) : std::span<const NodeId>{};
+  if (id.size() < 5 || tree.text(id[0]) != "storage")
+    return in.damaged(node, "the tensor's storage is named in a form that torch does not write");
+  const PickleGlobal* storage_class = tree.global(id[1]);
+  auto key = tree.text(id[2]);
+  auto count = tree.integer(id[4]);
+  if (storage_class == nullptr || !key || !count || *count < 0)
+    return in.damaged(node, "the tensor's storage is named in a form that torch does not write");
+  tensor.storage_key = *key;
+
+  std::uint64_t unit = 1;
+  if (storage_class->name == "UntypedStorage") {
+    if (!untyped_dtype_follows) tensor.dtype = Dtype::kUint8;
+  } else {
+    auto dtype = dtype_from_storage_class(storage_class->name);
+    if (!dtype)
+      return in.unsupported(id[1],
+                            "storages of the class " + name_of(*storage_class) + " are not read");
+    unit = size_of(*dtype);
+    if (!untyped_dtype_follows) tensor.dtype = *dtype;
+  }
+  auto bytes = checked_mul(static_cast<std::uint64_t>(*count), unit);
+  if (!bytes) return in.damaged(id[4], "the tensor's storage is said to be larger than 2^64 bytes");
+  tensor.storage_bytes = *bytes;
+  return {};
+}
+
+void read_flags(const PickleTree& tree, NodeId node, PickledTensor& tensor) {
+  tensor.conjugate = tree.integer(tree.find(node, "conj")).value_or(0) != 0;
+  tensor.negative = tree.integer(tree.find(node, "neg")).value_or(0) != 0;
+}
+
+Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arguments) {
+  const PickleTree& tree = in.tree;
+  auto given = tree.items(arguments);
+  bool v3 = is_utils(tree, function, "_rebuild_tensor_v3");
+  bool v1 = is_utils(tree, function, "_rebuild_tensor");
+  if (given.size() < (v3 ? 7u : v1 ? 4u : 6u))
+    return in.damaged(arguments, "the tensor's rebuild call has " + std::to_string(given.size()) +
+                                     " arguments, which are too few");
+  PickledTensor tensor;
+  SHW_CHECK(read_storage(in, given[0], v3, tensor));
+  auto offset = tree.integer(given[1]);
+  if (!offset || *offset < 0)
+    return in.damaged(given[1], "the tensor's storage offset is no number from 0 to 2^63 - 1");
+  tensor.storage_offset = *offset;
+  SHW_TRY(tensor.sizes, extents_of(in, given[2], "sizes"));
+  SHW_TRY(tensor.strides, extents_of(in, given[3], "strides"));
+  if (tensor.sizes.size() != tensor.strides.size())
+    return in.damaged(arguments, "the tensor has " + std::to_string(tensor.sizes.size()) +
+                                     " sizes but " + std::to_string(tensor.strides.size()) +
+                                     " strides");
+  if (given.size() > 4) tensor.requires_grad = tree.integer(given[4]).value_or(0) != 0;
+  if (v3) {
+    const PickleGlobal* dtype = tree.global(given[6]);
+    auto known =
+        dtype != nullptr && dtype->module == "torch" ? dtype_from_torch(dtype->name) : std::nullopt;
+    if (!known)
+      return in.unsupported(
+          given[6], "the dtype " + (dtype != nullptr ? name_of(*dtype) : std::string("given")) +
+                        " is not known");
+    tensor.dtype = *known;
+  }
+  std::size_t flags = v3 ? 7 : 6;
+  if (!v1 && given.size() > flags) read_flags(tree, given[flags], tensor);
+  return tensor;
+}
+
+bool is_plain_type(const PickleTree& tree, NodeId type) {
+  return tree.is_global(type, "torch", "Tensor") ||
+         tree.is_global(type, "torch._tensor", "Tensor") ||
+         tree.is_global(type, "torch.nn.parameter", "Parameter") ||
+         tree.is_global(type, "torch.nn.parameter", "Buffer");
+}
+
+Result<PickledTensor> rebuild(const Reader& in, NodeId function, NodeId arguments, int wrappers);
+
+Result<PickledTensor> rebuild(const Reader& in, NodeId node, int wrappers) {
+  const PickleTree& tree = in.tree;
+  if (tree.kind(node) == NodeKind::kReduce)
+    return rebuild(in, tree.callable(node), tree.arguments(node), wrappers);
+  if (tree.kind(node) == NodeKind::kObject) {
+    const PickleGlobal* type = tree.global(tree.callable(node));
+    return in.unsupported(node, "holds an object of the class " +
+                                    (type != nullptr ? name_of(*type) : std::string("unknown")) +
+                                    ", which is not read as a tensor");
+  }
+  return in.damaged(node, "holds no tensor");
+}
+
+Result<PickledTensor> rebuild(const Reader& in, NodeId function, NodeId arguments, int wrappers) {
+  const PickleTree& tree = in.tree;
+  auto given = tree.items(arguments);
+  if (wrappers > kMaxWrappers) return in.damaged(arguments, "a tensor wrapped too many times");
+  if (is_utils(tree, function, "_rebuild_tensor_v2") ||
+      is_utils(tree, function, "_rebuild_tensor_v3") || is_utils(tree, function, "_rebuild_tensor"))
+    return plain_tensor(in, function, arguments);
+  if ((is_utils(tree, function, "_rebuild_parameter") ||
+       is_utils(tree, function, "_rebuild_parameter_with_state")) &&
+      !given.empty()) {
+    SHW_TRY(PickledTensor tensor, rebuild(in, given[0], wrappers + 1));
+    if (given.size() > 1) tensor.requires_grad = tree.integer(given[1]).value_or(0) != 0;
+    return tensor;
+  }
+  const PickleGlobal* called = tree.global(function);
+  if (tree.is_global(function, "torch._tensor", "_rebuild_from_type_v2") && given.size() >= 3) {
+    if (is_plain_type(tree, given[1])) return rebuild(in, given[0], given[2], wrappers + 1);
+    called = tree.global(given[1]);
+  } else if (is_utils(tree, function, "_rebuild_wrapper_subclass") && !given.empty()) {
+    called = tree.global(given[0]);
+  }
+  return in.unsupported(arguments, "holds a tensor of the kind " +
+                                       (called != nullptr ? name_of(*called) : "unknown") +
+                                       ", which is not read");
+}
+
+}  // namespace
+
+bool is_tensor_call(const PickleTree& tree, NodeId node) {
+  if (tree.kind(node) != NodeKind::kReduce) return false;
+  const PickleGlobal* called = tree.global(tree.callable(node));
+  return called != nullptr &&
+         (called->module == "torch._utils" || called->module == "torch._tensor") &&
+         called->name.starts_with("_rebuild");
+}
+
+Result<PickledTensor> pickled_tensor(const PickleTree& tree, NodeId node, const std::string& file) {
+  return rebuild(Reader{tree, file}, node, 0);
+}
+
+Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, bool big_endian) {
+  const ZipEntry* record = zip.find("data/" + tensor.storage_key);
+  if (record == nullptr)
+    return zip.damaged(0, "the archive has no record data/" + tensor.storage_key.substr(0, 80));
+  SHW_TRY(std::uint64_t data, zip.data_offset(*record));
+  if (record->length != tensor.storage_bytes)
+    return zip.damaged(record->header_offset, "the record \"" + record->name + "\" holds " +
+                                                  std::to_string(record->length) +
+                                                  " bytes, but the tensor's storage has " +
+                                                  std::to_string(tensor.storage_bytes));
+  auto needed = storage_needed(tensor.sizes, tensor.strides, tensor.storage_offset);
+  std::uint64_t elements = tensor.storage_bytes / size_of(tensor.dtype);
+  if (!needed || static_cast<std::uint64_t>(*needed) > elements)
+    return zip.damaged(
+        record->header_offset,
+        "the tensor of sizes " + to_text(tensor.sizes) + ", strides " + to_text(tensor.strides) +
+            " and storage offset " + std::to_string(tensor.storage_offset) +
+            " reaches beyond its storage of " + std::to_string(elements) + " elements");
+  ItemHeader header;
+  header.dtype = tensor.dtype;
+  header.sizes = tensor.sizes;
+  header.strides = tensor.strides;
+  header.storage_offset = tensor.storage_offset;
+  header.payload_offset = data;
+  header.payload_length = record->length;
+  if (!zip.crcs_absent()) header.payload_crc = record->crc;
+  header.big_endian = big_endian;
+  header.conjugate = tensor.conjugate;
+  header.negative = tensor.negative;
+  return header;
+}
+
+Result<Bytes> read_pickle_record(const ZipReader& zip, std::uint64_t limit) {
+  const ZipEntry* record = zip.find("data.pkl");
+  if (record == nullptr) return zip.damaged(0, "the archive has no record data.pkl");
+  SHW_TRY(Bytes bytes, zip.read(*record, limit));
+  // It is in memory anyway: a flipped bit is named as such here, before it reads as an unknown
+  // class.
+  if (!zip.crcs_absent() && crc32_of(bytes) != record->crc)
+    return zip.damaged(record->header_offset,
+                       "the record data.pkl changed after it was written: its checksum differs");
+  return bytes;
+}
+
+Result<bool> is_big_endian(const ZipReader& zip) {
+  const ZipEntry* record = zip.find("byteorder");
+  if (record == nullptr) return false;
+  SHW_TRY(Bytes bytes, zip.read(*record, 64));
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text == "little") return false;
+  if (text == "big") return true;
+  return zip.damaged(record->header_offset, "the record byteorder says neither little nor big");
+}
+
+Result<TorchItem> open_torch_item(std::shared_ptr<const ByteSource> source, std::uint64_t base,
+                                  std::uint64_t length) {
+  SHW_TRY(ZipReader zip, ZipReader::open(std::move(source), base, length));
+  SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxTensorPickle));
+  const std::string& file = zip.source().name();
+  SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
+  SHW_TRY(PickleTree tree, decode_pickle(pickle, file, pickle_at, kTensorLimits));
+  SHW_TRY(PickledTensor tensor, pickled_tensor(tree, tree.root(), file));
+  SHW_TRY(bool big, is_big_endian(zip));
+  SHW_TRY(ItemHeader header, header_of(zip, tensor, big));
+  return TorchItem{std::move(zip), std::move(header), std::move(tensor.storage_key)};
+}
+
+}  // namespace shw

@@ -1,0 +1,58 @@
+// One tensor saved by torch.save: the archive of an item, and the pickled call that rebuilds the
+// tensor. Nothing is rebuilt: the call is read.
+//
+//   tensor   = _rebuild_tensor_v2(storage, offset, sizes, strides, grad, hooks [, {conj, neg}])
+//            | _rebuild_tensor_v3(storage, offset, sizes, strides, grad, hooks, dtype [, {..}])
+//            | _rebuild_tensor(storage, offset, sizes, strides)
+//            | _rebuild_parameter[_with_state](tensor, ...)
+//            | _rebuild_from_type_v2(function, Tensor | Parameter, arguments, state)
+//   storage  = persistent id ("storage", class, key, location, count)
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/formats/common/pickle.h"
+#include "core/formats/common/zip.h"
+#include "core/formats/items.h"
+
+namespace shw {
+
+// What a rebuild call says.
+struct PickledTensor {
+  Dtype dtype = Dtype::kUnknown;
+  Extents sizes;
+  Extents strides;
+  std::int64_t storage_offset = 0;  // in elements
+  std::string storage_key;          // "0": the record data/0
+  std::uint64_t storage_bytes = 0;
+  bool requires_grad = false;
+  bool conjugate = false;
+  bool negative = false;
+};
+
+// True for a call that makes a tensor, or wraps one: what pickled_tensor() is worth trying on.
+bool is_tensor_call(const PickleTree& tree, NodeId node);
+
+// kUnsupported names the class of a tensor that is no plain one; kDamaged says what is impossible
+// in it.
+Result<PickledTensor> pickled_tensor(const PickleTree& tree, NodeId node, const std::string& file);
+
+// Finds the storage record of a pickled tensor and checks that it holds what the view needs.
+Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, bool big_endian);
+
+// data.pkl, and the byteorder record: absent means little.
+Result<Bytes> read_pickle_record(const ZipReader& zip, std::uint64_t limit);
+Result<bool> is_big_endian(const ZipReader& zip);
+
+struct TorchItem {
+  ZipReader zip;
+  ItemHeader header;
+  std::string storage_key;
+};
+Result<TorchItem> open_torch_item(std::shared_ptr<const ByteSource> source, std::uint64_t base,
+                                  std::uint64_t length);
+
+}  // namespace shw

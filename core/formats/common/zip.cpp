@@ -1,0 +1,375 @@
+#include "core/formats/common/zip.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "core/base/checked.h"
+#include "core/base/little_endian.h"
+#include "core/formats/common/crc32.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint32_t kLocalSignature = 0x04034b50;
+constexpr std::uint32_t kDirectorySignature = 0x02014b50;
+constexpr std::uint32_t kEndSignature = 0x06054b50;
+constexpr std::uint32_t kEnd64Signature = 0x06064b50;
+constexpr std::uint32_t kLocator64Signature = 0x07064b50;
+constexpr std::size_t kLocalSize = 30;
+constexpr std::size_t kDirectorySize = 46;
+constexpr std::size_t kEndSize = 22;
+constexpr std::size_t kEnd64Size = 56;
+constexpr std::size_t kLocator64Size = 20;
+constexpr std::uint32_t kWide32 = 0xFFFFFFFFu;
+constexpr std::uint16_t kWide16 = 0xFFFFu;
+constexpr std::uint16_t kFlagEncrypted = 1;
+constexpr std::uint16_t kFlagDescriptor = 8;
+
+// One read where an item is small (most of them are: 1.2 to 1.6 KB of headers and a scalar), else
+// one of the tail and one of the head. torch's directory of seven records takes 463 bytes, its
+// first local headers 704.
+constexpr std::uint64_t kWholeRead = 16 << 10;
+constexpr std::uint64_t kTailRead = 4 << 10;
+constexpr std::uint64_t kHeadRead = 2 << 10;
+constexpr std::uint64_t kCrcRead = 1 << 20;
+// Deflate makes at most 1032 bytes of one.
+constexpr std::uint64_t kDeflateRatio = 1032;
+
+std::string_view text_of(BytesView bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A zip64 extra field holds 64-bit values for exactly those of the given fields that are saturated,
+// in this order. False where one is missing.
+bool widen(BytesView extra, std::initializer_list<std::uint64_t*> fields) {
+  bool wanted = std::any_of(fields.begin(), fields.end(),
+                            [](const std::uint64_t* field) { return *field == kWide32; });
+  if (!wanted) return true;
+  for (std::size_t at = 0; extra.size() - at >= 4;) {
+    auto id = load_little<std::uint16_t>(extra, at);
+    std::size_t size = load_little<std::uint16_t>(extra, at + 2);
+    at += 4;
+    if (size > extra.size() - at) return false;
+    if (id == 1) {
+      BytesView body = extra.subspan(at, size);
+      for (std::uint64_t* field : fields) {
+        if (*field != kWide32) continue;
+        if (body.size() < 8) return false;
+        *field = load_little<std::uint64_t>(body);
+        body = body.subspan(8);
+      }
+      return true;
+    }
+    at += size;
+  }
+  // No zip64 field: the value is what it says, 2^32 - 1.
+  return true;
+}
+
+}  // namespace
+
+tl::unexpected<Error> ZipReader::damaged(std::uint64_t at, std::string message) const {
+  return fail(ErrorKind::kDamaged, std::move(message), {source_->name(), base_ + at});
+}
+
+tl::unexpected<Error> ZipReader::unsupported(std::uint64_t at, std::string message) const {
+  return fail(ErrorKind::kUnsupported, std::move(message), {source_->name(), base_ + at});
+}
+
+Result<ZipReader> ZipReader::open(std::shared_ptr<const ByteSource> source, std::uint64_t base,
+                                  std::uint64_t length) {
+  ZipReader reader;
+  reader.source_ = std::move(source);
+  reader.base_ = base;
+  reader.length_ = length;
+  auto end = checked_add(base, length);
+  if (!end || *end > reader.source_->size()) {
+    return fail(ErrorKind::kDamaged,
+                "ends at byte " + std::to_string(reader.source_->size()) +
+                    ", but the item is said to take " + std::to_string(length) +
+                    " bytes from byte " + std::to_string(base),
+                {reader.source_->name(), base});
+  }
+  if (length < kEndSize)
+    return reader.damaged(0, std::to_string(length) + " bytes are too few for an archive");
+  std::uint64_t tail = length <= kWholeRead ? length : kTailRead;
+  SHW_TRY(reader.tail_, read_bytes(*reader.source_, base + length - tail, tail));
+  SHW_TRY(End found, reader.find_end());
+  SHW_TRY(found, reader.widen_end(found));
+  SHW_CHECK(reader.read_directory(found));
+  return reader;
+}
+
+Result<BytesView> ZipReader::view(std::uint64_t at, std::uint64_t length, Bytes& scratch) const {
+  if (at > length_ || length > length_ - at)
+    return damaged(at, "the item ends before the " + std::to_string(length) + " bytes needed here");
+  std::uint64_t tail_begin = length_ - tail_.size();
+  if (at >= tail_begin) return BytesView(tail_).subspan(at - tail_begin, length);
+  if (head_.empty() && at + length <= kHeadRead) {
+    SHW_TRY(head_, read_bytes(*source_, base_, std::min(kHeadRead, length_)));
+  }
+  if (at + length <= head_.size()) return BytesView(head_).subspan(at, length);
+  SHW_TRY(scratch, read_bytes(*source_, base_ + at, length));
+  return BytesView(scratch);
+}
+
+Result<ZipReader::End> ZipReader::find_end() const {
+  auto parse = [](BytesView bytes, std::uint64_t position) {
+    return End{position, load_little<std::uint16_t>(bytes, 10),
+               load_little<std::uint32_t>(bytes, 16), load_little<std::uint32_t>(bytes, 12)};
+  };
+  auto is_end = [&](BytesView bytes) {
+    return load_little<std::uint32_t>(bytes) == kEndSignature &&
+           load_little<std::uint16_t>(bytes, 20) == bytes.size() - kEndSize;
+  };
+  BytesView last = BytesView(tail_).last(kEndSize);
+  if (is_end(last)) return parse(last, length_ - kEndSize);
+
+  // A comment of up to 64 KiB may follow; no torch writes one.
+  std::uint64_t reach = std::min<std::uint64_t>(length_, kEndSize + kWide16);
+  Bytes scratch;
+  SHW_TRY(BytesView bytes, view(length_ - reach, reach, scratch));
+  for (std::size_t at = bytes.size() - kEndSize + 1; at-- > 0;) {
+    if (is_end(bytes.subspan(at))) return parse(bytes.subspan(at), length_ - reach + at);
+  }
+  return damaged(length_ - kEndSize, "the item does not end with a zip archive's end record");
+}
+
+// The zip64 end record where there is one (torch always writes it), as it counts in 64 bits.
+Result<ZipReader::End> ZipReader::widen_end(End end) const {
+  bool saturated =
+      end.entries == kWide16 || end.directory_offset == kWide32 || end.directory_length == kWide32;
+  bool room = end.position >= kLocator64Size + kEnd64Size;
+  Bytes scratch;
+  std::uint64_t locator_at = end.position - (room ? kLocator64Size : 0);
+  if (room) {
+    SHW_TRY(BytesView locator, view(locator_at, kLocator64Size, scratch));
+    if (load_little<std::uint32_t>(locator) == kLocator64Signature) {
+      auto at = load_little<std::uint64_t>(locator, 8);
+      if (at > locator_at - kEnd64Size)
+        return damaged(locator_at, "the zip64 end record is said to lie beyond the item");
+      SHW_TRY(BytesView wide, view(at, kEnd64Size, scratch));
+      if (load_little<std::uint32_t>(wide) != kEnd64Signature)
+        return damaged(at, "no zip64 end record where one is announced");
+      return End{at, load_little<std::uint64_t>(wide, 32), load_little<std::uint64_t>(wide, 48),
+                 load_little<std::uint64_t>(wide, 40)};
+    }
+  }
+  if (saturated) return damaged(end.position, "the zip64 end record is missing");
+  return end;
+}
+
+Status ZipReader::read_directory(const End& end) {
+  if (end.directory_offset > end.position ||
+      end.directory_length > end.position - end.directory_offset)
+    return damaged(end.position, "the archive's directory is said to lie beyond its end record");
+  if (end.entries > end.directory_length / kDirectorySize)
+    return damaged(end.position, "more records are announced than the directory can hold");
+  if (end.entries == 0) return damaged(end.position, "the archive holds no record");
+  Bytes scratch;
+  SHW_TRY(BytesView directory, view(end.directory_offset, end.directory_length, scratch));
+  entries_.reserve(end.entries);
+  std::size_t at = 0;
+  for (std::uint64_t i = 0; i < end.entries; ++i) {
+    SHW_TRY(ZipEntry entry, parse_entry(directory, at, end.directory_offset));
+    entries_.push_back(std::move(entry));
+  }
+  SHW_CHECK(check_overlap(end.directory_offset));
+  crcs_absent_ = std::all_of(entries_.begin(), entries_.end(),
+                             [](const ZipEntry& entry) { return entry.crc == 0; });
+  const std::string& first = entries_.front().name;
+  std::size_t slash = first.find('/');
+  if (slash != std::string::npos) top_ = first.substr(0, slash + 1);
+  return {};
+}
+
+Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
+                                        std::uint64_t base) const {
+  if (directory.size() - at < kDirectorySize)
+    return damaged(base + at, "the archive's directory ends inside a record");
+  BytesView fixed = directory.subspan(at, kDirectorySize);
+  if (load_little<std::uint32_t>(fixed) != kDirectorySignature)
+    return damaged(base + at, "no directory record where one is announced");
+  auto flags = load_little<std::uint16_t>(fixed, 8);
+  auto method = load_little<std::uint16_t>(fixed, 10);
+  std::size_t name_length = load_little<std::uint16_t>(fixed, 28);
+  std::size_t extra_length = load_little<std::uint16_t>(fixed, 30);
+  std::size_t comment_length = load_little<std::uint16_t>(fixed, 32);
+  if (directory.size() - at - kDirectorySize < name_length + extra_length + comment_length)
+    return damaged(base + at, "a directory record runs past the directory");
+
+  ZipEntry entry;
+  entry.name = text_of(directory.subspan(at + kDirectorySize, name_length));
+  entry.crc = load_little<std::uint32_t>(fixed, 16);
+  entry.stored_length = load_little<std::uint32_t>(fixed, 20);
+  entry.length = load_little<std::uint32_t>(fixed, 24);
+  entry.header_offset = load_little<std::uint32_t>(fixed, 42);
+  BytesView extra = directory.subspan(at + kDirectorySize + name_length, extra_length);
+  if (!widen(extra, {&entry.length, &entry.stored_length, &entry.header_offset}))
+    return damaged(base + at, "the zip64 field of \"" + entry.name + "\" is cut off");
+  // No torch.save writes either, and torch.load reads neither: a bit was flipped, or worse.
+  if ((flags & kFlagEncrypted) != 0)
+    return damaged(base + at, "the record \"" + entry.name + "\" is marked as encrypted");
+  if (method != 0 && method != 8)
+    return damaged(base + at, "the record \"" + entry.name +
+                                  "\" is marked as compressed by method " + std::to_string(method) +
+                                  "; torch stores its records");
+  entry.deflated = method == 8;
+  if (!entry.deflated && entry.length != entry.stored_length)
+    return damaged(base + at, "the stored record \"" + entry.name + "\" has two lengths");
+  at += kDirectorySize + name_length + extra_length + comment_length;
+  return entry;
+}
+
+// Records lie side by side before the directory: overlapping ones are how a small file becomes a
+// large one.
+Status ZipReader::check_overlap(std::uint64_t directory_offset) const {
+  std::vector<const ZipEntry*> by_offset;
+  for (const ZipEntry& entry : entries_) by_offset.push_back(&entry);
+  std::sort(by_offset.begin(), by_offset.end(), [](const ZipEntry* a, const ZipEntry* b) {
+    return a->header_offset < b->header_offset;
+  });
+  for (std::size_t i = 0; i < by_offset.size(); ++i) {
+    const ZipEntry& entry = *by_offset[i];
+    std::uint64_t limit =
+        i + 1 < by_offset.size() ? by_offset[i + 1]->header_offset : directory_offset;
+    std::uint64_t header = kLocalSize + entry.name.size();
+    if (entry.header_offset > directory_offset || limit > directory_offset ||
+        limit - entry.header_offset < header ||
+        limit - entry.header_offset - header < entry.stored_length)
+      return damaged(std::min(entry.header_offset, length_),
+                     "the record \"" + entry.name + "\" (" + std::to_string(entry.stored_length) +
+                         " bytes) runs into what follows it");
+  }
+  return {};
+}
+
+const ZipEntry* ZipReader::find(std::string_view name) const {
+  for (const ZipEntry& entry : entries_) {
+    if (entry.name.size() == top_.size() + name.size() && entry.name.starts_with(top_) &&
+        entry.name.ends_with(name))
+      return &entry;
+  }
+  return nullptr;
+}
+
+Result<std::uint64_t> ZipReader::data_offset(const ZipEntry& entry) const {
+  Bytes scratch;
+  SHW_TRY(BytesView local, view(entry.header_offset, kLocalSize + entry.name.size(), scratch));
+  if (load_little<std::uint32_t>(local) != kLocalSignature)
+    return damaged(entry.header_offset,
+                   "no local header of the record \"" + entry.name + "\" where one is announced");
+  auto flags = load_little<std::uint16_t>(local, 6);
+  auto method = load_little<std::uint16_t>(local, 8);
+  std::size_t name_length = load_little<std::uint16_t>(local, 26);
+  std::size_t extra_length = load_little<std::uint16_t>(local, 28);
+  if (name_length != entry.name.size() || text_of(local.subspan(kLocalSize)) != entry.name ||
+      method != (entry.deflated ? 8 : 0))
+    return damaged(entry.header_offset,
+                   "the local header of \"" + entry.name + "\" contradicts the directory");
+  // With a descriptor behind the bytes these three are zero, as torch writes them.
+  auto crc = load_little<std::uint32_t>(local, 14);
+  auto stored = load_little<std::uint32_t>(local, 18);
+  if ((flags & kFlagDescriptor) == 0 &&
+      (crc != entry.crc || (stored != kWide32 && stored != entry.stored_length)))
+    return damaged(entry.header_offset,
+                   "the local header of \"" + entry.name + "\" contradicts the directory");
+  std::uint64_t data = entry.header_offset + kLocalSize + name_length + extra_length;
+  if (data > length_ || entry.stored_length > length_ - data)
+    return damaged(entry.header_offset, "the record \"" + entry.name + "\" runs past the item");
+  return base_ + data;
+}
+
+Result<Bytes> ZipReader::read(const ZipEntry& entry, std::uint64_t limit) const {
+  SHW_TRY(std::uint64_t data, data_offset(entry));
+  if (entry.length > limit)
+    return unsupported(entry.header_offset, "the record \"" + entry.name + "\" takes " +
+                                                std::to_string(entry.length) + " bytes; at most " +
+                                                std::to_string(limit) + " are read");
+  if (!entry.deflated) {
+    Bytes scratch;
+    SHW_TRY(BytesView bytes, view(data - base_, entry.stored_length, scratch));
+    if (!scratch.empty()) return scratch;
+    return Bytes(bytes.begin(), bytes.end());
+  }
+  Bytes out;
+  SHW_CHECK(inflate(entry, data, [&](BytesView part) {
+    out.insert(out.end(), part.begin(), part.end());
+    return Status{};
+  }));
+  return out;
+}
+
+Result<std::uint32_t> ZipReader::crc_of(const ZipEntry& entry, Progress* progress) const {
+  SHW_TRY(std::uint64_t data, data_offset(entry));
+  std::uint32_t crc = 0;
+  if (entry.deflated) {
+    SHW_CHECK(inflate(entry, data, [&](BytesView part) {
+      crc = crc32_of(part, crc);
+      return is_cancelled(progress) ? Status(cancelled_error()) : Status{};
+    }));
+    return crc;
+  }
+  Bytes buffer;
+  for (const Extent& extent : source_->extents(data, entry.stored_length)) {
+    if (extent.hole) {
+      crc = crc32_of_zeros(crc, extent.length);
+      if (progress != nullptr) progress->add(extent.length);
+      continue;
+    }
+    for (std::uint64_t done = 0; done < extent.length;) {
+      if (is_cancelled(progress)) return cancelled_error();
+      buffer.resize(std::min(kCrcRead, extent.length - done));
+      SHW_CHECK(source_->read(extent.offset + done, buffer));
+      crc = crc32_of(buffer, crc);
+      done += buffer.size();
+      if (progress != nullptr) progress->add(buffer.size());
+    }
+  }
+  return crc;
+}
+
+Status ZipReader::inflate(const ZipEntry& entry, std::uint64_t data, const Take& take) const {
+  if (entry.length / kDeflateRatio > entry.stored_length + 1)
+    return damaged(entry.header_offset, "the record \"" + entry.name +
+                                            "\" announces more bytes than deflate can make of it");
+  struct Stream : z_stream {
+    Stream() : z_stream{} {}
+    ~Stream() { inflateEnd(this); }
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+  } stream;
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+    return fail(ErrorKind::kIo, "zlib cannot start", {source_->name(), data});
+  Bytes in, out(std::size_t{64} << 10);
+  std::uint64_t read = 0, made = 0;
+  for (int code = Z_OK; code != Z_STREAM_END;) {
+    if (stream.avail_in == 0) {
+      in.resize(std::min<std::uint64_t>(kCrcRead / 16, entry.stored_length - read));
+      if (in.empty())
+        return damaged(data - base_, "the deflated record \"" + entry.name + "\" is cut off");
+      SHW_CHECK(source_->read(data + read, in));
+      read += in.size();
+      stream.next_in = reinterpret_cast<Bytef*>(in.data());
+      stream.avail_in = static_cast<uInt>(in.size());
+    }
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream.avail_out = static_cast<uInt>(out.size());
+    code = ::inflate(&stream, Z_NO_FLUSH);
+    if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
+      return damaged(data - base_, "the deflated record \"" + entry.name + "\" is damaged");
+    std::size_t part = out.size() - stream.avail_out;
+    made += part;
+    if (made > entry.length) break;
+    SHW_CHECK(take(BytesView(out).first(part)));
+  }
+  if (made != entry.length)
+    return damaged(data - base_, "the deflated record \"" + entry.name + "\" does not hold the " +
+                                     std::to_string(entry.length) + " bytes that it announces");
+  return {};
+}
+
+}  // namespace shw

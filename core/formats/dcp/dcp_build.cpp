@@ -1,0 +1,494 @@
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/formats/common/pickle_safety.h"
+#include "core/formats/common/plain_pickle.h"
+#include "core/formats/dcp/dcp_rows.h"
+#include "core/formats/dcp/dcp_write.h"
+
+namespace shw {
+namespace {
+
+// Findings of the rule "bad-record"; the first hundred by name, the rest as a number.
+class Notes {
+ public:
+  Notes(CheckpointBuilder& builder, std::string file) : builder_(builder), file_(std::move(file)) {}
+  ~Notes() {
+    if (count_ <= kMost) return;
+    Finding rest;
+    rest.rule = "bad-record";
+    rest.severity = Severity::kError;
+    rest.subjects = {file_};
+    rest.cause = grouped(count_ - kMost) + " more records could not be used.";
+    rest.evidence.emplace_back("more", static_cast<std::int64_t>(count_ - kMost));
+    builder_.add_finding(std::move(rest));
+  }
+  void add(Severity severity, std::string_view subject, std::uint64_t at, std::string cause) {
+    if (++count_ > kMost) return;
+    Finding finding;
+    finding.rule = "bad-record";
+    finding.severity = severity;
+    finding.subjects = {subject.empty() ? file_ : std::string(subject)};
+    finding.cause = std::move(cause);
+    finding.evidence.emplace_back("file", file_);
+    finding.evidence.emplace_back("offset", static_cast<std::int64_t>(at));
+    builder_.add_finding(std::move(finding));
+  }
+
+ private:
+  static constexpr std::uint64_t kMost = 100;
+  CheckpointBuilder& builder_;
+  std::string file_;
+  std::uint64_t count_ = 0;
+};
+
+struct Target {
+  enum class Kind : std::uint8_t { kNothing, kTensor, kObject } kind = Kind::kNothing;
+  std::uint32_t index = 0;
+};
+
+class Interpreter {
+ public:
+  Interpreter(const PickleTree& tree, const DcpRows& rows, NameTable& names,
+              const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder)
+      : tree_(tree),
+        rows_(rows),
+        names_(names),
+        file_(file),
+        file_size_(file_size),
+        builder_(builder),
+        notes_(builder, file) {}
+
+  Status run();
+
+ private:
+  Status read_entries(NodeId entries);
+  Status add_tensor(std::uint32_t name, NodeId value);
+  Status add_chunks(NodeId chunks, std::string_view fqn);
+  void read_paths(NodeId planner_data);
+  void read_storage(NodeId storage_data);
+  void place_item(const DcpKeyRow& key, ItemPlace item, NodeId place, std::uint64_t at);
+  void share_equal_keys();
+  void note_provenance(NodeId root);
+
+  std::optional<ExtentsHandle> extents_of(NodeId id);
+  std::optional<DcpKeyRow> key_of(NodeId id);
+  std::optional<ItemPlace> place_of(NodeId id);
+  std::optional<std::vector<PathPart>> path_of(NodeId id);
+  std::vector<std::string> transforms_of(NodeId place) const;
+  std::optional<ChunkId> chunk_at(std::uint32_t tensor, ExtentsHandle offsets);
+  Target target_of(std::uint32_t name) const {
+    return name < targets_.size() ? targets_[name] : Target{};
+  }
+
+  const PickleTree& tree_;
+  const DcpRows& rows_;
+  NameTable& names_;
+  const std::string& file_;
+  std::uint64_t file_size_;
+  CheckpointBuilder& builder_;
+  Notes notes_;
+
+  std::vector<Target> targets_;  // by name
+  std::vector<ObjectRow> objects_;
+  std::vector<std::vector<PathPart>> object_paths_;
+  Extents scratch_;
+  // Chunks of a tensor by offset, made for those whose hints lead nowhere.
+  std::unordered_map<std::uint32_t, std::vector<std::pair<ExtentsHandle, ChunkId>>> by_offset_;
+  std::uint64_t text_budget_ =
+      0;  // of copies: a name of a megabyte may be referred to in two bytes
+  std::uint64_t duplicates_ = 0, first_duplicate_ = 0;
+  std::size_t arity_ = 0;  // of TensorProperties
+  bool old_properties_ = false;
+  std::string last_path_;
+  FileId last_file_ = FileId::kNone;
+};
+
+Status Interpreter::run() {
+  NodeId root = tree_.root();
+  NodeId entries = tree_.attribute(root, "state_dict_metadata");
+  if (tree_.kind(entries) != NodeKind::kDict) {
+    // A pickle that is nothing but a trap is worth more than an error: the finding names the call.
+    auto traps = unsafe_pickle_findings(tree_, file_);
+    if (tree_.kind(root) == NodeKind::kReduce && !traps.empty()) {
+      for (Finding& trap : traps) builder_.add_finding(std::move(trap));
+      return {};
+    }
+    const PickleGlobal* made_of = tree_.global(tree_.callable(root));
+    std::string what = made_of == nullptr ? "a plain value" : made_of->module + "." + made_of->name;
+    return fail(ErrorKind::kUnsupported,
+                "is a pickle of " + what + ", not of torch.distributed.checkpoint's Metadata",
+                {file_, tree_.at(root)},
+                "Another library wrote it; Shardwright reads torch's and Megatron's.");
+  }
+  text_budget_ = 16 * file_size_ + 65536;
+  SHW_CHECK(read_entries(entries));
+  read_paths(tree_.attribute(root, "planner_data"));
+  read_storage(tree_.attribute(root, "storage_data"));
+  share_equal_keys();
+  for (std::size_t i = 0; i < objects_.size(); ++i)
+    builder_.add_object(std::move(objects_[i]), std::move(object_paths_[i]));
+  note_provenance(root);
+  if (duplicates_ > 0)
+    notes_.add(Severity::kWarning, {}, first_duplicate_,
+               grouped(duplicates_) + " keys are recorded twice; the later record counts.");
+  if (tree_.end() < file_size_)
+    notes_.add(Severity::kWarning, {}, tree_.end(),
+               grouped(file_size_ - tree_.end()) + " bytes follow the end of the pickle.");
+  for (Finding& finding : unsafe_pickle_findings(tree_, file_))
+    builder_.add_finding(std::move(finding));
+  return {};
+}
+
+Status Interpreter::read_entries(NodeId entries) {
+  std::span<const NodeId> pairs = tree_.items(entries);
+  // As in Python a key keeps its first place and takes its last value.
+  std::vector<std::pair<std::uint32_t, NodeId>> values;
+  std::vector<std::uint32_t> position;
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    auto fqn = tree_.text(pairs[i]);
+    if (!fqn) {
+      notes_.add(Severity::kError, {}, tree_.at(pairs[i]), "An entry's name is not a string.");
+      continue;
+    }
+    std::uint32_t name = names_.intern(*fqn);
+    if (position.size() < names_.size()) position.resize(names_.size(), kNoName);
+    if (position[name] != kNoName) {
+      if (duplicates_++ == 0) first_duplicate_ = tree_.at(pairs[i]);
+      values[position[name]].second = pairs[i + 1];
+      continue;
+    }
+    position[name] = static_cast<std::uint32_t>(values.size());
+    values.emplace_back(name, pairs[i + 1]);
+  }
+  targets_.resize(names_.size());
+  std::uint32_t tensors = 0;
+  for (auto [name, value] : values) {
+    bool tensor = tree_.attribute(value, "size") != NodeId::kAbsent;
+    bool object = !tensor && tree_.kind(value) == NodeKind::kObject;
+    if (tensor) {
+      targets_[name] = {Target::Kind::kTensor, tensors++};
+      SHW_CHECK(add_tensor(name, value));
+    } else if (object) {
+      targets_[name] = {Target::Kind::kObject, static_cast<std::uint32_t>(objects_.size())};
+      objects_.push_back({std::string(names_.text(name)), std::nullopt, {}});
+      object_paths_.emplace_back();
+    } else {
+      notes_.add(Severity::kError, names_.text(name), tree_.at(value),
+                 "The entry is neither a tensor nor bytes.");
+    }
+  }
+  return {};
+}
+
+Status Interpreter::add_tensor(std::uint32_t name, NodeId value) {
+  std::string_view fqn = names_.text(name);
+  NodeId properties = tree_.attribute(value, "properties");
+  NodeId state = tree_.attributes(properties);
+  NodeId dtype = tree_.find(state, "dtype");
+  NodeId requires_grad = tree_.find(state, "requires_grad");
+  if (auto fields = tree_.items(tree_.state(properties));
+      tree_.kind(tree_.state(properties)) == NodeKind::kTuple && fields.size() >= 5) {
+    arity_ = std::max(arity_, fields.size());
+    dtype = fields[0];
+    requires_grad = fields[2];
+  }
+  if (const PickleGlobal* made_of = tree_.global(tree_.callable(properties)))
+    old_properties_ |= made_of->module.starts_with("torch.distributed._shard");
+
+  Dtype known = Dtype::kUnknown;
+  if (const PickleGlobal* given = tree_.global(dtype); given != nullptr && given->module == "torch")
+    known = dtype_from_torch(given->name).value_or(Dtype::kUnknown);
+  if (known == Dtype::kUnknown)
+    notes_.add(Severity::kError, fqn, tree_.at(value), "The tensor's dtype is not one of torch's.");
+  auto shape = extents_of(tree_.attribute(value, "size"));
+  if (!shape)
+    notes_.add(Severity::kError, fqn, tree_.at(value), "The tensor's size cannot be read.");
+  scratch_.clear();
+  Extents extents = shape ? copy_of(builder_.extents(*shape)) : Extents{};
+  builder_.add_tensor(std::string(fqn), known, extents, tree_.integer(requires_grad).value_or(0));
+  return add_chunks(tree_.attribute(value, "chunks"), fqn);
+}
+
+Status Interpreter::add_chunks(NodeId chunks, std::string_view fqn) {
+  // A chunk takes at least a dozen bytes; a list that many tensors share would multiply it.
+  if (builder_.chunk_count() + tree_.items(chunks).size() > file_size_ / 8)
+    return fail(ErrorKind::kDamaged, "lists more chunks than its bytes can hold",
+                {file_, tree_.at(chunks), std::string(fqn)});
+  for (NodeId chunk : tree_.items(chunks)) {
+    if (const DcpChunkRow* row = rows_.chunk(chunk)) {
+      builder_.add_chunk(row->offsets, row->sizes);
+      continue;
+    }
+    auto offsets = extents_of(tree_.attribute(chunk, "offsets"));
+    auto sizes = extents_of(tree_.attribute(chunk, "sizes"));
+    if (offsets && sizes) {
+      builder_.add_chunk(*offsets, *sizes);
+    } else {
+      notes_.add(Severity::kError, fqn, tree_.at(chunk), "A chunk's box cannot be read.");
+    }
+  }
+  return {};
+}
+
+// torch.Size((a, b)), a plain tuple or a list.
+std::optional<ExtentsHandle> Interpreter::extents_of(NodeId id) {
+  if (NodeKind kind = tree_.kind(id); kind == NodeKind::kReduce || kind == NodeKind::kObject) {
+    const PickleGlobal* made_of = tree_.global(tree_.callable(id));
+    auto arguments = tree_.items(tree_.arguments(id));
+    if (made_of == nullptr || made_of->name != "Size" || arguments.size() > 1) return std::nullopt;
+    if (arguments.empty()) return builder_.extents(ExtentsView{});
+    id = arguments[0];
+  }
+  NodeKind kind = tree_.kind(id);
+  if (kind != NodeKind::kTuple && kind != NodeKind::kList) return std::nullopt;
+  auto items = tree_.items(id);
+  if (items.size() > kMaxDims) return std::nullopt;
+  scratch_.clear();
+  for (NodeId item : items) {
+    auto extent = tree_.integer(item);
+    if (!extent) return std::nullopt;
+    scratch_.push_back(*extent);
+  }
+  return builder_.extents(ExtentsView(scratch_));
+}
+
+std::optional<std::vector<PathPart>> Interpreter::path_of(NodeId id) {
+  NodeKind kind = tree_.kind(id);
+  if (kind != NodeKind::kTuple && kind != NodeKind::kList) return std::nullopt;
+  std::vector<PathPart> path;
+  for (NodeId item : tree_.items(id)) {
+    auto text = tree_.text(item);
+    auto number = tree_.integer(item);
+    std::uint64_t cost = sizeof(PathPart) + (text ? text->size() : 0);
+    if (cost > text_budget_ || (!text && !number)) return std::nullopt;
+    text_budget_ -= cost;
+    if (text) {
+      path.emplace_back(std::string(*text));
+    } else {
+      path.emplace_back(*number);
+    }
+  }
+  return path;
+}
+
+void Interpreter::read_paths(NodeId planner_data) {
+  auto pairs = tree_.items(planner_data);
+  if (tree_.kind(planner_data) != NodeKind::kDict) return;
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    auto fqn = tree_.text(pairs[i]);
+    if (!fqn) continue;
+    Target target = target_of(names_.intern(*fqn));
+    if (target.kind == Target::Kind::kNothing) continue;
+    auto path = path_of(pairs[i + 1]);
+    if (!path) {
+      notes_.add(Severity::kWarning, *fqn, tree_.at(pairs[i + 1]),
+                 "Its path in the state dict (planner_data) cannot be read.");
+    } else if (target.kind == Target::Kind::kTensor) {
+      builder_.set_path(TensorId{target.index}, std::move(*path));
+    } else {
+      object_paths_[target.index] = std::move(*path);
+    }
+  }
+}
+
+std::optional<DcpKeyRow> Interpreter::key_of(NodeId id) {
+  if (const DcpKeyRow* row = rows_.key(id)) return *row;
+  DcpKeyRow key;
+  auto fqn = tree_.text(tree_.attribute(id, "fqn"));
+  if (!fqn) return std::nullopt;
+  key.name = names_.intern(*fqn);
+  if (auto hint = tree_.integer(tree_.attribute(id, "index"));
+      hint && *hint >= 0 && *hint < 0x7FFFFFFF)
+    key.hint = static_cast<std::int32_t>(*hint);
+  NodeId offset = tree_.attribute(id, "offset");
+  if (offset != NodeId::kAbsent && tree_.kind(offset) != NodeKind::kNone) {
+    auto extents = extents_of(offset);
+    if (!extents) return std::nullopt;
+    key.offsets = *extents;
+  }
+  return key;
+}
+
+std::optional<ItemPlace> Interpreter::place_of(NodeId id) {
+  if (const ItemPlace* row = rows_.place(id)) return *row;
+  auto path = tree_.text(tree_.attribute(id, "relative_path"));
+  auto offset = tree_.integer(tree_.attribute(id, "offset"));
+  auto length = tree_.integer(tree_.attribute(id, "length"));
+  if (!path || !offset || !length) return std::nullopt;
+  if (last_file_ == FileId::kNone || last_path_ != *path) {
+    last_path_ = *path;
+    last_file_ = builder_.file(*path);
+  }
+  return ItemPlace{last_file_, *offset, *length};
+}
+
+std::vector<std::string> Interpreter::transforms_of(NodeId place) const {
+  std::vector<std::string> transforms;
+  if (rows_.place(place) != nullptr) return transforms;
+  for (NodeId item : tree_.items(tree_.attribute(place, "transform_descriptors"))) {
+    if (transforms.size() == 16) break;  // torch knows one
+    auto text = tree_.text(item);
+    transforms.emplace_back(text ? text->substr(0, 256) : "unreadable transform");
+  }
+  return transforms;
+}
+
+void Interpreter::read_storage(NodeId storage_data) {
+  auto pairs = tree_.items(storage_data);
+  if (tree_.kind(storage_data) != NodeKind::kDict) return;
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    auto key = key_of(pairs[i]);
+    auto item = place_of(pairs[i + 1]);
+    if (key && item) {
+      place_item(*key, *item, pairs[i + 1], tree_.at(pairs[i]));
+    } else {
+      auto fqn = key ? names_.text(key->name) : tree_.text(tree_.attribute(pairs[i], "fqn"));
+      notes_.add(Severity::kError, fqn.value_or(std::string_view{}).substr(0, 4096),
+                 tree_.at(pairs[i]), "A storage record cannot be read.");
+    }
+  }
+}
+
+void Interpreter::place_item(const DcpKeyRow& key, ItemPlace item, NodeId place, std::uint64_t at) {
+  Target target = target_of(key.name);
+  bool duplicate = false;
+  if (target.kind == Target::Kind::kTensor && key.offsets != kNoExtents) {
+    auto chunks = builder_.chunks(TensorId{target.index});
+    std::optional<ChunkId> chunk;
+    if (key.hint >= 0 && static_cast<std::uint32_t>(key.hint) < chunks.size() &&
+        builder_.chunk_offsets(chunks[static_cast<std::uint32_t>(key.hint)]) == key.offsets) {
+      chunk = chunks[static_cast<std::uint32_t>(key.hint)];
+    } else {
+      chunk = chunk_at(target.index, key.offsets);
+    }
+    if (chunk) {
+      duplicate = builder_.chunk_file(*chunk) != FileId::kNone;
+      builder_.set_item(*chunk, item);
+      auto transforms = transforms_of(place);
+      if (!transforms.empty()) builder_.set_transforms(*chunk, std::move(transforms));
+      if (duplicate && duplicates_++ == 0) first_duplicate_ = at;
+      return;
+    }
+  }
+  if (target.kind == Target::Kind::kObject && key.offsets == kNoExtents) {
+    ObjectRow& object = objects_[target.index];
+    if (object.item && duplicates_++ == 0) first_duplicate_ = at;
+    object.item = item;
+    object.transforms = transforms_of(place);
+    return;
+  }
+  std::string_view fqn = names_.text(key.name);
+  std::uint64_t cost = sizeof(StrayRecord) + fqn.size() + 8 * kMaxDims;
+  if (cost > text_budget_) {
+    notes_.add(Severity::kError, fqn.substr(0, 4096), at, "A storage record belongs to no chunk.");
+    return;
+  }
+  text_budget_ -= cost;
+  StrayRecord stray{std::string(fqn), std::nullopt, item};
+  if (key.offsets != kNoExtents) stray.offsets = copy_of(builder_.extents(key.offsets));
+  builder_.add_stray(std::move(stray));
+}
+
+std::optional<ChunkId> Interpreter::chunk_at(std::uint32_t tensor, ExtentsHandle offsets) {
+  auto [found, added] = by_offset_.try_emplace(tensor);
+  auto& index = found->second;
+  if (added) {
+    for (ChunkId chunk : builder_.chunks(TensorId{tensor}))
+      index.emplace_back(builder_.chunk_offsets(chunk), chunk);
+    std::sort(index.begin(), index.end());
+  }
+  auto at = std::lower_bound(index.begin(), index.end(), std::pair(offsets, ChunkId{0}));
+  if (at == index.end() || at->first != offsets) return std::nullopt;
+  // Several chunks at one offset: each takes a record while there is one, the last may change.
+  while (builder_.chunk_file(at->second) != FileId::kNone && at + 1 != index.end() &&
+         (at + 1)->first == offsets)
+    ++at;
+  return at->second;
+}
+
+// torch looks an item up by name and offset, so chunks with equal offsets share a record.
+void Interpreter::share_equal_keys() {
+  for (std::uint32_t name = 0; name < targets_.size(); ++name) {
+    if (targets_[name].kind != Target::Kind::kTensor) continue;
+    auto chunks = builder_.chunks(TensorId{targets_[name].index});
+    std::unordered_map<std::uint32_t, ChunkId> placed;
+    auto missing = [&](ChunkId chunk) { return builder_.chunk_file(chunk) == FileId::kNone; };
+    bool complete = true;
+    for (ChunkId chunk : chunks) complete = complete && !missing(chunk);
+    if (complete) continue;
+    for (ChunkId chunk : chunks) {
+      if (!missing(chunk))
+        placed[static_cast<std::uint32_t>(builder_.chunk_offsets(chunk))] = chunk;
+    }
+    for (ChunkId chunk : chunks) {
+      auto twin = placed.find(static_cast<std::uint32_t>(builder_.chunk_offsets(chunk)));
+      if (missing(chunk) && twin != placed.end()) builder_.share_item(twin->second, chunk);
+    }
+  }
+}
+
+std::string torch_version(std::size_t arity, bool old_properties, bool version, bool storage_meta,
+                          bool modules) {
+  if (arity >= 6) return "2.15 or newer";
+  if (version) return "2.9 to 2.14";
+  if (modules) return "2.7 to 2.8";
+  if (storage_meta) return "2.4 to 2.6";
+  if (old_properties) return "2.0 to 2.2";
+  return "";
+}
+
+bool is_identifier(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+}
+
+void Interpreter::note_provenance(NodeId root) {
+  Provenance seen;
+  NodeId attributes = tree_.attributes(root);
+  NodeId storage_meta = tree_.find(attributes, "storage_meta");
+  seen.has_planner_data = tree_.kind(tree_.find(attributes, "planner_data")) == NodeKind::kDict;
+  seen.has_storage_meta = tree_.kind(storage_meta) == NodeKind::kObject;
+  seen.version = tree_.text(tree_.find(attributes, "version")).value_or("").substr(0, 256);
+  seen.save_id = tree_.text(tree_.attribute(storage_meta, "save_id")).value_or("").substr(0, 256);
+  seen.properties_arity = static_cast<int>(std::min<std::size_t>(arity_, 1000));
+  seen.pickle_protocol = tree_.protocol();
+  NodeId checkpoint_id = tree_.attribute(storage_meta, "checkpoint_id");
+  if (tree_.kind(checkpoint_id) == NodeKind::kString) seen.path_class = "str";
+  if (const PickleGlobal* made_of = tree_.global(tree_.callable(checkpoint_id)))
+    seen.path_class = (made_of->module + "." + made_of->name).substr(0, 256);
+  seen.torch = torch_version(arity_, old_properties_, !seen.version.empty(), seen.has_storage_meta,
+                             tree_.attribute(storage_meta, "modules") != NodeId::kAbsent);
+  constexpr std::string_view kFields[] = {
+      "state_dict_metadata", "planner_data", "storage_data",
+      "storage_meta",        "version",      kReorderedAttribute};
+  for (NodeId fqn : tree_.items(tree_.find(attributes, kReorderedAttribute)))
+    seen.reordered.emplace_back(tree_.text(fqn).value_or(""));
+  std::sort(seen.reordered.begin(), seen.reordered.end());
+  auto pairs = tree_.items(attributes);
+  // Values are written out without their memo: what was shared may grow, but not without end.
+  std::size_t plain_budget = static_cast<std::size_t>(16 * file_size_ + 65536);
+  for (std::size_t i = 0; i + 1 < pairs.size() && seen.extra_attributes.size() < 64; i += 2) {
+    auto name = tree_.text(pairs[i]);
+    if (!name || std::find(std::begin(kFields), std::end(kFields), *name) != std::end(kFields))
+      continue;
+    seen.extra_attributes.emplace_back(name->substr(0, 256));
+    if (name->size() > 256 || !is_identifier(*name)) continue;
+    auto value = plain_pickle(tree_, pairs[i + 1], plain_budget);
+    if (!value) continue;
+    plain_budget -= value->size();
+    std::erase_if(seen.plain_attributes, [&](const auto& other) { return other.first == *name; });
+    seen.plain_attributes.emplace_back(*name, std::move(*value));
+  }
+  builder_.set_provenance(std::move(seen));
+}
+
+}  // namespace
+
+Status build_dcp(const PickleTree& tree, const DcpRows& rows, NameTable& names,
+                 const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder) {
+  return Interpreter(tree, rows, names, file, file_size, builder).run();
+}
+
+}  // namespace shw

@@ -1,0 +1,113 @@
+// torch >= 2.9 with use_collectives=False: every rank writes `__R.metadata` about its own items
+// alone. Opened one by one and put together by name.
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "core/formats/dcp/dcp_read.h"
+#include "core/model/builder.h"
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kSuffix = ".metadata";
+
+std::vector<PathPart> to_vector(std::span<const PathPart> path) {
+  return {path.begin(), path.end()};
+}
+
+struct Part {
+  std::size_t rank;  // index into the parts
+  TensorId tensor;
+};
+
+// All of one tensor, lowest rank first.
+void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
+                  const std::vector<Part>& where, CheckpointBuilder& builder) {
+  const Checkpoint& lowest = *parts[where.front().rank];
+  TensorId first = where.front().tensor;
+  TensorId merged = builder.add_tensor(std::string(lowest.fqn(first)), lowest.dtype(first),
+                                       lowest.shape(first), lowest.requires_grad(first));
+  if (auto path = lowest.path(first); !path.empty()) builder.set_path(merged, to_vector(path));
+  std::set<std::pair<Extents, Extents>> seen;
+  for (const Part& part : where) {
+    const Checkpoint& checkpoint = *parts[part.rank];
+    for (ChunkId chunk : checkpoint.chunks(part.tensor)) {
+      auto box = std::pair(copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk)));
+      if (!seen.insert(std::move(box)).second) continue;
+      ItemPlace place;
+      if (auto item = checkpoint.item(chunk)) {
+        place = *item;
+        place.file = builder.file(checkpoint.file(item->file).path);
+      }
+      ChunkId added = builder.add_chunk(checkpoint.offsets(chunk), checkpoint.sizes(chunk), place);
+      if (auto transforms = checkpoint.transforms(chunk); !transforms.empty())
+        builder.set_transforms(added, {transforms.begin(), transforms.end()});
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> rank_local_metadata(const std::vector<Entry>& entries) {
+  std::vector<std::uint32_t> ranks;
+  for (const Entry& entry : entries) {
+    std::string_view name = entry.path;
+    if (!name.starts_with("__") || !name.ends_with(kSuffix)) continue;
+    name = name.substr(2, name.size() - 2 - kSuffix.size());
+    std::uint32_t rank = 0;
+    auto [stop, code] = std::from_chars(name.data(), name.data() + name.size(), rank);
+    // "__007.metadata" is not torch's: the name must be made again from the number.
+    if (code == std::errc{} && stop == name.data() + name.size() && std::to_string(rank) == name)
+      ranks.push_back(rank);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+Result<std::shared_ptr<const Checkpoint>> read_dcp_rank_local(
+    std::shared_ptr<const Directory> directory, const std::vector<std::uint32_t>& ranks,
+    Progress* progress) {
+  std::vector<std::shared_ptr<const Checkpoint>> parts;
+  for (std::uint32_t rank : ranks) {
+    SHW_TRY(auto source, directory->open("__" + std::to_string(rank) + std::string(kSuffix)));
+    SHW_TRY(auto part, read_dcp_metadata(*source, nullptr, progress));
+    parts.push_back(std::move(part));
+  }
+  CheckpointBuilder builder;
+  builder.set_format(Format::kDcpRankLocal, Encoding::kTorchZip);
+  builder.set_directory(std::move(directory));
+  builder.set_provenance(parts.front()->provenance());
+
+  std::unordered_map<std::string_view, std::size_t> position;
+  std::vector<std::vector<Part>> tensors;
+  std::map<std::string_view, std::pair<std::size_t, std::size_t>> objects;
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    const Checkpoint& part = *parts[rank];
+    for (std::uint32_t t = 0; t < part.tensor_count(); ++t) {
+      auto [found, added] = position.try_emplace(part.fqn(TensorId{t}), tensors.size());
+      if (added) tensors.emplace_back();
+      tensors[found->second].push_back({rank, TensorId{t}});
+    }
+    for (std::size_t o = 0; o < part.objects().size(); ++o)
+      objects.try_emplace(part.objects()[o].fqn, rank, o);
+    for (const Finding& finding : part.opening_findings()) builder.add_finding(finding);
+    for (StrayRecord stray : part.strays()) {
+      stray.item.file = builder.file(part.file(stray.item.file).path);
+      builder.add_stray(std::move(stray));
+    }
+  }
+  for (const auto& where : tensors) merge_tensor(parts, where, builder);
+  for (const auto& [fqn, where] : objects) {
+    const Checkpoint& part = *parts[where.first];
+    ObjectRow object = part.objects()[where.second];
+    if (object.item) object.item->file = builder.file(part.file(object.item->file).path);
+    auto path = to_vector(part.object_path(where.second));
+    builder.add_object(std::move(object), std::move(path));
+  }
+  return builder.finish();
+}
+
+}  // namespace shw

@@ -1,0 +1,87 @@
+#include "core/formats/dcp/dcp_read.h"
+
+#include "core/formats/common/pickle.h"
+#include "core/formats/dcp/dcp_rows.h"
+#include "core/formats/dcp/dcp_shortcut.h"
+#include "core/model/builder.h"
+
+namespace shw {
+namespace {
+
+constexpr const char* kInterrupted =
+    "The save was probably interrupted. The data files may be whole: the metadata of an earlier "
+    "step of the same run describes the same layout.";
+
+Error with_advice(Error error) {
+  if (error.kind == ErrorKind::kDamaged && error.advice.empty()) error.advice = kInterrupted;
+  return error;
+}
+
+Result<PickleTree> decode_with_shortcuts(const ByteSource& source, BytesView bytes,
+                                         Progress* progress, DcpRows& rows, NameTable& names,
+                                         CheckpointBuilder& builder) {
+  // 122 bytes for a storage record and 39 for a chunk are the least that torch writes, 177 usual.
+  std::size_t expected = bytes.size() / 170;
+  rows.chunks.reserve(expected);
+  rows.keys.reserve(expected);
+  rows.places.reserve(expected);
+  DcpShortcut shortcut(builder, names, rows);
+  std::uint64_t consumed = 0;
+  shortcut.on_consumed = [&](std::uint64_t done) {
+    source.forget(consumed, done - consumed);
+    if (progress != nullptr) progress->add(done - consumed);
+    consumed = done;
+  };
+  PickleMachine<DcpShortcut> machine(bytes, source.name(), 0, {}, shortcut);
+  auto ran = machine.run();
+  auto general = [&] {
+    rows = {};
+    names = {};
+    builder = {};
+    return decode_pickle(bytes, source.name());
+  };
+  if (shortcut.gave_up()) return general();
+  SHW_CHECK(ran);
+  PickleTree tree = machine.take();
+  // A lone entry is no Metadata; the error names its class, which a row does not keep.
+  return tree.kind(tree.root()) == NodeKind::kShortcut ? general() : std::move(tree);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
+    const ByteSource& source, std::shared_ptr<const Directory> directory, Progress* progress,
+    const DcpReadOptions& options) {
+  if (source.size() == 0)
+    return fail(ErrorKind::kDamaged, "is empty", {source.name(), 0}, kInterrupted);
+  if (progress != nullptr) progress->begin(Phase::kOpening, source.size(), true);
+  Bytes read;
+  BytesView bytes = source.mapped();
+  if (bytes.empty()) {
+    SHW_TRY(read, read_bytes(source, 0, source.size()));
+    bytes = read;
+  }
+  CheckpointBuilder builder;
+  NameTable names;
+  DcpRows rows;
+  auto tree = options.shortcuts
+                  ? decode_with_shortcuts(source, bytes, progress, rows, names, builder)
+                  : decode_pickle(bytes, source.name());
+  if (!tree) return tl::unexpected<Error>(with_advice(std::move(tree).error()));
+  if (is_cancelled(progress)) return cancelled_error();
+  builder.set_format(options.format, Encoding::kTorchZip);
+  builder.set_directory(std::move(directory));
+  auto built = build_dcp(*tree, rows, names, source.name(), source.size(), builder);
+  if (!built) return tl::unexpected<Error>(with_advice(std::move(built).error()));
+  if (is_cancelled(progress)) return cancelled_error();
+  return builder.finish();
+}
+
+Result<std::shared_ptr<const Checkpoint>> read_dcp(std::shared_ptr<const Directory> directory,
+                                                   Progress* progress,
+                                                   const DcpReadOptions& options) {
+  SHW_TRY(auto source, directory->open(std::string(kDcpMetadataName)));
+  return read_dcp_metadata(*source, std::move(directory), progress, options);
+}
+
+}  // namespace shw

@@ -1,0 +1,69 @@
+// What a Metadata pickle says, on its way into the columns: names by number, boxes by handle.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/formats/common/pickle.h"
+#include "core/model/builder.h"
+
+namespace shw {
+
+using ExtentsHandle = CheckpointBuilder::Handle;
+inline constexpr ExtentsHandle kNoExtents{0xFFFFFFFFu};
+inline constexpr std::uint32_t kNoName = 0xFFFFFFFFu;
+
+// FQNs by number. The texts are views of the file.
+class NameTable {
+ public:
+  std::uint32_t intern(std::string_view text);
+  std::string_view text(std::uint32_t name) const { return texts_[name]; }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(texts_.size()); }
+
+ private:
+  void grow();
+  std::vector<std::string_view> texts_;
+  std::vector<std::uint32_t> slots_;  // open addressing; name + 1, 0 where free
+};
+
+struct DcpChunkRow {
+  ExtentsHandle offsets = kNoExtents;
+  ExtentsHandle sizes = kNoExtents;
+};
+struct DcpKeyRow {
+  std::uint32_t name = kNoName;
+  std::int32_t hint = -1;  // position in the tensor's chunks; may be wrong
+  ExtentsHandle offsets = kNoExtents;
+};
+
+// Rows that the shortcut took straight from the bytes. A NodeId with the top bit set is one: two
+// bits of kind, 29 of row.
+struct DcpRows {
+  static constexpr std::uint32_t kChunk = 0x80000000u;
+  static constexpr std::uint32_t kKey = 0xA0000000u;
+  static constexpr std::uint32_t kPlace = 0xC0000000u;
+  static constexpr std::uint32_t kKindMask = 0xE0000000u;
+  static constexpr std::uint32_t kMostRows = 0x1FFFFFFFu;
+
+  std::vector<DcpChunkRow> chunks;
+  std::vector<DcpKeyRow> keys;
+  std::vector<ItemPlace> places;
+
+  template <class Row>
+  static const Row* find(const std::vector<Row>& rows, std::uint32_t kind, NodeId id) {
+    auto bits = static_cast<std::uint32_t>(id);
+    if (id == NodeId::kAbsent || (bits & kKindMask) != kind) return nullptr;
+    return &rows[bits & kMostRows];
+  }
+  const DcpChunkRow* chunk(NodeId id) const { return find(chunks, kChunk, id); }
+  const DcpKeyRow* key(NodeId id) const { return find(keys, kKey, id); }
+  const ItemPlace* place(NodeId id) const { return find(places, kPlace, id); }
+};
+
+// Fills the builder from a decoded pickle. `file_size` bounds what is allocated.
+Status build_dcp(const PickleTree& tree, const DcpRows& rows, NameTable& names,
+                 const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder);
+
+}  // namespace shw

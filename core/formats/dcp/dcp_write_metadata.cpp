@@ -1,0 +1,298 @@
+// Protocol 2: text and class names are stored in the memo when first written and referred to from
+// then on; nothing else is, which is what makes the file half as long as torch's and quick to load.
+#include <cstring>
+#include <unordered_map>
+
+#include "core/base/checked.h"
+#include "core/formats/dcp/dcp_write.h"
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kMetadataModule = "torch.distributed.checkpoint.metadata";
+
+class PickleWriter {
+ public:
+  explicit PickleWriter(ByteSink& sink) : sink_(sink) { buffer_.reserve(kBuffer + 4096); }
+
+  void raw(std::string_view opcodes) { buffer_.append(opcodes); }
+  void text(std::string_view value) {
+    auto [found, added] = texts_.try_emplace(value, next_);
+    if (!added) return get(found->second);
+    buffer_.push_back('X');
+    number(static_cast<std::uint32_t>(value.size()));
+    buffer_.append(value);
+    put();
+  }
+  void global(std::string_view module, std::string_view name) {
+    auto [found, added] = globals_.try_emplace(name, next_);  // no two modules share a name here
+    if (!added) return get(found->second);
+    buffer_.push_back('c');
+    buffer_.append(module).push_back('\n');
+    buffer_.append(name).push_back('\n');
+    put();
+  }
+  // Without a state; `{(` ... `ub` follows where there is one.
+  void object(std::string_view module, std::string_view name) {
+    global(module, name);
+    raw(")\x81");
+  }
+  void integer(std::int64_t value) {
+    if (auto byte = narrow<std::uint8_t>(value)) {
+      buffer_.push_back('K');
+      number(*byte);
+    } else if (auto word = narrow<std::uint16_t>(value)) {
+      buffer_.push_back('M');
+      number(*word);
+    } else if (auto small = narrow<std::int32_t>(value)) {
+      buffer_.push_back('J');
+      number(*small);
+    } else {
+      raw("\x8a\x08");
+      number(value);
+    }
+  }
+  void size(ExtentsView extents) {
+    global("torch", "Size");
+    if (extents.size() > 3) raw("(");
+    for (std::int64_t extent : extents) integer(extent);
+    constexpr std::string_view kClosing[] = {")", "\x85", "\x86", "\x87"};
+    raw(extents.size() > 3 ? "t" : kClosing[extents.size()]);
+    raw("\x85R");
+  }
+  // Between two pairs of a dict or two items of a list, with its mark set: `closing` is u or e.
+  void batch(std::uint64_t count, char closing) {
+    if (count == 0 || count % 1000 != 0) return;
+    buffer_.push_back(closing);
+    buffer_.push_back('(');
+  }
+  Status flush_if_full() { return buffer_.size() < kBuffer ? Status{} : flush(); }
+  Status flush() {
+    SHW_CHECK(sink_.write(std::as_bytes(std::span(buffer_))));
+    buffer_.clear();
+    return {};
+  }
+
+ private:
+  static constexpr std::size_t kBuffer = std::size_t{1} << 20;
+
+  template <class T>
+  void number(T value) {
+    char bytes[sizeof(T)];
+    std::memcpy(bytes, &value, sizeof(T));
+    buffer_.append(bytes, sizeof(T));
+  }
+  void put() {
+    if (next_ < 256) {
+      buffer_.push_back('q');
+      number(static_cast<std::uint8_t>(next_));
+    } else {
+      buffer_.push_back('r');
+      number(next_);
+    }
+    ++next_;
+  }
+  void get(std::uint32_t index) {
+    if (index < 256) {
+      buffer_.push_back('h');
+      number(static_cast<std::uint8_t>(index));
+    } else {
+      buffer_.push_back('j');
+      number(index);
+    }
+  }
+
+  ByteSink& sink_;
+  std::string buffer_;
+  std::unordered_map<std::string_view, std::uint32_t> texts_, globals_;
+  std::uint32_t next_ = 0;
+};
+
+void write_properties(PickleWriter& out, const DcpTensor& tensor) {
+  out.object(kMetadataModule, "TensorProperties");
+  out.raw("(");
+  out.global("torch", name(tensor.dtype));
+  out.global("torch.serialization", "_get_layout");
+  out.text("torch.strided");
+  out.raw("\x85R");
+  out.raw(tensor.requires_grad ? "\x88" : "\x89");
+  out.global(kMetadataModule, "_MEM_FORMAT_ENCODING");
+  out.integer(0);
+  out.raw("\x85R\x89tb");
+}
+
+Status write_tensor(PickleWriter& out, const DcpTensor& tensor) {
+  out.object(kMetadataModule, "TensorStorageMetadata");
+  out.raw("}(");
+  out.text("properties");
+  write_properties(out, tensor);
+  out.text("size");
+  out.size(tensor.shape);
+  out.text("chunks");
+  out.raw("](");
+  std::uint64_t count = 0;
+  for (const DcpChunk& chunk : tensor.chunks) {
+    out.batch(count++, 'e');
+    out.object(kMetadataModule, "ChunkStorageMetadata");
+    out.raw("}(");
+    out.text("offsets");
+    out.size(chunk.offsets);
+    out.text("sizes");
+    out.size(chunk.sizes);
+    out.raw("ub");
+    SHW_CHECK(out.flush_if_full());
+  }
+  out.raw("eub");
+  return {};
+}
+
+void write_path(PickleWriter& out, const std::string& fqn, const std::vector<PathPart>& path) {
+  out.text(fqn);
+  out.raw("(");
+  if (path.empty()) out.text(fqn);
+  for (const PathPart& part : path) {
+    if (const auto* text = std::get_if<std::string>(&part)) {
+      out.text(*text);
+    } else {
+      out.integer(std::get<std::int64_t>(part));
+    }
+  }
+  out.raw("t");
+}
+
+Status write_record(PickleWriter& out, const std::string& fqn, std::optional<std::uint64_t> index,
+                    const Extents* offsets, const DcpItem& item) {
+  auto offset = narrow<std::int64_t>(item.offset);
+  auto length = narrow<std::int64_t>(item.length);
+  if (!offset || !length)
+    return fail(ErrorKind::kUsage, "an item's place does not fit 63 bits", {item.path, {}, fqn});
+  out.object(kMetadataModule, "MetadataIndex");
+  out.raw("}(");
+  out.text("fqn");
+  out.text(fqn);
+  out.text("index");
+  if (index) {
+    out.integer(static_cast<std::int64_t>(*index));
+  } else {
+    out.raw("N");
+  }
+  if (offsets != nullptr) {
+    out.text("offset");
+    out.size(*offsets);
+  }
+  out.raw("ub");
+  out.object("torch.distributed.checkpoint.filesystem", "_StorageInfo");
+  out.raw("}(");
+  out.text("relative_path");
+  out.text(item.path);
+  out.text("offset");
+  out.integer(*offset);
+  out.text("length");
+  out.integer(*length);
+  if (!item.transforms.empty()) {
+    out.text("transform_descriptors");
+    out.raw("](");
+    for (const std::string& transform : item.transforms) out.text(transform);
+    out.raw("e");
+  }
+  out.raw("ub");
+  return out.flush_if_full();
+}
+
+Status write_entries(PickleWriter& out, const DcpMetadata& metadata) {
+  std::uint64_t count = 0;
+  out.raw("}(");
+  for (const DcpTensor& tensor : metadata.tensors) {
+    if (tensor.dtype == Dtype::kUnknown)
+      return fail(ErrorKind::kUnsupported, "has no dtype that torch knows", {{}, {}, tensor.fqn});
+    out.batch(count++, 'u');
+    out.text(tensor.fqn);
+    SHW_CHECK(write_tensor(out, tensor));
+  }
+  for (const DcpObject& object : metadata.objects) {
+    out.batch(count++, 'u');
+    out.text(object.fqn);
+    out.object(kMetadataModule, "BytesStorageMetadata");
+    SHW_CHECK(out.flush_if_full());
+  }
+  out.raw("u");
+  return {};
+}
+
+Status write_paths(PickleWriter& out, const DcpMetadata& metadata) {
+  std::uint64_t count = 0;
+  out.raw("}(");
+  for (const DcpTensor& tensor : metadata.tensors) {
+    out.batch(count++, 'u');
+    write_path(out, tensor.fqn, tensor.path);
+    SHW_CHECK(out.flush_if_full());
+  }
+  for (const DcpObject& object : metadata.objects) {
+    out.batch(count++, 'u');
+    write_path(out, object.fqn, object.path);
+    SHW_CHECK(out.flush_if_full());
+  }
+  out.raw("u");
+  return {};
+}
+
+Status write_records(PickleWriter& out, const DcpMetadata& metadata) {
+  std::uint64_t count = 0;
+  out.raw("}(");
+  for (const DcpObject& object : metadata.objects) {
+    out.batch(count++, 'u');
+    SHW_CHECK(write_record(out, object.fqn, std::nullopt, nullptr, object.item));
+  }
+  for (const DcpTensor& tensor : metadata.tensors) {
+    for (std::uint64_t i = 0; i < tensor.chunks.size(); ++i) {
+      const DcpChunk& chunk = tensor.chunks[i];
+      out.batch(count++, 'u');
+      SHW_CHECK(write_record(out, tensor.fqn, i, &chunk.offsets, chunk.item));
+    }
+  }
+  out.raw("u");
+  return {};
+}
+
+}  // namespace
+
+Status write_dcp_metadata(const DcpMetadata& metadata, ByteSink& sink) {
+  PickleWriter out(sink);
+  out.raw("\x80\x02");
+  out.object(kMetadataModule, "Metadata");
+  out.raw("}(");
+  out.text("state_dict_metadata");
+  SHW_CHECK(write_entries(out, metadata));
+  out.text("planner_data");
+  SHW_CHECK(write_paths(out, metadata));
+  out.text("storage_data");
+  SHW_CHECK(write_records(out, metadata));
+  out.text("storage_meta");
+  out.object(kMetadataModule, "StorageMeta");
+  out.raw("}(");
+  out.text("checkpoint_id");
+  out.text(metadata.checkpoint_id);
+  out.text("save_id");
+  out.text(metadata.save_id);
+  out.text("load_id");
+  out.raw("N");
+  out.text("modules");
+  out.raw("]ub");
+  out.text("version");
+  out.text("1.0.0");
+  if (!metadata.reordered.empty()) {
+    out.text(kReorderedAttribute);
+    out.raw("](");
+    for (const std::string& fqn : metadata.reordered) out.text(fqn);
+    out.raw("e");
+  }
+  for (const auto& [name, value] : metadata.plain_attributes) {
+    out.text(name);
+    out.raw(value);
+    SHW_CHECK(out.flush_if_full());
+  }
+  out.raw("ub.");
+  return out.flush();
+}
+
+}  // namespace shw

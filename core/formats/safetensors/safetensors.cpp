@@ -1,0 +1,275 @@
+#include "core/formats/safetensors/safetensors.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "core/base/checked.h"
+#include "core/formats/safetensors/safetensors_header.h"
+#include "core/model/builder.h"
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kSuffix = ".safetensors";
+constexpr std::string_view kIndexName = kSafetensorsIndex;
+constexpr std::uint64_t kMaxIndex = 256 << 20;
+
+using WeightMap = std::vector<std::pair<std::string, std::string>>;  // FQN, file
+
+Finding bad_record(std::string subject, std::string cause,
+                   std::optional<std::uint64_t> at = std::nullopt) {
+  Finding finding;
+  finding.rule = "bad-record";
+  finding.cause = std::move(cause);
+  if (at) finding.evidence.emplace_back("offset", static_cast<std::int64_t>(*at));
+  finding.subjects.push_back(std::move(subject));
+  return finding;
+}
+
+// One file, read.
+struct FileHeader {
+  std::string path;
+  SafetensorsHeader header;
+  std::optional<ShardingInfo> sharding;
+};
+
+Result<FileHeader> read_file(const Directory& directory, const std::string& path) {
+  SHW_TRY(auto source, directory.open(path));
+  FileHeader file{path, {}, std::nullopt};
+  SHW_TRY(file.header, read_safetensors_header(*source));
+  if (const std::string* text = file.header.find_metadata(kShardingInfoKey)) {
+    SHW_TRY(file.sharding, parse_sharding_info(*text, path));
+  }
+  return file;
+}
+
+// The files at the top; those of "sharded/" and the like only where there is nothing above.
+Result<std::vector<std::string>> list_files(const Directory& directory) {
+  SHW_TRY(auto entries, directory.list());
+  std::vector<std::string> top, below;
+  std::set<std::string> folders;
+  for (const Entry& entry : entries) {
+    if (!entry.path.ends_with(kSuffix)) continue;
+    std::size_t slash = entry.path.rfind('/');
+    (slash == std::string::npos ? top : below).push_back(entry.path);
+    if (slash != std::string::npos) folders.insert(entry.path.substr(0, slash));
+  }
+  if (!top.empty()) return top;
+  if (below.empty()) return fail(ErrorKind::kIo, "holds no .safetensors file", {directory.name()});
+  if (folders.size() > 1)
+    return fail(ErrorKind::kUnsupported, "holds several checkpoints; name one of them",
+                {directory.name()}, "for example " + directory.name() + "/" + *folders.begin());
+  return below;
+}
+
+// "weight_map" of the index: which file holds which tensor.
+class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit IndexEvents(WeightMap& map) : map_(map) {}
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(std::int64_t) override { return true; }
+  bool number_unsigned(std::uint64_t) override { return true; }
+  bool number_float(double, const std::string&) override { return true; }
+  bool binary(nlohmann::json::binary_t&) override { return true; }
+  bool string(std::string& text) override {
+    if (depth_ == 2 && inside_) map_.emplace_back(key_, std::move(text));
+    return true;
+  }
+  bool key(std::string& text) override {
+    if (depth_ == 1) inside_ = text == "weight_map";
+    if (depth_ == 2) key_ = text;
+    return true;
+  }
+  bool start_object(std::size_t) override { return ++depth_ < 64; }
+  bool start_array(std::size_t) override { return ++depth_ < 64; }
+  bool end_object() override { return --depth_, true; }
+  bool end_array() override { return --depth_, true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  WeightMap& map_;
+  std::string key_;
+  bool inside_ = false;
+  int depth_ = 0;
+};
+
+// Nothing where there is no index, or one that cannot be used; then `finding` says why.
+std::optional<WeightMap> read_index(const Directory& directory, std::optional<Finding>& finding) {
+  std::string path(kIndexName);
+  if (directory.stat(path).kind != EntryKind::kFile) return std::nullopt;
+  auto refuse = [&](std::string cause) {
+    finding = bad_record(path, std::move(cause));
+    return std::nullopt;
+  };
+  auto source = directory.open(path);
+  if (!source) return refuse("The index cannot be read: " + source.error().message + ".");
+  if ((*source)->size() > kMaxIndex) return refuse("The index is too large to be one.");
+  auto bytes = read_bytes(**source, 0, (*source)->size());
+  if (!bytes) return refuse("The index cannot be read: " + bytes.error().message + ".");
+  WeightMap map;
+  IndexEvents events(map);
+  const char* text = reinterpret_cast<const char*>(bytes->data());
+  if (!nlohmann::json::sax_parse(text, text + bytes->size(), &events) || map.empty())
+    return refuse("The index is no JSON object with a weight_map; all files were read instead.");
+  return map;
+}
+
+// A chunk on its way into the columns.
+struct Piece {
+  const FileHeader* file;
+  const SafetensorsEntry* entry;
+  Extents offsets;
+};
+
+struct Gathered {
+  std::vector<std::string> order;  // FQNs as they are first met
+  std::unordered_map<std::string, std::vector<Piece>> pieces;
+};
+
+Gathered gather(const std::vector<FileHeader>& files) {
+  Gathered gathered;
+  for (const FileHeader& file : files) {
+    for (const SafetensorsEntry& entry : file.header.entries) {
+      auto& pieces = gathered.pieces[entry.name];
+      if (pieces.empty()) gathered.order.push_back(entry.name);
+      const Extents* saved = file.sharding ? file.sharding->find(entry.name) : nullptr;
+      pieces.push_back({&file, &entry, saved != nullptr ? *saved : Extents(entry.shape.size(), 0)});
+    }
+  }
+  return gathered;
+}
+
+// The maximum of offset + size over all pieces of the first one's rank; what is negative or leaves
+// int64 does not count, and is found by the rules on chunks.
+Extents inferred_shape(const std::vector<Piece>& pieces) {
+  Extents shape = pieces.front().entry->shape;
+  for (const Piece& piece : pieces) {
+    if (piece.offsets.size() != shape.size() || piece.entry->shape.size() != shape.size()) continue;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      auto end = checked_add(piece.offsets[d], piece.entry->shape[d]);
+      if (end && piece.offsets[d] >= 0) shape[d] = std::max(shape[d], *end);
+    }
+  }
+  return shape;
+}
+
+void add_tensor(CheckpointBuilder& builder, const std::string& fqn,
+                const std::vector<Piece>& pieces) {
+  Dtype dtype = pieces.front().entry->dtype;
+  builder.add_tensor(fqn, dtype, inferred_shape(pieces));
+  for (const Piece& piece : pieces) {
+    const SafetensorsEntry& entry = *piece.entry;
+    builder.add_chunk(piece.offsets, entry.shape,
+                      {builder.file(piece.file->path), static_cast<std::int64_t>(entry.begin),
+                       static_cast<std::int64_t>(entry.end - entry.begin)});
+    if (entry.dtype != dtype)
+      builder.add_finding(bad_record(
+          fqn,
+          "The shard in " + piece.file->path + " is " + entry.dtype_text + ", the one in " +
+              pieces.front().file->path + " is " + pieces.front().entry->dtype_text + ".",
+          entry.begin));
+  }
+}
+
+void add_problems(CheckpointBuilder& builder, const FileHeader& file) {
+  for (const SafetensorsProblem& problem : file.header.problems) {
+    Finding finding =
+        bad_record(file.path, "In " + file.path + ": " + problem.message + ".", problem.at);
+    if (!problem.tensor.empty()) finding.subjects.insert(finding.subjects.begin(), problem.tensor);
+    builder.add_finding(std::move(finding));
+  }
+}
+
+// What the index promises and the files do not hold.
+void check_index(CheckpointBuilder& builder, const WeightMap& map,
+                 const std::vector<FileHeader>& files) {
+  std::set<std::pair<std::string_view, std::string_view>> held;
+  std::set<std::string_view> readable;
+  for (const FileHeader& file : files) {
+    readable.insert(file.path);
+    for (const SafetensorsEntry& entry : file.header.entries) held.insert({entry.name, file.path});
+  }
+  Finding missing = bad_record(std::string(kIndexName), "");
+  missing.subjects.clear();
+  for (const auto& [fqn, path] : map) {
+    builder.file(path);
+    if (readable.contains(path) && !held.contains({fqn, path})) missing.subjects.push_back(fqn);
+  }
+  if (missing.subjects.empty()) return;
+  missing.cause = "The index places " + std::to_string(missing.subjects.size()) +
+                  " tensors in files that do not hold them.";
+  missing.evidence.emplace_back("index", std::string(kIndexName));
+  builder.add_finding(std::move(missing));
+}
+
+// With an index only the files that it names count: others are another form of the same weights.
+std::vector<std::string> named_files(std::vector<std::string> all, const WeightMap& map) {
+  std::set<std::string_view> named;
+  for (const auto& [fqn, path] : map) named.insert(path);
+  std::vector<std::string> chosen;
+  for (std::string& path : all) {
+    if (named.contains(path)) chosen.push_back(std::move(path));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Checkpoint>> open_safetensors(
+    std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(std::vector<std::string> paths, list_files(*directory));
+  std::optional<Finding> index_finding;
+  auto index = read_index(*directory, index_finding);
+  if (index) {
+    auto chosen = named_files(paths, *index);
+    if (chosen.empty()) index.reset();
+    if (!chosen.empty()) paths = std::move(chosen);
+  }
+  if (progress != nullptr) progress->begin(Phase::kOpening, paths.size(), false);
+  std::vector<Result<FileHeader>> read(paths.size());
+  tbb::parallel_for(std::size_t{0}, paths.size(), [&](std::size_t i) {
+    if (is_cancelled(progress)) return;
+    read[i] = read_file(*directory, paths[i]);
+    if (progress != nullptr) progress->add(1);
+  });
+  if (is_cancelled(progress)) return cancelled_error();
+
+  CheckpointBuilder builder;
+  std::vector<FileHeader> files;
+  bool sharded = false;
+  for (auto& file : read) {
+    if (!file) {
+      const Error& error = file.error();
+      builder.add_finding(bad_record(error.place.file,
+                                     "The file " + error.place.file + " " + error.message + ".",
+                                     error.place.offset));
+      builder.file(error.place.file);
+      continue;
+    }
+    sharded = sharded || file->sharding.has_value();
+    files.push_back(std::move(*file));
+  }
+  if (files.empty()) return tl::unexpected<Error>(std::move(read.front()).error());
+
+  builder.set_format(sharded ? Format::kHfSharded : Format::kSafetensors, Encoding::kRaw);
+  builder.set_directory(directory);
+  Gathered gathered = gather(files);
+  for (const std::string& fqn : gathered.order) add_tensor(builder, fqn, gathered.pieces[fqn]);
+  for (const FileHeader& file : files) {
+    builder.file(file.path);
+    add_problems(builder, file);
+  }
+  if (index) check_index(builder, *index, files);
+  if (index_finding) builder.add_finding(std::move(*index_finding));
+  return builder.finish();
+}
+
+}  // namespace shw

@@ -1,0 +1,335 @@
+#include "core/formats/safetensors/safetensors_header.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "core/base/checked.h"
+#include "core/base/little_endian.h"
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::json;
+
+// A field of an entry may hold anything that is skipped, but not without end.
+constexpr int kMaxNesting = 64;
+
+// Reads JSON as events: no tree, so that a header of 100 MB costs what its tensors cost. `depth` is
+// the number of open objects and arrays.
+class Events : public nlohmann::json_sax<Json> {
+ public:
+  const std::string& message() const { return message_; }
+  std::size_t position() const { return position_; }
+
+  bool null() override { return value(Kind::kNull, 0, nullptr); }
+  bool boolean(bool) override { return value(Kind::kOther, 0, nullptr); }
+  bool number_integer(std::int64_t v) override { return value(Kind::kInteger, v, nullptr); }
+  bool number_unsigned(std::uint64_t v) override {
+    auto fits = narrow<std::int64_t>(v);
+    return fits ? value(Kind::kInteger, *fits, nullptr) : value(Kind::kOther, 0, nullptr);
+  }
+  bool number_float(double, const std::string&) override { return value(Kind::kOther, 0, nullptr); }
+  bool string(std::string& text) override { return value(Kind::kText, 0, &text); }
+  bool binary(Json::binary_t&) override { return value(Kind::kOther, 0, nullptr); }
+  bool start_object(std::size_t) override { return value(Kind::kObject, 0, nullptr) && open(); }
+  bool start_array(std::size_t) override { return value(Kind::kArray, 0, nullptr) && open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& error) override {
+    position_ = position;
+    std::string_view text = error.what();
+    // "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while ..."
+    std::size_t colon = text.find(": ");
+    message_ = "is no JSON: " + std::string(colon == text.npos ? text : text.substr(colon + 2));
+    return false;
+  }
+
+ protected:
+  enum class Kind { kNull, kInteger, kText, kObject, kArray, kOther };
+  // A value begins (containers) or stands there whole.
+  virtual bool value(Kind kind, std::int64_t number, std::string* text) = 0;
+  virtual bool closed() = 0;
+  int depth() const { return depth_; }
+  bool refuse(std::string message) {
+    if (message_.empty()) message_ = std::move(message);
+    return false;
+  }
+
+ private:
+  bool open() { return ++depth_ <= kMaxNesting || refuse("is nested too deeply"); }
+  bool close() {
+    --depth_;
+    return closed();
+  }
+  int depth_ = 0;
+  std::string message_;
+  std::size_t position_ = 0;
+};
+
+class HeaderEvents final : public Events {
+ public:
+  explicit HeaderEvents(SafetensorsHeader& header) : header_(header) {}
+
+  bool key(std::string& text) override {
+    if (depth() == 1) {
+      if (!names_.insert(text).second) return refuse("has the name \"" + text + "\" twice");
+      name_ = text;
+      entry_ = {};
+      seen_ = 0;
+      extents_.clear();
+    } else if (depth() == 2) {
+      field_ = text;
+      extents_.clear();
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::string_view kMetadata = "__metadata__";
+  enum : unsigned { kDtype = 1, kShape = 2, kOffsets = 4, kAll = 7 };
+
+  bool in_metadata() const { return name_ == kMetadata; }
+  std::string where() const { return "for \"" + name_ + "\" "; }
+
+  bool value(Kind kind, std::int64_t number, std::string* text) override {
+    switch (depth()) {
+      case 0:
+        return kind == Kind::kObject || refuse("is no JSON object");
+      case 1:
+        if (kind == Kind::kObject || (in_metadata() && kind == Kind::kNull)) return true;
+        return refuse("has " + where() + "something that is no object");
+      case 2:
+        return in_metadata() ? metadata_value(kind, text) : field_value(kind, text);
+      case 3:
+        return item(kind, number);
+      default:
+        return true;
+    }
+  }
+
+  bool metadata_value(Kind kind, std::string* text) {
+    if (kind != Kind::kText) return refuse("has metadata \"" + field_ + "\" that is no text");
+    for (const auto& [key, unused] : header_.metadata) {
+      if (key == field_) return refuse("has the metadata \"" + field_ + "\" twice");
+    }
+    // More names than this are no metadata, and the search above is linear.
+    if (header_.metadata.size() == 4096) return refuse("has more than 4,096 metadata entries");
+    header_.metadata.emplace_back(field_, std::move(*text));
+    return true;
+  }
+
+  bool field_value(Kind kind, std::string* text) {
+    if (field_ == "dtype") {
+      if (kind != Kind::kText) return refuse("has " + where() + "a dtype that is no text");
+      entry_.dtype_text = std::move(*text);
+      return once(kDtype);
+    }
+    if (field_ == "shape") return list(kind) && once(kShape);
+    if (field_ == "data_offsets") return list(kind) && once(kOffsets);
+    return true;
+  }
+  bool list(Kind kind) {
+    return kind == Kind::kArray || refuse("has " + where() + "a " + field_ + " that is no list");
+  }
+  bool once(unsigned bit) {
+    if ((seen_ & bit) != 0) return refuse("has " + where() + "the field " + field_ + " twice");
+    seen_ |= bit;
+    return true;
+  }
+
+  bool item(Kind kind, std::int64_t number) {
+    if (field_ != "shape" && field_ != "data_offsets") return true;
+    if (kind != Kind::kInteger || number < 0)
+      return refuse("has " + where() + "a " + field_ + " that holds no number from 0 to 2^63 - 1");
+    if (extents_.size() == kMaxDims) return refuse("has " + where() + "more than 64 dimensions");
+    extents_.push_back(number);
+    return true;
+  }
+
+  bool closed() override {
+    if (in_metadata()) return true;
+    if (depth() == 2 && field_ == "shape") entry_.shape = std::move(extents_);
+    if (depth() == 2 && field_ == "data_offsets") {
+      if (extents_.size() != 2 || extents_[0] > extents_[1])
+        return refuse("has " + where() + "data_offsets that are no [begin, end)");
+      entry_.begin = static_cast<std::uint64_t>(extents_[0]);
+      entry_.end = static_cast<std::uint64_t>(extents_[1]);
+    }
+    if (depth() == 2) extents_.clear();
+    if (depth() != 1) return true;
+    if (seen_ != kAll) return refuse("lacks " + where() + "dtype, shape or data_offsets");
+    entry_.name = name_;
+    header_.entries.push_back(std::move(entry_));
+    return true;
+  }
+
+  SafetensorsHeader& header_;
+  std::unordered_set<std::string> names_;
+  std::string name_, field_;
+  SafetensorsEntry entry_;
+  unsigned seen_ = 0;
+  Extents extents_;
+};
+
+class ShardingEvents final : public Events {
+ public:
+  explicit ShardingEvents(ShardingInfo& info) : info_(info) {}
+
+  bool key(std::string& text) override {
+    if (depth() == 1) name_ = text;
+    if (depth() == 2) field_ = text;
+    return true;
+  }
+
+ private:
+  bool value(Kind kind, std::int64_t number, std::string*) override {
+    if (depth() == 0) return kind == Kind::kObject || refuse("is no JSON object");
+    if (depth() == 1)
+      return kind == Kind::kObject ||
+             refuse("has for \"" + name_ + "\" something that is no object");
+    if (field_ != "saved_offsets") return true;
+    if (depth() == 2) {
+      if (kind != Kind::kArray) return refuse("has offsets of \"" + name_ + "\" that are no list");
+      info_.offsets.emplace_back(name_, Extents{});
+      return true;
+    }
+    if (kind != Kind::kInteger || depth() != 3 || info_.offsets.back().second.size() == kMaxDims)
+      return refuse("has offsets of \"" + name_ + "\" that are no list of numbers");
+    info_.offsets.back().second.push_back(number);
+    return true;
+  }
+  bool closed() override {
+    if (depth() == 1) field_.clear();
+    return true;
+  }
+
+  ShardingInfo& info_;
+  std::string name_, field_;
+};
+
+// What loaders check beside the syntax: every byte of the data belongs to exactly one tensor, and
+// each tensor's bytes are what its dtype and shape take.
+void check_layout(SafetensorsHeader& header, std::uint64_t file_size) {
+  auto problem = [&](const SafetensorsEntry* entry, std::uint64_t at, std::string message) {
+    header.problems.push_back({entry == nullptr ? "" : entry->name, at, std::move(message)});
+  };
+  std::vector<const SafetensorsEntry*> order;
+  for (const SafetensorsEntry& entry : header.entries) {
+    order.push_back(&entry);
+    auto elements = volume(entry.shape);
+    auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
+                                        std::uint64_t{size_of(entry.dtype)})
+                          : std::nullopt;
+    if (entry.dtype == Dtype::kUnknown) {
+      problem(&entry, entry.begin, "the dtype \"" + entry.dtype_text + "\" is not read");
+    } else if (!bytes || *bytes != entry.end - entry.begin) {
+      problem(&entry, entry.begin,
+              "the header gives the tensor " + std::to_string(entry.end - entry.begin) +
+                  " bytes, which is not what " + to_text(entry.shape) + " of " +
+                  std::string(name(entry.dtype)) + " takes");
+    }
+  }
+  std::sort(order.begin(), order.end(), [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
+    return std::tie(a->begin, a->end) < std::tie(b->begin, b->end);
+  });
+  std::uint64_t end = header.data_begin;
+  for (const SafetensorsEntry* entry : order) {
+    if (entry->begin < end)
+      problem(entry, entry->begin, "the tensor's bytes overlap those of another");
+    if (entry->begin > end)
+      problem(
+          entry, end,
+          "no tensor owns the " + std::to_string(entry->begin - end) + " bytes before this one");
+    end = std::max(end, entry->end);
+  }
+  if (end > file_size)
+    problem(nullptr, file_size,
+            "the data ends at byte " + std::to_string(file_size) + ", but the header needs " +
+                std::to_string(end));
+  if (end < file_size)
+    problem(nullptr, end, std::to_string(file_size - end) + " bytes follow the last tensor");
+}
+
+// F4 counts single elements; torch packs two of them into one.
+void unpack_float4(SafetensorsEntry& entry) {
+  if (entry.dtype_text != "F4" || entry.shape.empty() || entry.shape.back() % 2 != 0) return;
+  entry.dtype = Dtype::kFloat4E2m1fnX2;
+  entry.shape.back() /= 2;
+}
+
+}  // namespace
+
+const std::string* SafetensorsHeader::find_metadata(std::string_view key) const {
+  for (const auto& [name, text] : metadata) {
+    if (name == key) return &text;
+  }
+  return nullptr;
+}
+
+Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source) {
+  auto damaged = [&](std::uint64_t at, std::string message) {
+    return fail(ErrorKind::kDamaged, std::move(message), {source.name(), at});
+  };
+  if (source.size() < 8)
+    return damaged(
+        0, "is " + std::to_string(source.size()) +
+               " bytes long; a safetensors file begins with the 8-byte length of its header");
+  SHW_TRY(Bytes prefix, read_bytes(source, 0, 8));
+  auto length = load_little<std::uint64_t>(prefix);
+  if (load_little<std::uint32_t>(prefix) == 0x04034b50)
+    return damaged(0, "begins with a zip archive, not with a safetensors header");
+  if (length > kMaxSafetensorsHeader)
+    return damaged(0, "announces a header of " + std::to_string(length) +
+                          " bytes; at most 100,000,000 are allowed");
+  if (length > source.size() - 8)
+    return damaged(0, "announces a header of " + std::to_string(length) + " bytes, but only " +
+                          std::to_string(source.size() - 8) + " follow");
+  SHW_TRY(Bytes json, read_bytes(source, 8, length));
+
+  SafetensorsHeader header;
+  header.data_begin = 8 + length;
+  HeaderEvents events(header);
+  const char* text = reinterpret_cast<const char*>(json.data());
+  if (!Json::sax_parse(text, text + json.size(), &events))
+    return damaged(8 + std::min<std::uint64_t>(events.position(), length),
+                   "the header " + events.message());
+  for (SafetensorsEntry& entry : header.entries) {
+    entry.dtype = dtype_from_safetensors(entry.dtype_text).value_or(Dtype::kUnknown);
+    unpack_float4(entry);
+    // Below 2^63 each, and the header below 2^27: the sums cannot leave 64 bits.
+    entry.begin += header.data_begin;
+    entry.end += header.data_begin;
+  }
+  check_layout(header, source.size());
+  return header;
+}
+
+const Extents* ShardingInfo::find(std::string_view name) const {
+  auto found =
+      std::lower_bound(offsets.begin(), offsets.end(), name,
+                       [](const auto& entry, std::string_view text) { return entry.first < text; });
+  return found != offsets.end() && found->first == name ? &found->second : nullptr;
+}
+
+Result<ShardingInfo> parse_sharding_info(const std::string& text, const std::string& file) {
+  ShardingInfo info;
+  ShardingEvents events(info);
+  if (!Json::sax_parse(text, &events))
+    return fail(ErrorKind::kDamaged,
+                "the metadata " + std::string(kShardingInfoKey) + " " + events.message(),
+                {file, 8});
+  std::stable_sort(info.offsets.begin(), info.offsets.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 1; i < info.offsets.size(); ++i) {
+    if (info.offsets[i].first == info.offsets[i - 1].first)
+      return fail(ErrorKind::kDamaged,
+                  "the metadata " + std::string(kShardingInfoKey) + " names \"" +
+                      info.offsets[i].first + "\" twice",
+                  {file, 8});
+  }
+  return info;
+}
+
+}  // namespace shw

@@ -1,0 +1,203 @@
+// S4 (ISEEKYAN/Megatron-LM #61), S5 E1 (TransformerEngine #2713), failures.md 0.7.12: the saver
+// knew the mesh without one of its axes. Ranks that differ on that axis alone published the same
+// boxes, deduplication kept one of each, and the tensor is shorter by the size of the axis.
+#include "core/facts/dropped_axes.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/facts/derived_layout.h"
+#include "core/facts/side_masters.h"
+#include "core/facts/spec_layout.h"
+#include "core/rules/reports.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+using Group = std::vector<const DroppedAxis*>;
+
+const MeshAxis& axis_of(const DroppedAxis& dropped) {
+  return dropped.entry->mesh->axes[dropped.axis];
+}
+
+std::vector<PartlyLost> place(const Checkpoint& c, const Group& group) {
+  std::vector<PartlyLost> parts;
+  parts.reserve(group.size());
+  std::map<std::string, std::vector<std::size_t>> moments;
+  for (const DroppedAxis* dropped : group) {
+    auto path = parse_state_fqn(c.fqn(dropped->tensor));
+    if (path && role_of_kind(path->kind) == StateRole::kMoment)
+      moments[std::string(path->key)].push_back(parts.size());
+    parts.push_back({dropped->tensor, dropped->entry->shape, dropped->survivors, {}});
+  }
+  for (const auto& [key, indices] : moments) {
+    std::vector<PartlyLost*> one;
+    for (std::size_t i : indices) one.push_back(&parts[i]);
+    keep_common_rows(one);
+  }
+  return parts;
+}
+
+Finding describe(const Checkpoint& c, const Group& group) {
+  const DroppedAxis& example = *group.front();
+  const MeshAxis& axis = axis_of(example);
+  Finding finding;
+  finding.rule = "axis-dropped";
+  finding.link = is_expert(*example.entry) ? "ISEEKYAN/Megatron-LM #61" : "TransformerEngine #2713";
+  for (const DroppedAxis* dropped : group) finding.subjects.emplace_back(c.fqn(dropped->tensor));
+  finding.cause =
+      "The saver left the mesh axis " + axis.name + " (" + std::to_string(axis.size) +
+      ") out: ranks that differ in it wrote the same boxes, one of each was kept, and " +
+      finding.subjects.front() + " is " + to_text(c.shape(example.tensor)) +
+      " where the model expects " + to_text(example.entry->shape) + ".";
+  finding.evidence = {{"axis", axis.name},
+                      {"size of the axis", axis.size},
+                      {"mesh", to_text(*example.entry->mesh)},
+                      {"placements", to_text(example.entry->placements)},
+                      {"saved shape", copy_of(c.shape(example.tensor))},
+                      {"expected shape", example.entry->shape},
+                      {"factor", example.factor}};
+  std::vector<std::string> writers;
+  for (std::size_t i = 0; i < example.coordinates.size() && i < 16; ++i) {
+    ChunkId chunk = i < example.survivors.size()
+                        ? example.survivors[i].chunk
+                        : c.chunks(example.tensor)[static_cast<std::uint32_t>(i)];
+    writers.push_back(to_text(Box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))}) +
+                      " by rank " + std::to_string(c.writer(chunk).value_or(0)) + ", " + axis.name +
+                      " " + std::to_string(example.coordinates[i]));
+  }
+  if (!writers.empty()) finding.evidence.emplace_back("survivors of the first", writers);
+  return finding;
+}
+
+using Restored = std::map<TensorId, SideRestore>;
+
+// What per-rank optimizer files give back whole.
+void restore(Finding& finding, const Group& group, const Restored& restored) {
+  std::int64_t compared = 0, pieces = 0;
+  std::vector<std::string> from;
+  for (const DroppedAxis* dropped : group) {
+    auto found = restored.find(dropped->tensor);
+    if (found == restored.end()) continue;
+    compared += found->second.compared;
+    pieces += static_cast<std::int64_t>(found->second.pieces.size());
+    if (from.size() < 16)
+      from.push_back(found->second.master + " in " + found->second.pieces.front().file + " and " +
+                     plural(found->second.pieces.size() - 1, "file") + " more");
+    finding.diagnoses.emplace_back(
+        RestoredFromSide{dropped->tensor, dropped->entry->shape, found->second.pieces});
+  }
+  if (pieces == 0) return;
+  finding.evidence.emplace_back("restored from per-rank optimizer files", from);
+  finding.evidence.emplace_back("pieces from there", pieces);
+  finding.evidence.emplace_back("elements of survivors that equal those masters", compared);
+}
+
+void add_placed(const Checkpoint& c, const Group& group, const Restored& restored,
+                std::vector<Finding>& findings) {
+  Finding finding = describe(c, group);
+  restore(finding, group, restored);
+  Group rest;
+  std::copy_if(group.begin(), group.end(), std::back_inserter(rest),
+               [&](const DroppedAxis* dropped) { return !restored.contains(dropped->tensor); });
+  std::vector<PartlyLost> parts = place(c, rest);
+  Loss loss = loss_of(parts);
+  std::string text;
+  if (!finding.diagnoses.empty())
+    text = "Take the parts of " + plural(finding.diagnoses.size(), "tensor") +
+           " from the masters that every rank wrote beside the checkpoint, cast to the dtype of "
+           "the model" +
+           (parts.empty() ? ": nothing is lost." : ". ");
+  if (!parts.empty()) {
+    finding.evidence.emplace_back("kept elements", loss.kept);
+    finding.evidence.emplace_back("lost elements", loss.lost);
+    text += "Put each survivor where its writer stands on the mesh and mask the rest: " +
+            std::to_string(loss.kept) + " elements kept, " + std::to_string(loss.lost) + " lost.";
+  }
+  finding.remedy = Remedy{"retile", parts.empty(), text};
+  for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
+  findings.push_back(std::move(finding));
+}
+
+void add_unplaced(const Checkpoint& c, const Group& group, std::vector<Finding>& findings) {
+  Finding finding = describe(c, group);
+  finding.evidence.emplace_back("undecided", group.front()->why_not);
+  findings.push_back(std::move(finding));
+}
+
+void add_by_spec(const RuleInput& input, std::vector<Finding>& findings) {
+  std::vector<DroppedAxis> all = dropped_axes(input);
+  if (all.empty()) return;
+  Restored restored;
+  auto masters = input.headers.empty() ? std::nullopt : read_side_masters(input.checkpoint);
+  std::int64_t comparisons = 4096;  // of 4,096 elements each
+  for (DroppedAxis& dropped : all) {
+    auto found = masters ? restore_from_side(input, *masters, dropped) : std::nullopt;
+    if (found) restored.emplace(dropped.tensor, std::move(*found));
+    auto contradiction = masters && !found
+                             ? contradicted_by_masters(input, *masters, dropped, comparisons)
+                             : std::nullopt;
+    if (!contradiction) continue;
+    dropped.placed = false;
+    dropped.why_not = *contradiction;
+  }
+  // One finding for one axis, and one more for those of its tensors that cannot be placed.
+  std::map<std::pair<std::string, bool>, Group> groups;
+  for (const DroppedAxis& dropped : all) {
+    const MeshAxis& axis = axis_of(dropped);
+    groups[{axis.name + "=" + std::to_string(axis.size), !dropped.placed}].push_back(&dropped);
+  }
+  for (const auto& [key, group] : groups) {
+    if (key.second)
+      add_unplaced(input.checkpoint, group, findings);
+    else
+      add_placed(input.checkpoint, group, restored, findings);
+  }
+}
+
+// Where no spec says it, the tensors beside one may (derived_layout.h).
+void add_derived(const RuleInput& input, std::vector<Finding>& findings) {
+  const DerivedLayouts& layouts = derived_layouts(input);
+  for (const DerivedLayout& layout : layouts.decided) {
+    std::size_t before = findings.size();
+    add_by_spec(with_layout(input, layout), findings);
+    for (std::size_t i = before; i < findings.size(); ++i) {
+      findings[i].link = layout.link;
+      findings[i].evidence.emplace_back("expected because", layout.law);
+      findings[i].evidence.emplace_back("confidence", layout.confidence);
+    }
+  }
+  for (const UndecidedAxis& told : layouts.undecided) {
+    Finding finding;
+    finding.rule = "axis-dropped";
+    finding.severity = Severity::kWarning;
+    finding.subjects = told.subjects;
+    finding.cause = told.cause;
+    finding.evidence = told.evidence;
+    finding.link = told.link;
+    findings.push_back(std::move(finding));
+  }
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  add_derived(input, findings);
+  add_by_spec(input, findings);
+}
+
+}  // namespace
+
+const Rule kAxisDropped = {
+    "axis-dropped", Depth::kMetadata, "An axis of the mesh was left out at save",
+    "The saver described a tensor by a mesh that lacks one of its axes (expert or tensor "
+    "parallel). Ranks that differ on that axis alone publish equal boxes, one of each is kept, "
+    "and the tensor is shorter by the size of the axis. Who wrote each chunk says where it "
+    "belongs: the repair puts survivors there and masks the rest, or restores everything where "
+    "per-rank optimizer files hold the masters. Without a spec three things tell it: a router that "
+    "chooses among more experts than were saved, a second matrix that is cut into as many parts "
+    "as the first one is too short by, and a tensor-parallel axis that a person names (--mesh) "
+    "and no tensor knows. Whether stacked experts that FSDP cuts along the same rows lie side by "
+    "side or take turns is the loader's choice: only a spec decides that.",
+    run};
+
+}  // namespace shw

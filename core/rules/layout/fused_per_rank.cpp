@@ -1,0 +1,112 @@
+// S5 E5. A fused gate and up projection that every TP rank cut for itself: rows are g0 u0 g1 u1
+// ..., a reload with another TP size has the right shape and the wrong rows. Canonical: g0 g1 ...
+// u0 u1 ...
+#include <algorithm>
+
+#include "core/facts/spec_layout.h"
+#include "core/rules/reports.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// The spec says in the role that gate and up are stacked in this one tensor.
+bool is_fused_gate(std::string_view role) {
+  return role == "glu" || role == "fused_glu" || role == "fc1_glu" || role == "gate_up" ||
+         role == "glu_fused";
+}
+
+bool is_tensor_axis(std::string_view name) {
+  return name == "tp" || name == "etp" || name == "tensor" || name == "model" ||
+         name == "tensor_parallel" || name == "mp";
+}
+
+// The tensor-parallel axis that cuts dim 0 before any other: by its name, or because a strided axis
+// in front of it says that it was cut first.
+std::optional<std::size_t> tensor_axis(const SpecEntry& entry) {
+  auto order = cut_order(entry);
+  if (!order) return std::nullopt;
+  bool strided =
+      std::any_of(entry.placements.begin(), entry.placements.end(), [](const Placement& placement) {
+        return placement.kind == Placement::Kind::kStridedShard && placement.split_factor > 1;
+      });
+  for (std::size_t axis : *order) {
+    if (cut_dim(entry.placements[axis], entry.shape.size()) != std::size_t{0}) continue;
+    if (entry.mesh->axes[axis].size < 2) continue;
+    if (strided || is_tensor_axis(entry.mesh->axes[axis].name)) return axis;
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// Every writer's chunk lies inside its own TP rank's rows: they were recorded as one interval a
+// rank, so gate and up of that rank lie together. A saver that keeps them apart writes two.
+bool lies_per_rank(const RuleInput& input, TensorId tensor, const SpecEntry& entry,
+                   std::size_t axis) {
+  const Checkpoint& c = input.checkpoint;
+  std::vector<std::int64_t> writers;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    if (volume(c.sizes(chunk)) == 0) continue;
+    if (!lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor))) return false;
+    auto writer = c.writer(chunk);
+    auto rank = writer ? rank_on(input, *entry.mesh, *writer) : std::nullopt;
+    if (!rank) return false;
+    Cut mine =
+        chunk_of(entry.shape[0], entry.mesh->axes[axis].size, entry.mesh->coordinates(*rank)[axis]);
+    std::int64_t begin = c.offsets(chunk)[0], end = begin + c.sizes(chunk)[0];
+    if (begin < mine.offset || end > mine.offset + mine.size) return false;
+    writers.push_back(*rank);
+  }
+  std::sort(writers.begin(), writers.end());
+  return !writers.empty() && std::adjacent_find(writers.begin(), writers.end()) == writers.end();
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  Finding finding;
+  finding.rule = "fused-per-rank";
+  finding.severity = Severity::kWarning;
+  finding.link = "TransformerEngine #2713";
+  for (std::uint32_t t = 0; input.spec != nullptr && t < c.tensor_count(); ++t) {
+    TensorId tensor{t};
+    const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+    if (entry == nullptr || !is_fused_gate(entry->role) || entry->shape.empty()) continue;
+    if (!same(entry->shape, c.shape(tensor)) || !c.writers_are_owners(tensor)) continue;
+    auto axis = tensor_axis(*entry);
+    if (!axis || !lies_per_rank(input, tensor, *entry, *axis)) continue;
+    std::int64_t ranks = entry->mesh->axes[*axis].size;
+    if (entry->shape[0] <= 0 || entry->shape[0] % (2 * ranks) != 0) continue;
+    BlocksPermuted blocks{tensor, 0, entry->shape[0] / (2 * ranks), {}};
+    for (std::int64_t half = 0; half < 2; ++half) {
+      for (std::int64_t rank = 0; rank < ranks; ++rank) blocks.order.push_back(2 * rank + half);
+    }
+    if (finding.subjects.empty()) {
+      finding.cause = "Gate and up of " + std::string(c.fqn(tensor)) + " lie rank by rank (" +
+                      std::to_string(ranks) +
+                      " times gate, up): another tensor-parallel size loads it without a message "
+                      "and gets wrong rows.";
+      finding.evidence = {{"mesh", to_text(*entry->mesh)},
+                          {"tensor-parallel ranks", ranks},
+                          {"rows a block", blocks.block},
+                          {"block on disk of each true block", Extents(blocks.order)}};
+    }
+    finding.subjects.emplace_back(c.fqn(tensor));
+    finding.diagnoses.emplace_back(std::move(blocks));
+  }
+  if (finding.subjects.empty()) return;
+  finding.remedy =
+      Remedy{"permute-blocks", true, "Put all gate rows first, then all up rows: nothing is lost."};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kFusedPerRank = {
+    "fused-per-rank", Depth::kMetadata, "Gate and up are stacked rank by rank",
+    "A fused gate and up projection that each tensor-parallel rank holds for itself is saved as "
+    "gate 0, up 0, gate 1, up 1, ...: its meaning depends on the number of ranks. Another "
+    "tensor-parallel size loads it without a message and gets wrong rows. The repair puts all "
+    "gate rows before all up rows; nothing is lost.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,316 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/facts/expert_family.h"
+#include "core/facts/grown_axis.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+using State = FamilyJudgement::State;
+
+// One tensor whose axes moved, on disk or in the loader's request.
+struct Moved {
+  TensorId tensor{};
+  AxisRelation relation;
+  Extents expected;
+  const SpecEntry* entry = nullptr;  // null: deduced from siblings
+  bool by_hidden = false;            // of deduced ones
+  bool tie = false;                  // a plain transpose has these shapes too
+  bool in_request = false;           // the checkpoint is good, the spec is not
+};
+
+struct Evidence {
+  Families saved, expected;
+  std::optional<HiddenSize> hidden;
+
+  FamilyJudgement judge_in(const Families& families, std::string_view fqn) const {
+    auto name = family_name(fqn);
+    auto found = name ? families.find(name->key) : families.end();
+    if (found == families.end()) return {};
+    return judge(found->second, hidden ? std::optional(hidden->size) : std::nullopt);
+  }
+};
+
+// The spec shards the shrunk axis into as many parts as the factor says: what the save should have
+// recorded.
+bool spec_agrees(const SpecEntry& entry, const AxisRelation& relation) {
+  if (!entry.mesh || entry.placements.size() != entry.mesh->axes.size()) return false;
+  std::int64_t parts = 1;
+  for (std::size_t i = 0; i < entry.placements.size(); ++i) {
+    const Placement& placement = entry.placements[i];
+    bool shards = placement.kind == Placement::Kind::kShard ||
+                  placement.kind == Placement::Kind::kStridedShard;
+    if (shards && placement.dim == static_cast<std::int64_t>(relation.shrunk))
+      parts *= entry.mesh->axes[i].size;
+  }
+  return parts == relation.factor;
+}
+
+// Whether the way it was saved fits: by its tiles, or, consolidated, by what else speaks for it.
+// Experts are three-dimensional; of other tensors that changed their shape the spec's placements
+// must say that it was a shard that moved, and not a pack or a reshape.
+bool fits(const Checkpoint& checkpoint, const Moved& moved, bool by_family) {
+  if (!is_consolidated(checkpoint, moved.tensor))
+    return tiles_allow_relabel(checkpoint, moved.tensor, moved.expected, moved.relation);
+  return by_family || moved.expected.size() == 3 ||
+         (moved.entry != nullptr && spec_agrees(*moved.entry, moved.relation));
+}
+
+// With a spec: exact. Which of the two is wrong, the checkpoint or the request, the siblings say.
+std::vector<Moved> by_spec(const RuleInput& input, const Evidence& evidence) {
+  std::vector<Moved> found;
+  const Checkpoint& checkpoint = input.checkpoint;
+  for (std::uint32_t t = 0; input.spec != nullptr && t < checkpoint.tensor_count(); ++t) {
+    TensorId tensor{t};
+    const SpecEntry* entry = input.spec->find(checkpoint.fqn(tensor));
+    if (entry == nullptr) continue;
+    auto relation = relate_axes(checkpoint.shape(tensor), entry->shape);
+    if (!relation) continue;
+    State saved = evidence.judge_in(evidence.saved, checkpoint.fqn(tensor)).state;
+    State wanted = evidence.judge_in(evidence.expected, checkpoint.fqn(tensor)).state;
+    bool two_models = saved == State::kHealthy && wanted == State::kHealthy;
+    if (two_models) continue;
+    Moved moved{tensor, *relation, entry->shape, entry, false, false, false};
+    moved.in_request = saved == State::kHealthy || wanted == State::kMoved;
+    moved.tie = !moved.in_request && is_also_transposed(entry->shape, *relation) &&
+                saved != State::kMoved && !spec_agrees(*entry, *relation);
+    if (moved.in_request || fits(checkpoint, moved, saved == State::kMoved))
+      found.push_back(std::move(moved));
+  }
+  return found;
+}
+
+// Without: the family must be moved as one, and the tiles of each member must be cut that way.
+std::vector<Moved> by_siblings(const RuleInput& input, const Evidence& evidence) {
+  std::vector<Moved> found;
+  const Checkpoint& checkpoint = input.checkpoint;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    TensorId tensor{t};
+    ExtentsView shape = checkpoint.shape(tensor);
+    if (shape.size() != 3) continue;
+    std::string_view fqn = checkpoint.fqn(tensor);
+    if (input.spec != nullptr && input.spec->find(fqn) != nullptr) continue;
+    FamilyJudgement family = evidence.judge_in(evidence.saved, fqn);
+    if (family.state != State::kMoved || shape[1] % family.factor != 0) continue;
+    Extents expected = {shape[0], shape[1] / family.factor, shape[2] * family.factor};
+    AxisRelation relation{1, 2, family.factor};
+    Moved moved{tensor, relation, std::move(expected), nullptr, family.by_hidden};
+    if (fits(checkpoint, moved, true)) found.push_back(std::move(moved));
+  }
+  return found;
+}
+
+std::string times(std::int64_t factor) {
+  return factor == 2 ? "twice" : std::to_string(factor) + " times";
+}
+std::string part(std::int64_t factor) {
+  switch (factor) {
+    case 2:
+      return "half";
+    case 3:
+      return "a third";
+    case 4:
+      return "a quarter";
+    default:
+      return "1/" + std::to_string(factor);
+  }
+}
+
+std::vector<Placement> with_dim(std::vector<Placement> placements, std::size_t from,
+                                std::size_t to) {
+  for (Placement& placement : placements) {
+    bool shards = placement.kind == Placement::Kind::kShard ||
+                  placement.kind == Placement::Kind::kStridedShard;
+    if (shards && placement.dim == static_cast<std::int64_t>(from))
+      placement.dim = static_cast<std::int64_t>(to);
+  }
+  return placements;
+}
+
+std::string quoted(const std::string& placements) {
+  return placements.empty() ? "" : " (" + placements + ")";
+}
+
+struct Group {
+  std::vector<Moved> tensors;
+  std::vector<std::string> saved, expected, tiles;
+  std::int64_t tile_count = 0;
+  std::string recorded, correct, mesh;
+  std::size_t deduced = 0;
+  double confidence = 1.0;
+};
+
+std::string biggest_tile(const Checkpoint& checkpoint, TensorId tensor) {
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    ExtentsView sizes = checkpoint.sizes(chunk);
+    if (std::find(sizes.begin(), sizes.end(), 0) == sizes.end()) return to_text(sizes);
+  }
+  return "[]";
+}
+
+// What the placements were and should have been, from the first tensor whose spec has them.
+void take_placements(Group& group) {
+  for (const Moved& moved : group.tensors) {
+    if (moved.entry == nullptr || !moved.entry->mesh || moved.entry->placements.empty()) continue;
+    std::size_t from = moved.in_request ? moved.relation.grown : moved.relation.shrunk;
+    std::size_t to = moved.in_request ? moved.relation.shrunk : moved.relation.grown;
+    std::string in_spec = to_text(moved.entry->placements);
+    std::string other = to_text(with_dim(moved.entry->placements, from, to));
+    group.recorded = moved.in_request ? in_spec : other;
+    group.correct =
+        moved.in_request ? to_text(with_dim(moved.entry->placements, to, from)) : in_spec;
+    group.mesh = to_text(*moved.entry->mesh);
+    return;
+  }
+}
+
+void measure(const Checkpoint& checkpoint, Group& group) {
+  for (const Moved& moved : group.tensors) {
+    group.saved.push_back(to_text(checkpoint.shape(moved.tensor)));
+    group.expected.push_back(to_text(moved.expected));
+    group.tiles.push_back(biggest_tile(checkpoint, moved.tensor));
+    group.tile_count += checkpoint.chunks(moved.tensor).size();
+    if (moved.entry != nullptr) continue;
+    ++group.deduced;
+    group.confidence = std::min(group.confidence, moved.by_hidden ? 0.95 : 0.8);
+  }
+  take_placements(group);
+}
+
+std::string cause_on_disk(const Group& group, const Evidence& evidence) {
+  const AxisRelation& relation = group.tensors.front().relation;
+  std::string a = std::to_string(relation.grown), b = std::to_string(relation.shrunk);
+  bool all_deduced = group.deduced == group.tensors.size();
+  std::string than = " as long as expected";
+  if (all_deduced)
+    than = " as long as the tensors beside it say" +
+           (evidence.hidden ? " (" + evidence.hidden->said_by + " has " +
+                                  std::to_string(evidence.hidden->size) + ")"
+                            : std::string());
+  auto [low, high] = std::minmax(relation.grown, relation.shrunk);
+  return "Dim " + a + " is " + times(relation.factor) + than + " and dim " + b + " " +
+         part(relation.factor) + " as long: the shards were written after transposing dims " +
+         std::to_string(low) + " and " + std::to_string(high) +
+         ", but recorded with the placements from before" + quoted(group.recorded) + ".";
+}
+
+std::string cause_in_request(const Group& group) {
+  const AxisRelation& relation = group.tensors.front().relation;
+  // In the request the roles are the other way round: what is too long there seems short on disk.
+  return "The checkpoint is good; the request is not: the loader asks for dim " +
+         std::to_string(relation.shrunk) + " " + times(relation.factor) + " as long and dim " +
+         std::to_string(relation.grown) + " " + part(relation.factor) +
+         " as long, because it transposes its shards but keeps the placements from before" +
+         quoted(group.recorded) + ".";
+}
+
+Remedy remedy_of(const Checkpoint& checkpoint, const Group& group) {
+  bool consolidated =
+      std::any_of(group.tensors.begin(), group.tensors.end(),
+                  [&](const Moved& moved) { return is_consolidated(checkpoint, moved.tensor); });
+  if (consolidated) {
+    return {"retile", true,
+            "Nothing is lost: the files are written anew, with the bytes of " +
+                plural(group.tensors.size(), "tensor") + " in their true order."};
+  }
+  return {"relabel", true,
+          "Nothing is lost: relabel " +
+              plural(static_cast<std::uint64_t>(group.tile_count), "tile") + ", no byte moves."};
+}
+
+void report(const Checkpoint& checkpoint, Group group, const Evidence& evidence,
+            std::vector<Finding>& findings) {
+  measure(checkpoint, group);
+  const Moved& first = group.tensors.front();
+  bool in_request = first.in_request;
+  Finding finding;
+  finding.rule = "placement-axis-moved";
+  finding.severity = in_request ? Severity::kWarning : Severity::kError;
+  finding.link = "NeMo AutoModel #1691";
+  for (const Moved& moved : group.tensors)
+    finding.subjects.emplace_back(checkpoint.fqn(moved.tensor));
+  finding.cause = in_request ? cause_in_request(group) : cause_on_disk(group, evidence);
+  auto grown = static_cast<std::int64_t>(in_request ? first.relation.shrunk : first.relation.grown);
+  auto shrunk =
+      static_cast<std::int64_t>(in_request ? first.relation.grown : first.relation.shrunk);
+  finding.evidence = {{"saved", copy_of(checkpoint.shape(first.tensor))},
+                      {"expected", first.expected},
+                      {"factor", first.relation.factor},
+                      {"axes", Extents{grown, shrunk}},
+                      {"grown", grown},
+                      {"shrunk", shrunk},
+                      {"where", std::string(in_request ? "request" : "checkpoint")},
+                      {"tile", group.tiles.front()},
+                      {"tile_count", group.tile_count},
+                      {"confidence", group.confidence},
+                      {"saved_shapes", group.saved},
+                      {"expected_shapes", group.expected}};
+  if (!group.recorded.empty()) {
+    finding.evidence.emplace_back("mesh", group.mesh);
+    finding.evidence.emplace_back("recorded_placements", group.recorded);
+    finding.evidence.emplace_back("correct_placements", group.correct);
+  }
+  if (group.deduced != 0) {
+    finding.evidence.emplace_back("deduced", count_of(group.deduced));
+    if (evidence.hidden) {
+      finding.evidence.emplace_back("hidden_size", evidence.hidden->size);
+      finding.evidence.emplace_back("hidden_size_from", evidence.hidden->said_by);
+    }
+  }
+  if (!in_request) {
+    finding.remedy = remedy_of(checkpoint, group);
+    for (Moved& moved : group.tensors)
+      finding.diagnoses.push_back(AxisMoved{moved.tensor, moved.relation.grown,
+                                            moved.relation.shrunk, moved.relation.factor,
+                                            std::move(moved.expected)});
+  }
+  findings.push_back(std::move(finding));
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  Evidence evidence;
+  evidence.saved = families_of(input.checkpoint);
+  if (input.spec != nullptr) evidence.expected = families_of(*input.spec);
+  evidence.hidden = hidden_size(input.checkpoint);
+  std::vector<Moved> all = by_spec(input, evidence);
+  for (Moved& moved : by_siblings(input, evidence)) all.push_back(std::move(moved));
+  std::sort(all.begin(), all.end(),
+            [](const Moved& a, const Moved& b) { return a.tensor < b.tensor; });
+
+  // One axis pair and one factor: one mistake. What a transpose explains as well joins a group that
+  // is certain, and is left to shape-mismatch alone.
+  using Key = std::tuple<bool, std::size_t, std::size_t, std::int64_t>;
+  auto key_of = [](const Moved& moved) {
+    return Key{moved.in_request, moved.relation.grown, moved.relation.shrunk,
+               moved.relation.factor};
+  };
+  std::map<Key, Group> groups;
+  for (const Moved& moved : all) {
+    if (!moved.tie) groups[key_of(moved)];
+  }
+  for (Moved& moved : all) {
+    auto group = groups.find(key_of(moved));
+    if (group != groups.end()) group->second.tensors.push_back(std::move(moved));
+  }
+  for (auto& [key, group] : groups) report(input.checkpoint, std::move(group), evidence, findings);
+}
+
+}  // namespace
+
+const Rule kPlacementAxisMoved = {
+    "placement-axis-moved", Depth::kMetadata, "Placement recorded for the wrong axis",
+    "A sharded tensor was transposed on its way to disk, as when fused expert weights are written "
+    "under their Hugging Face names, and its placements were not: they still name the old axis. "
+    "torch computes the global shape from the local one and the placements, so the old axis comes "
+    "out too long by the number of shards and the other too short by as much; every tile holds the "
+    "right bytes under the wrong offsets. The number of elements is right, the tiles cover "
+    "everything, so nothing complains until a loader that knows the true shape refuses it. The "
+    "repair gives the tiles their true offsets; no tensor byte moves. Where the tensors beside it "
+    "show that the checkpoint is right and the request is wrong, there is nothing to repair on "
+    "disk: the loader needs the fix.",
+    run};
+
+}  // namespace shw

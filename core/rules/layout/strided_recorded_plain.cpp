@@ -1,0 +1,59 @@
+// S5 E2. FSDP cut what TP had cut before (StridedShard), but the boxes were recorded as if FSDP had
+// cut first: chunk w = d T + t holds rows of block r = t D + d. Nothing is lost, the tiling is
+// perfect, and only writers and spec together tell.
+#include <algorithm>
+
+#include "core/facts/cut_orders.h"
+#include "core/facts/spec_layout.h"
+#include "core/mesh/error_models.h"
+#include "core/rules/reports.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  Finding finding;
+  finding.rule = "strided-recorded-plain";
+  finding.link = "TransformerEngine #2713";
+  std::int64_t chunks = 0;
+  for (const OtherOrder& item : in_another_order(input)) {
+    // Recorded left to right where the spec is strided; the other way round nothing says that the
+    // bytes are not where they should be.
+    bool strided = item.entry->placements != as_plain(item.entry->placements);
+    bool left_to_right = std::is_sorted(item.saved.begin(), item.saved.end());
+    if (is_expert(*item.entry) || !strided || !left_to_right) continue;
+    if (finding.subjects.empty()) {
+      finding.cause = std::string(c.fqn(item.tensor)) + " was cut by " +
+                      order_text(*item.entry->mesh, item.expected) +
+                      ", but its chunks are recorded as if by " +
+                      order_text(*item.entry->mesh, item.saved) +
+                      ": every rank's rows stand at the place of another rank's.";
+      finding.evidence = {{"mesh", to_text(*item.entry->mesh)},
+                          {"placements", to_text(item.entry->placements)},
+                          {"recorded as", to_text(as_plain(item.entry->placements))}};
+    }
+    finding.subjects.emplace_back(c.fqn(item.tensor));
+    chunks += static_cast<std::int64_t>(item.boxes.size());
+    finding.diagnoses.emplace_back(Relabelled{item.tensor, item.entry->shape, item.boxes});
+  }
+  if (finding.subjects.empty()) return;
+  finding.evidence.emplace_back("chunks whose writer says so", chunks);
+  finding.remedy = Remedy{"relabel", true,
+                          "Record each chunk at the rows that its writer holds: no byte moves, "
+                          "nothing is lost."};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kStridedRecordedPlain = {
+    "strided-recorded-plain", Depth::kMetadata, "A strided shard was recorded as a plain one",
+    "FSDP over tensor parallelism cuts rows that were cut before: StridedShard. Recorded as a "
+    "plain shard, every chunk gets the place of another rank's rows. The tiling is perfect and "
+    "nothing is lost, so no loader complains. The writers of the chunks and the spec together "
+    "tell; the repair relabels the chunks and moves no byte.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,309 @@
+// S4, the order (failures.md 5.b c, 0.7.6). Experts of all EP ranks are stacked in one key; the row
+// order depends on which axis cuts first, so a checkpoint fits one topology. The spec decides the
+// order, not a habit: nothing is said where it agrees with what lies there.
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+#include "core/facts/cut_orders.h"
+#include "core/facts/spec_layout.h"
+#include "core/rules/reports.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// A key that counts the experts of one rank ("weight0") stacks those of all EP ranks.
+bool is_local_expert(std::string_view fqn) {
+  return !fqn.empty() && std::isdigit(static_cast<unsigned char>(fqn.back())) != 0;
+}
+
+// The permutation of equal blocks along the one dimension that differs; nothing where the chunks
+// are no such blocks.
+std::optional<BlocksPermuted> as_blocks(const Checkpoint& c, const OtherOrder& item) {
+  BlocksPermuted out{item.tensor, 0, 0, {}};
+  std::optional<std::size_t> dim;
+  for (std::uint32_t i = 0; i < c.chunks(item.tensor).size(); ++i) {
+    ExtentsView saved = c.offsets(c.chunks(item.tensor)[i]);
+    for (std::size_t d = 0; d < saved.size(); ++d) {
+      if (saved[d] == item.boxes[i].offsets[d]) continue;
+      if (dim && *dim != d) return std::nullopt;
+      dim = d;
+    }
+  }
+  if (!dim) return std::nullopt;
+  out.dim = *dim;
+  for (const Box& box : item.boxes) {
+    if (is_empty(box)) continue;
+    if (out.block != 0 && box.sizes[*dim] != out.block) return std::nullopt;
+    out.block = box.sizes[*dim];
+  }
+  if (out.block == 0 || item.entry->shape[*dim] % out.block != 0) return std::nullopt;
+  out.order.assign(static_cast<std::size_t>(item.entry->shape[*dim] / out.block), -1);
+  for (std::uint32_t i = 0; i < c.chunks(item.tensor).size(); ++i) {
+    if (is_empty(item.boxes[i])) continue;
+    std::int64_t from = c.offsets(c.chunks(item.tensor)[i])[*dim];
+    std::int64_t to = item.boxes[i].offsets[*dim];
+    std::int64_t& slot = out.order[static_cast<std::size_t>(to / out.block)];
+    if (to % out.block != 0 || from % out.block != 0) return std::nullopt;
+    if (slot != -1 && slot != from / out.block) return std::nullopt;
+    slot = from / out.block;
+  }
+  if (std::find(out.order.begin(), out.order.end(), -1) != out.order.end()) return std::nullopt;
+  return out;
+}
+
+void add_wrong_order(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  Finding finding;
+  finding.rule = "topology-locked";
+  finding.severity = Severity::kWarning;
+  finding.link = "ISEEKYAN/Megatron-LM #61";
+  for (const OtherOrder& item : in_another_order(input)) {
+    if (!is_expert(*item.entry)) continue;
+    std::string saved = order_text(*item.entry->mesh, item.saved);
+    std::string expected = order_text(*item.entry->mesh, item.expected);
+    if (finding.subjects.empty()) {
+      finding.cause = "The rows of " + std::string(c.fqn(item.tensor)) + " lie in the order of " +
+                      saved + ", the model asks for " + expected +
+                      ": it loads without a message and mixes experts.";
+      finding.evidence = {{"mesh", to_text(*item.entry->mesh)},
+                          {"order on disk", saved},
+                          {"order that the model asks for", expected}};
+      if (auto blocks = as_blocks(c, item)) {
+        finding.evidence.emplace_back("dimension", static_cast<std::int64_t>(blocks->dim));
+        finding.evidence.emplace_back("rows a block", blocks->block);
+        if (blocks->order.size() <= 64)
+          finding.evidence.emplace_back("block on disk of each true block", blocks->order);
+      }
+    }
+    finding.subjects.emplace_back(c.fqn(item.tensor));
+    if (auto blocks = as_blocks(c, item))
+      finding.diagnoses.emplace_back(std::move(*blocks));
+    else
+      finding.diagnoses.emplace_back(Relabelled{item.tensor, item.entry->shape, item.boxes});
+  }
+  if (finding.subjects.empty()) return;
+  finding.remedy = Remedy{"permute-blocks", true,
+                          "Put the blocks in the order that the model asks for: nothing is lost."};
+  findings.push_back(std::move(finding));
+}
+
+std::int64_t pieces_along(const Checkpoint& c, TensorId tensor, std::size_t dim) {
+  std::vector<std::int64_t> starts;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    if (volume(c.sizes(chunk)) != 0) starts.push_back(c.offsets(chunk)[dim]);
+  }
+  std::sort(starts.begin(), starts.end());
+  return std::unique(starts.begin(), starts.end()) - starts.begin();
+}
+
+// How the ranks of one topology stack rows along one dimension: each expert rank has an interval of
+// them, and each of its FSDP ranks an equal part of that.
+struct Stack {
+  std::int64_t experts = 1, part = 1, parts = 1;  // expert ranks, rows a rank, ranks an interval
+  bool parts_first = true;                        // FSDP's axis cuts first
+  std::int64_t rows() const { return part * parts; }
+  // Where row `row` lies, counted through the experts of all ranks in their order.
+  std::int64_t place(std::int64_t row) const {
+    if (!parts_first) return row;
+    std::int64_t expert = row / rows(), mine = row % rows();
+    return (mine / part * experts + expert) * part + mine % part;
+  }
+};
+
+struct TwoTopologies {
+  SpecEntry saved;  // the spec's entry on the mesh that a person gave
+  std::size_t dim = 0;
+  Stack on_disk, expected;
+};
+
+// The spec's axes that stack experts along one dimension: those of the experts, and one that cuts
+// each of them.
+std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& entry,
+                                            std::string_view fqn) {
+  TwoTopologies out;
+  out.saved = entry;
+  std::optional<std::size_t> experts, parts;
+  for (std::size_t i = 0; i < entry.mesh->axes.size(); ++i) {
+    MeshAxis& axis = out.saved.mesh->axes[i];
+    auto found = std::find_if(given.axes.begin(), given.axes.end(),
+                              [&](const MeshAxis& other) { return other.name == axis.name; });
+    if (found != given.axes.end()) axis.size = found->size;
+    if (found == given.axes.end() && axis.size > 1) return std::nullopt;
+    if (is_expert_axis(axis.name)) experts = i;
+  }
+  if (out.saved.mesh == entry.mesh || !experts) return std::nullopt;
+  auto dim = cut_dim(entry.placements[*experts], entry.shape.size());
+  if (!dim) return std::nullopt;
+  out.dim = *dim;
+  for (std::size_t i = 0; i < entry.mesh->axes.size(); ++i) {
+    bool cuts = entry.mesh->axes[i].size > 1 || out.saved.mesh->axes[i].size > 1;
+    if (i == *experts || !cuts || cut_dim(entry.placements[i], entry.shape.size()) != dim) continue;
+    if (parts) return std::nullopt;
+    parts = i;
+  }
+  auto order = cut_order(entry);
+  if (!parts || !order) return std::nullopt;
+  const auto& was = out.saved.mesh->axes;
+  const auto& asked = entry.mesh->axes;
+  // Another number of expert ranks puts other experts into a key that counts those of one rank: no
+  // order mends that. A key that holds all experts keeps them, in another order.
+  if (was[*experts].size != asked[*experts].size && is_local_expert(fqn)) return std::nullopt;
+  std::int64_t rows = entry.shape[*dim];
+  auto cut_by = [&](const std::vector<MeshAxis>& axes) {
+    return axes[*experts].size * axes[*parts].size;
+  };
+  if (rows <= 0 || rows % cut_by(was) != 0 || rows % cut_by(asked) != 0) return std::nullopt;
+  bool first = std::find(order->begin(), order->end(), *parts) <
+               std::find(order->begin(), order->end(), *experts);
+  out.on_disk = {was[*experts].size, rows / cut_by(was), was[*parts].size, first};
+  out.expected = {asked[*experts].size, rows / cut_by(asked), asked[*parts].size, first};
+  return out;
+}
+
+// All chunks lie as that order cuts on the mesh that was given.
+bool lies_so(const RuleInput& input, TensorId tensor, const TwoTopologies& two, bool parts_first) {
+  const Checkpoint& c = input.checkpoint;
+  const SpecEntry& entry = two.saved;
+  std::vector<std::size_t> order, stacked;
+  for (std::size_t i = 0; i < entry.placements.size(); ++i) {
+    auto dim = cut_dim(entry.placements[i], entry.shape.size());
+    if (!dim) continue;
+    if (*dim != two.dim)
+      order.push_back(i);
+    else if (is_expert_axis(entry.mesh->axes[i].name) == parts_first)
+      stacked.push_back(i);  // cuts last
+    else
+      stacked.insert(stacked.begin(), i);
+  }
+  order.insert(order.end(), stacked.begin(), stacked.end());
+  RankMap ranks(input, *entry.mesh);
+  Cutter cutter(entry, order);
+  for (ChunkId chunk : c.chunks(tensor)) {
+    if (volume(c.sizes(chunk)) == 0) continue;
+    auto writer = c.writer(chunk);
+    auto rank = writer ? ranks.of(*writer) : std::nullopt;
+    if (!rank || !cutter.gives(*rank, c.offsets(chunk), c.sizes(chunk))) return false;
+  }
+  return true;
+}
+
+constexpr std::int64_t kMaxBlocks = 1 << 20;
+
+BlocksPermuted between(TensorId tensor, const TwoTopologies& two, std::int64_t rows) {
+  BlocksPermuted out{tensor, two.dim, std::gcd(two.on_disk.part, two.expected.part), {}};
+  if (rows / out.block > kMaxBlocks) return out;
+  out.order.resize(static_cast<std::size_t>(rows / out.block));
+  for (std::int64_t row = 0; row < rows; row += out.block)
+    out.order[static_cast<std::size_t>(two.expected.place(row) / out.block)] =
+        two.on_disk.place(row) / out.block;
+  return out;
+}
+
+// A person says which mesh saved it, the spec which one loads it: then the order is known.
+void add_between_topologies(const RuleInput& input, std::vector<Finding>& findings) {
+  if (input.mesh == nullptr || input.spec == nullptr) return;
+  const Checkpoint& c = input.checkpoint;
+  Finding finding;
+  finding.rule = "topology-locked";
+  finding.severity = Severity::kWarning;
+  finding.link = "ISEEKYAN/Megatron-LM #61";
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    TensorId tensor{t};
+    const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+    if (entry == nullptr || !is_expert(*entry) || !same(entry->shape, c.shape(tensor))) continue;
+    if (!c.writers_are_owners(tensor)) continue;
+    auto two = two_topologies(*input.mesh, *entry, c.fqn(tensor));
+    if (!two) continue;
+    bool as_spec = two->on_disk.parts_first;
+    if (!lies_so(input, tensor, *two, as_spec)) {
+      if (!lies_so(input, tensor, *two, !as_spec)) continue;
+      two->on_disk.parts_first = !as_spec;
+    }
+    BlocksPermuted blocks = between(tensor, *two, entry->shape[two->dim]);
+    if (blocks.order.empty() || std::is_sorted(blocks.order.begin(), blocks.order.end())) continue;
+    if (finding.subjects.empty()) {
+      finding.cause = "The experts stacked in " + std::string(c.fqn(tensor)) + " were saved on " +
+                      to_text(*input.mesh) + " and the model asks for " + to_text(*entry->mesh) +
+                      ": the sizes fit, the rows of different experts lie elsewhere.";
+      finding.evidence = {{"mesh that saved", to_text(*input.mesh)},
+                          {"mesh of the model", to_text(*entry->mesh)},
+                          {"rows a block", blocks.block}};
+      if (blocks.order.size() <= 64)
+        finding.evidence.emplace_back("block on disk of each true block", Extents(blocks.order));
+    }
+    finding.subjects.emplace_back(c.fqn(tensor));
+    finding.diagnoses.emplace_back(std::move(blocks));
+  }
+  if (finding.subjects.empty()) return;
+  finding.remedy = Remedy{"permute-blocks", true,
+                          "Put the blocks in the order that the model asks for: nothing is lost."};
+  findings.push_back(std::move(finding));
+}
+
+// Saved by another topology than the one that the spec describes: sizes fit, the order cannot be
+// told from the chunks.
+void add_other_topology(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  Finding finding;
+  finding.rule = "topology-locked";
+  finding.severity = Severity::kWarning;
+  finding.link = "ISEEKYAN/Megatron-LM #61";
+  for (std::uint32_t t = 0; input.spec != nullptr && t < c.tensor_count(); ++t) {
+    TensorId tensor{t};
+    if (!is_local_expert(c.fqn(tensor)) || c.chunks(tensor).empty()) continue;
+    if (!c.writers_are_owners(tensor)) continue;
+    const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+    if (entry == nullptr || !is_expert(*entry) || !same(entry->shape, c.shape(tensor))) continue;
+    std::int64_t cut_into = 1, axes = 0;
+    std::size_t dim = 0;
+    for (std::size_t axis = 0; axis < entry->placements.size(); ++axis) {
+      auto d = cut_dim(entry->placements[axis], entry->shape.size());
+      if (!d || entry->mesh->axes[axis].size < 2 || (axes != 0 && *d != dim)) continue;
+      dim = *d;
+      cut_into *= entry->mesh->axes[axis].size;
+      ++axes;
+    }
+    bool regular = true;
+    for (ChunkId chunk : c.chunks(tensor))
+      regular = regular && lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
+    std::int64_t pieces = axes > 1 && regular ? pieces_along(c, tensor, dim) : 0;
+    // More pieces than the spec's ranks hold: a saver with more ranks on these axes. Fewer may be
+    // the work of a dense saver, or of a repair.
+    if (pieces <= cut_into || entry->shape[dim] < cut_into) continue;
+    if (finding.subjects.empty()) {
+      finding.cause = "The experts in " + std::string(c.fqn(tensor)) + " were saved by " +
+                      std::to_string(pieces) + " shards and the model asks for " +
+                      std::to_string(cut_into) +
+                      ": the order of stacked experts depends on the topology, and sizes alone do "
+                      "not tell it. With the mesh that saved it (--mesh) the order is known.";
+      finding.evidence = {{"shards on disk", pieces},
+                          {"shards that the model asks for", cut_into},
+                          {"mesh of the model", to_text(*entry->mesh)}};
+    }
+    finding.subjects.emplace_back(c.fqn(tensor));
+  }
+  if (!finding.subjects.empty()) findings.push_back(std::move(finding));
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  add_wrong_order(input, findings);
+  std::size_t before = findings.size();
+  add_between_topologies(input, findings);
+  // Where both meshes are known there is nothing left to warn of.
+  if (findings.size() == before) add_other_topology(input, findings);
+}
+
+}  // namespace
+
+const Rule kTopologyLocked = {
+    "topology-locked", Depth::kMetadata, "The order of stacked experts fits another topology",
+    "Experts of all expert-parallel ranks are stacked along one dimension, and FSDP cuts the "
+    "same dimension: the order of the rows then depends on which of the two cuts first, and on "
+    "their sizes. A loader that expects another order finds the right shape and takes the wrong "
+    "rows, without a message. The spec says which order the model asks for; the repair permutes "
+    "blocks and loses nothing.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,208 @@
+// N12: an uneven cut that every rank described with its own size. `DTensor.from_local` without
+// `shape=` takes size * ranks for the global size and rank * size for the offset (spec/failures.md
+// 0.3): right for even shards, and for uneven ones the last shards land too early.
+#include <algorithm>
+#include <set>
+
+#include "core/facts/reference_bytes.h"
+#include "core/facts/spec_layout.h"
+#include "core/facts/survivors.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// Shard i of N rows on W ranks as torch.chunk cuts them.
+std::int64_t chunk_rows(std::int64_t rows, std::int64_t ranks, std::int64_t i) {
+  std::int64_t step = (rows + ranks - 1) / ranks;
+  return std::clamp<std::int64_t>(rows - i * step, 0, step);
+}
+
+bool cuts_only(ExtentsView sizes, ExtentsView shape, std::size_t dim) {
+  if (sizes.size() != shape.size()) return false;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (d != dim && sizes[d] != shape[d]) return false;
+  }
+  return true;
+}
+
+// The true boxes, if all chunks follow the law along `dim` and each item holds what it should.
+std::optional<Relabelled> follow_law(const RuleInput& input, TensorId tensor, const Extents& shape,
+                                     std::size_t dim) {
+  const Checkpoint& c = input.checkpoint;
+  auto chunks = c.chunks(tensor);
+  auto ranks = static_cast<std::int64_t>(chunks.size());
+  Relabelled out{tensor, shape, {}};
+  std::int64_t begin = 0;
+  for (std::uint32_t i = 0; i < chunks.size(); ++i) {
+    ExtentsView offsets = c.offsets(chunks[i]), sizes = c.sizes(chunks[i]);
+    std::int64_t rows = chunk_rows(shape[dim], ranks, i);
+    const auto& header = input.headers[index_of(chunks[i])];
+    bool complete = header && same(header->sizes, sizes) && rows > 0 && sizes[dim] == rows &&
+                    cuts_only(sizes, shape, dim) && offsets[dim] == i * rows;
+    auto before = i == 0 ? std::nullopt : c.writer(chunks[i - 1]);
+    auto writer = c.writer(chunks[i]);
+    if (!complete || !writer || (before && *before >= *writer)) return std::nullopt;
+    Box box = whole(sizes);
+    box.offsets[dim] = begin;
+    begin += rows;
+    out.boxes.push_back(std::move(box));
+  }
+  return begin == shape[dim] ? std::optional(std::move(out)) : std::nullopt;
+}
+
+// Who stands where along the one axis that cuts, and into how many parts.
+struct Line {
+  std::size_t dim = 0;
+  std::int64_t ranks = 1;
+  std::vector<std::int64_t> places;  // one a chunk
+};
+std::optional<Line> line_of(const RuleInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+  if (entry == nullptr || c.shape(tensor).size() != entry->shape.size()) return std::nullopt;
+  std::optional<std::size_t> axis;
+  for (std::size_t i = 0; i < entry->placements.size(); ++i) {
+    if (!cut_dim(entry->placements[i], entry->shape.size()) || entry->mesh->axes[i].size < 2)
+      continue;
+    if (axis) return std::nullopt;
+    axis = i;
+  }
+  if (!axis) return std::nullopt;
+  Line line{
+      *cut_dim(entry->placements[*axis], entry->shape.size()), entry->mesh->axes[*axis].size, {}};
+  for (ChunkId chunk : c.chunks(tensor)) {
+    auto writer = c.writer(chunk);
+    auto rank = writer ? rank_on(input, *entry->mesh, *writer) : std::nullopt;
+    if (!rank) return std::nullopt;
+    line.places.push_back(entry->mesh->coordinates(*rank)[*axis]);
+  }
+  return line;
+}
+
+// Two of those offsets came out equal and one shard was kept: the others are put where they belong.
+// Every shard that is missing must be one whose offset another one took.
+std::optional<PartlyLost> collided(const RuleInput& input, TensorId tensor, const Extents& shape) {
+  const Checkpoint& c = input.checkpoint;
+  auto line = line_of(input, tensor);
+  // Beyond what runs anywhere, and the arithmetic below stays inside 64 bits.
+  if (!line || line->ranks > (1 << 16) || shape[line->dim] > (std::int64_t{1} << 46))
+    return std::nullopt;
+  std::int64_t step = (shape[line->dim] + line->ranks - 1) / line->ranks;
+  PartlyLost out{tensor, shape, {}, {}};
+  std::set<std::int64_t> taken, present;
+  for (std::uint32_t i = 0; i < c.chunks(tensor).size(); ++i) {
+    ChunkId chunk = c.chunks(tensor)[i];
+    std::int64_t place = line->places[i];
+    std::int64_t rows = chunk_rows(shape[line->dim], line->ranks, place);
+    const auto& header = input.headers[index_of(chunk)];
+    bool agrees = header && same(header->sizes, c.sizes(chunk)) &&
+                  cuts_only(c.sizes(chunk), shape, line->dim) &&
+                  c.sizes(chunk)[line->dim] == rows && c.offsets(chunk)[line->dim] == place * rows;
+    if (!agrees || !present.insert(place).second) return std::nullopt;
+    taken.insert(place * rows);
+    Extents at(shape.size(), 0);
+    at[line->dim] = place * step;
+    if (rows > 0) out.survivors.push_back(whole_survivor(chunk, c.sizes(chunk), at));
+  }
+  bool lost = false;
+  for (std::int64_t place = 0; place < line->ranks; ++place) {
+    std::int64_t rows = chunk_rows(shape[line->dim], line->ranks, place);
+    if (rows == 0 || present.contains(place)) continue;
+    if (!taken.contains(place * rows)) return std::nullopt;
+    lost = true;
+  }
+  return lost ? std::optional(std::move(out)) : std::nullopt;
+}
+
+void add_collided(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  auto explained = with_diagnosis(findings);
+  Finding finding;
+  finding.rule = "uneven-shards";
+  finding.link = "flashoptim #6";
+  std::vector<PartlyLost> parts;
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    const SpecEntry* entry = input.spec->find(c.fqn(TensorId{t}));
+    if (entry == nullptr || explained.contains(c.fqn(TensorId{t})) || c.chunks(TensorId{t}).empty())
+      continue;
+    auto part = collided(input, TensorId{t}, entry->shape);
+    if (!part) continue;
+    if (finding.subjects.empty())
+      finding.cause = std::string(c.fqn(TensorId{t})) +
+                      " was cut unevenly, and each rank worked out its own place from its own "
+                      "size: two came to the same offset and one of the two shards was kept.";
+    finding.subjects.emplace_back(c.fqn(TensorId{t}));
+    parts.push_back(std::move(*part));
+  }
+  if (parts.empty()) return;
+  Loss loss = loss_of(parts);
+  finding.evidence = {{"saved", copy_of(c.shape(parts.front().tensor))},
+                      {"expected", parts.front().expected},
+                      {"kept elements", loss.kept},
+                      {"lost elements", loss.lost}};
+  finding.remedy = Remedy{
+      "retile", false,
+      "Put every shard that is there where torch.chunk puts it and mask those whose offset "
+      "another one took: " +
+          std::to_string(loss.kept) + " elements kept, " + std::to_string(loss.lost) + " lost."};
+  for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
+  findings.push_back(std::move(finding));
+}
+
+void add_complete(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  auto explained = with_diagnosis(findings);
+  Finding finding;
+  finding.rule = "uneven-shards";
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    TensorId tensor{t};
+    const SpecEntry* entry = input.spec->find(c.fqn(tensor));
+    if (entry == nullptr || explained.contains(c.fqn(tensor)) || c.chunks(tensor).size() < 2 ||
+        input.tilings[t].tiling != Tiling::kInexact)
+      continue;
+    for (std::size_t dim = 0; dim < entry->shape.size(); ++dim) {
+      if (c.shape(tensor).size() != entry->shape.size()) break;
+      auto boxes = follow_law(input, tensor, entry->shape, dim);
+      if (!boxes) continue;
+      if (finding.subjects.empty()) {
+        finding.cause = std::string(c.fqn(tensor)) + " was cut unevenly (" +
+                        std::to_string(entry->shape[dim]) + " on " +
+                        std::to_string(c.chunks(tensor).size()) +
+                        " ranks), and each rank worked out the global size and its own place from "
+                        "its own size: shards overlap and the end is missing, though every item "
+                        "is complete.";
+        finding.evidence = {{"dimension", static_cast<std::int64_t>(dim)},
+                            {"saved", copy_of(c.shape(tensor))},
+                            {"expected", entry->shape}};
+      }
+      finding.subjects.emplace_back(c.fqn(tensor));
+      finding.diagnoses.emplace_back(std::move(*boxes));
+      break;
+    }
+  }
+  if (finding.subjects.empty()) return;
+  finding.remedy = Remedy{"relabel", true, "Put every shard where torch.chunk puts it."};
+  finding.link = "flashoptim #6";
+  findings.push_back(std::move(finding));
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  if (input.spec == nullptr || input.headers.empty()) return;
+  add_complete(input, findings);
+  add_collided(input, findings);
+}
+
+}  // namespace
+
+const Rule kUnevenShards = {
+    "uneven-shards", Depth::kHeaders, "Uneven shards, each placed by its own size",
+    "When an extent is no multiple of the number of ranks, the last ranks hold less. A saver that "
+    "builds a DTensor from the local part without giving the global shape assumes that all hold as "
+    "much as this rank: every rank then records another global size, and the small shards land too "
+    "early. The items are complete, so putting each shard where torch.chunk puts it mends it. "
+    "Shards that landed on the very offset of another one were dropped at save: they are lost, and "
+    "masked.",
+    run};
+
+}  // namespace shw

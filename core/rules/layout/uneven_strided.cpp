@@ -1,0 +1,261 @@
+// S5 E3 and P21. A strided cut of an uneven extent: torch's generations of offsets disagree with
+// the rows that training holds (core/mesh/error_models.h). Where the recorded boxes are such
+// offsets and the items hold training's rows, they are relabelled; where only the hazard is there
+// it is told.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/facts/spec_layout.h"
+#include "core/facts/survivors.h"
+#include "core/mesh/error_models.h"
+#include "core/rules/reports.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+bool is_strided(const SpecEntry& entry) {
+  return std::any_of(entry.placements.begin(), entry.placements.end(), [](const Placement& p) {
+    return p.kind == Placement::Kind::kStridedShard && p.split_factor > 1;
+  });
+}
+
+// Ranks on this mesh to look at before a hazard counts as none: meshes of today's clusters.
+constexpr std::int64_t kRanks = 1 << 14;
+
+bool is_hazard(const SpecEntry& entry) {
+  for (std::int64_t rank = 0; rank < std::min(entry.mesh->size(), kRanks); ++rank) {
+    auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+    if (!truth) return false;
+    for (OffsetModel model : {OffsetModel::kByIndex, OffsetModel::kFirstRow}) {
+      auto box = recorded_box(model, entry.shape, *entry.mesh, entry.placements, rank);
+      if (!box || (box->sizes == truth->sizes && is_empty(*truth))) continue;
+      if (*box != *truth) return true;
+    }
+  }
+  return false;
+}
+
+struct Mislabelled {
+  TensorId tensor{};
+  const SpecEntry* entry = nullptr;
+  OffsetModel model = OffsetModel::kByIndex;
+  std::vector<Box> boxes;
+  bool items_agree = false;  // every item holds as much as training's rows
+  bool items_read = false;
+};
+
+enum class Mending : std::uint8_t { kWhole, kCollided, kUndecided };
+
+// Two ranks recorded the same offset, deduplication kept one of them: every rank whose rows are
+// nowhere must be such a one, and what is there must not overlap.
+bool collided(const Checkpoint& c, const Mislabelled& item) {
+  const SpecEntry& entry = *item.entry;
+  if (entry.mesh->size() > kRanks) return false;
+  std::set<Extents> recorded, held;
+  for (std::uint32_t i = 0; i < item.boxes.size(); ++i) {
+    recorded.insert(copy_of(c.offsets(c.chunks(item.tensor)[i])));
+    if (!is_empty(item.boxes[i]) && !held.insert(item.boxes[i].offsets).second) return false;
+  }
+  bool any = false;
+  for (std::int64_t rank = 0; rank < entry.mesh->size(); ++rank) {
+    auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+    auto box = recorded_box(item.model, entry.shape, *entry.mesh, entry.placements, rank);
+    if (!truth || !box) return false;
+    if (is_empty(*truth) || held.contains(truth->offsets)) continue;
+    if (!recorded.contains(box->offsets)) return false;
+    any = true;
+  }
+  return any;
+}
+
+// All chunks are what that generation records for their writers, and one is not what its rank
+// holds; or it was dropped for another one at the same offset.
+std::optional<Mislabelled> mislabelled(const RuleInput& input, TensorId tensor,
+                                       const SpecEntry& entry, OffsetModel model) {
+  const Checkpoint& c = input.checkpoint;
+  Mislabelled out{tensor, &entry, model, {}, true, true};
+  bool differs = false;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    auto writer = c.writer(chunk);
+    auto rank = writer ? rank_on(input, *entry.mesh, *writer) : std::nullopt;
+    if (!rank) return std::nullopt;
+    auto box = recorded_box(model, entry.shape, *entry.mesh, entry.placements, *rank);
+    auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, *rank);
+    if (!box || !truth || *box != saved_box(c, chunk)) return std::nullopt;
+    bool read = index_of(chunk) < input.headers.size() && input.headers[index_of(chunk)];
+    out.items_read = out.items_read && read;
+    out.items_agree =
+        out.items_agree && read && input.headers[index_of(chunk)]->sizes == truth->sizes;
+    differs = differs || *box != *truth;
+    out.boxes.push_back(std::move(*truth));
+  }
+  if (!differs && !collided(c, out)) return std::nullopt;
+  return out;
+}
+
+bool tiles(const std::vector<Box>& boxes, ExtentsView shape) {
+  std::int64_t sum = 0;
+  for (const Box& box : boxes) sum += volume(box.sizes).value_or(0);
+  return sum == volume(shape);
+}
+
+Mending mending_of(const Checkpoint& c, const Mislabelled& item) {
+  if (!item.items_agree) return Mending::kUndecided;
+  if (tiles(item.boxes, item.entry->shape)) return Mending::kWhole;
+  return collided(c, item) ? Mending::kCollided : Mending::kUndecided;
+}
+
+// Chunks that cannot all be right: they overlap, or leave something out.
+bool is_torn(const Checkpoint& c, TensorId tensor) {
+  std::vector<Box> boxes;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    Box box = saved_box(c, chunk);
+    if (!lies_inside(box.offsets, box.sizes, c.shape(tensor))) return true;
+    for (const Box& other : boxes) {
+      if (intersect(other, box)) return true;
+    }
+    boxes.push_back(std::move(box));
+  }
+  return !tiles(boxes, c.shape(tensor));
+}
+
+std::optional<Mislabelled> damage(const RuleInput& input, TensorId tensor, const SpecEntry& entry) {
+  for (OffsetModel model : {OffsetModel::kByIndex, OffsetModel::kFirstRow}) {
+    auto found = mislabelled(input, tensor, entry, model);
+    if (!found) continue;
+    // Boxes that tile and items that agree with them are a layout of its own, and healthy.
+    if (!found->items_agree && !is_torn(input.checkpoint, tensor)) continue;
+    return found;
+  }
+  return std::nullopt;
+}
+
+Finding describe(const Checkpoint& c, const std::vector<const Mislabelled*>& group) {
+  const Mislabelled& first = *group.front();
+  Finding finding;
+  finding.rule = "uneven-strided";
+  finding.link = "pytorch #136228";
+  for (const Mislabelled* item : group) finding.subjects.emplace_back(c.fqn(item->tensor));
+  finding.cause = "torch computed the offsets of " + finding.subjects.front() +
+                  " as if its uneven shards were even: the recorded boxes are not the rows that "
+                  "the ranks held.";
+  finding.evidence = {
+      {"mesh", to_text(*first.entry->mesh)},
+      {"placements", to_text(first.entry->placements)},
+      {"shape", first.entry->shape},
+      {"offsets of", std::string(first.model == OffsetModel::kByIndex ? "torch 2.5 to 2.7"
+                                                                      : "torch since 2.10")}};
+  std::vector<std::string> lines;
+  for (std::uint32_t i = 0; i < first.boxes.size() && i < 16; ++i)
+    lines.push_back(to_text(saved_box(c, c.chunks(first.tensor)[i])) + " holds " +
+                    to_text(first.boxes[i]));
+  finding.evidence.emplace_back("chunks of the first", lines);
+  return finding;
+}
+
+PartlyLost survivors_of(const Checkpoint& c, const Mislabelled& item) {
+  PartlyLost part{item.tensor, item.entry->shape, {}, {}};
+  for (std::uint32_t i = 0; i < item.boxes.size(); ++i) {
+    const Box& box = item.boxes[i];
+    if (!is_empty(box))
+      part.survivors.push_back(whole_survivor(c.chunks(item.tensor)[i], box.sizes, box.offsets));
+  }
+  return part;
+}
+
+// Survivors where their ranks held them; the rows of the ranks that lost are masked.
+void place_survivors(const Checkpoint& c, const std::vector<const Mislabelled*>& group,
+                     Finding& finding) {
+  std::vector<PartlyLost> parts;
+  for (const Mislabelled* item : group) parts.push_back(survivors_of(c, *item));
+  Loss loss = loss_of(parts);
+  finding.cause += " Where two of them came out equal, only one shard was kept.";
+  finding.evidence.emplace_back("kept elements", loss.kept);
+  finding.evidence.emplace_back("lost elements", loss.lost);
+  finding.remedy = Remedy{"retile", false,
+                          "Record each chunk at the rows that its item holds and mask those of "
+                          "the ranks whose offset another one took: " +
+                              std::to_string(loss.kept) + " elements kept, " +
+                              std::to_string(loss.lost) + " lost."};
+  for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
+}
+
+void add_damage(const RuleInput& input, const std::vector<Mislabelled>& all,
+                std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  for (Mending mending : {Mending::kWhole, Mending::kCollided, Mending::kUndecided}) {
+    std::vector<const Mislabelled*> group;
+    for (const Mislabelled& item : all) {
+      if (mending_of(c, item) == mending) group.push_back(&item);
+    }
+    if (group.empty()) continue;
+    Finding finding = describe(c, group);
+    if (mending == Mending::kWhole) {
+      for (const Mislabelled* item : group)
+        finding.diagnoses.emplace_back(Relabelled{item->tensor, item->entry->shape, item->boxes});
+      finding.remedy = Remedy{"relabel", true,
+                              "Record each chunk at the rows that its item holds: no byte moves, "
+                              "nothing is lost."};
+    } else if (mending == Mending::kCollided) {
+      place_survivors(c, group, finding);
+    } else {
+      finding.evidence.emplace_back(
+          "undecided",
+          std::string(group.front()->items_read
+                          ? "the items do not hold what the layout implies"
+                          : "the headers of the items must be read (--depth headers)"));
+    }
+    findings.push_back(std::move(finding));
+  }
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  std::vector<Mislabelled> broken;
+  Finding hazard;
+  hazard.rule = "uneven-strided";
+  hazard.severity = Severity::kInfo;
+  hazard.link = "pytorch #136228";
+  std::map<std::string, bool> known;  // by shape, mesh and placements
+  for (std::uint32_t t = 0; input.spec != nullptr && t < c.tensor_count(); ++t) {
+    TensorId tensor{t};
+    const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+    if (entry == nullptr || !is_strided(*entry) || !same(entry->shape, c.shape(tensor))) continue;
+    std::string layout =
+        to_text(ExtentsView(entry->shape)) + to_text(*entry->mesh) + to_text(entry->placements);
+    auto [found, added] = known.try_emplace(layout, false);
+    if (added) found->second = is_hazard(*entry);
+    if (!found->second) continue;
+    if (auto item = damage(input, tensor, *entry)) {
+      broken.push_back(std::move(*item));
+      continue;
+    }
+    if (hazard.subjects.empty()) {
+      hazard.cause = std::string(c.fqn(tensor)) + " " + to_text(ExtentsView(entry->shape)) +
+                     " is not divided evenly by its strided cut: some versions of torch save or "
+                     "load it at wrong offsets.";
+      hazard.evidence = {{"mesh", to_text(*entry->mesh)},
+                         {"placements", to_text(entry->placements)},
+                         {"exact in", std::string("torch 2.8 and 2.9; check other versions")}};
+    }
+    hazard.subjects.emplace_back(c.fqn(tensor));
+  }
+  add_damage(input, broken, findings);
+  if (!hazard.subjects.empty()) findings.push_back(std::move(hazard));
+}
+
+}  // namespace
+
+const Rule kUnevenStrided = {
+    "uneven-strided", Depth::kMetadata, "Uneven strided shards",
+    "Where a strided cut does not divide evenly, three generations of torch compute three "
+    "different offsets, and only one of them names the rows that training holds. Recorded boxes "
+    "then overlap, leave gaps, or disagree with the items. Where the items hold training's rows "
+    "the boxes are relabelled; where two ranks recorded one offset the shard that was dropped is "
+    "lost "
+    "and masked; where nothing is wrong yet the hazard is only told.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,245 @@
+// P07. Where an axis was dropped, chance (load balancing) decided whose chunk was kept: a tensor
+// whose chunks come from several coordinates of that axis is put together from several experts or
+// slices. Without a dropped axis the same picture is healthy: replicas share the writing.
+//
+// Without a spec nobody says which axis a matrix should be cut along, and one picture is left that
+// a healthy saver hardly makes: neighbouring ranks (0 and 1, 2 and 3) offered the same box of every
+// matrix whose name says that tensor parallelism cuts it, no tensor at all is cut by what sets
+// those ranks apart, and chance kept some boxes of one of them, some of the other. HSDP is not it:
+// its replicas are far apart (0 and 2); FSDP over dp alone on a mesh whose inner axis is cp is, and
+// nothing is wrong with that one. So it is no more than a hint (0.5, failures.md P07) until a mesh
+// is given or, for experts, the router counts more of them than there are; with what would decide
+// it, and silence where:
+// - every tensor is one chunk: that is data parallelism as well as tensor parallelism;
+// - the kept boxes fit far replicas too, or all come from one side (lowest-rank deduplication);
+// - another tensor is cut by the inner ranks: the saver knew the axis, and replicated by choice.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/facts/derived_layout.h"
+#include "core/facts/dropped_axes.h"
+#include "core/facts/optimizer_states.h"
+#include "core/facts/parallel_names.h"
+#include "core/facts/router_law.h"
+#include "core/facts/spec_layout.h"
+#include "core/rules/reports.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+void add_of_axis(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  std::vector<std::string> mixed, lines;
+  std::set<std::int64_t> across;
+  std::string axis;
+  for (const DroppedAxis& dropped : dropped_axes(input)) {
+    std::set<std::int64_t> own(dropped.coordinates.begin(), dropped.coordinates.end());
+    if (own.empty()) continue;
+    across.insert(own.begin(), own.end());
+    axis = dropped.entry->mesh->axes[dropped.axis].name;
+    std::string line = std::string(c.fqn(dropped.tensor)) + ": " + axis;
+    for (std::int64_t coordinate : own) line += " " + std::to_string(coordinate);
+    if (lines.size() < 16) lines.push_back(std::move(line));
+    if (own.size() > 1) mixed.emplace_back(c.fqn(dropped.tensor));
+  }
+  if (across.size() < 2) return;
+  Finding finding;
+  finding.rule = "writer-mosaic";
+  finding.severity = Severity::kWarning;
+  bool inside = !mixed.empty();
+  if (inside) {
+    finding.subjects = std::move(mixed);
+    finding.cause =
+        "Chunks of one tensor were written by ranks of several " + axis +
+        " coordinates: what is there is put together from different parts of the model.";
+  } else {
+    for (const DroppedAxis& dropped : dropped_axes(input))
+      finding.subjects.emplace_back(c.fqn(dropped.tensor));
+    finding.cause = "Different tensors survived from different " + axis +
+                    " coordinates: together they are no rank's model.";
+  }
+  finding.evidence = {{"axis", axis}, {"coordinates that survived", lines}};
+  findings.push_back(std::move(finding));
+}
+
+constexpr double kConfidence = 0.5;
+
+// The chunks of one tensor that hold something, along the one dimension that is cut, and who wrote
+// them.
+struct Boxes {
+  std::vector<std::int64_t> writers;  // in the order of their offsets
+};
+std::optional<Boxes> boxes_of_writers(const Checkpoint& c, TensorId tensor) {
+  std::map<std::int64_t, std::int64_t> by_offset;
+  std::optional<std::size_t> dim;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    ExtentsView offsets = c.offsets(chunk), sizes = c.sizes(chunk);
+    auto writer = c.writer(chunk);
+    if (volume(sizes) == 0) continue;
+    if (!writer || offsets.size() != c.shape(tensor).size()) return std::nullopt;
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      if (sizes[d] == c.shape(tensor)[d]) continue;
+      if (dim && *dim != d) return std::nullopt;
+      dim = d;
+    }
+    if (!dim || !by_offset.emplace(offsets[*dim], *writer).second) return std::nullopt;
+  }
+  if (by_offset.size() < 2) return std::nullopt;
+  Boxes out;
+  for (const auto& [offset, writer] : by_offset) out.writers.push_back(writer);
+  return out;
+}
+
+// Ranks that offered the same box of the tensors looked at.
+struct Neighbours {
+  std::int64_t boxes = 0, replicas = 0;
+  bool near = true;                    // box i by one of the ranks i * replicas and following
+  bool far = true;                     // by one of the ranks i, i + boxes, ...
+  std::set<std::int64_t> coordinates;  // among the near ones
+  std::vector<std::string> mixed;      // tensors whose own boxes come from several of them
+  std::vector<std::string> lines;
+};
+
+// Nothing where one of them is no such tensor.
+std::optional<Neighbours> neighbours_of(const RuleInput& input,
+                                        const std::vector<TensorId>& tensors) {
+  const Checkpoint& c = input.checkpoint;
+  Neighbours out;
+  std::int64_t ranks = ranks_that_wrote(input);
+  for (TensorId tensor : tensors) {
+    auto found = input.tilings[index_of(tensor)].tiling == Tiling::kExact
+                     ? boxes_of_writers(c, tensor)
+                     : std::nullopt;
+    auto boxes = found ? static_cast<std::int64_t>(found->writers.size()) : 0;
+    if (boxes == 0 || (out.boxes != 0 && boxes != out.boxes)) return std::nullopt;
+    if (ranks % boxes != 0 || ranks / boxes < 2) return std::nullopt;
+    out.boxes = boxes;
+    out.replicas = ranks / boxes;
+    std::set<std::int64_t> own;
+    std::string line = std::string(c.fqn(tensor)) + ": ranks";
+    for (std::int64_t i = 0; i < boxes; ++i) {
+      std::int64_t writer = found->writers[static_cast<std::size_t>(i)];
+      out.near = out.near && writer / out.replicas == i;
+      out.far = out.far && writer % boxes == i;
+      own.insert(writer % out.replicas);
+      if (i < 16) line += " " + std::to_string(writer);
+    }
+    if (own.size() > 1) out.mixed.emplace_back(c.fqn(tensor));
+    if (out.lines.size() < 16) out.lines.push_back(std::move(line));
+    out.coordinates.merge(own);
+  }
+  if (out.boxes == 0 || !out.near || out.far || out.coordinates.size() < 2) return std::nullopt;
+  return out;
+}
+
+// A tensor in more parts than that was cut by what sets the replicas apart.
+bool knows_more(const Checkpoint& c, std::int64_t boxes) {
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    std::int64_t filled = 0;
+    for (ChunkId chunk : c.chunks(TensorId{t})) filled += volume(c.sizes(chunk)) != 0 ? 1 : 0;
+    if (filled > boxes) return true;
+  }
+  return false;
+}
+
+// What a person said of the mesh must name an axis of that kind and size, where it was said.
+template <class IsAxis>
+bool is_possible(const RuleInput& input, const Neighbours& found, IsAxis is_axis) {
+  if (input.mesh == nullptr) return true;
+  return std::any_of(input.mesh->axes.begin(), input.mesh->axes.end(), [&](const MeshAxis& axis) {
+    return is_axis(axis.name) && axis.size == found.replicas;
+  });
+}
+
+std::string what_decides(const RuleInput& input, const Neighbours& found, const char* axis) {
+  if (input.mesh != nullptr)
+    return "what these ranks held, and in which order it belongs together, only a spec (--spec) "
+           "decides";
+  return "whether these ranks hold copies or parts: the mesh (--mesh dp=" +
+         std::to_string(found.boxes) + "," + axis + "=" + std::to_string(found.replicas) +
+         ", if so it was) or a spec (--spec) decides";
+}
+
+void add_neighbours(const RuleInput& input, const std::vector<TensorId>& tensors,
+                    const Neighbours& found, const std::string& which, const std::string& axis,
+                    const std::string& undecided, Severity severity,
+                    std::vector<Finding>& findings) {
+  Finding finding;
+  finding.rule = "writer-mosaic";
+  finding.severity = severity;
+  finding.subjects = found.mixed;
+  if (finding.subjects.empty()) {
+    for (TensorId tensor : tensors) finding.subjects.emplace_back(input.checkpoint.fqn(tensor));
+  }
+  finding.cause = which + " lie in " + std::to_string(found.boxes) + " boxes, and " +
+                  std::to_string(found.replicas) +
+                  " neighbouring ranks offered each of them: if those were " + axis +
+                  " ranks, every box is the part of one of them, the parts of the others are "
+                  "gone, and what is there is put together from several.";
+  finding.evidence = {{"boxes", found.boxes},
+                      {"ranks that offered each", found.replicas},
+                      {"writers in the order of the boxes", found.lines},
+                      {"confidence", kConfidence},
+                      {"undecided", undecided}};
+  findings.push_back(std::move(finding));
+}
+
+void add_matrices(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  std::vector<TensorId> tensors;
+  bool columns = false, rows = false;
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    auto name = parallel_name(c.fqn(TensorId{t}));
+    if (!name || name->is_bias() || parse_state_fqn(c.fqn(TensorId{t}))) continue;
+    if (c.shape(TensorId{t}).size() != 2) continue;
+    (name->kind == ParallelKind::kColumn ? columns : rows) = true;
+    tensors.push_back(TensorId{t});
+  }
+  if (!columns || !rows) return;
+  auto found = neighbours_of(input, tensors);
+  if (found && is_possible(input, *found, is_tensor_axis) && !knows_more(c, found->boxes))
+    add_neighbours(input, tensors, *found, "The matrices that tensor parallelism cuts",
+                   "tensor-parallel", what_decides(input, *found, "tp"),
+                   input.mesh != nullptr ? Severity::kWarning : Severity::kInfo, findings);
+}
+
+void add_experts(const RuleInput& input, std::vector<Finding>& findings) {
+  for (const UncountedExperts& layer : uncounted_experts(input)) {
+    auto found = neighbours_of(input, layer.tensors);
+    if (found && is_possible(input, *found, is_expert_axis) && layer.routed % layer.keys == 0 &&
+        layer.routed / layer.keys == found->replicas)
+      add_neighbours(input, layer.tensors, *found,
+                     "The experts (" + std::to_string(layer.keys) + " keys, the router chooses " +
+                         "among " + std::to_string(layer.routed) + ")",
+                     "expert-parallel", what_decides(input, *found, "ep"), Severity::kWarning,
+                     findings);
+  }
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  add_of_axis(input, findings);
+  const DerivedLayouts& layouts = derived_layouts(input);
+  for (const DerivedLayout& layout : layouts.decided)
+    add_of_axis(with_layout(input, layout), findings);
+  if (input.spec != nullptr || !layouts.decided.empty() || !layouts.undecided.empty()) return;
+  add_matrices(input, findings);
+  add_experts(input, findings);
+}
+
+}  // namespace
+
+const Rule kWriterMosaic = {
+    "writer-mosaic", Depth::kMetadata,
+    "Chunks of one tensor come from different slices of the model",
+    "Where an axis was dropped, load balancing decides chunk by chunk which rank's bytes are "
+    "kept. A tensor whose chunks come from several coordinates of that axis is no rank's "
+    "tensor: a mixture of experts, or of tensor-parallel slices. The finding beside it (axis- "
+    "dropped) says where each chunk belongs. Where it stands alone nobody said which axis a "
+    "matrix is cut along, and the writers only hint: neighbouring ranks offered the same boxes of "
+    "all matrices that tensor parallelism cuts. The mesh (--mesh) or a spec decides whether they "
+    "held copies or parts.",
+    run};
+
+}  // namespace shw

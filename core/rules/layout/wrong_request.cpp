@@ -1,0 +1,62 @@
+#include "core/rules/layout/wrong_request.h"
+
+#include "core/facts/optimizer_states.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+bool tiled(const RuleInput& input, TensorId tensor) {
+  return index_of(tensor) < input.tilings.size() &&
+         input.tilings[index_of(tensor)].tiling != Tiling::kInexact;
+}
+
+// One dimension shorter, all else equal: one rank's part.
+bool asks_for_a_part(ExtentsView asked, ExtentsView saved) {
+  if (asked.size() != saved.size()) return false;
+  int shorter = 0;
+  for (std::size_t d = 0; d < asked.size(); ++d) {
+    if (asked[d] > saved[d]) return false;
+    if (asked[d] < saved[d]) ++shorter;
+  }
+  return shorter == 1;
+}
+
+}  // namespace
+
+void add_wrong_requests(const RuleInput& input, RequestKind kind, std::string_view rule,
+                        std::string_view link, std::vector<Finding>& findings) {
+  if (input.spec == nullptr) return;
+  const Checkpoint& c = input.checkpoint;
+  Finding finding;
+  finding.rule = rule;
+  finding.severity = Severity::kWarning;
+  finding.link = link;
+  for (const OptimizerState& state : optimizer_states(c)) {
+    bool half = state.key.ends_with("_w") || state.key.ends_with("_v");
+    if (half != (kind == RequestKind::kHalves) || !state.parameter || !state.parameter_is_sure)
+      continue;
+    if (state.role == StateRole::kOther) continue;
+    ExtentsView saved = c.shape(state.state);
+    const SpecEntry* asked = input.spec->find(c.fqn(state.state));
+    const SpecEntry* parameter = input.spec->find(c.fqn(*state.parameter));
+    // The parameter is what proves it: as saved, as asked for, and as large as the saved state.
+    bool proved = parameter != nullptr && same(parameter->shape, c.shape(*state.parameter)) &&
+                  same(saved, parameter->shape) && tiled(input, state.state);
+    if (asked == nullptr || !proved || !asks_for_a_part(asked->shape, saved)) continue;
+    if (finding.subjects.empty()) {
+      finding.cause = "The checkpoint is good; the request is not: the loader asks for " +
+                      to_text(ExtentsView(asked->shape)) + " of " +
+                      std::string(c.fqn(state.state)) + ", which is " + to_text(saved) +
+                      " like its parameter: it takes what one rank holds for the whole.";
+      finding.evidence = {{"saved", copy_of(saved)},
+                          {"requested", asked->shape},
+                          {"shape of the parameter", copy_of(c.shape(*state.parameter))},
+                          {"where", std::string("request")}};
+    }
+    finding.subjects.emplace_back(c.fqn(state.state));
+  }
+  if (!finding.subjects.empty()) findings.push_back(std::move(finding));
+}
+
+}  // namespace shw

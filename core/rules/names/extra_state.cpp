@@ -1,0 +1,75 @@
+// P22: Transformer Engine's _extra_state is an object in one place and a tensor in another, and its
+// length tells how many scaling factors it holds.
+#include <map>
+#include <set>
+
+#include "core/facts/name_families.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+struct Kin {
+  std::vector<std::string> names;
+  std::set<std::int64_t> lengths;  // elements, of tensors
+  std::size_t tensors = 0, objects = 0;
+};
+
+bool is_extra_state(std::string_view fqn) {
+  return fqn.find("_extra_state") != std::string_view::npos;
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  std::map<std::string, Kin> kin;
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    std::string_view fqn = c.fqn(TensorId{t});
+    if (!is_extra_state(fqn)) continue;
+    Kin& family = kin[without_numbers(fqn)];
+    family.names.emplace_back(fqn);
+    family.lengths.insert(volume(c.shape(TensorId{t})).value_or(-1));
+    ++family.tensors;
+  }
+  for (const ObjectRow& object : c.objects()) {
+    if (!is_extra_state(object.fqn)) continue;
+    Kin& family = kin[without_numbers(object.fqn)];
+    family.names.push_back(object.fqn);
+    ++family.objects;
+  }
+  Finding finding;
+  finding.rule = "extra-state";
+  finding.severity = Severity::kInfo;
+  std::vector<std::string> how;
+  for (auto& [name, family] : kin) {
+    bool mixed = family.tensors > 0 && family.objects > 0;
+    if (!mixed && family.lengths.size() < 2) continue;
+    std::string text = name + ": ";
+    if (mixed)
+      text += plural(family.tensors, "tensor") + " and " + plural(family.objects, "object");
+    if (family.lengths.size() > 1)
+      text += (mixed ? ", " : "") + std::to_string(*family.lengths.begin()) + " to " +
+              std::to_string(*family.lengths.rbegin()) + " elements";
+    how.push_back(std::move(text));
+    finding.subjects.insert(finding.subjects.end(), family.names.begin(), family.names.end());
+  }
+  if (how.empty()) return;
+  finding.cause =
+      "The extra state of equal layers is not equally long, or a tensor in one layer "
+      "and an object in another (" +
+      how.front() + "): layers in different precisions, or saved by different versions.";
+  finding.evidence = {{"families", capped(how)}, {"family_count", count_of(how.size())}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kExtraState = {
+    "extra-state", Depth::kMetadata, "Extra state differs between equal layers",
+    "Transformer Engine keeps the scaling factors of FP8 in _extra_state beside each layer's "
+    "weights: empty without FP8, longer with it, a tensor or a pickled object depending on the "
+    "version. A model may run some layers (often the first and the last) in another precision, so "
+    "a difference is only said. Where a load stops at 'Unexpected type' or at a size of "
+    "_extra_state, this is where to look.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,135 @@
+// P11: a family of layers or experts with a number missing in its middle, or shorter than its kin.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/facts/name_families.h"
+#include "core/facts/optimizer_states.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+using Suffixes = std::set<std::string, std::less<>>;
+using Family = std::map<std::uint32_t, Suffixes>;  // by index: what its members are called
+using Families = std::map<std::string, Family, std::less<>>;
+
+Families families_in(const Checkpoint& c) {
+  Families families;
+  auto add = [&](std::string_view fqn) {
+    if (parse_state_fqn(fqn) || fqn.find("lora") != std::string_view::npos) return;
+    for (const Member& member : members_in(fqn))
+      families[std::string(member.before)][member.index].insert(std::string(member.after));
+  };
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) add(c.fqn(TensorId{t}));
+  for (const ObjectRow& object : c.objects()) add(object.fqn);
+  return families;
+}
+
+// A row of plain modules leaves holes where activations stand: only composite members count.
+bool is_composite(const Suffixes& suffixes) {
+  return std::all_of(suffixes.begin(), suffixes.end(), [](const std::string& suffix) {
+    return suffix.empty() || std::count(suffix.begin(), suffix.end(), '.') >= 2;
+  });
+}
+
+// Numbers between the first and the last that no member has; nothing where the family is of mixed
+// kinds or has more holes than chance leaves.
+std::vector<std::uint32_t> holes_in(const Family& family) {
+  std::uint32_t first = family.begin()->first, last = family.rbegin()->first;
+  std::uint64_t there = family.size(), all = std::uint64_t{last} - first + 1;
+  if (there < 4 || all == there || (all - there) * 4 > there) return {};
+  std::vector<std::uint32_t> holes;
+  for (auto at = family.begin(), next = std::next(at); next != family.end(); ++at, ++next) {
+    if (next->first == at->first + 1) continue;
+    if (at->second != next->second || !is_composite(at->second)) return {};
+    for (std::uint32_t index = at->first + 1; index < next->first; ++index) holes.push_back(index);
+  }
+  return holes;
+}
+
+bool expected_by(const Spec* spec, const std::string& prefix, std::uint32_t index,
+                 const Suffixes& suffixes) {
+  if (spec == nullptr) return true;
+  return std::any_of(suffixes.begin(), suffixes.end(), [&](const std::string& suffix) {
+    return spec->find(prefix + std::to_string(index) + suffix) != nullptr;
+  });
+}
+
+void add_holes(const RuleInput& input, const Families& families, std::vector<Finding>& findings) {
+  Finding finding;
+  finding.rule = "keyset-hole";
+  // One file of a model that was saved in several has its own share of the layers.
+  // A hint: models with layers of another kind in between exist, and a stage may be saved alone.
+  finding.severity = Severity::kInfo;
+  std::string first;
+  for (const auto& [prefix, family] : families) {
+    for (std::uint32_t hole : holes_in(family)) {
+      auto after = family.upper_bound(hole);
+      if (!expected_by(input.spec, prefix, hole, after->second)) continue;
+      finding.subjects.push_back(prefix + std::to_string(hole));
+      if (first.empty())
+        first = prefix + "* has " + plural(family.size(), "member") + " from " +
+                std::to_string(family.begin()->first) + " to " +
+                std::to_string(family.rbegin()->first);
+    }
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause = some_of(finding.subjects) + (finding.subjects.size() == 1 ? " is" : " are") +
+                  " missing from the middle of a row of equal modules (" + first +
+                  "): its tensors were not saved.";
+  finding.evidence = {{"missing", capped(finding.subjects)},
+                      {"count", count_of(finding.subjects.size())},
+                      {"family", first}};
+  findings.push_back(std::move(finding));
+}
+
+// Families of one kind (the experts of each layer) with one size, and a few that are smaller.
+void add_short(const Families& families, std::vector<Finding>& findings) {
+  std::map<std::string, std::map<std::size_t, std::vector<std::string>>> sizes;
+  for (const auto& [prefix, family] : families) {
+    std::string kind = without_numbers(prefix);
+    if (kind.find('*') != std::string::npos && kind.find("experts.") != std::string::npos)
+      sizes[kind][family.size()].push_back(prefix);
+  }
+  Finding finding;
+  finding.rule = "keyset-hole";
+  finding.severity = Severity::kInfo;
+  std::vector<std::string> how;
+  for (const auto& [kind, by_size] : sizes) {
+    if (by_size.size() < 2 || by_size.rbegin()->second.size() < 3) continue;
+    for (const auto& [size, prefixes] : by_size) {
+      if (size == by_size.rbegin()->first) continue;
+      for (const std::string& prefix : prefixes) {
+        finding.subjects.push_back(prefix.substr(0, prefix.size() - 1));
+        how.push_back(prefix + "*: " + std::to_string(size) + " of " +
+                      std::to_string(by_size.rbegin()->first));
+      }
+    }
+  }
+  if (how.empty()) return;
+  finding.cause = "Some layers have fewer experts than most (" + how.front() +
+                  "): a model may be made so, or the last ones were not saved.";
+  finding.evidence = {{"families", capped(how)}, {"count", count_of(how.size())}};
+  findings.push_back(std::move(finding));
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  Families families = families_in(input.checkpoint);
+  add_holes(input, families, findings);
+  add_short(families, findings);
+}
+
+}  // namespace
+
+const Rule kKeysetHole = {
+    "keyset-hole", Depth::kMetadata, "A layer or an expert is missing from its row",
+    "Layers and experts are numbered from 0 without holes. Where one number is missing between two "
+    "equal neighbours, the rank or the pipeline stage that held it did not take part in the save, "
+    "or its names were changed. Modules in a row of different kinds (dense layers before expert "
+    "layers, activations without weights) are left alone, and so is a number that the spec does "
+    "not name either. Nothing can be restored from the checkpoint itself; look for the tensors "
+    "under another name, or in the files of the rank that held them.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,71 @@
+// P14: tensors that nearly every model makes equally large.
+#include <array>
+#include <map>
+
+#include "core/facts/optimizer_states.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+struct PairWords {
+  std::string_view first, second;
+};
+constexpr std::array<PairWords, 6> kPairs = {PairWords{"gate_proj.", "up_proj."},
+                                             PairWords{"k_proj.", "v_proj."},
+                                             PairWords{".w1.", ".w3."},
+                                             PairWords{".wk.", ".wv."},
+                                             PairWords{"gate_proj_weight", "up_proj_weight"},
+                                             PairWords{"weight_w", "weight_v"}};
+
+std::optional<std::string> partner_of(std::string_view fqn) {
+  for (const PairWords& pair : kPairs) {
+    std::size_t at = fqn.rfind(pair.first);
+    if (at == std::string_view::npos) continue;
+    std::string other(fqn);
+    other.replace(at, pair.first.size(), pair.second);
+    return other;
+  }
+  return std::nullopt;
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  std::unordered_set<std::string_view> explained;
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::kInfo) continue;
+    for (const std::string& subject : finding.subjects) explained.insert(subject);
+  }
+  Finding finding;
+  finding.rule = "pair-asymmetry";
+  finding.severity = Severity::kInfo;
+  std::vector<std::string> shapes;
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    std::string_view fqn = c.fqn(TensorId{t});
+    auto name = partner_of(fqn);
+    auto other = name ? c.find(*name) : std::nullopt;
+    if (!other || parse_state_fqn(fqn) || same(c.shape(TensorId{t}), c.shape(*other))) continue;
+    if (explained.contains(fqn) || explained.contains(*name)) continue;
+    finding.subjects.emplace_back(fqn);
+    shapes.push_back(std::string(fqn) + " " + to_text(c.shape(TensorId{t})) + ", " + *name + " " +
+                     to_text(c.shape(*other)));
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause =
+      "Two tensors that most models make equally large differ in shape: " + shapes.front() +
+      (shapes.size() == 1 ? "." : ", and others.");
+  finding.evidence = {{"pairs", capped(shapes)}, {"pair_count", count_of(shapes.size())}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kPairAsymmetry = {
+    "pair-asymmetry", Depth::kMetadata, "Two tensors of a pair differ in shape",
+    "Gate and up of a gated layer have one shape, and so have the keys and values of attention. "
+    "Where one of a pair is a fraction of the other, a part of it was probably lost when it was "
+    "saved. Models are free to differ, so this is only said, and never where a cause was found; a "
+    "spec or another checkpoint (--against) settles it.",
+    run};
+
+}  // namespace shw

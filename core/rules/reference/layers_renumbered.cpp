@@ -1,0 +1,371 @@
+// N10: a pipeline stage counts its layers from 0, and the local number was saved as the global one
+// (spec/failures.md 8). The reference says which layer each one really is, by its bytes.
+//
+// One family of tensors ("model.layers.N.mlp.weight" for all N), the smallest, is read first; only
+// if some layer of it is another layer of the reference, or layers of the reference are not here,
+// are all tensors read. A new number is believed where every tensor of the layer that the reference
+// has is, byte for byte, that of one and the same layer there. What the reference does not have
+// (optimizer states beside an export) follows, unless layers were lost on the way: then only what
+// the ranks of the proven ones wrote.
+#include <algorithm>
+#include <set>
+
+#include "core/facts/block_order.h"
+#include "core/facts/layer_numbers.h"
+#include "core/facts/optimizer_states.h"
+#include "core/facts/reference_bytes.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kProbes = 3;  // families that are read where the first say nothing
+
+using Layers = std::map<std::int64_t, TensorId>;  // by number
+using Families = std::map<std::string, Layers>;   // by what stands after the number
+
+// The tensors of one side whose names count layers, states left out; by what stands before the
+// number.
+std::map<std::string, Families> families_of(const Checkpoint& c, bool bare) {
+  std::map<std::string, Families> out;
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    std::string_view fqn = c.fqn(TensorId{t});
+    if (fqn.starts_with("optim")) continue;
+    if (auto name = layer_name_of(fqn))
+      out[bare ? bare_name(name->before) : name->before][name->after][name->number] = TensorId{t};
+  }
+  return out;
+}
+
+// Hashes of whole tensors, each read once.
+struct Contents {
+  const Checkpoint& checkpoint;
+  std::map<TensorId, std::string> known = {};  // empty text: cannot be read
+
+  const std::string& of(TensorId tensor) {
+    auto [found, added] = known.try_emplace(tensor);
+    if (!added) return found->second;
+    if (auto values = whole_values(checkpoint, tensor)) {
+      found->second = std::to_string(static_cast<int>(values->dtype)) + to_text(values->shape) +
+                      content_hash(values->bytes);
+    }
+    return found->second;
+  }
+};
+
+// The layers under one name, here and in the reference.
+struct Stack {
+  std::string before;  // as this checkpoint spells it
+  const Families& here;
+  const Families& there;
+  Contents& contents;
+  Contents& reference;
+};
+
+Layers counted(const Families& families, const std::string& after) {
+  auto found = families.find(after);
+  return found == families.end() ? Layers{} : found->second;
+}
+
+// Layer here -> layer of the reference with the same bytes; nothing where two there have them.
+std::map<std::int64_t, std::int64_t> same_bytes(Stack& stack, const std::string& after) {
+  std::map<std::string, std::int64_t> by_hash;
+  std::set<std::string> twice;
+  for (const auto& [number, tensor] : counted(stack.there, after)) {
+    const std::string& hash = stack.reference.of(tensor);
+    if (!hash.empty() && !by_hash.emplace(hash, number).second) twice.insert(hash);
+  }
+  std::map<std::int64_t, std::int64_t> out;
+  for (const auto& [number, tensor] : counted(stack.here, after)) {
+    const std::string& hash = stack.contents.of(tensor);
+    auto found = by_hash.find(hash);
+    if (!hash.empty() && found != by_hash.end() && !twice.contains(hash))
+      out[number] = found->second;
+  }
+  return out;
+}
+
+bool moves(const std::map<std::int64_t, std::int64_t>& real) {
+  return std::any_of(real.begin(), real.end(),
+                     [](const auto& one) { return one.first != one.second; });
+}
+
+// Families of matrices that both have, the smallest first.
+std::vector<std::string> probes(const Checkpoint& c, const Stack& stack) {
+  std::vector<std::pair<std::int64_t, std::string>> by_size;
+  for (const auto& [after, layers] : stack.here) {
+    ExtentsView shape = c.shape(layers.begin()->second);
+    if (shape.size() >= 2 && stack.there.contains(after))
+      by_size.emplace_back(volume(shape).value_or(0), after);
+  }
+  std::sort(by_size.begin(), by_size.end());
+  std::vector<std::string> out;
+  for (auto& [size, after] : by_size) out.push_back(std::move(after));
+  return out;
+}
+
+std::size_t count_layers(const Families& families) {
+  std::set<std::int64_t> numbers;
+  for (const auto& [after, layers] : families) {
+    for (const auto& [number, tensor] : layers) numbers.insert(number);
+  }
+  return numbers.size();
+}
+
+// Where layers of the reference are not here, stages may have collided and any family may show it.
+bool looks_renumbered(const std::vector<std::string>& families, Stack& stack, Depth depth) {
+  bool all = depth == Depth::kData || count_layers(stack.here) < count_layers(stack.there);
+  std::size_t said_nothing = 0;
+  for (const std::string& after : families) {
+    auto real = same_bytes(stack, after);
+    if (moves(real)) return true;
+    if (all) continue;
+    if (!real.empty() || ++said_nothing == kProbes) return false;
+  }
+  return false;
+}
+
+struct Judgement {
+  LayerNumbers numbers;
+  std::string why_not;               // why the new numbers are not certain; empty: they are
+  std::vector<std::string> wrong;    // tensors under another layer's name, proven
+  std::vector<std::string> renames;  // "a is b"
+  std::vector<std::string> missing;  // layers of the reference that are not here
+  std::set<std::int64_t> found;      // layers of the reference of which something is here
+  std::set<TensorId> proven;
+  std::set<std::string> listed;  // of `wrong`
+
+  void add_wrong(const Stack& stack, std::string fqn, std::int64_t real, const std::string& after) {
+    if (!listed.insert(fqn).second) return;
+    renames.push_back(fqn + " is " + stack.before + std::to_string(real) + after);
+    wrong.push_back(std::move(fqn));
+  }
+};
+
+// Which layer each number really is, by all matrices; a layer of two layers is a collision.
+void find_numbers(const Checkpoint& c, const std::vector<std::string>& families, Stack& stack,
+                  Judgement& verdict) {
+  std::map<std::int64_t, std::set<std::int64_t>> said;
+  for (const std::string& after : families) {
+    for (auto [number, real] : same_bytes(stack, after)) {
+      said[number].insert(real);
+      verdict.found.insert(real);
+      if (number != real)
+        verdict.add_wrong(stack, std::string(c.fqn(stack.here.at(after).at(number))), real, after);
+    }
+  }
+  std::set<std::int64_t> taken;
+  for (const auto& [number, real] : said) {
+    if (real.size() > 1 && verdict.why_not.empty()) {
+      verdict.why_not = "layer " + std::to_string(number) + " holds tensors of the layers " +
+                        std::to_string(*real.begin()) + " and " + std::to_string(*real.rbegin()) +
+                        ": several stages wrote one name, and one of each was kept";
+    }
+    verdict.numbers.real[number] = *real.begin();
+    if (!taken.insert(*real.begin()).second && verdict.why_not.empty())
+      verdict.why_not = "layer " + std::to_string(*real.begin()) + " is here twice";
+  }
+}
+
+// Every tensor that the reference has must be that one.
+void prove(const Checkpoint& c, Stack& stack, Judgement& verdict) {
+  auto doubt = [&](std::string why) {
+    if (verdict.why_not.empty()) verdict.why_not = std::move(why);
+  };
+  for (const auto& [after, layers] : stack.here) {
+    Layers there = counted(stack.there, after);
+    for (const auto& [number, tensor] : layers) {
+      std::string fqn(c.fqn(tensor));
+      auto real = verdict.numbers.real.find(number);
+      if (real == verdict.numbers.real.end()) {
+        doubt("no tensor of layer " + std::to_string(number) +
+              " has the bytes of a layer of the reference");
+        continue;
+      }
+      auto found = there.find(real->second);
+      if (found == there.end()) continue;
+      const std::string& hash = stack.contents.of(tensor);
+      if (hash.empty() || hash != stack.reference.of(found->second)) {
+        doubt(fqn + " does not hold what layer " + std::to_string(real->second) +
+              " of the reference holds");
+        continue;
+      }
+      verdict.proven.insert(tensor);
+      if (number != real->second) verdict.add_wrong(stack, fqn, real->second, after);
+    }
+  }
+}
+
+void find_missing(const Stack& stack, Judgement& verdict) {
+  std::set<std::int64_t> there;
+  for (const auto& [after, layers] : stack.there) {
+    for (const auto& [number, tensor] : layers) there.insert(number);
+  }
+  for (std::int64_t number : there) {
+    if (!verdict.found.contains(number))
+      verdict.missing.push_back(stack.before + std::to_string(number));
+  }
+}
+
+// Where the reference lacks it, a name follows its layer. Where stages collided, a state may have
+// come from another stage than its parameter; only one out of the same ranks' files is theirs.
+struct Followers {
+  const Checkpoint& checkpoint;
+  const Judgement& verdict;
+  std::set<std::uint32_t> ranks = {};  // that wrote what is proven
+
+  void collect_ranks() {
+    for (TensorId tensor : verdict.proven) {
+      for (ChunkId chunk : checkpoint.chunks(tensor)) {
+        if (auto writer = checkpoint.writer(chunk)) ranks.insert(*writer);
+      }
+    }
+  }
+  bool are_ours(TensorId tensor) const {
+    if (verdict.missing.empty()) return true;
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
+      auto writer = checkpoint.writer(chunk);
+      if (!writer || !ranks.contains(*writer)) return false;
+    }
+    return true;
+  }
+  bool are_ours(const ObjectRow& object) const {
+    if (verdict.missing.empty()) return true;
+    if (!object.item || object.item->file == FileId::kNone) return false;
+    auto rank = checkpoint.file(object.item->file).rank;
+    return rank && ranks.contains(*rank);
+  }
+};
+
+std::vector<Diagnosis> renames_of(const RuleInput& input, Stack& stack, Judgement& verdict) {
+  const Checkpoint& c = input.checkpoint;
+  Followers followers{c, verdict};
+  followers.collect_ranks();
+  std::vector<Diagnosis> out;
+  auto doubt = [&](std::string_view name, const char* why) {
+    if (verdict.why_not.empty()) verdict.why_not = std::string(name) + why;
+  };
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    TensorId tensor{t};
+    auto renamed = with_real_number(c.fqn(tensor), verdict.numbers);
+    if (!renamed) continue;
+    if (!renamed->known) doubt(c.fqn(tensor), " is of a layer that nothing else here is of");
+    if (!verdict.proven.contains(tensor)) {
+      auto other = input.reference->find(renamed->name);
+      bool differs = other && stack.contents.of(tensor) != stack.reference.of(*other);
+      if (differs)
+        doubt(c.fqn(tensor), " does not hold what the reference holds under its new name");
+      else if (!other && !followers.are_ours(tensor))
+        doubt(c.fqn(tensor), " may be of a layer that was lost: other ranks wrote it");
+    }
+    if (renamed->name != c.fqn(tensor)) out.emplace_back(Renamed{tensor, renamed->name, {}});
+  }
+  if (out.empty()) return out;
+  auto& first = std::get<Renamed>(out.front());
+  for (std::size_t i = 0; i < c.objects().size(); ++i) {
+    const ObjectRow& object = c.objects()[i];
+    auto renamed = with_real_number(object.fqn, verdict.numbers);
+    if (!renamed || renamed->name == object.fqn) continue;
+    if (!followers.are_ours(object))
+      doubt(object.fqn, " may be of a layer that was lost: other ranks wrote it");
+    first.objects.emplace_back(i, renamed->name);
+  }
+  return out;
+}
+
+std::string kind_of_shift(const std::map<std::int64_t, std::int64_t>& real) {
+  std::set<std::int64_t> shifts;
+  for (auto [here, there] : real) shifts.insert(there - here);
+  if (shifts.size() > 1) return "layers have changed places";
+  std::int64_t shift = *shifts.begin();
+  return "every number is " + std::to_string(std::abs(shift)) +
+         (shift > 0 ? " too small" : " too large");
+}
+
+void report(const RuleInput& input, Stack& stack, Judgement verdict,
+            std::vector<Finding>& findings) {
+  Finding finding;
+  finding.rule = "layers-renumbered";
+  finding.link = "Megatron-LM #7452";
+  std::vector<Diagnosis> renames = renames_of(input, stack, verdict);
+  finding.cause = plural(verdict.wrong.size(), "tensor") +
+                  " of another layer than the name says (" + verdict.renames.front() +
+                  " in the reference, byte for byte; " + kind_of_shift(verdict.numbers.real) +
+                  "): a pipeline stage saved its own counting of layers as the global one.";
+  finding.evidence = {{"count", count_of(verdict.wrong.size())},
+                      {"renames", capped(verdict.renames)},
+                      {"layers that are not here", capped(verdict.missing)}};
+  finding.subjects = verdict.wrong;
+  if (!verdict.why_not.empty()) {
+    finding.cause += " Which names are right is undecided: " + verdict.why_not + ".";
+    finding.evidence.emplace_back("decided", false);
+    findings.push_back(std::move(finding));
+    return;
+  }
+  std::string text = "Give " + plural(renames.size(), "tensor") +
+                     " the names of their true layers, with optimizer states and what else belongs "
+                     "to them: no byte moves.";
+  if (!verdict.missing.empty())
+    text += " " + some_of(verdict.missing) + " of other stages " +
+            (verdict.missing.size() == 1 ? "was" : "were") +
+            " saved under the same names and lost; the rename does not bring them back.";
+  finding.remedy = Remedy{"rename", verdict.missing.empty(), std::move(text)};
+  finding.diagnoses = std::move(renames);
+  findings.push_back(std::move(finding));
+}
+
+// "model_pp1.layers." beside "model_pp0.layers.": stages with names of their own count as they
+// like.
+bool is_one_of_several(const std::map<std::string, Families>& here, const std::string& before) {
+  std::string bare = bare_name(before);
+  return std::count_if(here.begin(), here.end(),
+                       [&](const auto& other) { return bare_name(other.first) == bare; }) > 1;
+}
+
+// What stands before the number there: the same but for wrappers, or as matched names say.
+std::string before_there(const RuleInput& input, const std::string& before,
+                         const Families& families) {
+  for (const auto& [after, layers] : families) {
+    for (const auto& [number, tensor] : layers) {
+      auto other = input.counterparts[index_of(tensor)];
+      auto name = other ? layer_name_of(input.reference->fqn(*other)) : std::nullopt;
+      if (name) return bare_name(name->before);
+    }
+  }
+  return bare_name(before);
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  if (input.reference == nullptr) return;
+  const Checkpoint& c = input.checkpoint;
+  auto here = families_of(c, false), there = families_of(*input.reference, true);
+  Contents contents{c}, reference{*input.reference};
+  for (const auto& [before, families] : here) {
+    auto found = there.find(before_there(input, before, families));
+    if (found == there.end() || is_one_of_several(here, before)) continue;
+    // A deeper model that was made of the reference's layers.
+    if (count_layers(families) > count_layers(found->second)) continue;
+    Stack stack{before, families, found->second, contents, reference};
+    std::vector<std::string> matrices = probes(c, stack);
+    if (!looks_renumbered(matrices, stack, input.depth)) continue;
+    Judgement verdict;
+    verdict.numbers.before = before;
+    find_numbers(c, matrices, stack, verdict);
+    find_missing(stack, verdict);
+    prove(c, stack, verdict);
+    if (!verdict.wrong.empty()) report(input, stack, std::move(verdict), findings);
+  }
+}
+
+}  // namespace
+
+const Rule kLayersRenumbered = {
+    "layers-renumbered", Depth::kHeaders, "Layers carry the numbers of their pipeline stage",
+    "Under pipeline parallelism every stage has some of the layers and counts them from 0. A saver "
+    "that writes the local number as the global one gives the first stage's names to all stages; "
+    "where several stages wrote one key, deduplication keeps one of them. With --against another "
+    "checkpoint the bytes tell which layer each one really is, and the repair gives the names "
+    "back: metadata alone changes. Where the layers were mixed, nothing is renamed.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,139 @@
+#include <array>
+#include <unordered_map>
+
+#include "core/facts/optimizer_states.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// Wrappers leave these in names; dotted parts, wherever they stand.
+constexpr std::array<std::string_view, 4> kWrappers = {"module", "_orig_mod", "model",
+                                                       "_checkpoint_wrapped_module"};
+
+// The name without what wrappers add: "model.module.layers.0.w" and "layers.0.w" are one.
+std::string bare(std::string_view fqn) {
+  std::string out;
+  while (!fqn.empty()) {
+    std::size_t dot = fqn.find('.');
+    std::string_view part = fqn.substr(0, dot);
+    fqn = dot == std::string_view::npos ? std::string_view{} : fqn.substr(dot + 1);
+    bool wrapper = false;
+    for (std::string_view other : kWrappers) wrapper = wrapper || part == other;
+    if (wrapper && !fqn.empty()) continue;
+    if (!out.empty()) out += '.';
+    out += part;
+  }
+  return out;
+}
+
+std::string_view last_two_parts(std::string_view fqn) {
+  std::size_t dot = fqn.rfind('.');
+  if (dot == std::string_view::npos || dot == 0) return fqn;
+  std::size_t before = fqn.rfind('.', dot - 1);
+  return before == std::string_view::npos ? fqn : fqn.substr(before + 1);
+}
+
+// Tensors of the checkpoint that the spec does not name: what a missing one may have become.
+struct Candidates {
+  std::unordered_multimap<std::string, TensorId> by_bare, by_suffix;
+};
+
+Candidates candidates_of(const Checkpoint& checkpoint, const Spec& spec) {
+  Candidates out;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    std::string_view fqn = checkpoint.fqn(TensorId{t});
+    if (spec.find(fqn) != nullptr) continue;
+    out.by_bare.emplace(bare(fqn), TensorId{t});
+    out.by_suffix.emplace(last_two_parts(fqn), TensorId{t});
+  }
+  return out;
+}
+
+// The saved name that it probably has: the same but for wrappers, or the only one that ends alike,
+// of the same shape.
+std::string hint_for(const Checkpoint& checkpoint, const Candidates& candidates,
+                     const std::string& fqn, const SpecEntry& entry) {
+  auto only_one = [&](auto range) -> std::string {
+    std::string found;
+    for (auto at = range.first; at != range.second; ++at) {
+      if (!same(checkpoint.shape(at->second), entry.shape)) continue;
+      if (!found.empty()) return "";
+      found = checkpoint.fqn(at->second);
+    }
+    return found;
+  };
+  std::string found = only_one(candidates.by_bare.equal_range(bare(fqn)));
+  if (found.empty())
+    found = only_one(candidates.by_suffix.equal_range(std::string(last_two_parts(fqn))));
+  return found;
+}
+
+void report_objects(std::vector<std::string> objects, std::vector<Finding>& findings) {
+  if (objects.empty()) return;
+  Finding finding;
+  finding.rule = "missing-key";
+  finding.cause = some_of(objects) + (objects.size() == 1 ? " was" : " were") +
+                  " saved as a pickled object where the model expects a tensor: a load refuses "
+                  "it.";
+  finding.evidence = {{"saved_as", std::string("object")}, {"count", count_of(objects.size())}};
+  finding.subjects = std::move(objects);
+  findings.push_back(std::move(finding));
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  if (input.spec == nullptr) return;
+  const Checkpoint& checkpoint = input.checkpoint;
+  std::unordered_set<std::string_view> explained = explained_by(findings, "tied-weights");
+  NewNames names = new_names(checkpoint, findings);
+  std::unordered_set<std::string_view> objects;
+  for (const ObjectRow& object : checkpoint.objects()) objects.insert(object.fqn);
+  std::optional<Candidates> candidates;
+  Finding finding;
+  finding.rule = "missing-key";
+  std::vector<std::string> as_objects, hints, expected;
+  std::size_t renamed = 0;
+  for (const auto& [fqn, entry] : input.spec->entries) {
+    // Under its true name, where another layer has it now.
+    bool there =
+        names.given.contains(bare_name(fqn)) || (checkpoint.find(fqn) && !names.left.contains(fqn));
+    if (there || explained.contains(fqn)) continue;
+    if (objects.contains(fqn)) {
+      as_objects.push_back(fqn);
+      continue;
+    }
+    if (!candidates) candidates = candidates_of(checkpoint, *input.spec);
+    std::string hint = hint_for(checkpoint, *candidates, fqn, entry);
+    renamed += hint.empty() ? 0 : 1;
+    if (!hint.empty() && hints.size() < kMaxEvidence) hints.push_back(fqn + " <- " + hint);
+    if (expected.size() < kMaxEvidence) expected.push_back(to_text(entry.shape));
+    finding.subjects.push_back(fqn);
+  }
+  report_objects(std::move(as_objects), findings);
+  if (finding.subjects.empty()) return;
+  finding.cause = "The model expects " + plural(finding.subjects.size(), "tensor") +
+                  " that the checkpoint does not have: " + some_of(finding.subjects) + ".";
+  if (renamed != 0) {
+    finding.cause += " " + plural(renamed, "tensor") + " of the same shape " +
+                     (renamed == 1 ? "is" : "are") + " there under another name (" + hints.front() +
+                     ").";
+  }
+  finding.evidence = {{"count", count_of(finding.subjects.size())},
+                      {"expected_shapes", expected},
+                      {"renamed", hints},
+                      {"renamed_count", count_of(renamed)}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kMissingKey = {
+    "missing-key", Depth::kMetadata, "The model expects a tensor that is not in the checkpoint",
+    "torch loads by name: a tensor that the model asks for and the checkpoint does not have ends "
+    "the load with 'Missing key in checkpoint state_dict'. Often it is there under another name: a "
+    "wrapper (DDP, torch.compile, FSDP) put 'module.' or '_orig_mod.' before it, or the state dict "
+    "was saved one level deeper. Where a saved tensor of the same shape ends alike, it is named. "
+    "Otherwise the tensor was not saved: compare with an earlier step.",
+    run};
+
+}  // namespace shw

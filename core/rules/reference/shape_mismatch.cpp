@@ -1,0 +1,79 @@
+#include "core/facts/grown_axis.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// How two shapes are related, for the sentence: "dim 0 is 2 times as long as expected".
+std::string relation(const Checkpoint& checkpoint, TensorId tensor, ExtentsView expected) {
+  ExtentsView saved = checkpoint.shape(tensor);
+  if (saved.size() != expected.size())
+    return "it has " + plural(saved.size(), "dimension") + " instead of " +
+           std::to_string(expected.size());
+  if (auto why = why_not_relabelled(checkpoint, tensor, expected); !why.empty()) return why;
+  std::vector<std::string> parts;
+  for (std::size_t d = 0; d < saved.size(); ++d) {
+    if (saved[d] == expected[d]) continue;
+    std::string dim = "dim " + std::to_string(d) + " is ";
+    if (expected[d] > 0 && saved[d] > expected[d] && saved[d] % expected[d] == 0) {
+      parts.push_back(dim + std::to_string(saved[d] / expected[d]) + " times as long");
+    } else if (saved[d] > 0 && expected[d] > saved[d] && expected[d] % saved[d] == 0) {
+      parts.push_back(dim + "1/" + std::to_string(expected[d] / saved[d]) + " as long");
+    } else {
+      parts.push_back(dim + std::to_string(saved[d]) + " instead of " +
+                      std::to_string(expected[d]));
+    }
+  }
+  return some_of(parts, 8);
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  if (input.spec == nullptr) return;
+  const Checkpoint& checkpoint = input.checkpoint;
+  std::unordered_set<std::string_view> explained;
+  for (std::string_view cause :
+       {"placement-axis-moved", "glu-split-local", "local-saved-as-global", "axis-dropped",
+        "transposed", "vocabulary-padding", "axis-grown", "uneven-shards"})
+    explained.merge(explained_by(findings, cause));
+  Finding finding;
+  finding.rule = "shape-mismatch";
+  std::vector<std::string> saved, expected;
+  std::string how;
+  for (const auto& [fqn, entry] : input.spec->entries) {
+    auto tensor = checkpoint.find(fqn);
+    if (!tensor) continue;
+    ExtentsView shape = checkpoint.shape(*tensor);
+    if (same(shape, entry.shape) || explained.contains(fqn)) continue;
+    if (finding.subjects.empty()) {
+      finding.evidence = {{"saved", copy_of(shape)}, {"expected", entry.shape}};
+      how = relation(checkpoint, *tensor, entry.shape);
+    }
+    finding.subjects.push_back(fqn);
+    saved.push_back(to_text(shape));
+    expected.push_back(to_text(entry.shape));
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause = plural(finding.subjects.size(), "tensor") +
+                  (finding.subjects.size() == 1 ? " has" : " have") +
+                  " another shape than the model expects, and torch refuses the load: " +
+                  finding.subjects.front() + " is saved as " + saved.front() + ", expected " +
+                  expected.front() + " (" + how + ").";
+  finding.evidence.emplace_back("count", count_of(finding.subjects.size()));
+  finding.evidence.emplace_back("saved_shapes", std::move(saved));
+  finding.evidence.emplace_back("expected_shapes", std::move(expected));
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kShapeMismatch = {
+    "shape-mismatch", Depth::kMetadata, "A tensor's saved shape is not the model's",
+    "torch compares the saved global shape with the model's before it copies, and stops with 'Size "
+    "mismatch between saved ... and current'. Either the checkpoint belongs to another model or "
+    "configuration (hidden size, vocabulary padding, number of experts), or the save recorded a "
+    "wrong global shape: one rank's part taken for the whole, or a placement on the wrong axis. "
+    "The more special rules look for those; this one speaks where none of them could explain the "
+    "difference.",
+    run};
+
+}  // namespace shw

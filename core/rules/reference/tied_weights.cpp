@@ -1,0 +1,90 @@
+// N6: embedding and output layer of one model are one tensor (tied) or two. A saver that takes two
+// for one drops the second; a loader that takes one for two misses it (spec/failures.md 8).
+#include <algorithm>
+#include <array>
+
+#include "core/facts/reference_bytes.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+template <std::size_t n>
+bool has_one_of(std::string_view fqn, const std::array<std::string_view, n>& words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return fqn.find(word) != std::string_view::npos;
+  });
+}
+
+bool is_embedding(std::string_view fqn) {
+  constexpr std::array<std::string_view, 5> kWords = {"embed_tokens", "word_embeddings", "wte",
+                                                      "tok_embeddings", "embedding.weight"};
+  return has_one_of(fqn, kWords) && !fqn.starts_with("optim");
+}
+
+bool is_head(std::string_view fqn) {
+  constexpr std::array<std::string_view, 4> kWords = {"lm_head", "output_layer", "embed_out",
+                                                      "output.weight"};
+  return has_one_of(fqn, kWords) && fqn.ends_with("weight") && !fqn.starts_with("optim");
+}
+
+// The other half of a possible pair in the reference: the only tensor of that role and shape.
+std::optional<TensorId> partner(const Checkpoint& reference, TensorId tensor) {
+  bool head = is_head(reference.fqn(tensor));
+  std::optional<TensorId> found;
+  for (std::uint32_t t = 0; t < reference.tensor_count(); ++t) {
+    std::string_view fqn = reference.fqn(TensorId{t});
+    if (TensorId{t} == tensor || !(head ? is_embedding(fqn) : is_head(fqn))) continue;
+    if (!same(reference.shape(TensorId{t}), reference.shape(tensor))) continue;
+    if (found) return std::nullopt;
+    found = TensorId{t};
+  }
+  return found;
+}
+
+void add(const Checkpoint& reference, TensorId missing, TensorId other,
+         std::vector<Finding>& findings) {
+  auto one = whole_values(reference, missing), two = whole_values(reference, other);
+  if (!one || !two) return;  // missing-key says what is left to say
+  bool tied = one->dtype == two->dtype && one->bytes == two->bytes;
+  Finding finding;
+  finding.rule = "tied-weights";
+  finding.severity = tied ? Severity::kInfo : Severity::kError;
+  std::string name(reference.fqn(missing)), kept(reference.fqn(other));
+  finding.subjects = {name};
+  finding.cause =
+      tied ? name + " was not saved; in the reference it equals " + kept +
+                 " byte for byte: the two are tied, and a loader that ties them misses nothing."
+           : name + " was not saved, as if it were tied to " + kept +
+                 "; in the reference the two differ, so what it had learned is lost.";
+  finding.evidence = {{"kept", kept}, {"equal_in_reference", tied}};
+  finding.link = "NeMo AutoModel #2511";
+  findings.push_back(std::move(finding));
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  if (input.reference == nullptr) return;
+  const Checkpoint& reference = *input.reference;
+  std::vector<bool> is_there(reference.tensor_count(), false);
+  for (const auto& other : input.counterparts) {
+    if (other) is_there[index_of(*other)] = true;
+  }
+  for (std::uint32_t t = 0; t < reference.tensor_count(); ++t) {
+    TensorId missing{t};
+    std::string_view fqn = reference.fqn(missing);
+    if (is_there[t] || (!is_head(fqn) && !is_embedding(fqn))) continue;
+    auto other = partner(reference, missing);
+    if (other && is_there[index_of(*other)]) add(reference, missing, *other, findings);
+  }
+}
+
+}  // namespace
+
+const Rule kTiedWeights = {
+    "tied-weights", Depth::kHeaders, "One of two tied weights is missing",
+    "Many models use one matrix as embedding and as output layer. Such a pair is saved once, and a "
+    "loader makes two of it. Where the two were never tied, or grew apart, a saver that drops one "
+    "loses it. With --against another checkpoint that has both, their bytes tell which it is.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,322 @@
+// N8, P20: a weight is saved as its transpose (Conv1D against Linear, fused experts). Three
+// grounds, the surest first:
+//
+//   bytes    the reference's own bytes, transposed; or the cosine law on trained weights
+//   strides  the shape is the expected one with its last two dims exchanged, and the items hold
+//            column-major views: what was saved is x.t() of a tensor of the expected shape. A
+//            matrix with one row or one column is the same either way.
+//   shape    the shape alone: the bytes may be transposed, or seen through a view, or two tensors
+//            may have exchanged their names. Undecided, and said to be.
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/facts/grown_axis.h"
+#include "core/facts/memo.h"
+#include "core/facts/optimizer_states.h"
+#include "core/facts/reference_bytes.h"
+#include "core/facts/transposed_law.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// Fewer elements than this may come out as a transpose of each other by chance.
+constexpr std::int64_t kLeastElements = 8;
+
+struct Proven {
+  TensorId tensor{};
+  OrientationFound found;  // matrices is 0 where strides alone speak
+};
+
+struct Outcome {
+  std::vector<Proven> by_bytes, by_strides;
+  std::vector<TensorId> by_shape, relabelled;
+  std::vector<std::string> mixed, too_large;
+};
+
+Extents exchanged(ExtentsView shape) {
+  Extents out = copy_of(shape);
+  std::swap(out[out.size() - 1], out[out.size() - 2]);
+  return out;
+}
+
+// Every item holds a matrix whose columns lie one after the other, as a transposed view leaves it.
+bool is_column_major(const ItemHeader& header) {
+  std::size_t n = header.sizes.size();
+  if (n < 2 || header.strides.size() != n) return false;
+  if (header.strides[n - 2] != 1 || header.strides[n - 1] != header.sizes[n - 2]) return false;
+  std::int64_t below = header.sizes[n - 1] * header.sizes[n - 2];
+  for (std::size_t d = n - 2; d-- > 0;) {
+    if (header.sizes[d] != 1 && header.strides[d] != below) return false;
+    below *= header.sizes[d];
+  }
+  return true;
+}
+
+bool strides_say_so(const RuleInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  ExtentsView shape = c.shape(tensor);
+  if (shape[shape.size() - 1] == 1 || shape[shape.size() - 2] == 1) return true;
+  bool seen = false;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    ExtentsView sizes = c.sizes(chunk);
+    std::size_t n = sizes.size();
+    if (volume(sizes) == 0 || (n >= 2 && (sizes[n - 1] == 1 || sizes[n - 2] == 1))) continue;
+    if (index_of(chunk) >= input.headers.size()) return false;
+    const auto& header = input.headers[index_of(chunk)];
+    if (!header || !same(header->sizes, sizes) || !is_column_major(*header)) return false;
+    seen = true;
+  }
+  return seen;
+}
+
+// The spec's shape alone, where a placement on the wrong axis would not leave it too.
+void judge_by_shape(const RuleInput& input, TensorId tensor, Outcome& outcome) {
+  const Checkpoint& c = input.checkpoint;
+  const SpecEntry* entry = input.spec == nullptr ? nullptr : input.spec->find(c.fqn(tensor));
+  ExtentsView shape = c.shape(tensor);
+  if (entry == nullptr || !swapped_last_two(shape, entry->shape)) return;
+  if (entry->dtype && *entry->dtype != c.dtype(tensor)) return;
+  if (input.tilings[index_of(tensor)].tiling != Tiling::kExact) return;
+  auto relation = relate_axes(shape, entry->shape);
+  if (relation && tiles_allow_relabel(c, tensor, entry->shape, *relation)) return;
+  if (strides_say_so(input, tensor))
+    outcome.by_strides.push_back({tensor, {}});
+  else
+    outcome.by_shape.push_back(tensor);
+}
+
+// True where the bytes of both sides settled it, one way or the other.
+bool judge_by_bytes(const RuleInput& input, TensorId tensor, Outcome& outcome) {
+  const Checkpoint& c = input.checkpoint;
+  auto other = counterpart(input, tensor);
+  if (!other || input.depth < Depth::kHeaders) return false;
+  ExtentsView saved = c.shape(tensor), expected = input.reference->shape(*other);
+  bool square = same(saved, expected) && is_square(saved);
+  if (!square && !swapped_last_two(saved, expected)) return false;
+  // The shape is what the model asks for: then it is the reference that has another orientation.
+  const SpecEntry* entry = input.spec == nullptr ? nullptr : input.spec->find(c.fqn(tensor));
+  if (!square && entry != nullptr && same(entry->shape, saved)) return true;
+  if (square && has_equal_bytes(c, tensor, *input.reference, *other)) {
+    memo_of(input).equal_to_reference.insert(tensor);
+    return true;
+  }
+  auto bytes = checked_mul(volume(saved).value_or(0), std::int64_t{size_of(c.dtype(tensor))});
+  if (!bytes || static_cast<std::uint64_t>(*bytes) > kComparedUpTo) {
+    outcome.too_large.emplace_back(c.fqn(tensor));
+    return square;
+  }
+  auto image = whole_values(c, tensor);
+  auto truth = image ? whole_values(*input.reference, *other) : std::nullopt;
+  if (!truth) return false;
+  OrientationFound found = find_orientation(*image, *truth);
+  switch (found.orientation) {
+    case Orientation::kEqual:
+      memo_of(input).equal_to_reference.insert(tensor);
+      return true;
+    case Orientation::kCrossed:
+      outcome.by_bytes.push_back({tensor, found});
+      return true;
+    case Orientation::kRelabelled:
+      outcome.relabelled.push_back(tensor);
+      return true;
+    case Orientation::kMixed:
+      outcome.mixed.push_back(std::string(c.fqn(tensor)) + " (" + std::to_string(found.transposed) +
+                              " of " + std::to_string(found.matrices) + " matrices)");
+      return square;
+    case Orientation::kUnlike:
+      break;
+  }
+  return square;
+}
+
+// States that were saved in the shape of a transposed tensor, and of which nothing says whether
+// they are transposed as well.
+std::vector<std::string> states_left(const RuleInput& input, const std::vector<Proven>& proven) {
+  const Checkpoint& c = input.checkpoint;
+  std::set<TensorId> transposed;
+  for (const Proven& one : proven) transposed.insert(one.tensor);
+  std::vector<std::string> left;
+  for (const OptimizerState& state : optimizer_states(c)) {
+    bool asked = state.parameter && transposed.contains(*state.parameter) &&
+                 same(c.shape(state.state), c.shape(*state.parameter));
+    if (!asked || transposed.contains(state.state)) continue;
+    if (memo_of(input).equal_to_reference.contains(state.state)) continue;
+    left.emplace_back(c.fqn(state.state));
+  }
+  return left;
+}
+
+Finding finding_on(const Checkpoint& c, const std::vector<Proven>& proven) {
+  Finding finding;
+  finding.rule = "transposed";
+  finding.link = "transformers #47031";
+  for (const Proven& one : proven) {
+    ExtentsView shape = c.shape(one.tensor);
+    finding.subjects.emplace_back(c.fqn(one.tensor));
+    finding.diagnoses.push_back(
+        Transposed{one.tensor, shape.size() - 2, shape.size() - 1, exchanged(shape)});
+  }
+  ExtentsView shape = c.shape(proven.front().tensor);
+  finding.evidence = {{"count", count_of(proven.size())},
+                      {"saved", copy_of(shape)},
+                      {"expected", exchanged(shape)}};
+  return finding;
+}
+
+void add_remedy(const RuleInput& input, const std::vector<Proven>& proven, Finding& finding) {
+  std::string text =
+      "Exchange the last two dimensions: every element is kept, nothing is lost. The bytes move, "
+      "so "
+      "it is written into a new directory.";
+  std::vector<std::string> left = states_left(input, proven);
+  if (!left.empty()) {
+    text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
+            " left as saved: nothing says whether the optimizer's states are transposed as well; a "
+            "reference that holds them would.";
+    finding.evidence.emplace_back("states left", capped(left));
+  }
+  finding.remedy = Remedy{"transpose", true, std::move(text)};
+}
+
+void report_by_bytes(const RuleInput& input, const std::vector<Proven>& proven,
+                     std::vector<Finding>& findings) {
+  if (proven.empty()) return;
+  const Checkpoint& c = input.checkpoint;
+  Finding finding = finding_on(c, proven);
+  std::vector<std::string> by_law;
+  double margin = 2;
+  bool sampled = false;
+  std::int64_t compared = 0;
+  for (const Proven& one : proven) {
+    if (one.found.exact) continue;
+    by_law.emplace_back(c.fqn(one.tensor));
+    margin = std::min(margin, one.found.margin);
+    sampled = sampled || one.found.sampled;
+    compared += one.found.compared;
+  }
+  const Proven& first = proven.front();
+  finding.cause = finding.subjects.front() + " is the transpose of the reference, ";
+  finding.cause += first.found.exact ? "number by number" : "as its values show";
+  finding.cause += is_square(c.shape(first.tensor))
+                       ? ": its last two dimensions are equal, so it loads without a message."
+                       : ".";
+  if (!by_law.empty()) {
+    std::string digits = std::to_string(margin);
+    finding.cause +=
+        " " + plural(by_law.size(), "tensor") + (by_law.size() == 1 ? " holds" : " hold") +
+        " other numbers than the reference and " + (by_law.size() == 1 ? "is" : "are") +
+        " nearer to its transpose than to itself by at least " +
+        digits.substr(0, digits.find('.') + 3) + " of cosine (0.3 decides)";
+    finding.cause += sampled ? ", by a sample of its rows and columns." : ".";
+    finding.evidence.emplace_back("by cosine", capped(by_law));
+    finding.evidence.emplace_back("margin", margin);
+    finding.evidence.emplace_back("elements compared", compared);
+    finding.evidence.emplace_back("sampled", sampled);
+  }
+  add_remedy(input, proven, finding);
+  findings.push_back(std::move(finding));
+}
+
+void report_by_strides(const RuleInput& input, const std::vector<Proven>& proven,
+                       std::vector<Finding>& findings) {
+  if (proven.empty()) return;
+  Finding finding = finding_on(input.checkpoint, proven);
+  finding.cause = finding.subjects.front() + " is saved as " +
+                  to_text(input.checkpoint.shape(proven.front().tensor)) + " where " +
+                  to_text(exchanged(input.checkpoint.shape(proven.front().tensor))) +
+                  " is expected, and its items are transposed views of matrices of the expected "
+                  "shape (or have one row or column, where it is all the same): the transpose was "
+                  "saved, and torch refuses the load.";
+  finding.evidence.emplace_back("ground", std::string("strides"));
+  add_remedy(input, proven, finding);
+  findings.push_back(std::move(finding));
+}
+
+void report_undecided(const Checkpoint& c, const std::vector<TensorId>& tensors,
+                      const std::string& why, const char* ground, std::vector<Finding>& findings) {
+  if (tensors.empty()) return;
+  Finding finding;
+  finding.rule = "transposed";
+  finding.link = "transformers #47031";
+  for (TensorId tensor : tensors) finding.subjects.emplace_back(c.fqn(tensor));
+  ExtentsView shape = c.shape(tensors.front());
+  finding.cause = finding.subjects.front() + " is saved as " + to_text(shape) + " where " +
+                  to_text(exchanged(shape)) + " is expected, and torch refuses the load. " + why;
+  finding.evidence = {{"count", count_of(tensors.size())},
+                      {"saved", copy_of(shape)},
+                      {"expected", exchanged(shape)},
+                      {"ground", std::string(ground)},
+                      {"decided", false}};
+  findings.push_back(std::move(finding));
+}
+
+void report_mixed(const Outcome& outcome, std::vector<Finding>& findings) {
+  if (outcome.mixed.empty()) return;
+  Finding finding;
+  finding.rule = "transposed";
+  finding.link = "transformers #47031";
+  for (const std::string& one : outcome.mixed)
+    finding.subjects.push_back(one.substr(0, one.find(" (")));
+  finding.cause = some_of(outcome.mixed) + (outcome.mixed.size() == 1 ? " is" : " are") +
+                  " transposed in part: the others are not nearer to the transpose of the "
+                  "reference than to the reference. Undecided; the same step as a reference would "
+                  "decide it.";
+  finding.evidence = {{"decided", false}, {"matrices", capped(outcome.mixed)}};
+  findings.push_back(std::move(finding));
+}
+
+void report_too_large(const Outcome& outcome, std::vector<Finding>& findings) {
+  if (outcome.too_large.empty()) return;
+  Finding finding;
+  finding.rule = "transposed";
+  finding.severity = Severity::kInfo;
+  finding.subjects = outcome.too_large;
+  finding.cause = some_of(outcome.too_large) + (outcome.too_large.size() == 1 ? " is" : " are") +
+                  " larger than " + human_bytes(kComparedUpTo) +
+                  " and not put together in memory: whether transposed was not looked at.";
+  findings.push_back(std::move(finding));
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  if (input.reference == nullptr && input.spec == nullptr) return;
+  const Checkpoint& c = input.checkpoint;
+  auto explained = with_diagnosis(findings);
+  explained.merge(explained_by(findings, "placement-axis-moved"));
+  Outcome outcome;
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    TensorId tensor{t};
+    if (explained.contains(c.fqn(tensor)) || c.shape(tensor).size() < 2) continue;
+    if (volume(c.shape(tensor)).value_or(0) < kLeastElements) continue;
+    if (!judge_by_bytes(input, tensor, outcome)) judge_by_shape(input, tensor, outcome);
+  }
+  report_by_bytes(input, outcome.by_bytes, findings);
+  report_by_strides(input, outcome.by_strides, findings);
+  report_undecided(c, outcome.by_shape,
+                   "Undecided by the shape alone: the bytes may be transposed, or the same bytes "
+                   "seen through a view, or two tensors may have exchanged their names. --against "
+                   "a checkpoint that has the tensor right would decide it.",
+                   "shape", findings);
+  report_undecided(c, outcome.relabelled,
+                   "Its bytes are the reference's in the reference's own order: a view was saved, "
+                   "no transpose, and transposing it would mix it up. View it in the expected "
+                   "shape where the checkpoint is made.",
+                   "view", findings);
+  report_mixed(outcome, findings);
+  report_too_large(outcome, findings);
+}
+
+}  // namespace
+
+const Rule kTransposed = {
+    "transposed", Depth::kMetadata, "A matrix is saved transposed",
+    "Some libraries keep a linear layer as input x output, others as output x input; fused experts "
+    "come both ways too. Where both dimensions are equal no shape tells which, and a converter "
+    "that guesses by shape guesses wrong. With --against another checkpoint the two are compared "
+    "number by number, and where training went on between them by the cosine of each matrix with "
+    "the reference and with its transpose. Where only the expected shape is known, an item that "
+    "was saved as a transposed view proves it; the shape alone does not, since the same bytes seen "
+    "through a view have it too. The repair transposes every tile and loses nothing.",
+    run};
+
+}  // namespace shw

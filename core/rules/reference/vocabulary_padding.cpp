@@ -1,0 +1,128 @@
+// N7: rows of the vocabulary are padded to a multiple that depends on the tensor-parallel size, so
+// a checkpoint of one topology has more or fewer rows than the model of another (spec/failures.md
+// 8). What is dropped must be padding, proved by its bytes: zeros, or one row over and over.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "core/facts/reference_bytes.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+bool is_of_vocabulary(const SpecEntry& entry, std::string_view fqn) {
+  constexpr std::array<std::string_view, 6> kWords = {"embed", "lm_head", "output_layer",
+                                                      "wte",   "vocab",   "tok_"};
+  return entry.role.find("vocab") != std::string::npos ||
+         std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+           return fqn.find(word) != std::string_view::npos;
+         });
+}
+
+// Only the number of rows differs.
+bool differs_in_rows(ExtentsView saved, ExtentsView expected) {
+  return saved.size() == expected.size() && !saved.empty() && saved[0] != expected[0] &&
+         same(saved.subspan(1), expected.subspan(1)) && saved[0] > 0 && expected[0] > 0;
+}
+
+// Rows [begin, end) are all zeros, or (`or_identical`) one row over and over, at least two of them.
+bool is_padding(const TensorValues& values, std::int64_t begin, bool or_identical) {
+  auto rows = static_cast<std::size_t>(values.shape[0]);
+  std::size_t row = values.bytes.size() / rows;
+  BytesView tail = BytesView(values.bytes).subspan(static_cast<std::size_t>(begin) * row);
+  if (std::all_of(tail.begin(), tail.end(), [](std::byte b) { return b == std::byte{0}; }))
+    return true;
+  if (!or_identical || tail.size() < 2 * row || row == 0) return false;
+  return std::memcmp(tail.data(), tail.data() + row, tail.size() - row) == 0;
+}
+
+// The chunks without what lies beyond `expected`.
+PartlyLost cut_off(const Checkpoint& c, TensorId tensor, const Extents& expected) {
+  PartlyLost out{tensor, expected, {}, ""};
+  for (ChunkId chunk : c.chunks(tensor)) {
+    Box box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))};
+    auto kept = intersect(box, whole(expected));
+    if (!kept) continue;
+    Box source = *kept;
+    for (std::size_t d = 0; d < source.offsets.size(); ++d) source.offsets[d] -= box.offsets[d];
+    out.survivors.push_back({chunk, std::move(source), kept->offsets});
+  }
+  return out;
+}
+
+// Rows that are missing are padding in the reference too: nothing but zeros.
+bool reference_ends_in_zeros(const RuleInput& input, TensorId tensor, std::int64_t rows,
+                             ExtentsView expected) {
+  auto other = counterpart(input, tensor);
+  if (!other || !same(input.reference->shape(*other), expected)) return false;
+  auto values = whole_values(*input.reference, *other);
+  return values && is_padding(*values, rows, false);
+}
+
+struct Found {
+  bool drops = false;
+  Finding finding;
+};
+
+void add(const Checkpoint& c, TensorId tensor, const SpecEntry& entry, Found& found) {
+  Finding& finding = found.finding;
+  std::string saved = std::to_string(c.shape(tensor)[0]);
+  std::string expected = std::to_string(entry.shape[0]);
+  if (finding.subjects.empty()) {
+    finding.rule = "vocabulary-padding";
+    finding.cause =
+        std::string(c.fqn(tensor)) + " has " + saved + " rows where the model expects " + expected +
+        (found.drops ? ": the rows at its end are padding, all equal, as a save with another "
+                       "tensor-parallel size leaves them."
+                     : ": the rows that the model has beyond that are padding, zeros in the "
+                       "reference too.");
+    finding.evidence = {{"saved_rows", c.shape(tensor)[0]}, {"expected_rows", entry.shape[0]}};
+    finding.remedy =
+        found.drops
+            ? Remedy{"retile", true, "Drop the padding: no row of the vocabulary is lost."}
+            : Remedy{"fill", false,
+                     "Add rows of zeros, as the reference has them. They were never saved, so the "
+                     "certificate lists them; no row of the vocabulary is lost."};
+    finding.link = "Megatron-Bridge #5353";
+  }
+  finding.subjects.emplace_back(c.fqn(tensor));
+  finding.diagnoses.emplace_back(cut_off(c, tensor, entry.shape));
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  if (input.spec == nullptr) return;
+  const Checkpoint& c = input.checkpoint;
+  auto explained = with_diagnosis(findings);
+  Found dropped{true, {}}, added{false, {}};
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    TensorId tensor{t};
+    const SpecEntry* entry = input.spec->find(c.fqn(tensor));
+    if (entry == nullptr || !differs_in_rows(c.shape(tensor), entry->shape) ||
+        !is_of_vocabulary(*entry, c.fqn(tensor)) || explained.contains(c.fqn(tensor)))
+      continue;
+    std::int64_t saved = c.shape(tensor)[0], expected = entry->shape[0];
+    auto values = whole_values(c, tensor);
+    if (!values) continue;
+    if (saved > expected && is_padding(*values, expected, true))
+      add(c, tensor, *entry, dropped);
+    else if (saved < expected && reference_ends_in_zeros(input, tensor, saved, entry->shape))
+      add(c, tensor, *entry, added);
+  }
+  for (Found* found : {&dropped, &added}) {
+    if (!found->finding.subjects.empty()) findings.push_back(std::move(found->finding));
+  }
+}
+
+}  // namespace
+
+const Rule kVocabularyPadding = {
+    "vocabulary-padding", Depth::kHeaders, "The vocabulary is padded to another number of rows",
+    "Embedding and output layer are padded with rows that no token uses, to a multiple of the "
+    "tensor-parallel size, so that every rank has as many. Another topology pads to another "
+    "number, and the load ends in a size mismatch. Rows may be dropped where their bytes show "
+    "that they are padding: all zeros, or one row over and over. Rows that hold anything else are "
+    "never dropped.",
+    run};
+
+}  // namespace shw

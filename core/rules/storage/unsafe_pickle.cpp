@@ -1,0 +1,122 @@
+// Names that a pickle asks Python to import and call. Those of `.metadata` are reported while
+// opening: only the pickle reader sees them. Those of BYTES entries are looked at here, once items
+// are opened at all.
+//
+// torch loads BYTES entries with weights_only=False, so that any name in them runs. But programs
+// put their own classes there, and such a checkpoint is healthy: only a name that starts programs,
+// evaluates text or computes what it calls is an error, another function that is called a warning,
+// and a class of somebody's program only to know.
+#include <tbb/parallel_for.h>
+
+#include <map>
+
+#include "core/formats/common/object_pickle.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+struct Group {
+  Severity severity = Severity::kInfo;
+  bool called = false;
+  std::string file;  // of the first
+  std::uint64_t at = 0;
+  std::vector<std::string> subjects;
+};
+
+// By Python's habit: CamelCase is a class, whose construction from data runs nothing but its own
+// __init__ or __setstate__. functools.partial keeps a name, it does not call it.
+bool names_a_class(const UnknownName& name) {
+  std::string_view text = name.name;
+  while (text.starts_with('_')) text.remove_prefix(1);
+  bool camel = !text.empty() && text.front() >= 'A' && text.front() <= 'Z';
+  return (camel && text.find('.') == std::string_view::npos) ||
+         (name.module == "functools" && name.name == "partial");
+}
+
+Severity severity_of(const UnknownName& name) {
+  if (names_a_class(name) && name.module == "functools") return Severity::kInfo;
+  if (name.kind == NameKind::kDangerous) return Severity::kError;
+  return name.called && !names_a_class(name) ? Severity::kWarning : Severity::kInfo;
+}
+
+std::string cause_of(const Group& group, const std::string& what) {
+  std::string verb = group.called ? "call " : "import ";
+  std::string where = some_of(group.subjects);
+  if (group.severity == Severity::kInfo)
+    return "Loading " + where + " with torch would " + verb + what +
+           ", a name of another program: it needs that program, and torch.load refuses it with "
+           "weights_only=True.";
+  return "Loading " + where + " with torch would " + verb + what +
+         ", which no checkpoint needs; here it was read as data and not run.";
+}
+
+Finding finding_of(Group group, const std::string& what) {
+  Finding finding;
+  finding.rule = "unsafe-pickle";
+  finding.severity = group.severity;
+  finding.cause = cause_of(group, what);
+  finding.evidence = {{"global", what},
+                      {"called", group.called},
+                      {"file", group.file},
+                      {"offset", static_cast<std::int64_t>(group.at)},
+                      {"objects", count_of(group.subjects.size())}};
+  finding.subjects = std::move(group.subjects);
+  return finding;
+}
+
+std::vector<Result<ObjectPickle>> scan_all(const Checkpoint& checkpoint) {
+  std::vector<Result<ObjectPickle>> scanned(checkpoint.objects().size(), ObjectPickle{});
+  tbb::parallel_for(std::size_t{0}, scanned.size(),
+                    [&](std::size_t i) { scanned[i] = scan_object(checkpoint, i); });
+  return scanned;
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  if (input.depth < Depth::kHeaders || checkpoint.directory() == nullptr) return;
+  const std::string kComputed = "something that it first computes";
+  std::map<std::pair<std::string, Severity>, Group> groups;
+  std::vector<std::string> not_read;
+  std::string why;
+  auto scanned = scan_all(checkpoint);
+  for (std::size_t i = 0; i < scanned.size(); ++i) {
+    // Damage is found with the item's checksum, at depth data.
+    if (!scanned[i]) continue;
+    const ObjectPickle& object = *scanned[i];
+    const std::string& fqn = checkpoint.objects()[i].fqn;
+    auto add = [&](const std::string& what, Severity severity, bool called, std::uint64_t at) {
+      Group& group = groups[{what, severity}];
+      if (group.subjects.empty()) group = {severity, called, object.file, at, {}};
+      add_subject(group.subjects, fqn);
+    };
+    for (const UnknownName& name : object.names)
+      add(name.module + "." + name.name, severity_of(name), name.called, name.at);
+    if (object.odd_call_at) add(kComputed, Severity::kError, true, *object.odd_call_at);
+    if (object.not_read.empty()) continue;
+    if (not_read.empty()) why = object.not_read;
+    not_read.push_back(fqn);
+  }
+  for (auto& [key, group] : groups) findings.push_back(finding_of(std::move(group), key.first));
+  if (not_read.empty()) return;
+  Finding finding;
+  finding.rule = "unsafe-pickle";
+  finding.severity = Severity::kInfo;
+  finding.cause = "What " + some_of(not_read) + " would import was not looked at: " + why + ".";
+  finding.subjects = std::move(not_read);
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kUnsafePickle = {
+    "unsafe-pickle", Depth::kMetadata, "The pickle asks for code that no checkpoint needs",
+    "A .metadata file is a Python pickle, and so is every entry that is no tensor; a pickle can "
+    "name any function to be called while it is read. A checkpoint needs a short list of classes: "
+    "sizes, dtypes, storage records. This one names something else. Shardwright never calls "
+    "anything, so looking is safe; torch.load and torch.distributed.checkpoint would run it. It "
+    "may be a harmless class of a library, or an attack: ask who made the file before any Python "
+    "program opens it.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,135 @@
+// P17: two experts or two layers with the same bytes.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "core/facts/name_families.h"
+#include "core/facts/optimizer_states.h"
+#include "core/facts/value_reader.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kDistinct = 16;  // fewer values: fresh norms, zero adapters
+
+// The tiles of a tensor and the checksums of their bytes, as one text; empty where a tile has none.
+std::string signature(const RuleInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  std::string text = std::string(name(c.dtype(tensor))) + to_text(c.shape(tensor));
+  std::int64_t elements = 0;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    const Result<ItemHeader>& header = input.headers[index_of(chunk)];
+    auto part = volume(c.sizes(chunk));
+    if (!part || !header || !header->payload_crc) return "";
+    // A tile that is a view into a larger storage: the checksum is of more than the tile.
+    if (header->storage_offset != 0 ||
+        header->payload_length != static_cast<std::uint64_t>(*part) * size_of(header->dtype))
+      return "";
+    elements += *part;
+    text += to_text(c.offsets(chunk)) + std::to_string(*header->payload_crc) + ' ';
+  }
+  return elements > static_cast<std::int64_t>(kDistinct) ? text : "";
+}
+
+bool has_many_values(const RuleInput& input, TensorId tensor, ValueBudget& budget) {
+  auto values = read_values(input, tensor, budget);
+  if (!values) return false;
+  std::set<std::uint64_t> seen;
+  for (std::size_t i = 0; i < count_in(*values) && seen.size() <= kDistinct; ++i)
+    seen.insert(std::bit_cast<std::uint64_t>(value_at(values->dtype, values->bytes, i)));
+  return seen.size() > kDistinct;
+}
+
+struct Pair {
+  std::string before;  // "model.layers.3.mlp.experts."
+  std::uint32_t first = 0, second = 0;
+  bool operator<(const Pair& other) const {
+    return std::tie(before, first, second) < std::tie(other.before, other.first, other.second);
+  }
+};
+
+struct Twins {
+  std::map<Pair, std::vector<TensorId>> pairs;  // the tensors of the second that equal the first's
+  std::map<std::string, std::set<std::uint32_t>, std::less<>> members;
+};
+
+Twins find_twins(const RuleInput& input, ValueBudget& budget) {
+  const Checkpoint& c = input.checkpoint;
+  // By family, the rest of the name, and bytes: who had them first.
+  std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t> first;
+  Twins twins;
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    TensorId tensor{t};
+    if (parse_state_fqn(c.fqn(tensor))) continue;
+    auto members = members_in(c.fqn(tensor));
+    if (members.empty()) continue;
+    std::string bytes = signature(input, tensor);
+    for (const Member& member : members) {
+      std::string before(member.before);
+      twins.members[before].insert(member.index);
+      if (bytes.empty()) continue;
+      auto [at, added] =
+          first.try_emplace({before, std::string(member.after), bytes}, member.index);
+      if (added || at->second == member.index || !has_many_values(input, tensor, budget)) continue;
+      twins.pairs[{before, at->second, member.index}].push_back(tensor);
+    }
+  }
+  return twins;
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  if (input.headers.empty()) return;
+  ValueBudget budget;
+  Twins twins = find_twins(input, budget);
+  std::map<std::string, std::set<std::uint32_t>, std::less<>> in_pairs;
+  for (const auto& [pair, tensors] : twins.pairs) {
+    in_pairs[pair.before].insert(pair.first);
+    in_pairs[pair.before].insert(pair.second);
+  }
+  Finding sure, unsure;
+  std::vector<std::string> sure_pairs, unsure_pairs;
+  for (const auto& [pair, tensors] : twins.pairs) {
+    // One equal tensor may be chance or design, and where half of the family is in pairs someone
+    // made it so: experts copied from one dense layer, layers repeated to make a model deeper.
+    bool exception = in_pairs[pair.before].size() * 2 < twins.members[pair.before].size();
+    bool is_sure = tensors.size() >= 2 && exception;
+    Finding& finding = is_sure ? sure : unsure;
+    for (TensorId tensor : tensors) finding.subjects.emplace_back(input.checkpoint.fqn(tensor));
+    (is_sure ? sure_pairs : unsure_pairs)
+        .push_back(pair.before + std::to_string(pair.first) + " and " +
+                   std::to_string(pair.second) + ": " + plural(tensors.size(), "tensor"));
+  }
+  auto finish = [&](Finding finding, std::vector<std::string> pairs, Severity severity,
+                    const char* why) {
+    if (pairs.empty()) return;
+    finding.rule = "duplicate-content";
+    finding.severity = severity;
+    finding.cause =
+        "Modules that learn on their own hold the same bytes (" + some_of(pairs) + "): " + why;
+    finding.evidence = {{"pairs", capped(pairs)},
+                        {"pair_count", count_of(pairs.size())},
+                        {"tensor_count", count_of(finding.subjects.size())},
+                        {"tensors_left_out", budget.left_out}};
+    findings.push_back(std::move(finding));
+  };
+  finish(std::move(sure), std::move(sure_pairs), Severity::kWarning,
+         "one rank's part was probably saved under the name of another.");
+  finish(std::move(unsure), std::move(unsure_pairs), Severity::kInfo,
+         "copied on purpose at the start of training, or one saved under the name of another.");
+}
+
+}  // namespace
+
+const Rule kDuplicateContent = {
+    "duplicate-content", Depth::kData, "Two experts or layers hold the same bytes",
+    "Experts and layers start from different random numbers and drift apart, so two with equal "
+    "bytes in several tensors are one, saved twice: a rank that wrote its part under the number of "
+    "another, and what that one held is gone. Tensors with 16 values or fewer (norms at one, "
+    "adapters at zero) say nothing, and models that are made by copying (experts from one dense "
+    "layer, layers repeated) are alike in half of their members or more: that is only said. "
+    "Checksums are compared, so it costs no reading but for the tensors that are equal.",
+    run};
+
+}  // namespace shw

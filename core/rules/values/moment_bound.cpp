@@ -1,0 +1,144 @@
+#include "core/rules/values/moment_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "core/facts/moment_pairs.h"
+#include "core/facts/optimizer_settings.h"
+#include "core/facts/value_reader.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+
+double moment_constant(double beta1, double beta2) {
+  double rest = 1 - beta1 * beta1 / beta2;
+  if (!(beta2 > 0 && beta2 < 1) || rest <= 0) return std::numeric_limits<double>::infinity();
+  return (1 - beta1) * (1 - beta1) / ((1 - beta2) * rest);
+}
+
+void MomentCount::add(double m, double v, double constant, double slack) {
+  // Below this the square of the gradient is lost in the smallest float.
+  constexpr double kSquareIsLost = 1e-15;
+  if (!std::isfinite(m) || !std::isfinite(v)) return;
+  ++looked_at;
+  if (v < 0) {
+    ++negative;
+  } else if (v == 0) {
+    if (std::abs(m) > kSquareIsLost) ++without_root;
+  } else if (std::abs(m) > kSquareIsLost) {
+    worst = std::max(worst, m * m / v);
+    if (m * m > constant * v * (1 + slack)) ++above;
+  }
+}
+
+namespace {
+
+// beta1 = 0.9, beta2 = 0.999: the widest bound among settings in common use.
+constexpr double kBeta1 = 0.9, kBeta2 = 0.999;
+// beta1 = 0, beta2 = 0.9999: wider than any setting that was ever met.
+constexpr double kWidest = 10'000;
+
+struct Found {
+  std::vector<std::string> subjects, how;
+  std::set<std::string> betas;  // those that were used
+  std::int64_t pairs = 0, above = 0, negative = 0, without_root = 0;
+  std::int64_t known = 0;  // of the broken: held against their own betas
+  double worst = 0, bound = 0;
+};
+
+void judge(const Checkpoint& c, const MomentPair& pair, const MomentCount& count, Found& out) {
+  ++out.pairs;
+  if (count.above + count.negative + count.without_root == 0) return;
+  out.subjects.emplace_back(c.fqn(pair.mean));
+  out.subjects.emplace_back(c.fqn(pair.square));
+  out.how.push_back(
+      std::string(c.fqn(pair.mean)) + ": " + human_count(static_cast<std::uint64_t>(count.above)) +
+      " above the bound, " + human_count(static_cast<std::uint64_t>(count.negative)) +
+      " below zero, " + human_count(static_cast<std::uint64_t>(count.without_root)) +
+      " without a square, of " + human_count(static_cast<std::uint64_t>(count.looked_at)));
+  out.above += count.above;
+  out.negative += count.negative;
+  out.without_root += count.without_root;
+  out.worst = std::max(out.worst, count.worst);
+}
+
+std::string betas_text(const std::optional<Betas>& betas) {
+  if (!betas) return "0.9 and 0.999, assumed";
+  PlainValue first, second;
+  first.kind = second.kind = PlainValue::Kind::kNumber;
+  first.number = betas->first;
+  second.number = betas->second;
+  return to_text(first) + " and " + to_text(second) + ", saved beside the states";
+}
+
+void look(const RuleInput& input, const MomentPair& pair, ValueBudget& budget, Found& found) {
+  const Checkpoint& c = input.checkpoint;
+  // Half precision loses small squares: nothing can be said of it.
+  if (c.dtype(pair.mean) == Dtype::kFloat16 || c.dtype(pair.square) == Dtype::kFloat16) return;
+  auto mean = read_values(input, pair.mean, budget);
+  auto square = mean ? read_values(input, pair.square, budget) : std::nullopt;
+  if (!mean || !square) return;
+  const SavedOptimizer* optimizer = find_optimizer(optimizer_settings(input), pair.prefix);
+  auto betas = optimizer != nullptr ? betas_of(*optimizer, pair.key) : std::nullopt;
+  double constant = moment_constant(betas ? betas->first : kBeta1, betas ? betas->second : kBeta2);
+  if (!std::isfinite(constant)) return;
+  bool narrow = mean->dtype == Dtype::kBfloat16 || square->dtype == Dtype::kBfloat16;
+  MomentCount count;
+  for (std::size_t i = 0; i < count_in(*mean); ++i)
+    count.add(value_at(mean->dtype, mean->bytes, i), value_at(square->dtype, square->bytes, i),
+              constant, narrow ? 0.05 : 0.02);
+  bool broken = count.above + count.negative + count.without_root != 0;
+  judge(c, pair, count, found);
+  found.betas.insert(betas_text(betas));
+  if (!broken) return;
+  if (betas) ++found.known;
+  if (found.bound == 0) found.bound = constant;
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  ValueBudget budget;
+  Found found;
+  for (const MomentPair& pair : moment_pairs(input.checkpoint)) look(input, pair, budget, found);
+  if (found.subjects.empty()) return;
+  Finding finding;
+  finding.rule = "moment-bound";
+  // An exception among pairs that fit is damage; where all are so it is another optimizer, or
+  // numbers that no optimizer made.
+  std::int64_t broken = count_of(found.how.size());
+  bool certain = found.negative > 0 || found.without_root > 0 || found.worst > kWidest;
+  bool exception = certain && found.pairs >= 8 && broken * 4 <= found.pairs;
+  bool by_betas = found.known == broken && found.pairs >= 3 && broken * 2 < found.pairs;
+  finding.severity = exception || by_betas ? Severity::kWarning : Severity::kInfo;
+  finding.cause = "The two moments of " + plural(static_cast<std::uint64_t>(broken), "parameter") +
+                  " cannot belong to each other (" + found.how.front() +
+                  "): no gradients lead there, so rows were mixed up or overwritten.";
+  finding.evidence = {{"pairs", capped(found.how)},
+                      {"pair_count", broken},
+                      {"pairs_looked_at", found.pairs},
+                      {"elements_above", found.above},
+                      {"elements_below_zero", found.negative},
+                      {"elements_without_square", found.without_root},
+                      {"betas", std::vector<std::string>(found.betas.begin(), found.betas.end())},
+                      {"bound", found.bound},
+                      {"largest_ratio", found.worst},
+                      {"tensors_left_out", budget.left_out}};
+  finding.subjects = std::move(found.subjects);
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kMomentBound = {
+    "moment-bound", Depth::kData, "Two moments that cannot belong to each other",
+    "exp_avg is a running mean of the gradients and exp_avg_sq of their squares, so the square of "
+    "the first is at most a constant times the second, whatever the gradients were: 52.9 for the "
+    "usual betas of 0.9 and 0.999. Where it is more, or the second is negative or zero beside a "
+    "first that is not, rows of one of them came from elsewhere. The bound finds few of the mixed "
+    "elements, but one that it finds is certain for those betas. The betas of each parameter are "
+    "read from its group where they were saved; where they were not, it is a warning only if most "
+    "other pairs are in order and the ratio is beyond any setting.",
+    run};
+
+}  // namespace shw

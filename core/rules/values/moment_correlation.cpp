@@ -1,0 +1,90 @@
+// P15b: in a pair of moments the large ones stand beside the large ones.
+#include "core/rules/values/moment_correlation.h"
+
+#include <cmath>
+
+#include "core/facts/moment_pairs.h"
+#include "core/facts/value_reader.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+
+void LogCorrelation::add(double m, double v) {
+  if (m == 0 || !(v > 0) || !std::isfinite(m) || !std::isfinite(v)) return;
+  double x = std::log(std::abs(m)), y = 0.5 * std::log(v);
+  ++count;
+  // Welford's update: logarithms of equal scale would cancel in plain sums.
+  auto n = static_cast<double>(count);
+  double dx = x - mean_x, dy = y - mean_y;
+  mean_x += dx / n;
+  mean_y += dy / n;
+  xx += dx * (x - mean_x);
+  yy += dy * (y - mean_y);
+  xy += dx * (y - mean_y);
+}
+
+double LogCorrelation::value() const {
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
+
+namespace {
+
+constexpr std::int64_t kEnough = 10'000;
+constexpr double kLeast = 0.15;
+// Where gradients have one size all over a tensor even a right pair has no correlation: the
+// square's own spread, as a deviation of its logarithm, says whether there is anything to follow.
+constexpr double kSpread = 0.5;
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  ValueBudget budget;
+  budget.per_tensor = std::uint64_t{64} << 20;
+  budget.left = std::uint64_t{512} << 20;
+  std::vector<std::string> lines, subjects;
+  std::int64_t pairs = 0;
+  for (const MomentPair& pair : moment_pairs(c)) {
+    if (volume(c.shape(pair.mean)).value_or(0) <= kEnough) continue;
+    auto mean = read_values(input, pair.mean, budget);
+    auto square = mean ? read_values(input, pair.square, budget) : std::nullopt;
+    if (!mean || !square) continue;
+    LogCorrelation seen;
+    for (std::size_t i = 0; i < count_in(*mean); ++i)
+      seen.add(value_at(mean->dtype, mean->bytes, i), value_at(square->dtype, square->bytes, i));
+    if (seen.count <= kEnough) continue;
+    ++pairs;
+    double spread = std::sqrt(seen.yy / static_cast<double>(seen.count));
+    if (seen.value() >= kLeast || spread < kSpread) continue;
+    subjects.emplace_back(c.fqn(pair.mean));
+    subjects.emplace_back(c.fqn(pair.square));
+    lines.push_back(std::string(c.fqn(pair.mean)) + ": correlation " +
+                    std::to_string(seen.value()).substr(0, 5) + " over " +
+                    human_count(static_cast<std::uint64_t>(seen.count)) + " elements");
+  }
+  if (lines.empty()) return;
+  Finding finding;
+  finding.rule = "moment-correlation";
+  finding.severity = Severity::kInfo;
+  finding.cause = "The two moments of " + plural(lines.size(), "parameter") +
+                  " do not follow each other (" + some_of(lines) +
+                  "): perhaps rows of one belong elsewhere; this alone proves nothing.";
+  finding.evidence = {{"pairs", capped(lines)},
+                      {"pair_count", count_of(lines.size())},
+                      {"pairs_looked_at", pairs},
+                      {"least of a right pair", kLeast},
+                      {"tensors_left_out", budget.left_out}};
+  finding.subjects = std::move(subjects);
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kMomentCorrelation = {
+    "moment-correlation", Depth::kData, "Two moments that do not follow each other",
+    "Where gradients are large both moments are large, so the logarithm of the first follows half "
+    "the logarithm of the second. Where it does not (a correlation below 0.15 over more than "
+    "10,000 "
+    "elements whose second moment varies at all), rows of one may have come from elsewhere. Only a "
+    "hint: numbers that were made up look the same, and only the bound of moment-bound is certain.",
+    run};
+
+}  // namespace shw

@@ -1,0 +1,350 @@
+// N16: steps that the moments contradict, parameters in no group or in two, groups in another
+// order than the reference has them.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/facts/optimizer_steps.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr const char* kLink = "TransformerEngine #1986, #3318";
+
+std::string step_text(const std::optional<double>& step) {
+  PlainValue value;
+  value.kind = step ? PlainValue::Kind::kNumber : PlainValue::Kind::kNone;
+  value.number = step.value_or(0);
+  return to_text(value);
+}
+
+std::string said(const SavedStep& step) {
+  return step.fqn + " = " + step_text(step.step);
+}
+
+// Steps.
+
+// Every wrong entry gets the step of all others; nothing where one of them cannot.
+bool mend_steps(const Checkpoint& c, const StepCheck& steps, Finding& finding) {
+  if (!steps.others_agree || !steps.is_exception) return false;
+  for (const WrongStep& wrong : steps.wrong) {
+    const SavedStep& step = *wrong.step;
+    if (step.tensor && steps.tensor_donor != nullptr &&
+        c.dtype(*step.tensor) == c.dtype(*steps.tensor_donor->tensor) &&
+        same(c.shape(*step.tensor), c.shape(*steps.tensor_donor->tensor))) {
+      finding.diagnoses.emplace_back(
+          PartlyLost{*step.tensor, copy_of(c.shape(*step.tensor)), {}, steps.tensor_donor->fqn});
+    } else if (step.object && steps.object_donor != nullptr) {
+      finding.entries.push_back({step.fqn, steps.object_donor->fqn});
+    } else {
+      finding.diagnoses.clear();
+      finding.entries.clear();
+      return false;
+    }
+  }
+  return true;
+}
+
+void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
+                        std::vector<Finding>& findings) {
+  if (steps.wrong.empty()) return;
+  Finding finding;
+  finding.rule = "optimizer-groups";
+  finding.severity = steps.is_exception ? Severity::kWarning : Severity::kInfo;
+  finding.link = kLink;
+  std::vector<std::string> lines, reasons;
+  for (const WrongStep& wrong : steps.wrong) {
+    add_subject(finding.subjects, wrong.step->fqn);
+    lines.push_back(said(*wrong.step));
+    reasons.push_back(wrong.why);
+  }
+  std::string latest = step_text(steps.latest);
+  finding.cause = plural(lines.size(), "optimizer step") + " cannot be (" + some_of(lines) +
+                  "): others stand at " + latest + ", and this is contradicted by " +
+                  reasons.front() + ".";
+  finding.evidence = {{"steps", capped(lines)},
+                      {"count", count_of(lines.size())},
+                      {"latest step", *steps.latest},
+                      {"contradicted by", capped(reasons)}};
+  if (mend_steps(c, steps, finding)) {
+    finding.remedy = Remedy{"fill", false,
+                            "The step becomes " + latest +
+                                ", which all others have; what was saved there is gone. Nothing "
+                                "else changes."};
+  } else {
+    finding.evidence.emplace_back(
+        "what to do",
+        "no safe remedy" +
+            std::string(steps.others_agree ? ": no other step is kept in the same form"
+                                           : ": the other steps are not alike") +
+            ". Load the optimizer, set the step of these groups to the number of "
+            "updates that they had (" +
+            latest + " if they were trained from the start), and save again");
+  }
+  findings.push_back(std::move(finding));
+}
+
+void report_unknown_steps(const StepCheck& steps, std::vector<Finding>& findings) {
+  if (steps.unknown.empty()) return;
+  Finding finding;
+  finding.rule = "optimizer-groups";
+  finding.severity = Severity::kInfo;
+  std::vector<std::string> lines;
+  for (const SavedStep* step : steps.unknown) {
+    add_subject(finding.subjects, step->fqn);
+    lines.push_back(said(*step));
+  }
+  finding.cause = plural(lines.size(), "optimizer step") + " far behind the others (" +
+                  some_of(lines) + "; others stand at " + step_text(steps.latest) +
+                  "): parameters that were added lately, or a step that was not counted.";
+  finding.evidence = {{"steps", capped(lines)},
+                      {"count", count_of(lines.size())},
+                      {"latest step", *steps.latest},
+                      {"what would decide",
+                       "an earlier checkpoint (--against), or moments that "
+                       "can be read as plain numbers"}};
+  findings.push_back(std::move(finding));
+}
+
+// Membership.
+
+bool is_index(const std::string& text) {
+  return !text.empty() && text.size() < 10 &&
+         std::all_of(text.begin(), text.end(), [](char ch) { return ch >= '0' && ch <= '9'; });
+}
+
+struct Membership {
+  std::vector<std::string> twice, missing, orphans;
+};
+
+Membership membership_of(const SavedOptimizer& optimizer) {
+  Membership out;
+  std::set<std::string> listed;
+  for (const ParamGroup& group : optimizer.groups) {
+    for (const std::string& param : group.params) {
+      if (!listed.insert(param).second) out.twice.push_back(param);
+    }
+  }
+  std::size_t known = 0;
+  for (const std::string& key : optimizer.keys) {
+    if (listed.contains(key)) {
+      ++known;
+    } else {
+      out.orphans.push_back(key);
+    }
+  }
+  // Lists in one spelling and states in another say nothing about each other.
+  if (known * 2 < optimizer.keys.size()) out.orphans.clear();
+  // torch counts parameters through all groups: no number is left out.
+  bool by_index = std::all_of(listed.begin(), listed.end(), is_index);
+  for (std::size_t i = 0; by_index && i < listed.size(); ++i) {
+    if (!listed.contains(std::to_string(i))) out.missing.push_back(std::to_string(i));
+  }
+  return out;
+}
+
+void report_membership(const SavedOptimizer& optimizer, std::vector<Finding>& findings) {
+  bool lists = !optimizer.by_parameter && !optimizer.groups.empty() &&
+               std::all_of(optimizer.groups.begin(), optimizer.groups.end(),
+                           [](const ParamGroup& group) { return group.lists_params; });
+  if (!lists) return;
+  Membership seen = membership_of(optimizer);
+  if (seen.twice.empty() && seen.missing.empty() && seen.orphans.empty()) return;
+  Finding finding;
+  finding.rule = "optimizer-groups";
+  // A number that is left out is odd, but harms nobody; and where many states are in no group, each
+  // pipeline stage had groups of its own, and one stage's were kept.
+  bool exception = seen.orphans.size() * 4 <= optimizer.keys.size();
+  bool harms = !seen.twice.empty() || (!seen.orphans.empty() && exception);
+  finding.severity = harms ? Severity::kWarning : Severity::kInfo;
+  std::vector<std::string> what;
+  auto add = [&](const std::vector<std::string>& names, const std::string& text) {
+    if (!names.empty()) what.push_back(text + " (" + some_of(names) + ")");
+  };
+  add(seen.twice, plural(seen.twice.size(), "parameter") + " listed twice");
+  add(seen.orphans, plural(seen.orphans.size(), "parameter") + " with states in no group");
+  add(seen.missing, plural(seen.missing.size(), "number") + " left out");
+  finding.cause = "The parameter groups of " + optimizer.prefix +
+                  "param_groups cannot be right: " + some_of(what) +
+                  "; whoever loads them by position gives states to other "
+                  "parameters.";
+  for (const ParamGroup& group : optimizer.groups)
+    finding.subjects.push_back(optimizer.prefix + "param_groups." + group.name + ".params");
+  finding.evidence = {{"listed twice", capped(seen.twice)},
+                      {"with states in no group", capped(seen.orphans)},
+                      {"numbers left out", capped(seen.missing)},
+                      {"what to do",
+                       "no safe remedy: which list is right is not in the "
+                       "checkpoint. Compare with one of the same run (--against), or "
+                       "load by name and save again"}};
+  findings.push_back(std::move(finding));
+}
+
+// The reference.
+
+// Settings that do not change during training.
+std::map<std::string, PlainValue> lasting(const ParamGroup& group) {
+  std::map<std::string, PlainValue> out;
+  for (const char* name : {"weight_decay", "betas", "eps", "momentum", "lr_mult", "wd_mult",
+                           "is_expert_parallel", "is_decoupled_lr"}) {
+    auto found = group.values.find(name);
+    if (found != group.values.end()) out.emplace(name, found->second);
+  }
+  return out;
+}
+
+bool same_members(const ParamGroup& a, const ParamGroup& b) {
+  bool by_index = !a.params.empty() && is_index(a.params.front());
+  if (a.params.size() != b.params.size() || a.lists_params != b.lists_params) return false;
+  if (by_index) return true;  // numbers follow the order of the groups
+  return std::set(a.params.begin(), a.params.end()) == std::set(b.params.begin(), b.params.end());
+}
+
+using Same = bool (*)(const ParamGroup&, const ParamGroup&);
+
+// Which group of `mine` is each of `theirs`; nothing where one fits none or two.
+std::optional<std::vector<std::size_t>> match(const std::vector<ParamGroup>& mine,
+                                              const std::vector<ParamGroup>& theirs, Same fits) {
+  std::vector<std::size_t> order;
+  for (const ParamGroup& their : theirs) {
+    std::optional<std::size_t> found;
+    for (std::size_t g = 0; g < mine.size(); ++g) {
+      if (!fits(mine[g], their)) continue;
+      if (found) return std::nullopt;
+      found = g;
+    }
+    if (!found || std::find(order.begin(), order.end(), *found) != order.end()) return std::nullopt;
+    order.push_back(*found);
+  }
+  return order;
+}
+
+bool in_place(const std::vector<ParamGroup>& mine, const std::vector<ParamGroup>& theirs,
+              Same fits) {
+  for (std::size_t g = 0; g < mine.size(); ++g) {
+    if (!fits(mine[g], theirs[g])) return false;
+  }
+  return true;
+}
+
+// Every entry of a group takes what the group that belongs there says.
+std::vector<EntryTaken> reordered_entries(const Checkpoint& c, const SavedOptimizer& optimizer,
+                                          const std::vector<std::size_t>& order) {
+  std::map<std::string, std::set<std::string>> kinds;  // by group
+  std::string before = optimizer.prefix + "param_groups.";
+  for (const ObjectRow& row : c.objects()) {
+    if (!row.fqn.starts_with(before)) continue;
+    std::size_t dot = row.fqn.find('.', before.size());
+    if (dot == std::string::npos) return {};
+    kinds[row.fqn.substr(before.size(), dot - before.size())].insert(row.fqn.substr(dot));
+  }
+  std::vector<EntryTaken> out;
+  for (std::size_t g = 0; g < order.size(); ++g) {
+    const ParamGroup &to = optimizer.groups[g], &from = optimizer.groups[order[g]];
+    bool tensors = to.step && to.step->tensor;
+    if (kinds[to.name].empty() || kinds[to.name] != kinds[from.name] || tensors) return {};
+    if (to.name == from.name) continue;
+    for (const std::string& kind : kinds[to.name])
+      out.push_back({before + to.name + kind, before + from.name + kind});
+  }
+  return out;
+}
+
+void report_order(const Checkpoint& c, const SavedOptimizer& mine, const SavedOptimizer& theirs,
+                  const std::string& reference, std::vector<Finding>& findings) {
+  constexpr std::size_t kMostGroups = 64;
+  if (mine.by_parameter || theirs.by_parameter || mine.groups.size() != theirs.groups.size() ||
+      mine.groups.size() < 2 || mine.groups.size() > kMostGroups)
+    return;
+  Same by_settings = [](const ParamGroup& a, const ParamGroup& b) {
+    return lasting(a) == lasting(b);
+  };
+  Same by_all = [](const ParamGroup& a, const ParamGroup& b) {
+    return same_members(a, b) && lasting(a) == lasting(b);
+  };
+  if (in_place(mine.groups, theirs.groups, by_all)) return;
+  bool members_stay = in_place(mine.groups, theirs.groups, same_members);
+  auto order = match(mine.groups, theirs.groups, members_stay ? by_settings : by_all);
+  if (!order) return;
+  Finding finding;
+  finding.rule = "optimizer-groups";
+  finding.severity = Severity::kWarning;
+  std::vector<std::string> lines;
+  for (std::size_t g = 0; g < order->size(); ++g) {
+    finding.subjects.push_back(mine.prefix + "param_groups." + mine.groups[g].name);
+    if ((*order)[g] != g)
+      lines.push_back("group " + mine.groups[(*order)[g]].name + " is group " +
+                      theirs.groups[g].name + " there");
+  }
+  finding.cause =
+      std::string(members_stay ? "The settings of the parameter groups" : "The parameter groups") +
+      " are in another order than in " + reference + " (" + some_of(lines) +
+      "): a load by position gives one group the settings of another.";
+  finding.evidence = {{"groups", capped(lines)}, {"reference", reference}};
+  // Numbers follow the order of the groups, and the states the numbers: only names tell.
+  bool by_name = std::all_of(mine.groups.begin(), mine.groups.end(), [](const ParamGroup& group) {
+    return std::none_of(group.params.begin(), group.params.end(), is_index);
+  });
+  if (!members_stay && by_name) finding.entries = reordered_entries(c, mine, *order);
+  if (!finding.entries.empty()) {
+    finding.remedy = Remedy{"rename", true,
+                            "The groups are put into the order of the reference, by the names of "
+                            "their parameters. No byte moves."};
+  } else {
+    finding.evidence.emplace_back(
+        "what to do",
+        "no safe remedy: build the optimizer with its groups in the order of this checkpoint, "
+        "load, then regroup by the names of the parameters");
+  }
+  findings.push_back(std::move(finding));
+}
+
+// The same optimizer in the reference; null where there is none.
+const SavedOptimizer* counterpart_of(const SavedOptimizer& optimizer, const OptimizerSettings& mine,
+                                     const OptimizerSettings& theirs) {
+  const SavedOptimizer* other = find_optimizer(theirs, optimizer.prefix);
+  bool single = mine.optimizers.size() == 1 && theirs.optimizers.size() == 1;
+  return other == nullptr && single ? &theirs.optimizers.front() : other;
+}
+
+std::string name_of(const Checkpoint& checkpoint) {
+  return checkpoint.directory() == nullptr ? "the reference" : checkpoint.directory()->name();
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const OptimizerSettings& settings = optimizer_settings(input);
+  if (settings.optimizers.empty()) return;
+  OptimizerSettings reference;
+  if (input.reference != nullptr) reference = read_optimizer_settings(*input.reference);
+  // Only what is suspicious is read, and little of it: this rule runs without --data too.
+  ValueBudget budget;
+  budget.per_tensor = std::uint64_t{4} << 20;
+  budget.left = std::uint64_t{64} << 20;
+  std::vector<MomentPair> pairs = moment_pairs(input.checkpoint);
+  for (const SavedOptimizer& optimizer : settings.optimizers) {
+    const SavedOptimizer* other = counterpart_of(optimizer, settings, reference);
+    StepCheck steps = check_steps(input, optimizer, other, pairs, budget);
+    report_wrong_steps(input.checkpoint, steps, findings);
+    report_unknown_steps(steps, findings);
+    report_membership(optimizer, findings);
+    if (other != nullptr)
+      report_order(input.checkpoint, optimizer, *other, name_of(*input.reference), findings);
+  }
+}
+
+}  // namespace
+
+const Rule kOptimizerGroups = {
+    "optimizer-groups", Depth::kHeaders, "Steps or parameter groups that cannot be",
+    "An optimizer saves its settings by group, and how many steps were made by group or by "
+    "parameter. A group that was empty on the rank whose copy was kept says step 1, or none, while "
+    "the others went on to 100: the first updates after a load are then too large. Moments tell: "
+    "after no step both are zero, after one step the square of the first divided by the second is "
+    "one number everywhere, and after few steps it is bounded by less than after many. A step that "
+    "they contradict cannot be, and where all others agree it becomes theirs. Parameters that were "
+    "added lately, frozen ones, and groups with other settings are as they should be. With a "
+    "reference (--against) groups in another order are found, too: torch matches them by position.",
+    run};
+
+}  // namespace shw

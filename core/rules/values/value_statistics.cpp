@@ -1,0 +1,115 @@
+// V-17: numbers that no healthy tensor is made of.
+#include <cmath>
+
+#include "core/facts/value_reader.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+struct Statistics {
+  std::int64_t count = 0, nan = 0, infinite = 0, denormal = 0, zero = 0;
+};
+
+template <class Bits, int mantissa_bits, int exponent_bits>
+Statistics statistics_of(BytesView bytes) {
+  Statistics out;
+  constexpr Bits kMantissa = static_cast<Bits>((Bits{1} << mantissa_bits) - 1);
+  constexpr Bits kExponent = static_cast<Bits>((Bits{1} << exponent_bits) - 1);
+  out.count = static_cast<std::int64_t>(bytes.size() / sizeof(Bits));
+  for (std::size_t i = 0; i < bytes.size() / sizeof(Bits); ++i) {
+    Bits bits = bits_at<Bits>(bytes, i);
+    Bits exponent = static_cast<Bits>(bits >> mantissa_bits) & kExponent;
+    Bits mantissa = bits & kMantissa;
+    if (exponent == kExponent) ++(mantissa != 0 ? out.nan : out.infinite);
+    if (exponent == 0) ++(mantissa != 0 ? out.denormal : out.zero);
+  }
+  return out;
+}
+
+Statistics statistics_of(const TensorValues& values) {
+  switch (values.dtype) {
+    case Dtype::kFloat64:
+      return statistics_of<std::uint64_t, 52, 11>(values.bytes);
+    case Dtype::kFloat16:
+      return statistics_of<std::uint16_t, 10, 5>(values.bytes);
+    case Dtype::kBfloat16:
+      return statistics_of<std::uint16_t, 7, 8>(values.bytes);
+    default:
+      return statistics_of<std::uint32_t, 23, 8>(values.bytes);
+  }
+}
+
+struct Group {
+  std::vector<std::string> subjects, how;
+  std::int64_t elements = 0;
+  void add(std::string_view fqn, std::int64_t count, std::int64_t of) {
+    subjects.emplace_back(fqn);
+    how.push_back(std::string(fqn) + ": " + human_count(static_cast<std::uint64_t>(count)) +
+                  " of " + human_count(static_cast<std::uint64_t>(of)));
+    elements += count;
+  }
+};
+
+void report(Group group, Severity severity, std::string what, std::string why,
+            std::int64_t left_out, std::vector<Finding>& findings) {
+  if (group.subjects.empty()) return;
+  Finding finding;
+  finding.rule = "value-statistics";
+  finding.severity = severity;
+  finding.cause = plural(group.subjects.size(), "tensor") +
+                  (group.subjects.size() == 1 ? " holds " : " hold ") + what + " (" +
+                  some_of(group.how) + "): " + why;
+  finding.evidence = {{"tensors", capped(group.how)},
+                      {"tensor_count", count_of(group.subjects.size())},
+                      {"elements", group.elements},
+                      {"tensors_left_out", left_out}};
+  finding.subjects = std::move(group.subjects);
+  findings.push_back(std::move(finding));
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  // A whole tensor of fewer elements may be a scale that was never set.
+  constexpr std::int64_t kEnough = 64;
+  ValueBudget budget;
+  budget.left = std::uint64_t{2} << 30;
+  Group all_nan, some, denormal;
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    auto values = read_values(input, TensorId{t}, budget);
+    if (!values) continue;
+    Statistics seen = statistics_of(*values);
+    std::string_view fqn = c.fqn(TensorId{t});
+    if (seen.nan == seen.count && seen.count >= kEnough) {
+      all_nan.add(fqn, seen.nan, seen.count);
+    } else if (seen.nan + seen.infinite > 0) {
+      some.add(fqn, seen.nan + seen.infinite, seen.count);
+    }
+    // Squares of small gradients are denormal by nature: only weights are looked at, and in half
+    // precision small weights are.
+    if (values->dtype != Dtype::kFloat16 && fqn.find("exp_avg") == std::string_view::npos &&
+        seen.count - seen.zero >= kEnough && seen.denormal * 2 > seen.count - seen.zero)
+      denormal.add(fqn, seen.denormal, seen.count);
+  }
+  report(std::move(all_nan), Severity::kWarning, "nothing but NaN",
+         "they were broken before they were saved, or never set.", budget.left_out, findings);
+  report(std::move(some), Severity::kInfo, "NaN or infinity",
+         "training went wrong before the save, or a mask was saved as such.", budget.left_out,
+         findings);
+  report(std::move(denormal), Severity::kInfo, "mostly numbers next to zero",
+         "memory that was not a weight looks like this; compare with an earlier checkpoint.",
+         budget.left_out, findings);
+}
+
+}  // namespace
+
+const Rule kValueStatistics = {
+    "value-statistics", Depth::kData, "Numbers that no healthy tensor is made of",
+    "Every element of the float tensors is looked at (2 GiB of them, tensors up to 256 MiB). A "
+    "tensor of nothing but NaN is broken; single NaNs and infinities may be meant (masks) or the "
+    "end of a run that diverged; numbers around 1e-42 are what other memory looks like when it is "
+    "read as floats. The bytes are what was saved: no repair brings back what was never there, an "
+    "earlier checkpoint does.",
+    run};
+
+}  // namespace shw

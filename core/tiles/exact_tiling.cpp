@@ -1,0 +1,164 @@
+#include "core/tiles/exact_tiling.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "core/base/checked.h"
+
+namespace shw {
+namespace {
+
+// The sum of the boxes' indicator functions equals that of the whole exactly where their mixed
+// differences do: a point of weight +1 or -1 at every corner of every box, summed where they meet.
+// Dimensions that every box spans fully drop out; in practice one to three are left.
+constexpr std::size_t kMostCutDims = 8;
+
+struct Corners {
+  std::size_t dims = 0;
+  std::vector<std::int64_t> points;  // `dims` numbers each
+  std::vector<int> weights;
+
+  void add(const Box& box, const std::vector<std::size_t>& cut, int sign) {
+    for (std::size_t mask = 0; mask < (std::size_t{1} << cut.size()); ++mask) {
+      int weight = sign;
+      for (std::size_t i = 0; i < cut.size(); ++i) {
+        bool far = (mask >> i & 1) != 0;
+        points.push_back(box.offsets[cut[i]] + (far ? box.sizes[cut[i]] : 0));
+        if (far) weight = -weight;
+      }
+      weights.push_back(weight);
+    }
+  }
+
+  bool cancel_out() const {
+    std::vector<std::uint32_t> order(weights.size());
+    std::iota(order.begin(), order.end(), 0u);
+    auto point = [&](std::uint32_t i) {
+      return points.begin() + static_cast<std::ptrdiff_t>(i * dims);
+    };
+    auto less = [&](std::uint32_t a, std::uint32_t b) {
+      auto length = static_cast<std::ptrdiff_t>(dims);
+      return std::lexicographical_compare(point(a), point(a) + length, point(b), point(b) + length);
+    };
+    std::sort(order.begin(), order.end(), less);
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i != 0 && less(order[i - 1], order[i])) {
+        if (sum != 0) return false;
+        sum = 0;
+      }
+      sum += weights[order[i]];
+    }
+    return sum == 0;
+  }
+};
+
+std::vector<std::size_t> cut_dims(std::span<const Box> boxes, ExtentsView shape) {
+  std::vector<std::size_t> cut;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    bool full = std::all_of(boxes.begin(), boxes.end(), [&](const Box& box) {
+      return box.offsets[d] == 0 && box.sizes[d] == shape[d];
+    });
+    if (!full) cut.push_back(d);
+  }
+  return cut;
+}
+
+std::vector<Box> non_empty(std::span<const Box> boxes) {
+  std::vector<Box> kept;
+  kept.reserve(boxes.size());
+  for (const Box& box : boxes) {
+    if (!is_empty(box)) kept.push_back(box);
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> total_volume(std::span<const Box> boxes) {
+  std::int64_t total = 0;
+  for (const Box& box : boxes) {
+    auto part = volume(box.sizes);
+    auto sum = part ? checked_add(total, *part) : std::nullopt;
+    if (!sum) return std::nullopt;
+    total = *sum;
+  }
+  return total;
+}
+
+bool are_disjoint(std::span<const Box> boxes) {
+  std::vector<Box> sorted = non_empty(boxes);
+  if (sorted.size() < 2) return true;
+  std::size_t ndim = sorted.front().offsets.size();
+  if (ndim == 0) return false;
+  // Sweep along the dimension with the most distinct begins: the fewest boxes are open at a time.
+  std::size_t along = 0, most = 0;
+  for (std::size_t d = 0; d < ndim; ++d) {
+    std::vector<std::int64_t> begins;
+    begins.reserve(sorted.size());
+    for (const Box& box : sorted) begins.push_back(box.offsets[d]);
+    std::sort(begins.begin(), begins.end());
+    auto distinct =
+        static_cast<std::size_t>(std::unique(begins.begin(), begins.end()) - begins.begin());
+    if (distinct > most) {
+      most = distinct;
+      along = d;
+    }
+  }
+  std::sort(sorted.begin(), sorted.end(),
+            [along](const Box& a, const Box& b) { return a.offsets[along] < b.offsets[along]; });
+  std::vector<const Box*> open;
+  for (const Box& box : sorted) {
+    std::erase_if(open, [&](const Box* other) {
+      return other->offsets[along] + other->sizes[along] <= box.offsets[along];
+    });
+    for (const Box* other : open) {
+      if (intersect(*other, box)) return false;
+    }
+    open.push_back(&box);
+  }
+  return true;
+}
+
+bool tiles_exactly(std::span<const Box> boxes, ExtentsView shape) {
+  for (const Box& box : boxes) {
+    if (!lies_inside(box.offsets, box.sizes, shape)) return false;
+  }
+  std::vector<Box> kept = non_empty(boxes);
+  Box all = whole(shape);
+  if (is_empty(all)) return kept.empty();
+  // Cheap, and it bounds the number of boxes that overlap before corners are made.
+  if (total_volume(kept) != volume(shape)) return false;
+  std::vector<std::size_t> cut = cut_dims(kept, shape);
+  if (cut.size() > kMostCutDims) return are_disjoint(kept);
+  Corners corners;
+  corners.dims = cut.size();
+  corners.points.reserve((kept.size() + 1) * (std::size_t{1} << cut.size()) * cut.size());
+  for (const Box& box : kept) corners.add(box, cut, 1);
+  corners.add(all, cut, -1);
+  return corners.cancel_out();
+}
+
+std::optional<std::vector<Box>> complement(std::span<const Box> boxes, ExtentsView shape,
+                                           std::size_t limit) {
+  std::vector<Box> rest;
+  if (!is_empty(whole(shape))) rest.push_back(whole(shape));
+  for (const Box& box : boxes) {
+    if (is_empty(box)) continue;
+    std::vector<Box> next;
+    next.reserve(rest.size());
+    for (const Box& part : rest) {
+      if (!intersect(part, box)) {
+        next.push_back(part);
+        continue;
+      }
+      for (Box& left : subtract(part, box)) next.push_back(std::move(left));
+    }
+    if (next.size() > limit) return std::nullopt;
+    rest = std::move(next);
+  }
+  return rest;
+}
+
+}  // namespace shw

@@ -1,0 +1,158 @@
+#include "core/verbs/demo.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
+#include "core/formats/common/crc32.h"
+#include "core/io/sink.h"
+#include "core/verbs/demo_model.h"
+
+namespace shw {
+namespace {
+
+constexpr const char* kRecipe =
+#include "demo_recipe.inc"
+    ;
+// Says that the folder is ours to replace.
+constexpr const char* kMarker = ".shardwright-demo";
+// Payloads begin with that many real bytes; the rest is a hole. Enough for `show --values` and for
+// tiles that differ, small enough that 7,000 tiles take about 40 MB of disk.
+constexpr std::uint64_t kRealBytes = 512;
+
+std::uint64_t mixed(std::uint64_t value) {  // splitmix64
+  value += 0x9E3779B97F4A7C15ull;
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ull;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EBull;
+  return value ^ (value >> 31);
+}
+
+// Floats of either sign between 0.008 and 0.06, as trained weights are; whole numbers are small.
+Bytes real_values(Dtype dtype, std::uint64_t length, std::uint64_t seed) {
+  Bytes bytes(length);
+  std::uint32_t size = size_of(dtype);
+  for (std::uint64_t i = 0; i < length / size; ++i) {
+    std::uint64_t random = mixed(seed * 0x10001 + i);
+    std::uint64_t bits = random & 0xFF;
+    if (dtype == Dtype::kBfloat16) bits = (random & 0x8000) | (0x3C00 + random % 0x180);
+    if (dtype == Dtype::kFloat32) bits = 0x460CA000;  // 9000.0: the step
+    if (dtype == Dtype::kInt64) bits = 9000;
+    for (std::uint32_t b = 0; b < size; ++b)
+      bytes[i * size + b] = static_cast<std::byte>(bits >> (8 * b));
+  }
+  return bytes;
+}
+
+PayloadWriter sparse_payload(Dtype dtype, std::uint64_t length, std::uint64_t seed) {
+  auto write = [=](ByteSink& sink) -> Result<std::uint32_t> {
+    std::uint64_t real = std::min(length, kRealBytes);
+    Bytes head = real_values(dtype, real, seed);
+    SHW_CHECK(sink.write(head));
+    if (length > real) SHW_CHECK(sink.skip(length - real));
+    return crc32_of_zeros(crc32_of(head), length - real);
+  };
+  return {write, length};
+}
+
+struct Job {  // one item of one file
+  std::size_t tensor = 0, tile = 0;
+};
+
+Status write_file(const DemoModel& model, std::uint32_t rank, const std::vector<Job>& jobs,
+                  WritableDirectory& directory, DcpMetadata& metadata, Progress* progress) {
+  std::string path = "__" + std::to_string(rank) + "_0.distcp";
+  SHW_TRY(auto sink, directory.create(path));
+  for (const Job& job : jobs) {
+    if (is_cancelled(progress)) return cancelled_error();
+    const DemoTensor& tensor = model.tensors[job.tensor];
+    const Box& box = tensor.tiles[job.tile].recorded;
+    auto length = static_cast<std::uint64_t>(*volume(box.sizes)) * size_of(tensor.dtype);
+    std::uint64_t offset = sink->position();
+    SHW_TRY(std::uint64_t item,
+            write_torch_item(*sink, tensor.dtype, box.sizes,
+                             sparse_payload(tensor.dtype, length, job.tensor << 8 | job.tile)));
+    metadata.tensors[job.tensor].chunks[job.tile] = {
+        box.offsets, box.sizes, {path, offset, item, {}}};
+    if (progress != nullptr) progress->add(1);
+  }
+  return sink->finish();
+}
+
+Status write_text(WritableDirectory& directory, const std::string& path, std::string_view text) {
+  SHW_TRY(auto sink, directory.create(path));
+  SHW_CHECK(sink->write(std::as_bytes(std::span(text))));
+  return sink->finish();
+}
+
+Status write_checkpoint(const DemoModel& model, WritableDirectory& directory, Progress* progress) {
+  std::vector<std::vector<Job>> files(static_cast<std::size_t>(model.dense_mesh.size()));
+  DcpMetadata metadata;
+  metadata.checkpoint_id = model.checkpoint;
+  metadata.save_id = "5d1f0c5e-9000-4000-8000-000000001691";
+  std::uint64_t items = 0;
+  for (std::size_t t = 0; t < model.tensors.size(); ++t) {
+    const DemoTensor& tensor = model.tensors[t];
+    DcpTensor row{tensor.fqn, tensor.dtype, false, tensor.recorded, {}, tensor.path};
+    row.chunks.resize(tensor.tiles.size());
+    metadata.tensors.push_back(std::move(row));
+    for (std::size_t i = 0; i < tensor.tiles.size(); ++i)
+      files[tensor.tiles[i].writer].push_back({t, i});
+    items += tensor.tiles.size();
+  }
+  if (progress != nullptr) progress->begin(Phase::kCopying, items, false);
+  for (std::uint32_t rank = 0; rank < files.size(); ++rank)
+    SHW_CHECK(write_file(model, rank, files[rank], directory, metadata, progress));
+  SHW_TRY(auto sink, directory.create(".metadata"));
+  SHW_CHECK(write_dcp_metadata(metadata, *sink));
+  SHW_CHECK(sink->finish());
+  return directory.sync();
+}
+
+namespace fs = std::filesystem;
+
+// What an earlier demo left goes; what is not ours stays, and is an error.
+Status clear(const std::string& folder, const std::string& checkpoint) {
+  std::error_code code;
+  std::string made = folder + "/" + checkpoint;
+  bool ours = fs::exists(folder + "/" + kMarker, code);
+  bool taken = fs::exists(made, code) || fs::exists(folder + "/spec.json", code);
+  if (taken && !ours) {
+    return fail(ErrorKind::kUsage, "holds files that no demo made", {folder, {}, {}},
+                "Name a folder that is new or empty.");
+  }
+  if (!taken) return {};
+  std::string old = made + ".shardwright-partial-old";
+  fs::rename(made, old, code);
+  if (!code) SHW_CHECK(discard_directory(old, ".shardwright-partial-"));
+  fs::remove(folder + "/spec.json", code);
+  return {};
+}
+
+}  // namespace
+
+Result<Demo> make_demo(const std::string& folder, Progress* progress) {
+  DemoModel model;
+  SHW_CHECK(read_demo_model(kRecipe, model));
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (code) return fail(ErrorKind::kIo, code.message(), {folder, {}, {}});
+  SHW_CHECK(clear(folder, model.checkpoint));
+
+  std::string checkpoint = folder + "/" + model.checkpoint;
+  std::string temporary = checkpoint + ".shardwright-partial-" + std::to_string(getpid());
+  SHW_TRY(auto parent, open_writable_directory(folder));
+  SHW_TRY(auto directory, create_directory(temporary));
+  if (auto written = write_checkpoint(model, *directory, progress); !written) {
+    directory.reset();
+    if (auto gone = discard_directory(temporary, ".shardwright-partial-"); !gone)
+      return tl::unexpected(gone.error());
+    return tl::unexpected(written.error());
+  }
+  if (!fs::exists(folder + "/" + kMarker, code)) SHW_CHECK(write_text(*parent, kMarker, ""));
+  SHW_CHECK(write_text(*parent, "spec.json", demo_spec_json(model)));
+  SHW_CHECK(publish_directory(temporary, checkpoint));
+  return Demo{checkpoint, folder + "/spec.json"};
+}
+
+}  // namespace shw

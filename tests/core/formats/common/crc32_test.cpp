@@ -1,0 +1,50 @@
+#include "core/formats/common/crc32.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+using namespace shw;
+
+namespace {
+
+// One bit at a time, as the polynomial says.
+std::uint32_t crc32_slow(BytesView bytes, std::uint32_t crc = 0) {
+  crc = ~crc;
+  for (std::byte byte : bytes) {
+    crc ^= static_cast<std::uint32_t>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0xEDB88320u : 0u);
+  }
+  return ~crc;
+}
+
+}  // namespace
+
+TEST_CASE("CRC-32 of every length and alignment equals the bit-by-bit one") {
+  std::mt19937 random(7);
+  Bytes bytes(600);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  for (std::size_t length = 0; length < 400; ++length) {
+    BytesView part = BytesView(bytes).subspan(length % 17, length);
+    CHECK(crc32_of(part) == crc32_slow(part));
+    CHECK(crc32_of(part, 0x12345678) == crc32_slow(part, 0x12345678));
+  }
+}
+
+TEST_CASE("a hole gives the CRC that its zeros would") {
+  Bytes head(77, std::byte{3});
+  for (std::size_t zeros : {0, 1, 63, 4096, 100'001}) {
+    Bytes all = head;
+    all.resize(head.size() + zeros);
+    CHECK(crc32_of_zeros(crc32_of(head), zeros) == crc32_slow(all));
+  }
+  CHECK(crc32_of_zeros(0, std::uint64_t{1} << 40) ==
+        crc32_of_zeros(crc32_of_zeros(0, (std::uint64_t{1} << 40) - 5), 5));
+}
+
+TEST_CASE("CRCs of two parts join to the CRC of the whole") {
+  Bytes bytes(1000);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 31);
+  BytesView all = bytes;
+  CHECK(crc32_joined(crc32_of(all.first(300)), crc32_of(all.subspan(300)), 700) == crc32_of(all));
+}

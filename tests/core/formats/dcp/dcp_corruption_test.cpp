@@ -1,0 +1,137 @@
+// Every `.metadata` of the fixtures, damaged in every way that comes to mind: the answer is an
+// error with a place, or a checkpoint. Never a crash, a hang, or memory out of proportion.
+#include <malloc.h>
+
+#include <chrono>
+#include <cstring>
+#include <random>
+
+#include "core/formats/dcp/dcp_support.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+// Both readers must agree; a checkpoint must let itself be looked at.
+void survives(const Bytes& bytes) {
+  auto quick = open_bytes(bytes);
+  auto slow = open_bytes(bytes, false);
+  REQUIRE(quick.has_value() == slow.has_value());
+  if (quick) {
+    CHECK(describe(**quick) == describe(**slow));
+  } else {
+    CHECK_FALSE(quick.error().message.empty());
+    CHECK(quick.error().place.file == ".metadata");
+    CHECK(quick.error().message == slow.error().message);
+    CHECK(quick.error().place.offset == slow.error().place.offset);
+  }
+}
+
+// Few enough to keep the whole matrix within seconds: the largest and a spread of the others.
+std::vector<std::string> some_files() {
+  std::vector<std::string> all = metadata_files(), some;
+  for (std::size_t i = 0; i < all.size(); i += 6) some.push_back(all[i]);
+  return some;
+}
+
+}  // namespace
+
+TEST_CASE("metadata that is cut off anywhere is an error that says where") {
+  for (const std::string& file : some_files()) {
+    CAPTURE(file);
+    Bytes whole = read_file(file);
+    std::size_t step = 1 + whole.size() / 64;
+    for (std::size_t length = 0; length < whole.size(); length += step) {
+      CAPTURE(length);
+      auto opened = open_bytes(Bytes(whole.begin(), whole.begin() + static_cast<long>(length)));
+      REQUIRE_FALSE(opened);
+      CHECK(opened.error().kind == ErrorKind::kDamaged);
+      CHECK(opened.error().place.offset.has_value());
+      CHECK_FALSE(opened.error().advice.empty());
+    }
+  }
+}
+
+TEST_CASE("flipped, zeroed and overwritten bytes never do harm") {
+  std::mt19937 random(405);
+  for (const std::string& file : some_files()) {
+    CAPTURE(file);
+    const Bytes whole = read_file(file);
+    for (int round = 0; round < 60; ++round) {
+      CAPTURE(round);
+      Bytes bytes = whole;
+      std::size_t at = random() % bytes.size();
+      std::size_t length = std::min<std::size_t>(bytes.size() - at, 1 + random() % 16);
+      switch (round % 4) {
+        case 0:
+          bytes[at] ^= static_cast<std::byte>(1u << random() % 8);
+          break;
+        case 1:
+          std::fill_n(bytes.begin() + static_cast<long>(at), length, std::byte{0});
+          break;
+        case 2:
+          for (std::size_t i = 0; i < length; ++i) bytes[at + i] = static_cast<std::byte>(random());
+          break;
+        default:  // a piece of it twice
+          bytes.insert(bytes.begin() + static_cast<long>(at), whole.begin() + static_cast<long>(at),
+                       whole.begin() + static_cast<long>(at + length));
+      }
+      survives(bytes);
+    }
+  }
+}
+
+TEST_CASE("lengths and numbers that are made up never do harm") {
+  std::mt19937 random(7);
+  const Bytes whole = read_file(metadata_files().front());
+  const std::int64_t values[] = {-1,
+                                 0,
+                                 std::int64_t{1} << 31,
+                                 (std::int64_t{1} << 32) - 1,
+                                 std::int64_t{1} << 62,
+                                 std::numeric_limits<std::int64_t>::min(),
+                                 std::numeric_limits<std::int64_t>::max()};
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    auto opcode = static_cast<unsigned char>(whole[at]);
+    Bytes bytes = whole;
+    if (opcode == 'K' || opcode == 'M') {  // a number becomes a longer one
+      std::size_t width = opcode == 'K' ? 1 : 2;
+      Bytes number = bytes_of(std::string_view("\x8a\x08", 2));
+      std::int64_t value = values[random() % std::size(values)];
+      auto raw = std::as_bytes(std::span(&value, 1));
+      number.insert(number.end(), raw.begin(), raw.end());
+      bytes.erase(bytes.begin() + static_cast<long>(at),
+                  bytes.begin() + static_cast<long>(std::min(at + 1 + width, bytes.size())));
+      bytes.insert(bytes.begin() + static_cast<long>(at), number.begin(), number.end());
+      survives(bytes);
+    } else if (opcode == 0x8c && random() % 4 == 0) {  // a string announces eight bytes of length
+      Bytes text = bytes_of(std::string_view("\x8d\xff\xff\xff\xff\xff\xff\xff\x7f", 9));
+      bytes.insert(bytes.begin() + static_cast<long>(at), text.begin(), text.end());
+      survives(bytes);
+    }
+  }
+}
+
+TEST_CASE("a small file cannot take much memory") {
+  // A megabyte of references to one string, as names, paths and tuples.
+  std::string name(200, 'n');
+  std::string pickle =
+      "\x80\x02"
+      "cm\nMetadata\n)\x81}(U\x13state_dict_metadata}(U\xc8" +
+      name + std::string("q\0", 2);
+  pickle += "ca\nB\n)\x81";
+  for (int i = 0; i < 100000; ++i) pickle += std::string("h\0h\0", 4);
+  pickle += "uU\x0cplanner_data}(";
+  for (int i = 0; i < 1000; ++i) {
+    pickle += std::string("h\0(", 3);
+    for (int k = 0; k < 100; ++k) pickle += std::string("h\0", 2);
+    pickle += "t";
+  }
+  pickle += "uub.";
+  struct mallinfo2 before = ::mallinfo2();
+  auto opened = open_bytes(bytes_of(pickle));
+  struct mallinfo2 after = ::mallinfo2();
+  REQUIRE(opened);
+  CHECK(after.uordblks - before.uordblks < 16 * pickle.size() + 1000000);
+}

@@ -1,0 +1,150 @@
+#include "core/formats/dcp/dcp_read.h"
+
+#include "core/formats/dcp/dcp_support.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+// A metadata pickle in protocol 2 text: {entries} and {records} are the two dicts' items.
+Bytes metadata_pickle(const std::string& entries, const std::string& records,
+                      const std::string& more = "") {
+  return bytes_of(
+      "\x80\x02"
+      "ctorch.distributed.checkpoint.metadata\nMetadata\n)\x81}(U\x13"
+      "state_dict_metadata}(" +
+      entries + "uU\x0cstorage_data}(" + records + "u" + more + "ub.");
+}
+std::string text(const std::string& value) {
+  return "U" + std::string(1, static_cast<char>(value.size())) + value;
+}
+std::string tuple(const std::string& numbers) {
+  std::string pickle = "(";
+  for (char c : numbers) pickle += std::string("K") + static_cast<char>(c - '0');
+  return pickle + "t";
+}
+std::string chunk(const std::string& offsets, const std::string& sizes) {
+  return "ctorch.distributed.checkpoint.metadata\nChunkStorageMetadata\n)\x81}(" + text("offsets") +
+         tuple(offsets) + text("sizes") + tuple(sizes) + "ub";
+}
+std::string tensor(const std::string& fqn, const std::string& size, const std::string& chunks) {
+  return text(fqn) + "ctorch.distributed.checkpoint.metadata\nTensorStorageMetadata\n)\x81}(" +
+         text("properties") +
+         "ctorch.distributed.checkpoint.metadata\nTensorProperties\n)\x81("
+         "ctorch\nfloat32\nN\x89N\x89tb" +
+         text("size") + tuple(size) + text("chunks") + "](" + chunks + "eub";
+}
+std::string record(const std::string& fqn, const std::string& offset, char hint, char at,
+                   const std::string& path = "__3_0.distcp") {
+  return "ctorch.distributed.checkpoint.metadata\nMetadataIndex\n)\x81}(" + text("fqn") +
+         text(fqn) + text("index") + "K" + std::string(1, hint) +
+         (offset == "-" ? "" : text("offset") + tuple(offset)) +
+         "ubctorch.distributed.checkpoint.filesystem\n_StorageInfo\n)\x81}(" +
+         text("relative_path") + text(path) + text("offset") + "K" + std::string(1, at) +
+         text("length") + "K\x09ub";
+}
+
+}  // namespace
+
+TEST_CASE("every metadata file of the fixtures reads the same with and without shortcuts") {
+  auto files = metadata_files();
+  REQUIRE(files.size() > 40);
+  for (const std::string& file : files) {
+    CAPTURE(file);
+    Bytes bytes = read_file(file);
+    auto quick = open_bytes(bytes);
+    auto slow = open_bytes(bytes, false);
+    REQUIRE(quick);
+    REQUIRE(slow);
+    CHECK(describe(**quick) == describe(**slow));
+    CHECK((*quick)->opening_findings().empty());
+    CHECK((*quick)->strays().empty());
+    for (std::uint32_t c = 0; c < (*quick)->chunk_count(); ++c)
+      CHECK((*quick)->item(ChunkId{c}).has_value());
+  }
+}
+
+TEST_CASE("a record finds its chunk by offset, whatever its hint says") {
+  auto opened = open_bytes(metadata_pickle(tensor("w", "44", chunk("00", "24") + chunk("20", "24")),
+                                           record("w", "20", 0, 7) + record("w", "00", 77, 5) +
+                                               record("w", "11", 0, 1) + record("v", "00", 0, 2) +
+                                               record("w", "-", 0, 3)));
+  REQUIRE(opened);
+  const Checkpoint& c = **opened;
+  CHECK(c.item(ChunkId{0})->offset == 5);
+  CHECK(c.item(ChunkId{1})->offset == 7);
+  CHECK(c.writer(ChunkId{1}) == 3);
+  REQUIRE(c.strays().size() == 3);
+  CHECK(c.strays()[0].offsets == Extents{1, 1});
+  CHECK(c.strays()[1].fqn == "v");
+  CHECK_FALSE(c.strays()[2].offsets);
+}
+
+TEST_CASE("chunks at one offset share a record, as torch looks it up") {
+  auto opened = open_bytes(metadata_pickle(tensor("w", "44", chunk("00", "04") + chunk("00", "44")),
+                                           record("w", "00", 1, 5)));
+  REQUIRE(opened);
+  CHECK((*opened)->item(ChunkId{0})->offset == 5);
+  CHECK((*opened)->item(ChunkId{1})->offset == 5);
+}
+
+TEST_CASE("a chunk without a record has no item, and duplicate keys are told") {
+  auto opened = open_bytes(metadata_pickle(
+      tensor("w", "4", chunk("0", "2") + chunk("2", "2")) + tensor("w", "6", chunk("0", "6")),
+      record("w", "0", 0, 5) + record("w", "0", 0, 6)));
+  REQUIRE(opened);
+  const Checkpoint& c = **opened;
+  CHECK(c.tensor_count() == 1);
+  CHECK(same(c.shape(TensorId{0}), Extents{6}));
+  CHECK(c.item(ChunkId{0})->offset == 6);
+  REQUIRE(c.opening_findings().size() == 1);
+  CHECK(c.opening_findings()[0].rule == "bad-record");
+}
+
+TEST_CASE("what is called outside the allow-list is reported and the rest is read") {
+  auto opened = open_bytes(
+      metadata_pickle(tensor("w", "4", chunk("0", "4")), record("w", "0", 0, 5),
+                      text("planner_data") + "cposix\nsystem\n" + text("rm -rf /") + "\x85R" +
+                          text("mcore_data") + "cmegatron.core.x\nThing\n)\x81"));
+  REQUIRE(opened);
+  CHECK((*opened)->chunk_count() == 1);
+  REQUIRE((*opened)->opening_findings().size() == 1);
+  const Finding& finding = (*opened)->opening_findings()[0];
+  CHECK(finding.rule == "unsafe-pickle");
+  CHECK(finding.severity == Severity::kError);
+  CHECK(finding.subjects == std::vector<std::string>{".metadata"});
+  CHECK(finding.evidence[0].second == EvidenceValue{std::string("posix.system")});
+}
+
+TEST_CASE("records and boxes that cannot be read are findings, not errors") {
+  auto opened = open_bytes(
+      metadata_pickle(tensor("v", "4", "N" + chunk("0", "4")) + text("n") + "NK\x05K\x06",
+                      "NN" + record("v", "0", 0, 5)));
+  REQUIRE(opened);
+  CHECK((*opened)->item(ChunkId{0})->offset == 5);
+  CHECK((*opened)->opening_findings().size() == 4);
+  auto path = open_bytes(metadata_pickle(tensor("v", "4", chunk("0", "4")),
+                                         record("v", "0", 0, 5, "../../etc/passwd")));
+  REQUIRE(path);
+  CHECK_FALSE((*path)->file(FileId{0}).safe);
+}
+
+TEST_CASE("another library's pickle is named") {
+  auto opened = open_bytes(bytes_of("cpaddle.distributed.checkpoint.metadata\nMetadata\n)\x81}b."));
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().kind == ErrorKind::kUnsupported);
+  CHECK(opened.error().message.find("paddle.distributed.checkpoint.metadata.Metadata") !=
+        std::string::npos);
+}
+
+TEST_CASE("one list of chunks that many tensors share does not multiply") {
+  std::string chunks;
+  for (int i = 0; i < 200; ++i) chunks += chunk("0", "1");
+  std::string entries = tensor("t", "1", chunks) + std::string("q\0", 2);
+  for (char a = 'A'; a <= 'Z'; ++a)
+    for (char b = 'A'; b <= 'Z'; ++b) entries += text({a, b}) + std::string("h\0", 2);
+  auto opened = open_bytes(metadata_pickle(entries, ""));
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().message == "lists more chunks than its bytes can hold");
+}

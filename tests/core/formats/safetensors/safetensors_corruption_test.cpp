@@ -1,0 +1,109 @@
+// Sharded and consolidated safetensors, bent byte by byte: whatever comes of it is an answer.
+#include <doctest/doctest.h>
+
+#include "core/formats/open.h"
+#include "core/formats/safetensors/safetensors.h"
+#include "core/formats/safetensors/safetensors_header.h"
+#include "core/make_zip.h"
+#include "core/memory_sink.h"
+#include "core/rules/check.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+using Files = std::vector<std::pair<std::string, Bytes>>;
+
+std::string file_of(std::string header, std::size_t data) {
+  return little(header.size(), 8) + header + std::string(data, '\1');
+}
+
+// Two ranks, one of which holds a whole tensor beside its shard.
+Files sharded() {
+  auto shard = [](const std::string& at, const std::string& more, std::size_t bytes) {
+    return file_of(R"({"__metadata__":{"DCP_SHARDING_INFO":"{\"w\": {\"saved_offsets\": [)" + at +
+                       R"(, 0]}}","format":"pt"},"w":{"dtype":"F32","shape":[2,3],)" +
+                       R"("data_offsets":[0,24]})" + more + "}",
+                   bytes);
+  };
+  std::string b = R"(,"b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]})";
+  return {{"shard-00001-model-00001-of-00001.safetensors", to_bytes(shard("0", b, 32))},
+          {"shard-00002-model-00001-of-00001.safetensors", to_bytes(shard("2", "", 24))}};
+}
+
+Files consolidated() {
+  return {
+      {"model-00001-of-00001.safetensors",
+       to_bytes(file_of(R"({"w":{"dtype":"F32","shape":[4,3],"data_offsets":[0,48]}})", 48))},
+      {"model.safetensors.index.json", to_bytes(R"({"metadata":{"total_size":48},"weight_map":)"
+                                                R"({"w":"model-00001-of-00001.safetensors"}})")}};
+}
+
+// Opens, checks at every depth, and writes the first file anew; every answer is fine but a crash.
+void must_answer(const Files& files) {
+  auto opened = open_checkpoint(memory_directory("ckpt", files));
+  if (!opened) {
+    CHECK_FALSE(opened.error().message.empty());
+    return;
+  }
+  for (Depth depth : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
+    CheckOptions options;
+    options.depth = depth;
+    CHECK(check(**opened, options).has_value());
+  }
+  auto source = memory_source(files[0].first, files[0].second);
+  SafetensorsChange change;
+  change.written["w"] = {"F32", {1}, 4, [](ByteSink& sink) { return sink.write(Bytes(4)); }};
+  MemorySink sink;
+  if (!rewrite_safetensors(*source, change, sink)) return;
+  auto header = read_safetensors_header(*memory_source("new", sink.bytes));
+  REQUIRE(header.has_value());
+  CHECK(header->problems.empty());
+}
+
+}  // namespace
+
+TEST_CASE("safetensors files cut off at any byte give an answer") {
+  for (const Files& whole : {sharded(), consolidated()}) {
+    must_answer(whole);
+    for (std::size_t f = 0; f < whole.size(); ++f) {
+      for (std::size_t length = 0; length < whole[f].second.size(); ++length) {
+        Files cut = whole;
+        cut[f].second.resize(length);
+        must_answer(cut);
+      }
+    }
+  }
+}
+
+TEST_CASE("safetensors files with any byte bent give an answer") {
+  for (const Files& whole : {sharded(), consolidated()}) {
+    for (std::size_t f = 0; f < whole.size(); ++f) {
+      for (std::size_t at = 0; at < whole[f].second.size(); ++at) {
+        for (char value : {'\0', '\xFF', '9', '-', '"', '{'}) {
+          Files bent = whole;
+          bent[f].second[at] = static_cast<std::byte>(value);
+          must_answer(bent);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a shard that is left behind is named by the numbers of the others") {
+  Files files = sharded();
+  files.push_back({"shard-00004-model-00001-of-00001.safetensors", files[1].second});
+  auto opened = open_checkpoint(memory_directory("ckpt", files));
+  REQUIRE(opened.has_value());
+  CheckOptions options;
+  auto report = check(**opened, options);
+  REQUIRE(report.has_value());
+  std::vector<std::string> missing;
+  for (const Finding& finding : report->findings) {
+    if (finding.rule != "rank-hole") continue;
+    CHECK(finding.severity == Severity::kInfo);
+    missing = finding.subjects;
+  }
+  CHECK(missing == std::vector<std::string>{"shard-00003-model-00001-of-00001.safetensors"});
+}

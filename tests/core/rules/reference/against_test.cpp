@@ -1,0 +1,438 @@
+// A checkpoint held against another one: names, orders of blocks, paddings, ties, layers.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include "core/facts/block_order.h"
+#include "core/repair/apply.h"
+#include "core/repair/make_checkpoint.h"
+#include "core/rules/check.h"
+#include "core/spec/spec_from_checkpoint.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+
+namespace {
+
+// One tensor in equal pieces along dim 0, piece i written by writers[i].
+MadeTensor in_rows(const std::string& fqn, const Extents& shape, const Values& values,
+                   const std::vector<std::uint32_t>& writers) {
+  MadeTensor tensor{fqn, shape, {}};
+  auto pieces = static_cast<std::int64_t>(writers.size());
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    Box box = whole(shape);
+    box.sizes[0] = shape[0] / pieces;
+    box.offsets[0] = i * box.sizes[0];
+    tensor.chunks.push_back(
+        {box, box.sizes, cut_out(values, shape, box), writers[static_cast<std::size_t>(i)]});
+  }
+  return tensor;
+}
+
+std::vector<std::uint32_t> each_writes(std::uint32_t ranks, std::uint32_t times = 1) {
+  std::vector<std::uint32_t> writers;
+  for (std::uint32_t i = 0; i < ranks * times; ++i) writers.push_back(i / times);
+  return writers;
+}
+
+// The image of `truth` in which true block i along dim 0 lies at order[i]: row by row.
+Values permuted(const Values& truth, const Extents& shape, const std::vector<std::int64_t>& order) {
+  Values image(truth.size());
+  std::size_t row = truth.size() / static_cast<std::size_t>(shape[0]);
+  std::size_t block = truth.size() / order.size();
+  REQUIRE(block % row == 0);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    std::copy_n(
+        truth.begin() + static_cast<std::ptrdiff_t>(i * block), block,
+        image.begin() + static_cast<std::ptrdiff_t>(order[i]) * static_cast<std::ptrdiff_t>(block));
+  return image;
+}
+
+CheckReport against(const std::string& path, const std::string& other,
+                    std::optional<Depth> depth = {}) {
+  CheckOptions options;
+  options.depth = depth;
+  options.reference = opened(other);
+  auto report = check(*opened(path), options);
+  REQUIRE(report.has_value());
+  return std::move(*report);
+}
+
+const Finding* find(const CheckReport& report, std::string_view rule) {
+  for (const Finding& finding : report.findings) {
+    if (finding.rule == rule) return &finding;
+  }
+  return nullptr;
+}
+
+std::string family(const Finding& finding) {
+  for (const auto& [key, value] : finding.evidence) {
+    if (key == "family") return std::get<std::string>(value);
+  }
+  return "";
+}
+
+std::size_t above_info(const CheckReport& report) {
+  return static_cast<std::size_t>(
+      std::count_if(report.findings.begin(), report.findings.end(),
+                    [](const Finding& finding) { return finding.severity > Severity::kInfo; }));
+}
+
+// Repairs `path` as its report says; the values of `fqn` afterwards.
+std::string repaired(const std::string& path, const CheckReport& report, const std::string& out) {
+  auto checkpoint = opened(path);
+  auto plan = make_plan(*checkpoint, report, {std::nullopt, report.spec});
+  REQUIRE(plan.has_value());
+  REQUIRE_FALSE(plan->empty());
+  auto result = apply_plan(*checkpoint, *plan, {out, false});
+  if (!result) FAIL(result.error().message);
+  return result->output;
+}
+
+std::int64_t at_truth_grouped(std::int64_t i, std::int64_t groups, std::int64_t queries) {
+  // Written from the table of N2: [q0 q1 k0 v0 q2 q3 k1 v1] for [q0 q1 q2 q3 k0 k1 v0 v1].
+  std::vector<std::int64_t> disk;  // true block of each block on disk
+  for (std::int64_t g = 0; g < groups; ++g) {
+    for (std::int64_t q = 0; q < queries; ++q) disk.push_back(g * queries + q);
+    disk.push_back(groups * queries + g);
+    disk.push_back(groups * queries + groups + g);
+  }
+  return std::find(disk.begin(), disk.end(), i) - disk.begin();
+}
+
+struct Case {
+  std::string family;
+  std::string fqn;
+  std::vector<std::int64_t> order;  // true block -> block on disk
+  std::vector<std::uint32_t> writers;
+};
+
+std::vector<Case> known_orders() {
+  std::vector<Case> cases;
+  for (std::int64_t dp : {2, 3, 4, 8}) {  // N1: canonical[i] = disk[i / 2 + DP * (i & 1)]
+    std::vector<std::int64_t> order;
+    for (std::int64_t i = 0; i < 2 * dp; ++i) order.push_back(i / 2 + dp * (i & 1));
+    cases.push_back({"swiglu-swizzle", "layers.0.mlp.linear_fc1.weight", order,
+                     each_writes(static_cast<std::uint32_t>(dp), 2)});
+  }
+  cases.push_back({"halves-swapped", "layers.0.mlp.gate_up_proj.weight", {1, 0}, each_writes(4)});
+  cases.push_back({"halves-swapped", "layers.0.experts.w13", {1, 0, 3, 2, 5, 4}, each_writes(3)});
+  for (std::int64_t ranks : {3, 4, 8}) {  // E5: rank t stacks its own gate and up
+    std::vector<std::int64_t> order;
+    for (std::int64_t half : {0, 1}) {
+      for (std::int64_t t = 0; t < ranks; ++t) order.push_back(2 * t + half);
+    }
+    cases.push_back({"interleaved", "layers.0.mlp.fc1.weight", order,
+                     each_writes(static_cast<std::uint32_t>(ranks))});
+  }
+  for (auto [groups, queries] : {std::pair<std::int64_t, std::int64_t>{2, 2}, {4, 2}, {3, 4}}) {
+    std::vector<std::int64_t> order, back(static_cast<std::size_t>(groups * (queries + 2)));
+    for (std::int64_t i = 0; i < groups * (queries + 2); ++i)
+      order.push_back(at_truth_grouped(i, groups, queries));
+    for (std::size_t i = 0; i < order.size(); ++i)
+      back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+    cases.push_back({"gqa-grouped", "layers.0.attn.qkv.weight", order, each_writes(1)});
+    cases.push_back({"gqa-stacked", "layers.0.attn.qkv.weight", back, each_writes(2)});
+  }
+  {  // S5 E2: row block r = t * D + d lies at w = d * T + t
+    std::vector<std::int64_t> order;
+    for (std::int64_t t = 0; t < 4; ++t) {
+      for (std::int64_t d = 0; d < 3; ++d) order.push_back(d * 4 + t);
+    }
+    cases.push_back({"axes-transposed", "layers.0.mlp.fc1.weight", order, each_writes(12)});
+  }
+  cases.push_back({"unknown", "layers.0.mlp.fc1.weight", {3, 0, 5, 1, 4, 2}, each_writes(2)});
+  return cases;
+}
+
+}  // namespace
+
+TEST_CASE("every known order of blocks is named, and its repair gives the reference back") {
+  for (const Case& one : known_orders()) {
+    CAPTURE(one.family);
+    CAPTURE(one.order.size());
+    TemporaryFolder folder;
+    auto blocks = static_cast<std::int64_t>(one.order.size());
+    std::int64_t rows = std::lcm(blocks * 2, static_cast<std::int64_t>(one.writers.size()));
+    Extents shape{rows, 3};
+    Values truth = counting(shape);
+    write_checkpoint(folder / "good", {in_rows(one.fqn, shape, truth, each_writes(1))});
+    write_checkpoint(folder / "bad",
+                     {in_rows(one.fqn, shape, permuted(truth, shape, one.order), one.writers)});
+    CheckReport report = against(folder / "bad", folder / "good");
+    const Finding* finding = find(report, "blocks-permuted");
+    REQUIRE(finding != nullptr);
+    CHECK(family(*finding) == one.family);
+    CHECK(finding->severity == Severity::kError);
+    REQUIRE(finding->remedy.has_value());
+    CHECK(finding->remedy->lossless);
+    std::string out = repaired(folder / "bad", report, folder / "out");
+    CHECK(values_of(*opened(out), one.fqn) == truth);
+    CHECK(above_info(against(out, folder / "good", Depth::kData)) == 0);
+  }
+}
+
+TEST_CASE("blocks along a later dimension are found too") {
+  TemporaryFolder folder;
+  Extents shape{2, 8, 3};
+  Values truth = counting(shape), image = truth;
+  for (std::int64_t e = 0; e < 2; ++e) {  // gate and up swapped in every expert
+    for (std::int64_t i = 0; i < 8; ++i) {
+      for (std::int64_t j = 0; j < 3; ++j)
+        image[flat({e, i, j}, shape)] = truth[flat({e, (i + 4) % 8, j}, shape)];
+    }
+  }
+  write_checkpoint(folder / "good",
+                   {in_rows("experts.gate_up_proj", shape, truth, each_writes(1))});
+  write_checkpoint(folder / "bad", {in_rows("experts.gate_up_proj", shape, image, each_writes(2))});
+  CheckReport report = against(folder / "bad", folder / "good");
+  const Finding* finding = find(report, "blocks-permuted");
+  REQUIRE(finding != nullptr);
+  CHECK(family(*finding) == "halves-swapped");
+  REQUIRE(finding->diagnoses.size() == 1);
+  CHECK(std::get<BlocksPermuted>(finding->diagnoses[0]).dim == 1);
+  CHECK(values_of(*opened(repaired(folder / "bad", report, folder / "out")),
+                  "experts.gate_up_proj") == truth);
+}
+
+TEST_CASE("a random order is solved as a slow search solves it") {
+  std::mt19937 dice(7);
+  for (int round = 0; round < 200; ++round) {
+    std::int64_t rows = 2 + static_cast<std::int64_t>(dice() % 9);
+    std::int64_t columns = 1 + static_cast<std::int64_t>(dice() % 3);
+    Extents shape{rows, columns};
+    Bytes truth(static_cast<std::size_t>(rows * columns)), image(truth.size());
+    // Few values: equal rows are common.
+    for (std::byte& b : truth) b = static_cast<std::byte>(dice() % 3);
+    std::vector<std::size_t> order(static_cast<std::size_t>(rows));
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::shuffle(order.begin(), order.end(), dice);
+    auto width = static_cast<std::size_t>(columns);
+    for (std::size_t i = 0; i < order.size(); ++i)
+      std::copy_n(&truth[i * width], width, &image[order[i] * width]);
+    BlockComparison found = compare_blocks(image, truth, shape, 1);
+    if (image == truth) {
+      CHECK(found.answer == BlockAnswer::kSame);
+      continue;
+    }
+    CHECK(found.answer != BlockAnswer::kSame);
+    CHECK(found.answer != BlockAnswer::kDiffers);
+    if (found.answer != BlockAnswer::kPermuted) continue;
+    // Element by element, along the dimension that it names.
+    Extents at(2, 0);
+    for (at[0] = 0; at[0] < rows; ++at[0]) {
+      for (at[1] = 0; at[1] < columns; ++at[1]) {
+        Extents from = at;
+        std::int64_t& moved = from[found.order.dim];
+        moved = found.order.order[static_cast<std::size_t>(moved / found.order.block)] *
+                    found.order.block +
+                moved % found.order.block;
+        CHECK(truth[flat(at, shape)] == image[flat(from, shape)]);
+      }
+    }
+  }
+}
+
+TEST_CASE("a checkpoint against itself and against a resharded copy says nothing above info") {
+  TemporaryFolder folder;
+  Extents matrix{12, 12}, vector{12};
+  Values ones(12, 1), zeros(144, 0);
+  auto tensors = [&](std::uint32_t ranks, const std::string& prefix) {
+    return std::vector<MadeTensor>{
+        in_rows(prefix + "layers.0.mlp.fc1.weight", matrix, counting(matrix), each_writes(ranks)),
+        in_rows(prefix + "layers.0.norm.weight", vector, ones, each_writes(ranks)),
+        in_rows(prefix + "layers.0.experts.bias", matrix, zeros, each_writes(ranks)),
+        in_rows(prefix + "lm_head.weight", matrix, counting(matrix), each_writes(ranks)),
+        in_rows(prefix + "embed_tokens.weight", matrix, counting(matrix), each_writes(ranks))};
+  };
+  write_checkpoint(folder / "one", tensors(4, "model."));
+  write_checkpoint(folder / "other", tensors(3, "module.model."));
+  for (Depth depth : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
+    CHECK(above_info(against(folder / "one", folder / "one", depth)) == 0);
+    CheckReport report = against(folder / "one", folder / "other", depth);
+    CHECK(above_info(report) == 0);
+    CHECK(find(report, "missing-key") == nullptr);
+    CHECK(find(report, "differs-from-reference") == nullptr);
+    CHECK(report.spec->entries.size() == 5);
+  }
+}
+
+TEST_CASE("equal blocks leave the order undecided, and no repair is offered") {
+  TemporaryFolder folder;
+  Extents shape{6, 3};
+  Values truth = counting(shape);
+  std::copy_n(truth.begin(), 3, truth.begin() + 9);  // row 3 is row 0
+  Values image = permuted(truth, shape, {1, 0, 2, 3, 5, 4});
+  write_checkpoint(folder / "good", {in_rows("fc1.weight", shape, truth, each_writes(1))});
+  write_checkpoint(folder / "bad", {in_rows("fc1.weight", shape, image, each_writes(2))});
+  CheckReport report = against(folder / "bad", folder / "good");
+  // Blocks of two rows differ from each other, but are not the same ones in both.
+  CHECK(above_info(report) == 0);
+  const Finding* finding = find(report, "differs-from-reference");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->cause.find("undecided") != std::string::npos);
+}
+
+TEST_CASE("another step of the same training is no defect") {
+  TemporaryFolder folder;
+  Extents shape{8, 8};
+  Values later = counting(shape);
+  for (std::int64_t& value : later) value = 1000 - value * value;
+  write_checkpoint(folder / "one", {in_rows("fc1.weight", shape, counting(shape), each_writes(2))});
+  write_checkpoint(folder / "two", {in_rows("fc1.weight", shape, later, each_writes(2))});
+  CheckReport report = against(folder / "two", folder / "one", Depth::kData);
+  CHECK(above_info(report) == 0);
+  CHECK(find(report, "differs-from-reference") != nullptr);
+}
+
+TEST_CASE("a transposed matrix is told from a right one, square or not") {
+  for (Extents shape : {Extents{6, 6}, Extents{6, 4}, Extents{2, 4, 4}}) {
+    TemporaryFolder folder;
+    std::size_t n = shape.size();
+    Extents crossed = shape;
+    std::swap(crossed[n - 1], crossed[n - 2]);
+    Values truth = counting(shape), image(truth.size());
+    each(shape, [&](const Extents& at) {
+      Extents there = at;
+      std::swap(there[n - 1], there[n - 2]);
+      image[flat(there, crossed)] = truth[flat(at, shape)];
+    });
+    write_checkpoint(folder / "good", {in_rows("o_proj.weight", shape, truth, each_writes(1))});
+    write_checkpoint(folder / "bad", {in_rows("o_proj.weight", crossed, image, each_writes(2))});
+    CheckReport report = against(folder / "bad", folder / "good");
+    CHECK(find(report, "transposed") != nullptr);
+    CHECK(find(report, "blocks-permuted") == nullptr);
+    CHECK(find(report, "shape-mismatch") == nullptr);
+  }
+}
+
+TEST_CASE("padding of the vocabulary is dropped only where its bytes say that it is padding") {
+  for (bool padded : {true, false}) {
+    TemporaryFolder folder;
+    Extents shape{10, 3}, more{12, 3};
+    Values truth = counting(shape), image = truth;
+    for (std::int64_t i = 0; i < 6; ++i) image.push_back(padded ? 0 : 500 + i);
+    write_checkpoint(folder / "good", {in_rows("lm_head.weight", shape, truth, each_writes(1))});
+    write_checkpoint(folder / "bad", {in_rows("lm_head.weight", more, image, each_writes(4))});
+    CheckReport report = against(folder / "bad", folder / "good");
+    const Finding* finding = find(report, "vocabulary-padding");
+    REQUIRE((finding != nullptr) == padded);
+    CHECK((find(report, "shape-mismatch") == nullptr) == padded);
+    if (!padded) continue;
+    CHECK(finding->remedy->lossless);
+    auto checkpoint = opened(repaired(folder / "bad", report, folder / "out"));
+    CHECK(values_of(*checkpoint, "lm_head.weight") == truth);
+  }
+}
+
+TEST_CASE("rows of padding that the model has and the checkpoint lacks come back as zeros") {
+  TemporaryFolder folder;
+  Extents shape{10, 3}, more{12, 3};
+  Values truth = counting(shape), padded = truth;
+  padded.resize(36, 0);
+  write_checkpoint(folder / "good", {in_rows("lm_head.weight", more, padded, each_writes(1))});
+  write_checkpoint(folder / "bad", {in_rows("lm_head.weight", shape, truth, each_writes(2))});
+  CheckReport report = against(folder / "bad", folder / "good");
+  REQUIRE(find(report, "vocabulary-padding") != nullptr);
+  auto checkpoint = opened(repaired(folder / "bad", report, folder / "out"));
+  CHECK(values_of(*checkpoint, "lm_head.weight") == padded);
+}
+
+TEST_CASE("a missing output layer is tied or lost, as the reference's bytes say") {
+  for (bool tied : {true, false}) {
+    TemporaryFolder folder;
+    Extents shape{6, 4};
+    Values embedding = counting(shape), head = embedding;
+    if (!tied) head[5] = 99;
+    MadeTensor one = in_rows("model.embed_tokens.weight", shape, embedding, each_writes(2));
+    write_checkpoint(folder / "good",
+                     {one, in_rows("lm_head.weight", shape, head, each_writes(1))});
+    write_checkpoint(folder / "bad", {one});
+    CheckReport report = against(folder / "bad", folder / "good");
+    const Finding* finding = find(report, "tied-weights");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->severity == (tied ? Severity::kInfo : Severity::kError));
+    CHECK(above_info(report) == (tied ? 0U : 1U));
+  }
+}
+
+TEST_CASE("layers of a later pipeline stage under the numbers of the first are recognised") {
+  for (std::int64_t shift : {2, 0}) {
+    TemporaryFolder folder;
+    Extents shape{4, 4};
+    std::vector<MadeTensor> all, stage;
+    for (std::int64_t layer = 0; layer < 4; ++layer) {
+      Values values = counting(shape);
+      for (std::int64_t& value : values) value += 100 * layer;
+      auto name = [](std::int64_t n) { return "model.layers." + std::to_string(n) + ".w.weight"; };
+      all.push_back(in_rows(name(layer), shape, values, each_writes(1)));
+      if (layer >= shift && layer < shift + 2)
+        stage.push_back(in_rows(name(layer - shift), shape, values, each_writes(1)));
+    }
+    write_checkpoint(folder / "good", all);
+    write_checkpoint(folder / "bad", stage);
+    CheckReport report = against(folder / "bad", folder / "good");
+    const Finding* finding = find(report, "layers-renumbered");
+    REQUIRE((finding != nullptr) == (shift != 0));
+    CHECK(find(report, "missing-key") != nullptr);
+    if (finding != nullptr) CHECK(finding->subjects.size() == 2);
+  }
+}
+
+TEST_CASE("uneven shards that each rank placed by its own size go where torch.chunk puts them") {
+  TemporaryFolder folder;
+  Extents shape{8, 2};  // 3 + 3 + 2 on 3 ranks
+  Values truth = counting(shape);
+  MadeTensor saved{"w", {9, 2}, {}};
+  std::int64_t begin = 0;
+  for (std::int64_t rank = 0; rank < 3; ++rank) {
+    std::int64_t rows = rank < 2 ? 3 : 2;
+    Values values = cut_out(truth, shape, Box{{begin, 0}, {rows, 2}});
+    saved.chunks.push_back(
+        {Box{{rank * rows, 0}, {rows, 2}}, {rows, 2}, values, static_cast<std::uint32_t>(rank)});
+    begin += rows;
+  }
+  write_checkpoint(folder / "good", {in_rows("w", shape, truth, each_writes(2))});
+  write_checkpoint(folder / "bad", {saved});
+  CheckReport report = against(folder / "bad", folder / "good");
+  REQUIRE(find(report, "uneven-shards") != nullptr);
+  std::string out = repaired(folder / "bad", report, folder / "out");
+  CHECK(values_of(*opened(out), "w") == truth);
+  CHECK(above_info(against(out, folder / "good", Depth::kData)) == 0);
+
+  // A shard that is not where the law puts it could be anything: no repair.
+  saved.chunks[2].box.offsets[0] = 5;
+  write_checkpoint(folder / "other", {saved});
+  CHECK(find(against(folder / "other", folder / "good"), "uneven-shards") == nullptr);
+}
+
+TEST_CASE("names are matched through wrappers and one replaced first part, never by guess") {
+  CheckpointBuilder here, there;
+  auto add = [](CheckpointBuilder& builder, const std::string& fqn) {
+    builder.add_tensor(fqn, Dtype::kFloat32, Extents{4});
+    builder.add_chunk(Extents{0}, Extents{4});
+  };
+  for (const char* fqn : {"module.a.layers.0.w", "_orig_mod.a.layers.1.w", "backbone.b.norm.w",
+                          "backbone.b.layers.2.w", "backbone.head.twin.w"})
+    add(here, fqn);
+  for (const char* fqn : {"model.a.layers.0.w", "a.layers.1.w", "transformer.b.norm.w",
+                          "transformer.b.layers.2.w", "x.twin.w", "y.twin.w", "optim.state.a.step"})
+    add(there, fqn);
+  auto checkpoint = here.finish(), reference = there.finish();
+  NameMap names = match_names(*checkpoint, *reference);
+  auto other = [&](std::uint32_t t) {
+    return names.in_reference[t] ? std::string(reference->fqn(*names.in_reference[t])) : "";
+  };
+  CHECK(other(0) == "model.a.layers.0.w");
+  CHECK(other(1) == "a.layers.1.w");
+  CHECK(other(2) == "transformer.b.norm.w");
+  CHECK(other(3) == "transformer.b.layers.2.w");
+  CHECK(other(4).empty());
+  Spec spec = spec_from_checkpoint(*checkpoint, *reference, names);
+  CHECK(spec.find("backbone.b.norm.w") != nullptr);
+  CHECK(spec.find("x.twin.w") != nullptr);
+  CHECK(spec.find("optim.state.a.step") == nullptr);
+}

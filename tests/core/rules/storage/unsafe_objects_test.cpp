@@ -1,0 +1,143 @@
+// BYTES entries whose pickles ask for more than a checkpoint needs: made by hand, opcode by opcode.
+#include <doctest/doctest.h>
+
+#include "core/formats/common/object_pickle.h"
+#include "core/make_zip.h"
+#include "core/model/builder.h"
+#include "core/rules/check.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+constexpr std::size_t kBefore = 64;  // bytes of the file before the item
+
+std::shared_ptr<const Checkpoint> with_object(const std::string& item) {
+  CheckpointBuilder builder;
+  std::string file = std::string(kBefore, 'x') + item;
+  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_directory(memory_directory("ckpt", {{"__0_0.distcp", to_bytes(file)}}));
+  FileId id = builder.file("__0_0.distcp");
+  builder.add_object({"rng", ItemPlace{id, kBefore, static_cast<std::int64_t>(item.size())}}, {});
+  auto checkpoint = builder.finish();
+  return checkpoint;
+}
+
+std::vector<Finding> found(const std::string& item, Depth depth = Depth::kHeaders) {
+  CheckOptions options;
+  options.depth = depth;
+  auto report = check(*with_object(item), options);
+  REQUIRE(report.has_value());
+  std::erase_if(report->findings, [](const Finding& f) { return f.rule != "unsafe-pickle"; });
+  return report->findings;
+}
+
+std::string saved(const std::string& pickle) {
+  return make_zip({{"archive/data.pkl", pickle}, {"archive/version", "3\n"}});
+}
+
+std::int64_t number(const Finding& finding, std::string_view key) {
+  for (const auto& [name, value] : finding.evidence) {
+    if (name == key && std::holds_alternative<std::int64_t>(value))
+      return std::get<std::int64_t>(value);
+  }
+  return -1;
+}
+
+// os.system('id'), as pickle writes it.
+const std::string kSystem(
+    "\x80\x02"
+    "cposix\nsystem\nX\x02\x00\x00\x00id\x85R.",
+    26);
+
+}  // namespace
+
+TEST_CASE("a call that no checkpoint needs is an error in an object too, with file and byte") {
+  for (const std::string& item : {kSystem, saved(kSystem)}) {
+    CHECK(found(item, Depth::kMetadata).empty());
+    for (Depth depth : {Depth::kHeaders, Depth::kData}) {
+      auto findings = found(item, depth);
+      REQUIRE(findings.size() == 1);
+      CHECK(findings[0].severity == Severity::kError);
+      CHECK(findings[0].subjects == std::vector<std::string>{"rng"});
+      CHECK(findings[0].cause.find("posix.system") != std::string::npos);
+      // The byte of REDUCE, in the file.
+      CHECK(number(findings[0], "offset") ==
+            static_cast<std::int64_t>(kBefore + item.find("\x85R.") + 1));
+    }
+  }
+}
+
+TEST_CASE("what is asked for decides how bad it is") {
+  struct Case {
+    const char* pickle;
+    std::optional<Severity> severity;
+  };
+  const Case cases[] = {
+      {"c__builtin__\neval\n(S'1'\ntR.", Severity::kError},
+      {"csubprocess\nPopen\n(tR.", Severity::kError},
+      {"cos\nsystem\n.", Severity::kError},          // imported, not yet called
+      {"(S'id'\nios\nsystem\n.", Severity::kError},  // INST
+      {"c__builtin__\ngetattr\n(cos\n_wrap_close\nS'x'\ntR.", Severity::kError},
+      {"cmy.program\nmake\n(tR.", Severity::kWarning},
+      {"cmy.program\nmake\n.", Severity::kInfo},
+      {"cmy.program\nConfig\n)\x81.", Severity::kInfo},
+      {"c__main__\n_State\n(tR.", Severity::kInfo},
+      {"cfunctools\npartial\n(ctorch\nfloat32\ntR.", Severity::kInfo},
+      {"ccollections\nOrderedDict\n)R.", std::nullopt},
+      {"cargparse\nNamespace\n)\x81}(S'a'\nK\x01ub.", std::nullopt},
+      {"cdatetime\ntimedelta\n(K\x01tR.", std::nullopt},
+      {"cnumpy._core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(tS'b'\ntR.", std::nullopt},
+      {"c_io\nBytesIO\n(S'a'\ntR.", std::nullopt},
+      {"ctorch._utils\n_rebuild_tensor_v2\n(tR.", std::nullopt},
+      {"cmegatron.core.enums\nModelType\n(K\x01tR.", std::nullopt},
+      {"}.", std::nullopt},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.pickle);
+    auto findings = found(saved(std::string("\x80\x02") + one.pickle));
+    if (!one.severity) {
+      CHECK(findings.empty());
+      continue;
+    }
+    REQUIRE(!findings.empty());
+    Severity worst = Severity::kInfo;
+    for (const Finding& finding : findings) worst = std::max(worst, finding.severity);
+    CHECK(worst == *one.severity);
+  }
+}
+
+TEST_CASE("pickles in a row, as torch saved before zip, are looked at one by one") {
+  std::string plain("\x80\x02K\x01.", 5), hostile = kSystem;
+  CHECK(found(plain + plain + plain + plain + plain + "raw bytes").empty());
+  auto findings = found(plain + plain + plain + hostile + plain);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == Severity::kError);
+  CHECK(number(findings[0], "offset") > static_cast<std::int64_t>(kBefore + 3 * plain.size()));
+}
+
+TEST_CASE("what is no pickle asks for nothing, and nested lists do not break the reader") {
+  CHECK(found("hello world, this is a text").empty());
+  CHECK(found("").empty());
+  CHECK(found("PK").empty());
+  CHECK(found(make_zip({{"archive/other", "x"}})).empty());
+  std::string deep = "\x80\x02" + std::string(100'000, ']');
+  for (int i = 0; i < 99'999; ++i) deep += 'a';
+  for (const Finding& finding : found(saved(deep + ".")))
+    CHECK(finding.severity == Severity::kInfo);
+}
+
+TEST_CASE("a hostile item cut off or bent anywhere is read without harm") {
+  std::string whole = saved(kSystem);
+  for (std::size_t length = 0; length < whole.size(); ++length) found(whole.substr(0, length));
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (int bit : {0, 3, 7}) {
+      std::string bent = whole;
+      bent[at] = static_cast<char>(bent[at] ^ 1 << bit);
+      auto checkpoint = with_object(bent);
+      auto scanned = scan_object(*checkpoint, 0);
+      if (scanned) CHECK(scanned->names.size() <= 256);
+    }
+  }
+}

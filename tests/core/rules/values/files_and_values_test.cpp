@@ -1,0 +1,196 @@
+// Rules about values, files and names, on checkpoints that lie on disk.
+#include <filesystem>
+#include <limits>
+
+#include "core/facts/side_masters.h"
+#include "core/model/builder.h"
+#include "core/rules/make_contents.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+using namespace shw::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+MadeModel layers(int count, int copy = -1, int of = -1) {
+  MadeModel model;
+  for (int i = 0; i < count; ++i) {
+    std::string before = "model.layers." + std::to_string(i) + ".mlp.";
+    double scale = 1 + (i == copy ? of : i);
+    model.add(before + "up_proj.weight", Dtype::kFloat32, {8, 8}, distinct(64, scale));
+    model.add(before + "down_proj.weight", Dtype::kFloat32, {8, 8}, distinct(64, scale + 0.5));
+    model.add(before + "norm.weight", Dtype::kFloat32, {64}, Numbers(64, 1));
+  }
+  return model;
+}
+
+// What a rank saves of a list with one DTensor, as torch pickles it.
+std::string rank_file(int rank, int world, const std::string& placement, const Numbers& values) {
+  auto object = [](const std::string& type, const std::string& attributes) {
+    return "ctorch.distributed.tensor\n" + type + "\n)\x81" + attributes + "b";
+  };
+  auto count = static_cast<std::int64_t>(values.size());
+  TensorText local{.count = count, .sizes = {count}, .strides = {1}};
+  TensorText ranks{.storage_class = "torch\nLongStorage\n",
+                   .count = world,
+                   .sizes = {world},
+                   .strides = {1},
+                   .key = "1"};
+  std::string mesh = object(
+      "DeviceMesh", pickled_dict({{"mesh", tensor_call(ranks)}, {"_rank", pickled_int(rank)}}));
+  std::string how = object(placement, pickled_dict({{"dim", pickled_int(0)}}));
+  std::string spec =
+      object("DTensorSpec", pickled_dict({{"mesh", mesh}, {"placements", "(" + how + "t"}}));
+  std::string state =
+      "(N" + pickled_dict({{"_local_tensor", tensor_call(local)}, {"_spec", spec}}) + "t";
+  std::string tensor =
+      "ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_wrapper_subclass\n"
+      "ctorch.distributed.tensor\nDTensor\n(N" +
+      pickled_tuple({count}) + pickled_tuple({count}) + "t" + state + "tR";
+  std::string numbers;
+  for (int i = 0; i < world; ++i) numbers += little(static_cast<std::uint64_t>(i), 8);
+  Bytes bytes = as_dtype(values, Dtype::kFloat32);
+  return make_zip(
+      {{"archive/data.pkl", whole_pickle(pickled_dict({{"exp_avgs", pickled_list({tensor})}}))},
+       {"archive/data/0", std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())},
+       {"archive/data/1", numbers},
+       {"archive/version", "3\n"}});
+}
+
+// The first severity that the rule gives; nothing where it is silent.
+std::optional<Severity> said(const Checkpoint& checkpoint, std::string_view rule) {
+  auto findings = found_in(checkpoint, rule);
+  if (findings.empty()) return std::nullopt;
+  CHECK_FALSE(findings[0].cause.empty());
+  CHECK_FALSE(findings[0].subjects.empty());
+  CHECK_FALSE(findings[0].evidence.empty());
+  return findings[0].severity;
+}
+
+}  // namespace
+
+TEST_CASE("a layer with the bytes of another is a warning, models made by copying are not") {
+  TemporaryFolder folder;
+  CHECK_FALSE(said(*made(folder / "healthy", layers(8)), "duplicate-content"));
+  auto twins = made(folder / "twins", layers(8, 5, 2));
+  CHECK(said(*twins, "duplicate-content") == Severity::kWarning);
+  auto finding = found_in(*twins, "duplicate-content").at(0);
+  CHECK(finding.subjects == std::vector<std::string>{"model.layers.5.mlp.up_proj.weight",
+                                                     "model.layers.5.mlp.down_proj.weight"});
+  MadeModel copied = layers(8);
+  for (std::size_t i = 12; i < copied.tensors.size(); ++i)
+    copied.tensors[i].values = copied.tensors[i - 12].values;
+  CHECK(said(*made(folder / "copied", copied), "duplicate-content") == Severity::kInfo);
+}
+
+TEST_CASE("a tensor of nothing but NaN is a warning, one NaN information, weights nothing") {
+  TemporaryFolder folder;
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kFloat16, Dtype::kFloat64}) {
+    CAPTURE(name(dtype));
+    std::string before(name(dtype));
+    auto with = [&](const std::string& kind, Numbers values) {
+      MadeModel model;
+      model.add("w", dtype, {8, 8}, std::move(values));
+      return said(*made(folder / (before + kind), model), "value-statistics");
+    };
+    CHECK_FALSE(with("healthy", distinct(64)));
+    CHECK_FALSE(with("zeros", Numbers(64, 0)));
+    CHECK(with("nan", Numbers(64, kNan)) == Severity::kWarning);
+    Numbers one = distinct(64);
+    one[9] = kNan;
+    CHECK(with("one", one) == Severity::kInfo);
+    one[9] = -std::numeric_limits<double>::infinity();
+    CHECK(with("infinite", one) == Severity::kInfo);
+  }
+  MadeModel tiny;
+  tiny.add("w", Dtype::kFloat32, {16, 8}, distinct(128, 1e-41));
+  CHECK(said(*made(folder / "tiny", tiny), "value-statistics") == Severity::kInfo);
+}
+
+TEST_CASE("data that is newer than its metadata is said, and a warning where ranges do not fit") {
+  TemporaryFolder folder;
+  auto path = folder / "a";
+  made(path, layers(2));
+  auto opened = [&] { return *open_checkpoint(path); };
+  CHECK_FALSE(said(*opened(), "data-newer"));
+  auto written = fs::last_write_time(path + "/.metadata");
+  fs::last_write_time(path + "/__0_0.distcp", written + std::chrono::seconds(30));
+  CHECK_FALSE(said(*opened(), "data-newer"));
+  fs::last_write_time(path + "/__0_0.distcp", written + std::chrono::seconds(3600));
+  CHECK(said(*opened(), "data-newer") == Severity::kInfo);
+  fs::resize_file(path + "/__0_0.distcp", fs::file_size(path + "/__0_0.distcp") - 100);
+  fs::last_write_time(path + "/__0_0.distcp", written + std::chrono::seconds(3600));
+  CHECK(said(*opened(), "data-newer") == Severity::kWarning);
+}
+
+TEST_CASE("a half-written .metadata.tmp is said") {
+  TemporaryFolder folder;
+  auto path = folder / "a";
+  CHECK_FALSE(said(*made(path, layers(2)), "leftover-metadata"));
+  put(path + "/.metadata.tmp", "half");
+  CHECK(said(**open_checkpoint(path), "leftover-metadata") == Severity::kInfo);
+}
+
+TEST_CASE("a path in planner_data that is not the name is said") {
+  TemporaryFolder folder;
+  MadeModel model = layers(1);
+  CHECK_FALSE(said(*made(folder / "healthy", model), "planner-keys"));
+  model.tensors[0].path = {std::string("model"), std::string("layers"), std::int64_t{0},
+                           std::string("mlp.up_proj.weight")};
+  CHECK_FALSE(said(*made(folder / "nested", model), "planner-keys"));
+  model.tensors[0].path = {std::string("module"), std::string("up_proj.weight")};
+  auto other = made(folder / "other", model);
+  CHECK(said(*other, "planner-keys") == Severity::kInfo);
+  CHECK(found_in(*other, "planner-keys").at(0).subjects ==
+        std::vector<std::string>{"model.layers.0.mlp.up_proj.weight"});
+}
+
+TEST_CASE("a tensor of more than 16,384 chunks is said, one of as many is not") {
+  auto cut = [](std::int64_t chunks) {
+    CheckpointBuilder builder;
+    builder.add_tensor("w", Dtype::kFloat32, Extents{chunks});
+    for (std::int64_t i = 0; i < chunks; ++i)
+      builder.add_chunk(Extents{i}, Extents{1}, {builder.file("__0_0.distcp"), 4 * i, 4});
+    auto report = check(*builder.finish(), CheckOptions{Depth::kMetadata, nullptr, std::nullopt});
+    REQUIRE(report.has_value());
+    for (const Finding& finding : report->findings) {
+      if (finding.rule == "many-chunks") return std::optional(finding.severity);
+    }
+    return std::optional<Severity>();
+  };
+  CHECK_FALSE(cut(16'384));
+  CHECK(cut(16'385) == Severity::kInfo);
+}
+
+TEST_CASE("replicas that part ways are a warning, those that differ in last bits information") {
+  TemporaryFolder folder;
+  auto with = [&](const std::string& folder_name, const std::string& placement,
+                  const Numbers& of_last_rank) {
+    std::string path = folder / folder_name;
+    made(path, layers(1));
+    for (int rank = 0; rank < 3; ++rank)
+      put(path + "/optimizer_rank_" + std::to_string(rank) + ".pt",
+          rank_file(rank, 3, placement, rank == 2 ? of_last_rank : distinct(32)));
+    return *open_checkpoint(path);
+  };
+  Numbers bits = distinct(32), astray = distinct(32);
+  bits[4] = std::nextafter(static_cast<float>(bits[4]), 1e9F);
+  for (std::size_t i = 0; i < 16; ++i) astray[i] *= 1.5;
+  REQUIRE(read_rank_files(*with("read", "Replicate", distinct(32))).size() == 3);
+  CHECK_FALSE(said(*with("alike", "Replicate", distinct(32)), "replica-diverge"));
+  // Parts of one tensor are not meant to be alike.
+  CHECK_FALSE(said(*with("parts", "Shard", astray), "replica-diverge"));
+  auto last = with("bits", "Replicate", bits);
+  CHECK(said(*last, "replica-diverge") == Severity::kInfo);
+  CHECK(
+      evidence<std::vector<std::string>>(found_in(*last, "replica-diverge").at(0), "steps between")
+          .front() == "exp_avgs.0: rank 2 and rank 0: 1 by 1 ULP");
+  auto far = with("astray", "Replicate", astray);
+  CHECK(said(*far, "replica-diverge") == Severity::kWarning);
+  auto finding = found_in(*far, "replica-diverge").at(0);
+  CHECK_FALSE(finding.remedy.has_value());
+  CHECK(finding.subjects == std::vector<std::string>{"optimizer_rank_2.pt"});
+  CHECK(evidence<double>(finding, "largest difference") > 0.1);
+}

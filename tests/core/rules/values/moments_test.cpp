@@ -1,0 +1,207 @@
+// Rules that look at what an optimizer saved: its moments, its masters.
+#include <cmath>
+
+#include "core/facts/locate_rows.h"
+#include "core/facts/optimizer_settings.h"
+#include "core/rules/make_contents.h"
+#include "core/rules/values/moment_correlation.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+MadeEntry betas(double first, double second) {
+  return {"optimizer.param_groups.0.betas", pickled_pair(first, second)};
+}
+
+MadeEntry params(const std::vector<std::string>& names) {
+  std::vector<std::string> items;
+  for (const std::string& name : names) items.push_back(pickled_text(name));
+  return {"optimizer.param_groups.0.params", pickled_list(items)};
+}
+
+MadeModel layers_trained(int count, double beta1, double beta2) {
+  MadeModel model;
+  for (int i = 0; i < count; ++i) {
+    Moments moments = trained(64, 50, beta1, beta2, static_cast<std::uint64_t>(i) + 1);
+    model.pair("l" + std::to_string(i) + ".weight", {8, 8}, moments.mean, moments.square);
+  }
+  return model;
+}
+
+TensorValues values(Dtype dtype, const Extents& shape, const Numbers& numbers) {
+  return {dtype, shape, as_dtype(numbers, dtype), 0};
+}
+
+}  // namespace
+
+TEST_CASE("F3.8: of two elements one is beyond the bound of the betas that were saved") {
+  TemporaryFolder folder;
+  MadeModel model;
+  model.pair("w", {2}, {0.1, 0.5}, {0.01, 0.01});
+  model.entries = {betas(0.9, 0.95), params({"w"})};
+  auto findings = found_in(*made(folder / "a", model), "moment-bound");
+  REQUIRE(findings.size() == 1);
+  CHECK(evidence<std::int64_t>(findings[0], "elements_above") == 1);
+  CHECK(evidence<double>(findings[0], "bound") == doctest::Approx(1.357).epsilon(0.001));
+  CHECK(evidence<std::vector<std::string>>(findings[0], "betas").front() ==
+        "0.9 and 0.95, saved beside the states");
+  // One pair and no other: nothing says that these numbers came from an optimizer.
+  CHECK(findings[0].severity == Severity::kInfo);
+  // With the betas that are assumed where none are saved, 25 is within the bound of 52.9.
+  model.entries.clear();
+  CHECK(found_in(*made(folder / "b", model), "moment-bound").empty());
+}
+
+TEST_CASE("swapped moments of one parameter are a warning beside pairs that fit") {
+  TemporaryFolder folder;
+  MadeModel model = layers_trained(4, 0.9, 0.95);
+  model.entries = {betas(0.9, 0.95), params({"l0.weight", "l1.weight", "l2.weight", "l3.weight"})};
+  CHECK(found_in(*made(folder / "healthy", model), "moment-bound").empty());
+  std::swap(model.tensors[2].values, model.tensors[3].values);
+  auto findings = found_in(*made(folder / "swapped", model), "moment-bound");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == Severity::kWarning);
+  CHECK(findings[0].subjects == std::vector<std::string>{"optimizer.state.l1.weight.exp_avg",
+                                                         "optimizer.state.l1.weight.exp_avg_sq"});
+  CHECK(found_in(*made(folder / "b", model), "moment-bound", Depth::kHeaders).empty());
+}
+
+TEST_CASE("the logarithms of two moments follow each other, and those of shuffled ones do not") {
+  Moments moments = trained(20'000, 30, 0.9, 0.999);
+  LogCorrelation right, shuffled;
+  double x = 0, y = 0, xx = 0, yy = 0, xy = 0, n = 0;  // the slow way
+  for (std::size_t i = 0; i < moments.mean.size(); ++i) {
+    right.add(moments.mean[i], moments.square[i]);
+    shuffled.add(moments.mean[i], moments.square[(i * 7919) % moments.square.size()]);
+    double a = std::log(std::abs(moments.mean[i])), b = 0.5 * std::log(moments.square[i]);
+    x += a, y += b, xx += a * a, yy += b * b, xy += a * b, n += 1;
+  }
+  double slow = (xy - x * y / n) / std::sqrt((xx - x * x / n) * (yy - y * y / n));
+  CHECK(right.value() == doctest::Approx(slow).epsilon(1e-6));
+  CHECK(right.value() > 0.5);
+  CHECK(std::abs(shuffled.value()) < 0.05);
+
+  TemporaryFolder folder;
+  MadeModel model;
+  model.pair("w", {200, 100}, moments.mean, moments.square);
+  CHECK(found_in(*made(folder / "healthy", model), "moment-correlation").empty());
+  Numbers rows = moments.square;
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = moments.square[(i * 7919) % rows.size()];
+  model.tensors[1].values = rows;
+  auto findings = found_in(*made(folder / "shuffled", model), "moment-correlation");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == Severity::kInfo);
+  CHECK_FALSE(findings[0].remedy.has_value());
+}
+
+TEST_CASE("rows are found where they lie, along any axis, and nowhere where they are twice") {
+  Numbers all = distinct(12 * 4);
+  TensorValues weight = values(Dtype::kBfloat16, {12, 4}, all);
+  for (std::int64_t at : {0, 5, 9}) {
+    Numbers rows(all.begin() + at * 4, all.begin() + at * 4 + 12);
+    auto found = locate_rows(values(Dtype::kFloat32, {3, 4}, rows), weight);
+    REQUIRE(found.has_value());
+    CHECK(found->dim == 0);
+    CHECK(found->at == at);
+    CHECK(found->count == 3);
+    CHECK(found->elements == 12);
+  }
+  Numbers column;
+  for (std::size_t row = 0; row < 12; ++row) column.push_back(all[row * 4 + 2]);
+  auto found = locate_rows(values(Dtype::kFloat32, {12, 1}, column), weight);
+  REQUIRE(found.has_value());
+  CHECK(found->dim == 1);
+  CHECK(found->at == 2);
+  // Other values, two axes at once, and rows that are all alike.
+  CHECK_FALSE(locate_rows(values(Dtype::kFloat32, {3, 4}, distinct(12, 3)), weight));
+  CHECK_FALSE(locate_rows(values(Dtype::kFloat32, {3, 2}, distinct(6)), weight));
+  TensorValues ones = values(Dtype::kBfloat16, {12, 4}, Numbers(48, 1));
+  CHECK_FALSE(locate_rows(values(Dtype::kFloat32, {3, 4}, Numbers(12, 1)), ones));
+  CHECK_FALSE(locate_rows(values(Dtype::kFloat32, {}, {1}), values(Dtype::kFloat32, {}, {1})));
+}
+
+TEST_CASE("rows that moved are named as runs") {
+  Numbers all = distinct(8 * 4), moved(all);
+  std::rotate(moved.begin(), moved.begin() + 8, moved.end());  // two rows
+  auto runs =
+      moved_rows(values(Dtype::kFloat32, {8, 4}, moved), values(Dtype::kBfloat16, {8, 4}, all));
+  CHECK(runs == std::vector<RowRun>{{0, 6, 2}, {6, 2, 0}});
+  CHECK(moved_rows(values(Dtype::kFloat32, {8, 4}, all), values(Dtype::kBfloat16, {8, 4}, all))
+            .empty());
+}
+
+TEST_CASE("masters that are the weights raise nothing, shifted ones are found at their place") {
+  TemporaryFolder folder;
+  MadeModel model;
+  for (int i = 0; i < 3; ++i) {
+    std::string name = "l" + std::to_string(i) + ".weight";
+    Numbers master = distinct(16 * 8, 1 + i);
+    model.add("model." + name, Dtype::kBfloat16, {16, 8}, master);
+    model.add("optimizer.state." + name + ".master_param", Dtype::kFloat32, {16, 8}, master);
+  }
+  CHECK(found_in(*made(folder / "healthy", model), "master-cast").empty());
+
+  MadeModel shifted = model;
+  Numbers& rows = shifted.tensors[3].values;
+  std::rotate(rows.begin(), rows.begin() + 4 * 8, rows.end());
+  auto findings = found_in(*made(folder / "shifted", shifted), "master-cast");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == Severity::kWarning);
+  CHECK(findings[0].subjects == std::vector<std::string>{"optimizer.state.l1.weight.master_param"});
+  CHECK(evidence<std::vector<std::string>>(findings[0], "found again at").front() ==
+        "optimizer.state.l1.weight.master_param: rows [0, 12) are rows [4, 16) of the weight and "
+        "rows [12, 16) are rows [0, 4) of the weight");
+
+  // Saved before the copy back: by little, everywhere.
+  for (MadeContent& tensor : model.tensors) {
+    if (tensor.dtype != Dtype::kFloat32) continue;
+    for (double& value : tensor.values) value *= 1.02;
+  }
+  auto behind = found_in(*made(folder / "behind", model), "master-cast");
+  REQUIRE(behind.size() == 1);
+  CHECK(behind[0].severity == Severity::kInfo);
+}
+
+// F3.1, with masters that tell by their values where they belong.
+TEST_CASE("values confirm where a surviving master belongs, and a contradiction stops the repair") {
+  auto model_with = [](std::int64_t rows_of_rank) {
+    Numbers weight = distinct(8 * 16);
+    MadeModel model;
+    model.add("model.fc.weight", Dtype::kBfloat16, {8, 16}, weight);
+    for (std::uint32_t rank = 0; rank < 4; ++rank)
+      model.tensors[0].tiles.push_back({{2 * rank, 0}, {2, 16}, rank});
+    std::uint32_t writer = 1;
+    for (const char* kind : {"exp_avg", "exp_avg_sq", "master_param"}) {
+      std::int64_t first = 16 * 2 * rows_of_rank;
+      Numbers rows(weight.begin() + first, weight.begin() + first + 32);
+      MadeContent state{std::string("optimizer.state.fc.weight.") + kind,
+                        Dtype::kFloat32,
+                        {2, 16},
+                        rows,
+                        {{{0, 0}, {2, 16}, writer++}},
+                        {}};
+      model.tensors.push_back(std::move(state));
+    }
+    return model;
+  };
+  TemporaryFolder folder;
+  auto agree = made(folder / "agree", model_with(3));
+  auto findings = found_in(*agree, "local-saved-as-global");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].diagnoses.size() == 3);
+  CHECK(evidence<std::vector<std::string>>(findings[0], "values agree").front() ==
+        "bfloat16(optimizer.state.fc.weight.master_param) equals model.fc.weight rows [6, 8)");
+
+  auto other = made(folder / "other", model_with(1));
+  auto doubted = found_in(*other, "local-saved-as-global");
+  REQUIRE(doubted.size() == 1);
+  CHECK(doubted[0].severity == Severity::kError);
+  CHECK(doubted[0].diagnoses.empty());
+  CHECK_FALSE(doubted[0].remedy.has_value());
+  CHECK(evidence<std::string>(doubted[0], "undecided").size() > 20);
+  // Without --data nobody looked.
+  CHECK(found_in(*other, "local-saved-as-global", Depth::kHeaders)[0].diagnoses.size() == 3);
+}

@@ -1,0 +1,120 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/model/builder.h"
+#include "core/session/session.h"
+#include "core/session/sort.h"
+#include "core/verbs/filter.h"
+
+using namespace shw;
+
+TEST_CASE("every command reads back from its own text") {
+  const Command commands[] = {OpenCommand{"a dir/step 9", "spec.json"},
+                              OpenCommand{"x", ""},
+                              CheckCommand{},
+                              MeshCommand{"dp=4,tp=2"},
+                              MeshCommand{},
+                              PlanCommand{},
+                              PlanCommand{"from:/runs/7/step 8"},
+                              RepairCommand{},
+                              RepairCommand{{"out dir", false}},
+                              RepairCommand{{"", true}},
+                              VerifyCommand{},
+                              UndoCommand{},
+                              CancelCommand{},
+                              SelectTensorCommand{"model.layers.3.weight"},
+                              SelectChunkCommand{ChunkId{7}},
+                              SelectChunkCommand{},
+                              SelectFindingCommand{2},
+                              FilterCommand{"finding:* down_proj"},
+                              FilterCommand{},
+                              SortCommand{SortKey::kBytes, true}};
+  for (const Command& command : commands) {
+    std::string text = to_text(command);
+    auto parsed = parse_command(text);
+    REQUIRE_MESSAGE(parsed.has_value(), text);
+    CHECK(parsed->index() == command.index());
+    CHECK(to_text(*parsed) == text);
+  }
+}
+
+TEST_CASE("a line that is no command says what was expected") {
+  for (const char* line :
+       {"", "opne x", "open", "check deep", "tile x", "sort size", "repair into x", "plan now"}) {
+    auto parsed = parse_command(line);
+    REQUIRE_FALSE(parsed.has_value());
+    CHECK(parsed.error().kind == ErrorKind::kUsage);
+    CHECK(parsed.error().message.find("expected") != std::string::npos);
+  }
+}
+
+TEST_CASE("digits in names sort as numbers") {
+  CHECK(natural_less("layers.2.w", "layers.10.w"));
+  CHECK_FALSE(natural_less("layers.10.w", "layers.2.w"));
+  CHECK(natural_less("layers.2", "layers.2.w"));
+  CHECK_FALSE(natural_less("a", "a"));
+  CHECK(natural_less("a01", "a1") != natural_less("a1", "a01"));
+}
+
+namespace {
+
+std::shared_ptr<const Checkpoint> small_model() {
+  CheckpointBuilder builder;
+  builder.add_tensor("model.Embed.weight", Dtype::kBfloat16, Extents{100, 8});
+  builder.add_chunk(Extents{0, 0}, Extents{100, 8}, {builder.file("__0_0.distcp"), 0, 10});
+  builder.add_tensor("model.layers.0.down_proj.weight", Dtype::kFloat32, Extents{4, 6, 5});
+  builder.add_chunk(Extents{0, 0, 0}, Extents{2, 6, 5}, {builder.file("__1_0.distcp"), 0, 10});
+  builder.add_chunk(Extents{2, 0, 0}, Extents{2, 6, 5}, {builder.file("__17_0.distcp"), 0, 10});
+  return builder.finish();
+}
+
+std::vector<std::uint32_t> passing(const Checkpoint& checkpoint, const CheckReport* report,
+                                   std::string_view text) {
+  auto found = filter_tensors(checkpoint, report, text, nullptr);
+  REQUIRE(found.has_value());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("the filter line finds words in any case, ranks, shapes, types and findings") {
+  auto model = small_model();
+  using Rows = std::vector<std::uint32_t>;
+  CHECK(passing(*model, nullptr, "") == Rows{0, 1});
+  CHECK(passing(*model, nullptr, "embed") == Rows{0});
+  CHECK(passing(*model, nullptr, "MODEL down") == Rows{1});
+  CHECK(passing(*model, nullptr, "rank:17") == Rows{1});
+  CHECK(passing(*model, nullptr, "rank:x").empty());
+  CHECK(passing(*model, nullptr, "shape:[4,*,5]") == Rows{1});
+  CHECK(passing(*model, nullptr, "shape:[5]").empty());
+  CHECK(passing(*model, nullptr, "dtype:int").empty());
+  CHECK(passing(*model, nullptr, "dtype:bfloat16") == Rows{0});
+  CHECK(passing(*model, nullptr, "ndim:3 layers") == Rows{1});
+  CheckReport report;
+  report.findings.push_back(
+      {"coverage-gap", Severity::kError, {"model.Embed.weight"}, "", {}, {}, {}, ""});
+  CHECK(passing(*model, &report, "finding:*") == Rows{0});
+  CHECK(passing(*model, &report, "finding:coverage") == Rows{0});
+  CHECK(passing(*model, &report, "finding:overlap").empty());
+}
+
+TEST_CASE("a filter that is no longer wanted stops") {
+  auto model = small_model();
+  Progress progress;
+  progress.cancel();
+  auto stopped = filter_tensors(*model, nullptr, "x", &progress);
+  REQUIRE_FALSE(stopped.has_value());
+  CHECK(stopped.error().kind == ErrorKind::kCancelled);
+}
+
+TEST_CASE("tensors sort by bytes, tiles and name, both ways") {
+  auto model = small_model();
+  std::vector<std::uint32_t> order{0, 1};
+  sort_tensors(*model, nullptr, {SortKey::kBytes, false}, order);
+  CHECK(order == std::vector<std::uint32_t>{1, 0});
+  sort_tensors(*model, nullptr, {SortKey::kChunks, true}, order);
+  CHECK(order == std::vector<std::uint32_t>{1, 0});
+  sort_tensors(*model, nullptr, {SortKey::kName, false}, order);
+  CHECK(order == std::vector<std::uint32_t>{0, 1});
+}
