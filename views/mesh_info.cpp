@@ -110,7 +110,7 @@ std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot) {
   info->ranks = snapshot.checkpoint->rank_count();
   info->looked = snapshot.checkpoint->chunk_count() <= kMaxInferred;
   if (info->looked)
-    info->guesses = infer_meshes(*snapshot.checkpoint, snapshot.spec.get(),
+    info->guesses = infer_meshes(*snapshot.checkpoint, named_meshes(snapshot.spec.get()),
                                  snapshot.mesh ? &*snapshot.mesh : nullptr);
   std::uint32_t highest = 0;
   for (const FileRow& file : snapshot.checkpoint->files()) {

@@ -1,5 +1,6 @@
 #include "app/cli/verbs.h"
 #include "core/report/map_text.h"
+#include "core/spec/expected_tiling.h"
 
 namespace shw::cli {
 

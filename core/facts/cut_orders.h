@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rules/check.h"
+#include "core/facts/facts.h"
 
 namespace shw {
 

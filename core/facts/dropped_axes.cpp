@@ -2,9 +2,10 @@
 #include <map>
 
 #include "core/facts/dropped_axes.h"
+#include "core/facts/local_states.h"
 #include "core/facts/spec_layout.h"
+#include "core/facts/split_pairs.h"
 #include "core/mesh/error_models.h"
-#include "core/rules/reports.h"
 
 namespace shw {
 namespace {
@@ -245,7 +246,7 @@ std::vector<DroppedAxis> dropped_axes(const RuleInput& input) {
   }
   if (suspects.empty()) return {};
   // Optimizer states that are one rank's shard have causes of their own.
-  std::set<TensorId> explained = split_locally(input);
+  std::set<TensorId> explained = split_locally(input.checkpoint);
   explained.merge(saved_as_global(input));
   std::erase_if(suspects,
                 [&](const Suspect& item) { return explained.contains(item.tensor.tensor); });

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/facts/facts.h"
 #include "core/facts/survivors.h"
-#include "core/rules/check.h"
 
 namespace shw {
 

@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/facts/facts.h"
 #include "core/formats/common/plain_value.h"
 #include "core/model/state_names.h"
-#include "core/rules/check.h"
 
 namespace shw {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/rules/rules.h"
+#include "core/facts/evidence.h"
 
 namespace shw {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <unordered_set>
 
+#include "core/facts/facts.h"
 #include "core/formats/items.h"
-#include "core/rules/check.h"
 
 namespace shw {
 

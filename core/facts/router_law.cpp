@@ -7,10 +7,10 @@
 #include <string>
 
 #include "core/base/checked.h"
+#include "core/facts/evidence.h"
 #include "core/facts/optimizer_states.h"
 #include "core/facts/side_masters.h"
 #include "core/facts/spec_layout.h"
-#include "core/rules/rules.h"
 
 namespace shw {
 namespace {

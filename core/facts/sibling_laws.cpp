@@ -282,7 +282,7 @@ UndecidedAxis tell(const RuleInput& input, const Suspects& suspects) {
                std::to_string(suspects.factor) + ".";
   told.evidence = {{"factor", suspects.factor}, {"confidence", kConfidence}};
   if (input.mesh == nullptr) {
-    auto guesses = infer_meshes(c, nullptr, nullptr);
+    auto guesses = infer_meshes(c, {}, nullptr);
     if (!guesses.empty()) told.evidence.emplace_back("likely mesh", to_text(guesses.front().mesh));
   }
   told.evidence.emplace_back(

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/facts/facts.h"
 #include "core/model/checkpoint.h"
-#include "core/rules/check.h"
 #include "core/spec/spec.h"
 
 namespace shw {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <optional>
 
+#include "core/facts/facts.h"
 #include "core/formats/items.h"
-#include "core/rules/check.h"
 #include "core/tensor/convert.h"
 
 namespace shw {

@@ -57,10 +57,10 @@ Error at_item(Error error, const ItemRange& range) {
 }
 
 Result<OpenItem> open_archive(const Checkpoint& checkpoint, ChunkId chunk, const ItemRange& range,
-                              Depth depth) {
+                              ItemPart part) {
   auto transforms = checkpoint.transforms(chunk);
-  SHW_TRY(ItemRange plain, undo_transforms(range, transforms, decompressed_limit(checkpoint, chunk),
-                                           depth, nullptr));
+  SHW_TRY(ItemRange plain,
+          undo_transforms(range, transforms, decompressed_limit(checkpoint, chunk), part, nullptr));
   auto opened = open_torch_item(plain.source, plain.offset, plain.length);
   if (!opened) {
     Error error = std::move(opened).error();
@@ -113,11 +113,11 @@ Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place) {
 }
 
 Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> transforms,
-                                  std::uint64_t limit, Depth depth, Progress* progress) {
+                                  std::uint64_t limit, ItemPart part, Progress* progress) {
   SHW_CHECK(check_transforms(transforms, range.source->name()));
   for (std::size_t i = 0; i < transforms.size(); ++i) {
     std::shared_ptr<const ByteSource> inner;
-    if (depth == Depth::kHeader && i + 1 == transforms.size()) {
+    if (part == ItemPart::kHeader && i + 1 == transforms.size()) {
       SHW_TRY(inner, read_zstd_ends(*range.source, range.offset, range.length, limit, kKeptEnds));
     } else {
       SHW_TRY(Bytes bytes, read_zstd(*range.source, range.offset, range.length, limit, progress));
@@ -129,14 +129,14 @@ Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> 
 }
 
 Result<OpenItem> open_item(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
-                           Depth depth) {
+                           ItemPart part) {
   auto open = [&]() -> Result<OpenItem> {
     auto place = checkpoint.item(chunk);
     if (!place) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
     SHW_TRY(ItemRange range, find_item(files, *place));
     if (checkpoint.encoding() == Encoding::kRaw)
       return open_raw(checkpoint, chunk, std::move(range));
-    return open_archive(checkpoint, chunk, range, depth);
+    return open_archive(checkpoint, chunk, range, part);
   };
   auto item = open();
   if (item) return item;

@@ -32,7 +32,7 @@ struct ItemRange {
 };
 Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place);
 
-enum class Depth : std::uint8_t { kHeader, kPayload };
+enum class ItemPart : std::uint8_t { kHeader, kPayload };
 
 // A chunk's item, opened: its header, and where its payload can be read.
 struct OpenItem {
@@ -41,13 +41,13 @@ struct OpenItem {
   std::optional<ZipReader> zip;              // nothing for raw items
   std::string storage_key;
 };
-// With Depth::kHeader the payload of a compressed item is not kept.
+// With ItemPart::kHeader the payload of a compressed item is not kept.
 Result<OpenItem> open_item(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
-                           Depth depth);
+                           ItemPart part);
 
 // The source of an archive in a file, decompressed where the chunk has transforms.
 Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> transforms,
-                                  std::uint64_t limit, Depth depth, Progress* progress);
+                                  std::uint64_t limit, ItemPart part, Progress* progress);
 
 // Elements of the payload as read_chunk() promises them, in the header's own sizes.
 Result<Bytes> read_elements(const OpenItem& item);

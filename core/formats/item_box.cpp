@@ -76,7 +76,7 @@ Result<Bytes> read_runs(const OpenItem& item, const Box& box) {
 
 Result<Bytes> read_raw_box(const Checkpoint& checkpoint, ChunkId chunk, const Box& box) {
   ItemFiles files(checkpoint);
-  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, Depth::kPayload));
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPayload));
   Place place{item.source->name(), item.header.payload_offset,
               std::string(checkpoint.fqn(checkpoint.tensor_of(chunk)))};
   if (checkpoint.encoding() != Encoding::kRaw)

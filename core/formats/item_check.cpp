@@ -36,7 +36,7 @@ Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress) {
 
 Result<DataCheck> check_range(const ItemRange& range, std::span<const std::string> transforms,
                               std::uint64_t limit, Progress* progress) {
-  SHW_TRY(ItemRange plain, undo_transforms(range, transforms, limit, Depth::kPayload, progress));
+  SHW_TRY(ItemRange plain, undo_transforms(range, transforms, limit, ItemPart::kPayload, progress));
   auto check = check_archive(plain, progress);
   if (transforms.empty()) return check;
   // Offsets inside the decompressed item mean nothing in the file: the item's own place counts.

@@ -91,7 +91,7 @@ std::string shape_and_dtype(ExtentsView sizes, Dtype dtype) {
 // The elements of a chunk, where its payload has the sizes that the metadata gives it.
 Result<Bytes> read_chunk_with(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
                               std::optional<Dtype> dtype) {
-  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, Depth::kPayload));
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPayload));
   TensorId tensor = checkpoint.tensor_of(chunk);
   Place place{item.source->name(), item.header.payload_offset, std::string(checkpoint.fqn(tensor))};
   if (!same(item.header.sizes, checkpoint.sizes(chunk)) || (dtype && *dtype != item.header.dtype))
@@ -145,7 +145,7 @@ Result<std::uint64_t> tensor_size(const Checkpoint& checkpoint, TensorId tensor,
 
 Result<ItemHeader> read_item_header(const Checkpoint& checkpoint, ChunkId chunk) {
   ItemFiles files(checkpoint);
-  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, Depth::kHeader));
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kHeader));
   return std::move(item.header);
 }
 
@@ -160,7 +160,7 @@ Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& chec
     for (std::size_t i = tasks[t].first; i < tasks[t].last; ++i) {
       if (is_cancelled(progress)) return;
       ChunkId chunk{order[i]};
-      auto item = open_item(files, checkpoint, chunk, Depth::kHeader);
+      auto item = open_item(files, checkpoint, chunk, ItemPart::kHeader);
       if (item) {
         headers[order[i]] = std::move(item->header);
       } else {

@@ -72,11 +72,6 @@ Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, P
 Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t object,
                                     Progress* progress);
 
-// Element `index` of row-major little-endian bytes as the shortest text that reads back exactly;
-// "NaN", "Infinity", "-Infinity"; "true"/"false"; complex as "[re, im]". `quoted` values (NaN,
-// infinities) are JSON strings at the edge.
-std::string element_text(Dtype dtype, BytesView bytes, std::size_t index);
-
 // XXH3-128 of the item's bytes as they lie in the file (holes included), as 32 hex digits: equal
 // before and after a relabel.
 Result<std::string> hash_item(const Checkpoint& checkpoint, ItemPlace place, Progress* progress);

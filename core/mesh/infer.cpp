@@ -184,18 +184,6 @@ std::int64_t ranks_of(const Checkpoint& c) {
   return ranks;
 }
 
-// Meshes that the spec names and that hold all ranks, each once.
-std::vector<Mesh> meshes_of(const Spec& spec, std::int64_t ranks) {
-  std::vector<Mesh> meshes;
-  for (const auto& [fqn, entry] : spec.entries) {
-    if (!entry.mesh || entry.mesh->size() < ranks || entry.mesh->size() > kRanks) continue;
-    if (std::find(meshes.begin(), meshes.end(), *entry.mesh) == meshes.end())
-      meshes.push_back(*entry.mesh);
-    if (meshes.size() == 8) break;
-  }
-  return meshes;
-}
-
 // Fewer axes explain with less; what only two of them explain needs two.
 bool better(const MeshGuess& a, const MeshGuess& b) {
   if (a.confidence != b.confidence) return a.confidence > b.confidence;
@@ -232,7 +220,7 @@ std::vector<MeshGuess> guess_from_chunks(const Checkpoint& c, const std::vector<
 
 }  // namespace
 
-std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, const Spec* spec,
+std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, std::span<const Mesh> named,
                                     const Mesh* given) {
   std::vector<Cutting> cuttings = cuttings_of(checkpoint);
   std::vector<MeshGuess> guesses;
@@ -249,16 +237,17 @@ std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, const Spec* sp
     guesses.push_back(std::move(guess));
   }
   if (cuttings.empty()) return guesses;
-  std::vector<MeshGuess> named;
-  for (const Mesh& mesh : spec == nullptr ? std::vector<Mesh>{} : meshes_of(*spec, ranks)) {
+  std::vector<MeshGuess> by_spec;
+  for (const Mesh& mesh : named) {
+    if (mesh.size() < ranks || mesh.size() > kRanks) continue;
     MeshGuess guess;
     guess.mesh = mesh;
     guess.source = "spec";
     judge(checkpoint, cuttings, guess);
-    if (guess.explained != 0) named.push_back(std::move(guess));
+    if (guess.explained != 0) by_spec.push_back(std::move(guess));
   }
-  std::stable_sort(named.begin(), named.end(), better);
-  std::move(named.begin(), named.end(), std::back_inserter(guesses));
+  std::stable_sort(by_spec.begin(), by_spec.end(), better);
+  std::move(by_spec.begin(), by_spec.end(), std::back_inserter(guesses));
   auto rest = guess_from_chunks(checkpoint, cuttings, ranks);
   std::move(rest.begin(), rest.end(), std::back_inserter(guesses));
   return guesses;

@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
-#include "core/spec/spec.h"
 
 namespace shw {
 
@@ -30,9 +30,10 @@ struct MeshGuess {
   bool is_sure() const { return confidence >= 0.99; }
 };
 
-// Best first; empty where nothing was cut. `given` (--mesh) always stands first, whatever speaks
-// against it. Looks at no more than 64 distinct layouts.
-std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, const Spec* spec,
+// Best first; empty where nothing was cut. `named`: those that the spec names (named_meshes).
+// `given` (--mesh) always stands first, whatever speaks against it. Looks at no more than 64
+// distinct layouts.
+std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, std::span<const Mesh> named,
                                     const Mesh* given);
 
 // How `tensor` was cut on `mesh`; nothing where no placements give its writers their boxes.

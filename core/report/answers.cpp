@@ -32,10 +32,10 @@ void describe(const Rule& rule, Json& json) {
 
 }  // namespace
 
-std::string demo_to_json(const Demo& demo) {
+std::string demo_to_json(const std::string& checkpoint, const std::string& spec) {
   Json json = answer();
-  json["checkpoint"] = demo.checkpoint;
-  json["spec"] = demo.spec;
+  json["checkpoint"] = checkpoint;
+  json["spec"] = spec;
   return text_of(json);
 }
 

@@ -6,11 +6,10 @@
 
 #include "core/model/checkpoint.h"
 #include "core/rules/check.h"
-#include "core/verbs/demo.h"
 
 namespace shw {
 
-std::string demo_to_json(const Demo& demo);                              // {"checkpoint", "spec"}
+std::string demo_to_json(const std::string& checkpoint, const std::string& spec);
 std::string written_to_json(const std::string& path, std::size_t size);  // {"file", "bytes"}
 // {"rule", "title", "depth", "text", "drawing", "remedy", "link"}
 std::string rule_to_json(const Rule& rule);

@@ -3,6 +3,7 @@
 #include "core/base/checked.h"
 #include "core/report/json.h"
 #include "core/report/report.h"
+#include "core/tensor/element_text.h"
 
 namespace shw {
 namespace {

@@ -1,4 +1,5 @@
 #include "core/report/listing.h"
+#include "core/tensor/element_text.h"
 
 #include <algorithm>
 

@@ -131,7 +131,7 @@ int columns_in(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string> draw_slice(const Slice& slice, std::int64_t scale_rows,
+std::vector<std::string> draw_slice(const TileSlice& slice, std::int64_t scale_rows,
                                     std::int64_t scale_columns, int lines, int columns, bool utf8) {
   std::vector<std::int64_t> row_cuts{0, slice.rows}, column_cuts{0, slice.columns};
   std::size_t longest = 1;
@@ -207,7 +207,7 @@ std::string beside(const std::vector<Picture>& pictures, const TextStyle& style)
 }
 
 std::string overview_text(const LaidTensor& saved, const SliceView& view, const TextStyle& style) {
-  Slice slice = cut(saved, view);
+  TileSlice slice = cut(saved, view);
   std::string text = "\n" + inked(style, Ink::kQuiet, "all tiles: " + to_text(view)) + "\n";
   auto lines = draw_slice(slice, slice.rows, slice.columns, 6, style.width - 2, style.utf8);
   for (const std::string& line : lines) text += line + "\n";
@@ -222,9 +222,9 @@ std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const L
   std::string text = inked(style, Ink::kBold, printable(fqn)) + "\n";
   if (view.row_dim) text += inked(style, Ink::kQuiet, to_text(view)) + "\n";
   text += "\n";
-  Slice before = cut(saved, view);
+  TileSlice before = cut(saved, view);
   bool comparable = expected != nullptr && expected->shape.size() == saved.shape.size();
-  Slice after = comparable ? cut(*expected, view) : Slice{};
+  TileSlice after = comparable ? cut(*expected, view) : TileSlice{};
   // One scale for both, and a line is about twice as high as a column is wide.
   std::int64_t rows = std::max(before.rows, comparable ? after.rows : 1);
   std::int64_t columns = std::max(before.columns, comparable ? after.columns : 1);

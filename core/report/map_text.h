@@ -19,7 +19,7 @@ std::string map_to_json(const std::string& fqn, const LaidTensor& saved,
 
 // One picture as lines of equal width. `scale_rows` and `scale_columns` are the extents that fill
 // `lines` and `columns`: the same for two pictures makes them comparable.
-std::vector<std::string> draw_slice(const Slice& slice, std::int64_t scale_rows,
+std::vector<std::string> draw_slice(const TileSlice& slice, std::int64_t scale_rows,
                                     std::int64_t scale_columns, int lines, int columns, bool utf8);
 
 }  // namespace shw

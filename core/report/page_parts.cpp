@@ -1,4 +1,6 @@
 #include "core/report/page_parts.h"
+#include "core/repair/planned_tiling.h"
+#include "core/spec/expected_tiling.h"
 
 #include <algorithm>
 #include <charconv>

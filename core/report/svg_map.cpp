@@ -100,7 +100,7 @@ struct Picture {
 
 class Drawing {
  public:
-  Drawing(const Slice& slice, Scale scale) : slice_(slice), scale_(scale) {}
+  Drawing(const TileSlice& slice, Scale scale) : slice_(slice), scale_(scale) {}
 
   double width() const {
     return std::max(2.0, static_cast<double>(slice_.columns) * scale_.across);
@@ -138,7 +138,7 @@ class Drawing {
     }
   }
 
-  void lost(const Slice& boxes) {
+  void lost(const TileSlice& boxes) {
     for (const SliceTile& box : boxes.tiles) {
       body_ += "<rect class=\"lost\" x=\"" + px(x(box.left)) + "\" y=\"" + px(y(box.top)) +
                "\" width=\"" + px(x(box.right) - x(box.left)) + "\" height=\"" +
@@ -183,7 +183,7 @@ class Drawing {
              "\" x2=\"" + px(x(to_column)) + "\" y2=\"" + px(y(to_row)) + "\"/>";
   }
 
-  const Slice& slice_;
+  const TileSlice& slice_;
   Scale scale_;
   std::string body_;
 };
@@ -200,7 +200,7 @@ std::string figure(const std::string& kind, const std::string& title, const std:
 }
 
 std::string overview(const TensorPictures& pictures, const Palette& palette) {
-  Slice slice = cut(pictures.saved, *pictures.overview, kMostDrawnTiles);
+  TileSlice slice = cut(pictures.saved, *pictures.overview, kMostDrawnTiles);
   Scale scale{660.0 / static_cast<double>(std::max<std::int64_t>(slice.columns, 1)),
               150.0 / static_cast<double>(std::max<std::int64_t>(slice.rows, 1))};
   Drawing drawing(slice, scale);
@@ -236,8 +236,8 @@ std::string svg_pictures(const TensorPictures& pictures, const Palette& palette)
   std::string html =
       "<p class=\"quiet\">" + escaped(to_text(pictures.view)) + "</p><div class=\"maps\">\n";
   for (const Picture& picture : list) {
-    Slice slice = cut(*picture.tiling, pictures.view, kMostDrawnTiles);
-    Slice gone = cut({picture.tiling->shape, pictures.lost}, pictures.view, kMostDrawnTiles);
+    TileSlice slice = cut(*picture.tiling, pictures.view, kMostDrawnTiles);
+    TileSlice gone = cut({picture.tiling->shape, pictures.lost}, pictures.view, kMostDrawnTiles);
     Drawing drawing(slice, scale);
     bool is_saved = picture.tiling == &saved;
     if (picture.tiling == expected) {

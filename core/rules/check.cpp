@@ -122,18 +122,6 @@ const Rule* find_rule(std::string_view id) {
   return nullptr;
 }
 
-std::string_view name(Depth depth) {
-  switch (depth) {
-    case Depth::kMetadata:
-      return "metadata";
-    case Depth::kHeaders:
-      return "headers";
-    case Depth::kData:
-      break;
-  }
-  return "data";
-}
-
 std::string_view name(Verdict verdict) {
   switch (verdict) {
     case Verdict::kClean:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/words.h"
+#include "core/facts/evidence.h"
 #include "core/rules/check.h"
 
 namespace shw {
@@ -24,22 +25,6 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kValueStatistics, kMasterCast, kDuplicateContent, kMomentCorrelation, kOptimizerGroups,
     kReplicaDiverge;
 
-// Lists in evidence are cut here; the number of all stands beside them. Subjects are never cut.
-inline constexpr std::size_t kMaxEvidence = 64;
-
-// True if the item's bytes can be there: a safe path, a file, a range inside it.
-bool is_reachable(const Checkpoint& checkpoint, const ItemPlace& place);
-
-// "__3_0.distcp [81920, 86016)": where an item was recorded.
-std::string place_text(const Checkpoint& checkpoint, const ItemPlace& place);
-// "model.norm.weight [0:4]": a chunk as evidence names it.
-std::string chunk_text(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk);
-
-// Appends `subject` unless it is the last one already: chunks of a tensor come side by side.
-void add_subject(std::vector<std::string>& subjects, std::string_view subject);
-// The first kMaxEvidence of `all`.
-std::vector<std::string> capped(const std::vector<std::string>& all);
-std::vector<Box> capped(const std::vector<Box>& all);
 // The subjects that findings of `rule` name: what another rule need not say again.
 std::unordered_set<std::string_view> explained_by(const std::vector<Finding>& findings,
                                                   std::string_view rule);
@@ -54,9 +39,5 @@ NewNames new_names(const Checkpoint& checkpoint, const std::vector<Finding>& fin
 // What chunks and items look like after a cause that was found is no news: overlaps, gaps and
 // shapes of tensors that a cause names are only to know. Run once, after all rules.
 void settle_symptoms(std::vector<Finding>& findings);
-
-inline std::int64_t count_of(std::size_t size) {
-  return static_cast<std::int64_t>(size);
-}
 
 }  // namespace shw

@@ -6,6 +6,7 @@
 // down while parsing.
 #include "core/spec/spec.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
@@ -192,6 +193,18 @@ Result<Spec> parse_spec(std::string_view json, const std::string& source) {
     spec.entries.emplace_hint(spec.entries.end(), fqn, std::move(entry));
   }
   return spec;
+}
+
+std::vector<Mesh> named_meshes(const Spec* spec) {
+  std::vector<Mesh> meshes;
+  if (spec == nullptr) return meshes;
+  for (const auto& [fqn, entry] : spec->entries) {
+    if (!entry.mesh || std::find(meshes.begin(), meshes.end(), *entry.mesh) != meshes.end())
+      continue;
+    meshes.push_back(*entry.mesh);
+    if (meshes.size() == 8) break;
+  }
+  return meshes;
 }
 
 Result<Spec> load_spec(const std::string& path) {

@@ -33,6 +33,9 @@ struct Spec {
   }
 };
 
+// Meshes that the spec names, each once, the first 8; none without a spec.
+std::vector<Mesh> named_meshes(const Spec* spec);
+
 // The JSON of assets/spec.schema.json: {fqn: {"shape", "dtype", "mesh", "placements", "role"}}.
 // Errors say the key and the byte.
 Result<Spec> load_spec(const std::string& path);

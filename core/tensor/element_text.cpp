@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/base/little_endian.h"
-#include "core/formats/items.h"
 #include "core/tensor/convert.h"
+#include "core/tensor/element_text.h"
 
 namespace shw {
 namespace {

@@ -19,36 +19,6 @@ LaidTensor saved_tiling(const Checkpoint& checkpoint, TensorId tensor) {
   return tiling;
 }
 
-LaidTensor expected_tiling(const SpecEntry& entry) {
-  static constexpr std::int64_t kMostRanks = 65'536;  // beyond that nobody sees tiles
-  LaidTensor tiling{entry.shape, {}};
-  std::int64_t ranks = entry.mesh ? entry.mesh->size() : 0;
-  bool placed =
-      ranks > 0 && ranks <= kMostRanks && entry.mesh->axes.size() == entry.placements.size();
-  std::set<std::pair<Extents, Extents>> seen;
-  for (std::int64_t rank = 0; placed && rank < ranks; ++rank) {
-    auto box = local_box(entry.shape, *entry.mesh, entry.placements, rank);
-    if (!box) {
-      tiling.tiles.clear();
-      break;
-    }
-    if (is_empty(*box) || !seen.emplace(box->offsets, box->sizes).second) continue;
-    tiling.tiles.push_back({std::move(*box), static_cast<std::uint32_t>(rank)});
-  }
-  if (tiling.tiles.empty()) tiling.tiles.push_back({whole(entry.shape), std::nullopt});
-  return tiling;
-}
-
-LaidTensor planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& planned) {
-  LaidTensor tiling{planned.shape, {}};
-  for (const PlannedChunk& chunk : planned.chunks) {
-    std::optional<std::uint32_t> writer = chunk.writer;
-    if (chunk.item) writer = checkpoint.writer(*chunk.item);
-    tiling.tiles.push_back({chunk.box, writer});
-  }
-  return tiling;
-}
-
 namespace {
 
 std::vector<std::size_t> cuts_of(const LaidTensor& tiling) {
@@ -100,8 +70,8 @@ std::optional<SliceView> overview_of(const LaidTensor& saved, const SliceView& v
   return SliceView{view.row_dim, across, Extents(saved.shape.size(), 0)};
 }
 
-Slice cut(const LaidTensor& tiling, const SliceView& view, std::size_t limit) {
-  Slice slice;
+TileSlice cut(const LaidTensor& tiling, const SliceView& view, std::size_t limit) {
+  TileSlice slice;
   auto extent = [&](std::optional<std::size_t> dim) {
     return dim && *dim < tiling.shape.size() ? tiling.shape[*dim] : 1;
   };

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "core/model/checkpoint.h"
-#include "core/repair/plan.h"
-#include "core/spec/spec.h"
+#include "core/tensor/shape.h"
 
 namespace shw {
 
@@ -24,18 +23,13 @@ struct LaidTensor {
   std::vector<LaidTile> tiles;
 };
 LaidTensor saved_tiling(const Checkpoint& checkpoint, TensorId tensor);
-// The boxes that mesh and placements imply, each drawn once with its lowest rank; the bare shape
-// as one tile without a writer where the spec names no mesh.
-LaidTensor expected_tiling(const SpecEntry& entry);
-// The chunks of the plan. A relabelled tile keeps its writer.
-LaidTensor planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& planned);
 
 struct SliceTile {
   std::int64_t top = 0, left = 0, bottom = 0, right = 0;  // half open
   std::optional<std::uint32_t> writer;
 };
 
-struct Slice {
+struct TileSlice {
   std::int64_t rows = 1, columns = 1;
   std::vector<SliceTile> tiles;
   std::size_t hidden = 0;  // tiles that were left out above the limit
@@ -53,7 +47,7 @@ SliceView choose_view(const LaidTensor& saved, const LaidTensor* expected);
 // The other picture of a tensor of rank 3 and more: the dimension with the most cuts that `view`
 // does not show, across, over the row dimension. Nothing where that is cut nowhere.
 std::optional<SliceView> overview_of(const LaidTensor& saved, const SliceView& view);
-Slice cut(const LaidTensor& tiling, const SliceView& view, std::size_t limit = 4096);
+TileSlice cut(const LaidTensor& tiling, const SliceView& view, std::size_t limit = 4096);
 
 // "rows dim 1, columns dim 2, at dim 0 = 17"
 std::string to_text(const SliceView& view);

@@ -89,7 +89,7 @@ Result<ObjectPickle> scan_object(const Checkpoint& checkpoint, std::size_t objec
     if (load_little<std::uint32_t>(magic) != kZstdMagic) return scan_range(range, out);
     std::vector<std::string> transforms{"stream.zstd/1"};
     SHW_TRY(ItemRange plain,
-            undo_transforms(range, transforms, kMostDecompressed, Depth::kPayload, nullptr));
+            undo_transforms(range, transforms, kMostDecompressed, ItemPart::kPayload, nullptr));
     SHW_CHECK(scan_range(plain, out));
     for (UnknownName& name : out.names) name.at = range.offset;
     if (out.odd_call_at) out.odd_call_at = range.offset;

@@ -1,4 +1,5 @@
 #include "core/formats/common/plain_value.h"
+#include "core/tensor/element_text.h"
 
 #include <algorithm>
 #include <array>
@@ -157,7 +158,7 @@ Result<PlainValue> read_plain_value(std::shared_ptr<const ByteSource> source, st
     // Transforms are recorded for chunks only; a compressed entry shows by its first bytes.
     const std::string transform = "stream.zstd/1";
     SHW_TRY(range,
-            undo_transforms(range, std::span(&transform, 1), limit, Depth::kPayload, nullptr));
+            undo_transforms(range, std::span(&transform, 1), limit, ItemPart::kPayload, nullptr));
     if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
   }
   if (load_little<std::uint32_t>(magic) == kZipMagic) {

@@ -9,7 +9,6 @@
 #include "core/facts/derived_layout.h"
 #include "core/facts/side_masters.h"
 #include "core/facts/spec_layout.h"
-#include "core/rules/reports.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/facts/spec_layout.h"
-#include "core/rules/reports.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -6,7 +6,6 @@
 #include "core/facts/cut_orders.h"
 #include "core/facts/spec_layout.h"
 #include "core/mesh/error_models.h"
-#include "core/rules/reports.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -9,7 +9,6 @@
 #include "core/facts/spec_layout.h"
 #include "core/facts/survivors.h"
 #include "core/mesh/error_models.h"
-#include "core/rules/reports.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -23,7 +23,6 @@
 #include "core/facts/parallel_names.h"
 #include "core/facts/router_law.h"
 #include "core/facts/spec_layout.h"
-#include "core/rules/reports.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -9,6 +9,7 @@
 #include "core/make_zip.h"
 #include "core/memory_sink.h"
 #include "core/model/builder.h"
+#include "core/tensor/element_text.h"
 
 using namespace shw;
 using namespace shw::test;

@@ -10,6 +10,7 @@
 
 #include "core/formats/items.h"
 #include "core/tensor/convert.h"
+#include "core/tensor/element_text.h"
 
 using namespace shw;
 

@@ -1,0 +1,34 @@
+// How places, tiles and lists are told in the evidence of a finding.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+// Lists in evidence are cut here; the number of all stands beside them. Subjects are never cut.
+inline constexpr std::size_t kMaxEvidence = 64;
+
+// True if the item's bytes can be there: a safe path, a file, a range inside it.
+bool is_reachable(const Checkpoint& checkpoint, const ItemPlace& place);
+
+// "__3_0.distcp [81920, 86016)": where an item was recorded.
+std::string place_text(const Checkpoint& checkpoint, const ItemPlace& place);
+// "model.norm.weight [0:4]": a chunk as evidence names it.
+std::string chunk_text(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk);
+
+// Appends `subject` unless it is the last one already: chunks of a tensor come side by side.
+void add_subject(std::vector<std::string>& subjects, std::string_view subject);
+// The first kMaxEvidence of `all`.
+std::vector<std::string> capped(const std::vector<std::string>& all);
+std::vector<Box> capped(const std::vector<Box>& all);
+inline std::int64_t count_of(std::size_t size) {
+  return static_cast<std::int64_t>(size);
+}
+
+}  // namespace shw
