@@ -162,7 +162,7 @@ std::vector<LocalState> local_states(const RuleInput& input) {
 
 std::set<TensorId> saved_as_global(const RuleInput& input) {
   std::set<TensorId> states;
-  for (const Local& local : local_states(input)) states.insert(local.state.state);
+  for (const LocalState& local : local_states(input)) states.insert(local.state.state);
   return states;
 }
 

@@ -10,12 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/bytes.h"
 #include "core/base/result.h"
 
 namespace shw {
-
-using Bytes = std::vector<std::byte>;
-using BytesView = std::span<const std::byte>;
 
 struct Extent {
   std::uint64_t offset = 0;

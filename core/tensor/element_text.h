@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "core/base/result.h"
+#include "core/base/bytes.h"
 #include "core/tensor/dtype.h"
 
 namespace shw {
