@@ -41,7 +41,7 @@ TEST_CASE("FSDP over TP is told from plain FSDP by who wrote what") {
                      laid("fc2", entry(mesh, {8, 6}, {sharded(0), sharded(1)})),
                      laid("norm", entry(mesh, {8}, {sharded(0), Placement{}}))},
                     8);
-  auto guesses = infer_meshes(*model.checkpoint, nullptr, nullptr);
+  auto guesses = infer_meshes(*model.checkpoint, {}, nullptr);
   REQUIRE_FALSE(guesses.empty());
   CHECK(sizes(guesses[0].mesh) == std::vector<std::int64_t>{4, 2});
   CHECK(guesses[0].explained == 3);
@@ -54,7 +54,7 @@ TEST_CASE("FSDP over TP is told from plain FSDP by who wrote what") {
 
   Mesh flat{{{"dp", 8}}};
   auto plain = save({laid("fc1", entry(flat, {16, 3}, {sharded(0)}))}, 8);
-  auto one = infer_meshes(*plain.checkpoint, nullptr, nullptr);
+  auto one = infer_meshes(*plain.checkpoint, {}, nullptr);
   REQUIRE_FALSE(one.empty());
   CHECK(sizes(one[0].mesh) == std::vector<std::int64_t>{8});
 }
@@ -64,13 +64,13 @@ TEST_CASE("meshes of the spec come before guesses, and what a person says before
   auto model = save({laid("fc1", entry(mesh, {8, 3}, {strided(0, 2), sharded(0)})),
                      laid("fc2", entry(mesh, {8, 6}, {sharded(0), sharded(1)}))},
                     4);
-  auto guesses = infer_meshes(*model.checkpoint, model.spec.get(), nullptr);
+  auto guesses = infer_meshes(*model.checkpoint, named_meshes(model.spec.get()), nullptr);
   REQUIRE_FALSE(guesses.empty());
   CHECK(guesses[0].source == "spec");
   CHECK(guesses[0].mesh == mesh);
   CHECK(guesses[0].is_sure());
   Mesh other{{{"dp", 2}}};
-  auto said = infer_meshes(*model.checkpoint, model.spec.get(), &other);
+  auto said = infer_meshes(*model.checkpoint, named_meshes(model.spec.get()), &other);
   CHECK(said[0].source == "given");
   CHECK(said[0].mesh == other);
   CHECK(said[0].explained == 0);
@@ -86,7 +86,7 @@ TEST_CASE("flat buckets are explained by no mesh, and the guess says so") {
     return Offer{box, {16, 4}, box};
   };
   auto model = save({bucket, laid("even", entry(flat, {8, 2}, {sharded(0)}))}, 4);
-  auto guesses = infer_meshes(*model.checkpoint, model.spec.get(), nullptr);
+  auto guesses = infer_meshes(*model.checkpoint, named_meshes(model.spec.get()), nullptr);
   REQUIRE_FALSE(guesses.empty());
   CHECK(guesses[0].explained == 1);
   CHECK(guesses[0].looked_at == 2);
@@ -98,7 +98,7 @@ TEST_CASE("the mesh of checkpoints that torch wrote is inferred without a spec")
   for (const std::string& folder : fixture_cases("healthy_fsdp_tp_strided")) {
     auto checkpoint = open_checkpoint(folder + "/ckpt");
     REQUIRE(checkpoint.has_value());
-    auto guesses = infer_meshes(**checkpoint, nullptr, nullptr);
+    auto guesses = infer_meshes(**checkpoint, {}, nullptr);
     REQUIRE_FALSE(guesses.empty());
     CHECK(sizes(guesses[0].mesh) == std::vector<std::int64_t>{4, 2});
     CHECK(guesses[0].explained == guesses[0].looked_at);
@@ -106,7 +106,7 @@ TEST_CASE("the mesh of checkpoints that torch wrote is inferred without a spec")
   for (const std::string& folder : fixture_cases("healthy_moe_ep")) {
     auto checkpoint = open_checkpoint(folder + "/ckpt");
     REQUIRE(checkpoint.has_value());
-    auto guesses = infer_meshes(**checkpoint, nullptr, nullptr);
+    auto guesses = infer_meshes(**checkpoint, {}, nullptr);
     REQUIRE_FALSE(guesses.empty());
     CHECK(sizes(guesses[0].mesh) == std::vector<std::int64_t>{2, 2});
   }
