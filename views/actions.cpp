@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/verbs/command_line.h"
 #include "views/text.h"
 
 namespace shw {
@@ -140,21 +141,17 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
     case Action::kApply:
       return plan && idle && s.repaired == nullptr;
     case Action::kApplyInPlace:
-      // Only what needs no new data file.
-      return plan && idle && s.repaired == nullptr &&
-             std::all_of(
-                 s.plan->operations.begin(), s.plan->operations.end(),
-                 [](const Operation& o) { return o.bytes_moved == 0 && o.elements_lost == 0; });
+      return plan && idle && s.repaired == nullptr && !s.not_in_place;
     case Action::kOpenRepaired:
     case Action::kVerify:
       return s.repaired != nullptr && idle;
     case Action::kUndo:
-      return s.repaired != nullptr && s.repaired->output == s.path && idle;
+      return s.repaired != nullptr && s.repaired->output == s.said.checkpoint && idle;
     case Action::kCheck:
     case Action::kCheckData:
       return s.checkpoint != nullptr && idle;
     case Action::kReload:
-      return !s.path.empty() && idle;
+      return !s.said.checkpoint.empty() && idle;
     case Action::kCancel:
       return frame.job.running;
     case Action::kCopyName:
@@ -234,13 +231,11 @@ void run(Action action, Frame& frame, DeskState& state) {
     case Action::kOpenRepaired:
       state.filter.clear();
       frame.emit(FilterCommand{});
-      frame.emit(OpenCommand{frame.snapshot.repaired->output,
-                             frame.snapshot.spec ? frame.snapshot.spec->source : ""});
+      frame.emit(open_again(frame.snapshot, frame.snapshot.repaired->output));
       return frame.emit(CheckCommand{});
     case Action::kReload:
-      frame.emit(
-          OpenCommand{frame.snapshot.path, frame.snapshot.spec ? frame.snapshot.spec->source : ""});
-      return frame.emit(CheckCommand{});
+      frame.emit(open_again(frame.snapshot, frame.snapshot.said.checkpoint));
+      return frame.emit(CheckCommand{frame.snapshot.said.depth});
     case Action::kQuit:
       state.quit = true;
       return;
@@ -275,7 +270,7 @@ void run_keys(Frame& frame, DeskState& state) {
 }
 
 std::string report_text(const Snapshot& snapshot) {
-  std::string text = snapshot.path + "\n";
+  std::string text = snapshot.said.checkpoint + "\n";
   if (snapshot.report == nullptr) return text;
   for (const Finding& finding : snapshot.report->findings) {
     text += "\n" + finding.rule + "  " + plural(finding.subjects.size(), "subject") + "\n";
@@ -289,11 +284,7 @@ std::string report_text(const Snapshot& snapshot) {
 }
 
 std::string command_text(const Snapshot& snapshot) {
-  std::string text = "shardwright check " + snapshot.path;
-  if (snapshot.spec != nullptr && !snapshot.spec->source.empty())
-    text += " --spec " + snapshot.spec->source;
-  if (snapshot.report != nullptr && snapshot.report->depth == Depth::kData) text += " --data";
-  return text;
+  return command_line("check", snapshot.said);
 }
 
 }  // namespace shw

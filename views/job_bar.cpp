@@ -104,7 +104,7 @@ void draw_idle(Frame& frame, DeskState& state, Region region) {
     if (frame.snapshot.report->depth != Depth::kData)
       said += " Check every byte (" + to_text(key_of(Action::kCheckData)) + ") looks deeper.";
   } else if (frame.snapshot.checkpoint != nullptr) {
-    said = frame.snapshot.path;
+    said = frame.snapshot.said.checkpoint;
   }
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
   text_from(draw, frame.fonts.small, x, middle, frame.theme.quiet,

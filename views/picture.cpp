@@ -305,7 +305,7 @@ std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot) {
         picture->expects = true;
         picture->expected = *expected;
         picture->expected_from =
-            snapshot.against.empty() ? "its siblings" : last_part(snapshot.against);
+            snapshot.said.against.empty() ? "its siblings" : last_part(snapshot.said.against);
       }
     }
   }

@@ -65,7 +65,7 @@ std::string summary_of(const Plan& plan) {
 }
 
 std::string default_out(const Snapshot& snapshot) {
-  std::string path = snapshot.path;
+  std::string path = snapshot.said.checkpoint;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path + "-repaired";
 }
@@ -98,7 +98,7 @@ bool loses_elements(const Plan& plan) {
 // What stands in for lost elements is the person's choice; a click plans anew.
 void draw_fill(Frame& frame, DeskState& state, Column& column) {
   head(frame, column, "LOST ELEMENTS ARE FILLED WITH");
-  const std::string& now = frame.snapshot.fill;
+  const std::string& now = frame.snapshot.said.fill;
   bool other = state.fill_open || now.starts_with("from:");
   struct {
     const char *id, *label;

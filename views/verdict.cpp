@@ -102,7 +102,7 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
   switch (verified.outcome) {
     case VerifyReport::Outcome::kProved:
       text.title = "Repaired: " + plural(changed, "tensor") + " mended, proved";
-      if (snapshot.repaired->output != snapshot.path) {
+      if (snapshot.repaired->output != snapshot.said.checkpoint) {
         text.next = Action::kOpenRepaired;
         text.next_label = "Open repaired";
       }
@@ -148,8 +148,8 @@ VerdictText of_error(const Snapshot& snapshot) {
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors) {
   if (snapshot.error && snapshot.report == nullptr) return of_error(snapshot);
   if (snapshot.checkpoint == nullptr) {
-    if (job.running || !snapshot.path.empty())
-      return {Tone::kQuiet, "Opening " + snapshot.path, "Metadata only; no tensor byte is read.",
+    if (job.running || !snapshot.said.checkpoint.empty())
+      return {Tone::kQuiet, "Opening " + snapshot.said.checkpoint, "Metadata only; no tensor byte is read.",
               std::nullopt, ""};
     return {Tone::kQuiet, "Nothing is open", "", std::nullopt, ""};
   }

@@ -31,7 +31,7 @@ bool path_line(Frame& frame, DeskState& state, Column& column) {
 }
 
 void open_path(Frame& frame, const DeskState& state) {
-  frame.emit(OpenCommand{state.open_path, frame.snapshot.spec ? frame.snapshot.spec->source : ""});
+  frame.emit(open_again(frame.snapshot, state.open_path));
   frame.emit(CheckCommand{});
 }
 
@@ -40,10 +40,11 @@ void open_path(Frame& frame, const DeskState& state) {
 void draw_welcome(Frame& frame, DeskState& state, Region region) {
   begin_region(frame, "welcome", region, frame.theme.background, false);
   Column column = middle_column(frame, region, 620, 340);
-  if (frame.job.running || !frame.snapshot.path.empty()) {
+  if (frame.job.running || !frame.snapshot.said.checkpoint.empty()) {
     paragraph(frame, column, frame.fonts.title, frame.theme.text, "Opening…");
     column.y += frame.px(10);
-    paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, frame.snapshot.path);
+    paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet,
+              frame.snapshot.said.checkpoint);
     end_region();
     return;
   }
@@ -87,7 +88,7 @@ void draw_open_error(Frame& frame, DeskState& state, Region region) {
   inside.y += frame.px(16);
   Column rows = inside;
   rows.right = std::min(rows.right, rows.left + frame.px(560));
-  row(frame, rows, "opened", frame.snapshot.path, frame.theme.text);
+  row(frame, rows, "opened", frame.snapshot.said.checkpoint, frame.theme.text);
   if (!error.place.file.empty()) row(frame, rows, "file", error.place.file, frame.theme.text);
   if (error.place.offset)
     row(frame, rows, "at byte", human_count(*error.place.offset), frame.theme.bad);

@@ -2,7 +2,7 @@
 
 #include "app/cli/verbs.h"
 #include "core/report/report.h"
-#include "core/session/sort.h"
+#include "core/verbs/sort.h"
 #include "core/verbs/filter.h"
 
 namespace shw::cli {

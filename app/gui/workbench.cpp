@@ -24,10 +24,8 @@ Workbench::~Workbench() {
 }
 
 void Workbench::open(const GuiOptions& what) {
-  std::vector<Command> commands{OpenCommand{what.checkpoint, what.spec, what.against}};
-  if (!what.mesh.empty()) commands.emplace_back(MeshCommand{what.mesh});
-  commands.emplace_back(CheckCommand{});
-  session_.apply(std::move(commands));
+  session_.apply(
+      {OpenCommand{what.checkpoint, what.spec, what.against, what.mesh}, CheckCommand{}});
 }
 
 bool Workbench::digest_is_late() const {
@@ -51,21 +49,16 @@ void Workbench::make_digests() {
   }
 }
 
-// After a first look that found something: list those tensors, and make the plan that the next
-// action reviews.
-void Workbench::follow_up(const Digest& digest) {
-  const Snapshot& snapshot = *digest.snapshot;
+// Once after each check.
+void Workbench::follow_up(const Snapshot& snapshot) {
   if (snapshot.report == followed_) return;
   followed_ = snapshot.report;
-  if (snapshot.report == nullptr || snapshot.report->findings.empty()) return;
-  const auto& findings = snapshot.report->findings;
-  bool remedy = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
-    return f.remedy.has_value() && f.severity != Severity::kInfo;
-  });
-  if (remedy && snapshot.plan == nullptr) session_.apply(PlanCommand{});
-  if (digest.marked > 0 && desk_.filter.empty()) {
-    desk_.filter = "finding:*";
-    session_.apply(FilterCommand{desk_.filter});
+  for (Command& command : shw::follow_up(snapshot)) {
+    if (const auto* filter = std::get_if<FilterCommand>(&command)) {
+      if (!desk_.filter.empty()) continue;
+      desk_.filter = filter->text;
+    }
+    session_.apply(std::move(command));
   }
 }
 
@@ -76,7 +69,7 @@ void Workbench::draw(const Fonts& fonts, float scale, double now, std::span<cons
     std::lock_guard lock(mutex_);
     digest = digest_;
   }
-  follow_up(*digest);
+  follow_up(*digest->snapshot);
   JobState job = session_.job();
   std::vector<Command> commands;
   Frame frame{*digest, *digest->snapshot, job, theme_, fonts, layouts_, commands, keys};
@@ -95,7 +88,7 @@ void Workbench::settle() {
     while (digest_is_late()) changed_.wait_for(lock, std::chrono::milliseconds(20));
     auto digest = digest_;
     lock.unlock();
-    follow_up(*digest);
+    follow_up(*digest->snapshot);
   }
   layouts_.wait();
 }

@@ -40,7 +40,7 @@ class Workbench {
 
  private:
   void make_digests();
-  void follow_up(const Digest& digest);
+  void follow_up(const Snapshot& snapshot);
   bool digest_is_late() const;
 
   const Theme& theme_;

@@ -76,6 +76,9 @@ struct RepairResult {
   bool lossless = true;
 };
 
+// Whether the plan can be carried out with in_place: the error says why it cannot.
+Status check_in_place(const Checkpoint& checkpoint, const Plan& plan);
+
 Result<RepairResult> apply_plan(const Checkpoint& checkpoint, const Plan& plan,
                                 const ApplyOptions& options, Progress* progress = nullptr);
 

@@ -62,30 +62,6 @@ class Overlay final : public Directory {
   std::string shown_, real_;
 };
 
-Status check_possible(const Checkpoint& checkpoint, const Plan& plan) {
-  bool one_metadata =
-      checkpoint.format() == Format::kDcp || checkpoint.format() == Format::kMegatronDist;
-  if (!one_metadata) {
-    return fail(ErrorKind::kUnsupported,
-                "only a checkpoint with one .metadata is repaired in place", {},
-                "repair into a new directory instead");
-  }
-  for (const PlannedTensor& tensor : plan.tensors) {
-    if (is_pure_relabel(tensor)) continue;
-    if (tensor.lost_elements != 0) {
-      return fail(ErrorKind::kUnsupported,
-                  "elements of it are lost and what fills them has to be written, so it is not "
-                  "repaired in place",
-                  Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
-                  "repair into a new directory instead");
-    }
-    return fail(ErrorKind::kUnsupported, "bytes of it have to move, so it is not repaired in place",
-                Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
-                "repair into a new directory instead");
-  }
-  return {};
-}
-
 // Leftovers of a run that was interrupted before it changed anything.
 Status clear_leftovers(WritableDirectory& files, const Directory& directory) {
   for (const char* path : {kNew, kHalf, kNewCertificate, kHalfCertificate})
@@ -179,10 +155,34 @@ tl::unexpected<Error> with_cleanup(Error error, const Status& cleanup) {
 
 }  // namespace
 
+Status check_in_place(const Checkpoint& checkpoint, const Plan& plan) {
+  bool one_metadata =
+      checkpoint.format() == Format::kDcp || checkpoint.format() == Format::kMegatronDist;
+  if (!one_metadata) {
+    return fail(ErrorKind::kUnsupported,
+                "only a checkpoint with one .metadata is repaired in place", {},
+                "repair into a new directory instead");
+  }
+  for (const PlannedTensor& tensor : plan.tensors) {
+    if (is_pure_relabel(tensor)) continue;
+    if (tensor.lost_elements != 0) {
+      return fail(ErrorKind::kUnsupported,
+                  "elements of it are lost and what fills them has to be written, so it is not "
+                  "repaired in place",
+                  Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
+                  "repair into a new directory instead");
+    }
+    return fail(ErrorKind::kUnsupported, "bytes of it have to move, so it is not repaired in place",
+                Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
+                "repair into a new directory instead");
+  }
+  return {};
+}
+
 Result<RepairResult> repair_in_place(const RepairFileSystem& file_system,
                                      const Checkpoint& checkpoint, const Plan& plan,
                                      Progress* progress) {
-  SHW_CHECK(check_possible(checkpoint, plan));
+  SHW_CHECK(check_in_place(checkpoint, plan));
   const Directory& directory = *checkpoint.directory();
   SHW_TRY(auto files, file_system.open(directory.name()));
   if (progress != nullptr) progress->begin(Phase::kWritingMetadata, 0, false);

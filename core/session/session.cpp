@@ -9,33 +9,13 @@
 #include <deque>
 #include <iterator>
 
-#include "core/formats/open.h"
-#include "core/session/sort.h"
 #include "core/verbs/filter.h"
+#include "core/verbs/sort.h"
 
 namespace shw {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-const char* title_of(const Command& command) {
-  struct {
-    const char* operator()(const OpenCommand&) { return "Opening"; }
-    const char* operator()(const CheckCommand&) { return "Checking"; }
-    const char* operator()(const MeshCommand&) { return "Reading the mesh"; }
-    const char* operator()(const PlanCommand&) { return "Planning"; }
-    const char* operator()(const RepairCommand&) { return "Repairing"; }
-    const char* operator()(const VerifyCommand&) { return "Verifying"; }
-    const char* operator()(const UndoCommand&) { return "Taking the repair back"; }
-    const char* operator()(const SelectTensorCommand&) { return ""; }
-    const char* operator()(const SelectChunkCommand&) { return ""; }
-    const char* operator()(const SelectFindingCommand&) { return ""; }
-    const char* operator()(const FilterCommand&) { return "Filtering"; }
-    const char* operator()(const SortCommand&) { return "Sorting"; }
-    const char* operator()(const CancelCommand&) { return ""; }
-  } titles;
-  return std::visit(titles, command);
-}
 
 template <class T>
 std::shared_ptr<const T> shared(T&& value) {
@@ -101,139 +81,22 @@ struct Session::State {
   void run_jobs();
   void run_list();
   void carry_out(const Command& command, Progress* progress);
-  void select(const Command& command);
   bool apply_now(const Command& command);
-
-  void run(const OpenCommand& command, Progress* progress);
-  void run(const CheckCommand& command, Progress* progress);
-  void run(const MeshCommand& command, Progress* progress);
-  void run(const PlanCommand& command, Progress* progress);
-  void run(const RepairCommand& command, Progress* progress);
-  void run(const VerifyCommand& command, Progress* progress);
-  void run(const UndoCommand& command, Progress* progress);
 };
 
-void Session::State::run(const OpenCommand& command, Progress* progress) {
-  publish([&](Snapshot& s) {
-    std::uint64_t revision = s.revision;
-    s = Snapshot{};
-    s.revision = revision;
-    s.path = command.path;
-  });
-  auto opened = open_checkpoint(command.path, progress);
-  if (!opened) return publish_error(opened.error());
-  std::shared_ptr<const Spec> spec;
-  if (!command.spec.empty()) {
-    auto loaded = load_spec(command.spec);
-    if (!loaded) return publish_error(loaded.error());
-    spec = shared(std::move(*loaded));
-  }
-  std::shared_ptr<const Checkpoint> reference;
-  if (!command.against.empty()) {
-    auto other = open_checkpoint(command.against, progress);
-    if (!other) return publish_error(other.error());
-    reference = *other;
-  }
-  publish([&](Snapshot& s) {
-    s.checkpoint = *opened;
-    s.spec = spec;
-    s.reference = reference;
-    s.against = command.against;
-  });
-  want_list();
-}
-
-void Session::State::run(const CheckCommand& command, Progress* progress) {
-  auto before = now();
-  if (before->checkpoint == nullptr) return publish_error({ErrorKind::kUsage, "nothing is open"});
-  CheckOptions options;
-  options.depth = command.depth;
-  options.spec = before->spec;
-  options.mesh = before->mesh;
-  options.reference = before->reference;
-  auto report = check(*before->checkpoint, options, progress);
-  if (!report) return publish_error(report.error());
-  publish([&](Snapshot& s) {
-    s.report = shared(std::move(*report));
-    s.plan = nullptr;
-    if (!s.report->findings.empty() && s.report->findings.front().severity != Severity::kInfo)
-      s.finding = 0;
-    if (s.finding && !s.tensor) {
-      for (const std::string& subject : s.report->findings.front().subjects) {
-        if ((s.tensor = s.checkpoint->find(subject))) break;
-      }
-    }
-  });
-  want_list();
-}
-
-// What the person says about the ranks changes what the rules may conclude: the old report goes.
-void Session::State::run(const MeshCommand& command, Progress*) {
-  std::optional<Mesh> mesh;
-  if (!command.text.empty()) {
-    auto parsed = parse_mesh(command.text);
-    if (!parsed) return publish_error(parsed.error());
-    mesh = std::move(*parsed);
-  }
-  publish([&](Snapshot& s) {
-    s.mesh = mesh;
-    s.report = nullptr;
-    s.plan = nullptr;
-    s.finding.reset();
-  });
-}
-
-void Session::State::run(const PlanCommand& command, Progress* progress) {
-  auto before = now();
-  if (before->report == nullptr)
-    return publish_error({ErrorKind::kUsage, "check it first: a plan is made from findings"});
-  PlanOptions options;
-  options.spec = before->report->spec;
-  options.mesh = before->mesh;
-  if (auto chosen = choose_fill(command.fill, options, progress); !chosen)
-    return publish_error(chosen.error());
-  auto plan = make_plan(*before->checkpoint, *before->report, options);
-  if (!plan) return publish_error(plan.error());
-  publish([&](Snapshot& s) {
-    s.plan = shared(std::move(*plan));
-    s.fill = command.fill;
-  });
-}
-
-void Session::State::run(const RepairCommand& command, Progress* progress) {
-  auto before = now();
-  if (before->plan == nullptr) return publish_error({ErrorKind::kUsage, "plan it first"});
-  auto result = apply_plan(*before->checkpoint, *before->plan, command.options, progress);
-  if (!result) return publish_error(result.error());
-  auto after = open_checkpoint(result->output, progress);
-  if (!after) return publish_error(after.error());
-  publish([&](Snapshot& s) {
-    s.repaired = shared(std::move(*result));
-    s.after = *after;
-    s.verified = nullptr;
-  });
-}
-
-void Session::State::run(const VerifyCommand&, Progress* progress) {
-  auto before = now();
-  auto report = verify_repair(before->repaired ? before->repaired->output : before->path, progress);
-  if (!report) return publish_error(report.error());
-  publish([&](Snapshot& s) { s.verified = shared(std::move(*report)); });
-}
-
-void Session::State::run(const UndoCommand&, Progress* progress) {
-  auto before = now();
-  if (auto undone = undo_repair(before->path); !undone) return publish_error(undone.error());
-  run(OpenCommand{before->path, before->spec ? before->spec->source : "", before->against},
-      progress);
-}
-
 void Session::State::carry_out(const Command& command, Progress* progress) {
-  std::visit(
-      [&](const auto& c) {
-        if constexpr (requires { run(c, progress); }) run(c, progress);
-      },
-      command);
+  // While another checkpoint is being opened, the old one is no longer what is looked at.
+  if (const auto* open = std::get_if<OpenCommand>(&command)) {
+    publish([&](Snapshot& s) {
+      s = blank(s.revision);
+      s.said.checkpoint = open->path;
+    });
+  }
+  auto change = row_of(command).run(*now(), command, progress);
+  if (!change) return publish_error(change.error());
+  publish(*change);
+  // Terms like finding:* look at the report.
+  if (row_of(command).lane == Lane::kJob) want_list();
 }
 
 void Session::State::run_jobs() {
@@ -247,7 +110,7 @@ void Session::State::run_jobs() {
       command = std::move(jobs.front());
       jobs.pop_front();
       job_running = true;
-      job_title = title_of(command);
+      job_title = row_of(command).title;
       job_begin = Clock::now();
       job_progress = std::make_shared<Progress>();
       progress = job_progress;
@@ -286,7 +149,8 @@ void Session::State::run_list() {
     if (before->checkpoint != nullptr) {
       auto order = filter_tensors(*before->checkpoint, before->report.get(), text, progress.get());
       if (order) {
-        sort_tensors(*before->checkpoint, before->report.get(), wanted, *order);
+        sort_tensors(*before->checkpoint, before->report.get(), wanted.key, wanted.descending,
+                     *order);
         publish([&](Snapshot& s) {
           if (s.checkpoint != before->checkpoint)
             return;  // another one was opened meanwhile: its own list is on the way
@@ -303,59 +167,29 @@ void Session::State::run_list() {
   }
 }
 
-// The cheap commands: a change of the selection.
-void Session::State::select(const Command& command) {
-  publish([&](Snapshot& s) {
-    if (const auto* c = std::get_if<SelectTensorCommand>(&command);
-        c != nullptr && s.checkpoint != nullptr) {
-      auto found = s.checkpoint->find(c->fqn);
-      if (!found) {
-        s.error = Error{ErrorKind::kUsage, "no such tensor", {"", std::nullopt, c->fqn}};
-        return;
-      }
-      s.tensor = found;
-      s.chunk.reset();
-    }
-    if (const auto* c = std::get_if<SelectChunkCommand>(&command);
-        c != nullptr && s.checkpoint != nullptr) {
-      s.chunk =
-          c->chunk && index_of(*c->chunk) < s.checkpoint->chunk_count() ? c->chunk : std::nullopt;
-    }
-    if (const auto* c = std::get_if<SelectFindingCommand>(&command);
-        c != nullptr && s.report != nullptr) {
-      if (c->index >= s.report->findings.size()) return;
-      s.finding = c->index;
-      for (const std::string& subject : s.report->findings[c->index].subjects) {
-        if (auto tensor = s.checkpoint->find(subject)) {
-          s.tensor = tensor;
-          s.chunk.reset();
-          break;
-        }
-      }
-    }
-  });
-}
-
 // False for the long ones, which wait for their turn.
 bool Session::State::apply_now(const Command& command) {
+  switch (row_of(command).lane) {
+    case Lane::kJob:
+      return false;
+    case Lane::kList: {
+      {
+        std::lock_guard lock(mutex);
+        if (const auto* wanted = std::get_if<FilterCommand>(&command)) filter = wanted->text;
+        if (const auto* wanted = std::get_if<SortCommand>(&command)) sort = *wanted;
+      }
+      want_list();
+      return true;
+    }
+    case Lane::kNow:
+      break;
+  }
   if (std::holds_alternative<CancelCommand>(command)) {
     std::lock_guard lock(mutex);
     jobs.clear();
     job_progress->cancel();
-  } else if (std::holds_alternative<SelectTensorCommand>(command) ||
-             std::holds_alternative<SelectChunkCommand>(command) ||
-             std::holds_alternative<SelectFindingCommand>(command)) {
-    select(command);
-  } else if (std::holds_alternative<FilterCommand>(command) ||
-             std::holds_alternative<SortCommand>(command)) {
-    {
-      std::lock_guard lock(mutex);
-      if (const auto* wanted = std::get_if<FilterCommand>(&command)) filter = wanted->text;
-      if (const auto* wanted = std::get_if<SortCommand>(&command)) sort = *wanted;
-    }
-    want_list();
   } else {
-    return false;
+    carry_out(command, nullptr);
   }
   return true;
 }

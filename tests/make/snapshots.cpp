@@ -6,6 +6,12 @@
 namespace shw::make {
 namespace {
 
+// As the session notes it beside a plan.
+void note_in_place(const std::shared_ptr<Snapshot>& snapshot) {
+  auto possible = check_in_place(*snapshot->checkpoint, *snapshot->plan);
+  if (!possible) snapshot->not_in_place = possible.error();
+}
+
 constexpr std::int64_t kRanks = 64, kExpertShards = 2, kExperts = 32;
 
 std::string file_of(std::int64_t rank) {
@@ -178,7 +184,7 @@ std::shared_ptr<Snapshot> with_report(std::shared_ptr<const Checkpoint> checkpoi
                                       std::vector<Finding> findings) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->revision = 1;
-  snapshot->path = "/runs/7/step_9000";
+  snapshot->said.checkpoint = "/runs/7/step_9000";
   snapshot->checkpoint = std::move(checkpoint);
   auto report = std::make_shared<CheckReport>();
   report->depth = Depth::kHeaders;
@@ -213,6 +219,7 @@ std::shared_ptr<Snapshot> demo() {
 std::shared_ptr<Snapshot> demo_planned() {
   auto snapshot = demo();
   snapshot->plan = demo_plan(*snapshot->checkpoint);
+  note_in_place(snapshot);
   auto first = snapshot->checkpoint->chunks(*snapshot->tensor).first;
   snapshot->chunk = ChunkId{first + 33};
   return snapshot;
@@ -315,6 +322,7 @@ std::shared_ptr<Snapshot> lossy() {
   plan->tensors = {tensor};
   snapshot->report = report;
   snapshot->plan = plan;
+  note_in_place(snapshot);
   snapshot->finding = 0;
   return snapshot;
 }
@@ -361,7 +369,7 @@ std::shared_ptr<Snapshot> many_tiles(std::int64_t side) {
 
 std::shared_ptr<Snapshot> cannot_open() {
   auto snapshot = std::make_shared<Snapshot>();
-  snapshot->path = "/runs/7/step_9000";
+  snapshot->said.checkpoint = "/runs/7/step_9000";
   snapshot->error = Error{
       ErrorKind::kDamaged,
       "cut off: a string of 4,096 bytes was announced, 310 are left",
@@ -373,7 +381,7 @@ std::shared_ptr<Snapshot> cannot_open() {
 
 std::shared_ptr<Snapshot> opening() {
   auto snapshot = std::make_shared<Snapshot>();
-  snapshot->path = "/runs/7/step_9000";
+  snapshot->said.checkpoint = "/runs/7/step_9000";
   return snapshot;
 }
 

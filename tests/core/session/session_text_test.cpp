@@ -4,14 +4,15 @@
 
 #include "core/model/builder.h"
 #include "core/session/session.h"
-#include "core/session/sort.h"
 #include "core/verbs/filter.h"
+#include "core/verbs/sort.h"
 
 using namespace shw;
 
 TEST_CASE("every command reads back from its own text") {
   const Command commands[] = {OpenCommand{"a dir/step 9", "spec.json"},
-                              OpenCommand{"x", ""},
+                              OpenCommand{"x"},
+                              OpenCommand{"x", "", "other one", "dp=4,tp=2"},
                               CheckCommand{},
                               MeshCommand{"dp=4,tp=2"},
                               MeshCommand{},
@@ -47,6 +48,34 @@ TEST_CASE("a line that is no command says what was expected") {
     CHECK(parsed.error().kind == ErrorKind::kUsage);
     CHECK(parsed.error().message.find("expected") != std::string::npos);
   }
+}
+
+TEST_CASE("every row of the table of commands stands at its alternative") {
+  for (const CommandRow& row : command_table()) {
+    std::string verb(row.verb);
+    CHECK_MESSAGE(row.form.starts_with(verb), verb);
+    bool is_own = verb == "cancel" || verb == "filter" || verb == "sort";
+    CHECK_MESSAGE((row.run == nullptr) == is_own, verb);
+    CHECK_MESSAGE((row.lane == Lane::kNow) == row.title.empty(), verb);
+  }
+  for (const char* line :
+       {"open x", "check", "mesh a=2", "plan", "repair", "verify", "undo", "cancel", "select a.b",
+        "tile 1", "finding 0", "filter x", "sort name"}) {
+    auto command = parse_command(line);
+    REQUIRE_MESSAGE(command.has_value(), line);
+    CHECK(to_text(*command) == line);
+    CHECK(std::string_view(line).starts_with(row_of(*command).verb));
+  }
+}
+
+TEST_CASE("a checkpoint that is opened again keeps what the person said beside it") {
+  Snapshot snapshot;
+  snapshot.said.checkpoint = "a";
+  snapshot.said.spec = "s.json";
+  snapshot.said.against = "ref";
+  snapshot.said.mesh = "dp=2";
+  CHECK(to_text(open_again(snapshot, "a-repaired")) ==
+        "open a-repaired spec s.json against ref mesh dp=2");
 }
 
 TEST_CASE("digits in names sort as numbers") {
@@ -111,10 +140,10 @@ TEST_CASE("a filter that is no longer wanted stops") {
 TEST_CASE("tensors sort by bytes, tiles and name, both ways") {
   auto model = small_model();
   std::vector<std::uint32_t> order{0, 1};
-  sort_tensors(*model, nullptr, {SortKey::kBytes, false}, order);
+  sort_tensors(*model, nullptr, SortKey::kBytes, false, order);
   CHECK(order == std::vector<std::uint32_t>{1, 0});
-  sort_tensors(*model, nullptr, {SortKey::kChunks, true}, order);
+  sort_tensors(*model, nullptr, SortKey::kChunks, true, order);
   CHECK(order == std::vector<std::uint32_t>{1, 0});
-  sort_tensors(*model, nullptr, {SortKey::kName, false}, order);
+  sort_tensors(*model, nullptr, SortKey::kName, false, order);
   CHECK(order == std::vector<std::uint32_t>{0, 1});
 }

@@ -1,4 +1,4 @@
-#include "core/session/sort.h"
+#include "core/verbs/sort.h"
 
 #include <algorithm>
 #include <cctype>
@@ -65,18 +65,18 @@ bool natural_less(std::string_view a, std::string_view b) {
   return a < b;  // "01" and "1" are equal numbers: any fixed order will do
 }
 
-void sort_tensors(const Checkpoint& checkpoint, const CheckReport* report, SortCommand sort,
-                  std::vector<std::uint32_t>& order) {
-  if (sort.key == SortKey::kName) {
+void sort_tensors(const Checkpoint& checkpoint, const CheckReport* report, SortKey key,
+                  bool descending, std::vector<std::uint32_t>& order) {
+  if (key == SortKey::kName) {
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
       return natural_less(checkpoint.fqn(TensorId{a}), checkpoint.fqn(TensorId{b}));
     });
-  } else if (sort.key != SortKey::kRecorded) {
-    auto keys = keys_of(checkpoint, report, sort.key);
+  } else if (key != SortKey::kRecorded) {
+    auto keys = keys_of(checkpoint, report, key);
     std::stable_sort(order.begin(), order.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return keys[a] < keys[b]; });
   }
-  if (sort.descending) std::reverse(order.begin(), order.end());
+  if (descending) std::reverse(order.begin(), order.end());
 }
 
 }  // namespace shw

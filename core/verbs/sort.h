@@ -7,15 +7,16 @@
 
 #include "core/model/checkpoint.h"
 #include "core/rules/check.h"
-#include "core/session/session.h"
 
 namespace shw {
+
+enum class SortKey : std::uint8_t { kRecorded, kName, kBytes, kChunks, kFindings };
 
 // "layers.2" before "layers.10": digits compare as numbers.
 bool natural_less(std::string_view a, std::string_view b);
 
 // Stable. `report` may be null; kFindings puts tensors with the gravest finding first.
-void sort_tensors(const Checkpoint& checkpoint, const CheckReport* report, SortCommand sort,
-                  std::vector<std::uint32_t>& order);
+void sort_tensors(const Checkpoint& checkpoint, const CheckReport* report, SortKey key,
+                  bool descending, std::vector<std::uint32_t>& order);
 
 }  // namespace shw

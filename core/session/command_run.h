@@ -1,0 +1,19 @@
+// The rows' other halves, pure functions of what is there: see commands.h.
+#pragma once
+
+#include "core/session/commands.h"
+
+namespace shw {
+
+Result<Change> run_open(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_check(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_mesh(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_plan(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_repair(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_verify(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_undo(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> select_tensor(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> select_chunk(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> select_finding(const Snapshot& before, const Command& command, Progress* progress);
+
+}  // namespace shw

@@ -1,0 +1,30 @@
+// The rows' text halves: see commands.h.
+#pragma once
+
+#include "core/session/commands.h"
+
+namespace shw {
+
+std::optional<Command> parse_open(std::string_view rest);
+std::optional<Command> parse_check(std::string_view rest);
+std::optional<Command> parse_said_mesh(std::string_view rest);
+std::optional<Command> parse_plan(std::string_view rest);
+std::optional<Command> parse_repair(std::string_view rest);
+std::optional<Command> parse_select(std::string_view rest);
+std::optional<Command> parse_tile(std::string_view rest);
+std::optional<Command> parse_finding(std::string_view rest);
+std::optional<Command> parse_filter(std::string_view rest);
+std::optional<Command> parse_sort(std::string_view rest);
+
+std::string print_open(const Command& command);
+std::string print_check(const Command& command);
+std::string print_mesh(const Command& command);
+std::string print_plan(const Command& command);
+std::string print_repair(const Command& command);
+std::string print_select(const Command& command);
+std::string print_tile(const Command& command);
+std::string print_finding(const Command& command);
+std::string print_filter(const Command& command);
+std::string print_sort(const Command& command);
+
+}  // namespace shw

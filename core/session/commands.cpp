@@ -1,0 +1,110 @@
+#include "core/session/commands.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/session/command_run.h"
+#include "core/session/command_text.h"
+
+namespace shw {
+namespace {
+
+// A command that is its verb alone.
+template <class C>
+std::optional<Command> parse_bare(std::string_view rest) {
+  if (!rest.empty()) return std::nullopt;
+  return C{};
+}
+std::string print_nothing(const Command&) {
+  return {};
+}
+
+constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
+    {"open", "open PATH [spec PATH] [against PATH] [mesh AXIS=SIZE,...]", "Opening", Lane::kJob,
+     parse_open, print_open, run_open},
+    {"check", "check [metadata|headers|data]", "Checking", Lane::kJob, parse_check, print_check,
+     run_check},
+    {"mesh", "mesh [AXIS=SIZE,...]", "Reading the mesh", Lane::kJob, parse_said_mesh, print_mesh,
+     run_mesh},
+    {"plan", "plan [fill zero|cast|from:CHECKPOINT]", "Planning", Lane::kJob, parse_plan,
+     print_plan, run_plan},
+    {"repair", "repair [out PATH | in-place]", "Repairing", Lane::kJob, parse_repair, print_repair,
+     run_repair},
+    {"verify", "verify", "Verifying", Lane::kJob, parse_bare<VerifyCommand>, print_nothing,
+     run_verify},
+    {"undo", "undo", "Taking the repair back", Lane::kJob, parse_bare<UndoCommand>, print_nothing,
+     run_undo},
+    {"cancel", "cancel", "", Lane::kNow, parse_bare<CancelCommand>, print_nothing, nullptr},
+    {"select", "select FQN", "", Lane::kNow, parse_select, print_select, select_tensor},
+    {"tile", "tile [N]", "", Lane::kNow, parse_tile, print_tile, select_chunk},
+    {"finding", "finding N", "", Lane::kNow, parse_finding, print_finding, select_finding},
+    {"filter", "filter [TEXT]", "Filtering", Lane::kList, parse_filter, print_filter, nullptr},
+    {"sort", "sort recorded|name|bytes|tiles|findings [desc]", "Sorting", Lane::kList, parse_sort,
+     print_sort, nullptr},
+}};
+
+}  // namespace
+
+Snapshot blank(std::uint64_t revision) {
+  Snapshot snapshot;
+  snapshot.revision = revision;
+  return snapshot;
+}
+
+verbs::Opened opened_in(const Snapshot& snapshot) {
+  return {snapshot.checkpoint, snapshot.spec, snapshot.reference, snapshot.mesh};
+}
+
+std::span<const CommandRow> command_table() {
+  return kTable;
+}
+
+const CommandRow& row_of(const Command& command) {
+  return kTable[command.index()];
+}
+
+std::string to_text(const Command& command) {
+  const CommandRow& row = row_of(command);
+  std::string rest = row.print(command);
+  return std::string(row.verb) + (rest.empty() ? "" : " " + rest);
+}
+
+Result<Command> parse_command(std::string_view line) {
+  std::size_t space = std::min(line.find(' '), line.size());
+  std::string_view verb = line.substr(0, space);
+  std::string_view rest = space < line.size() ? line.substr(space + 1) : std::string_view{};
+  std::string expected;
+  for (const CommandRow& row : kTable) {
+    if (row.verb == verb) {
+      if (auto command = row.parse(rest)) return *command;
+      expected = row.form;
+      break;
+    }
+    expected += (expected.empty() ? "one of " : ", ") + std::string(row.verb);
+  }
+  return fail(ErrorKind::kUsage, "cannot read the command \"" + std::string(line) +
+                                     "\": expected " + std::move(expected));
+}
+
+OpenCommand open_again(const Snapshot& snapshot, const std::string& path) {
+  return {path, snapshot.said.spec, snapshot.said.against, snapshot.said.mesh};
+}
+
+std::vector<Command> follow_up(const Snapshot& snapshot) {
+  if (snapshot.checkpoint == nullptr || snapshot.report == nullptr) return {};
+  bool mendable = false, concerned = false;
+  for (const Finding& finding : snapshot.report->findings) {
+    if (finding.severity == Severity::kInfo) continue;
+    mendable = mendable || finding.remedy.has_value();
+    concerned = concerned || std::any_of(finding.subjects.begin(), finding.subjects.end(),
+                                         [&](const std::string& subject) {
+                                           return snapshot.checkpoint->find(subject).has_value();
+                                         });
+  }
+  std::vector<Command> commands;
+  if (mendable && snapshot.plan == nullptr) commands.emplace_back(PlanCommand{snapshot.said.fill});
+  if (concerned && snapshot.filter.empty()) commands.emplace_back(FilterCommand{"finding:*"});
+  return commands;
+}
+
+}  // namespace shw

@@ -1,0 +1,44 @@
+// What the threads hand each other and what the views draw: immutable, a new one for every change.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/verbs/verbs.h"
+
+namespace shw {
+
+struct Snapshot {
+  std::uint64_t revision = 0;
+  VerbOptions said;  // by the person: what was opened, beside what, and how it is to be filled
+  std::shared_ptr<const Checkpoint> checkpoint;  // null until opened
+  std::shared_ptr<const Spec> spec;              // null without
+  std::shared_ptr<const Checkpoint> reference;   // what it is held against; null without
+  std::optional<Mesh> mesh;                      // what the person said about the ranks
+  std::shared_ptr<const CheckReport> report;     // null until checked
+  std::shared_ptr<const Plan> plan;              // null until planned
+  std::optional<Error> not_in_place;             // of a plan: why it cannot be carried out in place
+  std::shared_ptr<const RepairResult> repaired;  // null until applied
+  std::shared_ptr<const Checkpoint> after;       // the repaired checkpoint, opened
+  std::shared_ptr<const VerifyReport> verified;
+  std::shared_ptr<const std::vector<std::uint32_t>>
+      order;  // tensors that the filter lets through, sorted; null: all, as recorded
+  std::string filter;
+  std::optional<TensorId> tensor;      // selected
+  std::optional<ChunkId> chunk;        // selected tile
+  std::optional<std::size_t> finding;  // selected, index into report->findings
+  std::optional<Error> error;          // of the last command that failed
+};
+
+// Nothing is open: what follows snapshot `revision` when another checkpoint is opened.
+Snapshot blank(std::uint64_t revision);
+
+// As the verbs take it.
+verbs::Opened opened_in(const Snapshot& snapshot);
+
+}  // namespace shw

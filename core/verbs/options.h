@@ -1,0 +1,25 @@
+// What a person says beside the verb: the same for the headless program, the desktop and a replay.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/facts/facts.h"
+
+namespace shw {
+
+struct VerbOptions {
+  std::string checkpoint;      // a folder, its .metadata, or a .safetensors file
+  std::string spec;            // --spec FILE
+  std::string against;         // --against CHECKPOINT
+  std::string mesh;            // --mesh dp=4,tp=2
+  std::optional<Depth> depth;  // --depth, --data; nothing: the default of the checkpoint's size
+  std::string fill;            // --fill zero | cast | from:CHECKPOINT; empty: as advised
+  std::string plan;            // --plan FILE; empty: made from what is found
+  std::string out;             // --out FOLDER; empty: beside the checkpoint
+  bool in_place = false;       // --in-place
+
+  bool operator==(const VerbOptions&) const = default;
+};
+
+}  // namespace shw

@@ -1,0 +1,77 @@
+#include "core/verbs/verbs.h"
+
+#include "core/formats/open.h"
+#include "core/io/source.h"
+#include "core/report/report.h"
+#include "core/verbs/command_line.h"
+
+namespace shw::verbs {
+
+Result<Opened> open(const VerbOptions& said, Progress* progress) {
+  Opened opened;
+  if (!said.spec.empty()) {
+    SHW_TRY(Spec spec, load_spec(said.spec));
+    opened.spec = std::make_shared<const Spec>(std::move(spec));
+  }
+  if (!said.mesh.empty()) {
+    SHW_TRY(opened.mesh, parse_mesh(said.mesh));
+  }
+  if (!said.against.empty()) {
+    SHW_TRY(opened.reference, open_checkpoint(said.against, progress));
+  }
+  SHW_TRY(opened.checkpoint, open_checkpoint(said.checkpoint, progress));
+  return opened;
+}
+
+Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Progress* progress) {
+  CheckOptions options;
+  options.depth = depth;
+  options.spec = opened.spec;
+  options.mesh = opened.mesh;
+  options.reference = opened.reference;
+  return shw::check(*opened.checkpoint, options, progress);
+}
+
+Result<Plan> plan(const Opened& opened, const CheckReport& report, const std::string& fill,
+                  Progress* progress) {
+  PlanOptions options;
+  options.spec = report.spec;
+  options.mesh = opened.mesh;
+  SHW_CHECK(choose_fill(fill, options, progress));
+  return make_plan(*opened.checkpoint, report, options);
+}
+
+Result<Plan> read_plan(const Opened& opened, const std::string& path) {
+  SHW_TRY(auto source, open_file(path, path));
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return plan_from_json(*opened.checkpoint, text, path);
+}
+
+Result<RepairResult> repair(const Opened& opened, const Plan& plan, const ApplyOptions& options,
+                            Progress* progress) {
+  return apply_plan(*opened.checkpoint, plan, options, progress);
+}
+
+Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress) {
+  return verify_repair(checkpoint, progress);
+}
+
+Status undo(const std::string& checkpoint) {
+  return undo_repair(checkpoint);
+}
+
+PageFormat page_format(const std::string& file_name) {
+  bool html = file_name.ends_with(".html") || file_name.ends_with(".htm");
+  return html ? PageFormat::kHtml : PageFormat::kMarkdown;
+}
+
+std::string report(const Opened& opened, const VerbOptions& said, const CheckReport& found,
+                   const Plan* plan, PageFormat format) {
+  std::string commands = command_line("check", said);
+  if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", said);
+  ReportInput input{*opened.checkpoint, found, plan, found.spec.get(), commands};
+  return format == PageFormat::kHtml ? report_html(input) : report_markdown(input);
+}
+
+}  // namespace shw::verbs

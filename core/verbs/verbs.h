@@ -1,0 +1,52 @@
+// What a person can do with a checkpoint, as pure functions: the headless program and the desktop
+// call these and differ only in how they ask, wait and show.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/mesh/mesh.h"
+#include "core/model/checkpoint.h"
+#include "core/repair/apply.h"
+#include "core/repair/plan.h"
+#include "core/rules/check.h"
+#include "core/spec/spec.h"
+#include "core/verbs/options.h"
+
+namespace shw::verbs {
+
+// A checkpoint with all that the person knows about it.
+struct Opened {
+  std::shared_ptr<const Checkpoint> checkpoint;
+  std::shared_ptr<const Spec> spec;             // null without --spec
+  std::shared_ptr<const Checkpoint> reference;  // null without --against
+  std::optional<Mesh> mesh;                     // nothing without --mesh
+};
+
+// What is said is read first: a spec that cannot be read is known before terabytes are opened.
+Result<Opened> open(const VerbOptions& said, Progress* progress = nullptr);
+
+Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth,
+                          Progress* progress = nullptr);
+
+// From the findings of `report`, filled as `fill` says (VerbOptions::fill).
+Result<Plan> plan(const Opened& opened, const CheckReport& report, const std::string& fill,
+                  Progress* progress = nullptr);
+// As a person wrote it down (VerbOptions::plan): nothing is checked again.
+Result<Plan> read_plan(const Opened& opened, const std::string& path);
+
+Result<RepairResult> repair(const Opened& opened, const Plan& plan, const ApplyOptions& options,
+                            Progress* progress = nullptr);
+Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress = nullptr);
+Status undo(const std::string& checkpoint);
+
+enum class PageFormat : std::uint8_t { kMarkdown, kHtml };
+PageFormat page_format(const std::string& file_name);  // by its ending; Markdown where unknown
+// The page with everything in it. `plan` may be null: then nothing can be mended.
+std::string report(const Opened& opened, const VerbOptions& said, const CheckReport& found,
+                   const Plan* plan, PageFormat format);
+
+}  // namespace shw::verbs
