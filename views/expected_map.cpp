@@ -38,10 +38,11 @@ void draw_holders(Frame& frame, ImDrawList* draw, const Picture& picture, const 
       draw->AddRectFilled({box->x + 1, box->y + 1}, {box->z - 1, box->w - 1},
                           with_alpha(writer_colour(writer, frame.digest.mesh->grid), 0.16f));
     float width = box->z - box->x - frame.px(8), height = box->w - box->y - frame.px(4);
-    bool who_fits = !who.empty() && text_width(strong, who) <= width && strong->FontSize <= height;
+    bool who_fits =
+        !who.empty() && text_width(strong, who) <= width && text_height(strong) <= height;
     bool where_fits =
         !where.empty() && text_width(small, where) <= width &&
-        small->FontSize + (who_fits ? strong->FontSize + frame.px(4) : 0.0f) <= height;
+        text_height(small) + (who_fits ? text_height(strong) + frame.px(4) : 0.0f) <= height;
     float x = (box->x + box->z) / 2, y = (box->y + box->w) / 2;
     float shift = who_fits && where_fits ? frame.px(9) : 0;
     if (who_fits)

@@ -5,6 +5,7 @@
 
 #include <imgui.h>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -34,8 +35,8 @@ struct TileRequest {
 struct PaintedLayout {
   TileRequest request;
   TileLayout layout;
-  std::vector<Rgba> pixels;  // of layout.raster
-  ImTextureID texture = nullptr;
+  std::vector<Rgba> pixels;    // of layout.raster
+  std::uintptr_t texture = 0;  // the renderer's number of it
 };
 
 // Lays tiles out, at once or beside the frame; a late answer is the last one for that slot, and

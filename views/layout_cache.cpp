@@ -7,8 +7,7 @@ bool same_request(const TileRequest& a, const TileRequest& b) {
 }
 
 PaintedLayout paint_layout(const TileRequest& request, const Theme& theme) {
-  PaintedLayout painted{
-      request, layout_tiles(*request.tiles, request.slice, request.view), {}, nullptr};
+  PaintedLayout painted{request, layout_tiles(*request.tiles, request.slice, request.view), {}, 0};
   painted.pixels =
       colour_raster(painted.layout, *request.tiles, request.grid, theme.bad, theme.nobody);
   return painted;

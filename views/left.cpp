@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "views/actions.h"
+#include "views/imgui_versions.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -15,7 +16,7 @@ void draw_filter(Frame& frame, DeskState& state, Column& column) {
   ImVec2 at{column.left, column.y};
   ImDrawList* draw = column.draw;
   draw->AddRectFilled(at, {column.right, at.y + height}, frame.theme.field, frame.px(4));
-  ImGui::PushFont(frame.fonts.mono_small);
+  push_font(frame.fonts.mono_small);
   float pad = std::floor((height - ImGui::GetFontSize()) / 2);
   ImGui::SetCursorScreenPos(at);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2{frame.px(10), pad});
@@ -96,8 +97,8 @@ void draw_mesh(Frame& frame, DeskState& state, Column& column) {
     if (writer == r) frame_min = min, frame_max = max;
   }
   if (frame_max.x > frame_min.x)
-    column.draw->AddRect({frame_min.x - 1, frame_min.y - 1}, {frame_max.x + 1, frame_max.y + 1},
-                         frame.theme.frame, frame.px(1), 0, frame.px(2));
+    add_frame(column.draw, {frame_min.x - 1, frame_min.y - 1}, {frame_max.x + 1, frame_max.y + 1},
+              frame.theme.frame, frame.px(1), frame.px(2));
   ImGui::SetCursorScreenPos({column.left, column.y});
   if (ImGui::InvisibleButton("mesh", {column.width(), total}) || ImGui::IsItemHovered()) {
     ImVec2 mouse = ImGui::GetMousePos();
@@ -146,11 +147,12 @@ void draw_left(Frame& frame, DeskState& state, Region region) {
                                                human_count(all) + "  SHOWN";
   head(frame, column, "TENSORS", shown);
   const MeshInfo& mesh = *frame.digest.mesh;
-  float below =
-      mesh_height(frame, mesh.grid) + facts_height(frame) + frame.px(14 + 8 + 4 + 10 + 22) +
-      frame.fonts.small
-          ->CalcTextSizeA(frame.fonts.small->FontSize, FLT_MAX, column.width(), mesh.text.c_str())
-          .y;
+  float below = mesh_height(frame, mesh.grid) + facts_height(frame) +
+                frame.px(14 + 8 + 4 + 10 + 22) +
+                face(frame.fonts.small)
+                    ->CalcTextSizeA(text_height(frame.fonts.small), FLT_MAX, column.width(),
+                                    mesh.text.c_str())
+                    .y;
   float room = region.max.y - column.y - below - frame.px(30);
   std::uint32_t rows = list.size() + static_cast<std::uint32_t>(list.groups.size());
   float wanted = std::min(room, frame.px(24) * static_cast<float>(std::max(rows, 1u)));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "views/actions.h"
+#include "views/imgui_versions.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -93,7 +94,7 @@ void draw_palette(Frame& frame, DeskState& state) {
   std::size_t shown = std::min<std::size_t>(rows.size(), 16);
   if (!begin_overlay(frame, "##palette", {frame.px(560), frame.px(96) + line * 16}, column))
     state.palette_open = false;
-  ImGui::PushFont(frame.fonts.text);
+  push_font(frame.fonts.text);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2{frame.px(10), frame.px(7)});
   ImGui::PushStyleColor(ImGuiCol_FrameBg, frame.theme.field);
   ImGui::SetCursorScreenPos({column.left, column.y});

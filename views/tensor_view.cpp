@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "views/imgui_versions.h"
 #include "views/parts.h"
 #include "views/text.h"
 #include "views/tile_map.h"
@@ -227,7 +228,7 @@ void draw_numbers(Frame& frame, ImDrawList* draw, const Picture& picture, const 
   float x = end.x + frame.px(8), lowest = 1e9f;
   auto number = [&](std::int64_t value, Rgba colour) {
     float y = at.y + static_cast<float>((static_cast<double>(value) - first_row) * row_pixels);
-    if (y < at.y || y > end.y + 1 || lowest - y < font->FontSize) return;
+    if (y < at.y || y > end.y + 1 || lowest - y < text_height(font)) return;
     lowest = y;
     text_from(draw, font, x, y - (value == rows ? frame.px(6) : 0), colour, std::to_string(value));
   };
@@ -398,8 +399,8 @@ void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Pictu
   float x0 = at.x + static_cast<float>(from * view.column_pixels);
   float x1 = std::max(x0 + frame.px(3), at.x + static_cast<float>(to * view.column_pixels));
   float out = frame.px(4), end_y = at.y + static_cast<float>(view.height);
-  draw->AddRect({std::floor(x0) - frame.px(1), at.y - out}, {std::floor(x1), end_y + out},
-                frame.theme.frame, frame.px(2), 0, frame.px(2));
+  add_frame(draw, {std::floor(x0) - frame.px(1), at.y - out}, {std::floor(x1), end_y + out},
+            frame.theme.frame, frame.px(2), frame.px(2));
   int ticks = static_cast<int>(std::min<std::int64_t>(4, extent));
   for (int tick = 0; tick <= ticks; ++tick) {
     std::int64_t value = extent * tick / ticks;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "views/imgui_versions.h"
 #include "views/text.h"
 
 namespace shw {
@@ -61,7 +62,7 @@ void ring_small_bad_tiles(Frame& frame, ImDrawList* draw, const MapPicture& pict
 
 void draw_raster(Frame& frame, ImDrawList* draw, const MapPicture& picture,
                  const PaintedLayout& painted) {
-  if (painted.texture == nullptr || painted.layout.raster.empty()) return;
+  if (painted.texture == 0 || painted.layout.raster.empty()) return;
   // A layout that is a frame late is stretched to where it belongs now.
   const TileView &now = picture.view, &then = painted.layout.view;
   double row = now.row_pixels / then.row_pixels, column = now.column_pixels / then.column_pixels;
@@ -70,7 +71,7 @@ void draw_raster(Frame& frame, ImDrawList* draw, const MapPicture& picture,
   ImVec2 min{picture.at.x + static_cast<float>(x), picture.at.y + static_cast<float>(y)};
   ImVec2 max{min.x + static_cast<float>(then.width * column),
              min.y + static_cast<float>(then.height * row)};
-  draw->AddImage(painted.texture, min, max);
+  draw->AddImage(texture_id(painted.texture), min, max);
   if (picture.tiles->worst() == TileStatus::kBad) ring_bad_pixels(frame, draw, painted, min);
 }
 
@@ -83,22 +84,22 @@ void draw_label(Frame& frame, ImDrawList* draw, const MapPicture& picture, std::
   float width = max.x - min.x - frame.px(8), height = max.y - min.y - frame.px(4);
   Rgba ink = readable_on(fill, frame.theme.dark_ink, frame.theme.light_ink);
   float who_width = text_width(strong, who);
-  if (who_width > width || strong->FontSize > height) {
+  if (who_width > width || text_height(strong) > height) {
     std::string number = writer == kNoWriter ? "" : std::to_string(writer);
     float number_width = text_width(mono, number);
-    if (number_width <= width && mono->FontSize <= height)
+    if (number_width <= width && text_height(mono) <= height)
       text_from(draw, mono, (min.x + max.x - number_width) / 2, (min.y + max.y) / 2, ink, number);
     return;
   }
   std::string where = to_text(tiles.offsets(tile));
   float where_width = text_width(mono, where), middle = (min.y + max.y) / 2;
-  bool both = where_width <= width && strong->FontSize + mono->FontSize <= height;
+  bool both = where_width <= width && text_height(strong) + text_height(mono) <= height;
   std::string_view note;
   if (tile < picture.origins.size()) note = picture.origins[tile].text;
   const ImFont* small = frame.fonts.small;
   float note_width = text_width(small, note);
   bool all = both && !note.empty() && note_width <= width &&
-             strong->FontSize + mono->FontSize + small->FontSize + frame.px(6) <= height;
+             text_height(strong) + text_height(mono) + text_height(small) + frame.px(6) <= height;
   float shift = all ? frame.px(18) : both ? frame.px(9) : 0;
   text_from(draw, strong, (min.x + max.x - who_width) / 2, middle - shift, ink, who);
   if (both)
@@ -123,7 +124,7 @@ void draw_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
     draw->AddRectFilled(min, max, fill);
     if (bad && !dense) {
       hatch(frame, draw, min, max, frame.theme.bad);
-      draw->AddRect(min, max, frame.theme.bad, 0, 0, frame.px(2));
+      add_frame(draw, min, max, frame.theme.bad, 0, frame.px(2));
     }
     if (picture.labels && quad.x1 - quad.x0 > frame.px(16) && quad.y1 - quad.y0 > frame.px(14))
       draw_label(frame, draw, picture, quad.tile, min, max, fill);
@@ -208,7 +209,7 @@ void draw_boxes(Frame& frame, ImDrawList* draw, const MapPicture& picture,
     draw->AddRectFilled({place->x, place->y}, {place->z, place->w},
                         mix(frame.theme.background, colour, 0.10f));
     hatch(frame, draw, {place->x, place->y}, {place->z, place->w}, colour);
-    draw->AddRect({place->x, place->y}, {place->z, place->w}, colour, 0, 0, frame.px(2));
+    add_frame(draw, {place->x, place->y}, {place->z, place->w}, colour, 0, frame.px(2));
     draw_box_words(frame, draw, picture, box, *place, colour);
   }
 }
@@ -228,8 +229,8 @@ void draw_tile_frame(Frame& frame, ImDrawList* draw, const MapPicture& picture, 
     auto box = box_on_screen(picture, tiles.offsets(t), tiles.sizes(t));
     if (!box || !tiles.crosses(t, picture.slice)) return;
     float out = frame.px(1);
-    draw->AddRect({box->x - out, box->y - out}, {box->z + out - 1, box->w + out - 1},
-                  frame.theme.frame, 0, 0, frame.px(2));
+    add_frame(draw, {box->x - out, box->y - out}, {box->z + out - 1, box->w + out - 1},
+              frame.theme.frame, 0, frame.px(2));
   };
   if (tile && picture.origins.empty()) return draw_frame(*tile);
   // A repair may have taken a chunk apart: every piece of it.

@@ -6,6 +6,7 @@
 #include <cfloat>
 #include <cmath>
 
+#include "views/imgui_versions.h"
 #include "views/text.h"
 
 namespace shw {
@@ -26,30 +27,30 @@ Measure measure_with(const ImFont* font) {
 
 float text_width(const ImFont* font, std::string_view text) {
   if (text.empty()) return 0;  // imgui takes a null begin for a C string
-  return font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, begin_of(text), end_of(text)).x;
+  return face(font)->CalcTextSizeA(font_size(font), FLT_MAX, 0, begin_of(text), end_of(text)).x;
 }
 
 float text_height(const ImFont* font) {
-  return font->FontSize;
+  return font_size(font);
 }
 
 void draw_text(ImDrawList* draw, const ImFont* font, float x, float y, Rgba colour,
                std::string_view text) {
   if (text.empty()) return;
-  draw->AddText(font, font->FontSize, {std::floor(x), std::floor(y)}, colour, begin_of(text),
+  draw->AddText(face(font), font_size(font), {std::floor(x), std::floor(y)}, colour, begin_of(text),
                 end_of(text));
 }
 
 float text_from(ImDrawList* draw, const ImFont* font, float x, float middle, Rgba colour,
                 std::string_view text) {
-  draw_text(draw, font, x, middle - font->FontSize / 2, colour, text);
+  draw_text(draw, font, x, middle - font_size(font) / 2, colour, text);
   return text_width(font, text);
 }
 
 float text_until(ImDrawList* draw, const ImFont* font, float right, float middle, Rgba colour,
                  std::string_view text) {
   float width = text_width(font, text);
-  draw_text(draw, font, right - width, middle - font->FontSize / 2, colour, text);
+  draw_text(draw, font, right - width, middle - font_size(font) / 2, colour, text);
   return width;
 }
 
@@ -66,14 +67,14 @@ void head(Frame& frame, Column& column, std::string_view text, std::string_view 
   }
   if (!more.empty())
     draw_text(column.draw, font, x + frame.px(8), column.y, frame.theme.head, more);
-  column.y += font->FontSize + frame.px(8);
+  column.y += font_size(font) + frame.px(8);
 }
 
 void paragraph(Frame&, Column& column, const ImFont* font, Rgba colour, std::string_view text) {
-  float step = std::floor(font->FontSize * 1.2f);
+  float step = std::floor(font_size(font) * 1.2f);
   const char *at = begin_of(text), *last = end_of(text);
   while (at < last) {
-    const char* end = font->CalcWordWrapPositionA(1.0f, at, last, column.width());
+    const char* end = wrap_position(font, at, last, column.width());
     if (end == at) ++end;  // one letter at least, however narrow the column
     draw_text(column.draw, font, column.left, column.y, colour,
               {at, static_cast<std::size_t>(end - at)});
@@ -186,7 +187,7 @@ bool text_field(Frame& frame, ImDrawList* draw, const char* id, const char* hint
   ImVec2 end{at.x + size.x, at.y + size.y};
   draw->AddRectFilled(at, end, frame.theme.field, frame.px(5));
   draw->AddRect(at, end, frame.theme.strong_line, frame.px(5));
-  ImGui::PushFont(frame.fonts.mono_small);
+  push_font(frame.fonts.mono_small);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding,
                       ImVec2{frame.px(12), std::floor((size.y - ImGui::GetFontSize()) / 2)});
   ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
@@ -219,7 +220,7 @@ bool chip_button(Frame& frame, const char* id, float x, float middle, std::strin
 }
 
 void tooltip(Frame& frame, std::string_view text) {
-  ImGui::PushFont(frame.fonts.small);
+  push_font(frame.fonts.small);
   ImGui::BeginTooltip();
   ImGui::PushTextWrapPos(frame.px(520));
   ImGui::TextUnformatted(begin_of(text), end_of(text));
@@ -274,18 +275,18 @@ void focus_ring(Frame& frame, ImDrawList* draw) {
   if (!ImGui::IsItemFocused() || !ImGui::GetIO().NavVisible) return;
   ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
   float out = frame.px(2);
-  draw->AddRect({min.x - out, min.y - out}, {max.x + out, max.y + out}, frame.theme.frame,
-                frame.px(6), 0, frame.px(2));
+  add_frame(draw, {min.x - out, min.y - out}, {max.x + out, max.y + out}, frame.theme.frame,
+            frame.px(6), frame.px(2));
 }
 
 bool begin_region(Frame& frame, const char* id, Region region, Rgba background, bool scrolls) {
   ImGui::SetCursorScreenPos(region.min);
   ImGui::PushStyleColor(ImGuiCol_ChildBg, background);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2{0, 0});
-  ImGuiWindowFlags flags = ImGuiWindowFlags_NoNavInputs * 0 | ImGuiWindowFlags_NavFlattened;
-  if (!scrolls) flags |= ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
-  bool open = ImGui::BeginChild(id, {region.max.x - region.min.x, region.max.y - region.min.y},
-                                false, flags);
+  ImGuiWindowFlags flags = ImGuiWindowFlags_None;
+  if (!scrolls) flags = ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  bool open =
+      begin_flat_child(id, {region.max.x - region.min.x, region.max.y - region.min.y}, flags);
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
   (void)frame;

@@ -70,7 +70,6 @@ Fonts load_fonts(float scale) {
   fonts.mono = load(kMono, 18, scale);
   fonts.mono_small = load(kMono, 16, scale);
   fonts.mono_strong = load(kMonoBold, 16, scale);
-  ImGui::GetIO().Fonts->Build();
   return fonts;
 }
 

@@ -8,7 +8,7 @@
 
 namespace shw {
 
-// Builds the atlas of the current imgui context at a scale; sizes are whole pixels.
+// Fills the atlas of the current imgui context at a scale; sizes are whole pixels.
 Fonts load_fonts(float scale);
 // Which files were found, for --version and for bug reports.
 std::string font_report();

@@ -23,13 +23,13 @@ GlLayouts::~GlLayouts() {
   changed_.notify_all();
   thread_.join();
   for (auto& [slot, painted] : shown_) {
-    auto texture = static_cast<GLuint>(reinterpret_cast<std::uintptr_t>(painted.texture));
+    auto texture = static_cast<GLuint>(painted.texture);
     if (texture != 0) glDeleteTextures(1, &texture);
   }
 }
 
 void GlLayouts::upload(PaintedLayout& painted) {
-  auto texture = static_cast<GLuint>(reinterpret_cast<std::uintptr_t>(painted.texture));
+  auto texture = static_cast<GLuint>(painted.texture);
   if (painted.pixels.empty()) return;
   GLint bound = 0;
   glGetIntegerv(GL_TEXTURE_BINDING_2D, &bound);
@@ -40,7 +40,7 @@ void GlLayouts::upload(PaintedLayout& painted) {
   glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, painted.layout.view.width, painted.layout.view.height, 0,
                GL_RGBA, GL_UNSIGNED_BYTE, painted.pixels.data());
   glBindTexture(GL_TEXTURE_2D, static_cast<GLuint>(bound));
-  painted.texture = reinterpret_cast<ImTextureID>(static_cast<std::uintptr_t>(texture));
+  painted.texture = texture;
 }
 
 const PaintedLayout* GlLayouts::get(int slot, const TileRequest& request) {
@@ -63,7 +63,7 @@ const PaintedLayout* GlLayouts::get(int slot, const TileRequest& request) {
                   .insert_or_assign(slot,
                                     [&] {
                                       painted.texture =
-                                          found != shown_.end() ? found->second.texture : nullptr;
+                                          found != shown_.end() ? found->second.texture : 0;
                                       upload(painted);
                                       return std::move(painted);
                                     }())

@@ -1,6 +1,6 @@
 #include "app/gui/imgui_setup.h"
 
-#include <imgui.h>
+#include "views/imgui_versions.h"
 
 namespace shw {
 
@@ -32,21 +32,20 @@ void apply_style(const Theme& theme, float scale) {
   set(ImGuiCol_ScrollbarGrab, theme.raised_hover);
   set(ImGuiCol_ScrollbarGrabHovered, theme.strong_line);
   set(ImGuiCol_ScrollbarGrabActive, theme.head);
-  set(ImGuiCol_NavHighlight, theme.frame);
+  set(kNavColour, theme.frame);
   ImGui::GetStyle() = style;
 }
 
-void create_imgui(const Theme& theme, float scale, bool own_keys) {
+void create_imgui(const Theme& theme, float scale, bool own_input) {
   IMGUI_CHECKVERSION();
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
   io.LogFilename = nullptr;
   io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
-  io.ConfigInputTextCursorBlink = !own_keys;  // pictures must not depend on the moment
+  io.ConfigInputTextCursorBlink = !own_input;  // pictures must not depend on the moment
   apply_style(theme, scale);
-  if (!own_keys) return;
-  for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;
+  if (own_input) take_own_input();
 }
 
 }  // namespace shw

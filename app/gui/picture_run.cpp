@@ -10,6 +10,7 @@
 #include "app/gui/offscreen.h"
 #include "app/gui/picture.h"
 #include "app/gui/workbench.h"
+#include "views/imgui_versions.h"
 
 namespace shw {
 namespace {
@@ -85,19 +86,18 @@ class Studio {
     auto y = number<float>(line.substr(second + 1));
     if (found == bench_->marks().items.end() || !x || !y) return false;
     ImVec4 box = found->second;
-    ImGui::GetIO().MousePos = {box.x + (box.z - box.x) * *x, box.y + (box.w - box.y) * *y};
+    move_mouse({box.x + (box.z - box.x) * *x, box.y + (box.w - box.y) * *y});
     return true;
   }
   bool click(const std::string& name) {
     auto found = bench_->marks().items.find(name);
     if (found == bench_->marks().items.end()) return false;
-    ImGuiIO& io = ImGui::GetIO();
     ImVec4 box = found->second;
-    io.MousePos = {(box.x + box.z) / 2, (box.y + box.w) / 2};
+    move_mouse({(box.x + box.z) / 2, (box.y + box.w) / 2});
     frame();
-    io.MouseDown[0] = true;
+    press_mouse(true);
     frame();
-    io.MouseDown[0] = false;
+    press_mouse(false);
     frame();
     return true;
   }

@@ -83,7 +83,17 @@ void listen(Window& window) {
     of(w).frames_due = 3;
     ImGui_ImplGlfw_ScrollCallback(w, x, y);
   });
-  glfwSetCursorPosCallback(handle, [](GLFWwindow* w, double, double) { of(w).frames_due = 3; });
+  glfwSetCursorPosCallback(handle,
+                           [](GLFWwindow* w, [[maybe_unused]] double x, [[maybe_unused]] double y) {
+                             of(w).frames_due = 3;
+#if IMGUI_VERSION_NUM >= 18700  // before that imgui asks GLFW where the mouse is
+                             ImGui_ImplGlfw_CursorPosCallback(w, x, y);
+#endif
+                           });
+  glfwSetCursorEnterCallback(handle, [](GLFWwindow* w, int entered) {
+    of(w).frames_due = 3;
+    ImGui_ImplGlfw_CursorEnterCallback(w, entered);
+  });
   glfwSetWindowRefreshCallback(handle, [](GLFWwindow* w) { of(w).frames_due = 3; });
   glfwSetWindowFocusCallback(handle, [](GLFWwindow* w, int focused) {
     of(w).frames_due = 3;
@@ -98,10 +108,13 @@ void listen(Window& window) {
 }
 
 // imgui 1.86 sees the keyboard as it is at the start of a frame: a press and a release between two
-// frames would be lost, so one of them waits for the next frame.
+// frames would be lost, so one of them waits for the next frame. From 1.87 on imgui sees to that.
+constexpr bool kKeysMayBeLost = IMGUI_VERSION_NUM < 18700;
+
 void feed_keys(Window& window) {
   std::set<int> changed;
-  while (!window.raw.empty() && changed.insert(window.raw.front().key).second) {
+  while (!window.raw.empty() &&
+         (changed.insert(window.raw.front().key).second || !kKeysMayBeLost)) {
     RawKey raw = window.raw.front();
     window.raw.pop_front();
     ImGui_ImplGlfw_KeyCallback(window.handle, raw.key, raw.scancode, raw.action, raw.mods);
@@ -142,8 +155,10 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
       scale = wanted_scale(options, window.handle);
       apply_style(dark_theme(), scale);
       fonts = load_fonts(scale);
+#if IMGUI_VERSION_NUM < 19200  // since then the backend follows the atlas by itself
       ImGui_ImplOpenGL3_DestroyFontsTexture();
       ImGui_ImplOpenGL3_CreateFontsTexture();
+#endif
     }
     for (const std::string& path : window.dropped) bench.open({.checkpoint = path});
     window.dropped.clear();

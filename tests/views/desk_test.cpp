@@ -5,6 +5,7 @@
 
 #include "make/snapshots.h"
 #include "views/driver.h"
+#include "views/imgui_versions.h"
 
 using namespace shw;
 
@@ -142,7 +143,7 @@ TEST_CASE("pointing at a tile finds it by arithmetic, in every picture") {
   auto first = static_cast<std::uint32_t>(snapshot->checkpoint->chunks(*snapshot->tensor).first);
   ImVec4 saved = driver.marks.items.at("map/saved"), after = driver.marks.items.at("map/after");
   auto at = [&](ImVec4 box, float x, float y) {
-    ImGui::GetIO().MousePos = {box.x + (box.z - box.x) * x, box.y + (box.w - box.y) * y};
+    move_mouse({box.x + (box.z - box.x) * x, box.y + (box.w - box.y) * y});
     driver.frame();
     driver.frame();
     return driver.desk.map.hovered;
@@ -215,10 +216,9 @@ TEST_CASE("random clicks, keys and snapshots never upset the desktop") {
             static_cast<std::uint32_t>(random() % (snapshot->checkpoint->chunk_count() + 2))};
       driver.show(snapshot, state.job);
     }
-    io.MousePos = {static_cast<float>(random() % 1400) - 50,
-                   static_cast<float>(random() % 800) - 30};
-    io.MouseDown[0] = random() % 3 == 0;
-    io.MouseWheel = random() % 9 == 0 ? static_cast<float>(random() % 7) - 3 : 0;
+    move_mouse({static_cast<float>(random() % 1400) - 50, static_cast<float>(random() % 800) - 30});
+    press_mouse(random() % 3 == 0);
+    turn_wheel(random() % 9 == 0 ? static_cast<float>(random() % 7) - 3 : 0);
     std::vector<KeyPress> keys;
     if (random() % 4 == 0)
       keys.push_back({static_cast<Key>(random() % static_cast<unsigned>(Key::kCount)),

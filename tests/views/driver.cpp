@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "views/imgui_versions.h"
+
 namespace shw {
 
 Driver::Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size) : layouts_(dark_theme()) {
@@ -12,7 +14,7 @@ Driver::Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size) : layouts_
   io.DeltaTime = 1.0f / 60;
   io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
   io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
-  for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;
+  take_own_input();
   ImFont* font = io.Fonts->AddFontDefault();
   fonts_ = {font, font, font, font, font, font, font, font};
   unsigned char* pixels = nullptr;
@@ -50,16 +52,15 @@ ImVec2 Driver::middle(const std::string& name) const {
 std::vector<Command> Driver::click(const std::string& name) {
   frame();
   frame();
-  ImGuiIO& io = ImGui::GetIO();
-  io.MousePos = middle(name);
+  move_mouse(middle(name));
   std::vector<Command> all;
   auto step = [&] {
     for (Command& command : frame()) all.push_back(std::move(command));
   };
   step();
-  io.MouseDown[0] = true;
+  press_mouse(true);
   step();
-  io.MouseDown[0] = false;
+  press_mouse(false);
   step();
   step();
   return all;
