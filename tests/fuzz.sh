@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for a short while over its corpus. Needs clang 16 (clang 14 cannot compile
-# the ranges of libstdc++ 12); says so and passes where it is missing.
+# Runs every fuzz target for a short while over its corpus. Needs clang 16 or newer (clang 14 cannot
+# compile the ranges of libstdc++ 12) with its runtime; says so and passes where there is none.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source app/setup.sh
@@ -9,10 +9,27 @@ if ! compgen -G 'tests/fuzz/*.cpp' >/dev/null; then
   echo "no fuzz targets here"
   exit 0
 fi
-if ! command -v clang++-16 >/dev/null; then
-  echo "fuzzing was left out: clang++-16 is not installed"
+# The first that makes a fuzzer: a clang without its runtime compiles and does not link.
+clang=
+probe=$(mktemp -d)
+trap 'rm -rf "$probe"' EXIT
+printf '#include <cstddef>\nextern "C" int LLVMFuzzerTestOneInput(const unsigned char*, std::size_t) { return 0; }\n' \
+  > "$probe/probe.cpp"
+for name in clang++-16 clang++-{17..30} clang++; do
+  command -v "$name" >/dev/null || continue
+  [[ $("$name" -dumpversion) =~ ^(1[6-9]|[2-9][0-9])\. ]] || continue
+  if "$name" -fsanitize=fuzzer,address,undefined "$probe/probe.cpp" -o "$probe/probe" 2>/dev/null; then
+    clang=$name
+    break
+  fi
+done
+if [[ -z $clang ]]; then
+  leave_out "fuzzing: no clang 16 or newer with its runtime (clang-16 and libclang-rt-16-dev) is installed"
   exit 0
 fi
+# Another compiler than the one before would make CMake forget the other settings.
+if ! grep -qs "^CMAKE_CXX_COMPILER:[A-Z]*=.*$clang\$" build/fuzz/CMakeCache.txt; then rm -rf build/fuzz/CMakeCache.txt build/fuzz/build.ninja; fi
+configure_options=("-DCMAKE_CXX_COMPILER=$clang")
 seconds=${SHARDWRIGHT_FUZZ_SECONDS:-30}
 targets=()
 for source in tests/fuzz/*.cpp; do targets+=("$(basename "$source" .cpp)"); done

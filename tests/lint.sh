@@ -8,6 +8,7 @@
 # takes a quarter of an hour on two cores); files of the last twenty commits come first.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source app/setup.sh
 build=${1:-build/dev}
 shift || true
 
@@ -27,11 +28,15 @@ if [[ -n $format ]]; then
   "$format" --dry-run --Werror "${files[@]}"
   echo "clang-format: ${#files[@]} files"
 else
-  echo "clang-format 14 is not installed: formatting was left out"
+  leave_out "formatting: clang-format 14 is not installed"
 fi
 
-if [[ -z $tidy || ! -f $build/compile_commands.json ]]; then
-  echo "clang-tidy 14 or $build/compile_commands.json is missing: lint was left out"
+if [[ -z $tidy ]]; then
+  leave_out "lint: clang-tidy 14 is not installed"
+  exit 0
+fi
+if [[ ! -f $build/compile_commands.json ]]; then
+  leave_out "lint: $build/compile_commands.json is not there (cmake --preset dev)"
   exit 0
 fi
 # A stamp per source names the checksum of all that it was linted with: itself, every header of
@@ -73,4 +78,5 @@ if [[ ${#todo[@]} -gt 0 ]]; then
   printf '%s\0' "${todo[@]}" | xargs -0 -n1 -P"$(nproc)" bash -c 'lint_one "$1"' lint
 fi
 unseen=$(wc -l < "$left")
+if [[ $unseen != 0 ]]; then leave_out "lint of $unseen files: the next run goes on with them"; fi
 echo "clang-tidy: $((${#todo[@]} - unseen)) files$([[ $unseen == 0 ]] || echo ", $unseen left for the next run")"
