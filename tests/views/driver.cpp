@@ -5,6 +5,35 @@
 #include "views/imgui_versions.h"
 
 namespace shw {
+namespace {
+
+// Nothing is drawn, but imgui wants its letters taken over: at once until 1.91, after each frame
+// since.
+void start_null_renderer() {
+#if IMGUI_VERSION_NUM < 19200
+  unsigned char* pixels = nullptr;
+  int width = 0, height = 0;
+  ImGui::GetIO().Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
+#else
+  ImGui::GetIO().BackendFlags |= ImGuiBackendFlags_RendererHasTextures;
+#endif
+}
+
+void render_nowhere() {
+  ImGui::Render();
+#if IMGUI_VERSION_NUM >= 19200
+  for (ImTextureData* texture : *ImGui::GetDrawData()->Textures) {
+    if (texture->Status == ImTextureStatus_WantDestroy) {
+      texture->SetTexID(ImTextureID_Invalid);
+      texture->SetStatus(ImTextureStatus_Destroyed);
+    } else {
+      texture->SetStatus(ImTextureStatus_OK);
+    }
+  }
+#endif
+}
+
+}  // namespace
 
 Driver::Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size) : layouts_(dark_theme()) {
   ImGui::CreateContext();
@@ -17,9 +46,7 @@ Driver::Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size) : layouts_
   take_own_input();
   ImFont* font = io.Fonts->AddFontDefault();
   fonts_ = {font, font, font, font, font, font, font, font};
-  unsigned char* pixels = nullptr;
-  int width = 0, height = 0;
-  io.Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
+  start_null_renderer();
   show(std::move(snapshot));
 }
 
@@ -39,7 +66,7 @@ std::vector<Command> Driver::frame(std::vector<KeyPress> keys) {
   frame.now = now_ += 1.0 / 60;
   frame.marks = &marks;
   draw_desk(frame, desk);
-  ImGui::Render();
+  render_nowhere();
   return commands;
 }
 
