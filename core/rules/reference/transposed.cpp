@@ -154,7 +154,7 @@ Finding finding_on(const Checkpoint& c, const std::vector<Proven>& proven) {
   for (const Proven& one : proven) {
     ExtentsView shape = c.shape(one.tensor);
     finding.subjects.emplace_back(c.fqn(one.tensor));
-    finding.diagnoses.push_back(
+    finding.diagnoses.emplace_back(
         Transposed{one.tensor, shape.size() - 2, shape.size() - 1, exchanged(shape)});
   }
   ExtentsView shape = c.shape(proven.front().tensor);
