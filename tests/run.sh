@@ -4,8 +4,8 @@
 #   bash tests/run.sh              all that needs no Python package
 #   bash tests/run.sh --interop    and those that real torch judges (11 GB, made once)
 #
-# In this order, so that what fails soonest fails first: formatting and lint, the unit tests with
-# warnings as errors, the fuzz targets for a short while, the whole suite under ASan and UBSan.
+# In this order, so that what fails soonest fails first: one build with warnings as errors, ASan and
+# UBSan, and with it formatting, lint and all unit tests; the fuzz targets for a short while.
 # What the distribution does not have is left out and named at the end; the desktop is not left out.
 # SHARDWRIGHT_FUZZ_SECONDS (30) is how long each fuzz target runs.
 set -euo pipefail
@@ -30,12 +30,12 @@ keep_remarks
 install_packages "${lists[@]}"
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 
-stage "building, warnings as errors"
-configure_and_build dev all
+stage "building: warnings as errors, ASan and UBSan"
+configure_and_build asan all
 stage "formatting and lint"
-SHARDWRIGHT_LINT_SECONDS=${SHARDWRIGHT_LINT_SECONDS:-180} bash tests/lint.sh build/dev
+SHARDWRIGHT_LINT_SECONDS=${SHARDWRIGHT_LINT_SECONDS:-180} bash tests/lint.sh build/asan
 stage "unit tests"
-ctest --preset dev -j"$(jobs)"
+ctest --preset asan -j"$(jobs)"
 
 stage "fuzzing"
 bash tests/fuzz.sh
@@ -48,8 +48,4 @@ else
   stage "real torch was left out: bash tests/run.sh --interop"
 fi
 
-stage "the whole suite under ASan and UBSan"
-configure_and_build asan all
-ctest --preset asan -j"$(jobs)"
-
-conclude dev
+conclude asan
