@@ -6,6 +6,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/spelling.h"
 #include "core/explain/explain.h"
+#include "core/explain/message_kinds.h"
 #include "core/report/answers.h"
 #include "core/report/explanation.h"
 
@@ -57,16 +58,30 @@ int refuse_rule(Context& context, const std::string& id) {
   return fail_with(context, {ErrorKind::kUsage, "there is no rule \"" + id + "\"", {}, advice});
 }
 
-int refuse_text(Context& context) {
-  std::string advice = "Paste the message as the loader printed it, in quotes. Understood are:";
-  for (const std::string& form : understood_forms())
-    advice += (context.options.json ? " | " : "\n  ") + form;
-  const char* message = "no error message of a loader was found in this text";
-  if (!context.options.json) {
-    context.terminal.error(std::string(message) + ".\n" + advice);
-    return kUndecided;
+// A few of the messages that are known: all of them would push the answer off the screen.
+std::string known_messages(bool json) {
+  constexpr std::size_t kShown = 2;  // of each part of the table
+  std::string text;
+  for (auto part : {name_messages(), format_messages(), byte_messages(), file_messages(),
+                    megatron_messages(), loader_messages()}) {
+    for (const MessageKind& kind : part.first(kShown))
+      text += (json ? " | " : "\n  ") + std::string(kind.example);
   }
-  return fail_with(context, {ErrorKind::kUnsupported, message, {}, advice});
+  return text;
+}
+
+int refuse_text(Context& context, const std::string& text) {
+  bool json = context.options.json;
+  const MessageKind* nearest = nearest_kind(text);
+  std::string message = "this message is not known, so nothing is said about it";
+  if (nearest != nullptr) message += "; the nearest is \"" + std::string(nearest->example) + "\"";
+  std::string advice =
+      "Paste it whole, as the loader printed it, in quotes or through a pipe (`explain -`). Known "
+      "are " +
+      std::to_string(message_kinds().size()) + " kinds of messages, such as" + known_messages(json);
+  if (json) return fail_with(context, {ErrorKind::kUnsupported, message, {}, advice});
+  context.terminal.error(message + ".\n" + advice);
+  return kUndecided;
 }
 
 int teach(Context& context, const Rule& rule) {
@@ -85,7 +100,7 @@ int explain_text(Context& context, const std::string& text) {
   auto worlds = worlds_of(context.options);
   if (!worlds) return fail_with(context, worlds.error());
   Explanation explanation = explain(text, *worlds);
-  if (explanation.parsed.messages.empty()) return refuse_text(context);
+  if (explanation.parsed.messages.empty()) return refuse_text(context, text);
   context.terminal.out_line(context.options.json
                                 ? explanation_to_json(explanation)
                                 : explanation_to_text(explanation, text_options(context)));
@@ -122,7 +137,8 @@ int run_explain(Context& context) {
   }
   if (subject.empty()) return list_rules(context);
   if (const Rule* rule = find_rule(subject)) return teach(context, *rule);
-  if (subject != "-" && looks_like_an_id(subject)) return refuse_rule(context, subject);
+  bool known = !parse_error_text(subject).messages.empty();  // "headertoolarge"
+  if (subject != "-" && !known && looks_like_an_id(subject)) return refuse_rule(context, subject);
   if (subject != "-") return explain_text(context, subject);
   auto text = text_from_stdin();
   if (!text) return fail_with(context, text.error());

@@ -5,6 +5,7 @@
 
 #include "core/base/checked.h"
 #include "core/explain/hypotheses.h"
+#include "core/explain/message_kinds.h"
 #include "core/facts/optimizer_states.h"
 
 namespace shw {
@@ -41,17 +42,14 @@ std::vector<std::size_t> differing_dims(ExtentsView a, ExtentsView b) {
   return dims;
 }
 
-std::vector<Hypothesis> suppose(const ErrorMessage& message, std::optional<Worlds> worlds) {
-  std::vector<Hypothesis> all;
-  if (message.form != ErrorForm::kShapes) {
-    suppose_from_form(message, all);
-    return all;
-  }
-  ShapeCase shapes{message, traits_of(message.tensor), worlds,
+// Of one message with two shapes.
+void suppose_from_shapes(const ErrorMessage& message, std::optional<Worlds> worlds,
+                         std::vector<Hypothesis>& all) {
+  ShapeCase shapes{message, traits_of(message.name), worlds,
                    differing_dims(message.saved, message.current)};
   if (shapes.traits.extra_state) {
     suppose_extra_state(shapes, all);
-    return all;
+    return;
   }
   suppose_transposed(shapes, all);
   suppose_axis_moved(shapes, all);
@@ -62,25 +60,70 @@ std::vector<Hypothesis> suppose(const ErrorMessage& message, std::optional<World
   suppose_uneven(shapes, all);
   suppose_halves(shapes, all);
   suppose_other_model(shapes, all);
+}
+
+// Messages that are read together: a wrapper's prefix shows in all names, not in one.
+struct Group {
+  std::string_view id;
+  std::vector<const ErrorMessage*> messages = {};
+};
+
+bool is_names(std::string_view id) {
+  return id == kMissingKey || id == kUnexpectedKey;
+}
+
+std::vector<Group> groups_of(const std::vector<ErrorMessage>& messages) {
+  std::vector<Group> groups;
+  for (const ErrorMessage& message : messages) {
+    std::string_view id = is_names(message.kind->id) ? kMissingKey : message.kind->id;
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const Group& other) { return other.id == id && id != kShapes; });
+    if (group == groups.end()) group = groups.insert(groups.end(), Group{id});
+    group->messages.push_back(&message);
+  }
+  return groups;
+}
+
+std::vector<Hypothesis> suppose(const Group& group, std::optional<Worlds> worlds) {
+  std::vector<Hypothesis> all;
+  if (group.id == kShapes) {
+    suppose_from_shapes(*group.messages.front(), worlds, all);
+  } else if (is_names(group.id)) {
+    KeyLists keys;
+    for (const ErrorMessage* message : group.messages)
+      (message->kind->id == kMissingKey ? keys.missing : keys.unexpected).push_back(message->name);
+    suppose_from_names(keys, all);
+  } else {
+    suppose_from_kind(*group.messages.front(), all);
+  }
   return all;
+}
+
+// Each weight as odds against all that is not listed: one that the numbers prove takes nearly all,
+// two that are even stay even, and together they are never more than the whole.
+void share_out(std::vector<Hypothesis>& found) {
+  double sum = 1;
+  for (const Hypothesis& one : found) sum += one.confidence / (1 - one.confidence);
+  for (Hypothesis& one : found) one.confidence = one.confidence / (1 - one.confidence) / sum;
 }
 
 struct Counted {
   Hypothesis hypothesis;
   double sum = 0;
-  std::int64_t messages = 0;
+  std::size_t messages = 0;
 };
 
 // The same reading of several messages is one hypothesis; one that explains more of them is
 // likelier.
-void merge(std::vector<Hypothesis> found, std::vector<Counted>& all) {
+void merge(const Group& group, std::vector<Hypothesis> found, std::vector<Counted>& all) {
+  share_out(found);
   for (Hypothesis& one : found) {
     auto same = std::find_if(all.begin(), all.end(), [&](const Counted& other) {
       return other.hypothesis.id == one.id && other.hypothesis.wrong == one.wrong;
     });
     if (same == all.end()) same = all.insert(all.end(), Counted{one});
-    same->sum += one.confidence;
-    ++same->messages;
+    same->sum += one.confidence * static_cast<double>(group.messages.size());
+    same->messages += group.messages.size();
   }
 }
 
@@ -95,9 +138,8 @@ void rank(std::vector<Hypothesis>& hypotheses) {
 }
 
 bool says_shapes(const Explanation& explanation) {
-  return std::any_of(
-      explanation.parsed.messages.begin(), explanation.parsed.messages.end(),
-      [](const ErrorMessage& message) { return message.form == ErrorForm::kShapes; });
+  return std::any_of(explanation.parsed.messages.begin(), explanation.parsed.messages.end(),
+                     [](const ErrorMessage& message) { return message.kind->id == kShapes; });
 }
 
 std::string what_decides(const Explanation& explanation) {
@@ -173,17 +215,21 @@ std::string check_command(std::string_view options) {
 }
 
 Explanation explain(std::string_view text, std::optional<Worlds> worlds) {
-  Explanation explanation{parse_error_text(text), worlds, {}, {}};
+  Explanation explanation{parse_error_text(text), worlds, {}, 0, {}};
+  const std::vector<ErrorMessage>& messages = explanation.parsed.messages;
+  if (messages.empty()) return explanation;
   std::vector<Counted> all;
-  for (const ErrorMessage& message : explanation.parsed.messages)
-    merge(suppose(message, worlds), all);
-  auto messages = static_cast<double>(explanation.parsed.messages.size());
+  for (const Group& group : groups_of(messages)) merge(group, suppose(group, worlds), all);
+  explanation.none_of_these = 1;
   for (Counted& counted : all) {
-    counted.hypothesis.confidence = counted.sum / messages;
-    if (explanation.parsed.messages.size() > 1)
-      counted.hypothesis.evidence.emplace_back("messages", counted.messages);
-    explanation.hypotheses.push_back(std::move(counted.hypothesis));
+    Hypothesis& one = counted.hypothesis;
+    one.confidence = counted.sum / static_cast<double>(messages.size());
+    explanation.none_of_these -= one.confidence;
+    if (messages.size() > 1)
+      one.evidence.emplace_back("messages", static_cast<std::int64_t>(counted.messages));
+    explanation.hypotheses.push_back(std::move(one));
   }
+  explanation.none_of_these = std::max(explanation.none_of_these, 0.0);
   rank(explanation.hypotheses);
   explanation.decide = what_decides(explanation);
   return explanation;

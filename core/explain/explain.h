@@ -1,5 +1,5 @@
-// From an error message to what it can mean: every hypothesis that the two shapes allow, exactly,
-// the likeliest first (spec/failures.md 7). Nothing is opened and nothing is repaired: an
+// From an error message to what it can mean: every hypothesis that its shapes and names allow,
+// the likeliest first. Nothing is opened and nothing is repaired: an
 // explanation says what to look at.
 #pragma once
 
@@ -29,11 +29,13 @@ enum class WrongSide : std::uint8_t { kCheckpoint, kRequest, kBoth, kEither };
 std::string_view name(WrongSide side);  // "checkpoint", "request", "both", "either"
 
 struct Hypothesis {
-  std::string id;         // "H-L": failures.md 7; for messages without shapes the id of their rule
+  std::string id;         // "H-L", or a word of its own; for programs: people read the title
   std::string rule = {};  // of the registry; empty where none looks for it
   WrongSide wrong = WrongSide::kEither;
-  double confidence = 0;  // of 1; what the numbers and the names alone allow to say
-  std::size_t rank = 0;   // 1 is the likeliest; equal ranks are ties
+  // Before explain(): how likely alone, below 1. After: its share, by the numbers and names alone;
+  // all shares and `none_of_these` add up to 1.
+  double confidence = 0;
+  std::size_t rank = 0;  // 1 is the likeliest; equal ranks are ties
   std::string title = {};
   std::string text = {};     // what it would mean
   std::string decide = {};   // what tells it from the others
@@ -45,6 +47,7 @@ struct Explanation {
   ErrorText parsed;
   std::optional<Worlds> worlds;
   std::vector<Hypothesis> hypotheses;  // by rank
+  double none_of_these = 0;            // the share of what is not in this list
   std::string decide;                  // where the first ones are near each other; may be empty
 };
 

@@ -41,8 +41,16 @@ void suppose_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all);     
 void suppose_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-X
 void suppose_other_model(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-M
 
-// Of a message that names no shapes.
-void suppose_from_form(const ErrorMessage& message, std::vector<Hypothesis>& all);
+// Names without shapes: what the model asks for and the checkpoint lacks, and the other way round.
+struct KeyLists {
+  std::vector<std::string> missing, unexpected;
+};
+void suppose_from_names(const KeyLists& keys, std::vector<Hypothesis>& all);
+
+struct Meaning;  // message_kinds.h
+Hypothesis hypothesis_of(const Meaning& meaning);
+// What the row of any other message says that it can mean.
+void suppose_from_kind(const ErrorMessage& message, std::vector<Hypothesis>& all);
 
 // "shardwright check CHECKPOINT --spec SPEC.json".
 std::string check_command(std::string_view options = "");

@@ -98,7 +98,9 @@ void suppose_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
       "differs too, so a reshape gives wrong weights.";
   one.decide =
       "See whether other tensors of this kind differ in the same way, and which order the "
-      "model's own code gives them; a dimension that is cut over ranks speaks for H-A instead.";
+      "model's own code gives them; a dimension that is cut over ranks speaks for a placement on "
+      "the wrong "
+      "axis instead.";
   one.command = check_command("--against REFERENCE");
   std::vector<std::string> dims;
   for (std::size_t d : shapes.differing) dims.push_back(std::to_string(d));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/words.h"
+#include "core/explain/message_kinds.h"
 #include "core/report/json.h"
 #include "core/report/text_words.h"
 
@@ -17,11 +18,11 @@ std::string inked(const TextOptions& options, std::string_view code, const std::
 }
 
 std::string message_text(const ErrorMessage& message) {
-  std::string name = message.tensor.empty() ? "" : "   " + printable(message.tensor);
-  if (message.form == ErrorForm::kShapes)
+  std::string name = message.name.empty() ? "" : "   " + printable(message.name);
+  if (message.kind->id == kShapes)
     return "saved " + to_text(ExtentsView(message.saved)) + "   current " +
            to_text(ExtentsView(message.current)) + name;
-  return std::string(shw::name(message.form)) + name;
+  return std::string(message.kind->id) + name;
 }
 
 std::string header(const Explanation& explanation) {
@@ -73,9 +74,9 @@ Json json_of_hypothesis(const Hypothesis& one) {
 }
 
 Json json_of_message(const ErrorMessage& message) {
-  Json json = {{"form", name(message.form)},
-               {"name", message.tensor.empty() ? Json() : Json(message.tensor)}};
-  if (message.form == ErrorForm::kShapes) {
+  Json json = {{"form", message.kind->id},
+               {"name", message.name.empty() ? Json() : Json(message.name)}};
+  if (message.kind->id == kShapes) {
     json["saved"] = json_of(ExtentsView(message.saved));
     json["current"] = json_of(ExtentsView(message.current));
   }

@@ -1,0 +1,244 @@
+// Names that one side has and the other has not: what the names themselves say about it.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/explain/hypotheses.h"
+#include "core/explain/name_clues.h"
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kSpec = "--spec SPEC.json";
+
+// What programs put before or into a name: of the wrapper, not of the parameter.
+struct Wrapper {
+  std::string_view part, who;
+  bool anywhere = false;  // else at the beginning only
+  double weight = 0.8;    // that it is the reason where one list alone is known
+};
+constexpr std::array<Wrapper, 12> kWrappers = {{
+    {"_fsdp_wrapped_module.", "FSDP1", true},
+    {"_fpw_module.", "fairscale's FSDP", true},
+    {"_checkpoint_wrapped_module.", "activation checkpointing", true},
+    {"_orig_mod.", "torch.compile", true},
+    {"_forward_module.", "Lightning", true},
+    {".base_layer.", "PEFT", true},
+    {"base_model.model.", "PEFT", false},
+    {"module.", "DistributedDataParallel or DeepSpeed", false, 0.75},
+    {"state_dict.", "a state dict saved one level deeper", false},
+    {"model_state.", "a state dict saved one level deeper", false},
+    {"model.", "a state dict saved one level deeper, or another class of the model", false, 0.35},
+    {"transformer.", "another class of the model", false, 0.3},
+}};
+
+// The name without any wrapper.
+std::string bare(std::string name) {
+  for (bool again = true; again;) {
+    again = false;
+    for (const Wrapper& wrapper : kWrappers) {
+      std::size_t at = wrapper.anywhere ? name.find(wrapper.part)
+                                        : (name.starts_with(wrapper.part) ? 0 : name.npos);
+      if (at == name.npos) continue;
+      name.replace(at, wrapper.part.size(), wrapper.part.starts_with(".") ? "." : "");
+      again = true;
+    }
+  }
+  return name;
+}
+
+std::string joined(std::string_view a, std::string_view b) {
+  return std::string(a) + std::string(b);
+}
+
+struct Pairs {
+  std::size_t count = 0;
+  std::string saved, asked;  // of one of them
+};
+
+// Missing and unexpected names that are one name but for wrappers.
+Pairs pairs_by_wrapper(const KeyLists& keys) {
+  std::map<std::string, std::string> saved;
+  for (const std::string& name : keys.unexpected) saved.emplace(bare(name), name);
+  Pairs pairs;
+  for (const std::string& name : keys.missing) {
+    auto found = saved.find(bare(name));
+    if (found == saved.end()) continue;
+    if (pairs.count++ == 0) pairs = {1, found->second, name};
+  }
+  return pairs;
+}
+
+// One name that ends with "." and the other, for all with the same words before it.
+Pairs pairs_by_prefix(const std::vector<std::string>& longer,
+                      const std::vector<std::string>& shorter, bool longer_is_saved) {
+  std::set<std::string_view> known(shorter.begin(), shorter.end());
+  std::map<std::string_view, Pairs> by_prefix;
+  for (std::string_view name : longer) {
+    for (std::size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1)) {
+      auto found = known.find(name.substr(dot + 1));
+      if (found == known.end()) continue;
+      Pairs& pairs = by_prefix[name.substr(0, dot + 1)];
+      if (pairs.count++ != 0) continue;
+      pairs.saved = longer_is_saved ? name : *found;
+      pairs.asked = longer_is_saved ? *found : name;
+    }
+  }
+  Pairs best;
+  for (auto& [prefix, pairs] : by_prefix) {
+    if (pairs.count > best.count) best = pairs;
+  }
+  return best;
+}
+
+Pairs best_pairs(const KeyLists& keys) {
+  Pairs best = pairs_by_wrapper(keys);
+  for (const Pairs& pairs : {pairs_by_prefix(keys.unexpected, keys.missing, true),
+                             pairs_by_prefix(keys.missing, keys.unexpected, false)}) {
+    if (pairs.count > best.count) best = pairs;
+  }
+  return best;
+}
+
+void add_pairs(const KeyLists& keys, std::vector<Hypothesis>& all) {
+  Pairs pairs = best_pairs(keys);
+  if (pairs.count == 0) return;
+  std::size_t fewer = std::min(keys.missing.size(), keys.unexpected.size());
+  Hypothesis one{"renamed", "missing-key", WrongSide::kEither};
+  one.confidence = pairs.count == fewer ? 0.96 : 0.8;
+  one.title = "the same tensors under other names";
+  one.text =
+      joined(plural(pairs.count, "missing name"),
+             " of " + std::to_string(keys.missing.size()) + (pairs.count == 1 ? " is" : " are") +
+                 " in the checkpoint with other words before it: saved as \"" + pairs.saved +
+                 "\", asked for as \"" + pairs.asked +
+                 "\". Nothing is lost; the names have to be mapped, or the model wrapped "
+                 "as in the run that saved.");
+  one.decide = "Whether the shapes of each pair agree.";
+  one.command = check_command(kSpec);
+  one.evidence.emplace_back("pairs", static_cast<std::int64_t>(pairs.count));
+  one.evidence.emplace_back("saved_as", pairs.saved);
+  one.evidence.emplace_back("asked_as", pairs.asked);
+  all.push_back(std::move(one));
+}
+
+std::size_t count_with(const std::vector<std::string>& names, std::string_view part,
+                       bool anywhere = true) {
+  return static_cast<std::size_t>(
+      std::count_if(names.begin(), names.end(), [&](const std::string& name) {
+        return anywhere ? name.find(part) != name.npos : name.starts_with(part);
+      }));
+}
+
+// One list alone: a wrapper that stands in most of its names is as a rule not in the others.
+void add_wrapper(const std::vector<std::string>& names, bool missing,
+                 std::vector<Hypothesis>& all) {
+  for (const Wrapper& wrapper : kWrappers) {
+    std::size_t count = count_with(names, wrapper.part, wrapper.anywhere);
+    if (count * 2 <= names.size()) continue;
+    std::string part = "\"" + std::string(wrapper.part) + "\"";
+    Hypothesis one{"renamed", missing ? "missing-key" : "unexpected-key", WrongSide::kEither,
+                   wrapper.weight};
+    one.title = missing ? "the model's names have " + part + ", the checkpoint's do not"
+                        : "the checkpoint's names have " + part + ", the model's do not";
+    one.text = part + " comes from " + std::string(wrapper.who) + ", and " +
+               (missing ? "the run that saved seems not to have had it. "
+                        : "the model that loads seems not to have it. ") +
+               "Nothing is lost: take it out of the names (or put it in), or wrap the model as in "
+               "the other run.";
+    one.decide = missing ? "The checkpoint's own names: do they end alike?"
+                         : "The model's own names: do they end alike?";
+    one.command = missing ? "shardwright ls CHECKPOINT" : check_command(kSpec);
+    one.evidence.emplace_back("prefix", std::string(wrapper.part));
+    one.evidence.emplace_back("names", static_cast<std::int64_t>(count));
+    all.push_back(std::move(one));
+    return;
+  }
+}
+
+const NameClue* clue_for(const std::vector<std::string>& names, NameList list) {
+  for (const NameClue& clue : name_clues()) {
+    if (clue.list != list && clue.list != NameList::kAny) continue;
+    auto has_word = [&](const std::string& name) {
+      return std::any_of(clue.words.begin(), clue.words.end(), [&](std::string_view word) {
+        return !word.empty() && name.find(word) != name.npos;
+      });
+    };
+    auto count = std::count_if(names.begin(), names.end(), has_word);
+    if (static_cast<std::size_t>(count) * 10 > names.size() * 8) return &clue;
+  }
+  return nullptr;
+}
+
+constexpr Meaning kOtherName = {
+    .id = "renamed",
+    .rule = "missing-key",
+    .weight = 0.55,
+    .title = "the tensor has another name in the checkpoint",
+    .text =
+        "torch loads by name. A wrapper (module., _orig_mod., model.) stands before the name "
+        "on one side, or the state dict was saved one level deeper. Nothing is lost; the names "
+        "have to be mapped.",
+    .decide = "Is there a tensor of the same shape whose name ends alike?",
+    .command = "shardwright ls CHECKPOINT"};
+constexpr Meaning kNotSaved = {
+    .rule = "missing-key",
+    .wrong = WrongSide::kCheckpoint,
+    .weight = 0.4,
+    .title = "the tensor was not saved",
+    .text =
+        "The run that saved did not have it: another configuration, an expert or a pipeline "
+        "stage that did not write.",
+    .decide = "The same name in an earlier step, and the configurations of both runs.",
+    .command = kSpec};
+constexpr Meaning kOtherNameInModel = {
+    .id = "renamed",
+    .rule = "unexpected-key",
+    .weight = 0.5,
+    .title = "the tensor has another name in the model",
+    .text =
+        "A wrapper's prefix on one side, or a renamed module. As a rule there are missing "
+        "names beside the unexpected ones: the pairs are the renaming. Paste both lists.",
+    .decide = "Whether each unexpected name has a missing one that ends alike.",
+    .command = kSpec};
+constexpr Meaning kFewerInModel = {
+    .rule = "unexpected-key",
+    .wrong = WrongSide::kRequest,
+    .weight = 0.4,
+    .title = "the model has fewer tensors",
+    .text =
+        "The checkpoint has more than the model asks for: another configuration or another "
+        "head. Nothing is wrong on disk.",
+    .decide = "The configurations of both runs.",
+    .command = kSpec};
+
+void add_list(const std::vector<std::string>& names, bool missing, std::vector<Hypothesis>& all) {
+  if (names.empty()) return;
+  std::size_t before = all.size();
+  if (const NameClue* clue = clue_for(names, missing ? NameList::kMissing : NameList::kUnexpected))
+    all.push_back(hypothesis_of(clue->meaning));
+  add_wrapper(names, missing, all);
+  bool clear = all.size() != before;
+  for (const Meaning* meaning :
+       {missing ? &kOtherName : &kOtherNameInModel, missing ? &kNotSaved : &kFewerInModel}) {
+    if (clear && meaning->id == "renamed") continue;  // said more exactly, or not the reason
+    Hypothesis one = hypothesis_of(*meaning);
+    if (clear) one.confidence /= 2;
+    all.push_back(std::move(one));
+  }
+  for (std::size_t i = before; i < all.size(); ++i)
+    all[i].evidence.emplace_back("name", names.front());
+}
+
+}  // namespace
+
+void suppose_from_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
+  add_pairs(keys, all);
+  if (!all.empty()) return;
+  add_list(keys.missing, true, all);
+  add_list(keys.unexpected, false, all);
+}
+
+}  // namespace shw

@@ -1,0 +1,69 @@
+// The table of the messages that are understood: how a loader words each one, and what it can mean.
+// A message more is a row more here and a row more in its test.
+//
+// A pattern is lower-case text in which a space stands for any white space, and
+//   <saved> <current>  a shape: "torch.Size([64, 2])", "(64, 2)", "[64]"
+//   <numel>            a number of elements, for a saved shape of one dimension
+//   <name>             a name, in quotes or up to the next space; <before>: the word before
+//   <names>            a list of names; each makes a message of its own
+//   <for>              "for NAME", "tensor for key NAME", or nothing
+//   <#key>             a number, kept under `key`
+//   ~                  a few characters of anything, without numbers before a shape or a number
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/explain/error_text.h"
+#include "core/explain/explain.h"
+
+namespace shw {
+
+// One thing that a message can mean, as data.
+struct Meaning {
+  std::string_view id = {};    // empty: the rule's
+  std::string_view rule = {};  // empty: none looks for it
+  WrongSide wrong = WrongSide::kEither;
+  double weight = 0;  // of 1: how likely before anything else is known
+  std::string_view title = {}, text = {}, decide = {};
+  std::string_view command =
+      {};  // options of `check`, or a whole command; empty: `check CHECKPOINT`
+};
+
+// Whose words say what happened: others are left out beside one that says more.
+enum class Says : std::uint8_t { kWhat, kThatItFailed };
+
+struct MessageKind {
+  std::string_view id = {};       // never changes: "form" of the JSON
+  std::string_view example = {};  // as a person would recognise it
+  std::array<std::string_view, 8> patterns = {};
+  std::array<Meaning, 4> meanings = {};  // empty where shapes or names decide (hypotheses.h)
+  Says says = Says::kWhat;
+  bool (*accepts)(const ErrorMessage&) = nullptr;  // nothing: all that the patterns find
+};
+
+// Every row: shapes and names, files that are not there, bytes that cannot be read, and what
+// loaders refuse.
+std::vector<const MessageKind*> message_kinds();
+
+// Rows of these ids have no meanings of their own: the shapes and the names decide.
+inline constexpr std::string_view kShapes = "shapes";
+inline constexpr std::string_view kMissingKey = "missing-key";        // not in the checkpoint
+inline constexpr std::string_view kUnexpectedKey = "unexpected-key";  // not asked for
+
+// Its parts.
+std::span<const MessageKind> name_messages();
+std::span<const MessageKind> file_messages();
+std::span<const MessageKind> byte_messages();
+std::span<const MessageKind> format_messages();
+std::span<const MessageKind> megatron_messages();
+std::span<const MessageKind> loader_messages();
+
+// The row whose example shares most words with a text that no pattern fits; nullptr where none is
+// near.
+const MessageKind* nearest_kind(std::string_view text);
+
+}  // namespace shw

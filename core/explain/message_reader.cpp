@@ -1,0 +1,301 @@
+#include "core/explain/message_reader.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/checked.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMaxName = 1024;
+constexpr std::size_t kGap = 24;  // from "saved" to its shape
+constexpr std::string_view kQuotes = "\"'`";
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_gap(char c) {
+  return c == ' ' || c == '\n';
+}
+bool is_quote(char c) {
+  return kQuotes.find(c) != kQuotes.npos;
+}
+bool starts_at(std::string_view text, std::size_t at, std::string_view word) {
+  return at <= text.size() && text.substr(at).starts_with(word);
+}
+
+void skip_gaps(std::string_view text, std::size_t& at) {
+  while (at < text.size() && is_gap(text[at])) ++at;
+}
+
+// A line that was wrapped may break any word: "torch.Si\nze".
+bool read_literal(std::string_view text, std::size_t& at, std::string_view words) {
+  std::size_t here = at;
+  for (char c : words) {
+    if (c == ' ') {
+      if (here >= text.size() || !is_gap(text[here])) return false;
+    } else {
+      while (here < text.size() && text[here] == '\n') ++here;
+      if (here >= text.size() || text[here] != c) return false;
+    }
+    ++here;
+  }
+  at = here;
+  return true;
+}
+
+std::optional<std::int64_t> read_number(std::string_view text, std::size_t& at) {
+  if (at >= text.size() || !is_digit(text[at])) return std::nullopt;
+  std::int64_t value = 0;
+  for (; at < text.size() && is_digit(text[at]); ++at) {
+    auto tenfold = checked_mul<std::int64_t>(value, 10);
+    if (!tenfold) return std::nullopt;
+    auto next = checked_add<std::int64_t>(*tenfold, text[at] - '0');
+    if (!next) return std::nullopt;
+    value = *next;
+  }
+  return value;
+}
+
+// "[64]", "(64,)", "torch.Size([64, 2])", "(torch.Size([64]))": any nesting around one flat list.
+std::optional<Extents> read_shape(std::string_view text, std::size_t& at) {
+  std::size_t here = at, depth = 0;
+  std::array<char, 8> closers{};
+  for (;; ++here) {
+    skip_gaps(text, here);
+    read_literal(text, here, "torch.size") || read_literal(text, here, "size");
+    skip_gaps(text, here);
+    if (here >= text.size() || (text[here] != '(' && text[here] != '[')) break;
+    if (depth == closers.size()) return std::nullopt;
+    closers[depth++] = text[here] == '(' ? ')' : ']';
+  }
+  if (depth == 0) return std::nullopt;
+  Extents extents;
+  while (here < text.size() && is_digit(text[here])) {
+    auto extent = read_number(text, here);
+    if (!extent || extents.size() == kMaxDims) return std::nullopt;
+    extents.push_back(*extent);
+    skip_gaps(text, here);
+    if (here < text.size() && text[here] == ',') ++here;
+    skip_gaps(text, here);
+  }
+  while (depth > 0) {
+    skip_gaps(text, here);
+    if (here >= text.size() || text[here] != closers[--depth]) return std::nullopt;
+    ++here;
+  }
+  at = here;
+  return extents;
+}
+
+// The shape that begins within kGap characters, no digit or letter soup of another list before it.
+std::optional<Extents> seek_shape(std::string_view text, std::size_t& at) {
+  std::size_t end = std::min(text.size(), at + kGap);
+  for (std::size_t here = at; here < end; ++here) {
+    char c = text[here];
+    if (c == '(' || c == '[') {
+      at = here;
+      return read_shape(text, at);
+    }
+    if (is_digit(c) || c == ')' || c == ']') return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> seek_number(std::string_view text, std::size_t& at) {
+  std::size_t end = std::min(text.size(), at + kGap);
+  while (at < end && !is_digit(text[at])) ++at;
+  return read_number(text, at);
+}
+
+// Up to the quote that closes it; a line break inside is a wrapped line.
+std::optional<std::string> read_quoted(std::string_view text, std::size_t& at) {
+  std::size_t end = text.substr(at + 1, kMaxName).find(text[at]);
+  if (end == text.npos) return std::nullopt;
+  std::string name(text.substr(at + 1, end));
+  name.erase(std::remove(name.begin(), name.end(), '\n'), name.end());
+  at += end + 2;
+  return name;
+}
+
+// A name as it stands in a sentence: without quotes around it and punctuation behind it.
+std::string read_name(std::string_view text, std::size_t& at) {
+  skip_gaps(text, at);
+  if (at < text.size() && is_quote(text[at])) {
+    if (auto quoted = read_quoted(text, at)) return *quoted;
+    ++at;
+  }
+  std::size_t end = at;
+  while (end < text.size() && end - at < kMaxName && !is_gap(text[end]) && text[end] != ',' &&
+         text[end] != ';' && !is_quote(text[end]))
+    ++end;
+  std::string_view name = text.substr(at, end - at);
+  at = end;
+  while (!name.empty() && std::string_view(".:!?)]}").find(name.back()) != std::string_view::npos)
+    name.remove_suffix(1);
+  return std::string(name);
+}
+
+// The word before, as of "- X: found shape ..." and "X | MISSING |".
+std::string name_before(std::string_view text, std::size_t begin) {
+  std::size_t from = begin > kMaxName ? begin - kMaxName : 0;
+  std::string_view before = text.substr(from, begin - from);
+  while (!before.empty() && (is_gap(before.back()) || before.back() == ':' || before.back() == '|'))
+    before.remove_suffix(1);
+  std::size_t space = before.find_last_of(" \n");
+  std::size_t at = from + (space == before.npos ? 0 : space + 1);
+  return read_name(text.substr(0, from + before.size()), at);
+}
+
+std::string name_after(const PastedText& pasted, std::size_t& at) {
+  constexpr std::array<std::string_view, 5> kBefore = {"tensor for key ", "for key ", "for tensor ",
+                                                       "for ", "tensor "};
+  std::size_t here = at;
+  skip_gaps(pasted.lower, here);
+  for (std::string_view words : kBefore) {
+    if (!read_literal(pasted.lower, here, words)) continue;
+    at = here;
+    return read_name(pasted.text, at);
+  }
+  return "";
+}
+
+// Names without quotes, one a line: only what can be one.
+bool is_path(std::string_view name) {
+  return name.find('.') != name.npos || name.find('_') != name.npos;
+}
+
+// "dict_keys([", "{", "- ": what a list begins with.
+void skip_openers(std::string_view text, std::size_t& at) {
+  skip_gaps(text, at);
+  for (std::string_view open : {"dict_keys(", "odict_keys(", "set("}) {
+    if (starts_at(text, at, open)) at += open.size();
+  }
+  while (at < text.size() && (text[at] == '[' || text[at] == '{' || text[at] == '(')) ++at;
+}
+
+bool is_bullet(std::string_view text, std::size_t at) {
+  return at < text.size() && (text[at] == '-' || text[at] == '*');
+}
+
+// "a", "b", "c" with or without brackets around, and lines of "- a".
+std::vector<std::string> read_names(std::string_view text, std::size_t& at) {
+  std::vector<std::string> names;
+  skip_openers(text, at);
+  for (;;) {
+    skip_gaps(text, at);
+    if (is_bullet(text, at)) skip_gaps(text, ++at);
+    if (at >= text.size()) return names;
+    std::size_t before = at;
+    bool quoted = is_quote(text[at]);
+    std::string name = read_name(text, at);
+    if (name.empty() || (!quoted && !is_path(name))) {
+      at = before;
+      return names;
+    }
+    names.push_back(std::move(name));
+    std::size_t next = at;
+    skip_gaps(text, next);
+    bool comma = next < text.size() && text[next] == ',';
+    if (!comma && !is_bullet(text, next)) return names;
+    at = next + (comma ? 1 : 0);
+  }
+}
+
+// The part of a pattern up to its next token, and that token.
+struct Step {
+  std::string_view literal, token;
+};
+Step next_step(std::string_view& pattern) {
+  std::size_t at = pattern.find_first_of("<~");
+  Step step{pattern.substr(0, at), {}};
+  if (at == pattern.npos) {
+    pattern = {};
+    return step;
+  }
+  std::size_t end = pattern[at] == '~' ? at : pattern.find('>', at);
+  step.token = pattern.substr(at, end + 1 - at);
+  pattern.remove_prefix(end + 1);
+  return step;
+}
+
+bool seek_literal(std::string_view text, std::size_t& at, std::string_view words) {
+  for (std::size_t here = at; here <= at + 2 * kGap && here < text.size(); ++here) {
+    if (!read_literal(text, here, words)) continue;
+    at = here;
+    return true;
+  }
+  return false;
+}
+
+struct Reading {
+  const PastedText& pasted;
+  std::size_t begin, at;
+  FoundMessage found;
+};
+
+bool keep(std::optional<Extents> shape, Extents& into) {
+  if (!shape) return false;
+  into = std::move(*shape);
+  return true;
+}
+
+bool read_token(Reading& reading, std::string_view token) {
+  const PastedText& pasted = reading.pasted;
+  ErrorMessage& message = reading.found.message;
+  if (token.empty() || token == "~") return true;
+  if (token == "<saved>") return keep(seek_shape(pasted.lower, reading.at), message.saved);
+  if (token == "<current>") return keep(seek_shape(pasted.lower, reading.at), message.current);
+  if (token.starts_with("<#") || token == "<numel>") {
+    auto number = seek_number(pasted.lower, reading.at);
+    if (!number) return false;
+    if (token == "<numel>") {
+      message.saved = {*number};
+    } else {
+      message.numbers.emplace_back(token.substr(2, token.size() - 3), *number);
+    }
+    return true;
+  }
+  if (token == "<for>") {
+    message.name = name_after(pasted, reading.at);
+    return true;
+  }
+  if (token == "<names>") {
+    reading.found.names = read_names(pasted.text, reading.at);
+    return !reading.found.names.empty();
+  }
+  message.name = token == "<before>" ? name_before(pasted.text, reading.begin)
+                                     : read_name(pasted.text, reading.at);
+  return !message.name.empty();
+}
+
+}  // namespace
+
+std::string_view anchor_of(std::string_view pattern) {
+  if (pattern.starts_with("<before>")) pattern.remove_prefix(8);
+  return pattern.substr(0, pattern.find_first_of("<~"));
+}
+
+std::optional<FoundMessage> read_message(const PastedText& pasted, std::size_t begin,
+                                         std::string_view pattern) {
+  Reading reading{pasted, begin, begin, {}};
+  if (pattern.starts_with("<before>")) {
+    pattern.remove_prefix(8);
+    // Read last: most anchors that stand somewhere are not followed by the rest.
+    reading.found.message.name = "?";
+  }
+  bool gap = false;
+  while (!pattern.empty()) {
+    Step step = next_step(pattern);
+    bool fits = gap && !step.literal.empty() ? seek_literal(pasted.lower, reading.at, step.literal)
+                                             : read_literal(pasted.lower, reading.at, step.literal);
+    if (!fits || !read_token(reading, step.token)) return std::nullopt;
+    gap = step.token == "~";
+  }
+  if (reading.found.message.name == "?" && !read_token(reading, "<before>")) return std::nullopt;
+  reading.found.end = reading.at;
+  return std::move(reading.found);
+}
+
+}  // namespace shw

@@ -1,0 +1,312 @@
+// Rows of bytes that cannot be read: torch's zip files, pickles, safetensors.
+#include "core/explain/message_kinds.h"
+
+namespace shw {
+namespace {
+
+constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
+
+constexpr std::string_view kCut = "a data file was cut off";
+constexpr std::string_view kSizeDecides =
+    "The size of the file named in the traceback against where it was written.";
+
+// "invalid load key, 'v'": what the first byte of the file is.
+bool is_key(const ErrorMessage& message, std::string_view key) {
+  return message.name == key;
+}
+
+constexpr MessageKind kRows[] = {
+    {.id = "no-central-directory",
+     .example = "PytorchStreamReader failed reading zip archive: failed finding central directory",
+     .patterns = {"failed finding central directory"},
+     .meanings = {{{.rule = "short-file",
+                    .wrong = kDisk,
+                    .weight = 0.75,
+                    .title = kCut,
+                    .text = "Every item is a zip archive whose directory stands at its end. Where "
+                            "a file ends too early (full disk, killed job, copy that stopped) the "
+                            "end is not there.",
+                    .decide = kSizeDecides},
+                   {.rule = "bad-record",
+                    .wrong = kDisk,
+                    .weight = 0.35,
+                    .title = "the place of an item is not where an archive is",
+                    .text = "The offset or the length that .metadata records leads into the middle "
+                            "of the file: a data file of another save, or bytes that changed.",
+                    .decide = "Whether .metadata and the data files are of one save: their times "
+                              "and their sizes.",
+                    .command = "--data"}}}},
+    {.id = "bad-archive",
+     .example = "PytorchStreamReader failed reading file data/3: invalid header or archive is "
+                "corrupted",
+     .patterns = {"invalid header or archive is corrupted",
+                  "file in archive is not in a subdirectory", "checksum mismatch",
+                  "crc-32 check failed", "bad crc-32 for file", "file is not a zip file"},
+     .meanings = {{{.rule = "bad-record",
+                    .wrong = kDisk,
+                    .weight = 0.7,
+                    .title = "the bytes of an item are damaged",
+                    .text = "The archive of an item cannot be read or its checksum is wrong: the "
+                            "disk, the network or an interrupted copy changed it. Only this item "
+                            "is affected.",
+                    .decide = "The same file where it was written, compared byte for byte.",
+                    .command = "--data"},
+                   {.rule = "short-file",
+                    .wrong = kDisk,
+                    .weight = 0.4,
+                    .title = kCut,
+                    .text = "The file ends inside an item, or is empty.",
+                    .decide = "The size of the file where it was written."}}}},
+    {.id = "archive-unreadable",
+     .example = "PytorchStreamReader failed reading zip archive",
+     .patterns = {"pytorchstreamreader failed reading", "internal miniz error"},
+     .meanings = {{{.rule = "bad-record",
+                    .wrong = kDisk,
+                    .weight = 0.5,
+                    .title = "an item's archive cannot be read",
+                    .text = "A file is cut off, damaged, or of another save than .metadata. The "
+                            "rest of the line says which; here it is missing.",
+                    .decide = "The end of the line, after \"failed reading ...:\".",
+                    .command = "--data"}}},
+     .says = Says::kThatItFailed},
+    {.id = "record-not-found",
+     .example = "PytorchStreamReader failed locating file data.pkl: file not found",
+     .patterns = {"pytorchstreamreader failed locating file <name>",
+                  "expected hasrecord(\"version\")"},
+     .meanings = {{{.rule = "bad-record",
+                    .wrong = kDisk,
+                    .weight = 0.6,
+                    .title = "the file is a zip, but not one that torch.save wrote whole",
+                    .text = "The archive opens and a part that torch always writes is not in it: "
+                            "it was unpacked and packed again, written by another tool, or its "
+                            "directory lists less than the file holds.",
+                    .decide = "What is in the archive: `unzip -l FILE`.",
+                    .command = "--data"},
+                   {.id = "other-format",
+                    .wrong = kLoader,
+                    .weight = 0.3,
+                    .title = "the file is of another format",
+                    .text = "TorchScript archives, .npz and .keras files are zips too.",
+                    .decide = "Which program wrote the file.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "unexpected-eof",
+     .example = "unexpected EOF, expected 4096 more bytes. The file might be corrupted.",
+     .patterns = {"unexpected eof, expected <#missing_bytes> more bytes"},
+     .meanings = {{{.rule = "short-file",
+                    .wrong = kDisk,
+                    .weight = 0.9,
+                    .title = kCut,
+                    .text = "The reader came to the end of the file before the bytes that it was "
+                            "to hold: a full disk, a killed job, a copy or a download that "
+                            "stopped. What was read before the end may be whole.",
+                    .decide = kSizeDecides}}}},
+    {.id = "storage-size",
+     .example = "storage has wrong byte size: expected 1018874368 got 0",
+     .patterns = {"storage has wrong byte size: expected <#expected_bytes> got <#found_bytes>",
+                  "storage has wrong size: expected <#expected_elements> got <#found_elements>",
+                  "storage has wrong byte size", "storage has wrong size"},
+     .meanings = {{{.rule = "short-file",
+                    .wrong = kDisk,
+                    .weight = 0.75,
+                    .title = "a file in torch's older format is damaged or cut off",
+                    .text = "The length that stands before a tensor's bytes is not the tensor's: "
+                            "the file ends too early, holds zeros where a download left a hole, "
+                            "or was read at a wrong place. Tensors before it may be whole.",
+                    .decide = kSizeDecides,
+                    .command = "--data"},
+                   {.rule = "bad-record",
+                    .wrong = kDisk,
+                    .weight = 0.35,
+                    .title = "bytes inside the file changed",
+                    .text = "The file has its full size, but not the bytes that were written: "
+                            "another transfer wrote into it, or a disk or network fault.",
+                    .decide = "A checksum of the file where it was written.",
+                    .command = "--data"}}}},
+    {.id = "git-lfs-pointer",
+     .example = "invalid load key, 'v'.",
+     .patterns = {"invalid load key, <name>", "cloned a repository without having git-lfs"},
+     .meanings = {{{.id = "git-lfs-pointer",
+                    .wrong = kDisk,
+                    .weight = 0.85,
+                    .title = "the file is a Git LFS pointer, not the weights",
+                    .text = "It begins with \"version https://git-lfs...\", about 130 bytes of "
+                            "text: the repository was cloned without Git LFS. Fetch the file with "
+                            "`git lfs pull` or download it.",
+                    .decide = "The first bytes and the size of the file: `head -c 100 FILE`.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) { return message.name.empty() || is_key(message, "v"); }},
+    {.id = "web-page",
+     .example = "invalid load key, '<'.",
+     .patterns = {"invalid load key, <name>"},
+     .meanings = {{{.id = "web-page",
+                    .wrong = kDisk,
+                    .weight = 0.85,
+                    .title = "the file is a web page, not the weights",
+                    .text = "It begins with \"<\", as HTML and XML do: a download got a login or "
+                            "error page in the place of the file.",
+                    .decide = "The first bytes of the file: `head -c 300 FILE`.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts = [](const ErrorMessage& message) { return is_key(message, "<"); }},
+    {.id = "zeroed-file",
+     .example = "invalid load key, '\\x00'.",
+     .patterns = {"invalid load key, <name>"},
+     .meanings = {{{.rule = "bad-record",
+                    .wrong = kDisk,
+                    .weight = 0.75,
+                    .title = "the file begins with zeros",
+                    .text = "Its length was set and its first bytes were never written: a copy, an "
+                            "upload or a save that was interrupted, or a sparse file that was "
+                            "restored empty.",
+                    .decide = "Whether the file holds anything but zeros, and when it was written.",
+                    .command = "--data"}}},
+     .accepts = [](const ErrorMessage& message) { return is_key(message, "\\x00"); }},
+    {.id = "invalid-load-key",
+     .example = "invalid load key, 'E'.",
+     .patterns = {"invalid load key, <name>", "invalid magic number; corrupt file"},
+     .meanings = {{{.id = "other-format",
+                    .wrong = kLoader,
+                    .weight = 0.5,
+                    .title = "the file is no pickle: another format, or compressed",
+                    .text = "Its first byte begins no pickle and no zip. safetensors, GGUF, HDF5 "
+                            "and gzip files all end so where torch.load opens them.",
+                    .decide = "What the tool takes the file for.",
+                    .command = "shardwright info CHECKPOINT"},
+                   {.rule = "bad-record",
+                    .wrong = kDisk,
+                    .weight = 0.4,
+                    .title = "the first bytes are damaged",
+                    .text = "The file was overwritten at its beginning, or it is the middle of a "
+                            "file that was cut in parts.",
+                    .decide = "The first bytes of the file where it was written: `head -c 16`.",
+                    .command = "--data"}}}},
+    {.id = "pickle-cut",
+     .example = "pickle data was truncated",
+     .patterns = {"pickle data was truncated", "ran out of input", "unpickling stack underflow",
+                  "pickle exhausted before seeing stop"},
+     .meanings = {{{.rule = "short-file",
+                    .wrong = kDisk,
+                    .weight = 0.8,
+                    .title = "a pickle was cut off",
+                    .text = "The .metadata (or an object in a data file) ends before its pickle "
+                            "does, or is empty: a full disk, a killed job, a copy that stopped. "
+                            ".metadata is written last, so a cut one means that the save did not "
+                            "end. The data files may be whole.",
+                    .decide = "The size of .metadata where it was written, and whether an earlier "
+                              "step loads."},
+                   {.rule = "unsafe-pickle",
+                    .wrong = kDisk,
+                    .weight = 0.15,
+                    .title = "the file is no pickle of torch",
+                    .text = "A download page or a Git LFS pointer in the place of the file.",
+                    .decide = "The first bytes of the file: `head -c 100`."}}}},
+    {.id = "pickled-by-python-3.13",
+     .example = "No module named 'pathlib._local'; 'pathlib' is not a package",
+     .patterns = {"no module named 'pathlib._local", "no module named \"pathlib._local",
+                  "unsupported global: global pathlib._local", "unsupported class pathlib._local"},
+     .meanings = {{{.rule = "portability",
+                    .wrong = kDisk,
+                    .weight = 0.97,
+                    .title = "saved under Python 3.13, opened under an older one",
+                    .text = ".metadata holds a path, and Python 3.13 pickles it as "
+                            "pathlib._local.PosixPath, which Python 3.12 and older do not have. "
+                            "The data is sound; `shardwright repair` writes .metadata anew without "
+                            "it, or load under Python 3.13.",
+                    .decide = "Python versions of both runs."}}}},
+    {.id = "unsafe-global",
+     .example = "Weights only load failed ... Unsupported global: GLOBAL NAME",
+     .patterns = {"unsupported global: global <name>", "unsupported class <name>",
+                  "trying to load unsupported global <name>",
+                  "trying to instantiate unsupported class <name>"},
+     .meanings = {{{.rule = "unsafe-pickle",
+                    .wrong = kDisk,
+                    .weight = 0.6,
+                    .title = "the pickle names a class that torch does not allow",
+                    .text = "torch.load with weights_only refuses every class but a short list. It "
+                            "may be a harmless class of a library, or an attack. Shardwright reads "
+                            "the pickle without running anything.",
+                    .decide = "Where the file comes from and which class it names."},
+                   {.rule = "portability",
+                    .wrong = kDisk,
+                    .weight = 0.35,
+                    .title = "the class is of another version",
+                    .text = "A class that moved between versions of torch or Python is refused as "
+                            "unknown.",
+                    .decide = "torch and Python versions of both runs."}}}},
+    {.id = "weights-only",
+     .example = "Weights only load failed.",
+     .patterns = {"weights only load failed", "weightsunpickler error: unsupported operand",
+                  "cve-2025-32434"},
+     .meanings = {{{.rule = "unsafe-pickle",
+                    .wrong = kLoader,
+                    .weight = 0.5,
+                    .title = "torch refuses to unpickle this file",
+                    .text = "Since torch 2.6 torch.load takes plain tensors only unless "
+                            "weights_only=False is said, and transformers takes no .bin under an "
+                            "older torch. The file may be sound. The rest of the message names the "
+                            "class that was refused.",
+                    .decide = "The line that begins with \"Unsupported\", and where the file comes "
+                              "from."}}},
+     .says = Says::kThatItFailed},
+    {.id = "class-not-here",
+     .example = "AttributeError: Can't get attribute 'NAME' on <module ...>",
+     .patterns = {"can't get attribute <name>"},
+     .meanings = {{{.rule = "portability",
+                    .weight = 0.7,
+                    .title = "the file needs a class that is not installed here",
+                    .text = "A pickle holds objects by the name of their class, and the program "
+                            "that opens it lacks that class: the framework that saved is not "
+                            "installed, or another version of it is. The tensors are sound.",
+                    .decide = "Which package the name belongs to, and its version in the run that "
+                              "saved."}}}},
+    {.id = "module-not-here",
+     .example = "ModuleNotFoundError: No module named 'NAME'",
+     .patterns = {"modulenotfounderror: no module named <name>"},
+     .meanings = {{{.id = "module-not-here",
+                    .wrong = kLoader,
+                    .weight = 0.5,
+                    .title = "a package is not installed here",
+                    .text = "Where the program itself imports it, no checkpoint has to do with it. "
+                            "Where the traceback goes through torch.load or pickle, the file holds "
+                            "an object of a class of that package: install it in the version of "
+                            "the save.",
+                    .decide = "Whether the traceback above goes through torch.load or pickle.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .says = Says::kThatItFailed,
+     .accepts =
+         [](const ErrorMessage& message) { return !message.name.starts_with("pathlib._local"); }},
+    {.id = "older-float8",
+     .example = "'UntypedStorage' object has no attribute 'dtype'",
+     .patterns = {"'untypedstorage' object has no attribute 'dtype'",
+                  "untypedstorage has no attribute 'dtype'"},
+     .meanings = {{{.id = "older-float8",
+                    .rule = "portability",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "float8 in torch's older file format",
+                    .text = "torch.save without the zip format writes float8 and unsigned tensors "
+                            "in a way that torch.load with weights_only cannot read back. The "
+                            "bytes are sound.",
+                    .decide = "Whether the run saved with _use_new_zipfile_serialization=False.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "no-cuda-here",
+     .example =
+         "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+         "False",
+     .patterns = {"attempting to deserialize object on"},
+     .meanings = {{{.id = "device-not-here",
+                    .wrong = kLoader,
+                    .weight = 0.95,
+                    .title = "the tensors were saved on a GPU that is not here",
+                    .text = "The checkpoint is good. Load with map_location=\"cpu\".",
+                    .decide = "Nothing: the message says it.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+};
+
+}  // namespace
+
+std::span<const MessageKind> byte_messages() {
+  return kRows;
+}
+
+}  // namespace shw

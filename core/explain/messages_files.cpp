@@ -1,0 +1,226 @@
+// Rows of files and folders that are not there.
+#include "core/explain/message_kinds.h"
+
+namespace shw {
+namespace {
+
+constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
+
+bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> ends) {
+  for (std::string_view end : ends) {
+    if (name.ends_with(end)) return true;
+  }
+  return false;
+}
+
+// ".metadata" and "__3.metadata": what DCP writes last, of all ranks or of one.
+bool is_metadata(const ErrorMessage& message) {
+  return message.name.ends_with(".metadata");
+}
+bool is_index(const ErrorMessage& message) {
+  return ends_with_any(message.name, {".index.json", "metadata.json", "common.pt", "/latest",
+                                      "latest_checkpointed_iteration.txt"});
+}
+bool is_data(const ErrorMessage& message) {
+  return ends_with_any(message.name, {".distcp", ".safetensors", ".pt", ".pth", ".bin", ".ckpt"});
+}
+
+constexpr Meaning kWrongPath = {
+    .id = "wrong-path",
+    .wrong = kLoader,
+    .weight = 0.35,
+    .title = "the path is not the checkpoint's folder",
+    .text =
+        "AutoModel keeps model/ and optim/ apart, Megatron iter_N/, accelerate "
+        "pytorch_model_fsdp_0/, DeepSpeed a folder a tag: a loader that is given the folder "
+        "above, or one below, finds nothing.",
+    .decide = "What is in the folder: the tool names the format, or says why it cannot.",
+    .command = "shardwright info CHECKPOINT"};
+
+constexpr Meaning kLocalDisks = {
+    .rule = "missing-file",
+    .wrong = kDisk,
+    .weight = 0.3,
+    .title = "the file is on another node's local disk",
+    .text =
+        "Without a shared file system each node keeps what its own ranks wrote, and .metadata "
+        "is on the node of rank 0 only. Nothing is lost: gather the folders into one.",
+    .decide = "The same path on the other nodes of the run that saved.",
+    .command = "shardwright check CHECKPOINT"};
+
+constexpr Meaning kFileGone = {
+    .rule = "missing-file",
+    .wrong = kDisk,
+    .weight = 0.7,
+    .title = "a data file is not there",
+    .text =
+        "A copy that was cut off, a clean-up that took too much, or a node's local disk that "
+        "was never collected.",
+    .decide =
+        "Whether the file is where the checkpoint was written; and whether the path is a "
+        "folder of the right step."};
+
+constexpr Meaning kNotAllSaved = {
+    .rule = "missing-file",
+    .wrong = kDisk,
+    .weight = 0.65,
+    .title = "not all ranks' files are there",
+    .text =
+        "A rank did not finish its save, a file was not copied, or a save with another number "
+        "of ranks went into the same folder and left files of both.",
+    .decide = "How many ranks saved, and the times of the files: are they of one save?"};
+
+constexpr Meaning kNoIndex = {
+    .id = "unfinished-save",
+    .rule = "missing-file",
+    .wrong = kDisk,
+    .weight = 0.5,
+    .title = "the file that says what belongs together is not there",
+    .text =
+        "Indexes, common.pt and the file that names the latest step are written at the end of "
+        "a save: without them it did not end, or they were not copied. The tensors may all be "
+        "there.",
+    .decide = "What is in the folder; and whether an earlier step has the file."};
+
+constexpr MessageKind kRows[] = {
+    {.id = "no-metadata",
+     .example = "No such file or directory: '.../.metadata'",
+     .patterns = {"no such file or directory: <name>", "filenotfounderror: <name>",
+                  "could not find .metadata"},
+     .meanings = {{{.id = "unfinished-save",
+                    .rule = "leftover-metadata",
+                    .wrong = kDisk,
+                    .weight = 0.75,
+                    .title = "the save did not end",
+                    .text = "DCP writes .metadata last, when all ranks have written: data files "
+                            "without it are a save that was interrupted. Use the step before it. "
+                            "Where a .metadata.tmp is left over and whole, it can be put in its "
+                            "place.",
+                    .decide = "What is in the folder: data files and .metadata.tmp speak for it; "
+                              "an empty folder or one of other folders for a wrong path."},
+                   kWrongPath,
+                   kLocalDisks}},
+     .accepts =
+         [](const ErrorMessage& message) { return message.name.empty() || is_metadata(message); }},
+    {.id = "no-index",
+     .example = "No such file or directory: '.../model.safetensors.index.json'",
+     .patterns = {"no such file or directory: <name>", "filenotfounderror: <name>"},
+     .meanings = {{kNoIndex, kWrongPath, kLocalDisks}},
+     .accepts = is_index},
+    {.id = "no-index",
+     .example = "Unable to find latest file at .../latest, if trying to load latest checkpoint ...",
+     .patterns = {"unable to find latest file at <name>", "unable to find 'latest' file at <name>",
+                  "could not find the metadata file <name>", "common file <name> does not exist",
+                  "load_common failed"},
+     .meanings = {{kNoIndex, kWrongPath, kLocalDisks}}},
+    {.id = "missing-file",
+     .example = "No such file or directory: '.../__3_0.distcp'",
+     .patterns = {"no such file or directory: <name>", "filenotfounderror: <name>"},
+     .meanings = {{kFileGone, kWrongPath, kLocalDisks}},
+     .accepts = is_data},
+    {.id = "missing-file",
+     .example = "Object shard .../_extra_state/shard_0_80.pt not found",
+     .patterns = {"object shard <name> not found"},
+     .meanings = {{{.id = "extra-state-missing",
+                    .rule = "extra-state",
+                    .weight = 0.7,
+                    .title = "the extra state of a layer was not saved",
+                    .text = "_extra_state is TransformerEngine's FP8 bookkeeping, one object a "
+                            "layer: a checkpoint that another version (or a converter) wrote has "
+                            "none. No weight is missing. Load with strictness off for these keys.",
+                    .decide = "Whether every missing object is an _extra_state.",
+                    .command = "shardwright ls CHECKPOINT _extra_state"},
+                   kFileGone}}},
+    {.id = "no-checkpoint-here",
+     .example = "CheckpointingException: FOLDER is not a distributed checkpoint",
+     .patterns = {"<before>is not a distributed checkpoint",
+                  "checkpoint directory <name> does not exist", "directory <name> doesn't exist",
+                  "unknown checkpoint format in <name>"},
+     .meanings = {{{.id = "wrong-path",
+                    .wrong = kLoader,
+                    .weight = 0.55,
+                    .title = "the path is not the checkpoint's folder",
+                    .text = "Megatron looks for metadata.json in iter_N/ itself, and saved in the "
+                            "older format (mp_rank_NN/) there is none: then it is no distributed "
+                            "checkpoint and loads without --use-dist-ckpt.",
+                    .decide = "What is in the folder: the tool names the format.",
+                    .command = "shardwright info CHECKPOINT"},
+                   {.id = "unfinished-save",
+                    .rule = "leftover-metadata",
+                    .wrong = kDisk,
+                    .weight = 0.4,
+                    .title = "the save did not end",
+                    .text = "metadata.json and .metadata are written last; without them only data "
+                            "files are there. Use the step before it.",
+                    .decide = "Whether data files are in the folder."}}}},
+    {.id = "no-weights-file",
+     .example = "Error no file named model.safetensors, or pytorch_model.bin, found in directory "
+                "FOLDER",
+     .patterns = {"error no file named <name>", "can't load weights for <name>",
+                  "does not appear to have a file named <name>"},
+     .meanings = {{{.id = "other-format",
+                    .wrong = kLoader,
+                    .weight = 0.6,
+                    .title = "the folder holds another format than Hugging Face's",
+                    .text = "A training checkpoint (DCP, DeepSpeed, Megatron) has its weights in "
+                            "shards that from_pretrained does not know. They have to be "
+                            "consolidated first.",
+                    .decide = "What the tool takes the folder for.",
+                    .command = "shardwright info CHECKPOINT"},
+                   {.rule = "missing-file",
+                    .wrong = kDisk,
+                    .weight = 0.35,
+                    .title = "the weights were not copied or the export did not end",
+                    .text = "config.json and the tokenizer are written first, the weights last.",
+                    .decide = "Whether files of weights are where the checkpoint was written."}}}},
+    {.id = "weights-file-unreadable",
+     .example = "Unable to load weights from pytorch checkpoint file for 'FILE'",
+     .patterns = {"unable to load weights from pytorch checkpoint file for <name>",
+                  "unable to load weights from pytorch checkpoint file",
+                  "unable to locate the file <name>"},
+     .meanings = {{{.rule = "short-file",
+                    .wrong = kDisk,
+                    .weight = 0.5,
+                    .title = "the file is not whole, or no pickle of torch",
+                    .text = "transformers says this for everything that stops torch.load: a file "
+                            "that was cut off, a Git LFS pointer, a class that is refused. The "
+                            "reason stands further up in the traceback.",
+                    .decide = "The exception before this one, and the size of the file."}}},
+     .says = Says::kThatItFailed},
+    {.id = "rank-files-missing",
+     .example = "Expected 8 of '*_optim_states.pt' under 'FOLDER' but found 7 files.",
+     .patterns = {"expected <#expected_files> of~<name> under~but found <#found_files> files",
+                  "can't find model states file at <name>", "can't find <name> files in directory",
+                  "missing zero-3 checkpoint file for", "missing zero optimizer checkpoint for",
+                  "expert checkpoint file not found: <name>"},
+     .meanings = {{kNotAllSaved, kWrongPath}}},
+    {.id = "already-there",
+     .example = "Checkpoint already exists and self.overwrite=False.",
+     .patterns = {"checkpoint already exists and self.overwrite=false"},
+     .meanings = {{{.id = "already-there",
+                    .wrong = kLoader,
+                    .weight = 0.95,
+                    .title = "a finished checkpoint is already in this folder",
+                    .text = "The writer found a .metadata and was told not to overwrite. Nothing "
+                            "was written and what is there is untouched.",
+                    .decide = "Whether what is there is the checkpoint that you want to keep."}}}},
+    {.id = "integrity-manifest",
+     .example = "Checkpoint integrity verification failed for 2 file(s) in FOLDER",
+     .patterns = {"checkpoint integrity verification failed for <#files> file"},
+     .meanings = {{{.rule = "bad-record",
+                    .wrong = kDisk,
+                    .weight = 0.9,
+                    .title = "files are not the bytes that were saved",
+                    .text = "Megatron's integrity.json holds a hash of every file, and some differ "
+                            "now: a disk, a copy, or a save into the same folder.",
+                    .decide = "The files that the message lists against where they were written.",
+                    .command = "--data"}}}},
+};
+
+}  // namespace
+
+std::span<const MessageKind> file_messages() {
+  return kRows;
+}
+
+}  // namespace shw

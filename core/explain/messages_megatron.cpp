@@ -1,0 +1,192 @@
+// Rows of what Megatron, its optimizers and its savers refuse.
+#include "core/explain/message_kinds.h"
+
+namespace shw {
+namespace {
+
+constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
+
+constexpr Meaning kFlattened = {
+    .id = "flattened-optimizer",
+    .wrong = kLoader,
+    .weight = 0.85,
+    .title = "the optimizer was saved flattened, and this Megatron does not read that",
+    .text =
+        "Distributed optimizers of Megatron before 0.14 (and Megatron-FSDP) keep pieces of a "
+        "flattened tensor (flattened_range); the shape that they belong to stands in the "
+        "checkpoint only if it was saved so. Load with the version that saved and save anew "
+        "with --dist-ckpt-optim-fully-reshardable, or load the weights alone "
+        "(--no-load-optim).",
+    .decide = "The Megatron version that saved, and whether the checkpoint has 1-D tiles.",
+    .command = "shardwright info CHECKPOINT"};
+
+constexpr Meaning kShardObjects = {
+    .id = "extra-state-missing",
+    .rule = "extra-state",
+    .weight = 0.6,
+    .title = "objects of some layers are asked for by no rank",
+    .text =
+        "Megatron wants each object (as a rule TransformerEngine's _extra_state, one a layer) "
+        "claimed by exactly one rank, and some layers have none: attention without that "
+        "state, or layers cut over the pipeline otherwise than the model says. The weights "
+        "are not in question.",
+    .decide =
+        "The shards that the message lists: if all are _extra_state, load with "
+        "validate_access_integrity off or with the TransformerEngine of the save.",
+    .command = "shardwright ls CHECKPOINT _extra_state"};
+
+constexpr MessageKind kRows[] = {
+    {.id = "missing-objects",
+     .example = "Invalid access pattern: 36 ShardedObject are missing.",
+     .patterns = {"invalid access pattern: <#objects> shardedobject are missing",
+                  "duplicate shardedobject keys"},
+     .meanings = {{kShardObjects}}},
+    {.id = "access-pattern",
+     .example = "Invalid access pattern for ShardedTensor(key='NAME', ...)",
+     .patterns = {"invalid access pattern for shardedtensor(key=<name>", "invalid sharding pattern",
+                  "duplicate shard ids loaded by different ranks",
+                  "missing shards after fully parallel loading",
+                  "missing object shards after fully parallel loading",
+                  "missing loaded item shard"},
+     .meanings = {{{.id = "access-pattern",
+                    .rule = "writer-mosaic",
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "the ranks that load do not ask for every part exactly once",
+                    .text = "Before it reads, Megatron counts which rank claims which part: some "
+                            "part is claimed twice or never. Parallel sizes, replica ids or the "
+                            "layers of a pipeline stage are wrong in the run that loads (or "
+                            "saves: then nothing was written). The checkpoint has not been looked "
+                            "at yet.",
+                    .decide = "The counts in the message: 2 is two ranks with one replica id, 0 a "
+                              "part that no rank has."}}}},
+    {.id = "nd-flattened",
+     .example = "Cannot find global shape metadata for N-D flattened tensor "
+                "ShardedTensor(key='NAME', ...)",
+     .patterns = {"cannot find global shape metadata for n-d flattened tensor~shardedtensor("
+                  "key=<name>",
+                  "cannot find global shape metadata for n-d flattened tensor",
+                  "keyerror: 'nd_reformulated_orig_global_shape'",
+                  "flattened_range is not supported", "nd_reformulated_orig_global_shape"},
+     .meanings = {{kFlattened}}},
+    {.id = "optimizer-sharding",
+     .example = "(TP, PP) mismatch after resume ...: not supported for DistributedOptimizer with "
+                "sharding type fully_sharded_model_space",
+     .patterns = {"not supported for distributedoptimizer with sharding type",
+                  "is not supported for dp_zero_gather_scatter checkpoints",
+                  "unable to load optimizer from checkpoint <name>"},
+     .meanings = {{{.id = "optimizer-sharding",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title =
+                        "the optimizer was saved in a form that is bound to its parallel sizes",
+                    .text = "The weights can be loaded with other tensor and pipeline sizes, this "
+                            "optimizer state cannot. Load with the sizes of the save and save anew "
+                            "with --dist-ckpt-optim-fully-reshardable, or load the weights alone "
+                            "(--no-load-optim).",
+                    .decide = "Tensor and pipeline sizes of both runs.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "dist-ckpt-flag",
+     .example = "Detected load from a distributed checkpoint, but neither --use-dist-ckpt nor "
+                "--auto-detect-ckpt-format is set.",
+     .patterns = {"detected load from a distributed checkpoint, but neither"},
+     .meanings = {{{.id = "dist-ckpt-flag",
+                    .wrong = kLoader,
+                    .weight = 0.97,
+                    .title = "the run that loads expects Megatron's older format",
+                    .text = "The checkpoint is good. Start with --auto-detect-ckpt-format (or "
+                            "--use-dist-ckpt).",
+                    .decide = "Nothing: the message says it.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "checkpoint-args",
+     .example = "num_layers value from checkpoint (32) is not equal to the input argument value "
+                "(40).",
+     .patterns = {"<before>value from checkpoint (<#saved>) is not equal to the input argument "
+                  "value (<#current>)",
+                  "<before>value from checkpoint (~) is not equal to the input argument value"},
+     .meanings = {{{.id = "other-model",
+                    .rule = "shape-mismatch",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "the run was started with another configuration than the checkpoint's",
+                    .text = "Megatron compares its arguments with those that it saved. The "
+                            "checkpoint is good; use its arguments (--use-checkpoint-args) or the "
+                            "checkpoint of this model.",
+                    .decide = "Which of the two values is meant.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "local-shape",
+     .example =
+         "Data shape should match `local_shape` attribute for ShardedTensor(key='NAME', ...)",
+     .patterns = {"data shape should match `local_shape` attribute for shardedtensor(key=<name>",
+                  "data shape should match `local_shape` attribute",
+                  "data dtype should match `dtype` attribute"},
+     .meanings = {{{.id = "local-shape",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "the program describes a tensor otherwise than it is",
+                    .text = "The sharded state dict says another shape (or dtype) than the tensor "
+                            "has in memory. This is before anything is read or written: the "
+                            "checkpoint is not in question.",
+                    .decide = "The local_shape in the message against the parameter's."}}}},
+    {.id = "state-is-no-dtensor",
+     .example = "'Tensor' object has no attribute 'to_local'",
+     .patterns = {"'tensor' object has no attribute 'to_local'",
+                  "'parameter' object has no attribute 'to_local'",
+                  "'tensor' object has no attribute 'placements'",
+                  "'tensor' object has no attribute 'device_mesh'"},
+     .meanings = {{{.rule = "local-saved-as-global",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "optimizer states are plain tensors",
+                    .text = "Code that expects DTensors met a plain one: the optimizer keeps its "
+                            "states as local tensors (TransformerEngine between #2698 and #2795). "
+                            "If this happened while saving, nothing was written; checkpoints that "
+                            "the same optimizer saved through another path hold one rank's shard "
+                            "of each state.",
+                    .decide = "Whether an earlier checkpoint of this run has states shorter than "
+                              "their parameters."},
+                   {.rule = "glu-split-local",
+                    .wrong = kDisk,
+                    .weight = 0.3,
+                    .title = "a patched saver would split them in the wrong coordinates",
+                    .text = "With only a type check in its place (Megatron-LM #4245) the save goes "
+                            "through and cuts gated weights at half of the local shard.",
+                    .decide = "Whether the run that saved carried that patch."}}}},
+    {.id = "glu-odd-rows",
+     .example = "SWiGLU weights must have an even size along the shard axis 0, got 13307",
+     .patterns = {"weights must have an even size along the shard axis <#axis>, got <#rows>"},
+     .meanings = {{{.id = "glu-odd-rows",
+                    .rule = "glu-split-local",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "the saver halves a gated weight by what one rank holds",
+                    .text = "Gate and up are to be split at half of the whole weight, not of one "
+                            "rank's rows; this rank has an odd number of them, so it stopped. "
+                            "Nothing was written. Ranks with even rows do not stop: earlier saves "
+                            "of this code may have lost rows in silence (Megatron-LM #4423).",
+                    .decide = "Whether earlier checkpoints of this run have states of _w and _v "
+                              "that are too short; `shardwright explain glu-split-local --rows "
+                              "4,8` foresees a split."}}}},
+    {.id = "fused-sections",
+     .example = "Fused parameter is 64 wide along dim 0, but the requested sections sum to 128",
+     .patterns = {"fused parameter is <#rows> wide along dim <#dim>, but the requested sections "
+                  "sum to <#sections>"},
+     .meanings = {{{.id = "fused-sections",
+                    .rule = "shape-mismatch",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "a fused parameter is cut by sizes that are not its own",
+                    .text = "The sections (query, key, value, ... of one weight) are counted for "
+                            "the whole tensor and the tensor is one tensor-parallel rank's, or the "
+                            "other way round. Nothing was written.",
+                    .decide = "The ratio of the two numbers: the tensor-parallel size speaks for "
+                              "it."}}}},
+};
+
+}  // namespace
+
+std::span<const MessageKind> megatron_messages() {
+  return kRows;
+}
+
+}  // namespace shw

@@ -1,0 +1,89 @@
+// Rows whose shapes or names decide what they mean (hypotheses_*.cpp).
+#include "core/explain/message_kinds.h"
+
+namespace shw {
+namespace {
+
+constexpr MessageKind kRows[] = {
+    {.id = kShapes,
+     .example = "Size mismatch between saved torch.Size([64]) and current: torch.Size([128]) for "
+                "NAME",
+     .patterns = {"size mismatch for <name>~copying a param with shape~<saved>~current "
+                  "model~<current>",
+                  "copying a param with shape~<saved>~current model~<current>",
+                  "<before>found shape~<saved>~checkpoint and~<current>",
+                  "saved~<saved>~current~<current><for>", "loaded~<saved>~expected~<current><for>",
+                  "saved~<saved>~expected~<current><for>", "saved~<saved>~requested~<current><for>",
+                  "checkpoint~<saved>~model~<current><for>"}},
+    {.id = kMissingKey,
+     .example = "Missing key in checkpoint state_dict: NAME",
+     .patterns = {"missing key in checkpoint state_dict: <name>",
+                  "missing key(s) in state_dict: <names>",
+                  "unexpected keys (for this rank): <names>",
+                  "missing keys (not found in the checkpoint): <names>",
+                  "unexpected keys (not found in the checkpoint): <names>",
+                  "newly initialized: <names>",
+                  "<before>from model not in state dict:", "<before>| missing |"}},
+    {.id = kUnexpectedKey,
+     .example = "Unexpected key(s) in state_dict: \"NAME\", ...",
+     .patterns = {"unexpected key(s) in state_dict: <names>",
+                  "missing keys (for all ranks): <names>", "unexpected keys: <names>",
+                  "were not used when initializing~: <names>",
+                  "unexpected key in state_dict: <name>", "<before>| unexpected |",
+                  "unused key(s) in state_dict: <names>"}},
+    {.id = kShapes,
+     .example = "Trying to set a tensor of shape torch.Size([64]) in \"NAME\" (which has shape "
+                "torch.Size([128]))",
+     .patterns = {"trying to set a tensor of shape <saved> in <name>~which has shape <current>",
+                  "attempted to load weight <saved>~into parameter <current>",
+                  "<before>| mismatch |~ckpt:~<saved>~model:~<current>",
+                  "ckpt:~<saved>~model:~<current>",
+                  "shape '<current>' is invalid for input of size <numel>"}},
+    {.id = kMissingKey,
+     .example = "Missing keys: [\"NAME\", ...]",
+     .patterns = {"keyerror: \"<name>~from model not in state dict", "missing keys: <names>",
+                  "missing_keys=<names>", "missing_keys: <names>",
+                  "were not found in the checkpoint: <names>"}},
+    {.id = kUnexpectedKey,
+     .example = "unexpected_keys=['NAME', ...]",
+     .patterns = {"unexpected_keys=<names>", "unexpected_keys: <names>",
+                  "weights not used: <names>"}},
+    {.id = "error-in-key",
+     .example = "KeyError: 'NAME'",
+     .patterns = {"keyerror: <name>"},
+     .meanings = {{{.id = "name-differs",
+                    .rule = "missing-key",
+                    .weight = 0.5,
+                    .title = "code looked for a name that is not there",
+                    .text = "A KeyError says only which name was looked for, not in what. If it is "
+                            "a tensor's name, the checkpoint has it under another name or not at "
+                            "all; if it is a setting's, the file was written by another version.",
+                    .decide = "The line of the traceback above the KeyError, and whether the "
+                              "checkpoint lists the name.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .says = Says::kThatItFailed,
+     .accepts =
+         [](const ErrorMessage& message) { return !message.name.starts_with("MetadataIndex("); }},
+    {.id = "state-dict-error",
+     .example = "Error(s) in loading state_dict for MODEL",
+     .patterns = {"error(s) in loading state_dict for <name>", "ignore_mismatched_sizes"},
+     .meanings = {{{.id = "details-missing",
+                    .rule = "shape-mismatch",
+                    .weight = 0.3,
+                    .title = "names or shapes of the checkpoint are not the model's",
+                    .text =
+                        "This line says only that the load failed; the lines after it say which "
+                        "names and which shapes. Paste those too.",
+                    .decide = "The lines that follow: missing keys, unexpected keys, size "
+                              "mismatches.",
+                    .command = "--spec SPEC.json"}}},
+     .says = Says::kThatItFailed},
+};
+
+}  // namespace
+
+std::span<const MessageKind> name_messages() {
+  return kRows;
+}
+
+}  // namespace shw

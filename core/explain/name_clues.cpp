@@ -1,0 +1,140 @@
+#include "core/explain/name_clues.h"
+
+namespace shw {
+namespace {
+
+constexpr WrongSide kLoader = WrongSide::kRequest, kUnclear = WrongSide::kEither;
+
+constexpr NameClue kClues[] = {
+    {NameList::kAny,
+     {"_extra_state"},
+     {.id = "extra-state-missing",
+      .rule = "extra-state",
+      .weight = 0.92,
+      .title = "only the extra state of layers differs",
+      .text = "_extra_state is TransformerEngine's FP8 bookkeeping, not a weight: one version or "
+              "backend writes it, another does not. Load without strictness for these names; "
+              "delayed scaling calibrates again.",
+      .decide = "Whether any name on the list is not an _extra_state.",
+      .command = "shardwright ls CHECKPOINT _extra_state"}},
+    {NameList::kUnexpected,
+     {"lora_A", "lora_B", "lora_embedding"},
+     {.id = "adapter",
+      .wrong = kLoader,
+      .weight = 0.9,
+      .title = "the checkpoint holds a LoRA adapter, the model has none",
+      .text = "Load the base model first and the adapter into it (PeftModel.from_pretrained).",
+      .decide = "Whether an adapter_config.json is beside it.",
+      .command = "shardwright ls CHECKPOINT lora_"}},
+    {NameList::kMissing,
+     {"lora_A", "lora_B", "lora_embedding"},
+     {.id = "adapter",
+      .wrong = kLoader,
+      .weight = 0.9,
+      .title = "the model has a LoRA adapter, the checkpoint has none",
+      .text = "It is a checkpoint of the base model, or one after the adapter was merged. Load it "
+              "before the adapter is put on; the adapter's own weights are elsewhere.",
+      .decide = "Whether the checkpoint has any lora_ name.",
+      .command = "shardwright ls CHECKPOINT lora_"}},
+    {NameList::kUnexpected,
+     {"absmax", "quant_map", "quant_state", ".SCB", "qweight", "weight_scale"},
+     {.id = "quantised",
+      .wrong = kLoader,
+      .weight = 0.88,
+      .title = "the checkpoint is quantised, the model is not",
+      .text = "Scales and codes are beside the weights. Load with the quantisation of the save, or "
+              "dequantise first.",
+      .decide = "quantization_config in config.json.",
+      .command = "shardwright ls CHECKPOINT"}},
+    {NameList::kMissing,
+     {"absmax", "quant_map", "quant_state", ".SCB", "qweight", "weight_scale"},
+     {.id = "quantised",
+      .wrong = kLoader,
+      .weight = 0.88,
+      .title = "the model is quantised, the checkpoint is not",
+      .text = "The model asks for scales and codes that a checkpoint in full precision does not "
+              "have. Load first and quantise then.",
+      .decide = "quantization_config in config.json, and the dtypes of the checkpoint.",
+      .command = "shardwright ls CHECKPOINT"}},
+    {NameList::kMissing,
+     {"decoupled_weight_decay"},
+     {.id = "older-optimizer",
+      .rule = "portability",
+      .weight = 0.95,
+      .title = "the optimizer was saved by torch 2.6 or older",
+      .text = "torch 2.7 added decoupled_weight_decay to AdamW's groups. The states are good: "
+              "load with allow_partial_load, or with the torch that saved.",
+      .decide = "torch versions of both runs."}},
+    {NameList::kAny,
+     {"inv_freq", "position_ids", "masked_bias", "attn.bias", "freqs_cis"},
+     {.id = "buffer",
+      .wrong = kUnclear,
+      .weight = 0.85,
+      .title = "buffers that the model can compute itself",
+      .text = "Rotary frequencies, position numbers and masks were saved by some versions and not "
+              "by others. They carry nothing that was learned.",
+      .decide = "Whether any name on the list is a weight.",
+      .command = "shardwright ls CHECKPOINT"}},
+    {NameList::kMissing,
+     {"lm_head.weight", "output_layer.weight", "embed_out.weight", "embed_tokens.weight",
+      "word_embeddings.weight", "shared.weight"},
+     {.id = "tied",
+      .rule = "tied-weights",
+      .weight = 0.7,
+      .title = "a tied weight is stored once, under its other name",
+      .text = "Embedding and output layer can be one tensor; then a checkpoint has one of the two. "
+              "If the configuration ties them nothing is missing; if not, the output layer is "
+              "lost.",
+      .decide = "tie_word_embeddings (Megatron: untie_embeddings_and_output_weights) of both "
+                "runs."}},
+    {NameList::kMissing,
+     {"dp_rank_", "rng_state", "rerun_state_machine_state", "random_states"},
+     {.id = "per-rank-object",
+      .wrong = kLoader,
+      .weight = 0.9,
+      .title = "an object that each rank keeps for itself, and fewer ranks saved",
+      .text = "Data loaders, random numbers and the like are saved once a rank, under its number: "
+              "a run with more ranks (or another program) asks for numbers that nobody saved. The "
+              "weights are not in question; leave the object out of the load.",
+      .decide = "The highest number that the checkpoint has, and the ranks of both runs.",
+      .command = "shardwright ls CHECKPOINT"}},
+    {NameList::kMissing,
+     {"exp_avg", "optimizer.", "optim.", ".momentum", "master_param", "fp32_param"},
+     {.id = "no-optimizer-state",
+      .rule = "half-pair",
+      .weight = 0.6,
+      .title = "the checkpoint has no optimizer state for these",
+      .text = "It was saved without the optimizer, with another one, under another prefix "
+              "(optimizer. against optim., chained_0.), or before these parameters had their first "
+              "step (frozen layers have none).",
+      .decide = "Which optimizer names the checkpoint has.",
+      .command = "shardwright ls CHECKPOINT exp_avg"}},
+    {NameList::kUnexpected,
+     {"exp_avg", "optimizer.", "optim.", ".momentum", "master_param", "fp32_param"},
+     {.id = "optimizer-in-model-load",
+      .wrong = kLoader,
+      .weight = 0.75,
+      .title = "optimizer states in a load of the model alone",
+      .text = "The checkpoint has the optimizer too. Nothing is wrong on disk.",
+      .decide = "Whether names of the model are on the list.",
+      .command = "shardwright ls CHECKPOINT"}},
+    {NameList::kAny,
+     {"experts.gate_up_proj", "experts.down_proj", "experts.gate_and_up_projs", "experts.w13"},
+     {.id = "fused-experts",
+      .wrong = kUnclear,
+      .weight = 0.8,
+      .title = "experts are stacked in one tensor on one side and stored one by one on the other",
+      .text = "transformers 5 fuses experts in memory (gate_up_proj) and stores them one by one "
+              "(experts.E.gate_proj.weight); older versions do neither. The conversion is the "
+              "loader's.",
+      .decide = "Whether the other list has names with a number behind \"experts.\".",
+      .command = "shardwright ls CHECKPOINT experts"}},
+};
+
+}  // namespace
+
+std::span<const NameClue> name_clues() {
+  return kClues;
+}
+
+}  // namespace shw

@@ -1,0 +1,120 @@
+#include "core/explain/pasted_text.h"
+
+#include <algorithm>
+
+namespace shw {
+namespace {
+
+bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::size_t after_escape(std::string_view text, std::size_t at) {
+  if (at + 1 >= text.size() || text[at + 1] != '[') return at + 1;
+  for (at += 2; at < text.size(); ++at) {
+    if (text[at] >= '@' && text[at] <= '~') return at + 1;
+  }
+  return at;
+}
+
+// `shape` with 0 for a digit: "0000-00-00" at the start of `text`.
+bool looks_like(std::string_view text, std::string_view shape) {
+  if (text.size() < shape.size()) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == '0' ? !is_digit(text[i]) : text[i] != shape[i]) return false;
+  }
+  return true;
+}
+
+// "[rank3]:", "[default0]:", "[0]:" of torchrun, "3: " of srun: how long it is, or 0.
+std::size_t rank_prefix(std::string_view text) {
+  std::size_t at = 0;
+  bool bracket = text.starts_with("[");
+  for (std::string_view word : {"[rank", "[default", "["}) {
+    if (!text.starts_with(word)) continue;
+    at = word.size();
+    break;
+  }
+  std::size_t first = at;
+  while (at < text.size() && at < first + 7 && is_digit(text[at])) ++at;
+  if (at == first) return 0;
+  if (bracket) return text.substr(at).starts_with("]:") ? at + 2 : 0;
+  return text.substr(at).starts_with(": ") ? at + 2 : 0;
+}
+
+// "2026-11-21T03:14:15,123Z", "03:14:15": how long it is, or 0.
+std::size_t time_prefix(std::string_view text) {
+  std::size_t at = 0;
+  if (looks_like(text, "0000-00-00")) at = 11;
+  if (at > text.size() || !looks_like(text.substr(at), "00:00:00")) return 0;
+  at += 8;
+  while (at < text.size() && (is_digit(text[at]) || text[at] == '.' || text[at] == ',')) ++at;
+  if (at < text.size() && text[at] == 'Z') ++at;
+  return at;
+}
+
+// What launchers, log collectors and tracebacks of groups put before a line.
+std::size_t after_prefix(std::string_view text, std::size_t at) {
+  constexpr std::string_view kBar = "\u2502";  // of rich tracebacks
+  while (at < text.size()) {
+    std::string_view rest = text.substr(at);
+    if (std::string_view(" \t|>").find(rest[0]) != std::string_view::npos) {
+      ++at;
+    } else if (rest.starts_with(kBar)) {
+      at += kBar.size();
+    } else if (std::size_t length = std::max(rank_prefix(rest), time_prefix(rest)); length != 0) {
+      at += length;
+    } else {
+      break;
+    }
+  }
+  return at;
+}
+
+// The "\n" and "\t" that a log in JSON or a repr has for the real ones.
+bool escaped_space(std::string_view text, std::size_t at) {
+  return text[at] == '\\' && at + 1 < text.size() && (text[at + 1] == 'n' || text[at + 1] == 't');
+}
+
+void add_space(std::string& out, bool newline) {
+  if (out.empty()) return;
+  if (out.back() != ' ' && out.back() != '\n') {
+    out += newline ? '\n' : ' ';
+  } else if (newline) {
+    out.back() = '\n';
+  }
+}
+
+}  // namespace
+
+PastedText pasted_text(std::string_view text) {
+  PastedText pasted;
+  std::string& out = pasted.text;
+  out.reserve(text.size());
+  for (std::size_t at = after_prefix(text, 0); at < text.size();) {
+    char c = text[at];
+    if (c == '\x1b') {
+      at = after_escape(text, at);
+    } else if (bool escaped = escaped_space(text, at); escaped || is_space(c)) {
+      bool newline = c == '\n' || (escaped && text[at + 1] == 'n');
+      add_space(out, newline);
+      at += escaped ? 2 : 1;
+      if (newline) at = after_prefix(text, at);
+    } else if (c == '\\' && at + 1 < text.size() && text[at + 1] == '"') {
+      ++at;
+    } else {
+      out += c;
+      ++at;
+    }
+  }
+  pasted.lower = out;
+  for (char& c : pasted.lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return pasted;
+}
+
+}  // namespace shw

@@ -1,0 +1,16 @@
+// What a person pasted, without what terminals, launchers and logs put into it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace shw {
+
+// The text with single spaces, "\n" where a line ended, no colours and no prefixes of ranks and
+// times; and the same in lower case.
+struct PastedText {
+  std::string text, lower;
+};
+PastedText pasted_text(std::string_view text);
+
+}  // namespace shw

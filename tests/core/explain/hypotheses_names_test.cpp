@@ -1,0 +1,130 @@
+// Names that one side lacks: what a loader prints of them, and what they say.
+#include "core/explain/message_kinds.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace shw;
+
+namespace {
+
+struct Case {
+  std::string text;
+  std::string form, first;  // kind of the message, id of the likeliest hypothesis
+  std::string name = {};
+  std::vector<std::pair<std::string, std::int64_t>> numbers = {};
+};
+
+void check_cases(const std::vector<Case>& cases) {
+  for (const Case& test : cases) {
+    CAPTURE(test.text);
+    Explanation explanation = explain("Traceback:\n  noise 1, 2\n" + test.text + "\n");
+    REQUIRE_FALSE(explanation.parsed.messages.empty());
+    const ErrorMessage& message = explanation.parsed.messages[0];
+    CHECK(std::string(message.kind->id) == test.form);
+    CHECK(message.name == test.name);
+    REQUIRE_FALSE(explanation.hypotheses.empty());
+    CHECK(explanation.hypotheses[0].id == test.first);
+    std::vector<std::pair<std::string, std::int64_t>> numbers(message.numbers.begin(),
+                                                              message.numbers.end());
+    CHECK(numbers == test.numbers);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("names that one side lacks are read in every loader's words") {
+  check_cases({
+      {"RuntimeError: Missing key in checkpoint state_dict: decoder.fc1.weight.", "missing-key",
+       "renamed", "decoder.fc1.weight"},
+      {"Missing key(s) in state_dict: \"a.b\", \"a.c\". ", "missing-key", "renamed", "a.b"},
+      {"Unexpected key(s) in state_dict: \"a.b\".", "unexpected-key", "renamed", "a.b"},
+      {"CheckpointingException: Unexpected keys (not found in the checkpoint) encountered in the "
+       "provided sharded state dict. \nUnexpected keys (for this rank): {'decoder.x.weight'}. ",
+       "missing-key", "renamed", "decoder.x.weight"},
+      {"Some keys found in the checkpoint are missing in the provided sharded state dict. \n"
+       "Missing keys (for all ranks): {'decoder.x.weight'}. ",
+       "unexpected-key", "renamed", "decoder.x.weight"},
+      {"Missing keys (not found in the checkpoint): {'decoder.x.weight', 'decoder.y.weight'}",
+       "missing-key", "renamed", "decoder.x.weight"},
+      {"Missing keys (not found in the checkpoint):\n  - decoder.x.weight\n  - decoder.y.weight",
+       "missing-key", "renamed", "decoder.x.weight"},
+      {"KeyError: \"decoder.x.weight from model not in state dict: ['decoder.y.weight']\"",
+       "missing-key", "renamed", "decoder.x.weight"},
+      {"Some weights of LlamaForCausalLM were not initialized from the model checkpoint at /m and "
+       "are newly initialized: ['score.weight']",
+       "missing-key", "renamed", "score.weight"},
+      {"Some weights of the model checkpoint at /m were not used when initializing BertModel: "
+       "['cls.predictions.bias']",
+       "unexpected-key", "renamed", "cls.predictions.bias"},
+      {"score.weight | MISSING | ", "missing-key", "renamed", "score.weight"},
+      {"cls.predictions.bias | UNEXPECTED | ", "unexpected-key", "renamed", "cls.predictions.bias"},
+      {"KeyError: 'encoder.pooler.weight'", "error-in-key", "name-differs",
+       "encoder.pooler.weight"},
+      {"Error(s) in loading state_dict for GPTModel:", "state-dict-error", "details-missing",
+       "GPTModel"},
+  });
+}
+
+TEST_CASE("what names say about themselves is the likeliest reading") {
+  check_cases({
+      {"Missing key(s) in state_dict: \"module.a.weight\", \"module.b.weight\".", "missing-key",
+       "renamed", "module.a.weight"},
+      {"Unexpected key(s) in state_dict: \"_orig_mod.a.weight\"", "unexpected-key", "renamed",
+       "_orig_mod.a.weight"},
+      {"Unexpected key(s) in state_dict: \"_fsdp_wrapped_module.a.weight\"", "unexpected-key",
+       "renamed", "_fsdp_wrapped_module.a.weight"},
+      {"Unexpected key(s) in state_dict: \"base_model.model.model.a.weight\"", "unexpected-key",
+       "renamed", "base_model.model.model.a.weight"},
+      {"Missing key(s) in state_dict: \"l.0._checkpoint_wrapped_module.a.weight\"", "missing-key",
+       "renamed", "l.0._checkpoint_wrapped_module.a.weight"},
+      {"Unexpected key(s) in state_dict: \"l.0.q.lora_A.weight\", \"l.0.q.lora_B.weight\"",
+       "unexpected-key", "adapter", "l.0.q.lora_A.weight"},
+      {"Missing key(s) in state_dict: \"decoder.l.0._extra_state\"", "missing-key",
+       "extra-state-missing", "decoder.l.0._extra_state"},
+      {"Missing key(s) in state_dict: \"lm_head.weight\"", "missing-key", "tied", "lm_head.weight"},
+      {"Unexpected key(s) in state_dict: \"l.0.q.weight.absmax\", \"l.0.q.weight.quant_map\"",
+       "unexpected-key", "quantised", "l.0.q.weight.absmax"},
+      {"Missing key in checkpoint state_dict: optim.param_groups.a.decoupled_weight_decay.",
+       "missing-key", "older-optimizer", "optim.param_groups.a.decoupled_weight_decay"},
+      {"Missing key in checkpoint state_dict: dataloader.dp_rank_15.", "missing-key",
+       "per-rank-object", "dataloader.dp_rank_15"},
+      {"Missing key in checkpoint state_dict: rerun_state_machine_state/shard_3_8.", "missing-key",
+       "per-rank-object", "rerun_state_machine_state/shard_3_8"},
+      {"Missing key in checkpoint state_dict: optimizer.state.0.step.", "missing-key",
+       "no-optimizer-state", "optimizer.state.0.step"},
+      {"Unexpected key(s) in state_dict: \"l.0.rotary_emb.inv_freq\"", "unexpected-key", "buffer",
+       "l.0.rotary_emb.inv_freq"},
+  });
+}
+
+TEST_CASE("missing and unexpected names that differ by their beginning are paired") {
+  struct Pair {
+    std::string saved, asked;
+  };
+  for (const Pair& pair : std::vector<Pair>{{"a.b.weight", "module.a.b.weight"},
+                                            {"_orig_mod.a.b.weight", "a.b.weight"},
+                                            {"module._orig_mod.a.weight", "a.weight"},
+                                            {"a._fsdp_wrapped_module.b.weight", "a.b.weight"},
+                                            {"base_model.model.a.weight", "a.weight"},
+                                            {"a.q.base_layer.weight", "a.q.weight"},
+                                            {"a._checkpoint_wrapped_module.weight", "a.weight"},
+                                            {"student.a.weight", "a.weight"}}) {
+    CAPTURE(pair.saved);
+    Explanation explanation =
+        explain("Missing key(s) in state_dict: \"" + pair.asked +
+                "\", \"z.other\". \n\tUnexpected key(s) in state_dict: \"" + pair.saved + "\". ");
+    REQUIRE_FALSE(explanation.hypotheses.empty());
+    const Hypothesis& first = explanation.hypotheses[0];
+    CHECK(first.id == "renamed");
+    CHECK(first.confidence > 0.9);
+    CHECK(first.text.find("\"" + pair.saved + "\"") != std::string::npos);
+    CHECK(first.text.find("\"" + pair.asked + "\"") != std::string::npos);
+  }
+  Explanation strangers = explain(
+      "Missing key(s) in state_dict: \"a.weight\". Unexpected key(s) in state_dict: \"b.bias\"");
+  for (const Hypothesis& one : strangers.hypotheses)
+    CHECK(one.text.find("a.weight") == one.text.npos);
+}
