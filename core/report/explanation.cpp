@@ -11,53 +11,118 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kShownMessages = 4;
+constexpr std::size_t kShownMessages = 3;
+constexpr std::size_t kShownOthers = 4;  // beyond the likeliest; JSON has all
+constexpr std::size_t kIndent = 4;
 
 std::string inked(const TextOptions& options, std::string_view code, const std::string& text) {
   return options.colour ? "\x1b[" + std::string(code) + "m" + text + "\x1b[0m" : text;
 }
 
-std::string message_text(const ErrorMessage& message) {
-  std::string name = message.name.empty() ? "" : "   " + printable(message.name);
-  if (message.kind->id == kShapes)
-    return "saved " + to_text(ExtentsView(message.saved)) + "   current " +
-           to_text(ExtentsView(message.current)) + name;
-  return std::string(message.kind->id) + name;
+bool says_shapes(const ErrorMessage& message) {
+  return message.kind->id == kShapes;
 }
 
-std::string header(const Explanation& explanation) {
+std::string as_words(std::string_view id) {
+  std::string words(id);
+  std::replace_if(
+      words.begin(), words.end(), [](char c) { return c == '-' || c == '_'; }, ' ');
+  return words;
+}
+
+std::string message_text(const ErrorMessage& message) {
+  std::string out = says_shapes(message) ? "saved " + to_text(ExtentsView(message.saved)) +
+                                               "   current " + to_text(ExtentsView(message.current))
+                                         : as_words(message.kind->id);
+  for (const auto& [key, number] : message.numbers)
+    out += "   " + as_words(key) + " " + std::to_string(number);
+  return message.name.empty() ? out : out + "   " + printable(message.name);
+}
+
+// What was read: so that a person sees whether it was read right.
+std::string what_was_read(const Explanation& explanation) {
   const auto& messages = explanation.parsed.messages;
   std::string out;
   std::size_t shown = std::min(messages.size(), kShownMessages);
-  for (std::size_t i = 0; i < shown; ++i) out += message_text(messages[i]) + "\n";
+  for (std::size_t i = 0; i < shown; ++i) out += "  " + message_text(messages[i]) + "\n";
   std::size_t more = messages.size() - shown + explanation.parsed.left_out;
-  if (more != 0) out += "\u2026 and " + human_count(more) + " more\n";
+  if (more != 0) out += "  \u2026 and " + human_count(more) + " more\n";
   if (explanation.worlds)
-    out += "saved by " + plural(static_cast<std::uint64_t>(explanation.worlds->save), "rank") +
+    out += "  saved by " + plural(static_cast<std::uint64_t>(explanation.worlds->save), "rank") +
            ", loaded by " + plural(static_cast<std::uint64_t>(explanation.worlds->load), "rank") +
            "\n";
   return out;
 }
 
-std::string percent(double confidence) {
-  std::string digits = std::to_string(std::lround(confidence * 100));
-  return std::string(digits.size() < 3 ? 3 - digits.size() : 0, ' ') + digits + " %";
+std::string_view side_text(WrongSide side) {
+  switch (side) {
+    case WrongSide::kCheckpoint:
+      return "then the checkpoint is at fault";
+    case WrongSide::kRequest:
+      return "then the loader is at fault, not the checkpoint";
+    case WrongSide::kBoth:
+      return "then both runs are at fault";
+    case WrongSide::kEither:
+      break;
+  }
+  return "";
 }
 
-void append(std::string& out, const Hypothesis& one, const TextOptions& options) {
-  constexpr std::size_t kIndent = 4;
-  std::string rank = std::to_string(one.rank) + ".";
-  out += rank + std::string(kIndent - std::min(kIndent - 1, rank.size()), ' ') +
-         inked(options, "1", one.title) + "\n";
-  out += std::string(kIndent, ' ') + percent(one.confidence) + "   " + one.id;
-  if (!one.rule.empty() && one.rule != one.id) out += ", " + one.rule;
-  if (one.wrong != WrongSide::kEither)
-    out += one.wrong == WrongSide::kCheckpoint ? "; the checkpoint is wrong"
-           : one.wrong == WrongSide::kRequest  ? "; the loader is wrong, the checkpoint is good"
-                                               : "; the checkpoint and the loader are wrong";
-  out += "\n" + wrapped(printable(one.text), kIndent, options.width) + "\n";
+std::string titled(const Hypothesis& one) {
+  std::string_view side = side_text(one.wrong);
+  return printable(one.title) + (side.empty() ? "" : " (" + std::string(side) + ")");
+}
+
+std::string_view likelihood(double share) {
+  if (share >= 0.5) return "likely";
+  if (share >= 0.2) return "possible";
+  return share >= 0.05 ? "less likely" : "unlikely";
+}
+
+std::size_t likeliest(const Explanation& explanation) {
+  const auto& all = explanation.hypotheses;
+  return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const Hypothesis& one) { return one.rank == 1; }));
+}
+
+// The one line that is read if no other is.
+std::string first_line(const Explanation& explanation) {
+  const auto& all = explanation.hypotheses;
+  std::size_t first = likeliest(explanation);
+  std::string lead = first > 1 ? "Equally likely, one of " + std::to_string(first) + ": "
+                     : all[0].confidence >= 0.5 ? "Most likely: "
+                                                : "Perhaps: ";
+  return lead + titled(all[0]);
+}
+
+void append_in_full(std::string& out, const Hypothesis& one, const TextOptions& options) {
+  out += wrapped(printable(one.text), kIndent, options.width) + "\n";
   out += wrapped("What decides: " + printable(one.decide), kIndent, options.width) + "\n";
-  out += std::string(kIndent, ' ') + inked(options, "1", one.command) + "\n\n";
+  out += std::string(kIndent, ' ') + inked(options, "1", one.command) + "\n";
+  if (!one.rule.empty())
+    out += std::string(kIndent, ' ') + "More on it: shardwright explain " + one.rule + "\n";
+}
+
+void append_in_short(std::string& out, const Hypothesis& one, const TextOptions& options) {
+  out += wrapped("- " + std::string(likelihood(one.confidence)) + ": " + titled(one), 2,
+                 options.width) +
+         "\n";
+  out += wrapped("What decides: " + printable(one.decide), kIndent, options.width) + "\n";
+}
+
+void append_others(std::string& out, const Explanation& explanation, const TextOptions& options) {
+  const auto& all = explanation.hypotheses;
+  std::size_t first = likeliest(explanation);
+  if (first == all.size()) return;
+  out += "\nIt could also be\n";
+  std::size_t end = std::min(all.size(), first + kShownOthers);
+  for (std::size_t i = first; i < end; ++i) append_in_short(out, all[i], options);
+  if (end != all.size())
+    out += "  \u2026 and " + std::to_string(all.size() - end) + " more, less likely: --json\n";
+}
+
+double hundredths(double share) {
+  return std::floor(share * 100 + 1e-9) / 100;
 }
 
 Json json_of_hypothesis(const Hypothesis& one) {
@@ -65,7 +130,7 @@ Json json_of_hypothesis(const Hypothesis& one) {
           {"rule", one.rule.empty() ? Json() : Json(one.rule)},
           {"wrong", name(one.wrong)},
           {"rank", one.rank},
-          {"confidence", std::round(one.confidence * 100) / 100},
+          {"confidence", hundredths(one.confidence)},
           {"title", one.title},
           {"text", one.text},
           {"evidence", json_of(one.evidence)},
@@ -76,25 +141,44 @@ Json json_of_hypothesis(const Hypothesis& one) {
 Json json_of_message(const ErrorMessage& message) {
   Json json = {{"form", message.kind->id},
                {"name", message.name.empty() ? Json() : Json(message.name)}};
-  if (message.kind->id == kShapes) {
+  if (says_shapes(message)) {
     json["saved"] = json_of(ExtentsView(message.saved));
     json["current"] = json_of(ExtentsView(message.current));
   }
+  Json numbers = Json::object();
+  for (const auto& [key, number] : message.numbers) numbers[std::string(key)] = number;
+  if (!numbers.empty()) json["numbers"] = std::move(numbers);
   return json;
+}
+
+// What the shares, each cut to hundredths, leave of the whole.
+double none_of_these(const Explanation& explanation) {
+  double sum = 0;
+  for (const Hypothesis& one : explanation.hypotheses) sum += hundredths(one.confidence);
+  return std::round((1 - sum) * 100) / 100;
 }
 
 }  // namespace
 
 std::string explanation_to_text(const Explanation& explanation, const TextOptions& options) {
-  std::string out = header(explanation) + "\n";
-  for (const Hypothesis& one : explanation.hypotheses) append(out, one, options);
   if (explanation.hypotheses.empty())
-    out += wrapped(
-               "The two shapes are equal: this message is not what stopped the load. Paste "
-               "the lines after it.",
+    return what_was_read(explanation) + "\n" +
+           wrapped(
+               "The two shapes are equal: this message is not what stopped the load. Paste the "
+               "lines after it.",
                0, options.width) +
            "\n";
-  if (!explanation.decide.empty()) out += wrapped(explanation.decide, 0, options.width) + "\n";
+  std::string out = inked(options, "1", wrapped(first_line(explanation), 0, options.width)) + "\n";
+  out += what_was_read(explanation) + "\n";
+  std::size_t first = likeliest(explanation);
+  for (std::size_t i = 0; i < first; ++i) {
+    if (i != 0)
+      out += "\n" + wrapped("or: " + titled(explanation.hypotheses[i]), 2, options.width) + "\n";
+    append_in_full(out, explanation.hypotheses[i], options);
+  }
+  append_others(out, explanation, options);
+  if (!explanation.decide.empty())
+    out += "\n" + wrapped(explanation.decide, 0, options.width) + "\n";
   return out;
 }
 
@@ -109,6 +193,7 @@ std::string explanation_to_json(const Explanation& explanation) {
     world = {{"save", explanation.worlds->save}, {"load", explanation.worlds->load}};
   Json json = {{"schema", kSchema},
                {"hypotheses", std::move(hypotheses)},
+               {"none_of_these", none_of_these(explanation)},
                {"decide", explanation.decide.empty() ? Json() : Json(explanation.decide)},
                {"parsed",
                 {{"messages", std::move(messages)},

@@ -12,7 +12,8 @@ namespace shw {
 
 std::string explanation_to_text(const Explanation& explanation, const TextOptions& options = {});
 // {"schema", "hypotheses": [{"id", "rule", "wrong", "rank", "confidence", "title", "text",
-//  "evidence", "decide", "command"}], "decide", "parsed": {"messages", "world", ...}}
+//  "evidence", "decide", "command"}], "none_of_these", "decide", "parsed": {"messages", "world",
+//  ...}}: the confidences and none_of_these add up to 1.
 std::string explanation_to_json(const Explanation& explanation);
 
 // What a split will come to when it is saved: {"schema", "rule", "rows", "tensor_parallel",

@@ -272,6 +272,22 @@ TEST_CASE("explain ranks what an error message can mean, from an argument and fr
   CHECK(contains(piped.out, "--world"));
 }
 
+TEST_CASE("explain answers with the likeliest cause in its first line and without codes") {
+  Run run = shardwright({"explain", "No such file or directory: '/x/step_3/.metadata'"});
+  CHECK(run.code == 0);
+  CHECK(run.out.starts_with("Most likely: the save did not end"));
+  Run shapes = shardwright({"explain", "saved [2, 3, 4] current [2, 6, 2] for l.0.moe.down_proj"});
+  CHECK_FALSE(contains(shapes.out, "H-"));
+  CHECK(shardwright({"explain", "headertoolarge"}).code == 0);
+  CHECK_FALSE(contains(shapes.out, "%"));
+  Json json = parsed(
+      shardwright({"explain", "saved [64] current [128] for optimizer.state.0.exp_avg", "--json"})
+          .out);
+  double sum = json["none_of_these"].get<double>();
+  for (const Json& one : json["hypotheses"]) sum += one["confidence"].get<double>();
+  CHECK(sum == doctest::Approx(1));
+}
+
 TEST_CASE(
     "explain foresees what saving a gated weight will come to, before there is a checkpoint") {
   struct Split {
@@ -327,6 +343,9 @@ TEST_CASE("explain says which messages it understands when it did not understand
   Run json = shardwright({"explain", "CUDA out of memory", "--json"});
   CHECK(json.code == 2);
   CHECK(parsed(json.out)["error"]["message"].is_string());
+  Run near = shardwright({"explain", "the checkpoint used a DP world size of 8, current is 4"});
+  CHECK(near.code == 2);
+  CHECK(contains(near.err, "the nearest is \"The checkpoint being loaded used a DP world size"));
   CHECK(shardwright({"explain", "saved [1] current [2]", "--world", "four"}).code == 3);
 }
 
