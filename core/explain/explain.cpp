@@ -51,14 +51,19 @@ void suppose_from_shapes(const ErrorMessage& message, std::optional<Worlds> worl
     suppose_extra_state(shapes, all);
     return;
   }
+  suppose_placeholder(shapes, all);
+  suppose_flat(shapes, all);
+  suppose_packed(shapes, all);
   suppose_transposed(shapes, all);
   suppose_axis_moved(shapes, all);
   suppose_local_as_global(shapes, all);
   suppose_expert_axis(shapes, all);
   suppose_tensor_parallel(shapes, all);
+  suppose_repeated(shapes, all);
   suppose_vocabulary(shapes, all);
   suppose_uneven(shapes, all);
   suppose_halves(shapes, all);
+  suppose_adapter_rank(shapes, all);
   suppose_other_model(shapes, all);
 }
 
@@ -207,6 +212,9 @@ NameTraits traits_of(std::string_view fqn) {
   traits.expert = has_any(fqn, kExpert) && !traits.replicated && !has_word(fqn, "shared_expert");
   traits.vocabulary = has_any(fqn, kVocabulary);
   traits.half = names_half(fqn, state);
+  traits.adapter = has_word(fqn, "lora_");
+  traits.flat = has_word(fqn, "flat_param");
+  traits.bias = fqn.ends_with(".bias");
   return traits;
 }
 

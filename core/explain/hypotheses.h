@@ -19,6 +19,9 @@ struct NameTraits {
   bool half = false;         // `_w` or `_v` half of a gated weight
   bool replicated = false;   // norms and routers, which tensor parallelism does not cut
   bool extra_state = false;  // bytes of TransformerEngine
+  bool adapter = false;      // one of LoRA's two matrices
+  bool flat = false;         // FSDP1's flat parameter
+  bool bias = false;         // replicated by row-parallel layers
 };
 NameTraits traits_of(std::string_view fqn);
 
@@ -39,6 +42,11 @@ void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all); 
 void suppose_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-U
 void suppose_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-W
 void suppose_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-X
+void suppose_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-Z
+void suppose_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all);             // H-F
+void suppose_packed(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-Q
+void suppose_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all);         // H-K
+void suppose_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all);     // H-R
 void suppose_other_model(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-M
 
 // Names without shapes: what the model asks for and the checkpoint lacks, and the other way round.

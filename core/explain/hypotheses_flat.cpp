@@ -1,0 +1,216 @@
+// H-Z, H-F, H-Q, H-K, H-R: one side is no tensor of the model as it is: a placeholder, a flat
+// vector, packed bits, copies end to end, an adapter of another rank.
+#include <algorithm>
+
+#include "core/base/words.h"
+#include "core/explain/hypotheses.h"
+
+namespace shw {
+namespace {
+
+constexpr std::int64_t kMostRanks = 4096;
+
+// The two sides told apart by what they are, not by which run they are of.
+struct Sides {
+  const Extents& odd;    // the placeholder, the flat vector
+  const Extents& whole;  // the parameter as the model has it
+  WrongSide wrong;       // where the odd one is
+};
+Sides sides(const ShapeCase& shapes, bool saved_is_odd) {
+  const Extents &saved = shapes.message.saved, &current = shapes.message.current;
+  if (saved_is_odd) return {saved, current, WrongSide::kCheckpoint};
+  return {current, saved, WrongSide::kRequest};
+}
+
+bool is_placeholder(ExtentsView shape) {
+  return shape.size() == 1 && (shape[0] == 0 || shape[0] == 1);
+}
+
+void add_placeholder(const ShapeCase& shapes, const Sides& both, std::vector<Hypothesis>& all) {
+  if (!is_placeholder(both.odd) || is_placeholder(both.whole) || both.whole.empty()) return;
+  bool one_dim = both.whole.size() == 1;
+  if (one_dim && both.odd[0] == 1) return;  // as likely a shard of one row
+  Hypothesis one{"H-Z", "", both.wrong};
+  one.confidence = shapes.traits.state ? 0.2 : one_dim ? 0.6 : both.odd[0] == 0 ? 0.88 : 0.75;
+  bool saved = both.wrong == WrongSide::kCheckpoint;
+  one.title = saved ? "the file holds ZeRO-3 placeholders instead of weights"
+                    : "the model that loads is already cut up by ZeRO-3";
+  one.text = saved ? "DeepSpeed's ZeRO-3 keeps a parameter cut over all ranks and leaves " +
+                         to_text(both.odd) +
+                         " in its place; the module was saved like that. The weights are in the "
+                         "zero_pp_rank_*_optim_states.pt files of that save: put them together "
+                         "with zero_to_fp32.py, and save with "
+                         "stage3_gather_16bit_weights_on_model_save. FSDP1 with use_orig_params "
+                         "leaves the same on ranks that own nothing of a parameter."
+                   : "DeepSpeed's ZeRO-3 (or FSDP1 with use_orig_params) leaves " +
+                         to_text(both.odd) +
+                         " where a parameter was: a plain load_state_dict cannot fill it. The "
+                         "checkpoint is good. Load before deepspeed.initialize, inside "
+                         "GatheredParameters, or through the engine's load_checkpoint.";
+  one.decide = saved ? "Whether most tensors of the file have the shape " + to_text(both.odd) +
+                           ", and whether optim_states files are beside it."
+                     : "Whether the message comes for every parameter, with " + to_text(both.odd) +
+                           " for the model each time.";
+  one.command = saved ? "shardwright info CHECKPOINT" : "shardwright ls CHECKPOINT";
+  all.push_back(std::move(one));
+}
+
+// How a flat vector of n elements can come from a parameter of `volume`.
+struct Flat {
+  double weight = 0;
+  std::int64_t ranks = 0;  // n is one of so many parts; 1: the whole
+  std::int64_t extra = 0;  // elements beyond the parameter
+};
+Flat flat_fit(std::int64_t n, const Extents& whole, std::int64_t volume,
+              std::optional<std::int64_t> ranks) {
+  if (n == volume) return {0.8, 1, 0};
+  if (n > volume) return {0.4, 1, n - volume};
+  Flat flat{0.3, volume / n + (volume % n == 0 ? 0 : 1), 0};
+  if (flat.ranks > kMostRanks) return {};
+  flat.extra = (n - volume % n) % n;
+  // An embedding with the norm behind it: whole rows and no more than a few.
+  bool rows = flat.extra % whole.back() == 0 && flat.extra / whole.back() <= 8;
+  if (flat.extra < flat.ranks || rows) flat.weight = 0.8;
+  bool is_extent = std::find(whole.begin(), whole.end(), n) != whole.end();
+  if (is_extent || flat.ranks > 1024) flat.weight = 0.15;  // a bias, a norm, one row
+  if (ranks && flat.ranks == *ranks) flat.weight = std::max(flat.weight, 0.9);
+  if (ranks && *ranks % flat.ranks != 0) flat.weight = std::min(flat.weight, 0.25);
+  return flat;
+}
+
+std::string flat_sum(const Sides& both, const Flat& flat, std::int64_t volume) {
+  std::string n = std::to_string(both.odd[0]), v = std::to_string(volume);
+  std::string sum = to_text(both.whole) + " has " + v + " elements";
+  if (flat.ranks > 1) sum += ", and " + std::to_string(flat.ranks) + " x " + n + " is ";
+  if (flat.ranks > 1 && flat.extra == 0) return sum + "just that";
+  if (flat.ranks > 1) return sum + std::to_string(flat.extra) + " more";
+  return sum + (flat.extra == 0 ? ", as many as the vector"
+                                : ", the vector " + std::to_string(flat.extra) + " more");
+}
+
+void add_flat(const ShapeCase& shapes, const Sides& both, std::vector<Hypothesis>& all) {
+  if (both.odd.size() != 1 || both.whole.size() < 2 || is_placeholder(both.odd)) return;
+  auto volume = shw::volume(both.whole);
+  if (!volume || *volume <= 0) return;
+  bool saved = both.wrong == WrongSide::kCheckpoint;
+  std::optional<std::int64_t> ranks;
+  if (shapes.worlds) ranks = saved ? shapes.worlds->save : shapes.worlds->load;
+  Flat flat = flat_fit(both.odd[0], both.whole, *volume, ranks);
+  if (flat.weight <= 0) return;
+  Hypothesis one{"H-F", "", flat.ranks == 1 ? WrongSide::kEither : both.wrong, flat.weight};
+  one.title = saved ? "the checkpoint holds a flat parameter of FSDP1"
+                    : "the model that loads has its parameters flattened by FSDP1";
+  std::string part = flat.ranks > 1 ? "one rank's part of " + std::to_string(flat.ranks) : "all";
+  one.text = flat_sum(both, flat, *volume) + ": the flat side is " + part +
+             " of the vector that FSDP1 makes of a wrapped module" +
+             (flat.extra != 0 ? " (the rest: padding, or a norm wrapped with it). " : ". ") +
+             (saved && flat.ranks > 1 ? "The other ranks' parts are not in this file: consolidate "
+                                        "all of them, or save with FULL_STATE_DICT."
+              : saved ? "Nothing is lost; it has to be cut and reshaped by the order of the "
+                        "module's parameters."
+                      : "The checkpoint is good: load before the model is wrapped, or through "
+                        "FSDP.state_dict_type.");
+  one.decide =
+      "Whether the module is wrapped by FSDP1 (FullyShardedDataParallel), and by how many "
+      "ranks.";
+  one.command = "shardwright ls CHECKPOINT";
+  one.evidence.emplace_back("elements", *volume);
+  one.evidence.emplace_back("parts", flat.ranks);
+  one.evidence.emplace_back("extra_elements", flat.extra);
+  all.push_back(std::move(one));
+}
+
+void add_packed(const Sides& both, std::vector<Hypothesis>& all) {
+  auto whole = shw::volume(both.whole), odd = shw::volume(both.odd);
+  if (!whole || !odd || *odd <= 1 || both.whole.size() < 2 || *whole / 2 != *odd || *whole % 2 != 0)
+    return;
+  bool column = both.odd.size() == 2 && both.odd[1] == 1 && both.whole[1] > 2;
+  bool last = both.odd.size() == both.whole.size() && both.odd.back() * 2 == both.whole.back() &&
+              std::equal(both.odd.begin(), both.odd.end() - 1, both.whole.begin());
+  if (!column && !last) return;
+  Hypothesis one{"H-Q", "", WrongSide::kEither, column ? 0.93 : 0.15};
+  one.title = both.wrong == WrongSide::kCheckpoint
+                  ? "the checkpoint is packed in 4 bits, the model is not"
+                  : "the model that loads is packed in 4 bits, the checkpoint is not";
+  one.text = "Half as many elements: two 4-bit values share a byte (" +
+             std::string(column ? "bitsandbytes makes one column of them" : "NVFP4, MXFP4") +
+             "). Nothing is damaged; load with the same quantisation, or dequantise first.";
+  one.decide =
+      "The dtype of the smaller side: uint8 speaks for packed values; scales or "
+      "quant_state tensors beside it prove it.";
+  one.command = "shardwright ls CHECKPOINT";
+  one.evidence.emplace_back("values_a_byte", std::int64_t{2});
+  all.push_back(std::move(one));
+}
+
+}  // namespace
+
+void suppose_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  for (bool saved : {true, false}) add_placeholder(shapes, sides(shapes, saved), all);
+}
+
+void suppose_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  for (bool saved : {true, false}) add_flat(shapes, sides(shapes, saved), all);
+  const Extents &saved = shapes.message.saved, &current = shapes.message.current;
+  if (!shapes.traits.flat || saved.size() != 1 || current.size() != 1 || saved == current) return;
+  Hypothesis one{"H-F", "", WrongSide::kEither, 0.75};
+  one.title = "FSDP1 flattened the model for another number of ranks, or wrapped it otherwise";
+  one.text =
+      "A flat parameter is all parameters of a wrapped module in one vector, padded to a multiple "
+      "of the ranks: its length changes with the ranks and with what is wrapped. Nothing is "
+      "damaged. Load with the ranks and the wrapping of the save, and save with SHARDED_STATE_DICT "
+      "or FULL_STATE_DICT, which keep names and shapes.";
+  one.decide =
+      "Ranks and auto_wrap_policy of both runs; a difference smaller than the number of "
+      "ranks is padding.";
+  one.command = "shardwright ls CHECKPOINT";
+  all.push_back(std::move(one));
+}
+
+void suppose_packed(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  if (shapes.traits.state) return;
+  for (bool saved : {true, false}) add_packed(sides(shapes, saved), all);
+}
+
+void suppose_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const NameTraits& traits = shapes.traits;
+  if (traits.state || (!traits.replicated && !traits.bias)) return;
+  if (shapes.differing != std::vector<std::size_t>{0}) return;
+  std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
+  std::int64_t small = std::min(saved, current), large = std::max(saved, current);
+  if (small == 0 || large % small != 0 || large / small > kMostRanks) return;
+  std::string times = std::to_string(large / small);
+  bool disk = saved > current;
+  Hypothesis one{"H-K", disk ? "axis-grown" : "shape-mismatch",
+                 disk ? WrongSide::kCheckpoint : WrongSide::kRequest, disk ? 0.6 : 0.35};
+  one.title = disk ? "a tensor that all ranks hold alike was put end to end " + times + " times"
+                   : "the loader takes a tensor that all ranks hold alike for a sharded one";
+  one.text = std::to_string(large) + " is " + times + " x " + std::to_string(small) +
+             ". Norms, routers and some biases are the same on every rank: joining them (a merge "
+             "of per-rank files, from_local with Shard(0)) repeats them. " +
+             (disk ? "One of the " + times + " copies is the tensor."
+                   : "The checkpoint is good; the loader needs the fix.");
+  one.decide = "Whether the " + times + " parts are equal, and whether a rank group has " + times +
+               " ranks.";
+  one.command = check_command(disk ? "--spec SPEC.json --data" : "--spec SPEC.json");
+  one.evidence.emplace_back("copies", large / small);
+  all.push_back(std::move(one));
+}
+
+void suppose_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  if (!shapes.traits.adapter || shapes.differing.size() != 1) return;
+  std::size_t dim = shapes.differing[0];
+  Hypothesis one{"H-R", "shape-mismatch", WrongSide::kRequest, 0.8};
+  one.title = "the adapter was trained with another LoRA rank";
+  one.text = "Saved with r=" + std::to_string(shapes.message.saved[dim]) +
+             ", asked for with r=" + std::to_string(shapes.message.current[dim]) +
+             ". The checkpoint is good: build the model with the rank in its "
+             "adapter_config.json.";
+  one.decide = "\"r\" (and rank_pattern) in adapter_config.json.";
+  one.command = "shardwright ls CHECKPOINT lora_";
+  one.evidence.emplace_back("saved_rank", shapes.message.saved[dim]);
+  one.evidence.emplace_back("current_rank", shapes.message.current[dim]);
+  all.push_back(std::move(one));
+}
+
+}  // namespace shw

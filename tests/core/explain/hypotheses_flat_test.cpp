@@ -1,0 +1,115 @@
+// Shapes that are no tensor of the model: placeholders, flat vectors, packed bits, copies.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/explain/explain.h"
+
+using namespace shw;
+
+namespace {
+
+struct Case {
+  Extents saved, current;
+  std::string fqn, world = {}, first = {};
+};
+
+Explanation explained(const Case& test) {
+  std::optional<Worlds> worlds;
+  if (!test.world.empty()) worlds = *parse_worlds(test.world);
+  return explain("size mismatch for " + test.fqn + ": copying a param with shape torch.Size(" +
+                     to_text(ExtentsView(test.saved)) +
+                     ") from checkpoint, the shape in current model is torch.Size(" +
+                     to_text(ExtentsView(test.current)) + ").",
+                 worlds);
+}
+
+std::string first(const Explanation& explanation) {
+  if (explanation.hypotheses.empty()) return "";
+  const Hypothesis& one = explanation.hypotheses.front();
+  return one.id + " " + std::string(name(one.wrong));
+}
+
+std::int64_t number(const Hypothesis& one, std::string_view key) {
+  for (const auto& [found, value] : one.evidence) {
+    if (found == key) return std::get<std::int64_t>(value);
+  }
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("the odd side of two shapes is named for what it is") {
+  const std::vector<Case> cases = {
+      {{0}, {512, 3584}, "model.layers.26.self_attn.k_proj.weight", "", "H-Z checkpoint"},
+      {{250112, 512}, {0}, "shared.weight", "", "H-Z request"},
+      {{1}, {4096, 4096}, "model.layers.0.q_proj.weight", "", "H-Z checkpoint"},
+      {{4096, 4096}, {1}, "model.layers.0.q_proj.weight", "", "H-Z request"},
+      {{4096}, {0}, "model.norm.weight", "", "H-Z request"},
+      {{65667584}, {128256, 2048}, "model.embed_tokens.weight", "", "H-F checkpoint"},
+      {{65667584}, {128256, 2048}, "model.embed_tokens.weight", "4:1", "H-F checkpoint"},
+      {{128256, 2048}, {65667584}, "model.embed_tokens.weight", "1:4", "H-F request"},
+      {{2097152}, {4096, 4096}, "layers.0.q_proj.weight", "", "H-F checkpoint"},
+      {{16777216}, {4096, 4096}, "layers.0.q_proj.weight", "", "H-F either"},
+      {{1000}, {900}, "_fsdp_wrapped_module._flat_param", "", "H-F either"},
+      {{8388608, 1}, {4096, 4096}, "model.layers.0.q_proj.weight", "", "H-Q either"},
+      {{4096, 4096}, {8388608, 1}, "model.layers.0.q_proj.weight", "", "H-Q either"},
+      {{1024}, {128}, "model.layers.0.self_attn.q_proj.bias", "", "H-K checkpoint"},
+      {{64, 4096}, {16, 4096}, "l.0.q_proj.lora_A.weight", "", "H-R request"},
+  };
+  for (const Case& test : cases) {
+    CAPTURE(test.fqn);
+    CAPTURE(test.first);
+    CHECK(first(explained(test)) == test.first);
+  }
+}
+
+TEST_CASE("one rank's quarter of an embedding and its norm is counted out") {
+  // transformers #34080: 4 x 65,667,584 = 128,256 x 2,048 + 2,048
+  Explanation explanation = explained({{65667584}, {128256, 2048}, "model.embed_tokens.weight"});
+  REQUIRE_FALSE(explanation.hypotheses.empty());
+  const Hypothesis& one = explanation.hypotheses[0];
+  CHECK(number(one, "parts") == 4);
+  CHECK(number(one, "elements") == 262668288);
+  CHECK(number(one, "extra_elements") == 2048);
+}
+
+TEST_CASE("a vector as long as one side of a matrix is no flat parameter") {
+  Explanation explanation = explained({{4096}, {4096, 11008}, "layers.0.mlp.weight"});
+  REQUIRE_FALSE(explanation.hypotheses.empty());
+  CHECK(explanation.hypotheses[0].id != "H-F");
+}
+
+TEST_CASE("a view that does not fit is read as two shapes") {
+  Explanation explanation =
+      explain("RuntimeError: shape '[128256, 2048]' is invalid for input of size 65667584");
+  REQUIRE(explanation.parsed.messages.size() == 1);
+  CHECK(explanation.parsed.messages[0].saved == Extents{65667584});
+  CHECK(explanation.parsed.messages[0].current == Extents{128256, 2048});
+  CHECK(first(explanation) == "H-F checkpoint");
+}
+
+TEST_CASE("flat and placeholder readings are turned round with the sides") {
+  for (const Extents& odd : std::vector<Extents>{{0}, {1}, {7}, {1024}, {4096, 1}}) {
+    CAPTURE(to_text(ExtentsView(odd)));
+    Explanation there = explained({odd, {64, 128}, "a.b"}),
+                back = explained({{64, 128}, odd, "a.b"});
+    CHECK(there.hypotheses.size() == back.hypotheses.size());
+    REQUIRE_FALSE(there.hypotheses.empty());
+    CHECK(there.hypotheses[0].id == back.hypotheses[0].id);
+    CHECK(there.hypotheses[0].confidence == doctest::Approx(back.hypotheses[0].confidence));
+  }
+}
+
+TEST_CASE("lengths that overflow are no flat parameter") {
+  const std::int64_t most = 9223372036854775807;
+  for (const Case& test : std::vector<Case>{{{most}, {most, most}, "a"},
+                                            {{most, 1}, {most, 2}, "a"},
+                                            {{3}, {most, 1}, "a"},
+                                            {{5}, {0, 4}, "a"},
+                                            {{0, 4}, {5}, "a"}}) {
+    Explanation explanation = explained(test);
+    for (const Hypothesis& one : explanation.hypotheses) CHECK(one.confidence <= 1);
+  }
+}
