@@ -29,12 +29,21 @@ Index make_index() {
   return index;
 }
 
+// "{fqn}": the line of the program that made the message, which a traceback shows above it.
+bool is_program(std::string_view name) {
+  std::size_t open = name.find('{');
+  if (open == name.npos || open + 1 >= name.size()) return false;
+  char next = name[open + 1];
+  return (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || next == '_';
+}
+
 std::optional<FoundMessage> message_at(const PastedText& pasted, std::size_t at,
                                        const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
     auto found = read_message(pasted, at, entry.pattern);
     if (!found) continue;
     found->message.kind = entry.kind;
+    if (is_program(found->message.name)) continue;
     if (entry.kind->accepts != nullptr && !entry.kind->accepts(found->message)) continue;
     return found;
   }
@@ -63,13 +72,26 @@ struct Collector {
   }
 };
 
-// "Error(s) in loading state_dict" says nothing beside what went wrong in it.
+// "Error(s) in loading state_dict" says nothing beside what went wrong in it, and a message without
+// a name nothing beside the same one with it.
 void drop_vague(std::vector<ErrorMessage>& messages) {
   auto vague = [](const ErrorMessage& message) {
     return message.kind->says == Says::kThatItFailed;
   };
-  if (std::all_of(messages.begin(), messages.end(), vague)) return;
-  messages.erase(std::remove_if(messages.begin(), messages.end(), vague), messages.end());
+  std::unordered_set<std::string_view> named;
+  for (const ErrorMessage& message : messages) {
+    if (!message.name.empty()) named.insert(message.kind->id);
+  }
+  auto less = [&](const ErrorMessage& message) {
+    return message.name.empty() && message.kind->id != kShapes && message.numbers.empty() &&
+           named.count(message.kind->id) != 0;
+  };
+  bool all_vague = std::all_of(messages.begin(), messages.end(), vague);
+  messages.erase(std::remove_if(messages.begin(), messages.end(),
+                                [&](const ErrorMessage& message) {
+                                  return less(message) || (!all_vague && vague(message));
+                                }),
+                 messages.end());
 }
 
 }  // namespace

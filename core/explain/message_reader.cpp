@@ -137,14 +137,21 @@ std::string read_name(std::string_view text, std::size_t& at) {
   return std::string(name);
 }
 
-// The word before, as of "- X: found shape ..." and "X | MISSING |".
+// The word before, as of "- X: found shape ..." and "X | MISSING |"; one that transformers made of
+// several names has spaces in braces: "layers.{0, 1}.weight".
 std::string name_before(std::string_view text, std::size_t begin) {
   std::size_t from = begin > kMaxName ? begin - kMaxName : 0;
   std::string_view before = text.substr(from, begin - from);
   while (!before.empty() && (is_gap(before.back()) || before.back() == ':' || before.back() == '|'))
     before.remove_suffix(1);
   std::size_t space = before.find_last_of(" \n");
-  std::size_t at = from + (space == before.npos ? 0 : space + 1);
+  std::size_t close = before.rfind('}'), open = before.rfind('{');
+  if (space != before.npos && close != before.npos && open != before.npos && open < space &&
+      space < close)
+    return std::string(before.substr(before.find_last_of(" \n", open) + 1));
+  std::string_view word = before.substr(space == before.npos ? 0 : space + 1);
+  if (word.find("'{") != word.npos || word.find("\"{") != word.npos) return std::string(word);
+  std::size_t at = from + before.size() - word.size();
   return read_name(text.substr(0, from + before.size()), at);
 }
 

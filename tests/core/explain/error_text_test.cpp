@@ -189,3 +189,26 @@ TEST_CASE("a list of names that the terminal cut off gives the names that are wh
   parsed = parse_error_text("Unexpected key(s) in state_dict: \"a.b\", \"a.c");
   CHECK(parsed.messages[0].name == "a.b");
 }
+
+TEST_CASE("the line of the program that made a message is no message") {
+  ErrorText parsed = parse_error_text(
+      "    raise RuntimeError(f\"Missing key in checkpoint state_dict: {fqn}.\")\n"
+      "RuntimeError: Missing key in checkpoint state_dict: dataloader.dp_rank_15.");
+  REQUIRE(parsed.messages.size() == 1);
+  CHECK(parsed.messages[0].name == "dataloader.dp_rank_15");
+  parsed = parse_error_text("    raise X(f'{checkpoint_dir} is not a distributed checkpoint')");
+  CHECK(parsed.messages.empty());
+  parsed =
+      parse_error_text("Key | Status |\nmodel.l.{0, 1, 2}.w | MISSING |\nm.{0...31}.v | MISSING |");
+  REQUIRE(parsed.messages.size() == 2);
+  CHECK(parsed.messages[0].name == "model.l.{0, 1, 2}.w");
+  CHECK(parsed.messages[1].name == "m.{0...31}.v");
+}
+
+TEST_CASE("a message without its name is silent beside the same one with it") {
+  ErrorText parsed = parse_error_text(
+      "Cannot find global shape metadata for N-D flattened tensor ShardedTensor(key='a.b', x)\n"
+      "KeyError: 'nd_reformulated_orig_global_shape'");
+  REQUIRE(parsed.messages.size() == 1);
+  CHECK(parsed.messages[0].name == "a.b");
+}
