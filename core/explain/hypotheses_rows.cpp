@@ -160,7 +160,9 @@ void suppose_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (small == 0 || large % small == 0) return;
   const NameTraits& traits = shapes.traits;
   Hypothesis one{"H-U", "local-saved-as-global", WrongSide::kEither};
-  one.confidence = traits.state && traits.vocabulary ? 0.65 : traits.state ? 0.45 : 0.25;
+  one.confidence = traits.state        ? (traits.vocabulary ? 0.65 : 0.45)
+                   : traits.vocabulary ? 0.1
+                                       : 0.25;
   one.title = "an uneven shard was published as the whole";
   one.text = std::to_string(saved) + " and " + std::to_string(current) +
              " are no multiples of each other: ranks that own different numbers of rows (padded "
@@ -204,6 +206,29 @@ void suppose_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   all.push_back(std::move(one));
 }
 
+namespace {
+
+// A few rows more, and no padding: tokens were added on one side.
+void suppose_resized(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
+  std::int64_t more = std::max(saved, current) - std::min(saved, current);
+  if (shapes.traits.state || more > std::max<std::int64_t>(64, saved / 20)) return;
+  std::string rows = plural(static_cast<std::uint64_t>(more), "row");
+  Hypothesis one{"H-V", "vocabulary-padding", WrongSide::kEither, 0.75};
+  one.title = saved > current
+                  ? "tokens were added before the save, and the loader knows none of them"
+                  : "the loader has added tokens that the checkpoint does not have";
+  one.text = "The vocabularies differ by " + rows +
+             ": resize_token_embeddings, or another tokenizer. Nothing is damaged. Give the model "
+             "the saved number of rows, load, and resize then.";
+  one.decide = "The length of the tokenizer of both runs, and vocab_size in config.json.";
+  one.command = "shardwright ls CHECKPOINT embed";
+  one.evidence.emplace_back("rows", more);
+  all.push_back(std::move(one));
+}
+
+}  // namespace
+
 void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (!shapes.traits.vocabulary || shapes.differing != std::vector<std::size_t>{0}) return;
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
@@ -212,7 +237,11 @@ void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   for (std::int64_t size = 8; size <= 128 * 64 && unit == 0; size *= 2) {
     if (large % size == 0 && large - small < size) unit = size;
   }
-  if (small == 0 || unit == 0) return;
+  if (small == 0) return;
+  if (unit == 0) {
+    suppose_resized(shapes, all);
+    return;
+  }
   Hypothesis one{"H-V", "vocabulary-padding", WrongSide::kEither, 0.8};
   one.title = "the vocabulary is padded differently";
   one.text = std::to_string(large) + " is " + std::to_string(small) +

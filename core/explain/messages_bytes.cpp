@@ -91,7 +91,9 @@ constexpr MessageKind kRows[] = {
                     .command = "shardwright info CHECKPOINT"}}}},
     {.id = "unexpected-eof",
      .example = "unexpected EOF, expected 4096 more bytes. The file might be corrupted.",
-     .patterns = {"unexpected eof, expected <#missing_bytes> more bytes"},
+     .patterns = {"unexpected eof, expected <#missing_bytes> more bytes",
+                  "truncated file: eof = <#found_bytes>, sblock->base_addr = ~stored_eof = "
+                  "<#expected_bytes>"},
      .meanings = {{{.rule = "short-file",
                     .wrong = kDisk,
                     .weight = 0.9,

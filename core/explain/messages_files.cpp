@@ -194,6 +194,19 @@ constexpr MessageKind kRows[] = {
                   "missing zero-3 checkpoint file for", "missing zero optimizer checkpoint for",
                   "expert checkpoint file not found: <name>"},
      .meanings = {{kNotAllSaved, kWrongPath}}},
+    {.id = "disk-full",
+     .example = "OSError: [Errno 28] No space left on device",
+     .patterns = {"no space left on device", "disk quota exceeded"},
+     .meanings = {{{.id = "unfinished-save",
+                    .rule = "leftover-metadata",
+                    .wrong = kDisk,
+                    .weight = 0.9,
+                    .title = "the disk (or a quota) was full, and the save did not end",
+                    .text = "What this step left is incomplete; its .metadata is missing, or of an "
+                            "earlier save into the same folder. Make room and save again; resume "
+                            "from the step before it.",
+                    .decide = "Which file system was full: of the checkpoint, or of a temporary "
+                              "folder."}}}},
     {.id = "already-there",
      .example = "Checkpoint already exists and self.overwrite=False.",
      .patterns = {"checkpoint already exists and self.overwrite=false"},

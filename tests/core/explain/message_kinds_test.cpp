@@ -99,6 +99,7 @@ TEST_CASE("messages of files that are not there are known") {
        "missing-file", "extra-state-missing",
        "/ckpt/model_weights/model.decoder.layers.self_attention.core_attention._extra_state/"
        "shard_0_80.pt"},
+      {"OSError: [Errno 28] No space left on device", "disk-full", "unfinished-save"},
       {"RuntimeError: Checkpoint already exists and self.overwrite=False.", "already-there",
        "already-there"},
       {"CheckpointingException: Checkpoint integrity verification failed for 2 file(s) in /ckpt:",
@@ -136,6 +137,13 @@ TEST_CASE("messages of bytes that cannot be read are known") {
        "short-file",
        "",
        {{"missing_bytes", 4096}}},
+      {"OSError: Unable to open file (truncated file: eof = 1024, sblock->base_addr = 0, "
+       "stored_eof "
+       "= 2048)",
+       "unexpected-eof",
+       "short-file",
+       "",
+       {{"found_bytes", 1024}, {"expected_bytes", 2048}}},
       {"RuntimeError: storage has wrong byte size: expected 1018874368 got 0",
        "storage-size",
        "short-file",
