@@ -30,9 +30,6 @@ int run_check(Context& context) {
     context.terminal.out_line(check_to_json(*report));
   } else {
     context.terminal.out_line(check_to_text(**checkpoint, *report, text_options(context)));
-    // A clean or undecided answer says it in its own last line.
-    if (report->verdict == Verdict::kFindings && !report->deeper.empty())
-      context.terminal.say(report->deeper);
   }
   return verdict_code(*report, context.options.fail_on);
 }

@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-constexpr std::array<Lesson, 7> kLessons = {{
+constexpr std::array<Lesson, 9> kLessons = {{
     {"blocks-permuted", R"(
   query, key, value of 2 groups in one weight
 
@@ -75,6 +75,23 @@ constexpr std::array<Lesson, 7> kLessons = {{
      "`shardwright repair` puts each shard where torch.chunk puts it. Shards that landed on the "
      "very offset of another one were dropped at save and are lost.",
      "https://github.com/pytorch/pytorch/issues/110762"},
+    {"other-model", R"(
+  expected                        saved
+  model.layers.0.mlp.up.weight    transformer.h.0.mlp.c_fc.weight
+  model.layers.0.mlp.down.weight  transformer.h.0.mlp.c_proj.weight
+  ...                             ...
+  3 of 1,142 names agree
+)",
+     "Nothing has to be done to the checkpoint. Name the spec or the checkpoint of the same model, "
+     "or check without one.",
+     ""},
+    {"mesh-contradicted", R"(
+  --mesh dp=4              │ 0 │ 1 │ 2 │ 3 │
+  files                    │ 0 │ 1 │ 2 │ 3 │ 4 │ 5 │ ... │ 63 │
+)",
+     "Nothing has to be done to the checkpoint. Name the mesh of the run that saved it, or leave "
+     "--mesh out.",
+     ""},
 }};
 
 }  // namespace

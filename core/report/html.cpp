@@ -3,6 +3,7 @@
 #include "core/report/page_parts.h"
 #include "core/report/svg_map.h"
 #include "core/report/text.h"
+#include "core/rules/unjudged.h"
 
 namespace shw {
 namespace {
@@ -48,7 +49,8 @@ pre{background:var(--code);padding:12px 14px;border-radius:6px;overflow-x:auto;w
 )css";
 
 std::string head(const ReportInput& input) {
-  bool errors = false, warnings = input.check.verdict == Verdict::kUndecided;
+  bool errors = false, warnings = input.check.verdict == Verdict::kUndecided ||
+                                  !hints_in(input.check.unjudged).empty();
   for (const Finding& finding : input.check.findings) {
     errors = errors || finding.severity == Severity::kError;
     warnings = warnings || finding.severity == Severity::kWarning;
@@ -140,13 +142,22 @@ std::string finding_section(const ReportInput& input, const Finding& finding, bo
 std::string findings(const ReportInput& input) {
   const auto& list = input.check.findings;
   std::string html = "<h2>What is wrong</h2>\n";
-  if (list.empty()) html += "<p>Nothing was found.</p>\n";
+  if (list.empty()) html += "<p>No finding.</p>\n";
   for (std::size_t i = 0; i < std::min(list.size(), kMostFindings); ++i)
     html += finding_section(input, list[i], i < kMostPictured);
   if (list.size() > kMostFindings)
     html += "<p class=\"quiet\">" + human_count(list.size() - kMostFindings) +
             " more findings are not on this page; <code>check --json</code> lists all.</p>\n";
   return html;
+}
+
+std::string unjudged_section(const ReportInput& input) {
+  if (input.check.unjudged.empty()) return "";
+  std::string html =
+      "<h2>What was not judged</h2><table><tr><th>what</th><th>what would decide it</th></tr>";
+  for (const Unjudged& one : input.check.unjudged)
+    html += "<tr><td>" + escaped(one.what) + "</td><td>" + escaped(one.needs) + "</td></tr>";
+  return html + "</table>\n";
 }
 
 std::string plan_section(const ReportInput& input) {
@@ -164,10 +175,11 @@ std::string plan_section(const ReportInput& input) {
             human_count(static_cast<std::uint64_t>(operation.elements_lost)) + "</td></tr>";
   }
   html += "</table>\n<p>";
-  html += input.plan->lossless ? "<span class=\"badge good\">nothing is lost</span>"
-                               : "<span class=\"badge bad\">" +
-                                     human_count(static_cast<std::uint64_t>(sum.elements_lost)) +
-                                     " elements lost</span>";
+  html += input.plan->lossless
+              ? "<span class=\"badge good\">nothing is lost</span>"
+              : "<span class=\"badge bad\">" +
+                    plural(static_cast<std::uint64_t>(sum.elements_lost), "element") +
+                    " lost</span>";
   return html + "<span class=\"badge gold\">" + human_bytes(sum.bytes_moved) +
          " moved</span></p>\n";
 }
@@ -226,6 +238,7 @@ std::string tensors(const ReportInput& input) {
 std::string report_html(const ReportInput& input) {
   std::string html = head(input);
   html += findings(input);
+  html += unjudged_section(input);
   html += plan_section(input);
   html += lost_section(input);
   html += undecided_section(input);

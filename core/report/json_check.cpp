@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "core/report/json.h"
 #include "core/report/report.h"
 
@@ -22,6 +24,12 @@ struct EvidenceToJson {
     Json list = Json::array();
     for (const Box& box : value) list.push_back(json_of(box));
     return list;
+  }
+  // JSON has no word for these, and a null would say that nothing was measured.
+  Json operator()(double value) const {
+    if (std::isnan(value)) return "NaN";
+    if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+    return value;
   }
   template <class Plain>
   Json operator()(const Plain& value) const {
@@ -56,13 +64,18 @@ Json json_of(const Evidence& evidence) {
 }
 
 std::string check_to_json(const CheckReport& report) {
-  Json findings = Json::array();
+  Json findings = Json::array(), unjudged = Json::array();
+  for (const Unjudged& one : report.unjudged) {
+    unjudged.push_back({{"what", one.what}, {"needs", one.needs}});
+    if (!one.hint.empty()) unjudged.back()["hint"] = one.hint;
+  }
   for (const Finding& finding : report.findings) findings.push_back(finding_json(finding));
   return dumped({{"schema", kSchema},
                  {"verdict", name(report.verdict)},
                  {"depth", name(report.depth)},
                  {"deeper", report.deeper},
-                 {"findings", std::move(findings)}});
+                 {"findings", std::move(findings)},
+                 {"unjudged", std::move(unjudged)}});
 }
 
 std::string error_to_json(const Error& error) {

@@ -51,8 +51,9 @@ std::string cell(std::string text) {
 }
 
 std::string finding_section(const ReportInput& input, const Finding& finding, bool with_picture) {
+  std::string counted = subjects_counted(input.checkpoint, finding);
   std::string text = "### " + std::string(word_of(finding.severity)) + ": " + code(finding.rule) +
-                     ", " + subjects_counted(input.checkpoint, finding) + "\n\n" +
+                     (counted.empty() ? "" : ", " + counted) + "\n\n" +
                      prose(clipped(finding.cause)) + "\n\n";
   for (std::size_t i = 0; i < std::min(finding.subjects.size(), kMostSubjects); ++i)
     text += "- " + code(clipped(finding.subjects[i])) + "\n";
@@ -81,6 +82,14 @@ std::string finding_section(const ReportInput& input, const Finding& finding, bo
   return text + "\n";
 }
 
+std::string unjudged_section(const ReportInput& input) {
+  if (input.check.unjudged.empty()) return "";
+  std::string text = "## What was not judged\n\n| what | what would decide it |\n|---|---|\n";
+  for (const Unjudged& one : input.check.unjudged)
+    text += "| " + cell(prose(one.what)) + " | " + cell(prose(one.needs)) + " |\n";
+  return text + "\n";
+}
+
 std::string plan_section(const ReportInput& input) {
   if (input.plan == nullptr) return "";
   std::string text;
@@ -94,11 +103,12 @@ std::string plan_section(const ReportInput& input) {
               human_count(operation.subjects.size()) + " | " + human_bytes(operation.bytes_moved) +
               " | " + human_count(static_cast<std::uint64_t>(operation.elements_lost)) + " |\n";
     }
-    text += "\n" +
-            (input.plan->lossless ? std::string("Nothing is lost")
-                                  : human_count(static_cast<std::uint64_t>(sum.elements_lost)) +
-                                        " elements are lost") +
-            "; " + human_bytes(sum.bytes_moved) + " of tensors move.\n\n";
+    text +=
+        "\n" +
+        (input.plan->lossless ? std::string("Nothing is lost")
+                              : plural(static_cast<std::uint64_t>(sum.elements_lost), "element") +
+                                    (sum.elements_lost == 1 ? " is lost" : " are lost")) +
+        "; " + human_bytes(sum.bytes_moved) + " of tensors move.\n\n";
   }
   if (!input.plan->undecided.empty()) {
     text += "## What a repair does not mend\n\n";
@@ -134,13 +144,13 @@ std::string report_markdown(const ReportInput& input) {
   if (directory != nullptr) text += code(directory->name()) + " · ";
   text += prose(headline(input.checkpoint)) + "\n\n## What is wrong\n\n";
   const auto& list = input.check.findings;
-  if (list.empty()) text += "Nothing was found.\n\n";
+  if (list.empty()) text += "No finding.\n\n";
   for (std::size_t i = 0; i < std::min(list.size(), kMostFindings); ++i)
     text += finding_section(input, list[i], i < kMostPictured);
   if (list.size() > kMostFindings)
     text += human_count(list.size() - kMostFindings) +
             " more findings are not listed; `check --json` lists all.\n\n";
-  text += plan_section(input) + lost_section(input);
+  text += unjudged_section(input) + plan_section(input) + lost_section(input);
   return text + "## How to see it yourself\n\n" + block(input.command) +
          "\nDepth: " + std::string(name(input.check.depth)) + ". " + prose(input.check.deeper) +
          "\n";

@@ -8,6 +8,7 @@
 
 #include "core/report/listing.h"
 #include "core/rules/consequence.h"
+#include "core/rules/unjudged.h"
 
 namespace shw {
 
@@ -34,8 +35,11 @@ std::string verdict_sentence(const ReportInput& input) {
     }
   }
   if (causes == 0) {
+    std::vector<std::string> hints = hints_in(input.check.unjudged);
+    std::string depth = " (depth " + std::string(name(input.check.depth)) + ")";
     return input.check.verdict == Verdict::kUndecided ? "Could not decide: not all could be read"
-                                                      : "Nothing is wrong";
+           : hints.empty()                            ? "No finding" + depth
+                           : "No finding, but a hint: " + some_of(hints) + depth;
   }
   std::string counts = plural(causes, "cause");
   if (!subjects.empty()) counts += ", " + plural(subjects.size(), "tensor");
@@ -60,6 +64,7 @@ std::string number_text(double value) {
 }  // namespace
 
 std::string subjects_counted(const Checkpoint& checkpoint, const Finding& finding) {
+  if (finding.subjects.empty()) return "";
   return plural(finding.subjects.size(), pictured(checkpoint, finding) ? "tensor" : "file");
 }
 

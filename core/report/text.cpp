@@ -8,6 +8,7 @@
 #include "core/explain/lessons.h"
 #include "core/report/text_words.h"
 #include "core/rules/consequence.h"
+#include "core/rules/unjudged.h"
 
 namespace shw {
 namespace {
@@ -21,7 +22,7 @@ struct Style {
   }
 };
 constexpr std::string_view kRed = "1;31", kYellow = "1;33", kQuiet = "2", kBold = "1",
-                           kWrong = "31";
+                           kWrong = "31", kGreen = "1;32";
 
 struct Word {
   std::string_view text, colour;
@@ -36,6 +37,14 @@ Word word_of(Severity severity) {
       break;
   }
   return {"info", kQuiet};
+}
+
+template <class Value>
+const Value* evidence(const Finding& finding, std::string_view key) {
+  for (const auto& [name, value] : finding.evidence) {
+    if (name == key) return std::get_if<Value>(&value);
+  }
+  return nullptr;
 }
 
 // What it means for the one who wants to load: three words beside the count.
@@ -58,14 +67,19 @@ std::string what_it_means(const Finding& finding) {
       {"payload-dtype", "is converted on load"},
       {"placement-axis-moved", "will not load"},
       {"missing-key", "will not load"},
-      {"unexpected-key", "not in the spec"},
+      {"unexpected-key", "nothing is expected of them"},
       {"shape-mismatch", "will not load"},
       {"dtype-mismatch", "is converted on load"},
       {"not-looked-at", "not judged"},
   }};
+  if (const auto* cause = evidence<std::string>(finding, "explained by")) return "by " + *cause;
   if (finding.rule == "storage-dangling" && finding.severity == Severity::kWarning)
     return "bytes without an owner";
   if (finding.rule == "portability") return "not everywhere";
+  // What is only to know breaks nothing: of the words below it may have two.
+  if (finding.severity == Severity::kInfo && finding.rule != "unexpected-key" &&
+      finding.rule != "not-looked-at")
+    return "";
   for (const Pair& pair : kWords) {
     if (pair.rule == finding.rule) return std::string(pair.words);
   }
@@ -73,14 +87,6 @@ std::string what_it_means(const Finding& finding) {
   std::string words = title_of(finding.consequence);
   words[0] = static_cast<char>(words[0] - 'A' + 'a');
   return words;
-}
-
-template <class Value>
-const Value* evidence(const Finding& finding, std::string_view key) {
-  for (const auto& [name, value] : finding.evidence) {
-    if (name == key) return std::get_if<Value>(&value);
-  }
-  return nullptr;
 }
 
 // "saved" and "expected" of subject `i`, as text; empty where the finding has none.
@@ -200,8 +206,9 @@ void append_finding(std::string& out, const Checkpoint& checkpoint, const Findin
                     std::size_t indent, const TextOptions& options, const Style& style) {
   Word severity = word_of(finding.severity);
   out += style(severity.colour, std::string(severity.text)) +
-         std::string(indent - severity.text.size(), ' ') + style(kBold, finding.rule) + "   " +
-         plural(finding.subjects.size(), noun_of(checkpoint, finding));
+         std::string(indent - severity.text.size(), ' ') + style(kBold, finding.rule);
+  if (!finding.subjects.empty())
+    out += "   " + plural(finding.subjects.size(), noun_of(checkpoint, finding));
   const auto* where = evidence<std::string>(finding, "where");
   bool request = where != nullptr && *where == "request";
   std::string words = request ? "the request is wrong" : what_it_means(finding);
@@ -225,7 +232,8 @@ std::string coverage(const CheckReport& report) {
   return words.empty() ? "coverage complete" : words;
 }
 
-std::string closing(const Checkpoint& checkpoint, const CheckReport& report, const Style& style) {
+// "1 cause, 3 tensors", where something is wrong.
+std::string causes_counted(const Checkpoint& checkpoint, const CheckReport& report) {
   std::set<std::string_view> tensors, others;
   std::uint64_t causes = 0;
   for (const Finding& finding : report.findings) {
@@ -234,19 +242,32 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report, con
     bool files = noun_of(checkpoint, finding) != "tensor";
     for (const std::string& subject : finding.subjects) (files ? others : tensors).insert(subject);
   }
-  std::string out;
-  if (causes != 0) {
-    out = plural(causes, "cause");
-    if (!tensors.empty()) out += ", " + plural(tensors.size(), "tensor");
-    if (!others.empty()) out += ", " + plural(others.size(), "file");
-    return style(kBold, out) + "\n";
+  if (causes == 0) return "";
+  std::string out = plural(causes, "cause");
+  if (!tensors.empty()) out += ", " + plural(tensors.size(), "tensor");
+  if (!others.empty()) out += ", " + plural(others.size(), "file");
+  return out;
+}
+
+std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
+                    const TextOptions& options, const Style& style) {
+  std::string depth = " (depth " + std::string(name(report.depth)) + ")";
+  std::vector<std::string> hints = hints_in(report.unjudged);
+  std::string causes = causes_counted(checkpoint, report), out;
+  if (!causes.empty()) {
+    out = style(kBold, causes) + depth;
+  } else if (report.verdict == Verdict::kUndecided) {
+    out = style(kYellow, "undecided") + ": not everything could be looked at" + depth;
+  } else if (!hints.empty()) {
+    out = style(kYellow, "no finding, but a hint") + ": " + some_of(hints) + depth;
+  } else {
+    out = style(kGreen, "no finding") + depth;
   }
-  out =
-      report.verdict == Verdict::kUndecided ? style(kYellow, "undecided") : style("1;32", "clean");
-  out += report.verdict == Verdict::kUndecided ? ": not everything could be looked at"
-                                               : ": nothing is wrong";
-  out += " (depth " + std::string(name(report.depth)) + ")\n";
-  if (!report.deeper.empty()) out += style(kQuiet, wrapped(report.deeper, 0, 100)) + "\n";
+  out += "\n";
+  if (!report.unjudged.empty())
+    out += style(kQuiet,
+                 wrapped("not judged: " + printable(to_text(report.unjudged)), 0, options.width)) +
+           "\n";
   return out;
 }
 
@@ -273,7 +294,7 @@ std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& repor
     if (finding.severity >= options.least)
       append_finding(out, checkpoint, finding, indent, options, style);
   }
-  return out + closing(checkpoint, report, style);
+  return out + closing(checkpoint, report, options, style);
 }
 
 std::string error_to_text(const Error& error, const TextOptions& options) {

@@ -6,7 +6,10 @@
 #include <algorithm>
 
 #include "core/rules/consequence.h"
+#include "core/rules/layout/mesh_contradicted.h"
+#include "core/rules/reference/other_model.h"
 #include "core/rules/rules.h"
+#include "core/rules/unjudged.h"
 #include "core/spec/spec_from_checkpoint.h"
 
 namespace shw {
@@ -26,10 +29,10 @@ const Rule* const kInOrder[] = {
     // The tiles, the items, the spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,
-    &kUnexpectedKey, &kNotLookedAt, &kHalfPair, &kPairAsymmetry, &kExtraState, &kPlannerKeys,
-    &kRankHole, &kLeftoverMetadata, &kLeftoverData, &kManyChunks, &kDuplicateContent,
+    &kUnexpectedKey, &kOtherModel, &kNotLookedAt, &kHalfPair, &kPairAsymmetry, &kExtraState,
+    &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData, &kManyChunks, &kDuplicateContent,
     &kOptimizerGroups, &kMomentBound, &kMomentCorrelation, &kMasterCast, &kReplicaDiverge,
-    &kValueStatistics, &kPortability};
+    &kValueStatistics, &kPortability, &kMeshContradicted};
 
 std::size_t rank_of(std::string_view rule) {
   auto rules = all_rules();
@@ -104,6 +107,38 @@ Verdict judge(const std::vector<Finding>& findings) {
   return undecided ? Verdict::kUndecided : Verdict::kClean;
 }
 
+// What is expected: the spec, else what the reference holds. What is of another model is refused:
+// nothing is compared with it.
+struct Expectation {
+  std::shared_ptr<const Spec> spec;
+  const Checkpoint* reference = nullptr;
+  NameMap names;
+  std::vector<Finding> refused;
+};
+
+Expectation expectation_of(const Checkpoint& checkpoint, const CheckOptions& options) {
+  Expectation out;
+  out.spec = options.spec;
+  if (out.spec != nullptr) {
+    if (auto other = other_model_in_spec(checkpoint, *out.spec)) {
+      out.refused.push_back(std::move(*other));
+      out.spec = nullptr;
+    }
+  }
+  if (options.reference == nullptr) return out;
+  NameMap names = match_names(checkpoint, *options.reference);
+  if (auto other = other_model_in_reference(checkpoint, *options.reference, names.in_reference)) {
+    out.refused.push_back(std::move(*other));
+    return out;
+  }
+  out.reference = options.reference.get();
+  out.names = std::move(names);
+  if (out.spec == nullptr)
+    out.spec = std::make_shared<const Spec>(
+        spec_from_checkpoint(checkpoint, *options.reference, out.names));
+  return out;
+}
+
 }  // namespace
 
 std::span<const Rule> all_rules() {
@@ -156,23 +191,25 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
     data = read_all_data(checkpoint, progress);
   if (is_cancelled(progress)) return cancelled_error();
 
-  // What is expected: the spec, else what the reference holds.
-  NameMap names;
-  std::shared_ptr<const Spec> spec = options.spec;
-  if (options.reference != nullptr) {
-    names = match_names(checkpoint, *options.reference);
-    if (spec == nullptr)
-      spec =
-          std::make_shared<const Spec>(spec_from_checkpoint(checkpoint, *options.reference, names));
-  }
-
-  RuleInput input{checkpoint,        spec.get(),   options.mesh ? &*options.mesh : nullptr,
-                  headers,           data.chunks,  data.objects,
-                  tilings,           report.depth, options.reference.get(),
-                  names.in_reference};
-  report.spec = spec;
+  Expectation expected = expectation_of(checkpoint, options);
+  RuleInput input{checkpoint,
+                  expected.spec.get(),
+                  options.mesh ? &*options.mesh : nullptr,
+                  headers,
+                  data.chunks,
+                  data.objects,
+                  tilings,
+                  report.depth,
+                  expected.reference,
+                  expected.names.in_reference};
+  report.spec = expected.spec;
   auto opened = checkpoint.opening_findings();
   report.findings.assign(opened.begin(), opened.end());
+  std::move(expected.refused.begin(), expected.refused.end(), std::back_inserter(report.findings));
+  if (auto refused = mesh_too_small(input)) {
+    report.findings.push_back(std::move(*refused));
+    input.mesh = nullptr;
+  }
   for (const Rule& rule : all_rules()) {
     if (rule.run != nullptr && rule.depth <= report.depth) rule.run(input, report.findings);
     if (is_cancelled(progress)) return cancelled_error();
@@ -182,6 +219,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   for (Finding& finding : report.findings)
     finding.consequence = consequence_of(finding, checkpoint);
   report.verdict = judge(report.findings);
+  report.unjudged = unjudged_of(input, report.findings);
   return report;
 }
 

@@ -27,6 +27,13 @@ struct CheckOptions {
 enum class Verdict : std::uint8_t { kClean, kFindings, kUndecided };
 std::string_view name(Verdict verdict);
 
+// Something that was not judged, and what would decide it.
+struct Unjudged {
+  std::string what;       // "shapes and row order"
+  std::string needs;      // "--spec or --against"
+  std::string hint = {};  // the rule whose info finding suspects it; empty: nothing does
+};
+
 struct CheckReport {
   Verdict verdict = Verdict::kClean;  // kFindings: at least one above info; kUndecided: something
                                       // could not be looked at
@@ -34,6 +41,7 @@ struct CheckReport {
   std::string deeper;             // what a deeper look could still find; empty at kData
   std::vector<Finding> findings;  // causes before what they explain, then by severity
   std::shared_ptr<const Spec> spec = nullptr;  // what was expected: given, or from the reference
+  std::vector<Unjudged> unjudged = {};         // hints first
 };
 
 using RuleFunction = void (*)(const RuleInput&, std::vector<Finding>&);

@@ -32,7 +32,8 @@ bool stops_reading(std::string_view rule) {
   const std::array rules = {kMissingFile.id,     kShortFile.id,    kBadRecord.id,
                             kStorageDangling.id, kChunkRank.id,    kChunkOutOfBounds.id,
                             kChunkOverlap.id,    kPayloadShape.id, kMissingKey.id,
-                            kShapeMismatch.id,   kAxisGrown.id,    kPlacementAxisMoved.id};
+                            kShapeMismatch.id,   kAxisGrown.id,    kPlacementAxisMoved.id,
+                            kOtherModel.id};
   return std::find(rules.begin(), rules.end(), rule) != rules.end();
 }
 
@@ -66,7 +67,9 @@ std::string_view name(Consequence consequence) {
 }
 
 Consequence consequence_of(const Finding& finding, const Checkpoint& checkpoint) {
-  if (finding.severity == Severity::kInfo) return Consequence::kNone;
+  // A wrong mesh on a command line does nothing to a checkpoint.
+  if (finding.severity == Severity::kInfo || finding.rule == kMeshContradicted.id)
+    return Consequence::kNone;
   // What would run somebody's code, or read somebody's file, may load all the same.
   bool hostile = finding.rule == kUnsafePickle.id || finding.rule == kPathEscape.id;
   if (hostile || finding.severity == Severity::kWarning) return Consequence::kHazard;
@@ -99,7 +102,7 @@ std::string title_of(Consequence consequence) {
     case Consequence::kDataLost:
       return "Elements are lost";
   }
-  return "Healthy";
+  return "What was said does not fit";
 }
 
 }  // namespace shw

@@ -14,7 +14,8 @@ Consequence consequence_of(const Finding& finding, const Checkpoint& checkpoint)
 // The worst of all; kNone where nothing is above info.
 Consequence worst_consequence(const std::vector<Finding>& findings);
 
-// "Loads, silently wrong": how a verdict begins.
+// "Loads, silently wrong": how a verdict over findings begins. kNone: they are about what a person
+// said, not about the checkpoint.
 std::string title_of(Consequence consequence);
 
 }  // namespace shw

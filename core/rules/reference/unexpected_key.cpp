@@ -3,6 +3,17 @@
 namespace shw {
 namespace {
 
+// The spec is the person's file, or what the reference holds.
+std::string expected_in(const RuleInput& input) {
+  const Checkpoint* reference = input.reference;
+  std::string name = reference != nullptr && reference->directory() != nullptr
+                         ? reference->directory()->name()
+                         : "";
+  std::string where =
+      reference != nullptr && input.spec->source == name ? "the reference" : "the spec";
+  return input.spec->source.empty() ? where : where + " " + input.spec->source;
+}
+
 void run(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.spec == nullptr) return;
   const Checkpoint& checkpoint = input.checkpoint;
@@ -15,8 +26,8 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
   finding.cause = plural(finding.subjects.size(), "tensor") + " of the checkpoint " +
-                  (finding.subjects.size() == 1 ? "is" : "are") + " not in the spec (" +
-                  some_of(finding.subjects) +
+                  (finding.subjects.size() == 1 ? "is" : "are") + " not in " + expected_in(input) +
+                  " (" + some_of(finding.subjects) +
                   "): nothing is expected of them, so less was checked.";
   finding.evidence = {{"count", count_of(finding.subjects.size())}};
   findings.push_back(std::move(finding));
@@ -25,7 +36,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kUnexpectedKey = {
-    "unexpected-key", Depth::kMetadata, "The checkpoint has a tensor that the spec does not name",
+    "unexpected-key", Depth::kMetadata, "The checkpoint has a tensor that nothing is expected of",
     "Not a defect: a spec may cover a part of the model, and optimizer states are often left out. "
     "torch loads what it is asked for and leaves the rest. It is said so that a spec that names "
     "nothing of the checkpoint is not mistaken for a clean bill.",

@@ -90,15 +90,17 @@ TEST_CASE("colour comes only when asked, and takes nothing else away") {
   CHECK(stripped == plain);
 }
 
-TEST_CASE("a clean checkpoint is said to be clean, with what a deeper look would add") {
+TEST_CASE("a clean checkpoint has no finding and says what was not judged") {
   CheckpointBuilder builder;
   builder.add_tensor("w", Dtype::kFloat32, Extents{});
   builder.add_chunk({}, {}, ItemPlace{builder.file("__0_0.distcp"), 0, 1});
   auto checkpoint = builder.finish();
   auto report = check(*checkpoint, CheckOptions{Depth::kMetadata, nullptr, std::nullopt});
   std::string text = check_to_text(*checkpoint, *report, {});
-  CHECK(text.find("clean: nothing is wrong (depth metadata)") != std::string::npos);
-  CHECK(text.find("--data") != std::string::npos);
+  CHECK(text.find("no finding (depth metadata)") != std::string::npos);
+  CHECK(text.find("clean") == std::string::npos);
+  CHECK(text.find("not judged: names, shapes and row order") != std::string::npos);
+  CHECK(text.find("(--spec or --against)") != std::string::npos);
 }
 
 TEST_CASE("names from files cannot speak to the terminal") {

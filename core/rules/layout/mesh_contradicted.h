@@ -1,0 +1,13 @@
+// What the checkpoint says to the mesh that a person named (--mesh).
+#pragma once
+
+#include <optional>
+
+#include "core/rules/check.h"
+
+namespace shw {
+
+// More ranks wrote than the mesh has: it cannot be the one that saved, and no rule may use it.
+std::optional<Finding> mesh_too_small(const RuleInput& input);
+
+}  // namespace shw

@@ -1,0 +1,149 @@
+#include "core/rules/reference/other_model.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/model/state_names.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// What both sides have in common. Names are equal, equal without what wrappers add, or end alike
+// on tensors of one shape.
+struct Agreement {
+  std::size_t here = 0, there = 0;    // names on each side
+  std::size_t names = 0, shapes = 0;  // that agree
+  std::vector<std::string> only_here, only_there;
+};
+
+// A spec of a part of the model agrees in all names that it has, and so does the part of a model
+// that a truncated save left. So the smaller side is asked; a quarter is what models of one family
+// (embed_tokens, norm) share by chance. Where a few names agree and not one shape does, they are
+// those that every model has.
+bool is_another(const Agreement& agreement) {
+  std::size_t fewer = std::min(agreement.here, agreement.there);
+  if (agreement.here == 0 || agreement.there < 2) return false;
+  bool by_names = agreement.names * 4 <= fewer && (agreement.names == 0 || fewer >= 8);
+  bool by_shapes =
+      agreement.shapes == 0 && agreement.names * 10 <= std::max(agreement.here, agreement.there);
+  return by_names || by_shapes;
+}
+
+std::string_view last_parts(std::string_view fqn) {
+  std::size_t dot = fqn.rfind('.');
+  std::size_t before =
+      dot == std::string_view::npos || dot == 0 ? std::string_view::npos : fqn.rfind('.', dot - 1);
+  return before == std::string_view::npos ? fqn : fqn.substr(before + 1);
+}
+
+class Names {
+ public:
+  explicit Names(const Checkpoint& c) : c_(c) {
+    for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+      bare_.emplace(bare_name(c.fqn(TensorId{t})), TensorId{t});
+      tails_.emplace(last_parts(c.fqn(TensorId{t})), TensorId{t});
+    }
+    for (const ObjectRow& object : c.objects()) objects_.insert(object.fqn);
+  }
+  std::optional<TensorId> find(std::string_view fqn, ExtentsView shape) const {
+    if (auto tensor = c_.find(fqn)) return tensor;
+    if (auto found = bare_.find(bare_name(fqn)); found != bare_.end()) return found->second;
+    auto [at, end] = tails_.equal_range(last_parts(fqn));
+    for (; at != end; ++at) {
+      if (same(c_.shape(at->second), shape)) return at->second;
+    }
+    return std::nullopt;
+  }
+  bool is_object(std::string_view fqn) const { return objects_.contains(fqn); }
+
+ private:
+  const Checkpoint& c_;
+  std::unordered_map<std::string, TensorId> bare_;
+  std::unordered_multimap<std::string_view, TensorId> tails_;
+  std::unordered_set<std::string_view> objects_;
+};
+
+void add_example(std::vector<std::string>& examples, std::string_view fqn) {
+  if (examples.size() < 3) examples.emplace_back(fqn);
+}
+
+Finding finding_of(const Agreement& agreement, const std::string& source, const char* what) {
+  Finding finding;
+  finding.rule = "other-model";
+  if (!source.empty()) finding.subjects = {source};
+  std::size_t fewer = std::min(agreement.here, agreement.there);
+  std::size_t all = std::max(agreement.here, agreement.there);
+  bool by_names = agreement.names * 4 <= fewer;
+  finding.cause = std::string(what) + " is of another model, or of another part of it: " +
+                  human_count(agreement.names) + " of " +
+                  plural(by_names ? agreement.there : all, "name") +
+                  (agreement.names == 1 ? " agrees" : " agree") +
+                  (agreement.names != 0 && agreement.shapes == 0 ? " and no shape does" : "") +
+                  ". Nothing was compared with it.";
+  finding.evidence = {{"names in the checkpoint", count_of(agreement.here)},
+                      {"names expected", count_of(agreement.there)},
+                      {"names that agree", count_of(agreement.names)},
+                      {"shapes that agree", count_of(agreement.shapes)},
+                      {"only in the checkpoint", agreement.only_here},
+                      {"only expected", agreement.only_there},
+                      {"where", std::string("request")}};
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const Spec& spec) {
+  Agreement agreement{checkpoint.tensor_count(), spec.entries.size(), 0, 0, {}, {}};
+  Names names(checkpoint);
+  std::vector<bool> met(checkpoint.tensor_count(), false);
+  for (const auto& [fqn, entry] : spec.entries) {
+    auto tensor = names.find(fqn, entry.shape);
+    bool there = tensor.has_value() || names.is_object(fqn);
+    agreement.names += there ? 1 : 0;
+    if (tensor) {
+      met[index_of(*tensor)] = true;
+      agreement.shapes += same(checkpoint.shape(*tensor), entry.shape) ? 1 : 0;
+    }
+    if (!there) add_example(agreement.only_there, fqn);
+  }
+  if (!is_another(agreement)) return std::nullopt;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    if (!met[t]) add_example(agreement.only_here, checkpoint.fqn(TensorId{t}));
+  }
+  return finding_of(agreement, spec.source, "The spec");
+}
+
+std::optional<Finding> other_model_in_reference(
+    const Checkpoint& checkpoint, const Checkpoint& reference,
+    std::span<const std::optional<TensorId>> counterparts) {
+  Agreement agreement{checkpoint.tensor_count(), reference.tensor_count(), 0, 0, {}, {}};
+  std::vector<bool> met(reference.tensor_count(), false);
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    if (!counterparts[t]) {
+      add_example(agreement.only_here, checkpoint.fqn(TensorId{t}));
+      continue;
+    }
+    ++agreement.names;
+    met[index_of(*counterparts[t])] = true;
+    bool alike = same(checkpoint.shape(TensorId{t}), reference.shape(*counterparts[t]));
+    agreement.shapes += alike ? 1 : 0;
+  }
+  if (!is_another(agreement)) return std::nullopt;
+  for (std::uint32_t t = 0; t < reference.tensor_count(); ++t) {
+    if (!met[t]) add_example(agreement.only_there, reference.fqn(TensorId{t}));
+  }
+  bool named = reference.directory() != nullptr;
+  return finding_of(agreement, named ? reference.directory()->name() : "", "The reference");
+}
+
+const Rule kOtherModel = {
+    "other-model", Depth::kMetadata, "What was expected is another model",
+    "A spec or a reference says what this model should hold. This one is about another model, or "
+    "about another part of this one (its adapters, its optimizer alone): next to no name agrees, "
+    "so nothing was compared with it, and the rest of the answer is what can be said without. "
+    "Prefixes that wrappers add (model., module.) make no other model.",
+    nullptr};
+
+}  // namespace shw

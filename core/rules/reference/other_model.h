@@ -1,0 +1,18 @@
+// Is what a person named as the truth (--spec, --against) about this model at all? Asked before the
+// rules compare: of another model they would say a thousand things, and all of them one.
+#pragma once
+
+#include <optional>
+
+#include "core/rules/check.h"
+
+namespace shw {
+
+// One finding where the spec is of another model.
+std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const Spec& spec);
+// The same for a reference; `counterparts` as match_names() gave them.
+std::optional<Finding> other_model_in_reference(
+    const Checkpoint& checkpoint, const Checkpoint& reference,
+    std::span<const std::optional<TensorId>> counterparts);
+
+}  // namespace shw

@@ -1,0 +1,212 @@
+#include "core/rules/unjudged.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/facts/optimizer_states.h"
+#include "core/facts/spec_layout.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+using List = std::vector<Unjudged>;
+
+constexpr const char* kExpectation = "--spec or --against";
+constexpr const char* kLayout = "mesh and placements in --spec";
+
+bool has_states(const Checkpoint& c) {
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    if (parse_state_fqn(c.fqn(TensorId{t}))) return true;
+  }
+  return false;
+}
+
+// One rank alone places nothing.
+bool is_placed(const Checkpoint& c) {
+  if (c.rank_count() > 1) return true;
+  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+    if (c.chunks(TensorId{t}).size() > 1) return true;
+  }
+  return false;
+}
+
+// Tensors of which nothing, or no layout, is expected.
+struct Expected {
+  std::size_t unnamed = 0, without_layout = 0;
+};
+
+Expected expected_of(const RuleInput& input) {
+  Expected out;
+  for (std::uint32_t t = 0; t < input.checkpoint.tensor_count(); ++t) {
+    std::string_view fqn = input.checkpoint.fqn(TensorId{t});
+    if (input.spec->find(fqn) == nullptr)
+      ++out.unnamed;
+    else if (layout_of(input, fqn) == nullptr)
+      ++out.without_layout;
+  }
+  return out;
+}
+
+void add_layout(const RuleInput& input, std::size_t tensors, List& out) {
+  if (!is_placed(input.checkpoint) || tensors == 0) return;
+  bool all = tensors == input.checkpoint.tensor_count();
+  std::string what = all ? "placements" : "placements of " + plural(tensors, "tensor");
+  bool mesh = input.mesh != nullptr;
+  out.push_back({std::move(what), mesh ? kLayout : std::string("--mesh, or ") + kLayout});
+}
+
+void add_row_order(const RuleInput& input, List& out) {
+  if (input.reference == nullptr) {
+    out.push_back({"row order inside the tiles", "--against"});
+  } else if (input.depth < Depth::kData) {
+    bool some = input.depth == Depth::kHeaders;
+    out.push_back(
+        {some ? "row order of weights that are neither fused nor square" : "row order", "--data"});
+  }
+}
+
+// What nothing was expected of.
+void add_expectations(const RuleInput& input, List& out) {
+  const Checkpoint& c = input.checkpoint;
+  if (input.spec == nullptr) {
+    if (c.tensor_count() != 0) out.push_back({"names, shapes and row order", kExpectation});
+    out.push_back({"tensors and optimizer states that were never saved", kExpectation});
+    add_layout(input, c.tensor_count(), out);
+    return;
+  }
+  Expected expected = expected_of(input);
+  bool by_reference = input.reference != nullptr;
+  if (expected.unnamed != 0)
+    out.push_back(
+        {"names and shapes of " + plural(expected.unnamed, "tensor"),
+         by_reference ? "a reference or a spec that has them" : "a spec that names them"});
+  if (by_reference && !has_states(c) && has_states(*input.reference))
+    out.push_back({"optimizer states: there are none", "a spec that names them"});
+  if (c.tensor_count() != 0) add_row_order(input, out);
+  add_layout(input, expected.unnamed + expected.without_layout, out);
+}
+
+// What was not read, or could not be compared with anything.
+void add_bytes(const RuleInput& input, List& out) {
+  const Checkpoint& c = input.checkpoint;
+  std::size_t items = std::size_t{c.chunk_count()} + c.objects().size();
+  if (items == 0) return;
+  if (c.directory() == nullptr) {
+    out.push_back({"files, headers and values", "the folder with the data files"});
+    return;
+  }
+  bool raw = c.encoding() == Encoding::kRaw;
+  if (input.depth == Depth::kMetadata && !raw)
+    out.push_back({"what each item says of itself", "--depth headers"});
+  if (input.depth < Depth::kData)
+    out.push_back({raw ? "values" : "values and checksums", "--data"});
+  auto bare = [](const Result<DataCheck>& check) {
+    return check && check->crc == DataCheck::Crc::kAbsent;
+  };
+  auto without = std::count_if(input.data.begin(), input.data.end(), bare);
+  if (without != 0)
+    out.push_back({"whether the bytes of " + plural(static_cast<std::uint64_t>(without), "item") +
+                       " are those that were written",
+                   "checksums, which they do not have"});
+  if (!c.objects().empty())
+    out.push_back({"contents of " + plural(c.objects().size(), "object") + " beside the tensors",
+                   "the program that wrote them"});
+}
+
+// Findings that say "perhaps", and what turns them into yes or no.
+struct Hint {
+  const Rule* rule;
+  const char* what;
+  const char* needs;
+  bool open_with_spec, open_at_data;
+};
+
+void add_hints(const RuleInput& input, const std::vector<Finding>& findings, List& out) {
+  static const std::array<Hint, 8> kHints = {{
+      {&kWriterMosaic, "whether parts of other ranks are gone", "--mesh or --spec", true, true},
+      {&kKeysetHole, "whether modules are missing from a row", kExpectation, false, true},
+      {&kRankHole, "whether ranks without a file had anything to save", kExpectation, false, true},
+      {&kPairAsymmetry, "whether a part of a pair was lost", kExpectation, false, true},
+      {&kDuplicateContent, "whether equal modules are one that was saved twice",
+       "--against an earlier step", true, true},
+      {&kDataNewer, "whether the data files belong to this metadata", "--data", true, false},
+      {&kMomentBound, "whether rows of optimizer states were mixed up", "--against an earlier step",
+       true, true},
+      {&kMomentCorrelation, "whether rows of optimizer states were mixed up",
+       "--against an earlier step", true, true},
+  }};
+  for (const Finding& finding : findings) {
+    auto explained = [](const auto& one) { return one.first == "explained by"; };
+    if (finding.severity != Severity::kInfo ||
+        std::any_of(finding.evidence.begin(), finding.evidence.end(), explained))
+      continue;
+    for (const Hint& hint : kHints) {
+      if (finding.rule != hint.rule->id || (input.spec != nullptr && !hint.open_with_spec) ||
+          (input.depth == Depth::kData && !hint.open_at_data))
+        continue;
+      out.push_back({hint.what, hint.needs, finding.rule});
+    }
+  }
+}
+
+// What other findings leave open without suspecting anything.
+void add_left_open(const std::vector<Finding>& findings, List& out) {
+  for (const Finding& finding : findings) {
+    if (finding.severity != Severity::kInfo) continue;
+    if (finding.rule == kNotLookedAt.id)
+      out.push_back({"what could not be read of " + some_of(finding.subjects),
+                     "see the finding not-looked-at"});
+    if (finding.rule == kDiffersFromReference.id)
+      out.push_back({"row order of " + plural(finding.subjects.size(), "tensor") +
+                         " with other values than the reference",
+                     "--against a copy of the same step"});
+    if (finding.rule == kTransposed.id)
+      out.push_back({"whether " + some_of(finding.subjects) + " is transposed",
+                     "a comparison by hand: too large to be put together"});
+    if (finding.rule == kUnsafePickle.id && finding.evidence.empty())
+      out.push_back(
+          {"what " + some_of(finding.subjects) + " would import", "see the finding unsafe-pickle"});
+  }
+}
+
+}  // namespace
+
+std::vector<Unjudged> unjudged_of(const RuleInput& input, const std::vector<Finding>& findings) {
+  List out;
+  add_hints(input, findings, out);
+  add_expectations(input, out);
+  add_bytes(input, out);
+  add_left_open(findings, out);
+  return out;
+}
+
+std::string to_text(std::span<const Unjudged> unjudged) {
+  std::vector<std::string_view> needs;
+  for (const Unjudged& one : unjudged) {
+    if (std::find(needs.begin(), needs.end(), one.needs) == needs.end()) needs.push_back(one.needs);
+  }
+  std::string text;
+  for (std::string_view need : needs) {
+    std::vector<std::string> whats;
+    for (const Unjudged& one : unjudged) {
+      bool known = std::find(whats.begin(), whats.end(), one.what) != whats.end();
+      if (one.needs == need && !known) whats.push_back(one.what);
+    }
+    std::string group;
+    for (const std::string& what : whats) group += (group.empty() ? "" : ", ") + what;
+    text += (text.empty() ? "" : "; ") + group + " (" + std::string(need) + ")";
+  }
+  return text;
+}
+
+std::vector<std::string> hints_in(std::span<const Unjudged> unjudged) {
+  std::vector<std::string> rules;
+  for (const Unjudged& one : unjudged) {
+    if (!one.hint.empty() && std::find(rules.begin(), rules.end(), one.hint) == rules.end())
+      rules.push_back(one.hint);
+  }
+  return rules;
+}
+
+}  // namespace shw

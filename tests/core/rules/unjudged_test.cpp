@@ -1,0 +1,121 @@
+#include "core/rules/unjudged.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "core/fixtures.h"
+#include "core/formats/open.h"
+#include "core/report/report.h"
+#include "core/report/text.h"
+#include "core/spec/spec.h"
+
+using namespace shw;
+
+namespace {
+
+std::string folder(const std::string& fixture) {
+  return std::string(SHW_TEST_DATA) + "/" + fixture;
+}
+
+std::shared_ptr<const Checkpoint> opened(const std::string& fixture) {
+  auto checkpoint = open_checkpoint(folder(fixture) + "/ckpt");
+  REQUIRE(checkpoint.has_value());
+  return *checkpoint;
+}
+
+CheckReport looked(const Checkpoint& checkpoint, const CheckOptions& options) {
+  auto report = check(checkpoint, options);
+  REQUIRE(report.has_value());
+  return *report;
+}
+
+bool is_open(const CheckReport& report, std::string_view what, std::string_view needs) {
+  for (const Unjudged& one : report.unjudged) {
+    if (one.what.find(what) != std::string::npos && one.needs.find(needs) != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+CheckOptions at(Depth depth) {
+  return CheckOptions{depth, nullptr, std::nullopt};
+}
+
+}  // namespace
+
+TEST_CASE("without a spec shapes and row order and values and placements were not judged") {
+  for (const char* fixture :
+       {"torch-2.14/s5_tp_axis_dropped", "torch-2.14/s5_strided_recorded_as_plain",
+        "torch-2.14/s5_fused_glu_per_tp", "torch-2.6/s5_tp_axis_dropped",
+        "real-code/s5_te_tp_axis_absent_2x2", "torch-2.14/healthy_moe_ep"}) {
+    CAPTURE(fixture);
+    auto checkpoint = opened(fixture);
+    CheckReport report = looked(*checkpoint, at(Depth::kHeaders));
+    CHECK(report.verdict == Verdict::kClean);
+    CHECK(is_open(report, "shapes and row order", "--spec or --against"));
+    CHECK(is_open(report, "never saved", "--spec or --against"));
+    CHECK(is_open(report, "placements", "--mesh"));
+    CHECK(is_open(report, "values", "--data"));
+    CHECK_FALSE(is_open(report, "each item says", ""));
+    std::string text = check_to_text(*checkpoint, report, {});
+    CHECK(text.find("nothing is wrong") == std::string::npos);
+    CHECK(text.find("not judged: ") != std::string::npos);
+  }
+}
+
+TEST_CASE("what was looked at is not said to be open") {
+  auto checkpoint = opened("torch-2.14/healthy_moe_ep");
+  CHECK(is_open(looked(*checkpoint, at(Depth::kMetadata)), "each item says", "--depth headers"));
+  CheckOptions options = at(Depth::kData);
+  auto spec = load_spec(folder("torch-2.14/healthy_moe_ep/spec.json"));
+  REQUIRE(spec.has_value());
+  options.spec = std::make_shared<const Spec>(std::move(*spec));
+  CheckReport report = looked(*checkpoint, options);
+  CHECK_FALSE(is_open(report, "", "--data"));
+  CHECK_FALSE(is_open(report, "names", ""));
+  CHECK_FALSE(is_open(report, "placements", ""));
+  CHECK(is_open(report, "row order", "--against"));
+  options.spec = nullptr;
+  options.reference = checkpoint;
+  options.mesh = *parse_mesh("ep_shard=2,ep=2");
+  report = looked(*checkpoint, options);
+  CHECK_FALSE(is_open(report, "row order", ""));
+  CHECK_FALSE(is_open(report, "never saved", ""));
+  CHECK(is_open(report, "placements", "--spec"));
+}
+
+TEST_CASE("bytes without checksums and entries that are no tensors stay open at every depth") {
+  CheckReport raw = looked(*opened("torch-2.14/healthy_hf_sharded"), at(Depth::kData));
+  CHECK(is_open(raw, "are those that were written", "checksums"));
+  auto with_objects = opened("torch-2.14/healthy_fsdp");
+  if (!with_objects->objects().empty())
+    CHECK(is_open(looked(*with_objects, at(Depth::kData)), "beside the tensors", "program"));
+}
+
+TEST_CASE("a hint that parts may be gone stands in the headline of every report") {
+  for (const char* fixture : {"torch-2.14/s5_tp_axis_dropped", "torch-2.6/s5_tp_axis_dropped",
+                              "real-code/s5_te_tp_axis_absent_2x2"}) {
+    CAPTURE(fixture);
+    auto checkpoint = opened(fixture);
+    CheckReport report = looked(*checkpoint, at(Depth::kHeaders));
+    CHECK(report.verdict == Verdict::kClean);
+    CHECK(hints_in(report.unjudged) == std::vector<std::string>{"writer-mosaic"});
+    CHECK(report.unjudged.front().hint == "writer-mosaic");
+    std::string text = check_to_text(*checkpoint, report, {});
+    CHECK(text.find("no finding, but a hint: writer-mosaic") != std::string::npos);
+    ReportInput input{*checkpoint, report, nullptr, nullptr, ""};
+    CHECK(report_markdown(input).starts_with("# No finding, but a hint: writer-mosaic"));
+    std::string page = report_html(input);
+    CHECK(page.find("<header class=\"warning\">") != std::string::npos);
+    CHECK(page.find("What was not judged") != std::string::npos);
+    CHECK(check_to_json(report).find("\"hint\": \"writer-mosaic\"") != std::string::npos);
+  }
+  CHECK(
+      hints_in(looked(*opened("torch-2.14/healthy_moe_ep"), at(Depth::kHeaders)).unjudged).empty());
+}
+
+TEST_CASE("one line says what is open and has each need once") {
+  std::vector<Unjudged> list = {{"shapes", "--spec"}, {"values", "--data"}, {"names", "--spec"}};
+  CHECK(to_text(list) == "shapes, names (--spec); values (--data)");
+}
