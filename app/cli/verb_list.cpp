@@ -11,6 +11,7 @@ namespace {
 // finding:RULE in the words needs a check first.
 Result<std::vector<std::uint32_t>> chosen(Context& context, const Checkpoint& checkpoint) {
   const std::string& words = context.options.subject;
+  SHW_CHECK(check_filter(checkpoint, words));
   std::optional<CheckReport> report;
   if (words.find("finding:") != words.npos) {
     SHW_TRY(CheckOptions options, check_options(context));
@@ -24,6 +25,12 @@ Result<std::vector<std::uint32_t>> chosen(Context& context, const Checkpoint& ch
   return order;
 }
 
+std::string nothing_listed(const Checkpoint& checkpoint, const std::string& words) {
+  if (checkpoint.tensor_count() == 0) return "There is no tensor in this checkpoint.";
+  return "No tensor fits \"" + printable(words) + "\": of " +
+         plural(checkpoint.tensor_count(), "tensor") + ", none has all of it.";
+}
+
 }  // namespace
 
 int run_list(Context& context) {
@@ -32,10 +39,12 @@ int run_list(Context& context) {
   auto order = chosen(context, **checkpoint);
   if (!order) return fail_with(context, order.error());
   if (context.options.json) {
-    context.terminal.out_line(list_to_json(**checkpoint));
+    auto objects = filter_objects(**checkpoint, context.options.subject);
+    context.terminal.out_line(list_to_json(**checkpoint, *order, objects));
   } else {
     context.terminal.out(list_to_text(**checkpoint, *order, style_of(context)));
   }
+  if (order->empty()) context.terminal.say(nothing_listed(**checkpoint, context.options.subject));
   return kClean;
 }
 

@@ -89,19 +89,19 @@ std::string info_to_json(const Checkpoint& checkpoint) {
   return dumped(out);
 }
 
-std::string list_to_json(const Checkpoint& checkpoint) {
-  Json tensors = Json::array();
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    TensorId tensor{t};
-    tensors.push_back({{"fqn", checkpoint.fqn(tensor)},
-                       {"shape", json_of(checkpoint.shape(tensor))},
-                       {"dtype", name(checkpoint.dtype(tensor))},
-                       {"chunks", checkpoint.chunks(tensor).size()}});
+std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint32_t> tensors,
+                         std::span<const std::uint32_t> objects) {
+  Json listed = Json::array(), others = Json::array();
+  for (std::uint32_t index : tensors) {
+    TensorId tensor{index};
+    listed.push_back({{"fqn", checkpoint.fqn(tensor)},
+                      {"shape", json_of(checkpoint.shape(tensor))},
+                      {"dtype", name(checkpoint.dtype(tensor))},
+                      {"chunks", checkpoint.chunks(tensor).size()}});
   }
-  Json objects = Json::array();
-  for (const ObjectRow& object : checkpoint.objects()) objects.push_back(object.fqn);
+  for (std::uint32_t index : objects) others.push_back(checkpoint.objects()[index].fqn);
   return dumped(
-      {{"schema", kSchema}, {"tensors", std::move(tensors)}, {"objects", std::move(objects)}});
+      {{"schema", kSchema}, {"tensors", std::move(listed)}, {"objects", std::move(others)}});
 }
 
 std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,

@@ -2,6 +2,7 @@
 // text for terminals, Markdown, and one HTML page.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,9 @@
 namespace shw {
 
 std::string info_to_json(const Checkpoint& checkpoint);
-std::string list_to_json(const Checkpoint& checkpoint);
+// The tensors and objects with these indices, in this order.
+std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint32_t> tensors,
+                         std::span<const std::uint32_t> objects);
 // `limit`: values shown; 0 for all. `values` null: none.
 std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
                            const TensorValues* values, std::size_t limit);

@@ -1,10 +1,12 @@
 #include "core/verbs/filter.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <functional>
 #include <string>
 
+#include "core/base/spelling.h"
 #include "core/tensor/dtype.h"
 
 namespace shw {
@@ -60,60 +62,174 @@ Test written_by(const Checkpoint& checkpoint, std::string_view text) {
   };
 }
 
-// "[288,*,640]" or "288,*,640": a star stands for any extent; fewer numbers than dimensions match
-// the leading ones.
-Test has_shape(const Checkpoint& checkpoint, std::string_view text) {
-  std::vector<std::optional<std::int64_t>> wanted;
-  std::string number;
-  auto take = [&] {
+// A star stands for any extent; nothing where a part is neither a number nor a star.
+struct WantedShape {
+  std::vector<std::optional<std::int64_t>> extents;
+  bool open = false;  // "[288,": still being typed
+};
+std::optional<WantedShape> parse_shape(std::string_view text) {
+  WantedShape wanted;
+  bool bracket = text.starts_with('[');
+  if (bracket) text.remove_prefix(1);
+  if (bracket && text.ends_with(']'))
+    text.remove_suffix(1);
+  else
+    wanted.open = bracket;
+  while (!text.empty()) {
+    std::size_t end = std::min(text.find_first_of(",x"), text.size());
+    std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
     std::int64_t value = 0;
-    if (!number.empty())
-      wanted.push_back(parse_number(number, value) ? std::optional(value) : std::nullopt);
-    number.clear();
-  };
-  for (char c : text) {
-    if (c == ',' || c == 'x')
-      take();
-    else if (c != '[' && c != ']')
-      number += c;
+    if (part == "*")
+      wanted.extents.emplace_back(std::nullopt);
+    else if (parse_number(part, value))
+      wanted.extents.emplace_back(value);
+    else
+      return std::nullopt;
   }
-  take();
-  return [&checkpoint, wanted = std::move(wanted)](TensorId tensor) {
+  return wanted;
+}
+
+Test has_shape(const Checkpoint& checkpoint, std::string_view text) {
+  auto parsed = parse_shape(text);
+  if (!parsed) return never();
+  return [&checkpoint, wanted = std::move(*parsed)](TensorId tensor) {
     ExtentsView shape = checkpoint.shape(tensor);
-    if (wanted.size() > shape.size()) return false;
-    for (std::size_t d = 0; d < wanted.size(); ++d) {
-      if (wanted[d] && *wanted[d] != shape[d]) return false;
+    bool fits =
+        wanted.open ? wanted.extents.size() <= shape.size() : wanted.extents.size() == shape.size();
+    if (!fits) return false;
+    for (std::size_t d = 0; d < wanted.extents.size(); ++d) {
+      if (wanted.extents[d] && *wanted.extents[d] != shape[d]) return false;
     }
     return true;
   };
 }
 
-Test make_test(const Checkpoint& checkpoint, const CheckReport* report, std::string_view word) {
-  std::size_t colon = word.find(':');
-  std::string_view key = word.substr(0, colon);
-  std::string_view value =
-      colon == std::string_view::npos ? std::string_view{} : word.substr(colon + 1);
-  if (!value.empty()) {
-    if (key == "finding") return has_finding(checkpoint, report, value);
-    if (key == "rank") return written_by(checkpoint, value);
-    if (key == "shape") return has_shape(checkpoint, value);
-    if (key == "dtype") {
-      return [&checkpoint, wanted = std::string(value)](TensorId tensor) {
-        return name(checkpoint.dtype(tensor)).find(wanted) != std::string_view::npos;
-      };
-    }
-    if (key == "ndim") {
-      std::size_t ndim = 0;
-      if (!parse_number(value, ndim)) return never();
-      return
-          [&checkpoint, ndim](TensorId tensor) { return checkpoint.shape(tensor).size() == ndim; };
-    }
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), lower);
+  return out;
+}
+
+// The dtype that a person names: torch's words, safetensors', and fp32, bf16. "float8" and "fp8"
+// are several: then the part that all their names have.
+struct WantedDtype {
+  std::optional<Dtype> one;
+  std::string part;
+};
+std::optional<WantedDtype> parse_dtype(std::string_view text) {
+  std::string word = lowered(text), upper;
+  for (char c : word) upper += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  if (upper.starts_with("FP")) upper.erase(1, 1);
+  if (auto dtype = dtype_from_torch(word)) return WantedDtype{dtype, {}};
+  if (auto dtype = dtype_from_safetensors(upper)) return WantedDtype{dtype, {}};
+  std::string part = word.starts_with("fp") ? "float" + word.substr(2) : word;
+  for (std::size_t i = 1; i < static_cast<std::size_t>(Dtype::kCount); ++i) {
+    if (name(static_cast<Dtype>(i)).find(part) != std::string_view::npos)
+      return WantedDtype{std::nullopt, std::move(part)};
   }
-  std::string lowered(word);
-  std::transform(lowered.begin(), lowered.end(), lowered.begin(), lower);
-  return [&checkpoint, lowered](TensorId tensor) {
-    return contains_ignoring_case(checkpoint.fqn(tensor), lowered);
+  return std::nullopt;
+}
+
+Test has_dtype(const Checkpoint& checkpoint, std::string_view text) {
+  auto parsed = parse_dtype(text);
+  if (!parsed) return never();
+  return [&checkpoint, wanted = std::move(*parsed)](TensorId tensor) {
+    Dtype dtype = checkpoint.dtype(tensor);
+    return wanted.one ? dtype == *wanted.one
+                      : name(dtype).find(wanted.part) != std::string_view::npos;
   };
+}
+
+// "key:value"; the key is empty for a word.
+struct Term {
+  std::string_view key, value;
+};
+Term split(std::string_view word) {
+  std::size_t colon = word.find(':');
+  if (colon == std::string_view::npos || colon + 1 == word.size()) return {{}, word};
+  return {word.substr(0, colon), word.substr(colon + 1)};
+}
+
+Test has_word(const Checkpoint& checkpoint, std::string_view word) {
+  return [&checkpoint, wanted = lowered(word)](TensorId tensor) {
+    return contains_ignoring_case(checkpoint.fqn(tensor), wanted);
+  };
+}
+
+Test make_test(const Checkpoint& checkpoint, const CheckReport* report, std::string_view word) {
+  auto [key, value] = split(word);
+  if (key == "finding") return has_finding(checkpoint, report, value);
+  if (key == "rank") return written_by(checkpoint, value);
+  if (key == "shape") return has_shape(checkpoint, value);
+  if (key == "dtype") return has_dtype(checkpoint, value);
+  if (key != "ndim") return has_word(checkpoint, word);
+  std::size_t ndim = 0;
+  if (!parse_number(value, ndim)) return never();
+  return [&checkpoint, ndim](TensorId tensor) { return checkpoint.shape(tensor).size() == ndim; };
+}
+
+constexpr std::array<std::string_view, 5> kTerms = {"finding", "dtype", "rank", "ndim", "shape"};
+
+std::string or_else(std::string advice, const char* otherwise) {
+  return advice.empty() ? otherwise : std::move(advice);
+}
+
+// What is wrong with a term, and what was probably meant.
+struct Problem {
+  std::string message, advice;
+};
+
+std::optional<Problem> problem_of_finding(std::string_view value) {
+  std::vector<std::string_view> ids;
+  for (const Rule& rule : all_rules()) {
+    if (value == "*" || rule.id.find(value) != std::string_view::npos) return std::nullopt;
+    ids.push_back(rule.id);
+  }
+  return Problem{"there is no rule \"" + std::string(value) + "\"",
+                 or_else(did_you_mean_text(did_you_mean(value, ids)),
+                         "`shardwright explain` lists the rules; finding:* is all of them.")};
+}
+
+std::optional<Problem> problem_of_dtype(std::string_view value) {
+  if (parse_dtype(value)) return std::nullopt;
+  std::vector<std::string_view> names;
+  for (std::size_t i = 1; i < static_cast<std::size_t>(Dtype::kCount); ++i)
+    names.push_back(name(static_cast<Dtype>(i)));
+  return Problem{"there is no dtype \"" + std::string(value) + "\"",
+                 or_else(did_you_mean_text(did_you_mean(lowered(value), names)),
+                         "dtype:bfloat16, dtype:bf16, dtype:float32 and the like are known.")};
+}
+
+std::optional<Problem> problem_of(const Checkpoint& checkpoint, std::string_view word) {
+  auto [key, value] = split(word);
+  std::uint32_t number = 0;
+  if (key.empty()) return std::nullopt;
+  if (key == "finding") return problem_of_finding(value);
+  if (key == "dtype") return problem_of_dtype(value);
+  if (key == "shape" && (!parse_shape(value) || parse_shape(value)->open))
+    return Problem{"\"" + std::string(value) + "\" is no shape", "shape:[288,*,640] is one."};
+  if ((key == "rank" || key == "ndim") && !parse_number(value, number))
+    return Problem{"\"" + std::string(value) + "\" is no number", std::string(key) + ":3 is one."};
+  if (std::find(kTerms.begin(), kTerms.end(), key) != kTerms.end()) return std::nullopt;
+  // A name may hold a colon.
+  Test named = has_word(checkpoint, word);
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    if (named(TensorId{t})) return std::nullopt;
+  }
+  return Problem{"there is no term \"" + std::string(key) + ":\", and no name holds it",
+                 or_else(did_you_mean_text(did_you_mean(key, kTerms)),
+                         "The terms are finding:, dtype:, rank:, ndim: and shape:.")};
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    std::size_t space = std::min(text.find(' '), text.size());
+    if (space > 0) words.push_back(text.substr(0, space));
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  return words;
 }
 
 }  // namespace
@@ -122,17 +238,34 @@ Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
                                                   const CheckReport* report, std::string_view text,
                                                   Progress* progress) {
   std::vector<Test> tests;
-  while (!text.empty()) {
-    std::size_t space = std::min(text.find(' '), text.size());
-    if (space > 0) tests.push_back(make_test(checkpoint, report, text.substr(0, space)));
-    text.remove_prefix(std::min(space + 1, text.size()));
-  }
+  for (std::string_view word : words_of(text)) tests.push_back(make_test(checkpoint, report, word));
   std::vector<std::uint32_t> passed;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     if (t % 4096 == 0 && is_cancelled(progress)) return cancelled_error();
     if (std::all_of(tests.begin(), tests.end(),
                     [&](const Test& test) { return test(TensorId{t}); }))
       passed.push_back(t);
+  }
+  return passed;
+}
+
+Status check_filter(const Checkpoint& checkpoint, std::string_view text) {
+  for (std::string_view word : words_of(text)) {
+    if (auto problem = problem_of(checkpoint, word))
+      return fail(ErrorKind::kUsage, problem->message, {}, problem->advice);
+  }
+  return {};
+}
+
+std::vector<std::uint32_t> filter_objects(const Checkpoint& checkpoint, std::string_view text) {
+  std::vector<std::uint32_t> passed;
+  auto words = words_of(text);
+  for (std::uint32_t i = 0; i < checkpoint.objects().size(); ++i) {
+    bool fits = std::all_of(words.begin(), words.end(), [&](std::string_view word) {
+      bool term = std::find(kTerms.begin(), kTerms.end(), split(word).key) != kTerms.end();
+      return !term && contains_ignoring_case(checkpoint.objects()[i].fqn, lowered(word));
+    });
+    if (fits) passed.push_back(i);
   }
   return passed;
 }

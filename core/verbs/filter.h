@@ -1,6 +1,8 @@
 // The filter line over the list of tensors: words that all must occur in the FQN (case is ignored),
 // and terms:
 //   finding:*  finding:RULE   dtype:bfloat16   rank:17   ndim:3   shape:[288,*,640]
+// A dtype may be spelt as people do (bf16, fp32, float). A shape has as many dimensions as are
+// named; one whose bracket is still open, while it is typed, matches the leading ones.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +19,12 @@ namespace shw {
 Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
                                                   const CheckReport* report, std::string_view text,
                                                   Progress* progress);
+
+// A term that is none ("dytpe:bf16"), or whose value is none ("rank:x", "finding:nosuch"), as a
+// usage error with what was probably meant: for a line that is complete.
+Status check_filter(const Checkpoint& checkpoint, std::string_view text);
+
+// Entries that are no tensors, by their index: those whose name has all words; a term fits none.
+std::vector<std::uint32_t> filter_objects(const Checkpoint& checkpoint, std::string_view text);
 
 }  // namespace shw

@@ -128,6 +128,52 @@ TEST_CASE("the filter line finds words in any case, ranks, shapes, types and fin
   CHECK(passing(*model, &report, "finding:overlap").empty());
 }
 
+TEST_CASE("a filter takes dtypes as people spell them and exactly the dimensions that are named") {
+  auto model = small_model();
+  using Rows = std::vector<std::uint32_t>;
+  for (const char* text : {"dtype:bf16", "dtype:BF16", "dtype:torch.bfloat16"}) {
+    CAPTURE(text);
+    CHECK(passing(*model, nullptr, text) == Rows{0});
+  }
+  for (const char* text : {"dtype:fp32", "dtype:float", "dtype:f32", "dtype:float32"}) {
+    CAPTURE(text);
+    CHECK(passing(*model, nullptr, text) == Rows{1});
+  }
+  CHECK(passing(*model, nullptr, "shape:[100,*]") == Rows{0});
+  CHECK(passing(*model, nullptr, "shape:[4,*]").empty());
+  CHECK(passing(*model, nullptr, "shape:4x*x5") == Rows{1});
+  CHECK(passing(*model, nullptr, "shape:[4,") == Rows{1});  // while it is typed
+}
+
+TEST_CASE("a term that is none is refused with what was meant") {
+  auto model = small_model();
+  struct Row {
+    const char* text;
+    const char* advice;
+  };
+  const Row wrong[] = {{"foo:bar", "The terms are"},
+                       {"dytpe:bf16", "did you mean dtype"},
+                       {"dtype:bfloat61", "did you mean bfloat16"},
+                       {"finding:coverage-gab", "did you mean coverage-gap"},
+                       {"finding:nosuch", "explain"},
+                       {"rank:x", "rank:3"},
+                       {"ndim:-1", "ndim:3"},
+                       {"shape:[4,b]", "shape:[288,*,640]"},
+                       {"shape:[4,", "shape:[288,*,640]"}};
+  for (const Row& row : wrong) {
+    CAPTURE(row.text);
+    auto refused = check_filter(*model, std::string("embed ") + row.text);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().kind == ErrorKind::kUsage);
+    CHECK(refused.error().advice.find(row.advice) != std::string::npos);
+  }
+  for (const char* text : {"", "embed", "rank:99", "finding:*", "finding:gap", "dtype:fp8",
+                           "shape:[4,*]", "ndim:7", "a:"}) {
+    CAPTURE(text);
+    CHECK(check_filter(*model, text).has_value());
+  }
+}
+
 TEST_CASE("a filter that is no longer wanted stops") {
   auto model = small_model();
   Progress progress;
