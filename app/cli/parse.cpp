@@ -213,6 +213,85 @@ EarlyExit refuse_verb(bool json, const std::string& word) {
   return usage_error(json, "there is no verb \"" + word + "\"", advice);
 }
 
+// Words that begin with a dash stand before any other mistake: CLI11 would name the argument that
+// it misses because of them.
+struct Typed {
+  std::string_view verb;
+  std::vector<std::string_view> before, after;  // options before the verb, words after it
+};
+
+Typed typed_words(int argc, char** argv) {
+  Typed typed;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view word = argv[i];
+    if (!typed.verb.empty())
+      typed.after.push_back(word);
+    else if (word.starts_with("-"))
+      typed.before.push_back(word);
+    else
+      typed.verb = word;
+  }
+  return typed;
+}
+
+std::vector<std::string> option_names(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+bool takes_value(const CLI::App& verb, std::string_view option) {
+  for (const CLI::Option* other : verb.get_options()) {
+    if (other->get_items_expected_max() > 0 && other->check_name(std::string(option))) return true;
+  }
+  return false;
+}
+
+// The first option that the verb does not know.
+std::optional<EarlyExit> unknown_option(bool json, const CLI::App& verb, const Typed& typed) {
+  std::vector<std::string> names = option_names(verb);
+  std::string_view before;
+  for (std::string_view word : typed.after) {
+    bool is_value =
+        before.starts_with("-") && before.find('=') == before.npos && takes_value(verb, before);
+    before = word;
+    if (word == "--") return std::nullopt;
+    if (is_value || word.size() < 2 || word[0] != '-' || (word[1] >= '0' && word[1] <= '9'))
+      continue;
+    std::string_view name = word.substr(0, word.find('='));
+    if (word[1] != '-') name = name.substr(0, 2);
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    std::vector<std::string_view> known(names.begin(), names.end());
+    std::string advice = did_you_mean_text(did_you_mean(name, known, 2));
+    if (advice.empty())
+      advice = "`shardwright " + std::string(typed.verb) + " --help` shows what it takes.";
+    return usage_error(json, std::string(typed.verb) + " has no option " + std::string(name),
+                       advice);
+  }
+  return std::nullopt;
+}
+
+// What CLI11 found, in our words.
+EarlyExit refuse(bool json, const CLI::ParseError& problem, const Typed& typed) {
+  std::string verb(typed.verb), message = problem.what();
+  std::string help = "`shardwright " + verb + " --help` shows how it is used.";
+  std::size_t required = message.find(" is required");
+  if (problem.get_name() == "RequiredError" && required != std::string::npos) {
+    std::string what = message.substr(0, required);
+    std::string missing = what == "CHECKPOINT" ? "CHECKPOINT: a folder, or its .metadata" : what;
+    return usage_error(json, verb + " needs a " + missing, help);
+  }
+  if (problem.get_name() == "ExtrasError") {
+    std::size_t colon = message.find(": ");
+    std::string extra = colon == std::string::npos ? message : message.substr(colon + 2);
+    return usage_error(json, verb + " does not know what to do with: " + extra, help);
+  }
+  return usage_error(json, verb + ": " + message, help);
+}
+
 void build(CLI::App& app, Options& options, std::vector<std::string>& words) {
   app.set_help_flag("-h,--help", "say this");
   app.require_subcommand(0, 1);
@@ -273,20 +352,28 @@ std::variant<Options, EarlyExit> parse_arguments(int argc, char** argv) {
         0, std::string("{\"schema\": \"shardwright/1\", \"version\": \"") + kVersion + "\"}\n", {}};
   }
   if (auto word = unknown_verb(argc, argv)) return refuse_verb(json, *word);
+  Typed typed = typed_words(argc, argv);
+  if (typed.verb.empty())
+    return usage_error(json, "a verb is missing", "`shardwright --help` lists the verbs.");
+  if (!typed.before.empty() && typed.before.front() != "-h" && typed.before.front() != "--help")
+    return usage_error(json, std::string(typed.before.front()) + " stands before the verb",
+                       "Options come after it: shardwright " + std::string(typed.verb) + " " +
+                           std::string(typed.before.front()) + " ...");
 
   Options options;
   std::vector<std::string> words;
   CLI::App app("", "shardwright");
   try {
     build(app, options, words);
+    if (auto early = unknown_option(json, *app.get_subcommand(std::string(typed.verb)), typed))
+      return *early;
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     for (const CLI::App* verb : app.get_subcommands()) return EarlyExit{0, verb->help(), {}};
     return EarlyExit{0, help_text(), {}};
   } catch (const CLI::ParseError& problem) {
-    return usage_error(json, problem.what(), "`shardwright VERB --help` shows how it is used.");
+    return refuse(json, problem, typed);
   }
-  if (options.verb.empty()) return usage_error(json, "a verb is missing", "see shardwright --help");
   if (!words.empty()) options.subject = joined(words);
   settle_order(options);
   return options;

@@ -59,6 +59,66 @@ TEST_CASE("wrong options and missing arguments are usage errors") {
   }
 }
 
+TEST_CASE("a usage error names the verb and the option that was meant") {
+  struct Row {
+    std::vector<std::string> arguments;
+    const char* message;
+    const char* advice;
+  };
+  const Row rows[] = {
+      {{"check", "x", "--spce", "y"}, "check has no option --spce", "did you mean --spec"},
+      {{"check", "--hlep"}, "check has no option --hlep", "did you mean --help"},
+      {{"check", "x", "--dpeth=data"}, "check has no option --dpeth", "did you mean --depth"},
+      {{"ls", "x", "-z"}, "ls has no option -z", "ls --help"},
+      {{"check"}, "check needs a CHECKPOINT", "check --help"},
+      {{"show", "x"}, "show needs a FQN", "show --help"},
+      {{"info", "x", "y"}, "y", "info --help"},
+      {{"--json", "--quiet"}, "a verb is missing", "--help"},
+      {{"-q", "check", "x"}, "-q stands before the verb", "shardwright check -q"},
+  };
+  for (const Row& row : rows) {
+    Run run = shardwright(row.arguments);
+    std::string said = run.err + run.out;
+    CAPTURE(said);
+    CHECK(run.code == 3);
+    CHECK(contains(said, row.message));
+    CHECK(contains(said, row.advice));
+    CHECK_FALSE(contains(said, "VERB"));
+  }
+}
+
+TEST_CASE("ls refuses terms that are none and says so where nothing fits") {
+  for (const char* term : {"foo:bar", "dytpe:bf16", "rank:x", "finding:nosuch", "dtype:bf61"}) {
+    CAPTURE(term);
+    Run run = shardwright({"ls", step(), term});
+    CHECK(run.code == 3);
+    CHECK(run.out.empty());
+    CHECK_FALSE(run.err.empty());
+  }
+  Run none = shardwright({"ls", step(), "rank:99"});
+  CHECK(none.code == 0);
+  CHECK(contains(none.err, "No tensor fits"));
+  CHECK(
+      parsed(
+          shardwright({"ls", step(), "dtype:bf16", "down_proj", "ndim:3", "--json"}).out)["tensors"]
+          .size() == 1);
+}
+
+TEST_CASE("a mesh that is too small for the demo is answered") {
+  Run run = shardwright({"check", step(), "--mesh", "dp=4"});
+  CHECK(run.code == 1);
+  CHECK(contains(run.out, "64 ranks wrote this, and the mesh (dp 4) has 4"));
+}
+
+TEST_CASE("the spec of another model is one finding at the terminal") {
+  std::string other = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_moe_ep/";
+  Run run = shardwright({"check", other + "ckpt", "--spec", spec()});
+  CHECK(run.code == 1);
+  CHECK(contains(run.out, "other-model"));
+  CHECK_FALSE(contains(run.out, "missing-key"));
+  CHECK(contains(run.out, "6 of 1,142 names agree"));
+}
+
 TEST_CASE("the version is a line, or JSON") {
   CHECK(shardwright({"--version"}).out.starts_with("shardwright "));
   CHECK(parsed(shardwright({"--version", "--json"}).out)["schema"] == "shardwright/1");
