@@ -325,11 +325,12 @@ void draw_calm(Frame& frame, Column& column) {
               frame.job.running ? "Looking…" : "Not yet checked.");
   } else {
     paragraph(frame, column, frame.fonts.text, frame.theme.text,
-              "Nothing is wrong that this look can see.");
-    if (!report->deeper.empty()) {
-      column.y += frame.px(6);
-      paragraph(frame, column, frame.fonts.small, frame.theme.quiet, report->deeper);
-    }
+              report->verdict == Verdict::kUndecided ? "Not everything could be looked at."
+                                                     : "No finding.");
+    column.y += frame.px(6);
+    for (const Unjudged& one : report->unjudged)
+      paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+                "Not judged: " + one.what + " (" + one.needs + ")");
   }
   column.y += frame.px(24);
 }

@@ -14,9 +14,8 @@ std::string loss_text(const Operation& operation) {
   if (operation.lossless) return "loses nothing, rewrites " + human_bytes(operation.bytes_moved);
   if (operation.elements_lost == 0) return "what was lost stays lost";
   return "loses " +
-         human_count(
-             static_cast<std::uint64_t>(std::max<std::int64_t>(operation.elements_lost, 0))) +
-         " elements";
+         plural(static_cast<std::uint64_t>(std::max<std::int64_t>(operation.elements_lost, 0)),
+                "element");
 }
 
 void draw_operation(Frame& frame, Column& column, std::size_t number, const Operation& operation) {
@@ -57,8 +56,8 @@ std::string summary_of(const Plan& plan) {
   }
   std::string text = plural(plan.operations.size(), "operation") + " on " +
                      plural(plan.tensors.size(), "tensor") + ", " + plural(tiles, "tile") + ". ";
-  text += lost > 0 ? human_count(static_cast<std::uint64_t>(lost)) +
-                         " elements are lost; the certificate names every one. "
+  text += lost > 0 ? plural(static_cast<std::uint64_t>(lost), "element") +
+                         (lost == 1 ? " is" : " are") + " lost; the certificate names every one. "
                    : "Nothing is lost. ";
   text += moved == 0 ? "No tensor byte moves." : human_bytes(moved) + " are rewritten.";
   return text;

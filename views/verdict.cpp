@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/rules/consequence.h"
+#include "core/rules/unjudged.h"
 #include "views/text.h"
 
 namespace shw {
@@ -17,8 +18,8 @@ std::string what_is_lost(const CheckReport& report, const Plan* plan) {
       lost += operation.elements_lost;
     }
     if (lost > 0)
-      return human_count(static_cast<std::uint64_t>(lost)) +
-             " elements are lost; the repair keeps the rest and marks them.";
+      return plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is" : " are") +
+             " lost; the repair keeps the rest and marks them.";
     return moved == 0 ? "Nothing is lost; the repair moves no byte."
                       : "Nothing is lost; the repair rewrites " + human_bytes(moved) + ".";
   }
@@ -68,7 +69,11 @@ VerdictText of_findings(const Snapshot& snapshot, std::size_t marked) {
 VerdictText of_clean(const Snapshot& snapshot) {
   const CheckReport& report = *snapshot.report;
   std::string tensors = plural(snapshot.checkpoint->tensor_count(), "tensor");
-  VerdictText text{Tone::kOk, "Healthy: " + tensors, "", std::nullopt, ""};
+  VerdictText text{Tone::kOk, "No finding: " + tensors, "", std::nullopt, ""};
+  if (auto hints = hints_in(report.unjudged); !hints.empty()) {
+    text.tone = Tone::kWarn;
+    text.title = "No finding, but a hint: " + some_of(hints);
+  }
   if (report.verdict == Verdict::kUndecided) {
     text.tone = Tone::kUnknown;
     text.title = "Cannot tell: not everything could be looked at";
@@ -108,8 +113,9 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
       }
       text.detail = verified.lost == 0
                         ? "Every saved element is kept" + in + "."
-                        : human_count(static_cast<std::uint64_t>(verified.lost)) +
-                              " elements were lost before, all others kept" + in + ".";
+                        : plural(static_cast<std::uint64_t>(verified.lost), "element") +
+                              (verified.lost == 1 ? " was" : " were") +
+                              " lost before, all others kept" + in + ".";
       break;
     case VerifyReport::Outcome::kBroken:
       text.tone = Tone::kBad;
@@ -161,7 +167,10 @@ VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_
   }
   bool findings = std::any_of(snapshot.report->findings.begin(), snapshot.report->findings.end(),
                               [](const Finding& f) { return f.severity != Severity::kInfo; });
-  return findings ? of_findings(snapshot, marked_tensors) : of_clean(snapshot);
+  VerdictText text = findings ? of_findings(snapshot, marked_tensors) : of_clean(snapshot);
+  if (!snapshot.report->unjudged.empty())
+    text.unjudged = "Not judged: " + to_text(snapshot.report->unjudged);
+  return text;
 }
 
 }  // namespace shw

@@ -16,7 +16,8 @@ struct VerdictText {
   std::string title, detail;
   std::optional<Action> next;
   std::string next_label;
-  std::string brief = {};  // where `detail` has no room; empty: the same
+  std::string brief = {};     // where `detail` has no room; empty: the same
+  std::string unjudged = {};  // the quiet line below: "Not judged: ..."; may be empty
 };
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors);
 

@@ -72,6 +72,37 @@ float draw_buttons(Frame& frame, DeskState& state, const VerdictText& verdict, R
   return x;
 }
 
+// One line that fits, and the whole of it under the mouse where it does not.
+void draw_quiet(Frame& frame, ImDrawList* draw, const std::string& text, const std::string& whole,
+                Region region, float y) {
+  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  std::string shown = elide_middle(text, region.max.x - region.min.x, small);
+  Rgba quiet = mix(frame.theme.quiet, frame.theme.text, 0.35f);
+  text_from(draw, frame.fonts.small, region.min.x, y, quiet, shown);
+  if (shown != whole && ImGui::IsMouseHoveringRect(region.min, region.max)) tooltip(frame, whole);
+}
+
+// The headline with its detail, and below it what was not judged.
+void draw_words(Frame& frame, ImDrawList* draw, const VerdictText& verdict, Region region) {
+  Measure title = [&](std::string_view t) { return text_width(frame.fonts.title, t); };
+  float middle = std::floor((region.min.y + region.max.y) / 2);
+  float line = verdict.unjudged.empty() ? middle : middle - frame.px(9);
+  float x = region.min.x;
+  x += text_from(draw, frame.fonts.title, x, line, frame.theme.text,
+                 elide_middle(verdict.title, region.max.x - x, title));
+  x += frame.px(10);
+  float split = verdict.unjudged.empty() ? region.max.y : middle;
+  if (region.max.x - x > frame.px(60)) {
+    bool fits =
+        verdict.brief.empty() || text_width(frame.fonts.small, verdict.detail) <= region.max.x - x;
+    draw_quiet(frame, draw, fits ? verdict.detail : verdict.brief, verdict.detail,
+               {{x, region.min.y}, {region.max.x, split}}, line + frame.px(1));
+  }
+  if (!verdict.unjudged.empty())
+    draw_quiet(frame, draw, verdict.unjudged, verdict.unjudged, {{region.min.x, split}, region.max},
+               middle + frame.px(12));
+}
+
 }  // namespace
 
 void draw_verdict_bar(Frame& frame, DeskState& state, Region region) {
@@ -84,22 +115,9 @@ void draw_verdict_bar(Frame& frame, DeskState& state, Region region) {
   float radius = frame.px(13);
   draw_sign(frame, draw, {region.min.x + frame.px(16) + radius, middle}, radius,
             sign_of(verdict.tone));
-  float x = region.min.x + frame.px(54);
-  float end = draw_buttons(frame, state, verdict, region) - frame.px(6);
-  Measure title = [&](std::string_view t) { return text_width(frame.fonts.title, t); };
-  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-  x += text_from(draw, frame.fonts.title, x, middle, frame.theme.text,
-                 elide_middle(verdict.title, end - x, title));
-  x += frame.px(10);
-  Rgba quiet = mix(frame.theme.quiet, frame.theme.text, 0.35f);
-  if (end - x > frame.px(60)) {
-    bool fits = verdict.brief.empty() || small(verdict.detail) <= end - x;
-    std::string shown = elide_middle(fits ? verdict.detail : verdict.brief, end - x, small);
-    text_from(draw, frame.fonts.small, x, middle + frame.px(1), quiet, shown);
-    if (shown != verdict.detail &&
-        ImGui::IsMouseHoveringRect({x, region.min.y}, {end, region.max.y}))
-      tooltip(frame, verdict.detail);
-  }
+  Region words{{region.min.x + frame.px(54), region.min.y},
+               {draw_buttons(frame, state, verdict, region) - frame.px(6), region.max.y}};
+  draw_words(frame, draw, verdict, words);
   draw->AddLine({region.min.x, region.max.y - 1}, {region.max.x, region.max.y - 1},
                 frame.theme.line);
   end_region();

@@ -71,7 +71,7 @@ TEST_CASE("the verdict says in words how it stands and what to do next") {
       {make::demo_planned(), Tone::kBad, "Will not load: 1 cause, 3 tensors", "Review repair"},
       {make::demo_repaired(true), Tone::kOk, "Repaired: 3 tensors mended, proved", "Open repaired"},
       {make::demo_repaired(false), Tone::kUnknown, "Repaired: 3 tensors, not yet proved", "Verify"},
-      {make::healthy(), Tone::kOk, "Healthy: 1,142 tensors", "Check every byte"},
+      {make::healthy(), Tone::kOk, "No finding: 1,142 tensors", "Check every byte"},
       {make::cannot_open(), Tone::kBad, "Cannot be opened", ""},
       {std::make_shared<Snapshot>(), Tone::kQuiet, "Nothing is open", ""},
   };
