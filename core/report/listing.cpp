@@ -216,11 +216,11 @@ std::string plan_to_text(const Plan& plan, const TextStyle& style) {
         inked(style, Ink::kQuiet, "   for " + operation.rule) + "\n";
     text += "     " + printable(operation.text) + "\n" + subjects_text(operation.subjects);
     if (!operation.lossless) {
-      text +=
-          "     " +
-          inked(style, Ink::kRed,
-                plural(static_cast<std::uint64_t>(operation.elements_lost), "element") + " lost") +
-          "\n";
+      std::string lost_now =
+          operation.elements_lost == 0
+              ? "what was lost stays lost"
+              : plural(static_cast<std::uint64_t>(operation.elements_lost), "element") + " lost";
+      text += "     " + inked(style, Ink::kRed, lost_now) + "\n";
     }
     text += "\n";
   }
@@ -229,6 +229,7 @@ std::string plan_to_text(const Plan& plan, const TextStyle& style) {
   } else {
     text += plural(plan.operations.size(), "operation") + separator(style);
     text += plan.lossless ? inked(style, Ink::kGreen, "nothing is lost")
+            : lost == 0   ? inked(style, Ink::kRed, "what was lost stays lost")
                           : inked(style, Ink::kRed,
                                   plural(static_cast<std::uint64_t>(lost), "element") + " lost");
     text += separator(style) +
@@ -275,7 +276,7 @@ std::string verify_to_text(const VerifyReport& report, const std::string& checkp
   for (const std::string& reason : report.reasons) text += "       " + printable(reason) + "\n";
   if (report.tensors > 0) {
     text += plural(static_cast<std::uint64_t>(report.tensors), "tensor") + separator(style) +
-            human_count(static_cast<std::uint64_t>(report.kept)) + " elements kept" +
+            plural(static_cast<std::uint64_t>(report.kept), "element") + " kept" +
             separator(style) + human_count(static_cast<std::uint64_t>(report.lost)) + " lost\n";
   }
   return text;
