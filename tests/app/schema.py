@@ -1,0 +1,152 @@
+"""Every answer of every verb, on every fixture, against the schema.
+
+    /usr/bin/python3 schema.py PROGRAM DATA SCHEMA
+
+The validator is Debian's python3-jsonschema: not ours, so that it shares no mistake with us. Each
+answer is held against the part of the schema that its verb promises, with the exit code that goes
+with it; and each kind of answer, with a key taken away or misspelt, must fail.
+"""
+
+import concurrent.futures
+import copy
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+try:
+    from jsonschema import Draft202012Validator
+except ImportError:
+    sys.exit("python3-jsonschema is missing: apt-get install python3-jsonschema")
+
+PROGRAM, DATA, SCHEMA = sys.argv[1:]
+schema = json.loads(pathlib.Path(SCHEMA).read_text())
+Draft202012Validator.check_schema(schema)
+kinds = {kind: Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]})
+         for kind in schema["$defs"]}
+whole = Draft202012Validator(schema)
+problems, examples = [], {}
+
+
+def run(*words):
+    done = subprocess.run([PROGRAM, *words, "--json"], stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=250)
+    return done.returncode, done.stdout.decode()
+
+
+def refuse_constant(name):
+    raise ValueError(name + " is no JSON")
+
+
+def judge(kind, words, code, text, codes):
+    where = " ".join(words)
+    try:
+        answer = json.loads(text, parse_constant=refuse_constant)
+    except ValueError as problem:
+        problems.append(f"{where}: no JSON ({problem}): {text[:200]!r}")
+        return None
+    if kind != "error" and "error" in answer and code in (2, 3, 4):
+        kind, codes = "error", (2, 3, 4)  # what cannot be done is said in the same way everywhere
+    if code not in codes:
+        problems.append(f"{where}: exit code {code}, expected one of {codes}")
+    for validator in (kinds[kind], whole):
+        for error in list(validator.iter_errors(answer))[:3]:
+            problems.append(f"{where}: {kind}: {error.json_path}: {error.message[:300]}")
+    examples.setdefault(kind, answer)
+    return answer
+
+
+def ask(kind, words, codes=(0,)):
+    code, text = run(*words)
+    return judge(kind, words, code, text, codes)
+
+
+def repairs(folder, spec, scratch):
+    out = str(scratch / "out")
+    ask("error", ["repair", folder, *spec], (3, 0))
+    done = ask("repair", ["repair", folder, *spec, "--out", out, "--yes"], (0, 2))
+    if done and done.get("output"):
+        ask("verify", ["verify", out], (0, 1, 2))
+        for name, kind in (("certificate", "certificate"), ("lost", "lost")):
+            for path in pathlib.Path(out).rglob(f"{name}.json"):
+                judge(kind, [str(path)], 0, path.read_text(), (0,))
+    copied = str(scratch / "copy")
+    shutil.copytree(folder, copied)
+    done = ask("repair", ["repair", copied, *spec, "--in-place", "--yes"], (0, 2))
+    if done and done.get("output"):
+        ask("undo", ["undo", copied], (0, 2))
+
+
+def fixture(case):
+    folder = str(case / "ckpt")
+    ask("info", ["info", folder])
+    listed = ask("list", ["ls", folder])
+    ask("check", ["check", folder, "--data"], (0, 1, 2))
+    spec = ["--spec", str(case / "spec.json")] if (case / "spec.json").exists() else []
+    ask("check", ["check", folder, *spec], (0, 1, 2))
+    ask("plan", ["plan", folder, *spec], (0, 1))
+    if listed and listed.get("tensors"):
+        first = listed["tensors"][0]["fqn"]
+        ask("show", ["show", folder, first])
+        ask("show", ["show", folder, first, "--values", "--limit", "0"])
+        ask("map", ["map", folder, first, *spec])
+    with tempfile.TemporaryDirectory() as scratch:
+        ask("report", ["report", folder, "--out", os.path.join(scratch, "r.md")])
+        repairs(folder, spec, pathlib.Path(scratch))
+
+
+def others():
+    ask("version", ["--version"])
+    rules = ask("rules", ["explain"])
+    for rule in rules["rules"][:3]:
+        ask("rule", ["explain", rule["rule"]])
+    message = ("Size mismatch between saved torch.Size([64]) and current: torch.Size([128]) for "
+               "optimizer.state.0.exp_avg")
+    ask("explanation", ["explain", message])
+    ask("explanation", ["explain", message, "--world", "4:2"])
+    ask("forecast", ["explain", "glu-split-local", "--rows", "4,8", "--tp", "2"])
+    ask("error", ["explain", "CUDA out of memory"], (2,))
+    ask("error", ["info", "/no/such/checkpoint"], (4,))
+    for words in (["chekc", "x"], ["check"], ["check", "x", "--spce", "y"], ["show", "x"],
+                  ["check", "x", "--depth", "deep"], ["-q", "check", "x"], ["explain", "no-rule"]):
+        ask("error", words, (3,))
+    with tempfile.TemporaryDirectory() as scratch:
+        ask("demo", ["demo", os.path.join(scratch, "demo")])
+        ask("error", ["undo", os.path.join(scratch, "demo", "step_9000")], (3,))
+        ask("error", ["verify", os.path.join(scratch, "demo", "step_9000")], (2, 3, 4))
+
+
+def strictness():
+    """A schema that lets everything through would pass all that stands above."""
+    for kind, answer in examples.items():
+        for key in answer:
+            required = key in schema["$defs"][kind]["required"]
+            closed = schema["$defs"][kind].get("additionalProperties") is False
+            without = {k: v for k, v in answer.items() if k != key}
+            misspelt = {**without, key + "s": answer[key]}
+            for name, wrong in (("without", without), ("misspelt", misspelt)):
+                must_fail = required or (closed and name == "misspelt")
+                if must_fail and (kinds[kind].is_valid(wrong) or whole.is_valid(wrong)):
+                    problems.append(f"{kind} {name} {key} passes")
+    finding = copy.deepcopy(next(a for a in [examples["check"]] if a))
+    finding["findings"] = [{"rule": "x"}]
+    if whole.is_valid(finding):
+        problems.append("a finding without its keys passes")
+
+
+cases = sorted(path.parent for path in pathlib.Path(DATA).glob("*/*/ckpt"))
+if len(cases) < 40:
+    problems.append(f"only {len(cases)} fixtures in {DATA}")
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    list(pool.map(fixture, cases))
+others()
+strictness()
+for kind in kinds:
+    if "required" in schema["$defs"][kind] and "schema" in schema["$defs"][kind]["required"] \
+            and kind not in examples:
+        problems.append(f"no answer of the kind {kind} was seen")
+print("\n".join(problems) or f"{len(cases)} fixtures, {len(examples)} kinds of answer: all valid")
+sys.exit(1 if problems else 0)
