@@ -53,7 +53,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   bool caused = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.severity > Severity::kInfo;
   });
-  auto guesses = infer_meshes(input.checkpoint, nullptr, input.mesh);
+  auto guesses = infer_meshes(input.checkpoint, {}, input.mesh);
   const MeshGuess& given = guesses.front();
   const MeshGuess* better = better_guess(guesses);
   bool contradicted =
