@@ -2,8 +2,8 @@
 
 #include "app/cli/verbs.h"
 #include "core/report/report.h"
-#include "core/verbs/sort.h"
 #include "core/verbs/filter.h"
+#include "core/verbs/sort.h"
 
 namespace shw::cli {
 namespace {

@@ -5,7 +5,14 @@
 namespace shw {
 namespace {
 
-constexpr std::array<Lesson, 18> kLessons = {{
+constexpr std::array<Lesson, 19> kLessons = {{
+    {"filled-elements", R"(
+  optimizer.state.w.exp_avg [16, 4]      rows of rank 1       rows of rank 0
+                                         saved, kept          never saved: zeros now
+)",
+     "Mask or reset exactly those elements: lost.json lists every box. Or take them from another "
+     "save of the run: repair the damaged checkpoint again, with --fill from:CHECKPOINT.",
+     ""},
     {"leftover-metadata", R"(
   __0_0.distcp    10:02
   .metadata       10:03     complete

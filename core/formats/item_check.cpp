@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/base/little_endian.h"
+#include "core/formats/hash_ranges.h"
 #include "core/formats/item_access.h"
 
 namespace shw {
@@ -87,24 +88,29 @@ Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t ob
   return tl::unexpected<Error>(naming(std::move(check).error(), row.fqn));
 }
 
-Result<std::string> hash_item(const Checkpoint& checkpoint, ItemPlace place, Progress* progress) {
-  ItemFiles files(checkpoint);
-  SHW_TRY(ItemRange range, find_item(files, place));
+Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
+                                Progress* progress) {
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
                                                                  &XXH3_freeState);
-  if (state == nullptr) return fail(ErrorKind::kIo, "no memory for a hash", {range.source->name()});
+  if (state == nullptr) return fail(ErrorKind::kIo, "no memory for a hash", {source.name()});
   XXH3_128bits_reset(state.get());
-  Bytes buffer(std::min(kRead, range.length));
-  for (const Extent& extent : range.source->extents(range.offset, range.length)) {
+  std::uint64_t longest = 0;
+  for (const ByteRange& range : ranges) longest = std::max(longest, range.length);
+  Bytes buffer(std::min(kRead, longest));
+  auto add = [&](const Extent& extent) -> Status {
     if (extent.hole) std::fill(buffer.begin(), buffer.end(), std::byte{0});
     for (std::uint64_t done = 0; done < extent.length;) {
       if (is_cancelled(progress)) return cancelled_error();
       auto part = std::span(buffer).first(std::min<std::uint64_t>(kRead, extent.length - done));
-      if (!extent.hole) SHW_CHECK(range.source->read(extent.offset + done, part));
+      if (!extent.hole) SHW_CHECK(source.read(extent.offset + done, part));
       XXH3_128bits_update(state.get(), part.data(), part.size());
       done += part.size();
       if (progress != nullptr) progress->add(part.size());
     }
+    return {};
+  };
+  for (const ByteRange& range : ranges) {
+    for (const Extent& extent : source.extents(range.offset, range.length)) SHW_CHECK(add(extent));
   }
   XXH128_canonical_t canonical;
   XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state.get()));
@@ -115,6 +121,13 @@ Result<std::string> hash_item(const Checkpoint& checkpoint, ItemPlace place, Pro
     text += kDigits[byte & 15];
   }
   return text;
+}
+
+Result<std::string> hash_item(const Checkpoint& checkpoint, ItemPlace place, Progress* progress) {
+  ItemFiles files(checkpoint);
+  SHW_TRY(ItemRange range, find_item(files, place));
+  ByteRange bytes{range.offset, range.length};
+  return hash_ranges(*range.source, std::span(&bytes, 1), progress);
 }
 
 }  // namespace shw

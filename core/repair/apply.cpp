@@ -28,6 +28,11 @@ std::string free_name(const std::string& source) {
 Result<std::string> check_out(const std::string& source, const std::string& wanted) {
   SHW_TRY(std::string real_source, resolved_path(source));
   std::string out = without_trailing_slashes(wanted.empty() ? free_name(real_source) : wanted);
+  std::string parent = parent_of(out);
+  if (!exists(parent)) {
+    return fail(ErrorKind::kIo, "is not there, so nothing can be written into it", {parent},
+                "make the folder first, or choose another one with --out");
+  }
   SHW_TRY(std::string real_out, resolved_path(out));
   if (is_within(real_out, real_source) || is_within(real_source, real_out)) {
     return fail(ErrorKind::kUsage, "the output must lie beside the checkpoint, not in it", {out},
@@ -41,6 +46,13 @@ Result<std::string> check_out(const std::string& source, const std::string& want
 }
 
 }  // namespace
+
+Result<std::string> output_of(const Checkpoint& checkpoint, const ApplyOptions& options) {
+  if (checkpoint.directory() == nullptr)
+    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+  if (options.in_place) return checkpoint.directory()->name();
+  return check_out(checkpoint.directory()->name(), options.out);
+}
 
 Result<RepairResult> apply_plan_on(const RepairFileSystem& files, const Checkpoint& checkpoint,
                                    const Plan& plan, const ApplyOptions& options,

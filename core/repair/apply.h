@@ -45,6 +45,21 @@ struct TensorCertificate {
   // was there before. `fill_from` names the tensor, `fill_checkpoint` where that lies ("from").
   std::string fill = {}, fill_from = {}, fill_checkpoint = {};
   std::vector<InverseChunk> inverse = {};  // of a tensor whose bytes moved, and none was lost
+  std::string dtype = {};                  // empty in certificates of before
+};
+
+// Every other entry: its item as it lies there.
+struct ObjectCertificate {
+  std::string fqn;
+  std::string item;  // XXH3-128; empty where it has none
+};
+
+// Every file beside the certificate: its size, and the hash of what is in it and in no item. So
+// that with the hashes of the items every byte is certified, and none is read twice.
+struct FileCertificate {
+  std::string path;
+  std::uint64_t size = 0;
+  std::string rest;
 };
 
 // An entry that is no tensor and says now what another one said.
@@ -62,6 +77,10 @@ struct Certificate {
   std::vector<TensorCertificate>
       tensors;  // every tensor of the checkpoint, those that did not change too
   std::vector<EntryCertificate> entries;  // only those that changed
+  std::vector<ObjectCertificate> objects = {};
+  std::vector<FileCertificate> files = {};
+  // Of one that was read: whether it is what was written, by its own hash.
+  enum class Seal : std::uint8_t { kMissing, kHolds, kBroken } seal = Seal::kMissing;
 };
 
 struct ApplyOptions {
@@ -78,6 +97,8 @@ struct RepairResult {
 
 // Whether the plan can be carried out with in_place: the error says why it cannot.
 Status check_in_place(const Checkpoint& checkpoint, const Plan& plan);
+// Where a repair will write: what a person is asked before anything is. An error where it cannot.
+Result<std::string> output_of(const Checkpoint& checkpoint, const ApplyOptions& options);
 
 Result<RepairResult> apply_plan(const Checkpoint& checkpoint, const Plan& plan,
                                 const ApplyOptions& options, Progress* progress = nullptr);

@@ -7,13 +7,20 @@
 //                      "fill": "zero" | "cast" | "from", "fill_from": fqn, "fill_checkpoint",
 //                      "inverse": [{"sizes", "hash", "parts": [{"at", "from", "sizes",
 //                      "order"}]}]}},
+//    "objects": {fqn: {"item"}}, "files": {path: {"bytes", "rest"}},
 //    "entries": [{"fqn", "from", "item"}], only where some changed,
-//    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}]}
+//    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}],
+//    "content_hash"}
+//
+// content_hash is the XXH3-128 of all the rest in canonical form: JSON without spaces, the keys of
+// every object sorted by their bytes. It guards against a slip of the hand, not against a forger.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/checked.h"
 #include "core/repair/apply.h"
+#include "core/repair/proof.h"
 
 namespace shw {
 namespace {
@@ -31,6 +38,7 @@ Json json_of(const TensorCertificate& tensor) {
               {"items_before", tensor.items_before},
               {"items_after", tensor.items_after},
               {"shape", tensor.shape},
+              {"dtype", tensor.dtype},
               {"layout", tensor.layout}};
   if (!tensor.renamed_from.empty()) out["renamed_from"] = tensor.renamed_from;
   if (!tensor.fill.empty()) out["fill"] = tensor.fill;
@@ -119,7 +127,7 @@ bool read(const In& json, TensorCertificate& out) {
     return member(json, key).is_null() || read(member(json, key), text);
   };
   if (!read_text("fill", out.fill) || !read_text("fill_from", out.fill_from) ||
-      !read_text("fill_checkpoint", out.fill_checkpoint))
+      !read_text("fill_checkpoint", out.fill_checkpoint) || !read_text("dtype", out.dtype))
     return false;
   return read(member(json, "kept"), out.kept) && read(member(json, "lost"), out.lost) &&
          read(member(json, "lost_boxes"), out.lost_boxes) &&
@@ -151,6 +159,72 @@ bool read(const In& json, Operation& out) {
   return false;
 }
 
+constexpr const char* kContentHash = "content_hash";
+
+// Of the certificate without its hash.
+std::string content_hash(const In& certificate) {
+  return hash_of_text(certificate.dump(-1, ' ', false, In::error_handler_t::replace));
+}
+
+// Keys that stand there twice would let two readers read two certificates.
+class UniqueKeys {
+ public:
+  bool take(In::parse_event_t event, const In& parsed) {
+    if (event == In::parse_event_t::object_start) open_.emplace_back();
+    if (event == In::parse_event_t::object_end && !open_.empty()) open_.pop_back();
+    if (event == In::parse_event_t::key && !open_.empty() && parsed.is_string())
+      unique_ = open_.back().insert(parsed.get<std::string>()).second && unique_;
+    return true;
+  }
+  bool unique() const { return unique_; }
+
+ private:
+  std::vector<std::set<std::string>> open_;
+  bool unique_ = true;
+};
+
+Json with_seal(const Json& certificate) {
+  std::string text = certificate.dump(-1, ' ', false, Json::error_handler_t::replace);
+  Json sealed = certificate;
+  sealed[kContentHash] = content_hash(In::parse(text, nullptr, false));
+  return sealed;
+}
+
+Certificate::Seal seal_of(In& certificate) {
+  auto found = certificate.find(kContentHash);
+  if (found == certificate.end()) return Certificate::Seal::kMissing;
+  In said = *found;
+  certificate.erase(found);
+  return said == content_hash(certificate) ? Certificate::Seal::kHolds : Certificate::Seal::kBroken;
+}
+
+void add_objects_and_files(const Certificate& certificate, Json& out) {
+  auto& objects = (out["objects"] = Json::object()).get_ref<Json::object_t&>();
+  for (const ObjectCertificate& object : certificate.objects)
+    objects.push_back({object.fqn, {{"item", object.item}}});
+  auto& files = (out["files"] = Json::object()).get_ref<Json::object_t&>();
+  for (const FileCertificate& file : certificate.files)
+    files.push_back({file.path, {{"bytes", file.size}, {"rest", file.rest}}});
+}
+
+// Both are missing in certificates of before.
+bool read_objects_and_files(const In& parsed, Certificate& out) {
+  const In &objects = member(parsed, "objects"), &files = member(parsed, "files");
+  bool plain = (objects.is_null() || objects.is_object()) && (files.is_null() || files.is_object());
+  for (const auto& [fqn, value] : objects.items()) {
+    out.objects.push_back({fqn, {}});
+    plain = plain && read(member(value, "item"), out.objects.back().item);
+  }
+  for (const auto& [path, value] : files.items()) {
+    std::int64_t size = 0;
+    out.files.push_back({path, 0, {}});
+    plain = plain && read(member(value, "bytes"), size) && size >= 0 &&
+            read(member(value, "rest"), out.files.back().rest);
+    out.files.back().size = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0));
+  }
+  return plain;
+}
+
 }  // namespace
 
 std::string certificate_to_json(const Certificate& certificate) {
@@ -166,20 +240,29 @@ std::string certificate_to_json(const Certificate& certificate) {
     out["operations"].push_back(json_of(operation));
   for (const EntryCertificate& entry : certificate.entries)
     out["entries"].push_back({{"fqn", entry.fqn}, {"from", entry.from}, {"item", entry.item}});
-  return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  add_objects_and_files(certificate, out);
+  return with_seal(out).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Result<Certificate> certificate_from_json(std::string_view json, const std::string& source) {
   auto damaged = [&](const std::string& what) {
     return fail(ErrorKind::kDamaged, "is no certificate: " + what, {source});
   };
-  In parsed = In::parse(json, nullptr, false);
+  UniqueKeys keys;
+  In parsed = In::parse(
+      json,
+      [&](int depth, In::parse_event_t event, In& value) {
+        return depth < 32 && keys.take(event, value);
+      },
+      false);
   if (parsed.is_discarded()) return damaged("it is no JSON");
+  if (!keys.unique()) return damaged("a key stands there twice");
   std::string schema;
   if (!read(member(parsed, "schema"), schema)) return damaged("\"schema\" is missing");
   if (schema != "shardwright/1")
     return fail(ErrorKind::kUnsupported, "is a certificate of another version", {source});
   Certificate certificate;
+  certificate.seal = seal_of(parsed);
   const In& tensors = member(parsed, "tensors");
   if (!read(member(parsed, "lossless"), certificate.lossless) || !tensors.is_object() ||
       !read(member(parsed, "version"), certificate.version) ||
@@ -187,6 +270,8 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
       !read(member(parsed, "operations"), certificate.operations)) {
     return damaged("a key is missing or of another type");
   }
+  if (!read_objects_and_files(parsed, certificate))
+    return damaged("an object or a file is incomplete");
   const In& entries = member(parsed, "entries");
   if (!entries.is_null() && !read(entries, certificate.entries))
     return damaged("an entry that is no tensor is incomplete");

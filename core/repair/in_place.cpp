@@ -110,7 +110,10 @@ Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan, Pr
   if (progress != nullptr) progress->begin(Phase::kVerifying, 2 * item_bytes(checkpoint), true);
   SHW_TRY(auto before, hash_all_items(checkpoint, progress));
   SHW_TRY(auto after, hash_all_items(*result, progress));
-  return certify(checkpoint, before, *result, after, plan);
+  SHW_TRY(Certificate certificate, certify(checkpoint, before, *result, after, plan));
+  SHW_TRY(certificate.objects, certify_objects(*result));
+  SHW_TRY(certificate.files, certify_files(*result, progress));
+  return certificate;
 }
 
 // Steps 1 to 3: everything is there under names of ours, nothing has changed yet.
@@ -163,7 +166,15 @@ Status check_in_place(const Checkpoint& checkpoint, const Plan& plan) {
                 "only a checkpoint with one .metadata is repaired in place", {},
                 "repair into a new directory instead");
   }
+  FilledReport earlier = filled_in(checkpoint);
   for (const PlannedTensor& tensor : plan.tensors) {
+    // lost.json speaks of it as it is, and is not written anew here.
+    if (earlier.find(checkpoint.fqn(tensor.tensor)) != nullptr) {
+      return fail(ErrorKind::kUnsupported,
+                  "an earlier repair filled elements of it, so it is not repaired in place",
+                  Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
+                  "repair into a new directory instead");
+    }
     if (is_pure_relabel(tensor)) continue;
     if (tensor.lost_elements != 0) {
       return fail(ErrorKind::kUnsupported,

@@ -1,45 +1,165 @@
 #include "core/repair/lost.h"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <map>
+
+#include "core/repair/entries.h"
+#include "core/repair/lower.h"
+#include "core/tiles/exact_tiling.h"
 
 namespace shw {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// A new box and a part of an old chunk that it takes.
+struct Taken {
+  ChunkId chunk{};
+  Box source;  // in the old tensor
+  Extents at;  // in the new tensor
+  Extents permutation;
+  bool whole_box = false;  // its elements are numbered otherwise: any loss in it counts for all
+};
 
-Json json_of(const TensorCertificate& tensor) {
-  Json boxes = Json::array();
-  for (const Box& box : tensor.lost_boxes)
-    boxes.push_back({{"offsets", box.offsets}, {"sizes", box.sizes}});
-  Json out = {{"shape", tensor.shape},
-              {"total", tensor.kept + tensor.lost},
-              {"kept", tensor.kept},
-              {"lost", tensor.lost}};
-  // Without one it is a hole that was there before and that nothing mends.
-  if (!tensor.fill.empty()) out["fill"] = tensor.fill;
-  if (!tensor.fill_from.empty()) out["fill_from"] = tensor.fill_from;
-  if (!tensor.fill_checkpoint.empty()) out["fill_checkpoint"] = tensor.fill_checkpoint;
-  out["lost_boxes"] = std::move(boxes);
+Extents sum(ExtentsView a, ExtentsView b) {
+  Extents out = copy_of(a);
+  for (std::size_t d = 0; d < out.size(); ++d) out[d] += b[d];
   return out;
+}
+
+std::vector<Taken> taken_by(const Checkpoint& checkpoint, const PlannedChunk& chunk) {
+  std::vector<Taken> all;
+  if (chunk.item) {
+    Box old = box_of(checkpoint, *chunk.item);
+    bool other_sizes = !same(old.sizes, chunk.box.sizes);
+    all.push_back({*chunk.item, old, chunk.box.offsets, {}, other_sizes});
+  }
+  for (const Piece& piece : chunk.pieces) {
+    Box source = piece.source;
+    source.offsets = sum(source.offsets, checkpoint.offsets(piece.chunk));
+    all.push_back({piece.chunk, source, sum(chunk.box.offsets, piece.at), piece.permutation});
+  }
+  return all;
+}
+
+Box moved(const Box& lost, const Taken& taken, const Box& new_box) {
+  if (taken.whole_box) return new_box;
+  Box box{taken.at, lost.sizes};
+  for (std::size_t d = 0; d < box.sizes.size(); ++d) {
+    std::size_t old =
+        taken.permutation.empty() ? d : static_cast<std::size_t>(taken.permutation[d]);
+    box.sizes[d] = lost.sizes[old];
+    box.offsets[d] += lost.offsets[old] - taken.source.offsets[old];
+  }
+  return box;
+}
+
+void take_fill(FilledTensor& into, const FilledTensor& from) {
+  if (into.fill == from.fill && into.fill_from == from.fill_from) return;
+  bool first = into.fill.empty() && into.boxes.empty();
+  into.fill = first ? from.fill : "mixed";
+  into.fill_from = first ? from.fill_from : "";
+  into.fill_checkpoint = first ? from.fill_checkpoint : "";
+}
+
+// Whatever is not known element by element is lost as a whole.
+void give_up(FilledTensor& tensor) {
+  tensor.boxes = {whole(tensor.shape)};
+  tensor.all_boxes = true;
+}
+
+// What the chunks bring along of earlier losses, of this tensor or of the one they are taken from.
+void add_earlier(const Checkpoint& checkpoint, const PlannedTensor& planned,
+                 const FilledReport& earlier, FilledTensor& tensor) {
+  std::size_t looks = 20'000'000;
+  for (const PlannedChunk& chunk : planned.chunks) {
+    for (const Taken& taken : taken_by(checkpoint, chunk)) {
+      const FilledTensor* before = earlier.find(checkpoint.fqn(checkpoint.tensor_of(taken.chunk)));
+      if (before == nullptr) continue;
+      bool known = before->all_boxes;
+      for (const Box& box : before->boxes) {
+        auto common = box.sizes.empty() ? std::optional(box) : intersect(box, taken.source);
+        if (!common) continue;
+        take_fill(tensor, *before);
+        known = add_disjoint(tensor.boxes, moved(*common, taken, chunk.box), looks) && known;
+      }
+      if (known) continue;
+      take_fill(tensor, *before);
+      return give_up(tensor);
+    }
+  }
+}
+
+FilledTensor planned_loss(const Checkpoint& checkpoint, const PlannedTensor& planned,
+                          const FilledReport& earlier) {
+  FilledTensor tensor{std::string(fqn_after(checkpoint, planned)), planned.shape};
+  if (planned.lost_elements != 0) {
+    tensor.boxes = planned.lost;
+    tensor.fill = name(planned.fill);
+    tensor.fill_from = planned.fill_from;
+    bool elsewhere = planned.fill_source != nullptr && planned.fill_source->directory() != nullptr;
+    if (elsewhere) tensor.fill_checkpoint = planned.fill_source->directory()->name();
+  }
+  if (!earlier.tensors.empty()) add_earlier(checkpoint, planned, earlier, tensor);
+  tensor.lost = total_volume(tensor.boxes).value_or(0);
+  return tensor;
+}
+
+// Entries that were replaced before stay so, under their new names.
+std::vector<FilledEntry> entries_after(const Checkpoint& checkpoint, const Plan& plan,
+                                       const FilledReport& earlier) {
+  std::map<std::string, std::string> renamed;
+  auto objects = checkpoint.objects();
+  for (const RenamedObject& object : plan.objects) renamed[objects[object.object].fqn] = object.fqn;
+  std::vector<FilledEntry> all;
+  for (FilledEntry entry : earlier.entries) {
+    if (auto found = renamed.find(entry.fqn); found != renamed.end()) entry.fqn = found->second;
+    all.push_back(std::move(entry));
+  }
+  for (const PlannedEntry& entry : plan.entries)
+    all.push_back({objects[entry.object].fqn, objects[entry.item_of].fqn});
+  return all;
 }
 
 }  // namespace
 
+FilledRecord filled_after(const Checkpoint& checkpoint, const Plan& plan) {
+  FilledReport earlier = filled_in(checkpoint);
+  FilledRecord record;
+  std::map<TensorId, const PlannedTensor*> planned;
+  for (const PlannedTensor& tensor : plan.tensors) planned[tensor.tensor] = &tensor;
+  for (const auto& [id, tensor] : planned) {
+    FilledTensor filled = planned_loss(checkpoint, *tensor, earlier);
+    if (filled.lost != 0) record.tensors.push_back(std::move(filled));
+  }
+  for (FilledTensor& tensor : earlier.tensors) {
+    if (planned.contains(*checkpoint.find(tensor.fqn))) continue;
+    if (!tensor.all_boxes) give_up(tensor);
+    tensor.lost = total_volume(tensor.boxes).value_or(0);
+    record.tensors.push_back(std::move(tensor));
+  }
+  std::sort(record.tensors.begin(), record.tensors.end(),
+            [](const FilledTensor& a, const FilledTensor& b) { return a.fqn < b.fqn; });
+  if (!keeps_every_entry(plan) || !earlier.entries.empty())
+    record.entries = entries_after(checkpoint, plan, earlier);
+  return record;
+}
+
+std::string filled_attribute(const FilledRecord& record) {
+  if (record.empty()) return "";
+  constexpr std::size_t kMostBoxes = 500'000;  // 50 MB of text
+  std::size_t most = std::min(kMaxFilledBoxes, kMostBoxes / (record.tensors.size() + 1) + 1);
+  return filled_to_json(record, most);
+}
+
 std::string lost_to_json(const Certificate& certificate) {
-  std::int64_t kept = 0, lost = 0;
-  Json tensors = Json::object();
-  auto& entries = tensors.get_ref<Json::object_t&>();
+  FilledRecord record;
   for (const TensorCertificate& tensor : certificate.tensors) {
     if (tensor.lost == 0) continue;
-    entries.push_back({tensor.fqn, json_of(tensor)});
-    kept += tensor.kept;
-    lost += tensor.lost;
+    record.tensors.push_back({tensor.fqn, tensor.shape, tensor.lost, tensor.lost_boxes, true,
+                              tensor.fill, tensor.fill_from, tensor.fill_checkpoint});
   }
-  Json out = {{"schema", "shardwright/1"}, {"total", kept + lost}, {"kept", kept}, {"lost", lost}};
-  out["tensors"] = std::move(tensors);
   for (const EntryCertificate& entry : certificate.entries)
-    out["entries"].push_back({{"fqn", entry.fqn}, {"from", entry.from}});
-  return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    record.entries.push_back({entry.fqn, entry.from});
+  return filled_to_json(record);
 }
 
 }  // namespace shw

@@ -1,21 +1,21 @@
-// What a lossy repair gave up: lost.json beside the certificate, so that a trainer can mask or
-// reset exactly those elements.
-//
-//   {"schema": "shardwright/1", "total", "kept", "lost",
-//    "tensors": {fqn: {"shape", "total", "kept", "lost", "fill", "fill_from", "fill_checkpoint",
-//                      "lost_boxes": [{"offsets", "sizes"}]}}}
-//
-// Only tensors that lose something; kept + lost = total everywhere.
+// What a repair gives up, and what earlier ones gave up: lost.json beside the certificate, so that
+// a trainer can mask or reset exactly those elements, and the record inside the checkpoint.
 #pragma once
 
 #include <string>
 
+#include "core/facts/filled.h"
 #include "core/repair/apply.h"
 
 namespace shw {
 
-inline constexpr const char* kLostFile = "lost.json";
-
 std::string lost_to_json(const Certificate& certificate);
+
+// Of the result, by its names: what the plan gives up, and what was given up before, in its new
+// place. A hole that was there before, and that nothing mends, is not among it.
+FilledRecord filled_after(const Checkpoint& checkpoint, const Plan& plan);
+// As it stands inside a checkpoint: with fewer boxes where there are very many. Empty where nothing
+// is lost.
+std::string filled_attribute(const FilledRecord& record);
 
 }  // namespace shw

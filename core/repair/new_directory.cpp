@@ -306,8 +306,11 @@ Status write_text(Job& job, const char* path, const std::string& text) {
   return sink->finish();
 }
 
-Status write_certificate(Job& job, const Certificate& certificate) {
+// lost.json first: it is certified too.
+Status write_certificate(Job& job, const Checkpoint& result, Certificate& certificate) {
   if (!certificate.lossless) SHW_CHECK(write_text(job, kLostFile, lost_to_json(certificate)));
+  SHW_TRY(certificate.objects, certify_objects(result));
+  SHW_TRY(certificate.files, certify_files(result, nullptr));
   return write_text(job, kCertificateFile, certificate_to_json(certificate));
 }
 
@@ -323,7 +326,7 @@ Result<bool> prove(Job& job) {
   SHW_CHECK(compare_made(job, *result));
   SHW_CHECK(prove_inverse(job, *result, certificate));
   SHW_CHECK(compare_objects(job, *result));
-  SHW_CHECK(write_certificate(job, certificate));
+  SHW_CHECK(write_certificate(job, *result, certificate));
   return certificate.lossless;
 }
 

@@ -2,7 +2,9 @@
 #include <unordered_map>
 
 #include "core/base/checked.h"
+#include "core/formats/common/filled_attribute.h"
 #include "core/repair/entries.h"
+#include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/renamed.h"
 #include "core/repair/steps.h"
@@ -125,6 +127,13 @@ std::vector<std::string> reordered_after(const Checkpoint& checkpoint, const Pla
   return all;
 }
 
+// All but the record of what is filled, which is written anew.
+std::vector<std::pair<std::string, std::string>> other_attributes(const Checkpoint& checkpoint) {
+  auto attributes = checkpoint.provenance().plain_attributes;
+  std::erase_if(attributes, [](const auto& one) { return one.first == kFilledAttribute; });
+  return attributes;
+}
+
 }  // namespace
 
 Result<DcpMetadata> new_metadata(const Checkpoint& checkpoint, const Plan& plan,
@@ -133,7 +142,10 @@ Result<DcpMetadata> new_metadata(const Checkpoint& checkpoint, const Plan& plan,
   metadata.checkpoint_id = checkpoint_id;
   metadata.save_id = checkpoint.provenance().save_id;
   metadata.reordered = reordered_after(checkpoint, plan);
-  metadata.plain_attributes = checkpoint.provenance().plain_attributes;
+  metadata.plain_attributes = other_attributes(checkpoint);
+  std::string filled = filled_attribute(filled_after(checkpoint, plan));
+  if (!filled.empty())
+    metadata.plain_attributes.emplace_back(kFilledAttribute, pickled_text(filled));
   PlannedById planned = planned_by_id(plan);
   metadata.tensors.reserve(checkpoint.tensor_count());
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
@@ -182,7 +194,7 @@ Status compare_metadata(const Checkpoint& checkpoint, const Plan& plan, const Ch
       result.objects().size() != checkpoint.objects().size()) {
     return differs("", "another number of entries");
   }
-  if (result.provenance().plain_attributes != checkpoint.provenance().plain_attributes)
+  if (other_attributes(result) != other_attributes(checkpoint))
     return differs("", "other attributes");
   bool same_places = checkpoint.encoding() == Encoding::kTorchZip;
   PlannedById planned = planned_by_id(plan);

@@ -10,6 +10,7 @@
 
 #include "core/formats/safetensors/safetensors.h"
 #include "core/model/builder.h"
+#include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/steps.h"
 
@@ -117,6 +118,23 @@ struct Placing {
     }
   }
 
+  // Every file that changes says anew what is filled in the tensors that it holds.
+  void note_filled(const FilledRecord& filled) {
+    if (filled.tensors.empty()) return;
+    std::map<std::string, std::set<std::string>> held;
+    for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i)
+      held[file_of(ChunkId{i})].emplace(checkpoint.fqn(checkpoint.tensor_of(ChunkId{i})));
+    for (auto& [path, change] : made.changes) {
+      FilledRecord own;
+      for (const FilledTensor& tensor : filled.tensors) {
+        bool holds = (held[path].contains(tensor.fqn) && !change.dropped.contains(tensor.fqn)) ||
+                     change.written.contains(tensor.fqn);
+        if (holds) own.tensors.push_back(tensor);
+      }
+      change.filled = filled_attribute(own);
+    }
+  }
+
   void count(const Extents& sizes, TensorId tensor, std::int64_t sign) {
     std::int64_t elements = sign * volume(sizes).value_or(0);
     made.more_elements += elements;
@@ -173,6 +191,7 @@ Result<NewSafetensors> new_safetensors(const Checkpoint& checkpoint, const Plan&
     return fail(ErrorKind::kUnsupported, "holds no file that could be written anew",
                 {plan.checkpoint});
   for (const PlannedTensor& tensor : plan.tensors) placing.place_tensor(tensor, cache, progress);
+  placing.note_filled(filled_after(checkpoint, plan));
   std::erase_if(placing.made.changes, [](const auto& change) { return change.second.empty(); });
   return std::move(placing.made);
 }

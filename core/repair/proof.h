@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/facts/filled.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/apply.h"
 
@@ -22,6 +23,23 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
                             const Checkpoint& result, const std::vector<std::string>& after,
                             const Plan& plan);
 
+// XXH3-128 as 32 hex digits.
+std::string hash_of_text(std::string_view text);
+
+// Every entry that is no tensor, and every file but those that a repair keeps for itself. The
+// result must lie there as it will be, but for the certificate.
+Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result);
+Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result, Progress* progress);
+
+// What the certificate says and what is there do not say the same: entries, files, lost.json, the
+// record inside the checkpoint, and its own numbers.
+struct Disagreements {
+  std::vector<std::string> broken;
+  std::vector<std::string> unknown;  // a file that the certificate does not name
+};
+Result<Disagreements> disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
+                                    Progress* progress);
+
 // Entries that are no tensors and are not what the certificate says, each with why.
 std::vector<std::string> wrong_entries(const Certificate& certificate,
                                        const Checkpoint& checkpoint);
@@ -31,6 +49,5 @@ VerifyReport hold_against(const Certificate& certificate, const Checkpoint& chec
 
 // The version of this program, as the certificate names it.
 inline constexpr const char* kProgramVersion = "0.1.0";
-inline constexpr const char* kCertificateFile = "certificate.json";
 
 }  // namespace shw

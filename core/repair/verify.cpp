@@ -47,6 +47,42 @@ Status add_inverse(const Certificate& certificate, const Checkpoint& checkpoint,
   return {};
 }
 
+void add_reasons(VerifyReport& report, VerifyReport::Outcome outcome,
+                 const std::vector<std::string>& reasons) {
+  if (reasons.empty()) return;
+  if (report.outcome == VerifyReport::Outcome::kProved) report.reasons.clear();
+  if (report.outcome != VerifyReport::Outcome::kBroken) report.outcome = outcome;
+  report.reasons.insert(report.reasons.end(), reasons.begin(), reasons.end());
+}
+
+// The certificate itself, and what lies beside it.
+Status add_disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
+                         VerifyReport& report, Progress* progress) {
+  if (certificate.seal == Certificate::Seal::kBroken) {
+    add_reasons(report, VerifyReport::Outcome::kBroken,
+                {std::string(kCertificateFile) +
+                 ": was changed after it was written: its content_hash is another"});
+  }
+  auto found = disagreements(certificate, checkpoint, progress);
+  if (!found) {
+    if (found.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(found.error());
+    const Error& error = found.error();
+    add_reasons(report, VerifyReport::Outcome::kBroken,
+                {(error.place.file.empty() ? error.place.tensor : error.place.file) + ": " +
+                 error.message});
+    return {};
+  }
+  add_reasons(report, VerifyReport::Outcome::kBroken, found->broken);
+  add_reasons(report, VerifyReport::Outcome::kUndecided, found->unknown);
+  if (certificate.seal == Certificate::Seal::kMissing) {
+    add_reasons(report, VerifyReport::Outcome::kUndecided,
+                {std::string(kCertificateFile) +
+                 ": has no content_hash: it was written by an older version, or was changed, and "
+                 "does not say all that would be proved"});
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress) {
@@ -76,6 +112,7 @@ Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress*
   report = hold_against(certificate, *checkpoint, *hashes);
   if (report.outcome == VerifyReport::Outcome::kProved)
     SHW_CHECK(add_inverse(certificate, *checkpoint, report, progress));
+  SHW_CHECK(add_disagreements(certificate, *checkpoint, report, progress));
   return report;
 }
 

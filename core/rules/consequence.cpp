@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/facts/filled.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -72,6 +73,7 @@ Consequence consequence_of(const Finding& finding, const Checkpoint& checkpoint)
     return Consequence::kNone;
   // What would run somebody's code, or read somebody's file, may load all the same.
   bool hostile = finding.rule == kUnsafePickle.id || finding.rule == kPathEscape.id;
+  if (finding.rule == kFilledElements.id) return Consequence::kDataLost;
   if (hostile || finding.severity == Severity::kWarning) return Consequence::kHazard;
   if (loses(finding)) return Consequence::kDataLost;
   if (finding.diagnoses.empty())

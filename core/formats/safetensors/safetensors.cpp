@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "core/base/checked.h"
+#include "core/formats/common/filled_attribute.h"
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/model/builder.h"
 
@@ -210,6 +211,16 @@ void check_index(CheckpointBuilder& builder, const WeightMap& map,
   builder.add_finding(std::move(missing));
 }
 
+// What earlier repairs filled stands in each file for its own tensors.
+Provenance provenance_of(const std::vector<FileHeader>& files) {
+  Provenance seen;
+  for (const FileHeader& file : files) {
+    if (const std::string* text = file.header.find_metadata(kFilledAttribute))
+      seen.plain_attributes.emplace_back(kFilledAttribute, pickled_text(*text));
+  }
+  return seen;
+}
+
 // With an index only the files that it names count: others are another form of the same weights.
 std::vector<std::string> named_files(std::vector<std::string> all, const WeightMap& map) {
   std::set<std::string_view> named;
@@ -261,6 +272,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
 
   builder.set_format(sharded ? Format::kHfSharded : Format::kSafetensors, Encoding::kRaw);
   builder.set_directory(directory);
+  builder.set_provenance(provenance_of(files));
   Gathered gathered = gather(files);
   for (const std::string& fqn : gathered.order) add_tensor(builder, fqn, gathered.pieces[fqn]);
   for (const FileHeader& file : files) {

@@ -39,8 +39,9 @@ struct SafetensorsChange {
   std::set<std::string> dropped;
   std::map<std::string, SafetensorsTensor> written;  // in place of one of that name, or new
   std::map<std::string, Extents> saved_offsets;      // of shards; those not named keep theirs
+  std::string filled = {};  // kFilledAttribute of the file's __metadata__; empty: stays as it is
   bool empty() const { return dropped.empty() && written.empty() && saved_offsets.empty(); }
-  bool moves_bytes() const { return !dropped.empty() || !written.empty(); }
+  bool moves_bytes() const { return !dropped.empty() || !written.empty() || !filled.empty(); }
 };
 // Writes the file anew: what is named nowhere keeps its bytes, `__metadata__` its entries. The data
 // begin at a multiple of 8 and follow each other without holes, wider elements first, as the

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "core/base/checked.h"
-
+#include "core/formats/common/filled_attribute.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/formats/safetensors/safetensors_header.h"
 
@@ -166,6 +166,11 @@ Status rewrite_safetensors(const ByteSource& source, const SafetensorsChange& ch
   SHW_TRY(OrderedJson json, read_json(source, header));
   SHW_CHECK(change_sharding_info(source, header, change.saved_offsets, change.dropped,
                                  change.written, json));
+  if (!change.filled.empty()) {
+    if (!json.contains("__metadata__") || !json["__metadata__"].is_object())
+      json["__metadata__"] = OrderedJson::object();
+    json["__metadata__"][std::string(kFilledAttribute)] = change.filled;
+  }
   std::vector<Part> parts = parts_of(header, change);
   SHW_TRY(json, header_of(source, parts, std::move(json)));
   std::string text = json.dump();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "core/facts/filled.h"
 #include "core/formats/items.h"
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/repair/apply.h"
@@ -317,6 +318,14 @@ TEST_CASE("the sharded form is relabelled, permuted and masked, whoever holds wh
   auto result = opened(folder / "masked");
   CHECK(values_of(*result, "w") == expected);
   CHECK(result->files().size() > 3);
+  // The files say themselves what is filled, each alone too.
+  for (const char* side : {"lost.json", "certificate.json"})
+    std::filesystem::remove(folder / "masked/" + side);
+  FilledReport filled = filled_in(*opened(folder / "masked"));
+  REQUIRE(filled.tensors.size() == 1);
+  CHECK(filled.tensors[0].fqn == "w");
+  CHECK(filled.tensors[0].lost == 12);
+  CHECK(filled.sources[0] == "__metadata__");
   for (const FileRow& row : result->files()) {
     if (row.path.ends_with(".safetensors")) sound_header(folder / "masked/" + row.path);
   }

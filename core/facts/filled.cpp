@@ -1,0 +1,250 @@
+#include "core/facts/filled.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/formats/common/filled_attribute.h"
+#include "core/tiles/coverage.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kMaxSideFile = std::uint64_t{256} << 20;
+constexpr std::string_view kInHeaders = "__metadata__";  // of safetensors files
+constexpr std::size_t kMaxDisagreements = 8;
+
+struct Source {
+  std::string name;
+  FilledRecord record;
+};
+
+// Whether the file begins as ours do: another tool's certificate.json is none of our business.
+bool begins_as_ours(std::string_view text) {
+  return text.substr(0, 256).find("\"shardwright/") != std::string_view::npos;
+}
+
+void read_file(const Checkpoint& checkpoint, const char* path, std::vector<Source>& sources,
+               FilledReport& report) {
+  const Directory& directory = *checkpoint.directory();
+  if (directory.stat(path).kind != EntryKind::kFile) return;
+  auto source = directory.open(path);
+  if (!source || (*source)->size() > kMaxSideFile) {
+    report.unreadable.emplace_back(path);
+    return;
+  }
+  auto bytes = read_bytes(**source, 0, (*source)->size());
+  if (!bytes) {
+    report.unreadable.emplace_back(path);
+    return;
+  }
+  std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  if (auto record = filled_from_json(text)) {
+    sources.push_back({path, std::move(*record)});
+  } else if (begins_as_ours(text)) {
+    report.unreadable.emplace_back(path);
+  }
+}
+
+bool fits(const Checkpoint& checkpoint, const FilledTensor& tensor) {
+  auto here = checkpoint.find(tensor.fqn);
+  return here && same(checkpoint.shape(*here), tensor.shape);
+}
+
+// A file beside the checkpoint can have come from another one, which may share a name or two with
+// it. It is believed where most of the tensors that it names are here in that shape.
+bool is_foreign(const Checkpoint& checkpoint, const FilledRecord& record) {
+  auto here = std::count_if(record.tensors.begin(), record.tensors.end(),
+                            [&](const FilledTensor& tensor) { return fits(checkpoint, tensor); });
+  return 2 * static_cast<std::size_t>(here) <= record.tensors.size() && !record.tensors.empty();
+}
+
+// A hole that was there before the repair is a coverage-gap; here it counts only where something
+// stands in it.
+bool is_filled(const Checkpoint& checkpoint, const FilledTensor& tensor) {
+  return !tensor.fill.empty() ||
+         judge_tiling(checkpoint, *checkpoint.find(tensor.fqn)).tiling == Tiling::kExact;
+}
+
+// Two words on one tensor: the union of the boxes, the greater number.
+void merge(FilledTensor& into, const FilledTensor& other, std::size_t& looks) {
+  into.all_boxes = into.all_boxes && other.all_boxes;
+  if (into.boxes != other.boxes) {
+    for (const Box& box : other.boxes) {
+      if (!add_disjoint(into.boxes, box, looks)) into.all_boxes = false;
+    }
+  }
+  std::int64_t in_boxes = 0;
+  for (const Box& box : into.boxes) in_boxes += volume(box.sizes).value_or(0);
+  into.lost = std::min(into.total(), std::max({into.lost, other.lost, in_boxes}));
+  into.all_boxes = into.all_boxes && in_boxes == into.lost;
+  if (into.fill.empty()) {
+    into.fill = other.fill;
+    into.fill_from = other.fill_from;
+    into.fill_checkpoint = other.fill_checkpoint;
+  } else if (!other.fill.empty() && other.fill != into.fill) {
+    into.fill = "mixed";
+  }
+}
+
+using ByTensor = std::map<TensorId, FilledTensor>;
+
+ByTensor put_together(const Checkpoint& checkpoint, const std::vector<Source>& sources) {
+  ByTensor all;
+  std::size_t looks = 20'000'000;
+  for (const Source& source : sources) {
+    for (const FilledTensor& tensor : source.record.tensors) {
+      if (tensor.lost == 0 || !fits(checkpoint, tensor) || !is_filled(checkpoint, tensor)) continue;
+      auto [found, added] = all.try_emplace(*checkpoint.find(tensor.fqn), tensor);
+      if (!added) merge(found->second, tensor, looks);
+    }
+  }
+  return all;
+}
+
+// What one place says and another does not, of files that name every tensor that lost something.
+void compare(const std::vector<Source>& sources, const ByTensor& all, FilledReport& report) {
+  std::vector<std::map<std::string_view, std::int64_t>> said(sources.size());
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    for (const FilledTensor& tensor : sources[i].record.tensors) said[i][tensor.fqn] = tensor.lost;
+    bool lists = std::any_of(said[i].begin(), said[i].end(), [](auto& one) { return one.second; });
+    if (lists && sources[i].record.lossless == true)
+      report.disagreements.push_back(sources[i].name +
+                                     " says that nothing is lost, and lists what is");
+  }
+  for (const auto& [id, tensor] : all) {
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (report.disagreements.size() == kMaxDisagreements) return;
+      // One file of several speaks for its own tensors only.
+      if (sources[i].name == kInHeaders) continue;
+      auto found = said[i].find(tensor.fqn);
+      std::int64_t lost = found == said[i].end() ? 0 : found->second;
+      if (lost == tensor.lost) continue;
+      report.disagreements.push_back(
+          sources[i].name + " says " + human_count(static_cast<std::uint64_t>(lost)) + " of " +
+          tensor.fqn + " where " + human_count(static_cast<std::uint64_t>(tensor.lost)) +
+          " are said elsewhere");
+    }
+  }
+}
+
+// An entry whose value lives on under another name is not lost.
+void add_entries(const Checkpoint& checkpoint, const std::vector<Source>& sources,
+                 FilledReport& report) {
+  std::set<std::string_view> here, seen;
+  for (const ObjectRow& row : checkpoint.objects()) here.insert(row.fqn);
+  for (const Source& source : sources) {
+    std::set<std::string_view> taken;
+    for (const FilledEntry& entry : source.record.entries) taken.insert(entry.from);
+    for (const FilledEntry& entry : source.record.entries) {
+      if (!taken.contains(entry.fqn) && here.contains(entry.fqn) && seen.insert(entry.fqn).second)
+        report.entries.push_back(entry);
+    }
+  }
+}
+
+}  // namespace
+
+const FilledTensor* FilledReport::find(std::string_view fqn) const {
+  for (const FilledTensor& tensor : tensors) {
+    if (tensor.fqn == fqn) return &tensor;
+  }
+  return nullptr;
+}
+
+bool add_disjoint(std::vector<Box>& boxes, const Box& box, std::size_t& looks) {
+  if (is_empty(box)) return true;
+  if (box.sizes.empty()) {  // the one element of a scalar
+    if (boxes.empty()) boxes.push_back(box);
+    return true;
+  }
+  std::vector<Box> parts{box};
+  for (const Box& other : boxes) {
+    std::vector<Box> left;
+    for (const Box& part : parts) {
+      if (looks == 0) return false;
+      --looks;
+      if (!intersect(part, other)) {
+        left.push_back(part);
+        continue;
+      }
+      for (Box& piece : subtract(part, other)) left.push_back(std::move(piece));
+    }
+    parts = std::move(left);
+    if (parts.empty()) return true;
+  }
+  for (Box& part : parts) boxes.push_back(std::move(part));
+  return true;
+}
+
+FilledText filled_inside(const Checkpoint& checkpoint) {
+  const Provenance& provenance = checkpoint.provenance();
+  bool one_file = checkpoint.encoding() == Encoding::kTorchZip;
+  FilledText inside{one_file ? ".metadata" : std::string(kInHeaders), {}};
+  auto is_named = [](const std::string& name) { return name == kFilledAttribute; };
+  for (const auto& [name, value] : provenance.plain_attributes) {
+    if (!is_named(name)) continue;
+    auto text = text_of_pickled(value);
+    if (text) inside.texts.push_back(std::move(*text));
+    inside.damaged = inside.damaged || !text;
+  }
+  bool there =
+      std::any_of(provenance.extra_attributes.begin(), provenance.extra_attributes.end(), is_named);
+  inside.damaged = inside.damaged || (there && inside.texts.empty());
+  return inside;
+}
+
+FilledReport filled_in(const Checkpoint& checkpoint) {
+  FilledReport report;
+  std::vector<Source> sources;
+  FilledText inside = filled_inside(checkpoint);
+  for (const std::string& text : inside.texts) {
+    if (auto record = filled_from_json(text)) {
+      sources.push_back({inside.place, std::move(*record)});
+    } else {
+      inside.damaged = true;
+    }
+  }
+  if (inside.damaged) report.unreadable.push_back(inside.place);
+  if (checkpoint.directory() != nullptr) {
+    std::vector<Source> beside;
+    read_file(checkpoint, kLostFile, beside, report);
+    read_file(checkpoint, kCertificateFile, beside, report);
+    for (Source& source : beside) {
+      if (is_foreign(checkpoint, source.record)) {
+        report.foreign.push_back(source.name);
+      } else {
+        sources.push_back(std::move(source));
+      }
+    }
+  }
+  ByTensor all = put_together(checkpoint, sources);
+  compare(sources, all, report);
+  add_entries(checkpoint, sources, report);
+  for (const Source& source : sources) {
+    auto loses = [](const FilledTensor& tensor) { return tensor.lost != 0; };
+    bool says = !source.record.entries.empty() ||
+                std::any_of(source.record.tensors.begin(), source.record.tensors.end(), loses);
+    if (says) report.sources.push_back(source.name);
+  }
+  for (auto& [id, tensor] : all) report.tensors.push_back(std::move(tensor));
+  return report;
+}
+
+std::string fill_words(const FilledTensor& tensor) {
+  if (tensor.fill == "zero") return "zeros";
+  if (tensor.fill == "cast" && !tensor.fill_from.empty()) return "the cast of " + tensor.fill_from;
+  if (tensor.fill == "cast") return "the cast of another tensor";
+  if (tensor.fill != "from") return "what no record names";
+  return (tensor.fill_from.empty() ? "the same tensor" : tensor.fill_from) + " of " +
+         (tensor.fill_checkpoint.empty() ? "another checkpoint" : tensor.fill_checkpoint);
+}
+
+std::string filled_words(const FilledTensor& tensor) {
+  return human_count(static_cast<std::uint64_t>(tensor.lost)) + " of " +
+         human_count(static_cast<std::uint64_t>(tensor.total())) + " elements lost, filled with " +
+         fill_words(tensor);
+}
+
+}  // namespace shw

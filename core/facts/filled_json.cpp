@@ -1,0 +1,167 @@
+// The record of what was filled, to JSON and back.
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "core/base/checked.h"
+#include "core/facts/filled.h"
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using In = nlohmann::json;
+
+Json json_of(const FilledTensor& tensor, std::size_t most_boxes) {
+  Json boxes = Json::array();
+  for (std::size_t i = 0; i < std::min(most_boxes, tensor.boxes.size()); ++i)
+    boxes.push_back({{"offsets", tensor.boxes[i].offsets}, {"sizes", tensor.boxes[i].sizes}});
+  Json out = {{"shape", tensor.shape},
+              {"total", tensor.total()},
+              {"kept", tensor.total() - tensor.lost},
+              {"lost", tensor.lost}};
+  if (!tensor.fill.empty()) out["fill"] = tensor.fill;
+  if (!tensor.fill_from.empty()) out["fill_from"] = tensor.fill_from;
+  if (!tensor.fill_checkpoint.empty()) out["fill_checkpoint"] = tensor.fill_checkpoint;
+  out["lost_boxes"] = std::move(boxes);
+  if (!tensor.all_boxes || tensor.boxes.size() > most_boxes) out["more_boxes"] = true;
+  return out;
+}
+
+// Null where a member is missing.
+const In& member(const In& object, const char* key) {
+  static const In kNull;
+  if (!object.is_object()) return kNull;
+  auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
+std::optional<std::int64_t> integer(const In& json) {
+  if (!json.is_number_integer()) return std::nullopt;
+  return json.is_number_unsigned() ? narrow<std::int64_t>(json.get<std::uint64_t>())
+                                   : std::optional(json.get<std::int64_t>());
+}
+
+std::string text_of(const In& json) {
+  return json.is_string() ? json.get<std::string>().substr(0, 4096) : std::string();
+}
+
+std::optional<Extents> extents(const In& json) {
+  if (!json.is_array() || json.size() > kMaxDims) return std::nullopt;
+  Extents out;
+  for (const In& one : json) {
+    auto number = integer(one);
+    if (!number) return std::nullopt;
+    out.push_back(*number);
+  }
+  return out;
+}
+
+// What `fill` may be: another word says only that something stands there.
+std::string fill_word(const In& json) {
+  std::string word = text_of(json);
+  for (const char* known : {"zero", "cast", "from", "mixed"}) {
+    if (word == known) return word;
+  }
+  return word.empty() ? "" : "mixed";
+}
+
+// Boxes that lie inside the shape, disjoint: a list that says otherwise is cut there.
+void read_boxes(const In& json, FilledTensor& tensor, std::size_t& looks) {
+  if (member(json, "more_boxes").is_boolean()) tensor.all_boxes = false;
+  const In& list = member(json, "lost_boxes");
+  if (!list.is_array()) return;
+  for (const In& one : list) {
+    auto offsets = extents(member(one, "offsets")), sizes = extents(member(one, "sizes"));
+    if (!offsets || !sizes || !lies_inside(*offsets, *sizes, tensor.shape)) {
+      tensor.all_boxes = false;
+      continue;
+    }
+    Box box{std::move(*offsets), std::move(*sizes)};
+    if (!add_disjoint(tensor.boxes, box, looks)) tensor.all_boxes = false;
+  }
+}
+
+std::optional<FilledTensor> tensor_from(const std::string& fqn, const In& json,
+                                        std::size_t& looks) {
+  auto shape = extents(member(json, "shape"));
+  auto lost = integer(member(json, "lost"));
+  auto total = shape ? volume(*shape) : std::nullopt;
+  if (!lost || !total) return std::nullopt;
+  FilledTensor tensor{fqn, std::move(*shape), std::clamp<std::int64_t>(*lost, 0, *total)};
+  tensor.fill = fill_word(member(json, "fill"));
+  tensor.fill_from = text_of(member(json, "fill_from"));
+  tensor.fill_checkpoint = text_of(member(json, "fill_checkpoint"));
+  read_boxes(json, tensor, looks);
+  // The worst of what it says: its number, what it did not keep, its boxes.
+  if (auto kept = integer(member(json, "kept")); kept && *kept >= 0 && *kept <= *total)
+    tensor.lost = std::max(tensor.lost, *total - *kept);
+  std::int64_t in_boxes = 0;
+  for (const Box& box : tensor.boxes) in_boxes += volume(box.sizes).value_or(0);
+  tensor.lost = std::max(tensor.lost, in_boxes);
+  if (in_boxes != tensor.lost) tensor.all_boxes = false;
+  return tensor;
+}
+
+// Of a certificate only what is asked for is kept in memory: its hashes are most of it.
+bool is_wanted(int depth, const In& key) {
+  static constexpr std::array<std::string_view, 4> kTop = {"schema", "lossless", "tensors",
+                                                           "entries"};
+  static constexpr std::array<std::string_view, 8> kTensor = {
+      "shape", "kept", "lost", "lost_boxes", "fill", "fill_from", "fill_checkpoint", "more_boxes"};
+  auto is_in = [&](const auto& keys) {
+    return key.is_string() &&
+           std::find(keys.begin(), keys.end(), key.get_ref<const std::string&>()) != keys.end();
+  };
+  if (depth == 1) return is_in(kTop);
+  return depth != 3 || is_in(kTensor) || key == "fqn" || key == "from";
+}
+
+constexpr int kDeepest = 8;  // a number of a box lies at 7
+
+}  // namespace
+
+std::string filled_to_json(const FilledRecord& record, std::size_t most_boxes) {
+  std::int64_t kept = 0, lost = 0;
+  Json tensors = Json::object();
+  // push_back, not operator[]: an ordered object searches linearly.
+  auto& entries = tensors.get_ref<Json::object_t&>();
+  for (const FilledTensor& tensor : record.tensors) {
+    if (tensor.lost == 0) continue;
+    entries.push_back({tensor.fqn, json_of(tensor, most_boxes)});
+    kept += tensor.total() - tensor.lost;
+    lost += tensor.lost;
+  }
+  Json out = {{"schema", "shardwright/1"}, {"total", kept + lost}, {"kept", kept}, {"lost", lost}};
+  out["tensors"] = std::move(tensors);
+  for (const FilledEntry& entry : record.entries)
+    out["entries"].push_back({{"fqn", entry.fqn}, {"from", entry.from}});
+  bool file = most_boxes == SIZE_MAX;
+  return out.dump(file ? 1 : -1, ' ', false, Json::error_handler_t::replace) + (file ? "\n" : "");
+}
+
+std::optional<FilledRecord> filled_from_json(std::string_view text) {
+  In::parser_callback_t choose = [](int depth, In::parse_event_t event, In& parsed) {
+    if (depth > kDeepest) return false;
+    return event != In::parse_event_t::key || is_wanted(depth, parsed);
+  };
+  In json = In::parse(text, choose, false);
+  if (json.is_discarded() || member(json, "schema") != "shardwright/1") return std::nullopt;
+  const In& tensors = member(json, "tensors");
+  if (!tensors.is_object()) return std::nullopt;
+  FilledRecord record;
+  if (const In& lossless = member(json, "lossless"); lossless.is_boolean())
+    record.lossless = lossless.get<bool>();
+  std::size_t looks = 20'000'000;
+  for (const auto& [fqn, value] : tensors.items()) {
+    if (auto tensor = tensor_from(fqn, value, looks)) record.tensors.push_back(std::move(*tensor));
+  }
+  const In& entries = member(json, "entries");
+  for (std::size_t i = 0; entries.is_array() && i < entries.size(); ++i) {
+    FilledEntry entry{text_of(member(entries[i], "fqn")), text_of(member(entries[i], "from"))};
+    if (!entry.fqn.empty()) record.entries.push_back(std::move(entry));
+  }
+  return record;
+}
+
+}  // namespace shw

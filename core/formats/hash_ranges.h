@@ -1,0 +1,21 @@
+// XXH3-128 over parts of a file.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/io/source.h"
+
+namespace shw {
+
+struct ByteRange {
+  std::uint64_t offset = 0, length = 0;
+};
+// As if the ranges lay side by side, holes included, as 32 hex digits.
+Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
+                                Progress* progress);
+
+}  // namespace shw

@@ -1,0 +1,215 @@
+// What is certified beside the tensors, and whether the certificate agrees with its neighbours.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "core/base/checked.h"
+#include "core/formats/hash_ranges.h"
+#include "core/formats/items.h"
+#include "core/io/owner.h"
+#include "core/repair/lost.h"
+#include "core/repair/operations.h"
+#include "core/repair/proof.h"
+#include "core/repair/steps.h"
+
+namespace shw {
+namespace {
+
+// What a repair keeps for itself in the folder.
+bool is_kept_for_undo(std::string_view path) {
+  static constexpr std::array<std::string_view, 7> kOurs = {".metadata.shardwright-undo",
+                                                            ".metadata.shardwright-new",
+                                                            ".metadata.shardwright-half",
+                                                            "certificate.json.shardwright-undo",
+                                                            "certificate.json.shardwright-new",
+                                                            "certificate.json.shardwright-half",
+                                                            kOwnerFile};
+  return path == kCertificateFile || std::find(kOurs.begin(), kOurs.end(), path) != kOurs.end();
+}
+
+using Ranges = std::vector<ByteRange>;
+
+// Where items lie in each file, as far as they lie inside it.
+std::map<std::string, Ranges> items_by_file(const Checkpoint& checkpoint) {
+  std::map<std::string, Ranges> ranges;
+  auto add = [&](const std::optional<ItemPlace>& item) {
+    if (!item || item->offset < 0 || item->length <= 0) return;
+    ranges[checkpoint.file(item->file).path].push_back(
+        {static_cast<std::uint64_t>(item->offset), static_cast<std::uint64_t>(item->length)});
+  };
+  for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i) add(checkpoint.item(ChunkId{i}));
+  for (const ObjectRow& row : checkpoint.objects()) add(row.item);
+  return ranges;
+}
+
+Ranges between(Ranges items, std::uint64_t size) {
+  std::sort(items.begin(), items.end(),
+            [](const ByteRange& a, const ByteRange& b) { return a.offset < b.offset; });
+  Ranges rest;
+  std::uint64_t at = 0;
+  for (const ByteRange& item : items) {
+    if (item.offset > at) rest.push_back({at, std::min(item.offset, size) - std::min(at, size)});
+    at = std::max(at, checked_add(item.offset, item.length).value_or(UINT64_MAX));
+  }
+  if (at < size) rest.push_back({at, size - at});
+  std::erase_if(rest, [](const ByteRange& range) { return range.length == 0; });
+  return rest;
+}
+
+// The files of the folder, and those that lie below a linked one, which a listing does not enter.
+Result<std::set<std::string>> certified_paths(const Checkpoint& checkpoint) {
+  SHW_TRY(auto listed, checkpoint.directory()->list());
+  std::set<std::string> paths;
+  for (const Entry& entry : listed) {
+    if (entry.kind == EntryKind::kFile && !is_kept_for_undo(entry.path)) paths.insert(entry.path);
+  }
+  for (const FileRow& file : checkpoint.files()) {
+    if (file.referenced && file.safe && file.kind == EntryKind::kFile) paths.insert(file.path);
+  }
+  return paths;
+}
+
+std::string in_words(std::int64_t lost, const std::string& fill) {
+  return std::to_string(lost) + " lost" + (fill.empty() ? "" : ", filled with \"" + fill + "\"");
+}
+
+// A record of losses against the certificate: the same tensors, numbers, boxes and fills.
+void compare_record(const Certificate& certificate, const std::string& file,
+                    const FilledRecord& record, bool speaks_for_all, Disagreements& found) {
+  std::map<std::string_view, const FilledTensor*> said;
+  for (const FilledTensor& tensor : record.tensors) said[tensor.fqn] = &tensor;
+  for (const TensorCertificate& entry : certificate.tensors) {
+    auto at = said.find(entry.fqn);
+    const FilledTensor* tensor = at == said.end() ? nullptr : at->second;
+    if (at != said.end()) said.erase(at);
+    if (tensor == nullptr && (!speaks_for_all || entry.lost == 0 || entry.fill.empty())) continue;
+    std::int64_t lost = tensor == nullptr ? 0 : tensor->lost;
+    std::string fill = tensor == nullptr ? "" : tensor->fill;
+    bool same_boxes = tensor == nullptr || !tensor->all_boxes || tensor->boxes == entry.lost_boxes;
+    bool agree = lost == entry.lost && fill == entry.fill && same_boxes &&
+                 (tensor == nullptr || (tensor->fill_from == entry.fill_from &&
+                                        tensor->fill_checkpoint == entry.fill_checkpoint));
+    if (agree) continue;
+    found.broken.push_back(entry.fqn + ": " + file + " says " + in_words(lost, fill) +
+                           ", the certificate says " + in_words(entry.lost, entry.fill));
+  }
+  for (const auto& [fqn, tensor] : said)
+    found.broken.push_back(std::string(fqn) + ": " + file +
+                           " says that it lost elements, and it is not certified");
+}
+
+Status compare_neighbours(const Certificate& certificate, const Checkpoint& checkpoint,
+                          Disagreements& found) {
+  FilledText inside = filled_inside(checkpoint);
+  bool one_file = has_metadata_file(checkpoint.format());
+  bool sealed = certificate.seal != Certificate::Seal::kMissing;
+  for (const std::string& text : inside.texts) {
+    auto record = filled_from_json(text);
+    inside.damaged = inside.damaged || !record;
+    if (record) compare_record(certificate, inside.place, *record, one_file, found);
+  }
+  // Repairs of before left no record there.
+  if (inside.texts.empty() && one_file && sealed)
+    compare_record(certificate, inside.place, {}, true, found);
+  if (inside.damaged)
+    found.broken.push_back(inside.place + ": its record of what was filled cannot be read");
+  const Directory& directory = *checkpoint.directory();
+  if (directory.stat(kLostFile).kind != EntryKind::kFile) return {};
+  SHW_TRY(auto source, directory.open(kLostFile));
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  auto record = filled_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (record) {
+    compare_record(certificate, kLostFile, *record, true, found);
+  } else {
+    found.broken.push_back(std::string(kLostFile) + ": cannot be read");
+  }
+  return {};
+}
+
+Status compare_objects(const Certificate& certificate, const Checkpoint& checkpoint,
+                       Disagreements& found) {
+  SHW_TRY(auto now, certify_objects(checkpoint));
+  std::map<std::string_view, std::string_view> items;
+  for (const ObjectCertificate& object : now) items[object.fqn] = object.item;
+  for (const ObjectCertificate& object : certificate.objects) {
+    auto at = items.find(object.fqn);
+    if (at == items.end()) {
+      found.broken.push_back(object.fqn + ": is certified, but not there");
+    } else if (at->second != object.item) {
+      found.broken.push_back(object.fqn + ": the entry is not the one that was certified");
+    }
+    if (at != items.end()) items.erase(at);
+  }
+  for (const auto& [fqn, item] : items)
+    found.broken.push_back(std::string(fqn) + ": is there, but not certified");
+  return {};
+}
+
+Status compare_files(const Certificate& certificate, const Checkpoint& checkpoint,
+                     Progress* progress, Disagreements& found) {
+  SHW_TRY(auto now, certify_files(checkpoint, progress));
+  std::map<std::string_view, const FileCertificate*> files;
+  for (const FileCertificate& file : now) files[file.path] = &file;
+  for (const FileCertificate& file : certificate.files) {
+    auto at = files.find(file.path);
+    if (at == files.end()) {
+      found.broken.push_back(file.path + ": is certified, but not there");
+      continue;
+    }
+    if (at->second->size != file.size) {
+      found.broken.push_back(file.path + ": has " + std::to_string(at->second->size) +
+                             " bytes where " + std::to_string(file.size) + " were certified");
+    } else if (at->second->rest != file.rest) {
+      found.broken.push_back(file.path + ": is not the file that was certified");
+    }
+    files.erase(at);
+  }
+  for (const auto& [path, file] : files) {
+    found.unknown.push_back(std::string(path) +
+                            ": lies there, and the certificate does not name it");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result) {
+  std::vector<ObjectCertificate> objects;
+  for (const ObjectRow& row : result.objects()) {
+    objects.push_back({row.fqn, {}});
+    if (!row.item) continue;
+    SHW_TRY(objects.back().item, hash_item(result, *row.item, nullptr));
+  }
+  return objects;
+}
+
+Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result, Progress* progress) {
+  SHW_TRY(std::set<std::string> paths, certified_paths(result));
+  std::map<std::string, Ranges> items = items_by_file(result);
+  std::vector<FileCertificate> files;
+  for (const std::string& path : paths) {
+    SHW_TRY(auto source, result.directory()->open(path));
+    Ranges rest = between(std::move(items[path]), source->size());
+    SHW_TRY(std::string hash, hash_ranges(*source, rest, progress));
+    files.push_back({path, source->size(), std::move(hash)});
+  }
+  return files;
+}
+
+Result<Disagreements> disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
+                                    Progress* progress) {
+  Disagreements found;
+  // Certificates of before name neither; they prove nothing in any case.
+  if (certificate.seal != Certificate::Seal::kMissing) {
+    SHW_CHECK(compare_objects(certificate, checkpoint, found));
+    SHW_CHECK(compare_files(certificate, checkpoint, progress, found));
+    for (const TensorCertificate& entry : certificate.tensors) {
+      if (entry.dtype.empty()) found.broken.push_back(entry.fqn + ": its dtype is not certified");
+    }
+  }
+  SHW_CHECK(compare_neighbours(certificate, checkpoint, found));
+  return found;
+}
+
+}  // namespace shw

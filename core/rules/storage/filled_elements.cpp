@@ -1,0 +1,104 @@
+#include "core/facts/filled.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// One value a subject, in their order; a person reads the sentence, a program these.
+void add_evidence(const FilledReport& filled, Finding& finding) {
+  Extents lost, total;
+  std::vector<std::string> fills;
+  std::vector<Box> boxes;
+  for (const FilledTensor& tensor : filled.tensors) {
+    lost.push_back(tensor.lost);
+    total.push_back(tensor.total());
+    fills.push_back(fill_words(tensor));
+    for (const Box& box : tensor.boxes) {
+      if (boxes.size() < kMaxEvidence) boxes.push_back(box);
+    }
+  }
+  finding.evidence = {{"lost_elements", std::move(lost)},
+                      {"total_elements", std::move(total)},
+                      {"filled_with", std::move(fills)},
+                      {"lost_boxes", std::move(boxes)},
+                      {"said_by", filled.sources}};
+  if (!filled.disagreements.empty())
+    finding.evidence.emplace_back("disagreements", filled.disagreements);
+}
+
+std::string sentence(const FilledReport& filled, std::size_t objects) {
+  std::int64_t lost = 0, total = 0;
+  bool one_fill = true;
+  for (const FilledTensor& tensor : filled.tensors) {
+    lost += tensor.lost;
+    total += tensor.total();
+    one_fill = one_fill && fill_words(tensor) == fill_words(filled.tensors.front());
+  }
+  std::string text;
+  if (!filled.tensors.empty()) {
+    text = human_count(static_cast<std::uint64_t>(lost)) + " of " +
+           human_count(static_cast<std::uint64_t>(total)) +
+           " elements are not what was trained: their saved bytes are gone, and a repair filled "
+           "them with " +
+           (one_fill ? fill_words(filled.tensors.front())
+                     : "zeros, casts of other tensors or another checkpoint's elements") +
+           ".";
+  }
+  if (objects != 0) {
+    text += (text.empty() ? "" : " ") + plural(objects, "entry") +
+            (objects == 1 ? " that is no tensor says" : " that are no tensors say") +
+            " since a repair what another one said.";
+  }
+  if (!filled.disagreements.empty())
+    text +=
+        " The records disagree (" + filled.disagreements.front() + "); the greater loss is taken.";
+  return text;
+}
+
+Finding about_file(const std::string& file, const char* rule, std::string cause) {
+  Finding finding;
+  finding.rule = rule;
+  finding.severity = Severity::kInfo;
+  finding.subjects = {file};
+  finding.cause = std::move(cause);
+  return finding;
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  FilledReport filled = filled_in(input.checkpoint);
+  Finding finding;
+  finding.rule = "filled-elements";
+  finding.severity = Severity::kWarning;
+  for (const FilledTensor& tensor : filled.tensors) finding.subjects.push_back(tensor.fqn);
+  for (const FilledEntry& entry : filled.entries) finding.subjects.push_back(entry.fqn);
+  if (!finding.subjects.empty()) {
+    finding.cause = sentence(filled, filled.entries.size());
+    add_evidence(filled, finding);
+    findings.push_back(std::move(finding));
+  }
+  for (const std::string& file : filled.foreign) {
+    findings.push_back(about_file(
+        file, "filled-elements",
+        file + " speaks of another checkpoint: most tensors that it names are not here in that "
+               "shape. It is passed over."));
+  }
+  for (const std::string& file : filled.unreadable) {
+    findings.push_back(about_file(file, "not-looked-at",
+                                  "What " + file +
+                                      " says about elements that a repair filled cannot be read: "
+                                      "whether there are any is not known."));
+  }
+}
+
+}  // namespace
+
+const Rule kFilledElements = {
+    "filled-elements", Depth::kMetadata, "A repair filled what was lost",
+    "Some elements were never saved, or their bytes are gone. A repair put something in their "
+    "place, so that the checkpoint loads: zeros, the cast of another tensor, the same elements of "
+    "another checkpoint. They are no trained values, and no later repair makes them so. The record "
+    "stands in .metadata (or in the safetensors file), in lost.json and in certificate.json; any "
+    "one of them is enough, and where they differ the greater loss counts.",
+    run};
+
+}  // namespace shw
