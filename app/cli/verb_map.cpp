@@ -21,10 +21,14 @@ int run_map(Context& context) {
       context.terminal.say("the spec does not name this tensor");
   }
   const LaidTensor* beside = expected ? &*expected : nullptr;
-  context.terminal.out_line(
-      context.options.json
-          ? map_to_json(context.options.subject, saved, beside)
-          : map_to_text(context.options.subject, saved, beside, style_of(context)));
+  FilledReport filled = filled_in(**checkpoint);
+  const FilledTensor* lost = filled.find(context.options.subject);
+  if (context.options.json) {
+    context.terminal.out_line(map_to_json(context.options.subject, saved, beside, lost));
+    return kClean;
+  }
+  context.terminal.out_line(map_to_text(context.options.subject, saved, beside, style_of(context)));
+  context.terminal.out(filled_to_text(**checkpoint, *tensor, style_of(context)));
   return kClean;
 }
 

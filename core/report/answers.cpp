@@ -70,10 +70,10 @@ std::string undone_to_json(const std::string& checkpoint) {
   return text_of(json);
 }
 
-std::string nothing_repaired_to_json() {
+std::string nothing_repaired_to_json(const std::string& checkpoint) {
   Json json = answer();
-  json["output"] = nullptr;
-  json["certificate"] = nullptr;
+  json["output"] = checkpoint;
+  json["repaired"] = false;
   return text_of(json);
 }
 

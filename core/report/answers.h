@@ -15,6 +15,7 @@ std::string written_to_json(const std::string& path, std::size_t size);  // {"fi
 std::string rule_to_json(const Rule& rule);
 std::string rules_to_json();  // {"rules": [the same, ...]}
 std::string undone_to_json(const std::string& checkpoint);
-std::string nothing_repaired_to_json();  // {"output": null, "certificate": null}
+// The checkpoint as it was opened is what to go on with: {"output", "repaired": false}
+std::string nothing_repaired_to_json(const std::string& checkpoint);
 
 }  // namespace shw

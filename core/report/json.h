@@ -26,6 +26,7 @@ inline Json json_of(const Box& box) {
           {"sizes", json_of(ExtentsView(box.sizes))}};
 }
 
+Json finding_json(const Finding& finding);
 using Evidence = std::vector<std::pair<std::string, EvidenceValue>>;
 Json json_of(const Evidence& evidence);  // in json_check.cpp
 

@@ -37,6 +37,8 @@ struct EvidenceToJson {
   }
 };
 
+}  // namespace
+
 Json finding_json(const Finding& finding) {
   Json remedy = nullptr;
   if (finding.remedy) {
@@ -54,8 +56,6 @@ Json finding_json(const Finding& finding) {
   if (!finding.link.empty()) out["link"] = finding.link;
   return out;
 }
-
-}  // namespace
 
 Json json_of(const Evidence& evidence) {
   Json json = Json::object();

@@ -1,9 +1,10 @@
 #include <algorithm>
+#include <map>
 
 #include "core/base/checked.h"
+#include "core/facts/filled.h"
 #include "core/report/json.h"
 #include "core/report/report.h"
-#include "core/tensor/element_text.h"
 
 namespace shw {
 namespace {
@@ -32,6 +33,16 @@ Json chunk_json(const Checkpoint& checkpoint, ChunkId chunk) {
   auto transforms = checkpoint.transforms(chunk);
   if (!transforms.empty())
     out["transforms"] = std::vector<std::string>(transforms.begin(), transforms.end());
+  return out;
+}
+
+// What an earlier repair filled; null where nothing is.
+Json filled_json(const FilledTensor& filled) {
+  Json boxes = Json::array();
+  for (const Box& box : filled.boxes) boxes.push_back(json_of(box));
+  Json out = {{"lost", filled.lost}, {"lost_boxes", std::move(boxes)}};
+  out["filled_with"] = fill_words(filled);
+  if (!filled.all_boxes) out["more_boxes"] = true;
   return out;
 }
 
@@ -86,18 +97,28 @@ std::string info_to_json(const Checkpoint& checkpoint) {
               {"ranks", checkpoint.rank_count()},
               {"torch", nullptr}};
   if (!provenance.torch.empty()) out["torch"] = provenance.torch;
+  FilledReport filled = filled_in(checkpoint);
+  std::int64_t lost = 0;
+  for (const FilledTensor& tensor : filled.tensors) lost += tensor.lost;
+  out["filled"] = {
+      {"tensors", filled.tensors.size()}, {"elements", lost}, {"entries", filled.entries.size()}};
   return dumped(out);
 }
 
 std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint32_t> tensors,
                          std::span<const std::uint32_t> objects) {
   Json listed = Json::array(), others = Json::array();
+  FilledReport filled = filled_in(checkpoint);
+  std::map<std::string_view, const FilledTensor*> losses;
+  for (const FilledTensor& tensor : filled.tensors) losses[tensor.fqn] = &tensor;
   for (std::uint32_t index : tensors) {
     TensorId tensor{index};
     listed.push_back({{"fqn", checkpoint.fqn(tensor)},
                       {"shape", json_of(checkpoint.shape(tensor))},
                       {"dtype", name(checkpoint.dtype(tensor))},
                       {"chunks", checkpoint.chunks(tensor).size()}});
+    auto loss = losses.find(checkpoint.fqn(tensor));
+    if (loss != losses.end()) listed.back()["filled"] = filled_json(*loss->second);
   }
   for (std::uint32_t index : objects) others.push_back(checkpoint.objects()[index].fqn);
   return dumped(
@@ -114,6 +135,9 @@ std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
               {"dtype", name(checkpoint.dtype(tensor))},
               {"requires_grad", checkpoint.requires_grad(tensor)},
               {"chunks", std::move(chunks)}};
+  FilledReport filled = filled_in(checkpoint);
+  if (const FilledTensor* loss = filled.find(checkpoint.fqn(tensor)))
+    out["filled"] = filled_json(*loss);
   if (values == nullptr) return dumped(out);
   out["uncovered"] = values->uncovered;
   std::string text = dumped(out);

@@ -3,11 +3,14 @@
 
 namespace shw {
 
-std::string repair_to_json(const RepairResult& result) {
+std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining) {
+  Json left = Json::array();
+  for (const Finding& finding : remaining) left.push_back(finding_json(finding));
   return dumped({{"schema", kSchema},
                  {"output", result.output},
                  {"certificate", result.certificate},
-                 {"lossless", result.lossless}});
+                 {"lossless", result.lossless},
+                 {"remaining", std::move(left)}});
 }
 
 std::string verify_to_json(const VerifyReport& report) {

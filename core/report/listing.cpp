@@ -2,8 +2,10 @@
 #include "core/tensor/element_text.h"
 
 #include <algorithm>
+#include <map>
 
 #include "core/base/checked.h"
+#include "core/facts/filled.h"
 #include "core/report/report.h"
 #include "core/report/text.h"
 
@@ -78,13 +80,30 @@ std::string right(const std::string& text, std::size_t width) {
 
 struct Row {
   std::string cells[6];
+  std::string filled;
 };
 
+// A line on what is lost and filled in all; empty where nothing is.
+std::string filled_sum(const FilledReport& filled) {
+  std::int64_t lost = 0;
+  for (const FilledTensor& tensor : filled.tensors) lost += tensor.lost;
+  std::string text;
+  if (lost != 0)
+    text = human_count(static_cast<std::uint64_t>(lost)) + " elements lost and filled in " +
+           plural(filled.tensors.size(), "tensor");
+  if (!filled.entries.empty()) {
+    text += (text.empty() ? "" : ", ") + plural(filled.entries.size(), "entry") +
+            " replaced by another";
+  }
+  return text;
+}
+
 Row row_of(const Checkpoint& checkpoint, TensorId tensor) {
-  return {{printable(checkpoint.fqn(tensor)), to_text(checkpoint.shape(tensor)),
-           std::string(name(checkpoint.dtype(tensor))),
-           human_count(checkpoint.chunks(tensor).size()), human_bytes(bytes_of(checkpoint, tensor)),
-           ranks_to_text(writers_of(checkpoint, tensor))}};
+  return {
+      {printable(checkpoint.fqn(tensor)), to_text(checkpoint.shape(tensor)),
+       std::string(name(checkpoint.dtype(tensor))), human_count(checkpoint.chunks(tensor).size()),
+       human_bytes(bytes_of(checkpoint, tensor)), ranks_to_text(writers_of(checkpoint, tensor))},
+      {}};
 }
 
 std::string separator(const TextStyle& style) {
@@ -102,8 +121,13 @@ std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint
   std::vector<Row> rows;
   rows.reserve(order.size());
   std::uint64_t bytes = 0;
+  FilledReport filled = filled_in(checkpoint);
+  std::map<std::string_view, const FilledTensor*> losses;
+  for (const FilledTensor& tensor : filled.tensors) losses[tensor.fqn] = &tensor;
   for (std::uint32_t index : order) {
     rows.push_back(row_of(checkpoint, TensorId{index}));
+    auto loss = losses.find(checkpoint.fqn(TensorId{index}));
+    if (loss != losses.end()) rows.back().filled = printable(filled_words(*loss->second));
     bytes += bytes_of(checkpoint, TensorId{index});
     for (std::size_t c = 0; c < 6; ++c)
       widths[c] = std::max(widths[c], display_width(rows.back().cells[c]));
@@ -119,12 +143,20 @@ std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint
     return inked(style, ink, text) + "\n";
   };
   std::string text = line([&](std::size_t c) { return kTitles[c]; }, Ink::kQuiet);
-  for (const Row& row : rows)
-    text += line([&](std::size_t c) { return row.cells[c]; }, Ink::kPlain);
+  for (const Row& row : rows) {
+    std::string cells = line([&](std::size_t c) { return row.cells[c]; }, Ink::kPlain);
+    if (!row.filled.empty()) {
+      cells.pop_back();
+      cells += "   " + inked(style, Ink::kGold, row.filled) + "\n";
+    }
+    text += cells;
+  }
   std::string sum = plural(order.size(), "tensor");
   if (order.size() != checkpoint.tensor_count())
     sum += " of " + human_count(checkpoint.tensor_count());
-  return text + inked(style, Ink::kQuiet, sum + separator(style) + human_bytes(bytes)) + "\n";
+  text += inked(style, Ink::kQuiet, sum + separator(style) + human_bytes(bytes)) + "\n";
+  std::string lost = filled_sum(filled);
+  return lost.empty() ? text : text + inked(style, Ink::kGold, lost) + "\n";
 }
 
 namespace {
@@ -152,6 +184,20 @@ std::string value_lines(const TensorValues& values, std::size_t limit, const Tex
 
 }  // namespace
 
+std::string filled_to_text(const Checkpoint& checkpoint, TensorId tensor, const TextStyle& style) {
+  FilledReport report = filled_in(checkpoint);
+  const FilledTensor* filled = report.find(checkpoint.fqn(tensor));
+  if (filled == nullptr) return "";
+  constexpr std::size_t kShown = 8;
+  std::string text = filled_words(*filled) + ":";
+  for (std::size_t i = 0; i < std::min(kShown, filled->boxes.size()); ++i)
+    text += " " + to_text(filled->boxes[i]);
+  if (filled->boxes.size() > kShown)
+    text += " and " + human_count(filled->boxes.size() - kShown) + " more boxes";
+  if (filled->boxes.empty()) text += " where, no record says";
+  return inked(style, Ink::kGold, printable(text)) + "\n";
+}
+
 std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
                            const TensorValues* values, std::size_t limit, const TextStyle& style) {
   auto chunks = checkpoint.chunks(tensor);
@@ -160,7 +206,8 @@ std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
           std::string(name(checkpoint.dtype(tensor))) + separator(style) +
           human_bytes(bytes_of(checkpoint, tensor)) + separator(style) +
           plural(chunks.size(), "tile") + separator(style) + "writers " +
-          ranks_to_text(writers_of(checkpoint, tensor)) + "\n\n";
+          ranks_to_text(writers_of(checkpoint, tensor)) + "\n" +
+          filled_to_text(checkpoint, tensor, style) + "\n";
   if (values != nullptr) return text + value_lines(*values, limit, style);
   std::size_t box_width = 4;
   for (ChunkId chunk : chunks) {
@@ -225,7 +272,7 @@ std::string plan_to_text(const Plan& plan, const TextStyle& style) {
     text += "\n";
   }
   if (plan.operations.empty()) {
-    text += "Nothing to repair.\n";
+    text += plan.undecided.empty() ? "Nothing to repair.\n" : "Nothing here can be mended.\n";
   } else {
     text += plural(plan.operations.size(), "operation") + separator(style);
     text += plan.lossless ? inked(style, Ink::kGreen, "nothing is lost")
@@ -260,6 +307,8 @@ std::string info_to_text(const Checkpoint& checkpoint, const TextStyle& style) {
       human_count(referenced) + " referenced" +
           (missing > 0 ? ", " + inked(style, Ink::kRed, human_count(missing) + " missing") : "") +
           ", " + human_bytes(bytes) + " in the folder");
+  if (std::string lost = filled_sum(filled_in(checkpoint)); !lost.empty())
+    row("filled", inked(style, Ink::kGold, lost));
   const Provenance& from = checkpoint.provenance();
   if (!from.save_id.empty()) row("save", printable(from.save_id));
   if (from.pickle_protocol > 0) row("pickle", "protocol " + std::to_string(from.pickle_protocol));

@@ -35,6 +35,8 @@ std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint
 // `values` may be null; `limit` of them are shown, all for 0.
 std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
                            const TensorValues* values, std::size_t limit, const TextStyle& style);
+// One line with what an earlier repair filled in it, and where; empty where nothing is.
+std::string filled_to_text(const Checkpoint& checkpoint, TensorId tensor, const TextStyle& style);
 std::string plan_to_text(const Plan& plan, const TextStyle& style);
 // One line a tensor: how many of how many elements, which boxes, and what stands there instead.
 // Empty where nothing is lost.

@@ -265,10 +265,16 @@ nlohmann::ordered_json to_json(const LaidTensor& tiling) {
 
 }  // namespace
 
-std::string map_to_json(const std::string& fqn, const LaidTensor& saved,
-                        const LaidTensor* expected) {
+std::string map_to_json(const std::string& fqn, const LaidTensor& saved, const LaidTensor* expected,
+                        const FilledTensor* filled) {
   nlohmann::ordered_json json{{"schema", "shardwright/1"}, {"fqn", fqn}, {"saved", to_json(saved)}};
   json["expected"] = expected != nullptr ? to_json(*expected) : nlohmann::ordered_json(nullptr);
+  if (filled != nullptr) {
+    auto boxes = nlohmann::ordered_json::array();
+    for (const Box& box : filled->boxes)
+      boxes.push_back({{"offsets", box.offsets}, {"sizes", box.sizes}});
+    json["filled"] = {{"lost", filled->lost}, {"lost_boxes", std::move(boxes)}};
+  }
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "core/facts/filled.h"
 #include "core/report/listing.h"
 #include "core/tiles/slice.h"
 
@@ -14,8 +15,9 @@ std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const L
                         const TextStyle& style);
 // {"schema", "fqn", "view": {...}, "saved": {"shape", "tiles": [{"offsets", "sizes", "writer"}]},
 // "expected": the same or null}
-std::string map_to_json(const std::string& fqn, const LaidTensor& saved,
-                        const LaidTensor* expected);
+// `filled`: what an earlier repair filled in it; may be null.
+std::string map_to_json(const std::string& fqn, const LaidTensor& saved, const LaidTensor* expected,
+                        const FilledTensor* filled = nullptr);
 
 // One picture as lines of equal width. `scale_rows` and `scale_columns` are the extents that fill
 // `lines` and `columns`: the same for two pictures makes them comparable.

@@ -69,6 +69,9 @@ std::string subjects_counted(const Checkpoint& checkpoint, const Finding& findin
 }
 
 std::string label_of(std::string_view key) {
+  // The number of a dimension is no count.
+  if (key == "grown") return "dimension that grew";
+  if (key == "shrunk") return "dimension that shrank";
   std::string label(key);
   std::replace(label.begin(), label.end(), '_', ' ');
   return label;

@@ -22,7 +22,8 @@ std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint
 std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
                            const TensorValues* values, std::size_t limit);
 std::string check_to_json(const CheckReport& report);
-std::string repair_to_json(const RepairResult& result);
+// `remaining`: what is still wrong in the output.
+std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining = {});
 std::string verify_to_json(const VerifyReport& report);
 std::string error_to_json(const Error& error);
 

@@ -52,7 +52,7 @@ std::string what_it_means(const Finding& finding) {
   struct Pair {
     std::string_view rule, words;
   };
-  static constexpr std::array<Pair, 18> kWords = {{
+  static constexpr std::array<Pair, 19> kWords = {{
       {"unsafe-pickle", "do not load it"},
       {"path-escape", "do not load it"},
       {"missing-file", "will not load"},
@@ -71,6 +71,7 @@ std::string what_it_means(const Finding& finding) {
       {"shape-mismatch", "will not load"},
       {"dtype-mismatch", "is converted on load"},
       {"not-looked-at", "not judged"},
+      {"filled-elements", "loads, but not all of it was trained"},
   }};
   if (const auto* cause = evidence<std::string>(finding, "explained by")) return "by " + *cause;
   if (finding.rule == "storage-dangling" && finding.severity == Severity::kWarning)
