@@ -28,7 +28,10 @@ namespace {
 // Files inside the checkpoint are named from where the person stands: "step_9000/.metadata".
 Error seen_from_outside(Error error, const Options& options) {
   std::string& file = error.place.file;
-  bool as_typed = file.empty() || file.front() == '/' || file == options.spec ||
+  // The folder of the output, or one that it would lie in.
+  bool of_output = !options.out.empty() && (file.starts_with(options.out) ||
+                                            options.out.starts_with(file + "/") || file == ".");
+  bool as_typed = of_output || file.empty() || file.front() == '/' || file == options.spec ||
                   file == options.plan || file.starts_with(options.checkpoint) ||
                   (!options.against.empty() && file.starts_with(options.against)) ||
                   (options.fill.starts_with("from:") && file.starts_with(options.fill.substr(5)));

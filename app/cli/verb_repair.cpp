@@ -1,4 +1,6 @@
 // plan, repair, verify, undo: what changes something, or says what it would change.
+#include <algorithm>
+
 #include "app/cli/verbs.h"
 #include "app/cli/words.h"
 #include "core/formats/open.h"
@@ -51,7 +53,8 @@ int run_plan(Context& context) {
 namespace {
 
 // Nothing is written unless a person, or --yes, said so.
-Status agree(Context& context, const Checkpoint& checkpoint, const Plan& plan) {
+Status agree(Context& context, const Checkpoint& checkpoint, const Plan& plan,
+             const std::string& output) {
   if (context.options.yes) return {};
   Terminal& terminal = context.terminal;
   if (!terminal.interactive()) {
@@ -60,36 +63,93 @@ Status agree(Context& context, const Checkpoint& checkpoint, const Plan& plan) {
   }
   terminal.error(plan_to_text(plan, style_of(context)));
   terminal.error(lost_to_text(checkpoint, plan));
-  std::string question = context.options.in_place
-                             ? "\nReplace .metadata in " + printable(context.options.checkpoint) +
-                                   " (undo takes it back)? [y/N] "
-                             : "\nWrite the repaired checkpoint into a new folder? [y/N] ";
+  std::string question =
+      context.options.in_place
+          ? "\nReplace .metadata in " + printable(context.options.checkpoint) +
+                " (undo takes it back)? [y/N] "
+          : "\nWrite the repaired checkpoint into " + printable(output) + "? [y/N] ";
   if (terminal.ask(question)) return {};
   return fail(ErrorKind::kCancelled, "nothing was written");
 }
 
-// Nothing to carry out: is that good, or is it that nothing can be done?
+// Nothing to carry out. Good, where nothing was found: the checkpoint as it is is what to go on
+// with. An error, where something was.
 int nothing_to_repair(Context& context, const Plan& plan) {
-  if (context.options.json) {
-    context.terminal.out_line(nothing_repaired_to_json());
-  } else {
-    context.terminal.out(plan_to_text(plan, style_of(context)));
+  const Options& options = context.options;
+  if (plan.undecided.empty()) {
+    context.terminal.out_line(options.json ? nothing_repaired_to_json(options.checkpoint)
+                                           : "Nothing to repair. Nothing was written.");
+    return kClean;
   }
-  return plan.undecided.empty() ? kClean : kUndecided;
+  std::vector<std::string> rules;
+  for (const Finding& finding : plan.undecided) {
+    if (std::find(rules.begin(), rules.end(), finding.rule) == rules.end())
+      rules.push_back(finding.rule);
+  }
+  if (!options.json) context.terminal.out(plan_to_text(plan, style_of(context)));
+  return fail_with(context, {ErrorKind::kUnsupported,
+                             "nothing was written: nothing that was found can be mended (" +
+                                 some_of(rules) + ")",
+                             {options.checkpoint},
+                             ""});
 }
 
-void tell_result(Context& context, const RepairResult& result) {
+bool is_only_filled(const Finding& finding) {
+  return finding.rule == "filled-elements";
+}
+
+// What was written, looked at as the source was: what a person would otherwise find out later.
+Result<std::vector<Finding>> still_wrong(Context& context, const std::string& output) {
+  SHW_TRY(CheckOptions options, check_options(context));
+  SHW_TRY(auto result, open_checkpoint(output, &context.progress));
+  SHW_TRY(CheckReport report, check_now(context, *result, options));
+  std::erase_if(report.findings,
+                [](const Finding& finding) { return finding.severity == Severity::kInfo; });
+  return std::move(report.findings);
+}
+
+// A repair that only writes .metadata in another form mends nothing that was wrong.
+bool mends(const Plan& plan) {
+  return std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& one) {
+    return one.kind != OperationKind::kRewriteMetadata;
+  });
+}
+
+std::string verdict_of(Context& context, const Plan& plan, const RepairResult& result,
+                       std::size_t wrong) {
+  TextStyle style = style_of(context);
+  std::string loss = result.lossless ? "nothing is lost"
+                                     : "what is lost stands in the certificate and in lost.json";
+  if (!mends(plan)) {
+    return wrong == 0 ? inked(style, Ink::kGreen, "metadata written anew") + ", " + loss
+                      : inked(style, Ink::kRed, "not repaired") +
+                            ": the metadata was written anew, and nothing that is wrong was mended";
+  }
+  if (wrong != 0) return inked(style, Ink::kGold, "repaired in part") + ", " + loss;
+  return inked(style, result.lossless ? Ink::kGreen : Ink::kGold, "repaired") + ", " + loss;
+}
+
+// What is still wrong is said first.
+void tell_result(Context& context, const Plan& plan, const RepairResult& result,
+                 const std::vector<Finding>& remaining) {
   if (context.options.json) {
-    context.terminal.out_line(repair_to_json(result));
+    context.terminal.out_line(repair_to_json(result, remaining));
     return;
   }
   TextStyle style = style_of(context);
-  std::string verdict =
-      result.lossless
-          ? inked(style, Ink::kGreen, "repaired") + ", nothing is lost"
-          : inked(style, Ink::kGold, "repaired") + ", what is lost stands in the certificate";
-  context.terminal.out_line(verdict + "\n  checkpoint   " + printable(result.output) +
-                            "\n  certificate  " + printable(result.certificate));
+  std::size_t wrong = 0;
+  for (const Finding& finding : remaining) {
+    if (is_only_filled(finding)) continue;
+    ++wrong;
+    context.terminal.out_line(inked(style, Ink::kRed, "still wrong") + "  " + finding.rule + ": " +
+                              printable(finding.cause));
+  }
+  context.terminal.out_line(verdict_of(context, plan, result, wrong) + "\n  checkpoint   " +
+                            printable(result.output) + "\n  certificate  " +
+                            printable(result.certificate));
+  for (const Finding& finding : remaining) {
+    if (is_only_filled(finding)) context.terminal.out_line(printable(finding.cause));
+  }
   context.terminal.say("Prove it:  shardwright verify " + printable(result.output) +
                        (context.options.in_place
                             ? "\nTake it back:  shardwright undo " + printable(result.output)
@@ -111,18 +171,21 @@ int run_repair(Context& context) {
   auto plan = plan_now(context, **checkpoint);
   if (!plan) return fail_with(context, plan.error());
   if (plan->empty()) return nothing_to_repair(context, *plan);
-  if (auto agreed = agree(context, **checkpoint, *plan); !agreed)
+  ApplyOptions wanted{options.out, options.in_place};
+  auto output = output_of(**checkpoint, wanted);
+  if (!output) return fail_with(context, output.error());
+  if (auto agreed = agree(context, **checkpoint, *plan, *output); !agreed)
     return fail_with(context, agreed.error());
 
   auto result = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return apply_plan(**checkpoint, *plan, {options.out, options.in_place}, &context.progress);
+    return apply_plan(**checkpoint, *plan, wanted, &context.progress);
   }();
   if (!result) return fail_with(context, result.error());
-  tell_result(context, *result);
-  for (const Finding& finding : plan->undecided)
-    context.terminal.say("not mended: " + finding.rule + ": " + printable(finding.cause));
-  return kClean;
+  auto remaining = still_wrong(context, result->output);
+  if (!remaining) return fail_with(context, remaining.error());
+  tell_result(context, *plan, *result, *remaining);
+  return std::all_of(remaining->begin(), remaining->end(), is_only_filled) ? kClean : kFindings;
 }
 
 int run_verify(Context& context) {
