@@ -60,7 +60,9 @@ std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snap
   }
   if (snapshot.repaired != nullptr && snapshot.plan != nullptr) {
     for (const PlannedTensor& planned : snapshot.plan->tensors) {
-      if (index_of(planned.tensor) < marks->size()) (*marks)[index_of(planned.tensor)] = kMended;
+      // A tick is for what is whole again: what was filled keeps a mark.
+      if (index_of(planned.tensor) >= marks->size()) continue;
+      (*marks)[index_of(planned.tensor)] = planned.lost_elements == 0 ? kMended : kFilled;
     }
   }
   return marks;

@@ -79,6 +79,7 @@ struct Picture {
   Slice slice;                         // the look that shows what matters
 };
 
+inline constexpr std::uint8_t kFilled = 2;  // a mark like a warning's: something was filled in it
 inline constexpr std::uint8_t kMended = 4;  // a mark: the repair has changed this tensor
 
 struct Digest {

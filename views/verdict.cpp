@@ -107,15 +107,19 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
   switch (verified.outcome) {
     case VerifyReport::Outcome::kProved:
       text.title = "Repaired: " + plural(changed, "tensor") + " mended, proved";
+      if (verified.lost != 0) {
+        text.tone = Tone::kWarn;
+        text.title = "Repaired, " + plural(static_cast<std::uint64_t>(verified.lost), "element") +
+                     " lost: " + plural(changed, "tensor") + ", proved";
+      }
       if (snapshot.repaired->output != snapshot.said.checkpoint) {
         text.next = Action::kOpenRepaired;
         text.next_label = "Open repaired";
       }
-      text.detail = verified.lost == 0
-                        ? "Every saved element is kept" + in + "."
-                        : plural(static_cast<std::uint64_t>(verified.lost), "element") +
-                              (verified.lost == 1 ? " was" : " were") +
-                              " lost before, all others kept" + in + ".";
+      text.detail =
+          verified.lost == 0
+              ? "Every saved element is kept" + in + "."
+              : "What is lost was filled and is no trained value; all others kept" + in + ".";
       break;
     case VerifyReport::Outcome::kBroken:
       text.tone = Tone::kBad;
@@ -155,8 +159,8 @@ VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_
   if (snapshot.error && snapshot.report == nullptr) return of_error(snapshot);
   if (snapshot.checkpoint == nullptr) {
     if (job.running || !snapshot.said.checkpoint.empty())
-      return {Tone::kQuiet, "Opening " + snapshot.said.checkpoint, "Metadata only; no tensor byte is read.",
-              std::nullopt, ""};
+      return {Tone::kQuiet, "Opening " + snapshot.said.checkpoint,
+              "Metadata only; no tensor byte is read.", std::nullopt, ""};
     return {Tone::kQuiet, "Nothing is open", "", std::nullopt, ""};
   }
   if (snapshot.repaired != nullptr) return of_repaired(snapshot, job);
