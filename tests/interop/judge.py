@@ -196,6 +196,12 @@ def load_and_compare(checkpoint, spec, truth, lost_boxes=None):
     return differences(got, truth, lost_boxes)
 
 
+def metadata_attribute(checkpoint, name):
+    """What this torch reads of an attribute of .metadata that it does not know."""
+    metadata = dcp.FileSystemReader(checkpoint).read_metadata()
+    return getattr(metadata, name, None)
+
+
 def saved_chunks(checkpoint):
     """{fqn: [(offsets, sizes, file, offset, length)]} as torch reads the metadata."""
     from torch.distributed.checkpoint import FileSystemReader
@@ -309,6 +315,7 @@ def generated_cases(directory, count, seed, broken):
 
 
 SERVED = {"version": version, "load_and_compare": load_and_compare,
+          "metadata_attribute": metadata_attribute,
           "specs_of_models": specs_of_models, "generated_cases": generated_cases}
 
 

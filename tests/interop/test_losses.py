@@ -109,8 +109,27 @@ def repaired(checks, case, checkpoint, out, kept, other, label, not_yet=False, r
     with checks.that(f"{label}: verify proves it, and a second repair plans nothing", not_yet):
         program.must_be_proved(out)
         expect_equal(program.plan_operations(out, *spec), [], "operations")
+    with checks.that(f"{label}: the checkpoint alone says what is lost", not_yet):
+        must_say_without_side_files(pathlib.Path(out), certificate, other)
     with checks.that(f"{label}: the source is untouched"):
         expect_equal(judge.tree_hash(checkpoint), before, "hashes")
+
+
+def must_say_without_side_files(out, certificate, other):
+    """The checkpoint alone says what is lost: to check, and in .metadata to every torch."""
+    alone = out.with_name(out.name + "_alone")
+    shutil.copytree(out, alone, ignore=shutil.ignore_patterns("certificate.json", "lost.json"))
+    lost = {fqn: entry["lost"] for fqn, entry in certificate["tensors"].items() if entry["lost"]}
+    filled = [finding for finding in program.check(alone).json["findings"]
+              if finding["rule"] == "filled-elements"]
+    told = dict(zip(filled[0]["subjects"], filled[0]["evidence"]["lost_elements"])) if filled else {}
+    expect_equal(told, lost, "lost elements")
+    if (alone / ".metadata").exists() and lost:
+        here = judge.metadata_attribute(str(alone), "shardwright_filled")
+        there = other.ask("metadata_attribute", checkpoint=str(alone), name="shardwright_filled")
+        expect_equal(there, here, f"the record as torch {other.version} reads it")
+        expect_equal({fqn: entry["lost"] for fqn, entry in json.loads(here)["tensors"].items()},
+                     lost, "lost elements in .metadata")
 
 
 def fixture(checks, case, scratch, other):
