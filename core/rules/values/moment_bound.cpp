@@ -97,6 +97,15 @@ void look(const RuleInput& input, const MomentPair& pair, ValueBudget& budget, F
   if (found.bound == 0) found.bound = constant;
 }
 
+// Above a bound of betas that nobody saved: the run may have had others, and then most pairs are
+// above it. A few that are stand out.
+bool is_only_above_assumed(const Found& found) {
+  bool any_betas = found.negative + found.without_root > 0 || found.worst > kWidest;
+  std::int64_t broken = count_of(found.how.size());
+  bool few = found.pairs >= 8 && broken * 4 <= found.pairs;
+  return !any_betas && found.known == 0 && !few;
+}
+
 void run(const RuleInput& input, std::vector<Finding>& findings) {
   ValueBudget budget;
   Found found;
@@ -104,16 +113,20 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   if (found.subjects.empty()) return;
   Finding finding;
   finding.rule = "moment-bound";
-  // An exception among pairs that fit is damage; where all are so it is another optimizer, or
-  // numbers that no optimizer made.
   std::int64_t broken = count_of(found.how.size());
-  bool certain = found.negative > 0 || found.without_root > 0 || found.worst > kWidest;
-  bool exception = certain && found.pairs >= 8 && broken * 4 <= found.pairs;
-  bool by_betas = found.known == broken && found.pairs >= 3 && broken * 2 < found.pairs;
-  finding.severity = exception || by_betas ? Severity::kWarning : Severity::kInfo;
-  finding.cause = "The two moments of " + plural(static_cast<std::uint64_t>(broken), "parameter") +
-                  " cannot belong to each other (" + found.how.front() +
-                  "): no gradients lead there, so rows were mixed up or overwritten.";
+  std::string of_whom =
+      "The two moments of " + plural(static_cast<std::uint64_t>(broken), "parameter");
+  if (is_only_above_assumed(found)) {
+    finding.severity = Severity::kInfo;
+    finding.cause = of_whom + " are further apart than betas of 0.9 and 0.999 allow (" +
+                    found.how.front() +
+                    "). The betas were not saved beside them: with others it may be in order, "
+                    "else rows were mixed up.";
+  } else {
+    finding.severity = Severity::kWarning;
+    finding.cause = of_whom + " cannot belong to each other (" + found.how.front() +
+                    "): no gradients lead there, so rows were mixed up or overwritten.";
+  }
   finding.evidence = {{"pairs", capped(found.how)},
                       {"pair_count", broken},
                       {"pairs_looked_at", found.pairs},
@@ -137,8 +150,8 @@ const Rule kMomentBound = {
     "usual betas of 0.9 and 0.999. Where it is more, or the second is negative or zero beside a "
     "first that is not, rows of one of them came from elsewhere. The bound finds few of the mixed "
     "elements, but one that it finds is certain for those betas. The betas of each parameter are "
-    "read from its group where they were saved; where they were not, it is a warning only if most "
-    "other pairs are in order and the ratio is beyond any setting.",
+    "read from its group where they were saved. Where they were not, a ratio that some betas in "
+    "use allow is only said, unless most other pairs are within the usual bound.",
     run};
 
 }  // namespace shw

@@ -48,11 +48,30 @@ TEST_CASE("F3.8: of two elements one is beyond the bound of the betas that were 
   CHECK(evidence<double>(findings[0], "bound") == doctest::Approx(1.357).epsilon(0.001));
   CHECK(evidence<std::vector<std::string>>(findings[0], "betas").front() ==
         "0.9 and 0.95, saved beside the states");
-  // One pair and no other: nothing says that these numbers came from an optimizer.
-  CHECK(findings[0].severity == Severity::kInfo);
+  CHECK(findings[0].severity == Severity::kWarning);
   // With the betas that are assumed where none are saved, 25 is within the bound of 52.9.
   model.entries.clear();
   CHECK(found_in(*made(folder / "b", model), "moment-bound").empty());
+}
+
+TEST_CASE("moments that no betas allow are a warning however many there are and zeros are none") {
+  struct Case {
+    double mean, square;
+    std::optional<Severity> severity;
+  };
+  for (auto [mean, square, severity] :
+       {Case{0, 0, {}}, Case{0.1, 0.01, {}}, Case{0.1, -0.01, Severity::kWarning},
+        Case{0.1, 0, Severity::kWarning}, Case{0.1, 1e-8, Severity::kWarning},
+        Case{0.1, 1e-4, Severity::kInfo}}) {  // a ratio of 100: beta1 = 0.8 allows it
+    CAPTURE(mean);
+    CAPTURE(square);
+    TemporaryFolder folder;
+    MadeModel model;
+    for (const char* name : {"a", "b"}) model.pair(name, {4}, Numbers(4, mean), Numbers(4, square));
+    auto findings = found_in(*made(folder / "a", model), "moment-bound");
+    REQUIRE(findings.size() == (severity ? 1 : 0));
+    if (severity) CHECK(findings[0].severity == *severity);
+  }
 }
 
 TEST_CASE("swapped moments of one parameter are a warning beside pairs that fit") {
