@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <bit>
 #include <filesystem>
 
 #include "core/formats/common/crc32.h"
 #include "core/io/sink.h"
+#include "core/tensor/convert.h"
 #include "core/verbs/demo_model.h"
 
 namespace shw {
@@ -28,26 +30,41 @@ std::uint64_t mixed(std::uint64_t value) {  // splitmix64
   return value ^ (value >> 31);
 }
 
-// Floats of either sign between 0.008 and 0.06, as trained weights are; whole numbers are small.
-Bytes real_values(Dtype dtype, std::uint64_t length, std::uint64_t seed) {
+std::uint64_t bits_of_number(Dtype dtype, std::int64_t number) {
+  if (dtype == Dtype::kFloat32) return std::bit_cast<std::uint32_t>(static_cast<float>(number));
+  return static_cast<std::uint64_t>(number);
+}
+
+// Element `random` of a tensor. Weights are of either sign, between 0.008 and 0.06, as trained ones
+// are. A mean of gradients lies between 2^-17 and 2^-10, and the mean of their squares is one to
+// four times its square: what gradients that agree and gradients that scatter leave.
+std::uint64_t element_of(const DemoTensor& tensor, std::uint64_t random) {
+  if (tensor.values == DemoValues::kNumber) return bits_of_number(tensor.dtype, tensor.number);
+  if (tensor.dtype != Dtype::kBfloat16) return random & 0xFF;
+  std::uint64_t sign = random & 0x8000;
+  if (tensor.values == DemoValues::kWeights) return sign | (0x3C00 + random % 0x180);
+  std::uint64_t mean = 0x3700 + random % 0x380;
+  if (tensor.values == DemoValues::kMean) return sign | mean;
+  auto m = from_narrow<kBfloat16Form, float>(static_cast<std::uint16_t>(mean));
+  float scatter = 1.0F + static_cast<float>(random >> 32 & 0xFF) * (3.0F / 255);
+  return to_narrow<kBfloat16Form>(m * m * scatter);
+}
+
+Bytes real_values(const DemoTensor& tensor, std::uint64_t length, std::uint64_t seed) {
   Bytes bytes(length);
-  std::uint32_t size = size_of(dtype);
+  std::uint32_t size = size_of(tensor.dtype);
   for (std::uint64_t i = 0; i < length / size; ++i) {
-    std::uint64_t random = mixed(seed * 0x10001 + i);
-    std::uint64_t bits = random & 0xFF;
-    if (dtype == Dtype::kBfloat16) bits = (random & 0x8000) | (0x3C00 + random % 0x180);
-    if (dtype == Dtype::kFloat32) bits = 0x460CA000;  // 9000.0: the step
-    if (dtype == Dtype::kInt64) bits = 9000;
+    std::uint64_t bits = element_of(tensor, mixed(seed * 0x10001 + i));
     for (std::uint32_t b = 0; b < size; ++b)
       bytes[i * size + b] = static_cast<std::byte>(bits >> (8 * b));
   }
   return bytes;
 }
 
-PayloadWriter sparse_payload(Dtype dtype, std::uint64_t length, std::uint64_t seed) {
-  auto write = [=](ByteSink& sink) -> Result<std::uint32_t> {
+PayloadWriter sparse_payload(const DemoTensor& tensor, std::uint64_t length, std::uint64_t seed) {
+  auto write = [&tensor, length, seed](ByteSink& sink) -> Result<std::uint32_t> {
     std::uint64_t real = std::min(length, kRealBytes);
-    Bytes head = real_values(dtype, real, seed);
+    Bytes head = real_values(tensor, real, seed);
     SHW_CHECK(sink.write(head));
     if (length > real) SHW_CHECK(sink.skip(length - real));
     return crc32_of_zeros(crc32_of(head), length - real);
@@ -69,9 +86,11 @@ Status write_file(const DemoModel& model, std::uint32_t rank, const std::vector<
     const Box& box = tensor.tiles[job.tile].recorded;
     auto length = static_cast<std::uint64_t>(*volume(box.sizes)) * size_of(tensor.dtype);
     std::uint64_t offset = sink->position();
+    bool moment = tensor.values == DemoValues::kMean || tensor.values == DemoValues::kSquare;
+    std::uint64_t seed =
+        (moment ? model.tensors.size() + tensor.gradients : job.tensor) << 8 | job.tile;
     SHW_TRY(std::uint64_t item,
-            write_torch_item(*sink, tensor.dtype, box.sizes,
-                             sparse_payload(tensor.dtype, length, job.tensor << 8 | job.tile)));
+            write_torch_item(*sink, tensor.dtype, box.sizes, sparse_payload(tensor, length, seed)));
     metadata.tensors[job.tensor].chunks[job.tile] = {
         box.offsets, box.sizes, {path, offset, item, {}}};
     if (progress != nullptr) progress->add(1);

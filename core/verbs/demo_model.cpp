@@ -24,7 +24,8 @@ DemoTensor dense(const DemoModel& model, std::string fqn, Dtype dtype, Extents s
                  std::size_t turn) {
   std::int64_t replicas = model.dense_mesh.axes[0].size;
   std::int64_t shards = shape.empty() ? 1 : model.dense_mesh.axes[1].size;
-  DemoTensor tensor{std::move(fqn), dtype, shape, {}, {}, shape, &model.dense_mesh, {}, {}};
+  DemoTensor tensor{std::move(fqn),    dtype, shape, {}, {}, shape,
+                    &model.dense_mesh, {},    {},    {}, 0,  0};
   tensor.placements = {Placement{}, shape.empty() ? Placement{} : shard(0)};
   for (std::int64_t s = 0; s < shards; ++s) {
     Box box = whole(shape);
@@ -47,7 +48,7 @@ DemoTensor expert(const DemoModel& model, std::string fqn, Dtype dtype, const Ex
   Extents tile{shape[0] / parallel, shape[1], shape[2] / shards};
   Extents recorded{shape[0], shape[1] * shards, shape[2] / shards};
   DemoTensor tensor{std::move(fqn),     dtype, recorded, {}, {}, shape,
-                    &model.expert_mesh, {},    "expert"};
+                    &model.expert_mesh, {},    "expert", {}, 0,  0};
   tensor.placements = {shard(2), shard(0)};
   for (std::int64_t e = 0; e < parallel; ++e) {
     for (std::int64_t s = 0; s < shards; ++s) {
@@ -81,6 +82,7 @@ class Reader {
     for (const auto& [fqn, scalar] : recipe_["scalars"].items()) {
       auto dtype = dtype_from_torch(scalar["dtype"].get<std::string>());
       add_dense(fqn, dtype.value_or(Dtype::kInt64), scalar["shape"].get<Extents>(), {fqn});
+      if (scalar.contains("value")) add_number(scalar["value"].get<std::int64_t>());
     }
   }
 
@@ -92,9 +94,15 @@ class Reader {
     model_.tensors.push_back(std::move(tensor));
   }
 
+  // The tensor that was added last holds nothing but this number.
+  void add_number(std::int64_t number) {
+    model_.tensors.back().values = DemoValues::kNumber;
+    model_.tensors.back().number = number;
+  }
+
   void add_group(const std::string& prefix, const char* group) {
     for (const auto& [fqn, shape] : recipe_[group].items()) {
-      parameters_.push_back({prefix + fqn, shape.get<Extents>()});
+      parameters_.push_back({prefix + fqn, shape.get<Extents>(), model_.tensors.size()});
       add_dense(prefix + fqn, dtype_, shape.get<Extents>(), {prefix + fqn});
     }
   }
@@ -108,22 +116,31 @@ class Reader {
 
   // The experts are frozen: only the other parameters have optimizer states.
   void add_states() {
-    for (const auto& [fqn, shape] : parameters_) {
-      // A copy with a name of its own: clang 14 does not let a lambda capture a binding.
-      auto add = [this, parameter = fqn](const std::string& state, Dtype dtype,
-                                         const Extents& extents) {
-        add_dense("optim.state." + parameter + "." + state, dtype, extents,
-                  {"optim", "state", parameter, state});
+    for (const Parameter& parameter : parameters_) {
+      auto add = [&](const std::string& state, Dtype dtype, const Extents& shape) {
+        add_dense("optim.state." + parameter.fqn + "." + state, dtype, shape,
+                  {"optim", "state", parameter.fqn, state});
+        model_.tensors.back().gradients = parameter.tensor;
       };
       add("step", Dtype::kFloat32, {});
-      for (const Json& state : recipe_["states"]) add(state.get<std::string>(), dtype_, shape);
+      add_number(recipe_["step"].get<std::int64_t>());
+      add("exp_avg", dtype_, parameter.shape);
+      model_.tensors.back().values = DemoValues::kMean;
+      add("exp_avg_sq", dtype_, parameter.shape);
+      model_.tensors.back().values = DemoValues::kSquare;
     }
   }
+
+  struct Parameter {
+    std::string fqn;
+    Extents shape;
+    std::size_t tensor = 0;  // in model_
+  };
 
   const Json& recipe_;
   DemoModel& model_;
   Dtype dtype_;
-  std::vector<std::pair<std::string, Extents>> parameters_;
+  std::vector<Parameter> parameters_;
 };
 
 }  // namespace

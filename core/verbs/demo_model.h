@@ -17,6 +17,8 @@ struct DemoTile {
   std::uint32_t writer = 0;
 };
 
+enum class DemoValues : std::uint8_t { kWeights, kNumber, kMean, kSquare };
+
 struct DemoTensor {
   std::string fqn;
   Dtype dtype = Dtype::kUnknown;
@@ -28,6 +30,11 @@ struct DemoTensor {
   const Mesh* mesh = nullptr;  // of the model below
   std::vector<Placement> placements;
   std::string role;
+  // What stands in it. The two moments of a parameter are made from the same gradients: those of
+  // tensor `gradients`.
+  DemoValues values = DemoValues::kWeights;
+  std::size_t gradients = 0;
+  std::int64_t number = 0;  // of kNumber
 };
 
 struct DemoModel {
