@@ -7,9 +7,9 @@
 #include <map>
 
 #include "core/facts/block_order.h"
+#include "core/facts/block_words.h"
 #include "core/facts/memo.h"
 #include "core/facts/reference_bytes.h"
-#include "core/facts/transposed_law.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -60,72 +60,22 @@ struct Outcome {
   std::int64_t equal = 0, unread = 0;
 };
 
-struct Family {
-  std::string name;  // evidence, never changes
-  std::string says;  // "the two halves (gate and up) are swapped"
-  std::string link;
-};
-
-Family family_of(const BlockPattern& pattern) {
-  std::string first = std::to_string(pattern.first), second = std::to_string(pattern.second);
-  switch (pattern.family) {
-    case BlockFamily::kHalvesSwapped:
-      return {"halves-swapped", "two halves (gate and up of a GLU) are swapped", "sglang #32430"};
-    case BlockFamily::kSwizzled:
-      return {"swiglu-swizzle",
-              "each of " + first +
-                  " ranks halved its own slice and labelled the halves as if they "
-                  "were gate and up",
-              "Megatron-LM #2769"};
-    case BlockFamily::kInterleaved:
-      return {"interleaved",
-              "two halves (gate and up of a GLU) lie interleaved, " + second +
-                  " parts of each, as ranks that stack their own parts leave them",
-              "TransformerEngine #2713"};
-    case BlockFamily::kHalved:
-      return {"halved",
-              "two halves lie one after the other where the reference interleaves " + first +
-                  " parts of each",
-              "sglang #32430"};
-    case BlockFamily::kAxesTransposed:
-      return {"axes-transposed",
-              "blocks of two axes (" + first + " x " + second +
-                  ") lie in the order of the other "
-                  "one",
-              ""};
-    case BlockFamily::kGroupedHeads:
-      return {"gqa-grouped",
-              "query, key and value heads lie group by group (" + first + " groups of " + second +
-                  " queries, a key and a value) where the reference stacks all queries, keys and "
-                  "values",
-              "NeMo-RL #2802"};
-    case BlockFamily::kStackedHeads:
-      return {"gqa-stacked",
-              "all query, key and value heads are stacked where the reference keeps " + first +
-                  " groups of " + second + " queries, a key and a value",
-              "NeMo-RL #2802"};
-    case BlockFamily::kUnknown:
-      break;
-  }
-  return {"unknown", "blocks lie in an order that no known cause explains", ""};
-}
-
 void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, Outcome& outcome) {
   BlockPattern pattern = recognise(order, halves_a_writer(c, tensor, order));
-  Family family = family_of(pattern);
+  OrderName named = name_of(pattern, order, row_kind_of(c.fqn(tensor)));
   std::string within = pattern.segments > 1
                            ? ", within each of " + std::to_string(pattern.segments) + " equal parts"
                            : "";
-  Finding& finding = outcome.permuted[family.says + within + std::to_string(order.dim)];
+  Finding& finding = outcome.permuted[named.says + within + std::to_string(order.dim)];
   if (finding.subjects.empty()) {
     finding.rule = "blocks-permuted";
-    finding.link = family.link;
+    finding.link = named.link;
     finding.cause = std::string(c.fqn(tensor)) +
                     " has the right shape and every number of the reference, in another order "
                     "along dim " +
-                    std::to_string(order.dim) + ": " + family.says + within +
+                    std::to_string(order.dim) + ": " + named.says + within +
                     ". It loads without a message.";
-    finding.evidence = {{"family", family.name},
+    finding.evidence = {{"family", named.family},
                         {"dimension", static_cast<std::int64_t>(order.dim)},
                         {"rows a block", order.block},
                         {"blocks", count_of(order.order.size())},

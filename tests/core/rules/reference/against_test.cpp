@@ -175,6 +175,42 @@ TEST_CASE("every known order of blocks is named, and its repair gives the refere
   }
 }
 
+TEST_CASE(
+    "rows of heads in another order are named as heads and only those of a GLU as gate and up") {
+  struct Order {
+    std::string fqn, family;
+    std::vector<std::int64_t> order;  // true block -> block on disk
+  };
+  // Two heads of eight rows: true row (half, j) of a head lies at (j, half), and the reverse.
+  std::vector<std::int64_t> pairs, halves(16);
+  for (std::int64_t i = 0; i < 16; ++i) pairs.push_back(i / 8 * 8 + i % 4 * 2 + i % 8 / 4);
+  for (std::size_t i = 0; i < 16; ++i)
+    halves[static_cast<std::size_t>(pairs[i])] = static_cast<std::int64_t>(i);
+  for (const Order& one : std::vector<Order>{
+           {"model.layers.0.self_attn.k_proj.weight", "heads-permuted", {1, 0}},
+           {"model.layers.0.self_attn.q_proj.weight", "heads-permuted", {2, 0, 3, 1}},
+           {"model.layers.0.self_attn.k_proj.weight", "rope-interleaved", pairs},
+           {"layers.0.attention.wq.weight", "rope-halved", halves},
+           {"model.layers.0.self_attn.o_proj.weight", "halves-swapped", {1, 0}},
+           {"model.layers.0.mlp.down_proj.weight", "halves-swapped", {1, 0}},
+           {"model.layers.0.mlp.gate_proj.weight", "halves-swapped", {1, 0}}}) {
+    CAPTURE(one.fqn);
+    TemporaryFolder folder;
+    Extents shape{16, 3};
+    Values truth = counting(shape);
+    write_checkpoint(folder / "good", {in_rows(one.fqn, shape, truth, each_writes(1))});
+    write_checkpoint(folder / "bad",
+                     {in_rows(one.fqn, shape, permuted(truth, shape, one.order), each_writes(1))});
+    CheckReport report = against(folder / "bad", folder / "good", Depth::kData);
+    const Finding* finding = find(report, "blocks-permuted");
+    REQUIRE(finding != nullptr);
+    CHECK(family(*finding) == one.family);
+    bool glu = finding->cause.find("gate and up") != std::string::npos;
+    CHECK(glu == (one.fqn.find("gate_proj") != std::string::npos));
+    CHECK(values_of(*opened(repaired(folder / "bad", report, folder / "out")), one.fqn) == truth);
+  }
+}
+
 TEST_CASE("blocks along a later dimension are found too") {
   TemporaryFolder folder;
   Extents shape{2, 8, 3};

@@ -1,0 +1,120 @@
+#include "core/facts/block_words.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace shw {
+namespace {
+
+template <std::size_t n>
+bool contains_any(std::string_view text, const std::array<std::string_view, n>& words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  });
+}
+
+OrderName name_of_heads(const BlockPattern& pattern, const BlockOrder& order) {
+  std::string first = std::to_string(pattern.first), second = std::to_string(pattern.second);
+  bool by_row = order.block == 1;
+  switch (pattern.family) {
+    case BlockFamily::kHalvesSwapped:
+      return {"heads-permuted", "two halves of its heads are exchanged", ""};
+    case BlockFamily::kInterleaved:
+      if (by_row)
+        return {"rope-interleaved",
+                "the rows of its heads lie in pairs, as an interleaved rotary embedding takes "
+                "them, where the reference keeps two halves",
+                ""};
+      return {"heads-permuted", "its heads lie interleaved, " + second + " of either half in turn",
+              ""};
+    case BlockFamily::kHalved:
+      if (by_row)
+        return {"rope-halved",
+                "the rows of its heads lie in two halves, where the reference keeps the pairs of "
+                "an interleaved rotary embedding",
+                ""};
+      return {"heads-permuted",
+              "two halves of its heads lie one after the other where the reference interleaves "
+              "them",
+              ""};
+    case BlockFamily::kGroupedHeads:
+      return {"gqa-grouped",
+              "query, key and value heads lie group by group (" + first + " groups of " + second +
+                  " queries, a key and a value) where the reference stacks all queries, keys and "
+                  "values",
+              "NeMo-RL #2802"};
+    case BlockFamily::kStackedHeads:
+      return {"gqa-stacked",
+              "all query, key and value heads are stacked where the reference keeps " + first +
+                  " groups of " + second + " queries, a key and a value",
+              "NeMo-RL #2802"};
+    default:
+      break;
+  }
+  if (by_row) return {"unknown", "rows lie in an order that no known cause explains", ""};
+  return {"heads-permuted",
+          "its heads (blocks of " + std::to_string(order.block) + " rows) lie in another order",
+          ""};
+}
+
+OrderName name_of_halves(const BlockPattern& pattern, bool gate_up) {
+  std::string first = std::to_string(pattern.first), second = std::to_string(pattern.second);
+  std::string halves = gate_up ? "two halves (gate and up of a GLU)" : "two halves";
+  switch (pattern.family) {
+    case BlockFamily::kHalvesSwapped:
+      return {"halves-swapped", halves + " are swapped", gate_up ? "sglang #32430" : ""};
+    case BlockFamily::kInterleaved:
+      return {"interleaved",
+              halves + " lie interleaved, " + second +
+                  " parts of each, as ranks that stack their own parts leave them",
+              gate_up ? "TransformerEngine #2713" : ""};
+    case BlockFamily::kHalved:
+      return {"halved",
+              "two halves lie one after the other where the reference interleaves " + first +
+                  " parts of each",
+              gate_up ? "sglang #32430" : ""};
+    default:
+      break;
+  }
+  return {"unknown", "blocks lie in an order that no known cause explains", ""};
+}
+
+}  // namespace
+
+RowKind row_kind_of(std::string_view fqn) {
+  constexpr std::array<std::string_view, 17> kHeads = {
+      "qkv",       "query_key_value", "q_proj",    "k_proj",     "v_proj",   "q_b_proj",
+      "kv_b_proj", "kv_proj",         "q_up_proj", "kv_up_proj", ".wq.",     ".wk.",
+      ".wv.",      "c_attn",          "in_proj",   "attn",       "attention"};
+  constexpr std::array<std::string_view, 5> kBehindHeads = {"o_proj", "out_proj", "c_proj", ".wo.",
+                                                            "norm"};
+  constexpr std::array<std::string_view, 16> kGateUp = {
+      "fc1", "gate_up", "up_gate", "gateup", "gate_proj",     "up_proj", "w13",  ".w1",
+      ".w3", "glu",     ".wi",     "w_in",   "dense_h_to_4h", "mlp1",    "c_fc", "ffn_gate"};
+  std::string lower(fqn);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  // Of these the columns are heads.
+  if (contains_any(lower, kBehindHeads)) return RowKind::kOther;
+  if (contains_any(lower, kHeads)) return RowKind::kHeads;
+  return contains_any(lower, kGateUp) ? RowKind::kGateUp : RowKind::kOther;
+}
+
+OrderName name_of(const BlockPattern& pattern, const BlockOrder& order, RowKind kind) {
+  std::string first = std::to_string(pattern.first), second = std::to_string(pattern.second);
+  if (pattern.family == BlockFamily::kAxesTransposed ||
+      (pattern.family == BlockFamily::kSwizzled && kind != RowKind::kGateUp))
+    return {"axes-transposed",
+            "blocks of two axes (" + first + " x " + second + ") lie in the order of the other one",
+            ""};
+  if (pattern.family == BlockFamily::kSwizzled)
+    return {"swiglu-swizzle",
+            "each of " + first +
+                " ranks halved its own slice and labelled the halves as if they were gate and up",
+            "Megatron-LM #2769"};
+  if (kind == RowKind::kHeads && order.dim == 0) return name_of_heads(pattern, order);
+  return name_of_halves(pattern, kind == RowKind::kGateUp);
+}
+
+}  // namespace shw
