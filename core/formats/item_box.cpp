@@ -1,9 +1,12 @@
-// A part of a raw item: only the bytes around it are read, however large the item is.
+// A part of an item: only the bytes around it are read, however large the item is, where its
+// elements lie as they are.
 #include <algorithm>
 #include <cstring>
 
 #include "core/base/checked.h"
 #include "core/formats/item_access.h"
+#include "core/formats/item_parts.h"
+#include "core/tensor/layout.h"
 
 namespace shw {
 namespace {
@@ -56,13 +59,15 @@ Result<Bytes> read_runs(const OpenItem& item, const Box& box) {
   Runs runs = runs_of(box, sizes);
   Extents strides = row_major_strides(sizes);
   std::uint64_t length = static_cast<std::uint64_t>(runs.elements) * element;
+  const std::uint64_t begin =
+      item.header.payload_offset + static_cast<std::uint64_t>(item.header.storage_offset) * element;
   Window window(*item.source, item.header.payload_offset + item.header.payload_length);
   Extents at(runs.outer, 0);
   for (std::uint64_t done = 0; done < out.size(); done += length) {
     std::int64_t first = 0;
     for (std::size_t d = 0; d < sizes.size(); ++d)
       first += (box.offsets[d] + (d < runs.outer ? at[d] : 0)) * strides[d];
-    SHW_CHECK(window.copy(item.header.payload_offset + static_cast<std::uint64_t>(first) * element,
+    SHW_CHECK(window.copy(begin + static_cast<std::uint64_t>(first) * element,
                           std::span(out).subspan(done, length)));
     for (std::size_t d = runs.outer; d-- > 0;) {
       if (++at[d] < box.sizes[d]) break;
@@ -84,6 +89,71 @@ Result<Bytes> read_raw_box(const Checkpoint& checkpoint, ChunkId chunk, const Bo
   if (!lies_inside(box.offsets, box.sizes, item.header.sizes))
     return fail(ErrorKind::kUsage, "has no such box", std::move(place));
   return read_runs(item, box);
+}
+
+namespace {
+
+// Every element lies in the file as read_chunk() would give it, one row after the other.
+bool lies_as_it_is(const OpenItem& item) {
+  const ItemHeader& header = item.header;
+  if (header.big_endian || header.conjugate || header.negative) return false;
+  if (!is_row_major(header.sizes, header.strides)) return false;
+  const ZipEntry* record = item.zip ? item.zip->find("data/" + item.storage_key) : nullptr;
+  if (item.zip && (record == nullptr || record->deflated)) return false;
+  auto needed = storage_needed(header.sizes, header.strides, header.storage_offset);
+  auto bytes = needed ? checked_mul(static_cast<std::uint64_t>(*needed),
+                                    std::uint64_t{size_of(header.dtype)})
+                      : std::nullopt;
+  return bytes && *bytes <= header.payload_length;
+}
+
+}  // namespace
+
+struct ItemParts::Open {
+  explicit Open(const Checkpoint& of) : checkpoint(of), files(of) {}
+  const Checkpoint& checkpoint;
+  ItemFiles files;
+  std::optional<ChunkId> at;
+  std::optional<OpenItem> item;
+  std::optional<Bytes> all;  // of an item that is read whole
+};
+
+ItemParts::ItemParts(const Checkpoint& checkpoint) : open_(std::make_unique<Open>(checkpoint)) {}
+ItemParts::ItemParts(ItemParts&&) noexcept = default;
+ItemParts::~ItemParts() = default;
+
+Status ItemParts::go_to(ChunkId chunk) {
+  if (open_->at == chunk && open_->item) return {};
+  open_->at.reset();
+  open_->all.reset();
+  SHW_TRY(open_->item, open_item(open_->files, open_->checkpoint, chunk, Depth::kPayload));
+  open_->at = chunk;
+  return {};
+}
+
+Result<ItemHeader> ItemParts::header(ChunkId chunk) {
+  SHW_CHECK(go_to(chunk));
+  return open_->item->header;
+}
+
+Result<Bytes> ItemParts::read(ChunkId chunk, const Box& box) {
+  SHW_CHECK(go_to(chunk));
+  const ItemHeader& header = open_->item->header;
+  if (!lies_inside(box.offsets, box.sizes, header.sizes))
+    return fail(ErrorKind::kUsage, "has no such box",
+                {open_->item->source->name(), header.payload_offset, {}});
+  if (lies_as_it_is(*open_->item)) return read_runs(*open_->item, box);
+  if (!open_->all) {
+    SHW_TRY(open_->all, read_elements(*open_->item));
+  }
+  std::uint64_t element = size_of(header.dtype);
+  Extents strides = row_major_strides(header.sizes), dense = row_major_strides(box.sizes);
+  std::int64_t first = 0;
+  for (std::size_t d = 0; d < strides.size(); ++d) first += box.offsets[d] * strides[d];
+  Bytes out(static_cast<std::uint64_t>(volume(box.sizes).value_or(0)) * element);
+  if (!out.empty())
+    copy_strided({*open_->all, strides, first}, {out, dense, 0}, box.sizes, element);
+  return out;
 }
 
 }  // namespace shw
