@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-constexpr std::array<Lesson, 9> kLessons = {{
+constexpr std::array<Lesson, 10> kLessons = {{
     {"blocks-permuted", R"(
   query, key, value of 2 groups in one weight
 
@@ -17,6 +17,20 @@ constexpr std::array<Lesson, 9> kLessons = {{
      "`shardwright repair --against REFERENCE` moves the blocks into the reference's order: "
      "lossless. Where two blocks are equal the order stays undecided.",
      "https://github.com/NVIDIA/Megatron-LM/issues/2769"},
+    {"tiles-exchanged", R"(
+  a matrix in 2 x 2 tiles
+
+  reference               saved
+  ┌────────┬────────┐     ┌────────┬────────┐
+  │   A    │   B    │     │   A    │   C    │
+  ├────────┼────────┤     ├────────┼────────┤
+  │   C    │   D    │     │   B    │   D    │
+  └────────┴────────┘     └────────┴────────┘
+  every tile is there, two of them under each other's box
+)",
+     "`shardwright repair --against REFERENCE` gives each tile the box where the reference has its "
+     "bytes: lossless, no byte moves. Where a tile is found nowhere, only an earlier step helps.",
+     ""},
     {"transposed", R"(
   reference [3, 3]      saved [3, 3]
   ┌─────────────┐       ┌─────────────┐

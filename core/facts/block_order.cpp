@@ -95,20 +95,6 @@ bool stays_together(const std::vector<std::int64_t>& order, std::size_t together
   return true;
 }
 
-// The largest blocks that the same permutation can be written with.
-void coarsen(BlockOrder& order) {
-  std::size_t count = order.order.size();
-  for (std::size_t together = count / 2; together >= 2; --together) {
-    if (count % together != 0 || !stays_together(order.order, together)) continue;
-    std::vector<std::int64_t> coarse;
-    for (std::size_t i = 0; i < count; i += together)
-      coarse.push_back(order.order[i] / static_cast<std::int64_t>(together));
-    order.order = std::move(coarse);
-    order.block *= static_cast<std::int64_t>(together);
-    return;
-  }
-}
-
 BlockComparison compare_along(BytesView image, BytesView truth, ExtentsView shape, std::size_t dim,
                               std::size_t element) {
   Slices slices = slices_along(shape, dim, element);
@@ -211,6 +197,19 @@ bool is_crossed(const std::byte* image, const std::byte* truth, std::size_t rows
 }
 
 }  // namespace
+
+void coarsen(BlockOrder& order) {
+  std::size_t count = order.order.size();
+  for (std::size_t together = count / 2; together >= 2; --together) {
+    if (count % together != 0 || !stays_together(order.order, together)) continue;
+    std::vector<std::int64_t> coarse;
+    for (std::size_t i = 0; i < count; i += together)
+      coarse.push_back(order.order[i] / static_cast<std::int64_t>(together));
+    order.order = std::move(coarse);
+    order.block *= static_cast<std::int64_t>(together);
+    return;
+  }
+}
 
 BlockComparison compare_blocks(BytesView image, BytesView truth, ExtentsView shape,
                                std::size_t element) {

@@ -33,6 +33,9 @@ struct BlockComparison {
 BlockComparison compare_blocks(BytesView image, BytesView truth, ExtentsView shape,
                                std::size_t element);
 
+// The same order in the largest blocks that it can be written with.
+void coarsen(BlockOrder& order);
+
 // image[.., i, j] == truth[.., j, i] for the last two dimensions; `truth_shape` is the truth's.
 bool is_transpose(BytesView image, BytesView truth, ExtentsView truth_shape, std::size_t element);
 

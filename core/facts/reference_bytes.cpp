@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include "core/facts/evidence.h"
+#include "core/facts/memo.h"
+#include "core/facts/optimizer_states.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -40,25 +42,54 @@ bool are_equal(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId tw
   return true;
 }
 
+bool are_cut_alike(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
+                   TensorId other) {
+  auto one = checkpoint.chunks(tensor), two = reference.chunks(other);
+  bool alike = checkpoint.directory() != nullptr && reference.directory() != nullptr &&
+               checkpoint.dtype(tensor) == reference.dtype(other) &&
+               size_of(checkpoint.dtype(tensor)) != 0 && one.size() == two.size() &&
+               same(checkpoint.shape(tensor), reference.shape(other)) &&
+               judge_tiling(checkpoint, tensor).tiling == Tiling::kExact;
+  for (std::uint32_t i = 0; alike && i < one.size(); ++i)
+    alike = same(checkpoint.offsets(one[i]), reference.offsets(two[i])) &&
+            same(checkpoint.sizes(one[i]), reference.sizes(two[i]));
+  return alike;
+}
+
 }  // namespace
 
 bool has_equal_bytes(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
                      TensorId other) {
+  if (!are_cut_alike(checkpoint, tensor, reference, other)) return false;
   auto one = checkpoint.chunks(tensor), two = reference.chunks(other);
-  bool comparable = checkpoint.directory() != nullptr && reference.directory() != nullptr &&
-                    checkpoint.dtype(tensor) == reference.dtype(other) &&
-                    size_of(checkpoint.dtype(tensor)) != 0 && one.size() == two.size() &&
-                    same(checkpoint.shape(tensor), reference.shape(other)) &&
-                    judge_tiling(checkpoint, tensor).tiling == Tiling::kExact;
-  for (std::uint32_t i = 0; comparable && i < one.size(); ++i)
-    comparable = same(checkpoint.offsets(one[i]), reference.offsets(two[i])) &&
-                 same(checkpoint.sizes(one[i]), reference.sizes(two[i]));
-  if (!comparable) return false;
   std::uint64_t element = size_of(checkpoint.dtype(tensor));
   for (std::uint32_t i = 0; i < one.size(); ++i) {
     if (!are_equal(checkpoint, one[i], reference, two[i], element)) return false;
   }
   return true;
+}
+
+bool has_same_items(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
+                    TensorId other) {
+  if (!are_cut_alike(checkpoint, tensor, reference, other)) return false;
+  auto one = checkpoint.chunks(tensor), two = reference.chunks(other);
+  for (std::uint32_t i = 0; i < one.size(); ++i) {
+    if (!is_same_item(checkpoint, one[i], reference, two[i])) return false;
+  }
+  return true;
+}
+
+std::vector<std::string> states_left(const RuleInput& input, const std::set<TensorId>& mended) {
+  const Checkpoint& c = input.checkpoint;
+  std::vector<std::string> left;
+  for (const OptimizerState& state : optimizer_states(c)) {
+    bool asked = state.parameter && mended.contains(*state.parameter) &&
+                 same(c.shape(state.state), c.shape(*state.parameter));
+    if (!asked || mended.contains(state.state)) continue;
+    if (memo_of(input).equal_to_reference.contains(state.state)) continue;
+    left.emplace_back(c.fqn(state.state));
+  }
+  return left;
 }
 
 std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId tensor) {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "core/facts/facts.h"
 #include "core/formats/items.h"
@@ -20,6 +23,14 @@ std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId 
 // its own counterpart is not read. False also where it cannot tell.
 bool has_equal_bytes(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
                      TensorId other);
+
+// True where every item of one is the very item of the other: the same bytes of the same file.
+bool has_same_items(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
+                    TensorId other);
+
+// States of the shape of the `mended` tensors that belong to them, are not mended with them and are
+// not known to be right.
+std::vector<std::string> states_left(const RuleInput& input, const std::set<TensorId>& mended);
 
 // The same tensor in the reference; nothing where there is none or the dtypes differ.
 std::optional<TensorId> counterpart(const RuleInput& input, TensorId tensor);

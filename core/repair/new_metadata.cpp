@@ -114,7 +114,8 @@ std::vector<std::string> reordered_after(const Checkpoint& checkpoint, const Pla
   std::vector<std::string> all = checkpoint.provenance().reordered;
   for (const Operation& operation : plan.operations) {
     // Gate and up of one rank part ways even where every tile is only relabelled.
-    bool parts_ranks = operation.rule == "fused-per-rank";
+    // And tiles that were exchanged may be any rank's.
+    bool parts_ranks = operation.rule == "fused-per-rank" || operation.rule == "tiles-exchanged";
     if (operation.kind != OperationKind::kPermuteBlocks && !parts_ranks) continue;
     all.insert(all.end(), operation.subjects.begin(), operation.subjects.end());
   }

@@ -39,7 +39,8 @@ void settle_symptoms(std::vector<Finding>& findings) {
     bool cause = finding.severity == Severity::kError &&
                  (finding.rule == kUnevenStrided.id || finding.rule == kAxisDropped.id ||
                   finding.rule == kLocalSavedAsGlobal.id || finding.rule == kGluSplitLocal.id ||
-                  finding.rule == kStridedRecordedPlain.id);
+                  finding.rule == kStridedRecordedPlain.id ||
+                  (finding.rule == kTilesExchanged.id && finding.remedy));
     if (!cause) continue;
     for (const std::string& subject : finding.subjects) causes.emplace(subject, finding.rule);
   }

@@ -6,17 +6,25 @@
 #include <cctype>
 #include <map>
 
+#include "core/base/checked.h"
 #include "core/facts/block_order.h"
 #include "core/facts/block_words.h"
 #include "core/facts/memo.h"
 #include "core/facts/reference_bytes.h"
+#include "core/facts/tile_content.h"
+#include "core/facts/tile_pattern.h"
+#include "core/facts/transposed_law.h"
+#include "core/rules/reference/tiles_exchanged.h"
 #include "core/rules/rules.h"
+#include "core/tensor/cast.h"
 
 namespace shw {
 namespace {
 
 // Fewer elements than this may come out as a permutation of each other by chance.
 constexpr std::int64_t kLeastElements = 8;
+// At Depth::kHeaders a tensor that differs is put together for a look at its rows up to here.
+constexpr std::int64_t kSmallBytes = 256 << 10;
 
 // Weights that several matrices were fused into: where an order goes wrong.
 bool is_fused(std::string_view fqn) {
@@ -54,10 +62,20 @@ bool is_cut_by_its_writers(const Checkpoint& checkpoint, TensorId tensor) {
   return false;
 }
 
+// At Depth::kHeaders only what an order goes wrong in: fused weights, squares, what its writers
+// cut.
+bool is_suspicious(const RuleInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  return input.depth == Depth::kData || is_square(c.shape(tensor)) || is_fused(c.fqn(tensor)) ||
+         is_cut_by_its_writers(c, tensor);
+}
+
 struct Outcome {
   std::map<std::string, Finding> permuted;  // by what is said about the order
-  std::vector<std::string> ambiguous, other;
+  std::vector<MovedTiles> tiles, partly;
+  std::vector<std::string> ambiguous, other, few_values;
   std::int64_t equal = 0, unread = 0;
+  std::int64_t alike = 0;  // as far as the first 4 KiB of every tile go
 };
 
 void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, Outcome& outcome) {
@@ -90,42 +108,129 @@ void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, Outcom
       BlocksPermuted{tensor, order.dim, order.block, std::move(order.order)});
 }
 
-void compare(const RuleInput& input, TensorId tensor, TensorId other, Outcome& outcome) {
+// Tiles whose order has a name of its own are blocks: gate and up, heads, a mesh read along its
+// other axis. Two tiles that changed places are no halves of anything.
+std::optional<BlockOrder> as_known_blocks(const Checkpoint& c, const MovedTiles& moved) {
+  auto order = as_block_order(moved.places, moved.expected);
+  if (!order || !same(moved.expected, c.shape(moved.tensor))) return std::nullopt;
+  coarsen(*order);
+  BlockPattern pattern = recognise(*order, halves_a_writer(c, moved.tensor, *order));
+  bool mesh =
+      pattern.family == BlockFamily::kAxesTransposed || pattern.family == BlockFamily::kSwizzled;
+  bool rows = row_kind_of(c.fqn(moved.tensor)) == RowKind::kGateUp;
+  bool known = pattern.family != BlockFamily::kUnknown && (mesh || rows);
+  return known ? order : std::nullopt;
+}
+
+std::optional<Bytes> values_in(const Checkpoint& c, TensorId tensor, Dtype dtype) {
+  auto values = whole_values(c, tensor);
+  if (!values) return std::nullopt;
+  if (values->dtype == dtype) return std::move(values->bytes);
+  auto cast = cast_elements(values->dtype, values->bytes, dtype);
+  return cast ? std::optional<Bytes>(std::move(*cast)) : std::nullopt;
+}
+
+// The rows of tensors of which no tile explains what they hold.
+void compare_rows(const RuleInput& input, TensorId tensor, TensorId other, Outcome& outcome) {
   const Checkpoint& c = input.checkpoint;
-  ExtentsView saved = c.shape(tensor);
-  if (has_equal_bytes(c, tensor, *input.reference, other)) {
-    ++outcome.equal;
-    return;
-  }
-  auto image = whole_values(c, tensor);
-  auto truth = image ? whole_values(*input.reference, other) : std::nullopt;
-  if (!image || !truth) {
+  auto dtype = common_dtype(c.dtype(tensor), input.reference->dtype(other));
+  auto image = dtype ? values_in(c, tensor, *dtype) : std::nullopt;
+  auto truth = image ? values_in(*input.reference, other, *dtype) : std::nullopt;
+  if (!truth) {
     ++outcome.unread;
     return;
   }
-  std::string fqn(c.fqn(tensor));
-  std::size_t element = size_of(c.dtype(tensor));
-  if (image->bytes == truth->bytes) {
+  if (*image == *truth) {
+    memo_of(input).equal_to_reference.insert(tensor);
     ++outcome.equal;
     return;
   }
-  BlockComparison found = compare_blocks(image->bytes, truth->bytes, saved, element);
+  BlockComparison found = compare_blocks(*image, *truth, c.shape(tensor), size_of(*dtype));
   if (found.answer == BlockAnswer::kPermuted)
     add_permuted(c, tensor, std::move(found.order), outcome);
   else if (found.answer == BlockAnswer::kAmbiguous)
-    outcome.ambiguous.push_back(std::move(fqn));
+    outcome.ambiguous.emplace_back(c.fqn(tensor));
   else
-    outcome.other.push_back(std::move(fqn));
+    outcome.other.emplace_back(c.fqn(tensor));
+}
+
+bool has_rows_to_compare(const RuleInput& input, TensorId tensor, TensorId other) {
+  ExtentsView shape = input.checkpoint.shape(tensor);
+  if (!same(shape, input.reference->shape(other))) return false;  // a matter of shape: other rules
+  std::int64_t elements = volume(shape).value_or(0);
+  if (elements < kLeastElements) return false;
+  std::int64_t bytes = checked_mul(elements, std::int64_t{size_of(input.checkpoint.dtype(tensor))})
+                           .value_or(kSmallBytes + 1);
+  return bytes <= kSmallBytes || is_suspicious(input, tensor);
+}
+
+void compare(const RuleInput& input, TensorId tensor, TensorId other, Outcome& outcome) {
+  const Checkpoint& c = input.checkpoint;
+  bool every_byte = is_suspicious(input, tensor);
+  bool equal = memo_of(input).equal_to_reference.contains(tensor) ||
+               (every_byte ? has_equal_bytes(c, tensor, *input.reference, other)
+                           : has_same_items(c, tensor, *input.reference, other));
+  if (equal) {
+    memo_of(input).equal_to_reference.insert(tensor);
+    ++outcome.equal;
+    return;
+  }
+  MovedTiles moved{tensor, copy_of(input.reference->shape(other)),
+                   find_places(input, tensor, other, every_byte)};
+  switch (moved.places.answer) {
+    case PlacesAnswer::kInPlace:
+      memo_of(input).equal_to_reference.insert(tensor);
+      ++(moved.places.sampled ? outcome.alike : outcome.equal);
+      return;
+    case PlacesAnswer::kExchanged:
+      outcome.tiles.push_back(std::move(moved));
+      return;
+    case PlacesAnswer::kUnread:
+    case PlacesAnswer::kPartly:
+    case PlacesAnswer::kStrange:
+      break;
+  }
+  std::size_t others = outcome.other.size();
+  if (has_rows_to_compare(input, tensor, other))
+    compare_rows(input, tensor, other, outcome);
+  else if (same(moved.expected, c.shape(tensor)) && moved.places.answer != PlacesAnswer::kUnread)
+    outcome.other.emplace_back(c.fqn(tensor));
+  // Tiles say something where rows say nothing.
+  bool partly = moved.places.answer == PlacesAnswer::kPartly && moved.places.telling;
+  if (!partly || outcome.other.size() == others) return;
+  outcome.other.pop_back();
+  outcome.partly.push_back(std::move(moved));
+}
+
+// Most of what was compared is equal: the reference is of the same step, and what differs from it
+// is no progress.
+bool is_same_step(const Outcome& outcome) {
+  return outcome.equal + outcome.alike > count_of(outcome.other.size());
+}
+
+void settle_tiles(const RuleInput& input, Outcome& outcome, std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  std::vector<MovedTiles> exchanged;
+  bool same_step = is_same_step(outcome);
+  for (MovedTiles& moved : outcome.tiles) {
+    if (!moved.places.telling && !same_step)
+      outcome.few_values.emplace_back(c.fqn(moved.tensor));
+    else if (auto order = as_known_blocks(c, moved))
+      add_permuted(c, moved.tensor, std::move(*order), outcome);
+    else
+      exchanged.push_back(std::move(moved));
+  }
+  report_exchanged(input, exchanged, findings);
+  report_partly(input, outcome.partly, findings);
 }
 
 void report_differing(const Outcome& outcome, std::vector<Finding>& findings) {
-  if (outcome.ambiguous.empty() && outcome.other.empty()) return;
   Finding finding;
   finding.rule = "differs-from-reference";
   finding.severity = Severity::kInfo;
-  finding.subjects = outcome.other;
-  finding.subjects.insert(finding.subjects.end(), outcome.ambiguous.begin(),
-                          outcome.ambiguous.end());
+  for (const auto* group : {&outcome.other, &outcome.ambiguous, &outcome.few_values})
+    finding.subjects.insert(finding.subjects.end(), group->begin(), group->end());
+  if (finding.subjects.empty()) return;
   finding.cause = plural(finding.subjects.size(), "tensor") +
                   (finding.subjects.size() == 1 ? " holds" : " hold") +
                   " other bytes than the reference (" + some_of(finding.subjects) +
@@ -134,19 +239,16 @@ void report_differing(const Outcome& outcome, std::vector<Finding>& findings) {
     finding.cause += " " + some_of(outcome.ambiguous) +
                      " has the reference's rows in another order, with equal rows among them: "
                      "which belongs where is undecided.";
+  if (!outcome.few_values.empty())
+    finding.cause += " " + some_of(outcome.few_values) +
+                     " has the reference's tiles at other places, but of so few different values "
+                     "that it may be chance, and most other tensors differ as well.";
   finding.evidence = {{"equal", outcome.equal},
+                      {"equal in the first 4 KiB of every tile", outcome.alike},
                       {"different", count_of(outcome.other.size())},
                       {"ambiguous", outcome.ambiguous},
                       {"not_read", outcome.unread}};
   findings.push_back(std::move(finding));
-}
-
-// At Depth::kHeaders only what an order goes wrong in: fused weights, squares, what its writers
-// cut.
-bool is_suspicious(const RuleInput& input, TensorId tensor) {
-  const Checkpoint& c = input.checkpoint;
-  return input.depth == Depth::kData || is_square(c.shape(tensor)) || is_fused(c.fqn(tensor)) ||
-         is_cut_by_its_writers(c, tensor);
 }
 
 void run(const RuleInput& input, std::vector<Finding>& findings) {
@@ -156,17 +258,10 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   Outcome outcome;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     TensorId tensor{t};
-    auto other = counterpart(input, tensor);
-    if (!other || explained.contains(c.fqn(tensor))) continue;
-    ExtentsView saved = c.shape(tensor);
-    if (!same(saved, input.reference->shape(*other))) continue;  // a matter of shape: other rules
-    if (volume(saved).value_or(0) < kLeastElements || !is_suspicious(input, tensor)) continue;
-    if (memo_of(input).equal_to_reference.contains(tensor)) {
-      ++outcome.equal;
-      continue;
-    }
-    compare(input, tensor, *other, outcome);
+    auto other = input.counterparts[t];
+    if (other && !explained.contains(c.fqn(tensor))) compare(input, tensor, *other, outcome);
   }
+  settle_tiles(input, outcome, findings);
   for (auto& [says, finding] : outcome.permuted) {
     finding.remedy = Remedy{"permute-blocks", true,
                             "Put the blocks in the order of the reference: nothing is lost. "

@@ -12,9 +12,7 @@
 #include "core/base/checked.h"
 #include "core/facts/grown_axis.h"
 #include "core/facts/memo.h"
-#include "core/facts/optimizer_states.h"
 #include "core/facts/reference_bytes.h"
-#include "core/facts/transposed_law.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -130,23 +128,6 @@ bool judge_by_bytes(const RuleInput& input, TensorId tensor, Outcome& outcome) {
   return square;
 }
 
-// States that were saved in the shape of a transposed tensor, and of which nothing says whether
-// they are transposed as well.
-std::vector<std::string> states_left(const RuleInput& input, const std::vector<Proven>& proven) {
-  const Checkpoint& c = input.checkpoint;
-  std::set<TensorId> transposed;
-  for (const Proven& one : proven) transposed.insert(one.tensor);
-  std::vector<std::string> left;
-  for (const OptimizerState& state : optimizer_states(c)) {
-    bool asked = state.parameter && transposed.contains(*state.parameter) &&
-                 same(c.shape(state.state), c.shape(*state.parameter));
-    if (!asked || transposed.contains(state.state)) continue;
-    if (memo_of(input).equal_to_reference.contains(state.state)) continue;
-    left.emplace_back(c.fqn(state.state));
-  }
-  return left;
-}
-
 Finding finding_on(const Checkpoint& c, const std::vector<Proven>& proven) {
   Finding finding;
   finding.rule = "transposed";
@@ -169,7 +150,9 @@ void add_remedy(const RuleInput& input, const std::vector<Proven>& proven, Findi
       "Exchange the last two dimensions: every element is kept, nothing is lost. The bytes move, "
       "so "
       "it is written into a new directory.";
-  std::vector<std::string> left = states_left(input, proven);
+  std::set<TensorId> mended;
+  for (const Proven& one : proven) mended.insert(one.tensor);
+  std::vector<std::string> left = states_left(input, mended);
   if (!left.empty()) {
     text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
             " left as saved: nothing says whether the optimizer's states are transposed as well; a "

@@ -1,0 +1,42 @@
+// Where in the reference the bytes of each saved tile lie (spec/failures.md P19, for whole tiles):
+// at its own place, at another one, or nowhere.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/rules/check.h"
+
+namespace shw {
+
+enum class PlacesAnswer : std::uint8_t {
+  kUnread,     // nothing can be said
+  kInPlace,    // every tile holds what the reference has at its place
+  kExchanged,  // every tile is found, and they fill the tensor: `boxes` says how
+  kPartly,     // some tiles are found at another place, others nowhere
+  kStrange,    // no tile that is not in its place is found anywhere else
+};
+
+struct TileMove {
+  Box recorded;  // with the sizes of the item
+  Box found;     // where the reference has these elements
+};
+
+struct TilePlaces {
+  PlacesAnswer answer = PlacesAnswer::kUnread;
+  bool sampled = false;  // kInPlace, by the first 4 KiB of each tile
+  bool rounded = false;  // compared in the narrower of two dtypes
+  // False: so few different values that the order may be chance. Of kExchanged and kPartly.
+  bool telling = false;
+  std::vector<Box> boxes;       // kExchanged: one a chunk, the order of the tensor's chunks
+  std::vector<TileMove> moves;  // kExchanged: all that moved; kPartly: those that are found once
+  std::int64_t tiles = 0;
+  std::int64_t nowhere = 0;  // kPartly: tiles whose elements the reference has at no tile's place
+  std::int64_t doubled = 0;  // kPartly: found where another tile stands that holds them rightly
+};
+
+// `every_byte`: tiles whose first 4 KiB are in place are read to the end as well. Tiles that hold
+// the same stay where they are, or go to any place that wants it: the result is the same bytes.
+TilePlaces find_places(const RuleInput& input, TensorId tensor, TensorId other, bool every_byte);
+
+}  // namespace shw

@@ -1,0 +1,151 @@
+// P19 for whole tiles: ranks or files were confused, a mesh was counted along its other axis, and
+// every tile is there under another one's box (spec/failures.md 8). Equal bytes only.
+#include "core/rules/reference/tiles_exchanged.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/facts/reference_bytes.h"
+#include "core/facts/tile_pattern.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+std::string move_text(const Checkpoint& c, TensorId tensor, const TileMove& move) {
+  return std::string(c.fqn(tensor)) + ": the tile at " + to_text(move.recorded) + " belongs at " +
+         to_text(move.found);
+}
+
+std::vector<std::string> moves_of(const Checkpoint& c, const std::vector<const MovedTiles*>& all) {
+  std::vector<std::string> lines;
+  for (const MovedTiles* one : all) {
+    for (const TileMove& move : one->places.moves) {
+      if (lines.size() == kMaxEvidence) return lines;
+      lines.push_back(move_text(c, one->tensor, move));
+    }
+  }
+  return lines;
+}
+
+std::vector<std::string> rounded_among(const Checkpoint& c,
+                                       const std::vector<const MovedTiles*>& all) {
+  std::vector<std::string> fqns;
+  for (const MovedTiles* one : all) {
+    if (one->places.rounded) fqns.emplace_back(c.fqn(one->tensor));
+  }
+  return fqns;
+}
+
+std::string rounded_text(const std::vector<std::string>& rounded) {
+  if (rounded.empty()) return "";
+  return " " + some_of(rounded) + (rounded.size() == 1 ? " was" : " were") +
+         " compared in the narrower of two dtypes, to which the other was rounded.";
+}
+
+Finding exchanged_finding(const RuleInput& input, const TilePattern& pattern,
+                          const std::vector<const MovedTiles*>& all) {
+  const Checkpoint& c = input.checkpoint;
+  Finding finding;
+  finding.rule = "tiles-exchanged";
+  std::int64_t moved = 0;
+  std::set<TensorId> mended;
+  for (const MovedTiles* one : all) {
+    finding.subjects.emplace_back(c.fqn(one->tensor));
+    finding.diagnoses.emplace_back(Relabelled{one->tensor, one->expected, one->places.boxes});
+    moved += count_of(one->places.moves.size());
+    mended.insert(one->tensor);
+  }
+  const MovedTiles& first = *all.front();
+  bool loads = same(first.expected, c.shape(first.tensor));
+  std::vector<std::string> rounded = rounded_among(c, all);
+  finding.cause = finding.subjects.front() +
+                  " has every tile of the reference, at other places: " + pattern.says + " (" +
+                  to_text(first.places.moves.front().recorded) + " holds what belongs at " +
+                  to_text(first.places.moves.front().found) + ").";
+  if (loads) finding.cause += " It loads without a message.";
+  finding.cause += rounded_text(rounded);
+  finding.evidence = {{"family", pattern.family},
+                      {"tiles that moved", moved},
+                      {"tiles", first.places.tiles},
+                      {"moves", moves_of(c, all)}};
+  std::string text = "Give " + plural(static_cast<std::uint64_t>(moved), "tile") +
+                     " the boxes where the reference has their bytes: no byte moves, nothing is "
+                     "lost.";
+  if (std::vector<std::string> left = states_left(input, mended); !left.empty()) {
+    text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
+            " left as saved: nothing says where the tiles of the optimizer's states belong; a "
+            "reference of the same step that holds them would.";
+    finding.evidence.emplace_back("states left", capped(left));
+  }
+  finding.remedy = Remedy{"relabel", true, std::move(text)};
+  return finding;
+}
+
+}  // namespace
+
+void report_exchanged(const RuleInput& input, const std::vector<MovedTiles>& tensors,
+                      std::vector<Finding>& findings) {
+  std::map<std::string, std::pair<TilePattern, std::vector<const MovedTiles*>>> by_pattern;
+  for (const MovedTiles& one : tensors) {
+    TilePattern pattern = pattern_of(one.places, one.expected);
+    auto& [named, all] = by_pattern[pattern.says];
+    named = std::move(pattern);
+    all.push_back(&one);
+  }
+  for (const auto& [says, group] : by_pattern)
+    findings.push_back(exchanged_finding(input, group.first, group.second));
+}
+
+void report_partly(const RuleInput& input, const std::vector<MovedTiles>& tensors,
+                   std::vector<Finding>& findings) {
+  const Checkpoint& c = input.checkpoint;
+  for (const MovedTiles& one : tensors) {
+    const TilePlaces& places = one.places;
+    auto elsewhere = static_cast<std::uint64_t>(places.moves.size());
+    Finding finding;
+    finding.rule = "tiles-exchanged";
+    finding.subjects.emplace_back(c.fqn(one.tensor));
+    finding.cause = "Of the " + plural(static_cast<std::uint64_t>(places.tiles), "tile") + " of " +
+                    finding.subjects.front() + ", " + human_count(elsewhere) +
+                    (elsewhere == 1 ? " holds" : " hold") +
+                    " what the reference has at another place (" +
+                    to_text(places.moves.front().recorded) + " holds what belongs at " +
+                    to_text(places.moves.front().found) + ")";
+    if (places.nowhere > 0)
+      finding.cause += ", and " + human_count(static_cast<std::uint64_t>(places.nowhere)) +
+                       (places.nowhere == 1 ? " holds" : " hold") +
+                       " what the reference has nowhere";
+    finding.cause += ".";
+    if (places.doubled > 0)
+      finding.cause += " " + human_count(static_cast<std::uint64_t>(places.doubled)) +
+                       (places.doubled == 1 ? " is" : " are") +
+                       " a second copy of a tile that is in its place: the bytes that belong "
+                       "there are not in this tensor.";
+    finding.cause += rounded_text(rounded_among(c, {&one}));
+    finding.evidence = {{"family", std::string("partly")},
+                        {"tiles", places.tiles},
+                        {"tiles elsewhere", count_of(places.moves.size())},
+                        {"tiles nowhere", places.nowhere},
+                        {"second copies", places.doubled},
+                        {"moves", moves_of(c, {&one})},
+                        {"decided", false}};
+    findings.push_back(std::move(finding));
+  }
+}
+
+const Rule kTilesExchanged = {
+    "tiles-exchanged", Depth::kHeaders, "Tiles lie at each other's places",
+    "A tile that was saved under the box of another one, because ranks were numbered along another "
+    "axis or files were confused, leaves a checkpoint that is complete and loads without a "
+    "message. "
+    "With --against a checkpoint of the same step every tile is looked for among the places that "
+    "the reference has: where all are found and fill the tensor, each gets its true box back and "
+    "no byte moves. Tiles that hold the same as others stay where they are. Where some tiles are "
+    "found and others are not, that is said and nothing is repaired; where none is, the reference "
+    "is another step and says nothing. Without --data a tile is looked at to its end only where "
+    "its first 4 KiB are not those of its place.",
+    nullptr};
+
+}  // namespace shw

@@ -1,0 +1,25 @@
+// Findings of tiles that lie where others belong; what finds them is in blocks_permuted.cpp, which
+// reads both checkpoints once for three rules.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/facts/tile_places.h"
+
+namespace shw {
+
+struct MovedTiles {
+  TensorId tensor{};
+  Extents expected;  // the reference's shape
+  TilePlaces places;
+};
+
+// All of kExchanged: one finding for each pattern, with a relabel.
+void report_exchanged(const RuleInput& input, const std::vector<MovedTiles>& tensors,
+                      std::vector<Finding>& findings);
+// All of kPartly: what is known, and no remedy.
+void report_partly(const RuleInput& input, const std::vector<MovedTiles>& tensors,
+                   std::vector<Finding>& findings);
+
+}  // namespace shw
