@@ -120,6 +120,11 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
           verified.lost == 0
               ? "Every saved element is kept" + in + "."
               : "What is lost was filled and is no trained value; all others kept" + in + ".";
+      if (snapshot.still_wrong != nullptr && !snapshot.still_wrong->empty()) {
+        text.tone = Tone::kBad;
+        text.title = "Repaired in part, " + plural(snapshot.still_wrong->size(), "finding") +
+                     " left: " + snapshot.still_wrong->front().rule;
+      }
       break;
     case VerifyReport::Outcome::kBroken:
       text.tone = Tone::kBad;

@@ -75,31 +75,14 @@ Result<std::shared_ptr<const Checkpoint>> open(Context& context) {
   return open_checkpoint(context.options.checkpoint, &context.progress);
 }
 
-Result<std::shared_ptr<const Spec>> read_spec(Context& context) {
-  if (context.options.spec.empty()) return std::shared_ptr<const Spec>();
-  SHW_TRY(Spec spec, load_spec(context.options.spec));
-  return std::make_shared<const Spec>(std::move(spec));
-}
-
-Result<CheckOptions> check_options(Context& context) {
-  CheckOptions options;
-  SHW_TRY(options.spec, read_spec(context));
-  if (!context.options.against.empty()) {
-    SHW_TRY(options.reference, open_checkpoint(context.options.against, &context.progress));
-  }
-  for (Depth depth : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
-    if (context.options.depth == name(depth)) options.depth = depth;
-  }
-  if (!context.options.mesh.empty()) {
-    SHW_TRY(options.mesh, parse_mesh(context.options.mesh));
-  }
-  return options;
-}
-
-Result<CheckReport> check_now(Context& context, const Checkpoint& checkpoint,
-                              const CheckOptions& options) {
+Result<verbs::Opened> open_all(Context& context) {
   ProgressLine line(context.terminal, context.progress);
-  return check(checkpoint, options, &context.progress);
+  return verbs::open(context.options, &context.progress);
+}
+
+Result<CheckReport> check_now(Context& context, const verbs::Opened& opened) {
+  ProgressLine line(context.terminal, context.progress);
+  return verbs::check(opened, context.options.depth, &context.progress);
 }
 
 Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fqn) {

@@ -1,4 +1,5 @@
-// What was typed, as plain data: the parser fills it, the verbs read it.
+// What was typed, as plain data: the parser fills it, the verbs read it. `out` is the file of
+// report too.
 #pragma once
 
 #include <cstddef>
@@ -8,28 +9,21 @@
 #include <variant>
 #include <vector>
 
+#include "core/verbs/options.h"
+
 namespace shw::cli {
 
-struct Options {
+struct Options : VerbOptions {
   std::string verb;
-  std::string checkpoint;
   std::string subject;  // FQN of show and map; words of ls; rule or text of explain; folder of demo
-  std::string spec;     // file
-  std::string against;  // another checkpoint
-  std::string mesh;     // "dp=4,tp=2"
   std::string world;    // "4:2", ranks that saved and that load
   std::string rows;     // "4,8", of each FSDP rank: what explain foresees
   std::int64_t tensor_parallel = 1;
-  std::string depth;  // "metadata", "headers", "data"; empty: the default
-  std::string out;    // folder of repair; file of report
-  std::string plan;   // file
-  std::string fill;   // "zero", "cast", "from:CHECKPOINT"; empty: the default
   std::string fail_on = "warning";
   std::string color = "auto";
   std::size_t limit = 1000;  // values of show --values; 0 for all
   bool json = false;
   bool values = false;
-  bool in_place = false;
   bool yes = false;
   bool quiet = false;
   bool html = false;

@@ -108,11 +108,17 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
         ->type_name("OTHER");
   }
   if (takes(shape, 'd')) {
-    verb.add_option("--depth", options.depth, "how deep to look: metadata, headers, data")
+    auto set_depth = [&options](const std::string& word) {
+      for (Depth depth : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
+        if (word == name(depth)) options.depth = depth;
+      }
+    };
+    verb.add_option_function<std::string>("--depth", set_depth,
+                                          "how deep to look: metadata, headers, data")
         ->check(CLI::IsMember({"metadata", "headers", "data"}))
         ->type_name("DEPTH");
     verb.add_flag_callback(
-        "--data", [&options] { options.depth = "data"; }, "look at every byte: --depth data");
+        "--data", [&options] { options.depth = Depth::kData; }, "look at every byte: --depth data");
   }
   if (takes(shape, 'm')) {
     verb.add_option("--mesh", options.mesh, "the device mesh, where it cannot be inferred")

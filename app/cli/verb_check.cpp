@@ -1,5 +1,4 @@
 #include "app/cli/verbs.h"
-#include "app/cli/words.h"
 #include "core/report/report.h"
 
 namespace shw::cli {
@@ -20,16 +19,14 @@ int verdict_code(const CheckReport& report, const std::string& fail_on) {
 }  // namespace
 
 int run_check(Context& context) {
-  auto options = check_options(context);
-  if (!options) return fail_with(context, options.error());
-  auto checkpoint = open(context);
-  if (!checkpoint) return fail_with(context, checkpoint.error());
-  auto report = check_now(context, **checkpoint, *options);
+  auto opened = open_all(context);
+  if (!opened) return fail_with(context, opened.error());
+  auto report = check_now(context, *opened);
   if (!report) return fail_with(context, report.error());
   if (context.options.json) {
     context.terminal.out_line(check_to_json(*report));
   } else {
-    context.terminal.out_line(check_to_text(**checkpoint, *report, text_options(context)));
+    context.terminal.out_line(check_to_text(*opened->checkpoint, *report, text_options(context)));
   }
   return verdict_code(*report, context.options.fail_on);
 }

@@ -9,13 +9,13 @@ namespace shw::cli {
 namespace {
 
 // finding:RULE in the words needs a check first.
-Result<std::vector<std::uint32_t>> chosen(Context& context, const Checkpoint& checkpoint) {
+Result<std::vector<std::uint32_t>> chosen(Context& context, const verbs::Opened& opened) {
+  const Checkpoint& checkpoint = *opened.checkpoint;
   const std::string& words = context.options.subject;
   SHW_CHECK(check_filter(checkpoint, words));
   std::optional<CheckReport> report;
   if (words.find("finding:") != words.npos) {
-    SHW_TRY(CheckOptions options, check_options(context));
-    SHW_TRY(report, check_now(context, checkpoint, options));
+    SHW_TRY(report, check_now(context, opened));
   }
   const CheckReport* findings = report ? &*report : nullptr;
   SHW_TRY(auto order, filter_tensors(checkpoint, findings, words, &context.progress));
@@ -34,17 +34,18 @@ std::string nothing_listed(const Checkpoint& checkpoint, const std::string& word
 }  // namespace
 
 int run_list(Context& context) {
-  auto checkpoint = open(context);
-  if (!checkpoint) return fail_with(context, checkpoint.error());
-  auto order = chosen(context, **checkpoint);
+  auto opened = open_all(context);
+  if (!opened) return fail_with(context, opened.error());
+  auto order = chosen(context, *opened);
   if (!order) return fail_with(context, order.error());
+  const Checkpoint& checkpoint = *opened->checkpoint;
   if (context.options.json) {
-    auto objects = filter_objects(**checkpoint, context.options.subject);
-    context.terminal.out_line(list_to_json(**checkpoint, *order, objects));
+    auto objects = filter_objects(checkpoint, context.options.subject);
+    context.terminal.out_line(list_to_json(checkpoint, *order, objects));
   } else {
-    context.terminal.out(list_to_text(**checkpoint, *order, style_of(context)));
+    context.terminal.out(list_to_text(checkpoint, *order, style_of(context)));
   }
-  if (order->empty()) context.terminal.say(nothing_listed(**checkpoint, context.options.subject));
+  if (order->empty()) context.terminal.say(nothing_listed(checkpoint, context.options.subject));
   return kClean;
 }
 

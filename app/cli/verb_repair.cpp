@@ -2,49 +2,37 @@
 #include <algorithm>
 
 #include "app/cli/verbs.h"
-#include "app/cli/words.h"
-#include "core/formats/open.h"
-#include "core/io/source.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
 
 namespace shw::cli {
 
-Result<std::string> read_text(const std::string& path) {
-  SHW_TRY(auto source, open_file(path, path));
-  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-Result<Plan> plan_now(Context& context, const Checkpoint& checkpoint) {
-  if (!context.options.plan.empty()) {
-    if (!context.options.fill.empty())
+Result<Plan> plan_now(Context& context, const verbs::Opened& opened) {
+  const Options& options = context.options;
+  if (!options.plan.empty()) {
+    if (!options.fill.empty())
       return fail(ErrorKind::kUsage, "--plan and --fill exclude each other", {},
                   "A plan says already what it fills with; make a new one with --fill.");
-    SHW_TRY(std::string json, read_text(context.options.plan));
-    return plan_from_json(checkpoint, json, context.options.plan);
+    return verbs::read_plan(opened, options.plan);
   }
-  SHW_TRY(CheckOptions options, check_options(context));
-  SHW_TRY(CheckReport report, check_now(context, checkpoint, options));
-  PlanOptions wanted{options.mesh, report.spec};
-  SHW_CHECK(choose_fill(context.options.fill, wanted, &context.progress));
-  SHW_TRY(Plan plan, make_plan(checkpoint, report, wanted));
-  if (plan.checkpoint.empty()) plan.checkpoint = context.options.checkpoint;
+  SHW_TRY(CheckReport report, check_now(context, opened));
+  SHW_TRY(Plan plan, verbs::plan(opened, report, options.fill, &context.progress));
+  if (plan.checkpoint.empty()) plan.checkpoint = options.checkpoint;
   return plan;
 }
 
 int run_plan(Context& context) {
-  auto checkpoint = open(context);
-  if (!checkpoint) return fail_with(context, checkpoint.error());
-  auto plan = plan_now(context, **checkpoint);
+  auto opened = open_all(context);
+  if (!opened) return fail_with(context, opened.error());
+  auto plan = plan_now(context, *opened);
   if (!plan) return fail_with(context, plan.error());
   if (context.options.json) {
-    context.terminal.out_line(plan_to_json(**checkpoint, *plan));
+    context.terminal.out_line(plan_to_json(*opened->checkpoint, *plan));
   } else {
     context.terminal.out(plan_to_text(*plan, style_of(context)));
     if (!plan->empty())
       context.terminal.say("\nNothing was written. Carry it out:  " +
-                           repair_command(context.options));
+                           command_line("repair", context.options));
   }
   // What nothing here mends is a finding that stays.
   return plan->undecided.empty() ? kClean : kFindings;
@@ -94,20 +82,6 @@ int nothing_to_repair(Context& context, const Plan& plan) {
                              ""});
 }
 
-bool is_only_filled(const Finding& finding) {
-  return finding.rule == "filled-elements";
-}
-
-// What was written, looked at as the source was: what a person would otherwise find out later.
-Result<std::vector<Finding>> still_wrong(Context& context, const std::string& output) {
-  SHW_TRY(CheckOptions options, check_options(context));
-  SHW_TRY(auto result, open_checkpoint(output, &context.progress));
-  SHW_TRY(CheckReport report, check_now(context, *result, options));
-  std::erase_if(report.findings,
-                [](const Finding& finding) { return finding.severity == Severity::kInfo; });
-  return std::move(report.findings);
-}
-
 // A repair that only writes .metadata in another form mends nothing that was wrong.
 bool mends(const Plan& plan) {
   return std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& one) {
@@ -139,7 +113,7 @@ void tell_result(Context& context, const Plan& plan, const RepairResult& result,
   TextStyle style = style_of(context);
   std::size_t wrong = 0;
   for (const Finding& finding : remaining) {
-    if (is_only_filled(finding)) continue;
+    if (verbs::is_only_filled(finding)) continue;
     ++wrong;
     context.terminal.out_line(inked(style, Ink::kRed, "still wrong") + "  " + finding.rule + ": " +
                               printable(finding.cause));
@@ -148,7 +122,7 @@ void tell_result(Context& context, const Plan& plan, const RepairResult& result,
                             printable(result.output) + "\n  certificate  " +
                             printable(result.certificate));
   for (const Finding& finding : remaining) {
-    if (is_only_filled(finding)) context.terminal.out_line(printable(finding.cause));
+    if (verbs::is_only_filled(finding)) context.terminal.out_line(printable(finding.cause));
   }
   context.terminal.say("Prove it:  shardwright verify " + printable(result.output) +
                        (context.options.in_place
@@ -166,32 +140,36 @@ int run_repair(Context& context) {
                                {},
                                "In place there is no other folder."});
   }
-  auto checkpoint = open(context);
-  if (!checkpoint) return fail_with(context, checkpoint.error());
-  auto plan = plan_now(context, **checkpoint);
+  auto opened = open_all(context);
+  if (!opened) return fail_with(context, opened.error());
+  auto plan = plan_now(context, *opened);
   if (!plan) return fail_with(context, plan.error());
   if (plan->empty()) return nothing_to_repair(context, *plan);
   ApplyOptions wanted{options.out, options.in_place};
-  auto output = output_of(**checkpoint, wanted);
+  auto output = output_of(*opened->checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
-  if (auto agreed = agree(context, **checkpoint, *plan, *output); !agreed)
+  if (auto agreed = agree(context, *opened->checkpoint, *plan, *output); !agreed)
     return fail_with(context, agreed.error());
 
   auto result = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return apply_plan(**checkpoint, *plan, wanted, &context.progress);
+    return verbs::repair(*opened, *plan, wanted, &context.progress);
   }();
   if (!result) return fail_with(context, result.error());
-  auto remaining = still_wrong(context, result->output);
+  auto remaining = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return verbs::still_wrong(*opened, result->output, options.depth, &context.progress);
+  }();
   if (!remaining) return fail_with(context, remaining.error());
   tell_result(context, *plan, *result, *remaining);
-  return std::all_of(remaining->begin(), remaining->end(), is_only_filled) ? kClean : kFindings;
+  return std::all_of(remaining->begin(), remaining->end(), verbs::is_only_filled) ? kClean
+                                                                                  : kFindings;
 }
 
 int run_verify(Context& context) {
   auto report = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verify_repair(context.options.checkpoint, &context.progress);
+    return verbs::verify(context.options.checkpoint, &context.progress);
   }();
   if (!report) return fail_with(context, report.error());
   context.terminal.out_line(
@@ -210,7 +188,7 @@ int run_verify(Context& context) {
 }
 
 int run_undo(Context& context) {
-  auto undone = undo_repair(context.options.checkpoint);
+  auto undone = verbs::undo(context.options.checkpoint);
   if (!undone) return fail_with(context, undone.error());
   if (context.options.json) {
     context.terminal.out_line(undone_to_json(context.options.checkpoint));

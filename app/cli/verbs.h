@@ -13,7 +13,8 @@
 #include "core/report/listing.h"
 #include "core/report/text.h"
 #include "core/rules/check.h"
-#include "core/spec/spec.h"
+#include "core/verbs/command_line.h"
+#include "core/verbs/verbs.h"
 
 namespace shw::cli {
 
@@ -52,14 +53,10 @@ TextOptions text_options(const Context& context);
 
 // The steps that several verbs begin with.
 Result<std::shared_ptr<const Checkpoint>> open(Context& context);
-Result<std::shared_ptr<const Spec>> read_spec(Context& context);  // null without --spec
-Result<CheckOptions> check_options(Context& context);
-Result<CheckReport> check_now(Context& context, const Checkpoint& checkpoint,
-                              const CheckOptions& options);
+Result<verbs::Opened> open_all(Context& context);  // with all that the person said beside it
+Result<CheckReport> check_now(Context& context, const verbs::Opened& opened);
 // From --plan, or made from a check of the checkpoint.
-Result<Plan> plan_now(Context& context, const Checkpoint& checkpoint);
-// Reads a file whole.
-Result<std::string> read_text(const std::string& path);
+Result<Plan> plan_now(Context& context, const verbs::Opened& opened);
 // The tensor that was named, or an error that says which names are near.
 Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fqn);
 

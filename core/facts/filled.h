@@ -20,7 +20,6 @@
 
 #include "core/base/result.h"
 #include "core/model/checkpoint.h"
-#include "core/rules/check.h"
 
 namespace shw {
 
@@ -86,8 +85,6 @@ FilledText filled_inside(const Checkpoint& checkpoint);
 // Adds `box` to boxes that are disjoint and stay so. False where `looks` ran out: then it is not
 // added whole.
 bool add_disjoint(std::vector<Box>& boxes, const Box& box, std::size_t& looks);
-
-extern const Rule kFilledElements;
 
 // "zeros", "the cast of model.norm.weight": what stands there now.
 std::string fill_words(const FilledTensor& tensor);

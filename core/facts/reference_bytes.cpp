@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "core/facts/evidence.h"
 #include "core/facts/memo.h"
 #include "core/facts/optimizer_states.h"
-#include "core/rules/rules.h"
 
 namespace shw {
 namespace {

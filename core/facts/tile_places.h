@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/rules/check.h"
+#include "core/facts/facts.h"
 
 namespace shw {
 

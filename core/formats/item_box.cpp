@@ -126,7 +126,7 @@ Status ItemParts::go_to(ChunkId chunk) {
   if (open_->at == chunk && open_->item) return {};
   open_->at.reset();
   open_->all.reset();
-  SHW_TRY(open_->item, open_item(open_->files, open_->checkpoint, chunk, Depth::kPayload));
+  SHW_TRY(open_->item, open_item(open_->files, open_->checkpoint, chunk, ItemPart::kPayload));
   open_->at = chunk;
   return {};
 }

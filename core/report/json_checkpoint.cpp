@@ -5,6 +5,7 @@
 #include "core/facts/filled.h"
 #include "core/report/json.h"
 #include "core/report/report.h"
+#include "core/tensor/element_text.h"
 
 namespace shw {
 namespace {

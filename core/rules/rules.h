@@ -23,7 +23,7 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kLeftoverMetadata, kLeftoverData, kRankHole, kDataNewer, kPlannerKeys, kHalfPair, kManyChunks,
     kAxisGrown, kPairAsymmetry, kExtraState, kKeysetHole, kUnevenShards, kMomentBound,
     kValueStatistics, kMasterCast, kDuplicateContent, kMomentCorrelation, kOptimizerGroups,
-    kReplicaDiverge, kOtherModel, kMeshContradicted, kTilesExchanged;
+    kReplicaDiverge, kOtherModel, kMeshContradicted, kTilesExchanged, kFilledElements;
 
 // The subjects that findings of `rule` name: what another rule need not say again.
 std::unordered_set<std::string_view> explained_by(const std::vector<Finding>& findings,

@@ -94,11 +94,17 @@ Result<Change> run_repair(const Snapshot& before, const Command& command, Progre
   const ApplyOptions& options = as<RepairCommand>(command).options;
   SHW_TRY(RepairResult made, verbs::repair(opened_in(before), *before.plan, options, progress));
   SHW_TRY(auto after, open_checkpoint(made.output, progress));
-  return [after, repaired = shared(std::move(made))](Snapshot& s) {
-    s.repaired = repaired;
-    s.after = after;
-    s.verified = nullptr;
-  };
+  std::optional<Depth> depth;
+  if (before.report != nullptr) depth = before.report->depth;
+  SHW_TRY(auto wrong, verbs::still_wrong(opened_in(before), made.output, depth, progress));
+  std::erase_if(wrong, verbs::is_only_filled);
+  return
+      [after, repaired = shared(std::move(made)), wrong = shared(std::move(wrong))](Snapshot& s) {
+        s.repaired = repaired;
+        s.after = after;
+        s.still_wrong = wrong;
+        s.verified = nullptr;
+      };
 }
 
 Result<Change> run_verify(const Snapshot& before, const Command&, Progress* progress) {

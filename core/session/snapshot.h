@@ -25,6 +25,8 @@ struct Snapshot {
   std::optional<Error> not_in_place;             // of a plan: why it cannot be carried out in place
   std::shared_ptr<const RepairResult> repaired;  // null until applied
   std::shared_ptr<const Checkpoint> after;       // the repaired checkpoint, opened
+  // What is still found above info in it, as deep as the report looked; null until applied.
+  std::shared_ptr<const std::vector<Finding>> still_wrong;
   std::shared_ptr<const VerifyReport> verified;
   std::shared_ptr<const std::vector<std::uint32_t>>
       order;  // tensors that the filter lets through, sorted; null: all, as recorded

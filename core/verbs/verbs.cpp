@@ -53,6 +53,20 @@ Result<RepairResult> repair(const Opened& opened, const Plan& plan, const ApplyO
   return apply_plan(*opened.checkpoint, plan, options, progress);
 }
 
+Result<std::vector<Finding>> still_wrong(const Opened& source, const std::string& output,
+                                         std::optional<Depth> depth, Progress* progress) {
+  Opened result = source;
+  SHW_TRY(result.checkpoint, open_checkpoint(output, progress));
+  SHW_TRY(CheckReport report, check(result, depth, progress));
+  std::erase_if(report.findings,
+                [](const Finding& finding) { return finding.severity == Severity::kInfo; });
+  return std::move(report.findings);
+}
+
+bool is_only_filled(const Finding& finding) {
+  return finding.rule == "filled-elements";
+}
+
 Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress) {
   return verify_repair(checkpoint, progress);
 }

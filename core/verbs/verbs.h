@@ -40,6 +40,13 @@ Result<Plan> read_plan(const Opened& opened, const std::string& path);
 
 Result<RepairResult> repair(const Opened& opened, const Plan& plan, const ApplyOptions& options,
                             Progress* progress = nullptr);
+// What was written, looked at as the source was: findings above info, which a person would
+// otherwise meet later.
+Result<std::vector<Finding>> still_wrong(const Opened& source, const std::string& output,
+                                         std::optional<Depth> depth, Progress* progress = nullptr);
+// A finding that no repair can take away: elements that are gone and filled.
+bool is_only_filled(const Finding& finding);
+
 Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress = nullptr);
 Status undo(const std::string& checkpoint);
 

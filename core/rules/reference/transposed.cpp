@@ -13,6 +13,7 @@
 #include "core/facts/grown_axis.h"
 #include "core/facts/memo.h"
 #include "core/facts/reference_bytes.h"
+#include "core/facts/transposed_law.h"
 #include "core/rules/rules.h"
 
 namespace shw {
