@@ -271,7 +271,9 @@ std::optional<EarlyExit> unknown_option(bool json, const CLI::App& verb, const T
     if (word[1] != '-') name = name.substr(0, 2);
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     std::vector<std::string_view> known(names.begin(), names.end());
-    std::string advice = did_you_mean_text(did_you_mean(name, known, 2));
+    // Of a single letter every other one is as near.
+    std::string advice =
+        name.size() > 2 ? did_you_mean_text(did_you_mean(name, known, 2)) : std::string();
     if (advice.empty())
       advice = "`shardwright " + std::string(typed.verb) + " --help` shows what it takes.";
     return usage_error(json, std::string(typed.verb) + " has no option " + std::string(name),

@@ -32,7 +32,8 @@ int run_report(Context& context) {
   auto found = check_now(context, *opened);
   if (!found) return fail_with(context, found.error());
   auto plan = verbs::plan(*opened, *found, options.fill, &context.progress);
-  if (!plan && plan.error().kind == ErrorKind::kUsage) return fail_with(context, plan.error());
+  // Without a plan the page says that nothing can be mended; what was said about fills is answered.
+  if (!plan && !options.fill.empty()) return fail_with(context, plan.error());
 
   auto format = verbs::page_format(options.out);
   std::string text = verbs::report(*opened, options, *found, plan ? &*plan : nullptr, format);

@@ -7,8 +7,9 @@ namespace {
 
 constexpr std::array<Lesson, 19> kLessons = {{
     {"filled-elements", R"(
-  optimizer.state.w.exp_avg [16, 4]      rows of rank 1       rows of rank 0
-                                         saved, kept          never saved: zeros now
+  optimizer.state.w.exp_avg [16, 4]
+  rows of rank 0     never saved: zeros now
+  rows of rank 1     saved, kept
 )",
      "Mask or reset exactly those elements: lost.json lists every box. Or take them from another "
      "save of the run: repair the damaged checkpoint again, with --fill from:CHECKPOINT.",

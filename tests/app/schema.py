@@ -27,7 +27,7 @@ schema = json.loads(pathlib.Path(SCHEMA).read_text())
 Draft202012Validator.check_schema(schema)
 kinds = {kind: Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]})
          for kind in schema["$defs"]}
-whole = Draft202012Validator(schema)
+whole = Draft202012Validator({key: schema[key] for key in schema if key != "$id"})
 problems, examples = [], {}
 
 
@@ -50,6 +50,8 @@ def judge(kind, words, code, text, codes):
         return None
     if kind != "error" and "error" in answer and code in (2, 3, 4):
         kind, codes = "error", (2, 3, 4)  # what cannot be done is said in the same way everywhere
+    if "repaired" in answer and words[0] == "repair":
+        kind, codes = "unchanged", (0,)  # there was nothing to repair
     if code not in codes:
         problems.append(f"{where}: exit code {code}, expected one of {codes}")
     for validator in (kinds[kind], whole):
@@ -67,16 +69,16 @@ def ask(kind, words, codes=(0,)):
 def repairs(folder, spec, scratch):
     out = str(scratch / "out")
     ask("error", ["repair", folder, *spec], (3, 0))
-    done = ask("repair", ["repair", folder, *spec, "--out", out, "--yes"], (0, 2))
-    if done and done.get("output"):
+    done = ask("repair", ["repair", folder, *spec, "--out", out, "--yes"], (0, 1))
+    if done and "certificate" in done:
         ask("verify", ["verify", out], (0, 1, 2))
         for name, kind in (("certificate", "certificate"), ("lost", "lost")):
             for path in pathlib.Path(out).rglob(f"{name}.json"):
                 judge(kind, [str(path)], 0, path.read_text(), (0,))
     copied = str(scratch / "copy")
     shutil.copytree(folder, copied)
-    done = ask("repair", ["repair", copied, *spec, "--in-place", "--yes"], (0, 2))
-    if done and done.get("output"):
+    done = ask("repair", ["repair", copied, *spec, "--in-place", "--yes"], (0, 1))
+    if done and "certificate" in done:
         ask("undo", ["undo", copied], (0, 2))
 
 
@@ -116,7 +118,7 @@ def others():
     with tempfile.TemporaryDirectory() as scratch:
         ask("demo", ["demo", os.path.join(scratch, "demo")])
         ask("error", ["undo", os.path.join(scratch, "demo", "step_9000")], (3,))
-        ask("error", ["verify", os.path.join(scratch, "demo", "step_9000")], (2, 3, 4))
+        ask("verify", ["verify", os.path.join(scratch, "demo", "step_9000")], (2,))
 
 
 def strictness():

@@ -173,12 +173,21 @@ TEST_CASE("the order of rows that FSDP cuts as well is the loader's choice, mesh
 
 TEST_CASE("a mesh that does not fit the law or the writers places nothing") {
   SavedModel model = experts(Mesh{{{"ep", 4}}}, 0, true);
-  for (const char* text : {"ep=2", "edp=2,ep=2", "ep=8", "dp=4", "dp=2,ep=4"}) {
+  for (const char* text : {"edp=2,ep=2", "ep=8", "dp=4", "dp=2,ep=4"}) {
     CAPTURE(std::string(text));
     Mesh mesh = parse_mesh(text).value();
     for (const Finding& finding : look(model, false, Look::kMetadata, &mesh))
       CHECK(finding.diagnoses.empty());
   }
+}
+
+TEST_CASE("a mesh with fewer ranks than wrote is told and not used") {
+  SavedModel model = experts(Mesh{{{"ep", 4}}}, 0, true);
+  Mesh mesh = parse_mesh("ep=2").value();
+  std::vector<Finding> findings = look(model, false, Look::kMetadata, &mesh);
+  CHECK(std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.rule == "mesh-contradicted" && finding.severity == Severity::kWarning;
+  }));
 }
 
 TEST_CASE("keys that count all experts are not stacked: the law tells, and places nothing") {
