@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-constexpr std::array<Lesson, 14> kLessons = {{
+constexpr std::array<Lesson, 15> kLessons = {{
     {"unsafe-pickle", R"(
   .metadata, as pickle reads it            what Python would do
   GLOBAL  torch Size                       make a size: needed
@@ -45,6 +45,15 @@ constexpr std::array<Lesson, 14> kLessons = {{
 )",
      "No safe repair: which bytes belong to the tile is not written. Look for the .metadata that "
      "was left out of the merge.",
+     ""},
+    {"shared-storage", R"(
+  recorded                                 in the files
+  fc.weight at (0, 0)  ─┐
+  fc.weight at (4, 0)  ─┴─ __0_0.distcp    │ rows 0 to 3 │
+  -                        __1_0.distcp    │ rows 4 to 7 │  no record
+)",
+     "Point the record at the bytes that nothing claims, where an item of the right shape and "
+     "dtype lies there: repair does it. Otherwise look for the .metadata of before.",
      ""},
     {"bad-record", R"(
   item of a tile    ┌────────┬──────────────┬────────┬───────────┐

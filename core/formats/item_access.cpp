@@ -5,6 +5,7 @@
 #include "core/base/checked.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/common/zstd_stream.h"
+#include "core/formats/orphan_header.h"
 
 namespace shw {
 namespace {
@@ -142,6 +143,14 @@ Result<OpenItem> open_item(ItemFiles& files, const Checkpoint& checkpoint, Chunk
   if (item) return item;
   return tl::unexpected<Error>(
       naming(std::move(item).error(), checkpoint.fqn(checkpoint.tensor_of(chunk))));
+}
+
+Result<ItemHeader> read_orphan_header(const Checkpoint& checkpoint, ChunkId chunk,
+                                      ItemPlace place) {
+  ItemFiles files(checkpoint);
+  SHW_TRY(ItemRange range, find_item(files, place));
+  SHW_TRY(OpenItem item, open_archive(checkpoint, chunk, range, ItemPart::kHeader));
+  return std::move(item.header);
 }
 
 }  // namespace shw

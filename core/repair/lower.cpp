@@ -5,6 +5,8 @@
 
 #include "core/base/checked.h"
 #include "core/formats/items.h"
+#include "core/formats/orphan_header.h"
+#include "core/repair/item_place.h"
 #include "core/tiles/exact_tiling.h"
 
 namespace shw {
@@ -31,14 +33,16 @@ Box moved(const Box& box, ExtentsView by) {
 // An item under a box of the recorded size is fine by metadata alone. A box of another size is
 // right only if the item itself says so (S5 E3: the payload knew better than the metadata).
 Status check_item(const Checkpoint& checkpoint, const PlannedTensor& planned, const Box& box,
-                  ChunkId chunk) {
+                  ChunkId chunk, const std::optional<ItemPlace>& place) {
   if (index_of(chunk) >= checkpoint.chunk_count() || !checkpoint.item(chunk))
     return cannot_lower(checkpoint, planned.tensor, "a chunk it needs has no item");
   if (checkpoint.dtype(checkpoint.tensor_of(chunk)) != checkpoint.dtype(planned.tensor))
     return cannot_lower(checkpoint, planned.tensor, "an item of another dtype would be taken over");
-  if (same(box.sizes, checkpoint.sizes(chunk))) return {};
-  SHW_TRY(ItemHeader header, read_item_header(checkpoint, chunk));
-  if (same(box.sizes, header.sizes)) return {};
+  if (!place && same(box.sizes, checkpoint.sizes(chunk))) return {};
+  SHW_TRY(ItemHeader header, place ? read_orphan_header(checkpoint, chunk, *place)
+                                   : read_item_header(checkpoint, chunk));
+  bool same_dtype = !place || header.dtype == checkpoint.dtype(planned.tensor);
+  if (same(box.sizes, header.sizes) && same_dtype) return {};
   return cannot_lower(
       checkpoint, planned.tensor,
       "an item of size " + to_text(header.sizes) + " would stand for the box " + to_text(box));
@@ -78,9 +82,10 @@ Status check_side(const Checkpoint& checkpoint, const PlannedTensor& planned,
 Status collect_kept(const Checkpoint& checkpoint, const PlannedTensor& planned,
                     const PlannedChunk& chunk, std::vector<Box>& kept) {
   if (chunk.item) {
-    if (!chunk.pieces.empty() || !chunk.side.empty())
+    auto place = place_elsewhere(checkpoint, chunk);
+    if (!chunk.pieces.empty() || (!chunk.side.empty() && !place))
       return cannot_lower(checkpoint, planned.tensor, "a chunk is both an old item and pieces");
-    SHW_CHECK(check_item(checkpoint, planned, chunk.box, *chunk.item));
+    SHW_CHECK(check_item(checkpoint, planned, chunk.box, *chunk.item, place));
     kept.push_back(chunk.box);
     return {};
   }
@@ -162,6 +167,7 @@ std::uint64_t bytes_moved(const Checkpoint& checkpoint, const PlannedTensor& pla
   };
   for (const PlannedChunk& chunk : planned.chunks) {
     for (const Piece& piece : chunk.pieces) add(piece.source.sizes);
+    if (chunk.item) continue;
     for (const SidePiece& side : chunk.side) add(side.sizes);
   }
   return elements * size_of(checkpoint.dtype(planned.tensor));

@@ -17,6 +17,7 @@
 #include "core/repair/assemble.h"
 #include "core/repair/entries.h"
 #include "core/repair/inverse.h"
+#include "core/repair/item_place.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
@@ -62,7 +63,7 @@ std::set<std::string> files_needed(const Job& job) {
   for (const PlannedTensor& tensor : job.plan.tensors) {
     planned[index_of(tensor.tensor)] = true;
     for (const PlannedChunk& chunk : tensor.chunks) {
-      if (chunk.item) need(checkpoint.item(*chunk.item));
+      if (chunk.item) need(item_of_planned(checkpoint, chunk));
     }
   }
   FileId last = FileId::kNone;

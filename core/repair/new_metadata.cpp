@@ -4,6 +4,7 @@
 #include "core/base/checked.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/repair/entries.h"
+#include "core/repair/item_place.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/renamed.h"
@@ -33,9 +34,10 @@ Result<DcpItem> item_as_it_is(const Checkpoint& checkpoint, const std::optional<
   return DcpItem{checkpoint.file(place->file).path, *offset, *length};
 }
 
-Result<DcpItem> item_of(const Checkpoint& checkpoint, ChunkId chunk) {
+Result<DcpItem> item_of(const Checkpoint& checkpoint, ChunkId chunk,
+                        const std::optional<ItemPlace>& place = std::nullopt) {
   auto fqn = checkpoint.fqn(checkpoint.tensor_of(chunk));
-  SHW_TRY(DcpItem item, item_as_it_is(checkpoint, checkpoint.item(chunk), fqn));
+  SHW_TRY(DcpItem item, item_as_it_is(checkpoint, place ? place : checkpoint.item(chunk), fqn));
   auto transforms = checkpoint.transforms(chunk);
   item.transforms.assign(transforms.begin(), transforms.end());
   return item;
@@ -49,7 +51,7 @@ Status add_planned_chunks(const Checkpoint& checkpoint, const Plan& plan, std::s
     const PlannedChunk& chunk = planned.chunks[c];
     DcpChunk out{chunk.box.offsets, chunk.box.sizes, {}};
     if (chunk.item) {
-      SHW_TRY(out.item, item_of(checkpoint, *chunk.item));
+      SHW_TRY(out.item, item_of(checkpoint, *chunk.item, place_elsewhere(checkpoint, chunk)));
     } else {
       auto found = made.find({index, c});
       if (found == made.end())
@@ -172,7 +174,9 @@ Result<DcpMetadata> new_metadata(const Checkpoint& checkpoint, const Plan& plan,
   std::vector<std::size_t> items = items_after(checkpoint, plan);
   for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
     const ObjectRow& row = checkpoint.objects()[i];
-    SHW_TRY(DcpItem item, item_as_it_is(checkpoint, checkpoint.objects()[items[i]].item, row.fqn));
+    const ObjectRow& said_by = checkpoint.objects()[items[i]];
+    SHW_TRY(DcpItem item, item_as_it_is(checkpoint, said_by.item, row.fqn));
+    item.transforms = said_by.transforms;
     auto path = checkpoint.object_path(i);
     metadata.objects.push_back({row.fqn, std::move(item), {path.begin(), path.end()}});
   }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/base/words.h"
+#include "core/repair/item_place.h"
 #include "core/repair/lower.h"
 
 namespace shw {
@@ -75,6 +76,27 @@ void add_relabel(const Checkpoint& checkpoint, const Finding& finding, const Gro
       operation(checkpoint, OperationKind::kRelabel, finding, group,
                 "relabel " + count(tiles, "tile") +
                     shapes(checkpoint, *group.tensors.front(), group.tensors.size())));
+}
+
+void add_repoint(const Checkpoint& checkpoint, const Finding& finding, const Group& group,
+                 Plan& plan) {
+  if (group.tensors.empty()) return;
+  std::vector<std::string> places;
+  for (const PlannedTensor* tensor : group.tensors) {
+    for (const PlannedChunk& chunk : tensor->chunks) {
+      auto place = place_elsewhere(checkpoint, chunk);
+      if (!place) continue;
+      places.push_back(std::string(checkpoint.fqn(tensor->tensor)) + " " + to_text(chunk.box) +
+                       " at byte " + std::to_string(place->offset) + " of " +
+                       checkpoint.file(place->file).path);
+    }
+  }
+  auto tiles = static_cast<std::int64_t>(places.size());
+  Operation made =
+      operation(checkpoint, OperationKind::kRelabel, finding, group,
+                "point " + count(tiles, "tile") + " at its own bytes: " + some_of(places));
+  made.tiles = tiles;
+  plan.operations.push_back(std::move(made));
 }
 
 void add_move(const Checkpoint& checkpoint, OperationKind kind, const char* verb,
@@ -197,7 +219,7 @@ bool has_metadata_file(Format format) {
 
 void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
                          const std::vector<std::size_t>& tensors, Plan& plan) {
-  Group relabelled, permuted, transposed, renamed, retiled, from_side, lossy;
+  Group relabelled, permuted, transposed, renamed, repointed, retiled, from_side, lossy;
   std::map<TensorId, const Diagnosis*> diagnoses;
   for (const Diagnosis& diagnosis : finding.diagnoses)
     diagnoses.emplace(tensor_of(diagnosis), &diagnosis);
@@ -208,6 +230,10 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
     bool blocks = asked != nullptr && std::holds_alternative<BlocksPermuted>(*asked);
     if (asked != nullptr && std::holds_alternative<Renamed>(*asked)) {
       renamed.tensors.push_back(&tensor);
+      continue;
+    }
+    if (finding.rule == "shared-storage") {
+      repointed.tensors.push_back(&tensor);
       continue;
     }
     if (asked != nullptr && std::holds_alternative<Transposed>(*asked)) {
@@ -229,6 +255,7 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
            plan);
   add_move(checkpoint, OperationKind::kTranspose, "transpose", finding, transposed, plan);
   add_rename(checkpoint, finding, renamed, plan);
+  add_repoint(checkpoint, finding, repointed, plan);
   add_move(checkpoint, OperationKind::kRetile, "put back", finding, retiled, plan);
   add_move(checkpoint, OperationKind::kRetile, "restore from side files", finding, from_side, plan);
   add_loss(checkpoint, finding, lossy, plan);

@@ -239,7 +239,8 @@ bool mends_payload_shape(const Draft& draft, const PlannedTensor& planned) {
                   [](const PlannedChunk& chunk) { return chunk.item || !chunk.pieces.empty(); });
   if (!uses_old) return true;
   return std::any_of(planned.chunks.begin(), planned.chunks.end(), [&](const PlannedChunk& chunk) {
-    return chunk.item && !same(chunk.box.sizes, draft.checkpoint.sizes(*chunk.item));
+    return (chunk.item && !chunk.side.empty()) ||
+           (chunk.item && !same(chunk.box.sizes, draft.checkpoint.sizes(*chunk.item)));
   });
 }
 

@@ -7,11 +7,10 @@
 //    "tensors": [{"tensor", "fqn", "shape", "lost": [box], "lost_elements", "fill", "fill_from",
 //                 "new_fqn", where it is renamed,
 //                 "chunks": [{"offsets", "sizes", "writer", "item" | "pieces", "side"}]}],
+//               "item" with a "side": its bytes lie there, and not where the record says
 //    "objects": [{"object", "fqn", "new_fqn"}], entries that are no tensors and are renamed along
 //    "fill_source": {"checkpoint", "fingerprint"}, where something is filled from another one
 //    "undecided": [{"rule", "severity", "subjects", "cause", "evidence"}]}
-#include <xxhash.h>
-
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -22,71 +21,13 @@
 #include "core/repair/entries.h"
 #include "core/repair/lower.h"
 #include "core/repair/plan.h"
+#include "core/repair/plan_fingerprint.h"
 #include "core/repair/renamed.h"
 
 namespace shw {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Shapes, chunks and items, so that a plan meets no other checkpoint. Bytes of tensors are not
-// looked at.
-class Digest {
- public:
-  Digest() : state_(XXH3_createState()) { XXH3_128bits_reset(state_); }
-  Digest(const Digest&) = delete;
-  Digest& operator=(const Digest&) = delete;
-  ~Digest() { XXH3_freeState(state_); }
-  void add(std::int64_t value) { XXH3_128bits_update(state_, &value, sizeof value); }
-  void add(std::string_view text) {
-    add(static_cast<std::int64_t>(text.size()));
-    XXH3_128bits_update(state_, text.data(), text.size());
-  }
-  void add(ExtentsView extents) {
-    add(static_cast<std::int64_t>(extents.size()));
-    XXH3_128bits_update(state_, extents.data(), extents.size_bytes());
-  }
-  void add(const std::optional<ItemPlace>& item, const Checkpoint& checkpoint) {
-    add(std::string_view(item ? checkpoint.file(item->file).path : "none"));
-    add(item ? item->offset : 0);
-    add(item ? item->length : 0);
-  }
-  std::string text() const {
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state_));
-    std::string hex;
-    for (unsigned char byte : canonical.digest) {
-      hex += "0123456789abcdef"[byte >> 4];
-      hex += "0123456789abcdef"[byte & 15];
-    }
-    return hex;
-  }
-
- private:
-  XXH3_state_t* state_;
-};
-
-std::string fingerprint(const Checkpoint& checkpoint) {
-  Digest digest;
-  digest.add(name(checkpoint.format()));
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    TensorId tensor{t};
-    digest.add(checkpoint.fqn(tensor));
-    digest.add(static_cast<std::int64_t>(checkpoint.dtype(tensor)));
-    digest.add(checkpoint.shape(tensor));
-    digest.add(std::int64_t{checkpoint.chunks(tensor).size()});
-    for (ChunkId chunk : checkpoint.chunks(tensor)) {
-      digest.add(checkpoint.offsets(chunk));
-      digest.add(checkpoint.sizes(chunk));
-      digest.add(checkpoint.item(chunk), checkpoint);
-    }
-  }
-  for (const ObjectRow& object : checkpoint.objects()) {
-    digest.add(std::string_view(object.fqn));
-    digest.add(object.item, checkpoint);
-  }
-  return digest.text();
-}
 
 // ---- writing
 
@@ -100,11 +41,25 @@ Json json_of(const std::vector<Box>& boxes) {
   return list;
 }
 
+Json json_of(const std::vector<SidePiece>& pieces) {
+  Json list = Json::array();
+  for (const SidePiece& side : pieces) {
+    list.push_back({{"file", side.file},
+                    {"offset", side.offset},
+                    {"length", side.length},
+                    {"dtype", name(side.dtype)},
+                    {"sizes", side.sizes},
+                    {"at", side.at}});
+  }
+  return list;
+}
+
 Json json_of(const PlannedChunk& chunk) {
   Json out = json_of(chunk.box);
   out["writer"] = chunk.writer;
   if (chunk.item) {
     out["item"] = index_of(*chunk.item);
+    if (!chunk.side.empty()) out["side"] = json_of(chunk.side);
     return out;
   }
   out["pieces"] = Json::array();
@@ -115,16 +70,7 @@ Json json_of(const PlannedChunk& chunk) {
     if (!piece.permutation.empty()) one["permutation"] = piece.permutation;
     out["pieces"].push_back(std::move(one));
   }
-  if (chunk.side.empty()) return out;
-  out["side"] = Json::array();
-  for (const SidePiece& side : chunk.side) {
-    out["side"].push_back({{"file", side.file},
-                           {"offset", side.offset},
-                           {"length", side.length},
-                           {"dtype", name(side.dtype)},
-                           {"sizes", side.sizes},
-                           {"at", side.at}});
-  }
+  if (!chunk.side.empty()) out["side"] = json_of(chunk.side);
   return out;
 }
 
@@ -267,21 +213,9 @@ struct Reader {
   }
 };
 
-PlannedChunk read_chunk_plan(Reader& reader, const Json& json) {
-  PlannedChunk chunk;
-  chunk.box = reader.box(json);
-  chunk.writer = reader.number<std::uint32_t>(json, "writer");
-  if (json.is_object() && json.contains("item")) {
-    chunk.item = reader.chunk(json, "item");
-    return chunk;
-  }
-  for (const Json& one : reader.list(json, "pieces")) {
-    Piece piece{reader.chunk(one, "chunk"), reader.box(one), reader.extents(one, "at")};
-    if (one.is_object() && one.contains("permutation"))
-      piece.permutation = reader.extents(one, "permutation");
-    chunk.pieces.push_back(std::move(piece));
-  }
-  if (!json.is_object() || !json.contains("side")) return chunk;
+std::vector<SidePiece> read_side(Reader& reader, const Json& json) {
+  std::vector<SidePiece> pieces;
+  if (!json.is_object() || !json.contains("side")) return pieces;
   for (const Json& one : reader.list(json, "side")) {
     SidePiece side;
     side.file = reader.text(one, "file");
@@ -292,7 +226,25 @@ PlannedChunk read_chunk_plan(Reader& reader, const Json& json) {
     side.dtype = dtype.value_or(Dtype::kUnknown);
     side.sizes = reader.extents(one, "sizes");
     side.at = reader.extents(one, "at");
-    chunk.side.push_back(std::move(side));
+    pieces.push_back(std::move(side));
+  }
+  return pieces;
+}
+
+PlannedChunk read_chunk_plan(Reader& reader, const Json& json) {
+  PlannedChunk chunk;
+  chunk.box = reader.box(json);
+  chunk.writer = reader.number<std::uint32_t>(json, "writer");
+  chunk.side = read_side(reader, json);
+  if (json.is_object() && json.contains("item")) {
+    chunk.item = reader.chunk(json, "item");
+    return chunk;
+  }
+  for (const Json& one : reader.list(json, "pieces")) {
+    Piece piece{reader.chunk(one, "chunk"), reader.box(one), reader.extents(one, "at")};
+    if (one.is_object() && one.contains("permutation"))
+      piece.permutation = reader.extents(one, "permutation");
+    chunk.pieces.push_back(std::move(piece));
   }
   return chunk;
 }

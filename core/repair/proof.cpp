@@ -12,6 +12,7 @@
 #include "core/base/checked.h"
 #include "core/formats/items.h"
 #include "core/repair/entries.h"
+#include "core/repair/item_place.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/tiles/exact_tiling.h"
@@ -66,9 +67,13 @@ Status check_relabels(const Checkpoint& source, const std::vector<std::string>& 
   }
   for (const PlannedChunk& chunk : planned.chunks) {
     if (!chunk.item || is_empty(chunk.box)) continue;
+    std::string expected = before[index_of(*chunk.item)];
+    if (auto place = place_elsewhere(source, chunk)) {
+      SHW_TRY(expected, hash_item(source, *place, nullptr));
+    }
     auto found = by_offsets.find(chunk.box.offsets);
     if (found != by_offsets.end() && same(result.sizes(found->second), chunk.box.sizes) &&
-        before[index_of(*chunk.item)] == after[index_of(found->second)]) {
+        expected == after[index_of(found->second)]) {
       continue;
     }
     return fail(

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/facts/filled.h"
+#include "core/rules/claims.h"
 #include "core/rules/consequence.h"
 #include "core/rules/layout/mesh_contradicted.h"
 #include "core/rules/reference/other_model.h"
@@ -21,7 +22,7 @@ constexpr std::uint64_t kHeadersUpTo = 100'000;  // items; design 5.1
 const Rule* const kInOrder[] = {
     // What opening itself says, and what is missing on disk.
     &kUnsafePickle, &kPathEscape, &kMissingFile, &kShortFile, &kDataNewer, &kStorageDangling,
-    &kFilledElements,
+    &kFilledElements, &kSharedStorage,
     // The causes that explain what comes after them.
     &kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kWriterMosaic,
     &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank, &kUnevenShards,

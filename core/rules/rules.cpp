@@ -5,6 +5,7 @@
 
 #include "core/base/checked.h"
 #include "core/facts/optimizer_states.h"
+#include "core/rules/claims.h"
 
 namespace shw {
 
@@ -39,7 +40,7 @@ void settle_symptoms(std::vector<Finding>& findings) {
     bool cause = finding.severity == Severity::kError &&
                  (finding.rule == kUnevenStrided.id || finding.rule == kAxisDropped.id ||
                   finding.rule == kLocalSavedAsGlobal.id || finding.rule == kGluSplitLocal.id ||
-                  finding.rule == kStridedRecordedPlain.id ||
+                  finding.rule == kStridedRecordedPlain.id || finding.rule == kSharedStorage.id ||
                   (finding.rule == kTilesExchanged.id && finding.remedy));
     if (!cause) continue;
     for (const std::string& subject : finding.subjects) causes.emplace(subject, finding.rule);
@@ -49,6 +50,10 @@ void settle_symptoms(std::vector<Finding>& findings) {
     bool symptom = finding.rule == kChunkOverlap.id || finding.rule == kCoverageGap.id ||
                    finding.rule == kChunkOutOfBounds.id || finding.rule == kPayloadShape.id ||
                    finding.rule == kWriterMosaic.id;
+    // An item of another tensor may have its dtype.
+    symptom = symptom || (finding.rule == kPayloadDtype.id && !finding.subjects.empty() &&
+                          causes.contains(finding.subjects.front()) &&
+                          causes.at(finding.subjects.front()) == kSharedStorage.id);
     if (!symptom || !std::all_of(finding.subjects.begin(), finding.subjects.end(),
                                  [&](const std::string& s) { return causes.contains(s); }))
       continue;

@@ -1,44 +1,11 @@
 // V-10: data that lies beside a checkpoint, or between its items, and that nothing points to.
-#include <algorithm>
-#include <map>
-
 #include "core/base/checked.h"
+#include "core/facts/orphans.h"
 #include "core/model/builder.h"
 #include "core/rules/rules.h"
 
 namespace shw {
 namespace {
-
-// Less than this holds no item: the smallest archive of torch takes more, and writers align.
-constexpr std::uint64_t kLeastGap = 512;
-
-struct Range {
-  std::uint64_t begin = 0, end = 0;
-};
-
-// The part of an item that lies in its file.
-std::optional<Range> range_of(const Checkpoint& checkpoint, const ItemPlace& place) {
-  if (place.file == FileId::kNone) return std::nullopt;
-  auto begin = narrow<std::uint64_t>(place.offset), length = narrow<std::uint64_t>(place.length);
-  auto end = begin && length ? checked_add(*begin, *length) : std::nullopt;
-  std::uint64_t size = checkpoint.file(place.file).size;
-  if (!end || *begin >= size) return std::nullopt;
-  return Range{*begin, std::min(*end, size)};
-}
-
-template <class Visit>
-void each_item(const Checkpoint& checkpoint, Visit visit) {
-  auto offer = [&](const ItemPlace& place) {
-    if (auto range = range_of(checkpoint, place)) visit(index_of(place.file), *range);
-  };
-  for (std::uint32_t c = 0; c < checkpoint.chunk_count(); ++c) {
-    if (auto item = checkpoint.item(ChunkId{c})) offer(*item);
-  }
-  for (const ObjectRow& object : checkpoint.objects()) {
-    if (object.item) offer(*object.item);
-  }
-  for (const StrayRecord& stray : checkpoint.strays()) offer(stray.item);
-}
 
 // Of a checkpoint with one metadata file a rank, the file that would have pointed there.
 std::string reason_of(const Checkpoint& checkpoint, const std::vector<std::string>& files) {
@@ -76,52 +43,19 @@ void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-// Parts of `ranges`' file that none of them covers.
-std::vector<Range> gaps_in(std::vector<Range> ranges, std::uint64_t size) {
-  std::sort(ranges.begin(), ranges.end(),
-            [](const Range& a, const Range& b) { return a.begin < b.begin; });
-  std::vector<Range> gaps;
-  std::uint64_t end = 0;
-  auto add = [&](std::uint64_t next) {
-    if (next > end && next - end >= kLeastGap) gaps.push_back({end, next});
-  };
-  for (const Range& range : ranges) {
-    add(range.begin);
-    end = std::max(end, range.end);
-  }
-  add(size);
-  return gaps;
-}
-
 void find_gaps(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
-  // Sums first: of millions of items only those of files that have room to spare are sorted.
-  std::vector<std::uint64_t> used(checkpoint.file_count(), 0);
-  each_item(checkpoint, [&](std::size_t file, const Range& range) {
-    used[file] = checked_add(used[file], range.end - range.begin).value_or(UINT64_MAX);
-  });
-  std::map<std::size_t, std::vector<Range>> roomy;
-  for (std::size_t f = 0; f < used.size(); ++f) {
-    const FileRow& file = checkpoint.files()[f];
-    bool data = file.referenced && file.safe && file.kind == EntryKind::kFile &&
-                file.path.ends_with(".distcp");
-    if (data && used[f] < file.size && file.size - used[f] >= kLeastGap) roomy[f];
-  }
-  if (roomy.empty()) return;
-  each_item(checkpoint, [&](std::size_t file, const Range& range) {
-    if (auto found = roomy.find(file); found != roomy.end()) found->second.push_back(range);
-  });
   Finding finding;
   finding.rule = "leftover-data";
   finding.severity = Severity::kInfo;
   std::vector<std::string> places;
   std::uint64_t bytes = 0;
-  for (auto& [f, ranges] : roomy) {
+  for (const auto& [f, gaps] : find_orphans(checkpoint)) {
     const FileRow& file = checkpoint.files()[f];
-    for (const Range& gap : gaps_in(std::move(ranges), file.size)) {
+    for (const ByteRange& gap : gaps) {
       add_subject(finding.subjects, file.path);
       places.push_back(file.path + " [" + std::to_string(gap.begin) + ", " +
                        std::to_string(gap.end) + ")");
-      bytes += gap.end - gap.begin;
+      bytes += gap.size();
     }
   }
   if (places.empty()) return;

@@ -1,3 +1,4 @@
+#include "core/base/checked.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -37,7 +38,7 @@ void report_homeless(const RuleInput& input, std::vector<Finding>& findings) {
 
 void report_strays(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
-  if (checkpoint.strays().empty()) return;
+  if (checkpoint.strays().empty() || checkpoint.encoding() != Encoding::kTorchZip) return;
   Finding finding;
   finding.rule = "storage-dangling";
   finding.severity = Severity::kWarning;
@@ -57,8 +58,47 @@ void report_strays(const RuleInput& input, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+// The bytes of a tile's elements; nothing where they are compressed or of unknown size.
+std::optional<std::int64_t> least_bytes(const Checkpoint& checkpoint, TensorId tensor,
+                                        ChunkId chunk) {
+  auto elements = volume(checkpoint.sizes(chunk));
+  if (!elements || !checkpoint.transforms(chunk).empty()) return std::nullopt;
+  return checked_mul(*elements, std::int64_t{size_of(checkpoint.dtype(tensor))});
+}
+
+// Records that leave a tile less room than its elements take, zero bytes for example: no header is
+// needed to see that.
+void report_too_short(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  if (checkpoint.encoding() != Encoding::kTorchZip) return;
+  Finding finding;
+  finding.rule = "storage-dangling";
+  std::vector<std::string> items;
+  std::uint64_t tiles = 0;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+      auto item = checkpoint.item(chunk);
+      auto least = least_bytes(checkpoint, TensorId{t}, chunk);
+      if (!item || !least || item->length >= *least || !is_reachable(checkpoint, *item)) continue;
+      ++tiles;
+      add_subject(finding.subjects, checkpoint.fqn(TensorId{t}));
+      if (items.size() < kMaxEvidence)
+        items.push_back(chunk_text(checkpoint, TensorId{t}, chunk) + ": " +
+                        std::to_string(item->length) + " bytes recorded, its elements take " +
+                        std::to_string(*least));
+    }
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause = plural(tiles, "storage record") + (tiles == 1 ? " is" : " are") +
+                  " shorter than the elements of the tile (" + items.front() +
+                  (tiles == 1 ? "" : ", ...") + "): what is there cannot be the tile.";
+  finding.evidence = {{"items", items}, {"item_count", static_cast<std::int64_t>(tiles)}};
+  findings.push_back(std::move(finding));
+}
+
 void run(const RuleInput& input, std::vector<Finding>& findings) {
   report_homeless(input, findings);
+  report_too_short(input, findings);
   report_strays(input, findings);
 }
 

@@ -1,0 +1,81 @@
+#include "core/facts/orphans.h"
+
+namespace shw {
+namespace {
+
+template <class Visit>
+void each_range(const Checkpoint& checkpoint, Visit visit) {
+  auto offer = [&](const ItemPlace& place) {
+    if (auto range = range_of(checkpoint, place)) visit(index_of(place.file), *range);
+  };
+  // torch writes what is no tensor first: in this order a file is met from its begin to its end.
+  for (const ObjectRow& object : checkpoint.objects()) {
+    if (object.item) offer(*object.item);
+  }
+  for (std::uint32_t c = 0; c < checkpoint.chunk_count(); ++c) {
+    if (auto item = checkpoint.item(ChunkId{c})) offer(*item);
+  }
+  for (const StrayRecord& stray : checkpoint.strays()) offer(stray.item);
+}
+
+// Parts of a file that none of its ranges covers.
+std::vector<ByteRange> gaps_in(std::vector<ByteRange> ranges, std::uint64_t size) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+  std::vector<ByteRange> gaps;
+  std::uint64_t end = 0;
+  auto add = [&](std::uint64_t next) {
+    if (next > end && next - end >= kLeastGap) gaps.push_back({end, next});
+  };
+  for (const ByteRange& range : ranges) {
+    add(range.begin);
+    end = std::max(end, range.end);
+  }
+  add(size);
+  return gaps;
+}
+
+// Ranges that several items share count once: a file whose sum is its size may still have room.
+struct Used {
+  std::uint64_t bytes = 0, end = 0;
+  bool in_order = true;  // no item begins before the one that was met before it ends
+};
+
+}  // namespace
+
+std::optional<ByteRange> range_of(const Checkpoint& checkpoint, const ItemPlace& place) {
+  if (place.file == FileId::kNone) return std::nullopt;
+  auto begin = narrow<std::uint64_t>(place.offset), length = narrow<std::uint64_t>(place.length);
+  auto end = begin && length ? checked_add(*begin, *length) : std::nullopt;
+  std::uint64_t size = checkpoint.file(place.file).size;
+  if (!end || *begin >= size) return std::nullopt;
+  return ByteRange{*begin, std::min(*end, size)};
+}
+
+std::map<std::size_t, std::vector<ByteRange>> find_orphans(const Checkpoint& checkpoint) {
+  // Sums first: of millions of items only those of files that may have room are sorted.
+  std::vector<Used> used(checkpoint.file_count());
+  each_range(checkpoint, [&](std::size_t file, const ByteRange& range) {
+    Used& of = used[file];
+    of.bytes = checked_add(of.bytes, range.size()).value_or(UINT64_MAX);
+    of.in_order = of.in_order && range.begin >= of.end;
+    of.end = range.end;
+  });
+  std::map<std::size_t, std::vector<ByteRange>> roomy;
+  for (std::size_t f = 0; f < used.size(); ++f) {
+    const FileRow& file = checkpoint.files()[f];
+    bool data = file.referenced && file.safe && file.kind == EntryKind::kFile &&
+                file.path.ends_with(".distcp");
+    bool full = used[f].bytes >= file.size || file.size - used[f].bytes < kLeastGap;
+    if (data && !(full && used[f].in_order)) roomy[f];
+  }
+  if (roomy.empty()) return roomy;
+  each_range(checkpoint, [&](std::size_t file, const ByteRange& range) {
+    if (auto found = roomy.find(file); found != roomy.end()) found->second.push_back(range);
+  });
+  for (auto& [f, ranges] : roomy) ranges = gaps_in(std::move(ranges), checkpoint.files()[f].size);
+  std::erase_if(roomy, [](const auto& file) { return file.second.empty(); });
+  return roomy;
+}
+
+}  // namespace shw

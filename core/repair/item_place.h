@@ -1,0 +1,17 @@
+// A planned chunk that keeps its item, but not where its record says: `item` with one piece in
+// `side`, whose offset and length are those of the whole item in one of the checkpoint's own data
+// files (rule shared-storage).
+#pragma once
+
+#include <optional>
+
+#include "core/repair/plan.h"
+
+namespace shw {
+
+// Nothing where the record is right, or the file is none of the checkpoint.
+std::optional<ItemPlace> place_elsewhere(const Checkpoint& checkpoint, const PlannedChunk& chunk);
+// Where the item of a planned chunk lies; nothing where it has none.
+std::optional<ItemPlace> item_of_planned(const Checkpoint& checkpoint, const PlannedChunk& chunk);
+
+}  // namespace shw

@@ -1,0 +1,113 @@
+#include "core/rules/storage/shared_ranges.h"
+
+#include <tbb/parallel_sort.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/base/checked.h"
+
+namespace shw {
+namespace {
+
+// A damaged metadata can make every pair overlap; who has seen so many needs no more.
+constexpr std::size_t kMostShared = 4096;
+
+struct Item {
+  FileId file;
+  std::int64_t begin, end;
+  Claim claim;
+};
+
+template <class Visit>
+void each_item(const Checkpoint& checkpoint, Visit visit) {
+  auto offer = [&](const std::optional<ItemPlace>& place, Claim claim) {
+    if (!place || place->file == FileId::kNone || place->offset < 0 || place->length <= 0) return;
+    auto end = checked_add(place->offset, place->length);
+    if (end) visit(Item{place->file, place->offset, *end, claim});
+  };
+  auto objects = checkpoint.objects();
+  for (std::size_t o = 0; o < objects.size(); ++o)
+    offer(objects[o].item, {ChunkId{}, static_cast<std::int64_t>(o)});
+  for (std::uint32_t c = 0; c < checkpoint.chunk_count(); ++c)
+    offer(checkpoint.item(ChunkId{c}), {ChunkId{c}});
+}
+
+// Files whose items are not met one behind the other: only those can hold an overlap, and of
+// millions of items only theirs are sorted.
+std::vector<bool> files_to_sort(const Checkpoint& checkpoint) {
+  std::vector<std::int64_t> end(checkpoint.file_count(), 0);
+  std::vector<bool> sort(checkpoint.file_count(), false);
+  each_item(checkpoint, [&](const Item& item) {
+    std::size_t file = index_of(item.file);
+    if (item.begin < end[file]) sort[file] = true;
+    end[file] = item.end;
+  });
+  return sort;
+}
+
+bool share_by_right(const Checkpoint& checkpoint, const Claim& a, const Claim& b, bool partial) {
+  if (!a.is_chunk() || !b.is_chunk()) return !a.is_chunk() && !b.is_chunk() && !partial;
+  return checkpoint.tensor_of(a.chunk) == checkpoint.tensor_of(b.chunk) &&
+         same(checkpoint.offsets(a.chunk), checkpoint.offsets(b.chunk));
+}
+
+SharedRange shared(const Checkpoint& checkpoint, std::vector<Claim> claims, bool partial) {
+  ItemPlace place = place_of(checkpoint, claims.front());
+  return {place, std::move(claims), partial};
+}
+
+// Items of one range, [first, last): those that do not share it by right.
+void add_equal(const Checkpoint& checkpoint, const std::vector<Item>& items, std::size_t first,
+               std::size_t last, std::vector<SharedRange>& found) {
+  std::vector<Claim> claims;
+  for (std::size_t i = first; i < last; ++i) {
+    bool known = std::any_of(claims.begin(), claims.end(), [&](const Claim& other) {
+      return share_by_right(checkpoint, other, items[i].claim, false);
+    });
+    if (!known && claims.size() < kMostShared) claims.push_back(items[i].claim);
+  }
+  if (claims.size() > 1) found.push_back(shared(checkpoint, std::move(claims), false));
+}
+
+}  // namespace
+
+ItemPlace place_of(const Checkpoint& checkpoint, const Claim& claim) {
+  if (claim.is_chunk()) return checkpoint.item(claim.chunk).value_or(ItemPlace{});
+  return checkpoint.objects()[static_cast<std::size_t>(claim.object)].item.value_or(ItemPlace{});
+}
+
+std::string_view fqn_of(const Checkpoint& checkpoint, const Claim& claim) {
+  if (claim.is_chunk()) return checkpoint.fqn(checkpoint.tensor_of(claim.chunk));
+  return checkpoint.objects()[static_cast<std::size_t>(claim.object)].fqn;
+}
+
+std::vector<SharedRange> find_shared(const Checkpoint& checkpoint) {
+  std::vector<SharedRange> found;
+  std::vector<bool> sort = files_to_sort(checkpoint);
+  if (std::find(sort.begin(), sort.end(), true) == sort.end()) return found;
+  std::vector<Item> items;
+  each_item(checkpoint, [&](const Item& item) {
+    if (sort[index_of(item.file)]) items.push_back(item);
+  });
+  tbb::parallel_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return std::tuple(a.file, a.begin, a.end, a.claim.object, a.claim.chunk) <
+           std::tuple(b.file, b.begin, b.end, b.claim.object, b.claim.chunk);
+  });
+  const Item* reach = nullptr;  // of those before, the one that ends last
+  for (std::size_t first = 0, last = 0; first < items.size() && found.size() < kMostShared;
+       first = last) {
+    const Item& item = items[first];
+    while (last < items.size() && items[last].file == item.file &&
+           items[last].begin == item.begin && items[last].end == item.end)
+      ++last;
+    add_equal(checkpoint, items, first, last, found);
+    bool reached = reach != nullptr && reach->file == item.file && item.begin < reach->end;
+    if (reached && !share_by_right(checkpoint, reach->claim, item.claim, true))
+      found.push_back(shared(checkpoint, {reach->claim, item.claim}, true));
+    if (!reached || item.end > reach->end) reach = &item;
+  }
+  return found;
+}
+
+}  // namespace shw

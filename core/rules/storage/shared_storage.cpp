@@ -1,0 +1,216 @@
+// Two items that claim the same bytes. torch writes an item for every tile, also of tied tensors
+// (dedup leaves out replicas of one name, never one name for another), so a shared range is a
+// record that was copied over another one's, unless a tool stored tied tensors once: then the whole
+// of both is the same, and no bytes are left over.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/rules/claims.h"
+#include "core/rules/rules.h"
+#include "core/rules/storage/storage_homes.h"
+
+namespace shw {
+namespace {
+
+std::string words_of(const Checkpoint& checkpoint, const Claim& claim) {
+  if (!claim.is_chunk()) return std::string(fqn_of(checkpoint, claim));
+  return chunk_text(checkpoint, checkpoint.tensor_of(claim.chunk), claim.chunk);
+}
+
+std::string words_of(const Checkpoint& checkpoint, const SharedRange& range) {
+  std::vector<std::string> claims;
+  for (const Claim& claim : range.claims) {
+    claims.push_back(words_of(checkpoint, claim));
+    if (range.partial)
+      claims.back() += " (" + place_text(checkpoint, place_of(checkpoint, claim)) + ")";
+  }
+  std::string who = claims.size() == 2 ? claims[0] + " and " + claims[1] : some_of(claims);
+  return range.partial ? who : who + ": " + place_text(checkpoint, range.place);
+}
+
+// Two tensors that are the same tile by tile: tied, and stored once.
+bool is_tied(const Checkpoint& checkpoint, const SharedRange& range) {
+  if (range.partial) return false;
+  for (const Claim& claim : range.claims) {
+    if (!claim.is_chunk()) return false;
+    TensorId one = checkpoint.tensor_of(range.claims.front().chunk);
+    TensorId other = checkpoint.tensor_of(claim.chunk);
+    auto a = checkpoint.chunks(one), b = checkpoint.chunks(other);
+    if (a.size() != b.size() || checkpoint.dtype(one) != checkpoint.dtype(other) ||
+        !same(checkpoint.shape(one), checkpoint.shape(other)))
+      return false;
+    for (std::uint32_t i = 0; i < a.size(); ++i) {
+      auto left = checkpoint.item(a[i]), right = checkpoint.item(b[i]);
+      if (!left || !right || left->file != right->file || left->offset != right->offset ||
+          !same(checkpoint.offsets(a[i]), checkpoint.offsets(b[i])))
+        return false;
+    }
+  }
+  return true;
+}
+
+void add_claims(const Checkpoint& checkpoint, const SharedRange& range,
+                std::set<std::string>& subjects) {
+  for (const Claim& claim : range.claims) subjects.emplace(fqn_of(checkpoint, claim));
+}
+
+Finding finding_of(const Checkpoint& checkpoint, const std::vector<const SharedRange*>& ranges) {
+  Finding finding;
+  finding.rule = "shared-storage";
+  std::set<std::string> subjects;
+  std::vector<std::string> lines;
+  for (const SharedRange* range : ranges) {
+    add_claims(checkpoint, *range, subjects);
+    if (lines.size() < kMaxEvidence) lines.push_back(words_of(checkpoint, *range));
+  }
+  finding.subjects.assign(subjects.begin(), subjects.end());
+  finding.evidence = {{"shared", lines}, {"count", count_of(ranges.size())}};
+  return finding;
+}
+
+void report_tied(const Checkpoint& checkpoint, const std::vector<const SharedRange*>& ranges,
+                 std::vector<Finding>& findings) {
+  if (ranges.empty()) return;
+  Finding finding = finding_of(checkpoint, ranges);
+  finding.severity = Severity::kInfo;
+  finding.cause = some_of(finding.subjects) +
+                  " have the same bytes, tile by tile: right for tied tensors that a tool stored "
+                  "once, and wrong for any others.";
+  findings.push_back(std::move(finding));
+}
+
+using Solved = std::vector<std::pair<const SharedRange*, Home>>;
+
+void report_solved(const Checkpoint& checkpoint, const Solved& solved,
+                   std::vector<Finding>& findings) {
+  if (solved.empty()) return;
+  std::vector<const SharedRange*> ranges;
+  std::vector<std::string> homes;
+  std::map<TensorId, RestoredFromSide> by_tensor;
+  for (const auto& [range, home] : solved) {
+    ranges.push_back(range);
+    TensorId tensor = checkpoint.tensor_of(home.moves);
+    homes.push_back(chunk_text(checkpoint, tensor, home.moves) + ": " +
+                    place_text(checkpoint, home.home));
+    RestoredFromSide& restored = by_tensor[tensor];
+    restored.tensor = tensor;
+    restored.expected = copy_of(checkpoint.shape(tensor));
+    restored.pieces.push_back(
+        {checkpoint.file(home.home.file).path, static_cast<std::uint64_t>(home.home.offset),
+         static_cast<std::uint64_t>(home.home.length), checkpoint.dtype(tensor),
+         copy_of(checkpoint.sizes(home.moves)), copy_of(checkpoint.offsets(home.moves))});
+  }
+  Finding finding = finding_of(checkpoint, ranges);
+  finding.cause = "The records of two tiles name the same bytes (" +
+                  words_of(checkpoint, *ranges.front()) + (ranges.size() > 1 ? ", ..." : "") +
+                  "), and what belongs to one of them lies where no record points (" +
+                  some_of(homes) + "): it loads the other one's elements, without a word.";
+  finding.evidence.emplace_back("homes", capped(homes));
+  finding.remedy = Remedy{"relabel", true,
+                          "Let " + plural(solved.size(), "record") +
+                              " point at the bytes that nothing claims: the items there have the "
+                              "shape and dtype that are missing. No byte moves."};
+  for (auto& [tensor, restored] : by_tensor) finding.diagnoses.emplace_back(std::move(restored));
+  findings.push_back(std::move(finding));
+}
+
+void report_open(const RuleInput& input, const std::vector<const SharedRange*>& ranges,
+                 const std::vector<std::string>& candidates, std::vector<Finding>& findings) {
+  if (ranges.empty()) return;
+  const Checkpoint& checkpoint = input.checkpoint;
+  Finding finding = finding_of(checkpoint, ranges);
+  bool partial = std::all_of(ranges.begin(), ranges.end(), [](auto* r) { return r->partial; });
+  finding.cause = std::string("Two records name ") + (partial ? "overlapping" : "the same") +
+                  " bytes (" + words_of(checkpoint, *ranges.front()) +
+                  (ranges.size() > 1 ? ", ..." : "") + "), so at least one of them is wrong. ";
+  std::vector<std::string> homes;
+  for (const ItemPlace& place : possible_homes(checkpoint))
+    homes.push_back(place_text(checkpoint, place));
+  bool no_headers = input.headers.empty();
+  if (homes.empty())
+    finding.cause += "No range of the data files is left over that could be the other one's.";
+  else if (no_headers)
+    finding.cause += "Bytes that no record claims may be the other one's (" + some_of(homes) +
+                     "): --depth headers reads what is there.";
+  else if (!candidates.empty())
+    finding.cause += "Nothing decides between " + some_of(candidates) + ".";
+  else
+    finding.cause +=
+        "Of the bytes that no record claims (" + some_of(homes) + ") none fits exactly.";
+  if (!homes.empty()) finding.evidence.emplace_back("unclaimed", capped(homes));
+  if (!candidates.empty()) finding.evidence.emplace_back("candidates", capped(candidates));
+  findings.push_back(std::move(finding));
+}
+
+struct Judged {
+  Solved solved;
+  std::vector<const SharedRange*> open, tied;
+  std::vector<std::string> candidates;
+};
+
+Judged judge_ranges(const RuleInput& input, const std::vector<SharedRange>& shared) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  HomeFinder finder(input, shared);
+  std::vector<ItemPlace> left = possible_homes(checkpoint);
+  Judged judged;
+  for (const SharedRange& range : shared) {
+    std::vector<Home> homes;
+    if (!input.headers.empty()) homes = finder.homes_of(range);
+    if (homes.size() == 1) {
+      judged.solved.emplace_back(&range, homes.front());
+      continue;
+    }
+    for (const Home& home : homes)
+      judged.candidates.push_back(words_of(checkpoint, Claim{home.moves}) + " in " +
+                                  place_text(checkpoint, home.home));
+    // Without headers the length must do: items of equal shape and dtype have the same.
+    bool has_room = std::any_of(left.begin(), left.end(), [&](const ItemPlace& place) {
+      return input.headers.empty() && place.length == range.place.length;
+    });
+    bool tied = homes.empty() && !has_room && is_tied(checkpoint, range);
+    (tied ? judged.tied : judged.open).push_back(&range);
+  }
+  return judged;
+}
+
+// Bytes that two could have belong to neither for sure.
+void settle_conflicts(Judged& judged) {
+  std::map<std::pair<FileId, std::int64_t>, int> wanted;
+  auto key = [](const auto& one) {
+    return std::pair(one.second.home.file, one.second.home.offset);
+  };
+  for (const auto& one : judged.solved) ++wanted[key(one)];
+  std::erase_if(judged.solved, [&](const auto& one) {
+    bool twice = wanted[key(one)] > 1;
+    if (twice) judged.open.push_back(one.first);
+    return twice;
+  });
+}
+
+void run(const RuleInput& input, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  if (checkpoint.encoding() != Encoding::kTorchZip || checkpoint.directory() == nullptr) return;
+  std::vector<SharedRange> shared = find_shared(checkpoint);
+  if (shared.empty()) return;
+  Judged judged = judge_ranges(input, shared);
+  settle_conflicts(judged);
+  report_solved(checkpoint, judged.solved, findings);
+  report_open(input, judged.open, judged.candidates, findings);
+  report_tied(checkpoint, judged.tied, findings);
+}
+
+}  // namespace
+
+const Rule kSharedStorage = {
+    "shared-storage", Depth::kMetadata, "Two records name the same bytes",
+    "torch writes one item for every tile and records where it lies. Two tiles of one tensor, or "
+    "of two tensors, never share an item; tied tensors are written twice. Where two records name "
+    "the same bytes, one was copied over the other, by a script that edited .metadata or a merge "
+    "of several, and a load gives one tile the elements of the other without a word. The bytes "
+    "that belong there are often still in the file of the rank that wrote them, claimed by no "
+    "record: where exactly one such range holds an item of the right shape and dtype, the record "
+    "can point there again.",
+    run};
+
+}  // namespace shw

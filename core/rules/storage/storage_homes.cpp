@@ -1,0 +1,172 @@
+// Which of two tiles is the wrong one is decided by what is most certain first:
+// 1 the header of the shared item fits one of them only;
+// 2 the order of items: where every file holds its tensors in the order of the metadata (the
+//   planner's), one of the two would stand out of turn;
+// 3 the ranks: other tensors cut into as many tiles say which rank writes which of them.
+// What neither decides stays open: both are named, and nothing is repaired.
+#include "core/rules/storage/storage_homes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/checked.h"
+#include "core/facts/orphans.h"
+#include "core/formats/orphan_header.h"
+
+namespace shw {
+namespace {
+
+// A file that begins or ends every range would be read once for each shared one.
+constexpr std::size_t kMostHomes = 256;
+// k items of a file are in order by chance once in k!. Over all files together that must be rarer
+// than one in a hundred: five items of one file are, 2^6.6 = 100.
+constexpr double kBitsForLaw = 6.6;
+
+// Chunks of a tensor by their offsets: the place of `chunk` among them.
+std::size_t turn_of(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
+  std::size_t turn = 0;
+  for (ChunkId other : checkpoint.chunks(tensor)) {
+    if (std::ranges::lexicographical_compare(checkpoint.offsets(other), checkpoint.offsets(chunk)))
+      ++turn;
+  }
+  return turn;
+}
+
+void keep_best(std::vector<Home>& homes, auto score) {
+  std::vector<std::int64_t> scores;
+  for (const Home& home : homes) scores.push_back(score(home));
+  std::int64_t best = *std::max_element(scores.begin(), scores.end());
+  // Only where the others have nothing for them: a majority of some against some decides nothing.
+  bool clear = std::all_of(scores.begin(), scores.end(),
+                           [&](std::int64_t s) { return s == best || s == 0; });
+  if (best == 0 || !clear) return;
+  std::size_t i = 0;
+  std::erase_if(homes, [&](const Home&) { return scores[i++] != best; });
+}
+
+}  // namespace
+
+std::vector<ItemPlace> possible_homes(const Checkpoint& checkpoint) {
+  std::vector<ItemPlace> homes;
+  auto add = [&](std::size_t file, std::uint64_t begin, std::uint64_t size) {
+    auto offset = narrow<std::int64_t>(begin), length = narrow<std::int64_t>(size);
+    if (offset && length && homes.size() < kMostHomes)
+      homes.push_back({FileId{static_cast<std::uint32_t>(file)}, *offset, *length});
+  };
+  for (const auto& [file, gaps] : find_orphans(checkpoint)) {
+    for (const ByteRange& gap : gaps) add(file, gap.begin, gap.size());
+  }
+  for (std::size_t f = 0; f < checkpoint.file_count(); ++f) {
+    const FileRow& file = checkpoint.files()[f];
+    bool unused = !file.referenced && file.safe && file.kind == EntryKind::kFile &&
+                  file.size >= kLeastGap && file.path.ends_with(".distcp");
+    if (unused) add(f, 0, file.size);
+  }
+  return homes;
+}
+
+HomeFinder::HomeFinder(const RuleInput& input, const std::vector<SharedRange>& shared)
+    : input_(input), orphans_(possible_homes(input.checkpoint)) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  contested_.resize(checkpoint.chunk_count());
+  for (const SharedRange& range : shared) {
+    for (const Claim& claim : range.claims) {
+      if (claim.is_chunk()) contested_[index_of(claim.chunk)] = true;
+    }
+  }
+  if (orphans_.empty()) return;
+  files_.resize(checkpoint.file_count());
+  for (std::uint32_t c = 0; c < checkpoint.chunk_count(); ++c) {
+    auto item = checkpoint.item(ChunkId{c});
+    if (item && !contested_[c]) files_[index_of(item->file)].push_back(c);
+  }
+  double bits = 0;
+  bool in_order = true;
+  for (auto& chunks : files_) {
+    std::sort(chunks.begin(), chunks.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return checkpoint.item(ChunkId{a})->offset < checkpoint.item(ChunkId{b})->offset;
+    });
+    in_order = in_order && std::is_sorted(chunks.begin(), chunks.end());
+    bits += std::lgamma(static_cast<double>(chunks.size()) + 1) / std::log(2.0);
+  }
+  order_is_law_ = in_order && bits >= kBitsForLaw;
+}
+
+bool HomeFinder::fits(const Result<ItemHeader>& header, ChunkId chunk) const {
+  const Checkpoint& checkpoint = input_.checkpoint;
+  return header && same(header->sizes, checkpoint.sizes(chunk)) &&
+         header->dtype == checkpoint.dtype(checkpoint.tensor_of(chunk));
+}
+
+// Ids of chunks go with the metadata's order of tensors, and so do places in a file.
+bool HomeFinder::is_in_order(FileId file, std::int64_t offset, ChunkId chunk) const {
+  const auto& chunks = files_[index_of(file)];
+  auto next = std::partition_point(chunks.begin(), chunks.end(), [&](std::uint32_t other) {
+    return input_.checkpoint.item(ChunkId{other})->offset < offset;
+  });
+  bool after = next == chunks.begin() || *(next - 1) < index_of(chunk);
+  return after && (next == chunks.end() || index_of(chunk) < *next);
+}
+
+bool HomeFinder::keeps_order(const Home& home) const {
+  bool moved = is_in_order(home.home.file, home.home.offset, home.moves);
+  if (!home.stays.is_chunk()) return moved;
+  ItemPlace shared = place_of(input_.checkpoint, home.stays);
+  bool stayed = is_in_order(shared.file, shared.offset, home.stays.chunk);
+  // The two of them against each other: neither is among the others.
+  bool apart = shared.file != home.home.file ||
+               (home.moves < home.stays.chunk) == (home.home.offset < shared.offset);
+  return moved && stayed && apart;
+}
+
+// How many other tensors of as many tiles let the rank of `file` write the tile whose turn it is.
+std::int64_t HomeFinder::votes(ChunkId chunk, FileId file) const {
+  const Checkpoint& checkpoint = input_.checkpoint;
+  auto rank = checkpoint.file(file).rank;
+  TensorId tensor = checkpoint.tensor_of(chunk);
+  std::uint32_t tiles = checkpoint.chunks(tensor).size();
+  if (!rank || tiles < 2) return 0;
+  std::size_t turn = turn_of(checkpoint, tensor, chunk);
+  std::int64_t votes = 0;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    auto chunks = checkpoint.chunks(TensorId{t});
+    if (chunks.size() != tiles || TensorId{t} == tensor) continue;
+    for (ChunkId other : chunks) {
+      if (!contested_[index_of(other)] && checkpoint.writer(other) == rank &&
+          turn_of(checkpoint, TensorId{t}, other) == turn)
+        ++votes;
+    }
+  }
+  return votes;
+}
+
+std::vector<Home> HomeFinder::homes_of(const SharedRange& range) const {
+  std::vector<Home> homes;
+  if (range.partial || range.claims.size() != 2) return homes;
+  const Claim &first = range.claims[0], &second = range.claims[1];
+  auto may_stay = [&](const Claim& claim, const Claim& other) {
+    if (claim.is_chunk()) return fits(input_.headers[index_of(claim.chunk)], claim.chunk);
+    return !fits(input_.headers[index_of(other.chunk)], other.chunk);
+  };
+  auto offer = [&](const Claim& moves, const Claim& stays) {
+    if (!moves.is_chunk() || !may_stay(stays, moves)) return;
+    for (const ItemPlace& orphan : orphans_) {
+      if (fits(read_orphan_header(input_.checkpoint, moves.chunk, orphan), moves.chunk))
+        homes.push_back({moves.chunk, stays, orphan});
+    }
+  };
+  offer(first, second);
+  offer(second, first);
+  if (homes.size() > 1 && order_is_law_)
+    keep_best(homes, [&](const Home& home) { return std::int64_t{keeps_order(home)}; });
+  if (homes.size() > 1) {
+    keep_best(homes, [&](const Home& home) {
+      std::int64_t stays =
+          home.stays.is_chunk() ? votes(home.stays.chunk, range.place.file) : std::int64_t{0};
+      return votes(home.moves, home.home.file) + stays;
+    });
+  }
+  return homes;
+}
+
+}  // namespace shw

@@ -1,0 +1,42 @@
+// Where the bytes of a tile lie whose record names another one's: an orphaned range that holds an
+// item of its shape and dtype.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/rules/check.h"
+#include "core/rules/storage/shared_ranges.h"
+
+namespace shw {
+
+// One claim of a shared range stays, the other one's bytes lie at `home`.
+struct Home {
+  ChunkId moves{};
+  Claim stays;
+  ItemPlace home;
+};
+
+// Orphaned ranges, and whole data files that no record names, that could hold an item.
+std::vector<ItemPlace> possible_homes(const Checkpoint& checkpoint);
+
+class HomeFinder {
+ public:
+  explicit HomeFinder(const RuleInput& input, const std::vector<SharedRange>& shared);
+  // All that the items themselves allow; one: it is decided. Needs headers.
+  std::vector<Home> homes_of(const SharedRange& range) const;
+
+ private:
+  bool fits(const Result<ItemHeader>& header, ChunkId chunk) const;
+  bool keeps_order(const Home& home) const;
+  bool is_in_order(FileId file, std::int64_t offset, ChunkId chunk) const;
+  std::int64_t votes(ChunkId chunk, FileId file) const;
+
+  const RuleInput& input_;
+  std::vector<ItemPlace> orphans_;
+  std::vector<bool> contested_;                    // by chunk
+  std::vector<std::vector<std::uint32_t>> files_;  // chunks that are not, by file, by offset
+  bool order_is_law_ = false;
+};
+
+}  // namespace shw
