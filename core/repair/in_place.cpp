@@ -12,6 +12,7 @@
 // one beside it is ours. undo goes the other way and renames .metadata last.
 #include <algorithm>
 
+#include "core/formats/dcp/dcp_form.h"
 #include "core/formats/open.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
@@ -92,7 +93,8 @@ Status write_new_metadata(WritableDirectory& files, const Checkpoint& checkpoint
                           const Plan& plan) {
   SHW_TRY(DcpMetadata metadata, new_metadata(checkpoint, plan, {}, files.path()));
   SHW_TRY(auto sink, files.create(kNew));
-  SHW_CHECK(write_dcp_metadata(metadata, *sink));
+  SHW_TRY(PickledForm form, read_pickled_form(*checkpoint.directory()));
+  SHW_CHECK(write_dcp_metadata_as(form, metadata, *sink));
   return sink->finish();
 }
 

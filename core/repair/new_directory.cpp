@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/formats/dcp/dcp_form.h"
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/formats/safetensors/safetensors.h"
@@ -231,7 +232,8 @@ Status write_metadata(Job& job) {
   if (job.progress != nullptr) job.progress->begin(Phase::kWritingMetadata, 0, false);
   SHW_TRY(DcpMetadata metadata, new_metadata(job.checkpoint, job.plan, job.made, job.out));
   SHW_TRY(auto sink, job.directory->create(kMetadataFile));
-  SHW_CHECK(write_dcp_metadata(metadata, *sink));
+  SHW_TRY(PickledForm form, read_pickled_form(*job.checkpoint.directory()));
+  SHW_CHECK(write_dcp_metadata_as(form, metadata, *sink));
   return sink->finish();
 }
 

@@ -142,8 +142,9 @@ std::vector<std::pair<std::string, std::string>> other_attributes(const Checkpoi
 Result<DcpMetadata> new_metadata(const Checkpoint& checkpoint, const Plan& plan,
                                  const MadeItems& made, const std::string& checkpoint_id) {
   DcpMetadata metadata;
-  metadata.checkpoint_id = checkpoint_id;
-  metadata.save_id = checkpoint.provenance().save_id;
+  const Provenance& provenance = checkpoint.provenance();
+  if (!provenance.path_class.empty()) metadata.checkpoint_id = checkpoint_id;
+  metadata.save_id = provenance.save_id;
   metadata.reordered = reordered_after(checkpoint, plan);
   metadata.plain_attributes = other_attributes(checkpoint);
   std::string filled = filled_attribute(filled_after(checkpoint, plan));

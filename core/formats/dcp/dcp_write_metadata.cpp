@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "core/base/checked.h"
-#include "core/formats/dcp/dcp_write.h"
+#include "core/formats/dcp/dcp_form.h"
 
 namespace shw {
 namespace {
@@ -108,24 +108,24 @@ class PickleWriter {
   std::uint32_t next_ = 0;
 };
 
-void write_properties(PickleWriter& out, const DcpTensor& tensor) {
-  out.object(kMetadataModule, "TensorProperties");
+void write_properties(PickleWriter& out, const PickledForm& form, const DcpTensor& tensor) {
+  out.object(form.properties_module, "TensorProperties");
   out.raw("(");
   out.global("torch", name(tensor.dtype));
   out.global("torch.serialization", "_get_layout");
   out.text("torch.strided");
   out.raw("\x85R");
   out.raw(tensor.requires_grad ? "\x88" : "\x89");
-  out.global(kMetadataModule, "_MEM_FORMAT_ENCODING");
+  out.global(form.properties_module, form.memory_format);
   out.integer(0);
   out.raw("\x85R\x89tb");
 }
 
-Status write_tensor(PickleWriter& out, const DcpTensor& tensor) {
+Status write_tensor(PickleWriter& out, const PickledForm& form, const DcpTensor& tensor) {
   out.object(kMetadataModule, "TensorStorageMetadata");
   out.raw("}(");
   out.text("properties");
-  write_properties(out, tensor);
+  write_properties(out, form, tensor);
   out.text("size");
   out.size(tensor.shape);
   out.text("chunks");
@@ -160,8 +160,9 @@ void write_path(PickleWriter& out, const std::string& fqn, const std::vector<Pat
   out.raw("t");
 }
 
-Status write_record(PickleWriter& out, const std::string& fqn, std::optional<std::uint64_t> index,
-                    const Extents* offsets, const DcpItem& item) {
+Status write_record(PickleWriter& out, const PickledForm& form, const std::string& fqn,
+                    std::optional<std::uint64_t> index, const Extents* offsets,
+                    const DcpItem& item) {
   auto offset = narrow<std::int64_t>(item.offset);
   auto length = narrow<std::int64_t>(item.length);
   if (!offset || !length)
@@ -181,7 +182,7 @@ Status write_record(PickleWriter& out, const std::string& fqn, std::optional<std
     out.size(*offsets);
   }
   out.raw("ub");
-  out.object("torch.distributed.checkpoint.filesystem", "_StorageInfo");
+  out.object(form.storage_module, "_StorageInfo");
   out.raw("}(");
   out.text("relative_path");
   out.text(item.path);
@@ -199,7 +200,7 @@ Status write_record(PickleWriter& out, const std::string& fqn, std::optional<std
   return out.flush_if_full();
 }
 
-Status write_entries(PickleWriter& out, const DcpMetadata& metadata) {
+Status write_entries(PickleWriter& out, const PickledForm& form, const DcpMetadata& metadata) {
   std::uint64_t count = 0;
   out.raw("}(");
   for (const DcpTensor& tensor : metadata.tensors) {
@@ -207,7 +208,7 @@ Status write_entries(PickleWriter& out, const DcpMetadata& metadata) {
       return fail(ErrorKind::kUnsupported, "has no dtype that torch knows", {{}, {}, tensor.fqn});
     out.batch(count++, 'u');
     out.text(tensor.fqn);
-    SHW_CHECK(write_tensor(out, tensor));
+    SHW_CHECK(write_tensor(out, form, tensor));
   }
   for (const DcpObject& object : metadata.objects) {
     out.batch(count++, 'u');
@@ -236,50 +237,81 @@ Status write_paths(PickleWriter& out, const DcpMetadata& metadata) {
   return {};
 }
 
-Status write_records(PickleWriter& out, const DcpMetadata& metadata) {
+Status write_records(PickleWriter& out, const PickledForm& form, const DcpMetadata& metadata) {
   std::uint64_t count = 0;
   out.raw("}(");
   for (const DcpObject& object : metadata.objects) {
     out.batch(count++, 'u');
-    SHW_CHECK(write_record(out, object.fqn, std::nullopt, nullptr, object.item));
+    SHW_CHECK(write_record(out, form, object.fqn, std::nullopt, nullptr, object.item));
   }
   for (const DcpTensor& tensor : metadata.tensors) {
     for (std::uint64_t i = 0; i < tensor.chunks.size(); ++i) {
       const DcpChunk& chunk = tensor.chunks[i];
       out.batch(count++, 'u');
-      SHW_CHECK(write_record(out, tensor.fqn, i, &chunk.offsets, chunk.item));
+      SHW_CHECK(write_record(out, form, tensor.fqn, i, &chunk.offsets, chunk.item));
     }
   }
   out.raw("u");
   return {};
 }
 
+void write_text_or_none(PickleWriter& out, const std::string& text) {
+  if (text.empty()) return out.raw("N");
+  out.text(text);
+}
+
+void write_storage_meta(PickleWriter& out, const PickledForm& form, const DcpMetadata& metadata) {
+  out.object(kMetadataModule, "StorageMeta");
+  out.raw("}(");
+  for (const std::string& field : form.storage_meta_fields) {
+    out.text(field);
+    if (field == "checkpoint_id") {
+      write_text_or_none(out, metadata.checkpoint_id);
+    } else if (field == "save_id") {
+      write_text_or_none(out, metadata.save_id);
+    } else {
+      out.raw(field == "modules" ? "]" : "N");  // load_id is never set on disk
+    }
+  }
+  out.raw("ub");
+}
+
+// A field of Metadata that not every torch writes: `given` writes its value.
+template <class Given>
+Status write_field(PickleWriter& out, PickledForm::Field field, std::string_view name,
+                   Given given) {
+  if (field == PickledForm::Field::kAbsent) return {};
+  out.text(name);
+  if (field == PickledForm::Field::kGiven) return given();
+  out.raw("N");
+  return {};
+}
+
 }  // namespace
 
 Status write_dcp_metadata(const DcpMetadata& metadata, ByteSink& sink) {
+  return write_dcp_metadata_as({}, metadata, sink);
+}
+
+Status write_dcp_metadata_as(const PickledForm& form, const DcpMetadata& metadata, ByteSink& sink) {
   PickleWriter out(sink);
   out.raw("\x80\x02");
   out.object(kMetadataModule, "Metadata");
   out.raw("}(");
   out.text("state_dict_metadata");
-  SHW_CHECK(write_entries(out, metadata));
-  out.text("planner_data");
-  SHW_CHECK(write_paths(out, metadata));
+  SHW_CHECK(write_entries(out, form, metadata));
+  SHW_CHECK(write_field(out, form.planner_data, "planner_data",
+                        [&] { return write_paths(out, metadata); }));
   out.text("storage_data");
-  SHW_CHECK(write_records(out, metadata));
-  out.text("storage_meta");
-  out.object(kMetadataModule, "StorageMeta");
-  out.raw("}(");
-  out.text("checkpoint_id");
-  out.text(metadata.checkpoint_id);
-  out.text("save_id");
-  out.text(metadata.save_id);
-  out.text("load_id");
-  out.raw("N");
-  out.text("modules");
-  out.raw("]ub");
-  out.text("version");
-  out.text("1.0.0");
+  SHW_CHECK(write_records(out, form, metadata));
+  SHW_CHECK(write_field(out, form.storage_meta, "storage_meta", [&]() -> Status {
+    write_storage_meta(out, form, metadata);
+    return {};
+  }));
+  SHW_CHECK(write_field(out, form.version, "version", [&]() -> Status {
+    out.text(form.version_text);
+    return {};
+  }));
   if (!metadata.reordered.empty()) {
     out.text(kReorderedAttribute);
     out.raw("](");
