@@ -4,6 +4,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/spelling.h"
 #include "core/formats/open.h"
+#include "core/model/named_only.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
 
@@ -87,6 +88,13 @@ Result<CheckReport> check_now(Context& context, const verbs::Opened& opened) {
 
 Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fqn) {
   if (auto tensor = checkpoint.find(fqn)) return *tensor;
+  for (const StrayRecord& tensor : named_only(checkpoint)) {
+    if (tensor.fqn == fqn)
+      return fail(ErrorKind::kDamaged,
+                  "the index places " + fqn +
+                      " in this file, which cannot be read: of the tensor only the name is known",
+                  {checkpoint.file(tensor.item.file).path}, "Bring the file back.");
+  }
   std::vector<std::string_view> names;
   for (std::uint32_t i = 0; i < checkpoint.tensor_count(); ++i)
     names.push_back(checkpoint.fqn(TensorId{i}));

@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-constexpr std::array<Lesson, 15> kLessons = {{
+constexpr std::array<Lesson, 16> kLessons = {{
     {"unsafe-pickle", R"(
   .metadata, as pickle reads it            what Python would do
   GLOBAL  torch Size                       make a size: needed
@@ -55,6 +55,13 @@ constexpr std::array<Lesson, 15> kLessons = {{
      "Point the record at the bytes that nothing claims, where an item of the right shape and "
      "dtype lies there: repair does it. Otherwise look for the .metadata of before.",
      ""},
+    {"index-misplaced", R"(
+  model.safetensors.index.json     the file's own header
+  "fc.weight": model-00001   ─?    model-00001: fc.bias
+                                   model-00002: fc.weight
+)",
+     "Write the index anew from what each file holds: repair does it, and no tensor byte moves.",
+     "https://huggingface.co/docs/safetensors"},
     {"bad-record", R"(
   item of a tile    ┌────────┬──────────────┬────────┬───────────┐
                     │ header │ elements     │ CRC-32 │ directory │

@@ -141,10 +141,25 @@ Status write_added(const Job& job, const std::string& path, const std::string& f
   return write_safetensors(job, path, from, change);
 }
 
-Status write_index(const Job& job, const NewSafetensors& made) {
-  std::string path(kSafetensorsIndex);
+// Tensors whose entries in the index name another file than theirs.
+std::map<std::string, std::string> homes_in_index(const Job& job) {
+  std::map<std::string, std::string> homes;
+  for (const Operation& operation : job.plan.operations) {
+    if (operation.rule != "index-misplaced") continue;
+    for (const std::string& fqn : operation.subjects) {
+      auto tensor = job.checkpoint.find(fqn);
+      auto chunks = tensor ? job.checkpoint.chunks(*tensor) : Checkpoint::ChunkRange{};
+      auto item = chunks.empty() ? std::nullopt : job.checkpoint.item(chunks[0]);
+      if (item) homes[fqn] = job.checkpoint.file(item->file).path;
+    }
+  }
+  return homes;
+}
+
+Status write_index(const Job& job, const std::string& path, const NewSafetensors& made,
+                   const std::map<std::string, std::string>& homes) {
   SHW_TRY(auto source, job.checkpoint.directory()->open(path));
-  SHW_TRY(std::string text, index_with(*source, made.more_bytes, made.more_elements));
+  SHW_TRY(std::string text, index_with(*source, made.more_bytes, made.more_elements, homes));
   SHW_TRY(auto sink, job.directory->create(path));
   SHW_CHECK(sink->write(std::as_bytes(std::span(text.data(), text.size()))));
   return sink->finish();
@@ -156,19 +171,21 @@ Status copy_files(Job& job) {
   if (is_safetensors(job)) {
     SHW_TRY(made, new_safetensors(job.checkpoint, job.plan, cache, nullptr));
   }
-  bool resized = made.more_bytes != 0 || made.more_elements != 0;
+  auto homes = homes_in_index(job);
+  bool new_index = made.more_bytes != 0 || made.more_elements != 0 || !homes.empty();
+  auto index = new_index ? find_safetensors_index(*job.checkpoint.directory()) : std::nullopt;
   std::uint64_t bytes = 0;
   for (const Entry& entry : job.copied) bytes += entry.size;
   if (job.progress != nullptr) job.progress->begin(Phase::kCopying, bytes, true);
   for (const Entry& entry : job.copied) {
     if (is_cancelled(job.progress)) return cancelled_error();
     auto change = made.changes.find(entry.path);
-    bool is_index = entry.path == kSafetensorsIndex && resized;
+    bool is_index = entry.path == index;
     if (change == made.changes.end() && !is_index) {
       SHW_CHECK(job.directory->copy_in(job.source + "/" + entry.path, entry.path, job.progress));
       continue;
     }
-    SHW_CHECK(is_index ? write_index(job, made)
+    SHW_CHECK(is_index ? write_index(job, entry.path, made, homes)
                        : write_safetensors(job, entry.path, entry.path, change->second));
     if (job.progress != nullptr) job.progress->add(entry.size);
   }
@@ -374,7 +391,7 @@ Result<RepairResult> repair_into_new_directory(const RepairFileSystem& files,
           progress, {},
           {}};
   bool writable =
-      has_metadata_file(checkpoint.format()) || (is_safetensors(job) && !formed.tensors.empty());
+      has_metadata_file(checkpoint.format()) || (is_safetensors(job) && !formed.empty());
   if (!writable) {
     return fail(ErrorKind::kUnsupported, std::string("repairs of ") +
                                              std::string(title(checkpoint.format())) +

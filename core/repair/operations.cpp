@@ -261,6 +261,18 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
   add_loss(checkpoint, finding, lossy, plan);
 }
 
+void describe_new_index(const CheckReport& report, Plan& plan) {
+  for (const Finding& finding : report.findings) {
+    if (finding.rule != "index-misplaced") continue;
+    Operation rewrite;
+    rewrite.kind = OperationKind::kRewriteMetadata;
+    rewrite.rule = finding.rule;
+    rewrite.subjects = finding.subjects;
+    rewrite.text = "write the index anew from what each file holds; no tensor byte moves";
+    plan.operations.push_back(std::move(rewrite));
+  }
+}
+
 void describe_rewrite(const Checkpoint& checkpoint, const CheckReport& report, Plan& plan) {
   if (!has_metadata_file(checkpoint.format())) return;
   Operation rewrite;

@@ -10,6 +10,8 @@ namespace shw {
 // Appends the operations for the tensors (indices into plan.tensors) that `finding` led to.
 void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
                          const std::vector<std::size_t>& tensors, Plan& plan);
+// Appends what mends an index of safetensors files.
+void describe_new_index(const CheckReport& report, Plan& plan);
 // Appends what happens to `.metadata` itself: what portability asks for, and what is not carried
 // over.
 void describe_rewrite(const Checkpoint& checkpoint, const CheckReport& report, Plan& plan);

@@ -286,10 +286,12 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
     if (!planned) leave_undecided(plan, finding, planned.error().message);
   }
   describe_rewrite(checkpoint, report, plan);
+  describe_new_index(report, plan);
 
   for (const Finding& finding : report.findings) {
     bool above_info = finding.severity != Severity::kInfo;
-    bool is_planned = !finding.diagnoses.empty() || !finding.entries.empty();
+    bool is_planned =
+        !finding.diagnoses.empty() || !finding.entries.empty() || finding.rule == "index-misplaced";
     if (above_info && !is_planned && !is_mended(draft, finding)) leave_undecided(plan, finding, "");
   }
   plan.lossless = keeps_every_entry(plan) &&

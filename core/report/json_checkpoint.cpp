@@ -3,6 +3,8 @@
 
 #include "core/base/checked.h"
 #include "core/facts/filled.h"
+#include "core/model/named_only.h"
+#include "core/report/gone.h"
 #include "core/report/json.h"
 #include "core/report/report.h"
 #include "core/tensor/element_text.h"
@@ -31,6 +33,7 @@ Json chunk_json(const Checkpoint& checkpoint, ChunkId chunk) {
     out["length"] = item->length;
   }
   if (auto writer = checkpoint.writer(chunk)) out["writer"] = *writer;
+  if (std::string_view gone = why_gone(checkpoint, chunk); !gone.empty()) out["gone"] = gone;
   auto transforms = checkpoint.transforms(chunk);
   if (!transforms.empty())
     out["transforms"] = std::vector<std::string>(transforms.begin(), transforms.end());
@@ -103,6 +106,8 @@ std::string info_to_json(const Checkpoint& checkpoint) {
   for (const FilledTensor& tensor : filled.tensors) lost += tensor.lost;
   out["filled"] = {
       {"tensors", filled.tensors.size()}, {"elements", lost}, {"entries", filled.entries.size()}};
+  if (std::uint64_t gone = gone_tiles(checkpoint); gone != 0) out["gone"] = gone;
+  if (!named_only(checkpoint).empty()) out["named_only"] = named_only(checkpoint).size();
   return dumped(out);
 }
 
@@ -120,10 +125,17 @@ std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint
                       {"chunks", checkpoint.chunks(tensor).size()}});
     auto loss = losses.find(checkpoint.fqn(tensor));
     if (loss != losses.end()) listed.back()["filled"] = filled_json(*loss->second);
+    if (std::uint64_t gone = gone_tiles(checkpoint, tensor); gone != 0)
+      listed.back()["gone"] = gone;
   }
   for (std::uint32_t index : objects) others.push_back(checkpoint.objects()[index].fqn);
-  return dumped(
-      {{"schema", kSchema}, {"tensors", std::move(listed)}, {"objects", std::move(others)}});
+  Json out = {{"schema", kSchema}, {"tensors", std::move(listed)}, {"objects", std::move(others)}};
+  // Who asks for some tensors does not ask for those of which nothing but the name is known.
+  bool all = tensors.size() == checkpoint.tensor_count();
+  for (const StrayRecord& tensor : all ? named_only(checkpoint) : std::span<const StrayRecord>{})
+    out["named_only"].push_back(
+        {{"fqn", tensor.fqn}, {"file", checkpoint.file(tensor.item.file).path}});
+  return dumped(out);
 }
 
 std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,

@@ -6,6 +6,8 @@
 
 #include "core/base/checked.h"
 #include "core/facts/filled.h"
+#include "core/model/named_only.h"
+#include "core/report/gone.h"
 #include "core/report/report.h"
 #include "core/report/text.h"
 
@@ -99,11 +101,19 @@ std::string filled_sum(const FilledReport& filled) {
 }
 
 Row row_of(const Checkpoint& checkpoint, TensorId tensor) {
+  std::uint64_t gone = gone_tiles(checkpoint, tensor);
+  std::string tiles = human_count(checkpoint.chunks(tensor).size());
+  if (gone != 0) tiles += ", " + human_count(gone) + " gone";
   return {
       {printable(checkpoint.fqn(tensor)), to_text(checkpoint.shape(tensor)),
-       std::string(name(checkpoint.dtype(tensor))), human_count(checkpoint.chunks(tensor).size()),
+       std::string(name(checkpoint.dtype(tensor))), tiles,
        human_bytes(bytes_of(checkpoint, tensor)), ranks_to_text(writers_of(checkpoint, tensor))},
       {}};
+}
+
+// All that is known: the name, and that it cannot be read.
+Row row_of(const StrayRecord& tensor) {
+  return {{printable(tensor.fqn), "?", "?", "gone", "?", "?"}, {}};
 }
 
 std::string separator(const TextStyle& style) {
@@ -129,8 +139,13 @@ std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint
     auto loss = losses.find(checkpoint.fqn(TensorId{index}));
     if (loss != losses.end()) rows.back().filled = printable(filled_words(*loss->second));
     bytes += bytes_of(checkpoint, TensorId{index});
+  }
+  bool all = order.size() == checkpoint.tensor_count();
+  std::size_t named = all ? named_only(checkpoint).size() : 0;
+  for (std::size_t i = 0; i < named; ++i) rows.push_back(row_of(named_only(checkpoint)[i]));
+  for (const Row& row : rows) {
     for (std::size_t c = 0; c < 6; ++c)
-      widths[c] = std::max(widths[c], display_width(rows.back().cells[c]));
+      widths[c] = std::max(widths[c], display_width(row.cells[c]));
   }
   auto line = [&](auto&& cell, Ink ink) {
     std::string text;
@@ -152,8 +167,8 @@ std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint
     text += cells;
   }
   std::string sum = plural(order.size(), "tensor");
-  if (order.size() != checkpoint.tensor_count())
-    sum += " of " + human_count(checkpoint.tensor_count());
+  if (named != 0) sum += " and " + human_count(named) + " known by name alone, gone with a file";
+  if (!all) sum += " of " + human_count(checkpoint.tensor_count());
   text += inked(style, Ink::kQuiet, sum + separator(style) + human_bytes(bytes)) + "\n";
   std::string lost = filled_sum(filled);
   return lost.empty() ? text : text + inked(style, Ink::kGold, lost) + "\n";
@@ -223,7 +238,10 @@ std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
             right(writer ? std::to_string(*writer) : "?", 6) + "  ";
     if (item) {
       text += printable(checkpoint.file(item->file).path) + " at " + std::to_string(item->offset) +
-              ", " + std::to_string(item->length) + " bytes\n";
+              ", " + std::to_string(item->length) + " bytes";
+      std::string_view gone = why_gone(checkpoint, chunk);
+      if (!gone.empty()) text += "  " + inked(style, Ink::kRed, "gone: " + std::string(gone));
+      text += "\n";
     } else {
       text += inked(style, Ink::kRed, "nowhere: no storage record") + "\n";
     }
@@ -309,6 +327,10 @@ std::string info_to_text(const Checkpoint& checkpoint, const TextStyle& style) {
           ", " + human_bytes(bytes) + " in the folder");
   if (std::string lost = filled_sum(filled_in(checkpoint)); !lost.empty())
     row("filled", inked(style, Ink::kGold, lost));
+  if (std::uint64_t gone = gone_tiles(checkpoint); gone != 0)
+    row("gone", inked(style, Ink::kRed, plural(gone, "tile") + " cannot be read"));
+  if (std::size_t named = named_only(checkpoint).size(); named != 0)
+    row("gone", inked(style, Ink::kRed, plural(named, "tensor") + " known by name alone"));
   const Provenance& from = checkpoint.provenance();
   if (!from.save_id.empty()) row("save", printable(from.save_id));
   if (from.pickle_protocol > 0) row("pickle", "protocol " + std::to_string(from.pickle_protocol));

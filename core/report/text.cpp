@@ -6,6 +6,7 @@
 
 #include "core/base/words.h"
 #include "core/explain/lessons.h"
+#include "core/model/named_only.h"
 #include "core/report/text_words.h"
 #include "core/rules/consequence.h"
 #include "core/rules/unjudged.h"
@@ -47,18 +48,32 @@ const Value* evidence(const Finding& finding, std::string_view key) {
   return nullptr;
 }
 
+// "needs torch 2.15 or newer"
+std::string what_it_needs(const Finding& finding) {
+  std::string needs;
+  for (auto [key, who] :
+       {std::pair{"python_at_least", "Python "}, std::pair{"torch_at_least", "torch "}}) {
+    const auto* version = evidence<std::string>(finding, key);
+    if (version != nullptr)
+      needs += (needs.empty() ? "" : " and ") + (who + *version) + " or newer";
+  }
+  return needs.empty() ? needs : "needs " + needs;
+}
+
 // What it means for the one who wants to load: three words beside the count.
 std::string what_it_means(const Finding& finding) {
   struct Pair {
     std::string_view rule, words;
   };
-  static constexpr std::array<Pair, 19> kWords = {{
+  static constexpr std::array<Pair, 21> kWords = {{
       {"unsafe-pickle", "do not load it"},
       {"path-escape", "do not load it"},
       {"missing-file", "will not load"},
       {"short-file", "will not load"},
       {"bad-record", "the bytes are damaged"},
       {"storage-dangling", "will not load"},
+      {"shared-storage", "loads one tile as another"},
+      {"index-misplaced", "will not load"},
       {"chunk-rank", "will not load"},
       {"chunk-out-of-bounds", "will not load"},
       {"chunk-overlap", "loads by chance"},
@@ -76,7 +91,7 @@ std::string what_it_means(const Finding& finding) {
   if (const auto* cause = evidence<std::string>(finding, "explained by")) return "by " + *cause;
   if (finding.rule == "storage-dangling" && finding.severity == Severity::kWarning)
     return "bytes without an owner";
-  if (finding.rule == "portability") return "not everywhere";
+  if (finding.rule == "portability") return what_it_needs(finding);
   // What is only to know breaks nothing: of the words below it may have two.
   if (finding.severity == Severity::kInfo && finding.rule != "unexpected-key" &&
       finding.rule != "not-looked-at")
@@ -203,13 +218,29 @@ void append_remedy(std::string& out, const Finding& finding, std::size_t indent,
   out += "\n";
 }
 
+std::set<std::string_view> names_only(const Checkpoint& checkpoint) {
+  std::set<std::string_view> names;
+  for (const StrayRecord& tensor : named_only(checkpoint)) names.insert(tensor.fqn);
+  return names;
+}
+
+// "1 file, 14 tensors": a file that is gone takes tensors along of which only the name is left.
+std::string count_of_subjects(const Checkpoint& checkpoint, const Finding& finding) {
+  std::uint64_t named = 0;
+  if (finding.rule == "missing-file") {
+    auto names = names_only(checkpoint);
+    for (const std::string& subject : finding.subjects) named += names.contains(subject);
+  }
+  std::string text = plural(finding.subjects.size() - named, noun_of(checkpoint, finding));
+  return named == 0 ? text : text + ", " + plural(named, "tensor");
+}
+
 void append_finding(std::string& out, const Checkpoint& checkpoint, const Finding& finding,
                     std::size_t indent, const TextOptions& options, const Style& style) {
   Word severity = word_of(finding.severity);
   out += style(severity.colour, std::string(severity.text)) +
-         std::string(indent - severity.text.size(), ' ') + style(kBold, finding.rule);
-  if (!finding.subjects.empty())
-    out += "   " + plural(finding.subjects.size(), noun_of(checkpoint, finding));
+         std::string(indent - severity.text.size(), ' ') + style(kBold, finding.rule) + "   " +
+         count_of_subjects(checkpoint, finding);
   const auto* where = evidence<std::string>(finding, "where");
   bool request = where != nullptr && *where == "request";
   std::string words = request ? "the request is wrong" : what_it_means(finding);
@@ -223,25 +254,34 @@ void append_finding(std::string& out, const Checkpoint& checkpoint, const Findin
 std::string coverage(const CheckReport& report) {
   std::string words;
   auto has = [&](std::string_view rule) {
-    return std::any_of(report.findings.begin(), report.findings.end(),
-                       [&](const Finding& finding) { return finding.rule == rule; });
+    return std::any_of(report.findings.begin(), report.findings.end(), [&](const Finding& finding) {
+      bool counts = rule.starts_with("chunk-") || rule == "coverage-gap" ||
+                    finding.severity == Severity::kError;
+      return finding.rule == rule && counts;
+    });
   };
   if (has("chunk-rank")) return "coverage unknown";
-  if (has("coverage-gap")) words = "coverage has gaps";
-  if (has("chunk-overlap")) words += words.empty() ? "tiles overlap" : ", tiles overlap";
-  if (has("chunk-out-of-bounds")) words += words.empty() ? "tiles outside" : ", tiles outside";
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"coverage-gap", "coverage has gaps"},    {"chunk-overlap", "tiles overlap"},
+      {"chunk-out-of-bounds", "tiles outside"}, {"missing-file", "files are gone"},
+      {"short-file", "files are cut off"},      {"storage-dangling", "tiles without bytes"},
+      {"shared-storage", "tiles share bytes"}};
+  for (auto [rule, what] : kWords) {
+    if (has(rule)) words += (words.empty() ? "" : ", ") + std::string(what);
+  }
   return words.empty() ? "coverage complete" : words;
 }
 
 // "1 cause, 3 tensors", where something is wrong.
 std::string causes_counted(const Checkpoint& checkpoint, const CheckReport& report) {
-  std::set<std::string_view> tensors, others;
+  std::set<std::string_view> tensors, others, named = names_only(checkpoint);
   std::uint64_t causes = 0;
   for (const Finding& finding : report.findings) {
     if (finding.severity == Severity::kInfo) continue;
     ++causes;
     bool files = noun_of(checkpoint, finding) != "tensor";
-    for (const std::string& subject : finding.subjects) (files ? others : tensors).insert(subject);
+    for (const std::string& subject : finding.subjects)
+      (files && !named.contains(subject) ? others : tensors).insert(subject);
   }
   if (causes == 0) return "";
   std::string out = plural(causes, "cause");

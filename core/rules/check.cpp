@@ -22,7 +22,7 @@ constexpr std::uint64_t kHeadersUpTo = 100'000;  // items; design 5.1
 const Rule* const kInOrder[] = {
     // What opening itself says, and what is missing on disk.
     &kUnsafePickle, &kPathEscape, &kMissingFile, &kShortFile, &kDataNewer, &kStorageDangling,
-    &kFilledElements, &kSharedStorage,
+    &kFilledElements, &kSharedStorage, &kIndexMisplaced,
     // The causes that explain what comes after them.
     &kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kWriterMosaic,
     &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank, &kUnevenShards,

@@ -5,6 +5,6 @@
 
 namespace shw {
 
-extern const Rule kSharedStorage;
+extern const Rule kSharedStorage, kIndexMisplaced;
 
 }  // namespace shw

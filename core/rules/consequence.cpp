@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/facts/filled.h"
+#include "core/rules/claims.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -30,11 +31,11 @@ bool loses(const Finding& finding) {
 // Rules without a diagnosis at which reading stops: torch's planner, its pickle or the file system
 // refuses.
 bool stops_reading(std::string_view rule) {
-  const std::array rules = {kMissingFile.id,     kShortFile.id,    kBadRecord.id,
-                            kStorageDangling.id, kChunkRank.id,    kChunkOutOfBounds.id,
-                            kChunkOverlap.id,    kPayloadShape.id, kMissingKey.id,
-                            kShapeMismatch.id,   kAxisGrown.id,    kPlacementAxisMoved.id,
-                            kOtherModel.id};
+  const std::array rules = {kMissingFile.id,     kShortFile.id,     kBadRecord.id,
+                            kStorageDangling.id, kChunkRank.id,     kChunkOutOfBounds.id,
+                            kChunkOverlap.id,    kPayloadShape.id,  kMissingKey.id,
+                            kShapeMismatch.id,   kAxisGrown.id,     kPlacementAxisMoved.id,
+                            kOtherModel.id,      kIndexMisplaced.id};
   return std::find(rules.begin(), rules.end(), rule) != rules.end();
 }
 

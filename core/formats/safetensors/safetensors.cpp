@@ -17,7 +17,6 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kSuffix = ".safetensors";
-constexpr std::string_view kIndexName = kSafetensorsIndex;
 constexpr std::uint64_t kMaxIndex = 256 << 20;
 
 using WeightMap = std::vector<std::pair<std::string, std::string>>;  // FQN, file
@@ -103,9 +102,8 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
 };
 
 // Nothing where there is no index, or one that cannot be used; then `finding` says why.
-std::optional<WeightMap> read_index(const Directory& directory, std::optional<Finding>& finding) {
-  std::string path(kIndexName);
-  if (directory.stat(path).kind != EntryKind::kFile) return std::nullopt;
+std::optional<WeightMap> read_index(const Directory& directory, const std::string& path,
+                                    std::optional<Finding>& finding) {
   auto refuse = [&](std::string cause) {
     finding = bad_record(path, std::move(cause));
     return std::nullopt;
@@ -189,25 +187,72 @@ void add_problems(CheckpointBuilder& builder, const FileHeader& file) {
   }
 }
 
-// What the index promises and the files do not hold.
-void check_index(CheckpointBuilder& builder, const WeightMap& map,
+// An entry of the index that names another file than the one that holds the tensor.
+struct Misplaced {
+  std::string fqn, said, held;
+};
+
+void add_misplaced(CheckpointBuilder& builder, const std::string& index,
+                   const std::vector<Misplaced>& entries) {
+  if (entries.empty()) return;
+  constexpr std::size_t kMostEvidence = 64;
+  const Misplaced& first = entries.front();
+  Finding finding;
+  finding.rule = "index-misplaced";
+  std::vector<std::string> lines;
+  for (const Misplaced& entry : entries) {
+    finding.subjects.push_back(entry.fqn);
+    if (lines.size() < kMostEvidence)
+      lines.push_back(entry.fqn + ": said to lie in " + entry.said + ", lies in " + entry.held);
+  }
+  finding.cause = "The index says that " + first.fqn + " lies in " + first.said +
+                  ", and it lies in " + first.held +
+                  (entries.size() == 1
+                       ? ""
+                       : "; " + std::to_string(entries.size() - 1) + " more entries are wrong") +
+                  ": a loader that goes by the index does not find what is there.";
+  finding.evidence = {
+      {"index", index}, {"entries", lines}, {"count", static_cast<std::int64_t>(entries.size())}};
+  finding.remedy = Remedy{"rewrite-metadata", true,
+                          "Write the index anew from what each file holds. No tensor byte moves."};
+  builder.add_finding(std::move(finding));
+}
+
+// What the index promises and the files do not hold. Of a tensor whose file cannot be read its name
+// is all that is left.
+void check_index(CheckpointBuilder& builder, const std::string& index, const WeightMap& map,
                  const std::vector<FileHeader>& files) {
   std::set<std::pair<std::string_view, std::string_view>> held;
+  std::unordered_map<std::string_view, std::string_view> lies_in;
   std::set<std::string_view> readable;
   for (const FileHeader& file : files) {
     readable.insert(file.path);
-    for (const SafetensorsEntry& entry : file.header.entries) held.insert({entry.name, file.path});
+    for (const SafetensorsEntry& entry : file.header.entries) {
+      held.insert({entry.name, file.path});
+      lies_in.emplace(entry.name, file.path);
+    }
   }
-  Finding missing = bad_record(std::string(kIndexName), "");
+  Finding missing = bad_record(index, "");
   missing.subjects.clear();
+  std::vector<Misplaced> misplaced;
   for (const auto& [fqn, path] : map) {
-    builder.file(path);
-    if (readable.contains(path) && !held.contains({fqn, path})) missing.subjects.push_back(fqn);
+    FileId file = builder.file(path);
+    if (held.contains({fqn, path})) continue;
+    if (auto found = lies_in.find(fqn); found != lies_in.end())
+      misplaced.push_back({fqn, path, std::string(found->second)});
+    else if (readable.contains(path))
+      missing.subjects.push_back(fqn);
+    else
+      builder.add_stray({fqn, std::nullopt, {file, 0, 0}});
   }
+  add_misplaced(builder, index, misplaced);
   if (missing.subjects.empty()) return;
-  missing.cause = "The index places " + std::to_string(missing.subjects.size()) +
-                  " tensors in files that do not hold them.";
-  missing.evidence.emplace_back("index", std::string(kIndexName));
+  missing.cause =
+      "The index places " + std::to_string(missing.subjects.size()) +
+      (missing.subjects.size() == 1 ? " tensor" : " tensors") +
+      " in files that do not hold them, and no other file does: " + missing.subjects.front() +
+      (missing.subjects.size() == 1 ? "." : ", ...");
+  missing.evidence.emplace_back("index", index);
   builder.add_finding(std::move(missing));
 }
 
@@ -234,11 +279,28 @@ std::vector<std::string> named_files(std::vector<std::string> all, const WeightM
 
 }  // namespace
 
+std::optional<std::string> find_safetensors_index(const Directory& directory) {
+  std::string usual(kSafetensorsIndex);
+  if (directory.stat(usual).kind == EntryKind::kFile) return usual;
+  auto entries = directory.list();
+  if (!entries) return std::nullopt;
+  std::optional<std::string> found;
+  for (const Entry& entry : *entries) {
+    bool index = entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos &&
+                 entry.path.ends_with(".safetensors.index.json");
+    if (index && found) return std::nullopt;  // of two models, say fp16 and fp32: neither is meant
+    if (index) found = entry.path;
+  }
+  return found;
+}
+
 Result<std::shared_ptr<const Checkpoint>> open_safetensors(
     std::shared_ptr<const Directory> directory, Progress* progress) {
   SHW_TRY(std::vector<std::string> paths, list_files(*directory));
   std::optional<Finding> index_finding;
-  auto index = read_index(*directory, index_finding);
+  auto index_path = find_safetensors_index(*directory);
+  std::optional<WeightMap> index;
+  if (index_path) index = read_index(*directory, *index_path, index_finding);
   if (index) {
     auto chosen = named_files(paths, *index);
     if (chosen.empty()) index.reset();
@@ -279,7 +341,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
     builder.file(file.path);
     add_problems(builder, file);
   }
-  if (index) check_index(builder, *index, files);
+  if (index) check_index(builder, *index_path, *index, files);
   if (index_finding) builder.add_finding(std::move(*index_finding));
   return builder.finish();
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -52,8 +53,13 @@ Status rewrite_safetensors(const ByteSource& source, const SafetensorsChange& ch
 // The index beside the files after tensors have grown or shrunk: `metadata.total_size` and
 // `total_parameters` are moved by that much, all else stays. The text unchanged where it has
 // neither.
+// `homes`: tensors whose entries name the wrong file, and the right one.
 Result<std::string> index_with(const ByteSource& source, std::int64_t more_bytes,
-                               std::int64_t more_elements);
+                               std::int64_t more_elements,
+                               const std::map<std::string, std::string>& homes = {});
+// The index of a directory: "model.safetensors.index.json", else the one of another stem
+// (diffusers) where there is exactly one.
+std::optional<std::string> find_safetensors_index(const Directory& directory);
 inline constexpr std::string_view kSafetensorsIndex = "model.safetensors.index.json";
 
 }  // namespace shw

@@ -191,7 +191,8 @@ Status rewrite_safetensors(const ByteSource& source, const SafetensorsChange& ch
 }
 
 Result<std::string> index_with(const ByteSource& source, std::int64_t more_bytes,
-                               std::int64_t more_elements) {
+                               std::int64_t more_elements,
+                               const std::map<std::string, std::string>& homes) {
   constexpr std::uint64_t kMaxIndex = 256 << 20;
   auto damaged = [&](const std::string& why) {
     return fail(ErrorKind::kDamaged, "the index " + why, {source.name()});
@@ -202,8 +203,15 @@ Result<std::string> index_with(const ByteSource& source, std::int64_t more_bytes
   auto too_deep = [](int depth, OrderedJson::parse_event_t, OrderedJson&) { return depth < 16; };
   OrderedJson json = OrderedJson::parse(text, too_deep, false);
   if (json.is_discarded() || !json.is_object()) return damaged("is no JSON object");
+  auto weight_map = json.find("weight_map");
+  if (weight_map != json.end() && weight_map->is_object()) {
+    for (auto& [fqn, file] : weight_map->items()) {
+      if (auto home = homes.find(fqn); home != homes.end()) file = home->second;
+    }
+  }
   auto metadata = json.find("metadata");
-  if (metadata == json.end() || !metadata->is_object()) return text;
+  if (metadata == json.end() || !metadata->is_object())
+    return homes.empty() ? text : json.dump(2) + "\n";
   auto move = [&](const char* key, std::int64_t by) {
     auto number = metadata->find(key);
     if (number == metadata->end() || !number->is_number_integer()) return;

@@ -1,3 +1,4 @@
+#include "core/model/named_only.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -18,6 +19,87 @@ std::string_view state_of(EntryKind kind) {
   return "is not there";
 }
 
+struct Gone {
+  std::uint64_t tiles = 0;
+  std::vector<std::string> tensors;  // with tiles in it
+  std::vector<std::string> lines;    // "fc.weight: 2 of 8 tiles"
+  std::vector<Box> boxes;            // the first kMaxEvidence
+  std::vector<std::string> inside;   // whose each is
+  std::vector<std::string> objects;
+  std::vector<std::string> named;  // tensors of which an index tells the name, and nothing else
+};
+
+Gone gone_with(const Checkpoint& checkpoint, const std::vector<bool>& missing) {
+  Gone gone;
+  auto is_in = [&](const std::optional<ItemPlace>& item) {
+    return item && item->file != FileId::kNone && missing[index_of(item->file)];
+  };
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    std::uint64_t tiles = 0;
+    std::string fqn(checkpoint.fqn(TensorId{t}));
+    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+      if (!is_in(checkpoint.item(chunk))) continue;
+      ++tiles;
+      if (gone.boxes.size() >= kMaxEvidence) continue;
+      gone.boxes.push_back({copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))});
+      gone.inside.push_back(fqn);
+    }
+    if (tiles == 0) continue;
+    gone.tiles += tiles;
+    if (gone.lines.size() < kMaxEvidence)
+      gone.lines.push_back(fqn + ": " + std::to_string(tiles) + " of " +
+                           plural(checkpoint.chunks(TensorId{t}).size(), "tile"));
+    gone.tensors.push_back(std::move(fqn));
+  }
+  for (const ObjectRow& object : checkpoint.objects()) {
+    if (is_in(object.item)) gone.objects.push_back(object.fqn);
+  }
+  for (const StrayRecord& tensor : named_only(checkpoint)) {
+    if (missing[index_of(tensor.item.file)]) gone.named.push_back(tensor.fqn);
+  }
+  return gone;
+}
+
+std::string what_is_gone(const Gone& gone) {
+  std::vector<std::string> parts;
+  if (gone.tiles != 0)
+    parts.push_back(plural(gone.tiles, "tile") + " of " + plural(gone.tensors.size(), "tensor") +
+                    " (" + some_of(gone.lines) + ")");
+  if (!gone.objects.empty())
+    parts.push_back(plural(gone.objects.size(), "object") + " (" + some_of(gone.objects) + ")");
+  if (!gone.named.empty())
+    parts.push_back(plural(gone.named.size(), "tensor") + " that the index places there (" +
+                    some_of(gone.named) + ")");
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  return text;
+}
+
+void describe(const Checkpoint& checkpoint, const Gone& gone,
+              const std::vector<std::string>& states, Finding& finding) {
+  std::string what = what_is_gone(gone);
+  finding.cause = some_of(states) + ": " +
+                  (what.empty() ? "nothing that is recorded was in it, but a load may ask for it."
+                                : what + " cannot be read, and a load stops there.");
+  if (!gone.named.empty() && checkpoint.encoding() == Encoding::kRaw)
+    finding.cause += " Of a tensor that is gone with its file only the name is known.";
+  finding.evidence = {{"files", capped(states)},
+                      {"file_count", count_of(finding.subjects.size())},
+                      {"tiles", static_cast<std::int64_t>(gone.tiles)},
+                      {"tensors", capped(gone.tensors)},
+                      {"tensor_count", count_of(gone.tensors.size())},
+                      {"objects", capped(gone.objects)}};
+  if (!gone.lines.empty()) finding.evidence.emplace_back("tiles_of", gone.lines);
+  if (!gone.boxes.empty()) finding.evidence.emplace_back("boxes", gone.boxes);
+  if (!gone.boxes.empty()) finding.evidence.emplace_back("boxes_in", gone.inside);
+  if (!gone.named.empty()) {
+    finding.evidence.emplace_back("named_only", capped(gone.named));
+    finding.evidence.emplace_back("named_only_count", count_of(gone.named.size()));
+  }
+  finding.subjects.insert(finding.subjects.end(), gone.named.begin(), gone.named.end());
+}
+
 void run(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   if (checkpoint.directory() == nullptr) return;
@@ -34,31 +116,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
 
-  std::vector<std::string> touched;
-  std::uint64_t chunks = 0;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
-      auto item = checkpoint.item(chunk);
-      if (!item || !missing[index_of(item->file)]) continue;
-      ++chunks;
-      add_subject(touched, checkpoint.fqn(TensorId{t}));
-    }
-  }
-  std::vector<std::string> objects;
-  for (const ObjectRow& object : checkpoint.objects()) {
-    if (object.item && object.item->file != FileId::kNone && missing[index_of(object.item->file)])
-      objects.push_back(object.fqn);
-  }
-  finding.cause = some_of(states) + ": " + plural(chunks, "tile") + " of " +
-                  plural(touched.size(), "tensor") +
-                  (objects.empty() ? "" : " and " + plural(objects.size(), "object")) +
-                  " cannot be read, and a load stops there.";
-  finding.evidence = {{"files", capped(states)},
-                      {"file_count", count_of(finding.subjects.size())},
-                      {"tiles", static_cast<std::int64_t>(chunks)},
-                      {"tensors", capped(touched)},
-                      {"tensor_count", count_of(touched.size())},
-                      {"objects", capped(objects)}};
+  describe(checkpoint, gone_with(checkpoint, missing), states, finding);
   findings.push_back(std::move(finding));
 }
 

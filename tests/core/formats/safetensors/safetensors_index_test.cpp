@@ -1,0 +1,127 @@
+// What an index of safetensors files says against what lies in the files.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/formats/open.h"
+#include "core/make_zip.h"
+#include "core/model/named_only.h"
+#include "core/repair/apply.h"
+#include "core/report/report.h"
+#include "core/report/text.h"
+#include "core/rules/check.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+
+namespace {
+
+std::string file_with(const std::string& fqn, char fill) {
+  std::string header = "{\"" + fqn + R"(":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})";
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  return test::little(header.size(), 8) + header + std::string(24, fill);
+}
+
+std::string index_of(const std::string& entries) {
+  return R"({"metadata":{"total_size":72},"weight_map":{)" + entries + "}}";
+}
+
+const std::string kRight = R"("a":"m-1.safetensors","b":"m-2.safetensors","c":"m-3.safetensors")";
+
+// Three files of one tensor each.
+void write_three(const TemporaryFolder& folder, const std::string& entries,
+                 const std::string& index = "model.safetensors.index.json") {
+  put(folder / "m-1.safetensors", file_with("a", '\1'));
+  put(folder / "m-2.safetensors", file_with("b", '\2'));
+  put(folder / "m-3.safetensors", file_with("c", '\3'));
+  put(folder / index, index_of(entries));
+}
+
+std::shared_ptr<const Checkpoint> open_at(const std::string& folder) {
+  auto checkpoint = open_checkpoint(folder);
+  if (!checkpoint) FAIL(checkpoint.error().message);
+  return *checkpoint;
+}
+
+CheckReport report_of(const Checkpoint& checkpoint) {
+  auto report = check(checkpoint, {});
+  REQUIRE(report.has_value());
+  return std::move(*report);
+}
+
+const Finding* find(const CheckReport& report, std::string_view rule) {
+  for (const Finding& finding : report.findings) {
+    if (finding.rule == rule) return &finding;
+  }
+  return nullptr;
+}
+
+bool has(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+}  // namespace
+
+TEST_CASE("tensors of a file that is gone are named by the index everywhere") {
+  for (const char* index : {"model.safetensors.index.json", "unet.safetensors.index.json"}) {
+    CAPTURE(index);
+    TemporaryFolder folder;
+    write_three(folder, kRight, index);
+    std::filesystem::remove(folder / "m-2.safetensors");
+    auto checkpoint = open_at(folder.path());
+    REQUIRE(named_only(*checkpoint).size() == 1);
+    CHECK(named_only(*checkpoint)[0].fqn == "b");
+    CheckReport report = report_of(*checkpoint);
+    const Finding* finding = find(report, "missing-file");
+    REQUIRE(finding != nullptr);
+    CHECK(has(finding->subjects, "m-2.safetensors"));
+    CHECK(has(finding->subjects, "b"));
+    CHECK(finding->cause.find("0 tiles") == std::string::npos);
+    CHECK(finding->cause.find("(b)") != std::string::npos);
+    std::string text = check_to_text(*checkpoint, report, {});
+    CHECK(text.find("coverage complete") == std::string::npos);
+    CHECK(list_to_json(*checkpoint).find("\"named_only\"") != std::string::npos);
+    CHECK(info_to_json(*checkpoint).find("\"named_only\"") != std::string::npos);
+  }
+}
+
+TEST_CASE("an entry of the index that names another file than the tensor's is said and mended") {
+  TemporaryFolder folder;
+  write_three(folder, R"("a":"m-1.safetensors","b":"m-1.safetensors","c":"m-3.safetensors",)"
+                      R"("unused":"m-2.safetensors")");
+  auto checkpoint = open_at(folder.path());
+  CheckReport report = report_of(*checkpoint);
+  const Finding* finding = find(report, "index-misplaced");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->subjects == std::vector<std::string>{"b"});
+  CHECK(finding->cause.find("lies in m-1.safetensors, and it lies in m-2.safetensors") !=
+        std::string::npos);
+  REQUIRE(finding->remedy.has_value());
+  CHECK(finding->remedy->lossless);
+  const Finding* nowhere = find(report, "bad-record");
+  REQUIRE(nowhere != nullptr);
+  CHECK(nowhere->subjects == std::vector<std::string>{"unused"});
+
+  auto plan = make_plan(*checkpoint, report, {});
+  REQUIRE(plan.has_value());
+  CHECK(plan->lossless);
+  TemporaryFolder made;
+  auto repaired = apply_plan(*checkpoint, *plan, {made / "out"});
+  if (!repaired) FAIL(repaired.error().message);
+  auto after = open_at(made / "out");
+  CHECK(find(report_of(*after), "index-misplaced") == nullptr);
+  CHECK(contents(made / "out/m-2.safetensors") == contents(folder / "m-2.safetensors"));
+  CHECK(contents(made / "out/model.safetensors.index.json").find("total_size") !=
+        std::string::npos);
+  auto verified = verify_repair(made / "out");
+  REQUIRE(verified.has_value());
+  CHECK(verified->outcome == VerifyReport::Outcome::kProved);
+}
+
+TEST_CASE("a right index of any stem raises nothing") {
+  TemporaryFolder folder;
+  write_three(folder, kRight, "diffusion_pytorch_model.safetensors.index.json");
+  auto checkpoint = open_at(folder.path());
+  CHECK(named_only(*checkpoint).empty());
+  CHECK(report_of(*checkpoint).verdict == Verdict::kClean);
+}
