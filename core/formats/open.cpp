@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "core/formats/dcp/dcp_read.h"
 #include "core/formats/safetensors/safetensors.h"
@@ -101,12 +102,21 @@ constexpr auto kOtherFormats = std::to_array<OtherFormat>({
      "torch.distributed.checkpoint.format_utils.torch_save_to_dcp turns it into DCP."},
 });
 
+// Folders that can be opened, each with what it is: "transformer (safetensors)".
 std::vector<std::string> checkpoints_below(const Entries& entries) {
-  std::vector<std::string> found;
+  std::map<std::string, std::string_view> kinds;
   for (const Entry& entry : entries) {
-    if (entry.path.ends_with("/.metadata"))
-      found.push_back(entry.path.substr(0, entry.path.size() - 10));
+    std::size_t slash = entry.path.rfind('/');
+    if (slash == std::string::npos) continue;
+    std::string_view name = std::string_view(entry.path).substr(slash + 1);
+    std::string folder = entry.path.substr(0, slash);
+    if (name == kDcpMetadataName)
+      kinds[folder] = "DCP";
+    else if (name.ends_with(".safetensors"))
+      kinds.try_emplace(folder, "safetensors");
   }
+  std::vector<std::string> found;
+  for (const auto& [folder, kind] : kinds) found.push_back(folder + " (" + std::string(kind) + ")");
   return found;
 }
 
@@ -124,10 +134,13 @@ tl::unexpected<Error> refuse(const Directory& directory, const Entries& entries)
     return fail(ErrorKind::kUnsupported, what, {directory.name()}, std::string(advice));
   };
   if (auto below = checkpoints_below(entries); !below.empty())
-    return unsupported("holds " + std::to_string(below.size()) +
+    return unsupported((any(entries, [](auto path, auto) { return path == "model_index.json"; })
+                            ? "is a pipeline of diffusers: it holds "
+                            : "holds ") +
+                           std::to_string(below.size()) +
                            (below.size() == 1 ? " checkpoint" : " checkpoints") +
                            " in its folders, and is none itself",
-                       "Open one of them: " + joined(below, 5));
+                       "Open one of them by its folder: " + joined(below, 12));
   if (any(entries, [](auto path, auto) { return path == ".metadata.tmp"; }))
     return fail(ErrorKind::kDamaged, "has .metadata.tmp but no .metadata: the save did not finish",
                 {".metadata.tmp"},
@@ -145,7 +158,8 @@ tl::unexpected<Error> refuse(const Directory& directory, const Entries& entries)
       return unsupported("is " + std::string(other.title) + ", which is not read", other.advice);
   }
   if (entries.empty())
-    return fail(ErrorKind::kIo, "is empty", {directory.name()}, "A checkpoint has a .metadata.");
+    return unsupported("is an empty folder: there is no checkpoint here",
+                       "A checkpoint has a .metadata, or files that end in .safetensors.");
   return unsupported(
       "is no checkpoint that Shardwright knows: there is no .metadata and no "
       ".safetensors",

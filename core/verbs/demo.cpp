@@ -130,6 +130,21 @@ Status write_checkpoint(const DemoModel& model, WritableDirectory& directory, Pr
 
 namespace fs = std::filesystem;
 
+// A demo inside a checkpoint would be taken for a part of it.
+Status check_is_none(const std::string& folder) {
+  std::error_code code;
+  for (auto entry = fs::directory_iterator(folder, code);
+       !code && entry != fs::directory_iterator(); entry.increment(code)) {
+    std::string name = entry->path().filename().string();
+    bool part = name.ends_with(".metadata") || name.ends_with(".distcp") ||
+                name.ends_with(".safetensors") || name.ends_with(".index.json");
+    if (part)
+      return fail(ErrorKind::kUsage, "is a checkpoint (there is " + name + " in it)", {folder},
+                  "Name a folder that is new or empty.");
+  }
+  return {};
+}
+
 // What an earlier demo left goes; what is not ours stays, and is an error.
 Status clear(const std::string& folder, const std::string& checkpoint) {
   std::error_code code;
@@ -153,6 +168,7 @@ Status clear(const std::string& folder, const std::string& checkpoint) {
 Result<Demo> make_demo(const std::string& folder, Progress* progress) {
   DemoModel model;
   SHW_CHECK(read_demo_model(kRecipe, model));
+  SHW_CHECK(check_is_none(folder));
   std::error_code code;
   fs::create_directories(folder, code);
   if (code) return fail(ErrorKind::kIo, code.message(), {folder, {}, {}});

@@ -304,6 +304,9 @@ TEST_CASE("the demo is the same every time and refuses a folder that is not its 
   CHECK(shardwright({"demo", scratch / "d", "--quiet"}).code == 0);
   std::filesystem::create_directories(scratch / "mine/step_9000");
   CHECK(shardwright({"demo", scratch / "mine"}).code == 3);
+  Run inside = shardwright({"demo", scratch / "d/step_9000"});
+  CHECK(inside.code == 3);
+  CHECK(inside.err.find("is a checkpoint") != std::string::npos);
 }
 
 TEST_CASE("the demo takes less than 200 MB of disk") {

@@ -43,13 +43,14 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   bool new_path = provenance.path_class.starts_with("pathlib._local.");
   bool six = provenance.properties_arity >= 6;
   if (new_path || six) {
-    std::string cause = "This .metadata does not open everywhere: ";
+    std::string cause;
     if (new_path)
-      cause += "it holds a path object of Python 3.13 (" + provenance.path_class +
+      cause += "It holds a path object of Python 3.13 (" + provenance.path_class +
                "), which Python 3.12 and older do not know";
     if (new_path && six) cause += "; ";
     if (six)
-      cause += "it holds " + std::to_string(provenance.properties_arity) +
+      cause += (new_path ? "it holds " : "It holds ") +
+               std::to_string(provenance.properties_arity) +
                " tensor properties, and torch older than 2.15 expects 5";
     std::vector<std::pair<std::string, EvidenceValue>> evidence;
     if (new_path) evidence.emplace_back("path_class", provenance.path_class);

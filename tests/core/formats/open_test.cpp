@@ -47,8 +47,23 @@ TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
     CHECK(error.message.find(c.part) != std::string::npos);
     CHECK_FALSE(error.place.file.empty());
   }
-  CHECK(error_of({}).kind == ErrorKind::kIo);
+  CHECK(error_of({}).kind == ErrorKind::kUnsupported);  // exit 2: the system refused nothing
+  CHECK(error_of({}).message.find("no checkpoint here") != std::string::npos);
   CHECK(error_of({{".metadata", {}}}).message == "is empty");
+}
+
+TEST_CASE("a pipeline of several models says what each of its folders is") {
+  Error error = error_of({{"model_index.json", bytes_of("{}")},
+                          {"unet/diffusion_pytorch_model.safetensors", bytes_of("x")},
+                          {"vae/diffusion_pytorch_model.safetensors", bytes_of("x")},
+                          {"optimizer_0/.metadata", bytes_of("x")}});
+  CHECK(error.kind == ErrorKind::kUnsupported);
+  CHECK(error.message.find("pipeline") != std::string::npos);
+  CHECK(error.message.find("3 checkpoints") != std::string::npos);
+  for (const char* part : {"unet (safetensors)", "vae (safetensors)", "optimizer_0 (DCP)"}) {
+    CAPTURE(part);
+    CHECK(error.advice.find(part) != std::string::npos);
+  }
 }
 
 TEST_CASE(
