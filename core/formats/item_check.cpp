@@ -1,10 +1,9 @@
 // Passes over the bytes of items: CRCs, which torch itself never looks at, and fingerprints of
 // files' ranges.
-#include <xxhash.h>
-
 #include <algorithm>
 #include <array>
 
+#include "core/base/hash.h"
 #include "core/base/little_endian.h"
 #include "core/formats/hash_ranges.h"
 #include "core/formats/item_access.h"
@@ -90,10 +89,7 @@ Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t ob
 
 Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
                                 Progress* progress) {
-  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
-                                                                 &XXH3_freeState);
-  if (state == nullptr) return fail(ErrorKind::kIo, "no memory for a hash", {source.name()});
-  XXH3_128bits_reset(state.get());
+  RunningHash hash;
   std::uint64_t longest = 0;
   for (const ByteRange& range : ranges) longest = std::max(longest, range.length);
   Bytes buffer(std::min(kRead, longest));
@@ -103,7 +99,7 @@ Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRa
       if (is_cancelled(progress)) return cancelled_error();
       auto part = std::span(buffer).first(std::min<std::uint64_t>(kRead, extent.length - done));
       if (!extent.hole) SHW_CHECK(source.read(extent.offset + done, part));
-      XXH3_128bits_update(state.get(), part.data(), part.size());
+      hash.add(part);
       done += part.size();
       if (progress != nullptr) progress->add(part.size());
     }
@@ -112,15 +108,7 @@ Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRa
   for (const ByteRange& range : ranges) {
     for (const Extent& extent : source.extents(range.offset, range.length)) SHW_CHECK(add(extent));
   }
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state.get()));
-  std::string text;
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  for (unsigned char byte : canonical.digest) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
+  return hash.text();
 }
 
 Result<std::string> hash_item(const Checkpoint& checkpoint, ItemPlace place, Progress* progress) {

@@ -1,43 +1,30 @@
 #include "core/repair/plan_fingerprint.h"
 
-#include <xxhash.h>
+#include "core/base/hash.h"
 
 namespace shw {
 namespace {
 
 class Digest {
  public:
-  Digest() : state_(XXH3_createState()) { XXH3_128bits_reset(state_); }
-  Digest(const Digest&) = delete;
-  Digest& operator=(const Digest&) = delete;
-  ~Digest() { XXH3_freeState(state_); }
-  void add(std::int64_t value) { XXH3_128bits_update(state_, &value, sizeof value); }
+  void add(std::int64_t value) { hash_.add(std::as_bytes(std::span(&value, 1))); }
   void add(std::string_view text) {
     add(static_cast<std::int64_t>(text.size()));
-    XXH3_128bits_update(state_, text.data(), text.size());
+    hash_.add(std::as_bytes(std::span(text)));
   }
   void add(ExtentsView extents) {
     add(static_cast<std::int64_t>(extents.size()));
-    XXH3_128bits_update(state_, extents.data(), extents.size_bytes());
+    hash_.add(std::as_bytes(extents));
   }
   void add(const std::optional<ItemPlace>& item, const Checkpoint& checkpoint) {
     add(std::string_view(item ? checkpoint.file(item->file).path : "none"));
     add(item ? item->offset : 0);
     add(item ? item->length : 0);
   }
-  std::string text() const {
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state_));
-    std::string hex;
-    for (unsigned char byte : canonical.digest) {
-      hex += "0123456789abcdef"[byte >> 4];
-      hex += "0123456789abcdef"[byte & 15];
-    }
-    return hex;
-  }
+  std::string text() const { return hash_.text(); }
 
  private:
-  XXH3_state_t* state_;
+  RunningHash hash_;
 };
 
 }  // namespace

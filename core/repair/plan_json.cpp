@@ -17,6 +17,7 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/base/hash.h"
 #include "core/formats/open.h"
 #include "core/repair/entries.h"
 #include "core/repair/lower.h"

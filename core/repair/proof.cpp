@@ -1,7 +1,6 @@
 #include "core/repair/proof.h"
 
 #include <tbb/parallel_for.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +9,7 @@
 #include <tuple>
 
 #include "core/base/checked.h"
+#include "core/base/hash.h"
 #include "core/formats/items.h"
 #include "core/repair/entries.h"
 #include "core/repair/item_place.h"
@@ -53,8 +53,7 @@ std::string layout_hash(const Checkpoint& checkpoint, TensorId tensor) {
     add(checkpoint.offsets(chunk));
     add(checkpoint.sizes(chunk));
   }
-  return hash_of_text(
-      {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(std::int64_t)});
+  return to_hex(hash_of(std::as_bytes(std::span(numbers))));
 }
 
 // Which boxes of the new tensor came over as items, and from which old chunk.
@@ -124,15 +123,8 @@ Status certify_entries(const Checkpoint& source, const Checkpoint& result, const
 
 }  // namespace
 
-std::string hash_of_text(std::string_view bytes) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
-  std::string text;
-  for (unsigned char byte : canonical.digest) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
+std::string hash_of_text(std::string_view text) {
+  return to_hex(hash_of(std::as_bytes(std::span(text))));
 }
 
 std::uint64_t item_bytes(const Checkpoint& checkpoint) {

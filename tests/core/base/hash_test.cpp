@@ -1,0 +1,26 @@
+#include "core/base/hash.h"
+
+#include <doctest/doctest.h>
+
+#include <string_view>
+
+using namespace shw;
+
+namespace {
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+}  // namespace
+
+TEST_CASE("a hash is XXH3-128 in its canonical form however its bytes are cut") {
+  // What xxhsum -H2 prints for an empty file.
+  CHECK(to_hex(hash_of({})) == "99aa06d3014798d86001c324468d497f");
+  RunningHash running;
+  CHECK(running.text() == "99aa06d3014798d86001c324468d497f");
+  running.add(bytes_of("Shard"));
+  running.add({});
+  running.add(bytes_of("wright"));
+  CHECK(running.value() == hash_of(bytes_of("Shardwright")));
+  CHECK_FALSE(running.value() == hash_of(bytes_of("Shardwrighs")));
+  CHECK(to_hex(Hash128{0x0123456789abcdefu, 0xfu}) == "0123456789abcdef000000000000000f");
+}
