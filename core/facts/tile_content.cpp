@@ -7,7 +7,7 @@
 #include "core/facts/block_order.h"
 #include "core/facts/value_reader.h"
 #include "core/tensor/cast.h"
-#include "core/tensor/layout.h"
+#include "core/tensor/strided_copy.h"
 
 namespace shw {
 namespace {

@@ -6,7 +6,7 @@
 #include "core/base/checked.h"
 #include "core/formats/item_access.h"
 #include "core/formats/item_parts.h"
-#include "core/tensor/layout.h"
+#include "core/tensor/strided_copy.h"
 
 namespace shw {
 namespace {

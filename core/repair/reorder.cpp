@@ -1,6 +1,6 @@
 #include "core/repair/reorder.h"
 
-#include "core/tensor/layout.h"
+#include "core/tensor/strided_copy.h"
 
 namespace shw {
 

@@ -6,7 +6,7 @@
 #include "core/base/little_endian.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/item_access.h"
-#include "core/tensor/layout.h"
+#include "core/tensor/strided_copy.h"
 
 namespace shw {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/base/checked.h"
 #include "core/formats/common/crc32.h"
-#include "core/tensor/layout.h"
+#include "core/tensor/strided_copy.h"
 
 namespace shw {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/memory_sink.h"
-#include "core/tensor/layout.h"
+#include "core/tensor/strided_copy.h"
 
 using namespace shw;
 
