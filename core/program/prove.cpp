@@ -1,0 +1,181 @@
+// What a program must be before anybody runs it. Every number is looked at before it is used.
+#include <algorithm>
+#include <tuple>
+
+#include "core/base/checked.h"
+#include "core/program/program.h"
+#include "core/tensor/cast.h"
+#include "core/tiles/exact_tiling.h"
+
+namespace shw {
+namespace {
+
+// A coordinate, an extent or a file offset beyond this is made up; sums of two stay in int64.
+constexpr std::int64_t kFarthest = std::int64_t{1} << 62;
+
+struct Prover {
+  const Program& program;
+
+  tl::unexpected<Error> refuse(const std::string& row, std::size_t index, std::string why) const {
+    return fail(ErrorKind::kDamaged,
+                row + " " + std::to_string(index) + " of the program " + std::move(why));
+  }
+
+  bool has_numbers(std::uint32_t at, std::uint64_t count) const {
+    return at <= program.pool.size() && count <= program.pool.size() - at;
+  }
+  static bool known(Dtype dtype) { return dtype < Dtype::kCount && size_of(dtype) != 0; }
+
+  Status check_source(std::size_t s) const {
+    const ProgramSource& source = program.sources[s];
+    if (source.file >= program.names.size())
+      return refuse("source", s, "lies in a file without a name");
+    if (source.codec != Codec::kStored && source.codec != Codec::kItem)
+      return refuse("source", s, "has an unknown codec");
+    auto end = checked_add(source.offset, source.length);
+    if (!end || *end > static_cast<std::uint64_t>(kFarthest))
+      return refuse("source", s, "ends beyond what a file can hold");
+    return {};
+  }
+
+  Status check_output(std::size_t o) const {
+    const ProgramOutput& out = program.outputs[o];
+    if (out.file >= program.names.size() || out.tensor >= program.names.size())
+      return refuse("output", o, "lies in a file or a tensor without a name");
+    if (!known(out.dtype)) return refuse("output", o, "has an unknown dtype");
+    if (out.ndim > kFoldDims || !has_numbers(out.numbers, std::uint64_t{3} * out.ndim))
+      return refuse("output", o, "has no shape");
+    ExtentsView sizes = program.sizes(out);
+    if (!volume(program.shape(out)) ||
+        !lies_inside(program.offsets(out), sizes, program.shape(out)))
+      return refuse("output", o, "is no box of its tensor");
+    auto bytes =
+        checked_mul(static_cast<std::uint64_t>(*volume(sizes)), std::uint64_t{size_of(out.dtype)});
+    auto end = checked_add(out.offset, out.length);
+    if (!bytes || *bytes != out.length)
+      return refuse("output", o,
+                    "is " + to_text(sizes) + " of " + std::string(name(out.dtype)) +
+                        " and takes another number of bytes than " + std::to_string(out.length));
+    if (!end || *end > static_cast<std::uint64_t>(kFarthest))
+      return refuse("output", o, "ends beyond what a file can hold");
+    return {};
+  }
+
+  // The payloads of a file follow each other.
+  Status check_order_of_outputs() const {
+    for (std::size_t o = 1; o < program.outputs.size(); ++o) {
+      const ProgramOutput &last = program.outputs[o - 1], &next = program.outputs[o];
+      if (std::tuple(last.file, last.offset, last.length, last.tensor) >=
+          std::tuple(next.file, next.offset, next.length, next.tensor))
+        return refuse("output", o, "does not stand where canonical order has it");
+      if (last.file == next.file && last.offset + last.length > next.offset)
+        return refuse("output", o, "begins in the middle of the one before it");
+    }
+    return {};
+  }
+
+  // What the strides reach from `first`, the last element's bytes included.
+  Status check_reach(std::size_t j) const {
+    const ProgramJob& job = program.jobs[j];
+    const ProgramSource& source = program.source(job.source);
+    ExtentsView sizes = program.sizes(job), strides = program.source_strides(job);
+    std::int64_t low = job.first, high = job.first;
+    bool fits = true;
+    for (std::size_t d = 0; d < sizes.size() && fits; ++d) {
+      auto reach = checked_mul(sizes[d] - 1, strides[d]);
+      auto moved = reach ? checked_add(strides[d] < 0 ? low : high, *reach) : std::nullopt;
+      fits = moved.has_value();
+      if (fits) (strides[d] < 0 ? low : high) = *moved;
+    }
+    auto end = checked_add(high, std::int64_t{size_of(job.from)});
+    if (fits && low >= 0 && end && static_cast<std::uint64_t>(*end) <= source.length) return {};
+    return refuse("job", j,
+                  "reads outside of its source, which is " + std::to_string(source.length) +
+                      " bytes of " + program.names[source.file]);
+  }
+
+  Status check_elements(std::size_t j) const {
+    const ProgramJob& job = program.jobs[j];
+    const ProgramOutput& out = program.output(job.output);
+    if (job.to != out.dtype || !known(job.from))
+      return refuse("job", j, "makes elements of another dtype than its output's");
+    bool has_source = job.source != SourceId::kNone;
+    switch (job.op) {
+      case ElementOp::kConstant:
+        if (has_source || job.from != job.to || job.first != 0)
+          return refuse("job", j, "fills with a constant and has a source");
+        return {};
+      case ElementOp::kCopy:
+        if (job.from != job.to) return refuse("job", j, "copies elements of another dtype");
+        break;
+      case ElementOp::kCast:
+        if (job.from == job.to || !can_cast(job.from, job.to))
+          return refuse("job", j, "casts where there is no cast");
+        break;
+      default:
+        return refuse("job", j, "does something unknown");
+    }
+    if (!has_source || static_cast<std::size_t>(job.source) >= program.sources.size())
+      return refuse("job", j, "has no source");
+    if (job.constant[0] != 0 || job.constant[1] != 0)
+      return refuse("job", j, "has a source and a constant");
+    return check_reach(j);
+  }
+
+  Status check_job(std::size_t j) const {
+    const ProgramJob& job = program.jobs[j];
+    if (static_cast<std::size_t>(job.output) >= program.outputs.size())
+      return refuse("job", j, "fills no output");
+    const ProgramOutput& out = program.output(job.output);
+    if (!has_numbers(job.numbers, std::uint64_t{3} * out.ndim))
+      return refuse("job", j, "has no box");
+    ExtentsView at = program.at(job), sizes = program.sizes(job);
+    if (!lies_inside(at, sizes, program.sizes(out)) || volume(sizes).value_or(0) == 0)
+      return refuse("job", j, "fills no box of its output");
+    ExtentsView shape = program.shape(out), offsets = program.offsets(out);
+    std::int64_t logical = 0;
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      logical = logical * shape[d] + offsets[d] + at[d];
+    if (logical != job.logical)
+      return refuse("job", j, "counts its elements from another place in the tensor");
+    return check_elements(j);
+  }
+
+  Status check_coverage() const {
+    std::size_t j = 0;
+    std::vector<Box> boxes;
+    for (std::size_t o = 0; o < program.outputs.size(); ++o) {
+      boxes.clear();
+      std::size_t first = j;
+      for (; j < program.jobs.size() && static_cast<std::size_t>(program.jobs[j].output) == o; ++j)
+        boxes.push_back(
+            {copy_of(program.at(program.jobs[j])), copy_of(program.sizes(program.jobs[j]))});
+      for (std::size_t b = 1; b < boxes.size(); ++b) {
+        // Row-major order of where they begin is lexicographic order.
+        if (boxes[b - 1].offsets >= boxes[b].offsets)
+          return refuse("job", first + b, "does not stand where canonical order has it");
+      }
+      if (!tiles_exactly(boxes, program.sizes(program.outputs[o])))
+        return refuse("output", o, "would not be written exactly once, byte by byte");
+    }
+    if (j != program.jobs.size())
+      return refuse("job", j, "does not stand where canonical order has it");
+    return {};
+  }
+};
+
+}  // namespace
+
+Status prove(const Program& program) {
+  Prover prover{program};
+  for (std::size_t s = 0; s < program.sources.size(); ++s) SHW_CHECK(prover.check_source(s));
+  for (std::size_t o = 0; o < program.outputs.size(); ++o) SHW_CHECK(prover.check_output(o));
+  SHW_CHECK(prover.check_order_of_outputs());
+  for (std::size_t j = 0; j < program.jobs.size(); ++j) SHW_CHECK(prover.check_job(j));
+  SHW_CHECK(prover.check_coverage());
+  // Names, sources and numbers that nothing needs, or that stand elsewhere.
+  if (hash_of(canonical(program)) == hash_of(program)) return {};
+  return fail(ErrorKind::kDamaged, "the program is not in canonical order");
+}
+
+}  // namespace shw
