@@ -1,5 +1,6 @@
 #include "core/tensor/cast.h"
 
+#include <cassert>
 #include <cstring>
 
 #include "core/tensor/convert.h"
@@ -73,6 +74,17 @@ bool can_cast(Dtype from, Dtype to) {
   return from == to ? size_of(from) != 0 : access(from).get != nullptr && access(to).get != nullptr;
 }
 
+void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, Dtype to,
+              std::byte* target, std::int64_t target_stride, std::int64_t count) {
+  Access reader = access(from), writer = access(to);
+  assert(reader.get != nullptr && writer.put != nullptr);
+  for (std::int64_t i = 0; i < count; ++i) {
+    writer.put(target, reader.get(source));
+    source += source_stride;
+    target += target_stride;
+  }
+}
+
 Result<std::vector<std::byte>> cast_elements(Dtype from, std::span<const std::byte> bytes,
                                              Dtype to) {
   if (!can_cast(from, to)) {
@@ -82,9 +94,8 @@ Result<std::vector<std::byte>> cast_elements(Dtype from, std::span<const std::by
   if (from == to) return std::vector<std::byte>(bytes.begin(), bytes.end());
   std::size_t count = bytes.size() / size_of(from);
   std::vector<std::byte> out(count * size_of(to));
-  Access source = access(from), target = access(to);
-  for (std::size_t i = 0; i < count; ++i)
-    target.put(out.data() + i * size_of(to), source.get(bytes.data() + i * size_of(from)));
+  cast_row(from, bytes.data(), size_of(from), to, out.data(), size_of(to),
+           static_cast<std::int64_t>(count));
   return out;
 }
 

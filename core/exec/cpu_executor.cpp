@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <cstring>
+
+#include "core/exec/executor.h"
+#include "core/tensor/cast.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+// Calls row(source byte, target byte) at the start of every row of the innermost dimension.
+template <class Row>
+void each_row(const LayoutPair& pair, Row row) {
+  if (elements(pair.target) == 0) return;
+  int outer = std::max(pair.target.ndim - 1, 0);
+  std::int64_t at[kLayoutDims] = {}, from = pair.source.offset, to = pair.target.offset;
+  while (true) {
+    row(from, to);
+    int d = outer;
+    while (d-- > 0) {
+      from += pair.source.stride[d];
+      to += pair.target.stride[d];
+      if (++at[d] < pair.target.shape[d]) break;
+      from -= pair.source.stride[d] * pair.target.shape[d];
+      to -= pair.target.stride[d] * pair.target.shape[d];
+      at[d] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+// The innermost dimension.
+struct RowShape {
+  std::int64_t size = 1, source = 0, target = 0;
+};
+RowShape row_of(const LayoutPair& pair) {
+  int last = pair.target.ndim - 1;
+  if (last < 0) return {};
+  return {pair.target.shape[last], pair.source.stride[last], pair.target.stride[last]};
+}
+
+void cast(const std::byte* in, const TileJob& job, std::byte* out) {
+  RowShape row = row_of(job.layouts);
+  each_row(job.layouts, [&](std::int64_t from, std::int64_t to) {
+    cast_row(job.from, in + from, row.source, job.to, out + to, row.target, row.size);
+  });
+}
+
+void fill(const TileJob& job, std::byte* out) {
+  RowShape row = row_of(job.layouts);
+  std::size_t size = size_of(job.to);
+  bool zeros = job.constant[0] == 0 && job.constant[1] == 0;
+  each_row(job.layouts, [&](std::int64_t, std::int64_t to) {
+    if (zeros && row.target == static_cast<std::int64_t>(size)) {
+      std::memset(out + to, 0, static_cast<std::size_t>(row.size) * size);
+      return;
+    }
+    for (std::int64_t i = 0; i < row.size; ++i)
+      std::memcpy(out + to + i * row.target, job.constant, size);
+  });
+}
+
+class CpuExecutor final : public Executor {
+ public:
+  Status run(std::span<const std::byte> in, std::span<const TileJob> jobs,
+             std::span<std::byte> out) override {
+    for (const TileJob& job : jobs) {
+      switch (job.op) {
+        case ElementOp::kCopy:
+          copy_elements(in.data(), out.data(), job.layouts, size_of(job.to));
+          break;
+        case ElementOp::kCast:
+          cast(in.data(), job, out.data());
+          break;
+        case ElementOp::kConstant:
+          fill(job, out.data());
+          break;
+      }
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> cpu_executor() {
+  return std::make_unique<CpuExecutor>();
+}
+
+}  // namespace shw

@@ -1,0 +1,63 @@
+#include "core/exec/storages.h"
+
+#include <algorithm>
+
+namespace shw {
+namespace {
+
+// Decoded elements as a source; errors name the file that they come from.
+class DecodedSource final : public ByteSource {
+ public:
+  DecodedSource(std::string name, std::shared_ptr<const Bytes> bytes)
+      : name_(std::move(name)), bytes_(std::move(bytes)) {}
+  const std::string& name() const override { return name_; }
+  std::uint64_t size() const override { return bytes_->size(); }
+  Status read(std::uint64_t offset, std::span<std::byte> out) const override {
+    if (offset > bytes_->size() || out.size() > bytes_->size() - offset)
+      return fail(ErrorKind::kDamaged, "decodes to too few bytes", {name_});
+    std::copy_n(bytes_->begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+    return {};
+  }
+
+ private:
+  std::string name_;
+  std::shared_ptr<const Bytes> bytes_;
+};
+
+}  // namespace
+
+Storages::Storages(const Program& program, std::vector<const Checkpoint*> inputs)
+    : program_(program), inputs_(std::move(inputs)) {
+  for (const Checkpoint* input : inputs_) decoded_.emplace_back(*input);
+}
+
+std::uint64_t Storages::decoded_peak() const {
+  std::uint64_t bytes = 0;
+  for (const DecodedChunks& decoded : decoded_) bytes += decoded.peak_bytes();
+  return bytes;
+}
+
+Result<std::shared_ptr<const ByteSource>> Storages::open(SourceId id) {
+  const ProgramSource& source = program_.source(id);
+  const std::string& path = program_.names[source.file];
+  if (source.input >= inputs_.size() || inputs_[source.input]->directory() == nullptr)
+    return fail(ErrorKind::kUsage, "belongs to a checkpoint that is not open", {path});
+  const Checkpoint& input = *inputs_[source.input];
+  if (source.codec == Codec::kItem) {
+    if (source.chunk >= input.chunk_count())
+      return fail(ErrorKind::kDamaged, "holds no such item", {path, source.offset});
+    SHW_TRY(auto bytes, decoded_[source.input].read(ChunkId{source.chunk}));
+    if (bytes->size() == source.length)
+      return std::make_shared<DecodedSource>(path, std::move(bytes));
+    return fail(ErrorKind::kDamaged, "decodes to another number of bytes than the program says",
+                {path, source.offset});
+  }
+  if (last_ == nullptr || input_ != source.input || file_ != source.file) {
+    SHW_TRY(last_, input.directory()->open(path));
+    input_ = source.input;
+    file_ = source.file;
+  }
+  return window(last_, source.offset, source.length);
+}
+
+}  // namespace shw

@@ -1,0 +1,144 @@
+#include "core/formats/box_reader.h"
+
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/formats/item_access.h"
+#include "core/io/gather.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+// Decoded chunks are held no longer than it takes: 256 MiB is one large expert's worth.
+constexpr std::uint64_t kDecodedBytes = std::uint64_t{256} << 20;
+constexpr std::size_t kStorages = 4096;
+
+// Elements at `first` with byte strides, as a row-major array of their own.
+Result<Bytes> read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
+                           ExtentsView strides, std::size_t element) {
+  auto box = packed(sizes, strides, element);
+  auto elements = volume(sizes);
+  auto length =
+      elements ? checked_mul(*elements, static_cast<std::int64_t>(element)) : std::nullopt;
+  if (!box || !length)
+    return fail(ErrorKind::kUnsupported, "a box is too large to be read", {source.name()});
+  Bytes bytes(static_cast<std::size_t>(box->length));
+  SHW_CHECK(gather(source, first, sizes, strides, element, bytes));
+  Extents dense = byte_strides(sizes, element);
+  if (*length == 0 || box->strides == dense) return bytes;
+  Bytes out(static_cast<std::size_t>(*length));
+  each_canonical_pair(
+      pair_of(sizes, box->strides, box->offset, dense, 0),
+      [&](const LayoutPair& part) { copy_elements(bytes.data(), out.data(), part, element); });
+  return out;
+}
+
+std::int64_t byte_of_box(std::int64_t first, const Box& box, ExtentsView strides) {
+  for (std::size_t d = 0; d < strides.size(); ++d) first += box.offsets[d] * strides[d];
+  return first;
+}
+
+}  // namespace
+
+Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk) {
+  ItemFiles files(checkpoint);
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kHeader));
+  const ItemHeader& header = item.header;
+  TensorId tensor = checkpoint.tensor_of(chunk);
+  std::size_t element = size_of(checkpoint.dtype(tensor));
+  auto elements = volume(checkpoint.sizes(chunk));
+  if (!same(header.sizes, checkpoint.sizes(chunk)) || size_of(header.dtype) != element ||
+      element == 0 || !elements) {
+    return fail(ErrorKind::kDamaged,
+                "the payload is " + to_text(header.sizes) + " of " +
+                    std::string(name(header.dtype)) + ", but the chunk is recorded as " +
+                    to_text(checkpoint.sizes(chunk)) + " of " +
+                    std::string(name(checkpoint.dtype(tensor))),
+                {item.source->name(), header.payload_offset, std::string(checkpoint.fqn(tensor))});
+  }
+  ItemPlace place = *checkpoint.item(chunk);
+  ChunkStorage storage;
+  storage.file = place.file;
+  storage.is_stored =
+      !header.compressed && !header.big_endian && !header.conjugate && !header.negative;
+  if (!storage.is_stored) {
+    storage.offset = static_cast<std::uint64_t>(place.offset);
+    storage.length = static_cast<std::uint64_t>(*elements) * element;
+    storage.strides = byte_strides(checkpoint.sizes(chunk), element);
+    return storage;
+  }
+  storage.offset = header.payload_offset;
+  storage.length = header.payload_length;
+  storage.strides = header.strides;
+  for (std::size_t d = 0; d < storage.strides.size(); ++d) {
+    // A dimension of one element is never stepped along: its stride may be any number.
+    bool steps = header.sizes[d] > 1 && *elements != 0;
+    storage.strides[d] = steps ? header.strides[d] * static_cast<std::int64_t>(element) : 0;
+  }
+  storage.first = header.storage_offset * static_cast<std::int64_t>(element);
+  return storage;
+}
+
+Result<std::shared_ptr<const Bytes>> DecodedChunks::read(ChunkId chunk) {
+  if (auto found = kept_.find(chunk); found != kept_.end()) return found->second;
+  SHW_TRY(Bytes bytes, read_chunk(checkpoint_, chunk));
+  if (bytes_ + bytes.size() > kDecodedBytes) {
+    kept_.clear();
+    bytes_ = 0;
+  }
+  bytes_ += bytes.size();
+  peak_ = std::max(peak_, bytes_);
+  auto shared = std::make_shared<const Bytes>(std::move(bytes));
+  kept_.emplace(chunk, shared);
+  return shared;
+}
+
+Result<const ChunkStorage*> BoxReader::storage(ChunkId chunk) {
+  if (auto found = storages_.find(chunk); found != storages_.end()) return &found->second;
+  SHW_TRY(ChunkStorage storage, storage_of(checkpoint_, chunk));
+  if (storages_.size() >= kStorages) storages_.clear();
+  return &storages_.emplace(chunk, std::move(storage)).first->second;
+}
+
+Result<std::shared_ptr<const ByteSource>> BoxReader::open(FileId file) {
+  if (file == last_ && source_ != nullptr) return source_;
+  ItemFiles files(checkpoint_);
+  SHW_TRY(source_, files.open(file));
+  last_ = file;
+  return source_;
+}
+
+Result<Bytes> BoxReader::read(ChunkId chunk, const Box& box) {
+  if (!lies_inside(box.offsets, box.sizes, checkpoint_.sizes(chunk)))
+    return fail(
+        ErrorKind::kUsage, "a chunk has no box " + to_text(box),
+        Place{.file = {}, .tensor = std::string(checkpoint_.fqn(checkpoint_.tensor_of(chunk)))});
+  auto found = storage(chunk);
+  if (!found) return tl::unexpected<Error>(std::move(found).error());
+  const ChunkStorage& storage = **found;
+  std::size_t element = size_of(checkpoint_.dtype(checkpoint_.tensor_of(chunk)));
+  std::int64_t first = byte_of_box(storage.first, box, storage.strides);
+  if (storage.is_stored) {
+    SHW_TRY(auto file, open(storage.file));
+    auto inside = window(file, storage.offset, storage.length);
+    return read_strided(*inside, first, box.sizes, storage.strides, element);
+  }
+  SHW_TRY(auto decoded, decoded_.read(chunk));
+  Bytes out(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * element);
+  each_canonical_pair(
+      pair_of(box.sizes, storage.strides, first, byte_strides(box.sizes, element), 0),
+      [&](const LayoutPair& part) { copy_elements(decoded->data(), out.data(), part, element); });
+  return out;
+}
+
+Result<Bytes> read_box(const ByteSource& source, std::uint64_t offset, ExtentsView sizes,
+                       const Box& box, std::size_t element) {
+  auto first = narrow<std::int64_t>(offset);
+  if (!first || !lies_inside(box.offsets, box.sizes, sizes) || !volume(sizes))
+    return fail(ErrorKind::kDamaged, "has no such box", {source.name(), offset});
+  Extents strides = byte_strides(sizes, element);
+  return read_strided(source, byte_of_box(*first, box, strides), box.sizes, strides, element);
+}
+
+}  // namespace shw

@@ -1,0 +1,64 @@
+// Boxes of chunks, without the rest of them: memory is the box's, not the item's. For one thread.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "core/formats/items.h"
+
+namespace shw {
+
+// Where the elements of a chunk lie, so that a box of them can be read alone: element [0, 0, ..] at
+// byte `first` of the storage, strides in bytes. A chunk that lies nowhere in this form
+// (compressed, of another byte order, conjugated or negated) has to be decoded whole; its storage
+// is then what read_chunk() makes of it.
+struct ChunkStorage {
+  bool is_stored = true;
+  FileId file = FileId::kNone;
+  std::uint64_t offset = 0;  // in that file: of the storage, or of the item
+  std::uint64_t length = 0;  // of the storage; of the elements where they are decoded
+  Extents strides;
+  std::int64_t first = 0;
+};
+// Reads the header, not the payload. Errors as of read_chunk(), and kDamaged where the payload is
+// not what the metadata says of the chunk.
+Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk);
+
+// Chunks that have to be decoded whole, kept up to a budget: neighbours share their sources.
+class DecodedChunks {
+ public:
+  explicit DecodedChunks(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+  Result<std::shared_ptr<const Bytes>> read(ChunkId chunk);
+  // The most that was held at once.
+  std::uint64_t peak_bytes() const { return peak_; }
+
+ private:
+  const Checkpoint& checkpoint_;
+  std::map<ChunkId, std::shared_ptr<const Bytes>> kept_;
+  std::uint64_t bytes_ = 0, peak_ = 0;
+};
+
+class BoxReader {
+ public:
+  explicit BoxReader(const Checkpoint& checkpoint)
+      : checkpoint_(checkpoint), decoded_(checkpoint) {}
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+  // The elements of a chunk-local box, row-major and little-endian.
+  Result<Bytes> read(ChunkId chunk, const Box& box);
+
+ private:
+  Result<const ChunkStorage*> storage(ChunkId chunk);
+  Result<std::shared_ptr<const ByteSource>> open(FileId file);
+
+  const Checkpoint& checkpoint_;
+  std::map<ChunkId, ChunkStorage> storages_;
+  FileId last_ = FileId::kNone;
+  std::shared_ptr<const ByteSource> source_;
+  DecodedChunks decoded_;
+};
+
+// The same of any row-major array in a file that begins at `offset`.
+Result<Bytes> read_box(const ByteSource& source, std::uint64_t offset, ExtentsView sizes,
+                       const Box& box, std::size_t element);
+
+}  // namespace shw

@@ -1,0 +1,142 @@
+#include "core/io/gather.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/checked.h"
+
+namespace shw {
+namespace {
+
+// A gap of at most a page is read over rather than jumped: the disk reads it anyway, and a call to
+// the system costs as much as copying it.
+constexpr std::int64_t kBridged = 4 << 10;
+constexpr std::int64_t kWindow = 1 << 20;
+
+struct Dim {
+  std::int64_t size, stride;
+};
+
+// The box as it lies in the source, narrowest stride first and all of them positive.
+struct Walk {
+  std::int64_t first = 0;
+  std::int64_t run = 0;  // bytes side by side
+  std::vector<Dim> dims;
+};
+
+Walk walk_of(std::int64_t first, ExtentsView sizes, ExtentsView strides, std::size_t element) {
+  Walk walk{first, static_cast<std::int64_t>(element), {}};
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] <= 1 || strides[d] == 0) continue;
+    if (strides[d] < 0) walk.first += (sizes[d] - 1) * strides[d];
+    walk.dims.push_back({sizes[d], strides[d] < 0 ? -strides[d] : strides[d]});
+  }
+  std::stable_sort(walk.dims.begin(), walk.dims.end(),
+                   [](const Dim& a, const Dim& b) { return a.stride < b.stride; });
+  std::size_t joined = 0;
+  while (joined < walk.dims.size() && walk.dims[joined].stride == walk.run)
+    walk.run *= walk.dims[joined++].size;
+  walk.dims.erase(walk.dims.begin(), walk.dims.begin() + static_cast<std::ptrdiff_t>(joined));
+  return walk;
+}
+
+// The narrowest dimensions whose runs lie so close together that they are read as one stretch.
+struct Stretch {
+  std::size_t ndim = 0;
+  std::int64_t span = 0;  // from the first byte to the last
+  std::int64_t runs = 1;
+};
+Stretch stretch_of(const Walk& walk) {
+  Stretch stretch{0, walk.run, 1};
+  for (const Dim& dim : walk.dims) {
+    if (dim.stride - stretch.span > kBridged) break;
+    stretch.span += (dim.size - 1) * dim.stride;
+    stretch.runs *= dim.size;
+    ++stretch.ndim;
+  }
+  return stretch;
+}
+
+class Window {
+ public:
+  explicit Window(const ByteSource& source) : source_(source) {}
+  // `end`: nothing is read beyond it.
+  Status copy(std::int64_t at, std::int64_t end, std::span<std::byte> out) {
+    auto length = static_cast<std::int64_t>(out.size());
+    if (length >= kWindow || end - at == length)
+      return source_.read(static_cast<std::uint64_t>(at), out);
+    if (at < begin_ || at + length > begin_ + static_cast<std::int64_t>(held_.size())) {
+      begin_ = at;
+      held_.resize(static_cast<std::size_t>(std::min(kWindow, end - at)));
+      SHW_CHECK(source_.read(static_cast<std::uint64_t>(begin_), held_));
+    }
+    std::memcpy(out.data(), held_.data() + (at - begin_), out.size());
+    return {};
+  }
+
+ private:
+  const ByteSource& source_;
+  std::int64_t begin_ = 0;
+  Bytes held_;
+};
+
+// Steps to the next run; false after the last.
+bool step(const std::vector<Dim>& dims, std::vector<std::int64_t>& index, std::int64_t& at) {
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    at += dims[d].stride;
+    if (++index[d] < dims[d].size) return true;
+    at -= dims[d].stride * dims[d].size;
+    index[d] = 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<PackedBox> packed(ExtentsView sizes, ExtentsView strides, std::size_t element) {
+  PackedBox box{Extents(sizes.size(), 0), 0, static_cast<std::int64_t>(element)};
+  auto count = volume(sizes);
+  if (!count) return std::nullopt;
+  if (*count == 0) {
+    box.length = 0;
+    return box;
+  }
+  std::vector<std::size_t> order;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > 1 && strides[d] != 0) order.push_back(d);
+  }
+  auto width = [&](std::size_t d) { return strides[d] < 0 ? -strides[d] : strides[d]; };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return width(a) < width(b); });
+  for (std::size_t d : order) {
+    auto length = checked_mul(box.length, sizes[d]);
+    if (!length) return std::nullopt;
+    box.strides[d] = strides[d] < 0 ? -box.length : box.length;
+    if (strides[d] < 0) box.offset += (sizes[d] - 1) * box.length;
+    box.length = *length;
+  }
+  return box;
+}
+
+Status gather(const ByteSource& source, std::int64_t first, ExtentsView sizes, ExtentsView strides,
+              std::size_t element, std::span<std::byte> out) {
+  if (out.empty()) return {};
+  Walk walk = walk_of(first, sizes, strides, element);
+  if (walk.first < 0)
+    return fail(ErrorKind::kDamaged, "a box begins before the first byte", {source.name()});
+  Stretch stretch = stretch_of(walk);
+  Window window(source);
+  std::vector<std::int64_t> index(walk.dims.size(), 0);
+  std::int64_t at = walk.first, end = 0, run = 0;
+  for (std::size_t done = 0; done < out.size();) {
+    if (run % stretch.runs == 0) end = at + stretch.span;
+    ++run;
+    auto part = out.subspan(done, static_cast<std::size_t>(walk.run));
+    SHW_CHECK(window.copy(at, end, part));
+    done += part.size();
+    step(walk.dims, index, at);
+  }
+  return {};
+}
+
+}  // namespace shw

@@ -1,0 +1,68 @@
+#include "core/tiles/blocks.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace shw {
+namespace {
+
+// Longer runs than this make nothing faster: a write of 64 Ki elements is at least 64 KiB.
+constexpr std::int64_t kLongRun = 64 << 10;
+
+// Makes the run along `order`, fastest first, about `wanted` elements long, never more.
+void lengthen(Extents& block, ExtentsView sizes, ExtentsView order, std::int64_t wanted) {
+  std::int64_t inner = 1;
+  for (std::int64_t dim : order) {
+    auto d = static_cast<std::size_t>(dim);
+    block[d] = std::min(sizes[d], std::max(block[d], wanted / inner));
+    inner *= block[d];
+    if (inner >= wanted || block[d] < sizes[d]) return;
+  }
+}
+
+}  // namespace
+
+Extents block_sizes(ExtentsView sizes, std::int64_t most, ExtentsView inner_first) {
+  Extents block(sizes.size(), 1), own;
+  if (volume(sizes).value_or(0) == 0) return block;
+  for (std::size_t d = sizes.size(); d-- > 0;) own.push_back(static_cast<std::int64_t>(d));
+  if (!inner_first.empty() && !same(inner_first, own)) {
+    auto side =
+        static_cast<std::int64_t>(std::sqrt(static_cast<double>(std::max<std::int64_t>(most, 1))));
+    side = std::clamp<std::int64_t>(side, 1, kLongRun);
+    lengthen(block, sizes, inner_first, side);
+    lengthen(block, sizes, own, side);
+  }
+  std::int64_t held = volume(block).value_or(1);
+  assert(held <= std::max<std::int64_t>(most, 1));
+  for (std::size_t d = sizes.size(); d-- > 0;) {
+    std::int64_t grown = std::min(sizes[d], block[d] * std::max<std::int64_t>(most / held, 1));
+    held = held / block[d] * grown;
+    block[d] = grown;
+    if (grown < sizes[d]) break;
+  }
+  return block;
+}
+
+bool Blocks::next() {
+  std::size_t d = sizes.size();
+  if (!started) {
+    started = true;
+    if (volume(sizes).value_or(0) == 0) return false;
+    block.offsets.assign(sizes.size(), 0);
+  } else {
+    while (d-- > 0) {
+      block.offsets[d] += step[d];
+      if (block.offsets[d] < sizes[d]) break;
+      block.offsets[d] = 0;
+    }
+    if (d == static_cast<std::size_t>(-1)) return false;
+  }
+  block.sizes.resize(sizes.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    block.sizes[i] = std::min(step[i], sizes[i] - block.offsets[i]);
+  return true;
+}
+
+}  // namespace shw

@@ -1,0 +1,57 @@
+#include "core/io/gather.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "core/program/random_program.h"
+
+using namespace shw;
+using namespace shw::test;
+
+TEST_CASE("a gathered box holds the elements that its strides name") {
+  Dice dice(31);
+  Bytes file(1 << 20);
+  for (std::byte& byte : file) byte = static_cast<std::byte>(dice.pick(0, 255));
+  auto source = memory_source("file", file);
+  for (int round = 0; round < 800; ++round) {
+    Extents sizes(static_cast<std::size_t>(dice.pick(0, 4)));
+    for (auto& size : sizes) size = dice.pick(1, 5);
+    std::int64_t element = std::int64_t{1} << dice.pick(0, 4);
+    RandomStrides strides = random_strides(sizes, element, dice);
+    // Runs that are far apart are read alone.
+    if (!sizes.empty() && dice.one_in(4)) {
+      if (strides.strides[0] > 0) strides.strides[0] += 50'000;
+    }
+    auto box = packed(sizes, strides.strides, static_cast<std::size_t>(element));
+    REQUIRE(box);
+    Bytes out(static_cast<std::size_t>(box->length));
+    std::int64_t first = strides.first + dice.pick(0, 999);
+    auto status =
+        gather(*source, first, sizes, strides.strides, static_cast<std::size_t>(element), out);
+    REQUIRE(status.has_value());
+    bool equal = true;
+    for (std::int64_t i = 0; i < *volume(sizes); ++i) {
+      std::int64_t rest = i, from = first, at = box->offset;
+      for (std::size_t d = sizes.size(); d-- > 0; rest /= sizes[d]) {
+        from += rest % sizes[d] * strides.strides[d];
+        at += rest % sizes[d] * box->strides[d];
+      }
+      equal = equal && std::memcmp(out.data() + at, file.data() + from,
+                                   static_cast<std::size_t>(element)) == 0;
+    }
+    CHECK(equal);
+  }
+}
+
+TEST_CASE("a box that leaves its source is an error and one without elements reads nothing") {
+  auto source = memory_source("file", Bytes(10));
+  Bytes out(8);
+  CHECK(gather(*source, 2, Extents{8}, Extents{1}, 1, out));
+  CHECK_FALSE(gather(*source, 3, Extents{8}, Extents{1}, 1, out));
+  CHECK_FALSE(gather(*source, 2, Extents{8}, Extents{-1}, 1, out));
+  CHECK_FALSE(gather(*source, 0, Extents{2}, Extents{8}, 4, out));
+  CHECK(packed(Extents{3, 0}, Extents{1, 1}, 4)->length == 0);
+  CHECK(gather(*source, 99, Extents{0}, Extents{1}, 1, {}));
+  CHECK_FALSE(packed(Extents{INT64_MAX, 3}, Extents{1, 1}, 4).has_value());
+}
