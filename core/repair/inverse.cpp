@@ -72,7 +72,7 @@ PlannedChunk old_chunk(const Checkpoint& result, TensorId tensor, const InverseC
 
 }  // namespace
 
-Result<std::vector<InverseChunk>> inverse_of(const PlannedTensor& planned, ChunkCache& source,
+Result<std::vector<InverseChunk>> inverse_of(const PlannedTensor& planned, BoxReader& source,
                                              Progress* progress) {
   const Checkpoint& checkpoint = source.checkpoint();
   if (planned.lost_elements != 0 || is_pure_relabel(planned)) return std::vector<InverseChunk>{};
@@ -105,7 +105,7 @@ Result<std::vector<InverseChunk>> inverse_of(const PlannedTensor& planned, Chunk
 }
 
 Result<std::string> contradiction_of_inverse(const std::vector<InverseChunk>& inverse,
-                                             TensorId tensor, ChunkCache& result,
+                                             TensorId tensor, BoxReader& result,
                                              Progress* progress) {
   const Checkpoint& checkpoint = result.checkpoint();
   ExtentsView shape = checkpoint.shape(tensor);

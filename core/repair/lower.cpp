@@ -160,6 +160,16 @@ bool is_pure_relabel(const PlannedTensor& planned) {
                      [](const PlannedChunk& chunk) { return chunk.item.has_value(); });
 }
 
+Result<std::vector<Box>> rest_of(const Checkpoint& checkpoint, const PlannedTensor& tensor,
+                                 const PlannedChunk& chunk) {
+  std::vector<Box> covered;
+  for (const Piece& piece : chunk.pieces) covered.push_back({piece.at, sizes_in_new(piece)});
+  for (const SidePiece& side : chunk.side) covered.push_back({side.at, side.sizes});
+  auto rest = complement(covered, chunk.box.sizes);
+  if (!rest) return cannot_lower(checkpoint, tensor.tensor, "what is lost is in too many pieces");
+  return std::move(*rest);
+}
+
 std::uint64_t bytes_moved(const Checkpoint& checkpoint, const PlannedTensor& planned) {
   std::uint64_t elements = 0;
   auto add = [&](ExtentsView sizes) {

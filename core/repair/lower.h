@@ -36,6 +36,10 @@ std::uint64_t bytes_moved(const Checkpoint& checkpoint, const PlannedTensor& pla
 // Empty, or every dim once.
 bool is_order_of_dims(const Extents& permutation, std::size_t ndim);
 
+// The rest of a chunk that is put together from no piece, in chunk coordinates.
+Result<std::vector<Box>> rest_of(const Checkpoint& checkpoint, const PlannedTensor& tensor,
+                                 const PlannedChunk& chunk);
+
 // The box of a chunk as recorded.
 Box box_of(const Checkpoint& checkpoint, ChunkId chunk);
 // The recorded boxes of a tensor as they are can be worked with: the rank of the shape, inside it

@@ -12,10 +12,9 @@
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/formats/safetensors/safetensors.h"
-#include "core/formats/safetensors/safetensors_header.h"
 #include "core/io/owner.h"
 #include "core/io/place.h"
-#include "core/repair/assemble.h"
+#include "core/repair/compare.h"
 #include "core/repair/entries.h"
 #include "core/repair/inverse.h"
 #include "core/repair/item_place.h"
@@ -40,6 +39,9 @@ struct Job {
   std::vector<Entry> entries;  // of the source, as they were when it began
   std::vector<Entry> copied;   // those of them that are copied
   std::unique_ptr<WritableDirectory> directory{};
+  NewSafetensors safetensors{};
+  std::vector<NewItemFile> new_files{};
+  std::unique_ptr<Payloads> payloads{};
   MadeItems made{};
 };
 
@@ -130,17 +132,6 @@ Status write_safetensors(const Job& job, const std::string& path, const std::str
   return sink->finish();
 }
 
-// A new file has the metadata of the one it begins as, and none of its tensors.
-Status write_added(const Job& job, const std::string& path, const std::string& from,
-                   SafetensorsChange change) {
-  SHW_TRY(auto source, job.checkpoint.directory()->open(from));
-  SHW_TRY(SafetensorsHeader header, read_safetensors_header(*source));
-  for (const SafetensorsEntry& entry : header.entries) {
-    if (!change.written.contains(entry.name)) change.dropped.insert(entry.name);
-  }
-  return write_safetensors(job, path, from, change);
-}
-
 // Tensors whose entries in the index name another file than theirs.
 std::map<std::string, std::string> homes_in_index(const Job& job) {
   std::map<std::string, std::string> homes;
@@ -166,11 +157,7 @@ Status write_index(const Job& job, const std::string& path, const NewSafetensors
 }
 
 Status copy_files(Job& job) {
-  ChunkCache cache(job.checkpoint);
-  NewSafetensors made;
-  if (is_safetensors(job)) {
-    SHW_TRY(made, new_safetensors(job.checkpoint, job.plan, cache, nullptr));
-  }
+  const NewSafetensors& made = job.safetensors;
   auto homes = homes_in_index(job);
   bool new_index = made.more_bytes != 0 || made.more_elements != 0 || !homes.empty();
   auto index = new_index ? find_safetensors_index(*job.checkpoint.directory()) : std::nullopt;
@@ -190,7 +177,7 @@ Status copy_files(Job& job) {
     if (job.progress != nullptr) job.progress->add(entry.size);
   }
   for (const auto& [path, from] : made.added)
-    SHW_CHECK(write_added(job, path, from, std::move(made.changes.at(path))));
+    SHW_CHECK(write_safetensors(job, path, from, made.changes.at(path)));
   return {};
 }
 
@@ -211,32 +198,54 @@ std::string next_file(const Job& job, std::uint32_t rank) {
 }
 
 // One new file a rank, with the items of all its new tiles.
-Status make_items(Job& job) {
-  std::map<std::uint32_t, std::vector<std::pair<std::size_t, std::size_t>>> by_writer;
-  std::uint64_t bytes = 0;
+void choose_new_files(Job& job) {
+  std::map<std::uint32_t, std::vector<NewChunk>> by_writer;
   for (std::size_t t = 0; t < job.plan.tensors.size(); ++t) {
     const PlannedTensor& tensor = job.plan.tensors[t];
-    bytes += bytes_moved(job.checkpoint, tensor);
     for (std::size_t c = 0; c < tensor.chunks.size(); ++c) {
       if (!tensor.chunks[c].item) by_writer[tensor.chunks[c].writer].emplace_back(t, c);
     }
   }
-  if (by_writer.empty() || is_safetensors(job)) return {};
-  if (job.checkpoint.encoding() != Encoding::kTorchZip)
-    return fail(ErrorKind::kUnsupported, "tiles of this format can be relabelled, not made");
+  for (auto& [writer, chunks] : by_writer)
+    job.new_files.push_back({next_file(job, writer), std::move(chunks)});
+}
+
+// Every byte that will be written has its place and its origin, and that is proved, before the
+// first one is.
+Status lower_payloads(Job& job) {
+  std::vector<PayloadPlace> places;
+  if (is_safetensors(job)) {
+    SHW_TRY(job.safetensors, new_safetensors(job.checkpoint, job.plan));
+    SHW_CHECK(lay_out_safetensors(job.checkpoint, job.plan, job.safetensors));
+    places = job.safetensors.places;
+  } else {
+    choose_new_files(job);
+    if (!job.new_files.empty() && job.checkpoint.encoding() != Encoding::kTorchZip)
+      return fail(ErrorKind::kUnsupported, "tiles of this format can be relabelled, not made");
+    SHW_TRY(places, lay_out_items(job.checkpoint, job.plan, job.new_files));
+  }
+  SHW_TRY(LoweredPlan lowered, lower_to_program(job.checkpoint, job.plan, places));
+  // The files of safetensors are counted as they are copied.
+  Progress* progress = is_safetensors(job) ? nullptr : job.progress;
+  job.payloads = std::make_unique<Payloads>(std::move(lowered), progress);
+  give_payloads(job.checkpoint, job.plan, *job.payloads, job.safetensors);
+  return {};
+}
+
+Status make_items(Job& job) {
+  if (job.new_files.empty()) return {};
+  std::uint64_t bytes = 0;
+  for (const PlannedTensor& tensor : job.plan.tensors) bytes += bytes_moved(job.checkpoint, tensor);
   if (job.progress != nullptr) job.progress->begin(Phase::kCopying, bytes, true);
-  ChunkCache cache(job.checkpoint);
-  for (const auto& [writer, chunks] : by_writer) {
-    std::string name = next_file(job, writer);
-    SHW_TRY(auto sink, job.directory->create(name));
-    for (const auto& [t, c] : chunks) {
-      const PlannedTensor& tensor = job.plan.tensors[t];
-      const PlannedChunk& chunk = tensor.chunks[c];
+  for (const NewItemFile& file : job.new_files) {
+    SHW_TRY(auto sink, job.directory->create(file.name));
+    for (const NewChunk& id : file.chunks) {
+      const PlannedTensor& tensor = job.plan.tensors[id.first];
       std::uint64_t offset = sink->position();
       SHW_TRY(std::uint64_t length,
-              write_torch_item(*sink, job.checkpoint.dtype(tensor.tensor), chunk.box.sizes,
-                               payload_of(job.checkpoint, tensor, chunk, cache, job.progress)));
-      job.made[{t, c}] = DcpItem{name, offset, length, {}};
+              write_torch_item(*sink, job.checkpoint.dtype(tensor.tensor),
+                               tensor.chunks[id.second].box.sizes, job.payloads->writer_of(id)));
+      job.made[id] = DcpItem{file.name, offset, length, {}};
     }
     SHW_CHECK(sink->finish());
   }
@@ -256,7 +265,7 @@ Status write_metadata(Job& job) {
 
 // Tiles that were made, read back and held against what they were made of.
 Status compare_made(const Job& job, const Checkpoint& result) {
-  ChunkCache cache(job.checkpoint), written(result);
+  BoxReader source(job.checkpoint), written(result);
   for (std::size_t t = 0; t < job.plan.tensors.size(); ++t) {
     const PlannedTensor& tensor = job.plan.tensors[t];
     auto made = result.find(fqn_after(job.checkpoint, tensor));
@@ -276,7 +285,7 @@ Status compare_made(const Job& job, const Checkpoint& result) {
         return fail(ErrorKind::kIo, "a filled tile differs after it was written",
                     Place{.file = {}, .tensor = std::string(result.fqn(*made))});
       }
-      SHW_CHECK(compare_payload(job.checkpoint, tensor, chunk, cache, written, at));
+      SHW_CHECK(compare_payload(tensor, chunk, source, written, at, job.progress));
     }
   }
   return {};
@@ -284,7 +293,7 @@ Status compare_made(const Job& job, const Checkpoint& result) {
 
 // Certifies the way back of every tensor whose bytes moved, and goes it once.
 Status prove_inverse(const Job& job, const Checkpoint& result, Certificate& certificate) {
-  ChunkCache source(job.checkpoint), made(result);
+  BoxReader source(job.checkpoint), made(result);
   for (const PlannedTensor& planned : job.plan.tensors) {
     TensorCertificate& entry = certificate.tensors[index_of(planned.tensor)];
     SHW_TRY(entry.inverse, inverse_of(planned, source, job.progress));
@@ -366,6 +375,7 @@ Status check_source_unchanged(const Job& job) {
 Result<RepairResult> build(Job& job) {
   // First of all: without it nobody could tell later that this run was killed.
   SHW_CHECK(write_text(job, kOwnerFile, this_process()));
+  SHW_CHECK(lower_payloads(job));
   SHW_CHECK(copy_files(job));
   SHW_CHECK(make_items(job));
   SHW_CHECK(write_metadata(job));

@@ -50,6 +50,11 @@ struct SafetensorsChange {
 Status rewrite_safetensors(const ByteSource& source, const SafetensorsChange& change,
                            ByteSink& out);
 
+// Where the payloads of `change.written` will begin in the file, by name: who makes them need not
+// wait for the ones before. Needs no `write`.
+Result<std::map<std::string, std::uint64_t>> payload_offsets(const ByteSource& source,
+                                                             const SafetensorsChange& change);
+
 // The index beside the files after tensors have grown or shrunk: `metadata.total_size` and
 // `total_parameters` are moved by that much, all else stays. The text unchanged where it has
 // neither.

@@ -152,11 +152,17 @@ Result<OrderedJson> header_of(const ByteSource& source, const std::vector<Part>&
   return json;
 }
 
-}  // namespace
+// A file before it is written: its header, and what follows.
+struct Rewrite {
+  std::string header;
+  std::uint64_t header_length = 0;
+  std::vector<Part> parts;  // refer to `old` and to the change
+  SafetensorsHeader old;
+};
 
-Status rewrite_safetensors(const ByteSource& source, const SafetensorsChange& change,
-                           ByteSink& out) {
-  SHW_TRY(SafetensorsHeader header, read_safetensors_header(source));
+Status lay_out(const ByteSource& source, const SafetensorsChange& change, Rewrite& rewrite) {
+  SHW_TRY(rewrite.old, read_safetensors_header(source));
+  const SafetensorsHeader& header = rewrite.old;
   if (!header.problems.empty()) {
     const SafetensorsProblem& problem = header.problems.front();
     return fail(ErrorKind::kUnsupported,
@@ -171,15 +177,37 @@ Status rewrite_safetensors(const ByteSource& source, const SafetensorsChange& ch
       json["__metadata__"] = OrderedJson::object();
     json["__metadata__"][std::string(kFilledAttribute)] = change.filled;
   }
-  std::vector<Part> parts = parts_of(header, change);
-  SHW_TRY(json, header_of(source, parts, std::move(json)));
-  std::string text = json.dump();
-  std::uint64_t length = (text.size() + 7) / 8 * 8;
-  if (length > kMaxSafetensorsHeader)
+  rewrite.parts = parts_of(header, change);
+  SHW_TRY(json, header_of(source, rewrite.parts, std::move(json)));
+  rewrite.header = json.dump();
+  rewrite.header_length = (rewrite.header.size() + 7) / 8 * 8;
+  if (rewrite.header_length > kMaxSafetensorsHeader)
     return fail(ErrorKind::kUnsupported, "would need a header that no reader takes",
                 {source.name()});
-  SHW_CHECK(write_header(std::move(text), length, out));
-  for (const Part& part : parts) {
+  return {};
+}
+
+}  // namespace
+
+Result<std::map<std::string, std::uint64_t>> payload_offsets(const ByteSource& source,
+                                                             const SafetensorsChange& change) {
+  Rewrite rewrite;
+  SHW_CHECK(lay_out(source, change, rewrite));
+  std::map<std::string, std::uint64_t> offsets;
+  std::uint64_t at = 8 + rewrite.header_length;
+  for (const Part& part : rewrite.parts) {
+    if (part.made != nullptr) offsets[part.name] = at;
+    at += part.length;
+  }
+  return offsets;
+}
+
+Status rewrite_safetensors(const ByteSource& source, const SafetensorsChange& change,
+                           ByteSink& out) {
+  Rewrite rewrite;
+  SHW_CHECK(lay_out(source, change, rewrite));
+  SHW_CHECK(write_header(std::move(rewrite.header), rewrite.header_length, out));
+  for (const Part& part : rewrite.parts) {
     std::uint64_t begin = out.position();
     SHW_CHECK(part.made != nullptr ? part.made->write(out)
                                    : copy_range(source, part.old->begin, part.length, out));

@@ -1,0 +1,178 @@
+#include "core/repair/payloads.h"
+
+#include <algorithm>
+
+#include "core/formats/items.h"
+#include "core/repair/lower.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+// A chunk whose elements a job reads: its source, and where its elements lie in it.
+struct Held {
+  SourceId source{};
+  Extents strides;
+  std::int64_t first = 0;
+};
+
+struct Lowering {
+  const Checkpoint& checkpoint;
+  const Plan& plan;
+  ProgramBuilder builder{};
+  std::vector<const Checkpoint*> inputs{&checkpoint};
+  std::map<std::pair<std::uint32_t, ChunkId>, Held> held{};
+
+  std::uint32_t input_of(const Checkpoint& input) {
+    auto found = std::find(inputs.begin(), inputs.end(), &input);
+    if (found == inputs.end()) found = inputs.insert(found, &input);
+    return static_cast<std::uint32_t>(found - inputs.begin());
+  }
+
+  Result<const Held*> hold(const Checkpoint& holder, ChunkId chunk) {
+    std::uint32_t input = input_of(holder);
+    auto [found, is_new] = held.try_emplace({input, chunk});
+    if (!is_new) return &found->second;
+    SHW_TRY(ChunkStorage storage, storage_of(holder, chunk));
+    const std::string& file = holder.file(storage.file).path;
+    SourceId source = storage.is_stored
+                          ? builder.add_stored(input, file, storage.offset, storage.length)
+                          : builder.add_item(input, file, storage.offset, storage.length,
+                                             static_cast<std::uint32_t>(chunk));
+    found->second = {source, std::move(storage.strides), storage.first};
+    return &found->second;
+  }
+
+  // `from`, a box of the chunk, becomes the box of the output that begins at `at`; dim d of the
+  // output is dim order[d] of the chunk.
+  Status add_box(OutputId output, const Checkpoint& holder, ChunkId chunk, Dtype dtype,
+                 const Box& from, const Extents& at, const Extents& order) {
+    SHW_TRY(const Held* held_chunk, hold(holder, chunk));
+    Box to{at, from.sizes};
+    Extents strides = held_chunk->strides;
+    std::int64_t first = held_chunk->first;
+    for (std::size_t d = 0; d < at.size(); ++d) {
+      first += from.offsets[d] * held_chunk->strides[d];
+      std::size_t old = order.empty() ? d : static_cast<std::size_t>(order[d]);
+      to.sizes[d] = from.sizes[old];
+      strides[d] = held_chunk->strides[old];
+    }
+    builder.add_copy(output, to, held_chunk->source, dtype, first, strides);
+    return {};
+  }
+
+  void add_side(OutputId output, const SidePiece& side) {
+    SourceId source = builder.add_stored(0, side.file, side.offset, side.length);
+    builder.add_copy(output, {side.at, side.sizes}, source, side.dtype, 0,
+                     byte_strides(side.sizes, size_of(side.dtype)));
+  }
+
+  // `box` of the output from the same elements of another tensor. What that does not hold is zero;
+  // of elements that it holds twice the last one counts.
+  Status add_filled(OutputId output, const PlannedTensor& tensor, const PlannedChunk& chunk,
+                    const Box& box) {
+    bool elsewhere = tensor.fill == Fill::kReference;
+    const Checkpoint& holder = elsewhere ? *tensor.fill_source : checkpoint;
+    auto from = holder.find(tensor.fill_from);
+    if (!from) return cannot_lower(checkpoint, tensor.tensor, "there is nothing to fill it from");
+    Box wanted = box;
+    for (std::size_t d = 0; d < box.offsets.size(); ++d) wanted.offsets[d] += chunk.box.offsets[d];
+    std::vector<Box> open{wanted};
+    std::int64_t found = 0;
+    auto chunks = holder.chunks(*from);
+    for (std::uint32_t i = chunks.size(); i-- > 0;) {
+      Box saved = box_of(holder, chunks[i]);
+      if (saved.offsets.size() != wanted.offsets.size()) continue;
+      std::vector<Box> left;
+      for (const Box& part : open) {
+        auto common = part.sizes.empty() ? std::optional<Box>(part) : intersect(saved, part);
+        if (!common) {
+          left.push_back(part);
+          continue;
+        }
+        found += volume(common->sizes).value_or(0);
+        Box source = *common;
+        Extents at = common->offsets;
+        for (std::size_t d = 0; d < at.size(); ++d) {
+          source.offsets[d] -= saved.offsets[d];
+          at[d] -= chunk.box.offsets[d];
+        }
+        SHW_CHECK(add_box(output, holder, chunks[i], holder.dtype(*from), source, at, {}));
+        if (part.sizes.empty()) continue;
+        for (Box& rest : subtract(part, *common)) left.push_back(std::move(rest));
+      }
+      open = std::move(left);
+    }
+    if (elsewhere && found != volume(wanted.sizes))
+      return cannot_lower(checkpoint, tensor.tensor, "what it would be filled from has holes");
+    for (Box& part : open) {
+      for (std::size_t d = 0; d < part.offsets.size(); ++d) part.offsets[d] -= chunk.box.offsets[d];
+      builder.add_zeros(output, part);
+    }
+    return {};
+  }
+
+  Result<OutputId> add_chunk(const PlannedTensor& tensor, const PlannedChunk& chunk) {
+    Dtype dtype = checkpoint.dtype(tensor.tensor);
+    OutputId output =
+        builder.add_output(fqn_after(checkpoint, tensor), dtype, tensor.shape, chunk.box);
+    for (const Piece& piece : chunk.pieces) {
+      SHW_CHECK(add_box(output, checkpoint, piece.chunk, dtype, piece.source, piece.at,
+                        piece.permutation));
+    }
+    for (const SidePiece& side : chunk.side) add_side(output, side);
+    SHW_TRY(std::vector<Box> rest, rest_of(checkpoint, tensor, chunk));
+    if (tensor.fill == Fill::kReference && tensor.fill_source == nullptr && !rest.empty())
+      return cannot_lower(checkpoint, tensor.tensor, "there is nothing to fill it from");
+    for (const Box& box : rest) {
+      if (tensor.fill != Fill::kZero) SHW_CHECK(add_filled(output, tensor, chunk, box));
+      if (tensor.fill == Fill::kZero) builder.add_zeros(output, box);
+    }
+    return output;
+  }
+};
+
+}  // namespace
+
+Result<LoweredPlan> lower_to_program(const Checkpoint& checkpoint, const Plan& plan,
+                                     std::span<const PayloadPlace> places) {
+  Lowering lowering{checkpoint, plan};
+  std::vector<OutputId> made, moved;
+  for (const PayloadPlace& place : places) {
+    const PlannedTensor& tensor = plan.tensors[place.chunk.first];
+    SHW_TRY(OutputId output, lowering.add_chunk(tensor, tensor.chunks[place.chunk.second]));
+    lowering.builder.place(output, place.file, place.offset);
+    made.push_back(output);
+  }
+  LoweredPlan lowered;
+  lowered.program = lowering.builder.take(&moved);
+  lowered.inputs = std::move(lowering.inputs);
+  SHW_CHECK(prove(lowered.program));
+  for (std::size_t i = 0; i < places.size(); ++i)
+    lowered.outputs[places[i].chunk] = moved[static_cast<std::size_t>(made[i])];
+  return lowered;
+}
+
+Payloads::Payloads(LoweredPlan lowered, Progress* progress)
+    : lowered_(std::move(lowered)),
+      storages_(lowered_.program, lowered_.inputs),
+      executor_(cpu_executor()),
+      progress_(progress) {}
+
+PayloadWriter Payloads::writer_of(NewChunk chunk) {
+  OutputId id = lowered_.outputs.at(chunk);
+  const ProgramOutput& output = lowered_.program.output(id);
+  auto write = [this, id, &output](ByteSink& sink) -> Result<std::uint32_t> {
+    if (sink.position() != output.offset) {
+      return fail(ErrorKind::kIo, "a payload would begin at another byte than was laid out",
+                  {lowered_.program.names[output.file], sink.position(),
+                   lowered_.program.names[output.tensor]});
+    }
+    SHW_TRY(WrittenOutput written,
+            write_output(lowered_.program, id, storages_, *executor_, Limits{}, sink, progress_));
+    return written.crc;
+  };
+  return {write, output.length};
+}
+
+}  // namespace shw
