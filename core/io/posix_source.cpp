@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "core/io/place.h"
 #include "core/io/source.h"
@@ -67,20 +69,22 @@ class FileSource final : public ByteSource {
   }
 
   BytesView mapped() const override {
-    if (map_ == nullptr && size_ > 0) {
+    std::call_once(map_once_, [&] {
+      if (size_ == 0) return;
       void* map = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd_.get(), 0);
-      if (map == MAP_FAILED) return {};
-      map_ = map;
-    }
-    return {static_cast<const std::byte*>(map_), map_ == nullptr ? 0 : size_};
+      if (map != MAP_FAILED) map_ = map;
+    });
+    void* map = map_;
+    return {static_cast<const std::byte*>(map), map == nullptr ? 0 : size_};
   }
 
   void forget(std::uint64_t offset, std::uint64_t length) const override {
     constexpr std::uint64_t kPage = 4096;
     std::uint64_t first = (offset + kPage - 1) / kPage * kPage;
     std::uint64_t last = std::min(size_, offset + length) / kPage * kPage;
-    if (map_ != nullptr && first < last)
-      ::madvise(static_cast<std::byte*>(map_) + first, last - first, MADV_DONTNEED);
+    void* map = map_;
+    if (map != nullptr && first < last)
+      ::madvise(static_cast<std::byte*>(map) + first, last - first, MADV_DONTNEED);
   }
 
   std::vector<Extent> extents(std::uint64_t offset, std::uint64_t length) const override {
@@ -107,8 +111,9 @@ class FileSource final : public ByteSource {
   std::string name_;
   Descriptor fd_;
   std::uint64_t size_;
-  mutable void* map_ =
-      nullptr;  // made by the first caller of mapped(); metadata readers, one thread
+  // Made by the first caller of mapped(), whichever thread that is in.
+  mutable std::once_flag map_once_;
+  mutable std::atomic<void*> map_{nullptr};
 };
 
 Result<std::shared_ptr<const ByteSource>> source_of(int fd, std::string name) {

@@ -77,12 +77,13 @@ Status undo_repair(const std::string& checkpoint_path) {
 }
 
 const RepairFileSystem& real_file_system() {
-  static const RepairFileSystem kReal{create_directory, open_writable_directory, publish_directory,
-                                      discard_directory, free_bytes};
+  static const RepairFileSystem kReal{create_directory,  open_writable_directory,
+                                      publish_directory, discard_directory,
+                                      free_bytes,        open_directory};
   return kReal;
 }
 
-RepairFileSystem faulty_file_system(const WriteFault& decide) {
+RepairFileSystem faulty_file_system(const WriteFault& decide, const ReadFault& reads) {
   auto ask = [decide](const char* step, const std::string& path) -> Status {
     if (auto error = decide(step, path)) return tl::unexpected<Error>(std::move(*error));
     return {};
@@ -107,6 +108,10 @@ RepairFileSystem faulty_file_system(const WriteFault& decide) {
     return discard_directory(path, marker);
   };
   files.free_space = free_bytes;
+  files.look = [=](const std::string& path) -> Result<std::shared_ptr<const Directory>> {
+    SHW_TRY(auto directory, open_directory(path));
+    return reads == nullptr ? directory : faulty_directory(std::move(directory), reads);
+  };
   return files;
 }
 

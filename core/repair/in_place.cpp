@@ -210,7 +210,7 @@ Result<RepairResult> repair_in_place(const RepairFileSystem& file_system,
 }
 
 Status undo_repair_on(const RepairFileSystem& file_system, const std::string& checkpoint_path) {
-  SHW_TRY(auto directory, open_directory(checkpoint_path));
+  SHW_TRY(auto directory, file_system.look(checkpoint_path));
   SHW_TRY(auto files, file_system.open(checkpoint_path));
   for (const char* path : {kNew, kHalf, kNewCertificate, kHalfCertificate})
     SHW_CHECK(remove_if_there(*files, *directory, path));

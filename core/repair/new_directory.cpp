@@ -347,7 +347,8 @@ Status write_certificate(Job& job, const Checkpoint& result, Certificate& certif
 Result<bool> prove(Job& job) {
   if (job.progress != nullptr)
     job.progress->begin(Phase::kVerifying, 2 * item_bytes(job.checkpoint), true);
-  SHW_TRY(auto result, open_checkpoint(job.partial));
+  SHW_TRY(auto written, job.files.look(job.partial));
+  SHW_TRY(auto result, open_checkpoint(written));
   SHW_CHECK(compare_metadata(job.checkpoint, job.plan, *result));
   SHW_TRY(auto before, hash_all_items(job.checkpoint, job.progress));
   SHW_TRY(auto after, hash_all_items(*result, job.progress));
@@ -378,6 +379,7 @@ Result<RepairResult> build(Job& job) {
   SHW_CHECK(lower_payloads(job));
   SHW_CHECK(copy_files(job));
   SHW_CHECK(make_items(job));
+  job.payloads.reset();  // and what it holds in memory
   SHW_CHECK(write_metadata(job));
   SHW_TRY(bool lossless, prove(job));
   SHW_CHECK(check_source_unchanged(job));

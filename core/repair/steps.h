@@ -23,11 +23,13 @@ struct RepairFileSystem {
   std::function<Status(const std::string& temporary, const std::string& final_path)> publish;
   std::function<Status(const std::string& path, const std::string& marker)> discard;
   std::function<Result<std::uint64_t>(const std::string& path)> free_space;
+  // What was written, to be read back.
+  std::function<Result<std::shared_ptr<const Directory>>(const std::string& path)> look;
 };
 const RepairFileSystem& real_file_system();
 // Every step asks `decide` first: those of the directories as faulty_writable() names them, and
-// "make directory", "publish", "discard".
-RepairFileSystem faulty_file_system(const WriteFault& decide);
+// "make directory", "publish", "discard". `reads` is asked before what was written is read back.
+RepairFileSystem faulty_file_system(const WriteFault& decide, const ReadFault& reads = nullptr);
 
 Result<RepairResult> apply_plan_on(const RepairFileSystem& files, const Checkpoint& checkpoint,
                                    const Plan& plan, const ApplyOptions& options,
