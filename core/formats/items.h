@@ -47,6 +47,20 @@ Result<Bytes> read_chunk(const Checkpoint& checkpoint, ChunkId chunk);
 // The same of a box of a raw item, chunk-local; memory is the box's, not the item's.
 Result<Bytes> read_raw_box(const Checkpoint& checkpoint, ChunkId chunk, const Box& box);
 
+// A run of bytes of a file of the checkpoint.
+struct ByteRun {
+  FileId file = FileId::kNone;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+  friend bool operator==(const ByteRun&, const ByteRun&) = default;
+};
+// Where the elements of a box of a chunk lie (chunk-local), in row-major order: read one after the
+// other, the runs are what read_chunk() would give of it. Nothing where bytes have to be decoded
+// first: compressed, in another byte order, conjugated, or with the innermost dimension's elements
+// apart.
+Result<std::optional<std::vector<ByteRun>>> ranges(const Checkpoint& checkpoint, ChunkId chunk,
+                                                   const Box& box);
+
 // A whole tensor put together from its chunks, row-major. Elements that no chunk covers are zero
 // and counted.
 struct TensorValues {

@@ -1,0 +1,83 @@
+// Where the bytes of a box lie in the file, for those who read or copy them without decoding.
+#include "core/formats/item_access.h"
+
+namespace shw {
+namespace {
+
+// Elements side by side, in the box as in the storage, and the dimensions outside of such a run.
+struct Run {
+  std::size_t outer = 0;
+  std::int64_t elements = 1;
+};
+
+Run run_of(const Box& box, ExtentsView strides) {
+  Run run{box.sizes.size(), 1};
+  for (std::size_t d = box.sizes.size(); d-- > 0;) {
+    if (box.sizes[d] != 1 && strides[d] != run.elements) break;
+    run.elements *= box.sizes[d];
+    run.outer = d;
+  }
+  return run;
+}
+
+// A view whose neighbours lie apart is copied element by element, and one that shows an element
+// twice has more elements than bytes: both are decoded.
+bool lies_in_rows(const ItemHeader& header) {
+  std::int64_t innermost = 0;
+  for (std::size_t d = header.sizes.size(); d-- > 0;) {
+    if (header.sizes[d] == 1) continue;
+    if (header.strides[d] <= 0) return false;
+    if (innermost == 0) innermost = header.strides[d];
+  }
+  return innermost <= 1;
+}
+
+void append(std::vector<ByteRun>& runs, FileId file, std::uint64_t offset, std::uint64_t length) {
+  if (!runs.empty() && runs.back().offset + runs.back().length == offset)
+    runs.back().length += length;
+  else
+    runs.push_back({file, offset, length});
+}
+
+// storage_needed() has bounded every index that is made here.
+std::vector<ByteRun> runs_of(const ItemHeader& header, const Box& box, FileId file) {
+  std::vector<ByteRun> runs;
+  Run run = run_of(box, header.strides);
+  auto element = static_cast<std::int64_t>(size_of(header.dtype));
+  std::int64_t first = header.storage_offset;
+  for (std::size_t d = 0; d < box.sizes.size(); ++d) first += box.offsets[d] * header.strides[d];
+  Extents at(run.outer, 0);
+  while (true) {
+    std::int64_t begin = first;
+    for (std::size_t d = 0; d < run.outer; ++d) begin += at[d] * header.strides[d];
+    append(runs, file, header.payload_offset + static_cast<std::uint64_t>(begin * element),
+           static_cast<std::uint64_t>(run.elements * element));
+    std::size_t d = run.outer;
+    while (d > 0 && ++at[d - 1] == box.sizes[d - 1]) at[--d] = 0;
+    if (d == 0) return runs;
+  }
+}
+
+bool has_to_be_decoded(const ItemHeader& header) {
+  return header.compressed || header.conjugate || header.negative ||
+         (header.big_endian && size_of(header.dtype) > 1) || !lies_in_rows(header);
+}
+
+}  // namespace
+
+Result<std::optional<std::vector<ByteRun>>> ranges(const Checkpoint& checkpoint, ChunkId chunk,
+                                                   const Box& box) {
+  using Ranges = std::optional<std::vector<ByteRun>>;
+  ItemFiles files(checkpoint);
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kHeader));
+  const ItemHeader& header = item.header;
+  Place place{item.source->name(), header.payload_offset,
+              std::string(checkpoint.fqn(checkpoint.tensor_of(chunk)))};
+  if (!lies_inside(box.offsets, box.sizes, header.sizes))
+    return fail(ErrorKind::kUsage, "has no such box", std::move(place));
+  if (has_to_be_decoded(header)) return Ranges{};
+  if (is_empty(box)) return Ranges{std::in_place};
+  return Ranges{runs_of(header, box, checkpoint.item(chunk)->file)};
+}
+
+}  // namespace shw
