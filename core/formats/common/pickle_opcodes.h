@@ -1,0 +1,332 @@
+// The opcodes of pickle_machine.h, the frequent ones first.
+#pragma once
+
+#include <bit>
+#include <charconv>
+#include <cstring>
+
+#include "core/formats/common/pickle_machine.h"
+
+namespace shw {
+
+// What every stock file consists of comes first.
+template <class Shortcut>
+bool PickleMachine<Shortcut>::step(std::uint8_t opcode) {
+  switch (opcode) {
+    case 0x94: {  // MEMOIZE
+      return put_memo(memo_.length());
+    }
+    case 'h': {  // BINGET
+      std::uint8_t index = 0;
+      return number(index) && get_memo(index);
+    }
+    case 'j': {  // LONG_BINGET
+      std::uint32_t index = 0;
+      return number(index) && get_memo(index);
+    }
+    case 'q': {  // BINPUT
+      std::uint8_t index = 0;
+      return number(index) && put_memo(index);
+    }
+    case 'r': {  // LONG_BINPUT
+      std::uint32_t index = 0;
+      return number(index) && put_memo(index);
+    }
+    case '(':  // MARK
+      marks_.push_back(stack_.size());
+      return true;
+    case 't':  // TUPLE
+      return make_from_mark(NodeKind::kTuple);
+    case ')':  // EMPTY_TUPLE
+      return make_tuple(0);
+    case 0x85:  // TUPLE1 to TUPLE3
+    case 0x86:
+    case 0x87:
+      return make_tuple(opcode - 0x84u);
+    case '}':  // EMPTY_DICT
+      return push(make_group(NodeKind::kDict, {}));
+    case ']':  // EMPTY_LIST
+      return push(make_group(NodeKind::kList, {}));
+    case 0x8f:  // EMPTY_SET
+      return push(make_group(NodeKind::kSet, {}));
+    case 'u':  // SETITEMS
+      return put_marked(NodeKind::kDict);
+    case 'e':  // APPENDS
+      return put_marked(NodeKind::kList);
+    case 0x90:  // ADDITEMS
+      return put_marked(NodeKind::kSet);
+    case 's':  // SETITEM
+      return need(3) && put_into(stack_.size() - 2, NodeKind::kDict);
+    case 'a':  // APPEND
+      return need(2) && put_into(stack_.size() - 1, NodeKind::kList);
+    default:
+      return step_scalar(opcode);
+  }
+}
+
+template <class Shortcut>
+bool PickleMachine<Shortcut>::step_scalar(std::uint8_t opcode) {
+  switch (opcode) {
+    case 'K': {  // BININT1
+      std::uint8_t value = 0;
+      return number(value) && push_integer(value);
+    }
+    case 'M': {  // BININT2
+      std::uint16_t value = 0;
+      return number(value) && push_integer(value);
+    }
+    case 'J': {  // BININT
+      std::int32_t value = 0;
+      return number(value) && push_integer(value);
+    }
+    case 0x8a: {  // LONG1
+      std::string_view digits;
+      return counted<std::uint8_t>("number", digits) && push_long(digits);
+    }
+    case 0x8b: {  // LONG4
+      std::int32_t length = 0;
+      std::string_view digits;
+      if (!number(length)) return false;
+      if (length < 0) return damaged("a number has a negative length");
+      return take_bytes("number", static_cast<std::uint64_t>(length), digits) && push_long(digits);
+    }
+    case 'N':
+      return push_plain(NodeKind::kNone);
+    case 0x88:
+    case 0x89:
+      return push_integer(opcode == 0x88 ? 1 : 0, NodeKind::kBool);
+    case 'G': {  // BINFLOAT, big-endian
+      std::uint64_t bits = 0;
+      return number(bits) && push_real(std::bit_cast<double>(__builtin_bswap64(bits)));
+    }
+    default:
+      return step_text(opcode);
+  }
+}
+
+template <class Shortcut>
+bool PickleMachine<Shortcut>::step_text(std::uint8_t opcode) {
+  std::string_view text;
+  switch (opcode) {
+    case 0x8c:  // SHORT_BINUNICODE, BINUNICODE, BINUNICODE8
+      return counted<std::uint8_t>("string", text) && push_text(NodeKind::kString, text);
+    case 'X':
+      return counted<std::uint32_t>("string", text) && push_text(NodeKind::kString, text);
+    case 0x8d:
+      return counted<std::uint64_t>("string", text) && push_text(NodeKind::kString, text);
+    case 'U':  // SHORT_BINSTRING, BINSTRING: Python 2's str, text in all that we read
+      return counted<std::uint8_t>("string", text) && push_text(NodeKind::kString, text);
+    case 'T': {
+      std::int32_t length = 0;
+      if (!number(length)) return false;
+      if (length < 0) return damaged("a string has a negative length");
+      return take_bytes("string", static_cast<std::uint64_t>(length), text) &&
+             push_text(NodeKind::kString, text);
+    }
+    case 'C':  // SHORT_BINBYTES, BINBYTES, BINBYTES8, BYTEARRAY8
+      return counted<std::uint8_t>("byte string", text) && push_text(NodeKind::kBytes, text);
+    case 'B':
+      return counted<std::uint32_t>("byte string", text) && push_text(NodeKind::kBytes, text);
+    case 0x8e:
+    case 0x96:
+      return counted<std::uint64_t>("byte string", text) && push_text(NodeKind::kBytes, text);
+    default:
+      return step_call(opcode);
+  }
+}
+
+template <class Shortcut>
+bool PickleMachine<Shortcut>::step_call(std::uint8_t opcode) {
+  switch (opcode) {
+    case 0x93: {  // STACK_GLOBAL
+      if (!need(2)) return false;
+      auto name = tree_.text(pop());
+      auto module = tree_.text(pop());
+      if (!name || !module) return damaged("the name of a class is not a string");
+      return push_global(*module, *name);
+    }
+    case 'c': {  // GLOBAL
+      std::string_view module, name;
+      return line(module) && line(name) && push_global(module, name);
+    }
+    case 0x81:   // NEWOBJ
+    case 'R': {  // REDUCE
+      if (!need(2)) return false;
+      NodeId arguments = pop();
+      NodeId callable = pop();
+      return push(
+          make_call(opcode == 'R' ? NodeKind::kReduce : NodeKind::kObject, callable, arguments));
+    }
+    case 0x92: {  // NEWOBJ_EX
+      if (!need(3)) return false;
+      NodeId keywords = pop();
+      NodeId arguments = pop();
+      NodeId made = make_call(NodeKind::kObject, pop(), arguments);
+      return push(made) && set_part(made, 3, keywords);
+    }
+    case 'b': {  // BUILD; on anything that has no state Python fails, we go on without it
+      if (!need(2)) return false;
+      NodeId state = pop();
+      NodeKind kind = tree_.kind(stack_.back());
+      if constexpr (Shortcut::kEnabled) {
+        if (kind == NodeKind::kShortcut) return shortcut_.give_up();
+      }
+      if (kind != NodeKind::kObject && kind != NodeKind::kReduce) return true;
+      return set_part(stack_.back(), 2, state);
+    }
+    default:
+      return step_stack(opcode);
+  }
+}
+
+// What moves the stack, or stands once in a file.
+template <class Shortcut>
+bool PickleMachine<Shortcut>::step_stack(std::uint8_t opcode) {
+  switch (opcode) {
+    case 'd':  // DICT, LIST, FROZENSET: made from the mark on
+      return make_from_mark(NodeKind::kDict);
+    case 'l':
+      return make_from_mark(NodeKind::kList);
+    case 0x91:
+      return make_from_mark(NodeKind::kSet);
+    case '0':  // POP: takes the mark where nothing lies above it
+      if (!marks_.empty() && marks_.back() == stack_.size()) {
+        marks_.pop_back();
+        return true;
+      }
+      if (!need(1)) return false;
+      stack_.pop_back();
+      return true;
+    case '1': {  // POP_MARK
+      std::size_t first = 0;
+      if (!above_mark(first)) return false;
+      stack_.resize(first);
+      return true;
+    }
+    case '2':  // DUP
+      return need(1) && push(stack_.back());
+    case '.':  // STOP
+      if (!need(1)) return false;
+      tree_.root_ = stack_.back();
+      stopped_ = true;
+      return true;
+    case 0x80: {  // PROTO
+      std::uint8_t protocol = 0;
+      if (!number(protocol)) return false;
+      if (protocol > 5)
+        return refuse(ErrorKind::kUnsupported,
+                      "pickle protocol " + std::to_string(protocol) + "; 5 is the newest known");
+      tree_.protocol_ = std::max(tree_.protocol_, int{protocol});
+      return true;
+    }
+    case 0x95: {  // FRAME: only says how much to read at once
+      std::uint64_t length = 0;
+      if (!number(length)) return false;
+      if (length > left())
+        return cut_off("a frame of " + grouped(length) + " bytes was announced, " +
+                       grouped(left()) + " are left");
+      return true;
+    }
+    default:
+      return step_rare(opcode);
+  }
+}
+
+// Classes by other ways than a stock file takes.
+template <class Shortcut>
+bool PickleMachine<Shortcut>::step_rare(std::uint8_t opcode) {
+  switch (opcode) {
+    case 'o': {  // OBJ: mark, class, arguments
+      std::size_t first = 0;
+      if (!above_mark(first)) return false;
+      if (stack_.size() == first) return damaged("an object without a class");
+      NodeId callable = stack_[first];
+      NodeId arguments = make_group(NodeKind::kTuple, from(first + 1));
+      stack_.resize(first);
+      return arguments != NodeId::kAbsent &&
+             push(make_call(NodeKind::kObject, callable, arguments));
+    }
+    case 'i': {  // INST: mark, arguments; the class by name
+      std::string_view module, name;
+      std::size_t first = 0;
+      if (!line(module) || !line(name) || !above_mark(first)) return false;
+      NodeId arguments = make_group(NodeKind::kTuple, from(first));
+      stack_.resize(first);
+      if (arguments == NodeId::kAbsent || !push_global(module, name)) return false;
+      return push(make_call(NodeKind::kObject, pop(), arguments));
+    }
+    case 'Q': {  // BINPERSID
+      if (!need(1)) return false;
+      NodeId id = pop();
+      return push(make_group(NodeKind::kPersistentId, std::span(&id, 1)));
+    }
+    case 'P': {  // PERSID
+      std::string_view text;
+      if (!line(text) || !push_text(NodeKind::kString, text)) return false;
+      NodeId id = pop();
+      return push(make_group(NodeKind::kPersistentId, std::span(&id, 1)));
+    }
+    case 0x82:  // EXT1, EXT2, EXT4: a name by number in a registry of the process that wrote it
+    case 0x83:
+    case 0x84: {
+      std::string_view code;
+      if (!take_bytes("number", std::uint64_t{1} << (opcode - 0x82), code)) return false;
+      std::uint32_t value = 0;
+      std::memcpy(&value, code.data(), code.size());
+      return push_global("copyreg", "extension " + std::to_string(value));
+    }
+    case 0x97:
+    case 0x98:
+      return refuse(ErrorKind::kUnsupported,
+                    "byte " + grouped(offset(opcode_)) + ": refers to a buffer outside the file");
+    default:
+      return step_old(opcode);
+  }
+}
+
+// Protocol 0: everything in lines of text.
+template <class Shortcut>
+bool PickleMachine<Shortcut>::step_old(std::uint8_t opcode) {
+  std::string_view text;
+  std::uint64_t index = 0;
+  switch (opcode) {
+    case 'g':  // GET, PUT
+      return line(text) && decimal(text, index) && get_memo(index);
+    case 'p':
+      return line(text) && decimal(text, index) && put_memo(index);
+    case 'I':  // INT: also how protocol 0 writes True and False
+    case 'L': {
+      if (!line(text)) return false;
+      if (opcode == 'I' && (text == "01" || text == "00"))
+        return push_integer(text == "01" ? 1 : 0, NodeKind::kBool);
+      if (text.ends_with('L')) text.remove_suffix(1);
+      std::int64_t value = 0;
+      auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+      if (code == std::errc{} && stop == text.data() + text.size()) return push_integer(value);
+      if (code == std::errc::result_out_of_range) return push_text(NodeKind::kBigInt, text);
+      return damaged("a number is not written in digits");
+    }
+    case 'F': {
+      double value = 0;
+      if (!line(text)) return false;
+      auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+      return (code == std::errc{} || damaged("a number is not written in digits")) &&
+             push_real(value);
+    }
+    case 'S':  // STRING: repr of a str, UNICODE: \u escapes
+      if (!line(text)) return false;
+      if (text.size() < 2 || text.front() != text.back() ||
+          (text.front() != '\'' && text.front() != '"'))
+        return damaged("a string is not in quotes");
+      return push_text(NodeKind::kString, text.substr(1, text.size() - 2));
+    case 'V':
+      return line(text) && push_owned(NodeKind::kString, unescape_unicode(text));
+    default: {
+      const char* digits = "0123456789abcdef";
+      return damaged(std::string("0x") + digits[opcode >> 4] + digits[opcode & 15] +
+                     " is no pickle opcode");
+    }
+  }
+}
+
+}  // namespace shw
