@@ -239,8 +239,8 @@ void append_finding(std::string& out, const Checkpoint& checkpoint, const Findin
                     std::size_t indent, const TextOptions& options, const Style& style) {
   Word severity = word_of(finding.severity);
   out += style(severity.colour, std::string(severity.text)) +
-         std::string(indent - severity.text.size(), ' ') + style(kBold, finding.rule) + "   " +
-         count_of_subjects(checkpoint, finding);
+         std::string(indent - severity.text.size(), ' ') + style(kBold, finding.rule);
+  if (!finding.subjects.empty()) out += "   " + count_of_subjects(checkpoint, finding);
   const auto* where = evidence<std::string>(finding, "where");
   bool request = where != nullptr && *where == "request";
   std::string words = request ? "the request is wrong" : what_it_means(finding);
