@@ -12,9 +12,10 @@ namespace {
 Result<Bytes> read_part(const OpenItem& item, const Box& box) {
   const ItemHeader& header = item.header;
   std::size_t element = size_of(header.dtype);
-  return read_box(*item.source,
-                  header.payload_offset + static_cast<std::uint64_t>(header.storage_offset) * element,
-                  header.sizes, box, element);
+  return read_box(
+      *item.source,
+      header.payload_offset + static_cast<std::uint64_t>(header.storage_offset) * element,
+      header.sizes, box, element);
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ Result<CheckReport> look(const Checkpoint& checkpoint, const std::shared_ptr<con
 std::string above_info(const CheckReport& report) {
   std::string text;
   for (const Finding& finding : report.findings) {
-    if (finding.severity != Severity::kInfo && finding.rule != "filled-elements") text += finding.rule + ": " + finding.cause + "\n";
+    if (finding.severity != Severity::kInfo && finding.rule != "filled-elements")
+      text += finding.rule + ": " + finding.cause + "\n";
   }
   return text;
 }
