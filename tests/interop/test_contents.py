@@ -110,7 +110,7 @@ def must_be_mended(states, broken, directory, *arguments):
     expect_equal(rules_found(directory, *arguments), [GROUPS], "rules above info")
     made = program.repair(directory, *arguments)
     program.must_be_proved(made["output"])
-    program.must_be_clean(made["output"], "--data", *arguments)
+    program.must_be_mended(made["output"], "--data", *arguments)
     expect_equal(differences(load(broken, made["output"]), states), [], "unlike what was trained")
     again = program.plan_operations(made["output"], *arguments)
     expect_equal(again, [], "operations of a second repair")

@@ -26,7 +26,8 @@ class Case:
 
 
 def cases(prefix):
-    return [Case(path) for path in sorted(DATA.glob(f"*/{prefix}*")) if path.is_dir()]
+    return [Case(path) for path in sorted(DATA.glob(f"*/{prefix}*"))
+            if (path / "spec.json").exists()]
 
 
 def shown(checkpoint, fqn):

@@ -149,6 +149,8 @@ def layer(real, number, with_states=True):
         if with_states:
             for j, kind in enumerate(("exp_avg", "exp_avg_sq")):
                 state = noise(9, 6, seed=100 * real + 10 * i + j + 50)
+                if kind == "exp_avg_sq":  # moments that can belong to each other
+                    state = tensors[f"optim.state.{own}{name}.exp_avg"].square() + state.abs()
                 tensors[f"optim.state.{own}{name}.{kind}"] = state
     tensors[f"model.{own}norm.weight"] = noise(6, seed=100 * real + 90)
     return tensors
@@ -272,7 +274,9 @@ def run_case(checks, case, scratch, other):
             expect(case.rule not in rules, f"operations of {rules}")
         return
     with checks.that(f"{case.name}: repaired, and every torch loads the truth"):
-        answer = program.repair(bad, *how, "--out", out)
+        # Of a stage alone the other stages stay missing.
+        codes = (0, 1) if "alone" in case.name else (0,)
+        answer = program.repair(bad, *how, "--out", out, codes=codes)
         certificate = json.loads((out / "certificate.json").read_text())
         expect_equal(certificate["lossless"], case.lossless, "lossless")
         truth = case.repaired or case.truth
@@ -282,7 +286,7 @@ def run_case(checks, case, scratch, other):
         program.must_be_proved(out)
         expect_equal(program.plan_operations(out, *how), [], "operations")
         if case.repaired is None:
-            program.must_be_clean(out, *how)
+            program.must_be_mended(out, *how)
     with checks.that(f"{case.name}: the source is untouched"):
         expect_equal(judge.tree_hash(bad), before, "hashes")
     if case.true_objects:

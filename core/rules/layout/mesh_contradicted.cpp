@@ -64,9 +64,15 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
                         " predicts the tiles of " +
                         human_count(static_cast<std::uint64_t>(given.explained)) + " of " +
                         plural(static_cast<std::uint64_t>(given.looked_at), "tensor") +
-                        " that several ranks cut: another mesh saved this.";
+                        " that several ranks cut: another mesh saved this, or in an order that no "
+                        "placement says.";
     findings.push_back(finding_of(input, ranks, std::move(cause)));
     findings.back().evidence.emplace_back("not explained", given.against);
+    // Tiles in an order that no placement says are those of the true mesh too.
+    bool another_does = std::any_of(guesses.begin() + 1, guesses.end(), [](const MeshGuess& other) {
+      return other.explained == other.looked_at;
+    });
+    if (given.explained != 0 || !another_does) findings.back().severity = Severity::kInfo;
     if (better) findings.back().evidence.emplace_back("predicts all", to_text(better->mesh));
   } else if (input.mesh->size() > ranks) {
     findings.push_back(finding_of(
