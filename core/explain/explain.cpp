@@ -74,13 +74,13 @@ struct Group {
 };
 
 bool is_names(std::string_view id) {
-  return id == kMissingKey || id == kUnexpectedKey;
+  return id == kMissingKeyForm || id == kUnexpectedKeyForm;
 }
 
 std::vector<Group> groups_of(const std::vector<ErrorMessage>& messages) {
   std::vector<Group> groups;
   for (const ErrorMessage& message : messages) {
-    std::string_view id = is_names(message.kind->id) ? kMissingKey : message.kind->id;
+    std::string_view id = is_names(message.kind->id) ? kMissingKeyForm : message.kind->id;
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const Group& other) { return other.id == id && id != kShapes; });
     if (group == groups.end()) group = groups.insert(groups.end(), Group{id});
@@ -96,7 +96,8 @@ std::vector<Hypothesis> suppose(const Group& group, std::optional<Worlds> worlds
   } else if (is_names(group.id)) {
     KeyLists keys;
     for (const ErrorMessage* message : group.messages)
-      (message->kind->id == kMissingKey ? keys.missing : keys.unexpected).push_back(message->name);
+      (message->kind->id == kMissingKeyForm ? keys.missing : keys.unexpected)
+          .push_back(message->name);
     suppose_from_names(keys, all);
   } else {
     suppose_from_kind(*group.messages.front(), all);

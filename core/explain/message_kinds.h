@@ -51,8 +51,8 @@ std::vector<const MessageKind*> message_kinds();
 
 // Rows of these ids have no meanings of their own: the shapes and the names decide.
 inline constexpr std::string_view kShapes = "shapes";
-inline constexpr std::string_view kMissingKey = "missing-key";        // not in the checkpoint
-inline constexpr std::string_view kUnexpectedKey = "unexpected-key";  // not asked for
+inline constexpr std::string_view kMissingKeyForm = "missing-key";        // not in the checkpoint
+inline constexpr std::string_view kUnexpectedKeyForm = "unexpected-key";  // not asked for
 
 // Its parts.
 std::span<const MessageKind> name_messages();

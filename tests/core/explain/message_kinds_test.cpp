@@ -399,7 +399,8 @@ TEST_CASE("every row of the table can be found and leads to rules that exist") {
                      [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
       CHECK(lower == pattern);
     }
-    bool computed = kind->id == kShapes || kind->id == kMissingKey || kind->id == kUnexpectedKey;
+    bool computed =
+        kind->id == kShapes || kind->id == kMissingKeyForm || kind->id == kUnexpectedKeyForm;
     CHECK(kind->meanings[0].title.empty() == computed);
     for (const Meaning& meaning : kind->meanings) {
       if (meaning.title.empty()) continue;
