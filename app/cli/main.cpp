@@ -15,7 +15,7 @@ struct Verb {
   int (*run)(Context&);
 };
 
-constexpr Verb kVerbs[] = {
+constexpr Verb kHandlers[] = {
     {"info", run_info},   {"ls", run_list},       {"show", run_show},       {"map", run_map},
     {"check", run_check}, {"plan", run_plan},     {"repair", run_repair},   {"verify", run_verify},
     {"undo", run_undo},   {"report", run_report}, {"explain", run_explain}, {"demo", run_demo},
@@ -48,7 +48,7 @@ void install_signal_handlers() {
 int run(const Options& options) {
   Terminal terminal(options);
   Context context{options, terminal, progress};
-  for (const Verb& verb : kVerbs) {
+  for (const Verb& verb : kHandlers) {
     if (options.verb != verb.name) continue;
     int code = verb.run(context);
     return terminal.out_failed() ? kIo : code;

@@ -11,7 +11,7 @@ namespace shw {
 namespace {
 
 // No item is larger: what a made-up shape can ask of the decompressor ends here.
-constexpr std::uint64_t kMaxItem = std::uint64_t{64} << 30;
+constexpr std::uint64_t kMostUnpacked = std::uint64_t{64} << 30;
 // The archive around a payload takes 1.6 KB; its dtype may be wider than the metadata says.
 constexpr std::uint64_t kArchiveRoom = 1 << 20;
 constexpr std::uint64_t kWidestItem = 16;
@@ -23,7 +23,7 @@ std::uint64_t decompressed_limit(const Checkpoint& checkpoint, ChunkId chunk) {
   auto bytes =
       elements ? checked_mul(static_cast<std::uint64_t>(*elements), kWidestItem) : std::nullopt;
   auto limit = bytes ? checked_add(*bytes, kArchiveRoom) : std::nullopt;
-  return std::min(limit.value_or(kMaxItem), kMaxItem);
+  return std::min(limit.value_or(kMostUnpacked), kMostUnpacked);
 }
 
 Result<OpenItem> open_raw(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range) {

@@ -5,6 +5,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/little_endian.h"
+#include "core/formats/common/magic.h"
 #include "core/formats/hash_ranges.h"
 #include "core/formats/item_access.h"
 
@@ -12,7 +13,6 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kRead = 1 << 20;
-constexpr std::uint32_t kZstdMagic = 0xFD2FB528;
 constexpr std::uint64_t kMaxObject = std::uint64_t{4} << 30;
 constexpr std::uint64_t kMaxItem = std::uint64_t{64} << 30;
 

@@ -27,7 +27,7 @@ struct Copy {
   std::vector<std::byte> buffer = {};
 };
 
-tl::unexpected<Error> system_error(const char* doing, const std::string& file, off_t offset) {
+tl::unexpected<Error> copy_error(const char* doing, const std::string& file, off_t offset) {
   return fail(ErrorKind::kIo, std::string(doing) + ": " + std::strerror(errno),
               {file, static_cast<std::uint64_t>(offset)});
 }
@@ -55,7 +55,7 @@ Status step_by_hand(Copy& copy, off_t at, std::size_t length) {
     ssize_t got = ::pread(copy.source, copy.buffer.data(),
                           std::min(copy.buffer.size(), length - done), place);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return system_error("cannot read", copy.name, place);
+    if (got < 0) return copy_error("cannot read", copy.name, place);
     if (got == 0) {
       return fail(ErrorKind::kIo, "became shorter while it was copied",
                   {copy.name, static_cast<std::uint64_t>(place)});
@@ -64,7 +64,7 @@ Status step_by_hand(Copy& copy, off_t at, std::size_t length) {
       ssize_t wrote = ::pwrite(copy.destination, copy.buffer.data() + put,
                                static_cast<std::size_t>(got - put), place + put);
       if (wrote < 0 && errno == EINTR) continue;
-      if (wrote < 0) return system_error("cannot write the copy", copy.name, place + put);
+      if (wrote < 0) return copy_error("cannot write the copy", copy.name, place + put);
       put += wrote;
     }
     done += static_cast<std::size_t>(got);
@@ -77,7 +77,7 @@ Status copy_range(Copy& copy, off_t begin, off_t end) {
     if (is_cancelled(copy.progress)) return cancelled_error();
     std::size_t length = std::min(kStep, static_cast<std::size_t>(end - begin));
     ssize_t copied = copy.in_kernel ? step_in_kernel(copy, begin, length) : 0;
-    if (copied < 0) return system_error("cannot write the copy", copy.name, begin);
+    if (copied < 0) return copy_error("cannot write the copy", copy.name, begin);
     if (copied == 0) {
       copy.in_kernel = false;
       SHW_CHECK(step_by_hand(copy, begin, length));
@@ -108,7 +108,7 @@ Status copy_data(Copy& copy, off_t size) {
 
 Status copy_whole_file(int source, int destination, const std::string& name, Progress* progress) {
   struct stat status {};
-  if (::fstat(source, &status) != 0) return system_error("cannot look at it", name, 0);
+  if (::fstat(source, &status) != 0) return copy_error("cannot look at it", name, 0);
   if (!S_ISREG(status.st_mode)) return fail(ErrorKind::kIo, "is no regular file", {name});
   if (is_cancelled(progress)) return cancelled_error();
   Copy copy{source, destination, name, progress};
@@ -117,14 +117,14 @@ Status copy_whole_file(int source, int destination, const std::string& name, Pro
   } else {
     SHW_CHECK(copy_data(copy, status.st_size));
     if (::ftruncate(destination, status.st_size) != 0)
-      return system_error("cannot set the length of the copy", name, status.st_size);
+      return copy_error("cannot set the length of the copy", name, status.st_size);
   }
   if (::fchmod(destination, status.st_mode & 0777) != 0)
-    return system_error("cannot set the mode of the copy", name, 0);
+    return copy_error("cannot set the mode of the copy", name, 0);
   const timespec times[2] = {status.st_atim, status.st_mtim};
   if (::futimens(destination, times) != 0)
-    return system_error("cannot set the time of the copy", name, 0);
-  if (::fsync(destination) != 0) return system_error("cannot make the copy durable", name, 0);
+    return copy_error("cannot set the time of the copy", name, 0);
+  if (::fsync(destination) != 0) return copy_error("cannot make the copy durable", name, 0);
   return {};
 }
 

@@ -9,14 +9,11 @@
 
 #include "core/base/checked.h"
 #include "core/io/posix_copy.h"
+#include "core/io/posix_error.h"
 #include "core/io/sink.h"
 
 namespace shw {
 namespace {
-
-tl::unexpected<Error> system_error(const std::string& doing, const std::string& file, int code) {
-  return fail(ErrorKind::kIo, doing + ": " + std::strerror(code), {file});
-}
 
 class FileSink final : public ByteSink {
  public:

@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "core/io/place.h"
+#include "core/io/posix_error.h"
 #include "core/io/source.h"
 
 namespace shw {
@@ -32,10 +33,6 @@ class Descriptor {
  private:
   int fd_;
 };
-
-tl::unexpected<Error> system_error(const std::string& doing, const std::string& file, int code) {
-  return fail(ErrorKind::kIo, doing + ": " + std::strerror(code), {file});
-}
 
 class FileSource final : public ByteSource {
  public:

@@ -20,6 +20,7 @@
 
 #include "core/base/checked.h"
 #include "core/repair/apply.h"
+#include "core/repair/operation_json.h"
 #include "core/repair/proof.h"
 
 namespace shw {
@@ -56,17 +57,6 @@ Json json_of(const TensorCertificate& tensor) {
   }
   out["inverse"] = std::move(inverse);
   return out;
-}
-
-Json json_of(const Operation& operation) {
-  return {{"kind", name(operation.kind)},
-          {"rule", operation.rule},
-          {"subjects", operation.subjects},
-          {"text", operation.text},
-          {"tiles", operation.tiles},
-          {"bytes_moved", operation.bytes_moved},
-          {"elements_lost", operation.elements_lost},
-          {"lossless", operation.lossless}};
 }
 
 // Null where a member is missing or of another type: the caller asks the type.

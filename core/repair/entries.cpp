@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-std::optional<std::size_t> find_entry(const Checkpoint& checkpoint, const std::string& fqn) {
+std::optional<std::size_t> index_of_entry(const Checkpoint& checkpoint, const std::string& fqn) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
     if (checkpoint.objects()[i].fqn != fqn) continue;
@@ -62,7 +62,8 @@ Status plan_entries(const Checkpoint& checkpoint, const Finding& finding, bool d
   draft.entries = plan.entries;
   std::vector<PlannedEntry> added;
   for (const EntryTaken& entry : finding.entries) {
-    auto object = find_entry(checkpoint, entry.fqn), from = find_entry(checkpoint, entry.from);
+    auto object = index_of_entry(checkpoint, entry.fqn),
+         from = index_of_entry(checkpoint, entry.from);
     if (!object || !from) return cannot("an entry that it needs is not there", entry.fqn);
     added.push_back({*object, *from});
     draft.entries.push_back(added.back());

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/repair/lower.h"
+#include "core/repair/moved_by.h"
 #include "core/tiles/exact_tiling.h"
 
 namespace shw {
@@ -12,12 +13,6 @@ namespace {
 constexpr std::size_t kMostPieces = 100'000;
 // Pieces times chunks that are looked through for them.
 constexpr std::uint64_t kMostLooks = 10'000'000;
-
-Extents sum(ExtentsView a, ExtentsView b) {
-  Extents out = copy_of(a);
-  for (std::size_t d = 0; d < out.size(); ++d) out[d] += b[d];
-  return out;
-}
 
 // Of the new tensor's dims that of the old chunk's: the inverse of `order`, empty like it.
 Extents dims_back(const Extents& order) {
@@ -87,7 +82,8 @@ Result<std::vector<InverseChunk>> inverse_of(const PlannedTensor& planned, BoxRe
           {Extents(chunk.box.sizes.size(), 0), chunk.box.offsets, chunk.box.sizes});
     }
     for (const Piece& piece : chunk.pieces) {
-      by_chunk[piece.chunk].parts.push_back({piece.source.offsets, sum(chunk.box.offsets, piece.at),
+      by_chunk[piece.chunk].parts.push_back({piece.source.offsets,
+                                             moved_by(chunk.box.offsets, piece.at),
                                              piece.source.sizes, dims_back(piece.permutation)});
     }
     parts += chunk.pieces.size() + 1;

@@ -5,6 +5,7 @@
 
 #include "core/repair/entries.h"
 #include "core/repair/lower.h"
+#include "core/repair/moved_by.h"
 #include "core/tiles/exact_tiling.h"
 
 namespace shw {
@@ -19,12 +20,6 @@ struct Taken {
   bool whole_box = false;  // its elements are numbered otherwise: any loss in it counts for all
 };
 
-Extents sum(ExtentsView a, ExtentsView b) {
-  Extents out = copy_of(a);
-  for (std::size_t d = 0; d < out.size(); ++d) out[d] += b[d];
-  return out;
-}
-
 std::vector<Taken> taken_by(const Checkpoint& checkpoint, const PlannedChunk& chunk) {
   std::vector<Taken> all;
   if (chunk.item) {
@@ -34,8 +29,8 @@ std::vector<Taken> taken_by(const Checkpoint& checkpoint, const PlannedChunk& ch
   }
   for (const Piece& piece : chunk.pieces) {
     Box source = piece.source;
-    source.offsets = sum(source.offsets, checkpoint.offsets(piece.chunk));
-    all.push_back({piece.chunk, source, sum(chunk.box.offsets, piece.at), piece.permutation});
+    source.offsets = moved_by(source.offsets, checkpoint.offsets(piece.chunk));
+    all.push_back({piece.chunk, source, moved_by(chunk.box.offsets, piece.at), piece.permutation});
   }
   return all;
 }

@@ -21,6 +21,7 @@
 #include "core/formats/open.h"
 #include "core/repair/entries.h"
 #include "core/repair/lower.h"
+#include "core/repair/operation_json.h"
 #include "core/repair/plan.h"
 #include "core/repair/plan_fingerprint.h"
 #include "core/repair/renamed.h"
@@ -89,17 +90,6 @@ Json json_of(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
   out["chunks"] = Json::array();
   for (const PlannedChunk& chunk : tensor.chunks) out["chunks"].push_back(json_of(chunk));
   return out;
-}
-
-Json json_of(const Operation& operation) {
-  return {{"kind", name(operation.kind)},
-          {"rule", operation.rule},
-          {"subjects", operation.subjects},
-          {"text", operation.text},
-          {"tiles", operation.tiles},
-          {"bytes_moved", operation.bytes_moved},
-          {"elements_lost", operation.elements_lost},
-          {"lossless", operation.lossless}};
 }
 
 constexpr std::string_view kSeverities[] = {"info", "warning", "error"};

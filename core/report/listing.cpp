@@ -80,7 +80,7 @@ std::string right(const std::string& text, std::size_t width) {
   return columns >= width ? text : std::string(width - columns, ' ') + text;
 }
 
-struct Row {
+struct ListedRow {
   std::string cells[6];
   std::string filled;
 };
@@ -100,7 +100,7 @@ std::string filled_sum(const FilledReport& filled) {
   return text;
 }
 
-Row row_of(const Checkpoint& checkpoint, TensorId tensor) {
+ListedRow listed_row(const Checkpoint& checkpoint, TensorId tensor) {
   std::uint64_t gone = gone_tiles(checkpoint, tensor);
   std::string tiles = human_count(checkpoint.chunks(tensor).size());
   if (gone != 0) tiles += ", " + human_count(gone) + " gone";
@@ -112,7 +112,7 @@ Row row_of(const Checkpoint& checkpoint, TensorId tensor) {
 }
 
 // All that is known: the name, and that it cannot be read.
-Row row_of(const StrayRecord& tensor) {
+ListedRow listed_row(const StrayRecord& tensor) {
   return {{printable(tensor.fqn), "?", "?", "gone", "?", "?"}, {}};
 }
 
@@ -128,22 +128,22 @@ std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint
                                             "tiles",  "bytes", "writers"};
   std::size_t widths[6];
   for (std::size_t c = 0; c < 6; ++c) widths[c] = std::string_view(kTitles[c]).size();
-  std::vector<Row> rows;
+  std::vector<ListedRow> rows;
   rows.reserve(order.size());
   std::uint64_t bytes = 0;
   FilledReport filled = filled_in(checkpoint);
   std::map<std::string_view, const FilledTensor*> losses;
   for (const FilledTensor& tensor : filled.tensors) losses[tensor.fqn] = &tensor;
   for (std::uint32_t index : order) {
-    rows.push_back(row_of(checkpoint, TensorId{index}));
+    rows.push_back(listed_row(checkpoint, TensorId{index}));
     auto loss = losses.find(checkpoint.fqn(TensorId{index}));
     if (loss != losses.end()) rows.back().filled = printable(filled_words(*loss->second));
     bytes += bytes_of(checkpoint, TensorId{index});
   }
   bool all = order.size() == checkpoint.tensor_count();
   std::size_t named = all ? named_only(checkpoint).size() : 0;
-  for (std::size_t i = 0; i < named; ++i) rows.push_back(row_of(named_only(checkpoint)[i]));
-  for (const Row& row : rows) {
+  for (std::size_t i = 0; i < named; ++i) rows.push_back(listed_row(named_only(checkpoint)[i]));
+  for (const ListedRow& row : rows) {
     for (std::size_t c = 0; c < 6; ++c)
       widths[c] = std::max(widths[c], display_width(row.cells[c]));
   }
@@ -158,7 +158,7 @@ std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint
     return inked(style, ink, text) + "\n";
   };
   std::string text = line([&](std::size_t c) { return kTitles[c]; }, Ink::kQuiet);
-  for (const Row& row : rows) {
+  for (const ListedRow& row : rows) {
     std::string cells = line([&](std::size_t c) { return row.cells[c]; }, Ink::kPlain);
     if (!row.filled.empty()) {
       cells.pop_back();

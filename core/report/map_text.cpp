@@ -170,18 +170,18 @@ std::vector<std::string> draw_slice(const TileSlice& slice, std::int64_t scale_r
 
 namespace {
 
-struct Picture {
+struct TextPicture {
   std::string title;
   Ink ink = Ink::kPlain;
   std::vector<std::string> lines;
 };
 
 // Side by side, titles above.
-std::string beside(const std::vector<Picture>& pictures, const TextStyle& style) {
+std::string beside(const std::vector<TextPicture>& pictures, const TextStyle& style) {
   static constexpr int kGap = 4;
   std::size_t height = 0;
   std::vector<int> widths;
-  for (const Picture& picture : pictures) {
+  for (const TextPicture& picture : pictures) {
     height = std::max(height, picture.lines.size());
     int width = columns_in(picture.title);
     for (const std::string& line : picture.lines) width = std::max(width, columns_in(line));
@@ -235,7 +235,7 @@ std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const L
   int down = std::clamp(static_cast<int>(ratio * across / 2), 4, 16);
   bool same_shape = comparable && same(saved.shape, expected->shape);
   Ink ink = comparable && !same_shape ? Ink::kRed : Ink::kPlain;
-  std::vector<Picture> pictures;
+  std::vector<TextPicture> pictures;
   pictures.push_back({"saved " + to_text(ExtentsView(saved.shape)), ink,
                       draw_slice(before, rows, columns, down, across, style.utf8)});
   if (comparable) {

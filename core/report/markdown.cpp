@@ -50,7 +50,7 @@ std::string cell(std::string text) {
   return text;
 }
 
-std::string finding_section(const ReportInput& input, const Finding& finding, bool with_picture) {
+std::string finding_paragraph(const ReportInput& input, const Finding& finding, bool with_picture) {
   std::string counted = subjects_counted(input.checkpoint, finding);
   std::string text = "### " + std::string(word_of(finding.severity)) + ": " + code(finding.rule) +
                      (counted.empty() ? "" : ", " + counted) + "\n\n" +
@@ -82,7 +82,7 @@ std::string finding_section(const ReportInput& input, const Finding& finding, bo
   return text + "\n";
 }
 
-std::string unjudged_section(const ReportInput& input) {
+std::string unjudged_list(const ReportInput& input) {
   if (input.check.unjudged.empty()) return "";
   std::string text = "## What was not judged\n\n| what | what would decide it |\n|---|---|\n";
   for (const Unjudged& one : input.check.unjudged)
@@ -90,7 +90,7 @@ std::string unjudged_section(const ReportInput& input) {
   return text + "\n";
 }
 
-std::string plan_section(const ReportInput& input) {
+std::string plan_list(const ReportInput& input) {
   if (input.plan == nullptr) return "";
   std::string text;
   PlanSum sum = sum_of(*input.plan);
@@ -120,7 +120,7 @@ std::string plan_section(const ReportInput& input) {
   return text;
 }
 
-std::string lost_section(const ReportInput& input) {
+std::string lost_list(const ReportInput& input) {
   if (input.plan == nullptr || input.plan->lossless) return "";
   std::string text =
       "## What is lost\n\n| tensor | elements | filled with | boxes |\n|---|---:|---|---|\n";
@@ -146,11 +146,11 @@ std::string report_markdown(const ReportInput& input) {
   const auto& list = input.check.findings;
   if (list.empty()) text += "No finding.\n\n";
   for (std::size_t i = 0; i < std::min(list.size(), kMostFindings); ++i)
-    text += finding_section(input, list[i], i < kMostPictured);
+    text += finding_paragraph(input, list[i], i < kMostPictured);
   if (list.size() > kMostFindings)
     text += human_count(list.size() - kMostFindings) +
             " more findings are not listed; `check --json` lists all.\n\n";
-  text += unjudged_section(input) + plan_section(input) + lost_section(input);
+  text += unjudged_list(input) + plan_list(input) + lost_list(input);
   return text + "## How to see it yourself\n\n" + block(input.command) +
          "\nDepth: " + std::string(name(input.check.depth)) + ". " + prose(input.check.deeper) +
          "\n";

@@ -92,7 +92,7 @@ std::string px(double value) {
 
 constexpr double kWidth = 200, kHeight = 320, kMargin = 26;
 
-struct Picture {
+struct Panel {
   const char* title;
   const char* kind;  // class of the figure: "saved", "expected", "after"
   const LaidTensor* tiling;
@@ -220,12 +220,12 @@ std::string svg_pictures(const TensorPictures& pictures, const Palette& palette)
     return t != nullptr && t->shape.size() == saved.shape.size();
   };
   const LaidTensor* truth = expected != nullptr ? expected : after;
-  std::vector<Picture> list{{"Saved", "saved", &saved}};
+  std::vector<Panel> list{{"Saved", "saved", &saved}};
   if (drawable(expected)) list.push_back({"Expected", "expected", expected});
   if (drawable(after)) list.push_back({"After repair", "after", after});
   Scale scale;
   std::int64_t rows = 1, columns = 1;
-  for (const Picture& picture : list) {
+  for (const Panel& picture : list) {
     if (auto d = pictures.view.row_dim) rows = std::max(rows, picture.tiling->shape[*d]);
     if (auto d = pictures.view.column_dim) columns = std::max(columns, picture.tiling->shape[*d]);
   }
@@ -235,7 +235,7 @@ std::string svg_pictures(const TensorPictures& pictures, const Palette& palette)
 
   std::string html =
       "<p class=\"quiet\">" + escaped(to_text(pictures.view)) + "</p><div class=\"maps\">\n";
-  for (const Picture& picture : list) {
+  for (const Panel& picture : list) {
     TileSlice slice = cut(*picture.tiling, pictures.view, kMostDrawnTiles);
     TileSlice gone = cut({picture.tiling->shape, pictures.lost}, pictures.view, kMostDrawnTiles);
     Drawing drawing(slice, scale);

@@ -28,7 +28,7 @@ constexpr std::string_view kRed = "1;31", kYellow = "1;33", kQuiet = "2", kBold 
 struct Word {
   std::string_view text, colour;
 };
-Word word_of(Severity severity) {
+Word severity_tag(Severity severity) {
   switch (severity) {
     case Severity::kError:
       return {"error", kRed};
@@ -126,18 +126,19 @@ std::string noun_of(const Checkpoint& checkpoint, const Finding& finding) {
   return "file";
 }
 
-struct Row {
+struct SubjectRow {
   std::string name, saved, expected;
   bool same = false;
 };
 
 // Subjects that share their shapes fold into "the same"; names lose the path that all share.
-std::vector<Row> rows_of(const Finding& finding, std::size_t shown) {
-  std::vector<Row> rows;
+std::vector<SubjectRow> subject_rows(const Finding& finding, std::size_t shown) {
+  std::vector<SubjectRow> rows;
   std::string saved, expected;
   std::size_t shared = shared_path(std::span(finding.subjects).first(shown));
   for (std::size_t i = 0; i < shown; ++i) {
-    Row row{finding.subjects[i], shape_of(finding, "saved", i), shape_of(finding, "expected", i)};
+    SubjectRow row{finding.subjects[i], shape_of(finding, "saved", i),
+                   shape_of(finding, "expected", i)};
     if (i > 0 && shared > 0) row.name = "\u2026" + row.name.substr(shared);
     // A square that is transposed has the shape that is expected: no news.
     if (row.saved == row.expected) row.saved.clear();
@@ -157,15 +158,15 @@ void append_subjects(std::string& out, const Finding& finding, std::size_t inden
                      const TextOptions& options, const Style& style) {
   std::size_t shown = options.all_subjects ? finding.subjects.size()
                                            : std::min(finding.subjects.size(), kShownSubjects);
-  std::vector<Row> rows = rows_of(finding, shown);
+  std::vector<SubjectRow> rows = subject_rows(finding, shown);
   std::size_t names = 0, saves = 0;
-  for (Row& row : rows) {
+  for (SubjectRow& row : rows) {
     row.name = printable(row.name);
     names = std::max(names, display_width(row.name));
     if (!row.same) saves = std::max(saves, display_width(row.saved));
   }
   std::string margin(indent, ' ');
-  for (const Row& row : rows) {
+  for (const SubjectRow& row : rows) {
     out += margin;
     if (row.saved.empty()) {
       out += row.name + "\n";
@@ -237,7 +238,7 @@ std::string count_of_subjects(const Checkpoint& checkpoint, const Finding& findi
 
 void append_finding(std::string& out, const Checkpoint& checkpoint, const Finding& finding,
                     std::size_t indent, const TextOptions& options, const Style& style) {
-  Word severity = word_of(finding.severity);
+  Word severity = severity_tag(finding.severity);
   out += style(severity.colour, std::string(severity.text)) +
          std::string(indent - severity.text.size(), ' ') + style(kBold, finding.rule);
   if (!finding.subjects.empty()) out += "   " + count_of_subjects(checkpoint, finding);
@@ -329,7 +330,7 @@ std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& repor
   std::size_t indent = 0;
   for (const Finding& finding : report.findings) {
     if (finding.severity >= options.least)
-      indent = std::max(indent, word_of(finding.severity).text.size() + 2);
+      indent = std::max(indent, severity_tag(finding.severity).text.size() + 2);
   }
   for (const Finding& finding : report.findings) {
     if (finding.severity >= options.least)

@@ -5,11 +5,6 @@
 namespace shw {
 namespace {
 
-template <class C>
-const C& as(const Command& command) {
-  return *std::get_if<C>(&command);
-}
-
 template <class T>
 std::shared_ptr<const T> shared(T&& value) {
   return std::make_shared<const T>(std::move(value));

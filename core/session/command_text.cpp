@@ -17,11 +17,6 @@ constexpr std::array<std::pair<SortKey, std::string_view>, 5> kSortKeys{
      {SortKey::kChunks, "tiles"},
      {SortKey::kFindings, "findings"}}};
 
-template <class C>
-const C& as(const Command& command) {
-  return *std::get_if<C>(&command);
-}
-
 std::optional<std::uint32_t> number(std::string_view text) {
   std::uint32_t value = 0;
   auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);

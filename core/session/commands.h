@@ -2,6 +2,7 @@
 // program mean the same thing.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -57,6 +58,13 @@ struct SortCommand {
 using Command = std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand,
                              VerifyCommand, UndoCommand, CancelCommand, SelectTensorCommand,
                              SelectChunkCommand, SelectFindingCommand, FilterCommand, SortCommand>;
+
+// The command as the one that its row says it is.
+template <class C>
+const C& as(const Command& command) {
+  assert(std::holds_alternative<C>(command));
+  return *std::get_if<C>(&command);
+}
 
 // What becomes of the snapshot.
 using Change = std::function<void(Snapshot&)>;

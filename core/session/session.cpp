@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 template <class T>
-std::shared_ptr<const T> shared(T&& value) {
+std::shared_ptr<const T> shared_value(T&& value) {
   return std::make_shared<const T>(std::move(value));
 }
 
@@ -154,7 +154,7 @@ void Session::State::run_list() {
         publish([&](Snapshot& s) {
           if (s.checkpoint != before->checkpoint)
             return;  // another one was opened meanwhile: its own list is on the way
-          s.order = shared(std::move(*order));
+          s.order = std::make_shared<const std::vector<std::uint32_t>>(std::move(*order));
           s.filter = text;
         });
       }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "app/answer.h"
 #include "app/process.h"
 
 using namespace shw::test;
@@ -20,13 +21,6 @@ std::string step() {
 std::string spec() {
   return demo() + "/spec.json";
 }
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-Json parsed(const std::string& text) {
-  return Json::parse(text, nullptr, false);
-}
-
 }  // namespace
 
 TEST_CASE("help leads with examples and ends well") {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "app/answer.h"
 #include "app/process.h"
 
 using namespace shw::test;
@@ -14,13 +15,6 @@ namespace {
 
 const std::string kLossy = SHW_TEST_DATA "/real-code/s2_megatron_t2_f1";
 const std::string kFilled = "filled-elements";
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-Json parsed(const std::string& text) {
-  return Json::parse(text, nullptr, false);
-}
 
 std::string repaired(const Scratch& scratch) {
   std::string out = scratch / "mended";

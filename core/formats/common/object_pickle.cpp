@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/little_endian.h"
+#include "core/formats/common/magic.h"
 #include "core/formats/item_access.h"
 
 namespace shw {
@@ -13,8 +14,7 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostDecompressed = std::uint64_t{1} << 30;
 constexpr std::size_t kMostNames = 256;
 // 4 million nodes take 128 MB for a moment; a state of more is no state of an optimizer.
-constexpr PickleLimits kLimits{1u << 22, 1000, 1u << 16};
-constexpr std::uint32_t kZipMagic = 0x04034b50, kZstdMagic = 0xFD2FB528;
+constexpr PickleLimits kObjectLimits{1u << 22, 1000, 1u << 16};
 // torch.save before zip writes five pickles in a row, then the storages.
 constexpr int kPicklesInARow = 5;
 
@@ -39,7 +39,7 @@ Status scan_archive(const ItemRange& range, ObjectPickle& out) {
   }
   // Its checksum is another rule's business: torch does not look at it before it unpickles.
   SHW_TRY(Bytes bytes, zip.read(*record, kMostBytes));
-  SHW_TRY(PickleTree tree, decode_pickle(bytes, zip.source().name(), at, kLimits));
+  SHW_TRY(PickleTree tree, decode_pickle(bytes, zip.source().name(), at, kObjectLimits));
   add_names(tree, out);
   return {};
 }
@@ -50,7 +50,7 @@ Status scan_pickles(const ItemRange& range, ObjectPickle& out) {
   std::uint64_t at = 0;
   for (int i = 0; i < kPicklesInARow && at < length; ++i) {
     auto rest = BytesView(bytes).subspan(at);
-    auto tree = decode_pickle(rest, range.source->name(), range.offset + at, kLimits);
+    auto tree = decode_pickle(rest, range.source->name(), range.offset + at, kObjectLimits);
     if (!tree && i == 0) return tl::unexpected<Error>(std::move(tree).error());
     if (!tree) return {};  // what follows a pickle need not be one
     add_names(*tree, out);

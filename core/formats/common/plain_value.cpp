@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/base/little_endian.h"
+#include "core/formats/common/magic.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/item_access.h"
 #include "core/tensor/cast.h"
@@ -12,16 +13,15 @@
 namespace shw {
 namespace {
 
-constexpr std::uint32_t kZstdMagic = 0xFD2FB528, kZipMagic = 0x04034B50;
-constexpr PickleLimits kLimits{1u << 20, 100, 1u << 12};
-constexpr int kMaxDepth = 32;
+constexpr PickleLimits kValueLimits{1u << 20, 100, 1u << 12};
+constexpr int kMaxValueDepth = 32;
 constexpr std::size_t kMaxText = 4096;
 
-class Walk {
+class ValueWalk {
  public:
   // A shared node is reached once for each path to it: a pickle of some hundred bytes can name 2^64
   // paths. What a walk visits, and so what it makes, is bounded by the nodes there are.
-  Walk(const PickleTree& tree, const ZipReader* zip, const std::string& file)
+  ValueWalk(const PickleTree& tree, const ZipReader* zip, const std::string& file)
       : tree_(tree), zip_(zip), file_(file), visits_left_(2 * tree.node_count() + 64) {}
 
   Result<PlainValue> run() {
@@ -48,9 +48,9 @@ PlainValue number(double value) {
   return out;
 }
 
-PlainValue Walk::visit(NodeId node, int depth) {
+PlainValue ValueWalk::visit(NodeId node, int depth) {
   PlainValue out;
-  if (entangled_ || visits_left_ == 0 || depth > kMaxDepth) {
+  if (entangled_ || visits_left_ == 0 || depth > kMaxValueDepth) {
     entangled_ = true;
     return out;
   }
@@ -87,7 +87,7 @@ PlainValue Walk::visit(NodeId node, int depth) {
   }
 }
 
-PlainValue Walk::tensor(NodeId node) const {
+PlainValue ValueWalk::tensor(NodeId node) const {
   if (zip_ == nullptr) return {};
   auto pickled = pickled_tensor(tree_, node, file_);
   if (!pickled || volume(pickled->sizes) != 1 || pickled->negative) return {};
@@ -107,8 +107,8 @@ PlainValue Walk::tensor(NodeId node) const {
 
 Result<PlainValue> read_pickle(BytesView pickle, const ZipReader* zip, const std::string& file,
                                std::uint64_t at) {
-  SHW_TRY(PickleTree tree, decode_pickle(pickle, file, at, kLimits));
-  return Walk(tree, zip, file).run();
+  SHW_TRY(PickleTree tree, decode_pickle(pickle, file, at, kValueLimits));
+  return ValueWalk(tree, zip, file).run();
 }
 
 }  // namespace

@@ -13,15 +13,15 @@ namespace {
 
 // A state dict of 100,000 parameters takes some 60 MB of pickle.
 constexpr std::uint64_t kMaxPickle = std::uint64_t{1} << 30;
-constexpr PickleLimits kLimits{1u << 26, 200, 1u << 14};
+constexpr PickleLimits kSideLimits{1u << 26, 200, 1u << 14};
 // A shared node is reached once for each path to it: a pickle of some hundred bytes can name 2^64
 // paths. What a walk visits is bounded by the nodes there are.
-constexpr int kMaxDepth = 64;
+constexpr int kMaxSideDepth = 64;
 constexpr std::uint64_t kMaxMesh = 1 << 22;
 
-class Walk {
+class SideWalk {
  public:
-  Walk(const PickleTree& tree, const ZipReader& zip, bool big_endian)
+  SideWalk(const PickleTree& tree, const ZipReader& zip, bool big_endian)
       : tree_(tree), zip_(zip), big_endian_(big_endian), visits_left_(4 * tree.node_count() + 64) {}
 
   Result<SideFile> run() {
@@ -54,8 +54,8 @@ class Walk {
   SideFile file_;
 };
 
-Status Walk::visit(NodeId node, int depth) {
-  if (visits_left_-- == 0 || depth > kMaxDepth)
+Status SideWalk::visit(NodeId node, int depth) {
+  if (visits_left_-- == 0 || depth > kMaxSideDepth)
     return fail(ErrorKind::kUnsupported, "the structure is too entangled to be walked",
                 {zip_.source().name(), tree_.at(node)});
   switch (tree_.kind(node)) {
@@ -90,7 +90,7 @@ Status Walk::visit(NodeId node, int depth) {
   }
 }
 
-Status Walk::visit_dict(NodeId dict, int depth) {
+Status SideWalk::visit_dict(NodeId dict, int depth) {
   auto items = tree_.items(dict);
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     if (auto text = tree_.text(items[i])) {
@@ -104,7 +104,7 @@ Status Walk::visit_dict(NodeId dict, int depth) {
   return {};
 }
 
-void Walk::add(NodeId node) {
+void SideWalk::add(NodeId node) {
   auto tensor = read(node);
   if (tensor) {
     tensor->path = path_;
@@ -114,7 +114,7 @@ void Walk::add(NodeId node) {
   }
 }
 
-Result<SideTensor> Walk::read_plain(NodeId node) const {
+Result<SideTensor> SideWalk::read_plain(NodeId node) const {
   SHW_TRY(PickledTensor pickled, pickled_tensor(tree_, node, zip_.source().name()));
   SHW_TRY(ItemHeader header, header_of(zip_, pickled, big_endian_));
   if (zip_.find("data/" + pickled.storage_key)->deflated || pickled.conjugate || pickled.negative)
@@ -134,7 +134,7 @@ Result<SideTensor> Walk::read_plain(NodeId node) const {
 
 // _rebuild_from_type_v2(_rebuild_wrapper_subclass, DTensor, (DTensor, dtype, size, ...), state):
 // the state is (None, {"_local_tensor", "_spec"}), or that dict itself.
-NodeId Walk::dtensor_state(NodeId node) const {
+NodeId SideWalk::dtensor_state(NodeId node) const {
   auto given = tree_.items(tree_.arguments(node));
   if (!is_class(tree_.callable(node), "_rebuild_from_type_v2") || given.size() < 4 ||
       !is_class(given[1], "DTensor"))
@@ -148,7 +148,7 @@ NodeId Walk::dtensor_state(NodeId node) const {
   return tree_.kind(state) == NodeKind::kDict ? state : NodeId::kAbsent;
 }
 
-Result<SideTensor> Walk::read(NodeId node) const {
+Result<SideTensor> SideWalk::read(NodeId node) const {
   NodeId state = dtensor_state(node);
   if (state == NodeId::kAbsent) return read_plain(node);
   NodeId local = tree_.find(state, "_local_tensor");
@@ -160,7 +160,7 @@ Result<SideTensor> Walk::read(NodeId node) const {
   return tensor;
 }
 
-SideSharding Walk::sharding(NodeId spec, NodeId arguments) const {
+SideSharding SideWalk::sharding(NodeId spec, NodeId arguments) const {
   SideSharding out;
   // The size that the wrapper was made with; DTensorSpec.tensor_meta[0] says the same.
   auto given = tree_.items(arguments);
@@ -196,7 +196,7 @@ SideSharding Walk::sharding(NodeId spec, NodeId arguments) const {
 
 // Two generations: up to torch 2.9 the mesh keeps `mesh` (a tensor of ranks), later ones keep a
 // layout (sizes and strides of each axis) into `_rank_map`.
-SideMesh Walk::mesh(NodeId node) const {
+SideMesh SideWalk::mesh(NodeId node) const {
   SideMesh out;
   for (NodeId item : tree_.items(tree_.attribute(node, "_mesh_dim_names"))) {
     if (auto text = tree_.text(item)) out.dim_names.emplace_back(*text);
@@ -237,7 +237,7 @@ SideMesh Walk::mesh(NodeId node) const {
 }
 
 // A tensor of int32 or int64, row-major.
-std::vector<std::int64_t> Walk::rank_map(NodeId array) const {
+std::vector<std::int64_t> SideWalk::rank_map(NodeId array) const {
   if (!is_tensor_call(tree_, array)) return {};
   auto tensor = read_plain(array);
   if (!tensor || tensor->payload_length > kMaxMesh * 8) return {};
@@ -254,7 +254,7 @@ std::vector<std::int64_t> Walk::rank_map(NodeId array) const {
   return ranks;
 }
 
-std::string Walk::placement(NodeId node) const {
+std::string SideWalk::placement(NodeId node) const {
   const PickleGlobal* type = tree_.global(tree_.callable(node));
   if (type == nullptr) return "unknown";
   // Newer placements are made by a call with the dimension, older ones carry it as state.
@@ -275,7 +275,7 @@ std::string Walk::placement(NodeId node) const {
 }
 
 // A tuple of numbers, torch.Size of one, or one number alone.
-Extents Walk::extents(NodeId node) const {
+Extents SideWalk::extents(NodeId node) const {
   if (tree_.kind(node) == NodeKind::kReduce && is_class(tree_.callable(node), "Size")) {
     auto arguments = tree_.items(tree_.arguments(node));
     if (arguments.size() == 1) node = arguments[0];
@@ -294,9 +294,9 @@ Result<SideFile> read_side_tensors(std::shared_ptr<const ByteSource> source) {
   SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxPickle));
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
-  SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kLimits));
+  SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kSideLimits));
   SHW_TRY(bool big, is_big_endian(zip));
-  return Walk(tree, zip, big).run();
+  return SideWalk(tree, zip, big).run();
 }
 
 Result<Bytes> read_side_elements(const ByteSource& source, const SideTensor& tensor) {

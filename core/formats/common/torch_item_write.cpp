@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::uint64_t kAlignment = 64;
 constexpr std::uint32_t kWide = 0xFFFFFFFFu;
-constexpr std::uint64_t kLocalSize = 30;
+constexpr std::uint64_t kRecordHeaderSize = 30;
 constexpr std::uint16_t kFlagUtf8 = 0x0800;
-constexpr std::uint16_t kFlagDescriptor = 0x0008;
+constexpr std::uint16_t kFlagSizesFollow = 0x0008;
 // torch hashes the set of record names with std::hash; the records are always these, so is the hash
 // (libstdc++ on x86-64; readers take any forty digits).
 constexpr std::string_view kNamesHash = "15728199511854643026";
@@ -182,7 +182,7 @@ class Archive {
     bool far() const { return offset >= kWide; }
     bool wide() const { return large() || far(); }
     std::uint16_t flags() const {
-      return static_cast<std::uint16_t>(kFlagUtf8 | (length == 0 ? 0 : kFlagDescriptor));
+      return static_cast<std::uint16_t>(kFlagUtf8 | (length == 0 ? 0 : kFlagSizesFollow));
     }
     std::uint64_t zip64_size() const {
       return wide() ? 4u + (large() ? 16u : 0u) + (far() ? 8u : 0u) : 0u;
@@ -204,7 +204,8 @@ class Archive {
   }
 
   Status write_local(const Record& record) {
-    std::uint64_t start = record.offset + kLocalSize + record.name.size() + record.zip64_size() + 4;
+    std::uint64_t start =
+        record.offset + kRecordHeaderSize + record.name.size() + record.zip64_size() + 4;
     std::uint64_t padding = (kAlignment - start % kAlignment) % kAlignment;
     Buffer out;
     out.text("PK\3\4").number(std::uint16_t{0}).number(record.flags()).fill(18, '\0');

@@ -12,27 +12,27 @@
 namespace shw {
 namespace {
 
-constexpr std::string_view kSuffix = ".metadata";
+constexpr std::string_view kRankSuffix = ".metadata";
 
 std::vector<PathPart> to_vector(std::span<const PathPart> path) {
   return {path.begin(), path.end()};
 }
 
-struct Part {
+struct RankPart {
   std::size_t rank;  // index into the parts
   TensorId tensor;
 };
 
 // All of one tensor, lowest rank first.
 void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
-                  const std::vector<Part>& where, CheckpointBuilder& builder) {
+                  const std::vector<RankPart>& where, CheckpointBuilder& builder) {
   const Checkpoint& lowest = *parts[where.front().rank];
   TensorId first = where.front().tensor;
   TensorId merged = builder.add_tensor(std::string(lowest.fqn(first)), lowest.dtype(first),
                                        lowest.shape(first), lowest.requires_grad(first));
   if (auto path = lowest.path(first); !path.empty()) builder.set_path(merged, to_vector(path));
   std::set<std::pair<Extents, Extents>> seen;
-  for (const Part& part : where) {
+  for (const RankPart& part : where) {
     const Checkpoint& checkpoint = *parts[part.rank];
     for (ChunkId chunk : checkpoint.chunks(part.tensor)) {
       auto box = std::pair(copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk)));
@@ -55,8 +55,8 @@ std::vector<std::uint32_t> rank_local_metadata(const std::vector<Entry>& entries
   std::vector<std::uint32_t> ranks;
   for (const Entry& entry : entries) {
     std::string_view name = entry.path;
-    if (!name.starts_with("__") || !name.ends_with(kSuffix)) continue;
-    name = name.substr(2, name.size() - 2 - kSuffix.size());
+    if (!name.starts_with("__") || !name.ends_with(kRankSuffix)) continue;
+    name = name.substr(2, name.size() - 2 - kRankSuffix.size());
     std::uint32_t rank = 0;
     auto [stop, code] = std::from_chars(name.data(), name.data() + name.size(), rank);
     // "__007.metadata" is not torch's: the name must be made again from the number.
@@ -72,7 +72,7 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_rank_local(
     Progress* progress) {
   std::vector<std::shared_ptr<const Checkpoint>> parts;
   for (std::uint32_t rank : ranks) {
-    SHW_TRY(auto source, directory->open("__" + std::to_string(rank) + std::string(kSuffix)));
+    SHW_TRY(auto source, directory->open("__" + std::to_string(rank) + std::string(kRankSuffix)));
     SHW_TRY(auto part, read_dcp_metadata(*source, nullptr, progress));
     parts.push_back(std::move(part));
   }
@@ -82,7 +82,7 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_rank_local(
   builder.set_provenance(parts.front()->provenance());
 
   std::unordered_map<std::string_view, std::size_t> position;
-  std::vector<std::vector<Part>> tensors;
+  std::vector<std::vector<RankPart>> tensors;
   std::map<std::string_view, std::pair<std::size_t, std::size_t>> objects;
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     const Checkpoint& part = *parts[rank];

@@ -83,7 +83,7 @@ Status write_header(std::string text, std::uint64_t length, ByteSink& out) {
 }
 
 // One tensor of the new file: bytes that are copied, or that are written.
-struct Part {
+struct HeaderPart {
   std::string name;
   const SafetensorsEntry* old = nullptr;
   const SafetensorsTensor* made = nullptr;
@@ -97,8 +97,8 @@ std::size_t alignment_of(std::string_view dtype_text) {
   return dtype ? size_of(*dtype) : 1;
 }
 
-std::vector<Part> parts_of(const SafetensorsHeader& header, const SafetensorsChange& change) {
-  std::vector<Part> parts;
+std::vector<HeaderPart> parts_of(const SafetensorsHeader& header, const SafetensorsChange& change) {
+  std::vector<HeaderPart> parts;
   std::set<std::string_view> held;
   for (const SafetensorsEntry& entry : header.entries) {
     held.insert(entry.name);
@@ -114,7 +114,7 @@ std::vector<Part> parts_of(const SafetensorsHeader& header, const SafetensorsCha
     parts.push_back(
         {name, nullptr, &tensor, tensor.length, UINT64_MAX, alignment_of(tensor.dtype_text)});
   }
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+  std::stable_sort(parts.begin(), parts.end(), [](const HeaderPart& a, const HeaderPart& b) {
     return a.alignment != b.alignment ? a.alignment > b.alignment : a.place < b.place;
   });
   return parts;
@@ -128,7 +128,7 @@ Extents shape_in_header(const std::string& dtype_text, Extents shape) {
 
 // The header of the parts, in their order: an object that is built in order, because looking keys
 // up in one is linear.
-Result<OrderedJson> header_of(const ByteSource& source, const std::vector<Part>& parts,
+Result<OrderedJson> header_of(const ByteSource& source, const std::vector<HeaderPart>& parts,
                               OrderedJson old) {
   std::unordered_map<std::string_view, OrderedJson*> entries;
   for (auto& [name, entry] : old.get_ref<OrderedJson::object_t&>()) entries.emplace(name, &entry);
@@ -137,7 +137,7 @@ Result<OrderedJson> header_of(const ByteSource& source, const std::vector<Part>&
   if (auto found = entries.find("__metadata__"); found != entries.end())
     made.push_back({"__metadata__", std::move(*found->second)});
   std::uint64_t end = 0;
-  for (const Part& part : parts) {
+  for (const HeaderPart& part : parts) {
     auto next = checked_add(end, part.length);
     if (!next) return fail(ErrorKind::kUnsupported, "would be too large", {source.name()});
     std::string dtype_text = part.old != nullptr ? part.old->dtype_text : part.made->dtype_text;
@@ -156,7 +156,7 @@ Result<OrderedJson> header_of(const ByteSource& source, const std::vector<Part>&
 struct Rewrite {
   std::string header;
   std::uint64_t header_length = 0;
-  std::vector<Part> parts;  // refer to `old` and to the change
+  std::vector<HeaderPart> parts;  // refer to `old` and to the change
   SafetensorsHeader old;
 };
 
@@ -195,7 +195,7 @@ Result<std::map<std::string, std::uint64_t>> payload_offsets(const ByteSource& s
   SHW_CHECK(lay_out(source, change, rewrite));
   std::map<std::string, std::uint64_t> offsets;
   std::uint64_t at = 8 + rewrite.header_length;
-  for (const Part& part : rewrite.parts) {
+  for (const HeaderPart& part : rewrite.parts) {
     if (part.made != nullptr) offsets[part.name] = at;
     at += part.length;
   }
@@ -207,7 +207,7 @@ Status rewrite_safetensors(const ByteSource& source, const SafetensorsChange& ch
   Rewrite rewrite;
   SHW_CHECK(lay_out(source, change, rewrite));
   SHW_CHECK(write_header(std::move(rewrite.header), rewrite.header_length, out));
-  for (const Part& part : rewrite.parts) {
+  for (const HeaderPart& part : rewrite.parts) {
     std::uint64_t begin = out.position();
     SHW_CHECK(part.made != nullptr ? part.made->write(out)
                                    : copy_range(source, part.old->begin, part.length, out));

@@ -9,23 +9,12 @@
 
 #include "core/explain/explain.h"
 #include "core/explain/message_kinds.h"
+#include "core/explain/support.h"
 
 using namespace shw;
+using namespace shw::test;
 
-namespace {
-
-std::string sentence(const Extents& saved, const Extents& current, const std::string& fqn) {
-  return "Size mismatch between saved torch.Size(" + to_text(ExtentsView(saved)) +
-         ") and current: torch.Size(" + to_text(ExtentsView(current)) + ") for " + fqn;
-}
-
-// Deterministic on every platform, unlike std::uniform_int_distribution.
-struct Dice {
-  std::mt19937_64 engine{20260921};
-  std::size_t below(std::size_t n) { return static_cast<std::size_t>(engine() % n); }
-};
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("the shapes are found in every loader's words") {
   const Extents saved = {288, 4096}, current = {288, 8192};

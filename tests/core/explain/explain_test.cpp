@@ -10,30 +10,21 @@
 #include <vector>
 
 #include "core/explain/hypotheses.h"
+#include "core/explain/support.h"
 #include "core/rules/check.h"
 
 using namespace shw;
+using namespace shw::test;
 
 namespace {
 
 using Readings = std::set<std::string>;  // "H-L both"
-
-std::string sentence(const Extents& saved, const Extents& current, const std::string& fqn) {
-  return "Size mismatch between saved torch.Size(" + to_text(ExtentsView(saved)) +
-         ") and current: torch.Size(" + to_text(ExtentsView(current)) + ") for " + fqn;
-}
 
 Readings readings(const Explanation& explanation) {
   Readings all;
   for (const Hypothesis& one : explanation.hypotheses)
     all.insert(one.id + " " + std::string(name(one.wrong)));
   return all;
-}
-
-std::string first(const Explanation& explanation) {
-  if (explanation.hypotheses.empty()) return "";
-  const Hypothesis& one = explanation.hypotheses.front();
-  return one.id + " " + std::string(name(one.wrong));
 }
 
 const EvidenceValue* evidence(const Explanation& explanation, const std::string& reading,
@@ -51,12 +42,6 @@ std::optional<Worlds> worlds_of(const std::string& text) {
   if (text.empty()) return std::nullopt;
   return *parse_worlds(text);
 }
-
-// Deterministic on every platform, unlike std::uniform_int_distribution.
-struct Dice {
-  std::mt19937_64 engine{20260921};
-  std::size_t below(std::size_t n) { return static_cast<std::size_t>(engine() % n); }
-};
 
 }  // namespace
 

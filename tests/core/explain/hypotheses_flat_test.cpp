@@ -5,17 +5,19 @@
 #include <vector>
 
 #include "core/explain/explain.h"
+#include "core/explain/support.h"
 
 using namespace shw;
+using namespace shw::test;
 
 namespace {
 
-struct Case {
+struct FlatCase {
   Extents saved, current;
   std::string fqn, world = {}, first = {};
 };
 
-Explanation explained(const Case& test) {
+Explanation explained(const FlatCase& test) {
   std::optional<Worlds> worlds;
   if (!test.world.empty()) worlds = *parse_worlds(test.world);
   return explain("size mismatch for " + test.fqn + ": copying a param with shape torch.Size(" +
@@ -23,12 +25,6 @@ Explanation explained(const Case& test) {
                      ") from checkpoint, the shape in current model is torch.Size(" +
                      to_text(ExtentsView(test.current)) + ").",
                  worlds);
-}
-
-std::string first(const Explanation& explanation) {
-  if (explanation.hypotheses.empty()) return "";
-  const Hypothesis& one = explanation.hypotheses.front();
-  return one.id + " " + std::string(name(one.wrong));
 }
 
 std::int64_t number(const Hypothesis& one, std::string_view key) {
@@ -41,7 +37,7 @@ std::int64_t number(const Hypothesis& one, std::string_view key) {
 }  // namespace
 
 TEST_CASE("the odd side of two shapes is named for what it is") {
-  const std::vector<Case> cases = {
+  const std::vector<FlatCase> cases = {
       {{0}, {512, 3584}, "model.layers.26.self_attn.k_proj.weight", "", "H-Z checkpoint"},
       {{250112, 512}, {0}, "shared.weight", "", "H-Z request"},
       {{1}, {4096, 4096}, "model.layers.0.q_proj.weight", "", "H-Z checkpoint"},
@@ -58,7 +54,7 @@ TEST_CASE("the odd side of two shapes is named for what it is") {
       {{1024}, {128}, "model.layers.0.self_attn.q_proj.bias", "", "H-K checkpoint"},
       {{64, 4096}, {16, 4096}, "l.0.q_proj.lora_A.weight", "", "H-R request"},
   };
-  for (const Case& test : cases) {
+  for (const FlatCase& test : cases) {
     CAPTURE(test.fqn);
     CAPTURE(test.first);
     CHECK(first(explained(test)) == test.first);
@@ -104,11 +100,11 @@ TEST_CASE("flat and placeholder readings are turned round with the sides") {
 
 TEST_CASE("lengths that overflow are no flat parameter") {
   const std::int64_t most = 9223372036854775807;
-  for (const Case& test : std::vector<Case>{{{most}, {most, most}, "a"},
-                                            {{most, 1}, {most, 2}, "a"},
-                                            {{3}, {most, 1}, "a"},
-                                            {{5}, {0, 4}, "a"},
-                                            {{0, 4}, {5}, "a"}}) {
+  for (const FlatCase& test : std::vector<FlatCase>{{{most}, {most, most}, "a"},
+                                                    {{most, 1}, {most, 2}, "a"},
+                                                    {{3}, {most, 1}, "a"},
+                                                    {{5}, {0, 4}, "a"},
+                                                    {{0, 4}, {5}, "a"}}) {
     Explanation explanation = explained(test);
     for (const Hypothesis& one : explanation.hypotheses) CHECK(one.confidence <= 1);
   }

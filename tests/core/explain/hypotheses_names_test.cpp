@@ -1,5 +1,6 @@
 // Names that one side lacks: what a loader prints of them, and what they say.
 #include "core/explain/message_kinds.h"
+#include "core/explain/support.h"
 
 #include <doctest/doctest.h>
 
@@ -7,33 +8,9 @@
 #include <vector>
 
 using namespace shw;
+using namespace shw::test;
 
-namespace {
-
-struct Case {
-  std::string text;
-  std::string form, first;  // kind of the message, id of the likeliest hypothesis
-  std::string name = {};
-  std::vector<std::pair<std::string, std::int64_t>> numbers = {};
-};
-
-void check_cases(const std::vector<Case>& cases) {
-  for (const Case& test : cases) {
-    CAPTURE(test.text);
-    Explanation explanation = explain("Traceback:\n  noise 1, 2\n" + test.text + "\n");
-    REQUIRE_FALSE(explanation.parsed.messages.empty());
-    const ErrorMessage& message = explanation.parsed.messages[0];
-    CHECK(std::string(message.kind->id) == test.form);
-    CHECK(message.name == test.name);
-    REQUIRE_FALSE(explanation.hypotheses.empty());
-    CHECK(explanation.hypotheses[0].id == test.first);
-    std::vector<std::pair<std::string, std::int64_t>> numbers(message.numbers.begin(),
-                                                              message.numbers.end());
-    CHECK(numbers == test.numbers);
-  }
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("names that one side lacks are read in every loader's words") {
   check_cases({

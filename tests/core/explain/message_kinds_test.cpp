@@ -8,34 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "core/explain/support.h"
 #include "core/rules/check.h"
 
 using namespace shw;
+using namespace shw::test;
 
 namespace {
-
-struct Case {
-  std::string text;
-  std::string form, first;  // kind of the message, id of the likeliest hypothesis
-  std::string name = {};
-  std::vector<std::pair<std::string, std::int64_t>> numbers = {};
-};
-
-void check_cases(const std::vector<Case>& cases) {
-  for (const Case& test : cases) {
-    CAPTURE(test.text);
-    Explanation explanation = explain("Traceback:\n  noise 1, 2\n" + test.text + "\n");
-    REQUIRE_FALSE(explanation.parsed.messages.empty());
-    const ErrorMessage& message = explanation.parsed.messages[0];
-    CHECK(std::string(message.kind->id) == test.form);
-    CHECK(message.name == test.name);
-    REQUIRE_FALSE(explanation.hypotheses.empty());
-    CHECK(explanation.hypotheses[0].id == test.first);
-    std::vector<std::pair<std::string, std::int64_t>> numbers(message.numbers.begin(),
-                                                              message.numbers.end());
-    CHECK(numbers == test.numbers);
-  }
-}
 
 double total(const Explanation& explanation) {
   double sum = explanation.none_of_these;

@@ -14,7 +14,7 @@ using namespace shw;
 namespace {
 
 // [6, 4] in two row tiles, which belong side by side along the columns: bytes move.
-void write_broken(const std::string& path) {
+void write_row_tiles(const std::string& path) {
   MadeTensor w{"w", {6, 4}, {}};
   for (std::int64_t i = 0; i < 2; ++i) {
     Values values;
@@ -25,7 +25,7 @@ void write_broken(const std::string& path) {
 }
 
 // The rows in another order: bytes move. Or only labels do, so that it can be done in place.
-Plan plan_of(const Checkpoint& checkpoint, bool moves) {
+Plan plan_to_move(const Checkpoint& checkpoint, bool moves) {
   CheckReport report;
   Finding finding;
   finding.rule = "planted";
@@ -42,7 +42,7 @@ Plan plan_of(const Checkpoint& checkpoint, bool moves) {
   return *plan;
 }
 
-std::map<std::string, std::string> all_files(const std::string& path) {
+std::map<std::string, std::string> files_under(const std::string& path) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
     if (entry.is_regular_file()) files[entry.path().string()] = contents(entry.path().string());
@@ -143,10 +143,10 @@ class ForgettingDirectory final : public WritableDirectory {
 
 TEST_CASE("a repair whose result cannot be read back at any byte leaves nothing behind") {
   TemporaryFolder folder;
-  write_broken(folder / "ckpt");
-  auto before = all_files(folder / "ckpt");
+  write_row_tiles(folder / "ckpt");
+  auto before = files_under(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
-  Plan plan = plan_of(*checkpoint, true);
+  Plan plan = plan_to_move(*checkpoint, true);
   bool finished = false;
   int read = 0;
   for (; !finished && read < 500; ++read) {
@@ -164,7 +164,7 @@ TEST_CASE("a repair whose result cannot be read back at any byte leaves nothing 
     CHECK(std::filesystem::exists(folder / "out") == finished);
     CHECK(std::distance(std::filesystem::directory_iterator(folder.path()),
                         std::filesystem::directory_iterator()) == (finished ? 2 : 1));
-    CHECK(all_files(folder / "ckpt") == before);
+    CHECK(files_under(folder / "ckpt") == before);
   }
   CHECK(finished);
   CHECK(read > 5);
@@ -174,10 +174,11 @@ TEST_CASE("a crash that takes what was not made durable leaves the old or the ne
   Values old_values, new_values;
   {
     TemporaryFolder folder;
-    write_broken(folder / "ckpt");
+    write_row_tiles(folder / "ckpt");
     auto checkpoint = opened(folder / "ckpt");
     old_values = values_of(*checkpoint, "w");
-    REQUIRE(apply_plan(*checkpoint, plan_of(*checkpoint, false), {folder / "out"}).has_value());
+    REQUIRE(
+        apply_plan(*checkpoint, plan_to_move(*checkpoint, false), {folder / "out"}).has_value());
     new_values = values_of(*opened(folder / "out"), "w");
   }
   CHECK(old_values != new_values);
@@ -187,10 +188,10 @@ TEST_CASE("a crash that takes what was not made durable leaves the old or the ne
     CAPTURE(step);
     TemporaryFolder folder;
     std::string path = folder / "ckpt";
-    write_broken(path);
-    auto before = all_files(path);
+    write_row_tiles(path);
+    auto before = files_under(path);
     auto checkpoint = opened(path);
-    Plan plan = plan_of(*checkpoint, false);
+    Plan plan = plan_to_move(*checkpoint, false);
     Forgetting memory(path);
     int at = 0;
     auto decide = [&](const std::string&, const std::string& file) {
@@ -214,7 +215,7 @@ TEST_CASE("a crash that takes what was not made durable leaves the old or the ne
     Status undone = undo_repair(path);
     if (!undone) CHECK(undone.error().kind == ErrorKind::kUsage);
     CHECK(values_of(*opened(path), "w") == old_values);
-    CHECK(all_files(path) == before);
+    CHECK(files_under(path) == before);
   }
   CHECK(finished);
   CHECK(new_states > 0);

@@ -69,7 +69,7 @@ SafetensorsHeader sound_header(const std::string& path) {
   return std::move(*header);
 }
 
-Plan plan_of(const Checkpoint& checkpoint, const Diagnosis& diagnosis, FillChoice fill = {}) {
+Plan plan_for_one(const Checkpoint& checkpoint, const Diagnosis& diagnosis, FillChoice fill = {}) {
   CheckReport report;
   Finding finding;
   finding.rule = "test";
@@ -100,8 +100,8 @@ Certificate apply(const Checkpoint& checkpoint, const Plan& plan, const std::str
 
 const Values kBroken{0,  3,  1,  4,  2,  5,  6,  9,  7,  10, 8,  11,
                      12, 15, 13, 16, 14, 17, 18, 21, 19, 22, 20, 23};
-const Values kDown{0,  3,  6,  9,  1,  4,  7,  10, 2,  5,  8,  11,
-                   12, 15, 18, 21, 13, 16, 19, 22, 14, 17, 20, 23};
+const Values kDownValues{0,  3,  6,  9,  1,  4,  7,  10, 2,  5,  8,  11,
+                         12, 15, 18, 21, 13, 16, 19, 22, 14, 17, 20, 23};
 
 void write_f16(const std::string& folder) {
   std::filesystem::create_directory(folder);
@@ -128,7 +128,7 @@ CheckReport looked_at(const Checkpoint& checkpoint, const std::shared_ptr<const 
   return std::move(*report);
 }
 
-int above_info(const CheckReport& report) {
+int count_of_wrong(const CheckReport& report) {
   int count = 0;
   for (const Finding& finding : report.findings) count += finding.severity != Severity::kInfo;
   return count;
@@ -143,7 +143,7 @@ TEST_CASE("F1.6: a consolidated file is found, written anew with its bytes in or
   auto checkpoint = opened(folder / "ckpt");
   auto spec = spec_of(R"({"layers.0.down_proj": {"shape": [2, 3, 4], "dtype": "float32"}})");
   CheckReport report = looked_at(*checkpoint, spec);
-  REQUIRE(above_info(report) == 1);
+  REQUIRE(count_of_wrong(report) == 1);
   CHECK(report.findings[0].rule == "placement-axis-moved");
   CHECK(report.findings[0].remedy->kind == "retile");
   PlanOptions options;
@@ -157,7 +157,7 @@ TEST_CASE("F1.6: a consolidated file is found, written anew with its bytes in or
   Certificate certificate = apply(*checkpoint, *plan, folder / "out");
   CHECK(certificate.lossless);
   auto result = opened(folder / "out");
-  CHECK(values_of(*result, "layers.0.down_proj") == kDown);
+  CHECK(values_of(*result, "layers.0.down_proj") == kDownValues);
   SafetensorsHeader header = sound_header(folder / "out/model.safetensors");
   CHECK(*header.find_metadata("format") == "pt");
   CHECK(*header.find_metadata("who") == "a test");
@@ -172,7 +172,7 @@ TEST_CASE("F1.6: a consolidated file is found, written anew with its bytes in or
   CHECK(contents(folder / "out/config.json") == "{}");
 
   CheckReport again = looked_at(*result, spec);
-  CHECK(above_info(again) == 0);
+  CHECK(count_of_wrong(again) == 0);
   CHECK(make_plan(*result, again, options)->empty());
 }
 
@@ -180,8 +180,8 @@ TEST_CASE("the way back is in the certificate, and a changed byte or another way
   TemporaryFolder folder;
   write_f16(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
-  Plan plan =
-      plan_of(*checkpoint, AxisMoved{*checkpoint->find("layers.0.down_proj"), 1, 2, 2, {2, 3, 4}});
+  Plan plan = plan_for_one(*checkpoint,
+                           AxisMoved{*checkpoint->find("layers.0.down_proj"), 1, 2, 2, {2, 3, 4}});
   Certificate certificate = apply(*checkpoint, plan, folder / "out");
   REQUIRE(certificate.tensors.size() == 4);
   const TensorCertificate* down = nullptr;
@@ -221,8 +221,8 @@ TEST_CASE(
   TemporaryFolder folder;
   write_f16(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
-  Plan plan =
-      plan_of(*checkpoint, AxisMoved{*checkpoint->find("layers.0.down_proj"), 1, 2, 2, {2, 3, 4}});
+  Plan plan = plan_for_one(*checkpoint,
+                           AxisMoved{*checkpoint->find("layers.0.down_proj"), 1, 2, 2, {2, 3, 4}});
   ApplyOptions in_place;
   in_place.in_place = true;
   auto refused = apply_plan(*checkpoint, plan, in_place);
@@ -247,7 +247,7 @@ TEST_CASE("of many files only those that change are written anew, and the index 
   TensorId w = *checkpoint->find("w");
   // Rows 1 and 2 of 4 survive.
   PartlyLost lost{w, {4, 3}, {{checkpoint->chunks(w)[0], Box{{0, 0}, {2, 3}}, {1, 0}}}, ""};
-  Certificate certificate = apply(*checkpoint, plan_of(*checkpoint, lost), folder / "out");
+  Certificate certificate = apply(*checkpoint, plan_for_one(*checkpoint, lost), folder / "out");
   CHECK_FALSE(certificate.lossless);
   auto result = opened(folder / "out");
   CHECK(values_of(*result, "w") == Values{0, 0, 0, 0, 1, 2, 3, 4, 5, 0, 0, 0});
@@ -265,7 +265,7 @@ TEST_CASE("of many files only those that change are written anew, and the index 
 
   // Nothing grows or shrinks: the index stays as it is, byte for byte.
   BlocksPermuted blocks{w, 0, 1, {1, 0}};
-  apply(*checkpoint, plan_of(*checkpoint, blocks), folder / "swapped");
+  apply(*checkpoint, plan_for_one(*checkpoint, blocks), folder / "swapped");
   CHECK(values_of(*opened(folder / "swapped"), "w") == Values{3, 4, 5, 0, 1, 2});
   CHECK(contents(folder / "swapped/model.safetensors.index.json") == index.dump());
 }
@@ -292,8 +292,8 @@ TEST_CASE("the sharded form is relabelled, permuted and masked, whoever holds wh
   REQUIRE(checkpoint->format() == Format::kHfSharded);
   TensorId tensor = *checkpoint->find("w");
 
-  Certificate moved =
-      apply(*checkpoint, plan_of(*checkpoint, BlocksPermuted{tensor, 0, 3, {1, 0}}), folder / "b");
+  Certificate moved = apply(
+      *checkpoint, plan_for_one(*checkpoint, BlocksPermuted{tensor, 0, 3, {1, 0}}), folder / "b");
   CHECK(moved.lossless);
   CHECK(values_of(*opened(folder / "b"), "w") == w);
   for (int i = 0; i < 3; ++i) {
@@ -313,7 +313,7 @@ TEST_CASE("the sharded form is relabelled, permuted and masked, whoever holds wh
       expected[static_cast<std::size_t>(2 * rows[i] + e)] =
           disk[4 * i + static_cast<std::size_t>(e)];
   }
-  Certificate masked = apply(*checkpoint, plan_of(*checkpoint, lost), folder / "masked");
+  Certificate masked = apply(*checkpoint, plan_for_one(*checkpoint, lost), folder / "masked");
   CHECK_FALSE(masked.lossless);
   auto result = opened(folder / "masked");
   CHECK(values_of(*result, "w") == expected);
@@ -336,7 +336,8 @@ TEST_CASE("a transposed tensor is turned in its file, whole or in shards") {
   std::filesystem::create_directory(folder / "whole");
   write_file(folder / "whole/model.safetensors", {{"w", "F32", {2, 3}, text_of(counting({2, 3}))}});
   auto whole_one = opened(folder / "whole");
-  apply(*whole_one, plan_of(*whole_one, Transposed{TensorId{0}, 0, 1, {3, 2}}), folder / "turned");
+  apply(*whole_one, plan_for_one(*whole_one, Transposed{TensorId{0}, 0, 1, {3, 2}}),
+        folder / "turned");
   CHECK(values_of(*opened(folder / "turned"), "w") == Values{0, 3, 1, 4, 2, 5});
 
   std::filesystem::create_directory(folder / "shards");
@@ -347,8 +348,9 @@ TEST_CASE("a transposed tensor is turned in its file, whole or in shards") {
   }
   auto shards = opened(folder / "shards");
   REQUIRE(shards->format() == Format::kHfSharded);
-  Certificate certificate = apply(*shards, plan_of(*shards, Transposed{TensorId{0}, 0, 1, {2, 3}}),
-                                  folder / "turned-shards");
+  Certificate certificate =
+      apply(*shards, plan_for_one(*shards, Transposed{TensorId{0}, 0, 1, {2, 3}}),
+            folder / "turned-shards");
   CHECK(certificate.lossless);
   CHECK(values_of(*opened(folder / "turned-shards"), "w") == Values{0, 2, 4, 1, 3, 5});
 }
@@ -361,7 +363,7 @@ TEST_CASE("rows of one tensor go into another where a file knows them by name on
   auto checkpoint = opened(folder / "ckpt");
   TensorId w = *checkpoint->find("w"), v = *checkpoint->find("v");
   PartlyLost lost{w, {4, 2}, {{checkpoint->chunks(v)[0], Box{{0, 0}, {2, 2}}, {2, 0}}}, ""};
-  apply(*checkpoint, plan_of(*checkpoint, lost), folder / "out");
+  apply(*checkpoint, plan_for_one(*checkpoint, lost), folder / "out");
   CHECK(values_of(*opened(folder / "out"), "w") == Values{0, 0, 0, 0, 5, 6, 7, 8});
   CHECK(values_of(*opened(folder / "out"), "v") == Values{5, 6, 7, 8});
 }
@@ -372,8 +374,8 @@ TEST_CASE("a file whose own header is damaged is not written anew") {
   std::string path = folder / "ckpt/model.safetensors";
   put(path, contents(path) + "trailing");
   auto checkpoint = opened(folder / "ckpt");
-  Plan plan =
-      plan_of(*checkpoint, AxisMoved{*checkpoint->find("layers.0.down_proj"), 1, 2, 2, {2, 3, 4}});
+  Plan plan = plan_for_one(*checkpoint,
+                           AxisMoved{*checkpoint->find("layers.0.down_proj"), 1, 2, 2, {2, 3, 4}});
   auto refused = apply_plan(*checkpoint, plan, {folder / "out"});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().place.file == "model.safetensors");
@@ -422,7 +424,7 @@ TEST_CASE("a tensor larger than what is held at once is moved in slabs") {
   auto checkpoint = opened(folder / "ckpt");
   TensorId w = *checkpoint->find("w");
   apply(*checkpoint,
-        plan_of(*checkpoint, AxisMoved{w, 1, 2, 2, {2, 2, static_cast<std::int64_t>(2 * n)}}),
+        plan_for_one(*checkpoint, AxisMoved{w, 1, 2, 2, {2, 2, static_cast<std::int64_t>(2 * n)}}),
         folder / "out");
   SafetensorsHeader header = sound_header(folder / "out/model.safetensors");
   std::string made = contents(folder / "out/model.safetensors").substr(header.data_begin);

@@ -14,16 +14,16 @@
 #include "core/tiles/exact_tiling.h"
 
 using namespace shw;
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
 
-const char* const kFqn = "optimizer.state.0.exp_avg";
+const char* const kCutOff = "optimizer.state.0.exp_avg";
 
 // Rows 2 and 3 of 6 survive in one tensor; beside it a healthy one in two tiles.
-void write_broken(const std::string& path) {
-  MadeTensor state{kFqn, {2, 3}, {{whole(Extents{2, 3}), {2, 3}, {6, 7, 8, 9, 10, 11}, 1}}};
+void write_cut_off(const std::string& path) {
+  MadeTensor state{kCutOff, {2, 3}, {{whole(Extents{2, 3}), {2, 3}, {6, 7, 8, 9, 10, 11}, 1}}};
   MadeTensor healthy{
       "w",
       {4, 2},
@@ -47,7 +47,7 @@ Plan plan_for(const Checkpoint& checkpoint, Diagnosis diagnosis) {
 
 std::string repaired(const std::string& bad, const std::string& out, bool in_place = false) {
   auto checkpoint = opened(bad);
-  TensorId tensor = *checkpoint->find(kFqn);
+  TensorId tensor = *checkpoint->find(kCutOff);
   Plan plan = plan_for(
       *checkpoint,
       PartlyLost{
@@ -61,7 +61,7 @@ struct Repaired {
   TemporaryFolder folder;
   std::string out;
   Repaired() {
-    write_broken(folder / "bad");
+    write_cut_off(folder / "bad");
     out = repaired(folder / "bad", folder / "good");
   }
   std::string copy(const std::string& name) const {
@@ -91,7 +91,7 @@ std::string told(const std::string& path) {
   const Finding* finding = filled_finding(*report);
   if (finding == nullptr) return std::string(name(report->verdict));
   CHECK(report->verdict == Verdict::kFindings);
-  CHECK(finding->subjects == std::vector<std::string>{kFqn});
+  CHECK(finding->subjects == std::vector<std::string>{kCutOff});
   CHECK(finding->consequence == Consequence::kDataLost);
   FilledReport filled = filled_in(*opened(path));
   std::string text = std::to_string(filled.tensors[0].lost) + " " + filled.tensors[0].fill;
@@ -102,10 +102,11 @@ std::string told(const std::string& path) {
 const char* const kTold = "12 zero [0:2, 0:3] [4:6, 0:3]";
 
 // Every way to change one leaf or one key of JSON, a call each.
-void each_change(Json& root, Json& node, const std::function<void(const std::string&)>& changed,
+void each_change(SortedJson& root, SortedJson& node,
+                 const std::function<void(const std::string&)>& changed,
                  const std::string& path = "") {
-  auto with = [&](Json other) {
-    Json before = node;
+  auto with = [&](SortedJson other) {
+    SortedJson before = node;
     node = std::move(other);
     changed(path);
     node = before;
@@ -114,7 +115,7 @@ void each_change(Json& root, Json& node, const std::function<void(const std::str
   if (node.is_number_integer()) with(node.get<std::int64_t>() + 1);
   if (node.is_string()) with(node.get<std::string>() + "0");
   if (node.is_array() && !node.empty()) {
-    Json shorter = node;
+    SortedJson shorter = node;
     shorter.erase(0);
     with(shorter);
   }
@@ -125,13 +126,13 @@ void each_change(Json& root, Json& node, const std::function<void(const std::str
   std::vector<std::string> keys;
   for (const auto& [key, value] : node.items()) keys.push_back(key);
   for (const std::string& key : keys) {
-    Json before = node;
+    SortedJson before = node;
     node.erase(key);
     changed(path + "/-" + key);
     node = before;
     each_change(root, node[key], changed, path + "/" + key);
   }
-  Json more = node;
+  SortedJson more = node;
   more["one_more"] = 1;
   with(more);
 }
@@ -220,7 +221,7 @@ TEST_CASE("a second repair and one in place carry the losses over, to where they
   fs::remove(copy + "/certificate.json");
   auto checkpoint = opened(copy);
   // Blocks of two rows in another order: what survived comes first.
-  Plan plan = plan_for(*checkpoint, BlocksPermuted{*checkpoint->find(kFqn), 0, 2, {1, 0, 2}});
+  Plan plan = plan_for(*checkpoint, BlocksPermuted{*checkpoint->find(kCutOff), 0, 2, {1, 0, 2}});
   auto twice = apply_plan(*checkpoint, plan, {made.folder / "twice", false});
   if (!twice) FAIL(twice.error().message);
   CHECK_FALSE(twice->lossless);
@@ -241,7 +242,7 @@ TEST_CASE("a second repair and one in place carry the losses over, to where they
   CHECK(outcome_of(copy) == "proved");
   // And the same tensor: its record beside it would be wrong from then on.
   Plan moved = plan_for(*opened(made.copy("other")),
-                        Renamed{*opened(made.out)->find(kFqn), "optimizer.state.1.exp_avg", {}});
+                        Renamed{*opened(made.out)->find(kCutOff), "optimizer.state.1.exp_avg", {}});
   auto refused = apply_plan(*opened(made.folder / "other"), moved, {"", true});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::kUnsupported);
@@ -252,7 +253,7 @@ TEST_CASE("a certificate of another checkpoint neither accuses nor hides") {
   TemporaryFolder folder;
   // One name and shape in common, two that are not.
   write_checkpoint(folder / "clean",
-                   {{kFqn, {6, 3}, {{whole(Extents{6, 3}), {6, 3}, Values(18, 1), 0}}},
+                   {{kCutOff, {6, 3}, {{whole(Extents{6, 3}), {6, 3}, Values(18, 1), 0}}},
                     {"a", {1}, {{whole(Extents{1}), {1}, {1}, 0}}},
                     {"b", {1}, {{whole(Extents{1}), {1}, {1}, 0}}}});
   CHECK(told(folder / "clean") == "clean");
@@ -262,7 +263,7 @@ TEST_CASE("a certificate of another checkpoint neither accuses nor hides") {
         std::vector<std::string>{"certificate.json"});
 
   std::string copy = made.copy("hidden");
-  Json other = Json::parse(contents(copy + "/certificate.json"));
+  SortedJson other = SortedJson::parse(contents(copy + "/certificate.json"));
   other["tensors"] = {{"x", other["tensors"]["w"]}, {"y", other["tensors"]["w"]}};
   put(copy + "/certificate.json", other.dump());
   fs::remove(copy + "/lost.json");
@@ -272,20 +273,20 @@ TEST_CASE("a certificate of another checkpoint neither accuses nor hides") {
 TEST_CASE("where the records differ the greater loss counts and that they differ is said") {
   Repaired made;
   std::string copy = made.copy("edited");
-  Json lost = Json::parse(contents(copy + "/lost.json"));
-  lost["tensors"][kFqn]["lost"] = 15;
-  lost["tensors"][kFqn]["kept"] = 3;
+  SortedJson lost = SortedJson::parse(contents(copy + "/lost.json"));
+  lost["tensors"][kCutOff]["lost"] = 15;
+  lost["tensors"][kCutOff]["kept"] = 3;
   put(copy + "/lost.json", lost.dump());
   FilledReport filled = filled_in(*opened(copy));
   REQUIRE(filled.tensors.size() == 1);
   CHECK(filled.tensors[0].lost == 15);
   CHECK_FALSE(filled.disagreements.empty());
 
-  Json certificate = Json::parse(contents(made.copy("lied") + "/certificate.json"));
-  Json& tensor = certificate["tensors"][kFqn];
+  SortedJson certificate = SortedJson::parse(contents(made.copy("lied") + "/certificate.json"));
+  SortedJson& tensor = certificate["tensors"][kCutOff];
   tensor["kept"] = 18;
   tensor["lost"] = 0;
-  tensor["lost_boxes"] = Json::array();
+  tensor["lost_boxes"] = SortedJson::array();
   tensor.erase("fill");
   certificate["lossless"] = true;
   put(made.folder / "lied/certificate.json", certificate.dump());
@@ -325,7 +326,7 @@ TEST_CASE("no changed value of the metadata is ever called proved") {
     std::string path = made.copy("changed");
     auto metadata = new_metadata(*opened(path), {}, {}, made.out);
     REQUIRE(metadata.has_value());
-    REQUIRE(metadata->tensors[0].fqn == kFqn);
+    REQUIRE(metadata->tensors[0].fqn == kCutOff);
     change(*metadata);
     fs::remove(path + "/.metadata");
     auto directory = open_writable_directory(path);
@@ -350,7 +351,7 @@ TEST_CASE("no changed value of the metadata is ever called proved") {
 TEST_CASE("no changed field of the certificate is ever called proved") {
   Repaired made;
   std::string path = made.copy("changed"), file = path + "/certificate.json";
-  Json certificate = Json::parse(contents(file));
+  SortedJson certificate = SortedJson::parse(contents(file));
   put(file, certificate.dump());
   // Spaces and the order of keys are no part of what it says.
   CHECK(outcome_of(path) == "proved");
@@ -371,30 +372,31 @@ TEST_CASE("no changed field of the certificate is ever called proved") {
 TEST_CASE("a certificate that lies in good form is held against what lies beside it") {
   Repaired made;
   std::string path = made.copy("lie"), file = path + "/certificate.json";
-  Json honest = Json::parse(contents(file));
-  auto told_as = [&](const std::function<void(Json&)>& lie) {
-    Json other = honest;
+  SortedJson honest = SortedJson::parse(contents(file));
+  auto told_as = [&](const std::function<void(SortedJson&)>& lie) {
+    SortedJson other = honest;
     lie(other);
     other.erase("content_hash");
     other["content_hash"] = hash_of_text(other.dump());
     put(file, other.dump());
     return outcome_of(path);
   };
-  CHECK(told_as([](Json&) {}) == "proved");
-  auto nothing_lost = [](Json& other) {
-    Json& tensor = other["tensors"][kFqn];
+  CHECK(told_as([](SortedJson&) {}) == "proved");
+  auto nothing_lost = [](SortedJson& other) {
+    SortedJson& tensor = other["tensors"][kCutOff];
     tensor["kept"] = 18;
     tensor["lost"] = 0;
-    tensor["lost_boxes"] = Json::array();
+    tensor["lost_boxes"] = SortedJson::array();
     tensor.erase("fill");
     other["lossless"] = true;
   };
   CHECK(told_as(nothing_lost) == "broken");
-  CHECK(told_as([](Json& other) { other["lossless"] = true; }) == "broken");
-  CHECK(told_as([](Json& other) { other["tensors"][kFqn]["fill"] = "cast"; }) == "broken");
-  CHECK(told_as([](Json& other) { other["tensors"][kFqn]["dtype"] = "int32"; }) == "broken");
+  CHECK(told_as([](SortedJson& other) { other["lossless"] = true; }) == "broken");
+  CHECK(told_as([](SortedJson& other) { other["tensors"][kCutOff]["fill"] = "cast"; }) == "broken");
+  CHECK(told_as([](SortedJson& other) { other["tensors"][kCutOff]["dtype"] = "int32"; }) ==
+        "broken");
   fs::remove(path + "/lost.json");
-  CHECK(told_as([&](Json& other) {
+  CHECK(told_as([&](SortedJson& other) {
           nothing_lost(other);
           other["files"].erase("lost.json");
         }) == "broken");
@@ -402,9 +404,9 @@ TEST_CASE("a certificate that lies in good form is held against what lies beside
 
 TEST_CASE("a certificate without a hash of itself proves nothing") {
   Repaired made;
-  Json certificate = Json::parse(contents(made.out + "/certificate.json"));
+  SortedJson certificate = SortedJson::parse(contents(made.out + "/certificate.json"));
   for (const char* key : {"content_hash", "objects", "files"}) certificate.erase(key);
-  for (Json& tensor : certificate["tensors"]) tensor.erase("dtype");
+  for (SortedJson& tensor : certificate["tensors"]) tensor.erase("dtype");
   put(made.out + "/certificate.json", certificate.dump());
   auto report = verify_repair(made.out);
   REQUIRE(report.has_value());

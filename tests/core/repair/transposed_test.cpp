@@ -84,7 +84,7 @@ std::vector<Box> uneven_grid(const Extents& shape, std::mt19937& dice) {
   return boxes;
 }
 
-Plan plan_of(const Checkpoint& checkpoint, const Diagnosis& diagnosis) {
+Plan plan_to_turn(const Checkpoint& checkpoint, const Diagnosis& diagnosis) {
   CheckReport report;
   Finding finding;
   finding.rule = "transposed";
@@ -165,7 +165,8 @@ TEST_CASE("a transposed tensor is written back, every dtype, every number of dim
       write_raw(folder / "ckpt", dtype, one.shape, saved, uneven_grid(one.shape, dice));
       auto checkpoint = opened(folder / "ckpt");
       Extents expected = exchanged(one.shape, one.first, one.second);
-      Plan plan = plan_of(*checkpoint, Transposed{TensorId{0}, one.first, one.second, expected});
+      Plan plan =
+          plan_to_turn(*checkpoint, Transposed{TensorId{0}, one.first, one.second, expected});
       REQUIRE(plan.tensors.size() == 1);
       REQUIRE(plan.operations.size() == 1);
       CHECK(plan.operations[0].kind == OperationKind::kTranspose);
@@ -198,7 +199,7 @@ TEST_CASE("a transpose moves bytes: in place it is refused") {
   write_raw(folder / "ckpt", Dtype::kBfloat16, {4, 4}, random_bytes(32, dice),
             {whole(Extents{4, 4})});
   auto checkpoint = opened(folder / "ckpt");
-  Plan plan = plan_of(*checkpoint, Transposed{TensorId{0}, 0, 1, {4, 4}});
+  Plan plan = plan_to_turn(*checkpoint, Transposed{TensorId{0}, 0, 1, {4, 4}});
   ApplyOptions options;
   options.in_place = true;
   auto refused = apply_plan(*checkpoint, plan, options);

@@ -5,10 +5,12 @@
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/repair/apply.h"
+#include "core/repair/make_checkpoint.h"
 #include "core/rules/check.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
+using namespace shw::test;
 
 namespace {
 
@@ -18,12 +20,6 @@ struct Case {
   std::int64_t lost = 0;           // elements that nobody can know any more
   std::string mesh;                // --mesh
 };
-
-std::shared_ptr<const Checkpoint> opened(const std::string& path) {
-  auto checkpoint = open_checkpoint(path);
-  if (!checkpoint) FAIL(checkpoint.error().message);
-  return *checkpoint;
-}
 
 CheckReport looked_at(const Checkpoint& checkpoint, const CheckOptions& options) {
   auto report = check(checkpoint, options);

@@ -5,8 +5,10 @@
 #include <set>
 
 #include "core/model/builder.h"
+#include "core/rules/on_fixtures.h"
 
 using namespace shw;
+using namespace shw::test;
 
 namespace {
 
@@ -29,14 +31,6 @@ CheckReport look(const Checkpoint& checkpoint, Depth depth = Depth::kMetadata) {
   auto report = check(checkpoint, CheckOptions{depth, nullptr, std::nullopt});
   REQUIRE(report.has_value());
   return *report;
-}
-
-std::vector<std::string> above_info(const CheckReport& report) {
-  std::vector<std::string> rules;
-  for (const Finding& finding : report.findings) {
-    if (finding.severity > Severity::kInfo) rules.push_back(finding.rule);
-  }
-  return rules;
 }
 
 const EvidenceValue& evidence(const Finding& finding, std::string_view key) {
@@ -95,7 +89,7 @@ TEST_CASE("geometry: each defect is the finding that names it") {
     add(builder, "w", one.shape, one.tiles);
     add(builder, "healthy", {2}, {{{0}, {2}}});
     auto report = look(*builder.finish());
-    CHECK(above_info(report) == one.rules);
+    CHECK(rules_above_info(report) == one.rules);
     CHECK(report.verdict == Verdict::kFindings);
     for (const Finding& finding : report.findings) {
       CHECK(finding.subjects == Names{"w"});
@@ -175,7 +169,7 @@ TEST_CASE(
     builder.add_chunk(Extents{0}, Extents{2},
                       ItemPlace{builder.file(one.file), one.offset, one.length});
     auto report = look(*builder.finish());
-    CHECK(above_info(report) == one.rules);
+    CHECK(rules_above_info(report) == one.rules);
     if (!one.rules.empty()) CHECK(report.findings.front().subjects == Names{one.file});
   }
 }

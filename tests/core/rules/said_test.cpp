@@ -8,33 +8,12 @@
 #include "core/model/builder.h"
 #include "core/report/text.h"
 #include "core/rules/check.h"
+#include "core/rules/on_fixtures.h"
 
 using namespace shw;
+using namespace shw::test;
 
 namespace {
-
-std::string folder(const std::string& fixture) {
-  return std::string(SHW_TEST_DATA) + "/" + fixture;
-}
-
-std::shared_ptr<const Checkpoint> opened(const std::string& fixture) {
-  auto checkpoint = open_checkpoint(folder(fixture) + "/ckpt");
-  REQUIRE(checkpoint.has_value());
-  return *checkpoint;
-}
-
-CheckReport looked(const Checkpoint& checkpoint, const CheckOptions& options) {
-  auto report = check(checkpoint, options);
-  REQUIRE(report.has_value());
-  return *report;
-}
-
-const Finding* find(const CheckReport& report, std::string_view rule) {
-  for (const Finding& finding : report.findings) {
-    if (finding.rule == rule) return &finding;
-  }
-  return nullptr;
-}
 
 CheckOptions with_mesh(const char* text) {
   CheckOptions options{Depth::kMetadata, nullptr, std::nullopt};
@@ -95,7 +74,7 @@ TEST_CASE("the meshes that really saved the fixtures are not contradicted") {
                          Row{"torch-2.14/s5_tp_axis_dropped", "dp=2,tp=2"},
                          Row{"torch-2.14/s5_strided_recorded_as_plain", "dp=4,tp=2"}}) {
     CAPTURE(row.fixture);
-    CheckReport report = with_mesh(*opened(row.fixture), row.mesh);
+    CheckReport report = with_mesh(*opened_fixture(row.fixture), row.mesh);
     const Finding* finding = find(report, "mesh-contradicted");
     CHECK_MESSAGE((finding == nullptr || finding->severity == Severity::kInfo),
                   (finding ? finding->cause : ""));
@@ -103,7 +82,7 @@ TEST_CASE("the meshes that really saved the fixtures are not contradicted") {
 }
 
 TEST_CASE("a spec of another model is one finding and nothing is compared with it") {
-  auto checkpoint = opened("torch-2.14/healthy_moe_ep");
+  auto checkpoint = opened_fixture("torch-2.14/healthy_moe_ep");
   for (const char* other : {"torch-2.14/healthy_grid", "torch-2.14/healthy_fsdp",
                             "torch-2.14/s5_tp_axis_dropped", "torch-2.6/healthy_dtypes"}) {
     CAPTURE(other);
@@ -117,7 +96,7 @@ TEST_CASE("a spec of another model is one finding and nothing is compared with i
     CHECK(report.findings[0].cause.find("0 of ") != std::string::npos);
     CHECK(report.spec == nullptr);
     options.spec = nullptr;
-    options.reference = opened(other);
+    options.reference = opened_fixture(other);
     report = looked(*checkpoint, options);
     REQUIRE(report.findings.size() == 1);
     CHECK(report.findings[0].rule == "other-model");
@@ -145,7 +124,7 @@ TEST_CASE("a few names that every model has make no same model") {
 }
 
 TEST_CASE("prefixes of wrappers and truncated saves and parts make no other model") {
-  auto checkpoint = opened("torch-2.14/healthy_moe_ep");
+  auto checkpoint = opened_fixture("torch-2.14/healthy_moe_ep");
   auto spec = load_spec(folder("torch-2.14/healthy_moe_ep/spec.json"));
   REQUIRE(spec.has_value());
   Spec wrapped, larger, part;

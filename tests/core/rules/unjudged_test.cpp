@@ -8,27 +8,13 @@
 #include "core/formats/open.h"
 #include "core/report/report.h"
 #include "core/report/text.h"
+#include "core/rules/on_fixtures.h"
 #include "core/spec/spec.h"
 
 using namespace shw;
+using namespace shw::test;
 
 namespace {
-
-std::string folder(const std::string& fixture) {
-  return std::string(SHW_TEST_DATA) + "/" + fixture;
-}
-
-std::shared_ptr<const Checkpoint> opened(const std::string& fixture) {
-  auto checkpoint = open_checkpoint(folder(fixture) + "/ckpt");
-  REQUIRE(checkpoint.has_value());
-  return *checkpoint;
-}
-
-CheckReport looked(const Checkpoint& checkpoint, const CheckOptions& options) {
-  auto report = check(checkpoint, options);
-  REQUIRE(report.has_value());
-  return *report;
-}
 
 bool is_open(const CheckReport& report, std::string_view what, std::string_view needs) {
   for (const Unjudged& one : report.unjudged) {
@@ -50,7 +36,7 @@ TEST_CASE("without a spec shapes and row order and values and placements were no
         "torch-2.14/s5_fused_glu_per_tp", "torch-2.6/s5_tp_axis_dropped",
         "real-code/s5_te_tp_axis_absent_2x2", "torch-2.14/healthy_moe_ep"}) {
     CAPTURE(fixture);
-    auto checkpoint = opened(fixture);
+    auto checkpoint = opened_fixture(fixture);
     CheckReport report = looked(*checkpoint, at(Depth::kHeaders));
     CHECK(report.verdict == Verdict::kClean);
     CHECK(is_open(report, "shapes and row order", "--spec or --against"));
@@ -65,7 +51,7 @@ TEST_CASE("without a spec shapes and row order and values and placements were no
 }
 
 TEST_CASE("what was looked at is not said to be open") {
-  auto checkpoint = opened("torch-2.14/healthy_moe_ep");
+  auto checkpoint = opened_fixture("torch-2.14/healthy_moe_ep");
   CHECK(is_open(looked(*checkpoint, at(Depth::kMetadata)), "each item says", "--depth headers"));
   CheckOptions options = at(Depth::kData);
   auto spec = load_spec(folder("torch-2.14/healthy_moe_ep/spec.json"));
@@ -86,9 +72,9 @@ TEST_CASE("what was looked at is not said to be open") {
 }
 
 TEST_CASE("bytes without checksums and entries that are no tensors stay open at every depth") {
-  CheckReport raw = looked(*opened("torch-2.14/healthy_hf_sharded"), at(Depth::kData));
+  CheckReport raw = looked(*opened_fixture("torch-2.14/healthy_hf_sharded"), at(Depth::kData));
   CHECK(is_open(raw, "are those that were written", "checksums"));
-  auto with_objects = opened("torch-2.14/healthy_fsdp");
+  auto with_objects = opened_fixture("torch-2.14/healthy_fsdp");
   if (!with_objects->objects().empty())
     CHECK(is_open(looked(*with_objects, at(Depth::kData)), "beside the tensors", "program"));
 }
@@ -97,7 +83,7 @@ TEST_CASE("a hint that parts may be gone stands in the headline of every report"
   for (const char* fixture : {"torch-2.14/s5_tp_axis_dropped", "torch-2.6/s5_tp_axis_dropped",
                               "real-code/s5_te_tp_axis_absent_2x2"}) {
     CAPTURE(fixture);
-    auto checkpoint = opened(fixture);
+    auto checkpoint = opened_fixture(fixture);
     CheckReport report = looked(*checkpoint, at(Depth::kHeaders));
     CHECK(report.verdict == Verdict::kClean);
     CHECK(hints_in(report.unjudged) == std::vector<std::string>{"writer-mosaic"});
@@ -111,8 +97,8 @@ TEST_CASE("a hint that parts may be gone stands in the headline of every report"
     CHECK(page.find("What was not judged") != std::string::npos);
     CHECK(check_to_json(report).find("\"hint\": \"writer-mosaic\"") != std::string::npos);
   }
-  CHECK(
-      hints_in(looked(*opened("torch-2.14/healthy_moe_ep"), at(Depth::kHeaders)).unjudged).empty());
+  CHECK(hints_in(looked(*opened_fixture("torch-2.14/healthy_moe_ep"), at(Depth::kHeaders)).unjudged)
+            .empty());
 }
 
 TEST_CASE("one line says what is open and has each need once") {

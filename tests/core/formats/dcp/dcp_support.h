@@ -10,21 +10,9 @@
 #include "core/formats/dcp/dcp_read.h"
 #include "core/formats/dcp/dcp_write.h"
 #include "core/formats/open.h"
+#include "core/memory_sink.h"
 
 namespace shw::test {
-
-class MemorySink final : public ByteSink {
- public:
-  Status write(BytesView more) override {
-    bytes.insert(bytes.end(), more.begin(), more.end());
-    return {};
-  }
-  Status write_at(std::uint64_t, BytesView) override { return fail(ErrorKind::kUsage, "no"); }
-  Status skip(std::uint64_t) override { return fail(ErrorKind::kUsage, "no"); }
-  std::uint64_t position() const override { return bytes.size(); }
-  Status finish() override { return {}; }
-  Bytes bytes;
-};
 
 inline Bytes bytes_of(std::string_view text) {
   auto view = std::as_bytes(std::span(text));

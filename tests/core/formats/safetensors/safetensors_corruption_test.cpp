@@ -15,17 +15,17 @@ namespace {
 
 using Files = std::vector<std::pair<std::string, Bytes>>;
 
-std::string file_of(std::string header, std::size_t data) {
+std::string file_with(std::string header, std::size_t data) {
   return little(header.size(), 8) + header + std::string(data, '\1');
 }
 
 // Two ranks, one of which holds a whole tensor beside its shard.
 Files sharded() {
   auto shard = [](const std::string& at, const std::string& more, std::size_t bytes) {
-    return file_of(R"({"__metadata__":{"DCP_SHARDING_INFO":"{\"w\": {\"saved_offsets\": [)" + at +
-                       R"(, 0]}}","format":"pt"},"w":{"dtype":"F32","shape":[2,3],)" +
-                       R"("data_offsets":[0,24]})" + more + "}",
-                   bytes);
+    return file_with(R"({"__metadata__":{"DCP_SHARDING_INFO":"{\"w\": {\"saved_offsets\": [)" + at +
+                         R"(, 0]}}","format":"pt"},"w":{"dtype":"F32","shape":[2,3],)" +
+                         R"("data_offsets":[0,24]})" + more + "}",
+                     bytes);
   };
   std::string b = R"(,"b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]})";
   return {{"shard-00001-model-00001-of-00001.safetensors", to_bytes(shard("0", b, 32))},
@@ -35,7 +35,7 @@ Files sharded() {
 Files consolidated() {
   return {
       {"model-00001-of-00001.safetensors",
-       to_bytes(file_of(R"({"w":{"dtype":"F32","shape":[4,3],"data_offsets":[0,48]}})", 48))},
+       to_bytes(file_with(R"({"w":{"dtype":"F32","shape":[4,3],"data_offsets":[0,48]}})", 48))},
       {"model.safetensors.index.json", to_bytes(R"({"metadata":{"total_size":48},"weight_map":)"
                                                 R"({"w":"model-00001-of-00001.safetensors"}})")}};
 }

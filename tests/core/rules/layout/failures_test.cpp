@@ -10,7 +10,7 @@ using namespace shw;
 
 namespace {
 
-struct Tile {
+struct SavedTile {
   Extents offsets, sizes;
   std::uint32_t writer;
 };
@@ -20,9 +20,9 @@ struct Made {
   std::shared_ptr<Spec> spec = std::make_shared<Spec>();
   std::int64_t at = 0;
 
-  Made& tensor(const std::string& fqn, const Extents& shape, const std::vector<Tile>& tiles) {
+  Made& tensor(const std::string& fqn, const Extents& shape, const std::vector<SavedTile>& tiles) {
     builder.add_tensor(fqn, Dtype::kFloat32, shape);
-    for (const Tile& tile : tiles) {
+    for (const SavedTile& tile : tiles) {
       FileId file = builder.file("__" + std::to_string(tile.writer) + "_0.distcp");
       builder.add_chunk(tile.offsets, tile.sizes, {file, at, 64});
       at += 64;
@@ -99,7 +99,7 @@ Seen look(Made& made, bool with_spec = true, const char* mesh = nullptr) {
 // Model halves that are right, and optimizer halves that are not.
 struct Glu {
   std::int64_t rows, columns;  // of a half
-  std::vector<Tile> model, state;
+  std::vector<SavedTile> model, state;
   Extents state_shape;
 };
 Seen look_at_glu(const Glu& glu) {
@@ -239,7 +239,7 @@ TEST_CASE("F3.1 and F3.2: survivors by writer, moments in pairs, masters refille
 
 TEST_CASE("F3.3 and F3.7: an uneven survivor has its place, an empty one none") {
   Made made;
-  std::vector<Tile> cut{
+  std::vector<SavedTile> cut{
       {{0, 0}, {3, 2}, 0}, {{3, 0}, {3, 2}, 1}, {{6, 0}, {3, 2}, 2}, {{9, 0}, {1, 2}, 3}};
   made.tensor("model.odd.weight", {10, 2}, cut)
       .tensor("model.tiny.weight", {2, 2}, {{{0, 0}, {1, 2}, 0}, {{1, 0}, {1, 2}, 1}})
@@ -253,7 +253,7 @@ TEST_CASE("F3.3 and F3.7: an uneven survivor has its place, an empty one none") 
 }
 
 TEST_CASE("F3.5 and F3.6: right states and factored ones are healthy") {
-  std::vector<Tile> cut{{{0, 0}, {4, 4}, 0}, {{4, 0}, {4, 4}, 1}};
+  std::vector<SavedTile> cut{{{0, 0}, {4, 4}, 0}, {{4, 0}, {4, 4}, 1}};
   Made made;
   made.tensor("model.a.weight", {8, 4}, cut)
       .tensor("optimizer.state.a.weight.exp_avg", {8, 4}, cut)
@@ -326,7 +326,7 @@ TEST_CASE("F4.2: the row order is the spec's, plain or expert-major") {
 
 TEST_CASE("F4.2 c and F4.3: another order is permuted, another topology is told") {
   auto post_fix = [](Made& made, std::int64_t edp) {
-    std::vector<Tile> tiles;
+    std::vector<SavedTile> tiles;
     for (std::int64_t r = 0; r < 2 * edp; ++r)
       tiles.push_back({{r, 0}, {1, 1}, static_cast<std::uint32_t>(r)});
     made.tensor("experts.fc1.weight0", {2 * edp, 1}, tiles);
@@ -371,7 +371,7 @@ TEST_CASE("F4.5 to F4.7: one expert rank, replicas by many writers, and no chunk
 }
 
 TEST_CASE("F5.1 to F5.3: strided shards that were labelled plain, and those that were not") {
-  std::vector<Tile> plain, strided;
+  std::vector<SavedTile> plain, strided;
   for (std::int64_t rank = 0; rank < 8; ++rank) {
     plain.push_back({{rank}, {1}, static_cast<std::uint32_t>(rank)});
     strided.push_back({{rank % 2 * 4 + rank / 2}, {1}, static_cast<std::uint32_t>(rank)});

@@ -11,14 +11,14 @@ using namespace shw;
 
 namespace {
 
-struct Layout {
+struct CutTensor {
   std::string fqn;
   Extents shape, tile;  // cut into tiles of this size, row-major, ranks in that order
 };
 
-std::shared_ptr<const Checkpoint> saved(const std::vector<Layout>& layouts) {
+std::shared_ptr<const Checkpoint> saved(const std::vector<CutTensor>& layouts) {
   CheckpointBuilder builder;
-  for (const Layout& layout : layouts) {
+  for (const CutTensor& layout : layouts) {
     builder.add_tensor(layout.fqn, Dtype::kFloat32, layout.shape);
     Extents at(layout.shape.size(), 0);
     for (std::int64_t rank = 0;; ++rank) {
@@ -32,9 +32,9 @@ std::shared_ptr<const Checkpoint> saved(const std::vector<Layout>& layouts) {
   return builder.finish();
 }
 
-std::vector<Finding> above_info(const Checkpoint& checkpoint,
-                                const std::map<std::string, Extents>& expected = {},
-                                const char* placements = nullptr) {
+std::vector<Finding> found_above_info(const Checkpoint& checkpoint,
+                                      const std::map<std::string, Extents>& expected = {},
+                                      const char* placements = nullptr) {
   CheckOptions options{Depth::kMetadata, nullptr, std::nullopt};
   if (!expected.empty()) {
     Spec spec;
@@ -64,21 +64,21 @@ const std::string kUp = "model.layers.3.moe.experts.up_proj.weight";
 const std::string kEmbed = "model.embed_tokens.weight";
 
 // Experts E, inner I, hidden D, factor k, saved with the old placements; dim 0 cut in two.
-std::vector<Layout> broken(std::int64_t e, std::int64_t i, std::int64_t d, std::int64_t k) {
+std::vector<CutTensor> broken(std::int64_t e, std::int64_t i, std::int64_t d, std::int64_t k) {
   return {{kDown, {e, d * k, i / k}, {e / 2, d, i / k}},
           {kGate, {e, i * k, d / k}, {e / 2, i, d / k}},
           {kUp, {e, i * k, d / k}, {e / 2, i, d / k}},
           {kEmbed, {12, d}, {3, d}}};
 }
-std::vector<Layout> healthy(std::int64_t e, std::int64_t i, std::int64_t d, std::int64_t k) {
+std::vector<CutTensor> healthy(std::int64_t e, std::int64_t i, std::int64_t d, std::int64_t k) {
   return {{kDown, {e, d, i}, {e / 2, d, i / k}},
           {kGate, {e, i, d}, {e / 2, i, d / k}},
           {kUp, {e, i, d}, {e / 2, i, d / k}},
           {kEmbed, {12, d}, {3, d}}};
 }
-std::map<std::string, Extents> shapes(const std::vector<Layout>& layouts) {
+std::map<std::string, Extents> shapes(const std::vector<CutTensor>& layouts) {
   std::map<std::string, Extents> out;
-  for (const Layout& layout : layouts) out[layout.fqn] = layout.shape;
+  for (const CutTensor& layout : layouts) out[layout.fqn] = layout.shape;
   return out;
 }
 
@@ -86,7 +86,7 @@ std::map<std::string, Extents> shapes(const std::vector<Layout>& layouts) {
 
 TEST_CASE("F1.1: a lone tensor and its spec give the axes, the factor and the true shape") {
   auto checkpoint = saved({{kDown, {2, 6, 2}, {1, 3, 2}}});
-  auto findings = above_info(*checkpoint, {{kDown, {2, 3, 4}}}, "Shard(2)");
+  auto findings = found_above_info(*checkpoint, {{kDown, {2, 3, 4}}}, "Shard(2)");
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].rule == "placement-axis-moved");
   CHECK(findings[0].severity == Severity::kError);
@@ -109,7 +109,7 @@ TEST_CASE("any factor is found, with the spec and from the siblings alone, and h
         CAPTURE(d);
         auto truth = shapes(healthy(4, i, d, k));
         for (const auto& spec : {truth, std::map<std::string, Extents>{}}) {
-          auto findings = above_info(*saved(broken(4, i, d, k)), spec);
+          auto findings = found_above_info(*saved(broken(4, i, d, k)), spec);
           REQUIRE(findings.size() == 1);
           CHECK(findings[0].rule == "placement-axis-moved");
           REQUIRE(findings[0].diagnoses.size() == 3);
@@ -118,7 +118,7 @@ TEST_CASE("any factor is found, with the spec and from the siblings alone, and h
             CHECK(moved.factor == k);
             CHECK(moved.grown == 1);
           }
-          CHECK(above_info(*saved(healthy(4, i, d, k)), spec).empty());
+          CHECK(found_above_info(*saved(healthy(4, i, d, k)), spec).empty());
         }
       }
     }
@@ -127,18 +127,18 @@ TEST_CASE("any factor is found, with the spec and from the siblings alone, and h
 
 TEST_CASE("F1.4 and F1.5: unsharded, or expected that way, is silent") {
   auto unsharded = saved({{kDown, {2, 3, 4}, {1, 3, 4}}});
-  CHECK(above_info(*unsharded, {{kDown, {2, 3, 4}}}).empty());
-  CHECK(above_info(*unsharded).empty());
+  CHECK(found_above_info(*unsharded, {{kDown, {2, 3, 4}}}).empty());
+  CHECK(found_above_info(*unsharded).empty());
   auto expected = saved({{kDown, {2, 6, 2}, {1, 3, 2}}});
-  CHECK(above_info(*expected, {{kDown, {2, 6, 2}}}).empty());
+  CHECK(found_above_info(*expected, {{kDown, {2, 6, 2}}}).empty());
   // The whole family looks moved, but the spec says that it is meant: no deduction against it.
   auto family = broken(4, 8, 20, 2);
-  CHECK(above_info(*saved(family), shapes(family)).empty());
+  CHECK(found_above_info(*saved(family), shapes(family)).empty());
 }
 
 TEST_CASE("F1.7: a good checkpoint and a request with moved axes is the loader's fault") {
   auto request = shapes(broken(4, 8, 20, 2));
-  auto findings = above_info(*saved(healthy(4, 8, 20, 2)), request, nullptr);
+  auto findings = found_above_info(*saved(healthy(4, 8, 20, 2)), request, nullptr);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].rule == "placement-axis-moved");
   CHECK(findings[0].severity == Severity::kWarning);
@@ -148,16 +148,16 @@ TEST_CASE("F1.7: a good checkpoint and a request with moved axes is the loader's
   CHECK(findings[0].cause.find("checkpoint is good") != std::string::npos);
   CHECK(findings[0].cause.find("dim 1 twice as long") != std::string::npos);
   // Consolidated into one tile a tensor it is as good.
-  std::vector<Layout> whole_tensors = healthy(4, 8, 20, 2);
-  for (Layout& layout : whole_tensors) layout.tile = layout.shape;
-  findings = above_info(*saved(whole_tensors), request);
+  std::vector<CutTensor> whole_tensors = healthy(4, 8, 20, 2);
+  for (CutTensor& layout : whole_tensors) layout.tile = layout.shape;
+  findings = found_above_info(*saved(whole_tensors), request);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].severity == Severity::kWarning);
 }
 
 TEST_CASE("tiles that are cut another way make it a plain mismatch that says why") {
   auto checkpoint = saved({{kDown, {2, 6, 2}, {1, 6, 2}}});
-  auto findings = above_info(*checkpoint, {{kDown, {2, 3, 4}}});
+  auto findings = found_above_info(*checkpoint, {{kDown, {2, 3, 4}}});
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].rule == "shape-mismatch");
   CHECK(findings[0].cause.find("tiles are not cut that way") != std::string::npos);
@@ -166,38 +166,38 @@ TEST_CASE("tiles that are cut another way make it a plain mismatch that says why
 TEST_CASE("what a plain transpose explains as well needs the spec's placements or a sibling") {
   // [E, 4, 8] saved as [E, 8, 4]: moved by 2, or transposed.
   auto lone = saved({{kGate, {2, 8, 4}, {1, 4, 4}}});
-  auto findings = above_info(*lone, {{kGate, {2, 4, 8}}});
+  auto findings = found_above_info(*lone, {{kGate, {2, 4, 8}}});
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].rule == "shape-mismatch");
   CHECK(findings[0].cause.find("transpose") != std::string::npos);
-  findings = above_info(*lone, {{kGate, {2, 4, 8}}}, "Shard(2)");
+  findings = found_above_info(*lone, {{kGate, {2, 4, 8}}}, "Shard(2)");
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].rule == "placement-axis-moved");
-  findings = above_info(*saved(broken(2, 4, 8, 2)), shapes(healthy(2, 4, 8, 2)));
+  findings = found_above_info(*saved(broken(2, 4, 8, 2)), shapes(healthy(2, 4, 8, 2)));
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].subjects.size() == 3);
 }
 
 TEST_CASE("two models of the same kind are no moved axes") {
-  auto findings = above_info(*saved(healthy(4, 8, 20, 2)), shapes(healthy(4, 16, 10, 2)));
+  auto findings = found_above_info(*saved(healthy(4, 8, 20, 2)), shapes(healthy(4, 16, 10, 2)));
   REQUIRE_FALSE(findings.empty());
   for (const Finding& finding : findings) CHECK(finding.rule == "shape-mismatch");
 }
 
 TEST_CASE("experts kept in one layout, with I = 4 H, raise nothing without a hidden size") {
   // gate, up and down all [E, I, H], sharded on dim 1: a / d = c / b = 4.
-  std::vector<Layout> layouts = {{kDown, {4, 32, 8}, {2, 16, 8}},
-                                 {kGate, {4, 32, 8}, {2, 16, 8}},
-                                 {kUp, {4, 32, 8}, {2, 16, 8}}};
-  CHECK(above_info(*saved(layouts)).empty());
+  std::vector<CutTensor> layouts = {{kDown, {4, 32, 8}, {2, 16, 8}},
+                                    {kGate, {4, 32, 8}, {2, 16, 8}},
+                                    {kUp, {4, 32, 8}, {2, 16, 8}}};
+  CHECK(found_above_info(*saved(layouts)).empty());
   layouts.push_back({kEmbed, {12, 8}, {3, 8}});
-  CHECK(above_info(*saved(layouts)).empty());
+  CHECK(found_above_info(*saved(layouts)).empty());
 }
 
 TEST_CASE("without a hidden size the family alone is enough, and the confidence says so") {
   auto layouts = broken(4, 12, 20, 2);
   layouts.pop_back();
-  auto findings = above_info(*saved(layouts));
+  auto findings = found_above_info(*saved(layouts));
   REQUIRE(findings.size() == 1);
   double confidence = 0;
   for (const auto& [key, value] : findings[0].evidence) {
@@ -208,11 +208,11 @@ TEST_CASE("without a hidden size the family alone is enough, and the confidence 
 
 TEST_CASE("optimizer states under the same names are judged with their own family") {
   auto layouts = broken(4, 12, 20, 2);
-  for (const Layout& layout : broken(4, 12, 20, 2)) {
+  for (const CutTensor& layout : broken(4, 12, 20, 2)) {
     if (layout.fqn != kEmbed)
       layouts.push_back({"optim.state." + layout.fqn + ".exp_avg", layout.shape, layout.tile});
   }
-  auto findings = above_info(*saved(layouts));
+  auto findings = found_above_info(*saved(layouts));
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].subjects.size() == 6);
 }

@@ -23,7 +23,7 @@ Result<CheckReport> look(const Checkpoint& checkpoint, const std::shared_ptr<con
 }
 
 // But for what a repair filled: that stays.
-std::string above_info(const CheckReport& report) {
+std::string listed_above_info(const CheckReport& report) {
   std::string text;
   for (const Finding& finding : report.findings) {
     if (finding.severity != Severity::kInfo && finding.rule != "filled-elements")
@@ -102,7 +102,7 @@ void repair_and_judge(const std::string& folder) {
 
   auto again = look(**repaired, spec);
   REQUIRE(again.has_value());
-  CHECK(above_info(*again) == "");
+  CHECK(listed_above_info(*again) == "");
   CHECK((again->verdict == Verdict::kClean) == certificate.lossless);
   auto nothing = make_plan(**repaired, *again, {std::nullopt, spec});
   REQUIRE(nothing.has_value());

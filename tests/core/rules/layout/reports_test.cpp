@@ -38,7 +38,7 @@ std::vector<Finding> look(const Case& item, bool with_spec, Depth depth = Depth:
   return report->findings;
 }
 
-std::vector<std::string> above_info(const std::vector<Finding>& findings) {
+std::vector<std::string> rules_above_info(const std::vector<Finding>& findings) {
   std::vector<std::string> rules;
   for (const Finding& finding : findings) {
     if (finding.severity > Severity::kInfo) rules.push_back(finding.rule + ": " + finding.cause);
@@ -90,8 +90,8 @@ TEST_CASE("healthy checkpoints raise nothing above info, with and without a spec
     CAPTURE(folder);
     Case item = open_case(folder);
     for (Depth depth : {Depth::kMetadata, Depth::kHeaders}) {
-      CHECK(above_info(look(item, true, depth)) == std::vector<std::string>{});
-      CHECK(above_info(look(item, false, depth)) == std::vector<std::string>{});
+      CHECK(rules_above_info(look(item, true, depth)) == std::vector<std::string>{});
+      CHECK(rules_above_info(look(item, false, depth)) == std::vector<std::string>{});
     }
   }
 }

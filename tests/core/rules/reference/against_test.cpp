@@ -10,10 +10,12 @@
 #include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/rules/check.h"
+#include "core/rules/reference/against_support.h"
 #include "core/spec/spec_from_checkpoint.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
+using namespace shw::test;
 
 namespace {
 
@@ -61,24 +63,11 @@ CheckReport against(const std::string& path, const std::string& other,
   return std::move(*report);
 }
 
-const Finding* find(const CheckReport& report, std::string_view rule) {
-  for (const Finding& finding : report.findings) {
-    if (finding.rule == rule) return &finding;
-  }
-  return nullptr;
-}
-
 std::string family(const Finding& finding) {
   for (const auto& [key, value] : finding.evidence) {
     if (key == "family") return std::get<std::string>(value);
   }
   return "";
-}
-
-std::size_t above_info(const CheckReport& report) {
-  return static_cast<std::size_t>(
-      std::count_if(report.findings.begin(), report.findings.end(),
-                    [](const Finding& finding) { return finding.severity > Severity::kInfo; }));
 }
 
 // Repairs `path` as its report says; the values of `fqn` afterwards.
@@ -103,15 +92,15 @@ std::int64_t at_truth_grouped(std::int64_t i, std::int64_t groups, std::int64_t 
   return std::find(disk.begin(), disk.end(), i) - disk.begin();
 }
 
-struct Case {
+struct AgainstCase {
   std::string family;
   std::string fqn;
   std::vector<std::int64_t> order;  // true block -> block on disk
   std::vector<std::uint32_t> writers;
 };
 
-std::vector<Case> known_orders() {
-  std::vector<Case> cases;
+std::vector<AgainstCase> known_orders() {
+  std::vector<AgainstCase> cases;
   for (std::int64_t dp : {2, 3, 4, 8}) {  // N1: canonical[i] = disk[i / 2 + DP * (i & 1)]
     std::vector<std::int64_t> order;
     for (std::int64_t i = 0; i < 2 * dp; ++i) order.push_back(i / 2 + dp * (i & 1));
@@ -151,7 +140,7 @@ std::vector<Case> known_orders() {
 }  // namespace
 
 TEST_CASE("every known order of blocks is named, and its repair gives the reference back") {
-  for (const Case& one : known_orders()) {
+  for (const AgainstCase& one : known_orders()) {
     CAPTURE(one.family);
     CAPTURE(one.order.size());
     TemporaryFolder folder;
@@ -163,7 +152,7 @@ TEST_CASE("every known order of blocks is named, and its repair gives the refere
     write_checkpoint(folder / "bad",
                      {in_rows(one.fqn, shape, permuted(truth, shape, one.order), one.writers)});
     CheckReport report = against(folder / "bad", folder / "good");
-    const Finding* finding = find(report, "blocks-permuted");
+    const Finding* finding = first_of(report, "blocks-permuted");
     REQUIRE(finding != nullptr);
     CHECK(family(*finding) == one.family);
     CHECK(finding->severity == Severity::kError);
@@ -171,7 +160,7 @@ TEST_CASE("every known order of blocks is named, and its repair gives the refere
     CHECK(finding->remedy->lossless);
     std::string out = repaired(folder / "bad", report, folder / "out");
     CHECK(values_of(*opened(out), one.fqn) == truth);
-    CHECK(above_info(against(out, folder / "good", Depth::kData)) == 0);
+    CHECK(count_above_info(against(out, folder / "good", Depth::kData)) == 0);
   }
 }
 
@@ -202,7 +191,7 @@ TEST_CASE(
     write_checkpoint(folder / "bad",
                      {in_rows(one.fqn, shape, permuted(truth, shape, one.order), each_writes(1))});
     CheckReport report = against(folder / "bad", folder / "good", Depth::kData);
-    const Finding* finding = find(report, "blocks-permuted");
+    const Finding* finding = first_of(report, "blocks-permuted");
     REQUIRE(finding != nullptr);
     CHECK(family(*finding) == one.family);
     bool glu = finding->cause.find("gate and up") != std::string::npos;
@@ -225,7 +214,7 @@ TEST_CASE("blocks along a later dimension are found too") {
                    {in_rows("experts.gate_up_proj", shape, truth, each_writes(1))});
   write_checkpoint(folder / "bad", {in_rows("experts.gate_up_proj", shape, image, each_writes(2))});
   CheckReport report = against(folder / "bad", folder / "good");
-  const Finding* finding = find(report, "blocks-permuted");
+  const Finding* finding = first_of(report, "blocks-permuted");
   REQUIRE(finding != nullptr);
   CHECK(family(*finding) == "halves-swapped");
   REQUIRE(finding->diagnoses.size() == 1);
@@ -287,11 +276,11 @@ TEST_CASE("a checkpoint against itself and against a resharded copy says nothing
   write_checkpoint(folder / "one", tensors(4, "model."));
   write_checkpoint(folder / "other", tensors(3, "module.model."));
   for (Depth depth : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
-    CHECK(above_info(against(folder / "one", folder / "one", depth)) == 0);
+    CHECK(count_above_info(against(folder / "one", folder / "one", depth)) == 0);
     CheckReport report = against(folder / "one", folder / "other", depth);
-    CHECK(above_info(report) == 0);
-    CHECK(find(report, "missing-key") == nullptr);
-    CHECK(find(report, "differs-from-reference") == nullptr);
+    CHECK(count_above_info(report) == 0);
+    CHECK(first_of(report, "missing-key") == nullptr);
+    CHECK(first_of(report, "differs-from-reference") == nullptr);
     CHECK(report.spec->entries.size() == 5);
   }
 }
@@ -306,8 +295,8 @@ TEST_CASE("equal blocks leave the order undecided, and no repair is offered") {
   write_checkpoint(folder / "bad", {in_rows("fc1.weight", shape, image, each_writes(2))});
   CheckReport report = against(folder / "bad", folder / "good");
   // Blocks of two rows differ from each other, but are not the same ones in both.
-  CHECK(above_info(report) == 0);
-  const Finding* finding = find(report, "differs-from-reference");
+  CHECK(count_above_info(report) == 0);
+  const Finding* finding = first_of(report, "differs-from-reference");
   REQUIRE(finding != nullptr);
   CHECK(finding->cause.find("undecided") != std::string::npos);
 }
@@ -320,8 +309,8 @@ TEST_CASE("another step of the same training is no defect") {
   write_checkpoint(folder / "one", {in_rows("fc1.weight", shape, counting(shape), each_writes(2))});
   write_checkpoint(folder / "two", {in_rows("fc1.weight", shape, later, each_writes(2))});
   CheckReport report = against(folder / "two", folder / "one", Depth::kData);
-  CHECK(above_info(report) == 0);
-  CHECK(find(report, "differs-from-reference") != nullptr);
+  CHECK(count_above_info(report) == 0);
+  CHECK(first_of(report, "differs-from-reference") != nullptr);
 }
 
 TEST_CASE("a transposed matrix is told from a right one, square or not") {
@@ -339,9 +328,9 @@ TEST_CASE("a transposed matrix is told from a right one, square or not") {
     write_checkpoint(folder / "good", {in_rows("o_proj.weight", shape, truth, each_writes(1))});
     write_checkpoint(folder / "bad", {in_rows("o_proj.weight", crossed, image, each_writes(2))});
     CheckReport report = against(folder / "bad", folder / "good");
-    CHECK(find(report, "transposed") != nullptr);
-    CHECK(find(report, "blocks-permuted") == nullptr);
-    CHECK(find(report, "shape-mismatch") == nullptr);
+    CHECK(first_of(report, "transposed") != nullptr);
+    CHECK(first_of(report, "blocks-permuted") == nullptr);
+    CHECK(first_of(report, "shape-mismatch") == nullptr);
   }
 }
 
@@ -354,9 +343,9 @@ TEST_CASE("padding of the vocabulary is dropped only where its bytes say that it
     write_checkpoint(folder / "good", {in_rows("lm_head.weight", shape, truth, each_writes(1))});
     write_checkpoint(folder / "bad", {in_rows("lm_head.weight", more, image, each_writes(4))});
     CheckReport report = against(folder / "bad", folder / "good");
-    const Finding* finding = find(report, "vocabulary-padding");
+    const Finding* finding = first_of(report, "vocabulary-padding");
     REQUIRE((finding != nullptr) == padded);
-    CHECK((find(report, "shape-mismatch") == nullptr) == padded);
+    CHECK((first_of(report, "shape-mismatch") == nullptr) == padded);
     if (!padded) continue;
     CHECK(finding->remedy->lossless);
     auto checkpoint = opened(repaired(folder / "bad", report, folder / "out"));
@@ -372,7 +361,7 @@ TEST_CASE("rows of padding that the model has and the checkpoint lacks come back
   write_checkpoint(folder / "good", {in_rows("lm_head.weight", more, padded, each_writes(1))});
   write_checkpoint(folder / "bad", {in_rows("lm_head.weight", shape, truth, each_writes(2))});
   CheckReport report = against(folder / "bad", folder / "good");
-  REQUIRE(find(report, "vocabulary-padding") != nullptr);
+  REQUIRE(first_of(report, "vocabulary-padding") != nullptr);
   auto checkpoint = opened(repaired(folder / "bad", report, folder / "out"));
   CHECK(values_of(*checkpoint, "lm_head.weight") == padded);
 }
@@ -388,10 +377,10 @@ TEST_CASE("a missing output layer is tied or lost, as the reference's bytes say"
                      {one, in_rows("lm_head.weight", shape, head, each_writes(1))});
     write_checkpoint(folder / "bad", {one});
     CheckReport report = against(folder / "bad", folder / "good");
-    const Finding* finding = find(report, "tied-weights");
+    const Finding* finding = first_of(report, "tied-weights");
     REQUIRE(finding != nullptr);
     CHECK(finding->severity == (tied ? Severity::kInfo : Severity::kError));
-    CHECK(above_info(report) == (tied ? 0U : 1U));
+    CHECK(count_above_info(report) == (tied ? 0U : 1U));
   }
 }
 
@@ -411,9 +400,9 @@ TEST_CASE("layers of a later pipeline stage under the numbers of the first are r
     write_checkpoint(folder / "good", all);
     write_checkpoint(folder / "bad", stage);
     CheckReport report = against(folder / "bad", folder / "good");
-    const Finding* finding = find(report, "layers-renumbered");
+    const Finding* finding = first_of(report, "layers-renumbered");
     REQUIRE((finding != nullptr) == (shift != 0));
-    CHECK(find(report, "missing-key") != nullptr);
+    CHECK(first_of(report, "missing-key") != nullptr);
     if (finding != nullptr) CHECK(finding->subjects.size() == 2);
   }
 }
@@ -434,10 +423,10 @@ TEST_CASE("uneven shards that each rank placed by its own size go where torch.ch
   write_checkpoint(folder / "good", {in_rows("w", shape, truth, each_writes(2))});
   write_checkpoint(folder / "bad", {saved});
   CheckReport report = against(folder / "bad", folder / "good");
-  REQUIRE(find(report, "uneven-shards") != nullptr);
+  REQUIRE(first_of(report, "uneven-shards") != nullptr);
   std::string out = repaired(folder / "bad", report, folder / "out");
   CHECK(values_of(*opened(out), "w") == truth);
-  CHECK(above_info(against(out, folder / "good", Depth::kData)) == 0);
+  CHECK(count_above_info(against(out, folder / "good", Depth::kData)) == 0);
 
   // A shard that is not where the law puts it could be anything: no repair.
   saved.chunks[2].box.offsets[0] = 5;

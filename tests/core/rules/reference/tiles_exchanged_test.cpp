@@ -7,6 +7,7 @@
 #include "core/rules/reference/against_support.h"
 
 using namespace shw;
+using namespace shw::test;
 
 namespace {
 
@@ -39,7 +40,7 @@ MadeTensor tiled(const std::string& fqn, const Extents& shape, const Values& tru
   return tensor;
 }
 
-struct Case {
+struct ExchangeCase {
   std::string name, family;
   Extents shape;
   std::vector<Box> recorded, held;
@@ -51,8 +52,8 @@ std::vector<Box> reordered(const std::vector<Box>& boxes, const std::vector<std:
   return out;
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> out;
+std::vector<ExchangeCase> cases() {
+  std::vector<ExchangeCase> out;
   std::vector<Box> grid = boxes_of({{0, 4, 8}, {0, 3, 6}});
   out.push_back({"two of a grid", "two-tiles", {8, 6}, grid, reordered(grid, {0, 2, 1, 3})});
   std::vector<Box> square = boxes_of({{0, 2, 4, 6}, {0, 4, 8, 12}});
@@ -111,7 +112,7 @@ void check_repair(const TemporaryFolder& folder, const CheckReport& report, cons
 }  // namespace
 
 TEST_CASE("tiles that exchanged places are named and a relabel gives the reference back") {
-  for (const Case& one : cases()) {
+  for (const ExchangeCase& one : cases()) {
     for (Depth depth : {Depth::kHeaders, Depth::kData}) {
       CAPTURE(one.name);
       TemporaryFolder folder;

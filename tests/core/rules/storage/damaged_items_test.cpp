@@ -3,8 +3,10 @@
 
 #include "core/formats/open.h"
 #include "core/rules/check.h"
+#include "core/rules/on_fixtures.h"
 
 using namespace shw;
+using namespace shw::test;
 
 namespace {
 
@@ -40,14 +42,6 @@ CheckReport look(std::shared_ptr<const Directory> directory, Depth depth) {
   return *report;
 }
 
-std::vector<std::string> above_info(const CheckReport& report) {
-  std::vector<std::string> rules;
-  for (const Finding& finding : report.findings) {
-    if (finding.severity > Severity::kInfo) rules.push_back(finding.rule);
-  }
-  return rules;
-}
-
 // The first chunk that has elements, and its item's header.
 std::pair<ItemPlace, ItemHeader> first_item(const Files& files, std::string& path) {
   auto checkpoint = open_checkpoint(memory_directory("ckpt", files));
@@ -73,9 +67,9 @@ TEST_CASE("a flipped payload byte is found by its checksum, at depth data alone"
   std::string path;
   auto [item, header] = first_item(files, path);
   file(files, path)[header.payload_offset] ^= std::byte{0x40};
-  CHECK(above_info(look(memory_directory("ckpt", files), Depth::kHeaders)).empty());
+  CHECK(rules_above_info(look(memory_directory("ckpt", files), Depth::kHeaders)).empty());
   auto report = look(memory_directory("ckpt", files), Depth::kData);
-  CHECK(above_info(report) == Names{"bad-record"});
+  CHECK(rules_above_info(report) == Names{"bad-record"});
   CHECK(report.findings.front().subjects.size() == 1);
   CHECK(report.findings.front().cause.find(path) != std::string::npos);
 }
@@ -87,9 +81,11 @@ TEST_CASE("an item that is no archive is a bad record, once, at every depth that
   Bytes& bytes = file(files, path);
   for (std::int64_t i = 0; i < item.length; ++i)
     bytes[static_cast<std::size_t>(item.offset + i)] = std::byte{0};
-  CHECK(above_info(look(memory_directory("ckpt", files), Depth::kMetadata)).empty());
-  CHECK(above_info(look(memory_directory("ckpt", files), Depth::kHeaders)) == Names{"bad-record"});
-  CHECK(above_info(look(memory_directory("ckpt", files), Depth::kData)) == Names{"bad-record"});
+  CHECK(rules_above_info(look(memory_directory("ckpt", files), Depth::kMetadata)).empty());
+  CHECK(rules_above_info(look(memory_directory("ckpt", files), Depth::kHeaders)) ==
+        Names{"bad-record"});
+  CHECK(rules_above_info(look(memory_directory("ckpt", files), Depth::kData)) ==
+        Names{"bad-record"});
 }
 
 TEST_CASE("a file that was cut off, and one that is gone, are one finding each at any depth") {
@@ -97,9 +93,9 @@ TEST_CASE("a file that was cut off, and one that is gone, are one finding each a
     Files files = load("healthy_fsdp");
     Bytes& bytes = file(files, "__1_0.distcp");
     bytes.resize(bytes.size() - 1);
-    CHECK(above_info(look(memory_directory("ckpt", files), depth)) == Names{"short-file"});
+    CHECK(rules_above_info(look(memory_directory("ckpt", files), depth)) == Names{"short-file"});
     std::erase_if(files, [](const auto& entry) { return entry.first == "__1_0.distcp"; });
-    CHECK(above_info(look(memory_directory("ckpt", files), depth)) == Names{"missing-file"});
+    CHECK(rules_above_info(look(memory_directory("ckpt", files), depth)) == Names{"missing-file"});
   }
 }
 
@@ -111,7 +107,7 @@ TEST_CASE("a file that may not be read leaves the check undecided, not clean") {
   };
   auto directory = faulty_directory(memory_directory("ckpt", load("healthy_fsdp")), refuse);
   auto report = look(directory, Depth::kHeaders);
-  CHECK(above_info(report).empty());
+  CHECK(rules_above_info(report).empty());
   CHECK(report.verdict == Verdict::kUndecided);
   REQUIRE_FALSE(report.findings.empty());
   CHECK(report.findings.front().rule == "not-looked-at");

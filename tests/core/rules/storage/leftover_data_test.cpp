@@ -2,8 +2,10 @@
 
 #include "core/model/builder.h"
 #include "core/rules/check.h"
+#include "core/rules/on_fixtures.h"
 
 using namespace shw;
+using namespace shw::test;
 
 namespace {
 
@@ -35,14 +37,6 @@ std::vector<Finding> leftovers(const std::vector<std::vector<Item>>& items,
   std::erase_if(report->findings, [](const Finding& f) { return f.rule != "leftover-data"; });
   for (const Finding& finding : report->findings) CHECK(finding.severity == Severity::kInfo);
   return report->findings;
-}
-
-std::int64_t number(const Finding& finding, std::string_view key) {
-  for (const auto& [name, value] : finding.evidence) {
-    if (name == key && std::holds_alternative<std::int64_t>(value))
-      return std::get<std::int64_t>(value);
-  }
-  return -1;
 }
 
 }  // namespace

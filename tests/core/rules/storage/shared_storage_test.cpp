@@ -53,10 +53,10 @@ struct Copied {
 };
 
 // A copy of a fixture; `from`'s record is written over that of `to`.
-struct Tile {
+struct SharingTile {
   std::size_t tensor, chunk;
 };
-void copy_record(const Copied& copied, Tile from, Tile to) {
+void copy_record(const Copied& copied, SharingTile from, SharingTile to) {
   DcpMetadata broken = copied.healthy;
   broken.tensors[to.tensor].chunks[to.chunk].item =
       broken.tensors[from.tensor].chunks[from.chunk].item;

@@ -5,6 +5,7 @@
 #include "core/make_zip.h"
 #include "core/model/builder.h"
 #include "core/rules/check.h"
+#include "core/rules/on_fixtures.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -35,14 +36,6 @@ std::vector<Finding> found(const std::string& item, Depth depth = Depth::kHeader
 
 std::string saved(const std::string& pickle) {
   return make_zip({{"archive/data.pkl", pickle}, {"archive/version", "3\n"}});
-}
-
-std::int64_t number(const Finding& finding, std::string_view key) {
-  for (const auto& [name, value] : finding.evidence) {
-    if (name == key && std::holds_alternative<std::int64_t>(value))
-      return std::get<std::int64_t>(value);
-  }
-  return -1;
 }
 
 // os.system('id'), as pickle writes it.

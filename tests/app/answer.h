@@ -1,0 +1,18 @@
+// What the program said, taken apart.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace shw::test {
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Discarded where it is no JSON.
+inline nlohmann::json parsed(const std::string& text) {
+  return nlohmann::json::parse(text, nullptr, false);
+}
+
+}  // namespace shw::test

@@ -1,0 +1,57 @@
+// What several tests of explain share: loaders' sentences, dice, and a table of messages.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/explain/explain.h"
+#include "core/explain/message_kinds.h"
+
+namespace shw::test {
+
+inline std::string sentence(const Extents& saved, const Extents& current, const std::string& fqn) {
+  return "Size mismatch between saved torch.Size(" + to_text(ExtentsView(saved)) +
+         ") and current: torch.Size(" + to_text(ExtentsView(current)) + ") for " + fqn;
+}
+
+// Deterministic on every platform, unlike std::uniform_int_distribution.
+struct Dice {
+  std::mt19937_64 engine{20260921};
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(engine() % n); }
+};
+
+// The likeliest hypothesis, as "H-L both"; empty where there is none.
+inline std::string first(const Explanation& explanation) {
+  if (explanation.hypotheses.empty()) return "";
+  const Hypothesis& one = explanation.hypotheses.front();
+  return one.id + " " + std::string(name(one.wrong));
+}
+
+struct MessageCase {
+  std::string text;
+  std::string form, first;  // kind of the message, id of the likeliest hypothesis
+  std::string name = {};
+  std::vector<std::pair<std::string, std::int64_t>> numbers = {};
+};
+
+inline void check_cases(const std::vector<MessageCase>& cases) {
+  for (const MessageCase& test : cases) {
+    CAPTURE(test.text);
+    Explanation explanation = explain("Traceback:\n  noise 1, 2\n" + test.text + "\n");
+    REQUIRE_FALSE(explanation.parsed.messages.empty());
+    const ErrorMessage& message = explanation.parsed.messages[0];
+    CHECK(std::string(message.kind->id) == test.form);
+    CHECK(message.name == test.name);
+    REQUIRE_FALSE(explanation.hypotheses.empty());
+    CHECK(explanation.hypotheses[0].id == test.first);
+    std::vector<std::pair<std::string, std::int64_t>> numbers(message.numbers.begin(),
+                                                              message.numbers.end());
+    CHECK(numbers == test.numbers);
+  }
+}
+
+}  // namespace shw::test
