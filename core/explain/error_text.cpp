@@ -12,14 +12,14 @@ namespace {
 
 // The patterns by the first letters of their anchors: one pass over the text finds them all.
 constexpr std::size_t kLetters = 4;
-struct Entry {
+struct PatternEntry {
   const MessageKind* kind;
   std::string_view pattern;
 };
-using Index = std::unordered_map<std::string_view, std::vector<Entry>>;
+using PatternIndex = std::unordered_map<std::string_view, std::vector<PatternEntry>>;
 
-Index make_index() {
-  Index index;
+PatternIndex make_index() {
+  PatternIndex index;
   for (const MessageKind* kind : message_kinds()) {
     for (std::string_view pattern : kind->patterns) {
       if (!pattern.empty())
@@ -38,8 +38,8 @@ bool is_program(std::string_view name) {
 }
 
 std::optional<FoundMessage> message_at(const PastedText& pasted, std::size_t at,
-                                       const std::vector<Entry>& entries) {
-  for (const Entry& entry : entries) {
+                                       const std::vector<PatternEntry>& entries) {
+  for (const PatternEntry& entry : entries) {
     auto found = read_message(pasted, at, entry.pattern);
     if (!found) continue;
     found->message.kind = entry.kind;
@@ -97,7 +97,7 @@ void drop_vague(std::vector<ErrorMessage>& messages) {
 }  // namespace
 
 ErrorText parse_error_text(std::string_view text) {
-  static const Index index = make_index();
+  static const PatternIndex index = make_index();
   ErrorText result;
   if (text.size() > kMaxErrorText) {
     text.remove_prefix(text.size() - kMaxErrorText);  // a traceback says at its end what it is

@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostRanks = 4096;
+constexpr std::int64_t kMostFlatRanks = 4096;
 
 // The two sides told apart by what they are, not by which run they are of.
 struct Sides {
@@ -66,7 +66,7 @@ Flat flat_fit(std::int64_t n, const Extents& whole, std::int64_t volume,
   if (n == volume) return {0.8, 1, 0};
   if (n > volume) return {0.4, 1, n - volume};
   Flat flat{0.3, volume / n + (volume % n == 0 ? 0 : 1), 0};
-  if (flat.ranks > kMostRanks) return {};
+  if (flat.ranks > kMostFlatRanks) return {};
   flat.extra = (n - volume % n) % n;
   // An embedding with the norm behind it: whole rows and no more than a few.
   bool rows = flat.extra % whole.back() == 0 && flat.extra / whole.back() <= 8;
@@ -178,7 +178,7 @@ void suppose_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (shapes.differing != std::vector<std::size_t>{0}) return;
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
   std::int64_t small = std::min(saved, current), large = std::max(saved, current);
-  if (small == 0 || large % small != 0 || large / small > kMostRanks) return;
+  if (small == 0 || large % small != 0 || large / small > kMostFlatRanks) return;
   std::string times = std::to_string(large / small);
   bool disk = saved > current;
   Hypothesis one{"H-K", disk ? "axis-grown" : "shape-mismatch",

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostRanks = 4096;  // beyond that a ratio is no ratio of two world sizes
+constexpr std::int64_t kMostRowRanks = 4096;  // beyond that a ratio is no ratio of two world sizes
 
 // `extent` cut into `parts` as torch.chunk does gives a part of `length`.
 bool is_part(std::int64_t extent, std::int64_t parts, std::int64_t length) {
@@ -48,7 +48,7 @@ Shared shared_extent(std::int64_t saved, std::int64_t current, std::optional<Wor
   if (saved <= 0 || current <= 0) return {};
   std::int64_t divisor = std::gcd(saved, current);
   Shared shared{Fit::kNo, current / divisor, saved / divisor, std::nullopt};
-  if (shared.save_ratio > kMostRanks || shared.load_ratio > kMostRanks) return {};
+  if (shared.save_ratio > kMostRowRanks || shared.load_ratio > kMostRowRanks) return {};
   if (!worlds) {
     shared.fit = Fit::kPossible;
     return shared;

@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-constexpr std::array<Lesson, 19> kLessons = {{
+constexpr std::array<Lesson, 19> kContentsLessons = {{
     {"filled-elements", R"(
   optimizer.state.w.exp_avg [16, 4]
   rows of rank 0     never saved: zeros now
@@ -139,7 +139,7 @@ constexpr std::array<Lesson, 19> kLessons = {{
 }  // namespace
 
 std::span<const Lesson> contents_lessons() {
-  return kLessons;
+  return kContentsLessons;
 }
 
 }  // namespace shw

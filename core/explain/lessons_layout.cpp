@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-constexpr std::array<Lesson, 13> kLessons = {{
+constexpr std::array<Lesson, 13> kLayoutLessons = {{
     {"placement-axis-moved", R"(
   saved as [6, 2]          expected [3, 4]
   ┌────────┐               ┌────────┬────────┐
@@ -156,7 +156,7 @@ constexpr std::array<Lesson, 13> kLessons = {{
 }  // namespace
 
 std::span<const Lesson> layout_lessons() {
-  return kLessons;
+  return kLayoutLessons;
 }
 
 }  // namespace shw

@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-constexpr std::array<Lesson, 10> kLessons = {{
+constexpr std::array<Lesson, 10> kReferenceLessons = {{
     {"blocks-permuted", R"(
   query, key, value of 2 groups in one weight
 
@@ -111,7 +111,7 @@ constexpr std::array<Lesson, 10> kLessons = {{
 }  // namespace
 
 std::span<const Lesson> reference_lessons() {
-  return kLessons;
+  return kReferenceLessons;
 }
 
 }  // namespace shw

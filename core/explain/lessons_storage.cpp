@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-constexpr std::array<Lesson, 16> kLessons = {{
+constexpr std::array<Lesson, 16> kStorageLessons = {{
     {"unsafe-pickle", R"(
   .metadata, as pickle reads it            what Python would do
   GLOBAL  torch Size                       make a size: needed
@@ -132,7 +132,7 @@ constexpr std::array<Lesson, 16> kLessons = {{
 }  // namespace
 
 std::span<const Lesson> storage_lessons() {
-  return kLessons;
+  return kStorageLessons;
 }
 
 const Lesson* find_lesson(std::string_view rule) {

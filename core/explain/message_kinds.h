@@ -22,6 +22,9 @@
 
 namespace shw {
 
+// In the words of the tables below.
+inline constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
+
 // One thing that a message can mean, as data.
 struct Meaning {
   std::string_view id = {};    // empty: the rule's

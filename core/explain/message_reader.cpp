@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/checked.h"
+#include "core/explain/pasted_text.h"
 
 namespace shw {
 namespace {
@@ -12,9 +13,6 @@ constexpr std::size_t kMaxName = 1024;
 constexpr std::size_t kGap = 24;  // from "saved" to its shape
 constexpr std::string_view kQuotes = "\"'`";
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_gap(char c) {
   return c == ' ' || c == '\n';
 }

@@ -4,8 +4,6 @@
 namespace shw {
 namespace {
 
-constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
-
 constexpr std::string_view kCut = "a data file was cut off";
 constexpr std::string_view kSizeDecides =
     "The size of the file named in the traceback against where it was written.";
@@ -15,7 +13,7 @@ bool is_key(const ErrorMessage& message, std::string_view key) {
   return message.name == key;
 }
 
-constexpr MessageKind kRows[] = {
+constexpr MessageKind kByteMessages[] = {
     {.id = "no-central-directory",
      .example = "PytorchStreamReader failed reading zip archive: failed finding central directory",
      .patterns = {"failed finding central directory"},
@@ -308,7 +306,7 @@ constexpr MessageKind kRows[] = {
 }  // namespace
 
 std::span<const MessageKind> byte_messages() {
-  return kRows;
+  return kByteMessages;
 }
 
 }  // namespace shw

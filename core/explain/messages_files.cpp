@@ -4,8 +4,6 @@
 namespace shw {
 namespace {
 
-constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
-
 bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> ends) {
   for (std::string_view end : ends) {
     if (name.ends_with(end)) return true;
@@ -82,7 +80,7 @@ constexpr Meaning kNoIndex = {
         "there.",
     .decide = "What is in the folder; and whether an earlier step has the file."};
 
-constexpr MessageKind kRows[] = {
+constexpr MessageKind kFileMessages[] = {
     {.id = "no-metadata",
      .example = "No such file or directory: '.../.metadata'",
      .patterns = {"no such file or directory: <name>", "filenotfounderror: <name>",
@@ -233,7 +231,7 @@ constexpr MessageKind kRows[] = {
 }  // namespace
 
 std::span<const MessageKind> file_messages() {
-  return kRows;
+  return kFileMessages;
 }
 
 }  // namespace shw

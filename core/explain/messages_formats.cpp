@@ -4,8 +4,6 @@
 namespace shw {
 namespace {
 
-constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
-
 constexpr std::string_view kHeadDecides =
     "The first bytes of the file, `head -c 100 FILE`, and its size where it was written.";
 
@@ -31,7 +29,7 @@ constexpr Meaning kHeaderDamaged = {
         "wrongly. The tensors behind it may be whole.",
     .decide = "The same file where it was written, compared byte for byte."};
 
-constexpr MessageKind kRows[] = {
+constexpr MessageKind kFormatMessages[] = {
     {.id = "safetensors-header-length",
      .example = "SafetensorError: Error while deserializing header: HeaderTooLarge",
      .patterns = {"headertoolarge", "deserializing header: header too large", "headertoosmall",
@@ -339,7 +337,7 @@ constexpr MessageKind kRows[] = {
 }  // namespace
 
 std::span<const MessageKind> format_messages() {
-  return kRows;
+  return kFormatMessages;
 }
 
 }  // namespace shw

@@ -4,8 +4,6 @@
 namespace shw {
 namespace {
 
-constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
-
 constexpr Meaning kOtherDegree = {
     .id = "other-world-size",
     .wrong = kLoader,
@@ -19,7 +17,7 @@ constexpr Meaning kOtherDegree = {
     .decide = "Nothing: the message has both numbers.",
     .command = "shardwright info CHECKPOINT"};
 
-constexpr MessageKind kRows[] = {
+constexpr MessageKind kLoaderMessages[] = {
     {.id = "zero-world-size",
      .example = "The checkpoint being loaded used a DP world size of 4 but the current world size "
                 "is 8.",
@@ -192,7 +190,7 @@ constexpr MessageKind kRows[] = {
 }  // namespace
 
 std::span<const MessageKind> loader_messages() {
-  return kRows;
+  return kLoaderMessages;
 }
 
 }  // namespace shw

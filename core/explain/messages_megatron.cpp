@@ -4,8 +4,6 @@
 namespace shw {
 namespace {
 
-constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
-
 constexpr Meaning kFlattened = {
     .id = "flattened-optimizer",
     .wrong = kLoader,
@@ -35,7 +33,7 @@ constexpr Meaning kShardObjects = {
         "validate_access_integrity off or with the TransformerEngine of the save.",
     .command = "shardwright ls CHECKPOINT _extra_state"};
 
-constexpr MessageKind kRows[] = {
+constexpr MessageKind kMegatronMessages[] = {
     {.id = "missing-objects",
      .example = "Invalid access pattern: 36 ShardedObject are missing.",
      .patterns = {"invalid access pattern: <#objects> shardedobject are missing",
@@ -186,7 +184,7 @@ constexpr MessageKind kRows[] = {
 }  // namespace
 
 std::span<const MessageKind> megatron_messages() {
-  return kRows;
+  return kMegatronMessages;
 }
 
 }  // namespace shw

@@ -4,7 +4,7 @@
 namespace shw {
 namespace {
 
-constexpr MessageKind kRows[] = {
+constexpr MessageKind kNameMessages[] = {
     {.id = kShapes,
      .example = "Size mismatch between saved torch.Size([64]) and current: torch.Size([128]) for "
                 "NAME",
@@ -83,7 +83,7 @@ constexpr MessageKind kRows[] = {
 }  // namespace
 
 std::span<const MessageKind> name_messages() {
-  return kRows;
+  return kNameMessages;
 }
 
 }  // namespace shw

@@ -3,7 +3,7 @@
 namespace shw {
 namespace {
 
-constexpr WrongSide kLoader = WrongSide::kRequest, kUnclear = WrongSide::kEither;
+constexpr WrongSide kUnclear = WrongSide::kEither;
 
 constexpr NameClue kClues[] = {
     {NameList::kAny,

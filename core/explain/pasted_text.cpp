@@ -8,9 +8,6 @@ namespace {
 bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 std::size_t after_escape(std::string_view text, std::size_t at) {
   if (at + 1 >= text.size() || text[at + 1] != '[') return at + 1;

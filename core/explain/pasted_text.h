@@ -11,6 +11,11 @@ namespace shw {
 struct PastedText {
   std::string text, lower;
 };
+// In the plain set, whatever the locale is.
+inline bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 PastedText pasted_text(std::string_view text);
 
 }  // namespace shw

@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-using Hashes = std::vector<std::uint64_t>;
+using SliceHashes = std::vector<std::uint64_t>;
 
 // A tensor as slices along one dimension: slice i is `outer` runs of `run` bytes.
 struct Slices {
@@ -29,8 +29,8 @@ Slices slices_along(ExtentsView shape, std::size_t dim, std::size_t element) {
   return slices;
 }
 
-Hashes hash_slices(BytesView bytes, const Slices& slices) {
-  Hashes hashes(slices.count, 0);
+SliceHashes hash_slices(BytesView bytes, const Slices& slices) {
+  SliceHashes hashes(slices.count, 0);
   for (std::size_t o = 0; o < slices.outer; ++o) {
     for (std::size_t i = 0; i < slices.count; ++i)
       hashes[i] = XXH3_64bits_withSeed(slices.at(bytes, o, i), slices.run, hashes[i]);
@@ -38,14 +38,14 @@ Hashes hash_slices(BytesView bytes, const Slices& slices) {
   return hashes;
 }
 
-Hashes hash_blocks(const Hashes& slices, std::size_t block) {
-  Hashes hashes;
+SliceHashes hash_blocks(const SliceHashes& slices, std::size_t block) {
+  SliceHashes hashes;
   for (std::size_t i = 0; i < slices.size(); i += block)
     hashes.push_back(XXH3_64bits(slices.data() + i, block * sizeof(std::uint64_t)));
   return hashes;
 }
 
-bool same_multiset(Hashes a, Hashes b) {
+bool same_multiset(SliceHashes a, SliceHashes b) {
   std::sort(a.begin(), a.end());
   std::sort(b.begin(), b.end());
   return a == b;
@@ -53,7 +53,8 @@ bool same_multiset(Hashes a, Hashes b) {
 
 // Which block of the image each block of the truth is; nothing where two are equal or one is not
 // there.
-std::optional<std::vector<std::int64_t>> unique_order(const Hashes& image, const Hashes& truth) {
+std::optional<std::vector<std::int64_t>> unique_order(const SliceHashes& image,
+                                                      const SliceHashes& truth) {
   std::unordered_map<std::uint64_t, std::int64_t> place;
   for (std::size_t i = 0; i < image.size(); ++i) {
     if (!place.emplace(image[i], static_cast<std::int64_t>(i)).second) return std::nullopt;
@@ -98,7 +99,7 @@ bool stays_together(const std::vector<std::int64_t>& order, std::size_t together
 BlockComparison compare_along(BytesView image, BytesView truth, ExtentsView shape, std::size_t dim,
                               std::size_t element) {
   Slices slices = slices_along(shape, dim, element);
-  Hashes of_image = hash_slices(image, slices), of_truth = hash_slices(truth, slices);
+  SliceHashes of_image = hash_slices(image, slices), of_truth = hash_slices(truth, slices);
   if (!same_multiset(of_image, of_truth)) return {BlockAnswer::kDiffers, {}};
   for (std::size_t block = 1; block < slices.count; ++block) {
     if (slices.count % block != 0) continue;

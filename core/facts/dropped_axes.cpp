@@ -11,7 +11,7 @@ namespace shw {
 namespace {
 
 // One tensor that is too short, with the writers of its chunks as ranks of the spec's mesh.
-struct Short {
+struct ShortTensor {
   TensorId tensor{};
   const SpecEntry* entry = nullptr;
   std::size_t dim = 0;
@@ -33,14 +33,14 @@ std::optional<std::size_t> short_dim(ExtentsView saved, ExtentsView expected) {
   return dim;
 }
 
-std::optional<Short> short_tensor(const RuleInput& input, TensorId tensor) {
+std::optional<ShortTensor> short_tensor(const RuleInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   const SpecEntry* entry = layout_of(input, c.fqn(tensor));
   if (entry == nullptr) return std::nullopt;
   auto dim = short_dim(c.shape(tensor), entry->shape);
   auto order = dim ? cut_order(*entry) : std::nullopt;
   if (!order) return std::nullopt;
-  Short found{tensor, entry, *dim, *order, {}, {}};
+  ShortTensor found{tensor, entry, *dim, *order, {}, {}};
   bool known = true;
   for (ChunkId chunk : c.chunks(tensor)) {
     if (c.offsets(chunk).size() != entry->shape.size()) return std::nullopt;
@@ -57,13 +57,13 @@ std::optional<Short> short_tensor(const RuleInput& input, TensorId tensor) {
   return found;
 }
 
-bool cuts_short_dim(const Short& tensor, std::size_t axis) {
+bool cuts_short_dim(const ShortTensor& tensor, std::size_t axis) {
   return tensor.entry->mesh.value().axes[axis].size > 1 &&
          cut_dim(tensor.entry->placements[axis], tensor.entry->shape.size()) == tensor.dim;
 }
 
 // Cut before any other axis that cuts the same dimension: its part is then one interval.
-bool cuts_first(const Short& tensor, std::size_t axis) {
+bool cuts_first(const ShortTensor& tensor, std::size_t axis) {
   for (std::size_t other : tensor.order) {
     if (cuts_short_dim(tensor, other)) return other == axis;
   }
@@ -71,16 +71,16 @@ bool cuts_first(const Short& tensor, std::size_t axis) {
 }
 
 // The part of the short dimension that the axis gives to one coordinate.
-Cut part_of(const Short& tensor, std::size_t axis, std::int64_t coordinate) {
+Cut part_of(const ShortTensor& tensor, std::size_t axis, std::int64_t coordinate) {
   return chunk_of(tensor.entry->shape[tensor.dim], tensor.entry->mesh->axes[axis].size, coordinate);
 }
 
 // The saved chunks are those of the same layout without `axis`, chunk by chunk from their writers.
 // `by_part`: each writer cut the part of its own coordinate (uneven parts differ), not the saved
 // shape.
-bool explains(const Checkpoint& c, const Short& tensor, std::size_t axis, bool by_part) {
+bool explains(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis, bool by_part) {
   const Mesh& mesh = *tensor.entry->mesh;
-  Layout reduced = without_axis(mesh, tensor.entry->placements, axis);
+  MeshLayout reduced = without_axis(mesh, tensor.entry->placements, axis);
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     std::vector<std::int64_t> coordinates = mesh.coordinates(tensor.ranks[i]);
     Extents shape = copy_of(c.shape(tensor.tensor));
@@ -94,7 +94,7 @@ bool explains(const Checkpoint& c, const Short& tensor, std::size_t axis, bool b
 
 // No torch.chunk grid, but one that fills what one coordinate of the axis holds (Megatron-FSDP's
 // flat buckets, failures.md 0.7.12): the axis that cuts first shifts it.
-bool fills_one_part(const Checkpoint& c, const Short& tensor, std::size_t axis) {
+bool fills_one_part(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis) {
   if (!tensor.inside || !cuts_first(tensor, axis)) return false;
   const Mesh& mesh = *tensor.entry->mesh;
   return std::all_of(tensor.ranks.begin(), tensor.ranks.end(), [&](std::int64_t rank) {
@@ -117,7 +117,7 @@ bool disjoint(const std::vector<Survivor>& survivors) {
   return std::adjacent_find(starts.begin(), starts.end()) == starts.end();
 }
 
-void place_by_box(const RuleInput& input, const Short& tensor, DroppedAxis& out) {
+void place_by_box(const RuleInput& input, const ShortTensor& tensor, DroppedAxis& out) {
   const SpecEntry& entry = *tensor.entry;
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     Extents sizes = payload_sizes(input, tensor.chunks[i]);
@@ -138,7 +138,7 @@ void place_by_box(const RuleInput& input, const Short& tensor, DroppedAxis& out)
   if (!out.placed) out.why_not = "two chunks were written by ranks of the same place";
 }
 
-void place_by_shift(const RuleInput& input, const Short& tensor, DroppedAxis& out) {
+void place_by_shift(const RuleInput& input, const ShortTensor& tensor, DroppedAxis& out) {
   const Mesh& mesh = *tensor.entry->mesh;
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     Box box = saved_box(input.checkpoint, tensor.chunks[i]);
@@ -153,7 +153,8 @@ void place_by_shift(const RuleInput& input, const Short& tensor, DroppedAxis& ou
   out.placed = true;
 }
 
-DroppedAxis dropped(const RuleInput& input, const Short& tensor, std::size_t axis, bool grid) {
+DroppedAxis dropped(const RuleInput& input, const ShortTensor& tensor, std::size_t axis,
+                    bool grid) {
   DroppedAxis out;
   out.tensor = tensor.tensor;
   out.entry = tensor.entry;
@@ -177,12 +178,12 @@ DroppedAxis dropped(const RuleInput& input, const Short& tensor, std::size_t axi
 }
 
 struct Suspect {
-  Short tensor;
+  ShortTensor tensor;
   std::vector<std::size_t> axes;  // each of them explains the chunks
   bool grid = true;
 };
 
-std::optional<Suspect> suspect(const RuleInput& input, const Short& tensor) {
+std::optional<Suspect> suspect(const RuleInput& input, const ShortTensor& tensor) {
   const Checkpoint& c = input.checkpoint;
   const Mesh& mesh = *tensor.entry->mesh;
   Suspect out{tensor, {}, true};

@@ -9,17 +9,17 @@
 namespace shw {
 namespace {
 
-using Member = FamilyName::Member;
-constexpr std::array<std::pair<std::string_view, Member>, 9> kMembers = {{
-    {"gate_proj", Member::kGate},
-    {"up_proj", Member::kUp},
-    {"down_proj", Member::kDown},
-    {"gate_projs", Member::kGate},
-    {"up_projs", Member::kUp},
-    {"down_projs", Member::kDown},
-    {"w1", Member::kGate},
-    {"w3", Member::kUp},
-    {"w2", Member::kDown},
+using Role = FamilyName::Member;
+constexpr std::array<std::pair<std::string_view, Role>, 9> kMembers = {{
+    {"gate_proj", Role::kGate},
+    {"up_proj", Role::kUp},
+    {"down_proj", Role::kDown},
+    {"gate_projs", Role::kGate},
+    {"up_projs", Role::kUp},
+    {"down_projs", Role::kDown},
+    {"w1", Role::kGate},
+    {"w3", Role::kUp},
+    {"w2", Role::kDown},
 }};
 
 void add(Families& families, std::string_view fqn, ExtentsView shape) {
@@ -27,9 +27,9 @@ void add(Families& families, std::string_view fqn, ExtentsView shape) {
   auto name = family_name(fqn);
   if (!name) return;
   ExpertFamily& family = families[name->key];
-  auto& member = name->member == Member::kGate ? family.gate
-                 : name->member == Member::kUp ? family.up
-                                               : family.down;
+  auto& member = name->member == Role::kGate ? family.gate
+                 : name->member == Role::kUp ? family.up
+                                             : family.down;
   member = copy_of(shape);
 }
 

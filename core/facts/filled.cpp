@@ -47,7 +47,7 @@ void read_file(const Checkpoint& checkpoint, const char* path, std::vector<Sourc
   }
 }
 
-bool fits(const Checkpoint& checkpoint, const FilledTensor& tensor) {
+bool fits_checkpoint(const Checkpoint& checkpoint, const FilledTensor& tensor) {
   auto here = checkpoint.find(tensor.fqn);
   return here && same(checkpoint.shape(*here), tensor.shape);
 }
@@ -55,8 +55,9 @@ bool fits(const Checkpoint& checkpoint, const FilledTensor& tensor) {
 // A file beside the checkpoint can have come from another one, which may share a name or two with
 // it. It is believed where most of the tensors that it names are here in that shape.
 bool is_foreign(const Checkpoint& checkpoint, const FilledRecord& record) {
-  auto here = std::count_if(record.tensors.begin(), record.tensors.end(),
-                            [&](const FilledTensor& tensor) { return fits(checkpoint, tensor); });
+  auto here = std::count_if(
+      record.tensors.begin(), record.tensors.end(),
+      [&](const FilledTensor& tensor) { return fits_checkpoint(checkpoint, tensor); });
   return 2 * static_cast<std::size_t>(here) <= record.tensors.size() && !record.tensors.empty();
 }
 
@@ -90,12 +91,14 @@ void merge(FilledTensor& into, const FilledTensor& other, std::size_t& looks) {
 
 using ByTensor = std::map<TensorId, FilledTensor>;
 
-ByTensor put_together(const Checkpoint& checkpoint, const std::vector<Source>& sources) {
+ByTensor join_sources(const Checkpoint& checkpoint, const std::vector<Source>& sources) {
   ByTensor all;
   std::size_t looks = 20'000'000;
   for (const Source& source : sources) {
     for (const FilledTensor& tensor : source.record.tensors) {
-      if (tensor.lost == 0 || !fits(checkpoint, tensor) || !is_filled(checkpoint, tensor)) continue;
+      if (tensor.lost == 0 || !fits_checkpoint(checkpoint, tensor) ||
+          !is_filled(checkpoint, tensor))
+        continue;
       auto [found, added] = all.try_emplace(*checkpoint.find(tensor.fqn), tensor);
       if (!added) merge(found->second, tensor, looks);
     }
@@ -219,7 +222,7 @@ FilledReport filled_in(const Checkpoint& checkpoint) {
       }
     }
   }
-  ByTensor all = put_together(checkpoint, sources);
+  ByTensor all = join_sources(checkpoint, sources);
   compare(sources, all, report);
   add_entries(checkpoint, sources, report);
   for (const Source& source : sources) {

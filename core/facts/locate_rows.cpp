@@ -11,16 +11,16 @@
 namespace shw {
 namespace {
 
-using Hashes = std::vector<std::uint64_t>;
+using RowHashes = std::vector<std::uint64_t>;
 constexpr std::int64_t kTwice = -1;
 
 // One number a row: equal rows have equal ones, others hardly ever (2^-64 a pair).
-Hashes rows_of(BytesView bytes, ExtentsView shape, std::size_t dim, std::size_t width) {
+RowHashes rows_of(BytesView bytes, ExtentsView shape, std::size_t dim, std::size_t width) {
   std::size_t outer = 1, inner = width;
   for (std::size_t d = 0; d < dim; ++d) outer *= static_cast<std::size_t>(shape[d]);
   for (std::size_t d = dim + 1; d < shape.size(); ++d) inner *= static_cast<std::size_t>(shape[d]);
   auto rows = static_cast<std::size_t>(shape[dim]);
-  Hashes hashes(rows, 0);
+  RowHashes hashes(rows, 0);
   for (std::size_t o = 0; o < outer; ++o) {
     for (std::size_t r = 0; r < rows; ++r) {
       std::string_view row(reinterpret_cast<const char*>(bytes.data()) + (o * rows + r) * inner,
@@ -32,7 +32,7 @@ Hashes rows_of(BytesView bytes, ExtentsView shape, std::size_t dim, std::size_t 
   return hashes;
 }
 
-std::unordered_map<std::uint64_t, std::int64_t> index_of_rows(const Hashes& rows) {
+std::unordered_map<std::uint64_t, std::int64_t> index_of_rows(const RowHashes& rows) {
   std::unordered_map<std::uint64_t, std::int64_t> index;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     auto [at, added] = index.try_emplace(rows[r], static_cast<std::int64_t>(r));
@@ -68,8 +68,8 @@ std::optional<Located> locate_rows(const TensorValues& part, const TensorValues&
                   : Result<std::vector<std::byte>>(std::vector<std::byte>{});
   if (!dim || !cast) return std::nullopt;
   std::size_t width = size_of(whole.dtype);
-  Hashes mine = rows_of(*cast, part.shape, *dim, width);
-  Hashes theirs = rows_of(whole.bytes, whole.shape, *dim, width);
+  RowHashes mine = rows_of(*cast, part.shape, *dim, width);
+  RowHashes theirs = rows_of(whole.bytes, whole.shape, *dim, width);
   auto index = index_of_rows(theirs);
   std::map<std::int64_t, std::int64_t> votes;  // by offset: rows that are there only once
   for (std::size_t r = 0; r < mine.size(); ++r) {
@@ -90,7 +90,7 @@ std::vector<RowRun> moved_rows(const TensorValues& part, const TensorValues& who
   if (part.shape.empty() || part.shape != whole.shape) return runs;
   auto cast = cast_elements(part.dtype, part.bytes, whole.dtype);
   if (!cast) return runs;
-  Hashes mine = rows_of(*cast, part.shape, 0, size_of(whole.dtype));
+  RowHashes mine = rows_of(*cast, part.shape, 0, size_of(whole.dtype));
   auto index = index_of_rows(rows_of(whole.bytes, whole.shape, 0, size_of(whole.dtype)));
   for (std::size_t r = 0; r < mine.size(); ++r) {
     auto found = index.find(mine[r]);

@@ -82,17 +82,17 @@ std::vector<Covered> steps_of(const Checkpoint& c, const SavedOptimizer& optimiz
   return out;
 }
 
-bool is_half(const Checkpoint& c, const MomentPair& pair) {
+bool is_half_precision(const Checkpoint& c, const MomentPair& pair) {
   return c.dtype(pair.mean) == Dtype::kFloat16 || c.dtype(pair.square) == Dtype::kFloat16;
 }
 
-StepVerdict judge(const RuleInput& input, const SavedOptimizer& optimizer, const Covered& covered,
-                  ValueBudget& budget, std::string& why) {
+StepVerdict judge_step(const RuleInput& input, const SavedOptimizer& optimizer,
+                       const Covered& covered, ValueBudget& budget, std::string& why) {
   bool nothing_to_say = covered.pairs.empty() && covered.maps;
   StepVerdict verdict = nothing_to_say ? StepVerdict::kFits : StepVerdict::kUnknown;
   for (const MomentPair* pair : covered.pairs) {
     // Half precision loses small squares, and is often scaled: nothing can be said of it.
-    if (is_half(input.checkpoint, *pair)) continue;
+    if (is_half_precision(input.checkpoint, *pair)) continue;
     auto mean = read_values(input, pair->mean, budget);
     auto square = mean ? read_values(input, pair->square, budget) : std::nullopt;
     if (!mean || !square) continue;
@@ -197,8 +197,9 @@ StepCheck check_steps(const RuleInput& input, const SavedOptimizer& optimizer,
       continue;
     }
     std::string why;
-    StepVerdict verdict = judged++ < kMostJudged ? judge(input, optimizer, covered, budget, why)
-                                                 : StepVerdict::kUnknown;
+    StepVerdict verdict = judged++ < kMostJudged
+                              ? judge_step(input, optimizer, covered, budget, why)
+                              : StepVerdict::kUnknown;
     if (verdict == StepVerdict::kUnknown && went_back(covered, earlier, *out.latest, why))
       verdict = StepVerdict::kImpossible;
     if (verdict == StepVerdict::kImpossible) {

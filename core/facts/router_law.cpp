@@ -15,9 +15,9 @@
 namespace shw {
 namespace {
 
-constexpr double kConfidence = 0.9;                    // failures.md 5.c
+constexpr double kRouterConfidence = 0.9;              // failures.md 5.c
 constexpr std::int64_t kMost = std::int64_t{1} << 31;  // experts, or rows of those of one rank
-constexpr const char* kLink = "ISEEKYAN/Megatron-LM #61";
+constexpr const char* kRouterLink = "ISEEKYAN/Megatron-LM #61";
 
 struct Layer {
   std::vector<TensorId> first, second;  // [x 2I, H] or [x I, H]; [x H, I]
@@ -104,15 +104,15 @@ std::optional<Count> count(const Checkpoint& c, const Layer& layer) {
 }
 
 // The law found it too short by a whole factor.
-struct Short {
+struct ShortExperts {
   const Layer* layer = nullptr;
   Count count;
   std::int64_t factor() const { return count.routed / count.saved; }
 };
 
-std::vector<TensorId> tensors_of(const std::vector<Short>& all) {
+std::vector<TensorId> tensors_of(const std::vector<ShortExperts>& all) {
   std::vector<TensorId> out;
-  for (const Short& item : all) {
+  for (const ShortExperts& item : all) {
     for (const auto* tensors : {&item.layer->first, &item.layer->second})
       out.insert(out.end(), tensors->begin(), tensors->end());
   }
@@ -125,7 +125,7 @@ struct Parts {
   std::size_t dim = 0;
   std::int64_t count = 1;
 };
-std::optional<Parts> parts_of(const RuleInput& input, TensorId tensor) {
+std::optional<Parts> expert_parts(const RuleInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   if (input.tilings[index_of(tensor)].tiling != Tiling::kExact) return std::nullopt;
   Parts parts{0, 0};
@@ -194,7 +194,7 @@ bool contradicts(const Candidate& candidate, const SideMasters& masters) {
   return false;
 }
 
-DerivedLayout layout_on(const RuleInput& input, const std::vector<Short>& all,
+DerivedLayout layout_on(const RuleInput& input, const std::vector<ShortExperts>& all,
                         const Candidate& candidate) {
   const Checkpoint& c = input.checkpoint;
   DerivedLayout out;
@@ -205,25 +205,25 @@ DerivedLayout layout_on(const RuleInput& input, const std::vector<Short>& all,
     entry.mesh = candidate.mesh;
     entry.placements.assign(candidate.mesh.axes.size(), Placement{});
     entry.placements[candidate.experts] = {Placement::Kind::kShard, 0, 1};
-    auto parts = parts_of(input, tensor);
+    auto parts = expert_parts(input, tensor);
     if (candidate.fsdp && parts)
       entry.placements[*candidate.fsdp] = {Placement::Kind::kShard,
                                            static_cast<std::int64_t>(parts->dim), 1};
     entry.role = "expert";
     out.spec.entries.emplace(c.fqn(tensor), std::move(entry));
   }
-  const Short& first = all.front();
+  const ShortExperts& first = all.front();
   out.law = std::string(c.fqn(first.layer->routers[0])) + " chooses among " +
             std::to_string(first.count.routed) + " experts, " + std::to_string(first.count.saved) +
             " were saved";
   out.spec.source = out.law;
-  out.confidence = kConfidence;
-  out.link = kLink;
+  out.confidence = kRouterConfidence;
+  out.link = kRouterLink;
   return out;
 }
 
 // Every tensor of the layout is placed by its writers.
-bool places_all(const RuleInput& input, const DerivedLayout& layout) {
+bool router_places_all(const RuleInput& input, const DerivedLayout& layout) {
   RuleInput derived = with_layout(input, layout);
   std::vector<DroppedAxis> dropped = dropped_axes(derived);
   return dropped.size() == layout.spec.entries.size() &&
@@ -239,17 +239,17 @@ struct Answer {
   std::optional<DerivedLayout> layout;
   std::string undecided;
 };
-Answer decide(const RuleInput& input, const std::vector<Short>& all,
+Answer decide(const RuleInput& input, const std::vector<ShortExperts>& all,
               const std::optional<SideMasters>& masters) {
   constexpr const char* kSpec = "a spec (--spec) that gives shapes, mesh and placements";
   std::int64_t factor = all.front().factor();
-  bool alike = std::all_of(all.begin(), all.end(), [&](const Short& item) {
+  bool alike = std::all_of(all.begin(), all.end(), [&](const ShortExperts& item) {
     return item.factor() == factor && item.layer->counts_local;
   });
   if (!alike) return {{}, std::string("which rows belong where needs ") + kSpec};
   std::optional<std::int64_t> cut_into;
   for (TensorId tensor : tensors_of(all)) {
-    auto parts = parts_of(input, tensor);
+    auto parts = expert_parts(input, tensor);
     if (!parts || cut_into.value_or(parts->count) != parts->count)
       return {{}, std::string("the chunks are no even parts of the experts: it needs ") + kSpec};
     cut_into = parts->count;
@@ -271,7 +271,7 @@ Answer decide(const RuleInput& input, const std::vector<Short>& all,
     std::int64_t parts = candidate.fsdp ? candidate.mesh.axes[*candidate.fsdp].size : 1;
     if (parts != cut_into || (masters && contradicts(candidate, *masters))) continue;
     DerivedLayout layout = layout_on(input, all, candidate);
-    if (!places_all(input, layout)) continue;
+    if (!router_places_all(input, layout)) continue;
     if (found)
       return {{},
               "two orders of the mesh explain who wrote what: the mesh (--mesh edp=..,ep=..) or "
@@ -301,9 +301,10 @@ void add_side_files(const SideMasters& masters, UndecidedAxis& told) {
                                std::vector<std::string>(meshes.begin(), meshes.end()));
 }
 
-UndecidedAxis tell(const Checkpoint& c, const std::vector<Short>& all, const std::string& why) {
+UndecidedAxis tell_router(const Checkpoint& c, const std::vector<ShortExperts>& all,
+                          const std::string& why) {
   UndecidedAxis told;
-  const Short& first = all.front();
+  const ShortExperts& first = all.front();
   std::string router(c.fqn(first.layer->routers[0]));
   told.cause = router + " chooses among " + std::to_string(first.count.routed) +
                " experts and only " + std::to_string(first.count.saved) +
@@ -314,9 +315,9 @@ UndecidedAxis tell(const Checkpoint& c, const std::vector<Short>& all, const std
                    {"experts of the router", first.count.routed},
                    {"experts saved", first.count.saved},
                    {"factor", first.factor()},
-                   {"confidence", kConfidence},
+                   {"confidence", kRouterConfidence},
                    {"undecided", why}};
-  told.link = kLink;
+  told.link = kRouterLink;
   for (TensorId tensor : tensors_of(all)) told.subjects.emplace_back(c.fqn(tensor));
   return told;
 }
@@ -337,7 +338,7 @@ std::vector<UncountedExperts> uncounted_experts(const RuleInput& input) {
 void derive_by_router(const RuleInput& input, DerivedLayouts& out) {
   const Checkpoint& c = input.checkpoint;
   auto layers = layers_of(input);
-  std::vector<Short> all;
+  std::vector<ShortExperts> all;
   for (const auto& [name, layer] : layers) {
     auto found = count(c, layer);
     if (found && found->saved < found->routed && found->routed % found->saved == 0)
@@ -350,7 +351,7 @@ void derive_by_router(const RuleInput& input, DerivedLayouts& out) {
     out.decided.push_back(std::move(*answer.layout));
     return;
   }
-  UndecidedAxis told = tell(c, all, answer.undecided);
+  UndecidedAxis told = tell_router(c, all, answer.undecided);
   if (masters) add_side_files(*masters, told);
   out.undecided.push_back(std::move(told));
 }

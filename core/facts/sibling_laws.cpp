@@ -14,21 +14,21 @@
 namespace shw {
 namespace {
 
-constexpr double kConfidence = 0.95;
-constexpr const char* kLink = "TransformerEngine #2713";
+constexpr double kSiblingConfidence = 0.95;
+constexpr const char* kSiblingLink = "TransformerEngine #2713";
 constexpr std::size_t kLooked = 64;  // tensors whose cut is worked out, of thousands alike
 constexpr std::int64_t kRows = std::int64_t{1} << 46;  // more than any matrix has
 constexpr std::int64_t kRanks = 1 << 14;               // of a mesh that is searched for placements
 
-struct Matrix {
+struct SiblingMatrix {
   TensorId tensor{};
   ParallelName name;
 };
 
 // Weights and biases with such names that no spec speaks of.
-std::vector<Matrix> matrices_of(const RuleInput& input) {
+std::vector<SiblingMatrix> matrices_of(const RuleInput& input) {
   const Checkpoint& c = input.checkpoint;
-  std::vector<Matrix> out;
+  std::vector<SiblingMatrix> out;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     TensorId tensor{t};
     std::string_view fqn = c.fqn(tensor);
@@ -79,7 +79,8 @@ constexpr std::array<Pair, 8> kPairs{{{"fc1", "fc2", true},
 
 // The first matrix has a T-th of its rows, T being the parts of the second along its columns, and
 // lies in fewer pieces. Sizes that agree, as nearly all do, are seen before any chunk is.
-std::int64_t factor_of(const Checkpoint& c, const Matrix& first, const Matrix& second, bool fused) {
+std::int64_t factor_of(const Checkpoint& c, const SiblingMatrix& first, const SiblingMatrix& second,
+                       bool fused) {
   ExtentsView a = c.shape(first.tensor), b = c.shape(second.tensor);
   bool two = fused && !first.name.is_half();
   bool comparable = a[1] == b[0] && a[0] > 0 && a[0] < b[1] && b[1] <= kRows;
@@ -115,18 +116,19 @@ void add_output_layer(const Checkpoint& c, Suspects& out) {
   }
 }
 
-Suspects beside_intact_siblings(const Checkpoint& c, const std::vector<Matrix>& all) {
-  std::map<std::pair<std::string_view, std::string_view>, std::vector<const Matrix*>> by_name;
-  for (const Matrix& matrix : all)
+Suspects beside_intact_siblings(const Checkpoint& c, const std::vector<SiblingMatrix>& all) {
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<const SiblingMatrix*>>
+      by_name;
+  for (const SiblingMatrix& matrix : all)
     by_name[{matrix.name.block, matrix.name.matrix}].push_back(&matrix);
   Suspects out;
   std::set<TensorId> found;
-  for (const Matrix& first : all) {
+  for (const SiblingMatrix& first : all) {
     for (const Pair& pair : kPairs) {
       if (first.name.matrix != pair.first || first.name.is_bias()) continue;
       auto second = by_name.find({first.name.block, pair.second});
       if (second == by_name.end()) continue;
-      for (const Matrix* other : second->second) {
+      for (const SiblingMatrix* other : second->second) {
         if (other->name.part != "weight") continue;
         std::int64_t factor = factor_of(c, first, *other, pair.fused);
         if (factor == 1 || (out.factor != 1 && out.factor != factor)) continue;
@@ -140,7 +142,7 @@ Suspects beside_intact_siblings(const Checkpoint& c, const std::vector<Matrix>& 
         out.factor = factor;
         if (found.insert(first.tensor).second) out.tensors.push_back(first.tensor);
         // A bias has as many elements as its weight has rows.
-        for (const Matrix* bias : by_name[{first.name.block, first.name.matrix}]) {
+        for (const SiblingMatrix* bias : by_name[{first.name.block, first.name.matrix}]) {
           bool short_too =
               bias->name.is_bias() && c.shape(bias->tensor)[0] == c.shape(first.tensor)[0];
           if (short_too && found.insert(bias->tensor).second) out.tensors.push_back(bias->tensor);
@@ -173,12 +175,12 @@ bool is_known(const RuleInput& input, const Mesh& mesh, std::size_t axis) {
 }
 
 // All of them, where a person named an axis that no tensor knows.
-Suspects unknown_axis(const RuleInput& input, const std::vector<Matrix>& all) {
+Suspects unknown_axis(const RuleInput& input, const std::vector<SiblingMatrix>& all) {
   Suspects out;
   auto axis = tensor_axis(*input.mesh);
   if (!axis || is_known(input, *input.mesh, *axis)) return out;
   bool columns = false, rows = false;
-  for (const Matrix& matrix : all) {
+  for (const SiblingMatrix& matrix : all) {
     bool is_row = matrix.name.kind == ParallelKind::kRow;
     if (is_row && matrix.name.is_bias()) continue;
     // In one piece it would look the same after a repair as before it.
@@ -258,12 +260,12 @@ std::optional<DerivedLayout> layout_of_suspects(const RuleInput& input, const Su
   }
   out.law = suspects.law;
   out.spec.source = out.law;
-  out.confidence = kConfidence;
-  out.link = kLink;
+  out.confidence = kSiblingConfidence;
+  out.link = kSiblingLink;
   return out;
 }
 
-bool places_all(const RuleInput& input, const DerivedLayout& layout) {
+bool siblings_place_all(const RuleInput& input, const DerivedLayout& layout) {
   RuleInput derived = with_layout(input, layout);
   std::vector<DroppedAxis> dropped = dropped_axes(derived);
   return dropped.size() == layout.spec.entries.size() &&
@@ -272,7 +274,7 @@ bool places_all(const RuleInput& input, const DerivedLayout& layout) {
          });
 }
 
-UndecidedAxis tell(const RuleInput& input, const Suspects& suspects) {
+UndecidedAxis tell_siblings(const RuleInput& input, const Suspects& suspects) {
   const Checkpoint& c = input.checkpoint;
   UndecidedAxis told;
   for (TensorId tensor : suspects.tensors) told.subjects.emplace_back(c.fqn(tensor));
@@ -280,7 +282,7 @@ UndecidedAxis tell(const RuleInput& input, const Suspects& suspects) {
                ": the saver probably left the tensor-parallel axis out of the first, "
                "and one rank's part stands for those of " +
                std::to_string(suspects.factor) + ".";
-  told.evidence = {{"factor", suspects.factor}, {"confidence", kConfidence}};
+  told.evidence = {{"factor", suspects.factor}, {"confidence", kSiblingConfidence}};
   if (input.mesh == nullptr) {
     auto guesses = infer_meshes(c, {}, nullptr);
     if (!guesses.empty()) told.evidence.emplace_back("likely mesh", to_text(guesses.front().mesh));
@@ -295,7 +297,7 @@ UndecidedAxis tell(const RuleInput& input, const Suspects& suspects) {
 }  // namespace
 
 void derive_by_siblings(const RuleInput& input, DerivedLayouts& out) {
-  std::vector<Matrix> all = matrices_of(input);
+  std::vector<SiblingMatrix> all = matrices_of(input);
   if (all.empty()) return;
   Suspects suspects = beside_intact_siblings(input.checkpoint, all);
   bool by_law = !suspects.tensors.empty();
@@ -306,12 +308,12 @@ void derive_by_siblings(const RuleInput& input, DerivedLayouts& out) {
     auto axis = tensor_axis(*input.mesh);
     bool same_size = axis && input.mesh->axes[*axis].size == suspects.factor;
     auto layout = same_size ? layout_of_suspects(input, suspects, *axis) : std::nullopt;
-    if (layout && places_all(input, *layout)) {
+    if (layout && siblings_place_all(input, *layout)) {
       out.decided.push_back(std::move(*layout));
       return;
     }
   }
-  if (by_law) out.undecided.push_back(tell(input, suspects));
+  if (by_law) out.undecided.push_back(tell_siblings(input, suspects));
 }
 
 }  // namespace shw

@@ -62,8 +62,8 @@ struct Part {
 };
 
 // Which ranks' files together make up the tensor: one for each distinct box.
-std::optional<std::vector<Part>> parts_of(const RuleInput& input, const SideMasters& masters,
-                                          const SpecEntry& entry) {
+std::optional<std::vector<Part>> master_parts(const RuleInput& input, const SideMasters& masters,
+                                              const SpecEntry& entry) {
   std::vector<Part> parts;
   std::set<Extents> seen;
   std::int64_t covered = 0;
@@ -109,7 +109,8 @@ std::optional<std::int64_t> equal_elements(const RuleInput& input, const Survivo
   return count;
 }
 
-bool fits(const SideMasters& masters, const std::string& place, const std::vector<Part>& parts) {
+bool fits_masters(const SideMasters& masters, const std::string& place,
+                  const std::vector<Part>& parts) {
   return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
     const auto& of_rank = masters.ranks.at(part.rank).masters;
     auto found = of_rank.find(place);
@@ -165,11 +166,11 @@ std::optional<SideRestore> restore_from_side(const RuleInput& input, const SideM
                                              const DroppedAxis& dropped) {
   const Checkpoint& c = input.checkpoint;
   if (!dropped.placed || dropped.survivors.empty() || input.headers.empty()) return std::nullopt;
-  auto parts = parts_of(input, masters, *dropped.entry);
+  auto parts = master_parts(input, masters, *dropped.entry);
   if (!parts) return std::nullopt;
   std::optional<SideRestore> found;
   for (const auto& [place, first] : masters.ranks.begin()->second.masters) {
-    if (!fits(masters, place, *parts)) continue;
+    if (!fits_masters(masters, place, *parts)) continue;
     SideRestore restore;
     restore.master = place;
     bool equal = true;

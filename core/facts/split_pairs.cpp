@@ -63,7 +63,7 @@ std::optional<SplitPair> broken_pair(const Checkpoint& c, const SplitHalf& w, co
   return pair;
 }
 
-bool is_half(std::string_view name, std::string_view suffix) {
+bool is_half_of_pair(std::string_view name, std::string_view suffix) {
   return name.size() > suffix.size() && name.ends_with(suffix);
 }
 
@@ -79,7 +79,7 @@ std::vector<SplitPair> split_pairs(const Checkpoint& c) {
   std::map<std::string, Halves> stems;
   for (OptimizerState& state : optimizer_states(c)) {
     if (!state.parameter || c.shape(state.state).empty()) continue;
-    bool is_w = is_half(state.key, "_w"), is_v = is_half(state.key, "_v");
+    bool is_w = is_half_of_pair(state.key, "_w"), is_v = is_half_of_pair(state.key, "_v");
     if (!is_w && !is_v) continue;
     std::string stem = state.key.substr(0, state.key.size() - 2) + "\n" + state.kind;
     SplitHalf half{state.state, *state.parameter};

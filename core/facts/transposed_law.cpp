@@ -16,7 +16,7 @@ constexpr std::int64_t kLeastCompared = 1024;
 constexpr std::int64_t kMostCompared = std::int64_t{1} << 22;  // elements of one tensor
 
 // `rows` x `columns` in the truth, so the other way round in the image.
-struct Matrix {
+struct MatrixSizes {
   std::int64_t rows = 0, columns = 0;
   std::int64_t step = 1;  // every step-th row and column is looked at
 };
@@ -36,7 +36,7 @@ struct Sums {
 };
 
 // Element (i, j) of the truth beside (j, i) of the image, and beside the one in the same place.
-Sums sums_of(const TensorValues& image, const TensorValues& truth, const Matrix& matrix,
+Sums sums_of(const TensorValues& image, const TensorValues& truth, const MatrixSizes& matrix,
              std::int64_t base) {
   Sums sums;
   auto value = [&](const TensorValues& of, std::int64_t at) {
@@ -58,8 +58,8 @@ Sums sums_of(const TensorValues& image, const TensorValues& truth, const Matrix&
   return sums;
 }
 
-Matrix matrix_of(ExtentsView truth, std::int64_t matrices) {
-  Matrix matrix{truth[truth.size() - 2], truth[truth.size() - 1], 1};
+MatrixSizes matrix_of(ExtentsView truth, std::int64_t matrices) {
+  MatrixSizes matrix{truth[truth.size() - 2], truth[truth.size() - 1], 1};
   std::int64_t most = std::max(kMostCompared / matrices, 4 * kLeastCompared);
   auto looked_at = [&] {
     return ((matrix.rows - 1) / matrix.step + 1) * ((matrix.columns - 1) / matrix.step + 1);
@@ -74,7 +74,7 @@ void judge_by_law(const TensorValues& image, const TensorValues& truth, Orientat
   ExtentsView shape = truth.shape;
   std::int64_t elements = shape[shape.size() - 2] * shape[shape.size() - 1];
   if (!has_values(truth.dtype) || elements < kLeastCompared) return;
-  Matrix matrix = matrix_of(shape, found.matrices);
+  MatrixSizes matrix = matrix_of(shape, found.matrices);
   found.sampled = matrix.step > 1;
   found.margin = 2;
   std::int64_t against = 0;

@@ -213,8 +213,9 @@ std::vector<Placement> as_plain(const std::vector<Placement>& placements) {
   return plain;
 }
 
-Layout without_axis(const Mesh& mesh, const std::vector<Placement>& placements, std::size_t axis) {
-  Layout out{mesh, placements};
+MeshLayout without_axis(const Mesh& mesh, const std::vector<Placement>& placements,
+                        std::size_t axis) {
+  MeshLayout out{mesh, placements};
   if (axis < placements.size()) {
     const Placement gone = placements[axis];
     std::int64_t parts = mesh.axes[axis].size;

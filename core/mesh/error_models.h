@@ -36,11 +36,12 @@ Result<std::vector<std::size_t>> order_of_cuts(const Mesh& mesh,
 std::vector<Placement> as_plain(const std::vector<Placement>& placements);
 
 // An axis that the saver forgot (S4, S5 E1): the same layout without it.
-struct Layout {
+struct MeshLayout {
   Mesh mesh;
   std::vector<Placement> placements;
 };
-Layout without_axis(const Mesh& mesh, const std::vector<Placement>& placements, std::size_t axis);
+MeshLayout without_axis(const Mesh& mesh, const std::vector<Placement>& placements,
+                        std::size_t axis);
 
 // What DTensor.from_local without shape= makes of a local shape (0.3): the law of S1 and others.
 Extents invented_shape(ExtentsView local, const Mesh& mesh,

@@ -101,7 +101,7 @@ void sort_findings(std::vector<Finding>& findings) {
   });
 }
 
-Verdict judge(const std::vector<Finding>& findings) {
+Verdict verdict_of(const std::vector<Finding>& findings) {
   bool undecided = false;
   for (const Finding& finding : findings) {
     if (finding.severity > Severity::kInfo) return Verdict::kFindings;
@@ -221,7 +221,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   sort_findings(report.findings);
   for (Finding& finding : report.findings)
     finding.consequence = consequence_of(finding, checkpoint);
-  report.verdict = judge(report.findings);
+  report.verdict = verdict_of(report.findings);
   report.unjudged = unjudged_of(input, report.findings);
   return report;
 }

@@ -14,13 +14,13 @@
 namespace shw {
 namespace {
 
-using Group = std::vector<const DroppedAxis*>;
+using AxisGroup = std::vector<const DroppedAxis*>;
 
 const MeshAxis& axis_of(const DroppedAxis& dropped) {
   return dropped.entry->mesh->axes[dropped.axis];
 }
 
-std::vector<PartlyLost> place(const Checkpoint& c, const Group& group) {
+std::vector<PartlyLost> place_writers(const Checkpoint& c, const AxisGroup& group) {
   std::vector<PartlyLost> parts;
   parts.reserve(group.size());
   std::map<std::string, std::vector<std::size_t>> moments;
@@ -38,7 +38,7 @@ std::vector<PartlyLost> place(const Checkpoint& c, const Group& group) {
   return parts;
 }
 
-Finding describe(const Checkpoint& c, const Group& group) {
+Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
   const DroppedAxis& example = *group.front();
   const MeshAxis& axis = axis_of(example);
   Finding finding;
@@ -73,7 +73,7 @@ Finding describe(const Checkpoint& c, const Group& group) {
 using Restored = std::map<TensorId, SideRestore>;
 
 // What per-rank optimizer files give back whole.
-void restore(Finding& finding, const Group& group, const Restored& restored) {
+void restore(Finding& finding, const AxisGroup& group, const Restored& restored) {
   std::int64_t compared = 0, pieces = 0;
   std::vector<std::string> from;
   for (const DroppedAxis* dropped : group) {
@@ -93,14 +93,14 @@ void restore(Finding& finding, const Group& group, const Restored& restored) {
   finding.evidence.emplace_back("elements of survivors that equal those masters", compared);
 }
 
-void add_placed(const Checkpoint& c, const Group& group, const Restored& restored,
-                std::vector<Finding>& findings) {
-  Finding finding = describe(c, group);
+void add_placed_axes(const Checkpoint& c, const AxisGroup& group, const Restored& restored,
+                     std::vector<Finding>& findings) {
+  Finding finding = describe_dropped(c, group);
   restore(finding, group, restored);
-  Group rest;
+  AxisGroup rest;
   std::copy_if(group.begin(), group.end(), std::back_inserter(rest),
                [&](const DroppedAxis* dropped) { return !restored.contains(dropped->tensor); });
-  std::vector<PartlyLost> parts = place(c, rest);
+  std::vector<PartlyLost> parts = place_writers(c, rest);
   Loss loss = loss_of(parts);
   std::string text;
   if (!finding.diagnoses.empty())
@@ -119,8 +119,9 @@ void add_placed(const Checkpoint& c, const Group& group, const Restored& restore
   findings.push_back(std::move(finding));
 }
 
-void add_unplaced(const Checkpoint& c, const Group& group, std::vector<Finding>& findings) {
-  Finding finding = describe(c, group);
+void add_unplaced_axes(const Checkpoint& c, const AxisGroup& group,
+                       std::vector<Finding>& findings) {
+  Finding finding = describe_dropped(c, group);
   finding.evidence.emplace_back("undecided", group.front()->why_not);
   findings.push_back(std::move(finding));
 }
@@ -142,16 +143,16 @@ void add_by_spec(const RuleInput& input, std::vector<Finding>& findings) {
     dropped.why_not = *contradiction;
   }
   // One finding for one axis, and one more for those of its tensors that cannot be placed.
-  std::map<std::pair<std::string, bool>, Group> groups;
+  std::map<std::pair<std::string, bool>, AxisGroup> groups;
   for (const DroppedAxis& dropped : all) {
     const MeshAxis& axis = axis_of(dropped);
     groups[{axis.name + "=" + std::to_string(axis.size), !dropped.placed}].push_back(&dropped);
   }
   for (const auto& [key, group] : groups) {
     if (key.second)
-      add_unplaced(input.checkpoint, group, findings);
+      add_unplaced_axes(input.checkpoint, group, findings);
     else
-      add_placed(input.checkpoint, group, restored, findings);
+      add_placed_axes(input.checkpoint, group, restored, findings);
   }
 }
 
@@ -179,7 +180,7 @@ void add_derived(const RuleInput& input, std::vector<Finding>& findings) {
   }
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_axes_left_out(const RuleInput& input, std::vector<Finding>& findings) {
   add_derived(input, findings);
   add_by_spec(input, findings);
 }
@@ -197,6 +198,6 @@ const Rule kAxisDropped = {
     "as the first one is too short by, and a tensor-parallel axis that a person names (--mesh) "
     "and no tensor knows. Whether stacked experts that FSDP cuts along the same rows lie side by "
     "side or take turns is the loader's choice: only a spec decides that.",
-    run};
+    find_axes_left_out};
 
 }  // namespace shw

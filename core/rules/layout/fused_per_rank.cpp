@@ -60,7 +60,7 @@ bool lies_per_rank(const RuleInput& input, TensorId tensor, const SpecEntry& ent
   return !writers.empty() && std::adjacent_find(writers.begin(), writers.end()) == writers.end();
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_fused_per_rank(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   Finding finding;
   finding.rule = "fused-per-rank";
@@ -106,6 +106,6 @@ const Rule kFusedPerRank = {
     "gate 0, up 0, gate 1, up 1, ...: its meaning depends on the number of ranks. Another "
     "tensor-parallel size loads it without a message and gets wrong rows. The repair puts all "
     "gate rows before all up rows; nothing is lost.",
-    run};
+    find_fused_per_rank};
 
 }  // namespace shw

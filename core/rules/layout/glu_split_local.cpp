@@ -30,8 +30,8 @@ PartlyLost place_w(const Checkpoint& c, const SplitPair& pair) {
   return part;
 }
 
-Finding describe(const Checkpoint& c, const std::vector<SplitPair>& pairs,
-                 std::vector<PartlyLost> parts) {
+Finding describe_split(const Checkpoint& c, const std::vector<SplitPair>& pairs,
+                       std::vector<PartlyLost> parts) {
   Finding finding;
   finding.rule = "glu-split-local";
   finding.link = "Megatron-LM #4423";
@@ -65,7 +65,7 @@ Finding describe(const Checkpoint& c, const std::vector<SplitPair>& pairs,
   return finding;
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_local_glu_splits(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   add_wrong_requests(input, RequestKind::kHalves, "glu-split-local", "Megatron-LM #4423", findings);
   std::vector<SplitPair> pairs = split_pairs(input.checkpoint);
@@ -88,7 +88,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     for (std::size_t i : indices) same_parameter.push_back(&parts[i]);
     keep_common_rows(same_parameter);
   }
-  findings.push_back(describe(c, pairs, std::move(parts)));
+  findings.push_back(describe_split(c, pairs, std::move(parts)));
 }
 
 }  // namespace
@@ -101,6 +101,6 @@ const Rule kGluSplitLocal = {
     "hold rows of W, only those of the first rank that owns any, and V's rows are gone. The "
     "model's own weights are not touched. The repair puts the rows of both halves where they "
     "belong in W and masks the rest; only another checkpoint can bring the others back.",
-    run};
+    find_local_glu_splits};
 
 }  // namespace shw

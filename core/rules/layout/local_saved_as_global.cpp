@@ -18,7 +18,7 @@
 namespace shw {
 namespace {
 
-std::vector<PartlyLost> place(const Checkpoint& c, const std::vector<LocalState>& locals) {
+std::vector<PartlyLost> place_states(const Checkpoint& c, const std::vector<LocalState>& locals) {
   std::vector<PartlyLost> parts;
   parts.reserve(locals.size());
   std::map<std::string, std::vector<std::size_t>> moments;
@@ -49,7 +49,7 @@ const LocalState& clearest(const Checkpoint& c, const std::vector<LocalState>& l
   return found == locals.end() ? locals.front() : *found;
 }
 
-Finding describe(const Checkpoint& c, const std::vector<LocalState>& locals) {
+Finding describe_local(const Checkpoint& c, const std::vector<LocalState>& locals) {
   Finding finding;
   finding.rule = "local-saved-as-global";
   finding.link = "TransformerEngine #2795";
@@ -113,10 +113,10 @@ ByValues hold_against_values(const RuleInput& input, const std::vector<LocalStat
   return out;
 }
 
-void add_placed(const Checkpoint& c, const std::vector<LocalState>& locals, const ByValues& values,
-                std::vector<Finding>& findings) {
+void add_placed_states(const Checkpoint& c, const std::vector<LocalState>& locals,
+                       const ByValues& values, std::vector<Finding>& findings) {
   if (locals.empty()) return;
-  Finding finding = describe(c, locals);
+  Finding finding = describe_local(c, locals);
   if (!values.contradict.empty()) {
     finding.evidence.emplace_back("values say otherwise", capped(values.contradict));
     finding.evidence.emplace_back(
@@ -127,7 +127,7 @@ void add_placed(const Checkpoint& c, const std::vector<LocalState>& locals, cons
     return;
   }
   if (!values.agree.empty()) finding.evidence.emplace_back("values agree", capped(values.agree));
-  std::vector<PartlyLost> parts = place(c, locals);
+  std::vector<PartlyLost> parts = place_states(c, locals);
   Loss loss = loss_of(parts);
   finding.evidence.emplace_back("placed by", locals.front().source);
   finding.evidence.emplace_back("kept elements", loss.kept);
@@ -145,10 +145,10 @@ void add_placed(const Checkpoint& c, const std::vector<LocalState>& locals, cons
   findings.push_back(std::move(finding));
 }
 
-void add_unplaced(const RuleInput& input, const std::vector<LocalState>& locals,
-                  std::vector<Finding>& findings) {
+void add_unplaced_states(const RuleInput& input, const std::vector<LocalState>& locals,
+                         std::vector<Finding>& findings) {
   if (locals.empty()) return;
-  Finding finding = describe(input.checkpoint, locals);
+  Finding finding = describe_local(input.checkpoint, locals);
   finding.evidence.emplace_back(
       "undecided", std::string("the writers of these states wrote no chunk of their parameters, so "
                                "where the survivors belong needs the mesh: --mesh, or a spec"));
@@ -160,7 +160,7 @@ void add_unplaced(const RuleInput& input, const std::vector<LocalState>& locals,
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_local_saved_as_global(const RuleInput& input, std::vector<Finding>& findings) {
   add_wrong_requests(input, RequestKind::kOther, "local-saved-as-global", "TransformerEngine #2795",
                      findings);
   std::vector<LocalState> locals = local_states(input);
@@ -169,8 +169,8 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   std::vector<LocalState> unplaced(std::make_move_iterator(unknown),
                                    std::make_move_iterator(locals.end()));
   locals.erase(unknown, locals.end());
-  add_placed(input.checkpoint, locals, hold_against_values(input, locals), findings);
-  add_unplaced(input, unplaced, findings);
+  add_placed_states(input.checkpoint, locals, hold_against_values(input, locals), findings);
+  add_unplaced_states(input, unplaced, findings);
 }
 
 }  // namespace
@@ -184,6 +184,6 @@ const Rule kLocalSavedAsGlobal = {
     "rank owns none). The repair puts each survivor where the chunk of its writer lies, keeps "
     "moments only where all of them are known, refills masters from the model, and masks the "
     "rest.",
-    run};
+    find_local_saved_as_global};
 
 }  // namespace shw

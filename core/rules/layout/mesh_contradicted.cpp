@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-Finding finding_of(const RuleInput& input, std::int64_t ranks, std::string cause) {
+Finding mesh_finding(const RuleInput& input, std::int64_t ranks, std::string cause) {
   Finding finding;
   finding.rule = "mesh-contradicted";
   finding.severity = Severity::kWarning;
@@ -39,13 +39,13 @@ const MeshGuess* better_guess(const std::vector<MeshGuess>& guesses) {
   return nullptr;
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_mesh_contradictions(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.mesh == nullptr) return;
   std::int64_t ranks = ranks_seen(input, {});
   if (ranks == 0) {
-    findings.push_back(finding_of(input, 0,
-                                  "The mesh was not used: nothing in this checkpoint says which "
-                                  "rank wrote what."));
+    findings.push_back(mesh_finding(input, 0,
+                                    "The mesh was not used: nothing in this checkpoint says which "
+                                    "rank wrote what."));
     findings.back().severity = Severity::kInfo;
     return;
   }
@@ -66,7 +66,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
                         plural(static_cast<std::uint64_t>(given.looked_at), "tensor") +
                         " that several ranks cut: another mesh saved this, or in an order that no "
                         "placement says.";
-    findings.push_back(finding_of(input, ranks, std::move(cause)));
+    findings.push_back(mesh_finding(input, ranks, std::move(cause)));
     findings.back().evidence.emplace_back("not explained", given.against);
     // Tiles in an order that no placement says are those of the true mesh too.
     bool another_does = std::any_of(guesses.begin() + 1, guesses.end(), [](const MeshGuess& other) {
@@ -75,7 +75,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     if (given.explained != 0 || !another_does) findings.back().severity = Severity::kInfo;
     if (better) findings.back().evidence.emplace_back("predicts all", to_text(better->mesh));
   } else if (input.mesh->size() > ranks) {
-    findings.push_back(finding_of(
+    findings.push_back(mesh_finding(
         input, ranks,
         sizes_text(input, ranks) + ": the other ranks wrote nothing, or it is another mesh."));
     findings.back().severity = Severity::kInfo;
@@ -88,9 +88,9 @@ std::optional<Finding> mesh_too_small(const RuleInput& input) {
   if (input.mesh == nullptr) return std::nullopt;
   std::int64_t ranks = ranks_that_wrote(input);
   if (ranks <= input.mesh->size()) return std::nullopt;
-  return finding_of(input, ranks,
-                    sizes_text(input, ranks) +
-                        ": it is not the mesh that saved this checkpoint, so it was not used.");
+  return mesh_finding(input, ranks,
+                      sizes_text(input, ranks) +
+                          ": it is not the mesh that saved this checkpoint, so it was not used.");
 }
 
 const Rule kMeshContradicted = {
@@ -100,6 +100,6 @@ const Rule kMeshContradicted = {
     "other tiles than those that lie there. A mesh that is too small is not used; one that "
     "predicts other tiles is, so what follows from it is in doubt. The desktop's mesh panel and "
     "the writers of the tiles show which meshes would fit.",
-    run};
+    find_mesh_contradictions};
 
 }  // namespace shw

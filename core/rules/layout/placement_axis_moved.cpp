@@ -134,7 +134,7 @@ std::string quoted(const std::string& placements) {
   return placements.empty() ? "" : " (" + placements + ")";
 }
 
-struct Group {
+struct MoveGroup {
   std::vector<Moved> tensors;
   std::vector<std::string> saved, expected, tiles;
   std::int64_t tile_count = 0;
@@ -152,7 +152,7 @@ std::string biggest_tile(const Checkpoint& checkpoint, TensorId tensor) {
 }
 
 // What the placements were and should have been, from the first tensor whose spec has them.
-void take_placements(Group& group) {
+void take_placements(MoveGroup& group) {
   for (const Moved& moved : group.tensors) {
     if (moved.entry == nullptr || !moved.entry->mesh || moved.entry->placements.empty()) continue;
     std::size_t from = moved.in_request ? moved.relation.grown : moved.relation.shrunk;
@@ -167,7 +167,7 @@ void take_placements(Group& group) {
   }
 }
 
-void measure(const Checkpoint& checkpoint, Group& group) {
+void measure(const Checkpoint& checkpoint, MoveGroup& group) {
   for (const Moved& moved : group.tensors) {
     group.saved.push_back(to_text(checkpoint.shape(moved.tensor)));
     group.expected.push_back(to_text(moved.expected));
@@ -180,7 +180,7 @@ void measure(const Checkpoint& checkpoint, Group& group) {
   take_placements(group);
 }
 
-std::string cause_on_disk(const Group& group, const Evidence& evidence) {
+std::string cause_on_disk(const MoveGroup& group, const Evidence& evidence) {
   const AxisRelation& relation = group.tensors.front().relation;
   std::string a = std::to_string(relation.grown), b = std::to_string(relation.shrunk);
   bool all_deduced = group.deduced == group.tensors.size();
@@ -197,7 +197,7 @@ std::string cause_on_disk(const Group& group, const Evidence& evidence) {
          ", but recorded with the placements from before" + quoted(group.recorded) + ".";
 }
 
-std::string cause_in_request(const Group& group) {
+std::string cause_in_request(const MoveGroup& group) {
   const AxisRelation& relation = group.tensors.front().relation;
   // In the request the roles are the other way round: what is too long there seems short on disk.
   return "The checkpoint is good; the request is not: the loader asks for dim " +
@@ -207,7 +207,7 @@ std::string cause_in_request(const Group& group) {
          quoted(group.recorded) + ".";
 }
 
-Remedy remedy_of(const Checkpoint& checkpoint, const Group& group) {
+Remedy remedy_of(const Checkpoint& checkpoint, const MoveGroup& group) {
   bool consolidated =
       std::any_of(group.tensors.begin(), group.tensors.end(),
                   [&](const Moved& moved) { return is_consolidated(checkpoint, moved.tensor); });
@@ -221,8 +221,8 @@ Remedy remedy_of(const Checkpoint& checkpoint, const Group& group) {
               plural(static_cast<std::uint64_t>(group.tile_count), "tile") + ", no byte moves."};
 }
 
-void report(const Checkpoint& checkpoint, Group group, const Evidence& evidence,
-            std::vector<Finding>& findings) {
+void report_moved(const Checkpoint& checkpoint, MoveGroup group, const Evidence& evidence,
+                  std::vector<Finding>& findings) {
   measure(checkpoint, group);
   const Moved& first = group.tensors.front();
   bool in_request = first.in_request;
@@ -270,7 +270,7 @@ void report(const Checkpoint& checkpoint, Group group, const Evidence& evidence,
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_moved_placements(const RuleInput& input, std::vector<Finding>& findings) {
   Evidence evidence;
   evidence.saved = families_of(input.checkpoint);
   if (input.spec != nullptr) evidence.expected = families_of(*input.spec);
@@ -287,7 +287,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     return Key{moved.in_request, moved.relation.grown, moved.relation.shrunk,
                moved.relation.factor};
   };
-  std::map<Key, Group> groups;
+  std::map<Key, MoveGroup> groups;
   for (const Moved& moved : all) {
     if (!moved.tie) groups[key_of(moved)];
   }
@@ -295,7 +295,8 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     auto group = groups.find(key_of(moved));
     if (group != groups.end()) group->second.tensors.push_back(std::move(moved));
   }
-  for (auto& [key, group] : groups) report(input.checkpoint, std::move(group), evidence, findings);
+  for (auto& [key, group] : groups)
+    report_moved(input.checkpoint, std::move(group), evidence, findings);
 }
 
 }  // namespace
@@ -311,6 +312,6 @@ const Rule kPlacementAxisMoved = {
     "repair gives the tiles their true offsets; no tensor byte moves. Where the tensors beside it "
     "show that the checkpoint is right and the request is wrong, there is nothing to repair on "
     "disk: the loader needs the fix.",
-    run};
+    find_moved_placements};
 
 }  // namespace shw

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_strided_recorded_plain(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   Finding finding;
   finding.rule = "strided-recorded-plain";
@@ -53,6 +53,6 @@ const Rule kStridedRecordedPlain = {
     "plain shard, every chunk gets the place of another rank's rows. The tiling is perfect and "
     "nothing is lost, so no loader complains. The writers of the chunks and the spec together "
     "tell; the repair relabels the chunks and moves no byte.",
-    run};
+    find_strided_recorded_plain};
 
 }  // namespace shw

@@ -99,7 +99,7 @@ std::int64_t pieces_along(const Checkpoint& c, TensorId tensor, std::size_t dim)
 
 // How the ranks of one topology stack rows along one dimension: each expert rank has an interval of
 // them, and each of its FSDP ranks an equal part of that.
-struct Stack {
+struct StackedExperts {
   std::int64_t experts = 1, part = 1, parts = 1;  // expert ranks, rows a rank, ranks an interval
   bool parts_first = true;                        // FSDP's axis cuts first
   std::int64_t rows() const { return part * parts; }
@@ -114,7 +114,7 @@ struct Stack {
 struct TwoTopologies {
   SpecEntry saved;  // the spec's entry on the mesh that a person gave
   std::size_t dim = 0;
-  Stack on_disk, expected;
+  StackedExperts on_disk, expected;
 };
 
 // The spec's axes that stack experts along one dimension: those of the experts, and one that cuts
@@ -286,7 +286,7 @@ void add_other_topology(const RuleInput& input, std::vector<Finding>& findings) 
   if (!finding.subjects.empty()) findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_locked_topologies(const RuleInput& input, std::vector<Finding>& findings) {
   add_wrong_order(input, findings);
   std::size_t before = findings.size();
   add_between_topologies(input, findings);
@@ -303,6 +303,6 @@ const Rule kTopologyLocked = {
     "their sizes. A loader that expects another order finds the right shape and takes the wrong "
     "rows, without a message. The spec says which order the model asks for; the repair permutes "
     "blocks and loses nothing.",
-    run};
+    find_locked_topologies};
 
 }  // namespace shw

@@ -82,7 +82,8 @@ std::optional<Line> line_of(const RuleInput& input, TensorId tensor) {
 
 // Two of those offsets came out equal and one shard was kept: the others are put where they belong.
 // Every shard that is missing must be one whose offset another one took.
-std::optional<PartlyLost> collided(const RuleInput& input, TensorId tensor, const Extents& shape) {
+std::optional<PartlyLost> collided_shards(const RuleInput& input, TensorId tensor,
+                                          const Extents& shape) {
   const Checkpoint& c = input.checkpoint;
   auto line = line_of(input, tensor);
   // Beyond what runs anywhere, and the arithmetic below stays inside 64 bits.
@@ -126,7 +127,7 @@ void add_collided(const RuleInput& input, std::vector<Finding>& findings) {
     const SpecEntry* entry = input.spec->find(c.fqn(TensorId{t}));
     if (entry == nullptr || explained.contains(c.fqn(TensorId{t})) || c.chunks(TensorId{t}).empty())
       continue;
-    auto part = collided(input, TensorId{t}, entry->shape);
+    auto part = collided_shards(input, TensorId{t}, entry->shape);
     if (!part) continue;
     if (finding.subjects.empty())
       finding.cause = std::string(c.fqn(TensorId{t})) +
@@ -187,7 +188,7 @@ void add_complete(const RuleInput& input, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_uneven_shards(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.spec == nullptr || input.headers.empty()) return;
   add_complete(input, findings);
   add_collided(input, findings);
@@ -203,6 +204,6 @@ const Rule kUnevenShards = {
     "early. The items are complete, so putting each shard where torch.chunk puts it mends it. "
     "Shards that landed on the very offset of another one were dropped at save: they are lost, and "
     "masked.",
-    run};
+    find_uneven_shards};
 
 }  // namespace shw

@@ -49,7 +49,7 @@ enum class Mending : std::uint8_t { kWhole, kCollided, kUndecided };
 
 // Two ranks recorded the same offset, deduplication kept one of them: every rank whose rows are
 // nowhere must be such a one, and what is there must not overlap.
-bool collided(const Checkpoint& c, const Mislabelled& item) {
+bool has_collided(const Checkpoint& c, const Mislabelled& item) {
   const SpecEntry& entry = *item.entry;
   if (entry.mesh->size() > kRanks) return false;
   std::set<Extents> recorded, held;
@@ -90,7 +90,7 @@ std::optional<Mislabelled> mislabelled(const RuleInput& input, TensorId tensor,
     differs = differs || *box != *truth;
     out.boxes.push_back(std::move(*truth));
   }
-  if (!differs && !collided(c, out)) return std::nullopt;
+  if (!differs && !has_collided(c, out)) return std::nullopt;
   return out;
 }
 
@@ -103,7 +103,7 @@ bool tiles(const std::vector<Box>& boxes, ExtentsView shape) {
 Mending mending_of(const Checkpoint& c, const Mislabelled& item) {
   if (!item.items_agree) return Mending::kUndecided;
   if (tiles(item.boxes, item.entry->shape)) return Mending::kWhole;
-  return collided(c, item) ? Mending::kCollided : Mending::kUndecided;
+  return has_collided(c, item) ? Mending::kCollided : Mending::kUndecided;
 }
 
 // Chunks that cannot all be right: they overlap, or leave something out.
@@ -131,7 +131,7 @@ std::optional<Mislabelled> damage(const RuleInput& input, TensorId tensor, const
   return std::nullopt;
 }
 
-Finding describe(const Checkpoint& c, const std::vector<const Mislabelled*>& group) {
+Finding describe_mislabelled(const Checkpoint& c, const std::vector<const Mislabelled*>& group) {
   const Mislabelled& first = *group.front();
   Finding finding;
   finding.rule = "uneven-strided";
@@ -190,7 +190,7 @@ void add_damage(const RuleInput& input, const std::vector<Mislabelled>& all,
       if (mending_of(c, item) == mending) group.push_back(&item);
     }
     if (group.empty()) continue;
-    Finding finding = describe(c, group);
+    Finding finding = describe_mislabelled(c, group);
     if (mending == Mending::kWhole) {
       for (const Mislabelled* item : group)
         finding.diagnoses.emplace_back(Relabelled{item->tensor, item->entry->shape, item->boxes});
@@ -210,7 +210,7 @@ void add_damage(const RuleInput& input, const std::vector<Mislabelled>& all,
   }
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_uneven_strides(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   std::vector<Mislabelled> broken;
   Finding hazard;
@@ -255,6 +255,6 @@ const Rule kUnevenStrided = {
     "the boxes are relabelled; where two ranks recorded one offset the shard that was dropped is "
     "lost "
     "and masked; where nothing is wrong yet the hazard is only told.",
-    run};
+    find_uneven_strides};
 
 }  // namespace shw

@@ -217,7 +217,7 @@ void add_experts(const RuleInput& input, std::vector<Finding>& findings) {
   }
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_writer_mosaics(const RuleInput& input, std::vector<Finding>& findings) {
   add_of_axis(input, findings);
   const DerivedLayouts& layouts = derived_layouts(input);
   for (const DerivedLayout& layout : layouts.decided)
@@ -239,6 +239,6 @@ const Rule kWriterMosaic = {
     "matrix is cut along, and the writers only hint: neighbouring ranks offered the same boxes of "
     "all matrices that tensor parallelism cuts. The mesh (--mesh) or a spec decides whether they "
     "held copies or parts.",
-    run};
+    find_writer_mosaics};
 
 }  // namespace shw

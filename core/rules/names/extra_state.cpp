@@ -19,7 +19,7 @@ bool is_extra_state(std::string_view fqn) {
   return fqn.find("_extra_state") != std::string_view::npos;
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_extra_states(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   std::map<std::string, Kin> kin;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
@@ -70,6 +70,6 @@ const Rule kExtraState = {
     "version. A model may run some layers (often the first and the last) in another precision, so "
     "a difference is only said. Where a load stops at 'Unexpected type' or at a size of "
     "_extra_state, this is where to look.",
-    run};
+    find_extra_states};
 
 }  // namespace shw

@@ -34,7 +34,7 @@ bool has_relative(const std::set<std::string>& kinds, std::string_view stem) {
   return false;
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_half_pairs(const RuleInput& input, std::vector<Finding>& findings) {
   Kinds kinds = kinds_of(input.checkpoint);
   Finding finding;
   finding.rule = "half-pair";
@@ -69,6 +69,6 @@ const Rule kHalfPair = {
     "one. Optimizers that keep one mean (Lion, SGD with momentum) or keep the second in another "
     "form (Adafactor, 8-bit) are left alone. What is missing cannot be worked out from the rest; "
     "the least harm is to start both moments of that parameter at zero.",
-    run};
+    find_half_pairs};
 
 }  // namespace shw

@@ -12,10 +12,10 @@ namespace {
 
 using Suffixes = std::set<std::string, std::less<>>;
 using Family = std::map<std::uint32_t, Suffixes>;  // by index: what its members are called
-using Families = std::map<std::string, Family, std::less<>>;
+using FamiliesByName = std::map<std::string, Family, std::less<>>;
 
-Families families_in(const Checkpoint& c) {
-  Families families;
+FamiliesByName families_in(const Checkpoint& c) {
+  FamiliesByName families;
   auto add = [&](std::string_view fqn) {
     if (parse_state_fqn(fqn) || fqn.find("lora") != std::string_view::npos) return;
     for (const Member& member : members_in(fqn))
@@ -56,7 +56,8 @@ bool expected_by(const Spec* spec, const std::string& prefix, std::uint32_t inde
   });
 }
 
-void add_holes(const RuleInput& input, const Families& families, std::vector<Finding>& findings) {
+void add_holes(const RuleInput& input, const FamiliesByName& families,
+               std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "keyset-hole";
   // One file of a model that was saved in several has its own share of the layers.
@@ -85,7 +86,7 @@ void add_holes(const RuleInput& input, const Families& families, std::vector<Fin
 }
 
 // Families of one kind (the experts of each layer) with one size, and a few that are smaller.
-void add_short(const Families& families, std::vector<Finding>& findings) {
+void add_short(const FamiliesByName& families, std::vector<Finding>& findings) {
   std::map<std::string, std::map<std::size_t, std::vector<std::string>>> sizes;
   for (const auto& [prefix, family] : families) {
     std::string kind = without_numbers(prefix);
@@ -114,8 +115,8 @@ void add_short(const Families& families, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
-  Families families = families_in(input.checkpoint);
+void find_keyset_holes(const RuleInput& input, std::vector<Finding>& findings) {
+  FamiliesByName families = families_in(input.checkpoint);
   add_holes(input, families, findings);
   add_short(families, findings);
 }
@@ -130,6 +131,6 @@ const Rule kKeysetHole = {
     "layers, activations without weights) are left alone, and so is a number that the spec does "
     "not name either. Nothing can be restored from the checkpoint itself; look for the tensors "
     "under another name, or in the files of the rank that held them.",
-    run};
+    find_keyset_holes};
 
 }  // namespace shw

@@ -29,7 +29,7 @@ std::optional<std::string> partner_of(std::string_view fqn) {
   return std::nullopt;
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_asymmetric_pairs(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   std::unordered_set<std::string_view> explained;
   for (const Finding& finding : findings) {
@@ -66,6 +66,6 @@ const Rule kPairAsymmetry = {
     "Where one of a pair is a fraction of the other, a part of it was probably lost when it was "
     "saved. Models are free to differ, so this is only said, and never where a cause was found; a "
     "spec or another checkpoint (--against) settles it.",
-    run};
+    find_asymmetric_pairs};
 
 }  // namespace shw

@@ -17,12 +17,12 @@ std::string joined(std::span<const PathPart> path) {
   return out;
 }
 
-struct Found {
+struct DifferingPaths {
   std::vector<std::string> without, other;
   std::vector<std::string> other_paths;
 };
 
-void look(std::string_view fqn, std::span<const PathPart> path, Found& out) {
+void look_at_path(std::string_view fqn, std::span<const PathPart> path, DifferingPaths& out) {
   if (path.empty()) {
     out.without.emplace_back(fqn);
   } else if (std::string text = joined(path); text != fqn) {
@@ -31,15 +31,15 @@ void look(std::string_view fqn, std::span<const PathPart> path, Found& out) {
   }
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_differing_planner_keys(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   if (!checkpoint.provenance().has_planner_data) return;
-  Found found;
+  DifferingPaths found;
   std::size_t entries = checkpoint.tensor_count() + checkpoint.objects().size();
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
-    look(checkpoint.fqn(TensorId{t}), checkpoint.path(TensorId{t}), found);
+    look_at_path(checkpoint.fqn(TensorId{t}), checkpoint.path(TensorId{t}), found);
   for (std::size_t i = 0; i < checkpoint.objects().size(); ++i)
-    look(checkpoint.objects()[i].fqn, checkpoint.object_path(i), found);
+    look_at_path(checkpoint.objects()[i].fqn, checkpoint.object_path(i), found);
   // A dict without any entry is what some writers leave in its place: nothing was meant.
   if (found.without.size() == entries) return;
   auto add = [&](std::vector<std::string> subjects, std::string what,
@@ -70,6 +70,6 @@ const Rule kPlannerKeys = {
     "and tools that rebuild a nested state dict use the paths. Where a name was edited and its "
     "path "
     "was not, or the other way round, those two see different checkpoints.",
-    run};
+    find_differing_planner_keys};
 
 }  // namespace shw

@@ -39,7 +39,7 @@ bool cut_into_copies(const Checkpoint& c, TensorId tensor, const Growth& grown,
   return count_of(parts.size()) == grown.factor;
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_grown_axes(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.spec == nullptr) return;
   const Checkpoint& c = input.checkpoint;
   std::unordered_set<std::string_view> explained;
@@ -88,6 +88,6 @@ const Rule kAxisGrown = {
     "there several times. torch refuses to load it. Where the parts are equal byte for byte (and "
     "not merely constant, as fresh norms are), one of them is the tensor; a checkpoint of a larger "
     "model can look the same, so nothing is cut without another checkpoint to compare with.",
-    run};
+    find_grown_axes};
 
 }  // namespace shw

@@ -22,7 +22,7 @@ namespace shw {
 namespace {
 
 // Fewer elements than this may come out as a permutation of each other by chance.
-constexpr std::int64_t kLeastElements = 8;
+constexpr std::int64_t kLeastCompared = 8;
 // At Depth::kHeaders a tensor that differs is put together for a look at its rows up to here.
 constexpr std::int64_t kSmallBytes = 256 << 10;
 
@@ -70,7 +70,7 @@ bool is_suspicious(const RuleInput& input, TensorId tensor) {
          is_cut_by_its_writers(c, tensor);
 }
 
-struct Outcome {
+struct BlockOutcome {
   std::map<std::string, Finding> permuted;  // by what is said about the order
   std::vector<MovedTiles> tiles, partly;
   std::vector<std::string> ambiguous, other, few_values;
@@ -78,7 +78,7 @@ struct Outcome {
   std::int64_t alike = 0;  // as far as the first 4 KiB of every tile go
 };
 
-void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, Outcome& outcome) {
+void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockOutcome& outcome) {
   BlockPattern pattern = recognise(order, halves_a_writer(c, tensor, order));
   OrderName named = name_of(pattern, order, row_kind_of(c.fqn(tensor)));
   std::string within = pattern.segments > 1
@@ -131,7 +131,7 @@ std::optional<Bytes> values_in(const Checkpoint& c, TensorId tensor, Dtype dtype
 }
 
 // The rows of tensors of which no tile explains what they hold.
-void compare_rows(const RuleInput& input, TensorId tensor, TensorId other, Outcome& outcome) {
+void compare_rows(const RuleInput& input, TensorId tensor, TensorId other, BlockOutcome& outcome) {
   const Checkpoint& c = input.checkpoint;
   auto dtype = common_dtype(c.dtype(tensor), input.reference->dtype(other));
   auto image = dtype ? values_in(c, tensor, *dtype) : std::nullopt;
@@ -158,13 +158,14 @@ bool has_rows_to_compare(const RuleInput& input, TensorId tensor, TensorId other
   ExtentsView shape = input.checkpoint.shape(tensor);
   if (!same(shape, input.reference->shape(other))) return false;  // a matter of shape: other rules
   std::int64_t elements = volume(shape).value_or(0);
-  if (elements < kLeastElements) return false;
+  if (elements < kLeastCompared) return false;
   std::int64_t bytes = checked_mul(elements, std::int64_t{size_of(input.checkpoint.dtype(tensor))})
                            .value_or(kSmallBytes + 1);
   return bytes <= kSmallBytes || is_suspicious(input, tensor);
 }
 
-void compare(const RuleInput& input, TensorId tensor, TensorId other, Outcome& outcome) {
+void compare_with_reference(const RuleInput& input, TensorId tensor, TensorId other,
+                            BlockOutcome& outcome) {
   const Checkpoint& c = input.checkpoint;
   bool every_byte = is_suspicious(input, tensor);
   bool equal = memo_of(input).equal_to_reference.contains(tensor) ||
@@ -204,11 +205,11 @@ void compare(const RuleInput& input, TensorId tensor, TensorId other, Outcome& o
 
 // Most of what was compared is equal: the reference is of the same step, and what differs from it
 // is no progress.
-bool is_same_step(const Outcome& outcome) {
+bool is_same_step(const BlockOutcome& outcome) {
   return outcome.equal + outcome.alike > count_of(outcome.other.size());
 }
 
-void settle_tiles(const RuleInput& input, Outcome& outcome, std::vector<Finding>& findings) {
+void settle_tiles(const RuleInput& input, BlockOutcome& outcome, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   std::vector<MovedTiles> exchanged;
   bool same_step = is_same_step(outcome);
@@ -224,7 +225,7 @@ void settle_tiles(const RuleInput& input, Outcome& outcome, std::vector<Finding>
   report_partly(input, outcome.partly, findings);
 }
 
-void report_differing(const Outcome& outcome, std::vector<Finding>& findings) {
+void report_differing(const BlockOutcome& outcome, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "differs-from-reference";
   finding.severity = Severity::kInfo;
@@ -251,15 +252,16 @@ void report_differing(const Outcome& outcome, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_permuted_blocks(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.reference == nullptr) return;
   const Checkpoint& c = input.checkpoint;
   auto explained = with_diagnosis(findings);
-  Outcome outcome;
+  BlockOutcome outcome;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     TensorId tensor{t};
     auto other = input.counterparts[t];
-    if (other && !explained.contains(c.fqn(tensor))) compare(input, tensor, *other, outcome);
+    if (other && !explained.contains(c.fqn(tensor)))
+      compare_with_reference(input, tensor, *other, outcome);
   }
   settle_tiles(input, outcome, findings);
   for (auto& [says, finding] : outcome.permuted) {
@@ -281,7 +283,7 @@ const Rule kBlocksPermuted = {
     "checkpoint the blocks are compared byte by byte; where they are the same ones in another "
     "order, the order is solved, its cause named if it is a known one, and the repair moves the "
     "blocks and loses nothing. Blocks that are equal to each other leave it undecided.",
-    run};
+    find_permuted_blocks};
 
 const Rule kDiffersFromReference = {
     "differs-from-reference", Depth::kHeaders, "Other bytes than in the reference",

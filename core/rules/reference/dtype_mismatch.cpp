@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_dtype_mismatches(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.spec == nullptr) return;
   const Checkpoint& checkpoint = input.checkpoint;
   // One finding for each pair of dtypes: that is one cast, made in one place.
@@ -41,6 +41,6 @@ const Rule kDtypeMismatch = {
     "a message. From wide to narrow that rounds (float32 masters into bfloat16), from narrow to "
     "wide it looks precise and is not. Sometimes it is meant; often an export or a mixed-precision "
     "wrapper cast what it should have left.",
-    run};
+    find_dtype_mismatches};
 
 }  // namespace shw

@@ -21,13 +21,13 @@ namespace {
 
 constexpr std::size_t kProbes = 3;  // families that are read where the first say nothing
 
-using Layers = std::map<std::int64_t, TensorId>;  // by number
-using Families = std::map<std::string, Layers>;   // by what stands after the number
+using Layers = std::map<std::int64_t, TensorId>;     // by number
+using LayersByTail = std::map<std::string, Layers>;  // by what stands after the number
 
 // The tensors of one side whose names count layers, states left out; by what stands before the
 // number.
-std::map<std::string, Families> families_of(const Checkpoint& c, bool bare) {
-  std::map<std::string, Families> out;
+std::map<std::string, LayersByTail> families_of(const Checkpoint& c, bool bare) {
+  std::map<std::string, LayersByTail> out;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     std::string_view fqn = c.fqn(TensorId{t});
     if (fqn.starts_with("optim")) continue;
@@ -54,21 +54,21 @@ struct Contents {
 };
 
 // The layers under one name, here and in the reference.
-struct Stack {
+struct LayerStack {
   std::string before;  // as this checkpoint spells it
-  const Families& here;
-  const Families& there;
+  const LayersByTail& here;
+  const LayersByTail& there;
   Contents& contents;
   Contents& reference;
 };
 
-Layers counted(const Families& families, const std::string& after) {
+Layers counted(const LayersByTail& families, const std::string& after) {
   auto found = families.find(after);
   return found == families.end() ? Layers{} : found->second;
 }
 
 // Layer here -> layer of the reference with the same bytes; nothing where two there have them.
-std::map<std::int64_t, std::int64_t> same_bytes(Stack& stack, const std::string& after) {
+std::map<std::int64_t, std::int64_t> same_bytes(LayerStack& stack, const std::string& after) {
   std::map<std::string, std::int64_t> by_hash;
   std::set<std::string> twice;
   for (const auto& [number, tensor] : counted(stack.there, after)) {
@@ -91,7 +91,7 @@ bool moves(const std::map<std::int64_t, std::int64_t>& real) {
 }
 
 // Families of matrices that both have, the smallest first.
-std::vector<std::string> probes(const Checkpoint& c, const Stack& stack) {
+std::vector<std::string> probes(const Checkpoint& c, const LayerStack& stack) {
   std::vector<std::pair<std::int64_t, std::string>> by_size;
   for (const auto& [after, layers] : stack.here) {
     ExtentsView shape = c.shape(layers.begin()->second);
@@ -104,7 +104,7 @@ std::vector<std::string> probes(const Checkpoint& c, const Stack& stack) {
   return out;
 }
 
-std::size_t count_layers(const Families& families) {
+std::size_t count_layers(const LayersByTail& families) {
   std::set<std::int64_t> numbers;
   for (const auto& [after, layers] : families) {
     for (const auto& [number, tensor] : layers) numbers.insert(number);
@@ -113,7 +113,7 @@ std::size_t count_layers(const Families& families) {
 }
 
 // Where layers of the reference are not here, stages may have collided and any family may show it.
-bool looks_renumbered(const std::vector<std::string>& families, Stack& stack, Depth depth) {
+bool looks_renumbered(const std::vector<std::string>& families, LayerStack& stack, Depth depth) {
   bool all = depth == Depth::kData || count_layers(stack.here) < count_layers(stack.there);
   std::size_t said_nothing = 0;
   for (const std::string& after : families) {
@@ -135,7 +135,8 @@ struct Judgement {
   std::set<TensorId> proven;
   std::set<std::string> listed;  // of `wrong`
 
-  void add_wrong(const Stack& stack, std::string fqn, std::int64_t real, const std::string& after) {
+  void add_wrong(const LayerStack& stack, std::string fqn, std::int64_t real,
+                 const std::string& after) {
     if (!listed.insert(fqn).second) return;
     renames.push_back(fqn + " is " + stack.before + std::to_string(real) + after);
     wrong.push_back(std::move(fqn));
@@ -143,7 +144,7 @@ struct Judgement {
 };
 
 // Which layer each number really is, by all matrices; a layer of two layers is a collision.
-void find_numbers(const Checkpoint& c, const std::vector<std::string>& families, Stack& stack,
+void find_numbers(const Checkpoint& c, const std::vector<std::string>& families, LayerStack& stack,
                   Judgement& verdict) {
   std::map<std::int64_t, std::set<std::int64_t>> said;
   for (const std::string& after : families) {
@@ -168,7 +169,7 @@ void find_numbers(const Checkpoint& c, const std::vector<std::string>& families,
 }
 
 // Every tensor that the reference has must be that one.
-void prove(const Checkpoint& c, Stack& stack, Judgement& verdict) {
+void prove(const Checkpoint& c, LayerStack& stack, Judgement& verdict) {
   auto doubt = [&](std::string why) {
     if (verdict.why_not.empty()) verdict.why_not = std::move(why);
   };
@@ -196,7 +197,7 @@ void prove(const Checkpoint& c, Stack& stack, Judgement& verdict) {
   }
 }
 
-void find_missing(const Stack& stack, Judgement& verdict) {
+void find_missing(const LayerStack& stack, Judgement& verdict) {
   std::set<std::int64_t> there;
   for (const auto& [after, layers] : stack.there) {
     for (const auto& [number, tensor] : layers) there.insert(number);
@@ -237,7 +238,7 @@ struct Followers {
   }
 };
 
-std::vector<Diagnosis> renames_of(const RuleInput& input, Stack& stack, Judgement& verdict) {
+std::vector<Diagnosis> renames_of(const RuleInput& input, LayerStack& stack, Judgement& verdict) {
   const Checkpoint& c = input.checkpoint;
   Followers followers{c, verdict};
   followers.collect_ranks();
@@ -282,8 +283,8 @@ std::string kind_of_shift(const std::map<std::int64_t, std::int64_t>& real) {
          (shift > 0 ? " too small" : " too large");
 }
 
-void report(const RuleInput& input, Stack& stack, Judgement verdict,
-            std::vector<Finding>& findings) {
+void report_renumbered(const RuleInput& input, LayerStack& stack, Judgement verdict,
+                       std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "layers-renumbered";
   finding.link = "Megatron-LM #7452";
@@ -316,7 +317,7 @@ void report(const RuleInput& input, Stack& stack, Judgement verdict,
 
 // "model_pp1.layers." beside "model_pp0.layers.": stages with names of their own count as they
 // like.
-bool is_one_of_several(const std::map<std::string, Families>& here, const std::string& before) {
+bool is_one_of_several(const std::map<std::string, LayersByTail>& here, const std::string& before) {
   std::string bare = bare_name(before);
   return std::count_if(here.begin(), here.end(),
                        [&](const auto& other) { return bare_name(other.first) == bare; }) > 1;
@@ -324,7 +325,7 @@ bool is_one_of_several(const std::map<std::string, Families>& here, const std::s
 
 // What stands before the number there: the same but for wrappers, or as matched names say.
 std::string before_there(const RuleInput& input, const std::string& before,
-                         const Families& families) {
+                         const LayersByTail& families) {
   for (const auto& [after, layers] : families) {
     for (const auto& [number, tensor] : layers) {
       auto other = input.counterparts[index_of(tensor)];
@@ -335,7 +336,7 @@ std::string before_there(const RuleInput& input, const std::string& before,
   return bare_name(before);
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_renumbered_layers(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.reference == nullptr) return;
   const Checkpoint& c = input.checkpoint;
   auto here = families_of(c, false), there = families_of(*input.reference, true);
@@ -345,7 +346,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     if (found == there.end() || is_one_of_several(here, before)) continue;
     // A deeper model that was made of the reference's layers.
     if (count_layers(families) > count_layers(found->second)) continue;
-    Stack stack{before, families, found->second, contents, reference};
+    LayerStack stack{before, families, found->second, contents, reference};
     std::vector<std::string> matrices = probes(c, stack);
     if (!looks_renumbered(matrices, stack, input.depth)) continue;
     Judgement verdict;
@@ -353,7 +354,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     find_numbers(c, matrices, stack, verdict);
     find_missing(stack, verdict);
     prove(c, stack, verdict);
-    if (!verdict.wrong.empty()) report(input, stack, std::move(verdict), findings);
+    if (!verdict.wrong.empty()) report_renumbered(input, stack, std::move(verdict), findings);
   }
 }
 
@@ -366,6 +367,6 @@ const Rule kLayersRenumbered = {
     "where several stages wrote one key, deduplication keeps one of them. With --against another "
     "checkpoint the bytes tell which layer each one really is, and the repair gives the names "
     "back: metadata alone changes. Where the layers were mixed, nothing is renamed.",
-    run};
+    find_renumbered_layers};
 
 }  // namespace shw

@@ -81,7 +81,7 @@ void report_objects(std::vector<std::string> objects, std::vector<Finding>& find
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_missing_keys(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.spec == nullptr) return;
   const Checkpoint& checkpoint = input.checkpoint;
   std::unordered_set<std::string_view> explained = explained_by(findings, "tied-weights");
@@ -134,6 +134,6 @@ const Rule kMissingKey = {
     "wrapper (DDP, torch.compile, FSDP) put 'module.' or '_orig_mod.' before it, or the state dict "
     "was saved one level deeper. Where a saved tensor of the same shape ends alike, it is named. "
     "Otherwise the tensor was not saved: compare with an earlier step.",
-    run};
+    find_missing_keys};
 
 }  // namespace shw

@@ -10,9 +10,9 @@
 namespace shw {
 namespace {
 
-// What both sides have in common. Names are equal, equal without what wrappers add, or end alike
-// on tensors of one shape.
-struct Agreement {
+// What both sides have in common. ModelNames are equal, equal without what wrappers add, or end
+// alike on tensors of one shape.
+struct ModelAgreement {
   std::size_t here = 0, there = 0;    // names on each side
   std::size_t names = 0, shapes = 0;  // that agree
   std::vector<std::string> only_here, only_there;
@@ -22,7 +22,7 @@ struct Agreement {
 // that a truncated save left. So the smaller side is asked; a quarter is what models of one family
 // (embed_tokens, norm) share by chance. Where a few names agree and not one shape does, they are
 // those that every model has.
-bool is_another(const Agreement& agreement) {
+bool is_another(const ModelAgreement& agreement) {
   std::size_t fewer = std::min(agreement.here, agreement.there);
   if (agreement.here == 0 || agreement.there < 2) return false;
   bool by_names = agreement.names * 4 <= fewer && (agreement.names == 0 || fewer >= 8);
@@ -38,9 +38,9 @@ std::string_view last_parts(std::string_view fqn) {
   return before == std::string_view::npos ? fqn : fqn.substr(before + 1);
 }
 
-class Names {
+class ModelNames {
  public:
-  explicit Names(const Checkpoint& c) : c_(c) {
+  explicit ModelNames(const Checkpoint& c) : c_(c) {
     for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
       bare_.emplace(bare_name(c.fqn(TensorId{t})), TensorId{t});
       tails_.emplace(last_parts(c.fqn(TensorId{t})), TensorId{t});
@@ -69,7 +69,8 @@ void add_example(std::vector<std::string>& examples, std::string_view fqn) {
   if (examples.size() < 3) examples.emplace_back(fqn);
 }
 
-Finding finding_of(const Agreement& agreement, const std::string& source, const char* what) {
+Finding other_model_finding(const ModelAgreement& agreement, const std::string& source,
+                            const char* what) {
   Finding finding;
   finding.rule = "other-model";
   if (!source.empty()) finding.subjects = {source};
@@ -95,8 +96,8 @@ Finding finding_of(const Agreement& agreement, const std::string& source, const 
 }  // namespace
 
 std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const Spec& spec) {
-  Agreement agreement{checkpoint.tensor_count(), spec.entries.size(), 0, 0, {}, {}};
-  Names names(checkpoint);
+  ModelAgreement agreement{checkpoint.tensor_count(), spec.entries.size(), 0, 0, {}, {}};
+  ModelNames names(checkpoint);
   std::vector<bool> met(checkpoint.tensor_count(), false);
   for (const auto& [fqn, entry] : spec.entries) {
     auto tensor = names.find(fqn, entry.shape);
@@ -112,13 +113,13 @@ std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const S
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     if (!met[t]) add_example(agreement.only_here, checkpoint.fqn(TensorId{t}));
   }
-  return finding_of(agreement, spec.source, "The spec");
+  return other_model_finding(agreement, spec.source, "The spec");
 }
 
 std::optional<Finding> other_model_in_reference(
     const Checkpoint& checkpoint, const Checkpoint& reference,
     std::span<const std::optional<TensorId>> counterparts) {
-  Agreement agreement{checkpoint.tensor_count(), reference.tensor_count(), 0, 0, {}, {}};
+  ModelAgreement agreement{checkpoint.tensor_count(), reference.tensor_count(), 0, 0, {}, {}};
   std::vector<bool> met(reference.tensor_count(), false);
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     if (!counterparts[t]) {
@@ -135,7 +136,8 @@ std::optional<Finding> other_model_in_reference(
     if (!met[t]) add_example(agreement.only_there, reference.fqn(TensorId{t}));
   }
   bool named = reference.directory() != nullptr;
-  return finding_of(agreement, named ? reference.directory()->name() : "", "The reference");
+  return other_model_finding(agreement, named ? reference.directory()->name() : "",
+                             "The reference");
 }
 
 const Rule kOtherModel = {

@@ -27,7 +27,7 @@ std::string relation(const Checkpoint& checkpoint, TensorId tensor, ExtentsView 
   return some_of(parts, 8);
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_shape_mismatches(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.spec == nullptr) return;
   const Checkpoint& checkpoint = input.checkpoint;
   std::unordered_set<std::string_view> explained;
@@ -74,6 +74,6 @@ const Rule kShapeMismatch = {
     "wrong global shape: one rank's part taken for the whole, or a placement on the wrong axis. "
     "The more special rules look for those; this one speaks where none of them could explain the "
     "difference.",
-    run};
+    find_shape_mismatches};
 
 }  // namespace shw

@@ -42,8 +42,8 @@ std::optional<TensorId> partner(const Checkpoint& reference, TensorId tensor) {
   return found;
 }
 
-void add(const Checkpoint& reference, TensorId missing, TensorId other,
-         std::vector<Finding>& findings) {
+void add_tie(const Checkpoint& reference, TensorId missing, TensorId other,
+             std::vector<Finding>& findings) {
   auto one = whole_values(reference, missing), two = whole_values(reference, other);
   if (!one || !two) return;  // missing-key says what is left to say
   bool tied = one->dtype == two->dtype && one->bytes == two->bytes;
@@ -62,7 +62,7 @@ void add(const Checkpoint& reference, TensorId missing, TensorId other,
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_tied_weights(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.reference == nullptr) return;
   const Checkpoint& reference = *input.reference;
   std::vector<bool> is_there(reference.tensor_count(), false);
@@ -74,7 +74,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     std::string_view fqn = reference.fqn(missing);
     if (is_there[t] || (!is_head(fqn) && !is_embedding(fqn))) continue;
     auto other = partner(reference, missing);
-    if (other && is_there[index_of(*other)]) add(reference, missing, *other, findings);
+    if (other && is_there[index_of(*other)]) add_tie(reference, missing, *other, findings);
   }
 }
 
@@ -85,6 +85,6 @@ const Rule kTiedWeights = {
     "Many models use one matrix as embedding and as output layer. Such a pair is saved once, and a "
     "loader makes two of it. Where the two were never tied, or grew apart, a saver that drops one "
     "loses it. With --against another checkpoint that has both, their bytes tell which it is.",
-    run};
+    find_tied_weights};
 
 }  // namespace shw

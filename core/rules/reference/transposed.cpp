@@ -20,14 +20,14 @@ namespace shw {
 namespace {
 
 // Fewer elements than this may come out as a transpose of each other by chance.
-constexpr std::int64_t kLeastElements = 8;
+constexpr std::int64_t kLeastTransposed = 8;
 
 struct Proven {
   TensorId tensor{};
   OrientationFound found;  // matrices is 0 where strides alone speak
 };
 
-struct Outcome {
+struct TransposedOutcome {
   std::vector<Proven> by_bytes, by_strides;
   std::vector<TensorId> by_shape, relabelled;
   std::vector<std::string> mixed, too_large;
@@ -70,7 +70,7 @@ bool strides_say_so(const RuleInput& input, TensorId tensor) {
 }
 
 // The spec's shape alone, where a placement on the wrong axis would not leave it too.
-void judge_by_shape(const RuleInput& input, TensorId tensor, Outcome& outcome) {
+void judge_by_shape(const RuleInput& input, TensorId tensor, TransposedOutcome& outcome) {
   const Checkpoint& c = input.checkpoint;
   const SpecEntry* entry = input.spec == nullptr ? nullptr : input.spec->find(c.fqn(tensor));
   ExtentsView shape = c.shape(tensor);
@@ -86,7 +86,7 @@ void judge_by_shape(const RuleInput& input, TensorId tensor, Outcome& outcome) {
 }
 
 // True where the bytes of both sides settled it, one way or the other.
-bool judge_by_bytes(const RuleInput& input, TensorId tensor, Outcome& outcome) {
+bool judge_by_bytes(const RuleInput& input, TensorId tensor, TransposedOutcome& outcome) {
   const Checkpoint& c = input.checkpoint;
   auto other = counterpart(input, tensor);
   if (!other || input.depth < Depth::kHeaders) return false;
@@ -235,7 +235,7 @@ void report_undecided(const Checkpoint& c, const std::vector<TensorId>& tensors,
   findings.push_back(std::move(finding));
 }
 
-void report_mixed(const Outcome& outcome, std::vector<Finding>& findings) {
+void report_mixed(const TransposedOutcome& outcome, std::vector<Finding>& findings) {
   if (outcome.mixed.empty()) return;
   Finding finding;
   finding.rule = "transposed";
@@ -250,7 +250,7 @@ void report_mixed(const Outcome& outcome, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void report_too_large(const Outcome& outcome, std::vector<Finding>& findings) {
+void report_too_large(const TransposedOutcome& outcome, std::vector<Finding>& findings) {
   if (outcome.too_large.empty()) return;
   Finding finding;
   finding.rule = "transposed";
@@ -262,16 +262,16 @@ void report_too_large(const Outcome& outcome, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_transposed(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.reference == nullptr && input.spec == nullptr) return;
   const Checkpoint& c = input.checkpoint;
   auto explained = with_diagnosis(findings);
   explained.merge(explained_by(findings, "placement-axis-moved"));
-  Outcome outcome;
+  TransposedOutcome outcome;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     TensorId tensor{t};
     if (explained.contains(c.fqn(tensor)) || c.shape(tensor).size() < 2) continue;
-    if (volume(c.shape(tensor)).value_or(0) < kLeastElements) continue;
+    if (volume(c.shape(tensor)).value_or(0) < kLeastTransposed) continue;
     if (!judge_by_bytes(input, tensor, outcome)) judge_by_shape(input, tensor, outcome);
   }
   report_by_bytes(input, outcome.by_bytes, findings);
@@ -301,6 +301,6 @@ const Rule kTransposed = {
     "the reference and with its transpose. Where only the expected shape is known, an item that "
     "was saved as a transposed view proves it; the shape alone does not, since the same bytes seen "
     "through a view have it too. The repair transposes every tile and loses nothing.",
-    run};
+    find_transposed};
 
 }  // namespace shw

@@ -14,7 +14,7 @@ std::string expected_in(const RuleInput& input) {
   return input.spec->source.empty() ? where : where + " " + input.spec->source;
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_unexpected_keys(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.spec == nullptr) return;
   const Checkpoint& checkpoint = input.checkpoint;
   Finding finding;
@@ -40,6 +40,6 @@ const Rule kUnexpectedKey = {
     "Not a defect: a spec may cover a part of the model, and optimizer states are often left out. "
     "torch loads what it is asked for and leaves the rest. It is said so that a spec that names "
     "nothing of the checkpoint is not mistaken for a clean bill.",
-    run};
+    find_unexpected_keys};
 
 }  // namespace shw

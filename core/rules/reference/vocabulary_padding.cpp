@@ -60,12 +60,12 @@ bool reference_ends_in_zeros(const RuleInput& input, TensorId tensor, std::int64
   return values && is_padding(*values, rows, false);
 }
 
-struct Found {
+struct PaddedRows {
   bool drops = false;
   Finding finding;
 };
 
-void add(const Checkpoint& c, TensorId tensor, const SpecEntry& entry, Found& found) {
+void add_padding(const Checkpoint& c, TensorId tensor, const SpecEntry& entry, PaddedRows& found) {
   Finding& finding = found.finding;
   std::string saved = std::to_string(c.shape(tensor)[0]);
   std::string expected = std::to_string(entry.shape[0]);
@@ -90,11 +90,11 @@ void add(const Checkpoint& c, TensorId tensor, const SpecEntry& entry, Found& fo
   finding.diagnoses.emplace_back(cut_off(c, tensor, entry.shape));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_vocabulary_padding(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.spec == nullptr) return;
   const Checkpoint& c = input.checkpoint;
   auto explained = with_diagnosis(findings);
-  Found dropped{true, {}}, added{false, {}};
+  PaddedRows dropped{true, {}}, added{false, {}};
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     TensorId tensor{t};
     const SpecEntry* entry = input.spec->find(c.fqn(tensor));
@@ -105,11 +105,11 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     auto values = whole_values(c, tensor);
     if (!values) continue;
     if (saved > expected && is_padding(*values, expected, true))
-      add(c, tensor, *entry, dropped);
+      add_padding(c, tensor, *entry, dropped);
     else if (saved < expected && reference_ends_in_zeros(input, tensor, saved, entry->shape))
-      add(c, tensor, *entry, added);
+      add_padding(c, tensor, *entry, added);
   }
-  for (Found* found : {&dropped, &added}) {
+  for (PaddedRows* found : {&dropped, &added}) {
     if (!found->finding.subjects.empty()) findings.push_back(std::move(found->finding));
   }
 }
@@ -123,6 +123,6 @@ const Rule kVocabularyPadding = {
     "number, and the load ends in a size mismatch. Rows may be dropped where their bytes show "
     "that they are padding: all zeros, or one row over and over. Rows that hold anything else are "
     "never dropped.",
-    run};
+    find_vocabulary_padding};
 
 }  // namespace shw

@@ -5,8 +5,8 @@
 namespace shw {
 namespace {
 
-void add(Finding& finding, std::vector<std::string>& records, std::string_view fqn,
-         std::string record) {
+void add_record(Finding& finding, std::vector<std::string>& records, std::string_view fqn,
+                std::string record) {
   add_subject(finding.subjects, fqn);
   records.push_back(std::move(record));
 }
@@ -17,8 +17,8 @@ std::string where(const Error& error) {
   return text;
 }
 
-void finish(Finding& finding, std::vector<std::string> records, std::string cause,
-            std::vector<Finding>& findings) {
+void finish_records(Finding& finding, std::vector<std::string> records, std::string cause,
+                    std::vector<Finding>& findings) {
   if (finding.subjects.empty()) return;
   finding.rule = "bad-record";
   finding.cause = std::move(cause);
@@ -39,15 +39,15 @@ void report_headers(const RuleInput& input, std::vector<Finding>& findings) {
       auto item = checkpoint.item(chunk);
       if (!item || !is_reachable(checkpoint, *item)) continue;
       if (first.empty()) first = header.error().message + " (" + where(header.error()) + ")";
-      add(finding, records, checkpoint.fqn(TensorId{t}),
-          where(header.error()) + ": " + header.error().message);
+      add_record(finding, records, checkpoint.fqn(TensorId{t}),
+                 where(header.error()) + ": " + header.error().message);
     }
   }
   std::string count = plural(records.size(), "item");
-  finish(finding, records,
-         count + (records.size() == 1 ? " is" : " are") +
-             " not what torch writes, so the tile cannot be read: " + first,
-         findings);
+  finish_records(finding, records,
+                 count + (records.size() == 1 ? " is" : " are") +
+                     " not what torch writes, so the tile cannot be read: " + first,
+                 findings);
 }
 
 std::string crc_text(const Checkpoint& checkpoint, FileId file, const DataCheck& check) {
@@ -66,9 +66,9 @@ void report_data(const RuleInput& input, std::vector<Finding>& findings) {
     if (!data) {
       // A header that is none was reported with the headers.
       if (data.error().kind == ErrorKind::kDamaged && header_is_good)
-        add(finding, records, fqn, where(data.error()) + ": " + data.error().message);
+        add_record(finding, records, fqn, where(data.error()) + ": " + data.error().message);
     } else if (data->crc == DataCheck::Crc::kDiffers) {
-      add(finding, records, fqn, crc_text(checkpoint, item.file, *data));
+      add_record(finding, records, fqn, crc_text(checkpoint, item.file, *data));
     }
   };
   for (std::uint32_t t = 0; t < checkpoint.tensor_count() && !input.data.empty(); ++t) {
@@ -84,13 +84,13 @@ void report_data(const RuleInput& input, std::vector<Finding>& findings) {
     if (object.item) look(object.fqn, *object.item, input.object_data[i], true);
   }
   std::string count = plural(records.size(), "item");
-  finish(finding, records,
-         "The bytes of " + count + " are not those that were written: " +
-             (records.empty() ? "" : records.front()) + " does not match its checksum.",
-         findings);
+  finish_records(finding, records,
+                 "The bytes of " + count + " are not those that were written: " +
+                     (records.empty() ? "" : records.front()) + " does not match its checksum.",
+                 findings);
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_bad_records(const RuleInput& input, std::vector<Finding>& findings) {
   report_headers(input, findings);
   report_data(input, findings);
 }
@@ -104,6 +104,6 @@ const Rule kBadRecord = {
     "torch does not compare the checksum when it loads: such a tile enters the model as it is. The "
     "disk, the network or an interrupted copy changed them. Fetch the file again from where it was "
     "written; a tile that is damaged everywhere is lost, its neighbours are not.",
-    run};
+    find_bad_records};
 
 }  // namespace shw

@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kSlack = 60 * kSecond;  // clocks of nodes differ, and copies take a while
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_newer_data(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   if (checkpoint.directory() == nullptr || checkpoint.format() != Format::kDcp) return;
   Entry metadata = checkpoint.directory()->stat(".metadata");
@@ -56,6 +56,6 @@ const Rule kDataNewer = {
     "folder opens as if it were whole and mixes two steps. Times alone prove nothing, because "
     "copying sets them anew; where the recorded ranges or the checksums do not fit either, the "
     "two belong together. Restore the folder from where it was written.",
-    run};
+    find_newer_data};
 
 }  // namespace shw

@@ -64,7 +64,7 @@ Finding about_file(const std::string& file, const char* rule, std::string cause)
   return finding;
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_filled_elements(const RuleInput& input, std::vector<Finding>& findings) {
   FilledReport filled = filled_in(input.checkpoint);
   Finding finding;
   finding.rule = "filled-elements";
@@ -99,6 +99,6 @@ const Rule kFilledElements = {
     "another checkpoint. They are no trained values, and no later repair makes them so. The record "
     "stands in .metadata (or in the safetensors file), in lost.json and in certificate.json; any "
     "one of them is enough, and where they differ the greater loss counts.",
-    run};
+    find_filled_elements};
 
 }  // namespace shw

@@ -69,7 +69,7 @@ void find_gaps(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_leftover_data(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.checkpoint.encoding() != Encoding::kTorchZip) return;
   find_files(input.checkpoint, findings);
   // Where every rank has its own metadata, replicas are recorded and passed over.
@@ -85,6 +85,6 @@ const Rule kLeftoverData = {
     "job saved into a folder that an earlier one with more ranks had used, or where somebody took "
     "entries out of the metadata. They take room and do no harm. Where tiles are missing as well, "
     "they are the first place to look.",
-    run};
+    find_leftover_data};
 
 }  // namespace shw

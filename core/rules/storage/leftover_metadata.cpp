@@ -4,7 +4,7 @@
 namespace shw {
 namespace {
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_leftover_metadata(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   Finding finding;
   finding.rule = "leftover-metadata";
@@ -35,6 +35,6 @@ const Rule kLeftoverMetadata = {
     "job ended in between. If that save came after the complete one, some of its data files may "
     "have replaced older ones; a check with --data tells, because the recorded ranges and "
     "checksums no longer fit. Otherwise it is harmless and can be deleted.",
-    run};
+    find_leftover_metadata};
 
 }  // namespace shw

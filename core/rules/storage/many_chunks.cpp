@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint32_t kMany = 16'384;
 constexpr double kSecondsAtMany = 32.7;  // pytorch #166820, its own table
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_many_chunks(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   Finding finding;
   finding.rule = "many-chunks";
@@ -46,6 +46,6 @@ const Rule kManyChunks = {
     "overlap; until 2.9 it compares each with all others, so ten times the chunks take a hundred "
     "times as long (16,384 chunks: 33 seconds). Newer versions sort first and take a moment. "
     "Saving with fewer, larger chunks makes it quick everywhere.",
-    run};
+    find_many_chunks};
 
 }  // namespace shw

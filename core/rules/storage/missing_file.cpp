@@ -76,8 +76,8 @@ std::string what_is_gone(const Gone& gone) {
   return text;
 }
 
-void describe(const Checkpoint& checkpoint, const Gone& gone,
-              const std::vector<std::string>& states, Finding& finding) {
+void describe_gone(const Checkpoint& checkpoint, const Gone& gone,
+                   const std::vector<std::string>& states, Finding& finding) {
   std::string what = what_is_gone(gone);
   finding.cause = some_of(states) + ": " +
                   (what.empty() ? "nothing that is recorded was in it, but a load may ask for it."
@@ -100,7 +100,7 @@ void describe(const Checkpoint& checkpoint, const Gone& gone,
   finding.subjects.insert(finding.subjects.end(), gone.named.begin(), gone.named.end());
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_missing_files(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   if (checkpoint.directory() == nullptr) return;
   std::vector<bool> missing(checkpoint.file_count(), false);
@@ -116,7 +116,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
 
-  describe(checkpoint, gone_with(checkpoint, missing), states, finding);
+  describe_gone(checkpoint, gone_with(checkpoint, missing), states, finding);
   findings.push_back(std::move(finding));
 }
 
@@ -129,6 +129,6 @@ const Rule kMissingFile = {
     "whose local disk was never collected are the usual reasons. Look for the file where the "
     "checkpoint was written, and copy it beside the others: nothing else has to change. Without it "
     "the tiles in it are lost, all others can still be read.",
-    run};
+    find_missing_files};
 
 }  // namespace shw

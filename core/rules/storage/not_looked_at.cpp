@@ -28,7 +28,7 @@ struct Reasons {
   }
 };
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_not_looked_at(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   Reasons reasons;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
@@ -75,6 +75,6 @@ const Rule kNotLookedAt = {
     "Not a defect: a file that may not be read, or a kind of tensor that is not known here. "
     "Everything else was looked at; about this nothing can be said, so a check that finds nothing "
     "else ends undecided instead of clean.",
-    run};
+    find_not_looked_at};
 
 }  // namespace shw

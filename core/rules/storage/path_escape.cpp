@@ -3,7 +3,7 @@
 namespace shw {
 namespace {
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_escaping_paths(const RuleInput& input, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "path-escape";
   const Checkpoint& checkpoint = input.checkpoint;
@@ -30,6 +30,6 @@ const Rule kPathEscape = {
     "A path that is absolute or climbs out with '..' makes a reader open some other file of the "
     "machine: nothing that torch writes does that. The file was edited by hand, made by a broken "
     "tool, or made to harm. Such paths are never opened here.",
-    run};
+    find_escaping_paths};
 
 }  // namespace shw

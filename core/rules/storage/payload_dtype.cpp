@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_payload_dtypes(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   if (input.headers.empty()) return;
   Finding finding;
@@ -49,6 +49,6 @@ const Rule kPayloadDtype = {
     "They must agree. Where they do not, ranks disagreed about the dtype when they saved (one cast "
     "its copy, another did not), and the metadata keeps what one of them said. torch converts "
     "silently; a tool that trusts the metadata reads noise.",
-    run};
+    find_payload_dtypes};
 
 }  // namespace shw

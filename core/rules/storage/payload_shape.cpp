@@ -3,7 +3,7 @@
 namespace shw {
 namespace {
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_payload_shapes(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   if (input.headers.empty()) return;
   Finding finding;
@@ -43,6 +43,6 @@ const Rule kPayloadShape = {
     "must agree. Where the item is larger, torch takes its beginning and says nothing: wrong rows, "
     "silently. Two ranks whose tiles got the same offsets (one entry survives, with the sizes of "
     "the one and the bytes of the other), or a data file from another save, leave this.",
-    run};
+    find_payload_shapes};
 
 }  // namespace shw

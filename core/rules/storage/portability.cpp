@@ -20,8 +20,8 @@ std::string_view first_torch_with(Dtype dtype) {
   }
 }
 
-void add(std::vector<Finding>& findings, const Checkpoint& checkpoint, std::string cause,
-         std::vector<std::pair<std::string, EvidenceValue>> evidence, bool mended) {
+void add_limit(std::vector<Finding>& findings, const Checkpoint& checkpoint, std::string cause,
+               std::vector<std::pair<std::string, EvidenceValue>> evidence, bool mended) {
   Finding finding;
   finding.rule = "portability";
   finding.severity = Severity::kInfo;
@@ -37,7 +37,7 @@ void add(std::vector<Finding>& findings, const Checkpoint& checkpoint, std::stri
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_portability_limits(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   const Provenance& provenance = checkpoint.provenance();
   bool new_path = provenance.path_class.starts_with("pathlib._local.");
@@ -58,7 +58,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     if (six) evidence.emplace_back("properties", std::int64_t{provenance.properties_arity});
     if (six) evidence.emplace_back("torch_at_least", std::string("2.15"));
     if (!provenance.torch.empty()) evidence.emplace_back("written_by", provenance.torch);
-    add(findings, checkpoint, cause + ".", std::move(evidence), true);
+    add_limit(findings, checkpoint, cause + ".", std::move(evidence), true);
   }
 
   std::map<Dtype, std::vector<std::string>> young;
@@ -68,14 +68,14 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   }
   for (const auto& [dtype, tensors] : young) {
     std::string torch(first_torch_with(dtype));
-    add(findings, checkpoint,
-        plural(tensors.size(), "tensor") + " of dtype " + std::string(name(dtype)) +
-            ": torch older than " + torch + " does not know it and cannot open the metadata.",
-        {{"dtype", std::string(name(dtype))},
-         {"torch_at_least", torch},
-         {"tensors", capped(tensors)},
-         {"tensor_count", count_of(tensors.size())}},
-        false);
+    add_limit(findings, checkpoint,
+              plural(tensors.size(), "tensor") + " of dtype " + std::string(name(dtype)) +
+                  ": torch older than " + torch + " does not know it and cannot open the metadata.",
+              {{"dtype", std::string(name(dtype))},
+               {"torch_at_least", torch},
+               {"tensors", capped(tensors)},
+               {"tensor_count", count_of(tensors.size())}},
+              false);
   }
 }
 
@@ -88,6 +88,6 @@ const Rule kPortability = {
     "added a sixth tensor property that older ones refuse; some dtypes are young. The data files "
     "are the same for all. Writing .metadata anew without those traces makes it open everywhere; "
     "no tensor byte moves.",
-    run};
+    find_portability_limits};
 
 }  // namespace shw

@@ -65,7 +65,7 @@ void look_at_shards(const Checkpoint& checkpoint, std::vector<Finding>& findings
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_rank_holes(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   if (checkpoint.format() == Format::kHfSharded) look_at_shards(checkpoint, findings);
   if (checkpoint.format() != Format::kDcp) return;
@@ -110,6 +110,6 @@ const Rule kRankHole = {
     "copy that left some behind. Megatron writes no file for such a rank, and there a hole is "
     "normal. What the metadata points to is looked at by missing-file; here nothing points to the "
     "missing ranks, and whether anything is lost is for coverage-gap to say.",
-    run};
+    find_rank_holes};
 
 }  // namespace shw

@@ -55,7 +55,8 @@ void add_claims(const Checkpoint& checkpoint, const SharedRange& range,
   for (const Claim& claim : range.claims) subjects.emplace(fqn_of(checkpoint, claim));
 }
 
-Finding finding_of(const Checkpoint& checkpoint, const std::vector<const SharedRange*>& ranges) {
+Finding shared_finding(const Checkpoint& checkpoint,
+                       const std::vector<const SharedRange*>& ranges) {
   Finding finding;
   finding.rule = "shared-storage";
   std::set<std::string> subjects;
@@ -72,7 +73,7 @@ Finding finding_of(const Checkpoint& checkpoint, const std::vector<const SharedR
 void report_tied(const Checkpoint& checkpoint, const std::vector<const SharedRange*>& ranges,
                  std::vector<Finding>& findings) {
   if (ranges.empty()) return;
-  Finding finding = finding_of(checkpoint, ranges);
+  Finding finding = shared_finding(checkpoint, ranges);
   finding.severity = Severity::kInfo;
   finding.cause = some_of(finding.subjects) +
                   " have the same bytes, tile by tile: right for tied tensors that a tool stored "
@@ -101,7 +102,7 @@ void report_solved(const Checkpoint& checkpoint, const Solved& solved,
          static_cast<std::uint64_t>(home.home.length), checkpoint.dtype(tensor),
          copy_of(checkpoint.sizes(home.moves)), copy_of(checkpoint.offsets(home.moves))});
   }
-  Finding finding = finding_of(checkpoint, ranges);
+  Finding finding = shared_finding(checkpoint, ranges);
   finding.cause = "The records of two tiles name the same bytes (" +
                   words_of(checkpoint, *ranges.front()) + (ranges.size() > 1 ? ", ..." : "") +
                   "), and what belongs to one of them lies where no record points (" +
@@ -119,7 +120,7 @@ void report_open(const RuleInput& input, const std::vector<const SharedRange*>& 
                  const std::vector<std::string>& candidates, std::vector<Finding>& findings) {
   if (ranges.empty()) return;
   const Checkpoint& checkpoint = input.checkpoint;
-  Finding finding = finding_of(checkpoint, ranges);
+  Finding finding = shared_finding(checkpoint, ranges);
   bool partial = std::all_of(ranges.begin(), ranges.end(), [](auto* r) { return r->partial; });
   finding.cause = std::string("Two records name ") + (partial ? "overlapping" : "the same") +
                   " bytes (" + words_of(checkpoint, *ranges.front()) +
@@ -188,7 +189,7 @@ void settle_conflicts(Judged& judged) {
   });
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_shared_storage(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   if (checkpoint.encoding() != Encoding::kTorchZip || checkpoint.directory() == nullptr) return;
   std::vector<SharedRange> shared = find_shared(checkpoint);
@@ -211,6 +212,6 @@ const Rule kSharedStorage = {
     "that belong there are often still in the file of the rank that wrote them, claimed by no "
     "record: where exactly one such range holds an item of the right shape and dtype, the record "
     "can point there again.",
-    run};
+    find_shared_storage};
 
 }  // namespace shw

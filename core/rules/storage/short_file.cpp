@@ -6,14 +6,15 @@
 namespace shw {
 namespace {
 
-struct Found {
+struct CutOffItems {
   std::vector<std::uint64_t> tiles_in;  // items outside their file, one count a file
   std::vector<std::string> items;
   std::vector<std::string> tensors;
   std::int64_t needed = 0;  // the furthest end of an item
 };
 
-void look(const Checkpoint& checkpoint, std::string_view fqn, const ItemPlace& place, Found& out) {
+void look_at_item(const Checkpoint& checkpoint, std::string_view fqn, const ItemPlace& place,
+                  CutOffItems& out) {
   const FileRow& file = checkpoint.file(place.file);
   if (!file.safe || file.kind != EntryKind::kFile) return;
   if (is_reachable(checkpoint, place)) return;
@@ -25,20 +26,20 @@ void look(const Checkpoint& checkpoint, std::string_view fqn, const ItemPlace& p
   if (place.offset >= 0 && place.length >= 0 && end) out.needed = std::max(out.needed, *end);
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_short_files(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   if (checkpoint.directory() == nullptr) return;
-  Found found;
+  CutOffItems found;
   found.tiles_in.resize(checkpoint.file_count(), 0);
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
       if (auto item = checkpoint.item(chunk))
-        look(checkpoint, checkpoint.fqn(TensorId{t}), *item, found);
+        look_at_item(checkpoint, checkpoint.fqn(TensorId{t}), *item, found);
     }
   }
   for (const ObjectRow& object : checkpoint.objects()) {
     if (object.item && object.item->file != FileId::kNone)
-      look(checkpoint, object.fqn, *object.item, found);
+      look_at_item(checkpoint, object.fqn, *object.item, found);
   }
   Finding finding;
   finding.rule = "short-file";
@@ -75,6 +76,6 @@ const Rule kShortFile = {
     "a copy that stopped. Compare the size with the file where it was written. The items before "
     "the end are whole. A file of zero bytes to which nothing points is normal: a rank that had "
     "nothing to write leaves one.",
-    run};
+    find_short_files};
 
 }  // namespace shw

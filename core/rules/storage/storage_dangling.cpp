@@ -96,7 +96,7 @@ void report_too_short(const RuleInput& input, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_dangling_storage(const RuleInput& input, std::vector<Finding>& findings) {
   report_homeless(input, findings);
   report_too_short(input, findings);
   report_strays(input, findings);
@@ -111,6 +111,6 @@ const Rule kStorageDangling = {
     "A merge of several .metadata files that forgot one, or a tool that moved tiles and changed "
     "one list only, leaves this. A tile without a record cannot be loaded; a record without a tile "
     "is bytes that nobody reads.",
-    run};
+    find_dangling_storage};
 
 }  // namespace shw

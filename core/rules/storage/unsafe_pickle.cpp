@@ -16,7 +16,7 @@
 namespace shw {
 namespace {
 
-struct Group {
+struct ImportGroup {
   Severity severity = Severity::kInfo;
   bool called = false;
   std::string file;  // of the first
@@ -40,7 +40,7 @@ Severity severity_of(const UnknownName& name) {
   return name.called && !names_a_class(name) ? Severity::kWarning : Severity::kInfo;
 }
 
-std::string cause_of(const Group& group, const std::string& what) {
+std::string cause_of(const ImportGroup& group, const std::string& what) {
   std::string verb = group.called ? "call " : "import ";
   std::string where = some_of(group.subjects);
   if (group.severity == Severity::kInfo)
@@ -51,7 +51,7 @@ std::string cause_of(const Group& group, const std::string& what) {
          ", which no checkpoint needs; here it was read as data and not run.";
 }
 
-Finding finding_of(Group group, const std::string& what) {
+Finding pickle_finding(ImportGroup group, const std::string& what) {
   Finding finding;
   finding.rule = "unsafe-pickle";
   finding.severity = group.severity;
@@ -72,11 +72,11 @@ std::vector<Result<ObjectPickle>> scan_all(const Checkpoint& checkpoint) {
   return scanned;
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_unsafe_pickles(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   if (input.depth < Depth::kHeaders || checkpoint.directory() == nullptr) return;
   const std::string kComputed = "something that it first computes";
-  std::map<std::pair<std::string, Severity>, Group> groups;
+  std::map<std::pair<std::string, Severity>, ImportGroup> groups;
   std::vector<std::string> not_read;
   std::string why;
   auto scanned = scan_all(checkpoint);
@@ -86,7 +86,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     const ObjectPickle& object = *scanned[i];
     const std::string& fqn = checkpoint.objects()[i].fqn;
     auto add = [&](const std::string& what, Severity severity, bool called, std::uint64_t at) {
-      Group& group = groups[{what, severity}];
+      ImportGroup& group = groups[{what, severity}];
       if (group.subjects.empty()) group = {severity, called, object.file, at, {}};
       add_subject(group.subjects, fqn);
     };
@@ -97,7 +97,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
     if (not_read.empty()) why = object.not_read;
     not_read.push_back(fqn);
   }
-  for (auto& [key, group] : groups) findings.push_back(finding_of(std::move(group), key.first));
+  for (auto& [key, group] : groups) findings.push_back(pickle_finding(std::move(group), key.first));
   if (not_read.empty()) return;
   Finding finding;
   finding.rule = "unsafe-pickle";
@@ -117,6 +117,6 @@ const Rule kUnsafePickle = {
     "anything, so looking is safe; torch.load and torch.distributed.checkpoint would run it. It "
     "may be a harmless class of a library, or an attack: ask who made the file before any Python "
     "program opens it.",
-    run};
+    find_unsafe_pickles};
 
 }  // namespace shw

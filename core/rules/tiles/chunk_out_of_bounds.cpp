@@ -3,7 +3,7 @@
 namespace shw {
 namespace {
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_chunks_out_of_bounds(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   Finding finding;
   finding.rule = "chunk-out-of-bounds";
@@ -39,6 +39,6 @@ const Rule kChunkOutOfBounds = {
     "negative. torch checks this when it saves, but frameworks that replace its check, or metadata "
     "edited afterwards, get past it. Either the global size was taken from the wrong rank, or the "
     "offsets were computed for another layout.",
-    run};
+    find_chunks_out_of_bounds};
 
 }  // namespace shw

@@ -3,7 +3,7 @@
 namespace shw {
 namespace {
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_overlaps(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   Finding finding;
   finding.rule = "chunk-overlap";
@@ -51,6 +51,6 @@ const Rule kChunkOverlap = {
     "tiles may share an element. Where two do, a load copies both, and the one read last stays: "
     "the result depends on the order and nothing is said about it. Ranks that computed their "
     "offsets for different meshes, or sizes that differ between replicas, write this.",
-    run};
+    find_overlaps};
 
 }  // namespace shw

@@ -3,7 +3,7 @@
 namespace shw {
 namespace {
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_wrong_ndims(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   Finding finding;
   finding.rule = "chunk-rank";
@@ -44,6 +44,6 @@ const Rule kChunkRank = {
     "Here the numbers do not match, so there is no telling where the tile belongs. Code that puts "
     "a new axis before the others while it shards (stacked experts, stacked layers) and forgets "
     "either the offsets or the global size writes this.",
-    run};
+    find_wrong_ndims};
 
 }  // namespace shw

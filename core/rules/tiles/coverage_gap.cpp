@@ -19,7 +19,8 @@ std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
   return checked_add(a, b).value_or(std::numeric_limits<std::int64_t>::max());
 }
 
-void add(const Checkpoint& checkpoint, TensorId tensor, const TilingDefects& defects, Gaps& out) {
+void add_gap(const Checkpoint& checkpoint, TensorId tensor, const TilingDefects& defects,
+             Gaps& out) {
   out.finding.subjects.emplace_back(checkpoint.fqn(tensor));
   out.count += defects.gaps.size();
   out.missing = saturating_add(out.missing, defects.missing);
@@ -33,7 +34,7 @@ void add(const Checkpoint& checkpoint, TensorId tensor, const TilingDefects& def
   }
 }
 
-void finish(Gaps& gaps, std::string how, std::vector<Finding>& findings) {
+void finish_gaps(Gaps& gaps, std::string how, std::vector<Finding>& findings) {
   if (gaps.finding.subjects.empty()) return;
   Finding& finding = gaps.finding;
   finding.rule = "coverage-gap";
@@ -50,26 +51,28 @@ void finish(Gaps& gaps, std::string how, std::vector<Finding>& findings) {
 }
 
 // Tensors without a single tile are another cause than tensors with holes.
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_coverage_gaps(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
   Gaps holes, bare;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     const TilingDefects& defects = input.tilings[t].defects;
     if (defects.gaps.empty()) continue;
-    add(checkpoint, TensorId{t}, defects, checkpoint.chunks(TensorId{t}).empty() ? bare : holes);
+    add_gap(checkpoint, TensorId{t}, defects,
+            checkpoint.chunks(TensorId{t}).empty() ? bare : holes);
   }
   std::string where = holes.boxes.empty() ? "" : to_text(holes.boxes.front());
   std::string first = holes.boxes.empty() ? "" : holes.inside.front();
-  finish(holes,
-         plural(static_cast<std::uint64_t>(holes.missing), "element") + " of " +
-             plural(holes.finding.subjects.size(), "tensor") + " lie in no tile (" + first + " " +
-             where + (holes.count > 1 ? ", ..." : "") +
-             "): torch loads the rest and leaves whatever stood there before, without a word.",
-         findings);
-  finish(bare,
-         some_of(bare.finding.subjects) + (bare.finding.subjects.size() == 1 ? " is" : " are") +
-             " recorded without a single tile: nothing of it was saved.",
-         findings);
+  finish_gaps(holes,
+              plural(static_cast<std::uint64_t>(holes.missing), "element") + " of " +
+                  plural(holes.finding.subjects.size(), "tensor") + " lie in no tile (" + first +
+                  " " + where + (holes.count > 1 ? ", ..." : "") +
+                  "): torch loads the rest and leaves whatever stood there before, without a word.",
+              findings);
+  finish_gaps(bare,
+              some_of(bare.finding.subjects) +
+                  (bare.finding.subjects.size() == 1 ? " is" : " are") +
+                  " recorded without a single tile: nothing of it was saved.",
+              findings);
 }
 
 }  // namespace
@@ -82,6 +85,6 @@ const Rule kCoverageGap = {
     "metadata was lost, a save of a part of the ranks, or a global size taken from another layout "
     "are the usual reasons. If the writer of the neighbouring tiles has a file that nothing points "
     "to, the bytes may still be there.",
-    run};
+    find_coverage_gaps};
 
 }  // namespace shw

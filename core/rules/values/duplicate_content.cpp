@@ -79,7 +79,7 @@ Twins find_twins(const RuleInput& input, ValueBudget& budget) {
   return twins;
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_duplicate_content(const RuleInput& input, std::vector<Finding>& findings) {
   if (input.headers.empty()) return;
   ValueBudget budget;
   Twins twins = find_twins(input, budget);
@@ -130,6 +130,6 @@ const Rule kDuplicateContent = {
     "adapters at zero) say nothing, and models that are made by copying (experts from one dense "
     "layer, layers repeated) are alike in half of their members or more: that is only said. "
     "Checksums are compared, so it costs no reading but for the tensors that are equal.",
-    run};
+    find_duplicate_content};
 
 }  // namespace shw

@@ -17,7 +17,7 @@ struct Difference {
 };
 
 template <NarrowFloat form>
-Difference compare(const TensorValues& master, const TensorValues& model) {
+Difference compare_cast(const TensorValues& master, const TensorValues& model) {
   Difference out;
   out.elements = static_cast<std::int64_t>(count_in(model));
   for (std::size_t i = 0; i < count_in(model); ++i) {
@@ -34,7 +34,7 @@ Difference compare(const TensorValues& master, const TensorValues& model) {
   return out;
 }
 
-struct Found {
+struct MasterCasts {
   std::vector<std::string> subjects, how, strangers, elsewhere;
   std::int64_t looked_at = 0, differing = 0, far = 0;
 };
@@ -53,7 +53,8 @@ std::string found_elsewhere(const TensorValues& masters, const TensorValues& wei
   return some_of(parts);
 }
 
-void look(const RuleInput& input, const OptimizerState& state, ValueBudget& budget, Found& found) {
+void look_at_state(const RuleInput& input, const OptimizerState& state, ValueBudget& budget,
+                   MasterCasts& found) {
   const Checkpoint& c = input.checkpoint;
   if (state.role != StateRole::kMaster || !state.parameter || !state.parameter_is_sure) return;
   TensorId model = *state.parameter;
@@ -64,8 +65,8 @@ void look(const RuleInput& input, const OptimizerState& state, ValueBudget& budg
   auto masters = read_values(input, state.state, budget);
   auto weights = masters ? read_values(input, model, budget) : std::nullopt;
   if (!masters || !weights || masters->dtype != Dtype::kFloat32 || weights->dtype != narrow) return;
-  Difference seen =
-      half ? compare<kFloat16Form>(*masters, *weights) : compare<kBfloat16Form>(*masters, *weights);
+  Difference seen = half ? compare_cast<kFloat16Form>(*masters, *weights)
+                         : compare_cast<kBfloat16Form>(*masters, *weights);
   ++found.looked_at;
   if (seen.differing * 1000 <= seen.elements) return;
   found.differing += seen.differing;
@@ -83,8 +84,8 @@ void look(const RuleInput& input, const OptimizerState& state, ValueBudget& budg
     found.strangers.emplace_back(c.fqn(state.state));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
-  Found found;
+void find_master_mismatches(const RuleInput& input, std::vector<Finding>& findings) {
+  MasterCasts found;
   ValueBudget budget;
   std::unordered_set<std::string_view> explained;
   for (const Finding& finding : findings) {
@@ -93,7 +94,7 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
   }
   for (const OptimizerState& state : optimizer_states(input.checkpoint)) {
     if (explained.contains(input.checkpoint.fqn(state.state))) continue;
-    look(input, state, budget, found);
+    look_at_state(input, state, budget, found);
   }
   if (found.subjects.empty()) return;
   Finding finding;
@@ -136,6 +137,6 @@ const Rule kMasterCast = {
     "before the copy back differ too, by little and everywhere: that is only said. Where the rows "
     "of "
     "a copy are found at another place of the weight, that place is named.",
-    run};
+    find_master_mismatches};
 
 }  // namespace shw

@@ -40,7 +40,7 @@ constexpr double kBeta1 = 0.9, kBeta2 = 0.999;
 // beta1 = 0, beta2 = 0.9999: wider than any setting that was ever met.
 constexpr double kWidest = 10'000;
 
-struct Found {
+struct BrokenBounds {
   std::vector<std::string> subjects, how;
   std::set<std::string> betas;  // those that were used
   std::int64_t pairs = 0, above = 0, negative = 0, without_root = 0;
@@ -48,7 +48,8 @@ struct Found {
   double worst = 0, bound = 0;
 };
 
-void judge(const Checkpoint& c, const MomentPair& pair, const MomentCount& count, Found& out) {
+void count_pair(const Checkpoint& c, const MomentPair& pair, const MomentCount& count,
+                BrokenBounds& out) {
   ++out.pairs;
   if (count.above + count.negative + count.without_root == 0) return;
   out.subjects.emplace_back(c.fqn(pair.mean));
@@ -73,7 +74,8 @@ std::string betas_text(const std::optional<Betas>& betas) {
   return to_text(first) + " and " + to_text(second) + ", saved beside the states";
 }
 
-void look(const RuleInput& input, const MomentPair& pair, ValueBudget& budget, Found& found) {
+void look_at_pair(const RuleInput& input, const MomentPair& pair, ValueBudget& budget,
+                  BrokenBounds& found) {
   const Checkpoint& c = input.checkpoint;
   // Half precision loses small squares: nothing can be said of it.
   if (c.dtype(pair.mean) == Dtype::kFloat16 || c.dtype(pair.square) == Dtype::kFloat16) return;
@@ -90,7 +92,7 @@ void look(const RuleInput& input, const MomentPair& pair, ValueBudget& budget, F
     count.add(value_at(mean->dtype, mean->bytes, i), value_at(square->dtype, square->bytes, i),
               constant, narrow ? 0.05 : 0.02);
   bool broken = count.above + count.negative + count.without_root != 0;
-  judge(c, pair, count, found);
+  count_pair(c, pair, count, found);
   found.betas.insert(betas_text(betas));
   if (!broken) return;
   if (betas) ++found.known;
@@ -99,17 +101,18 @@ void look(const RuleInput& input, const MomentPair& pair, ValueBudget& budget, F
 
 // Above a bound of betas that nobody saved: the run may have had others, and then most pairs are
 // above it. A few that are stand out.
-bool is_only_above_assumed(const Found& found) {
+bool is_only_above_assumed(const BrokenBounds& found) {
   bool any_betas = found.negative + found.without_root > 0 || found.worst > kWidest;
   std::int64_t broken = count_of(found.how.size());
   bool few = found.pairs >= 8 && broken * 4 <= found.pairs;
   return !any_betas && found.known == 0 && !few;
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_broken_moment_bounds(const RuleInput& input, std::vector<Finding>& findings) {
   ValueBudget budget;
-  Found found;
-  for (const MomentPair& pair : moment_pairs(input.checkpoint)) look(input, pair, budget, found);
+  BrokenBounds found;
+  for (const MomentPair& pair : moment_pairs(input.checkpoint))
+    look_at_pair(input, pair, budget, found);
   if (found.subjects.empty()) return;
   Finding finding;
   finding.rule = "moment-bound";
@@ -152,6 +155,6 @@ const Rule kMomentBound = {
     "elements, but one that it finds is certain for those betas. The betas of each parameter are "
     "read from its group where they were saved. Where they were not, a ratio that some betas in "
     "use allow is only said, unless most other pairs are within the usual bound.",
-    run};
+    find_broken_moment_bounds};
 
 }  // namespace shw

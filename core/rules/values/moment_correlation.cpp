@@ -35,7 +35,7 @@ constexpr double kLeast = 0.15;
 // square's own spread, as a deviation of its logarithm, says whether there is anything to follow.
 constexpr double kSpread = 0.5;
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_uncorrelated_moments(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   ValueBudget budget;
   budget.per_tensor = std::uint64_t{64} << 20;
@@ -85,6 +85,6 @@ const Rule kMomentCorrelation = {
     "10,000 "
     "elements whose second moment varies at all), rows of one may have come from elsewhere. Only a "
     "hint: numbers that were made up look the same, and only the bound of moment-bound is certain.",
-    run};
+    find_uncorrelated_moments};
 
 }  // namespace shw

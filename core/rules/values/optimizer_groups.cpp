@@ -312,7 +312,7 @@ std::string name_of(const Checkpoint& checkpoint) {
   return checkpoint.directory() == nullptr ? "the reference" : checkpoint.directory()->name();
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_optimizer_group_faults(const RuleInput& input, std::vector<Finding>& findings) {
   const OptimizerSettings& settings = optimizer_settings(input);
   if (settings.optimizers.empty()) return;
   OptimizerSettings reference;
@@ -345,6 +345,6 @@ const Rule kOptimizerGroups = {
     "they contradict cannot be, and where all others agree it becomes theirs. Parameters that were "
     "added lately, frozen ones, and groups with other settings are as they should be. With a "
     "reference (--against) groups in another order are found, too: torch matches them by position.",
-    run};
+    find_optimizer_group_faults};
 
 }  // namespace shw

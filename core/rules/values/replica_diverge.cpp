@@ -64,7 +64,7 @@ struct Divergence {
 };
 
 template <class Bits>
-void compare(Dtype dtype, BytesView a, BytesView b, Divergence& out) {
+void compare_copies(Dtype dtype, BytesView a, BytesView b, Divergence& out) {
   for (std::size_t i = 0; i < a.size() / sizeof(Bits); ++i) {
     Bits x = bits_at<Bits>(a, i), y = bits_at<Bits>(b, i);
     if (x == y) continue;
@@ -79,13 +79,13 @@ void compare(Dtype dtype, BytesView a, BytesView b, Divergence& out) {
   }
 }
 
-Divergence compare(Dtype dtype, BytesView a, BytesView b) {
+Divergence compare_copies(Dtype dtype, BytesView a, BytesView b) {
   Divergence out;
   std::size_t width = size_of(dtype);
   out.elements = static_cast<std::int64_t>(a.size() / width);
-  if (width == 8) compare<std::uint64_t>(dtype, a, b, out);
-  if (width == 4) compare<std::uint32_t>(dtype, a, b, out);
-  if (width == 2) compare<std::uint16_t>(dtype, a, b, out);
+  if (width == 8) compare_copies<std::uint64_t>(dtype, a, b, out);
+  if (width == 4) compare_copies<std::uint32_t>(dtype, a, b, out);
+  if (width == 2) compare_copies<std::uint16_t>(dtype, a, b, out);
   return out;
 }
 
@@ -102,7 +102,7 @@ std::string histogram_text(const Divergence& seen) {
   return text;
 }
 
-struct Found {
+struct DivergedCopies {
   std::vector<std::string> subjects, how, histograms;
   std::int64_t groups = 0, left_out = 0, far = 0;
   bool astray = false;  // more than one element in a hundred is more than 1 % apart
@@ -110,7 +110,7 @@ struct Found {
   std::uint64_t left = kInAll;
 };
 
-std::optional<Bytes> read(const Copy& copy, Found& found) {
+std::optional<Bytes> read(const Copy& copy, DivergedCopies& found) {
   auto bytes = read_side_elements(*copy.file->source, *copy.tensor);
   if (!bytes) {
     ++found.left_out;
@@ -120,7 +120,8 @@ std::optional<Bytes> read(const Copy& copy, Found& found) {
   return std::move(*bytes);
 }
 
-void look(const std::string& place, const std::vector<Copy>& copies, Found& found) {
+void look_at_copies(const std::string& place, const std::vector<Copy>& copies,
+                    DivergedCopies& found) {
   const SideTensor& first = *copies.front().tensor;
   std::uint64_t size =
       static_cast<std::uint64_t>(volume(first.sizes).value_or(0)) * size_of(first.dtype);
@@ -136,7 +137,7 @@ void look(const std::string& place, const std::vector<Copy>& copies, Found& foun
   for (std::size_t i = 1; i < copies.size(); ++i) {
     auto bytes = read(copies[i], found);
     if (!bytes || bytes->size() != reference->size() || *bytes == *reference) continue;
-    Divergence seen = compare(first.dtype, *reference, *bytes);
+    Divergence seen = compare_copies(first.dtype, *reference, *bytes);
     found.far += seen.far;
     found.astray = found.astray || seen.far * 100 > seen.elements;
     found.largest = std::max(found.largest, seen.largest);
@@ -153,7 +154,7 @@ void look(const std::string& place, const std::vector<Copy>& copies, Found& foun
   }
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_diverged_replicas(const RuleInput& input, std::vector<Finding>& findings) {
   std::map<std::int64_t, RankTensors> files = read_rank_files(input.checkpoint);
   if (files.size() < 2) return;
   std::map<std::pair<std::string, std::string>, std::vector<Copy>> groups;
@@ -164,13 +165,13 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
       if (holder) groups[{place_of(tensor.path), *holder}].push_back({rank, &file, &tensor});
     }
   }
-  Found found;
+  DivergedCopies found;
   for (const auto& group : groups) {
     const std::vector<Copy>& copies = group.second;
     bool alike = std::all_of(copies.begin(), copies.end(), [&](const Copy& copy) {
       return copy.tensor->dtype == copies.front().tensor->dtype;
     });
-    if (copies.size() > 1 && alike) look(group.first.first, copies, found);
+    if (copies.size() > 1 && alike) look_at_copies(group.first.first, copies, found);
   }
   if (found.how.empty()) return;
   Finding finding;
@@ -209,6 +210,6 @@ const Rule kReplicaDiverge = {
     "one and says nothing. Files of single ranks (optimizer_rank_0.pt) show it: tensors whose "
     "pickled placements say Replicate are compared. Differences in the last bits come from sums in "
     "another order and are only said. No repair is right: choosing a rank throws the others away.",
-    run};
+    find_diverged_replicas};
 
 }  // namespace shw

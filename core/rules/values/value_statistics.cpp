@@ -40,7 +40,7 @@ Statistics statistics_of(const TensorValues& values) {
   }
 }
 
-struct Group {
+struct ValueGroup {
   std::vector<std::string> subjects, how;
   std::int64_t elements = 0;
   void add(std::string_view fqn, std::int64_t count, std::int64_t of) {
@@ -51,8 +51,8 @@ struct Group {
   }
 };
 
-void report(Group group, Severity severity, std::string what, std::string why,
-            std::int64_t left_out, std::vector<Finding>& findings) {
+void report_values(ValueGroup group, Severity severity, std::string what, std::string why,
+                   std::int64_t left_out, std::vector<Finding>& findings) {
   if (group.subjects.empty()) return;
   Finding finding;
   finding.rule = "value-statistics";
@@ -68,13 +68,13 @@ void report(Group group, Severity severity, std::string what, std::string why,
   findings.push_back(std::move(finding));
 }
 
-void run(const RuleInput& input, std::vector<Finding>& findings) {
+void find_odd_values(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   // A whole tensor of fewer elements may be a scale that was never set.
   constexpr std::int64_t kEnough = 64;
   ValueBudget budget;
   budget.left = std::uint64_t{2} << 30;
-  Group all_nan, some, denormal;
+  ValueGroup all_nan, some, denormal;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     auto values = read_values(input, TensorId{t}, budget);
     if (!values) continue;
@@ -91,14 +91,15 @@ void run(const RuleInput& input, std::vector<Finding>& findings) {
         seen.count - seen.zero >= kEnough && seen.denormal * 2 > seen.count - seen.zero)
       denormal.add(fqn, seen.denormal, seen.count);
   }
-  report(std::move(all_nan), Severity::kWarning, "nothing but NaN",
-         "they were broken before they were saved, or never set.", budget.left_out, findings);
-  report(std::move(some), Severity::kInfo, "NaN or infinity",
-         "training went wrong before the save, or a mask was saved as such.", budget.left_out,
-         findings);
-  report(std::move(denormal), Severity::kInfo, "mostly numbers next to zero",
-         "memory that was not a weight looks like this; compare with an earlier checkpoint.",
-         budget.left_out, findings);
+  report_values(std::move(all_nan), Severity::kWarning, "nothing but NaN",
+                "they were broken before they were saved, or never set.", budget.left_out,
+                findings);
+  report_values(std::move(some), Severity::kInfo, "NaN or infinity",
+                "training went wrong before the save, or a mask was saved as such.",
+                budget.left_out, findings);
+  report_values(std::move(denormal), Severity::kInfo, "mostly numbers next to zero",
+                "memory that was not a weight looks like this; compare with an earlier checkpoint.",
+                budget.left_out, findings);
 }
 
 }  // namespace
@@ -110,6 +111,6 @@ const Rule kValueStatistics = {
     "end of a run that diverged; numbers around 1e-42 are what other memory looks like when it is "
     "read as floats. The bytes are what was saved: no repair brings back what was never there, an "
     "earlier checkpoint does.",
-    run};
+    find_odd_values};
 
 }  // namespace shw

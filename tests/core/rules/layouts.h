@@ -131,7 +131,7 @@ inline SavedTensor plain_state(std::string fqn, const SpecEntry& entry) {
 
 // One axis is left out of what is recorded.
 inline SavedTensor without(std::string fqn, const SpecEntry& entry, std::size_t axis) {
-  Layout reduced = without_axis(*entry.mesh, entry.placements, axis);
+  MeshLayout reduced = without_axis(*entry.mesh, entry.placements, axis);
   return {std::move(fqn), entry, [entry, reduced, axis](std::int64_t rank) -> std::optional<Offer> {
             auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
             Extents size = entry.shape;

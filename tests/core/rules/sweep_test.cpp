@@ -23,7 +23,7 @@ SavedTensor replicated(std::string fqn, Extents shape) {
 
 // As savers without the axis do where its parts are uneven: each rank cuts its own part.
 SavedTensor without_uneven(std::string fqn, const SpecEntry& entry, std::size_t axis) {
-  Layout reduced = without_axis(*entry.mesh, entry.placements, axis);
+  MeshLayout reduced = without_axis(*entry.mesh, entry.placements, axis);
   return {std::move(fqn), entry, [entry, reduced, axis](std::int64_t rank) -> std::optional<Offer> {
             auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
             auto coordinates = entry.mesh->coordinates(rank);
