@@ -22,12 +22,12 @@ constexpr Verb kHandlers[] = {
     {"gui", run_gui},
 };
 
-Progress progress;  // static: the signal handler has to reach it
+Progress run_progress;  // static: the signal handler has to reach it
 
 // Once: the job ends cleanly at its next look. The handler removes itself, so that a second signal
 // stops the program at once.
 void cancel_on_signal(int) {
-  progress.cancelled.store(true, std::memory_order_relaxed);
+  run_progress.cancelled.store(true, std::memory_order_relaxed);
   static constexpr char kWords[] = "\nstopping; once more to stop at once\n";
   [[maybe_unused]] auto ignored = ::write(STDERR_FILENO, kWords, sizeof kWords - 1);
 }
@@ -47,7 +47,7 @@ void install_signal_handlers() {
 
 int run(const Options& options) {
   Terminal terminal(options);
-  Context context{options, terminal, progress};
+  Context context{options, terminal, run_progress};
   for (const Verb& verb : kHandlers) {
     if (options.verb != verb.name) continue;
     int code = verb.run(context);

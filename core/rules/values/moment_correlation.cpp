@@ -29,7 +29,7 @@ double LogCorrelation::value() const {
 
 namespace {
 
-constexpr std::int64_t kEnough = 10'000;
+constexpr std::int64_t kEnoughToCorrelate = 10'000;
 constexpr double kLeast = 0.15;
 // Where gradients have one size all over a tensor even a right pair has no correlation: the
 // square's own spread, as a deviation of its logarithm, says whether there is anything to follow.
@@ -43,14 +43,14 @@ void find_uncorrelated_moments(const RuleInput& input, std::vector<Finding>& fin
   std::vector<std::string> lines, subjects;
   std::int64_t pairs = 0;
   for (const MomentPair& pair : moment_pairs(c)) {
-    if (volume(c.shape(pair.mean)).value_or(0) <= kEnough) continue;
+    if (volume(c.shape(pair.mean)).value_or(0) <= kEnoughToCorrelate) continue;
     auto mean = read_values(input, pair.mean, budget);
     auto square = mean ? read_values(input, pair.square, budget) : std::nullopt;
     if (!mean || !square) continue;
     LogCorrelation seen;
     for (std::size_t i = 0; i < count_in(*mean); ++i)
       seen.add(value_at(mean->dtype, mean->bytes, i), value_at(square->dtype, square->bytes, i));
-    if (seen.count <= kEnough) continue;
+    if (seen.count <= kEnoughToCorrelate) continue;
     ++pairs;
     double spread = std::sqrt(seen.yy / static_cast<double>(seen.count));
     if (seen.value() >= kLeast || spread < kSpread) continue;

@@ -109,10 +109,10 @@ TEST_CASE("where rows are a box, the third generation records it") {
 }
 
 TEST_CASE("an axis that is forgotten takes its part of the split factor with it") {
-  Layout one = without_axis(mesh_of(4, 2), strided(2), 1);
+  MeshLayout one = without_axis(mesh_of(4, 2), strided(2), 1);
   CHECK(to_text(one.mesh) == "dp 4");
   CHECK(to_text(one.placements) == "Shard(0)");
-  Layout other = without_axis(mesh_of(4, 2), strided(2), 0);
+  MeshLayout other = without_axis(mesh_of(4, 2), strided(2), 0);
   CHECK(to_text(other.placements) == "Shard(0)");
   CHECK(to_text(other.mesh) == "tp 2");
 }
