@@ -15,7 +15,6 @@
 #include "core/temporary_folder.h"
 
 using namespace shw;
-using namespace shw::test;
 
 namespace {
 
@@ -431,7 +430,7 @@ TEST_CASE("uneven shards that each rank placed by its own size go where torch.ch
   // A shard that is not where the law puts it could be anything: no repair.
   saved.chunks[2].box.offsets[0] = 5;
   write_checkpoint(folder / "other", {saved});
-  CHECK(find(against(folder / "other", folder / "good"), "uneven-shards") == nullptr);
+  CHECK(first_of(against(folder / "other", folder / "good"), "uneven-shards") == nullptr);
 }
 
 TEST_CASE("names are matched through wrappers and one replaced first part, never by guess") {
