@@ -10,7 +10,6 @@
 #include "core/temporary_folder.h"
 
 using namespace shw;
-using namespace shw::test;
 
 namespace {
 
