@@ -20,7 +20,7 @@
 
 #include "core/base/checked.h"
 #include "core/repair/apply.h"
-#include "core/repair/operation_json.h"
+#include "core/repair/json.h"
 #include "core/repair/proof.h"
 
 namespace shw {

@@ -1,4 +1,4 @@
-// An operation of a plan as JSON: the same in plan.json and in certificate.json.
+// Operations as JSON, the same in plan.json and in certificate.json; for .cpp files only.
 #pragma once
 
 #include <nlohmann/json.hpp>
