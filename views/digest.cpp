@@ -93,8 +93,8 @@ std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot) {
   return list;
 }
 
-std::shared_ptr<const Facts> make_facts(const Snapshot& snapshot) {
-  auto facts = std::make_shared<Facts>();
+std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot) {
+  auto facts = std::make_shared<CheckpointCard>();
   if (snapshot.checkpoint == nullptr) return facts;
   const Checkpoint& checkpoint = *snapshot.checkpoint;
   facts->format = title(checkpoint.format());
@@ -141,7 +141,7 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
   digest->list =
       same_checkpoint && old->order == snapshot->order ? before->list : make_list(*snapshot);
   digest->mesh = same_spec && old->mesh == snapshot->mesh ? before->mesh : make_mesh(*snapshot);
-  digest->facts = same_report ? before->facts : make_facts(*snapshot);
+  digest->facts = same_report ? before->facts : make_card(*snapshot);
   bool same_picture = same_plan && old->tensor == snapshot->tensor;
   digest->picture = same_picture ? before->picture : make_picture(*snapshot);
   return digest;

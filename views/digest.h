@@ -42,7 +42,7 @@ struct MeshInfo {
   bool looked = false;             // false: too many chunks to infer anything
 };
 
-struct Facts {
+struct CheckpointCard {
   std::string format, files, bytes, coverage;
   bool complete = false, coverage_known = false, sound = false;
 };
@@ -88,7 +88,7 @@ struct Digest {
   std::size_t marked = 0;  // tensors that a warning or an error names
   std::shared_ptr<const ListModel> list;
   std::shared_ptr<const MeshInfo> mesh;
-  std::shared_ptr<const Facts> facts;
+  std::shared_ptr<const CheckpointCard> facts;
   std::shared_ptr<const Picture> picture;  // null where no tensor is selected
 };
 
@@ -99,7 +99,7 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
 std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot);
 std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot);
 std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot);
-std::shared_ptr<const Facts> make_facts(const Snapshot& snapshot);
+std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot);
 std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot);
 
 }  // namespace shw

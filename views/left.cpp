@@ -115,7 +115,7 @@ void draw_mesh(Frame& frame, DeskState& state, Column& column) {
 }
 
 void draw_facts(Frame& frame, Column& column) {
-  const Facts& facts = *frame.digest.facts;
+  const CheckpointCard& facts = *frame.digest.facts;
   const Theme& theme = frame.theme;
   head(frame, column, "CHECKPOINT");
   row(frame, column, "format", facts.format, theme.text);

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "core/facts/memo.h"
 #include "core/facts/spec_layout.h"
 
 namespace shw {
@@ -54,7 +53,7 @@ std::vector<Box> explained_by(const Checkpoint& c, TensorId tensor, const RankMa
   return boxes;
 }
 
-std::optional<OtherOrder> other_order(const RuleInput& input, TensorId tensor) {
+std::optional<OtherOrder> other_order(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   if (c.chunks(tensor).size() < 2 || !c.writers_are_owners(tensor)) return std::nullopt;
   const SpecEntry* entry = layout_of(input, c.fqn(tensor));
@@ -73,7 +72,15 @@ std::optional<OtherOrder> other_order(const RuleInput& input, TensorId tensor) {
   return std::nullopt;
 }
 
-std::vector<OtherOrder> find_other_orders(const RuleInput& input) {
+}  // namespace
+
+std::string order_text(const Mesh& mesh, const std::vector<std::size_t>& order) {
+  std::string text;
+  for (std::size_t axis : order) text += (text.empty() ? "" : ", then ") + mesh.axes[axis].name;
+  return text;
+}
+
+std::vector<OtherOrder> find_other_orders(const CheckInput& input) {
   std::vector<OtherOrder> out;
   if (input.spec == nullptr) return out;
   std::set<TensorId> found;
@@ -86,20 +93,6 @@ std::vector<OtherOrder> find_other_orders(const RuleInput& input) {
   // The same picture is healthy where another mesh saved it: then other tensors disagree as well.
   if (!out.empty() && layout_agreement(input, found).contradicts()) out.clear();
   return out;
-}
-
-}  // namespace
-
-std::string order_text(const Mesh& mesh, const std::vector<std::size_t>& order) {
-  std::string text;
-  for (std::size_t axis : order) text += (text.empty() ? "" : ", then ") + mesh.axes[axis].name;
-  return text;
-}
-
-const std::vector<OtherOrder>& in_another_order(const RuleInput& input) {
-  RuleMemo& memo = memo_of(input);
-  if (!memo.other_orders) memo.other_orders = find_other_orders(input);
-  return *memo.other_orders;
 }
 
 }  // namespace shw

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/facts/facts.h"
+#include "core/facts/check_input.h"
 
 namespace shw {
 
@@ -18,8 +18,8 @@ struct OtherOrder {
   std::vector<Box> boxes;             // where each chunk belongs, in the order of the chunks
 };
 
-// Found once for all rules that ask.
-const std::vector<OtherOrder>& in_another_order(const RuleInput& input);
+// Without a spec there are none.
+std::vector<OtherOrder> find_other_orders(const CheckInput& input);
 
 // "edp, then ep"
 std::string order_text(const Mesh& mesh, const std::vector<std::size_t>& order);

@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/facts/dropped_axes.h"
+#include "core/facts/check_input.h"
+#include "core/model/finding.h"
 
 namespace shw {
 
@@ -31,14 +32,10 @@ struct DerivedLayouts {
   std::vector<UndecidedAxis> undecided;
 };
 
-// By the router's law (S4), then by the laws of a layer's matrices (S5 E1, failures.md 0.7.12).
-// Found once for all rules that ask.
-const DerivedLayouts& derived_layouts(const RuleInput& input);
-
 // The same input with a derived layout for a spec.
-RuleInput with_layout(const RuleInput& input, const DerivedLayout& layout);
+CheckInput with_layout(const CheckInput& input, const DerivedLayout& layout);
 
 // Ranks that wrote something, or that left a file of their own beside the checkpoint.
-std::int64_t ranks_seen(const RuleInput& input, const std::vector<std::int64_t>& beside);
+std::int64_t ranks_seen(const CheckInput& input, const std::vector<std::int64_t>& beside);
 
 }  // namespace shw

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/facts/dropped_axes.h"
 #include "core/facts/local_states.h"
@@ -33,7 +34,7 @@ std::optional<std::size_t> short_dim(ExtentsView saved, ExtentsView expected) {
   return dim;
 }
 
-std::optional<ShortTensor> short_tensor(const RuleInput& input, TensorId tensor) {
+std::optional<ShortTensor> short_tensor(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   const SpecEntry* entry = layout_of(input, c.fqn(tensor));
   if (entry == nullptr) return std::nullopt;
@@ -104,7 +105,7 @@ bool fills_one_part(const Checkpoint& c, const ShortTensor& tensor, std::size_t 
 }
 
 // What the item of a chunk holds: its header where it was read, else what the metadata says.
-Extents payload_sizes(const RuleInput& input, ChunkId chunk) {
+Extents payload_sizes(const CheckInput& input, ChunkId chunk) {
   if (index_of(chunk) < input.headers.size() && input.headers[index_of(chunk)])
     return input.headers[index_of(chunk)]->sizes;
   return copy_of(input.checkpoint.sizes(chunk));
@@ -117,7 +118,7 @@ bool disjoint(const std::vector<Survivor>& survivors) {
   return std::adjacent_find(starts.begin(), starts.end()) == starts.end();
 }
 
-void place_by_box(const RuleInput& input, const ShortTensor& tensor, DroppedAxis& out) {
+void place_by_box(const CheckInput& input, const ShortTensor& tensor, DroppedAxis& out) {
   const SpecEntry& entry = *tensor.entry;
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     Extents sizes = payload_sizes(input, tensor.chunks[i]);
@@ -138,7 +139,7 @@ void place_by_box(const RuleInput& input, const ShortTensor& tensor, DroppedAxis
   if (!out.placed) out.why_not = "two chunks were written by ranks of the same place";
 }
 
-void place_by_shift(const RuleInput& input, const ShortTensor& tensor, DroppedAxis& out) {
+void place_by_shift(const CheckInput& input, const ShortTensor& tensor, DroppedAxis& out) {
   const Mesh& mesh = *tensor.entry->mesh;
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     Box box = saved_box(input.checkpoint, tensor.chunks[i]);
@@ -153,7 +154,7 @@ void place_by_shift(const RuleInput& input, const ShortTensor& tensor, DroppedAx
   out.placed = true;
 }
 
-DroppedAxis dropped(const RuleInput& input, const ShortTensor& tensor, std::size_t axis,
+DroppedAxis dropped(const CheckInput& input, const ShortTensor& tensor, std::size_t axis,
                     bool grid) {
   DroppedAxis out;
   out.tensor = tensor.tensor;
@@ -183,7 +184,7 @@ struct Suspect {
   bool grid = true;
 };
 
-std::optional<Suspect> suspect(const RuleInput& input, const ShortTensor& tensor) {
+std::optional<Suspect> suspect(const CheckInput& input, const ShortTensor& tensor) {
   const Checkpoint& c = input.checkpoint;
   const Mesh& mesh = *tensor.entry->mesh;
   Suspect out{tensor, {}, true};
@@ -236,7 +237,7 @@ std::size_t choose(const Checkpoint& c, const Suspect& item,
 
 }  // namespace
 
-std::vector<DroppedAxis> dropped_axes(const RuleInput& input) {
+std::vector<DroppedAxis> dropped_axes(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   std::vector<Suspect> suspects;
   if (input.spec == nullptr) return {};

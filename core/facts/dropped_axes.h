@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/facts/facts.h"
+#include "core/facts/check_input.h"
 #include "core/facts/survivors.h"
 
 namespace shw {
@@ -24,6 +24,6 @@ struct DroppedAxis {
   std::string why_not;
 };
 
-std::vector<DroppedAxis> dropped_axes(const RuleInput& input);
+std::vector<DroppedAxis> dropped_axes(const CheckInput& input);
 
 }  // namespace shw

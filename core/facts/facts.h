@@ -1,40 +1,26 @@
-// What the rules look at, all of it, put together once before the first of them runs.
+// What is derived from a checkpoint once and asked by many rules: found before the first of them
+// runs, as deep as the check looks.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string_view>
+#include <set>
+#include <vector>
 
-#include "core/formats/items.h"
-#include "core/mesh/mesh.h"
-#include "core/model/checkpoint.h"
-#include "core/spec/spec.h"
-#include "core/tiles/coverage.h"
+#include "core/facts/check_input.h"
+#include "core/facts/cut_orders.h"
+#include "core/facts/derived_layout.h"
+#include "core/facts/filled.h"
+#include "core/facts/optimizer_settings.h"
 
 namespace shw {
 
-enum class Depth : std::uint8_t { kMetadata, kHeaders, kData };
-std::string_view name(Depth depth);  // "metadata", "headers", "data"
-
-struct RuleMemo;  // what several rules ask for, found once; rules/memo.h
-
-// What a rule may look at. `headers` is empty at Depth::kMetadata, `data` below kData; otherwise
-// one a chunk.
-struct RuleInput {
-  const Checkpoint& checkpoint;
-  const Spec* spec = nullptr;
-  const Mesh* mesh = nullptr;
-  std::span<const Result<ItemHeader>> headers;
-  std::span<const Result<DataCheck>> data;         // one a chunk
-  std::span<const Result<DataCheck>> object_data;  // one an object
-  std::span<const TensorTiling> tilings;           // one a tensor
-  Depth depth = Depth::kHeaders;
-  const Checkpoint* reference = nullptr;  // --against; null without
-  // One a tensor, empty without a reference: which tensor of the reference it is.
-  std::span<const std::optional<TensorId>> counterparts = {};
-  mutable std::shared_ptr<RuleMemo> memo = {};  // made by the first rule that needs it
+struct Facts : CheckInput {
+  FilledReport filled;                   // what an earlier repair filled
+  DerivedLayouts derived_layouts;        // by the router's law, then by those of a layer's matrices
+  std::vector<OtherOrder> other_orders;  // with a spec
+  OptimizerSettings optimizer_settings;  // from Depth::kHeaders on: reads objects
+  std::set<TensorId> equal_to_reference;  // from Depth::kHeaders on: reads both sides
 };
+
+Facts build_facts(const CheckInput& input);
 
 }  // namespace shw

@@ -41,7 +41,7 @@ Box empty_box(ExtentsView shape) {
 
 // The chunk of `parameter` that `writer` owns: what it wrote itself, or what the spec's mesh gives
 // it where deduplication let a replica write.
-void find_home(const RuleInput& input, TensorId parameter, LocalState& local) {
+void find_home(const CheckInput& input, TensorId parameter, LocalState& local) {
   const Checkpoint& c = input.checkpoint;
   ExtentsView sizes = c.sizes(local.chunk);
   bool wrote_any = false;
@@ -97,7 +97,7 @@ bool looks_local(const Checkpoint& c, TensorId parameter, ExtentsView sizes) {
   return false;
 }
 
-std::optional<LocalState> by_parameter(const RuleInput& input, const OptimizerState& state) {
+std::optional<LocalState> by_parameter(const CheckInput& input, const OptimizerState& state) {
   const Checkpoint& c = input.checkpoint;
   if (same(c.shape(state.state), c.shape(*state.parameter))) return std::nullopt;
   if (c.shape(state.state).size() != c.shape(*state.parameter).size()) return std::nullopt;
@@ -111,7 +111,7 @@ std::optional<LocalState> by_parameter(const RuleInput& input, const OptimizerSt
 }
 
 // A checkpoint of the optimizer alone: the spec says what the state should be.
-std::optional<LocalState> by_spec(const RuleInput& input, const OptimizerState& state) {
+std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState& state) {
   const Checkpoint& c = input.checkpoint;
   const SpecEntry* entry = layout_of(input, c.fqn(state.state));
   if (entry == nullptr || same(c.shape(state.state), entry->shape)) return std::nullopt;
@@ -129,7 +129,7 @@ std::optional<LocalState> by_spec(const RuleInput& input, const OptimizerState& 
 
 // States of one kind that are wrong but not in this way speak against it: a factored or quantised
 // optimizer has states of other shapes by design.
-std::vector<LocalState> local_states(const RuleInput& input) {
+std::vector<LocalState> local_states(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   std::set<TensorId> split = split_locally(input.checkpoint);
   std::map<std::string, std::vector<LocalState>> hits;
@@ -160,7 +160,7 @@ std::vector<LocalState> local_states(const RuleInput& input) {
   return all;
 }
 
-std::set<TensorId> saved_as_global(const RuleInput& input) {
+std::set<TensorId> saved_as_global(const CheckInput& input) {
   std::set<TensorId> states;
   for (const LocalState& local : local_states(input)) states.insert(local.state.state);
   return states;

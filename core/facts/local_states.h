@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/facts/facts.h"
+#include "core/facts/check_input.h"
 #include "core/facts/optimizer_states.h"
 
 namespace shw {
@@ -22,8 +22,8 @@ struct LocalState {
   std::string source;  // what tells it
 };
 
-std::vector<LocalState> local_states(const RuleInput& input);
+std::vector<LocalState> local_states(const CheckInput& input);
 // The states of all of them.
-std::set<TensorId> saved_as_global(const RuleInput& input);
+std::set<TensorId> saved_as_global(const CheckInput& input);
 
 }  // namespace shw

@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "core/base/little_endian.h"
-#include "core/facts/memo.h"
 #include "core/formats/items.h"
 #include "core/model/state_names.h"
 #include "core/tensor/cast.h"
@@ -250,13 +249,6 @@ std::optional<std::string> optimizer_prefix(std::string_view fqn) {
 
 OptimizerSettings read_optimizer_settings(const Checkpoint& checkpoint) {
   return Reader(checkpoint).run();
-}
-
-const OptimizerSettings& optimizer_settings(const RuleInput& input) {
-  auto& known = memo_of(input).optimizer_settings;
-  if (known == nullptr)
-    known = std::make_shared<const OptimizerSettings>(read_optimizer_settings(input.checkpoint));
-  return *known;
 }
 
 std::optional<Betas> betas_of(const ParamGroup& group) {

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/facts/facts.h"
+#include "core/facts/check_input.h"
 #include "core/formats/common/plain_value.h"
 #include "core/model/state_names.h"
 
@@ -53,8 +53,6 @@ struct OptimizerSettings {
 
 // Entries up to 16 MiB, 256 MiB of them; nothing where no bytes can be read.
 OptimizerSettings read_optimizer_settings(const Checkpoint& checkpoint);
-// Those of the checkpoint that is checked, read once.
-const OptimizerSettings& optimizer_settings(const RuleInput& input);
 
 // "optimizer." of "optimizer.state.0.exp_avg"; nothing where the FQN is no state.
 std::optional<std::string> optimizer_prefix(std::string_view fqn);

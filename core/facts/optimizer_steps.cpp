@@ -86,7 +86,7 @@ bool is_half_precision(const Checkpoint& c, const MomentPair& pair) {
   return c.dtype(pair.mean) == Dtype::kFloat16 || c.dtype(pair.square) == Dtype::kFloat16;
 }
 
-StepVerdict judge_step(const RuleInput& input, const SavedOptimizer& optimizer,
+StepVerdict judge_step(const CheckInput& input, const SavedOptimizer& optimizer,
                        const Covered& covered, ValueBudget& budget, std::string& why) {
   bool nothing_to_say = covered.pairs.empty() && covered.maps;
   StepVerdict verdict = nothing_to_say ? StepVerdict::kFits : StepVerdict::kUnknown;
@@ -174,7 +174,7 @@ StepVerdict judge_step(const TensorValues& mean, const TensorValues& square,
   return taken == 1 ? StepVerdict::kFits : StepVerdict::kUnknown;
 }
 
-StepCheck check_steps(const RuleInput& input, const SavedOptimizer& optimizer,
+StepCheck check_steps(const CheckInput& input, const SavedOptimizer& optimizer,
                       const SavedOptimizer* earlier, const std::vector<MomentPair>& pairs,
                       ValueBudget& budget) {
   StepCheck out;

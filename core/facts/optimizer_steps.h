@@ -37,7 +37,7 @@ struct StepCheck {
 };
 // `earlier`: the same optimizer in the reference, null without. Where the moments do not tell, a
 // step that went back while the latest did not is wrong.
-StepCheck check_steps(const RuleInput& input, const SavedOptimizer& optimizer,
+StepCheck check_steps(const CheckInput& input, const SavedOptimizer& optimizer,
                       const SavedOptimizer* earlier, const std::vector<MomentPair>& pairs,
                       ValueBudget& budget);
 

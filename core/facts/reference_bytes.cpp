@@ -1,10 +1,13 @@
 #include "core/facts/reference_bytes.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
 
 #include "core/facts/evidence.h"
-#include "core/facts/memo.h"
 #include "core/facts/optimizer_states.h"
+#include "core/facts/transposed_law.h"
 
 namespace shw {
 namespace {
@@ -56,7 +59,36 @@ bool are_cut_alike(const Checkpoint& checkpoint, TensorId tensor, const Checkpoi
   return alike;
 }
 
+// Weights that several matrices were fused into: where an order goes wrong.
+bool is_fused(std::string_view fqn) {
+  constexpr std::array<std::string_view, 17> kFused = {
+      "fc1",    "gate_up", "up_gate", "gateup", "w13",           "qkv",     "query_key_value",
+      "c_attn", "in_proj", "wqkv",    "wi",     "dense_h_to_4h", "experts", "w_in",
+      "mlp1",   "glu",     "kv_proj"};
+  std::string lower(fqn);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::any_of(kFused.begin(), kFused.end(),
+                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+}
+
+// More chunks than ranks that wrote them: a rank that saved in parts.
+bool is_cut_by_its_writers(const Checkpoint& checkpoint, TensorId tensor) {
+  std::map<std::uint32_t, int> by_writer;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    if (volume(checkpoint.sizes(chunk)) == 0) continue;
+    if (++by_writer[checkpoint.writer(chunk).value_or(0)] > 1) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+bool is_read_whole(const CheckInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  return input.depth == Depth::kData || is_square(c.shape(tensor)) || is_fused(c.fqn(tensor)) ||
+         is_cut_by_its_writers(c, tensor);
+}
 
 bool has_equal_bytes(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
                      TensorId other) {
@@ -79,14 +111,27 @@ bool has_same_items(const Checkpoint& checkpoint, TensorId tensor, const Checkpo
   return true;
 }
 
-std::vector<std::string> states_left(const RuleInput& input, const std::set<TensorId>& mended) {
+std::set<TensorId> equal_to_reference(const CheckInput& input) {
+  std::set<TensorId> equal;
+  if (input.reference == nullptr || input.depth == Depth::kMetadata) return equal;
+  for (std::uint32_t t = 0; t < input.checkpoint.tensor_count(); ++t) {
+    TensorId tensor{t};
+    auto other = input.counterparts[t];
+    auto compare = is_read_whole(input, tensor) ? has_equal_bytes : has_same_items;
+    if (other && compare(input.checkpoint, tensor, *input.reference, *other)) equal.insert(tensor);
+  }
+  return equal;
+}
+
+std::vector<std::string> states_left(const CheckInput& input, const std::set<TensorId>& mended,
+                                     const std::set<TensorId>& right) {
   const Checkpoint& c = input.checkpoint;
   std::vector<std::string> left;
   for (const OptimizerState& state : optimizer_states(c)) {
     bool asked = state.parameter && mended.contains(*state.parameter) &&
                  same(c.shape(state.state), c.shape(*state.parameter));
     if (!asked || mended.contains(state.state)) continue;
-    if (memo_of(input).equal_to_reference.contains(state.state)) continue;
+    if (right.contains(state.state)) continue;
     left.emplace_back(c.fqn(state.state));
   }
   return left;
@@ -101,7 +146,7 @@ std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId 
   return std::move(*values);
 }
 
-std::optional<TensorId> counterpart(const RuleInput& input, TensorId tensor) {
+std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor) {
   if (input.reference == nullptr || index_of(tensor) >= input.counterparts.size())
     return std::nullopt;
   auto other = input.counterparts[index_of(tensor)];

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "core/facts/facts.h"
+#include "core/facts/check_input.h"
 #include "core/formats/items.h"
 
 namespace shw {
@@ -28,12 +28,21 @@ bool has_equal_bytes(const Checkpoint& checkpoint, TensorId tensor, const Checkp
 bool has_same_items(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
                     TensorId other);
 
+// Without --data every byte is compared only of tensors in which an order goes wrong: fused
+// weights, squares, what its writers cut.
+bool is_read_whole(const CheckInput& input, TensorId tensor);
+
+// Tensors whose counterparts are cut into the same boxes and hold the same bytes; of those that are
+// not read whole, the ones whose items are the reference's own.
+std::set<TensorId> equal_to_reference(const CheckInput& input);
+
 // States of the shape of the `mended` tensors that belong to them, are not mended with them and are
-// not known to be right.
-std::vector<std::string> states_left(const RuleInput& input, const std::set<TensorId>& mended);
+// not known to be `right`.
+std::vector<std::string> states_left(const CheckInput& input, const std::set<TensorId>& mended,
+                                     const std::set<TensorId>& right);
 
 // The same tensor in the reference; nothing where there is none or the dtypes differ.
-std::optional<TensorId> counterpart(const RuleInput& input, TensorId tensor);
+std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor);
 
 // Subjects of findings above info that bring a repair: a cause that is known already.
 std::unordered_set<std::string_view> with_diagnosis(const std::vector<Finding>& findings);

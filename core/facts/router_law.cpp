@@ -54,7 +54,7 @@ std::optional<std::string_view> router_layer(std::string_view fqn) {
   return std::nullopt;
 }
 
-std::map<std::string, Layer, std::less<>> layers_of(const RuleInput& input) {
+std::map<std::string, Layer, std::less<>> layers_of(const CheckInput& input) {
   std::map<std::string, Layer, std::less<>> layers;
   const Checkpoint& c = input.checkpoint;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
@@ -125,7 +125,7 @@ struct Parts {
   std::size_t dim = 0;
   std::int64_t count = 1;
 };
-std::optional<Parts> expert_parts(const RuleInput& input, TensorId tensor) {
+std::optional<Parts> expert_parts(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   if (input.tilings[index_of(tensor)].tiling != Tiling::kExact) return std::nullopt;
   Parts parts{0, 0};
@@ -194,7 +194,7 @@ bool contradicts(const Candidate& candidate, const SideMasters& masters) {
   return false;
 }
 
-DerivedLayout layout_on(const RuleInput& input, const std::vector<ShortExperts>& all,
+DerivedLayout layout_on(const CheckInput& input, const std::vector<ShortExperts>& all,
                         const Candidate& candidate) {
   const Checkpoint& c = input.checkpoint;
   DerivedLayout out;
@@ -223,8 +223,8 @@ DerivedLayout layout_on(const RuleInput& input, const std::vector<ShortExperts>&
 }
 
 // Every tensor of the layout is placed by its writers.
-bool router_places_all(const RuleInput& input, const DerivedLayout& layout) {
-  RuleInput derived = with_layout(input, layout);
+bool router_places_all(const CheckInput& input, const DerivedLayout& layout) {
+  CheckInput derived = with_layout(input, layout);
   std::vector<DroppedAxis> dropped = dropped_axes(derived);
   return dropped.size() == layout.spec.entries.size() &&
          std::all_of(dropped.begin(), dropped.end(), [&](const DroppedAxis& item) {
@@ -239,7 +239,7 @@ struct Answer {
   std::optional<DerivedLayout> layout;
   std::string undecided;
 };
-Answer decide(const RuleInput& input, const std::vector<ShortExperts>& all,
+Answer decide(const CheckInput& input, const std::vector<ShortExperts>& all,
               const std::optional<SideMasters>& masters) {
   constexpr const char* kSpec = "a spec (--spec) that gives shapes, mesh and placements";
   std::int64_t factor = all.front().factor();
@@ -324,7 +324,7 @@ UndecidedAxis tell_router(const Checkpoint& c, const std::vector<ShortExperts>& 
 
 }  // namespace
 
-std::vector<UncountedExperts> uncounted_experts(const RuleInput& input) {
+std::vector<UncountedExperts> uncounted_experts(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   std::vector<UncountedExperts> out;
   for (const auto& [name, layer] : layers_of(input)) {
@@ -335,7 +335,7 @@ std::vector<UncountedExperts> uncounted_experts(const RuleInput& input) {
   return out;
 }
 
-void derive_by_router(const RuleInput& input, DerivedLayouts& out) {
+void derive_by_router(const CheckInput& input, DerivedLayouts& out) {
   const Checkpoint& c = input.checkpoint;
   auto layers = layers_of(input);
   std::vector<ShortExperts> all;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/facts/dropped_axes.h"
 #include "core/facts/optimizer_states.h"
 #include "core/facts/parallel_names.h"
 #include "core/facts/spec_layout.h"
@@ -26,7 +27,7 @@ struct SiblingMatrix {
 };
 
 // Weights and biases with such names that no spec speaks of.
-std::vector<SiblingMatrix> matrices_of(const RuleInput& input) {
+std::vector<SiblingMatrix> matrices_of(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   std::vector<SiblingMatrix> out;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
@@ -162,7 +163,7 @@ std::optional<std::size_t> tensor_axis(const Mesh& mesh) {
 }
 
 // Does any tensor know the axis? One whose cut nothing explains may.
-bool is_known(const RuleInput& input, const Mesh& mesh, std::size_t axis) {
+bool is_known(const CheckInput& input, const Mesh& mesh, std::size_t axis) {
   const Checkpoint& c = input.checkpoint;
   std::size_t looked = 0;
   for (std::uint32_t t = 0; t < c.tensor_count() && looked < kLooked; ++t) {
@@ -175,7 +176,7 @@ bool is_known(const RuleInput& input, const Mesh& mesh, std::size_t axis) {
 }
 
 // All of them, where a person named an axis that no tensor knows.
-Suspects unknown_axis(const RuleInput& input, const std::vector<SiblingMatrix>& all) {
+Suspects unknown_axis(const CheckInput& input, const std::vector<SiblingMatrix>& all) {
   Suspects out;
   auto axis = tensor_axis(*input.mesh);
   if (!axis || is_known(input, *input.mesh, *axis)) return out;
@@ -198,7 +199,7 @@ Suspects unknown_axis(const RuleInput& input, const std::vector<SiblingMatrix>& 
 
 // As the chunks lie, with the tensor-parallel cut that they lack: made first, so that FSDP's cut of
 // the same dimension is strided.
-std::optional<SpecEntry> entry_of(const RuleInput& input, TensorId tensor, std::size_t axis) {
+std::optional<SpecEntry> entry_of(const CheckInput& input, TensorId tensor, std::size_t axis) {
   const Checkpoint& c = input.checkpoint;
   const Mesh& mesh = *input.mesh;
   auto name = parallel_name(c.fqn(tensor));
@@ -240,7 +241,7 @@ std::optional<SpecEntry> entry_of(const RuleInput& input, TensorId tensor, std::
   return entry;
 }
 
-std::optional<DerivedLayout> layout_of_suspects(const RuleInput& input, const Suspects& suspects,
+std::optional<DerivedLayout> layout_of_suspects(const CheckInput& input, const Suspects& suspects,
                                                 std::size_t axis) {
   const Checkpoint& c = input.checkpoint;
   DerivedLayout out;
@@ -265,8 +266,8 @@ std::optional<DerivedLayout> layout_of_suspects(const RuleInput& input, const Su
   return out;
 }
 
-bool siblings_place_all(const RuleInput& input, const DerivedLayout& layout) {
-  RuleInput derived = with_layout(input, layout);
+bool siblings_place_all(const CheckInput& input, const DerivedLayout& layout) {
+  CheckInput derived = with_layout(input, layout);
   std::vector<DroppedAxis> dropped = dropped_axes(derived);
   return dropped.size() == layout.spec.entries.size() &&
          std::all_of(dropped.begin(), dropped.end(), [](const DroppedAxis& item) {
@@ -274,7 +275,7 @@ bool siblings_place_all(const RuleInput& input, const DerivedLayout& layout) {
          });
 }
 
-UndecidedAxis tell_siblings(const RuleInput& input, const Suspects& suspects) {
+UndecidedAxis tell_siblings(const CheckInput& input, const Suspects& suspects) {
   const Checkpoint& c = input.checkpoint;
   UndecidedAxis told;
   for (TensorId tensor : suspects.tensors) told.subjects.emplace_back(c.fqn(tensor));
@@ -296,7 +297,7 @@ UndecidedAxis tell_siblings(const RuleInput& input, const Suspects& suspects) {
 
 }  // namespace
 
-void derive_by_siblings(const RuleInput& input, DerivedLayouts& out) {
+void derive_by_siblings(const CheckInput& input, DerivedLayouts& out) {
   std::vector<SiblingMatrix> all = matrices_of(input);
   if (all.empty()) return;
   Suspects suspects = beside_intact_siblings(input.checkpoint, all);

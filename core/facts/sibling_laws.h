@@ -12,6 +12,6 @@ namespace shw {
 // - a tensor-parallel axis that a person named (--mesh), and no tensor of the checkpoint knows.
 // Where all matrices are shrunk alike (TE before #2713) their sizes agree with one another: without
 // a mesh no law tells it, and only the writers hint at it (writer-mosaic).
-void derive_by_siblings(const RuleInput& input, DerivedLayouts& out);
+void derive_by_siblings(const CheckInput& input, DerivedLayouts& out);
 
 }  // namespace shw

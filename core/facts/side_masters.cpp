@@ -62,7 +62,7 @@ struct Part {
 };
 
 // Which ranks' files together make up the tensor: one for each distinct box.
-std::optional<std::vector<Part>> master_parts(const RuleInput& input, const SideMasters& masters,
+std::optional<std::vector<Part>> master_parts(const CheckInput& input, const SideMasters& masters,
                                               const SpecEntry& entry) {
   std::vector<Part> parts;
   std::set<Extents> seen;
@@ -83,7 +83,7 @@ std::optional<std::vector<Part>> master_parts(const RuleInput& input, const Side
 
 // Elements at the beginning of a survivor's item that equal the master of its writer, cast to the
 // tensor's dtype; nothing where one differs or cannot be read.
-std::optional<std::int64_t> equal_elements(const RuleInput& input, const Survivor& survivor,
+std::optional<std::int64_t> equal_elements(const CheckInput& input, const Survivor& survivor,
                                            Dtype dtype, const SideMasters::RankFile& file,
                                            const SideTensor& master) {
   const Checkpoint& c = input.checkpoint;
@@ -162,7 +162,7 @@ std::optional<SideMasters> read_side_masters(const Checkpoint& checkpoint) {
   return out;
 }
 
-std::optional<SideRestore> restore_from_side(const RuleInput& input, const SideMasters& masters,
+std::optional<SideRestore> restore_from_side(const CheckInput& input, const SideMasters& masters,
                                              const DroppedAxis& dropped) {
   const Checkpoint& c = input.checkpoint;
   if (!dropped.placed || dropped.survivors.empty() || input.headers.empty()) return std::nullopt;
@@ -197,7 +197,7 @@ std::optional<SideRestore> restore_from_side(const RuleInput& input, const SideM
   return found;
 }
 
-std::optional<std::string> contradicted_by_masters(const RuleInput& input,
+std::optional<std::string> contradicted_by_masters(const CheckInput& input,
                                                    const SideMasters& masters,
                                                    const DroppedAxis& dropped,
                                                    std::int64_t& comparisons) {

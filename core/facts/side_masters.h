@@ -46,13 +46,13 @@ struct SideRestore {
 
 // Every part of a tensor from the file of the rank that holds it. Which master belongs to the
 // tensor is told by values, not by an order: on the ranks whose chunks survived it must equal them.
-std::optional<SideRestore> restore_from_side(const RuleInput& input, const SideMasters& masters,
+std::optional<SideRestore> restore_from_side(const CheckInput& input, const SideMasters& masters,
                                              const DroppedAxis& dropped);
 
 // Where the tiles' writers and the values part: a survivor that is another rank's master, and not
 // its writer's. Nothing where the values say nothing of the kind, or where `comparisons`, which
 // counts down, has come to its end. One sentence otherwise.
-std::optional<std::string> contradicted_by_masters(const RuleInput& input,
+std::optional<std::string> contradicted_by_masters(const CheckInput& input,
                                                    const SideMasters& masters,
                                                    const DroppedAxis& dropped,
                                                    std::int64_t& comparisons);

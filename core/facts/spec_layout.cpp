@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/facts/memo.h"
 #include "core/mesh/error_models.h"
 
 namespace shw {
@@ -17,17 +16,6 @@ std::vector<std::int64_t> strides_of(const Mesh& mesh) {
 
 }  // namespace
 
-std::int64_t ranks_that_wrote(const RuleInput& input) {
-  RuleMemo& memo = memo_of(input);
-  if (memo.ranks_that_wrote) return *memo.ranks_that_wrote;
-  std::int64_t ranks = 0;
-  for (const FileRow& file : input.checkpoint.files()) {
-    if (file.rank && file.referenced) ranks = std::max<std::int64_t>(ranks, *file.rank + 1);
-  }
-  memo.ranks_that_wrote = ranks;
-  return ranks;
-}
-
 bool is_expert_axis(std::string_view name) {
   return name == "ep" || name == "expert" || name == "expert_parallel";
 }
@@ -41,7 +29,7 @@ std::optional<std::size_t> cut_dim(const Placement& placement, std::size_t ndim)
   return static_cast<std::size_t>(dim);
 }
 
-const SpecEntry* layout_of(const RuleInput& input, std::string_view fqn) {
+const SpecEntry* layout_of(const CheckInput& input, std::string_view fqn) {
   const SpecEntry* entry = input.spec == nullptr ? nullptr : input.spec->find(fqn);
   if (entry == nullptr || !entry->mesh || entry->placements.empty()) return nullptr;
   if (entry->placements.size() != entry->mesh->axes.size()) return nullptr;
@@ -57,8 +45,8 @@ const SpecEntry* layout_of(const RuleInput& input, std::string_view fqn) {
   return entry;
 }
 
-RankMap::RankMap(const RuleInput& input, const Mesh& mesh) {
-  if (mesh.size() >= ranks_that_wrote(input)) ranks_ = mesh.size();
+RankMap::RankMap(const CheckInput& input, const Mesh& mesh) {
+  if (mesh.size() >= input.ranks) ranks_ = mesh.size();
   if (input.mesh == nullptr) return;
   std::vector<std::int64_t> strides = strides_of(*input.mesh);
   const auto& axes = input.mesh->axes;
@@ -82,7 +70,7 @@ std::optional<std::int64_t> RankMap::of(std::uint32_t writer) const {
   return writer;
 }
 
-std::optional<std::int64_t> rank_on(const RuleInput& input, const Mesh& mesh,
+std::optional<std::int64_t> rank_on(const CheckInput& input, const Mesh& mesh,
                                     std::uint32_t writer) {
   return RankMap(input, mesh).of(writer);
 }
@@ -150,7 +138,7 @@ bool is_expert(const SpecEntry& entry) {
   });
 }
 
-Agreement layout_agreement(const RuleInput& input, const std::set<TensorId>& skip) {
+Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& skip) {
   constexpr int kTensors = 200;
   constexpr std::uint32_t kChunks = 64;
   Agreement agreement;

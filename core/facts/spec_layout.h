@@ -11,27 +11,25 @@
 #include <string_view>
 #include <vector>
 
-#include "core/facts/facts.h"
+#include "core/facts/check_input.h"
 #include "core/model/checkpoint.h"
 #include "core/spec/spec.h"
 
 namespace shw {
 
 // The spec's entry with mesh and placements that fit each other and the shape, or null.
-const SpecEntry* layout_of(const RuleInput& input, std::string_view fqn);
-
-// One more than the highest rank that wrote a file in use.
-std::int64_t ranks_that_wrote(const RuleInput& input);
+const SpecEntry* layout_of(const CheckInput& input, std::string_view fqn);
 
 // Rank on `mesh` of the global rank `writer`. From what the person said where that names all axes
 // of `mesh`; otherwise the mesh must hold every rank that wrote anything, row-major. Nothing where
 // neither is so.
-std::optional<std::int64_t> rank_on(const RuleInput& input, const Mesh& mesh, std::uint32_t writer);
+std::optional<std::int64_t> rank_on(const CheckInput& input, const Mesh& mesh,
+                                    std::uint32_t writer);
 
 // The same for many writers: what it needs is looked up once.
 class RankMap {
  public:
-  RankMap(const RuleInput& input, const Mesh& mesh);
+  RankMap(const CheckInput& input, const Mesh& mesh);
   std::optional<std::int64_t> of(std::uint32_t writer) const;
 
  private:
@@ -79,6 +77,6 @@ struct Agreement {
   std::int64_t agree = 0, disagree = 0;
   bool contradicts() const { return disagree > agree; }
 };
-Agreement layout_agreement(const RuleInput& input, const std::set<TensorId>& skip);
+Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& skip);
 
 }  // namespace shw

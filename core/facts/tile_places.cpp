@@ -34,7 +34,7 @@ using Contents = std::pair<Extents, std::string>;  // sizes and hash
 
 class Solver {
  public:
-  Solver(const RuleInput& input, TensorId tensor, TensorId other, Dtype dtype)
+  Solver(const CheckInput& input, TensorId tensor, TensorId other, Dtype dtype)
       : input_(input),
         tensor_(tensor),
         shape_(copy_of(input.reference->shape(other))),
@@ -246,7 +246,7 @@ class Solver {
     }
   }
 
-  const RuleInput& input_;
+  const CheckInput& input_;
   TensorId tensor_;
   Extents shape_;
   Dtype dtype_;
@@ -258,7 +258,7 @@ class Solver {
 
 }  // namespace
 
-TilePlaces find_places(const RuleInput& input, TensorId tensor, TensorId other, bool every_byte) {
+TilePlaces find_places(const CheckInput& input, TensorId tensor, TensorId other, bool every_byte) {
   const Checkpoint& reference = *input.reference;
   auto dtype = common_dtype(input.checkpoint.dtype(tensor), reference.dtype(other));
   bool readable = dtype && input.checkpoint.directory() != nullptr &&

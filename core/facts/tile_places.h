@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/facts/facts.h"
+#include "core/facts/check_input.h"
 
 namespace shw {
 
@@ -37,6 +37,6 @@ struct TilePlaces {
 
 // `every_byte`: tiles whose first 4 KiB are in place are read to the end as well. Tiles that hold
 // the same stay where they are, or go to any place that wants it: the result is the same bytes.
-TilePlaces find_places(const RuleInput& input, TensorId tensor, TensorId other, bool every_byte);
+TilePlaces find_places(const CheckInput& input, TensorId tensor, TensorId other, bool every_byte);
 
 }  // namespace shw

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/facts/facts.h"
+#include "core/facts/check_input.h"
 #include "core/formats/items.h"
 #include "core/tensor/convert.h"
 
@@ -25,7 +25,7 @@ inline bool has_values(Dtype dtype) {
 }
 
 // The tensor if it is a float, whole and within the limits.
-inline std::optional<TensorValues> read_values(const RuleInput& input, TensorId tensor,
+inline std::optional<TensorValues> read_values(const CheckInput& input, TensorId tensor,
                                                ValueBudget& budget) {
   const Checkpoint& c = input.checkpoint;
   if (c.directory() == nullptr || !has_values(c.dtype(tensor))) return std::nullopt;

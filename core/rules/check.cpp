@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/facts/filled.h"
+#include "core/facts/facts.h"
 #include "core/rules/claims.h"
 #include "core/rules/consequence.h"
 #include "core/rules/layout/mesh_contradicted.h"
@@ -195,16 +195,16 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   if (is_cancelled(progress)) return cancelled_error();
 
   Expectation expected = expectation_of(checkpoint, options);
-  RuleInput input{checkpoint,
-                  expected.spec.get(),
-                  options.mesh ? &*options.mesh : nullptr,
-                  headers,
-                  data.chunks,
-                  data.objects,
-                  tilings,
-                  report.depth,
-                  expected.reference,
-                  expected.names.in_reference};
+  CheckInput input{checkpoint,
+                   expected.spec.get(),
+                   options.mesh ? &*options.mesh : nullptr,
+                   headers,
+                   data.chunks,
+                   data.objects,
+                   tilings,
+                   report.depth,
+                   expected.reference,
+                   expected.names.in_reference};
   report.spec = expected.spec;
   auto opened = checkpoint.opening_findings();
   report.findings.assign(opened.begin(), opened.end());
@@ -213,8 +213,10 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
     report.findings.push_back(std::move(*refused));
     input.mesh = nullptr;
   }
+  const Facts facts = build_facts(input);
+  if (is_cancelled(progress)) return cancelled_error();
   for (const Rule& rule : all_rules()) {
-    if (rule.run != nullptr && rule.depth <= report.depth) rule.run(input, report.findings);
+    if (rule.run != nullptr && rule.depth <= report.depth) rule.run(facts, report.findings);
     if (is_cancelled(progress)) return cancelled_error();
   }
   settle_symptoms(report.findings);
@@ -222,7 +224,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   for (Finding& finding : report.findings)
     finding.consequence = consequence_of(finding, checkpoint);
   report.verdict = verdict_of(report.findings);
-  report.unjudged = unjudged_of(input, report.findings);
+  report.unjudged = unjudged_of(facts, report.findings);
   return report;
 }
 

@@ -44,7 +44,7 @@ struct CheckReport {
   std::vector<Unjudged> unjudged = {};         // hints first
 };
 
-using RuleFunction = void (*)(const RuleInput&, std::vector<Finding>&);
+using RuleFunction = void (*)(const Facts&, std::vector<Finding>&);
 
 struct Rule {
   std::string_view id;

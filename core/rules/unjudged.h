@@ -11,7 +11,7 @@
 namespace shw {
 
 // Only what is true of this checkpoint and of what was given. `findings` are final.
-std::vector<Unjudged> unjudged_of(const RuleInput& input, const std::vector<Finding>& findings);
+std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>& findings);
 
 // "shapes and row order (--spec or --against); values (--data)": one line for people, what has the
 // same need together.

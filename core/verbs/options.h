@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/facts/facts.h"
+#include "core/facts/depth.h"
 
 namespace shw {
 

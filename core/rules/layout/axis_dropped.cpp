@@ -126,7 +126,7 @@ void add_unplaced_axes(const Checkpoint& c, const AxisGroup& group,
   findings.push_back(std::move(finding));
 }
 
-void add_by_spec(const RuleInput& input, std::vector<Finding>& findings) {
+void add_by_spec(const CheckInput& input, std::vector<Finding>& findings) {
   std::vector<DroppedAxis> all = dropped_axes(input);
   if (all.empty()) return;
   Restored restored;
@@ -157,11 +157,11 @@ void add_by_spec(const RuleInput& input, std::vector<Finding>& findings) {
 }
 
 // Where no spec says it, the tensors beside one may (derived_layout.h).
-void add_derived(const RuleInput& input, std::vector<Finding>& findings) {
-  const DerivedLayouts& layouts = derived_layouts(input);
+void add_derived(const Facts& facts, std::vector<Finding>& findings) {
+  const DerivedLayouts& layouts = facts.derived_layouts;
   for (const DerivedLayout& layout : layouts.decided) {
     std::size_t before = findings.size();
-    add_by_spec(with_layout(input, layout), findings);
+    add_by_spec(with_layout(facts, layout), findings);
     for (std::size_t i = before; i < findings.size(); ++i) {
       findings[i].link = layout.link;
       findings[i].evidence.emplace_back("expected because", layout.law);
@@ -180,9 +180,9 @@ void add_derived(const RuleInput& input, std::vector<Finding>& findings) {
   }
 }
 
-void find_axes_left_out(const RuleInput& input, std::vector<Finding>& findings) {
-  add_derived(input, findings);
-  add_by_spec(input, findings);
+void find_axes_left_out(const Facts& facts, std::vector<Finding>& findings) {
+  add_derived(facts, findings);
+  add_by_spec(facts, findings);
 }
 
 }  // namespace

@@ -40,15 +40,14 @@ std::optional<std::size_t> tensor_axis(const SpecEntry& entry) {
 
 // Every writer's chunk lies inside its own TP rank's rows: they were recorded as one interval a
 // rank, so gate and up of that rank lie together. A saver that keeps them apart writes two.
-bool lies_per_rank(const RuleInput& input, TensorId tensor, const SpecEntry& entry,
-                   std::size_t axis) {
-  const Checkpoint& c = input.checkpoint;
+bool lies_per_rank(const Facts& facts, TensorId tensor, const SpecEntry& entry, std::size_t axis) {
+  const Checkpoint& c = facts.checkpoint;
   std::vector<std::int64_t> writers;
   for (ChunkId chunk : c.chunks(tensor)) {
     if (volume(c.sizes(chunk)) == 0) continue;
     if (!lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor))) return false;
     auto writer = c.writer(chunk);
-    auto rank = writer ? rank_on(input, *entry.mesh, *writer) : std::nullopt;
+    auto rank = writer ? rank_on(facts, *entry.mesh, *writer) : std::nullopt;
     if (!rank) return false;
     Cut mine =
         chunk_of(entry.shape[0], entry.mesh->axes[axis].size, entry.mesh->coordinates(*rank)[axis]);
@@ -60,19 +59,19 @@ bool lies_per_rank(const RuleInput& input, TensorId tensor, const SpecEntry& ent
   return !writers.empty() && std::adjacent_find(writers.begin(), writers.end()) == writers.end();
 }
 
-void find_fused_per_rank(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+void find_fused_per_rank(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = "fused-per-rank";
   finding.severity = Severity::kWarning;
   finding.link = "TransformerEngine #2713";
-  for (std::uint32_t t = 0; input.spec != nullptr && t < c.tensor_count(); ++t) {
+  for (std::uint32_t t = 0; facts.spec != nullptr && t < c.tensor_count(); ++t) {
     TensorId tensor{t};
-    const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+    const SpecEntry* entry = layout_of(facts, c.fqn(tensor));
     if (entry == nullptr || !is_fused_gate(entry->role) || entry->shape.empty()) continue;
     if (!same(entry->shape, c.shape(tensor)) || !c.writers_are_owners(tensor)) continue;
     auto axis = tensor_axis(*entry);
-    if (!axis || !lies_per_rank(input, tensor, *entry, *axis)) continue;
+    if (!axis || !lies_per_rank(facts, tensor, *entry, *axis)) continue;
     std::int64_t ranks = entry->mesh->axes[*axis].size;
     if (entry->shape[0] <= 0 || entry->shape[0] % (2 * ranks) != 0) continue;
     BlocksPermuted blocks{tensor, 0, entry->shape[0] / (2 * ranks), {}};

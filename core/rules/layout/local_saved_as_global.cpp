@@ -81,12 +81,12 @@ struct ByValues {
   std::vector<std::string> agree, contradict;
 };
 
-ByValues hold_against_values(const RuleInput& input, const std::vector<LocalState>& locals) {
+ByValues hold_against_values(const Facts& facts, const std::vector<LocalState>& locals) {
   constexpr std::size_t kMost = 64;   // masters
   constexpr std::int64_t kSure = 16;  // elements that a contradiction rests on
-  const Checkpoint& c = input.checkpoint;
+  const Checkpoint& c = facts.checkpoint;
   ByValues out;
-  if (input.depth != Depth::kData) return out;
+  if (facts.depth != Depth::kData) return out;
   ValueBudget budget;
   for (const LocalState& local : locals) {
     if (local.state.role != StateRole::kMaster || !local.state.parameter ||
@@ -94,8 +94,8 @@ ByValues hold_against_values(const RuleInput& input, const std::vector<LocalStat
       continue;
     if (out.agree.size() + out.contradict.size() >= kMost) break;
     TensorId model = *local.state.parameter;
-    auto master = read_values(input, local.state.state, budget);
-    auto weights = master ? read_values(input, model, budget) : std::nullopt;
+    auto master = read_values(facts, local.state.state, budget);
+    auto weights = master ? read_values(facts, model, budget) : std::nullopt;
     auto found = weights ? locate_rows(*master, *weights) : std::nullopt;
     if (!found) continue;
     Box box = whole(local.expected);
@@ -145,14 +145,14 @@ void add_placed_states(const Checkpoint& c, const std::vector<LocalState>& local
   findings.push_back(std::move(finding));
 }
 
-void add_unplaced_states(const RuleInput& input, const std::vector<LocalState>& locals,
+void add_unplaced_states(const Facts& facts, const std::vector<LocalState>& locals,
                          std::vector<Finding>& findings) {
   if (locals.empty()) return;
-  Finding finding = describe_local(input.checkpoint, locals);
+  Finding finding = describe_local(facts.checkpoint, locals);
   finding.evidence.emplace_back(
       "undecided", std::string("the writers of these states wrote no chunk of their parameters, so "
                                "where the survivors belong needs the mesh: --mesh, or a spec"));
-  auto guesses = infer_meshes(input.checkpoint, named_meshes(input.spec), nullptr);
+  auto guesses = infer_meshes(facts.checkpoint, named_meshes(facts.spec), nullptr);
   if (!guesses.empty()) {
     finding.evidence.emplace_back("likely mesh", to_text(guesses.front().mesh));
     finding.evidence.emplace_back("confidence", guesses.front().confidence);
@@ -160,17 +160,17 @@ void add_unplaced_states(const RuleInput& input, const std::vector<LocalState>& 
   findings.push_back(std::move(finding));
 }
 
-void find_local_saved_as_global(const RuleInput& input, std::vector<Finding>& findings) {
-  add_wrong_requests(input, RequestKind::kOther, "local-saved-as-global", "TransformerEngine #2795",
+void find_local_saved_as_global(const Facts& facts, std::vector<Finding>& findings) {
+  add_wrong_requests(facts, RequestKind::kOther, "local-saved-as-global", "TransformerEngine #2795",
                      findings);
-  std::vector<LocalState> locals = local_states(input);
+  std::vector<LocalState> locals = local_states(facts);
   auto unknown = std::stable_partition(
       locals.begin(), locals.end(), [](const LocalState& local) { return local.home.has_value(); });
   std::vector<LocalState> unplaced(std::make_move_iterator(unknown),
                                    std::make_move_iterator(locals.end()));
   locals.erase(unknown, locals.end());
-  add_placed_states(input.checkpoint, locals, hold_against_values(input, locals), findings);
-  add_unplaced_states(input, unplaced, findings);
+  add_placed_states(facts.checkpoint, locals, hold_against_values(facts, locals), findings);
+  add_unplaced_states(facts, unplaced, findings);
 }
 
 }  // namespace

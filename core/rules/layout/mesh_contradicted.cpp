@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-Finding mesh_finding(const RuleInput& input, std::int64_t ranks, std::string cause) {
+Finding mesh_finding(const CheckInput& input, std::int64_t ranks, std::string cause) {
   Finding finding;
   finding.rule = "mesh-contradicted";
   finding.severity = Severity::kWarning;
@@ -22,7 +22,7 @@ Finding mesh_finding(const RuleInput& input, std::int64_t ranks, std::string cau
   return finding;
 }
 
-std::string sizes_text(const RuleInput& input, std::int64_t ranks) {
+std::string sizes_text(const CheckInput& input, std::int64_t ranks) {
   return plural(static_cast<std::uint64_t>(ranks), "rank") + " wrote this, and the mesh (" +
          to_text(*input.mesh) + ") has " +
          human_count(static_cast<std::uint64_t>(input.mesh->size()));
@@ -39,11 +39,11 @@ const MeshGuess* better_guess(const std::vector<MeshGuess>& guesses) {
   return nullptr;
 }
 
-void find_mesh_contradictions(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.mesh == nullptr) return;
-  std::int64_t ranks = ranks_seen(input, {});
+void find_mesh_contradictions(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.mesh == nullptr) return;
+  std::int64_t ranks = ranks_seen(facts, {});
   if (ranks == 0) {
-    findings.push_back(mesh_finding(input, 0,
+    findings.push_back(mesh_finding(facts, 0,
                                     "The mesh was not used: nothing in this checkpoint says which "
                                     "rank wrote what."));
     findings.back().severity = Severity::kInfo;
@@ -53,20 +53,20 @@ void find_mesh_contradictions(const RuleInput& input, std::vector<Finding>& find
   bool caused = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.severity > Severity::kInfo;
   });
-  auto guesses = infer_meshes(input.checkpoint, {}, input.mesh);
+  auto guesses = infer_meshes(facts.checkpoint, {}, facts.mesh);
   const MeshGuess& given = guesses.front();
   const MeshGuess* better = better_guess(guesses);
   bool contradicted =
       given.explained * 2 < given.looked_at || (better && given.explained < given.looked_at);
   if (contradicted && !caused) {
-    std::string cause = (input.mesh->size() > ranks ? sizes_text(input, ranks) + ": it"
-                                                    : "The mesh (" + to_text(*input.mesh) + ")") +
+    std::string cause = (facts.mesh->size() > ranks ? sizes_text(facts, ranks) + ": it"
+                                                    : "The mesh (" + to_text(*facts.mesh) + ")") +
                         " predicts the tiles of " +
                         human_count(static_cast<std::uint64_t>(given.explained)) + " of " +
                         plural(static_cast<std::uint64_t>(given.looked_at), "tensor") +
                         " that several ranks cut: another mesh saved this, or in an order that no "
                         "placement says.";
-    findings.push_back(mesh_finding(input, ranks, std::move(cause)));
+    findings.push_back(mesh_finding(facts, ranks, std::move(cause)));
     findings.back().evidence.emplace_back("not explained", given.against);
     // Tiles in an order that no placement says are those of the true mesh too.
     bool another_does = std::any_of(guesses.begin() + 1, guesses.end(), [](const MeshGuess& other) {
@@ -74,19 +74,19 @@ void find_mesh_contradictions(const RuleInput& input, std::vector<Finding>& find
     });
     if (given.explained != 0 || !another_does) findings.back().severity = Severity::kInfo;
     if (better) findings.back().evidence.emplace_back("predicts all", to_text(better->mesh));
-  } else if (input.mesh->size() > ranks) {
+  } else if (facts.mesh->size() > ranks) {
     findings.push_back(mesh_finding(
-        input, ranks,
-        sizes_text(input, ranks) + ": the other ranks wrote nothing, or it is another mesh."));
+        facts, ranks,
+        sizes_text(facts, ranks) + ": the other ranks wrote nothing, or it is another mesh."));
     findings.back().severity = Severity::kInfo;
   }
 }
 
 }  // namespace
 
-std::optional<Finding> mesh_too_small(const RuleInput& input) {
+std::optional<Finding> mesh_too_small(const CheckInput& input) {
   if (input.mesh == nullptr) return std::nullopt;
-  std::int64_t ranks = ranks_that_wrote(input);
+  std::int64_t ranks = input.ranks;
   if (ranks <= input.mesh->size()) return std::nullopt;
   return mesh_finding(input, ranks,
                       sizes_text(input, ranks) +

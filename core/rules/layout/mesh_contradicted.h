@@ -8,6 +8,6 @@
 namespace shw {
 
 // More ranks wrote than the mesh has: it cannot be the one that saved, and no rule may use it.
-std::optional<Finding> mesh_too_small(const RuleInput& input);
+std::optional<Finding> mesh_too_small(const CheckInput& input);
 
 }  // namespace shw

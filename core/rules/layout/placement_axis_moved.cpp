@@ -60,12 +60,12 @@ bool fits(const Checkpoint& checkpoint, const Moved& moved, bool by_family) {
 }
 
 // With a spec: exact. Which of the two is wrong, the checkpoint or the request, the siblings say.
-std::vector<Moved> by_spec(const RuleInput& input, const Evidence& evidence) {
+std::vector<Moved> by_spec(const Facts& facts, const Evidence& evidence) {
   std::vector<Moved> found;
-  const Checkpoint& checkpoint = input.checkpoint;
-  for (std::uint32_t t = 0; input.spec != nullptr && t < checkpoint.tensor_count(); ++t) {
+  const Checkpoint& checkpoint = facts.checkpoint;
+  for (std::uint32_t t = 0; facts.spec != nullptr && t < checkpoint.tensor_count(); ++t) {
     TensorId tensor{t};
-    const SpecEntry* entry = input.spec->find(checkpoint.fqn(tensor));
+    const SpecEntry* entry = facts.spec->find(checkpoint.fqn(tensor));
     if (entry == nullptr) continue;
     auto relation = relate_axes(checkpoint.shape(tensor), entry->shape);
     if (!relation) continue;
@@ -84,15 +84,15 @@ std::vector<Moved> by_spec(const RuleInput& input, const Evidence& evidence) {
 }
 
 // Without: the family must be moved as one, and the tiles of each member must be cut that way.
-std::vector<Moved> by_siblings(const RuleInput& input, const Evidence& evidence) {
+std::vector<Moved> by_siblings(const Facts& facts, const Evidence& evidence) {
   std::vector<Moved> found;
-  const Checkpoint& checkpoint = input.checkpoint;
+  const Checkpoint& checkpoint = facts.checkpoint;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     TensorId tensor{t};
     ExtentsView shape = checkpoint.shape(tensor);
     if (shape.size() != 3) continue;
     std::string_view fqn = checkpoint.fqn(tensor);
-    if (input.spec != nullptr && input.spec->find(fqn) != nullptr) continue;
+    if (facts.spec != nullptr && facts.spec->find(fqn) != nullptr) continue;
     FamilyJudgement family = evidence.judge_in(evidence.saved, fqn);
     if (family.state != State::kMoved || shape[1] % family.factor != 0) continue;
     Extents expected = {shape[0], shape[1] / family.factor, shape[2] * family.factor};
@@ -270,13 +270,13 @@ void report_moved(const Checkpoint& checkpoint, MoveGroup group, const Evidence&
   findings.push_back(std::move(finding));
 }
 
-void find_moved_placements(const RuleInput& input, std::vector<Finding>& findings) {
+void find_moved_placements(const Facts& facts, std::vector<Finding>& findings) {
   Evidence evidence;
-  evidence.saved = families_of(input.checkpoint);
-  if (input.spec != nullptr) evidence.expected = families_of(*input.spec);
-  evidence.hidden = hidden_size(input.checkpoint);
-  std::vector<Moved> all = by_spec(input, evidence);
-  for (Moved& moved : by_siblings(input, evidence)) all.push_back(std::move(moved));
+  evidence.saved = families_of(facts.checkpoint);
+  if (facts.spec != nullptr) evidence.expected = families_of(*facts.spec);
+  evidence.hidden = hidden_size(facts.checkpoint);
+  std::vector<Moved> all = by_spec(facts, evidence);
+  for (Moved& moved : by_siblings(facts, evidence)) all.push_back(std::move(moved));
   std::sort(all.begin(), all.end(),
             [](const Moved& a, const Moved& b) { return a.tensor < b.tensor; });
 
@@ -296,7 +296,7 @@ void find_moved_placements(const RuleInput& input, std::vector<Finding>& finding
     if (group != groups.end()) group->second.tensors.push_back(std::move(moved));
   }
   for (auto& [key, group] : groups)
-    report_moved(input.checkpoint, std::move(group), evidence, findings);
+    report_moved(facts.checkpoint, std::move(group), evidence, findings);
 }
 
 }  // namespace

@@ -11,13 +11,13 @@
 namespace shw {
 namespace {
 
-void find_strided_recorded_plain(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+void find_strided_recorded_plain(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = "strided-recorded-plain";
   finding.link = "TransformerEngine #2713";
   std::int64_t chunks = 0;
-  for (const OtherOrder& item : in_another_order(input)) {
+  for (const OtherOrder& item : facts.other_orders) {
     // Recorded left to right where the spec is strided; the other way round nothing says that the
     // bytes are not where they should be.
     bool strided = item.entry->placements != as_plain(item.entry->placements);

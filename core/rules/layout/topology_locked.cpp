@@ -52,13 +52,13 @@ std::optional<BlocksPermuted> as_blocks(const Checkpoint& c, const OtherOrder& i
   return out;
 }
 
-void add_wrong_order(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+void add_wrong_order(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = "topology-locked";
   finding.severity = Severity::kWarning;
   finding.link = "ISEEKYAN/Megatron-LM #61";
-  for (const OtherOrder& item : in_another_order(input)) {
+  for (const OtherOrder& item : facts.other_orders) {
     if (!is_expert(*item.entry)) continue;
     std::string saved = order_text(*item.entry->mesh, item.saved);
     std::string expected = order_text(*item.entry->mesh, item.expected);
@@ -162,8 +162,8 @@ std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& 
 }
 
 // All chunks lie as that order cuts on the mesh that was given.
-bool lies_so(const RuleInput& input, TensorId tensor, const TwoTopologies& two, bool parts_first) {
-  const Checkpoint& c = input.checkpoint;
+bool lies_so(const Facts& facts, TensorId tensor, const TwoTopologies& two, bool parts_first) {
+  const Checkpoint& c = facts.checkpoint;
   const SpecEntry& entry = two.saved;
   std::vector<std::size_t> order, stacked;
   for (std::size_t i = 0; i < entry.placements.size(); ++i) {
@@ -177,7 +177,7 @@ bool lies_so(const RuleInput& input, TensorId tensor, const TwoTopologies& two, 
       stacked.insert(stacked.begin(), i);
   }
   order.insert(order.end(), stacked.begin(), stacked.end());
-  RankMap ranks(input, *entry.mesh);
+  RankMap ranks(facts, *entry.mesh);
   Cutter cutter(entry, order);
   for (ChunkId chunk : c.chunks(tensor)) {
     if (volume(c.sizes(chunk)) == 0) continue;
@@ -201,32 +201,32 @@ BlocksPermuted between(TensorId tensor, const TwoTopologies& two, std::int64_t r
 }
 
 // A person says which mesh saved it, the spec which one loads it: then the order is known.
-void add_between_topologies(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.mesh == nullptr || input.spec == nullptr) return;
-  const Checkpoint& c = input.checkpoint;
+void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.mesh == nullptr || facts.spec == nullptr) return;
+  const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = "topology-locked";
   finding.severity = Severity::kWarning;
   finding.link = "ISEEKYAN/Megatron-LM #61";
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     TensorId tensor{t};
-    const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+    const SpecEntry* entry = layout_of(facts, c.fqn(tensor));
     if (entry == nullptr || !is_expert(*entry) || !same(entry->shape, c.shape(tensor))) continue;
     if (!c.writers_are_owners(tensor)) continue;
-    auto two = two_topologies(*input.mesh, *entry, c.fqn(tensor));
+    auto two = two_topologies(*facts.mesh, *entry, c.fqn(tensor));
     if (!two) continue;
     bool as_spec = two->on_disk.parts_first;
-    if (!lies_so(input, tensor, *two, as_spec)) {
-      if (!lies_so(input, tensor, *two, !as_spec)) continue;
+    if (!lies_so(facts, tensor, *two, as_spec)) {
+      if (!lies_so(facts, tensor, *two, !as_spec)) continue;
       two->on_disk.parts_first = !as_spec;
     }
     BlocksPermuted blocks = between(tensor, *two, entry->shape[two->dim]);
     if (blocks.order.empty() || std::is_sorted(blocks.order.begin(), blocks.order.end())) continue;
     if (finding.subjects.empty()) {
       finding.cause = "The experts stacked in " + std::string(c.fqn(tensor)) + " were saved on " +
-                      to_text(*input.mesh) + " and the model asks for " + to_text(*entry->mesh) +
+                      to_text(*facts.mesh) + " and the model asks for " + to_text(*entry->mesh) +
                       ": the sizes fit, the rows of different experts lie elsewhere.";
-      finding.evidence = {{"mesh that saved", to_text(*input.mesh)},
+      finding.evidence = {{"mesh that saved", to_text(*facts.mesh)},
                           {"mesh of the model", to_text(*entry->mesh)},
                           {"rows a block", blocks.block}};
       if (blocks.order.size() <= 64)
@@ -243,17 +243,17 @@ void add_between_topologies(const RuleInput& input, std::vector<Finding>& findin
 
 // Saved by another topology than the one that the spec describes: sizes fit, the order cannot be
 // told from the chunks.
-void add_other_topology(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+void add_other_topology(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = "topology-locked";
   finding.severity = Severity::kWarning;
   finding.link = "ISEEKYAN/Megatron-LM #61";
-  for (std::uint32_t t = 0; input.spec != nullptr && t < c.tensor_count(); ++t) {
+  for (std::uint32_t t = 0; facts.spec != nullptr && t < c.tensor_count(); ++t) {
     TensorId tensor{t};
     if (!is_local_expert(c.fqn(tensor)) || c.chunks(tensor).empty()) continue;
     if (!c.writers_are_owners(tensor)) continue;
-    const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+    const SpecEntry* entry = layout_of(facts, c.fqn(tensor));
     if (entry == nullptr || !is_expert(*entry) || !same(entry->shape, c.shape(tensor))) continue;
     std::int64_t cut_into = 1, axes = 0;
     std::size_t dim = 0;
@@ -286,12 +286,12 @@ void add_other_topology(const RuleInput& input, std::vector<Finding>& findings) 
   if (!finding.subjects.empty()) findings.push_back(std::move(finding));
 }
 
-void find_locked_topologies(const RuleInput& input, std::vector<Finding>& findings) {
-  add_wrong_order(input, findings);
+void find_locked_topologies(const Facts& facts, std::vector<Finding>& findings) {
+  add_wrong_order(facts, findings);
   std::size_t before = findings.size();
-  add_between_topologies(input, findings);
+  add_between_topologies(facts, findings);
   // Where both meshes are known there is nothing left to warn of.
-  if (findings.size() == before) add_other_topology(input, findings);
+  if (findings.size() == before) add_other_topology(facts, findings);
 }
 
 }  // namespace

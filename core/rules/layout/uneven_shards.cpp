@@ -27,9 +27,9 @@ bool cuts_only(ExtentsView sizes, ExtentsView shape, std::size_t dim) {
 }
 
 // The true boxes, if all chunks follow the law along `dim` and each item holds what it should.
-std::optional<Relabelled> follow_law(const RuleInput& input, TensorId tensor, const Extents& shape,
+std::optional<Relabelled> follow_law(const Facts& facts, TensorId tensor, const Extents& shape,
                                      std::size_t dim) {
-  const Checkpoint& c = input.checkpoint;
+  const Checkpoint& c = facts.checkpoint;
   auto chunks = c.chunks(tensor);
   auto ranks = static_cast<std::int64_t>(chunks.size());
   Relabelled out{tensor, shape, {}};
@@ -37,7 +37,7 @@ std::optional<Relabelled> follow_law(const RuleInput& input, TensorId tensor, co
   for (std::uint32_t i = 0; i < chunks.size(); ++i) {
     ExtentsView offsets = c.offsets(chunks[i]), sizes = c.sizes(chunks[i]);
     std::int64_t rows = chunk_rows(shape[dim], ranks, i);
-    const auto& header = input.headers[index_of(chunks[i])];
+    const auto& header = facts.headers[index_of(chunks[i])];
     bool complete = header && same(header->sizes, sizes) && rows > 0 && sizes[dim] == rows &&
                     cuts_only(sizes, shape, dim) && offsets[dim] == i * rows;
     auto before = i == 0 ? std::nullopt : c.writer(chunks[i - 1]);
@@ -57,9 +57,9 @@ struct Line {
   std::int64_t ranks = 1;
   std::vector<std::int64_t> places;  // one a chunk
 };
-std::optional<Line> line_of(const RuleInput& input, TensorId tensor) {
-  const Checkpoint& c = input.checkpoint;
-  const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+std::optional<Line> line_of(const Facts& facts, TensorId tensor) {
+  const Checkpoint& c = facts.checkpoint;
+  const SpecEntry* entry = layout_of(facts, c.fqn(tensor));
   if (entry == nullptr || c.shape(tensor).size() != entry->shape.size()) return std::nullopt;
   std::optional<std::size_t> axis;
   for (std::size_t i = 0; i < entry->placements.size(); ++i) {
@@ -73,7 +73,7 @@ std::optional<Line> line_of(const RuleInput& input, TensorId tensor) {
       *cut_dim(entry->placements[*axis], entry->shape.size()), entry->mesh->axes[*axis].size, {}};
   for (ChunkId chunk : c.chunks(tensor)) {
     auto writer = c.writer(chunk);
-    auto rank = writer ? rank_on(input, *entry->mesh, *writer) : std::nullopt;
+    auto rank = writer ? rank_on(facts, *entry->mesh, *writer) : std::nullopt;
     if (!rank) return std::nullopt;
     line.places.push_back(entry->mesh->coordinates(*rank)[*axis]);
   }
@@ -82,10 +82,10 @@ std::optional<Line> line_of(const RuleInput& input, TensorId tensor) {
 
 // Two of those offsets came out equal and one shard was kept: the others are put where they belong.
 // Every shard that is missing must be one whose offset another one took.
-std::optional<PartlyLost> collided_shards(const RuleInput& input, TensorId tensor,
+std::optional<PartlyLost> collided_shards(const Facts& facts, TensorId tensor,
                                           const Extents& shape) {
-  const Checkpoint& c = input.checkpoint;
-  auto line = line_of(input, tensor);
+  const Checkpoint& c = facts.checkpoint;
+  auto line = line_of(facts, tensor);
   // Beyond what runs anywhere, and the arithmetic below stays inside 64 bits.
   if (!line || line->ranks > (1 << 16) || shape[line->dim] > (std::int64_t{1} << 46))
     return std::nullopt;
@@ -96,7 +96,7 @@ std::optional<PartlyLost> collided_shards(const RuleInput& input, TensorId tenso
     ChunkId chunk = c.chunks(tensor)[i];
     std::int64_t place = line->places[i];
     std::int64_t rows = chunk_rows(shape[line->dim], line->ranks, place);
-    const auto& header = input.headers[index_of(chunk)];
+    const auto& header = facts.headers[index_of(chunk)];
     bool agrees = header && same(header->sizes, c.sizes(chunk)) &&
                   cuts_only(c.sizes(chunk), shape, line->dim) &&
                   c.sizes(chunk)[line->dim] == rows && c.offsets(chunk)[line->dim] == place * rows;
@@ -116,18 +116,18 @@ std::optional<PartlyLost> collided_shards(const RuleInput& input, TensorId tenso
   return lost ? std::optional(std::move(out)) : std::nullopt;
 }
 
-void add_collided(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+void add_collided(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
   Finding finding;
   finding.rule = "uneven-shards";
   finding.link = "flashoptim #6";
   std::vector<PartlyLost> parts;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    const SpecEntry* entry = input.spec->find(c.fqn(TensorId{t}));
+    const SpecEntry* entry = facts.spec->find(c.fqn(TensorId{t}));
     if (entry == nullptr || explained.contains(c.fqn(TensorId{t})) || c.chunks(TensorId{t}).empty())
       continue;
-    auto part = collided_shards(input, TensorId{t}, entry->shape);
+    auto part = collided_shards(facts, TensorId{t}, entry->shape);
     if (!part) continue;
     if (finding.subjects.empty())
       finding.cause = std::string(c.fqn(TensorId{t})) +
@@ -151,20 +151,20 @@ void add_collided(const RuleInput& input, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void add_complete(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+void add_complete(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
   Finding finding;
   finding.rule = "uneven-shards";
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     TensorId tensor{t};
-    const SpecEntry* entry = input.spec->find(c.fqn(tensor));
+    const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
     if (entry == nullptr || explained.contains(c.fqn(tensor)) || c.chunks(tensor).size() < 2 ||
-        input.tilings[t].tiling != Tiling::kInexact)
+        facts.tilings[t].tiling != Tiling::kInexact)
       continue;
     for (std::size_t dim = 0; dim < entry->shape.size(); ++dim) {
       if (c.shape(tensor).size() != entry->shape.size()) break;
-      auto boxes = follow_law(input, tensor, entry->shape, dim);
+      auto boxes = follow_law(facts, tensor, entry->shape, dim);
       if (!boxes) continue;
       if (finding.subjects.empty()) {
         finding.cause = std::string(c.fqn(tensor)) + " was cut unevenly (" +
@@ -188,10 +188,10 @@ void add_complete(const RuleInput& input, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void find_uneven_shards(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.spec == nullptr || input.headers.empty()) return;
-  add_complete(input, findings);
-  add_collided(input, findings);
+void find_uneven_shards(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.spec == nullptr || facts.headers.empty()) return;
+  add_complete(facts, findings);
+  add_collided(facts, findings);
 }
 
 }  // namespace

@@ -71,22 +71,22 @@ bool has_collided(const Checkpoint& c, const Mislabelled& item) {
 
 // All chunks are what that generation records for their writers, and one is not what its rank
 // holds; or it was dropped for another one at the same offset.
-std::optional<Mislabelled> mislabelled(const RuleInput& input, TensorId tensor,
-                                       const SpecEntry& entry, OffsetModel model) {
-  const Checkpoint& c = input.checkpoint;
+std::optional<Mislabelled> mislabelled(const Facts& facts, TensorId tensor, const SpecEntry& entry,
+                                       OffsetModel model) {
+  const Checkpoint& c = facts.checkpoint;
   Mislabelled out{tensor, &entry, model, {}, true, true};
   bool differs = false;
   for (ChunkId chunk : c.chunks(tensor)) {
     auto writer = c.writer(chunk);
-    auto rank = writer ? rank_on(input, *entry.mesh, *writer) : std::nullopt;
+    auto rank = writer ? rank_on(facts, *entry.mesh, *writer) : std::nullopt;
     if (!rank) return std::nullopt;
     auto box = recorded_box(model, entry.shape, *entry.mesh, entry.placements, *rank);
     auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, *rank);
     if (!box || !truth || *box != saved_box(c, chunk)) return std::nullopt;
-    bool read = index_of(chunk) < input.headers.size() && input.headers[index_of(chunk)];
+    bool read = index_of(chunk) < facts.headers.size() && facts.headers[index_of(chunk)];
     out.items_read = out.items_read && read;
     out.items_agree =
-        out.items_agree && read && input.headers[index_of(chunk)]->sizes == truth->sizes;
+        out.items_agree && read && facts.headers[index_of(chunk)]->sizes == truth->sizes;
     differs = differs || *box != *truth;
     out.boxes.push_back(std::move(*truth));
   }
@@ -120,12 +120,12 @@ bool is_torn(const Checkpoint& c, TensorId tensor) {
   return !tiles(boxes, c.shape(tensor));
 }
 
-std::optional<Mislabelled> damage(const RuleInput& input, TensorId tensor, const SpecEntry& entry) {
+std::optional<Mislabelled> damage(const Facts& facts, TensorId tensor, const SpecEntry& entry) {
   for (OffsetModel model : {OffsetModel::kByIndex, OffsetModel::kFirstRow}) {
-    auto found = mislabelled(input, tensor, entry, model);
+    auto found = mislabelled(facts, tensor, entry, model);
     if (!found) continue;
     // Boxes that tile and items that agree with them are a layout of its own, and healthy.
-    if (!found->items_agree && !is_torn(input.checkpoint, tensor)) continue;
+    if (!found->items_agree && !is_torn(facts.checkpoint, tensor)) continue;
     return found;
   }
   return std::nullopt;
@@ -181,9 +181,9 @@ void place_survivors(const Checkpoint& c, const std::vector<const Mislabelled*>&
   for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
 }
 
-void add_damage(const RuleInput& input, const std::vector<Mislabelled>& all,
+void add_damage(const Facts& facts, const std::vector<Mislabelled>& all,
                 std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+  const Checkpoint& c = facts.checkpoint;
   for (Mending mending : {Mending::kWhole, Mending::kCollided, Mending::kUndecided}) {
     std::vector<const Mislabelled*> group;
     for (const Mislabelled& item : all) {
@@ -210,24 +210,24 @@ void add_damage(const RuleInput& input, const std::vector<Mislabelled>& all,
   }
 }
 
-void find_uneven_strides(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+void find_uneven_strides(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   std::vector<Mislabelled> broken;
   Finding hazard;
   hazard.rule = "uneven-strided";
   hazard.severity = Severity::kInfo;
   hazard.link = "pytorch #136228";
   std::map<std::string, bool> known;  // by shape, mesh and placements
-  for (std::uint32_t t = 0; input.spec != nullptr && t < c.tensor_count(); ++t) {
+  for (std::uint32_t t = 0; facts.spec != nullptr && t < c.tensor_count(); ++t) {
     TensorId tensor{t};
-    const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+    const SpecEntry* entry = layout_of(facts, c.fqn(tensor));
     if (entry == nullptr || !is_strided(*entry) || !same(entry->shape, c.shape(tensor))) continue;
     std::string layout =
         to_text(ExtentsView(entry->shape)) + to_text(*entry->mesh) + to_text(entry->placements);
     auto [found, added] = known.try_emplace(layout, false);
     if (added) found->second = is_hazard(*entry);
     if (!found->second) continue;
-    if (auto item = damage(input, tensor, *entry)) {
+    if (auto item = damage(facts, tensor, *entry)) {
       broken.push_back(std::move(*item));
       continue;
     }
@@ -241,7 +241,7 @@ void find_uneven_strides(const RuleInput& input, std::vector<Finding>& findings)
     }
     hazard.subjects.emplace_back(c.fqn(tensor));
   }
-  add_damage(input, broken, findings);
+  add_damage(facts, broken, findings);
   if (!hazard.subjects.empty()) findings.push_back(std::move(hazard));
 }
 

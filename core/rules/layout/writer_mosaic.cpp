@@ -28,7 +28,7 @@
 namespace shw {
 namespace {
 
-void add_of_axis(const RuleInput& input, std::vector<Finding>& findings) {
+void add_of_axis(const CheckInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   std::vector<std::string> mixed, lines;
   std::set<std::int64_t> across;
@@ -102,13 +102,12 @@ struct Neighbours {
 };
 
 // Nothing where one of them is no such tensor.
-std::optional<Neighbours> neighbours_of(const RuleInput& input,
-                                        const std::vector<TensorId>& tensors) {
-  const Checkpoint& c = input.checkpoint;
+std::optional<Neighbours> neighbours_of(const Facts& facts, const std::vector<TensorId>& tensors) {
+  const Checkpoint& c = facts.checkpoint;
   Neighbours out;
-  std::int64_t ranks = ranks_that_wrote(input);
+  std::int64_t ranks = facts.ranks;
   for (TensorId tensor : tensors) {
-    auto found = input.tilings[index_of(tensor)].tiling == Tiling::kExact
+    auto found = facts.tilings[index_of(tensor)].tiling == Tiling::kExact
                      ? boxes_of_writers(c, tensor)
                      : std::nullopt;
     auto boxes = found ? static_cast<std::int64_t>(found->writers.size()) : 0;
@@ -145,15 +144,15 @@ bool knows_more(const Checkpoint& c, std::int64_t boxes) {
 
 // What a person said of the mesh must name an axis of that kind and size, where it was said.
 template <class IsAxis>
-bool is_possible(const RuleInput& input, const Neighbours& found, IsAxis is_axis) {
-  if (input.mesh == nullptr) return true;
-  return std::any_of(input.mesh->axes.begin(), input.mesh->axes.end(), [&](const MeshAxis& axis) {
+bool is_possible(const Facts& facts, const Neighbours& found, IsAxis is_axis) {
+  if (facts.mesh == nullptr) return true;
+  return std::any_of(facts.mesh->axes.begin(), facts.mesh->axes.end(), [&](const MeshAxis& axis) {
     return is_axis(axis.name) && axis.size == found.replicas;
   });
 }
 
-std::string what_decides(const RuleInput& input, const Neighbours& found, const char* axis) {
-  if (input.mesh != nullptr)
+std::string what_decides(const Facts& facts, const Neighbours& found, const char* axis) {
+  if (facts.mesh != nullptr)
     return "what these ranks held, and in which order it belongs together, only a spec (--spec) "
            "decides";
   return "whether these ranks hold copies or parts: the mesh (--mesh dp=" +
@@ -161,7 +160,7 @@ std::string what_decides(const RuleInput& input, const Neighbours& found, const 
          ", if so it was) or a spec (--spec) decides";
 }
 
-void add_neighbours(const RuleInput& input, const std::vector<TensorId>& tensors,
+void add_neighbours(const Facts& facts, const std::vector<TensorId>& tensors,
                     const Neighbours& found, const std::string& which, const std::string& axis,
                     const std::string& undecided, Severity severity,
                     std::vector<Finding>& findings) {
@@ -170,7 +169,7 @@ void add_neighbours(const RuleInput& input, const std::vector<TensorId>& tensors
   finding.severity = severity;
   finding.subjects = found.mixed;
   if (finding.subjects.empty()) {
-    for (TensorId tensor : tensors) finding.subjects.emplace_back(input.checkpoint.fqn(tensor));
+    for (TensorId tensor : tensors) finding.subjects.emplace_back(facts.checkpoint.fqn(tensor));
   }
   finding.cause = which + " lie in " + std::to_string(found.boxes) + " boxes, and " +
                   std::to_string(found.replicas) +
@@ -185,8 +184,8 @@ void add_neighbours(const RuleInput& input, const std::vector<TensorId>& tensors
   findings.push_back(std::move(finding));
 }
 
-void add_matrices(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+void add_matrices(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   std::vector<TensorId> tensors;
   bool columns = false, rows = false;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
@@ -197,34 +196,34 @@ void add_matrices(const RuleInput& input, std::vector<Finding>& findings) {
     tensors.push_back(TensorId{t});
   }
   if (!columns || !rows) return;
-  auto found = neighbours_of(input, tensors);
-  if (found && is_possible(input, *found, is_tensor_axis) && !knows_more(c, found->boxes))
-    add_neighbours(input, tensors, *found, "The matrices that tensor parallelism cuts",
-                   "tensor-parallel", what_decides(input, *found, "tp"),
-                   input.mesh != nullptr ? Severity::kWarning : Severity::kInfo, findings);
+  auto found = neighbours_of(facts, tensors);
+  if (found && is_possible(facts, *found, is_tensor_axis) && !knows_more(c, found->boxes))
+    add_neighbours(facts, tensors, *found, "The matrices that tensor parallelism cuts",
+                   "tensor-parallel", what_decides(facts, *found, "tp"),
+                   facts.mesh != nullptr ? Severity::kWarning : Severity::kInfo, findings);
 }
 
-void add_experts(const RuleInput& input, std::vector<Finding>& findings) {
-  for (const UncountedExperts& layer : uncounted_experts(input)) {
-    auto found = neighbours_of(input, layer.tensors);
-    if (found && is_possible(input, *found, is_expert_axis) && layer.routed % layer.keys == 0 &&
+void add_experts(const Facts& facts, std::vector<Finding>& findings) {
+  for (const UncountedExperts& layer : uncounted_experts(facts)) {
+    auto found = neighbours_of(facts, layer.tensors);
+    if (found && is_possible(facts, *found, is_expert_axis) && layer.routed % layer.keys == 0 &&
         layer.routed / layer.keys == found->replicas)
-      add_neighbours(input, layer.tensors, *found,
+      add_neighbours(facts, layer.tensors, *found,
                      "The experts (" + std::to_string(layer.keys) + " keys, the router chooses " +
                          "among " + std::to_string(layer.routed) + ")",
-                     "expert-parallel", what_decides(input, *found, "ep"), Severity::kWarning,
+                     "expert-parallel", what_decides(facts, *found, "ep"), Severity::kWarning,
                      findings);
   }
 }
 
-void find_writer_mosaics(const RuleInput& input, std::vector<Finding>& findings) {
-  add_of_axis(input, findings);
-  const DerivedLayouts& layouts = derived_layouts(input);
+void find_writer_mosaics(const Facts& facts, std::vector<Finding>& findings) {
+  add_of_axis(facts, findings);
+  const DerivedLayouts& layouts = facts.derived_layouts;
   for (const DerivedLayout& layout : layouts.decided)
-    add_of_axis(with_layout(input, layout), findings);
-  if (input.spec != nullptr || !layouts.decided.empty() || !layouts.undecided.empty()) return;
-  add_matrices(input, findings);
-  add_experts(input, findings);
+    add_of_axis(with_layout(facts, layout), findings);
+  if (facts.spec != nullptr || !layouts.decided.empty() || !layouts.undecided.empty()) return;
+  add_matrices(facts, findings);
+  add_experts(facts, findings);
 }
 
 }  // namespace

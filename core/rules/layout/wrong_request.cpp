@@ -6,9 +6,9 @@
 namespace shw {
 namespace {
 
-bool tiled(const RuleInput& input, TensorId tensor) {
-  return index_of(tensor) < input.tilings.size() &&
-         input.tilings[index_of(tensor)].tiling != Tiling::kInexact;
+bool tiled(const Facts& facts, TensorId tensor) {
+  return index_of(tensor) < facts.tilings.size() &&
+         facts.tilings[index_of(tensor)].tiling != Tiling::kInexact;
 }
 
 // One dimension shorter, all else equal: one rank's part.
@@ -24,10 +24,10 @@ bool asks_for_a_part(ExtentsView asked, ExtentsView saved) {
 
 }  // namespace
 
-void add_wrong_requests(const RuleInput& input, RequestKind kind, std::string_view rule,
+void add_wrong_requests(const Facts& facts, RequestKind kind, std::string_view rule,
                         std::string_view link, std::vector<Finding>& findings) {
-  if (input.spec == nullptr) return;
-  const Checkpoint& c = input.checkpoint;
+  if (facts.spec == nullptr) return;
+  const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = rule;
   finding.severity = Severity::kWarning;
@@ -38,11 +38,11 @@ void add_wrong_requests(const RuleInput& input, RequestKind kind, std::string_vi
       continue;
     if (state.role == StateRole::kOther) continue;
     ExtentsView saved = c.shape(state.state);
-    const SpecEntry* asked = input.spec->find(c.fqn(state.state));
-    const SpecEntry* parameter = input.spec->find(c.fqn(*state.parameter));
+    const SpecEntry* asked = facts.spec->find(c.fqn(state.state));
+    const SpecEntry* parameter = facts.spec->find(c.fqn(*state.parameter));
     // The parameter is what proves it: as saved, as asked for, and as large as the saved state.
     bool proved = parameter != nullptr && same(parameter->shape, c.shape(*state.parameter)) &&
-                  same(saved, parameter->shape) && tiled(input, state.state);
+                  same(saved, parameter->shape) && tiled(facts, state.state);
     if (asked == nullptr || !proved || !asks_for_a_part(asked->shape, saved)) continue;
     if (finding.subjects.empty()) {
       finding.cause = "The checkpoint is good; the request is not: the loader asks for " +

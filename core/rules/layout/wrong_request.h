@@ -12,7 +12,7 @@ enum class RequestKind : std::uint8_t { kHalves, kOther };  // states of _w and 
 
 // Optimizer states that are as large as their parameter on disk, where the spec asks for less: for
 // `rule`, one warning, nothing to repair.
-void add_wrong_requests(const RuleInput& input, RequestKind kind, std::string_view rule,
+void add_wrong_requests(const Facts& facts, RequestKind kind, std::string_view rule,
                         std::string_view link, std::vector<Finding>& findings);
 
 }  // namespace shw

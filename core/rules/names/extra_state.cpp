@@ -19,8 +19,8 @@ bool is_extra_state(std::string_view fqn) {
   return fqn.find("_extra_state") != std::string_view::npos;
 }
 
-void find_extra_states(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+void find_extra_states(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   std::map<std::string, Kin> kin;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     std::string_view fqn = c.fqn(TensorId{t});

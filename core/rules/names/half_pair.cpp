@@ -34,8 +34,8 @@ bool has_relative(const std::set<std::string>& kinds, std::string_view stem) {
   return false;
 }
 
-void find_half_pairs(const RuleInput& input, std::vector<Finding>& findings) {
-  Kinds kinds = kinds_of(input.checkpoint);
+void find_half_pairs(const Facts& facts, std::vector<Finding>& findings) {
+  Kinds kinds = kinds_of(facts.checkpoint);
   Finding finding;
   finding.rule = "half-pair";
   finding.severity = Severity::kWarning;

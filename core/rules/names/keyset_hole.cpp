@@ -56,8 +56,7 @@ bool expected_by(const Spec* spec, const std::string& prefix, std::uint32_t inde
   });
 }
 
-void add_holes(const RuleInput& input, const FamiliesByName& families,
-               std::vector<Finding>& findings) {
+void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "keyset-hole";
   // One file of a model that was saved in several has its own share of the layers.
@@ -67,7 +66,7 @@ void add_holes(const RuleInput& input, const FamiliesByName& families,
   for (const auto& [prefix, family] : families) {
     for (std::uint32_t hole : holes_in(family)) {
       auto after = family.upper_bound(hole);
-      if (!expected_by(input.spec, prefix, hole, after->second)) continue;
+      if (!expected_by(facts.spec, prefix, hole, after->second)) continue;
       finding.subjects.push_back(prefix + std::to_string(hole));
       if (first.empty())
         first = prefix + "* has " + plural(family.size(), "member") + " from " +
@@ -115,9 +114,9 @@ void add_short(const FamiliesByName& families, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void find_keyset_holes(const RuleInput& input, std::vector<Finding>& findings) {
-  FamiliesByName families = families_in(input.checkpoint);
-  add_holes(input, families, findings);
+void find_keyset_holes(const Facts& facts, std::vector<Finding>& findings) {
+  FamiliesByName families = families_in(facts.checkpoint);
+  add_holes(facts, families, findings);
   add_short(families, findings);
 }
 

@@ -29,8 +29,8 @@ std::optional<std::string> partner_of(std::string_view fqn) {
   return std::nullopt;
 }
 
-void find_asymmetric_pairs(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+void find_asymmetric_pairs(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   std::unordered_set<std::string_view> explained;
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::kInfo) continue;

@@ -31,8 +31,8 @@ void look_at_path(std::string_view fqn, std::span<const PathPart> path, Differin
   }
 }
 
-void find_differing_planner_keys(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.provenance().has_planner_data) return;
   DifferingPaths found;
   std::size_t entries = checkpoint.tensor_count() + checkpoint.objects().size();

@@ -39,9 +39,9 @@ bool cut_into_copies(const Checkpoint& c, TensorId tensor, const Growth& grown,
   return count_of(parts.size()) == grown.factor;
 }
 
-void find_grown_axes(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.spec == nullptr) return;
-  const Checkpoint& c = input.checkpoint;
+void find_grown_axes(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.spec == nullptr) return;
+  const Checkpoint& c = facts.checkpoint;
   std::unordered_set<std::string_view> explained;
   for (std::string_view cause : {"placement-axis-moved", "glu-split-local", "local-saved-as-global",
                                  "axis-dropped", "transposed", "vocabulary-padding"})
@@ -49,7 +49,7 @@ void find_grown_axes(const RuleInput& input, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "axis-grown";
   std::vector<std::string> how;
-  for (const auto& [fqn, entry] : input.spec->entries) {
+  for (const auto& [fqn, entry] : facts.spec->entries) {
     auto tensor = c.find(fqn);
     if (!tensor || explained.contains(fqn)) continue;
     if (same(c.shape(*tensor), entry.shape)) continue;

@@ -2,14 +2,12 @@
 // in another order (spec/failures.md 8). One pass reads both checkpoints and reports two rules:
 // blocks-permuted, differs-from-reference.
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <map>
+#include <set>
 
 #include "core/base/checked.h"
 #include "core/facts/block_order.h"
 #include "core/facts/block_words.h"
-#include "core/facts/memo.h"
 #include "core/facts/reference_bytes.h"
 #include "core/facts/tile_content.h"
 #include "core/facts/tile_pattern.h"
@@ -26,19 +24,6 @@ constexpr std::int64_t kLeastCompared = 8;
 // At Depth::kHeaders a tensor that differs is put together for a look at its rows up to here.
 constexpr std::int64_t kSmallBytes = 256 << 10;
 
-// Weights that several matrices were fused into: where an order goes wrong.
-bool is_fused(std::string_view fqn) {
-  constexpr std::array<std::string_view, 17> kFused = {
-      "fc1",    "gate_up", "up_gate", "gateup", "w13",           "qkv",     "query_key_value",
-      "c_attn", "in_proj", "wqkv",    "wi",     "dense_h_to_4h", "experts", "w_in",
-      "mlp1",   "glu",     "kv_proj"};
-  std::string lower(fqn);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::any_of(kFused.begin(), kFused.end(),
-                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
-}
-
 // N1: every chunk is a block, and each of the ranks wrote two of them.
 bool halves_a_writer(const Checkpoint& checkpoint, TensorId tensor, const BlockOrder& order) {
   std::map<std::uint32_t, int> by_writer;
@@ -52,28 +37,11 @@ bool halves_a_writer(const Checkpoint& checkpoint, TensorId tensor, const BlockO
                                            [](const auto& one) { return one.second == 2; });
 }
 
-// More chunks than ranks that wrote them: a rank that saved in parts.
-bool is_cut_by_its_writers(const Checkpoint& checkpoint, TensorId tensor) {
-  std::map<std::uint32_t, int> by_writer;
-  for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    if (volume(checkpoint.sizes(chunk)) == 0) continue;
-    if (++by_writer[checkpoint.writer(chunk).value_or(0)] > 1) return true;
-  }
-  return false;
-}
-
-// At Depth::kHeaders only what an order goes wrong in: fused weights, squares, what its writers
-// cut.
-bool is_suspicious(const RuleInput& input, TensorId tensor) {
-  const Checkpoint& c = input.checkpoint;
-  return input.depth == Depth::kData || is_square(c.shape(tensor)) || is_fused(c.fqn(tensor)) ||
-         is_cut_by_its_writers(c, tensor);
-}
-
 struct BlockOutcome {
   std::map<std::string, Finding> permuted;  // by what is said about the order
   std::vector<MovedTiles> tiles, partly;
   std::vector<std::string> ambiguous, other, few_values;
+  std::set<TensorId> right;  // known to hold the reference's values
   std::int64_t equal = 0, unread = 0;
   std::int64_t alike = 0;  // as far as the first 4 KiB of every tile go
 };
@@ -131,17 +99,17 @@ std::optional<Bytes> values_in(const Checkpoint& c, TensorId tensor, Dtype dtype
 }
 
 // The rows of tensors of which no tile explains what they hold.
-void compare_rows(const RuleInput& input, TensorId tensor, TensorId other, BlockOutcome& outcome) {
-  const Checkpoint& c = input.checkpoint;
-  auto dtype = common_dtype(c.dtype(tensor), input.reference->dtype(other));
+void compare_rows(const Facts& facts, TensorId tensor, TensorId other, BlockOutcome& outcome) {
+  const Checkpoint& c = facts.checkpoint;
+  auto dtype = common_dtype(c.dtype(tensor), facts.reference->dtype(other));
   auto image = dtype ? values_in(c, tensor, *dtype) : std::nullopt;
-  auto truth = image ? values_in(*input.reference, other, *dtype) : std::nullopt;
+  auto truth = image ? values_in(*facts.reference, other, *dtype) : std::nullopt;
   if (!truth) {
     ++outcome.unread;
     return;
   }
   if (*image == *truth) {
-    memo_of(input).equal_to_reference.insert(tensor);
+    outcome.right.insert(tensor);
     ++outcome.equal;
     return;
   }
@@ -154,33 +122,28 @@ void compare_rows(const RuleInput& input, TensorId tensor, TensorId other, Block
     outcome.other.emplace_back(c.fqn(tensor));
 }
 
-bool has_rows_to_compare(const RuleInput& input, TensorId tensor, TensorId other) {
-  ExtentsView shape = input.checkpoint.shape(tensor);
-  if (!same(shape, input.reference->shape(other))) return false;  // a matter of shape: other rules
+bool has_rows_to_compare(const Facts& facts, TensorId tensor, TensorId other) {
+  ExtentsView shape = facts.checkpoint.shape(tensor);
+  if (!same(shape, facts.reference->shape(other))) return false;  // a matter of shape: other rules
   std::int64_t elements = volume(shape).value_or(0);
   if (elements < kLeastCompared) return false;
-  std::int64_t bytes = checked_mul(elements, std::int64_t{size_of(input.checkpoint.dtype(tensor))})
+  std::int64_t bytes = checked_mul(elements, std::int64_t{size_of(facts.checkpoint.dtype(tensor))})
                            .value_or(kSmallBytes + 1);
-  return bytes <= kSmallBytes || is_suspicious(input, tensor);
+  return bytes <= kSmallBytes || is_read_whole(facts, tensor);
 }
 
-void compare_with_reference(const RuleInput& input, TensorId tensor, TensorId other,
+void compare_with_reference(const Facts& facts, TensorId tensor, TensorId other,
                             BlockOutcome& outcome) {
-  const Checkpoint& c = input.checkpoint;
-  bool every_byte = is_suspicious(input, tensor);
-  bool equal = memo_of(input).equal_to_reference.contains(tensor) ||
-               (every_byte ? has_equal_bytes(c, tensor, *input.reference, other)
-                           : has_same_items(c, tensor, *input.reference, other));
-  if (equal) {
-    memo_of(input).equal_to_reference.insert(tensor);
+  const Checkpoint& c = facts.checkpoint;
+  if (outcome.right.contains(tensor)) {
     ++outcome.equal;
     return;
   }
-  MovedTiles moved{tensor, copy_of(input.reference->shape(other)),
-                   find_places(input, tensor, other, every_byte)};
+  MovedTiles moved{tensor, copy_of(facts.reference->shape(other)),
+                   find_places(facts, tensor, other, is_read_whole(facts, tensor))};
   switch (moved.places.answer) {
     case PlacesAnswer::kInPlace:
-      memo_of(input).equal_to_reference.insert(tensor);
+      outcome.right.insert(tensor);
       ++(moved.places.sampled ? outcome.alike : outcome.equal);
       return;
     case PlacesAnswer::kExchanged:
@@ -192,8 +155,8 @@ void compare_with_reference(const RuleInput& input, TensorId tensor, TensorId ot
       break;
   }
   std::size_t others = outcome.other.size();
-  if (has_rows_to_compare(input, tensor, other))
-    compare_rows(input, tensor, other, outcome);
+  if (has_rows_to_compare(facts, tensor, other))
+    compare_rows(facts, tensor, other, outcome);
   else if (same(moved.expected, c.shape(tensor)) && moved.places.answer != PlacesAnswer::kUnread)
     outcome.other.emplace_back(c.fqn(tensor));
   // Tiles say something where rows say nothing.
@@ -209,8 +172,8 @@ bool is_same_step(const BlockOutcome& outcome) {
   return outcome.equal + outcome.alike > count_of(outcome.other.size());
 }
 
-void settle_tiles(const RuleInput& input, BlockOutcome& outcome, std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+void settle_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   std::vector<MovedTiles> exchanged;
   bool same_step = is_same_step(outcome);
   for (MovedTiles& moved : outcome.tiles) {
@@ -221,8 +184,8 @@ void settle_tiles(const RuleInput& input, BlockOutcome& outcome, std::vector<Fin
     else
       exchanged.push_back(std::move(moved));
   }
-  report_exchanged(input, exchanged, findings);
-  report_partly(input, outcome.partly, findings);
+  report_exchanged(facts, exchanged, outcome.right, findings);
+  report_partly(facts, outcome.partly, findings);
 }
 
 void report_differing(const BlockOutcome& outcome, std::vector<Finding>& findings) {
@@ -252,18 +215,19 @@ void report_differing(const BlockOutcome& outcome, std::vector<Finding>& finding
   findings.push_back(std::move(finding));
 }
 
-void find_permuted_blocks(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.reference == nullptr) return;
-  const Checkpoint& c = input.checkpoint;
+void find_permuted_blocks(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.reference == nullptr) return;
+  const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
   BlockOutcome outcome;
+  outcome.right = facts.equal_to_reference;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     TensorId tensor{t};
-    auto other = input.counterparts[t];
+    auto other = facts.counterparts[t];
     if (other && !explained.contains(c.fqn(tensor)))
-      compare_with_reference(input, tensor, *other, outcome);
+      compare_with_reference(facts, tensor, *other, outcome);
   }
-  settle_tiles(input, outcome, findings);
+  settle_tiles(facts, outcome, findings);
   for (auto& [says, finding] : outcome.permuted) {
     finding.remedy = Remedy{"permute-blocks", true,
                             "Put the blocks in the order of the reference: nothing is lost. "

@@ -5,12 +5,12 @@
 namespace shw {
 namespace {
 
-void find_dtype_mismatches(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.spec == nullptr) return;
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_dtype_mismatches(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.spec == nullptr) return;
+  const Checkpoint& checkpoint = facts.checkpoint;
   // One finding for each pair of dtypes: that is one cast, made in one place.
   std::map<std::pair<Dtype, Dtype>, std::vector<std::string>> pairs;
-  for (const auto& [fqn, entry] : input.spec->entries) {
+  for (const auto& [fqn, entry] : facts.spec->entries) {
     auto tensor = checkpoint.find(fqn);
     if (!tensor || !entry.dtype) continue;
     Dtype saved = checkpoint.dtype(*tensor);

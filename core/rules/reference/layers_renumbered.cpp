@@ -238,8 +238,8 @@ struct Followers {
   }
 };
 
-std::vector<Diagnosis> renames_of(const RuleInput& input, LayerStack& stack, Judgement& verdict) {
-  const Checkpoint& c = input.checkpoint;
+std::vector<Diagnosis> renames_of(const Facts& facts, LayerStack& stack, Judgement& verdict) {
+  const Checkpoint& c = facts.checkpoint;
   Followers followers{c, verdict};
   followers.collect_ranks();
   std::vector<Diagnosis> out;
@@ -252,7 +252,7 @@ std::vector<Diagnosis> renames_of(const RuleInput& input, LayerStack& stack, Jud
     if (!renamed) continue;
     if (!renamed->known) doubt(c.fqn(tensor), " is of a layer that nothing else here is of");
     if (!verdict.proven.contains(tensor)) {
-      auto other = input.reference->find(renamed->name);
+      auto other = facts.reference->find(renamed->name);
       bool differs = other && stack.contents.of(tensor) != stack.reference.of(*other);
       if (differs)
         doubt(c.fqn(tensor), " does not hold what the reference holds under its new name");
@@ -283,12 +283,12 @@ std::string kind_of_shift(const std::map<std::int64_t, std::int64_t>& real) {
          (shift > 0 ? " too small" : " too large");
 }
 
-void report_renumbered(const RuleInput& input, LayerStack& stack, Judgement verdict,
+void report_renumbered(const Facts& facts, LayerStack& stack, Judgement verdict,
                        std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "layers-renumbered";
   finding.link = "Megatron-LM #7452";
-  std::vector<Diagnosis> renames = renames_of(input, stack, verdict);
+  std::vector<Diagnosis> renames = renames_of(facts, stack, verdict);
   finding.cause = plural(verdict.wrong.size(), "tensor") +
                   " of another layer than the name says (" + verdict.renames.front() +
                   " in the reference, byte for byte; " + kind_of_shift(verdict.numbers.real) +
@@ -324,37 +324,37 @@ bool is_one_of_several(const std::map<std::string, LayersByTail>& here, const st
 }
 
 // What stands before the number there: the same but for wrappers, or as matched names say.
-std::string before_there(const RuleInput& input, const std::string& before,
+std::string before_there(const Facts& facts, const std::string& before,
                          const LayersByTail& families) {
   for (const auto& [after, layers] : families) {
     for (const auto& [number, tensor] : layers) {
-      auto other = input.counterparts[index_of(tensor)];
-      auto name = other ? layer_name_of(input.reference->fqn(*other)) : std::nullopt;
+      auto other = facts.counterparts[index_of(tensor)];
+      auto name = other ? layer_name_of(facts.reference->fqn(*other)) : std::nullopt;
       if (name) return bare_name(name->before);
     }
   }
   return bare_name(before);
 }
 
-void find_renumbered_layers(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.reference == nullptr) return;
-  const Checkpoint& c = input.checkpoint;
-  auto here = families_of(c, false), there = families_of(*input.reference, true);
-  Contents contents{c}, reference{*input.reference};
+void find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.reference == nullptr) return;
+  const Checkpoint& c = facts.checkpoint;
+  auto here = families_of(c, false), there = families_of(*facts.reference, true);
+  Contents contents{c}, reference{*facts.reference};
   for (const auto& [before, families] : here) {
-    auto found = there.find(before_there(input, before, families));
+    auto found = there.find(before_there(facts, before, families));
     if (found == there.end() || is_one_of_several(here, before)) continue;
     // A deeper model that was made of the reference's layers.
     if (count_layers(families) > count_layers(found->second)) continue;
     LayerStack stack{before, families, found->second, contents, reference};
     std::vector<std::string> matrices = probes(c, stack);
-    if (!looks_renumbered(matrices, stack, input.depth)) continue;
+    if (!looks_renumbered(matrices, stack, facts.depth)) continue;
     Judgement verdict;
     verdict.numbers.before = before;
     find_numbers(c, matrices, stack, verdict);
     find_missing(stack, verdict);
     prove(c, stack, verdict);
-    if (!verdict.wrong.empty()) report_renumbered(input, stack, std::move(verdict), findings);
+    if (!verdict.wrong.empty()) report_renumbered(facts, stack, std::move(verdict), findings);
   }
 }
 

@@ -81,9 +81,9 @@ void report_objects(std::vector<std::string> objects, std::vector<Finding>& find
   findings.push_back(std::move(finding));
 }
 
-void find_missing_keys(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.spec == nullptr) return;
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.spec == nullptr) return;
+  const Checkpoint& checkpoint = facts.checkpoint;
   std::unordered_set<std::string_view> explained = explained_by(findings, "tied-weights");
   NewNames names = new_names(checkpoint, findings);
   std::unordered_set<std::string_view> objects;
@@ -93,7 +93,7 @@ void find_missing_keys(const RuleInput& input, std::vector<Finding>& findings) {
   finding.rule = "missing-key";
   std::vector<std::string> as_objects, hints, expected;
   std::size_t renamed = 0;
-  for (const auto& [fqn, entry] : input.spec->entries) {
+  for (const auto& [fqn, entry] : facts.spec->entries) {
     // Under its true name, where another layer has it now.
     bool there =
         names.given.contains(bare_name(fqn)) || (checkpoint.find(fqn) && !names.left.contains(fqn));
@@ -102,7 +102,7 @@ void find_missing_keys(const RuleInput& input, std::vector<Finding>& findings) {
       as_objects.push_back(fqn);
       continue;
     }
-    if (!candidates) candidates = candidates_of(checkpoint, *input.spec);
+    if (!candidates) candidates = candidates_of(checkpoint, *facts.spec);
     std::string hint = hint_for(checkpoint, *candidates, fqn, entry);
     renamed += hint.empty() ? 0 : 1;
     if (!hint.empty() && hints.size() < kMaxEvidence) hints.push_back(fqn + " <- " + hint);

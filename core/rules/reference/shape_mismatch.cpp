@@ -27,9 +27,9 @@ std::string relation(const Checkpoint& checkpoint, TensorId tensor, ExtentsView 
   return some_of(parts, 8);
 }
 
-void find_shape_mismatches(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.spec == nullptr) return;
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.spec == nullptr) return;
+  const Checkpoint& checkpoint = facts.checkpoint;
   std::unordered_set<std::string_view> explained;
   for (std::string_view cause :
        {"placement-axis-moved", "glu-split-local", "local-saved-as-global", "axis-dropped",
@@ -39,7 +39,7 @@ void find_shape_mismatches(const RuleInput& input, std::vector<Finding>& finding
   finding.rule = "shape-mismatch";
   std::vector<std::string> saved, expected;
   std::string how;
-  for (const auto& [fqn, entry] : input.spec->entries) {
+  for (const auto& [fqn, entry] : facts.spec->entries) {
     auto tensor = checkpoint.find(fqn);
     if (!tensor) continue;
     ExtentsView shape = checkpoint.shape(*tensor);

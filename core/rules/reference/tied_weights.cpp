@@ -62,11 +62,11 @@ void add_tie(const Checkpoint& reference, TensorId missing, TensorId other,
   findings.push_back(std::move(finding));
 }
 
-void find_tied_weights(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.reference == nullptr) return;
-  const Checkpoint& reference = *input.reference;
+void find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.reference == nullptr) return;
+  const Checkpoint& reference = *facts.reference;
   std::vector<bool> is_there(reference.tensor_count(), false);
-  for (const auto& other : input.counterparts) {
+  for (const auto& other : facts.counterparts) {
     if (other) is_there[index_of(*other)] = true;
   }
   for (std::uint32_t t = 0; t < reference.tensor_count(); ++t) {

@@ -44,9 +44,10 @@ std::string rounded_text(const std::vector<std::string>& rounded) {
          " compared in the narrower of two dtypes, to which the other was rounded.";
 }
 
-Finding exchanged_finding(const RuleInput& input, const TilePattern& pattern,
-                          const std::vector<const MovedTiles*>& all) {
-  const Checkpoint& c = input.checkpoint;
+Finding exchanged_finding(const Facts& facts, const TilePattern& pattern,
+                          const std::vector<const MovedTiles*>& all,
+                          const std::set<TensorId>& right) {
+  const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = "tiles-exchanged";
   std::int64_t moved = 0;
@@ -73,7 +74,7 @@ Finding exchanged_finding(const RuleInput& input, const TilePattern& pattern,
   std::string text = "Give " + plural(static_cast<std::uint64_t>(moved), "tile") +
                      " the boxes where the reference has their bytes: no byte moves, nothing is "
                      "lost.";
-  if (std::vector<std::string> left = states_left(input, mended); !left.empty()) {
+  if (std::vector<std::string> left = states_left(facts, mended, right); !left.empty()) {
     text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
             " left as saved: nothing says where the tiles of the optimizer's states belong; a "
             "reference of the same step that holds them would.";
@@ -85,8 +86,8 @@ Finding exchanged_finding(const RuleInput& input, const TilePattern& pattern,
 
 }  // namespace
 
-void report_exchanged(const RuleInput& input, const std::vector<MovedTiles>& tensors,
-                      std::vector<Finding>& findings) {
+void report_exchanged(const Facts& facts, const std::vector<MovedTiles>& tensors,
+                      const std::set<TensorId>& right, std::vector<Finding>& findings) {
   std::map<std::string, std::pair<TilePattern, std::vector<const MovedTiles*>>> by_pattern;
   for (const MovedTiles& one : tensors) {
     TilePattern pattern = pattern_of(one.places, one.expected);
@@ -95,12 +96,12 @@ void report_exchanged(const RuleInput& input, const std::vector<MovedTiles>& ten
     all.push_back(&one);
   }
   for (const auto& [says, group] : by_pattern)
-    findings.push_back(exchanged_finding(input, group.first, group.second));
+    findings.push_back(exchanged_finding(facts, group.first, group.second, right));
 }
 
-void report_partly(const RuleInput& input, const std::vector<MovedTiles>& tensors,
+void report_partly(const Facts& facts, const std::vector<MovedTiles>& tensors,
                    std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+  const Checkpoint& c = facts.checkpoint;
   for (const MovedTiles& one : tensors) {
     const TilePlaces& places = one.places;
     auto elsewhere = static_cast<std::uint64_t>(places.moves.size());

@@ -2,9 +2,11 @@
 // reads both checkpoints once for three rules.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
+#include "core/facts/facts.h"
 #include "core/facts/tile_places.h"
 
 namespace shw {
@@ -15,11 +17,12 @@ struct MovedTiles {
   TilePlaces places;
 };
 
-// All of kExchanged: one finding for each pattern, with a relabel.
-void report_exchanged(const RuleInput& input, const std::vector<MovedTiles>& tensors,
-                      std::vector<Finding>& findings);
+// All of kExchanged: one finding for each pattern, with a relabel. `right` hold the reference's
+// values.
+void report_exchanged(const Facts& facts, const std::vector<MovedTiles>& tensors,
+                      const std::set<TensorId>& right, std::vector<Finding>& findings);
 // All of kPartly: what is known, and no remedy.
-void report_partly(const RuleInput& input, const std::vector<MovedTiles>& tensors,
+void report_partly(const Facts& facts, const std::vector<MovedTiles>& tensors,
                    std::vector<Finding>& findings);
 
 }  // namespace shw

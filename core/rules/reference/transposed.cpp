@@ -11,7 +11,6 @@
 
 #include "core/base/checked.h"
 #include "core/facts/grown_axis.h"
-#include "core/facts/memo.h"
 #include "core/facts/reference_bytes.h"
 #include "core/facts/transposed_law.h"
 #include "core/rules/rules.h"
@@ -31,6 +30,7 @@ struct TransposedOutcome {
   std::vector<Proven> by_bytes, by_strides;
   std::vector<TensorId> by_shape, relabelled;
   std::vector<std::string> mixed, too_large;
+  std::set<TensorId> right;  // known to hold the reference's values
 };
 
 Extents exchanged(ExtentsView shape) {
@@ -52,8 +52,8 @@ bool is_column_major(const ItemHeader& header) {
   return true;
 }
 
-bool strides_say_so(const RuleInput& input, TensorId tensor) {
-  const Checkpoint& c = input.checkpoint;
+bool strides_say_so(const Facts& facts, TensorId tensor) {
+  const Checkpoint& c = facts.checkpoint;
   ExtentsView shape = c.shape(tensor);
   if (shape[shape.size() - 1] == 1 || shape[shape.size() - 2] == 1) return true;
   bool seen = false;
@@ -61,8 +61,8 @@ bool strides_say_so(const RuleInput& input, TensorId tensor) {
     ExtentsView sizes = c.sizes(chunk);
     std::size_t n = sizes.size();
     if (volume(sizes) == 0 || (n >= 2 && (sizes[n - 1] == 1 || sizes[n - 2] == 1))) continue;
-    if (index_of(chunk) >= input.headers.size()) return false;
-    const auto& header = input.headers[index_of(chunk)];
+    if (index_of(chunk) >= facts.headers.size()) return false;
+    const auto& header = facts.headers[index_of(chunk)];
     if (!header || !same(header->sizes, sizes) || !is_column_major(*header)) return false;
     seen = true;
   }
@@ -70,48 +70,45 @@ bool strides_say_so(const RuleInput& input, TensorId tensor) {
 }
 
 // The spec's shape alone, where a placement on the wrong axis would not leave it too.
-void judge_by_shape(const RuleInput& input, TensorId tensor, TransposedOutcome& outcome) {
-  const Checkpoint& c = input.checkpoint;
-  const SpecEntry* entry = input.spec == nullptr ? nullptr : input.spec->find(c.fqn(tensor));
+void judge_by_shape(const Facts& facts, TensorId tensor, TransposedOutcome& outcome) {
+  const Checkpoint& c = facts.checkpoint;
+  const SpecEntry* entry = facts.spec == nullptr ? nullptr : facts.spec->find(c.fqn(tensor));
   ExtentsView shape = c.shape(tensor);
   if (entry == nullptr || !swapped_last_two(shape, entry->shape)) return;
   if (entry->dtype && *entry->dtype != c.dtype(tensor)) return;
-  if (input.tilings[index_of(tensor)].tiling != Tiling::kExact) return;
+  if (facts.tilings[index_of(tensor)].tiling != Tiling::kExact) return;
   auto relation = relate_axes(shape, entry->shape);
   if (relation && tiles_allow_relabel(c, tensor, entry->shape, *relation)) return;
-  if (strides_say_so(input, tensor))
+  if (strides_say_so(facts, tensor))
     outcome.by_strides.push_back({tensor, {}});
   else
     outcome.by_shape.push_back(tensor);
 }
 
 // True where the bytes of both sides settled it, one way or the other.
-bool judge_by_bytes(const RuleInput& input, TensorId tensor, TransposedOutcome& outcome) {
-  const Checkpoint& c = input.checkpoint;
-  auto other = counterpart(input, tensor);
-  if (!other || input.depth < Depth::kHeaders) return false;
-  ExtentsView saved = c.shape(tensor), expected = input.reference->shape(*other);
+bool judge_by_bytes(const Facts& facts, TensorId tensor, TransposedOutcome& outcome) {
+  const Checkpoint& c = facts.checkpoint;
+  auto other = counterpart(facts, tensor);
+  if (!other || facts.depth < Depth::kHeaders) return false;
+  ExtentsView saved = c.shape(tensor), expected = facts.reference->shape(*other);
   bool square = same(saved, expected) && is_square(saved);
   if (!square && !swapped_last_two(saved, expected)) return false;
   // The shape is what the model asks for: then it is the reference that has another orientation.
-  const SpecEntry* entry = input.spec == nullptr ? nullptr : input.spec->find(c.fqn(tensor));
+  const SpecEntry* entry = facts.spec == nullptr ? nullptr : facts.spec->find(c.fqn(tensor));
   if (!square && entry != nullptr && same(entry->shape, saved)) return true;
-  if (square && has_equal_bytes(c, tensor, *input.reference, *other)) {
-    memo_of(input).equal_to_reference.insert(tensor);
-    return true;
-  }
+  if (square && outcome.right.contains(tensor)) return true;
   auto bytes = checked_mul(volume(saved).value_or(0), std::int64_t{size_of(c.dtype(tensor))});
   if (!bytes || static_cast<std::uint64_t>(*bytes) > kComparedUpTo) {
     outcome.too_large.emplace_back(c.fqn(tensor));
     return square;
   }
   auto image = whole_values(c, tensor);
-  auto truth = image ? whole_values(*input.reference, *other) : std::nullopt;
+  auto truth = image ? whole_values(*facts.reference, *other) : std::nullopt;
   if (!truth) return false;
   OrientationFound found = find_orientation(*image, *truth);
   switch (found.orientation) {
     case Orientation::kEqual:
-      memo_of(input).equal_to_reference.insert(tensor);
+      outcome.right.insert(tensor);
       return true;
     case Orientation::kCrossed:
       outcome.by_bytes.push_back({tensor, found});
@@ -146,14 +143,15 @@ Finding finding_on(const Checkpoint& c, const std::vector<Proven>& proven) {
   return finding;
 }
 
-void add_remedy(const RuleInput& input, const std::vector<Proven>& proven, Finding& finding) {
+void add_remedy(const Facts& facts, const std::vector<Proven>& proven,
+                const std::set<TensorId>& right, Finding& finding) {
   std::string text =
       "Exchange the last two dimensions: every element is kept, nothing is lost. The bytes move, "
       "so "
       "it is written into a new directory.";
   std::set<TensorId> mended;
   for (const Proven& one : proven) mended.insert(one.tensor);
-  std::vector<std::string> left = states_left(input, mended);
+  std::vector<std::string> left = states_left(facts, mended, right);
   if (!left.empty()) {
     text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
             " left as saved: nothing says whether the optimizer's states are transposed as well; a "
@@ -163,10 +161,10 @@ void add_remedy(const RuleInput& input, const std::vector<Proven>& proven, Findi
   finding.remedy = Remedy{"transpose", true, std::move(text)};
 }
 
-void report_by_bytes(const RuleInput& input, const std::vector<Proven>& proven,
-                     std::vector<Finding>& findings) {
+void report_by_bytes(const Facts& facts, const std::vector<Proven>& proven,
+                     const std::set<TensorId>& right, std::vector<Finding>& findings) {
   if (proven.empty()) return;
-  const Checkpoint& c = input.checkpoint;
+  const Checkpoint& c = facts.checkpoint;
   Finding finding = finding_on(c, proven);
   std::vector<std::string> by_law;
   double margin = 2;
@@ -198,22 +196,22 @@ void report_by_bytes(const RuleInput& input, const std::vector<Proven>& proven,
     finding.evidence.emplace_back("elements compared", compared);
     finding.evidence.emplace_back("sampled", sampled);
   }
-  add_remedy(input, proven, finding);
+  add_remedy(facts, proven, right, finding);
   findings.push_back(std::move(finding));
 }
 
-void report_by_strides(const RuleInput& input, const std::vector<Proven>& proven,
-                       std::vector<Finding>& findings) {
+void report_by_strides(const Facts& facts, const std::vector<Proven>& proven,
+                       const std::set<TensorId>& right, std::vector<Finding>& findings) {
   if (proven.empty()) return;
-  Finding finding = finding_on(input.checkpoint, proven);
+  Finding finding = finding_on(facts.checkpoint, proven);
   finding.cause = finding.subjects.front() + " is saved as " +
-                  to_text(input.checkpoint.shape(proven.front().tensor)) + " where " +
-                  to_text(exchanged(input.checkpoint.shape(proven.front().tensor))) +
+                  to_text(facts.checkpoint.shape(proven.front().tensor)) + " where " +
+                  to_text(exchanged(facts.checkpoint.shape(proven.front().tensor))) +
                   " is expected, and its items are transposed views of matrices of the expected "
                   "shape (or have one row or column, where it is all the same): the transpose was "
                   "saved, and torch refuses the load.";
   finding.evidence.emplace_back("ground", std::string("strides"));
-  add_remedy(input, proven, finding);
+  add_remedy(facts, proven, right, finding);
   findings.push_back(std::move(finding));
 }
 
@@ -262,20 +260,21 @@ void report_too_large(const TransposedOutcome& outcome, std::vector<Finding>& fi
   findings.push_back(std::move(finding));
 }
 
-void find_transposed(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.reference == nullptr && input.spec == nullptr) return;
-  const Checkpoint& c = input.checkpoint;
+void find_transposed(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.reference == nullptr && facts.spec == nullptr) return;
+  const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
   explained.merge(explained_by(findings, "placement-axis-moved"));
   TransposedOutcome outcome;
+  outcome.right = facts.equal_to_reference;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     TensorId tensor{t};
     if (explained.contains(c.fqn(tensor)) || c.shape(tensor).size() < 2) continue;
     if (volume(c.shape(tensor)).value_or(0) < kLeastTransposed) continue;
-    if (!judge_by_bytes(input, tensor, outcome)) judge_by_shape(input, tensor, outcome);
+    if (!judge_by_bytes(facts, tensor, outcome)) judge_by_shape(facts, tensor, outcome);
   }
-  report_by_bytes(input, outcome.by_bytes, findings);
-  report_by_strides(input, outcome.by_strides, findings);
+  report_by_bytes(facts, outcome.by_bytes, outcome.right, findings);
+  report_by_strides(facts, outcome.by_strides, outcome.right, findings);
   report_undecided(c, outcome.by_shape,
                    "Undecided by the shape alone: the bytes may be transposed, or the same bytes "
                    "seen through a view, or two tensors may have exchanged their names. --against "

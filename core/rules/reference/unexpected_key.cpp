@@ -4,29 +4,29 @@ namespace shw {
 namespace {
 
 // The spec is the person's file, or what the reference holds.
-std::string expected_in(const RuleInput& input) {
-  const Checkpoint* reference = input.reference;
+std::string expected_in(const Facts& facts) {
+  const Checkpoint* reference = facts.reference;
   std::string name = reference != nullptr && reference->directory() != nullptr
                          ? reference->directory()->name()
                          : "";
   std::string where =
-      reference != nullptr && input.spec->source == name ? "the reference" : "the spec";
-  return input.spec->source.empty() ? where : where + " " + input.spec->source;
+      reference != nullptr && facts.spec->source == name ? "the reference" : "the spec";
+  return facts.spec->source.empty() ? where : where + " " + facts.spec->source;
 }
 
-void find_unexpected_keys(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.spec == nullptr) return;
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_unexpected_keys(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.spec == nullptr) return;
+  const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   finding.rule = "unexpected-key";
   finding.severity = Severity::kInfo;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     std::string_view fqn = checkpoint.fqn(TensorId{t});
-    if (input.spec->find(fqn) == nullptr) finding.subjects.emplace_back(fqn);
+    if (facts.spec->find(fqn) == nullptr) finding.subjects.emplace_back(fqn);
   }
   if (finding.subjects.empty()) return;
   finding.cause = plural(finding.subjects.size(), "tensor") + " of the checkpoint " +
-                  (finding.subjects.size() == 1 ? "is" : "are") + " not in " + expected_in(input) +
+                  (finding.subjects.size() == 1 ? "is" : "are") + " not in " + expected_in(facts) +
                   " (" + some_of(finding.subjects) +
                   "): nothing is expected of them, so less was checked.";
   finding.evidence = {{"count", count_of(finding.subjects.size())}};

@@ -52,11 +52,11 @@ PartlyLost cut_off(const Checkpoint& c, TensorId tensor, const Extents& expected
 }
 
 // Rows that are missing are padding in the reference too: nothing but zeros.
-bool reference_ends_in_zeros(const RuleInput& input, TensorId tensor, std::int64_t rows,
+bool reference_ends_in_zeros(const Facts& facts, TensorId tensor, std::int64_t rows,
                              ExtentsView expected) {
-  auto other = counterpart(input, tensor);
-  if (!other || !same(input.reference->shape(*other), expected)) return false;
-  auto values = whole_values(*input.reference, *other);
+  auto other = counterpart(facts, tensor);
+  if (!other || !same(facts.reference->shape(*other), expected)) return false;
+  auto values = whole_values(*facts.reference, *other);
   return values && is_padding(*values, rows, false);
 }
 
@@ -90,14 +90,14 @@ void add_padding(const Checkpoint& c, TensorId tensor, const SpecEntry& entry, P
   finding.diagnoses.emplace_back(cut_off(c, tensor, entry.shape));
 }
 
-void find_vocabulary_padding(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.spec == nullptr) return;
-  const Checkpoint& c = input.checkpoint;
+void find_vocabulary_padding(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.spec == nullptr) return;
+  const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
   PaddedRows dropped{true, {}}, added{false, {}};
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     TensorId tensor{t};
-    const SpecEntry* entry = input.spec->find(c.fqn(tensor));
+    const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
     if (entry == nullptr || !differs_in_rows(c.shape(tensor), entry->shape) ||
         !is_of_vocabulary(*entry, c.fqn(tensor)) || explained.contains(c.fqn(tensor)))
       continue;
@@ -106,7 +106,7 @@ void find_vocabulary_padding(const RuleInput& input, std::vector<Finding>& findi
     if (!values) continue;
     if (saved > expected && is_padding(*values, expected, true))
       add_padding(c, tensor, *entry, dropped);
-    else if (saved < expected && reference_ends_in_zeros(input, tensor, saved, entry->shape))
+    else if (saved < expected && reference_ends_in_zeros(facts, tensor, saved, entry->shape))
       add_padding(c, tensor, *entry, added);
   }
   for (PaddedRows* found : {&dropped, &added}) {

@@ -27,14 +27,14 @@ void finish_records(Finding& finding, std::vector<std::string> records, std::str
 }
 
 // Items whose header is none, although the file is long enough for them.
-void report_headers(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void report_headers(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   std::vector<std::string> records;
   std::string first;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count() && !input.headers.empty(); ++t) {
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count() && !facts.headers.empty(); ++t) {
     for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
-      const Result<ItemHeader>& header = input.headers[index_of(chunk)];
+      const Result<ItemHeader>& header = facts.headers[index_of(chunk)];
       if (header || header.error().kind != ErrorKind::kDamaged) continue;
       auto item = checkpoint.item(chunk);
       if (!item || !is_reachable(checkpoint, *item)) continue;
@@ -56,8 +56,8 @@ std::string crc_text(const Checkpoint& checkpoint, FileId file, const DataCheck&
 }
 
 // Bytes that differ from their checksum.
-void report_data(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void report_data(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   std::vector<std::string> records;
   auto look = [&](std::string_view fqn, const ItemPlace& item, const Result<DataCheck>& data,
@@ -71,17 +71,17 @@ void report_data(const RuleInput& input, std::vector<Finding>& findings) {
       add_record(finding, records, fqn, crc_text(checkpoint, item.file, *data));
     }
   };
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count() && !input.data.empty(); ++t) {
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count() && !facts.data.empty(); ++t) {
     for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
       auto item = checkpoint.item(chunk);
       std::size_t i = index_of(chunk);
-      bool header_is_good = input.headers.empty() || input.headers[i].has_value();
-      if (item) look(checkpoint.fqn(TensorId{t}), *item, input.data[i], header_is_good);
+      bool header_is_good = facts.headers.empty() || facts.headers[i].has_value();
+      if (item) look(checkpoint.fqn(TensorId{t}), *item, facts.data[i], header_is_good);
     }
   }
-  for (std::size_t i = 0; i < input.object_data.size(); ++i) {
+  for (std::size_t i = 0; i < facts.object_data.size(); ++i) {
     const ObjectRow& object = checkpoint.objects()[i];
-    if (object.item) look(object.fqn, *object.item, input.object_data[i], true);
+    if (object.item) look(object.fqn, *object.item, facts.object_data[i], true);
   }
   std::string count = plural(records.size(), "item");
   finish_records(finding, records,
@@ -90,9 +90,9 @@ void report_data(const RuleInput& input, std::vector<Finding>& findings) {
                  findings);
 }
 
-void find_bad_records(const RuleInput& input, std::vector<Finding>& findings) {
-  report_headers(input, findings);
-  report_data(input, findings);
+void find_bad_records(const Facts& facts, std::vector<Finding>& findings) {
+  report_headers(facts, findings);
+  report_data(facts, findings);
 }
 
 }  // namespace

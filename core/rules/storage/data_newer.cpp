@@ -9,8 +9,8 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kSlack = 60 * kSecond;  // clocks of nodes differ, and copies take a while
 
-void find_newer_data(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_newer_data(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.directory() == nullptr || checkpoint.format() != Format::kDcp) return;
   Entry metadata = checkpoint.directory()->stat(".metadata");
   if (metadata.kind != EntryKind::kFile || metadata.modified_ns <= 0) return;

@@ -64,8 +64,8 @@ Finding about_file(const std::string& file, const char* rule, std::string cause)
   return finding;
 }
 
-void find_filled_elements(const RuleInput& input, std::vector<Finding>& findings) {
-  FilledReport filled = filled_in(input.checkpoint);
+void find_filled_elements(const Facts& facts, std::vector<Finding>& findings) {
+  const FilledReport& filled = facts.filled;
   Finding finding;
   finding.rule = "filled-elements";
   finding.severity = Severity::kWarning;

@@ -69,11 +69,11 @@ void find_gaps(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void find_leftover_data(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.checkpoint.encoding() != Encoding::kTorchZip) return;
-  find_files(input.checkpoint, findings);
+void find_leftover_data(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.checkpoint.encoding() != Encoding::kTorchZip) return;
+  find_files(facts.checkpoint, findings);
   // Where every rank has its own metadata, replicas are recorded and passed over.
-  if (input.checkpoint.format() != Format::kDcpRankLocal) find_gaps(input.checkpoint, findings);
+  if (facts.checkpoint.format() != Format::kDcpRankLocal) find_gaps(facts.checkpoint, findings);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 namespace shw {
 namespace {
 
-void find_leftover_metadata(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_leftover_metadata(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   finding.rule = "leftover-metadata";
   finding.severity = Severity::kInfo;

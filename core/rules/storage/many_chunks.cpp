@@ -9,8 +9,8 @@ namespace {
 constexpr std::uint32_t kMany = 16'384;
 constexpr double kSecondsAtMany = 32.7;  // pytorch #166820, its own table
 
-void find_many_chunks(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_many_chunks(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   finding.rule = "many-chunks";
   finding.severity = Severity::kInfo;

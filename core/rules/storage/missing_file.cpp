@@ -100,8 +100,8 @@ void describe_gone(const Checkpoint& checkpoint, const Gone& gone,
   finding.subjects.insert(finding.subjects.end(), gone.named.begin(), gone.named.end());
 }
 
-void find_missing_files(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.directory() == nullptr) return;
   std::vector<bool> missing(checkpoint.file_count(), false);
   std::vector<std::string> states;

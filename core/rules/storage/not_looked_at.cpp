@@ -28,31 +28,31 @@ struct Reasons {
   }
 };
 
-void find_not_looked_at(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_not_looked_at(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Reasons reasons;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     TensorId tensor{t};
-    const TensorTiling& tiling = input.tilings[t];
+    const TensorTiling& tiling = facts.tilings[t];
     if (tiling.tiling == Tiling::kInexact && !tiling.defects.complete)
       reasons.add(checkpoint.fqn(tensor),
                   Error{ErrorKind::kUnsupported, "its tiles are too tangled to be taken apart"});
-    if (input.headers.empty() && input.data.empty()) continue;
+    if (facts.headers.empty() && facts.data.empty()) continue;
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       std::size_t i = index_of(chunk);
       auto item = checkpoint.item(chunk);
       // What other rules say already: no file, no range, no record.
       if (!item || !is_reachable(checkpoint, *item)) continue;
-      if (!input.headers.empty() && !input.headers[i]) {
-        reasons.add(checkpoint.fqn(tensor), input.headers[i].error());
-      } else if (!input.data.empty() && !input.data[i]) {
-        reasons.add(checkpoint.fqn(tensor), input.data[i].error());
+      if (!facts.headers.empty() && !facts.headers[i]) {
+        reasons.add(checkpoint.fqn(tensor), facts.headers[i].error());
+      } else if (!facts.data.empty() && !facts.data[i]) {
+        reasons.add(checkpoint.fqn(tensor), facts.data[i].error());
       }
     }
   }
-  for (std::size_t i = 0; i < input.object_data.size(); ++i) {
-    if (!input.object_data[i])
-      reasons.add(checkpoint.objects()[i].fqn, input.object_data[i].error());
+  for (std::size_t i = 0; i < facts.object_data.size(); ++i) {
+    if (!facts.object_data[i])
+      reasons.add(checkpoint.objects()[i].fqn, facts.object_data[i].error());
   }
   for (auto& [reason, subjects] : reasons.subjects) {
     Finding finding;

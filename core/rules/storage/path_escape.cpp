@@ -3,10 +3,10 @@
 namespace shw {
 namespace {
 
-void find_escaping_paths(const RuleInput& input, std::vector<Finding>& findings) {
+void find_escaping_paths(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "path-escape";
-  const Checkpoint& checkpoint = input.checkpoint;
+  const Checkpoint& checkpoint = facts.checkpoint;
   for (const FileRow& file : checkpoint.files()) {
     if (!file.safe) finding.subjects.push_back(file.path);
   }

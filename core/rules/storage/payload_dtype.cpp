@@ -5,9 +5,9 @@
 namespace shw {
 namespace {
 
-void find_payload_dtypes(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
-  if (input.headers.empty()) return;
+void find_payload_dtypes(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
+  if (facts.headers.empty()) return;
   Finding finding;
   finding.rule = "payload-dtype";
   std::vector<std::string> items;
@@ -17,7 +17,7 @@ void find_payload_dtypes(const RuleInput& input, std::vector<Finding>& findings)
     Dtype recorded = checkpoint.dtype(tensor);
     if (recorded == Dtype::kUnknown) continue;
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
-      const Result<ItemHeader>& header = input.headers[index_of(chunk)];
+      const Result<ItemHeader>& header = facts.headers[index_of(chunk)];
       if (!header || header->dtype == recorded) continue;
       if (count == 0) {
         finding.evidence = {{"recorded", std::string(name(recorded))},

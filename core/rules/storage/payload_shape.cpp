@@ -3,9 +3,9 @@
 namespace shw {
 namespace {
 
-void find_payload_shapes(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
-  if (input.headers.empty()) return;
+void find_payload_shapes(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
+  if (facts.headers.empty()) return;
   Finding finding;
   finding.rule = "payload-shape";
   std::vector<std::string> items;
@@ -13,7 +13,7 @@ void find_payload_shapes(const RuleInput& input, std::vector<Finding>& findings)
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     TensorId tensor{t};
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
-      const Result<ItemHeader>& header = input.headers[index_of(chunk)];
+      const Result<ItemHeader>& header = facts.headers[index_of(chunk)];
       if (!header || same(header->sizes, checkpoint.sizes(chunk))) continue;
       if (count == 0) {
         finding.evidence = {{"recorded", copy_of(checkpoint.sizes(chunk))},

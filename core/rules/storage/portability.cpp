@@ -37,8 +37,8 @@ void add_limit(std::vector<Finding>& findings, const Checkpoint& checkpoint, std
   findings.push_back(std::move(finding));
 }
 
-void find_portability_limits(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_portability_limits(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   const Provenance& provenance = checkpoint.provenance();
   bool new_path = provenance.path_class.starts_with("pathlib._local.");
   bool six = provenance.properties_arity >= 6;

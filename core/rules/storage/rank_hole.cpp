@@ -65,8 +65,8 @@ void look_at_shards(const Checkpoint& checkpoint, std::vector<Finding>& findings
   findings.push_back(std::move(finding));
 }
 
-void find_rank_holes(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_rank_holes(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.format() == Format::kHfSharded) look_at_shards(checkpoint, findings);
   if (checkpoint.format() != Format::kDcp) return;
   std::set<std::int64_t> ranks;

@@ -116,10 +116,10 @@ void report_solved(const Checkpoint& checkpoint, const Solved& solved,
   findings.push_back(std::move(finding));
 }
 
-void report_open(const RuleInput& input, const std::vector<const SharedRange*>& ranges,
+void report_open(const Facts& facts, const std::vector<const SharedRange*>& ranges,
                  const std::vector<std::string>& candidates, std::vector<Finding>& findings) {
   if (ranges.empty()) return;
-  const Checkpoint& checkpoint = input.checkpoint;
+  const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding = shared_finding(checkpoint, ranges);
   bool partial = std::all_of(ranges.begin(), ranges.end(), [](auto* r) { return r->partial; });
   finding.cause = std::string("Two records name ") + (partial ? "overlapping" : "the same") +
@@ -128,7 +128,7 @@ void report_open(const RuleInput& input, const std::vector<const SharedRange*>& 
   std::vector<std::string> homes;
   for (const ItemPlace& place : possible_homes(checkpoint))
     homes.push_back(place_text(checkpoint, place));
-  bool no_headers = input.headers.empty();
+  bool no_headers = facts.headers.empty();
   if (homes.empty())
     finding.cause += "No range of the data files is left over that could be the other one's.";
   else if (no_headers)
@@ -150,14 +150,14 @@ struct Judged {
   std::vector<std::string> candidates;
 };
 
-Judged judge_ranges(const RuleInput& input, const std::vector<SharedRange>& shared) {
-  const Checkpoint& checkpoint = input.checkpoint;
-  HomeFinder finder(input, shared);
+Judged judge_ranges(const Facts& facts, const std::vector<SharedRange>& shared) {
+  const Checkpoint& checkpoint = facts.checkpoint;
+  HomeFinder finder(facts, shared);
   std::vector<ItemPlace> left = possible_homes(checkpoint);
   Judged judged;
   for (const SharedRange& range : shared) {
     std::vector<Home> homes;
-    if (!input.headers.empty()) homes = finder.homes_of(range);
+    if (!facts.headers.empty()) homes = finder.homes_of(range);
     if (homes.size() == 1) {
       judged.solved.emplace_back(&range, homes.front());
       continue;
@@ -167,7 +167,7 @@ Judged judge_ranges(const RuleInput& input, const std::vector<SharedRange>& shar
                                   place_text(checkpoint, home.home));
     // Without headers the length must do: items of equal shape and dtype have the same.
     bool has_room = std::any_of(left.begin(), left.end(), [&](const ItemPlace& place) {
-      return input.headers.empty() && place.length == range.place.length;
+      return facts.headers.empty() && place.length == range.place.length;
     });
     bool tied = homes.empty() && !has_room && is_tied(checkpoint, range);
     (tied ? judged.tied : judged.open).push_back(&range);
@@ -189,15 +189,15 @@ void settle_conflicts(Judged& judged) {
   });
 }
 
-void find_shared_storage(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.encoding() != Encoding::kTorchZip || checkpoint.directory() == nullptr) return;
   std::vector<SharedRange> shared = find_shared(checkpoint);
   if (shared.empty()) return;
-  Judged judged = judge_ranges(input, shared);
+  Judged judged = judge_ranges(facts, shared);
   settle_conflicts(judged);
   report_solved(checkpoint, judged.solved, findings);
-  report_open(input, judged.open, judged.candidates, findings);
+  report_open(facts, judged.open, judged.candidates, findings);
   report_tied(checkpoint, judged.tied, findings);
 }
 

@@ -26,8 +26,8 @@ void look_at_item(const Checkpoint& checkpoint, std::string_view fqn, const Item
   if (place.offset >= 0 && place.length >= 0 && end) out.needed = std::max(out.needed, *end);
 }
 
-void find_short_files(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.directory() == nullptr) return;
   CutOffItems found;
   found.tiles_in.resize(checkpoint.file_count(), 0);

@@ -4,8 +4,8 @@
 namespace shw {
 namespace {
 
-void report_homeless(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   finding.rule = "storage-dangling";
   std::vector<std::string> items;
@@ -36,8 +36,8 @@ void report_homeless(const RuleInput& input, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void report_strays(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void report_strays(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.strays().empty() || checkpoint.encoding() != Encoding::kTorchZip) return;
   Finding finding;
   finding.rule = "storage-dangling";
@@ -68,8 +68,8 @@ std::optional<std::int64_t> least_bytes(const Checkpoint& checkpoint, TensorId t
 
 // Records that leave a tile less room than its elements take, zero bytes for example: no header is
 // needed to see that.
-void report_too_short(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void report_too_short(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.encoding() != Encoding::kTorchZip) return;
   Finding finding;
   finding.rule = "storage-dangling";
@@ -96,10 +96,10 @@ void report_too_short(const RuleInput& input, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void find_dangling_storage(const RuleInput& input, std::vector<Finding>& findings) {
-  report_homeless(input, findings);
-  report_too_short(input, findings);
-  report_strays(input, findings);
+void find_dangling_storage(const Facts& facts, std::vector<Finding>& findings) {
+  report_homeless(facts, findings);
+  report_too_short(facts, findings);
+  report_strays(facts, findings);
 }
 
 }  // namespace

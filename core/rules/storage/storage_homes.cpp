@@ -65,9 +65,9 @@ std::vector<ItemPlace> possible_homes(const Checkpoint& checkpoint) {
   return homes;
 }
 
-HomeFinder::HomeFinder(const RuleInput& input, const std::vector<SharedRange>& shared)
-    : input_(input), orphans_(possible_homes(input.checkpoint)) {
-  const Checkpoint& checkpoint = input.checkpoint;
+HomeFinder::HomeFinder(const Facts& facts, const std::vector<SharedRange>& shared)
+    : facts_(facts), orphans_(possible_homes(facts.checkpoint)) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   contested_.resize(checkpoint.chunk_count());
   for (const SharedRange& range : shared) {
     for (const Claim& claim : range.claims) {
@@ -93,7 +93,7 @@ HomeFinder::HomeFinder(const RuleInput& input, const std::vector<SharedRange>& s
 }
 
 bool HomeFinder::fits(const Result<ItemHeader>& header, ChunkId chunk) const {
-  const Checkpoint& checkpoint = input_.checkpoint;
+  const Checkpoint& checkpoint = facts_.checkpoint;
   return header && same(header->sizes, checkpoint.sizes(chunk)) &&
          header->dtype == checkpoint.dtype(checkpoint.tensor_of(chunk));
 }
@@ -102,7 +102,7 @@ bool HomeFinder::fits(const Result<ItemHeader>& header, ChunkId chunk) const {
 bool HomeFinder::is_in_order(FileId file, std::int64_t offset, ChunkId chunk) const {
   const auto& chunks = files_[index_of(file)];
   auto next = std::partition_point(chunks.begin(), chunks.end(), [&](std::uint32_t other) {
-    return input_.checkpoint.item(ChunkId{other})->offset < offset;
+    return facts_.checkpoint.item(ChunkId{other})->offset < offset;
   });
   bool after = next == chunks.begin() || *(next - 1) < index_of(chunk);
   return after && (next == chunks.end() || index_of(chunk) < *next);
@@ -111,7 +111,7 @@ bool HomeFinder::is_in_order(FileId file, std::int64_t offset, ChunkId chunk) co
 bool HomeFinder::keeps_order(const Home& home) const {
   bool moved = is_in_order(home.home.file, home.home.offset, home.moves);
   if (!home.stays.is_chunk()) return moved;
-  ItemPlace shared = place_of(input_.checkpoint, home.stays);
+  ItemPlace shared = place_of(facts_.checkpoint, home.stays);
   bool stayed = is_in_order(shared.file, shared.offset, home.stays.chunk);
   // The two of them against each other: neither is among the others.
   bool apart = shared.file != home.home.file ||
@@ -121,7 +121,7 @@ bool HomeFinder::keeps_order(const Home& home) const {
 
 // How many other tensors of as many tiles let the rank of `file` write the tile whose turn it is.
 std::int64_t HomeFinder::votes(ChunkId chunk, FileId file) const {
-  const Checkpoint& checkpoint = input_.checkpoint;
+  const Checkpoint& checkpoint = facts_.checkpoint;
   auto rank = checkpoint.file(file).rank;
   TensorId tensor = checkpoint.tensor_of(chunk);
   std::uint32_t tiles = checkpoint.chunks(tensor).size();
@@ -145,13 +145,13 @@ std::vector<Home> HomeFinder::homes_of(const SharedRange& range) const {
   if (range.partial || range.claims.size() != 2) return homes;
   const Claim &first = range.claims[0], &second = range.claims[1];
   auto may_stay = [&](const Claim& claim, const Claim& other) {
-    if (claim.is_chunk()) return fits(input_.headers[index_of(claim.chunk)], claim.chunk);
-    return !fits(input_.headers[index_of(other.chunk)], other.chunk);
+    if (claim.is_chunk()) return fits(facts_.headers[index_of(claim.chunk)], claim.chunk);
+    return !fits(facts_.headers[index_of(other.chunk)], other.chunk);
   };
   auto offer = [&](const Claim& moves, const Claim& stays) {
     if (!moves.is_chunk() || !may_stay(stays, moves)) return;
     for (const ItemPlace& orphan : orphans_) {
-      if (fits(read_orphan_header(input_.checkpoint, moves.chunk, orphan), moves.chunk))
+      if (fits(read_orphan_header(facts_.checkpoint, moves.chunk, orphan), moves.chunk))
         homes.push_back({moves.chunk, stays, orphan});
     }
   };

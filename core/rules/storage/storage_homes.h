@@ -22,7 +22,7 @@ std::vector<ItemPlace> possible_homes(const Checkpoint& checkpoint);
 
 class HomeFinder {
  public:
-  explicit HomeFinder(const RuleInput& input, const std::vector<SharedRange>& shared);
+  explicit HomeFinder(const Facts& facts, const std::vector<SharedRange>& shared);
   // All that the items themselves allow; one: it is decided. Needs headers.
   std::vector<Home> homes_of(const SharedRange& range) const;
 
@@ -32,7 +32,7 @@ class HomeFinder {
   bool is_in_order(FileId file, std::int64_t offset, ChunkId chunk) const;
   std::int64_t votes(ChunkId chunk, FileId file) const;
 
-  const RuleInput& input_;
+  const Facts& facts_;
   std::vector<ItemPlace> orphans_;
   std::vector<bool> contested_;                    // by chunk
   std::vector<std::vector<std::uint32_t>> files_;  // chunks that are not, by file, by offset

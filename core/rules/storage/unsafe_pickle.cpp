@@ -72,9 +72,9 @@ std::vector<Result<ObjectPickle>> scan_all(const Checkpoint& checkpoint) {
   return scanned;
 }
 
-void find_unsafe_pickles(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
-  if (input.depth < Depth::kHeaders || checkpoint.directory() == nullptr) return;
+void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
+  if (facts.depth < Depth::kHeaders || checkpoint.directory() == nullptr) return;
   const std::string kComputed = "something that it first computes";
   std::map<std::pair<std::string, Severity>, ImportGroup> groups;
   std::vector<std::string> not_read;

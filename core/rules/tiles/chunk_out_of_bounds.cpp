@@ -3,14 +3,14 @@
 namespace shw {
 namespace {
 
-void find_chunks_out_of_bounds(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_chunks_out_of_bounds(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   finding.rule = "chunk-out-of-bounds";
   std::vector<std::string> tiles;
   std::uint64_t count = 0;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    if (input.tilings[t].tiling != Tiling::kInexact) continue;
+    if (facts.tilings[t].tiling != Tiling::kInexact) continue;
     TensorId tensor{t};
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor)))

@@ -3,8 +3,8 @@
 namespace shw {
 namespace {
 
-void find_overlaps(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_overlaps(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   finding.rule = "chunk-overlap";
   std::vector<std::string> pairs;
@@ -12,7 +12,7 @@ void find_overlaps(const RuleInput& input, std::vector<Finding>& findings) {
   std::uint64_t count = 0;
   bool complete = true;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    const TilingDefects& defects = input.tilings[t].defects;
+    const TilingDefects& defects = facts.tilings[t].defects;
     if (defects.overlaps.empty()) continue;
     TensorId tensor{t};
     finding.subjects.emplace_back(checkpoint.fqn(tensor));

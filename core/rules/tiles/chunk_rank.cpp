@@ -3,14 +3,14 @@
 namespace shw {
 namespace {
 
-void find_wrong_ndims(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_wrong_ndims(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   finding.rule = "chunk-rank";
   std::vector<std::string> tiles;
   std::uint64_t count = 0;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    if (input.tilings[t].tiling != Tiling::kMalformed) continue;
+    if (facts.tilings[t].tiling != Tiling::kMalformed) continue;
     TensorId tensor{t};
     std::size_t ndim = checkpoint.shape(tensor).size();
     add_subject(finding.subjects, checkpoint.fqn(tensor));

@@ -51,11 +51,11 @@ void finish_gaps(Gaps& gaps, std::string how, std::vector<Finding>& findings) {
 }
 
 // Tensors without a single tile are another cause than tensors with holes.
-void find_coverage_gaps(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void find_coverage_gaps(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Gaps holes, bare;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    const TilingDefects& defects = input.tilings[t].defects;
+    const TilingDefects& defects = facts.tilings[t].defects;
     if (defects.gaps.empty()) continue;
     add_gap(checkpoint, TensorId{t}, defects,
             checkpoint.chunks(TensorId{t}).empty() ? bare : holes);

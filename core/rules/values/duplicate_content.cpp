@@ -15,12 +15,12 @@ namespace {
 constexpr std::size_t kDistinct = 16;  // fewer values: fresh norms, zero adapters
 
 // The tiles of a tensor and the checksums of their bytes, as one text; empty where a tile has none.
-std::string signature(const RuleInput& input, TensorId tensor) {
-  const Checkpoint& c = input.checkpoint;
+std::string signature(const Facts& facts, TensorId tensor) {
+  const Checkpoint& c = facts.checkpoint;
   std::string text = std::string(name(c.dtype(tensor))) + to_text(c.shape(tensor));
   std::int64_t elements = 0;
   for (ChunkId chunk : c.chunks(tensor)) {
-    const Result<ItemHeader>& header = input.headers[index_of(chunk)];
+    const Result<ItemHeader>& header = facts.headers[index_of(chunk)];
     auto part = volume(c.sizes(chunk));
     if (!part || !header || !header->payload_crc) return "";
     // A tile that is a view into a larger storage: the checksum is of more than the tile.
@@ -33,8 +33,8 @@ std::string signature(const RuleInput& input, TensorId tensor) {
   return elements > static_cast<std::int64_t>(kDistinct) ? text : "";
 }
 
-bool has_many_values(const RuleInput& input, TensorId tensor, ValueBudget& budget) {
-  auto values = read_values(input, tensor, budget);
+bool has_many_values(const Facts& facts, TensorId tensor, ValueBudget& budget) {
+  auto values = read_values(facts, tensor, budget);
   if (!values) return false;
   std::set<std::uint64_t> seen;
   for (std::size_t i = 0; i < count_in(*values) && seen.size() <= kDistinct; ++i)
@@ -55,8 +55,8 @@ struct Twins {
   std::map<std::string, std::set<std::uint32_t>, std::less<>> members;
 };
 
-Twins find_twins(const RuleInput& input, ValueBudget& budget) {
-  const Checkpoint& c = input.checkpoint;
+Twins find_twins(const Facts& facts, ValueBudget& budget) {
+  const Checkpoint& c = facts.checkpoint;
   // By family, the rest of the name, and bytes: who had them first.
   std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t> first;
   Twins twins;
@@ -65,24 +65,24 @@ Twins find_twins(const RuleInput& input, ValueBudget& budget) {
     if (parse_state_fqn(c.fqn(tensor))) continue;
     auto members = members_in(c.fqn(tensor));
     if (members.empty()) continue;
-    std::string bytes = signature(input, tensor);
+    std::string bytes = signature(facts, tensor);
     for (const Member& member : members) {
       std::string before(member.before);
       twins.members[before].insert(member.index);
       if (bytes.empty()) continue;
       auto [at, added] =
           first.try_emplace({before, std::string(member.after), bytes}, member.index);
-      if (added || at->second == member.index || !has_many_values(input, tensor, budget)) continue;
+      if (added || at->second == member.index || !has_many_values(facts, tensor, budget)) continue;
       twins.pairs[{before, at->second, member.index}].push_back(tensor);
     }
   }
   return twins;
 }
 
-void find_duplicate_content(const RuleInput& input, std::vector<Finding>& findings) {
-  if (input.headers.empty()) return;
+void find_duplicate_content(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.headers.empty()) return;
   ValueBudget budget;
-  Twins twins = find_twins(input, budget);
+  Twins twins = find_twins(facts, budget);
   std::map<std::string, std::set<std::uint32_t>, std::less<>> in_pairs;
   for (const auto& [pair, tensors] : twins.pairs) {
     in_pairs[pair.before].insert(pair.first);
@@ -96,7 +96,7 @@ void find_duplicate_content(const RuleInput& input, std::vector<Finding>& findin
     bool exception = in_pairs[pair.before].size() * 2 < twins.members[pair.before].size();
     bool is_sure = tensors.size() >= 2 && exception;
     Finding& finding = is_sure ? sure : unsure;
-    for (TensorId tensor : tensors) finding.subjects.emplace_back(input.checkpoint.fqn(tensor));
+    for (TensorId tensor : tensors) finding.subjects.emplace_back(facts.checkpoint.fqn(tensor));
     (is_sure ? sure_pairs : unsure_pairs)
         .push_back(pair.before + std::to_string(pair.first) + " and " +
                    std::to_string(pair.second) + ": " + plural(tensors.size(), "tensor"));

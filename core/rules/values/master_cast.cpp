@@ -53,17 +53,17 @@ std::string found_elsewhere(const TensorValues& masters, const TensorValues& wei
   return some_of(parts);
 }
 
-void look_at_state(const RuleInput& input, const OptimizerState& state, ValueBudget& budget,
+void look_at_state(const Facts& facts, const OptimizerState& state, ValueBudget& budget,
                    MasterCasts& found) {
-  const Checkpoint& c = input.checkpoint;
+  const Checkpoint& c = facts.checkpoint;
   if (state.role != StateRole::kMaster || !state.parameter || !state.parameter_is_sure) return;
   TensorId model = *state.parameter;
   if (!same(c.shape(state.state), c.shape(model))) return;
   Dtype narrow = c.dtype(model);
   bool half = narrow == Dtype::kFloat16;
   if (c.dtype(state.state) != Dtype::kFloat32 || (!half && narrow != Dtype::kBfloat16)) return;
-  auto masters = read_values(input, state.state, budget);
-  auto weights = masters ? read_values(input, model, budget) : std::nullopt;
+  auto masters = read_values(facts, state.state, budget);
+  auto weights = masters ? read_values(facts, model, budget) : std::nullopt;
   if (!masters || !weights || masters->dtype != Dtype::kFloat32 || weights->dtype != narrow) return;
   Difference seen = half ? compare_cast<kFloat16Form>(*masters, *weights)
                          : compare_cast<kBfloat16Form>(*masters, *weights);
@@ -84,7 +84,7 @@ void look_at_state(const RuleInput& input, const OptimizerState& state, ValueBud
     found.strangers.emplace_back(c.fqn(state.state));
 }
 
-void find_master_mismatches(const RuleInput& input, std::vector<Finding>& findings) {
+void find_master_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   MasterCasts found;
   ValueBudget budget;
   std::unordered_set<std::string_view> explained;
@@ -92,9 +92,9 @@ void find_master_mismatches(const RuleInput& input, std::vector<Finding>& findin
     if (finding.severity == Severity::kInfo) continue;
     for (const std::string& subject : finding.subjects) explained.insert(subject);
   }
-  for (const OptimizerState& state : optimizer_states(input.checkpoint)) {
-    if (explained.contains(input.checkpoint.fqn(state.state))) continue;
-    look_at_state(input, state, budget, found);
+  for (const OptimizerState& state : optimizer_states(facts.checkpoint)) {
+    if (explained.contains(facts.checkpoint.fqn(state.state))) continue;
+    look_at_state(facts, state, budget, found);
   }
   if (found.subjects.empty()) return;
   Finding finding;

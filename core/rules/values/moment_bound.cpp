@@ -74,15 +74,15 @@ std::string betas_text(const std::optional<Betas>& betas) {
   return to_text(first) + " and " + to_text(second) + ", saved beside the states";
 }
 
-void look_at_pair(const RuleInput& input, const MomentPair& pair, ValueBudget& budget,
+void look_at_pair(const Facts& facts, const MomentPair& pair, ValueBudget& budget,
                   BrokenBounds& found) {
-  const Checkpoint& c = input.checkpoint;
+  const Checkpoint& c = facts.checkpoint;
   // Half precision loses small squares: nothing can be said of it.
   if (c.dtype(pair.mean) == Dtype::kFloat16 || c.dtype(pair.square) == Dtype::kFloat16) return;
-  auto mean = read_values(input, pair.mean, budget);
-  auto square = mean ? read_values(input, pair.square, budget) : std::nullopt;
+  auto mean = read_values(facts, pair.mean, budget);
+  auto square = mean ? read_values(facts, pair.square, budget) : std::nullopt;
   if (!mean || !square) return;
-  const SavedOptimizer* optimizer = find_optimizer(optimizer_settings(input), pair.prefix);
+  const SavedOptimizer* optimizer = find_optimizer(facts.optimizer_settings, pair.prefix);
   auto betas = optimizer != nullptr ? betas_of(*optimizer, pair.key) : std::nullopt;
   double constant = moment_constant(betas ? betas->first : kBeta1, betas ? betas->second : kBeta2);
   if (!std::isfinite(constant)) return;
@@ -108,11 +108,11 @@ bool is_only_above_assumed(const BrokenBounds& found) {
   return !any_betas && found.known == 0 && !few;
 }
 
-void find_broken_moment_bounds(const RuleInput& input, std::vector<Finding>& findings) {
+void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& findings) {
   ValueBudget budget;
   BrokenBounds found;
-  for (const MomentPair& pair : moment_pairs(input.checkpoint))
-    look_at_pair(input, pair, budget, found);
+  for (const MomentPair& pair : moment_pairs(facts.checkpoint))
+    look_at_pair(facts, pair, budget, found);
   if (found.subjects.empty()) return;
   Finding finding;
   finding.rule = "moment-bound";

@@ -35,8 +35,8 @@ constexpr double kLeast = 0.15;
 // square's own spread, as a deviation of its logarithm, says whether there is anything to follow.
 constexpr double kSpread = 0.5;
 
-void find_uncorrelated_moments(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   ValueBudget budget;
   budget.per_tensor = std::uint64_t{64} << 20;
   budget.left = std::uint64_t{512} << 20;
@@ -44,8 +44,8 @@ void find_uncorrelated_moments(const RuleInput& input, std::vector<Finding>& fin
   std::int64_t pairs = 0;
   for (const MomentPair& pair : moment_pairs(c)) {
     if (volume(c.shape(pair.mean)).value_or(0) <= kEnoughToCorrelate) continue;
-    auto mean = read_values(input, pair.mean, budget);
-    auto square = mean ? read_values(input, pair.square, budget) : std::nullopt;
+    auto mean = read_values(facts, pair.mean, budget);
+    auto square = mean ? read_values(facts, pair.square, budget) : std::nullopt;
     if (!mean || !square) continue;
     LogCorrelation seen;
     for (std::size_t i = 0; i < count_in(*mean); ++i)

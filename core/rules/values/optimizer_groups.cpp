@@ -312,24 +312,24 @@ std::string name_of(const Checkpoint& checkpoint) {
   return checkpoint.directory() == nullptr ? "the reference" : checkpoint.directory()->name();
 }
 
-void find_optimizer_group_faults(const RuleInput& input, std::vector<Finding>& findings) {
-  const OptimizerSettings& settings = optimizer_settings(input);
+void find_optimizer_group_faults(const Facts& facts, std::vector<Finding>& findings) {
+  const OptimizerSettings& settings = facts.optimizer_settings;
   if (settings.optimizers.empty()) return;
   OptimizerSettings reference;
-  if (input.reference != nullptr) reference = read_optimizer_settings(*input.reference);
+  if (facts.reference != nullptr) reference = read_optimizer_settings(*facts.reference);
   // Only what is suspicious is read, and little of it: this rule runs without --data too.
   ValueBudget budget;
   budget.per_tensor = std::uint64_t{4} << 20;
   budget.left = std::uint64_t{64} << 20;
-  std::vector<MomentPair> pairs = moment_pairs(input.checkpoint);
+  std::vector<MomentPair> pairs = moment_pairs(facts.checkpoint);
   for (const SavedOptimizer& optimizer : settings.optimizers) {
     const SavedOptimizer* other = counterpart_of(optimizer, settings, reference);
-    StepCheck steps = check_steps(input, optimizer, other, pairs, budget);
-    report_wrong_steps(input.checkpoint, steps, findings);
+    StepCheck steps = check_steps(facts, optimizer, other, pairs, budget);
+    report_wrong_steps(facts.checkpoint, steps, findings);
     report_unknown_steps(steps, findings);
     report_membership(optimizer, findings);
     if (other != nullptr)
-      report_order(input.checkpoint, optimizer, *other, name_of(*input.reference), findings);
+      report_order(facts.checkpoint, optimizer, *other, name_of(*facts.reference), findings);
   }
 }
 

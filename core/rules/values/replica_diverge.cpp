@@ -154,8 +154,8 @@ void look_at_copies(const std::string& place, const std::vector<Copy>& copies,
   }
 }
 
-void find_diverged_replicas(const RuleInput& input, std::vector<Finding>& findings) {
-  std::map<std::int64_t, RankTensors> files = read_rank_files(input.checkpoint);
+void find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings) {
+  std::map<std::int64_t, RankTensors> files = read_rank_files(facts.checkpoint);
   if (files.size() < 2) return;
   std::map<std::pair<std::string, std::string>, std::vector<Copy>> groups;
   for (const auto& [rank, file] : files) {

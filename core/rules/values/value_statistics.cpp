@@ -68,15 +68,15 @@ void report_values(ValueGroup group, Severity severity, std::string what, std::s
   findings.push_back(std::move(finding));
 }
 
-void find_odd_values(const RuleInput& input, std::vector<Finding>& findings) {
-  const Checkpoint& c = input.checkpoint;
+void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   // A whole tensor of fewer elements may be a scale that was never set.
   constexpr std::int64_t kEnough = 64;
   ValueBudget budget;
   budget.left = std::uint64_t{2} << 30;
   ValueGroup all_nan, some, denormal;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    auto values = read_values(input, TensorId{t}, budget);
+    auto values = read_values(facts, TensorId{t}, budget);
     if (!values) continue;
     Statistics seen = statistics_of(*values);
     std::string_view fqn = c.fqn(TensorId{t});

@@ -42,10 +42,11 @@ inline std::vector<Finding> look(const SavedModel& model, bool with_spec,
       headers.emplace_back(std::move(header));
     }
   }
-  RuleInput input{c, options.spec.get(), mesh, headers, {}, {}, tilings};
+  CheckInput input{c, options.spec.get(), mesh, headers, {}, {}, tilings};
+  Facts facts = build_facts(input);
   std::vector<Finding> findings;
   for (const Rule& rule : all_rules()) {
-    if (rule.run != nullptr && rule.depth <= Depth::kHeaders) rule.run(input, findings);
+    if (rule.run != nullptr && rule.depth <= Depth::kHeaders) rule.run(facts, findings);
   }
   settle_symptoms(findings);
   std::stable_sort(findings.begin(), findings.end(),

@@ -458,9 +458,9 @@ TEST_CASE("F5.5 and F5.6: an uneven strided cut is a hazard, and torn offsets ar
     header.sizes = {rows};
     headers.emplace_back(header);
   }
-  RuleInput input{*named.checkpoint, torn.spec.get(), nullptr, headers, {}, {}, {}};
+  CheckInput input{*named.checkpoint, torn.spec.get(), nullptr, headers, {}, {}, {}};
   std::vector<Finding> findings;
-  find_rule("uneven-strided")->run(input, findings);
+  find_rule("uneven-strided")->run(build_facts(input), findings);
   REQUIRE(findings.size() == 1);
   REQUIRE(findings[0].diagnoses.size() == 1);
   const auto& boxes = std::get<Relabelled>(findings[0].diagnoses[0]).boxes;

@@ -1,0 +1,36 @@
+// What a check was given, and what it has read: all that facts are found in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "core/facts/depth.h"
+#include "core/formats/items.h"
+#include "core/mesh/mesh.h"
+#include "core/model/checkpoint.h"
+#include "core/spec/spec.h"
+#include "core/tiles/coverage.h"
+
+namespace shw {
+
+// One more than the highest rank that wrote a file in use.
+std::int64_t ranks_that_wrote(const Checkpoint& checkpoint);
+
+// `headers` is empty at Depth::kMetadata, `data` below kData; otherwise one a chunk.
+struct CheckInput {
+  const Checkpoint& checkpoint;
+  const Spec* spec = nullptr;
+  const Mesh* mesh = nullptr;
+  std::span<const Result<ItemHeader>> headers;
+  std::span<const Result<DataCheck>> data;         // one a chunk
+  std::span<const Result<DataCheck>> object_data;  // one an object
+  std::span<const TensorTiling> tilings;           // one a tensor
+  Depth depth = Depth::kHeaders;
+  const Checkpoint* reference = nullptr;  // --against; null without
+  // One a tensor, empty without a reference: which tensor of the reference it is.
+  std::span<const std::optional<TensorId>> counterparts = {};
+  std::int64_t ranks = ranks_that_wrote(checkpoint);
+};
+
+}  // namespace shw
