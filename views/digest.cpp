@@ -4,16 +4,11 @@
 #include <set>
 
 #include "core/rules/consequence.h"
+#include "core/rules/rules.h"
 #include "views/text.h"
 
 namespace shw {
 namespace {
-
-// Findings of these rules say that not every element is there exactly once.
-bool about_coverage(std::string_view rule) {
-  return rule == "coverage-gap" || rule == "chunk-overlap" || rule == "missing-file" ||
-         rule == "short-file" || rule == "storage-dangling" || rule == "chunk-out-of-bounds";
-}
 
 std::size_t shared_prefix(const Checkpoint& checkpoint) {
   if (checkpoint.tensor_count() < 2) return 0;
@@ -112,7 +107,7 @@ std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot) {
   if (snapshot.report != nullptr) {
     facts->coverage_known = facts->complete = true;
     for (const Finding& finding : snapshot.report->findings) {
-      if (!about_coverage(finding.rule) || finding.severity == Severity::kInfo) continue;
+      if (rule_of(finding).coverage.text.empty() || finding.severity == Severity::kInfo) continue;
       facts->complete = false;
       facts->coverage = finding.rule;
       break;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/rules/rules.h"
 #include "views/actions.h"
 #include "views/parts.h"
 #include "views/text.h"
@@ -258,7 +259,7 @@ std::string crc_text(const Frame& frame, Rgba* colour) {
   const CheckReport* report = frame.snapshot.report.get();
   if (report == nullptr || report->depth != Depth::kData) return "not read yet";
   for (const Finding& finding : report->findings) {
-    if (finding.rule.find("crc") == std::string::npos && finding.rule != "bad-record") continue;
+    if (!rule_of(finding).damages_bytes) continue;
     *colour = frame.theme.bad;
     return "see " + finding.rule;
   }

@@ -3,6 +3,7 @@
 #include <imgui_stdlib.h>
 #include <algorithm>
 
+#include "core/rules/rules.h"
 #include "views/actions.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"

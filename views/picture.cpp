@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/rules/rules.h"
 #include "views/digest.h"
 #include "views/text.h"
 
@@ -135,7 +136,7 @@ void collect_boxes(const Finding& finding, std::size_t ndim, Picture& picture) {
   for (const auto& [label, value] : finding.evidence) {
     const auto* boxes = std::get_if<std::vector<Box>>(&value);
     if (boxes == nullptr) continue;
-    bool overlap = finding.rule == "chunk-overlap" || label.find("overlap") != label.npos;
+    bool overlap = rule_of(finding).boxes_overlap || label.find("overlap") != label.npos;
     auto& into = overlap ? picture.overlapping : picture.missing;
     for (const Box& box : *boxes) {
       if (box.offsets.size() == ndim && box.sizes.size() == ndim) into.push_back(box);

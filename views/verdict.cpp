@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/rules/consequence.h"
+#include "core/rules/rules.h"
 #include "core/rules/unjudged.h"
 #include "views/text.h"
 

@@ -9,6 +9,7 @@
 #include "core/explain/message_kinds.h"
 #include "core/report/answers.h"
 #include "core/report/explanation.h"
+#include "core/rules/rules.h"
 
 namespace shw::cli {
 namespace {
@@ -110,7 +111,7 @@ int explain_text(Context& context, const std::string& text) {
 // What a saver with the defect will make of a split, before there is any checkpoint.
 int foresee(Context& context) {
   const Options& options = context.options;
-  if (options.subject != "glu-split-local")
+  if (options.subject != kGluSplitLocal.id)
     return fail_with(context, {ErrorKind::kUsage,
                                "--rows is for glu-split-local alone",
                                {},

@@ -3,26 +3,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "core/tensor/shape.h"
+#include "core/explain/error_message.h"
 
 namespace shw {
-
-struct MessageKind;  // message_kinds.h
-
-struct ErrorMessage {
-  const MessageKind* kind = nullptr;
-  std::string name;        // of a tensor, a file or a class; empty where the message has none
-  Extents saved, current;  // where the message has both
-  // Others that the message says, by the name that its pattern gives them: "saved_world" 4.
-  std::vector<std::pair<std::string_view, std::int64_t>> numbers = {};
-  friend bool operator==(const ErrorMessage&, const ErrorMessage&) = default;
-};
 
 struct ErrorText {
   std::vector<ErrorMessage> messages;  // each once, in the order of the text, at most kMaxMessages

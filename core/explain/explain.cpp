@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/base/checked.h"
 #include "core/explain/hypotheses.h"
 #include "core/explain/message_kinds.h"
 #include "core/facts/optimizer_states.h"
@@ -162,39 +161,6 @@ std::string what_decides(const Explanation& explanation) {
 }
 
 }  // namespace
-
-std::string_view name(WrongSide side) {
-  switch (side) {
-    case WrongSide::kCheckpoint:
-      return "checkpoint";
-    case WrongSide::kRequest:
-      return "request";
-    case WrongSide::kBoth:
-      return "both";
-    case WrongSide::kEither:
-      break;
-  }
-  return "either";
-}
-
-Result<Worlds> parse_worlds(std::string_view text) {
-  auto number = [](std::string_view digits) -> std::int64_t {
-    if (digits.empty() || digits.size() > 7) return 0;
-    std::int64_t value = 0;
-    for (char c : digits) {
-      if (c < '0' || c > '9') return 0;
-      value = value * 10 + (c - '0');
-    }
-    return value;
-  };
-  std::size_t colon = text.find(':');
-  if (colon != text.npos) {
-    Worlds worlds{number(text.substr(0, colon)), number(text.substr(colon + 1))};
-    if (worlds.save > 0 && worlds.load > 0) return worlds;
-  }
-  return fail(ErrorKind::kUsage, "--world \"" + std::string(text) + "\" is not two numbers", {},
-              "--world 4:2 means: saved by 4 ranks, loaded by 2.");
-}
 
 NameTraits traits_of(std::string_view fqn) {
   static constexpr std::array<std::string_view, 2> kExpert = {"expert", ".moe."};

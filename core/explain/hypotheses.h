@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/explain/explain.h"
+#include "core/explain/error_message.h"
+#include "core/explain/hypothesis.h"
 
 namespace shw {
 

@@ -4,6 +4,7 @@
 
 #include "core/base/words.h"
 #include "core/explain/hypotheses.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -30,7 +31,7 @@ void add_placeholder(const ShapeCase& shapes, const Sides& both, std::vector<Hyp
   if (!is_placeholder(both.odd) || is_placeholder(both.whole) || both.whole.empty()) return;
   bool one_dim = both.whole.size() == 1;
   if (one_dim && both.odd[0] == 1) return;  // as likely a shard of one row
-  Hypothesis one{"H-Z", "", both.wrong};
+  Hypothesis one{"H-Z", nullptr, both.wrong};
   one.confidence = shapes.traits.state ? 0.2 : one_dim ? 0.6 : both.odd[0] == 0 ? 0.88 : 0.75;
   bool saved = both.wrong == WrongSide::kCheckpoint;
   one.title = saved ? "the file holds ZeRO-3 placeholders instead of weights"
@@ -97,7 +98,7 @@ void add_flat(const ShapeCase& shapes, const Sides& both, std::vector<Hypothesis
   if (shapes.worlds) ranks = saved ? shapes.worlds->save : shapes.worlds->load;
   Flat flat = flat_fit(both.odd[0], both.whole, *volume, ranks);
   if (flat.weight <= 0) return;
-  Hypothesis one{"H-F", "", flat.ranks == 1 ? WrongSide::kEither : both.wrong, flat.weight};
+  Hypothesis one{"H-F", nullptr, flat.ranks == 1 ? WrongSide::kEither : both.wrong, flat.weight};
   one.title = saved ? "the checkpoint holds a flat parameter of FSDP1"
                     : "the model that loads has its parameters flattened by FSDP1";
   std::string part = flat.ranks > 1 ? "one rank's part of " + std::to_string(flat.ranks) : "all";
@@ -128,7 +129,7 @@ void add_packed(const Sides& both, std::vector<Hypothesis>& all) {
   bool last = both.odd.size() == both.whole.size() && both.odd.back() * 2 == both.whole.back() &&
               std::equal(both.odd.begin(), both.odd.end() - 1, both.whole.begin());
   if (!column && !last) return;
-  Hypothesis one{"H-Q", "", WrongSide::kEither, column ? 0.93 : 0.15};
+  Hypothesis one{"H-Q", nullptr, WrongSide::kEither, column ? 0.93 : 0.15};
   one.title = both.wrong == WrongSide::kCheckpoint
                   ? "the checkpoint is packed in 4 bits, the model is not"
                   : "the model that loads is packed in 4 bits, the checkpoint is not";
@@ -153,7 +154,7 @@ void suppose_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   for (bool saved : {true, false}) add_flat(shapes, sides(shapes, saved), all);
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (!shapes.traits.flat || saved.size() != 1 || current.size() != 1 || saved == current) return;
-  Hypothesis one{"H-F", "", WrongSide::kEither, 0.75};
+  Hypothesis one{"H-F", nullptr, WrongSide::kEither, 0.75};
   one.title = "FSDP1 flattened the model for another number of ranks, or wrapped it otherwise";
   one.text =
       "A flat parameter is all parameters of a wrapped module in one vector, padded to a multiple "
@@ -181,7 +182,7 @@ void suppose_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (small == 0 || large % small != 0 || large / small > kMostFlatRanks) return;
   std::string times = std::to_string(large / small);
   bool disk = saved > current;
-  Hypothesis one{"H-K", disk ? "axis-grown" : "shape-mismatch",
+  Hypothesis one{"H-K", disk ? &kAxisGrown : &kShapeMismatch,
                  disk ? WrongSide::kCheckpoint : WrongSide::kRequest, disk ? 0.6 : 0.35};
   one.title = disk ? "a tensor that all ranks hold alike was put end to end " + times + " times"
                    : "the loader takes a tensor that all ranks hold alike for a sharded one";
@@ -200,7 +201,7 @@ void suppose_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
 void suppose_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (!shapes.traits.adapter || shapes.differing.size() != 1) return;
   std::size_t dim = shapes.differing[0];
-  Hypothesis one{"H-R", "shape-mismatch", WrongSide::kRequest, 0.8};
+  Hypothesis one{"H-R", &kShapeMismatch, WrongSide::kRequest, 0.8};
   one.title = "the adapter was trained with another LoRA rank";
   one.text = "Saved with r=" + std::to_string(shapes.message.saved[dim]) +
              ", asked for with r=" + std::to_string(shapes.message.current[dim]) +

@@ -1,6 +1,7 @@
 // Messages whose row says what they can mean.
 #include "core/explain/hypotheses.h"
 #include "core/explain/message_kinds.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -13,8 +14,9 @@ std::string command_of(const Meaning& meaning) {
 }  // namespace
 
 Hypothesis hypothesis_of(const Meaning& meaning) {
-  Hypothesis one{std::string(meaning.id.empty() ? meaning.rule : meaning.id),
-                 std::string(meaning.rule), meaning.wrong, meaning.weight};
+  bool rules_own = meaning.id.empty() && meaning.rule != nullptr;
+  Hypothesis one{std::string(rules_own ? meaning.rule->id : meaning.id), meaning.rule,
+                 meaning.wrong, meaning.weight};
   one.title = meaning.title;
   one.text = meaning.text;
   one.decide = meaning.decide;

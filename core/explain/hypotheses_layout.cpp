@@ -4,6 +4,7 @@
 #include "core/base/checked.h"
 #include "core/base/words.h"
 #include "core/explain/hypotheses.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -89,7 +90,7 @@ std::string axis_text(const ShapeCase& shapes, WrongSide wrong, std::int64_t k) 
 void suppose_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (shapes.differing.size() < 2 || !is_permutation_of(saved, current)) return;
-  Hypothesis one{"H-T", "transposed", WrongSide::kEither};
+  Hypothesis one{"H-T", &kTransposed, WrongSide::kEither};
   one.confidence = saved.size() == 2 ? 0.7 : 0.6;
   one.title = "the tensor is transposed";
   one.text =
@@ -115,7 +116,7 @@ void suppose_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   // The mistake multiplies the axis that was sharded before the transpose, which is the earlier
   // one of the last two in [E, D, I]: the side where it is too long is wrong.
   bool stacked = saved.size() == 3 && shapes.differing == std::vector<std::size_t>{1, 2};
-  Hypothesis one{"H-A", "placement-axis-moved", WrongSide::kEither};
+  Hypothesis one{"H-A", &kPlacementAxisMoved, WrongSide::kEither};
   if (stacked) one.wrong = found->grown == 1 ? WrongSide::kRequest : WrongSide::kCheckpoint;
   if (one.wrong == WrongSide::kEither) {
     if (!fits(shapes, WrongSide::kCheckpoint, found->k) &&
@@ -148,7 +149,7 @@ void suppose_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all) 
   std::int64_t k = factor(std::min(saved, current), std::max(saved, current));
   if (k == 0 || !fits(shapes, wrong, k)) return;
   std::string size = std::to_string(k);
-  Hypothesis one{"H-E", "axis-dropped", wrong, shapes.traits.state ? 0.4 : 0.6};
+  Hypothesis one{"H-E", &kAxisDropped, wrong, shapes.traits.state ? 0.4 : 0.6};
   one.title = wrong == WrongSide::kCheckpoint ? "the expert axis was left out at save"
                                               : "the loader leaves the expert axis out";
   one.text = wrong == WrongSide::kCheckpoint
@@ -176,7 +177,7 @@ void suppose_counted_twice(const ShapeCase& shapes, WrongSide wrong, std::int64_
                            std::vector<Hypothesis>& all) {
   if (!fits(shapes, wrong, k)) return;
   std::string size = std::to_string(k);
-  Hypothesis one{"H-TP", "shape-mismatch", wrong, 0.55};
+  Hypothesis one{"H-TP", &kShapeMismatch, wrong, 0.55};
   one.title = "the vocabulary was multiplied by the tensor-parallel size twice";
   one.text = std::string(wrong == WrongSide::kRequest ? "The loader" : "The save") +
              " took rows that were whole for one rank's part and multiplied them by " + size +
@@ -207,7 +208,7 @@ void suppose_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothesis>& a
   if (!fits(shapes, wrong, k)) return;
   std::string size = std::to_string(k);
   const NameTraits& traits = shapes.traits;
-  Hypothesis one{"H-TP", "axis-dropped", wrong};
+  Hypothesis one{"H-TP", &kAxisDropped, wrong};
   one.confidence = traits.replicated           ? 0.15
                    : traits.state              ? 0.3
                    : traits.expert && dim == 0 ? 0.35

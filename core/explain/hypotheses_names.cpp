@@ -7,6 +7,7 @@
 #include "core/base/words.h"
 #include "core/explain/hypotheses.h"
 #include "core/explain/name_clues.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -106,7 +107,7 @@ void add_pairs(const KeyLists& keys, std::vector<Hypothesis>& all) {
   Pairs pairs = best_pairs(keys);
   if (pairs.count == 0) return;
   std::size_t fewer = std::min(keys.missing.size(), keys.unexpected.size());
-  Hypothesis one{"renamed", "missing-key", WrongSide::kEither};
+  Hypothesis one{"renamed", &kMissingKey, WrongSide::kEither};
   one.confidence = pairs.count == fewer ? 0.96 : 0.8;
   one.title = "the same tensors under other names";
   one.text =
@@ -139,7 +140,7 @@ void add_wrapper(const std::vector<std::string>& names, bool missing,
     std::size_t count = count_with(names, wrapper.part, wrapper.anywhere);
     if (count * 2 <= names.size()) continue;
     std::string part = "\"" + std::string(wrapper.part) + "\"";
-    Hypothesis one{"renamed", missing ? "missing-key" : "unexpected-key", WrongSide::kEither,
+    Hypothesis one{"renamed", missing ? &kMissingKey : &kUnexpectedKey, WrongSide::kEither,
                    wrapper.weight};
     one.title = missing ? "the model's names have " + part + ", the checkpoint's do not"
                         : "the checkpoint's names have " + part + ", the model's do not";
@@ -174,7 +175,7 @@ const NameClue* clue_for(const std::vector<std::string>& names, NameList list) {
 
 constexpr Meaning kOtherName = {
     .id = "renamed",
-    .rule = "missing-key",
+    .rule = &kMissingKey,
     .weight = 0.55,
     .title = "the tensor has another name in the checkpoint",
     .text =
@@ -184,7 +185,7 @@ constexpr Meaning kOtherName = {
     .decide = "Is there a tensor of the same shape whose name ends alike?",
     .command = "shardwright ls CHECKPOINT"};
 constexpr Meaning kNotSaved = {
-    .rule = "missing-key",
+    .rule = &kMissingKey,
     .wrong = WrongSide::kCheckpoint,
     .weight = 0.4,
     .title = "the tensor was not saved",
@@ -195,7 +196,7 @@ constexpr Meaning kNotSaved = {
     .command = kSpec};
 constexpr Meaning kOtherNameInModel = {
     .id = "renamed",
-    .rule = "unexpected-key",
+    .rule = &kUnexpectedKey,
     .weight = 0.5,
     .title = "the tensor has another name in the model",
     .text =
@@ -204,7 +205,7 @@ constexpr Meaning kOtherNameInModel = {
     .decide = "Whether each unexpected name has a missing one that ends alike.",
     .command = kSpec};
 constexpr Meaning kFewerInModel = {
-    .rule = "unexpected-key",
+    .rule = &kUnexpectedKey,
     .wrong = WrongSide::kRequest,
     .weight = 0.4,
     .title = "the model has fewer tensors",

@@ -7,6 +7,7 @@
 #include "core/base/words.h"
 #include "core/explain/hypotheses.h"
 #include "core/mesh/mesh.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -68,7 +69,7 @@ Shared shared_extent(std::int64_t saved, std::int64_t current, std::optional<Wor
 
 Hypothesis local_hypothesis(const ShapeCase& shapes, WrongSide wrong, Fit fit) {
   const NameTraits& traits = shapes.traits;
-  Hypothesis one{"H-L", "local-saved-as-global", wrong};
+  Hypothesis one{"H-L", &kLocalSavedAsGlobal, wrong};
   double base = traits.state ? 0.5 : traits.known ? 0.2 : 0.4;
   if (traits.half && traits.state) base = 0.45;
   one.confidence = fit == Fit::kExact ? base + 0.45 : base;
@@ -159,7 +160,7 @@ void suppose_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   std::int64_t small = std::min(saved, current), large = std::max(saved, current);
   if (small == 0 || large % small == 0) return;
   const NameTraits& traits = shapes.traits;
-  Hypothesis one{"H-U", "local-saved-as-global", WrongSide::kEither};
+  Hypothesis one{"H-U", &kLocalSavedAsGlobal, WrongSide::kEither};
   one.confidence = traits.state        ? (traits.vocabulary ? 0.65 : 0.45)
                    : traits.vocabulary ? 0.1
                                        : 0.25;
@@ -184,7 +185,7 @@ void suppose_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   std::int64_t ratio = large / small;
   std::string by = std::to_string(ratio);
   WrongSide wrong = saved < current ? WrongSide::kCheckpoint : WrongSide::kRequest;
-  Hypothesis one{"H-W", "glu-split-local", wrong, 0.75};
+  Hypothesis one{"H-W", &kGluSplitLocal, wrong, 0.75};
   one.title = wrong == WrongSide::kCheckpoint
                   ? "optimizer state of a gated weight was split in the wrong coordinates"
                   : "the loader splits a gated weight's state in the wrong coordinates";
@@ -214,7 +215,7 @@ void suppose_resized(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   std::int64_t more = std::max(saved, current) - std::min(saved, current);
   if (shapes.traits.state || more > std::max<std::int64_t>(64, saved / 20)) return;
   std::string rows = plural(static_cast<std::uint64_t>(more), "row");
-  Hypothesis one{"H-V", "vocabulary-padding", WrongSide::kEither, 0.75};
+  Hypothesis one{"H-V", &kVocabularyPadding, WrongSide::kEither, 0.75};
   one.title = saved > current
                   ? "tokens were added before the save, and the loader knows none of them"
                   : "the loader has added tokens that the checkpoint does not have";
@@ -242,7 +243,7 @@ void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
     suppose_resized(shapes, all);
     return;
   }
-  Hypothesis one{"H-V", "vocabulary-padding", WrongSide::kEither, 0.8};
+  Hypothesis one{"H-V", &kVocabularyPadding, WrongSide::kEither, 0.8};
   one.title = "the vocabulary is padded differently";
   one.text = std::to_string(large) + " is " + std::to_string(small) +
              " rounded up to a multiple of " + std::to_string(unit) +
@@ -259,7 +260,7 @@ void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
 }
 
 void suppose_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
-  Hypothesis one{"H-X", "", WrongSide::kEither, 0.95};
+  Hypothesis one{"H-X", nullptr, WrongSide::kEither, 0.95};
   one.title = "the extra state of a layer has another length";
   one.text = "_extra_state is a pickle of TransformerEngine's FP8 recipe, as bytes: " +
              to_text(shapes.message.saved) + " and " + to_text(shapes.message.current) +
@@ -276,7 +277,7 @@ void suppose_other_model(const ShapeCase& shapes, std::vector<Hypothesis>& all) 
   if (saved == current) return;
   bool alone = all.empty();
   bool ranks_differ = saved.size() != current.size();
-  Hypothesis one{"H-M", "shape-mismatch", WrongSide::kEither, alone ? 0.5 : 0.1};
+  Hypothesis one{"H-M", &kShapeMismatch, WrongSide::kEither, alone ? 0.5 : 0.1};
   auto a = volume(saved), b = volume(current);
   bool equal_volume = a && b && *a == *b;
   one.title = "the checkpoint belongs to another model or configuration";

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/explain/error_text.h"
-#include "core/explain/explain.h"
+#include "core/explain/error_message.h"
+#include "core/explain/hypothesis.h"
 
 namespace shw {
 
@@ -28,7 +28,7 @@ inline constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::
 // One thing that a message can mean, as data.
 struct Meaning {
   std::string_view id = {};    // empty: the rule's
-  std::string_view rule = {};  // empty: none looks for it
+  const Rule* rule = nullptr;  // null: none looks for it
   WrongSide wrong = WrongSide::kEither;
   double weight = 0;  // of 1: how likely before anything else is known
   std::string_view title = {}, text = {}, decide = {};

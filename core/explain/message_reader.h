@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/explain/error_text.h"
+#include "core/explain/error_message.h"
 #include "core/explain/pasted_text.h"
 
 namespace shw {

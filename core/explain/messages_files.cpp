@@ -1,5 +1,6 @@
 // Rows of files and folders that are not there.
 #include "core/explain/message_kinds.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -36,7 +37,7 @@ constexpr Meaning kWrongPath = {
     .command = "shardwright info CHECKPOINT"};
 
 constexpr Meaning kLocalDisks = {
-    .rule = "missing-file",
+    .rule = &kMissingFile,
     .wrong = kDisk,
     .weight = 0.3,
     .title = "the file is on another node's local disk",
@@ -47,7 +48,7 @@ constexpr Meaning kLocalDisks = {
     .command = "shardwright check CHECKPOINT"};
 
 constexpr Meaning kFileGone = {
-    .rule = "missing-file",
+    .rule = &kMissingFile,
     .wrong = kDisk,
     .weight = 0.7,
     .title = "a data file is not there",
@@ -59,7 +60,7 @@ constexpr Meaning kFileGone = {
         "folder of the right step."};
 
 constexpr Meaning kNotAllSaved = {
-    .rule = "missing-file",
+    .rule = &kMissingFile,
     .wrong = kDisk,
     .weight = 0.65,
     .title = "not all ranks' files are there",
@@ -70,7 +71,7 @@ constexpr Meaning kNotAllSaved = {
 
 constexpr Meaning kNoIndex = {
     .id = "unfinished-save",
-    .rule = "missing-file",
+    .rule = &kMissingFile,
     .wrong = kDisk,
     .weight = 0.5,
     .title = "the file that says what belongs together is not there",
@@ -86,7 +87,7 @@ constexpr MessageKind kFileMessages[] = {
      .patterns = {"no such file or directory: <name>", "filenotfounderror: <name>",
                   "could not find .metadata"},
      .meanings = {{{.id = "unfinished-save",
-                    .rule = "leftover-metadata",
+                    .rule = &kLeftoverMetadata,
                     .wrong = kDisk,
                     .weight = 0.75,
                     .title = "the save did not end",
@@ -120,7 +121,7 @@ constexpr MessageKind kFileMessages[] = {
      .example = "Object shard .../_extra_state/shard_0_80.pt not found",
      .patterns = {"object shard <name> not found"},
      .meanings = {{{.id = "extra-state-missing",
-                    .rule = "extra-state",
+                    .rule = &kExtraState,
                     .weight = 0.7,
                     .title = "the extra state of a layer was not saved",
                     .text = "_extra_state is TransformerEngine's FP8 bookkeeping, one object a "
@@ -144,7 +145,7 @@ constexpr MessageKind kFileMessages[] = {
                     .decide = "What is in the folder: the tool names the format.",
                     .command = "shardwright info CHECKPOINT"},
                    {.id = "unfinished-save",
-                    .rule = "leftover-metadata",
+                    .rule = &kLeftoverMetadata,
                     .wrong = kDisk,
                     .weight = 0.4,
                     .title = "the save did not end",
@@ -165,7 +166,7 @@ constexpr MessageKind kFileMessages[] = {
                             "consolidated first.",
                     .decide = "What the tool takes the folder for.",
                     .command = "shardwright info CHECKPOINT"},
-                   {.rule = "missing-file",
+                   {.rule = &kMissingFile,
                     .wrong = kDisk,
                     .weight = 0.35,
                     .title = "the weights were not copied or the export did not end",
@@ -176,7 +177,7 @@ constexpr MessageKind kFileMessages[] = {
      .patterns = {"unable to load weights from pytorch checkpoint file for <name>",
                   "unable to load weights from pytorch checkpoint file",
                   "unable to locate the file <name>"},
-     .meanings = {{{.rule = "short-file",
+     .meanings = {{{.rule = &kShortFile,
                     .wrong = kDisk,
                     .weight = 0.5,
                     .title = "the file is not whole, or no pickle of torch",
@@ -196,7 +197,7 @@ constexpr MessageKind kFileMessages[] = {
      .example = "OSError: [Errno 28] No space left on device",
      .patterns = {"no space left on device", "disk quota exceeded"},
      .meanings = {{{.id = "unfinished-save",
-                    .rule = "leftover-metadata",
+                    .rule = &kLeftoverMetadata,
                     .wrong = kDisk,
                     .weight = 0.9,
                     .title = "the disk (or a quota) was full, and the save did not end",
@@ -218,7 +219,7 @@ constexpr MessageKind kFileMessages[] = {
     {.id = "integrity-manifest",
      .example = "Checkpoint integrity verification failed for 2 file(s) in FOLDER",
      .patterns = {"checkpoint integrity verification failed for <#files> file"},
-     .meanings = {{{.rule = "bad-record",
+     .meanings = {{{.rule = &kBadRecord,
                     .wrong = kDisk,
                     .weight = 0.9,
                     .title = "files are not the bytes that were saved",

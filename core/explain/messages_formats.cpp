@@ -1,5 +1,6 @@
 // Rows of a format's own rules: safetensors headers, DCP's metadata and plans.
 #include "core/explain/message_kinds.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -9,7 +10,7 @@ constexpr std::string_view kHeadDecides =
 
 constexpr Meaning kNoSafetensors = {
     .id = "not-safetensors",
-    .rule = "bad-record",
+    .rule = &kBadRecord,
     .wrong = kDisk,
     .weight = 0.7,
     .title = "the file is no safetensors file",
@@ -20,7 +21,7 @@ constexpr Meaning kNoSafetensors = {
     .decide = kHeadDecides};
 
 constexpr Meaning kHeaderDamaged = {
-    .rule = "bad-record",
+    .rule = &kBadRecord,
     .wrong = kDisk,
     .weight = 0.75,
     .title = "the header of a safetensors file is damaged",
@@ -35,7 +36,7 @@ constexpr MessageKind kFormatMessages[] = {
      .patterns = {"headertoolarge", "deserializing header: header too large", "headertoosmall",
                   "deserializing header: header too small"},
      .meanings = {{kNoSafetensors,
-                   {.rule = "short-file",
+                   {.rule = &kShortFile,
                     .wrong = kDisk,
                     .weight = 0.3,
                     .title = "the file is empty or nearly so",
@@ -44,7 +45,7 @@ constexpr MessageKind kFormatMessages[] = {
     {.id = "safetensors-short-header",
      .example = "Error while deserializing header: InvalidHeaderLength",
      .patterns = {"invalidheaderlength", "deserializing header: invalid header length"},
-     .meanings = {{{.rule = "short-file",
+     .meanings = {{{.rule = &kShortFile,
                     .wrong = kDisk,
                     .weight = 0.75,
                     .title = "a safetensors file was cut off inside its header",
@@ -52,7 +53,7 @@ constexpr MessageKind kFormatMessages[] = {
                             "that stopped at its beginning.",
                     .decide = kHeadDecides},
                    {.id = "not-safetensors",
-                    .rule = "bad-record",
+                    .rule = &kBadRecord,
                     .wrong = kDisk,
                     .weight = 0.4,
                     .title = "the file is no safetensors file",
@@ -61,7 +62,7 @@ constexpr MessageKind kFormatMessages[] = {
     {.id = "safetensors-incomplete",
      .example = "Error while deserializing header: incomplete metadata, file not fully covered",
      .patterns = {"metadataincompletebuffer", "incomplete metadata, file not fully covered"},
-     .meanings = {{{.rule = "short-file",
+     .meanings = {{{.rule = &kShortFile,
                     .wrong = kDisk,
                     .weight = 0.85,
                     .title = "a safetensors file is shorter than its header says",
@@ -71,7 +72,7 @@ constexpr MessageKind kFormatMessages[] = {
                     .decide = "The size of the file against where it was written; the check names "
                               "the tensors that are beyond its end."},
                    {.id = "trailing-bytes",
-                    .rule = "short-file",
+                    .rule = &kShortFile,
                     .wrong = kDisk,
                     .weight = 0.2,
                     .title = "bytes follow the last tensor",
@@ -94,7 +95,7 @@ constexpr MessageKind kFormatMessages[] = {
                   "invalid shape, data type, or offset for tensor",
                   "invalid shape, dtype, or offset for tensor", "validationoverflow",
                   "overflow computing buffer size", "misalignedslice"},
-     .meanings = {{{.rule = "bad-record",
+     .meanings = {{{.rule = &kBadRecord,
                     .wrong = kDisk,
                     .weight = 0.8,
                     .title = "the header contradicts itself",
@@ -107,7 +108,7 @@ constexpr MessageKind kFormatMessages[] = {
      .example = "SafetensorError: File does not contain tensor NAME",
      .patterns = {"file does not contain tensor <name>", "tensornotfound(<name>"},
      .meanings = {{{.id = "index-disagrees",
-                    .rule = "missing-file",
+                    .rule = &kMissingFile,
                     .wrong = kDisk,
                     .weight = 0.6,
                     .title = "the index names a file that does not have the tensor",
@@ -115,7 +116,7 @@ constexpr MessageKind kFormatMessages[] = {
                             "it, or a file was replaced.",
                     .decide = "Whether another file has the tensor, and the times of the index and "
                               "the files."},
-                   {.rule = "missing-key",
+                   {.rule = &kMissingKey,
                     .weight = 0.3,
                     .title = "the tensor has another name or was not saved",
                     .text = "Tied weights are stored once, under one of their names.",
@@ -124,7 +125,7 @@ constexpr MessageKind kFormatMessages[] = {
     {.id = "safetensors-no-format",
      .example = "The safetensors archive passed at FILE does not contain the valid metadata",
      .patterns = {"the safetensors archive passed at <name>"},
-     .meanings = {{{.rule = "portability",
+     .meanings = {{{.rule = &kPortability,
                     .wrong = kDisk,
                     .weight = 0.9,
                     .title = "the header lacks {\"format\": \"pt\"}",
@@ -135,7 +136,7 @@ constexpr MessageKind kFormatMessages[] = {
     {.id = "no-storage-record",
      .example = "KeyError: MetadataIndex(fqn='NAME', ...)",
      .patterns = {"keyerror: metadataindex(fqn=<name>", "metadataindex(fqn=<name>"},
-     .meanings = {{{.rule = "storage-dangling",
+     .meanings = {{{.rule = &kStorageDangling,
                     .wrong = kDisk,
                     .weight = 0.9,
                     .title = "a tile has no record of where its bytes are",
@@ -145,7 +146,7 @@ constexpr MessageKind kFormatMessages[] = {
                             "leaves this.",
                     .decide = "Whether a record with other offsets for the same name is left over: "
                               "then the tile was moved."},
-                   {.rule = "chunk-rank",
+                   {.rule = &kChunkRank,
                     .wrong = kDisk,
                     .weight = 0.2,
                     .title = "the tile's offsets have another number of dimensions",
@@ -157,7 +158,7 @@ constexpr MessageKind kFormatMessages[] = {
          "AssertionError: req MetadataIndex(fqn='NAME', ...) mismatch sizes torch.Size([12]) "
          "vs torch.Size([8])",
      .patterns = {"req metadataindex(fqn=<name>"},
-     .meanings = {{{.rule = "payload-shape",
+     .meanings = {{{.rule = &kPayloadShape,
                     .wrong = kDisk,
                     .weight = 0.9,
                     .title = "a tile's bytes are fewer than its entry in .metadata says",
@@ -167,7 +168,7 @@ constexpr MessageKind kFormatMessages[] = {
                     .decide = "Whether all tiles of the tensor are wrong in the same way (a "
                               "mistake at save) or this one alone (files of two saves).",
                     .command = "--depth headers"},
-                   {.rule = "data-newer",
+                   {.rule = &kDataNewer,
                     .wrong = kDisk,
                     .weight = 0.3,
                     .title = "data files of another save than .metadata",
@@ -178,7 +179,7 @@ constexpr MessageKind kFormatMessages[] = {
      .example = "ValueError: too many values to unpack (expected 5)",
      .patterns = {"too many values to unpack (expected 5)",
                   "too many values to unpack (expected 5, got 6)"},
-     .meanings = {{{.rule = "portability",
+     .meanings = {{{.rule = &kPortability,
                     .wrong = kDisk,
                     .weight = 0.95,
                     .title = "saved by torch 2.15 or later, opened by an older torch",
@@ -190,7 +191,7 @@ constexpr MessageKind kFormatMessages[] = {
      .example = "Invalid checkpoint metadata for NAME, expected BytesStorageMetadata but found ...",
      .patterns = {"invalid checkpoint metadata for <name>"},
      .meanings = {{{.id = "object-for-tensor",
-                    .rule = "shape-mismatch",
+                    .rule = &kShapeMismatch,
                     .wrong = kLoader,
                     .weight = 0.7,
                     .title = "one side has a tensor where the other has an object",
@@ -202,7 +203,7 @@ constexpr MessageKind kFormatMessages[] = {
     {.id = "plan-overlap",
      .example = "key:NAME has overlapping chunks",
      .patterns = {"key:<name> has overlapping chunks"},
-     .meanings = {{{.rule = "chunk-overlap",
+     .meanings = {{{.rule = &kChunkOverlap,
                     .weight = 0.9,
                     .title = "two ranks claim the same elements",
                     .text = "torch checked the tiles before it wrote: two of one tensor overlap. "
@@ -215,7 +216,7 @@ constexpr MessageKind kFormatMessages[] = {
      .patterns = {"key:<name> invalid fill tensor-volume: <#tensor_elements> chunks-volume: "
                   "<#tile_elements>",
                   "invalid fill tensor-volume~<#tensor_elements> chunks-volume~<#tile_elements>"},
-     .meanings = {{{.rule = "coverage-gap",
+     .meanings = {{{.rule = &kCoverageGap,
                     .weight = 0.75,
                     .title = "the tiles do not fill the tensor",
                     .text = "The tiles have fewer (or more) elements than the tensor: a rank did "
@@ -223,7 +224,7 @@ constexpr MessageKind kFormatMessages[] = {
                             "size was taken from one rank. This save wrote no .metadata.",
                     .decide = "The two volumes: their ratio is the size of the axis that is "
                               "missing."},
-                   {.rule = "uneven-strided",
+                   {.rule = &kUnevenStrided,
                     .weight = 0.3,
                     .title = "uneven strided shards under an old torch",
                     .text = "FSDP over tensor parallelism of a dimension that does not divide "
@@ -233,7 +234,7 @@ constexpr MessageKind kFormatMessages[] = {
     {.id = "plan-bounds",
      .example = "key:NAME has out of bounds chunk: tensor-size:... chunk: ...",
      .patterns = {"key:<name> has out of bounds chunk"},
-     .meanings = {{{.rule = "chunk-out-of-bounds",
+     .meanings = {{{.rule = &kChunkOutOfBounds,
                     .weight = 0.9,
                     .title = "a tile reaches outside its tensor",
                     .text = "The global size was taken from one rank and the offsets from all, or "
@@ -242,7 +243,7 @@ constexpr MessageKind kFormatMessages[] = {
     {.id = "plan-refused",
      .example = "Failed to validate global plan",
      .patterns = {"failed to validate global plan"},
-     .meanings = {{{.rule = "chunk-overlap",
+     .meanings = {{{.rule = &kChunkOverlap,
                     .weight = 0.5,
                     .title = "two ranks claim the same elements",
                     .text = "torch checked the tiles before it wrote: two of one tensor overlap. "
@@ -251,21 +252,21 @@ constexpr MessageKind kFormatMessages[] = {
                             "checkpoint.",
                     .decide = "torch 2.12 and later append which tensor and which tiles; older "
                               "ones log it one line above: paste that line too."},
-                   {.rule = "coverage-gap",
+                   {.rule = &kCoverageGap,
                     .weight = 0.5,
                     .title = "the tiles do not fill a tensor",
                     .text = "The tiles have fewer elements than the tensor: a rank did not take "
                             "part, or sizes are of another layout.",
                     .decide = "The world size of the process group that saved against the mesh of "
                               "the tensors."},
-                   {.rule = "uneven-strided",
+                   {.rule = &kUnevenStrided,
                     .weight = 0.4,
                     .title = "uneven strided shards under an old torch",
                     .text = "FSDP over tensor parallelism of a dimension that does not divide "
                             "evenly: torch before pytorch #150490 computed offsets that overlap "
                             "and leave gaps.",
                     .decide = "torch version, and whether the dimension divides by dp x tp."},
-                   {.rule = "chunk-out-of-bounds",
+                   {.rule = &kChunkOutOfBounds,
                     .weight = 0.4,
                     .title = "a tile reaches outside its tensor",
                     .text = "The global size was taken from one rank and the offsets from all, or "
@@ -276,7 +277,7 @@ constexpr MessageKind kFormatMessages[] = {
      .example = "duplicated flatten key NAME",
      .patterns = {"duplicated flatten key <name>"},
      .meanings = {{{.id = "duplicate-key",
-                    .rule = "planner-keys",
+                    .rule = &kPlannerKeys,
                     .wrong = kLoader,
                     .weight = 0.9,
                     .title = "two entries of the state dict get the same flat name",
@@ -301,7 +302,7 @@ constexpr MessageKind kFormatMessages[] = {
      .example = "io.UnsupportedOperation: fileno",
      .patterns = {"unsupportedoperation: fileno"},
      .meanings = {{{.id = "no-fsync",
-                    .rule = "leftover-metadata",
+                    .rule = &kLeftoverMetadata,
                     .wrong = kDisk,
                     .weight = 0.85,
                     .title = "the save stopped at its last step: the store cannot sync a file",
@@ -314,7 +315,7 @@ constexpr MessageKind kFormatMessages[] = {
      .example = "metadata.planner_data ... TypeError: 'NoneType' object is not iterable",
      .patterns = {"planner_data~'nonetype' object is not iterable",
                   "planner_data~argument of type 'nonetype'"},
-     .meanings = {{{.rule = "portability",
+     .meanings = {{{.rule = &kPortability,
                     .wrong = kDisk,
                     .weight = 0.9,
                     .title = ".metadata has no planner_data, and this tool needs it",
@@ -324,7 +325,7 @@ constexpr MessageKind kFormatMessages[] = {
     {.id = "unknown-extension",
      .example = "Unknown extension name='...'",
      .patterns = {"unknown extension name=<name>", "unknown extension version=<name>"},
-     .meanings = {{{.rule = "portability",
+     .meanings = {{{.rule = &kPortability,
                     .wrong = kLoader,
                     .weight = 0.85,
                     .title = "the items are compressed in a way that this loader does not know",

@@ -1,5 +1,6 @@
 // Rows of what DeepSpeed, FSDP and torch's optimizers refuse.
 #include "core/explain/message_kinds.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -49,7 +50,7 @@ constexpr MessageKind kLoaderMessages[] = {
      .example = "consumed 255381772 numels out of 255381776 - something is wrong",
      .patterns = {"consumed <#consumed> numels out of <#available>"},
      .meanings = {{{.id = "zero-numels",
-                    .rule = "coverage-gap",
+                    .rule = &kCoverageGap,
                     .wrong = kDisk,
                     .weight = 0.6,
                     .title = "the parameters do not add up to what the partitions hold",
@@ -90,7 +91,7 @@ constexpr MessageKind kLoaderMessages[] = {
                   "tp_world_size <#tp>",
                   "dst numel <#loaded_elements> != src numel <#saved_elements>"},
      .meanings = {{{.id = "universal-size",
-                    .rule = "shape-mismatch",
+                    .rule = &kShapeMismatch,
                     .weight = 0.7,
                     .title = "a parameter has another size than the universal checkpoint's",
                     .text = "The model that loads cuts the parameter over tensor parallelism "
@@ -104,7 +105,7 @@ constexpr MessageKind kLoaderMessages[] = {
      .patterns = {"start (<#start>) + length (<#length>) exceeds dimension size (<#dimension>)",
                   "narrow(): length must be non-negative"},
      .meanings = {{{.id = "narrow-outside",
-                    .rule = "local-saved-as-global",
+                    .rule = &kLocalSavedAsGlobal,
                     .weight = 0.5,
                     .title = "a slice was asked for beyond the end of what the file holds",
                     .text = "The offset comes from a layout that the tensor does not have: in "
@@ -127,7 +128,7 @@ constexpr MessageKind kLoaderMessages[] = {
      .patterns = {"parameter group that doesn't match the size of optimizer's group",
                   "loaded state dict has a different number of parameter groups"},
      .meanings = {{{.id = "optimizer-groups",
-                    .rule = "optimizer-groups",
+                    .rule = &kOptimizerGroups,
                     .weight = 0.8,
                     .title = "the optimizer's parameter groups are others than when it was saved",
                     .text = "torch matches optimizer states to parameters by number. A group that "
@@ -165,7 +166,7 @@ constexpr MessageKind kLoaderMessages[] = {
      .example = "Some tensors share memory, this will lead to duplicate memory on disk",
      .patterns = {"some tensors share memory", "the following tensors share memory"},
      .meanings = {{{.id = "shared-memory",
-                    .rule = "tied-weights",
+                    .rule = &kTiedWeights,
                     .wrong = kLoader,
                     .weight = 0.9,
                     .title = "tied tensors were to be saved one by one",

@@ -1,5 +1,6 @@
 // Rows of what Megatron, its optimizers and its savers refuse.
 #include "core/explain/message_kinds.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -20,7 +21,7 @@ constexpr Meaning kFlattened = {
 
 constexpr Meaning kShardObjects = {
     .id = "extra-state-missing",
-    .rule = "extra-state",
+    .rule = &kExtraState,
     .weight = 0.6,
     .title = "objects of some layers are asked for by no rank",
     .text =
@@ -47,7 +48,7 @@ constexpr MessageKind kMegatronMessages[] = {
                   "missing object shards after fully parallel loading",
                   "missing loaded item shard"},
      .meanings = {{{.id = "access-pattern",
-                    .rule = "writer-mosaic",
+                    .rule = &kWriterMosaic,
                     .wrong = kLoader,
                     .weight = 0.75,
                     .title = "the ranks that load do not ask for every part exactly once",
@@ -103,7 +104,7 @@ constexpr MessageKind kMegatronMessages[] = {
                   "value (<#current>)",
                   "<before>value from checkpoint (~) is not equal to the input argument value"},
      .meanings = {{{.id = "other-model",
-                    .rule = "shape-mismatch",
+                    .rule = &kShapeMismatch,
                     .wrong = kLoader,
                     .weight = 0.85,
                     .title = "the run was started with another configuration than the checkpoint's",
@@ -132,7 +133,7 @@ constexpr MessageKind kMegatronMessages[] = {
                   "'parameter' object has no attribute 'to_local'",
                   "'tensor' object has no attribute 'placements'",
                   "'tensor' object has no attribute 'device_mesh'"},
-     .meanings = {{{.rule = "local-saved-as-global",
+     .meanings = {{{.rule = &kLocalSavedAsGlobal,
                     .wrong = kLoader,
                     .weight = 0.8,
                     .title = "optimizer states are plain tensors",
@@ -143,7 +144,7 @@ constexpr MessageKind kMegatronMessages[] = {
                             "of each state.",
                     .decide = "Whether an earlier checkpoint of this run has states shorter than "
                               "their parameters."},
-                   {.rule = "glu-split-local",
+                   {.rule = &kGluSplitLocal,
                     .wrong = kDisk,
                     .weight = 0.3,
                     .title = "a patched saver would split them in the wrong coordinates",
@@ -154,7 +155,7 @@ constexpr MessageKind kMegatronMessages[] = {
      .example = "SWiGLU weights must have an even size along the shard axis 0, got 13307",
      .patterns = {"weights must have an even size along the shard axis <#axis>, got <#rows>"},
      .meanings = {{{.id = "glu-odd-rows",
-                    .rule = "glu-split-local",
+                    .rule = &kGluSplitLocal,
                     .wrong = kLoader,
                     .weight = 0.9,
                     .title = "the saver halves a gated weight by what one rank holds",
@@ -170,7 +171,7 @@ constexpr MessageKind kMegatronMessages[] = {
      .patterns = {"fused parameter is <#rows> wide along dim <#dim>, but the requested sections "
                   "sum to <#sections>"},
      .meanings = {{{.id = "fused-sections",
-                    .rule = "shape-mismatch",
+                    .rule = &kShapeMismatch,
                     .wrong = kLoader,
                     .weight = 0.8,
                     .title = "a fused parameter is cut by sizes that are not its own",

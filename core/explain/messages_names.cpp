@@ -1,5 +1,6 @@
 // Rows whose shapes or names decide what they mean (hypotheses_*.cpp).
 #include "core/explain/message_kinds.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -52,7 +53,7 @@ constexpr MessageKind kNameMessages[] = {
      .example = "KeyError: 'NAME'",
      .patterns = {"keyerror: <name>"},
      .meanings = {{{.id = "name-differs",
-                    .rule = "missing-key",
+                    .rule = &kMissingKey,
                     .weight = 0.5,
                     .title = "code looked for a name that is not there",
                     .text = "A KeyError says only which name was looked for, not in what. If it is "
@@ -68,7 +69,7 @@ constexpr MessageKind kNameMessages[] = {
      .example = "Error(s) in loading state_dict for MODEL",
      .patterns = {"error(s) in loading state_dict for <name>", "ignore_mismatched_sizes"},
      .meanings = {{{.id = "details-missing",
-                    .rule = "shape-mismatch",
+                    .rule = &kShapeMismatch,
                     .weight = 0.3,
                     .title = "names or shapes of the checkpoint are not the model's",
                     .text =

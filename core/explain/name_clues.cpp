@@ -1,4 +1,5 @@
 #include "core/explain/name_clues.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -9,7 +10,7 @@ constexpr NameClue kClues[] = {
     {NameList::kAny,
      {"_extra_state"},
      {.id = "extra-state-missing",
-      .rule = "extra-state",
+      .rule = &kExtraState,
       .weight = 0.92,
       .title = "only the extra state of layers differs",
       .text = "_extra_state is TransformerEngine's FP8 bookkeeping, not a weight: one version or "
@@ -59,7 +60,7 @@ constexpr NameClue kClues[] = {
     {NameList::kMissing,
      {"decoupled_weight_decay"},
      {.id = "older-optimizer",
-      .rule = "portability",
+      .rule = &kPortability,
       .weight = 0.95,
       .title = "the optimizer was saved by torch 2.6 or older",
       .text = "torch 2.7 added decoupled_weight_decay to AdamW's groups. The states are good: "
@@ -79,7 +80,7 @@ constexpr NameClue kClues[] = {
      {"lm_head.weight", "output_layer.weight", "embed_out.weight", "embed_tokens.weight",
       "word_embeddings.weight", "shared.weight"},
      {.id = "tied",
-      .rule = "tied-weights",
+      .rule = &kTiedWeights,
       .weight = 0.7,
       .title = "a tied weight is stored once, under its other name",
       .text = "Embedding and output layer can be one tensor; then a checkpoint has one of the two. "
@@ -101,7 +102,7 @@ constexpr NameClue kClues[] = {
     {NameList::kMissing,
      {"exp_avg", "optimizer.", "optim.", ".momentum", "master_param", "fp32_param"},
      {.id = "no-optimizer-state",
-      .rule = "half-pair",
+      .rule = &kHalfPair,
       .weight = 0.6,
       .title = "the checkpoint has no optimizer state for these",
       .text = "It was saved without the optimizer, with another one, under another prefix "

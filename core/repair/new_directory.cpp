@@ -23,6 +23,7 @@
 #include "core/repair/operations.h"
 #include "core/repair/proof.h"
 #include "core/repair/steps.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -136,7 +137,8 @@ Status write_safetensors(const Job& job, const std::string& path, const std::str
 std::map<std::string, std::string> homes_in_index(const Job& job) {
   std::map<std::string, std::string> homes;
   for (const Operation& operation : job.plan.operations) {
-    if (operation.rule != "index-misplaced") continue;
+    const Rule* rule = find_rule(operation.rule);
+    if (rule == nullptr || rule->mended_by != MendedBy::kNewIndex) continue;
     for (const std::string& fqn : operation.subjects) {
       auto tensor = job.checkpoint.find(fqn);
       auto chunks = tensor ? job.checkpoint.chunks(*tensor) : Checkpoint::ChunkRange{};

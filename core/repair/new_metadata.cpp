@@ -9,6 +9,7 @@
 #include "core/repair/lower.h"
 #include "core/repair/renamed.h"
 #include "core/repair/steps.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -117,7 +118,8 @@ std::vector<std::string> reordered_after(const Checkpoint& checkpoint, const Pla
   for (const Operation& operation : plan.operations) {
     // Gate and up of one rank part ways even where every tile is only relabelled.
     // And tiles that were exchanged may be any rank's.
-    bool parts_ranks = operation.rule == "fused-per-rank" || operation.rule == "tiles-exchanged";
+    const Rule* rule = find_rule(operation.rule);
+    bool parts_ranks = rule != nullptr && rule->parts_ranks;
     if (operation.kind != OperationKind::kPermuteBlocks && !parts_ranks) continue;
     all.insert(all.end(), operation.subjects.begin(), operation.subjects.end());
   }

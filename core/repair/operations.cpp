@@ -6,6 +6,7 @@
 #include "core/base/words.h"
 #include "core/repair/item_place.h"
 #include "core/repair/lower.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -232,7 +233,7 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
       renamed.tensors.push_back(&tensor);
       continue;
     }
-    if (finding.rule == "shared-storage") {
+    if (rule_of(finding).mended_by == MendedBy::kNewPlaces) {
       repointed.tensors.push_back(&tensor);
       continue;
     }
@@ -263,7 +264,7 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
 
 void describe_new_index(const CheckReport& report, Plan& plan) {
   for (const Finding& finding : report.findings) {
-    if (finding.rule != "index-misplaced") continue;
+    if (rule_of(finding).mended_by != MendedBy::kNewIndex) continue;
     Operation rewrite;
     rewrite.kind = OperationKind::kRewriteMetadata;
     rewrite.rule = finding.rule;
@@ -281,7 +282,7 @@ void describe_rewrite(const Checkpoint& checkpoint, const CheckReport& report, P
       "rewrite .metadata so that every torch since 2.6 opens it under every Python; no tensor byte "
       "is touched";
   for (const Finding& finding : report.findings) {
-    if (finding.rule != "portability") continue;
+    if (rule_of(finding).mended_by != MendedBy::kNewMetadata) continue;
     rewrite.rule = finding.rule;
     rewrite.subjects.insert(rewrite.subjects.end(), finding.subjects.begin(),
                             finding.subjects.end());

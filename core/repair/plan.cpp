@@ -9,6 +9,7 @@
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
 #include "core/repair/renamed.h"
+#include "core/rules/rules.h"
 #include "core/spec/spec_from_checkpoint.h"
 #include "core/tensor/cast.h"
 #include "core/tiles/exact_tiling.h"
@@ -16,37 +17,22 @@
 namespace shw {
 namespace {
 
-// What these say about a tensor's bytes makes any repair of it a guess.
-constexpr std::array<std::string_view, 4> kBlocking{"unsafe-pickle", "path-escape", "missing-file",
-                                                    "short-file"};
-// What these say about a tensor's boxes is over once its new boxes tile the true shape exactly,
-// which lower() has proved. Kept apart from kBlocking for that reason: wrong labels alone make
-// gaps and overlaps (uneven shards under one global shape; S5 E3).
-constexpr std::array<std::string_view, 6> kLabelSymptoms{"coverage-gap",        "chunk-overlap",
-                                                         "chunk-out-of-bounds", "shape-mismatch",
-                                                         "payload-shape",       "writer-mosaic"};
-
-template <std::size_t n>
-bool is_one_of(std::string_view rule, const std::array<std::string_view, n>& rules) {
-  return std::find(rules.begin(), rules.end(), rule) != rules.end();
-}
-
 // Which tensors are touched by a blocking finding, by name or through a file of theirs.
 struct Blocked {
-  std::unordered_map<std::string_view, std::string_view> by_subject;  // FQN or path -> rule
-  std::vector<std::string_view> by_file;                              // rule or empty, by FileId
+  std::unordered_map<std::string_view, const Rule*> by_subject;  // FQN or path
+  std::vector<std::string_view> by_file;                         // rule or empty, by FileId
 
-  // `but`: a rule that does not count.
-  Blocked(const Checkpoint& checkpoint, const CheckReport& report, std::string_view but = {})
+  // `least`: rules that block less do not count.
+  Blocked(const Checkpoint& checkpoint, const CheckReport& report, Blocking least)
       : by_file(checkpoint.file_count()) {
     for (const Finding& finding : report.findings) {
-      if (!is_one_of(finding.rule, kBlocking) || finding.severity == Severity::kInfo) continue;
-      if (finding.rule == but) continue;
-      for (const std::string& subject : finding.subjects) by_subject.emplace(subject, finding.rule);
+      const Rule& rule = rule_of(finding);
+      if (rule.blocks < least || finding.severity == Severity::kInfo) continue;
+      for (const std::string& subject : finding.subjects) by_subject.emplace(subject, &rule);
     }
     for (std::size_t i = 0; i < by_file.size(); ++i) {
       auto found = by_subject.find(checkpoint.files()[i].path);
-      if (found != by_subject.end()) by_file[i] = found->second;
+      if (found != by_subject.end()) by_file[i] = found->second->id;
     }
   }
 
@@ -54,10 +40,10 @@ struct Blocked {
     if (by_subject.empty()) return {};
     // A metadata file that holds what cannot be trusted speaks for every tensor in it.
     for (const auto& [subject, rule] : by_subject) {
-      if (rule == "unsafe-pickle" && subject.ends_with(".metadata")) return rule;
+      if (rule->blocks == Blocking::kWholeFile && subject.ends_with(".metadata")) return rule->id;
     }
     auto found = by_subject.find(checkpoint.fqn(tensor));
-    if (found != by_subject.end()) return found->second;
+    if (found != by_subject.end()) return found->second->id;
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (auto rule = this->chunk(checkpoint, chunk); !rule.empty()) return rule;
     }
@@ -67,7 +53,7 @@ struct Blocked {
   bool entries(const Checkpoint& checkpoint, const Finding& finding) const {
     if (by_subject.empty()) return false;
     for (const auto& [subject, rule] : by_subject) {
-      if (rule == "unsafe-pickle") return true;
+      if (rule->blocks == Blocking::kWholeFile) return true;
     }
     for (const ObjectRow& row : checkpoint.objects()) {
       bool used = std::any_of(finding.entries.begin(), finding.entries.end(),
@@ -247,14 +233,15 @@ bool mends_payload_shape(const Draft& draft, const PlannedTensor& planned) {
 // A finding without a diagnosis of its own is over where every tensor it names is planned and it
 // speaks of labels only.
 bool is_mended(const Draft& draft, const Finding& finding) {
-  if (finding.subjects.empty() || !is_one_of(finding.rule, kLabelSymptoms)) return false;
+  MendedBy by = rule_of(finding).mended_by;
+  bool labels = by == MendedBy::kTiles || by == MendedBy::kTilesOfItems;
+  if (finding.subjects.empty() || !labels) return false;
   return std::all_of(finding.subjects.begin(), finding.subjects.end(), [&](const auto& subject) {
     auto tensor = draft.checkpoint.find(subject);
     auto found = tensor ? draft.planned.find(static_cast<std::uint32_t>(index_of(*tensor)))
                         : draft.planned.end();
     if (found == draft.planned.end()) return false;
-    return finding.rule != "payload-shape" ||
-           mends_payload_shape(draft, draft.plan.tensors[found->second]);
+    return by == MendedBy::kTiles || mends_payload_shape(draft, draft.plan.tensors[found->second]);
   });
 }
 
@@ -262,9 +249,12 @@ bool is_mended(const Draft& draft, const Finding& finding) {
 
 Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
                        const PlanOptions& options) {
-  Draft draft{
-      checkpoint, options, Blocked(checkpoint, report), Blocked(checkpoint, report, "missing-file"),
-      {},         {}};
+  Draft draft{checkpoint,
+              options,
+              Blocked(checkpoint, report, Blocking::kReading),
+              Blocked(checkpoint, report, Blocking::kNamed),
+              {},
+              {}};
   Plan& plan = draft.plan;
   if (checkpoint.directory() != nullptr) plan.checkpoint = checkpoint.directory()->name();
 
@@ -290,8 +280,8 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
 
   for (const Finding& finding : report.findings) {
     bool above_info = finding.severity != Severity::kInfo;
-    bool is_planned =
-        !finding.diagnoses.empty() || !finding.entries.empty() || finding.rule == "index-misplaced";
+    bool is_planned = !finding.diagnoses.empty() || !finding.entries.empty() ||
+                      rule_of(finding).mended_by == MendedBy::kNewIndex;
     if (above_info && !is_planned && !is_mended(draft, finding)) leave_undecided(plan, finding, "");
   }
   plan.lossless = keeps_every_entry(plan) &&

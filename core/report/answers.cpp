@@ -1,8 +1,8 @@
 #include "core/report/answers.h"
 
-#include <nlohmann/json.hpp>
+#include "core/rules/rules.h"
 
-#include "core/explain/lessons.h"
+#include <nlohmann/json.hpp>
 
 namespace shw {
 namespace {
@@ -23,11 +23,9 @@ void describe(const Rule& rule, Json& json) {
   json["title"] = rule.title;
   json["depth"] = name(rule.depth);
   json["text"] = rule.teaches;
-  if (const Lesson* lesson = find_lesson(rule.id)) {
-    json["drawing"] = lesson->drawing;
-    json["remedy"] = lesson->remedy;
-    json["link"] = lesson->link.empty() ? Json() : Json(lesson->link);
-  }
+  json["drawing"] = rule.lesson.drawing;
+  json["remedy"] = rule.lesson.remedy;
+  json["link"] = rule.lesson.link.empty() ? Json() : Json(rule.lesson.link);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "core/explain/message_kinds.h"
 #include "core/report/json.h"
 #include "core/report/text_words.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -99,8 +100,9 @@ void append_in_full(std::string& out, const Hypothesis& one, const TextOptions& 
   out += wrapped(printable(one.text), kIndent, options.width) + "\n";
   out += wrapped("What decides: " + printable(one.decide), kIndent, options.width) + "\n";
   out += std::string(kIndent, ' ') + inked(options, "1", one.command) + "\n";
-  if (!one.rule.empty())
-    out += std::string(kIndent, ' ') + "More on it: shardwright explain " + one.rule + "\n";
+  if (one.rule != nullptr)
+    out += std::string(kIndent, ' ') + "More on it: shardwright explain " +
+           std::string(one.rule->id) + "\n";
 }
 
 void append_in_short(std::string& out, const Hypothesis& one, const TextOptions& options) {
@@ -127,7 +129,7 @@ double hundredths(double share) {
 
 Json json_of_hypothesis(const Hypothesis& one) {
   return {{"id", one.id},
-          {"rule", one.rule.empty() ? Json() : Json(one.rule)},
+          {"rule", one.rule == nullptr ? Json() : Json(one.rule->id)},
           {"wrong", name(one.wrong)},
           {"rank", one.rank},
           {"confidence", hundredths(one.confidence)},
@@ -227,7 +229,7 @@ std::string forecast_to_json(const SplitForecast& forecast, std::span<const std:
   using Outcome = SplitForecast::Outcome;
   bool stops = forecast.outcome != Outcome::kHarmless && forecast.outcome != Outcome::kSilent;
   Json json = {{"schema", kSchema},
-               {"rule", "glu-split-local"},
+               {"rule", kGluSplitLocal.id},
                {"rows", json_of(ExtentsView(rows))},
                {"tensor_parallel", tensor_parallel},
                {"outcome", name(forecast.outcome)},

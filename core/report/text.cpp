@@ -1,14 +1,14 @@
 #include "core/report/text.h"
 
 #include <algorithm>
-#include <array>
+#include <map>
 #include <set>
 
 #include "core/base/words.h"
-#include "core/explain/lessons.h"
 #include "core/model/named_only.h"
 #include "core/report/text_words.h"
 #include "core/rules/consequence.h"
+#include "core/rules/rules.h"
 #include "core/rules/unjudged.h"
 
 namespace shw {
@@ -62,47 +62,18 @@ std::string what_it_needs(const Finding& finding) {
 
 // What it means for the one who wants to load: three words beside the count.
 std::string what_it_means(const Finding& finding) {
-  struct Pair {
-    std::string_view rule, words;
-  };
-  static constexpr std::array<Pair, 21> kWords = {{
-      {"unsafe-pickle", "do not load it"},
-      {"path-escape", "do not load it"},
-      {"missing-file", "will not load"},
-      {"short-file", "will not load"},
-      {"bad-record", "the bytes are damaged"},
-      {"storage-dangling", "will not load"},
-      {"shared-storage", "loads one tile as another"},
-      {"index-misplaced", "will not load"},
-      {"chunk-rank", "will not load"},
-      {"chunk-out-of-bounds", "will not load"},
-      {"chunk-overlap", "loads by chance"},
-      {"coverage-gap", "loads without a word, but not all of it"},
-      {"payload-shape", "loads wrong, or not at all"},
-      {"payload-dtype", "is converted on load"},
-      {"placement-axis-moved", "will not load"},
-      {"missing-key", "will not load"},
-      {"unexpected-key", "nothing is expected of them"},
-      {"shape-mismatch", "will not load"},
-      {"dtype-mismatch", "is converted on load"},
-      {"not-looked-at", "not judged"},
-      {"filled-elements", "loads, but not all of it was trained"},
-  }};
   if (const auto* cause = evidence<std::string>(finding, "explained by")) return "by " + *cause;
-  if (finding.rule == "storage-dangling" && finding.severity == Severity::kWarning)
-    return "bytes without an owner";
-  if (finding.rule == "portability") return what_it_needs(finding);
-  // What is only to know breaks nothing: of the words below it may have two.
-  if (finding.severity == Severity::kInfo && finding.rule != "unexpected-key" &&
-      finding.rule != "not-looked-at")
-    return "";
-  for (const Pair& pair : kWords) {
-    if (pair.rule == finding.rule) return std::string(pair.words);
-  }
+  const RuleWords& words = rule_of(finding).words;
+  if (words.names_versions) return what_it_needs(finding);
+  // What is only to know breaks nothing: the words below may say that it does.
+  if (finding.severity == Severity::kInfo && !words.as_info) return "";
+  if (finding.severity == Severity::kWarning && !words.as_warning.empty())
+    return std::string(words.as_warning);
+  if (!words.text.empty()) return std::string(words.text);
   if (finding.consequence == Consequence::kNone) return "";
-  std::string words = title_of(finding.consequence);
-  words[0] = static_cast<char>(words[0] - 'A' + 'a');
-  return words;
+  std::string title = title_of(finding.consequence);
+  title[0] = static_cast<char>(title[0] - 'A' + 'a');
+  return title;
 }
 
 // "saved" and "expected" of subject `i`, as text; empty where the finding has none.
@@ -117,7 +88,8 @@ std::string shape_of(const Finding& finding, const std::string& key, std::size_t
 }
 
 std::string noun_of(const Checkpoint& checkpoint, const Finding& finding) {
-  if (finding.rule == "missing-key" || finding.subjects.empty()) return "tensor";
+  if (rule_of(finding).subjects == SubjectsAre::kTensorsNotHere || finding.subjects.empty())
+    return "tensor";
   const std::string& first = finding.subjects.front();
   if (checkpoint.find(first)) return "tensor";
   for (const ObjectRow& object : checkpoint.objects()) {
@@ -228,7 +200,7 @@ std::set<std::string_view> names_only(const Checkpoint& checkpoint) {
 // "1 file, 14 tensors": a file that is gone takes tensors along of which only the name is left.
 std::string count_of_subjects(const Checkpoint& checkpoint, const Finding& finding) {
   std::uint64_t named = 0;
-  if (finding.rule == "missing-file") {
+  if (rule_of(finding).subjects == SubjectsAre::kFilesAndTheirTensors) {
     auto names = names_only(checkpoint);
     for (const std::string& subject : finding.subjects) named += names.contains(subject);
   }
@@ -253,24 +225,17 @@ void append_finding(std::string& out, const Checkpoint& checkpoint, const Findin
 }
 
 std::string coverage(const CheckReport& report) {
-  std::string words;
-  auto has = [&](std::string_view rule) {
-    return std::any_of(report.findings.begin(), report.findings.end(), [&](const Finding& finding) {
-      bool counts = rule.starts_with("chunk-") || rule == "coverage-gap" ||
-                    finding.severity == Severity::kError;
-      return finding.rule == rule && counts;
-    });
-  };
-  if (has("chunk-rank")) return "coverage unknown";
-  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"coverage-gap", "coverage has gaps"},    {"chunk-overlap", "tiles overlap"},
-      {"chunk-out-of-bounds", "tiles outside"}, {"missing-file", "files are gone"},
-      {"short-file", "files are cut off"},      {"storage-dangling", "tiles without bytes"},
-      {"shared-storage", "tiles share bytes"}};
-  for (auto [rule, what] : kWords) {
-    if (has(rule)) words += (words.empty() ? "" : ", ") + std::string(what);
+  std::map<int, std::string_view> found;
+  for (const Finding& finding : report.findings) {
+    const CoverageWords& words = rule_of(finding).coverage;
+    bool counts = words.at_any_severity || finding.severity == Severity::kError;
+    if (words.text.empty() || !counts) continue;
+    if (words.instead) return std::string(words.text);
+    found.emplace(words.place, words.text);
   }
-  return words.empty() ? "coverage complete" : words;
+  std::string text;
+  for (const auto& [place, words] : found) text += (text.empty() ? "" : ", ") + std::string(words);
+  return text.empty() ? "coverage complete" : text;
 }
 
 // "1 cause, 3 tensors", where something is wrong.
@@ -361,11 +326,9 @@ std::string rule_to_text(const Rule& rule, const TextOptions& options) {
   Style style{options.colour};
   std::string out = style(kBold, std::string(rule.id)) + "   " + std::string(rule.title) + "\n\n" +
                     wrapped(std::string(rule.teaches), 0, options.width) + "\n";
-  const Lesson* lesson = find_lesson(rule.id);
-  if (lesson == nullptr) return out;
-  out += std::string(lesson->drawing) + "\n" +
-         wrapped("What can be done: " + std::string(lesson->remedy), 0, options.width) + "\n";
-  if (!lesson->link.empty()) out += "Upstream: " + std::string(lesson->link) + "\n";
+  out += std::string(rule.lesson.drawing) + "\n" +
+         wrapped("What can be done: " + std::string(rule.lesson.remedy), 0, options.width) + "\n";
+  if (!rule.lesson.link.empty()) out += "Upstream: " + std::string(rule.lesson.link) + "\n";
   return out;
 }
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "core/facts/facts.h"
-#include "core/rules/claims.h"
 #include "core/rules/consequence.h"
+#include "core/rules/explained.h"
 #include "core/rules/layout/mesh_contradicted.h"
 #include "core/rules/reference/other_model.h"
 #include "core/rules/rules.h"
@@ -18,24 +18,6 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kHeadersUpTo = 100'000;  // items; design 5.1
-
-const Rule* const kInOrder[] = {
-    // What opening itself says, and what is missing on disk.
-    &kUnsafePickle, &kPathEscape, &kMissingFile, &kShortFile, &kDataNewer, &kStorageDangling,
-    &kFilledElements, &kSharedStorage, &kIndexMisplaced,
-    // The causes that explain what comes after them.
-    &kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kWriterMosaic,
-    &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank, &kUnevenShards,
-    // What only another checkpoint can tell.
-    &kTransposed, &kBlocksPermuted, &kTilesExchanged, &kDiffersFromReference, &kVocabularyPadding,
-    &kTiedWeights, &kLayersRenumbered,
-    // The tiles, the items, the spec.
-    &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
-    &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,
-    &kUnexpectedKey, &kOtherModel, &kNotLookedAt, &kHalfPair, &kPairAsymmetry, &kExtraState,
-    &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData, &kManyChunks, &kDuplicateContent,
-    &kOptimizerGroups, &kMomentBound, &kMomentCorrelation, &kMasterCast, &kReplicaDiverge,
-    &kValueStatistics, &kPortability, &kMeshContradicted};
 
 std::size_t rank_of(std::string_view rule) {
   auto rules = all_rules();
@@ -105,7 +87,7 @@ Verdict verdict_of(const std::vector<Finding>& findings) {
   bool undecided = false;
   for (const Finding& finding : findings) {
     if (finding.severity > Severity::kInfo) return Verdict::kFindings;
-    undecided = undecided || finding.rule == kNotLookedAt.id;
+    undecided = undecided || rule_of(finding).leaves_undecided;
   }
   return undecided ? Verdict::kUndecided : Verdict::kClean;
 }
@@ -143,22 +125,6 @@ Expectation expectation_of(const Checkpoint& checkpoint, const CheckOptions& opt
 }
 
 }  // namespace
-
-std::span<const Rule> all_rules() {
-  static const std::vector<Rule> kRules = [] {
-    std::vector<Rule> rules;
-    for (const Rule* rule : kInOrder) rules.push_back(*rule);
-    return rules;
-  }();
-  return kRules;
-}
-
-const Rule* find_rule(std::string_view id) {
-  for (const Rule& rule : all_rules()) {
-    if (rule.id == id) return &rule;
-  }
-  return nullptr;
-}
 
 std::string_view name(Verdict verdict) {
   switch (verdict) {

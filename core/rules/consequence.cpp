@@ -1,10 +1,7 @@
 #include "core/rules/consequence.h"
 
 #include <algorithm>
-#include <array>
 
-#include "core/facts/filled.h"
-#include "core/rules/claims.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -23,20 +20,10 @@ bool changes_shape(const Diagnosis& diagnosis, const Checkpoint& checkpoint) {
 }
 
 bool loses(const Finding& finding) {
-  return (finding.remedy && !finding.remedy->lossless) || finding.rule == kCoverageGap.id ||
+  return (finding.remedy && !finding.remedy->lossless) ||
+         rule_of(finding).outcome == RunOutcome::kLosesElements ||
          std::any_of(finding.diagnoses.begin(), finding.diagnoses.end(),
                      [](const Diagnosis& d) { return std::holds_alternative<PartlyLost>(d); });
-}
-
-// Rules without a diagnosis at which reading stops: torch's planner, its pickle or the file system
-// refuses.
-bool stops_reading(std::string_view rule) {
-  const std::array rules = {kMissingFile.id,     kShortFile.id,     kBadRecord.id,
-                            kStorageDangling.id, kChunkRank.id,     kChunkOutOfBounds.id,
-                            kChunkOverlap.id,    kPayloadShape.id,  kMissingKey.id,
-                            kShapeMismatch.id,   kAxisGrown.id,     kPlacementAxisMoved.id,
-                            kOtherModel.id,      kIndexMisplaced.id};
-  return std::find(rules.begin(), rules.end(), rule) != rules.end();
 }
 
 // A transpose that nothing proves: the shape is wrong all the same.
@@ -46,8 +33,7 @@ bool names_two_shapes(const Finding& finding) {
     if (key == "saved") saved = std::get_if<Extents>(&value);
     if (key == "expected") expected = std::get_if<Extents>(&value);
   }
-  return finding.rule == kTransposed.id && saved != nullptr && expected != nullptr &&
-         *saved != *expected;
+  return saved != nullptr && expected != nullptr && *saved != *expected;
 }
 
 }  // namespace
@@ -69,17 +55,18 @@ std::string_view name(Consequence consequence) {
 }
 
 Consequence consequence_of(const Finding& finding, const Checkpoint& checkpoint) {
-  // A wrong mesh on a command line does nothing to a checkpoint.
-  if (finding.severity == Severity::kInfo || finding.rule == kMeshContradicted.id)
+  RunOutcome outcome = rule_of(finding).outcome;
+  if (finding.severity == Severity::kInfo || outcome == RunOutcome::kNone)
     return Consequence::kNone;
-  // What would run somebody's code, or read somebody's file, may load all the same.
-  bool hostile = finding.rule == kUnsafePickle.id || finding.rule == kPathEscape.id;
-  if (finding.rule == kFilledElements.id) return Consequence::kDataLost;
-  if (hostile || finding.severity == Severity::kWarning) return Consequence::kHazard;
+  if (outcome == RunOutcome::kIsFilled) return Consequence::kDataLost;
+  if (outcome == RunOutcome::kIsHostile || finding.severity == Severity::kWarning)
+    return Consequence::kHazard;
   if (loses(finding)) return Consequence::kDataLost;
-  if (finding.diagnoses.empty())
-    return stops_reading(finding.rule) || names_two_shapes(finding) ? Consequence::kWillNotLoad
-                                                                    : Consequence::kSilentlyWrong;
+  if (finding.diagnoses.empty()) {
+    bool stops = outcome == RunOutcome::kStops ||
+                 (outcome == RunOutcome::kStopsByShape && names_two_shapes(finding));
+    return stops ? Consequence::kWillNotLoad : Consequence::kSilentlyWrong;
+  }
   bool refused =
       std::any_of(finding.diagnoses.begin(), finding.diagnoses.end(),
                   [&](const Diagnosis& diagnosis) { return changes_shape(diagnosis, checkpoint); });

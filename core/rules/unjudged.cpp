@@ -1,8 +1,9 @@
 #include "core/rules/unjudged.h"
 
 #include <algorithm>
-#include <array>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
 #include "core/facts/optimizer_states.h"
 #include "core/facts/spec_layout.h"
 #include "core/rules/rules.h"
@@ -36,60 +37,60 @@ struct Expected {
   std::size_t unnamed = 0, without_layout = 0;
 };
 
-Expected expected_of(const Facts& facts) {
+Expected expected_of(const CheckInput& input) {
   Expected out;
-  for (std::uint32_t t = 0; t < facts.checkpoint.tensor_count(); ++t) {
-    std::string_view fqn = facts.checkpoint.fqn(TensorId{t});
-    if (facts.spec->find(fqn) == nullptr)
+  for (std::uint32_t t = 0; t < input.checkpoint.tensor_count(); ++t) {
+    std::string_view fqn = input.checkpoint.fqn(TensorId{t});
+    if (input.spec->find(fqn) == nullptr)
       ++out.unnamed;
-    else if (layout_of(facts, fqn) == nullptr)
+    else if (layout_of(input, fqn) == nullptr)
       ++out.without_layout;
   }
   return out;
 }
 
-void add_layout(const Facts& facts, std::size_t tensors, List& out) {
-  if (!is_placed(facts.checkpoint) || tensors == 0) return;
-  bool all = tensors == facts.checkpoint.tensor_count();
+void add_layout(const CheckInput& input, std::size_t tensors, List& out) {
+  if (!is_placed(input.checkpoint) || tensors == 0) return;
+  bool all = tensors == input.checkpoint.tensor_count();
   std::string what = all ? "placements" : "placements of " + plural(tensors, "tensor");
-  bool mesh = facts.mesh != nullptr;
+  bool mesh = input.mesh != nullptr;
   out.push_back({std::move(what), mesh ? kLayout : std::string("--mesh, or ") + kLayout});
 }
 
-void add_row_order(const Facts& facts, List& out) {
-  if (facts.reference == nullptr) {
+void add_row_order(const CheckInput& input, List& out) {
+  if (input.reference == nullptr) {
     out.push_back({"row order inside the tiles", "--against"});
-  } else if (facts.depth < Depth::kData) {
-    bool some = facts.depth == Depth::kHeaders;
+  } else if (input.depth < Depth::kData) {
+    bool some = input.depth == Depth::kHeaders;
     out.push_back(
         {some ? "row order of weights that are neither fused nor square" : "row order", "--data"});
   }
 }
 
 // What nothing was expected of.
-void add_expectations(const Facts& facts, List& out) {
-  const Checkpoint& c = facts.checkpoint;
-  if (facts.spec == nullptr) {
+void add_expectations(const CheckInput& input, List& out) {
+  const Checkpoint& c = input.checkpoint;
+  if (input.spec == nullptr) {
     if (c.tensor_count() != 0) out.push_back({"names, shapes and row order", kExpectation});
     out.push_back({"tensors and optimizer states that were never saved", kExpectation});
-    add_layout(facts, c.tensor_count(), out);
+    add_layout(input, c.tensor_count(), out);
     return;
   }
-  Expected expected = expected_of(facts);
-  bool by_reference = facts.reference != nullptr;
+  Expected expected = expected_of(input);
+  bool by_reference = input.reference != nullptr;
   if (expected.unnamed != 0)
     out.push_back(
         {"names and shapes of " + plural(expected.unnamed, "tensor"),
          by_reference ? "a reference or a spec that has them" : "a spec that names them"});
-  if (by_reference && !has_states(c) && has_states(*facts.reference))
+  if (by_reference && !has_states(c) && has_states(*input.reference))
     out.push_back({"optimizer states: there are none", "a spec that names them"});
-  if (c.tensor_count() != 0) add_row_order(facts, out);
-  add_layout(facts, expected.unnamed + expected.without_layout, out);
+  if (c.tensor_count() != 0) add_row_order(input, out);
+  add_layout(input, expected.unnamed + expected.without_layout, out);
 }
 
 // What was not read, or could not be compared with anything.
-void add_bytes(const Facts& facts, List& out) {
-  const Checkpoint& c = facts.checkpoint;
+void add_bytes(const CheckInput& input, List& out) {
+  const Checkpoint& c = input.checkpoint;
   std::size_t items = std::size_t{c.chunk_count()} + c.objects().size();
   if (items == 0) return;
   if (c.directory() == nullptr) {
@@ -97,14 +98,14 @@ void add_bytes(const Facts& facts, List& out) {
     return;
   }
   bool raw = c.encoding() == Encoding::kRaw;
-  if (facts.depth == Depth::kMetadata && !raw)
+  if (input.depth == Depth::kMetadata && !raw)
     out.push_back({"what each item says of itself", "--depth headers"});
-  if (facts.depth < Depth::kData)
+  if (input.depth < Depth::kData)
     out.push_back({raw ? "values" : "values and checksums", "--data"});
   auto bare = [](const Result<DataCheck>& check) {
     return check && check->crc == DataCheck::Crc::kAbsent;
   };
-  auto without = std::count_if(facts.data.begin(), facts.data.end(), bare);
+  auto without = std::count_if(input.data.begin(), input.data.end(), bare);
   if (without != 0)
     out.push_back({"whether the bytes of " + plural(static_cast<std::uint64_t>(without), "item") +
                        " are those that were written",
@@ -114,39 +115,17 @@ void add_bytes(const Facts& facts, List& out) {
                    "the program that wrote them"});
 }
 
-// Findings that say "perhaps", and what turns them into yes or no.
-struct Hint {
-  const Rule* rule;
-  const char* what;
-  const char* needs;
-  bool open_with_spec, open_at_data;
-};
-
-void add_hints(const Facts& facts, const std::vector<Finding>& findings, List& out) {
-  static const std::array<Hint, 8> kHints = {{
-      {&kWriterMosaic, "whether parts of other ranks are gone", "--mesh or --spec", true, true},
-      {&kKeysetHole, "whether modules are missing from a row", kExpectation, false, true},
-      {&kRankHole, "whether ranks without a file had anything to save", kExpectation, false, true},
-      {&kPairAsymmetry, "whether a part of a pair was lost", kExpectation, false, true},
-      {&kDuplicateContent, "whether equal modules are one that was saved twice",
-       "--against an earlier step", true, true},
-      {&kDataNewer, "whether the data files belong to this metadata", "--data", true, false},
-      {&kMomentBound, "whether rows of optimizer states were mixed up", "--against an earlier step",
-       true, true},
-      {&kMomentCorrelation, "whether rows of optimizer states were mixed up",
-       "--against an earlier step", true, true},
-  }};
+void add_hints(const CheckInput& input, const std::vector<Finding>& findings, List& out) {
   for (const Finding& finding : findings) {
     auto explained = [](const auto& one) { return one.first == "explained by"; };
     if (finding.severity != Severity::kInfo ||
         std::any_of(finding.evidence.begin(), finding.evidence.end(), explained))
       continue;
-    for (const Hint& hint : kHints) {
-      if (finding.rule != hint.rule->id || (facts.spec != nullptr && !hint.open_with_spec) ||
-          (facts.depth == Depth::kData && !hint.open_at_data))
-        continue;
-      out.push_back({hint.what, hint.needs, finding.rule});
-    }
+    const RuleHint& hint = rule_of(finding).hint;
+    bool settled = (input.spec != nullptr && !hint.open_with_spec) ||
+                   (input.depth == Depth::kData && !hint.open_at_data);
+    if (!hint.what.empty() && !settled)
+      out.push_back({std::string(hint.what), std::string(hint.needs), finding.rule});
   }
 }
 
@@ -172,11 +151,11 @@ void add_left_open(const std::vector<Finding>& findings, List& out) {
 
 }  // namespace
 
-std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>& findings) {
+std::vector<Unjudged> unjudged_of(const CheckInput& input, const std::vector<Finding>& findings) {
   List out;
-  add_hints(facts, findings, out);
-  add_expectations(facts, out);
-  add_bytes(facts, out);
+  add_hints(input, findings, out);
+  add_expectations(input, out);
+  add_bytes(input, out);
   add_left_open(findings, out);
   return out;
 }

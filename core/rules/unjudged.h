@@ -6,12 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "core/rules/check.h"
+#include "core/facts/check_input.h"
+#include "core/model/finding.h"
 
 namespace shw {
 
+// Something that was not judged, and what would decide it.
+struct Unjudged {
+  std::string what;       // "shapes and row order"
+  std::string needs;      // "--spec or --against"
+  std::string hint = {};  // the rule whose info finding suspects it; empty: nothing does
+};
+
 // Only what is true of this checkpoint and of what was given. `findings` are final.
-std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>& findings);
+std::vector<Unjudged> unjudged_of(const CheckInput& input, const std::vector<Finding>& findings);
 
 // "shapes and row order (--spec or --against); values (--data)": one line for people, what has the
 // same need together.

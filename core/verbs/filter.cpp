@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/spelling.h"
+#include "core/rules/rules.h"
 #include "core/tensor/dtype.h"
 
 namespace shw {

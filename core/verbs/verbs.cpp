@@ -3,6 +3,7 @@
 #include "core/formats/open.h"
 #include "core/io/source.h"
 #include "core/report/report.h"
+#include "core/rules/rules.h"
 #include "core/verbs/command_line.h"
 
 namespace shw::verbs {
@@ -64,7 +65,7 @@ Result<std::vector<Finding>> still_wrong(const Opened& source, const std::string
 }
 
 bool is_only_filled(const Finding& finding) {
-  return finding.rule == "filled-elements";
+  return rule_of(finding).outcome == RunOutcome::kIsFilled;
 }
 
 Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress) {

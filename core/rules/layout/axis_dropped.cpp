@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/words.h"
 #include "core/facts/derived_layout.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/side_masters.h"
 #include "core/facts/spec_layout.h"
 #include "core/rules/rules.h"
@@ -188,16 +191,35 @@ void find_axes_left_out(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kAxisDropped = {
-    "axis-dropped", Depth::kMetadata, "An axis of the mesh was left out at save",
-    "The saver described a tensor by a mesh that lacks one of its axes (expert or tensor "
-    "parallel). Ranks that differ on that axis alone publish equal boxes, one of each is kept, "
-    "and the tensor is shorter by the size of the axis. Who wrote each chunk says where it "
-    "belongs: the repair puts survivors there and masks the rest, or restores everything where "
-    "per-rank optimizer files hold the masters. Without a spec three things tell it: a router that "
-    "chooses among more experts than were saved, a second matrix that is cut into as many parts "
-    "as the first one is too short by, and a tensor-parallel axis that a person names (--mesh) "
-    "and no tensor knows. Whether stacked experts that FSDP cuts along the same rows lie side by "
-    "side or take turns is the loader's choice: only a spec decides that.",
-    find_axes_left_out};
+    .id = "axis-dropped",
+    .depth = Depth::kMetadata,
+    .title = "An axis of the mesh was left out at save",
+    .teaches =
+        "The saver described a tensor by a mesh that lacks one of its axes (expert or tensor "
+        "parallel). Ranks that differ on that axis alone publish equal boxes, one of each is kept, "
+        "and the tensor is shorter by the size of the axis. Who wrote each chunk says where it "
+        "belongs: the repair puts survivors there and masks the rest, or restores everything where "
+        "per-rank optimizer files hold the masters. Without a spec three things tell it: a router "
+        "that chooses among more experts than were saved, a second matrix that is cut into as many "
+        "parts as the first one is too short by, and a tensor-parallel axis that a person names "
+        "(--mesh) and no tensor knows. Whether stacked experts that FSDP cuts along the same rows "
+        "lie side by side or take turns is the loader's choice: only a spec decides that.",
+    .lesson =
+        {.drawing = R"(
+  two experts of 2 rows, one on each of 2 expert-parallel ranks
+
+  expected [4]     │ A0 │ A1 │ B0 │ B1 │
+  rank                ep 0   │   ep 1
+
+  saved    [2]     │ A0 │ A1 │            both ranks wrote offset 0;
+                   │ B0 │ B1 │  dropped   one box of two is kept
+)",
+         .remedy =
+             "`shardwright repair`, with --spec or --mesh, puts the survivors in place and masks "
+             "the rest. With optimizer_rank_R.pt beside the checkpoint everything comes back.",
+         .link = "https://github.com/ISEEKYAN/Megatron-LM/pull/61"},
+    .cause_of = CauseOf::kTiles,
+    .run = find_axes_left_out,
+};
 
 }  // namespace shw

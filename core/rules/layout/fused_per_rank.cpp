@@ -3,6 +3,7 @@
 // u0 u1 ...
 #include <algorithm>
 
+#include "core/facts/facts.h"
 #include "core/facts/spec_layout.h"
 #include "core/rules/rules.h"
 
@@ -100,11 +101,27 @@ void find_fused_per_rank(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kFusedPerRank = {
-    "fused-per-rank", Depth::kMetadata, "Gate and up are stacked rank by rank",
-    "A fused gate and up projection that each tensor-parallel rank holds for itself is saved as "
-    "gate 0, up 0, gate 1, up 1, ...: its meaning depends on the number of ranks. Another "
-    "tensor-parallel size loads it without a message and gets wrong rows. The repair puts all "
-    "gate rows before all up rows; nothing is lost.",
-    find_fused_per_rank};
+    .id = "fused-per-rank",
+    .depth = Depth::kMetadata,
+    .title = "Gate and up are stacked rank by rank",
+    .teaches =
+        "A fused gate and up projection that each tensor-parallel rank holds for itself is saved "
+        "as gate 0, up 0, gate 1, up 1, ...: its meaning depends on the number of ranks. Another "
+        "tensor-parallel size loads it without a message and gets wrong rows. The repair puts all "
+        "gate rows before all up rows; nothing is lost.",
+    .lesson = {.drawing = R"(
+  gate and up of 2 rows each, over tp 2
+
+  expected     │ gate 0 │ gate 1 │ up 0   │ up 1   │
+  saved        │ gate 0 │ up 0   │ gate 1 │ up 1   │
+  written by         tp 0        │       tp 1
+)",
+               .remedy =
+                   "`shardwright repair --spec ...` puts all gate rows before all up rows: "
+                   "lossless. Loading with the tensor-parallel size that saved is right as it is.",
+               .link = "https://github.com/NVIDIA/TransformerEngine/pull/2713"},
+    .parts_ranks = true,
+    .run = find_fused_per_rank,
+};
 
 }  // namespace shw

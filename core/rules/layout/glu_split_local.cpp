@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/split_pairs.h"
 #include "core/facts/survivors.h"
 #include "core/rules/layout/wrong_request.h"
@@ -94,13 +96,32 @@ void find_local_glu_splits(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kGluSplitLocal = {
-    "glu-split-local", Depth::kMetadata,
-    "Optimizer state of a gated weight was split in the wrong coordinates",
-    "A gated weight (SwiGLU) is saved as two halves, W and V. The saver cut the optimizer state "
-    "at half of what one rank holds instead of half of the whole weight: both saved halves then "
-    "hold rows of W, only those of the first rank that owns any, and V's rows are gone. The "
-    "model's own weights are not touched. The repair puts the rows of both halves where they "
-    "belong in W and masks the rest; only another checkpoint can bring the others back.",
-    find_local_glu_splits};
+    .id = "glu-split-local",
+    .depth = Depth::kMetadata,
+    .title = "Optimizer state of a gated weight was split in the wrong coordinates",
+    .teaches =
+        "A gated weight (SwiGLU) is saved as two halves, W and V. The saver cut the optimizer "
+        "state at half of what one rank holds instead of half of the whole weight: both saved "
+        "halves then hold rows of W, only those of the first rank that owns any, and V's rows are "
+        "gone. The model's own weights are not touched. The repair puts the rows of both halves "
+        "where they belong in W and masks the rest; only another checkpoint can bring the others "
+        "back.",
+    .lesson = {.drawing = R"(
+  the weight, 8 rows   │ W0 │ W1 │ W2 │ W3 │ V0 │ V1 │ V2 │ V3 │
+  owned by             └───── rank 0 ──────┴───── rank 1 ──────┘
+
+  expected   _w        │ W0 │ W1 │ W2 │ W3 │
+             _v                            │ V0 │ V1 │ V2 │ V3 │
+
+  saved      _w        │ W0 │ W1 │            cut at half of rank 0's rows
+             _v                  │ W2 │ W3 │  rows of W; V is nowhere
+)",
+               .remedy =
+                   "`shardwright repair` puts the surviving rows back into W and masks the rest: "
+                   "the plan says how many elements are lost. Only another checkpoint has them.",
+               .link = "https://github.com/NVIDIA/Megatron-LM/pull/4423"},
+    .cause_of = CauseOf::kTiles,
+    .run = find_local_glu_splits,
+};
 
 }  // namespace shw

@@ -6,6 +6,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/local_states.h"
 #include "core/facts/locate_rows.h"
 #include "core/facts/spec_layout.h"
@@ -176,14 +178,32 @@ void find_local_saved_as_global(const Facts& facts, std::vector<Finding>& findin
 }  // namespace
 
 const Rule kLocalSavedAsGlobal = {
-    "local-saved-as-global", Depth::kMetadata,
-    "One rank's shard of an optimizer state stands for the whole",
-    "Optimizer states that are plain tensors instead of DTensors are offered by every rank as "
-    "the whole tensor; deduplication keeps one of them, whose depends on load balancing. A "
-    "state then has the shape of one chunk of its parameter (or is empty, where the surviving "
-    "rank owns none). The repair puts each survivor where the chunk of its writer lies, keeps "
-    "moments only where all of them are known, refills masters from the model, and masks the "
-    "rest.",
-    find_local_saved_as_global};
+    .id = "local-saved-as-global",
+    .depth = Depth::kMetadata,
+    .title = "One rank's shard of an optimizer state stands for the whole",
+    .teaches =
+        "Optimizer states that are plain tensors instead of DTensors are offered by every rank as "
+        "the whole tensor; deduplication keeps one of them, whose depends on load balancing. A "
+        "state then has the shape of one chunk of its parameter (or is empty, where the surviving "
+        "rank owns none). The repair puts each survivor where the chunk of its writer lies, keeps "
+        "moments only where all of them are known, refills masters from the model, and masks the "
+        "rest.",
+    .lesson =
+        {.drawing = R"(
+  parameter [8]           │ 0 1 │ 2 3 │ 4 5 │ 6 7 │
+  held by rank               0     1     2     3
+
+  any state, expected     │ 0 1 │ 2 3 │ 4 5 │ 6 7 │   [8]
+  exp_avg, saved                │ 2 3 │               [2] of rank 1
+  exp_avg_sq, saved                   │ 4 5 │         [2] of rank 2
+  master_param, saved                       │ 6 7 │   [2] of rank 3
+)",
+         .remedy =
+             "`shardwright repair` puts each survivor where its writer's rows lie, keeps moments "
+             "only where both are known, and refills masters from the model. The rest is masked.",
+         .link = "https://github.com/NVIDIA/TransformerEngine/pull/2795"},
+    .cause_of = CauseOf::kTiles,
+    .run = find_local_saved_as_global,
+};
 
 }  // namespace shw

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "core/base/words.h"
 #include "core/facts/derived_layout.h"
+#include "core/facts/facts.h"
 #include "core/facts/spec_layout.h"
 #include "core/mesh/infer.h"
 #include "core/rules/rules.h"
@@ -94,12 +96,23 @@ std::optional<Finding> mesh_too_small(const CheckInput& input) {
 }
 
 const Rule kMeshContradicted = {
-    "mesh-contradicted", Depth::kMetadata, "The mesh that was named did not save this",
-    "Which rank holds which part follows from the device mesh, and where no file says it, a person "
-    "can (--mesh dp=4,tp=2). This mesh has fewer ranks than wrote the checkpoint, or it predicts "
-    "other tiles than those that lie there. A mesh that is too small is not used; one that "
-    "predicts other tiles is, so what follows from it is in doubt. The desktop's mesh panel and "
-    "the writers of the tiles show which meshes would fit.",
-    find_mesh_contradictions};
+    .id = "mesh-contradicted",
+    .depth = Depth::kMetadata,
+    .title = "The mesh that was named did not save this",
+    .teaches =
+        "Which rank holds which part follows from the device mesh, and where no file says it, a "
+        "person can (--mesh dp=4,tp=2). This mesh has fewer ranks than wrote the checkpoint, or it "
+        "predicts other tiles than those that lie there. A mesh that is too small is not used; one "
+        "that predicts other tiles is, so what follows from it is in doubt. The desktop's mesh "
+        "panel and the writers of the tiles show which meshes would fit.",
+    .lesson = {.drawing = R"(
+  --mesh dp=4              │ 0 │ 1 │ 2 │ 3 │
+  files                    │ 0 │ 1 │ 2 │ 3 │ 4 │ 5 │ ... │ 63 │
+)",
+               .remedy = "Nothing has to be done to the checkpoint. Name the mesh of the run that "
+                         "saved it, or leave --mesh out."},
+    .outcome = RunOutcome::kNone,
+    .run = find_mesh_contradictions,
+};
 
 }  // namespace shw

@@ -3,7 +3,8 @@
 
 #include <optional>
 
-#include "core/rules/check.h"
+#include "core/facts/check_input.h"
+#include "core/model/finding.h"
 
 namespace shw {
 

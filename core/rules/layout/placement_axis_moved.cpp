@@ -2,7 +2,10 @@
 #include <map>
 #include <tuple>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
 #include "core/facts/expert_family.h"
+#include "core/facts/facts.h"
 #include "core/facts/grown_axis.h"
 #include "core/rules/rules.h"
 
@@ -302,16 +305,37 @@ void find_moved_placements(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kPlacementAxisMoved = {
-    "placement-axis-moved", Depth::kMetadata, "Placement recorded for the wrong axis",
-    "A sharded tensor was transposed on its way to disk, as when fused expert weights are written "
-    "under their Hugging Face names, and its placements were not: they still name the old axis. "
-    "torch computes the global shape from the local one and the placements, so the old axis comes "
-    "out too long by the number of shards and the other too short by as much; every tile holds the "
-    "right bytes under the wrong offsets. The number of elements is right, the tiles cover "
-    "everything, so nothing complains until a loader that knows the true shape refuses it. The "
-    "repair gives the tiles their true offsets; no tensor byte moves. Where the tensors beside it "
-    "show that the checkpoint is right and the request is wrong, there is nothing to repair on "
-    "disk: the loader needs the fix.",
-    find_moved_placements};
+    .id = "placement-axis-moved",
+    .depth = Depth::kMetadata,
+    .title = "Placement recorded for the wrong axis",
+    .teaches =
+        "A sharded tensor was transposed on its way to disk, as when fused expert weights are "
+        "written under their Hugging Face names, and its placements were not: they still name the "
+        "old axis. torch computes the global shape from the local one and the placements, so the "
+        "old axis comes out too long by the number of shards and the other too short by as much; "
+        "every tile holds the right bytes under the wrong offsets. The number of elements is "
+        "right, the tiles cover everything, so nothing complains until a loader that knows the "
+        "true shape refuses it. The repair gives the tiles their true offsets; no tensor byte "
+        "moves. Where the tensors beside it show that the checkpoint is right and the request is "
+        "wrong, there is nothing to repair on disk: the loader needs the fix.",
+    .lesson = {.drawing = R"(
+  saved as [6, 2]          expected [3, 4]
+  ┌────────┐               ┌────────┬────────┐
+  │  0   3 │               │  0   3 │  6   9 │
+  │  1   4 │ rank 0        │  1   4 │  7  10 │
+  │  2   5 │               │  2   5 │  8  11 │
+  ├────────┤               └────────┴────────┘
+  │  6   9 │                 rank 0   rank 1
+  │  7  10 │ rank 1
+  │  8  11 │               the same two tiles; only their offsets change
+  └────────┘
+)",
+               .remedy = "`shardwright repair` relabels the tiles, losing nothing. Where the "
+                         "checkpoint is right and the loader wrong, update the loader.",
+               .link = "https://github.com/NVIDIA-NeMo/Automodel/pull/1691"},
+    .words = {.text = "will not load"},
+    .outcome = RunOutcome::kStops,
+    .run = find_moved_placements,
+};
 
 }  // namespace shw

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/facts/cut_orders.h"
+#include "core/facts/facts.h"
 #include "core/facts/spec_layout.h"
 #include "core/mesh/error_models.h"
 #include "core/rules/rules.h"
@@ -48,11 +49,29 @@ void find_strided_recorded_plain(const Facts& facts, std::vector<Finding>& findi
 }  // namespace
 
 const Rule kStridedRecordedPlain = {
-    "strided-recorded-plain", Depth::kMetadata, "A strided shard was recorded as a plain one",
-    "FSDP over tensor parallelism cuts rows that were cut before: StridedShard. Recorded as a "
-    "plain shard, every chunk gets the place of another rank's rows. The tiling is perfect and "
-    "nothing is lost, so no loader complains. The writers of the chunks and the spec together "
-    "tell; the repair relabels the chunks and moves no byte.",
-    find_strided_recorded_plain};
+    .id = "strided-recorded-plain",
+    .depth = Depth::kMetadata,
+    .title = "A strided shard was recorded as a plain one",
+    .teaches =
+        "FSDP over tensor parallelism cuts rows that were cut before: StridedShard. Recorded as a "
+        "plain shard, every chunk gets the place of another rank's rows. The tiling is perfect and "
+        "nothing is lost, so no loader complains. The writers of the chunks and the spec together "
+        "tell; the repair relabels the chunks and moves no byte.",
+    .lesson = {.drawing = R"(
+  8 rows over tp 2, then dp 4
+
+  row                0     1     2     3     4     5     6     7
+  held by dp,tp     0,0   1,0   2,0   3,0   0,1   1,1   2,1   3,1
+  recorded at row    0     2     4     6     1     3     5     7
+
+  expected        │  0  │  1  │  2  │  3  │  4  │  5  │  6  │  7  │
+  as it loads     │  0  │  4  │  1  │  5  │  2  │  6  │  3  │  7  │
+)",
+               .remedy = "`shardwright repair --spec ... --mesh ...` relabels the tiles; no byte "
+                         "moves, nothing is lost.",
+               .link = "https://github.com/NVIDIA/TransformerEngine/pull/2713"},
+    .cause_of = CauseOf::kTiles,
+    .run = find_strided_recorded_plain,
+};
 
 }  // namespace shw

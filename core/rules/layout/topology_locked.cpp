@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/facts/cut_orders.h"
+#include "core/facts/facts.h"
 #include "core/facts/spec_layout.h"
 #include "core/rules/rules.h"
 
@@ -297,12 +298,28 @@ void find_locked_topologies(const Facts& facts, std::vector<Finding>& findings) 
 }  // namespace
 
 const Rule kTopologyLocked = {
-    "topology-locked", Depth::kMetadata, "The order of stacked experts fits another topology",
-    "Experts of all expert-parallel ranks are stacked along one dimension, and FSDP cuts the "
-    "same dimension: the order of the rows then depends on which of the two cuts first, and on "
-    "their sizes. A loader that expects another order finds the right shape and takes the wrong "
-    "rows, without a message. The spec says which order the model asks for; the repair permutes "
-    "blocks and loses nothing.",
-    find_locked_topologies};
+    .id = "topology-locked",
+    .depth = Depth::kMetadata,
+    .title = "The order of stacked experts fits another topology",
+    .teaches =
+        "Experts of all expert-parallel ranks are stacked along one dimension, and FSDP cuts the "
+        "same dimension: the order of the rows then depends on which of the two cuts first, and on "
+        "their sizes. A loader that expects another order finds the right shape and takes the "
+        "wrong rows, without a message. The spec says which order the model asks for; the repair "
+        "permutes blocks and loses nothing.",
+    .lesson = {.drawing = R"(
+  experts A and B (expert parallel 2), each cut in two by FSDP
+
+  expected by the spec    │ A0 │ A1 │ B0 │ B1 │   expert first
+  saved                   │ A0 │ B0 │ A1 │ B1 │   FSDP first
+
+  the same shape: another topology loads B0 as the second half of A
+)",
+               .remedy = "Load with the topology that saved, or let `shardwright repair --spec "
+                         "...` permute the blocks into the order of the spec: lossless. Saved on "
+                         "another mesh than the spec's, add --mesh with the one that saved.",
+               .link = "https://github.com/ISEEKYAN/Megatron-LM/pull/61"},
+    .run = find_locked_topologies,
+};
 
 }  // namespace shw

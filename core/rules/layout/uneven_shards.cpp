@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/reference_bytes.h"
 #include "core/facts/spec_layout.h"
 #include "core/facts/survivors.h"
@@ -197,13 +199,29 @@ void find_uneven_shards(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kUnevenShards = {
-    "uneven-shards", Depth::kHeaders, "Uneven shards, each placed by its own size",
-    "When an extent is no multiple of the number of ranks, the last ranks hold less. A saver that "
-    "builds a DTensor from the local part without giving the global shape assumes that all hold as "
-    "much as this rank: every rank then records another global size, and the small shards land too "
-    "early. The items are complete, so putting each shard where torch.chunk puts it mends it. "
-    "Shards that landed on the very offset of another one were dropped at save: they are lost, and "
-    "masked.",
-    find_uneven_shards};
+    .id = "uneven-shards",
+    .depth = Depth::kHeaders,
+    .title = "Uneven shards, each placed by its own size",
+    .teaches =
+        "When an extent is no multiple of the number of ranks, the last ranks hold less. A saver "
+        "that builds a DTensor from the local part without giving the global shape assumes that "
+        "all hold as much as this rank: every rank then records another global size, and the small "
+        "shards land too early. The items are complete, so putting each shard where torch.chunk "
+        "puts it mends it. Shards that landed on the very offset of another one were dropped at "
+        "save: they are lost, and masked.",
+    .lesson = {.drawing = R"(
+  7 rows over 3 ranks, cut into 3, 3, 1
+
+  row              0   1   2   3   4   5   6
+  held           │ rank 0    │ rank 1    │ 2 │
+  recorded at    │ 0         │ 3         │       ranks 0 and 1
+                         │ 2 │                   rank 2: 2 x its own one row
+)",
+               .remedy =
+                   "`shardwright repair` puts each shard where torch.chunk puts it. Shards that "
+                   "landed on the very offset of another one were dropped at save and are lost.",
+               .link = "https://github.com/pytorch/pytorch/issues/110762"},
+    .run = find_uneven_shards,
+};
 
 }  // namespace shw

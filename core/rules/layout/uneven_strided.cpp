@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/spec_layout.h"
 #include "core/facts/survivors.h"
 #include "core/mesh/error_models.h"
@@ -248,13 +250,31 @@ void find_uneven_strides(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kUnevenStrided = {
-    "uneven-strided", Depth::kMetadata, "Uneven strided shards",
-    "Where a strided cut does not divide evenly, three generations of torch compute three "
-    "different offsets, and only one of them names the rows that training holds. Recorded boxes "
-    "then overlap, leave gaps, or disagree with the items. Where the items hold training's rows "
-    "the boxes are relabelled; where two ranks recorded one offset the shard that was dropped is "
-    "lost "
-    "and masked; where nothing is wrong yet the hazard is only told.",
-    find_uneven_strides};
+    .id = "uneven-strided",
+    .depth = Depth::kMetadata,
+    .title = "Uneven strided shards",
+    .teaches =
+        "Where a strided cut does not divide evenly, three generations of torch compute three "
+        "different offsets, and only one of them names the rows that training holds. Recorded "
+        "boxes then overlap, leave gaps, or disagree with the items. Where the items hold "
+        "training's rows the boxes are relabelled; where two ranks recorded one offset the shard "
+        "that was dropped is lost and masked; where nothing is wrong yet the hazard is only told.",
+    .lesson = {.drawing = R"(
+  10 rows over tp 2, then dp 2
+
+  row             0   1   2   3   4   5   6   7   8   9
+  held          │dp0 tp0    │dp1 tp0│dp0 tp1    │dp1 tp1│
+  recorded      │           │           │
+                                │       │
+                                        │       │
+  rows 4 and 5 are claimed twice, rows 8 and 9 by nobody
+)",
+               .remedy = "`shardwright repair` gives the tiles the offsets and sizes that their "
+                         "bytes have, and masks rows whose offset another rank took. Where it only "
+                         "warns, nothing is wrong yet: save with a torch that has pytorch #150490.",
+               .link = "https://github.com/pytorch/pytorch/pull/150490"},
+    .cause_of = CauseOf::kTiles,
+    .run = find_uneven_strides,
+};
 
 }  // namespace shw

@@ -19,6 +19,7 @@
 
 #include "core/facts/derived_layout.h"
 #include "core/facts/dropped_axes.h"
+#include "core/facts/facts.h"
 #include "core/facts/optimizer_states.h"
 #include "core/facts/parallel_names.h"
 #include "core/facts/router_law.h"
@@ -229,15 +230,35 @@ void find_writer_mosaics(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kWriterMosaic = {
-    "writer-mosaic", Depth::kMetadata,
-    "Chunks of one tensor come from different slices of the model",
-    "Where an axis was dropped, load balancing decides chunk by chunk which rank's bytes are "
-    "kept. A tensor whose chunks come from several coordinates of that axis is no rank's "
-    "tensor: a mixture of experts, or of tensor-parallel slices. The finding beside it (axis- "
-    "dropped) says where each chunk belongs. Where it stands alone nobody said which axis a "
-    "matrix is cut along, and the writers only hint: neighbouring ranks offered the same boxes of "
-    "all matrices that tensor parallelism cuts. The mesh (--mesh) or a spec decides whether they "
-    "held copies or parts.",
-    find_writer_mosaics};
+    .id = "writer-mosaic",
+    .depth = Depth::kMetadata,
+    .title = "Chunks of one tensor come from different slices of the model",
+    .teaches =
+        "Where an axis was dropped, load balancing decides chunk by chunk which rank's bytes are "
+        "kept. A tensor whose chunks come from several coordinates of that axis is no rank's "
+        "tensor: a mixture of experts, or of tensor-parallel slices. The finding beside it (axis- "
+        "dropped) says where each chunk belongs. Where it stands alone nobody said which axis a "
+        "matrix is cut along, and the writers only hint: neighbouring ranks offered the same boxes "
+        "of all matrices that tensor parallelism cuts. The mesh (--mesh) or a spec decides whether "
+        "they held copies or parts.",
+    .lesson = {.drawing = R"(
+  rows held by tp 0     │ 0 1 │ 2 3 │
+  rows held by tp 1     │ 4 5 │ 6 7 │
+
+  saved                 │ 4 5 │ 2 3 │   a tensor that no rank ever had
+  written by              tp 1  tp 0
+)",
+               .remedy = "Read the finding beside it (axis-dropped): its repair takes the mixture "
+                         "apart, each tile to the place of its writer. Where there is none, "
+                         "`shardwright check --mesh dp=..,tp=..` decides.",
+               .link = "https://github.com/NVIDIA/TransformerEngine/pull/2713"},
+    .hint = {.what = "whether parts of other ranks are gone",
+             .needs = "--mesh or --spec",
+             .open_with_spec = true,
+             .open_at_data = true},
+    .symptom_in = SymptomIn::kTiles,
+    .mended_by = MendedBy::kTiles,
+    .run = find_writer_mosaics,
+};
 
 }  // namespace shw

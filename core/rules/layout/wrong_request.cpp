@@ -1,5 +1,7 @@
 #include "core/rules/layout/wrong_request.h"
 
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/optimizer_states.h"
 #include "core/rules/rules.h"
 

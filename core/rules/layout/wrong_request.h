@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/rules/check.h"
+#include "core/facts/facts.h"
 
 namespace shw {
 

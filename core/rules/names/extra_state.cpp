@@ -3,6 +3,9 @@
 #include <map>
 #include <set>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/name_families.h"
 #include "core/rules/rules.h"
 
@@ -64,12 +67,22 @@ void find_extra_states(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kExtraState = {
-    "extra-state", Depth::kMetadata, "Extra state differs between equal layers",
-    "Transformer Engine keeps the scaling factors of FP8 in _extra_state beside each layer's "
-    "weights: empty without FP8, longer with it, a tensor or a pickled object depending on the "
-    "version. A model may run some layers (often the first and the last) in another precision, so "
-    "a difference is only said. Where a load stops at 'Unexpected type' or at a size of "
-    "_extra_state, this is where to look.",
-    find_extra_states};
+    .id = "extra-state",
+    .depth = Depth::kMetadata,
+    .title = "Extra state differs between equal layers",
+    .teaches =
+        "Transformer Engine keeps the scaling factors of FP8 in _extra_state beside each layer's "
+        "weights: empty without FP8, longer with it, a tensor or a pickled object depending on the "
+        "version. A model may run some layers (often the first and the last) in another precision, "
+        "so a difference is only said. Where a load stops at 'Unexpected type' or at a size of "
+        "_extra_state, this is where to look.",
+    .lesson = {.drawing = R"(
+  layers.0.fc1._extra_state     tensor of 1,024 bytes
+  layers.1.fc1._extra_state     tensor of 0 bytes        another precision?
+)",
+               .remedy = "Nothing to do unless a load stops at it; then save again with one "
+                         "version and precision."},
+    .run = find_extra_states,
+};
 
 }  // namespace shw

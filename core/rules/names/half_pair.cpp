@@ -3,6 +3,9 @@
 #include <map>
 #include <set>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/optimizer_states.h"
 #include "core/rules/rules.h"
 
@@ -63,12 +66,26 @@ void find_half_pairs(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kHalfPair = {
-    "half-pair", Depth::kMetadata, "One of the two moments of a parameter is missing",
-    "Adam keeps two running means a parameter, exp_avg and exp_avg_sq, and needs both: the step is "
-    "one divided by the root of the other. Here nearly every parameter has both and a few have "
-    "one. Optimizers that keep one mean (Lion, SGD with momentum) or keep the second in another "
-    "form (Adafactor, 8-bit) are left alone. What is missing cannot be worked out from the rest; "
-    "the least harm is to start both moments of that parameter at zero.",
-    find_half_pairs};
+    .id = "half-pair",
+    .depth = Depth::kMetadata,
+    .title = "One of the two moments of a parameter is missing",
+    .teaches =
+        "Adam keeps two running means a parameter, exp_avg and exp_avg_sq, and needs both: the "
+        "step is one divided by the root of the other. Here nearly every parameter has both and a "
+        "few have one. Optimizers that keep one mean (Lion, SGD with momentum) or keep the second "
+        "in another form (Adafactor, 8-bit) are left alone. What is missing cannot be worked out "
+        "from the rest; the least harm is to start both moments of that parameter at zero.",
+    .lesson =
+        {.drawing = R"(
+                     exp_avg   exp_avg_sq
+  layers.0.weight      x           x
+  layers.1.weight      x           -       lost
+  layers.2.weight      x           x
+)",
+         .remedy =
+             "Start both moments of that parameter at zero, or take them from the step before.",
+         .link = "https://github.com/pytorch/pytorch/issues/143828"},
+    .run = find_half_pairs,
+};
 
 }  // namespace shw

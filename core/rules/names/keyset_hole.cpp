@@ -3,6 +3,9 @@
 #include <map>
 #include <set>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/name_families.h"
 #include "core/facts/optimizer_states.h"
 #include "core/rules/rules.h"
@@ -123,13 +126,27 @@ void find_keyset_holes(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kKeysetHole = {
-    "keyset-hole", Depth::kMetadata, "A layer or an expert is missing from its row",
-    "Layers and experts are numbered from 0 without holes. Where one number is missing between two "
-    "equal neighbours, the rank or the pipeline stage that held it did not take part in the save, "
-    "or its names were changed. Modules in a row of different kinds (dense layers before expert "
-    "layers, activations without weights) are left alone, and so is a number that the spec does "
-    "not name either. Nothing can be restored from the checkpoint itself; look for the tensors "
-    "under another name, or in the files of the rank that held them.",
-    find_keyset_holes};
+    .id = "keyset-hole",
+    .depth = Depth::kMetadata,
+    .title = "A layer or an expert is missing from its row",
+    .teaches =
+        "Layers and experts are numbered from 0 without holes. Where one number is missing between "
+        "two equal neighbours, the rank or the pipeline stage that held it did not take part in "
+        "the save, or its names were changed. Modules in a row of different kinds (dense layers "
+        "before expert layers, activations without weights) are left alone, and so is a number "
+        "that the spec does not name either. Nothing can be restored from the checkpoint itself; "
+        "look for the tensors under another name, or in the files of the rank that held them.",
+    .lesson =
+        {.drawing = R"(
+  layers.0   layers.1   layers.2      -       layers.4
+     x          x          x       missing       x
+)",
+         .remedy =
+             "Look for its tensors under another name or in the files of the rank that held them."},
+    .hint = {.what = "whether modules are missing from a row",
+             .needs = "--spec or --against",
+             .open_at_data = true},
+    .run = find_keyset_holes,
+};
 
 }  // namespace shw

@@ -1,7 +1,10 @@
 // P14: tensors that nearly every model makes equally large.
 #include <array>
 #include <map>
+#include <unordered_set>
 
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/optimizer_states.h"
 #include "core/rules/rules.h"
 
@@ -61,11 +64,24 @@ void find_asymmetric_pairs(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kPairAsymmetry = {
-    "pair-asymmetry", Depth::kMetadata, "Two tensors of a pair differ in shape",
-    "Gate and up of a gated layer have one shape, and so have the keys and values of attention. "
-    "Where one of a pair is a fraction of the other, a part of it was probably lost when it was "
-    "saved. Models are free to differ, so this is only said, and never where a cause was found; a "
-    "spec or another checkpoint (--against) settles it.",
-    find_asymmetric_pairs};
+    .id = "pair-asymmetry",
+    .depth = Depth::kMetadata,
+    .title = "Two tensors of a pair differ in shape",
+    .teaches =
+        "Gate and up of a gated layer have one shape, and so have the keys and values of "
+        "attention. Where one of a pair is a fraction of the other, a part of it was probably lost "
+        "when it was saved. Models are free to differ, so this is only said, and never where a "
+        "cause was found; a spec or another checkpoint (--against) settles it.",
+    .lesson = {.drawing = R"(
+  gate_proj.weight   [64, 16]
+  up_proj.weight     [32, 16]     half of it?
+)",
+               .remedy =
+                   "A spec or another checkpoint (--against) says which of the two is right."},
+    .hint = {.what = "whether a part of a pair was lost",
+             .needs = "--spec or --against",
+             .open_at_data = true},
+    .run = find_asymmetric_pairs,
+};
 
 }  // namespace shw

@@ -1,4 +1,7 @@
 // V-13: the metadata names every entry twice, flat and as a path; do the two agree?
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -63,13 +66,23 @@ void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findi
 }  // namespace
 
 const Rule kPlannerKeys = {
-    "planner-keys", Depth::kMetadata, "Names and paths in the metadata differ",
-    "Beside the flat names (model.layers.0.weight) the metadata keeps the path of keys and indices "
-    "from which torch made each name. Loading into a model uses the names alone; torch's "
-    "converters "
-    "and tools that rebuild a nested state dict use the paths. Where a name was edited and its "
-    "path "
-    "was not, or the other way round, those two see different checkpoints.",
-    find_differing_planner_keys};
+    .id = "planner-keys",
+    .depth = Depth::kMetadata,
+    .title = "Names and paths in the metadata differ",
+    .teaches =
+        "Beside the flat names (model.layers.0.weight) the metadata keeps the path of keys and "
+        "indices from which torch made each name. Loading into a model uses the names alone; "
+        "torch's converters and tools that rebuild a nested state dict use the paths. Where a name "
+        "was edited and its path was not, or the other way round, those two see different "
+        "checkpoints.",
+    .lesson = {.drawing = R"(
+  name                     path in planner_data
+  layers.0.weight          layers / 0 / weight            the same
+  layers.1.weight          module / layers / 1 / weight   another place
+)",
+               .remedy = "Loading into a model is not touched; a tool that rebuilds the nested "
+                         "dict sees the path."},
+    .run = find_differing_planner_keys,
+};
 
 }  // namespace shw

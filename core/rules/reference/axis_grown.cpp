@@ -1,6 +1,11 @@
 // P13: one dimension is a whole number of times as long as the model expects, nothing else differs.
 #include <set>
+#include <unordered_set>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/rules/explained.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -43,9 +48,9 @@ void find_grown_axes(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
   std::unordered_set<std::string_view> explained;
-  for (std::string_view cause : {"placement-axis-moved", "glu-split-local", "local-saved-as-global",
-                                 "axis-dropped", "transposed", "vocabulary-padding"})
-    explained.merge(explained_by(findings, cause));
+  for (const Rule* cause : {&kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal,
+                            &kAxisDropped, &kTransposed, &kVocabularyPadding})
+    explained.merge(explained_by(findings, cause->id));
   Finding finding;
   finding.rule = "axis-grown";
   std::vector<std::string> how;
@@ -82,12 +87,29 @@ void find_grown_axes(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kAxisGrown = {
-    "axis-grown", Depth::kMetadata, "A dimension is a whole number of times too long",
-    "The usual cause is a tensor that every rank held whole and that was wrapped as if each held "
-    "a part: the recorded size is then multiplied by the number of ranks, and the same rows lie "
-    "there several times. torch refuses to load it. Where the parts are equal byte for byte (and "
-    "not merely constant, as fresh norms are), one of them is the tensor; a checkpoint of a larger "
-    "model can look the same, so nothing is cut without another checkpoint to compare with.",
-    find_grown_axes};
+    .id = "axis-grown",
+    .depth = Depth::kMetadata,
+    .title = "A dimension is a whole number of times too long",
+    .teaches =
+        "The usual cause is a tensor that every rank held whole and that was wrapped as if each "
+        "held a part: the recorded size is then multiplied by the number of ranks, and the same "
+        "rows lie there several times. torch refuses to load it. Where the parts are equal byte "
+        "for byte (and not merely constant, as fresh norms are), one of them is the tensor; a "
+        "checkpoint of a larger model can look the same, so nothing is cut without another "
+        "checkpoint to compare with.",
+    .lesson = {.drawing = R"(
+  expected    saved by two ranks that each held all of it
+  ┌───────┐   ┌───────┐
+  │ rows  │   │ rows  │ rank 0, offset 0
+  └───────┘   ├───────┤
+              │ rows  │ rank 1, offset 4: the same once more
+              └───────┘
+)",
+               .remedy = "Compare with --against: where the parts are equal, each one is the "
+                         "tensor. Nothing is cut without that.",
+               .link = "https://github.com/pytorch/pytorch/issues/144109"},
+    .outcome = RunOutcome::kStops,
+    .run = find_grown_axes,
+};
 
 }  // namespace shw

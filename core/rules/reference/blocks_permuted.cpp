@@ -6,8 +6,11 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/base/words.h"
 #include "core/facts/block_order.h"
 #include "core/facts/block_words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/reference_bytes.h"
 #include "core/facts/tile_content.h"
 #include "core/facts/tile_pattern.h"
@@ -240,20 +243,46 @@ void find_permuted_blocks(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kBlocksPermuted = {
-    "blocks-permuted", Depth::kHeaders, "The rows are all there, in another order",
-    "Fused weights hold several matrices in one: gate and up, query, key and value. Trainers, "
-    "exporters and kernels disagree about how they are stacked, and all orders have the same "
-    "shape, so a wrong one loads without a message and answers nonsense. With --against another "
-    "checkpoint the blocks are compared byte by byte; where they are the same ones in another "
-    "order, the order is solved, its cause named if it is a known one, and the repair moves the "
-    "blocks and loses nothing. Blocks that are equal to each other leave it undecided.",
-    find_permuted_blocks};
+    .id = "blocks-permuted",
+    .depth = Depth::kHeaders,
+    .title = "The rows are all there, in another order",
+    .teaches =
+        "Fused weights hold several matrices in one: gate and up, query, key and value. Trainers, "
+        "exporters and kernels disagree about how they are stacked, and all orders have the same "
+        "shape, so a wrong one loads without a message and answers nonsense. With --against "
+        "another checkpoint the blocks are compared byte by byte; where they are the same ones in "
+        "another order, the order is solved, its cause named if it is a known one, and the repair "
+        "moves the blocks and loses nothing. Blocks that are equal to each other leave it "
+        "undecided.",
+    .lesson = {.drawing = R"(
+  query, key, value of 2 groups in one weight
+
+  reference    │ q0 │ q1 │ q2 │ q3 │ k0 │ k1 │ v0 │ v1 │
+  saved        │ q0 │ q1 │ k0 │ v0 │ q2 │ q3 │ k1 │ v1 │
+  the same eight blocks, in the order of the trainer
+)",
+               .remedy =
+                   "`shardwright repair --against REFERENCE` moves the blocks into the reference's "
+                   "order: lossless. Where two blocks are equal the order stays undecided.",
+               .link = "https://github.com/NVIDIA/Megatron-LM/issues/2769"},
+    .run = find_permuted_blocks,
+};
 
 const Rule kDiffersFromReference = {
-    "differs-from-reference", Depth::kHeaders, "Other bytes than in the reference",
-    "Not a defect: another step of the same training holds other numbers. It is said because the "
-    "comparison with --against looks for equal blocks in another order, and finds out nothing "
-    "where the numbers themselves differ.",
-    nullptr};
+    .id = "differs-from-reference",
+    .depth = Depth::kHeaders,
+    .title = "Other bytes than in the reference",
+    .teaches =
+        "Not a defect: another step of the same training holds other numbers. It is said because "
+        "the comparison with --against looks for equal blocks in another order, and finds out "
+        "nothing where the numbers themselves differ.",
+    .lesson = {.drawing = R"(
+  reference, step 8000     │ 0.125 │ -0.500 │ 0.250 │
+  saved,     step 9000     │ 0.127 │ -0.498 │ 0.246 │   trained on
+)",
+               .remedy =
+                   "Nothing has to be done. To find reordered blocks, compare with a reference "
+                   "that has the same numbers: an export, a conversion, the same step."},
+};
 
 }  // namespace shw

@@ -1,5 +1,8 @@
 #include <map>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -36,11 +39,22 @@ void find_dtype_mismatches(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kDtypeMismatch = {
-    "dtype-mismatch", Depth::kMetadata, "A tensor is saved in another dtype than the model's",
-    "torch copies the saved elements into the model's tensor and converts them on the way, without "
-    "a message. From wide to narrow that rounds (float32 masters into bfloat16), from narrow to "
-    "wide it looks precise and is not. Sometimes it is meant; often an export or a mixed-precision "
-    "wrapper cast what it should have left.",
-    find_dtype_mismatches};
+    .id = "dtype-mismatch",
+    .depth = Depth::kMetadata,
+    .title = "A tensor is saved in another dtype than the model's",
+    .teaches =
+        "torch copies the saved elements into the model's tensor and converts them on the way, "
+        "without a message. From wide to narrow that rounds (float32 masters into bfloat16), from "
+        "narrow to wide it looks precise and is not. Sometimes it is meant; often an export or a "
+        "mixed-precision wrapper cast what it should have left.",
+    .lesson = {.drawing = R"(
+  master, float32      0.10009765625 + 0.00001
+  saved,  bfloat16     0.10009765625             16 bits of it are gone
+  loaded, float32      0.10009765625             looks precise, is not
+)",
+               .remedy = "If it is not meant, save again from the run that has the wide values."},
+    .words = {.text = "is converted on load"},
+    .run = find_dtype_mismatches,
+};
 
 }  // namespace shw

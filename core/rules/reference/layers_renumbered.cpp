@@ -8,9 +8,13 @@
 // (optimizer states beside an export) follows, unless layers were lost on the way: then only what
 // the ranks of the proven ones wrote.
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "core/base/words.h"
 #include "core/facts/block_order.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/layer_numbers.h"
 #include "core/facts/optimizer_states.h"
 #include "core/facts/reference_bytes.h"
@@ -361,12 +365,28 @@ void find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings) 
 }  // namespace
 
 const Rule kLayersRenumbered = {
-    "layers-renumbered", Depth::kHeaders, "Layers carry the numbers of their pipeline stage",
-    "Under pipeline parallelism every stage has some of the layers and counts them from 0. A saver "
-    "that writes the local number as the global one gives the first stage's names to all stages; "
-    "where several stages wrote one key, deduplication keeps one of them. With --against another "
-    "checkpoint the bytes tell which layer each one really is, and the repair gives the names "
-    "back: metadata alone changes. Where the layers were mixed, nothing is renamed.",
-    find_renumbered_layers};
+    .id = "layers-renumbered",
+    .depth = Depth::kHeaders,
+    .title = "Layers carry the numbers of their pipeline stage",
+    .teaches =
+        "Under pipeline parallelism every stage has some of the layers and counts them from 0. A "
+        "saver that writes the local number as the global one gives the first stage's names to all "
+        "stages; where several stages wrote one key, deduplication keeps one of them. With "
+        "--against another checkpoint the bytes tell which layer each one really is, and the "
+        "repair gives the names back: metadata alone changes. Where the layers were mixed, nothing "
+        "is renamed.",
+    .lesson = {.drawing = R"(
+  pipeline of 2 stages, 2 layers each
+
+  layer           stage 0: 0  1        stage 1: 2  3
+  saved as        layers.0  layers.1   layers.0  layers.1
+  on disk         one layers.0 and one layers.1, of whichever stage was kept
+)",
+               .remedy = "`shardwright repair --against REFERENCE` gives every layer the name that "
+                         "its bytes prove, states along with it; no byte moves. Layers that were "
+                         "dropped have to come from another step.",
+               .link = "https://github.com/NVIDIA/Megatron-LM/issues/7452"},
+    .run = find_renumbered_layers,
+};
 
 }  // namespace shw

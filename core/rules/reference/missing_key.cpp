@@ -1,7 +1,12 @@
 #include <array>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/optimizer_states.h"
+#include "core/rules/explained.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -84,7 +89,7 @@ void report_objects(std::vector<std::string> objects, std::vector<Finding>& find
 void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& checkpoint = facts.checkpoint;
-  std::unordered_set<std::string_view> explained = explained_by(findings, "tied-weights");
+  std::unordered_set<std::string_view> explained = explained_by(findings, kTiedWeights.id);
   NewNames names = new_names(checkpoint, findings);
   std::unordered_set<std::string_view> objects;
   for (const ObjectRow& object : checkpoint.objects()) objects.insert(object.fqn);
@@ -128,12 +133,29 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kMissingKey = {
-    "missing-key", Depth::kMetadata, "The model expects a tensor that is not in the checkpoint",
-    "torch loads by name: a tensor that the model asks for and the checkpoint does not have ends "
-    "the load with 'Missing key in checkpoint state_dict'. Often it is there under another name: a "
-    "wrapper (DDP, torch.compile, FSDP) put 'module.' or '_orig_mod.' before it, or the state dict "
-    "was saved one level deeper. Where a saved tensor of the same shape ends alike, it is named. "
-    "Otherwise the tensor was not saved: compare with an earlier step.",
-    find_missing_keys};
+    .id = "missing-key",
+    .depth = Depth::kMetadata,
+    .title = "The model expects a tensor that is not in the checkpoint",
+    .teaches =
+        "torch loads by name: a tensor that the model asks for and the checkpoint does not have "
+        "ends the load with 'Missing key in checkpoint state_dict'. Often it is there under "
+        "another name: a wrapper (DDP, torch.compile, FSDP) put 'module.' or '_orig_mod.' before "
+        "it, or the state dict was saved one level deeper. Where a saved tensor of the same shape "
+        "ends alike, it is named. Otherwise the tensor was not saved: compare with an earlier "
+        "step.",
+    .lesson = {.drawing = R"(
+  the model asks for          the checkpoint has
+  layers.0.weight    ──────   module.layers.0.weight   a wrapper's prefix
+  layers.1.weight    ──────   module.layers.1.weight
+  lm_head.weight     ──?      -                        not saved (tied?)
+)",
+               .remedy = "Where one prefix explains all, strip or add it in the loader. A tensor "
+                         "that is not there under any name has to come from another step.",
+               .link = "https://github.com/pytorch/pytorch/issues/143972"},
+    .words = {.text = "will not load"},
+    .outcome = RunOutcome::kStops,
+    .subjects = SubjectsAre::kTensorsNotHere,
+    .run = find_missing_keys,
+};
 
 }  // namespace shw

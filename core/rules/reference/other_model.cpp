@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
 #include "core/model/state_names.h"
 #include "core/rules/rules.h"
 
@@ -141,11 +143,24 @@ std::optional<Finding> other_model_in_reference(
 }
 
 const Rule kOtherModel = {
-    "other-model", Depth::kMetadata, "What was expected is another model",
-    "A spec or a reference says what this model should hold. This one is about another model, or "
-    "about another part of this one (its adapters, its optimizer alone): next to no name agrees, "
-    "so nothing was compared with it, and the rest of the answer is what can be said without. "
-    "Prefixes that wrappers add (model., module.) make no other model.",
-    nullptr};
+    .id = "other-model",
+    .depth = Depth::kMetadata,
+    .title = "What was expected is another model",
+    .teaches =
+        "A spec or a reference says what this model should hold. This one is about another model, "
+        "or about another part of this one (its adapters, its optimizer alone): next to no name "
+        "agrees, so nothing was compared with it, and the rest of the answer is what can be said "
+        "without. Prefixes that wrappers add (model., module.) make no other model.",
+    .lesson = {.drawing = R"(
+  expected                        saved
+  model.layers.0.mlp.up.weight    transformer.h.0.mlp.c_fc.weight
+  model.layers.0.mlp.down.weight  transformer.h.0.mlp.c_proj.weight
+  ...                             ...
+  3 of 1,142 names agree
+)",
+               .remedy = "Nothing has to be done to the checkpoint. Name the spec or the "
+                         "checkpoint of the same model, or check without one."},
+    .outcome = RunOutcome::kStops,
+};
 
 }  // namespace shw

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
-#include "core/rules/check.h"
+#include "core/model/checkpoint.h"
+#include "core/model/finding.h"
+#include "core/spec/spec.h"
 
 namespace shw {
 

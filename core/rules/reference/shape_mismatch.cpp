@@ -1,4 +1,10 @@
+#include <unordered_set>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/grown_axis.h"
+#include "core/rules/explained.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -31,10 +37,10 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& checkpoint = facts.checkpoint;
   std::unordered_set<std::string_view> explained;
-  for (std::string_view cause :
-       {"placement-axis-moved", "glu-split-local", "local-saved-as-global", "axis-dropped",
-        "transposed", "vocabulary-padding", "axis-grown", "uneven-shards"})
-    explained.merge(explained_by(findings, cause));
+  for (const Rule* cause :
+       {&kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kTransposed,
+        &kVocabularyPadding, &kAxisGrown, &kUnevenShards})
+    explained.merge(explained_by(findings, cause->id));
   Finding finding;
   finding.rule = "shape-mismatch";
   std::vector<std::string> saved, expected;
@@ -67,13 +73,29 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kShapeMismatch = {
-    "shape-mismatch", Depth::kMetadata, "A tensor's saved shape is not the model's",
-    "torch compares the saved global shape with the model's before it copies, and stops with 'Size "
-    "mismatch between saved ... and current'. Either the checkpoint belongs to another model or "
-    "configuration (hidden size, vocabulary padding, number of experts), or the save recorded a "
-    "wrong global shape: one rank's part taken for the whole, or a placement on the wrong axis. "
-    "The more special rules look for those; this one speaks where none of them could explain the "
-    "difference.",
-    find_shape_mismatches};
+    .id = "shape-mismatch",
+    .depth = Depth::kMetadata,
+    .title = "A tensor's saved shape is not the model's",
+    .teaches =
+        "torch compares the saved global shape with the model's before it copies, and stops with "
+        "'Size mismatch between saved ... and current'. Either the checkpoint belongs to another "
+        "model or configuration (hidden size, vocabulary padding, number of experts), or the save "
+        "recorded a wrong global shape: one rank's part taken for the whole, or a placement on the "
+        "wrong axis. The more special rules look for those; this one speaks where none of them "
+        "could explain the difference.",
+    .lesson = {.drawing = R"(
+  saved      [50257, 768]     ┌───────────┐
+  expected   [50304, 768]     │           │ 50257 rows of the vocabulary
+                              ├ ─ ─ ─ ─ ─ ┤
+                              └───────────┘ 47 rows of padding
+)",
+               .remedy = "`shardwright explain` with the loader's message ranks what it can be. "
+                         "Where it is the configuration, change that and not the checkpoint.",
+               .link = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/5353"},
+    .words = {.text = "will not load"},
+    .outcome = RunOutcome::kStops,
+    .mended_by = MendedBy::kTiles,
+    .run = find_shape_mismatches,
+};
 
 }  // namespace shw

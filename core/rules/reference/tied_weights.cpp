@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/facts/facts.h"
 #include "core/facts/reference_bytes.h"
 #include "core/rules/rules.h"
 
@@ -81,10 +82,23 @@ void find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kTiedWeights = {
-    "tied-weights", Depth::kHeaders, "One of two tied weights is missing",
-    "Many models use one matrix as embedding and as output layer. Such a pair is saved once, and a "
-    "loader makes two of it. Where the two were never tied, or grew apart, a saver that drops one "
-    "loses it. With --against another checkpoint that has both, their bytes tell which it is.",
-    find_tied_weights};
+    .id = "tied-weights",
+    .depth = Depth::kHeaders,
+    .title = "One of two tied weights is missing",
+    .teaches =
+        "Many models use one matrix as embedding and as output layer. Such a pair is saved once, "
+        "and a loader makes two of it. Where the two were never tied, or grew apart, a saver that "
+        "drops one loses it. With --against another checkpoint that has both, their bytes tell "
+        "which it is.",
+    .lesson = {.drawing = R"(
+  reference                saved
+  embed_tokens.weight      embed_tokens.weight
+  lm_head.weight           -                     the same matrix, or another?
+)",
+               .remedy = "Where the bytes are equal nothing is lost: the loader ties them. Where "
+                         "they are not, take the missing one from another step.",
+               .link = "https://github.com/NVIDIA-NeMo/Automodel/pull/2511"},
+    .run = find_tied_weights,
+};
 
 }  // namespace shw

@@ -6,6 +6,9 @@
 #include <map>
 #include <set>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/reference_bytes.h"
 #include "core/facts/tile_pattern.h"
 #include "core/rules/rules.h"
@@ -137,16 +140,34 @@ void report_partly(const Facts& facts, const std::vector<MovedTiles>& tensors,
 }
 
 const Rule kTilesExchanged = {
-    "tiles-exchanged", Depth::kHeaders, "Tiles lie at each other's places",
-    "A tile that was saved under the box of another one, because ranks were numbered along another "
-    "axis or files were confused, leaves a checkpoint that is complete and loads without a "
-    "message. "
-    "With --against a checkpoint of the same step every tile is looked for among the places that "
-    "the reference has: where all are found and fill the tensor, each gets its true box back and "
-    "no byte moves. Tiles that hold the same as others stay where they are. Where some tiles are "
-    "found and others are not, that is said and nothing is repaired; where none is, the reference "
-    "is another step and says nothing. Without --data a tile is looked at to its end only where "
-    "its first 4 KiB are not those of its place.",
-    nullptr};
+    .id = "tiles-exchanged",
+    .depth = Depth::kHeaders,
+    .title = "Tiles lie at each other's places",
+    .teaches =
+        "A tile that was saved under the box of another one, because ranks were numbered along "
+        "another axis or files were confused, leaves a checkpoint that is complete and loads "
+        "without a message. With --against a checkpoint of the same step every tile is looked for "
+        "among the places that the reference has: where all are found and fill the tensor, each "
+        "gets its true box back and no byte moves. Tiles that hold the same as others stay where "
+        "they are. Where some tiles are found and others are not, that is said and nothing is "
+        "repaired; where none is, the reference is another step and says nothing. Without --data a "
+        "tile is looked at to its end only where its first 4 KiB are not those of its place.",
+    .lesson = {.drawing = R"(
+  a matrix in 2 x 2 tiles
+
+  reference               saved
+  ┌────────┬────────┐     ┌────────┬────────┐
+  │   A    │   B    │     │   A    │   C    │
+  ├────────┼────────┤     ├────────┼────────┤
+  │   C    │   D    │     │   B    │   D    │
+  └────────┴────────┘     └────────┴────────┘
+  every tile is there, two of them under each other's box
+)",
+               .remedy = "`shardwright repair --against REFERENCE` gives each tile the box where "
+                         "the reference has its bytes: lossless, no byte moves. Where a tile is "
+                         "found nowhere, only an earlier step helps."},
+    .cause_of = CauseOf::kTilesOnceMended,
+    .parts_ranks = true,
+};
 
 }  // namespace shw

@@ -8,11 +8,16 @@
 //   shape    the shape alone: the bytes may be transposed, or seen through a view, or two tensors
 //            may have exchanged their names. Undecided, and said to be.
 #include <algorithm>
+#include <set>
 
 #include "core/base/checked.h"
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/grown_axis.h"
 #include "core/facts/reference_bytes.h"
 #include "core/facts/transposed_law.h"
+#include "core/rules/explained.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -264,7 +269,7 @@ void find_transposed(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.reference == nullptr && facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
-  explained.merge(explained_by(findings, "placement-axis-moved"));
+  explained.merge(explained_by(findings, kPlacementAxisMoved.id));
   TransposedOutcome outcome;
   outcome.right = facts.equal_to_reference;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
@@ -292,14 +297,32 @@ void find_transposed(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kTransposed = {
-    "transposed", Depth::kMetadata, "A matrix is saved transposed",
-    "Some libraries keep a linear layer as input x output, others as output x input; fused experts "
-    "come both ways too. Where both dimensions are equal no shape tells which, and a converter "
-    "that guesses by shape guesses wrong. With --against another checkpoint the two are compared "
-    "number by number, and where training went on between them by the cosine of each matrix with "
-    "the reference and with its transpose. Where only the expected shape is known, an item that "
-    "was saved as a transposed view proves it; the shape alone does not, since the same bytes seen "
-    "through a view have it too. The repair transposes every tile and loses nothing.",
-    find_transposed};
+    .id = "transposed",
+    .depth = Depth::kMetadata,
+    .title = "A matrix is saved transposed",
+    .teaches =
+        "Some libraries keep a linear layer as input x output, others as output x input; fused "
+        "experts come both ways too. Where both dimensions are equal no shape tells which, and a "
+        "converter that guesses by shape guesses wrong. With --against another checkpoint the two "
+        "are compared number by number, and where training went on between them by the cosine of "
+        "each matrix with the reference and with its transpose. Where only the expected shape is "
+        "known, an item that was saved as a transposed view proves it; the shape alone does not, "
+        "since the same bytes seen through a view have it too. The repair transposes every tile "
+        "and loses nothing.",
+    .lesson = {.drawing = R"(
+  reference [3, 3]      saved [3, 3]
+  ┌─────────────┐       ┌─────────────┐
+  │  0   1   2  │       │  0   3   6  │
+  │  3   4   5  │       │  1   4   7  │
+  │  6   7   8  │       │  2   5   8  │
+  └─────────────┘       └─────────────┘
+  equal shapes: no loader can tell
+)",
+               .remedy = "`shardwright repair --against REFERENCE` transposes every tile: "
+                         "lossless. Mend the converter that wrote it too.",
+               .link = "https://github.com/huggingface/transformers/issues/47031"},
+    .outcome = RunOutcome::kStopsByShape,
+    .run = find_transposed,
+};
 
 }  // namespace shw

@@ -1,3 +1,6 @@
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -36,10 +39,23 @@ void find_unexpected_keys(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kUnexpectedKey = {
-    "unexpected-key", Depth::kMetadata, "The checkpoint has a tensor that nothing is expected of",
-    "Not a defect: a spec may cover a part of the model, and optimizer states are often left out. "
-    "torch loads what it is asked for and leaves the rest. It is said so that a spec that names "
-    "nothing of the checkpoint is not mistaken for a clean bill.",
-    find_unexpected_keys};
+    .id = "unexpected-key",
+    .depth = Depth::kMetadata,
+    .title = "The checkpoint has a tensor that nothing is expected of",
+    .teaches =
+        "Not a defect: a spec may cover a part of the model, and optimizer states are often left "
+        "out. torch loads what it is asked for and leaves the rest. It is said so that a spec that "
+        "names nothing of the checkpoint is not mistaken for a clean bill.",
+    .lesson =
+        {.drawing = R"(
+  the spec names              the checkpoint has
+  layers.0.weight    ──────   layers.0.weight
+  -                  ?─────   optim.state.layers.0.weight.exp_avg
+)",
+         .remedy =
+             "Nothing has to be done. Beside missing keys it often means that names changed."},
+    .words = {.text = "nothing is expected of them", .as_info = true},
+    .run = find_unexpected_keys,
+};
 
 }  // namespace shw

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/reference_bytes.h"
 #include "core/rules/rules.h"
 
@@ -117,12 +119,25 @@ void find_vocabulary_padding(const Facts& facts, std::vector<Finding>& findings)
 }  // namespace
 
 const Rule kVocabularyPadding = {
-    "vocabulary-padding", Depth::kHeaders, "The vocabulary is padded to another number of rows",
-    "Embedding and output layer are padded with rows that no token uses, to a multiple of the "
-    "tensor-parallel size, so that every rank has as many. Another topology pads to another "
-    "number, and the load ends in a size mismatch. Rows may be dropped where their bytes show "
-    "that they are padding: all zeros, or one row over and over. Rows that hold anything else are "
-    "never dropped.",
-    find_vocabulary_padding};
+    .id = "vocabulary-padding",
+    .depth = Depth::kHeaders,
+    .title = "The vocabulary is padded to another number of rows",
+    .teaches =
+        "Embedding and output layer are padded with rows that no token uses, to a multiple of the "
+        "tensor-parallel size, so that every rank has as many. Another topology pads to another "
+        "number, and the load ends in a size mismatch. Rows may be dropped where their bytes show "
+        "that they are padding: all zeros, or one row over and over. Rows that hold anything else "
+        "are never dropped.",
+    .lesson = {.drawing = R"(
+  tokens                  ├─ 0 ... 50256 ─┤
+  padded to 128 x 1       ├─ 0 ... 50256 ─┼─ 47 rows ──┤   [50304, ...]
+  padded to 128 x 8       ├─ 0 ... 50256 ─┼─ 943 rows ───────┤   [51200, ...]
+                                           no token uses these
+)",
+               .remedy = "Load with the padding that saved, or compare with --against. Only rows "
+                         "whose bytes show that they are padding may be dropped.",
+               .link = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/5353"},
+    .run = find_vocabulary_padding,
+};
 
 }  // namespace shw

@@ -1,5 +1,8 @@
 #include <unordered_map>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -98,12 +101,29 @@ void find_bad_records(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kBadRecord = {
-    "bad-record", Depth::kHeaders, "The bytes of an item are damaged",
-    "Each tile is a small archive of its own: a header that says its shape and dtype, the bytes, "
-    "and checksums. Here the archive cannot be read, or the bytes differ from their checksum. "
-    "torch does not compare the checksum when it loads: such a tile enters the model as it is. The "
-    "disk, the network or an interrupted copy changed them. Fetch the file again from where it was "
-    "written; a tile that is damaged everywhere is lost, its neighbours are not.",
-    find_bad_records};
+    .id = "bad-record",
+    .depth = Depth::kHeaders,
+    .title = "The bytes of an item are damaged",
+    .teaches =
+        "Each tile is a small archive of its own: a header that says its shape and dtype, the "
+        "bytes, and checksums. Here the archive cannot be read, or the bytes differ from their "
+        "checksum. torch does not compare the checksum when it loads: such a tile enters the model "
+        "as it is. The disk, the network or an interrupted copy changed them. Fetch the file again "
+        "from where it was written; a tile that is damaged everywhere is lost, its neighbours are "
+        "not.",
+    .lesson = {.drawing = R"(
+  item of a tile    ┌────────┬──────────────┬────────┬───────────┐
+                    │ header │ elements     │ CRC-32 │ directory │
+                    └────────┴──────────────┴────────┴───────────┘
+  recorded CRC 0x1c291ca3     computed 0x8d3f0b52: the elements changed
+)",
+               .remedy = "Fetch the file again. A tile that is damaged everywhere is lost; its "
+                         "neighbours are not.",
+               .link = "https://github.com/pytorch/pytorch/pull/170244"},
+    .words = {.text = "the bytes are damaged"},
+    .outcome = RunOutcome::kStops,
+    .damages_bytes = true,
+    .run = find_bad_records,
+};
 
 }  // namespace shw

@@ -1,6 +1,10 @@
 // V-12: data files changed after the metadata that describes them.
 #include <algorithm>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/rules/explained.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -27,7 +31,7 @@ void find_newer_data(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
   // Alone it proves nothing: a copy sets times anew. Beside ranges that do not fit it names why.
-  auto misfits = explained_by(findings, "short-file");
+  auto misfits = explained_by(findings, kShortFile.id);
   bool both = std::any_of(finding.subjects.begin(), finding.subjects.end(),
                           [&](const std::string& file) { return misfits.contains(file); });
   finding.severity = both ? Severity::kWarning : Severity::kInfo;
@@ -50,12 +54,26 @@ void find_newer_data(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kDataNewer = {
-    "data-newer", Depth::kMetadata, "Data files are younger than the metadata",
-    "The metadata is written last, so a data file that is much younger was written by someone "
-    "else: a second save into the same folder that was stopped before its own metadata. Such a "
-    "folder opens as if it were whole and mixes two steps. Times alone prove nothing, because "
-    "copying sets them anew; where the recorded ranges or the checksums do not fit either, the "
-    "two belong together. Restore the folder from where it was written.",
-    find_newer_data};
+    .id = "data-newer",
+    .depth = Depth::kMetadata,
+    .title = "Data files are younger than the metadata",
+    .teaches =
+        "The metadata is written last, so a data file that is much younger was written by someone "
+        "else: a second save into the same folder that was stopped before its own metadata. Such a "
+        "folder opens as if it were whole and mixes two steps. Times alone prove nothing, because "
+        "copying sets them anew; where the recorded ranges or the checksums do not fit either, the "
+        "two belong together. Restore the folder from where it was written.",
+    .lesson = {.drawing = R"(
+  __0_0.distcp    11:40     written anew by a later save
+  __1_0.distcp    10:02
+  .metadata       10:03     describes the files of 10:02
+)",
+               .remedy = "Check with --data: where checksums and ranges fit, only the times were "
+                         "set anew by a copy."},
+    .hint = {.what = "whether the data files belong to this metadata",
+             .needs = "--data",
+             .open_with_spec = true},
+    .run = find_newer_data,
+};
 
 }  // namespace shw

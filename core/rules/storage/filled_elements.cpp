@@ -1,3 +1,6 @@
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/filled.h"
 #include "core/rules/rules.h"
 
@@ -55,7 +58,7 @@ std::string sentence(const FilledReport& filled, std::size_t objects) {
   return text;
 }
 
-Finding about_file(const std::string& file, const char* rule, std::string cause) {
+Finding about_file(const std::string& file, std::string_view rule, std::string cause) {
   Finding finding;
   finding.rule = rule;
   finding.severity = Severity::kInfo;
@@ -78,12 +81,12 @@ void find_filled_elements(const Facts& facts, std::vector<Finding>& findings) {
   }
   for (const std::string& file : filled.foreign) {
     findings.push_back(about_file(
-        file, "filled-elements",
+        file, kFilledElements.id,
         file + " speaks of another checkpoint: most tensors that it names are not here in that "
                "shape. It is passed over."));
   }
   for (const std::string& file : filled.unreadable) {
-    findings.push_back(about_file(file, "not-looked-at",
+    findings.push_back(about_file(file, kNotLookedAt.id,
                                   "What " + file +
                                       " says about elements that a repair filled cannot be read: "
                                       "whether there are any is not known."));
@@ -93,12 +96,27 @@ void find_filled_elements(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kFilledElements = {
-    "filled-elements", Depth::kMetadata, "A repair filled what was lost",
-    "Some elements were never saved, or their bytes are gone. A repair put something in their "
-    "place, so that the checkpoint loads: zeros, the cast of another tensor, the same elements of "
-    "another checkpoint. They are no trained values, and no later repair makes them so. The record "
-    "stands in .metadata (or in the safetensors file), in lost.json and in certificate.json; any "
-    "one of them is enough, and where they differ the greater loss counts.",
-    find_filled_elements};
+    .id = "filled-elements",
+    .depth = Depth::kMetadata,
+    .title = "A repair filled what was lost",
+    .teaches =
+        "Some elements were never saved, or their bytes are gone. A repair put something in their "
+        "place, so that the checkpoint loads: zeros, the cast of another tensor, the same elements "
+        "of another checkpoint. They are no trained values, and no later repair makes them so. The "
+        "record stands in .metadata (or in the safetensors file), in lost.json and in "
+        "certificate.json; any one of them is enough, and where they differ the greater loss "
+        "counts.",
+    .lesson = {.drawing = R"(
+  optimizer.state.w.exp_avg [16, 4]
+  rows of rank 0     never saved: zeros now
+  rows of rank 1     saved, kept
+)",
+               .remedy = "Mask or reset exactly those elements: lost.json lists every box. Or take "
+                         "them from another save of the run: repair the damaged checkpoint again, "
+                         "with --fill from:CHECKPOINT."},
+    .words = {.text = "loads, but not all of it was trained"},
+    .outcome = RunOutcome::kIsFilled,
+    .run = find_filled_elements,
+};
 
 }  // namespace shw

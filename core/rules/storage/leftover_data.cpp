@@ -1,5 +1,8 @@
 // V-10: data that lies beside a checkpoint, or between its items, and that nothing points to.
 #include "core/base/checked.h"
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/orphans.h"
 #include "core/model/builder.h"
 #include "core/rules/rules.h"
@@ -79,12 +82,24 @@ void find_leftover_data(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kLeftoverData = {
-    "leftover-data", Depth::kMetadata, "Data that nothing points to",
-    "torch finds every tile through the metadata, by file and byte range. Data files that no "
-    "record names, and ranges between the recorded ones, are never read: they stay behind where a "
-    "job saved into a folder that an earlier one with more ranks had used, or where somebody took "
-    "entries out of the metadata. They take room and do no harm. Where tiles are missing as well, "
-    "they are the first place to look.",
-    find_leftover_data};
+    .id = "leftover-data",
+    .depth = Depth::kMetadata,
+    .title = "Data that nothing points to",
+    .teaches =
+        "torch finds every tile through the metadata, by file and byte range. Data files that no "
+        "record names, and ranges between the recorded ones, are never read: they stay behind "
+        "where a job saved into a folder that an earlier one with more ranks had used, or where "
+        "somebody took entries out of the metadata. They take room and do no harm. Where tiles are "
+        "missing as well, they are the first place to look.",
+    .lesson = {.drawing = R"(
+  .metadata says            on disk
+  12 tiles in __0_0.distcp  __0_0.distcp
+  12 tiles in __1_0.distcp  __1_0.distcp
+  -                         __2_0.distcp   of a save that had more ranks
+)",
+               .remedy =
+                   "It is never read. Delete the files once the checkpoint is known to be whole."},
+    .run = find_leftover_data,
+};
 
 }  // namespace shw

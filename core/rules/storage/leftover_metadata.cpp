@@ -1,4 +1,7 @@
 // V-10: what an interrupted save leaves beside a complete checkpoint.
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -29,12 +32,23 @@ void find_leftover_metadata(const Facts& facts, std::vector<Finding>& findings) 
 }  // namespace
 
 const Rule kLeftoverMetadata = {
-    "leftover-metadata", Depth::kMetadata, "A save into this folder did not end",
-    "torch writes the metadata under a second name, .metadata.tmp, and renames it when all is "
-    "written: the rename is what makes a checkpoint complete. The second name stays only where the "
-    "job ended in between. If that save came after the complete one, some of its data files may "
-    "have replaced older ones; a check with --data tells, because the recorded ranges and "
-    "checksums no longer fit. Otherwise it is harmless and can be deleted.",
-    find_leftover_metadata};
+    .id = "leftover-metadata",
+    .depth = Depth::kMetadata,
+    .title = "A save into this folder did not end",
+    .teaches =
+        "torch writes the metadata under a second name, .metadata.tmp, and renames it when all is "
+        "written: the rename is what makes a checkpoint complete. The second name stays only where "
+        "the job ended in between. If that save came after the complete one, some of its data "
+        "files may have replaced older ones; a check with --data tells, because the recorded "
+        "ranges and checksums no longer fit. Otherwise it is harmless and can be deleted.",
+    .lesson = {.drawing = R"(
+  __0_0.distcp    10:02
+  .metadata       10:03     complete
+  .metadata.tmp   11:40     a second save, which did not get to its rename
+)",
+               .remedy = "Check with --data. Where all is in order, delete the file; else fetch "
+                         "the folder again."},
+    .run = find_leftover_metadata,
+};
 
 }  // namespace shw

@@ -1,6 +1,9 @@
 // V-20: up to 2.9 torch compares every chunk of a tensor with every other one.
 #include <algorithm>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -41,11 +44,23 @@ void find_many_chunks(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kManyChunks = {
-    "many-chunks", Depth::kMetadata, "So many chunks that an older torch takes minutes",
-    "Not a defect. Before it saves or loads, torch makes sure that no two chunks of a tensor "
-    "overlap; until 2.9 it compares each with all others, so ten times the chunks take a hundred "
-    "times as long (16,384 chunks: 33 seconds). Newer versions sort first and take a moment. "
-    "Saving with fewer, larger chunks makes it quick everywhere.",
-    find_many_chunks};
+    .id = "many-chunks",
+    .depth = Depth::kMetadata,
+    .title = "So many chunks that an older torch takes minutes",
+    .teaches =
+        "Not a defect. Before it saves or loads, torch makes sure that no two chunks of a tensor "
+        "overlap; until 2.9 it compares each with all others, so ten times the chunks take a "
+        "hundred times as long (16,384 chunks: 33 seconds). Newer versions sort first and take a "
+        "moment. Saving with fewer, larger chunks makes it quick everywhere.",
+    .lesson = {.drawing = R"(
+  chunks of a tensor     torch 2.9       later
+              1,024        0.1 s        at once
+             16,384         33 s        at once
+            163,840       55 min        at once
+)",
+               .remedy = "Load it with a newer torch, or save it with fewer, larger chunks.",
+               .link = "https://github.com/pytorch/pytorch/pull/166820"},
+    .run = find_many_chunks,
+};
 
 }  // namespace shw

@@ -1,3 +1,6 @@
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/model/named_only.h"
 #include "core/rules/rules.h"
 
@@ -123,12 +126,29 @@ void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kMissingFile = {
-    "missing-file", Depth::kMetadata, "A data file is not there",
-    "The metadata says in which file each tile lies, and one of those files is absent, a link to "
-    "nothing, or a directory. A copy that was cut off, a clean-up that took too much, or a rank "
-    "whose local disk was never collected are the usual reasons. Look for the file where the "
-    "checkpoint was written, and copy it beside the others: nothing else has to change. Without it "
-    "the tiles in it are lost, all others can still be read.",
-    find_missing_files};
+    .id = "missing-file",
+    .depth = Depth::kMetadata,
+    .title = "A data file is not there",
+    .teaches =
+        "The metadata says in which file each tile lies, and one of those files is absent, a link "
+        "to nothing, or a directory. A copy that was cut off, a clean-up that took too much, or a "
+        "rank whose local disk was never collected are the usual reasons. Look for the file where "
+        "the checkpoint was written, and copy it beside the others: nothing else has to change. "
+        "Without it the tiles in it are lost, all others can still be read.",
+    .lesson = {.drawing = R"(
+  .metadata says           on disk
+  tile 0 in __0_0.distcp   __0_0.distcp
+  tile 1 in __1_0.distcp   -              gone with all tiles in it
+  tile 2 in __2_0.distcp   __2_0.distcp
+)",
+               .remedy = "Copy the file beside the others; nothing else has to change. Without it "
+                         "its tiles are lost and no load of the whole succeeds."},
+    .words = {.text = "will not load"},
+    .coverage = {.text = "files are gone", .place = 4},
+    .outcome = RunOutcome::kStops,
+    .blocks = Blocking::kReading,
+    .subjects = SubjectsAre::kFilesAndTheirTensors,
+    .run = find_missing_files,
+};
 
 }  // namespace shw

@@ -1,5 +1,8 @@
 #include <map>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -71,10 +74,21 @@ void find_not_looked_at(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kNotLookedAt = {
-    "not-looked-at", Depth::kMetadata, "Something could not be looked at",
-    "Not a defect: a file that may not be read, or a kind of tensor that is not known here. "
-    "Everything else was looked at; about this nothing can be said, so a check that finds nothing "
-    "else ends undecided instead of clean.",
-    find_not_looked_at};
+    .id = "not-looked-at",
+    .depth = Depth::kMetadata,
+    .title = "Something could not be looked at",
+    .teaches =
+        "Not a defect: a file that may not be read, or a kind of tensor that is not known here. "
+        "Everything else was looked at; about this nothing can be said, so a check that finds "
+        "nothing else ends undecided instead of clean.",
+    .lesson = {.drawing = R"(
+  __0_0.distcp   looked at
+  __1_0.distcp   permission denied    ──  verdict: undecided, not clean
+)",
+               .remedy = "Make it readable and check again."},
+    .words = {.text = "not judged", .as_info = true},
+    .leaves_undecided = true,
+    .run = find_not_looked_at,
+};
 
 }  // namespace shw

@@ -1,3 +1,6 @@
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -25,11 +28,25 @@ void find_escaping_paths(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kPathEscape = {
-    "path-escape", Depth::kMetadata, "A recorded path leaves the checkpoint",
-    "Every item of a checkpoint is recorded with the path of its file, relative to the checkpoint. "
-    "A path that is absolute or climbs out with '..' makes a reader open some other file of the "
-    "machine: nothing that torch writes does that. The file was edited by hand, made by a broken "
-    "tool, or made to harm. Such paths are never opened here.",
-    find_escaping_paths};
+    .id = "path-escape",
+    .depth = Depth::kMetadata,
+    .title = "A recorded path leaves the checkpoint",
+    .teaches =
+        "Every item of a checkpoint is recorded with the path of its file, relative to the "
+        "checkpoint. A path that is absolute or climbs out with '..' makes a reader open some "
+        "other file of the machine: nothing that torch writes does that. The file was edited by "
+        "hand, made by a broken tool, or made to harm. Such paths are never opened here.",
+    .lesson = {.drawing = R"(
+  checkpoint/            recorded path of an item
+  ├── .metadata
+  ├── __0_0.distcp       __0_0.distcp              inside
+  └── __1_0.distcp       ../../home/me/.ssh/id     outside: never opened
+)",
+               .remedy = "Fetch the checkpoint again from where it was written."},
+    .words = {.text = "do not load it"},
+    .outcome = RunOutcome::kIsHostile,
+    .blocks = Blocking::kNamed,
+    .run = find_escaping_paths,
+};
 
 }  // namespace shw

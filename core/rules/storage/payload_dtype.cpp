@@ -1,5 +1,8 @@
 #include <map>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -44,11 +47,23 @@ void find_payload_dtypes(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kPayloadDtype = {
-    "payload-dtype", Depth::kHeaders, "A tile's bytes have another dtype than recorded",
-    "The metadata gives each tensor one dtype, and each item in the data files carries its own. "
-    "They must agree. Where they do not, ranks disagreed about the dtype when they saved (one cast "
-    "its copy, another did not), and the metadata keeps what one of them said. torch converts "
-    "silently; a tool that trusts the metadata reads noise.",
-    find_payload_dtypes};
+    .id = "payload-dtype",
+    .depth = Depth::kHeaders,
+    .title = "A tile's bytes have another dtype than recorded",
+    .teaches =
+        "The metadata gives each tensor one dtype, and each item in the data files carries its "
+        "own. They must agree. Where they do not, ranks disagreed about the dtype when they saved "
+        "(one cast its copy, another did not), and the metadata keeps what one of them said. torch "
+        "converts silently; a tool that trusts the metadata reads noise.",
+    .lesson = {.drawing = R"(
+  recorded   float32    4 bytes an element   │ a   │ b   │
+  the item   bfloat16   2 bytes an element   │a │b │
+  torch converts on load; a tool that trusts the record reads noise
+)",
+               .remedy = "Load with torch, which converts, and save again."},
+    .words = {.text = "is converted on load"},
+    .symptom_in = SymptomIn::kItems,
+    .run = find_payload_dtypes,
+};
 
 }  // namespace shw

@@ -1,3 +1,6 @@
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -38,11 +41,28 @@ void find_payload_shapes(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kPayloadShape = {
-    "payload-shape", Depth::kHeaders, "A tile's bytes have another shape than recorded",
-    "The metadata gives each tile its sizes, and the item in the data file carries its own. They "
-    "must agree. Where the item is larger, torch takes its beginning and says nothing: wrong rows, "
-    "silently. Two ranks whose tiles got the same offsets (one entry survives, with the sizes of "
-    "the one and the bytes of the other), or a data file from another save, leave this.",
-    find_payload_shapes};
+    .id = "payload-shape",
+    .depth = Depth::kHeaders,
+    .title = "A tile's bytes have another shape than recorded",
+    .teaches =
+        "The metadata gives each tile its sizes, and the item in the data file carries its own. "
+        "They must agree. Where the item is larger, torch takes its beginning and says nothing: "
+        "wrong rows, silently. Two ranks whose tiles got the same offsets (one entry survives, "
+        "with the sizes of the one and the bytes of the other), or a data file from another save, "
+        "leave this.",
+    .lesson = {.drawing = R"(
+  recorded   offsets [2]  sizes [2]      │ 2 │ 3 │
+  the item                shape [4]      │ 0 │ 1 │ 2 │ 3 │
+  torch takes the first two: rows 0 and 1 where 2 and 3 belong
+)",
+               .remedy = "Where the items' shapes are those of uneven strided shards, that finding "
+                         "repairs them. Otherwise ask which of the two belongs to this save.",
+               .link = "https://github.com/pytorch/pytorch/issues/168134"},
+    .words = {.text = "loads wrong, or not at all"},
+    .outcome = RunOutcome::kStops,
+    .symptom_in = SymptomIn::kTiles,
+    .mended_by = MendedBy::kTilesOfItems,
+    .run = find_payload_shapes,
+};
 
 }  // namespace shw

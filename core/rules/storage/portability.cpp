@@ -1,5 +1,8 @@
 #include <map>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -82,12 +85,27 @@ void find_portability_limits(const Facts& facts, std::vector<Finding>& findings)
 }  // namespace
 
 const Rule kPortability = {
-    "portability", Depth::kMetadata, "Some versions of torch or Python cannot open it",
-    "A .metadata file is pickled from live Python objects, so it carries traces of the versions "
-    "that wrote it. Python 3.13 pickles paths under a module name that older ones lack; torch 2.15 "
-    "added a sixth tensor property that older ones refuse; some dtypes are young. The data files "
-    "are the same for all. Writing .metadata anew without those traces makes it open everywhere; "
-    "no tensor byte moves.",
-    find_portability_limits};
+    .id = "portability",
+    .depth = Depth::kMetadata,
+    .title = "Some versions of torch or Python cannot open it",
+    .teaches =
+        "A .metadata file is pickled from live Python objects, so it carries traces of the "
+        "versions that wrote it. Python 3.13 pickles paths under a module name that older ones "
+        "lack; torch 2.15 added a sixth tensor property that older ones refuse; some dtypes are "
+        "young. The data files are the same for all. Writing .metadata anew without those traces "
+        "makes it open everywhere; no tensor byte moves.",
+    .lesson = {.drawing = R"(
+  .metadata of                 opens under
+  Python 3.13, torch 2.14      Python 3.13 and later only
+  any Python, torch 2.15       torch 2.15 and later only
+  rewritten by a repair        all of them
+)",
+               .remedy = "`shardwright repair` writes .metadata anew without those traces; the "
+                         "data files stay.",
+               .link = "https://docs.python.org/3/whatsnew/3.13.html"},
+    .words = {.names_versions = true},
+    .mended_by = MendedBy::kNewMetadata,
+    .run = find_portability_limits,
+};
 
 }  // namespace shw

@@ -4,6 +4,9 @@
 #include <cstdio>
 #include <set>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -104,12 +107,25 @@ void find_rank_holes(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kRankHole = {
-    "rank-hole", Depth::kMetadata, "Some ranks have no data file",
-    "torch's writer leaves one file a rank, an empty one where the rank had nothing to write, so a "
-    "missing number is worth a look: files spread over several nodes without a shared disk, or a "
-    "copy that left some behind. Megatron writes no file for such a rank, and there a hole is "
-    "normal. What the metadata points to is looked at by missing-file; here nothing points to the "
-    "missing ranks, and whether anything is lost is for coverage-gap to say.",
-    find_rank_holes};
+    .id = "rank-hole",
+    .depth = Depth::kMetadata,
+    .title = "Some ranks have no data file",
+    .teaches =
+        "torch's writer leaves one file a rank, an empty one where the rank had nothing to write, "
+        "so a missing number is worth a look: files spread over several nodes without a shared "
+        "disk, or a copy that left some behind. Megatron writes no file for such a rank, and there "
+        "a hole is normal. What the metadata points to is looked at by missing-file; here nothing "
+        "points to the missing ranks, and whether anything is lost is for coverage-gap to say.",
+    .lesson = {.drawing = R"(
+  rank        0   1   2   3   4   5
+  data file   x   x   -   x   x   x       of rank 2 there is none
+)",
+               .remedy = "Nothing points to the missing file. Look for it on the node of that rank "
+                         "if rows are missing."},
+    .hint = {.what = "whether ranks without a file had anything to save",
+             .needs = "--spec or --against",
+             .open_at_data = true},
+    .run = find_rank_holes,
+};
 
 }  // namespace shw

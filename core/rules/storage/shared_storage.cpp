@@ -6,7 +6,9 @@
 #include <map>
 #include <set>
 
-#include "core/rules/claims.h"
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 #include "core/rules/storage/storage_homes.h"
 
@@ -204,14 +206,32 @@ void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kSharedStorage = {
-    "shared-storage", Depth::kMetadata, "Two records name the same bytes",
-    "torch writes one item for every tile and records where it lies. Two tiles of one tensor, or "
-    "of two tensors, never share an item; tied tensors are written twice. Where two records name "
-    "the same bytes, one was copied over the other, by a script that edited .metadata or a merge "
-    "of several, and a load gives one tile the elements of the other without a word. The bytes "
-    "that belong there are often still in the file of the rank that wrote them, claimed by no "
-    "record: where exactly one such range holds an item of the right shape and dtype, the record "
-    "can point there again.",
-    find_shared_storage};
+    .id = "shared-storage",
+    .depth = Depth::kMetadata,
+    .title = "Two records name the same bytes",
+    .teaches =
+        "torch writes one item for every tile and records where it lies. Two tiles of one tensor, "
+        "or of two tensors, never share an item; tied tensors are written twice. Where two records "
+        "name the same bytes, one was copied over the other, by a script that edited .metadata or "
+        "a merge of several, and a load gives one tile the elements of the other without a word. "
+        "The bytes that belong there are often still in the file of the rank that wrote them, "
+        "claimed by no record: where exactly one such range holds an item of the right shape and "
+        "dtype, the record can point there again.",
+    .lesson =
+        {.drawing = R"(
+  recorded                                 in the files
+  fc.weight at (0, 0)  ─┐
+  fc.weight at (4, 0)  ─┴─ __0_0.distcp    │ rows 0 to 3 │
+  -                        __1_0.distcp    │ rows 4 to 7 │  no record
+)",
+         .remedy =
+             "Point the record at the bytes that nothing claims, where an item of the right shape "
+             "and dtype lies there: repair does it. Otherwise look for the .metadata of before."},
+    .words = {.text = "loads one tile as another"},
+    .coverage = {.text = "tiles share bytes", .place = 7},
+    .cause_of = CauseOf::kTilesAndItems,
+    .mended_by = MendedBy::kNewPlaces,
+    .run = find_shared_storage,
+};
 
 }  // namespace shw

@@ -1,6 +1,9 @@
 #include <algorithm>
 
 #include "core/base/checked.h"
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -70,12 +73,28 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kShortFile = {
-    "short-file", Depth::kMetadata, "A data file ends too early",
-    "The metadata gives each item an offset and a length in its file, and here that range does not "
-    "lie in the file. The usual reason is a full disk or a job that was killed while it wrote, or "
-    "a copy that stopped. Compare the size with the file where it was written. The items before "
-    "the end are whole. A file of zero bytes to which nothing points is normal: a rank that had "
-    "nothing to write leaves one.",
-    find_short_files};
+    .id = "short-file",
+    .depth = Depth::kMetadata,
+    .title = "A data file ends too early",
+    .teaches =
+        "The metadata gives each item an offset and a length in its file, and here that range does "
+        "not lie in the file. The usual reason is a full disk or a job that was killed while it "
+        "wrote, or a copy that stopped. Compare the size with the file where it was written. The "
+        "items before the end are whole. A file of zero bytes to which nothing points is normal: a "
+        "rank that had nothing to write leaves one.",
+    .lesson = {.drawing = R"(
+  recorded   ├─ item 0 ─┼─ item 1 ─┼─ item 2 ─┤   4096 bytes
+  on disk    ├─ item 0 ─┼─ item 1 ─┼─ i           2900 bytes
+              whole      whole      cut off
+)",
+               .remedy = "Compare the size with where it was written and copy it again. Whole "
+                         "items stay readable.",
+               .link = "https://github.com/pytorch/pytorch/pull/170244"},
+    .words = {.text = "will not load"},
+    .coverage = {.text = "files are cut off", .place = 5},
+    .outcome = RunOutcome::kStops,
+    .blocks = Blocking::kNamed,
+    .run = find_short_files,
+};
 
 }  // namespace shw

@@ -1,4 +1,7 @@
 #include "core/base/checked.h"
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -105,12 +108,27 @@ void find_dangling_storage(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kStorageDangling = {
-    "storage-dangling", Depth::kMetadata, "Tiles and storage records do not match",
-    "DCP keeps two lists: the tiles of each tensor, and for each tile the file, offset and length "
-    "of its bytes; the tile's offsets join them. Here one list has an entry that the other lacks. "
-    "A merge of several .metadata files that forgot one, or a tool that moved tiles and changed "
-    "one list only, leaves this. A tile without a record cannot be loaded; a record without a tile "
-    "is bytes that nobody reads.",
-    find_dangling_storage};
+    .id = "storage-dangling",
+    .depth = Depth::kMetadata,
+    .title = "Tiles and storage records do not match",
+    .teaches =
+        "DCP keeps two lists: the tiles of each tensor, and for each tile the file, offset and "
+        "length of its bytes; the tile's offsets join them. Here one list has an entry that the "
+        "other lacks. A merge of several .metadata files that forgot one, or a tool that moved "
+        "tiles and changed one list only, leaves this. A tile without a record cannot be loaded; a "
+        "record without a tile is bytes that nobody reads.",
+    .lesson = {.drawing = R"(
+  tiles of the tensor          where their bytes are
+  fc.weight at (0, 0)  ──────  fc.weight at (0, 0): __0_0.distcp, byte 0
+  fc.weight at (4, 0)  ──?     -
+  -                    ?─────  fc.weight at (0, 4): __1_0.distcp, byte 0
+)",
+               .remedy = "No safe repair: which bytes belong to the tile is not written. Look for "
+                         "the .metadata that was left out of the merge."},
+    .words = {.text = "will not load", .as_warning = "bytes without an owner"},
+    .coverage = {.text = "tiles without bytes", .place = 6},
+    .outcome = RunOutcome::kStops,
+    .run = find_dangling_storage,
+};
 
 }  // namespace shw

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/rules/check.h"
+#include "core/facts/facts.h"
 #include "core/rules/storage/shared_ranges.h"
 
 namespace shw {

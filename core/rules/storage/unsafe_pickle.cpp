@@ -10,6 +10,9 @@
 
 #include <map>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/formats/common/object_pickle.h"
 #include "core/rules/rules.h"
 
@@ -110,13 +113,29 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kUnsafePickle = {
-    "unsafe-pickle", Depth::kMetadata, "The pickle asks for code that no checkpoint needs",
-    "A .metadata file is a Python pickle, and so is every entry that is no tensor; a pickle can "
-    "name any function to be called while it is read. A checkpoint needs a short list of classes: "
-    "sizes, dtypes, storage records. This one names something else. Shardwright never calls "
-    "anything, so looking is safe; torch.load and torch.distributed.checkpoint would run it. It "
-    "may be a harmless class of a library, or an attack: ask who made the file before any Python "
-    "program opens it.",
-    find_unsafe_pickles};
+    .id = "unsafe-pickle",
+    .depth = Depth::kMetadata,
+    .title = "The pickle asks for code that no checkpoint needs",
+    .teaches =
+        "A .metadata file is a Python pickle, and so is every entry that is no tensor; a pickle "
+        "can name any function to be called while it is read. A checkpoint needs a short list of "
+        "classes: sizes, dtypes, storage records. This one names something else. Shardwright never "
+        "calls anything, so looking is safe; torch.load and torch.distributed.checkpoint would run "
+        "it. It may be a harmless class of a library, or an attack: ask who made the file before "
+        "any Python program opens it.",
+    .lesson = {.drawing = R"(
+  .metadata, as pickle reads it            what Python would do
+  GLOBAL  torch Size                       make a size: needed
+  GLOBAL  posix system                     run a command: never needed
+  REDUCE  'curl ... | sh'                  ... and which
+)",
+               .remedy = "Ask who made the file. Do not open it with torch before that; "
+                         "Shardwright runs nothing.",
+               .link = "https://docs.python.org/3/library/pickle.html"},
+    .words = {.text = "do not load it"},
+    .outcome = RunOutcome::kIsHostile,
+    .blocks = Blocking::kWholeFile,
+    .run = find_unsafe_pickles,
+};
 
 }  // namespace shw

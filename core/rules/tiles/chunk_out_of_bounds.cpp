@@ -1,3 +1,6 @@
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -34,11 +37,30 @@ void find_chunks_out_of_bounds(const Facts& facts, std::vector<Finding>& finding
 }  // namespace
 
 const Rule kChunkOutOfBounds = {
-    "chunk-out-of-bounds", Depth::kMetadata, "A tile reaches outside its tensor",
-    "A tile's offset plus its size must end inside the tensor's global shape, and no offset is "
-    "negative. torch checks this when it saves, but frameworks that replace its check, or metadata "
-    "edited afterwards, get past it. Either the global size was taken from the wrong rank, or the "
-    "offsets were computed for another layout.",
-    find_chunks_out_of_bounds};
+    .id = "chunk-out-of-bounds",
+    .depth = Depth::kMetadata,
+    .title = "A tile reaches outside its tensor",
+    .teaches =
+        "A tile's offset plus its size must end inside the tensor's global shape, and no offset is "
+        "negative. torch checks this when it saves, but frameworks that replace its check, or "
+        "metadata edited afterwards, get past it. Either the global size was taken from the wrong "
+        "rank, or the offsets were computed for another layout.",
+    .lesson =
+        {.drawing = R"(
+  tensor [6]   ├───────────────────────┤
+  tiles        │ 0   1   2 │ 3   4   5 │ 6   7   8 │
+                                       └── outside ┘
+)",
+         .remedy =
+             "Give the model's spec (--spec): it says whether the tile or the global size is "
+             "wrong. Uneven strided shards are repaired (uneven-strided); otherwise save again.",
+         .link = "https://github.com/pytorch/pytorch/issues/150393"},
+    .words = {.text = "will not load"},
+    .coverage = {.text = "tiles outside", .place = 3, .at_any_severity = true},
+    .outcome = RunOutcome::kStops,
+    .symptom_in = SymptomIn::kTiles,
+    .mended_by = MendedBy::kTiles,
+    .run = find_chunks_out_of_bounds,
+};
 
 }  // namespace shw

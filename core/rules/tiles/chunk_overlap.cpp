@@ -1,3 +1,6 @@
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -45,12 +48,31 @@ void find_overlaps(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kChunkOverlap = {
-    "chunk-overlap", Depth::kMetadata, "Two tiles claim the same elements",
-    "When a checkpoint is saved, replicas of the same tile are dropped until one is left, so no "
-    "two "
-    "tiles may share an element. Where two do, a load copies both, and the one read last stays: "
-    "the result depends on the order and nothing is said about it. Ranks that computed their "
-    "offsets for different meshes, or sizes that differ between replicas, write this.",
-    find_overlaps};
+    .id = "chunk-overlap",
+    .depth = Depth::kMetadata,
+    .title = "Two tiles claim the same elements",
+    .teaches =
+        "When a checkpoint is saved, replicas of the same tile are dropped until one is left, so "
+        "no two tiles may share an element. Where two do, a load copies both, and the one read "
+        "last stays: the result depends on the order and nothing is said about it. Ranks that "
+        "computed their offsets for different meshes, or sizes that differ between replicas, write "
+        "this.",
+    .lesson = {.drawing = R"(
+  tensor [8]   │ 0   1   2   3   4   5   6   7 │
+  rank 0       │ 0   1   2   3   4 │
+  rank 1                   │ 3   4   5   6   7 │
+                           └── 2 ──┘ rows twice: who is read last stays
+)",
+               .remedy = "Look at the mesh that the ranks believed in (--mesh). Overlaps of uneven "
+                         "strided shards can be repaired (uneven-strided); others need a new save.",
+               .link = "https://github.com/pytorch/pytorch/issues/161368"},
+    .words = {.text = "loads by chance"},
+    .coverage = {.text = "tiles overlap", .place = 2, .at_any_severity = true},
+    .outcome = RunOutcome::kStops,
+    .symptom_in = SymptomIn::kTiles,
+    .mended_by = MendedBy::kTiles,
+    .boxes_overlap = true,
+    .run = find_overlaps,
+};
 
 }  // namespace shw

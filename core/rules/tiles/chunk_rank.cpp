@@ -1,3 +1,6 @@
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -39,11 +42,26 @@ void find_wrong_ndims(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kChunkRank = {
-    "chunk-rank", Depth::kMetadata, "A tile has another number of dimensions than its tensor",
-    "Each tile is recorded by its offsets and sizes, one number for each dimension of the tensor. "
-    "Here the numbers do not match, so there is no telling where the tile belongs. Code that puts "
-    "a new axis before the others while it shards (stacked experts, stacked layers) and forgets "
-    "either the offsets or the global size writes this.",
-    find_wrong_ndims};
+    .id = "chunk-rank",
+    .depth = Depth::kMetadata,
+    .title = "A tile has another number of dimensions than its tensor",
+    .teaches =
+        "Each tile is recorded by its offsets and sizes, one number for each dimension of the "
+        "tensor. Here the numbers do not match, so there is no telling where the tile belongs. "
+        "Code that puts a new axis before the others while it shards (stacked experts, stacked "
+        "layers) and forgets either the offsets or the global size writes this.",
+    .lesson = {.drawing = R"(
+  tensor    shape   [2, 4, 3]      three numbers
+  tile      offsets [0, 0]         two: of which dimensions?
+            sizes   [4, 3]
+)",
+               .remedy = "No safe repair: which dimension is missing is not written anywhere. Save "
+                         "again, with code that puts the new axis into offsets and shape alike.",
+               .link = "https://github.com/NVIDIA/Megatron-LM/pull/7162"},
+    .words = {.text = "will not load"},
+    .coverage = {.text = "coverage unknown", .at_any_severity = true, .instead = true},
+    .outcome = RunOutcome::kStops,
+    .run = find_wrong_ndims,
+};
 
 }  // namespace shw

@@ -1,6 +1,9 @@
 #include <limits>
 
 #include "core/base/checked.h"
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -78,13 +81,32 @@ void find_coverage_gaps(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kCoverageGap = {
-    "coverage-gap", Depth::kMetadata, "A part of a tensor is in no tile",
-    "The tiles of a tensor must cover its global shape. Where they do not, torch's loader says "
-    "nothing: it copies the tiles that are there and leaves the destination's old content in the "
-    "hole, random initial weights as a rule. The boxes that are missing are listed. A rank whose "
-    "metadata was lost, a save of a part of the ranks, or a global size taken from another layout "
-    "are the usual reasons. If the writer of the neighbouring tiles has a file that nothing points "
-    "to, the bytes may still be there.",
-    find_coverage_gaps};
+    .id = "coverage-gap",
+    .depth = Depth::kMetadata,
+    .title = "A part of a tensor is in no tile",
+    .teaches =
+        "The tiles of a tensor must cover its global shape. Where they do not, torch's loader says "
+        "nothing: it copies the tiles that are there and leaves the destination's old content in "
+        "the hole, random initial weights as a rule. The boxes that are missing are listed. A rank "
+        "whose metadata was lost, a save of a part of the ranks, or a global size taken from "
+        "another layout are the usual reasons. If the writer of the neighbouring tiles has a file "
+        "that nothing points to, the bytes may still be there.",
+    .lesson =
+        {.drawing = R"(
+  tensor [8]   │ 0   1   2   3   4   5   6   7 │
+  saved        │ 0   1   2 │░░░░░░░│ 5   6   7 │
+                           └ hole: keeps what the model had before
+)",
+         .remedy =
+             "Look for the file of the rank that should have written the hole, and for an earlier "
+             "step. Do not train on it: the hole holds whatever the model had before the load.",
+         .link = "https://github.com/pytorch/pytorch/issues/168134"},
+    .words = {.text = "loads without a word, but not all of it"},
+    .coverage = {.text = "coverage has gaps", .place = 1, .at_any_severity = true},
+    .outcome = RunOutcome::kLosesElements,
+    .symptom_in = SymptomIn::kTiles,
+    .mended_by = MendedBy::kTiles,
+    .run = find_coverage_gaps,
+};
 
 }  // namespace shw

@@ -4,6 +4,9 @@
 #include <set>
 #include <tuple>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/name_families.h"
 #include "core/facts/optimizer_states.h"
 #include "core/facts/value_reader.h"
@@ -123,13 +126,28 @@ void find_duplicate_content(const Facts& facts, std::vector<Finding>& findings) 
 }  // namespace
 
 const Rule kDuplicateContent = {
-    "duplicate-content", Depth::kData, "Two experts or layers hold the same bytes",
-    "Experts and layers start from different random numbers and drift apart, so two with equal "
-    "bytes in several tensors are one, saved twice: a rank that wrote its part under the number of "
-    "another, and what that one held is gone. Tensors with 16 values or fewer (norms at one, "
-    "adapters at zero) say nothing, and models that are made by copying (experts from one dense "
-    "layer, layers repeated) are alike in half of their members or more: that is only said. "
-    "Checksums are compared, so it costs no reading but for the tensors that are equal.",
-    find_duplicate_content};
+    .id = "duplicate-content",
+    .depth = Depth::kData,
+    .title = "Two experts or layers hold the same bytes",
+    .teaches =
+        "Experts and layers start from different random numbers and drift apart, so two with equal "
+        "bytes in several tensors are one, saved twice: a rank that wrote its part under the "
+        "number of another, and what that one held is gone. Tensors with 16 values or fewer (norms "
+        "at one, adapters at zero) say nothing, and models that are made by copying (experts from "
+        "one dense layer, layers repeated) are alike in half of their members or more: that is "
+        "only said. Checksums are compared, so it costs no reading but for the tensors that are "
+        "equal.",
+    .lesson = {.drawing = R"(
+  expert       0      1      2      3
+  checksum   a31f   77c0   a31f   09be      2 is a copy of 0
+)",
+               .remedy =
+                   "Take the expert from an earlier checkpoint; what it held is not in this one."},
+    .hint = {.what = "whether equal modules are one that was saved twice",
+             .needs = "--against an earlier step",
+             .open_with_spec = true,
+             .open_at_data = true},
+    .run = find_duplicate_content,
+};
 
 }  // namespace shw

@@ -1,7 +1,11 @@
 // P16: the optimizer's master copy, rounded, is the model's weight.
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/locate_rows.h"
 #include "core/facts/optimizer_states.h"
 #include "core/facts/value_reader.h"
@@ -129,14 +133,24 @@ void find_master_mismatches(const Facts& facts, std::vector<Finding>& findings) 
 }  // namespace
 
 const Rule kMasterCast = {
-    "master-cast", Depth::kData, "A master copy is not the weight that it belongs to",
-    "Training in bfloat16 keeps a copy of each weight in float32, and the weight is that copy "
-    "rounded to nearest. Where more than one in a thousand differs, one of the two is from "
-    "elsewhere. The first step after a load writes the rounded copy over the weight, so it is the "
-    "copy that counts, and nobody sees it happen. Stochastic rounding, averaged weights and a save "
-    "before the copy back differ too, by little and everywhere: that is only said. Where the rows "
-    "of "
-    "a copy are found at another place of the weight, that place is named.",
-    find_master_mismatches};
+    .id = "master-cast",
+    .depth = Depth::kData,
+    .title = "A master copy is not the weight that it belongs to",
+    .teaches =
+        "Training in bfloat16 keeps a copy of each weight in float32, and the weight is that copy "
+        "rounded to nearest. Where more than one in a thousand differs, one of the two is from "
+        "elsewhere. The first step after a load writes the rounded copy over the weight, so it is "
+        "the copy that counts, and nobody sees it happen. Stochastic rounding, averaged weights "
+        "and a save before the copy back differ too, by little and everywhere: that is only said. "
+        "Where the rows of a copy are found at another place of the weight, that place is named.",
+    .lesson = {.drawing = R"(
+  master, float32   rounded to bfloat16   weight
+      0.12345          0.1235              0.1235     fits
+      0.98765          0.9883             -0.4219     from another row
+)",
+               .remedy = "Fill the masters from the weights: the first step would write them over "
+                         "the weights."},
+    .run = find_master_mismatches,
+};
 
 }  // namespace shw

@@ -5,6 +5,9 @@
 #include <limits>
 #include <set>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/moment_pairs.h"
 #include "core/facts/optimizer_settings.h"
 #include "core/facts/value_reader.h"
@@ -147,14 +150,29 @@ void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& finding
 }  // namespace
 
 const Rule kMomentBound = {
-    "moment-bound", Depth::kData, "Two moments that cannot belong to each other",
-    "exp_avg is a running mean of the gradients and exp_avg_sq of their squares, so the square of "
-    "the first is at most a constant times the second, whatever the gradients were: 52.9 for the "
-    "usual betas of 0.9 and 0.999. Where it is more, or the second is negative or zero beside a "
-    "first that is not, rows of one of them came from elsewhere. The bound finds few of the mixed "
-    "elements, but one that it finds is certain for those betas. The betas of each parameter are "
-    "read from its group where they were saved. Where they were not, a ratio that some betas in "
-    "use allow is only said, unless most other pairs are within the usual bound.",
-    find_broken_moment_bounds};
+    .id = "moment-bound",
+    .depth = Depth::kData,
+    .title = "Two moments that cannot belong to each other",
+    .teaches =
+        "exp_avg is a running mean of the gradients and exp_avg_sq of their squares, so the square "
+        "of the first is at most a constant times the second, whatever the gradients were: 52.9 "
+        "for the usual betas of 0.9 and 0.999. Where it is more, or the second is negative or zero "
+        "beside a first that is not, rows of one of them came from elsewhere. The bound finds few "
+        "of the mixed elements, but one that it finds is certain for those betas. The betas of "
+        "each parameter are read from its group where they were saved. Where they were not, a "
+        "ratio that some betas in use allow is only said, unless most other pairs are within the "
+        "usual bound.",
+    .lesson = {.drawing = R"(
+  row    exp_avg   squared   exp_avg_sq   ratio, at most 52.9
+   0        0.02    0.0004       0.0010     0.4
+   1        0.90      0.81       0.0010     810       from another row
+)",
+               .remedy = "Take the optimizer from an earlier step, or start both moments at zero."},
+    .hint = {.what = "whether rows of optimizer states were mixed up",
+             .needs = "--against an earlier step",
+             .open_with_spec = true,
+             .open_at_data = true},
+    .run = find_broken_moment_bounds,
+};
 
 }  // namespace shw

@@ -3,6 +3,9 @@
 
 #include <cmath>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/moment_pairs.h"
 #include "core/facts/value_reader.h"
 #include "core/rules/rules.h"
@@ -79,12 +82,28 @@ void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& finding
 }  // namespace
 
 const Rule kMomentCorrelation = {
-    "moment-correlation", Depth::kData, "Two moments that do not follow each other",
-    "Where gradients are large both moments are large, so the logarithm of the first follows half "
-    "the logarithm of the second. Where it does not (a correlation below 0.15 over more than "
-    "10,000 "
-    "elements whose second moment varies at all), rows of one may have come from elsewhere. Only a "
-    "hint: numbers that were made up look the same, and only the bound of moment-bound is certain.",
-    find_uncorrelated_moments};
+    .id = "moment-correlation",
+    .depth = Depth::kData,
+    .title = "Two moments that do not follow each other",
+    .teaches =
+        "Where gradients are large both moments are large, so the logarithm of the first follows "
+        "half the logarithm of the second. Where it does not (a correlation below 0.15 over more "
+        "than 10,000 elements whose second moment varies at all), rows of one may have come from "
+        "elsewhere. Only a hint: numbers that were made up look the same, and only the bound of "
+        "moment-bound is certain.",
+    .lesson = {.drawing = R"(
+  row    log |exp_avg|   half log exp_avg_sq
+   0          -9.2             -8.1
+   1          -4.1             -8.7       large beside small:
+   2          -8.8             -3.2       one of them from another row?
+)",
+               .remedy = "Only a hint: see whether moment-bound finds the pair too, or compare "
+                         "with --against."},
+    .hint = {.what = "whether rows of optimizer states were mixed up",
+             .needs = "--against an earlier step",
+             .open_with_spec = true,
+             .open_at_data = true},
+    .run = find_uncorrelated_moments,
+};
 
 }  // namespace shw

@@ -4,6 +4,9 @@
 #include <map>
 #include <set>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/optimizer_steps.h"
 #include "core/rules/rules.h"
 
@@ -336,15 +339,29 @@ void find_optimizer_group_faults(const Facts& facts, std::vector<Finding>& findi
 }  // namespace
 
 const Rule kOptimizerGroups = {
-    "optimizer-groups", Depth::kHeaders, "Steps or parameter groups that cannot be",
-    "An optimizer saves its settings by group, and how many steps were made by group or by "
-    "parameter. A group that was empty on the rank whose copy was kept says step 1, or none, while "
-    "the others went on to 100: the first updates after a load are then too large. Moments tell: "
-    "after no step both are zero, after one step the square of the first divided by the second is "
-    "one number everywhere, and after few steps it is bounded by less than after many. A step that "
-    "they contradict cannot be, and where all others agree it becomes theirs. Parameters that were "
-    "added lately, frozen ones, and groups with other settings are as they should be. With a "
-    "reference (--against) groups in another order are found, too: torch matches them by position.",
-    find_optimizer_group_faults};
+    .id = "optimizer-groups",
+    .depth = Depth::kHeaders,
+    .title = "Steps or parameter groups that cannot be",
+    .teaches =
+        "An optimizer saves its settings by group, and how many steps were made by group or by "
+        "parameter. A group that was empty on the rank whose copy was kept says step 1, or none, "
+        "while the others went on to 100: the first updates after a load are then too large. "
+        "Moments tell: after no step both are zero, after one step the square of the first divided "
+        "by the second is one number everywhere, and after few steps it is bounded by less than "
+        "after many. A step that they contradict cannot be, and where all others agree it becomes "
+        "theirs. Parameters that were added lately, frozen ones, and groups with other settings "
+        "are as they should be. With a reference (--against) groups in another order are found, "
+        "too: torch matches them by position.",
+    .lesson = {.drawing = R"(
+  group   weight_decay   step   moments of its parameters
+    0         0.1         100   those of many steps
+    1         0.0           1   those of many steps, too: step 1 cannot be
+)",
+               .remedy = "Where all other steps agree, the one that cannot be becomes theirs. "
+                         "Groups that a reference has in another order are put into its order, by "
+                         "the names of their parameters.",
+               .link = "https://github.com/NVIDIA/TransformerEngine/issues/1986"},
+    .run = find_optimizer_group_faults,
+};
 
 }  // namespace shw

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <map>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/side_masters.h"
 #include "core/facts/value_reader.h"
 #include "core/rules/rules.h"
@@ -204,12 +207,25 @@ void find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings) 
 }  // namespace
 
 const Rule kReplicaDiverge = {
-    "replica-diverge", Depth::kData, "What ranks were to hold alike differs",
-    "A tensor that is replicated over ranks is the same on each of them as long as its gradient is "
-    "reduced over them. Where that was left out the copies drift apart, and a sharded save keeps "
-    "one and says nothing. Files of single ranks (optimizer_rank_0.pt) show it: tensors whose "
-    "pickled placements say Replicate are compared. Differences in the last bits come from sums in "
-    "another order and are only said. No repair is right: choosing a rank throws the others away.",
-    find_diverged_replicas};
+    .id = "replica-diverge",
+    .depth = Depth::kData,
+    .title = "What ranks were to hold alike differs",
+    .teaches =
+        "A tensor that is replicated over ranks is the same on each of them as long as its "
+        "gradient is reduced over them. Where that was left out the copies drift apart, and a "
+        "sharded save keeps one and says nothing. Files of single ranks (optimizer_rank_0.pt) show "
+        "it: tensors whose pickled placements say Replicate are compared. Differences in the last "
+        "bits come from sums in another order and are only said. No repair is right: choosing a "
+        "rank throws the others away.",
+    .lesson =
+        {.drawing = R"(
+  rank          0        1        2        3       placements say Replicate
+  exp_avg    0.0131   0.0131   0.0131   0.0208     rank 3 went its own way
+)",
+         .remedy =
+             "Nothing is right by itself: choose one rank's copy, or average them, and say so.",
+         .link = "https://github.com/pytorch/torchtitan/issues/2387"},
+    .run = find_diverged_replicas,
+};
 
 }  // namespace shw

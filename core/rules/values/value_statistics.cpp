@@ -1,6 +1,9 @@
 // V-17: numbers that no healthy tensor is made of.
 #include <cmath>
 
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
 #include "core/facts/value_reader.h"
 #include "core/rules/rules.h"
 
@@ -105,12 +108,22 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 const Rule kValueStatistics = {
-    "value-statistics", Depth::kData, "Numbers that no healthy tensor is made of",
-    "Every element of the float tensors is looked at (2 GiB of them, tensors up to 256 MiB). A "
-    "tensor of nothing but NaN is broken; single NaNs and infinities may be meant (masks) or the "
-    "end of a run that diverged; numbers around 1e-42 are what other memory looks like when it is "
-    "read as floats. The bytes are what was saved: no repair brings back what was never there, an "
-    "earlier checkpoint does.",
-    find_odd_values};
+    .id = "value-statistics",
+    .depth = Depth::kData,
+    .title = "Numbers that no healthy tensor is made of",
+    .teaches =
+        "Every element of the float tensors is looked at (2 GiB of them, tensors up to 256 MiB). A "
+        "tensor of nothing but NaN is broken; single NaNs and infinities may be meant (masks) or "
+        "the end of a run that diverged; numbers around 1e-42 are what other memory looks like "
+        "when it is read as floats. The bytes are what was saved: no repair brings back what was "
+        "never there, an earlier checkpoint does.",
+    .lesson = {.drawing = R"(
+  layers.0.weight    0.013  -0.207   0.090   0.411
+  layers.1.weight      NaN     NaN     NaN     NaN     broken before the save
+)",
+               .remedy =
+                   "Take the tensor from an earlier checkpoint: the bytes are what was saved."},
+    .run = find_odd_values,
+};
 
 }  // namespace shw

@@ -225,7 +225,7 @@ TEST_CASE("worlds 4 and 2 make [64] and [128] one rank's shard of 256, and nothi
   const EvidenceValue* dim = evidence(explanation, "H-L both", "parameter_dim");
   REQUIRE(dim != nullptr);
   CHECK(std::get<std::int64_t>(*dim) == 256);
-  CHECK(explanation.hypotheses[0].rule == "local-saved-as-global");
+  CHECK(explanation.hypotheses[0].rule == &kLocalSavedAsGlobal);
   CHECK(explanation.hypotheses[0].confidence > 0.9);
   CHECK(explanation.hypotheses[1].confidence < 0.5);
   CHECK(explanation.decide.empty());
@@ -307,7 +307,7 @@ TEST_CASE("every hypothesis names a rule that exists, says what decides, and wha
     REQUIRE_FALSE(explanation.hypotheses.empty());
     for (const Hypothesis& one : explanation.hypotheses) {
       CAPTURE(one.id);
-      CHECK((one.rule.empty() || find_rule(one.rule) != nullptr));
+      CHECK((one.rule == nullptr || find_rule(one.rule->id) != nullptr));
       CHECK(one.title.size() > 10);
       CHECK(one.text.size() > 40);
       CHECK(one.decide.size() > 15);

@@ -383,8 +383,8 @@ TEST_CASE("every row of the table can be found and leads to rules that exist") {
     CHECK(kind->meanings[0].title.empty() == computed);
     for (const Meaning& meaning : kind->meanings) {
       if (meaning.title.empty()) continue;
-      CHECK((meaning.rule.empty() || rules.count(meaning.rule) == 1));
-      CHECK_FALSE((meaning.id.empty() && meaning.rule.empty()));
+      CHECK((meaning.rule == nullptr || rules.count(meaning.rule->id) == 1));
+      CHECK_FALSE((meaning.id.empty() && meaning.rule == nullptr));
       CHECK(meaning.weight > 0);
       CHECK(meaning.weight < 1);
       CHECK(meaning.text.size() > 20);

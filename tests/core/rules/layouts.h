@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/facts/facts.h"
 #include "core/formats/items.h"
 #include "core/mesh/error_models.h"
 #include "core/rules/check.h"
+#include "core/rules/explained.h"
 #include "core/rules/rules.h"
 #include "core/rules/saved_model.h"
 
