@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -102,7 +104,51 @@ Words planted(const std::string& folder, const std::string& file, const std::str
   return {};
 }
 
+// A path without its extension, so that a header and its source are one, and the paths it includes.
+using Graph = std::map<std::string, std::set<std::string>>;
+
+Graph includes_in(const fs::path& root, const std::string& folder) {
+  Graph graph;
+  for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+    std::string extension = entry.path().extension().string();
+    if (extension != ".h" && extension != ".cpp") continue;
+    std::string file = fs::relative(entry.path(), root).replace_extension().string();
+    std::ifstream lines(entry.path());
+    std::string line;
+    std::set<std::string>& included = graph[file];
+    while (std::getline(lines, line)) {
+      if (!line.starts_with("#include \"" + folder)) continue;
+      std::string path = line.substr(10, line.find('"', 10) - 10);
+      path = path.substr(0, path.rfind('.'));
+      if (path != file) included.insert(path);
+    }
+  }
+  return graph;
+}
+
+// Takes away what includes nothing that is left; what remains is in a cycle, or includes one.
+Words in_cycles(Graph graph) {
+  for (bool smaller = true; smaller;) {
+    smaller = std::erase_if(graph, [&](const auto& node) {
+                return std::none_of(node.second.begin(), node.second.end(),
+                                    [&](const std::string& to) { return graph.contains(to); });
+              }) != 0;
+  }
+  Words left;
+  for (const auto& [file, included] : graph) left.push_back(file);
+  return left;
+}
+
 }  // namespace
+
+TEST_CASE("files of facts, rules and explain do not include each other in a circle") {
+  for (const char* room : {"core/facts/", "core/rules/", "core/explain/"}) {
+    Graph graph = includes_in(SHW_SOURCE_DIR, room);
+    CHECK(graph.size() > 10);
+    CHECK(in_cycles(graph) == Words{});
+  }
+  CHECK(in_cycles({{"a", {"b"}}, {"b", {"c"}}, {"c", {"b"}}, {"d", {}}}) == Words{"a", "b", "c"});
+}
 
 TEST_CASE("no file includes what its folder may not know") {
   fs::path root = SHW_SOURCE_DIR;
