@@ -1,0 +1,145 @@
+// The fixtures of spec/failures.md, F5.1 to F5.9 as 0.7 corrects them, built by code.
+#include "core/facts/facts.h"
+#include "core/rules/layout/made.h"
+
+using namespace shw;
+
+TEST_CASE("F5.1 to F5.3: strided shards that were labelled plain, and those that were not") {
+  std::vector<SavedTile> plain, strided;
+  for (std::int64_t rank = 0; rank < 8; ++rank) {
+    plain.push_back({{rank}, {1}, static_cast<std::uint32_t>(rank)});
+    strided.push_back({{rank % 2 * 4 + rank / 2}, {1}, static_cast<std::uint32_t>(rank)});
+  }
+  Made wrong;
+  wrong.tensor("fc1.weight", {8}, plain)
+      .expect("fc1.weight", {8}, "dp=4,tp=2", {"SS(0,2)", "S(0)"}, "column");
+  Seen seen = look(wrong);
+  const Finding* finding = seen.find("strided-recorded-plain");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->remedy->lossless);
+  const auto& boxes = std::get<Relabelled>(finding->diagnoses[0]).boxes;
+  for (std::size_t rank = 0; rank < 8; ++rank)
+    CHECK(boxes[rank].offsets[0] == static_cast<std::int64_t>(rank % 2 * 4 + rank / 2));
+
+  Made right;
+  right.tensor("fc1.weight", {8}, strided)
+      .expect("fc1.weight", {8}, "dp=4,tp=2", {"SS(0,2)", "S(0)"}, "column");
+  CHECK(look(right).quiet());
+  Made asked;
+  asked.tensor("fc1.weight", {8}, plain)
+      .expect("fc1.weight", {8}, "dp=4,tp=2", {"S(0)", "S(0)"}, "column");
+  CHECK(look(asked).quiet());
+  // Saved by eight plain ranks: the norm shows that this mesh is not the one of the spec.
+  Made elsewhere;
+  elsewhere.tensor("fc1.weight", {8}, plain)
+      .expect("fc1.weight", {8}, "dp=4,tp=2", {"SS(0,2)", "S(0)"}, "column")
+      .tensor("norm.weight", {8}, plain)
+      .expect("norm.weight", {8}, "dp=4,tp=2", {"S(0)", "R"}, "norm");
+  CHECK(look(elsewhere).quiet());
+}
+
+TEST_CASE("F5.4: survivors of a forgotten tp axis, with and without a mosaic") {
+  auto make = [](Made& made, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
+    made.tensor("w1", {4}, {{{0}, {2}, a}, {{2}, {2}, b}})
+        .expect("w1", {8}, "dp=2,tp=2", {"SS(0,2)", "S(0)"}, "column")
+        .tensor("w2", {4}, {{{0}, {2}, c}, {{2}, {2}, d}})
+        .expect("w2", {8}, "dp=2,tp=2", {"SS(0,2)", "S(0)"}, "column");
+  };
+  Made clean;
+  make(clean, 0, 2, 1, 3);
+  Seen seen = look(clean);
+  CHECK(seen.findings[0].rule == "axis-dropped");
+  CHECK(seen.survivors("w1") == "0+2<0 2+2<2");
+  CHECK(seen.survivors("w2") == "4+2<1 6+2<3");
+  Made mixed;
+  make(mixed, 1, 2, 0, 3);
+  Seen mosaic = look(mixed);
+  CHECK(mosaic.survivors("w1") == "2+2<2 4+2<1");
+  CHECK(mosaic.survivors("w2") == "0+2<0 6+2<3");
+  REQUIRE(mosaic.find("writer-mosaic") != nullptr);
+  CHECK(mosaic.find("writer-mosaic")->subjects == std::vector<std::string>{"w1", "w2"});
+}
+
+TEST_CASE("F5.5 and F5.6: an uneven strided cut is a hazard, and torn offsets are relabelled") {
+  Made fine;
+  fine.tensor("w", {17},
+              {{{0}, {3}, 0},
+               {{9}, {2}, 1},
+               {{3}, {3}, 2},
+               {{11}, {2}, 3},
+               {{6}, {3}, 4},
+               {{13}, {2}, 5},
+               {{15}, {2}, 7},
+               {{17}, {0}, 6}})
+      .expect("w", {17}, "dp=4,tp=2", {"SS(0,2)", "S(0)"});
+  Seen hazard = look(fine);
+  CHECK(hazard.quiet());
+  CHECK(hazard.find("uneven-strided") != nullptr);
+
+  Made torn;
+  torn.tensor("w", {10}, {{{0}, {3}, 0}, {{4}, {2}, 1}, {{3}, {3}, 2}, {{6}, {2}, 3}})
+      .expect("w", {10}, "dp=2,tp=2", {"SS(0,2)", "S(0)"});
+  Seen named = look(torn);
+  REQUIRE_FALSE(named.findings.empty());
+  CHECK(named.findings.front().rule == "uneven-strided");
+  CHECK(named.findings.front().diagnoses.empty());
+  CHECK(named.find("chunk-overlap") != nullptr);
+  CHECK(named.find("coverage-gap") != nullptr);
+  // With what the items hold it can be mended.
+  std::vector<Result<ItemHeader>> headers;
+  for (std::int64_t rows : {3, 3, 2, 2}) {
+    ItemHeader header;
+    header.sizes = {rows};
+    headers.emplace_back(header);
+  }
+  CheckInput input{*named.checkpoint, torn.spec.get(), nullptr, headers, {}, {}, {}};
+  std::vector<Finding> findings;
+  find_rule("uneven-strided")->run(build_facts(input), findings);
+  REQUIRE(findings.size() == 1);
+  REQUIRE(findings[0].diagnoses.size() == 1);
+  const auto& boxes = std::get<Relabelled>(findings[0].diagnoses[0]).boxes;
+  CHECK(boxes == std::vector<Box>{{{0}, {3}}, {{5}, {3}}, {{3}, {2}}, {{8}, {2}}});
+}
+
+TEST_CASE("F5.7: gate and up of each rank are put together, and FSDP alone is healthy") {
+  Made made;
+  made.tensor("fc1.weight", {4}, {{{0}, {2}, 0}, {{2}, {2}, 1}})
+      .expect("fc1.weight", {4}, "tp=2", {"S(0)"}, "glu");
+  CHECK(order_of(look(made), "fused-per-rank") == std::vector<std::int64_t>{0, 2, 1, 3});
+  Made flat;
+  flat.tensor("fc1.weight", {4}, {{{0}, {2}, 0}, {{2}, {2}, 1}})
+      .expect("fc1.weight", {4}, "dp=2", {"S(0)"}, "glu");
+  CHECK(look(flat).quiet());
+  Made apart;
+  apart.tensor("fc1.weight", {4}, {{{0}, {1}, 0}, {{2}, {1}, 0}, {{1}, {1}, 1}, {{3}, {1}, 1}})
+      .expect("fc1.weight", {4}, "tp=2", {"S(0)"}, "glu");
+  CHECK(look(apart).quiet());
+}
+
+TEST_CASE("F5.8 and F5.9: replicas of a strided grid, and a grid of two dimensions, are healthy") {
+  Made made;
+  made.tensor("fc1.weight", {8}, {{{0}, {2}, 0}, {{4}, {2}, 5}, {{2}, {2}, 6}, {{6}, {2}, 3}})
+      .expect("fc1.weight", {8}, "dp_replicate=2,dp_shard=2,tp=2", {"R", "SS(0,2)", "S(0)"})
+      .tensor("fc2.weight", {4, 4},
+              {{{0, 0}, {2, 2}, 4}, {{0, 2}, {2, 2}, 1}, {{2, 0}, {2, 2}, 2}, {{2, 2}, {2, 2}, 7}})
+      .expect("fc2.weight", {4, 4}, "dp_replicate=2,dp_shard=2,tp=2", {"R", "S(0)", "S(1)"});
+  CHECK(look(made).quiet());
+}
+
+TEST_CASE("0.7.12: a flat bucket of one tp rank stands for both in the model's own weights") {
+  Made made;
+  // dp 2 x tp 2; the item of tp 1 lies on dp rank 1 alone, the other is cut 3 + 5.
+  made.tensor("fc1.weight_w", {8, 4}, {{{0, 0}, {8, 4}, 3}})
+      .expect("fc1.weight_w", {16, 4}, "dp_cp=2,tp=2", {"SS(0,2)", "S(0)"}, "swiglu")
+      .tensor("output_layer.weight", {8, 4}, {{{0, 0}, {3, 4}, 0}, {{3, 0}, {5, 4}, 2}})
+      .expect("output_layer.weight", {16, 4}, "dp_cp=2,tp=2", {"SS(0,2)", "S(0)"})
+      .tensor("qkv.weight", {12, 4}, {{{0, 0}, {6, 4}, 0}, {{6, 0}, {6, 4}, 1}})
+      .expect("qkv.weight", {12, 4}, "dp_cp=2,tp=2", {"SS(0,2)", "S(0)"});
+  Seen seen = look(made);
+  REQUIRE_FALSE(seen.findings.empty());
+  CHECK(seen.findings[0].rule == "axis-dropped");
+  CHECK(seen.findings[0].subjects ==
+        std::vector<std::string>{"fc1.weight_w", "output_layer.weight"});
+  CHECK(seen.survivors("fc1.weight_w") == "8+8<3");
+  CHECK(seen.survivors("output_layer.weight") == "0+3<0 3+5<2");
+}
