@@ -345,7 +345,8 @@ void derive_by_router(const CheckInput& input, DerivedLayouts& out) {
       all.push_back({&layer, *found});
   }
   if (all.empty()) return;
-  auto masters = read_side_masters(c);
+  // Files beside it are read like headers: not at depth metadata.
+  auto masters = input.depth == Depth::kMetadata ? std::nullopt : read_side_masters(c);
   Answer answer = decide(input, all, masters);
   if (answer.layout) {
     out.decided.push_back(std::move(*answer.layout));
