@@ -30,7 +30,4 @@ std::string error_to_text(const Error& error, const TextOptions& options = {});
 // `explain ID`.
 std::string rule_to_text(const Rule& rule, const TextOptions& options = {});
 
-// Words wrapped at `width` columns, every line indented by `indent`; no newline at the end.
-std::string wrapped(const std::string& text, std::size_t indent, std::size_t width);
-
 }  // namespace shw

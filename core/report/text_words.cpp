@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/report/text.h"
-
 namespace shw {
 
 std::string printable(std::string_view text) {

@@ -20,4 +20,7 @@ std::size_t shared_path(std::span<const std::string> names);
 // In single quotes where the shell would read it otherwise.
 std::string shell_word(const std::string& text);
 
+// Words wrapped at `width` columns, every line indented by `indent`; no newline at the end.
+std::string wrapped(const std::string& text, std::size_t indent, std::size_t width);
+
 }  // namespace shw
