@@ -1,7 +1,9 @@
 // The rows' other halves, pure functions of what is there: see commands.h.
 #pragma once
 
-#include "core/session/commands.h"
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/session/command.h"
 
 namespace shw {
 

@@ -1,7 +1,11 @@
 // The rows' text halves: see commands.h.
 #pragma once
 
-#include "core/session/commands.h"
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/session/command.h"
 
 namespace shw {
 

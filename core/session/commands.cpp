@@ -45,16 +45,6 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
 
 }  // namespace
 
-Snapshot blank(std::uint64_t revision) {
-  Snapshot snapshot;
-  snapshot.revision = revision;
-  return snapshot;
-}
-
-verbs::Opened opened_in(const Snapshot& snapshot) {
-  return {snapshot.checkpoint, snapshot.spec, snapshot.reference, snapshot.mesh};
-}
-
 std::span<const CommandRow> command_table() {
   return kTable;
 }
@@ -84,10 +74,6 @@ Result<Command> parse_command(std::string_view line) {
   }
   return fail(ErrorKind::kUsage, "cannot read the command \"" + std::string(line) +
                                      "\": expected " + std::move(expected));
-}
-
-OpenCommand open_again(const Snapshot& snapshot, const std::string& path) {
-  return {path, snapshot.said.spec, snapshot.said.against, snapshot.said.mesh};
 }
 
 std::vector<Command> follow_up(const Snapshot& snapshot) {
