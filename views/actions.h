@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "views/desk.h"
+#include "views/desk_state.h"
 
 namespace shw {
 

@@ -41,17 +41,6 @@ void draw_regions(Frame& frame, DeskState& state, const Regions& regions) {
 
 }  // namespace
 
-std::optional<ChunkId> current_tile(const Frame& frame, const DeskState& state) {
-  auto valid = [&](std::optional<ChunkId> chunk) {
-    return chunk && frame.snapshot.checkpoint != nullptr &&
-           index_of(*chunk) < frame.snapshot.checkpoint->chunk_count();
-  };
-  for (auto chunk : {state.map.pinned, state.map.hovered, frame.snapshot.chunk}) {
-    if (valid(chunk)) return chunk;
-  }
-  return std::nullopt;
-}
-
 void draw_desk(Frame& frame, DeskState& state) {
   if (frame.marks != nullptr) frame.marks->items.clear();
   if (frame.snapshot.checkpoint == nullptr)

@@ -1,7 +1,7 @@
 // The regions of the desktop, one file each.
 #pragma once
 
-#include "views/desk.h"
+#include "views/desk_state.h"
 #include "views/widgets.h"
 
 namespace shw {

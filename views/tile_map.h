@@ -2,7 +2,7 @@
 // and what lies under the mouse by arithmetic.
 #pragma once
 
-#include "views/desk.h"
+#include "views/desk_state.h"
 #include "views/widgets.h"
 
 namespace shw {
