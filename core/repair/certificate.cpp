@@ -14,14 +14,15 @@
 //
 // content_hash is the XXH3-128 of all the rest in canonical form: JSON without spaces, the keys of
 // every object sorted by their bytes. It guards against a slip of the hand, not against a forger.
+#include "core/repair/certificate.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/checked.h"
-#include "core/repair/apply.h"
+#include "core/base/hash.h"
 #include "core/repair/json.h"
-#include "core/repair/proof.h"
 
 namespace shw {
 namespace {
@@ -153,7 +154,8 @@ constexpr const char* kContentHash = "content_hash";
 
 // Of the certificate without its hash.
 std::string content_hash(const In& certificate) {
-  return hash_of_text(certificate.dump(-1, ' ', false, In::error_handler_t::replace));
+  std::string text = certificate.dump(-1, ' ', false, In::error_handler_t::replace);
+  return to_hex(hash_of(std::as_bytes(std::span(text))));
 }
 
 // Keys that stand there twice would let two readers read two certificates.

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/formats/box_reader.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan_types.h"
 
 namespace shw {
 

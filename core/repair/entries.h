@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/repair/plan.h"
+#include "core/repair/plan_types.h"
 
 namespace shw {
 

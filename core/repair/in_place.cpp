@@ -10,6 +10,8 @@
 //
 // 1 comes before 2: where there is a .metadata.shardwright-undo, a certificate.json without a kept
 // one beside it is ours. undo goes the other way and renames .metadata last.
+#include "core/repair/in_place.h"
+
 #include <algorithm>
 
 #include "core/formats/dcp/dcp_form.h"

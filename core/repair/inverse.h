@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/repair/apply.h"
+#include "core/repair/certificate.h"
 #include "core/repair/compare.h"
 
 namespace shw {

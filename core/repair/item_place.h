@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "core/repair/plan.h"
+#include "core/repair/plan_types.h"
 
 namespace shw {
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/repair/plan.h"
+#include "core/repair/plan_types.h"
 
 namespace shw {
 

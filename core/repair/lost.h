@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/facts/filled.h"
-#include "core/repair/apply.h"
+#include "core/repair/certificate.h"
 
 namespace shw {
 

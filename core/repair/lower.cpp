@@ -126,18 +126,6 @@ bool is_order_of_dims(const Extents& permutation, std::size_t ndim) {
   return sorted.size() == ndim;
 }
 
-Extents sizes_in_new(const Piece& piece) {
-  if (piece.permutation.empty()) return piece.source.sizes;
-  Extents sizes;
-  for (std::int64_t dim : piece.permutation)
-    sizes.push_back(piece.source.sizes[static_cast<std::size_t>(dim)]);
-  return sizes;
-}
-
-std::string_view fqn_after(const Checkpoint& checkpoint, const PlannedTensor& planned) {
-  return planned.fqn.empty() ? checkpoint.fqn(planned.tensor) : std::string_view(planned.fqn);
-}
-
 Box box_of(const Checkpoint& checkpoint, ChunkId chunk) {
   return Box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
 }

@@ -1,14 +1,18 @@
-// What the files of lower() share: one file a kind of diagnosis, and the proof that every lowered
-// tensor must pass before anybody sees it.
+// From a diagnosis to new chunks: one file a kind of diagnosis, what these files share, and the
+// proof that every lowered tensor must pass before anybody sees it.
 #pragma once
 
 #include <string>
 
+#include "core/base/result.h"
 #include "core/model/checkpoint.h"
 #include "core/model/diagnosis.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan_types.h"
 
 namespace shw {
+
+// How a diagnosis becomes new chunks (spec/failures.md 1.1, repair algebra), proved.
+Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagnosis);
 
 Result<PlannedTensor> lower_axis_moved(const Checkpoint& checkpoint, const AxisMoved& diagnosis);
 Result<PlannedTensor> lower_relabelled(const Checkpoint& checkpoint, const Relabelled& diagnosis);

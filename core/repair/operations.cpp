@@ -179,40 +179,6 @@ void add_loss(const Checkpoint& checkpoint, const Finding& finding, const Group&
 
 }  // namespace
 
-std::string_view name(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::kRelabel:
-      return "relabel";
-    case OperationKind::kRetile:
-      return "retile";
-    case OperationKind::kPermuteBlocks:
-      return "permute-blocks";
-    case OperationKind::kTranspose:
-      return "transpose";
-    case OperationKind::kRename:
-      return "rename";
-    case OperationKind::kMask:
-      return "mask";
-    case OperationKind::kFill:
-      return "fill";
-    case OperationKind::kRewriteMetadata:
-      return "rewrite-metadata";
-  }
-  return "unknown";
-}
-
-std::string_view name(Fill fill) {
-  switch (fill) {
-    case Fill::kZero:
-      return "zero";
-    case Fill::kCast:
-      return "cast";
-    case Fill::kReference:
-      break;
-  }
-  return "from";
-}
-
 bool has_metadata_file(Format format) {
   return format == Format::kDcp || format == Format::kDcpRankLocal ||
          format == Format::kMegatronDist;

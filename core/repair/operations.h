@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "core/repair/plan.h"
+#include "core/repair/plan_types.h"
+#include "core/rules/check.h"
 
 namespace shw {
 

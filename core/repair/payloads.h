@@ -11,7 +11,7 @@
 
 #include "core/exec/write_output.h"
 #include "core/formats/dcp/dcp_write.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan_types.h"
 
 namespace shw {
 

@@ -1,106 +1,18 @@
-// The ordered operations that turn a checkpoint into the one wanted, with what each one loses; and
-// the same lowered to what every new chunk is made of. A plan is data: it can be printed, reviewed,
-// saved as JSON and given back.
+// How a plan comes to be: from what was found, or from JSON.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/model/checkpoint.h"
+#include "core/repair/plan_types.h"
 #include "core/rules/check.h"
 
 namespace shw {
-
-enum class OperationKind : std::uint8_t {
-  kRelabel,
-  kRetile,
-  kPermuteBlocks,
-  kTranspose,
-  kRename,
-  kMask,
-  kFill,
-  kRewriteMetadata
-};
-std::string_view name(OperationKind kind);  // "relabel", "retile", "permute-blocks", ...
-
-struct Operation {
-  OperationKind kind = OperationKind::kRelabel;
-  std::string rule;                   // the finding that asks for it
-  std::vector<std::string> subjects;  // FQNs
-  std::string text;  // "relabel 64 tiles: [288, 8192, 640] becomes [288, 4096, 1280]"
-  std::int64_t tiles = 0;
-  std::uint64_t bytes_moved = 0;
-  std::int64_t elements_lost = 0;
-  bool lossless = true;
-};
-
-// A part of a new chunk: a box of an old chunk.
-struct Piece {
-  ChunkId chunk{};
-  Box source;  // chunk-local
-  Extents at;  // in the new chunk, chunk-local
-  // Dim d of the new chunk is dim permutation[d] of the old one; empty: in the same order.
-  Extents permutation = {};
-};
-Extents sizes_in_new(const Piece& piece);  // the source's, in the new chunk's order of dims
-
-enum class Fill : std::uint8_t {
-  kZero,
-  kCast,       // the same box of `fill_from`, cast to this dtype
-  kReference,  // the same, of a tensor of another checkpoint
-};
-std::string_view name(Fill fill);  // "zero", "cast", "from"
-
-struct PlannedChunk {
-  Box box;                      // in the new tensor
-  std::optional<ChunkId> item;  // the old item as it is: a relabel, no byte is read
-  std::vector<Piece>
-      pieces;  // otherwise: what the new item is put together from; the rest is filled
-  std::vector<SidePiece> side;  // and from side files; `at` is chunk-local here
-  std::uint32_t writer = 0;     // rank in the new file's name
-};
-
-struct PlannedTensor {
-  TensorId tensor{};
-  Extents shape;
-  std::vector<PlannedChunk> chunks;
-  std::vector<Box>
-      lost;  // every element whose own saved bytes are gone, whatever it was filled with
-  std::int64_t lost_elements = 0;
-  Fill fill = Fill::kZero;
-  std::string fill_from;  // FQN, for kCast here and for kReference in `fill_source`
-  std::shared_ptr<const Checkpoint> fill_source = nullptr;  // of kReference
-  std::string fqn = {};  // the name that it gets; empty: it keeps its own
-};
-
-// An entry that is no tensor and gets another name; its bytes stay.
-struct RenamedObject {
-  std::size_t object = 0;  // index in objects()
-  std::string fqn;
-};
-
-// An entry that is no tensor says from now on what another one says. By index in objects().
-struct PlannedEntry {
-  std::size_t object = 0;
-  std::size_t item_of = 0;  // whose item its record points to
-};
-
-struct Plan {
-  std::string checkpoint;              // as opened
-  std::vector<Operation> operations;   // empty: nothing to do
-  std::vector<PlannedTensor> tensors;  // those that change; all others keep their items
-  std::vector<RenamedObject> objects = {};
-  std::vector<PlannedEntry> entries = {};
-  std::vector<Finding> undecided;  // findings above info that nothing here mends, and why
-  bool lossless = true;
-  bool empty() const { return operations.empty(); }
-};
 
 // What the person chose for elements that are lost. Lost they stay, whatever is put there.
 enum class FillChoice : std::uint8_t {
@@ -119,15 +31,9 @@ struct PlanOptions {
 // "zero", "cast", "from:CHECKPOINT" (which is opened); empty: the default. A usage error otherwise.
 Status choose_fill(std::string_view text, PlanOptions& options, Progress* progress = nullptr);
 
-// The name of a planned tensor afterwards.
-std::string_view fqn_after(const Checkpoint& checkpoint, const PlannedTensor& planned);
-
 // From findings to plan. Two findings on one tensor: the explaining one wins.
 Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
                        const PlanOptions& options);
-
-// One file a kind of diagnosis: how it becomes new chunks (spec/failures.md 1.1, repair algebra).
-Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagnosis);
 
 std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan);
 // Refuses a plan that was made for another checkpoint (other shapes, chunks or items).

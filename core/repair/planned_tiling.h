@@ -1,7 +1,7 @@
 // The tiles that a plan leaves, as tiles/slice.h draws them.
 #pragma once
 
-#include "core/repair/plan.h"
+#include "core/repair/plan_types.h"
 #include "core/tiles/slice.h"
 
 namespace shw {

@@ -123,10 +123,6 @@ Status certify_entries(const Checkpoint& source, const Checkpoint& result, const
 
 }  // namespace
 
-std::string hash_of_text(std::string_view text) {
-  return to_hex(hash_of(std::as_bytes(std::span(text))));
-}
-
 std::uint64_t item_bytes(const Checkpoint& checkpoint) {
   std::uint64_t total = 0;
   for (const auto& [key, chunks] : chunks_by_item(checkpoint)) {

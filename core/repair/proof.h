@@ -7,7 +7,8 @@
 #include "core/base/progress.h"
 #include "core/facts/filled.h"
 #include "core/model/checkpoint.h"
-#include "core/repair/apply.h"
+#include "core/repair/certificate.h"
+#include "core/repair/verify_report.h"
 
 namespace shw {
 
@@ -22,9 +23,6 @@ std::uint64_t item_bytes(const Checkpoint& checkpoint);
 Result<Certificate> certify(const Checkpoint& source, const std::vector<std::string>& before,
                             const Checkpoint& result, const std::vector<std::string>& after,
                             const Plan& plan);
-
-// XXH3-128 as 32 hex digits.
-std::string hash_of_text(std::string_view text);
 
 // Every entry that is no tensor, and every file but those that a repair keeps for itself. The
 // result must lie there as it will be, but for the certificate.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/repair/plan.h"
+#include "core/repair/plan_types.h"
 
 namespace shw {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/io/source.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan_types.h"
 
 namespace shw {
 

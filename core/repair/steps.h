@@ -10,9 +10,10 @@
 
 #include "core/formats/dcp/dcp_write.h"
 #include "core/formats/safetensors/safetensors.h"
-#include "core/io/place.h"
-#include "core/repair/apply.h"
+#include "core/io/sink.h"
 #include "core/repair/payloads.h"
+#include "core/repair/plan_types.h"
+#include "core/repair/repair_result.h"
 
 namespace shw {
 

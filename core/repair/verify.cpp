@@ -1,24 +1,10 @@
-#include <limits>
+#include "core/repair/verify.h"
 
 #include "core/formats/open.h"
-#include "core/repair/apply.h"
 #include "core/repair/inverse.h"
 #include "core/repair/proof.h"
 
 namespace shw {
-
-std::string_view name(VerifyReport::Outcome outcome) {
-  switch (outcome) {
-    case VerifyReport::Outcome::kProved:
-      return "proved";
-    case VerifyReport::Outcome::kBroken:
-      return "broken";
-    case VerifyReport::Outcome::kUndecided:
-      break;
-  }
-  return "undecided";
-}
-
 namespace {
 
 // Bytes that moved, mapped back to what the certificate says they were.

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/repair/make_checkpoint.h"
+#include "core/repair/plan.h"
 #include "core/repair/steps.h"
 #include "core/temporary_folder.h"
 

@@ -7,6 +7,7 @@
 #include "core/repair/apply.h"
 #include "core/repair/lost.h"
 #include "core/repair/make_checkpoint.h"
+#include "core/repair/plan.h"
 #include "core/report/listing.h"
 #include "core/temporary_folder.h"
 

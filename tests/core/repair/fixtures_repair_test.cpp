@@ -4,6 +4,7 @@
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/repair/apply.h"
+#include "core/repair/plan.h"
 #include "core/rules/check.h"
 #include "core/spec/spec.h"
 #include "core/temporary_folder.h"

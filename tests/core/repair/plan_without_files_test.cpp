@@ -6,6 +6,7 @@
 #include "core/fixtures.h"
 #include "core/formats/open.h"
 #include "core/repair/apply.h"
+#include "core/repair/plan.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

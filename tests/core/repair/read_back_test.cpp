@@ -5,7 +5,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
+#include "core/repair/plan.h"
 #include "core/repair/steps.h"
 #include "core/temporary_folder.h"
 

@@ -5,6 +5,7 @@
 
 #include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
+#include "core/repair/plan.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

@@ -10,6 +10,7 @@
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
+#include "core/repair/plan.h"
 #include "core/repair/steps.h"
 #include "core/spec/spec.h"
 #include "core/temporary_folder.h"

@@ -7,6 +7,7 @@
 #include "core/repair/apply.h"
 #include "core/repair/lower.h"
 #include "core/repair/make_checkpoint.h"
+#include "core/repair/plan.h"
 #include "core/repair/reorder.h"
 #include "core/temporary_folder.h"
 

@@ -6,6 +6,7 @@
 #include "core/formats/open.h"
 #include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
+#include "core/repair/plan.h"
 #include "core/rules/check.h"
 #include "core/temporary_folder.h"
 

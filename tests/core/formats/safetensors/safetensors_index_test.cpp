@@ -9,6 +9,7 @@
 #include "core/make_zip.h"
 #include "core/model/named_only.h"
 #include "core/repair/apply.h"
+#include "core/repair/plan.h"
 #include "core/report/report.h"
 #include "core/report/text.h"
 #include "core/rules/check.h"

@@ -10,6 +10,7 @@
 #include "core/fixtures.h"
 #include "core/formats/open.h"
 #include "core/repair/apply.h"
+#include "core/repair/plan.h"
 #include "core/rules/check.h"
 #include "core/rules/judge_diagnosis.h"
 #include "core/temporary_folder.h"

@@ -9,6 +9,7 @@
 
 #include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
+#include "core/repair/plan.h"
 #include "core/rules/check.h"
 #include "core/temporary_folder.h"
 

@@ -5,6 +5,7 @@
 #include "core/formats/dcp/dcp_support.h"
 #include "core/io/sink.h"
 #include "core/repair/apply.h"
+#include "core/repair/plan.h"
 #include "core/rules/check.h"
 #include "core/temporary_folder.h"
 

@@ -1,0 +1,83 @@
+// The proof that goes with a result: what was moved, what was lost, and the hash of every byte.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/repair/plan_types.h"
+
+namespace shw {
+
+// One chunk of the source whose elements have moved, and where each box of it lies now.
+struct InverseChunk {
+  struct Part {
+    Extents at;     // in the old chunk
+    Extents from;   // in the new tensor
+    Extents sizes;  // in the old chunk
+    Extents order =
+        {};  // dim d of the old chunk is dim order[d] of the new tensor; empty: the same
+  };
+  Extents sizes;
+  std::string hash;  // XXH3-128 of its elements, row-major
+  std::vector<Part> parts;
+};
+
+struct TensorCertificate {
+  std::string fqn;
+  std::int64_t kept = 0;
+  std::int64_t lost = 0;
+  std::vector<Box> lost_boxes;
+  std::vector<std::string> items_before,
+      items_after;                // XXH3-128 of each item, in chunk order; equal for a relabel
+  Extents shape;                  // after the repair
+  std::string layout;             // XXH3-128 of the shape and of every tile's box, in chunk order
+  std::string renamed_from = {};  // its name before, where that was another
+  // What stands where it is lost: "zero", "cast", "from"; empty where nothing is, or where a hole
+  // was there before. `fill_from` names the tensor, `fill_checkpoint` where that lies ("from").
+  std::string fill = {}, fill_from = {}, fill_checkpoint = {};
+  std::vector<InverseChunk> inverse = {};  // of a tensor whose bytes moved, and none was lost
+  std::string dtype = {};                  // empty in certificates of before
+};
+
+// Every other entry: its item as it lies there.
+struct ObjectCertificate {
+  std::string fqn;
+  std::string item;  // XXH3-128; empty where it has none
+};
+
+// Every file beside the certificate: its size, and the hash of what is in it and in no item. So
+// that with the hashes of the items every byte is certified, and none is read twice.
+struct FileCertificate {
+  std::string path;
+  std::uint64_t size = 0;
+  std::string rest;
+};
+
+// An entry that is no tensor and says now what another one said.
+struct EntryCertificate {
+  std::string fqn;
+  std::string from;
+  std::string item;  // XXH3-128 of its item now
+};
+
+struct Certificate {
+  bool lossless = true;
+  std::string source;   // as opened
+  std::string version;  // of this program
+  std::vector<Operation> operations;
+  std::vector<TensorCertificate>
+      tensors;  // every tensor of the checkpoint, those that did not change too
+  std::vector<EntryCertificate> entries;  // only those that changed
+  std::vector<ObjectCertificate> objects = {};
+  std::vector<FileCertificate> files = {};
+  // Of one that was read: whether it is what was written, by its own hash.
+  enum class Seal : std::uint8_t { kMissing, kHolds, kBroken } seal = Seal::kMissing;
+};
+
+std::string certificate_to_json(const Certificate& certificate);
+Result<Certificate> certificate_from_json(std::string_view json, const std::string& source);
+
+}  // namespace shw
