@@ -1,4 +1,5 @@
-// design: what a folder may include. The CMake targets keep most of it; this keeps all of it.
+// design: what a folder may include, and that no files include each other in a circle. The CMake
+// targets keep most of the first; this keeps all of it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -43,6 +44,8 @@ const std::vector<Layer> kLayers = {
 // Of core, what views may not include although the rest of core is open to them.
 const Words kClosedToViews = {"core/io/sink.h", "core/formats/open.h", "core/formats/dcp/",
                               "core/formats/common/"};
+// Rooms whose files still include each other in circles.
+const Words kOpenRooms = {"core/formats/", "core/facts/", "core/rules/", "core/explain/"};
 const Words kInSourcesOnly = {"nlohmann/", "zlib.h", "zstd.h", "xxhash.h", "hdf5.h", "mpi.h"};
 
 bool starts_with_any(const std::string& text, const Words& prefixes) {
@@ -77,23 +80,75 @@ std::string violation(const Layer& layer, const std::string& file, const std::st
   return {};
 }
 
+// What a line includes; empty where it is another line.
+std::string included_by(const std::string& line) {
+  std::size_t at = line.find_first_not_of(" \t");
+  if (at == std::string::npos || line.compare(at, 1, "#") != 0) return {};
+  at = line.find("include", at);
+  std::size_t open = line.find_first_of("<\"", at);
+  if (at == std::string::npos || open == std::string::npos) return {};
+  std::size_t close = line.find_first_of(">\"", open + 1);
+  if (close == std::string::npos) return {};
+  return line.substr(open + 1, close - open - 1);
+}
+
 Words violations_in(const Layer& layer, const std::string& file, std::istream& lines) {
   Words found;
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
-    std::size_t at = line.find_first_not_of(" \t");
-    if (at == std::string::npos || line.compare(at, 1, "#") != 0) continue;
-    at = line.find("include", at);
-    std::size_t open = line.find_first_of("<\"", at);
-    if (at == std::string::npos || open == std::string::npos) continue;
-    std::size_t close = line.find_first_of(">\"", open + 1);
-    if (close == std::string::npos) continue;
-    std::string include = line.substr(open + 1, close - open - 1);
+    std::string include = included_by(line);
+    if (include.empty()) continue;
     std::string problem = violation(layer, file, include);
     if (!problem.empty())
       found.push_back(file + ":" + std::to_string(number) + ": " + include + " " + problem);
   }
   return found;
+}
+
+// A header and its source are one: by their path without the ending, those that each includes.
+using Includes = std::map<std::string, std::set<std::string>>;
+
+std::string without_ending(const std::string& path) {
+  return path.substr(0, path.rfind('.'));
+}
+
+void add_includes(const std::string& file, std::istream& lines, Includes& includes) {
+  std::string from = without_ending(file), line;
+  std::set<std::string>& to = includes[from];
+  while (std::getline(lines, line)) {
+    std::string include = included_by(line);
+    if (is_ours(include) && without_ending(include) != from) to.insert(without_ending(include));
+  }
+}
+
+// Goes down from `file`, which `way` leads to, and says every circle that it meets.
+void walk(const std::string& file, const Includes& includes, Words& way,
+          std::set<std::string>& finished, Words& circles) {
+  if (auto met = std::find(way.begin(), way.end(), file); met != way.end()) {
+    std::string circle = file;
+    for (auto next = met + 1; next != way.end(); ++next) circle += " includes " + *next;
+    circles.push_back(circle + " includes " + file);
+    return;
+  }
+  auto found = includes.find(file);
+  if (found == includes.end() || finished.contains(file)) return;
+  way.push_back(file);
+  for (const std::string& next : found->second) walk(next, includes, way, finished, circles);
+  way.pop_back();
+  finished.insert(file);
+}
+
+// None where the files have an order from the ground up.
+Words circles_in(const Includes& includes) {
+  Words circles, way;
+  std::set<std::string> finished;
+  for (const auto& [file, included] : includes) walk(file, includes, way, finished, circles);
+  return circles;
+}
+
+bool is_source(const fs::path& path) {
+  std::string extension = path.extension().string();
+  return extension == ".h" || extension == ".cpp" || extension == ".cu";
 }
 
 Words planted(const std::string& folder, const std::string& file, const std::string& text) {
@@ -156,8 +211,7 @@ TEST_CASE("no file includes what its folder may not know") {
   for (const Layer& layer : kLayers) {
     if (!fs::exists(root / layer.folder)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(root / layer.folder)) {
-      std::string extension = entry.path().extension().string();
-      if (extension != ".h" && extension != ".cpp" && extension != ".cu") continue;
+      if (!is_source(entry.path())) continue;
       std::ifstream lines(entry.path());
       ++seen;
       for (const std::string& problem :
@@ -182,6 +236,40 @@ TEST_CASE("a planted violation of the layers is found, and what is allowed is no
   CHECK(planted("views", "views/a.cpp", "#include <imgui.h>\n").empty());
   CHECK(planted("gpu", "gpu/a.cu", "#include \"core/model/checkpoint.h\"\n").size() == 1);
   CHECK(planted("app", "app/cli/a.cpp", "#include \"core/io/sink.h\"\n").empty());
+}
+
+TEST_CASE("no files include each other in a circle") {
+  fs::path root = SHW_SOURCE_DIR;
+  Includes includes;
+  for (const Layer& layer : kLayers) {
+    if (!fs::exists(root / layer.folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / layer.folder)) {
+      std::string file = fs::relative(entry.path(), root).string();
+      if (!is_source(entry.path()) || starts_with_any(file, kOpenRooms)) continue;
+      std::ifstream lines(entry.path());
+      add_includes(file, lines, includes);
+    }
+  }
+  CHECK(includes.size() > 50);
+  for (const std::string& circle : circles_in(includes)) FAIL_CHECK(circle);
+}
+
+TEST_CASE("a planted circle of files is found and said from end to end") {
+  Includes includes;
+  auto plant = [&](const std::string& file, const std::string& text) {
+    std::istringstream lines(text);
+    add_includes(file, lines, includes);
+  };
+  plant("core/mesh/a.h", "#include <vector>\n");
+  plant("core/mesh/a.cpp", "#include \"core/mesh/a.h\"\n#include \"core/mesh/b.h\"\n");
+  plant("core/mesh/b.h", "#include \"core/base/ids.h\"\n");
+  plant("core/mesh/c.h", "#include \"core/mesh/a.h\"\n#include \"core/mesh/b.h\"\n");
+  CHECK(circles_in(includes).empty());
+  plant("core/mesh/b.cpp", "#include \"core/mesh/c.h\"\n");
+  Words circles = circles_in(includes);
+  REQUIRE(circles.size() == 2);
+  CHECK(circles.front() ==
+        "core/mesh/a includes core/mesh/b includes core/mesh/c includes core/mesh/a");
 }
 
 TEST_CASE("every folder of core stands in the table of rooms") {
