@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "app/cli/verbs.h"
+#include "core/io/store.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
 
@@ -146,7 +147,7 @@ int run_repair(Context& context) {
   if (!plan) return fail_with(context, plan.error());
   if (plan->empty()) return nothing_to_repair(context, *plan);
   ApplyOptions wanted{options.out, options.in_place};
-  auto output = output_of(*opened->checkpoint, wanted);
+  auto output = output_of(posix_store(), *opened->checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
   if (auto agreed = agree(context, *opened->checkpoint, *plan, *output); !agreed)
     return fail_with(context, agreed.error());

@@ -1,7 +1,7 @@
 #include <filesystem>
 
 #include "app/cli/verbs.h"
-#include "core/io/sink.h"
+#include "core/io/store.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
 
@@ -14,7 +14,7 @@ Status write_file(const std::string& path, std::string_view text) {
   std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
   std::string final_name = target.filename().string();
   std::string temporary = "." + final_name + ".shardwright-partial";
-  SHW_TRY(auto directory, open_writable_directory(folder));
+  SHW_TRY(auto directory, posix_store().edit_folder(folder));
   std::error_code ignored;
   std::filesystem::remove(std::filesystem::path(folder) / temporary, ignored);
   SHW_TRY(auto sink, directory->create(temporary));

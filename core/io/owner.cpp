@@ -1,6 +1,5 @@
 #include "core/io/owner.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -9,7 +8,6 @@
 #include <cerrno>
 #include <charconv>
 #include <string_view>
-#include <vector>
 
 #include "core/io/place.h"
 
@@ -77,13 +75,15 @@ Owner parsed(std::string_view text) {
   return owner;
 }
 
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  DIR* stream = ::opendir(folder.c_str());
-  if (stream == nullptr) return names;
-  while (dirent* item = ::readdir(stream)) names.emplace_back(item->d_name);
-  ::closedir(stream);
-  return names;
+// As the repair that made the directory wrote it; empty where it did not, or cannot be read.
+std::string owner_of(const Store& store, const std::string& path) {
+  auto folder = store.read_folder(path);
+  if (!folder) return {};
+  auto source = (*folder)->open(kOwnerFile);
+  if (!source || (*source)->size() > kMostText) return {};
+  auto bytes = read_bytes(**source, 0, (*source)->size());
+  if (!bytes) return {};
+  return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
 }  // namespace
@@ -109,13 +109,12 @@ bool is_dead_process(std::string_view text) {
   return !start.empty() && start != owner.start;
 }
 
-void sweep_abandoned(const std::string& path, const std::string& marker,
-                     const std::function<Status(const std::string&)>& discard) {
+void sweep_abandoned(Store& store, const std::string& path, const std::string& marker) {
   std::string folder = parent_of(without_trailing_slashes(path));
-  for (const std::string& name : names_in(folder)) {
+  for (const std::string& name : store.names(folder)) {
     if (name.find(marker) == std::string::npos) continue;
     std::string found = folder + "/" + name;
-    if (is_dead_process(beginning_of(found + "/" + kOwnerFile))) static_cast<void>(discard(found));
+    if (is_dead_process(owner_of(store, found))) static_cast<void>(store.discard(found, marker));
   }
 }
 

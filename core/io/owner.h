@@ -2,11 +2,10 @@
 // from one that is still being made, here or on another machine that shares the disk.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 
-#include "core/base/result.h"
+#include "core/io/store.h"
 
 namespace shw {
 
@@ -18,9 +17,8 @@ std::string this_process();
 // space, that runs no more. Anything that cannot be known is no.
 bool is_dead_process(std::string_view text);
 
-// Removes, by `discard`, the directories beside `path` whose name holds `marker` and whose owner is
-// dead. What cannot be removed stays.
-void sweep_abandoned(const std::string& path, const std::string& marker,
-                     const std::function<Status(const std::string&)>& discard);
+// Discards the directories beside `path` whose name holds `marker` and whose owner is dead. What
+// cannot be removed stays.
+void sweep_abandoned(Store& store, const std::string& path, const std::string& marker);
 
 }  // namespace shw

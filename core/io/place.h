@@ -1,10 +1,7 @@
-// Questions about paths that a repair asks before it writes.
+// Questions about the text of paths, and the names that a repair gives.
 #pragma once
 
-#include <cstdint>
 #include <string>
-
-#include "core/base/result.h"
 
 namespace shw {
 
@@ -12,13 +9,6 @@ namespace shw {
 // part of a checkpoint, wherever it lies.
 inline constexpr const char* kPartialMark = ".shardwright-partial-";
 
-// The path with every link followed; of one that does not exist yet, its parent's with the name
-// added.
-Result<std::string> resolved_path(const std::string& path);
-// Anything under that name, a dangling link too.
-bool exists(const std::string& path);
-// Free for this user on the file system that holds `path`.
-Result<std::uint64_t> free_bytes(const std::string& path);
 // `outer` or something below it; both resolved.
 bool is_within(const std::string& inner, const std::string& outer);
 // "a/b/" and "a/b" are the same place; "/" stays.

@@ -1,4 +1,5 @@
-// A finished directory gets its name in one step; a half-made one goes away.
+#include "core/io/publish.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +12,6 @@
 #include <vector>
 
 #include "core/io/place.h"
-#include "core/io/sink.h"
 
 namespace shw {
 namespace {

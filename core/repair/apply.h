@@ -9,6 +9,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/model/checkpoint.h"
 #include "core/repair/certificate.h"
 #include "core/repair/in_place.h"
 #include "core/repair/plan_types.h"
@@ -17,9 +18,15 @@
 
 namespace shw {
 
-// Where a repair will write: what a person is asked before anything is. An error where it cannot.
-Result<std::string> output_of(const Checkpoint& checkpoint, const ApplyOptions& options);
+class Store;
 
+// Where a repair will write: what a person is asked before anything is. An error where it cannot.
+Result<std::string> output_of(const Store& store, const Checkpoint& checkpoint,
+                              const ApplyOptions& options);
+
+Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, const Plan& plan,
+                                const ApplyOptions& options, Progress* progress = nullptr);
+// On this machine's own files.
 Result<RepairResult> apply_plan(const Checkpoint& checkpoint, const Plan& plan,
                                 const ApplyOptions& options, Progress* progress = nullptr);
 

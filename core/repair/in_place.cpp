@@ -194,26 +194,29 @@ Status check_in_place(const Checkpoint& checkpoint, const Plan& plan) {
   return {};
 }
 
-Result<RepairResult> repair_in_place(const RepairFileSystem& file_system,
-                                     const Checkpoint& checkpoint, const Plan& plan,
+Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint, const Plan& plan,
                                      Progress* progress) {
   SHW_CHECK(check_in_place(checkpoint, plan));
   const Directory& directory = *checkpoint.directory();
-  SHW_TRY(auto files, file_system.open(directory.name()));
+  SHW_TRY(auto files, store.edit_folder(directory.name()));
   if (progress != nullptr) progress->begin(Phase::kWritingMetadata, 0, false);
   SHW_CHECK(clear_leftovers(*files, directory));
   auto certificate = prepare(*files, checkpoint, plan, progress);
   if (!certificate)
     return with_cleanup(certificate.error(), take_away_preparations(*files, directory));
   if (auto swapped = swap(*files); !swapped)
-    return with_cleanup(swapped.error(), undo_repair_on(file_system, directory.name()));
+    return with_cleanup(swapped.error(), undo_repair(store, directory.name()));
   return RepairResult{directory.name(), directory.name() + "/" + kCertificateFile,
                       certificate->lossless};
 }
 
-Status undo_repair_on(const RepairFileSystem& file_system, const std::string& checkpoint_path) {
-  SHW_TRY(auto directory, file_system.look(checkpoint_path));
-  SHW_TRY(auto files, file_system.open(checkpoint_path));
+Status undo_repair(const std::string& checkpoint_path) {
+  return undo_repair(posix_store(), checkpoint_path);
+}
+
+Status undo_repair(Store& store, const std::string& checkpoint_path) {
+  SHW_TRY(auto directory, store.read_folder(checkpoint_path));
+  SHW_TRY(auto files, store.edit_folder(checkpoint_path));
   for (const char* path : {kNew, kHalf, kNewCertificate, kHalfCertificate})
     SHW_CHECK(remove_if_there(*files, *directory, path));
   if (!is_there(*directory, kUndo)) {

@@ -14,6 +14,7 @@
 #include "core/formats/safetensors/safetensors.h"
 #include "core/io/owner.h"
 #include "core/io/place.h"
+#include "core/io/store.h"
 #include "core/repair/compare.h"
 #include "core/repair/entries.h"
 #include "core/repair/inverse.h"
@@ -29,7 +30,7 @@ namespace shw {
 namespace {
 
 struct Job {
-  const RepairFileSystem& files;
+  Store& store;
   const Checkpoint& checkpoint;
   const Plan& plan;
   std::string source;   // the directory that was opened
@@ -116,7 +117,7 @@ Status check_space(const Job& job) {
   for (const Entry& entry : job.copied) add(std::min(entry.size, entry.disk_bytes));
   for (const PlannedTensor& tensor : job.plan.tensors) add(bytes_moved(job.checkpoint, tensor));
   add(std::uint64_t{400} * job.checkpoint.chunk_count());
-  SHW_TRY(std::uint64_t available, job.files.free_space(parent_of(job.out)));
+  SHW_TRY(std::uint64_t available, job.store.free_bytes(parent_of(job.out)));
   if (available >= needed) return {};
   return fail(ErrorKind::kIo,
               "the repair needs " + std::to_string(needed) + " bytes there, and " +
@@ -349,7 +350,7 @@ Status write_certificate(Job& job, const Checkpoint& result, Certificate& certif
 Result<bool> prove(Job& job) {
   if (job.progress != nullptr)
     job.progress->begin(Phase::kVerifying, 2 * item_bytes(job.checkpoint), true);
-  SHW_TRY(auto written, job.files.look(job.partial));
+  SHW_TRY(auto written, job.store.read_folder(job.partial));
   SHW_TRY(auto result, open_checkpoint(written));
   SHW_CHECK(compare_metadata(job.checkpoint, job.plan, *result));
   SHW_TRY(auto before, hash_all_items(job.checkpoint, job.progress));
@@ -388,18 +389,18 @@ Result<RepairResult> build(Job& job) {
   if (is_cancelled(job.progress)) return cancelled_error();
   SHW_CHECK(job.directory->remove(kOwnerFile));
   SHW_CHECK(job.directory->sync());
-  SHW_CHECK(job.files.publish(job.partial, job.out));
+  SHW_CHECK(job.store.publish(job.partial, job.out));
   return RepairResult{job.out, job.out + "/" + kCertificateFile, lossless};
 }
 
 }  // namespace
 
-Result<RepairResult> repair_into_new_directory(const RepairFileSystem& files,
-                                               const Checkpoint& checkpoint, const Plan& plan,
-                                               const std::string& out, Progress* progress) {
+Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& checkpoint,
+                                               const Plan& plan, const std::string& out,
+                                               Progress* progress) {
   Plan formed = in_form_of(checkpoint, plan);
   for (const PlannedTensor& tensor : formed.tensors) SHW_CHECK(prove_planned(checkpoint, tensor));
-  Job job{files,    checkpoint,
+  Job job{store,    checkpoint,
           formed,   checkpoint.directory()->name(),
           out,      out + kPartialMark + std::to_string(::getpid()),
           progress, {},
@@ -412,14 +413,12 @@ Result<RepairResult> repair_into_new_directory(const RepairFileSystem& files,
                                              " are not written yet");
   }
   SHW_CHECK(choose_files(job));
-  sweep_abandoned(job.out, kPartialMark, [&](const std::string& abandoned) {
-    return files.discard(abandoned, kPartialMark);
-  });
+  sweep_abandoned(store, job.out, kPartialMark);
   SHW_CHECK(check_space(job));
-  SHW_TRY(job.directory, files.create(job.partial));
+  SHW_TRY(job.directory, store.make_folder(job.partial));
   auto built = build(job);
-  if (built || !exists(job.partial)) return built;
-  if (auto discarded = files.discard(job.partial, kPartialMark); !discarded) {
+  if (built || !store.exists(job.partial)) return built;
+  if (auto discarded = store.discard(job.partial, kPartialMark); !discarded) {
     built.error().advice = "what was made so far could not be removed and lies in " + job.partial +
                            " (" + discarded.error().message + ")";
   }

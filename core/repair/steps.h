@@ -1,8 +1,7 @@
-// The steps of carrying a plan out, and the file system that they stand on: tests put a failing one
-// underneath.
+// The steps of carrying a plan out. What they write, and what they read of it, goes through a
+// Store: tests put one underneath that fails or forgets.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,38 +9,18 @@
 
 #include "core/formats/dcp/dcp_write.h"
 #include "core/formats/safetensors/safetensors.h"
-#include "core/io/sink.h"
+#include "core/io/store.h"
 #include "core/repair/payloads.h"
 #include "core/repair/plan_types.h"
 #include "core/repair/repair_result.h"
 
 namespace shw {
 
-struct RepairFileSystem {
-  using Opened = Result<std::unique_ptr<WritableDirectory>>;
-  std::function<Opened(const std::string& path)> create;  // of sink.h, all five
-  std::function<Opened(const std::string& path)> open;
-  std::function<Status(const std::string& temporary, const std::string& final_path)> publish;
-  std::function<Status(const std::string& path, const std::string& marker)> discard;
-  std::function<Result<std::uint64_t>(const std::string& path)> free_space;
-  // What was written, to be read back.
-  std::function<Result<std::shared_ptr<const Directory>>(const std::string& path)> look;
-};
-const RepairFileSystem& real_file_system();
-// Every step asks `decide` first: those of the directories as faulty_writable() names them, and
-// "make directory", "publish", "discard". `reads` is asked before what was written is read back.
-RepairFileSystem faulty_file_system(const WriteFault& decide, const ReadFault& reads = nullptr);
-
-Result<RepairResult> apply_plan_on(const RepairFileSystem& files, const Checkpoint& checkpoint,
-                                   const Plan& plan, const ApplyOptions& options,
-                                   Progress* progress);
-Status undo_repair_on(const RepairFileSystem& files, const std::string& checkpoint_path);
-
-Result<RepairResult> repair_into_new_directory(const RepairFileSystem& files,
-                                               const Checkpoint& checkpoint, const Plan& plan,
-                                               const std::string& out, Progress* progress);
-Result<RepairResult> repair_in_place(const RepairFileSystem& files, const Checkpoint& checkpoint,
-                                     const Plan& plan, Progress* progress);
+Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& checkpoint,
+                                               const Plan& plan, const std::string& out,
+                                               Progress* progress);
+Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint, const Plan& plan,
+                                     Progress* progress);
 
 // Half-made directories are "<out>.shardwright-partial-<pid>" (kPartialMark); every name of ours in
 // a directory that is repaired in place holds ".shardwright-" too.

@@ -73,7 +73,13 @@ Status add_disagreements(const Certificate& certificate, const Checkpoint& check
 
 Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress) {
   SHW_TRY(auto checkpoint, open_checkpoint(checkpoint_path, progress));
-  const Directory& directory = *checkpoint->directory();
+  return verify_repair(*checkpoint, progress);
+}
+
+Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress) {
+  if (checkpoint.directory() == nullptr)
+    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+  const Directory& directory = *checkpoint.directory();
   VerifyReport report;
   if (directory.stat(kCertificateFile).kind != EntryKind::kFile) {
     report.reasons = {std::string("there is no ") + kCertificateFile +
@@ -85,8 +91,8 @@ Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress*
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   SHW_TRY(Certificate certificate, certificate_from_json(text, kCertificateFile));
 
-  if (progress != nullptr) progress->begin(Phase::kVerifying, item_bytes(*checkpoint), true);
-  auto hashes = hash_all_items(*checkpoint, progress);
+  if (progress != nullptr) progress->begin(Phase::kVerifying, item_bytes(checkpoint), true);
+  auto hashes = hash_all_items(checkpoint, progress);
   if (!hashes) {
     if (hashes.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(hashes.error());
     // A file that is gone or cut off breaks the proof; it does not stop the verdict.
@@ -95,10 +101,10 @@ Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress*
     report.reasons = {error.place.tensor + " in " + error.place.file + ": " + error.message};
     return report;
   }
-  report = hold_against(certificate, *checkpoint, *hashes);
+  report = hold_against(certificate, checkpoint, *hashes);
   if (report.outcome == VerifyReport::Outcome::kProved)
-    SHW_CHECK(add_inverse(certificate, *checkpoint, report, progress));
-  SHW_CHECK(add_disagreements(certificate, *checkpoint, report, progress));
+    SHW_CHECK(add_inverse(certificate, checkpoint, report, progress));
+  SHW_CHECK(add_disagreements(certificate, checkpoint, report, progress));
   return report;
 }
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "core/formats/common/crc32.h"
-#include "core/io/sink.h"
+#include "core/io/store.h"
 #include "core/tensor/convert.h"
 #include "core/verbs/demo_model.h"
 
@@ -158,7 +158,7 @@ Status clear(const std::string& folder, const std::string& checkpoint) {
   if (!taken) return {};
   std::string old = made + ".shardwright-partial-old";
   fs::rename(made, old, code);
-  if (!code) SHW_CHECK(discard_directory(old, ".shardwright-partial-"));
+  if (!code) SHW_CHECK(posix_store().discard(old, ".shardwright-partial-"));
   fs::remove(folder + "/spec.json", code);
   return {};
 }
@@ -176,17 +176,17 @@ Result<Demo> make_demo(const std::string& folder, Progress* progress) {
 
   std::string checkpoint = folder + "/" + model.checkpoint;
   std::string temporary = checkpoint + ".shardwright-partial-" + std::to_string(getpid());
-  SHW_TRY(auto parent, open_writable_directory(folder));
-  SHW_TRY(auto directory, create_directory(temporary));
+  SHW_TRY(auto parent, posix_store().edit_folder(folder));
+  SHW_TRY(auto directory, posix_store().make_folder(temporary));
   if (auto written = write_checkpoint(model, *directory, progress); !written) {
     directory.reset();
-    if (auto gone = discard_directory(temporary, ".shardwright-partial-"); !gone)
+    if (auto gone = posix_store().discard(temporary, ".shardwright-partial-"); !gone)
       return tl::unexpected(gone.error());
     return tl::unexpected(written.error());
   }
   if (!fs::exists(folder + "/" + kMarker, code)) SHW_CHECK(write_text(*parent, kMarker, ""));
   SHW_CHECK(write_text(*parent, "spec.json", demo_spec_json(model)));
-  SHW_CHECK(publish_directory(temporary, checkpoint));
+  SHW_CHECK(posix_store().publish(temporary, checkpoint));
   return Demo{checkpoint, folder + "/spec.json"};
 }
 

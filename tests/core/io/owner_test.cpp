@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "core/io/place.h"
-#include "core/io/sink.h"
 #include "core/io/source.h"
+#include "core/io/store.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
@@ -73,16 +73,15 @@ TEST_CASE("only what a dead process of this machine left is swept") {
   make("innocent", dead);
   std::filesystem::create_directory_symlink(folder / "innocent",
                                             folder / "link.shardwright-partial-6");
-  sweep_abandoned(folder / "out", kPartialMark,
-                  [](const std::string& path) { return discard_directory(path, kPartialMark); });
+  sweep_abandoned(posix_store(), folder / "out", kPartialMark);
   for (int gone : {1, 2}) {
-    CHECK_FALSE(exists(folder / (gone == 1 ? "out" : "other") + ".shardwright-partial-" +
-                       std::to_string(gone)));
+    CHECK_FALSE(posix_store().exists(folder / (gone == 1 ? "out" : "other") +
+                                     ".shardwright-partial-" + std::to_string(gone)));
   }
   for (int stays : {3, 4, 5})
-    CHECK(exists(folder / "out.shardwright-partial-" + std::to_string(stays)));
-  CHECK(exists(folder / "innocent/sub/__0_0.distcp"));
-  CHECK(exists(folder / "link.shardwright-partial-6"));
+    CHECK(posix_store().exists(folder / "out.shardwright-partial-" + std::to_string(stays)));
+  CHECK(posix_store().exists(folder / "innocent/sub/__0_0.distcp"));
+  CHECK(posix_store().exists(folder / "link.shardwright-partial-6"));
 }
 
 TEST_CASE("what a repair is still making is no part of a folder that is listed") {

@@ -1,4 +1,4 @@
-#include "core/io/sink.h"
+#include "core/io/store.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "core/io/faulty_store.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
@@ -32,7 +33,7 @@ void make_sparse(const std::string& path) {
 
 TEST_CASE("a sink holds what was written, patches and holes included") {
   TemporaryFolder folder;
-  auto directory = create_directory(folder / "out");
+  auto directory = posix_store().make_folder(folder / "out");
   REQUIRE(directory.has_value());
   auto sink = (*directory)->create("sub/file");
   REQUIRE(sink.has_value());
@@ -55,7 +56,7 @@ TEST_CASE("a sink holds what was written, patches and holes included") {
 TEST_CASE("a sink never replaces a file and never leaves its directory") {
   TemporaryFolder folder;
   put(folder / "there", "old");
-  auto directory = open_writable_directory(folder.path());
+  auto directory = posix_store().edit_folder(folder.path());
   REQUIRE(directory.has_value());
   CHECK_FALSE((*directory)->create("there"));
   CHECK_FALSE((*directory)->create("../there"));
@@ -64,13 +65,13 @@ TEST_CASE("a sink never replaces a file and never leaves its directory") {
   CHECK_FALSE((*directory)->rename("there", "../elsewhere"));
   CHECK_FALSE((*directory)->remove("../there"));
   CHECK(contents(folder / "there") == "old");
-  CHECK_FALSE(create_directory(folder.path()));
+  CHECK_FALSE(posix_store().make_folder(folder.path()));
 }
 
 TEST_CASE("a copy keeps bytes, holes, mode and time, and is no hard link") {
   TemporaryFolder folder;
   make_sparse(folder / "sparse");
-  auto directory = create_directory(folder / "out");
+  auto directory = posix_store().make_folder(folder / "out");
   REQUIRE(directory.has_value());
   Progress progress;
   REQUIRE((*directory)->copy_in(folder / "sparse", "copy", &progress));
@@ -91,7 +92,7 @@ TEST_CASE("a copy keeps bytes, holes, mode and time, and is no hard link") {
 TEST_CASE("a cancelled copy stops and says so") {
   TemporaryFolder folder;
   put(folder / "source", "bytes");
-  auto directory = create_directory(folder / "out");
+  auto directory = posix_store().make_folder(folder / "out");
   REQUIRE(directory.has_value());
   Progress progress;
   progress.cancel();
@@ -102,29 +103,29 @@ TEST_CASE("a cancelled copy stops and says so") {
 
 TEST_CASE("publishing takes a free name and replaces nothing") {
   TemporaryFolder folder;
-  REQUIRE(create_directory(folder / "a.partial"));
+  REQUIRE(posix_store().make_folder(folder / "a.partial"));
   put(folder / "a.partial/x", "1");
-  CHECK(publish_directory(folder / "a.partial", folder / "a/"));
+  CHECK(posix_store().publish(folder / "a.partial", folder / "a/"));
   CHECK(contents(folder / "a/x") == "1");
-  REQUIRE(create_directory(folder / "b.partial"));
-  CHECK_FALSE(publish_directory(folder / "b.partial", folder / "a"));
+  REQUIRE(posix_store().make_folder(folder / "b.partial"));
+  CHECK_FALSE(posix_store().publish(folder / "b.partial", folder / "a"));
   CHECK(contents(folder / "a/x") == "1");
   CHECK(std::filesystem::exists(folder / "b.partial"));
 }
 
 TEST_CASE("only a directory with our mark is removed, and links in it are not followed") {
   TemporaryFolder folder;
-  REQUIRE(create_directory(folder / "keep"));
+  REQUIRE(posix_store().make_folder(folder / "keep"));
   put(folder / "keep/precious", "1");
-  CHECK_FALSE(discard_directory(folder / "keep", ".partial-"));
-  CHECK_FALSE(discard_directory(folder / "keep", ""));
+  CHECK_FALSE(posix_store().discard(folder / "keep", ".partial-"));
+  CHECK_FALSE(posix_store().discard(folder / "keep", ""));
   std::string ours = folder / "x.partial-7";
-  REQUIRE(create_directory(ours));
+  REQUIRE(posix_store().make_folder(ours));
   std::filesystem::create_directories(ours + "/deep/er");
   put(ours + "/deep/er/file", "1");
   std::filesystem::create_directory_symlink(folder / "keep", ours + "/link");
   std::filesystem::create_symlink(folder / "keep/precious", ours + "/deep/link");
-  CHECK(discard_directory(ours, ".partial-"));
+  CHECK(posix_store().discard(ours, ".partial-"));
   CHECK_FALSE(std::filesystem::exists(ours));
   CHECK(contents(folder / "keep/precious") == "1");
 }
@@ -137,12 +138,15 @@ TEST_CASE("the faulty double stops at the step that was chosen") {
     if (step == "finish") return Error{ErrorKind::kIo, "no space left on device", {path}};
     return std::nullopt;
   };
-  auto directory = faulty_writable(std::move(*create_directory(folder / "out")), decide);
-  auto sink = directory->create("f");
+  FaultyStore store(posix_store(), decide);
+  auto directory = store.make_folder(folder / "out");
+  REQUIRE(directory.has_value());
+  auto sink = (*directory)->create("f");
   REQUIRE(sink.has_value());
   CHECK((*sink)->write(bytes_of("1")));
   Status finished = (*sink)->finish();
   REQUIRE_FALSE(finished.has_value());
   CHECK(finished.error().message == "no space left on device");
-  CHECK(steps == std::vector<std::string>{"create f", "write f", "finish f"});
+  CHECK(steps == std::vector<std::string>{"make directory " + (folder / "out"), "create f",
+                                          "write f", "finish f"});
 }

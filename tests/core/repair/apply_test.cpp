@@ -4,9 +4,9 @@
 
 #include <cstring>
 
+#include "core/io/faulty_store.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan.h"
-#include "core/repair/steps.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
@@ -234,12 +234,12 @@ TEST_CASE("a repair that fails at any step leaves the source alone and nothing b
   for (; !finished && step < 500; ++step) {
     CAPTURE(step);
     int at = 0;
-    auto files = faulty_file_system([&](const std::string& name, const std::string& path) {
+    FaultyStore store(posix_store(), [&](const std::string& name, const std::string& path) {
       bool fails = at++ == step && name != "discard";
       return fails ? std::optional<Error>(Error{ErrorKind::kIo, "no space left", {path}})
                    : std::nullopt;
     });
-    auto result = apply_plan_on(files, *checkpoint, plan, {folder / "out"}, nullptr);
+    auto result = apply_plan(store, *checkpoint, plan, {folder / "out"}, nullptr);
     finished = result.has_value();
     CHECK(all_files(folder / "ckpt") == before);
     CHECK(entries_of(folder.path()) == (finished ? 2 : 1));
@@ -253,11 +253,11 @@ TEST_CASE("what cannot be taken away is named, and the final name stays free") {
   write_broken(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
   Plan plan = plan_of(*checkpoint, {axis_moved()});
-  auto files = faulty_file_system([](const std::string& name, const std::string& path) {
+  FaultyStore store(posix_store(), [](const std::string& name, const std::string& path) {
     bool fails = name == "publish" || name == "discard";
     return fails ? std::optional<Error>(Error{ErrorKind::kIo, "gone", {path}}) : std::nullopt;
   });
-  auto result = apply_plan_on(files, *checkpoint, plan, {folder / "out"}, nullptr);
+  auto result = apply_plan(store, *checkpoint, plan, {folder / "out"}, nullptr);
   REQUIRE_FALSE(result.has_value());
   CHECK(result.error().advice.find("out.shardwright-partial-") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(folder / "out"));
@@ -268,9 +268,11 @@ TEST_CASE("a full disk is said before anything is written, a cancel leaves nothi
   write_broken(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
   Plan plan = plan_of(*checkpoint, {axis_moved()});
-  RepairFileSystem files = real_file_system();
-  files.free_space = [](const std::string&) { return Result<std::uint64_t>(1000); };
-  auto result = apply_plan_on(files, *checkpoint, plan, {folder / "out"}, nullptr);
+  struct FullDisk : StoreOver {
+    using StoreOver::StoreOver;
+    Result<std::uint64_t> free_bytes(const std::string&) const override { return 1000; }
+  } store(posix_store());
+  auto result = apply_plan(store, *checkpoint, plan, {folder / "out"}, nullptr);
   REQUIRE_FALSE(result.has_value());
   CHECK(result.error().message.find("1000 are free") != std::string::npos);
   Progress progress;
@@ -286,11 +288,11 @@ TEST_CASE("a source that changes meanwhile stops the repair") {
   write_broken(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
   Plan plan = plan_of(*checkpoint, {axis_moved()});
-  auto files = faulty_file_system([&](const std::string& step, const std::string& path) {
+  FaultyStore store(posix_store(), [&](const std::string& step, const std::string& path) {
     if (step == "create" && path == "certificate.json") put(folder / "ckpt/common.pt", "new");
     return std::optional<Error>();
   });
-  auto result = apply_plan_on(files, *checkpoint, plan, {folder / "out"}, nullptr);
+  auto result = apply_plan(store, *checkpoint, plan, {folder / "out"}, nullptr);
   REQUIRE_FALSE(result.has_value());
   CHECK(result.error().place.file == "common.pt");
   CHECK(entries_of(folder.path()) == 1);
@@ -340,13 +342,13 @@ TEST_CASE("in place, a crash or an error at any step leaves the old or the new s
         Plan plan = plan_of(*checkpoint, {axis_moved()});
         int at = 0;
         // A crash: from that step on nothing happens any more.
-        auto files = faulty_file_system([&](const std::string&, const std::string& file) {
+        FaultyStore store(posix_store(), [&](const std::string&, const std::string& file) {
           bool fails = crash ? at++ >= step : at++ == step;
           return fails ? std::optional<Error>(Error{ErrorKind::kIo, "gone", {file}}) : std::nullopt;
         });
         ApplyOptions options;
         options.in_place = true;
-        finished = apply_plan_on(files, *checkpoint, plan, options, nullptr).has_value();
+        finished = apply_plan(store, *checkpoint, plan, options, nullptr).has_value();
         Values now = values_of(*opened(path), "down");
         CHECK((now == kDown || now == broken_image));
         new_states += now == kDown;
@@ -356,11 +358,11 @@ TEST_CASE("in place, a crash or an error at any step leaves the old or the new s
         }
         // Undo itself is interrupted once, then run again.
         int undo_at = 0;
-        auto stops = faulty_file_system([&](const std::string&, const std::string& file) {
+        FaultyStore stops(posix_store(), [&](const std::string&, const std::string& file) {
           return undo_at++ >= step % 6 ? std::optional<Error>(Error{ErrorKind::kIo, "gone", {file}})
                                        : std::nullopt;
         });
-        (void)undo_repair_on(stops, path);
+        (void)undo_repair(stops, path);
         now = values_of(*opened(path), "down");
         CHECK((now == kDown || now == broken_image));
         Status undone = undo_repair(path);

@@ -10,7 +10,7 @@
 
 #include "core/formats/dcp/dcp_write.h"
 #include "core/formats/open.h"
-#include "core/io/sink.h"
+#include "core/io/store.h"
 #include "core/repair/reference.h"
 
 namespace shw {
@@ -38,7 +38,7 @@ inline Bytes floats(const Values& values) {
 
 // All float32. One file a writer, one more entry that is no tensor.
 inline void write_checkpoint(const std::string& path, const std::vector<MadeTensor>& tensors) {
-  auto directory = create_directory(path);
+  auto directory = posix_store().make_folder(path);
   REQUIRE(directory.has_value());
   std::map<std::uint32_t, std::unique_ptr<ByteSink>> sinks;
   DcpMetadata metadata;

@@ -199,7 +199,7 @@ TEST_CASE("what was filled stays a finding wherever the folder goes and whatever
     auto metadata = new_metadata(*checkpoint, {}, {}, "");
     REQUIRE(metadata.has_value());
     metadata->plain_attributes.clear();
-    auto directory = open_writable_directory(path);
+    auto directory = posix_store().edit_folder(path);
     REQUIRE(directory.has_value());
     fs::remove(path + "/.metadata");
     auto sink = (*directory)->create(".metadata");
@@ -331,7 +331,7 @@ TEST_CASE("no changed value of the metadata is ever called proved") {
     REQUIRE(metadata->tensors[0].fqn == kCutOff);
     change(*metadata);
     fs::remove(path + "/.metadata");
-    auto directory = open_writable_directory(path);
+    auto directory = posix_store().edit_folder(path);
     REQUIRE(directory.has_value());
     auto sink = (*directory)->create(".metadata");
     REQUIRE(sink.has_value());

@@ -44,7 +44,7 @@ Bytes cut_out_of(const Bytes& bytes, const Extents& shape, const Box& box, std::
 // One tensor "w" in the boxes given, box i by rank i.
 void write_raw(const std::string& path, Dtype dtype, const Extents& shape, const Bytes& bytes,
                const std::vector<Box>& boxes) {
-  auto directory = create_directory(path);
+  auto directory = posix_store().make_folder(path);
   REQUIRE(directory.has_value());
   DcpMetadata metadata;
   metadata.checkpoint_id = path;

@@ -12,7 +12,7 @@
 
 #include "core/formats/dcp/dcp_write.h"
 #include "core/formats/open.h"
-#include "core/io/sink.h"
+#include "core/io/store.h"
 #include "core/make_zip.h"
 #include "core/rules/check.h"
 #include "core/tensor/cast.h"
@@ -87,7 +87,7 @@ inline Bytes as_dtype(const Numbers& values, Dtype dtype) {
 class ContentWriter {
  public:
   explicit ContentWriter(const std::string& path) {
-    auto made = create_directory(path);
+    auto made = posix_store().make_folder(path);
     REQUIRE(made.has_value());
     directory_ = std::move(*made);
     metadata_.checkpoint_id = path;

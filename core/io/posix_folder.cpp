@@ -1,86 +1,37 @@
-// The only code that writes files. A new file is created exclusively, written through a buffer of
-// 1 MiB and made durable in finish(); holes cost nothing, they are seeked over.
+// The only code that writes files. A new file is created exclusively and made durable in finish();
+// holes cost nothing, they are seeked over.
+#include "core/io/posix_folder.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "core/base/checked.h"
 #include "core/io/posix_copy.h"
 #include "core/io/posix_error.h"
-#include "core/io/sink.h"
 
 namespace shw {
 namespace {
 
-class FileSink final : public ByteSink {
+class PosixFile final : public OutputFile {
  public:
-  FileSink(std::string name, int fd) : name_(std::move(name)), fd_(fd) {
-    buffer_.reserve(kBufferSize);
-  }
-  FileSink(const FileSink&) = delete;
-  FileSink& operator=(const FileSink&) = delete;
-  ~FileSink() override {
+  PosixFile(std::string name, int fd) : name_(std::move(name)), fd_(fd) {}
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
+  ~PosixFile() override {
     if (fd_ >= 0) ::close(fd_);
   }
 
-  Status write(std::span<const std::byte> bytes) override {
-    if (bytes.size() >= kBufferSize) {
-      SHW_CHECK(flush());
-      SHW_CHECK(put(flushed_, bytes));
-      flushed_ += bytes.size();
-      return {};
-    }
-    if (buffer_.size() + bytes.size() > kBufferSize) SHW_CHECK(flush());
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-    return {};
-  }
-
   Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override {
-    SHW_CHECK(flush());
+    if (fd_ < 0) return was_finished();
     auto end = checked_add<std::uint64_t>(offset, bytes.size());
-    if (!end || *end > flushed_)
-      return fail(ErrorKind::kUsage, "a patch lies beyond what was written", {name_, offset});
-    return put(offset, bytes);
-  }
-
-  Status skip(std::uint64_t length) override {
-    SHW_CHECK(flush());
-    auto end = checked_add(flushed_, length);
     if (!end || !narrow<off_t>(*end))
-      return fail(ErrorKind::kUsage, "a hole is larger than a file can be", {name_, flushed_});
-    flushed_ = *end;
-    return {};
-  }
-
-  std::uint64_t position() const override { return flushed_ + buffer_.size(); }
-
-  Status finish() override {
-    SHW_CHECK(flush());
-    // A hole at the end exists only once the length says so.
-    if (::ftruncate(fd_, static_cast<off_t>(flushed_)) != 0)
-      return system_error("cannot set the length", name_, errno);
-    if (::fsync(fd_) != 0) return system_error("cannot make it durable", name_, errno);
-    int fd = fd_;
-    fd_ = -1;
-    if (::close(fd) != 0) return system_error("cannot close it", name_, errno);
-    return {};
-  }
-
- private:
-  static constexpr std::size_t kBufferSize = std::size_t{1} << 20;
-
-  Status flush() {
-    SHW_CHECK(put(flushed_, buffer_));
-    flushed_ += buffer_.size();
-    buffer_.clear();
-    return {};
-  }
-
-  Status put(std::uint64_t offset, std::span<const std::byte> bytes) {
-    if (fd_ < 0) return fail(ErrorKind::kUsage, "was finished already", {name_});
+      return fail(ErrorKind::kUsage, "lies beyond what a file can hold", {name_, offset});
     while (!bytes.empty()) {
       ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
       if (written < 0 && errno == EINTR) continue;
@@ -94,10 +45,24 @@ class FileSink final : public ByteSink {
     return {};
   }
 
+  Status finish(std::uint64_t length) override {
+    if (fd_ < 0) return was_finished();
+    // A hole at the end exists only once the length says so.
+    if (::ftruncate(fd_, static_cast<off_t>(length)) != 0)
+      return system_error("cannot set the length", name_, errno);
+    if (::fsync(fd_) != 0) return system_error("cannot make it durable", name_, errno);
+    int fd = std::exchange(fd_, -1);
+    if (::close(fd) != 0) return system_error("cannot close it", name_, errno);
+    return {};
+  }
+
+ private:
+  tl::unexpected<Error> was_finished() const {
+    return fail(ErrorKind::kUsage, "was finished already", {name_});
+  }
+
   std::string name_;
   int fd_;
-  Bytes buffer_;
-  std::uint64_t flushed_ = 0;
 };
 
 class PosixWritableDirectory final : public WritableDirectory {
@@ -109,9 +74,9 @@ class PosixWritableDirectory final : public WritableDirectory {
 
   const std::string& path() const override { return path_; }
 
-  Result<std::unique_ptr<ByteSink>> create(const std::string& relative) override {
+  Result<std::unique_ptr<OutputFile>> create_file(const std::string& relative) override {
     SHW_TRY(int fd, create_exclusively(relative));
-    return std::make_unique<FileSink>(relative, fd);
+    return std::make_unique<PosixFile>(relative, fd);
   }
 
   Status copy_in(const std::string& source_path, const std::string& relative,
@@ -191,16 +156,10 @@ class PosixWritableDirectory final : public WritableDirectory {
 
 }  // namespace
 
-Result<std::unique_ptr<WritableDirectory>> open_writable_directory(const std::string& path) {
+Result<std::unique_ptr<WritableDirectory>> open_posix_folder(const std::string& path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return system_error("cannot open the directory", path, errno);
   return std::make_unique<PosixWritableDirectory>(path, fd);
-}
-
-Result<std::unique_ptr<WritableDirectory>> create_directory(const std::string& path) {
-  if (::mkdir(path.c_str(), 0777) != 0)
-    return system_error("cannot make the directory", path, errno);
-  return open_writable_directory(path);
 }
 
 }  // namespace shw

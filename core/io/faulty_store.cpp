@@ -1,0 +1,122 @@
+#include "core/io/faulty_store.h"
+
+namespace shw {
+namespace {
+
+Status ask(const WriteFault& decide, const char* step, const std::string& path) {
+  if (auto error = decide(step, path)) return tl::unexpected<Error>(std::move(*error));
+  return {};
+}
+
+class FaultyFile final : public OutputFile {
+ public:
+  FaultyFile(std::unique_ptr<OutputFile> inner, std::string path, WriteFault decide)
+      : inner_(std::move(inner)), path_(std::move(path)), decide_(std::move(decide)) {}
+  Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override {
+    SHW_CHECK(ask(decide_, "write", path_));
+    return inner_->write_at(offset, bytes);
+  }
+  Status finish(std::uint64_t length) override {
+    SHW_CHECK(ask(decide_, "finish", path_));
+    return inner_->finish(length);
+  }
+
+ private:
+  std::unique_ptr<OutputFile> inner_;
+  std::string path_;
+  WriteFault decide_;
+};
+
+class FaultyFolder final : public WritableDirectory {
+ public:
+  FaultyFolder(std::unique_ptr<WritableDirectory> inner, WriteFault decide)
+      : inner_(std::move(inner)), decide_(std::move(decide)) {}
+  const std::string& path() const override { return inner_->path(); }
+  Result<std::unique_ptr<OutputFile>> create_file(const std::string& relative) override {
+    SHW_CHECK(ask(decide_, "create", relative));
+    SHW_TRY(auto file, inner_->create_file(relative));
+    return std::make_unique<FaultyFile>(std::move(file), relative, decide_);
+  }
+  Status copy_in(const std::string& source_path, const std::string& relative,
+                 Progress* progress) override {
+    SHW_CHECK(ask(decide_, "copy", relative));
+    return inner_->copy_in(source_path, relative, progress);
+  }
+  Status rename(const std::string& from, const std::string& to) override {
+    SHW_CHECK(ask(decide_, "rename", to));
+    return inner_->rename(from, to);
+  }
+  Status remove(const std::string& relative) override {
+    SHW_CHECK(ask(decide_, "remove", relative));
+    return inner_->remove(relative);
+  }
+  Status sync() override {
+    SHW_CHECK(ask(decide_, "sync", inner_->path()));
+    return inner_->sync();
+  }
+
+ private:
+  std::unique_ptr<WritableDirectory> inner_;
+  WriteFault decide_;
+};
+
+}  // namespace
+
+bool StoreOver::exists(const std::string& path) const {
+  return inner_.exists(path);
+}
+Result<std::string> StoreOver::resolved(const std::string& path) const {
+  return inner_.resolved(path);
+}
+Result<std::uint64_t> StoreOver::free_bytes(const std::string& path) const {
+  return inner_.free_bytes(path);
+}
+std::vector<std::string> StoreOver::names(const std::string& folder) const {
+  return inner_.names(folder);
+}
+Result<std::shared_ptr<const Directory>> StoreOver::read_folder(const std::string& path) const {
+  return inner_.read_folder(path);
+}
+Result<std::unique_ptr<WritableDirectory>> StoreOver::make_folder(const std::string& path) {
+  return inner_.make_folder(path);
+}
+Result<std::unique_ptr<WritableDirectory>> StoreOver::edit_folder(const std::string& path) {
+  return inner_.edit_folder(path);
+}
+Status StoreOver::publish(const std::string& temporary, const std::string& final_path) {
+  return inner_.publish(temporary, final_path);
+}
+Status StoreOver::discard(const std::string& path, const std::string& marker) {
+  return inner_.discard(path, marker);
+}
+
+FaultyStore::FaultyStore(Store& store, WriteFault decide, ReadFault reads)
+    : StoreOver(store), decide_(std::move(decide)), reads_(std::move(reads)) {}
+
+Result<std::shared_ptr<const Directory>> FaultyStore::read_folder(const std::string& path) const {
+  SHW_TRY(auto directory, inner().read_folder(path));
+  return reads_ == nullptr ? directory : faulty_directory(std::move(directory), reads_);
+}
+
+Result<std::unique_ptr<WritableDirectory>> FaultyStore::make_folder(const std::string& path) {
+  SHW_CHECK(ask(decide_, "make directory", path));
+  SHW_TRY(auto folder, inner().make_folder(path));
+  return std::make_unique<FaultyFolder>(std::move(folder), decide_);
+}
+
+Result<std::unique_ptr<WritableDirectory>> FaultyStore::edit_folder(const std::string& path) {
+  SHW_TRY(auto folder, inner().edit_folder(path));
+  return std::make_unique<FaultyFolder>(std::move(folder), decide_);
+}
+
+Status FaultyStore::publish(const std::string& temporary, const std::string& final_path) {
+  SHW_CHECK(ask(decide_, "publish", final_path));
+  return inner().publish(temporary, final_path);
+}
+
+Status FaultyStore::discard(const std::string& path, const std::string& marker) {
+  SHW_CHECK(ask(decide_, "discard", path));
+  return inner().discard(path, marker);
+}
+
+}  // namespace shw

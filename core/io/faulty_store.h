@@ -1,0 +1,56 @@
+// For tests: a store that fails where it is told to.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/io/store.h"
+
+namespace shw {
+
+// Another store as it is; what derives from it changes a part.
+class StoreOver : public Store {
+ public:
+  explicit StoreOver(Store& inner) : inner_(inner) {}
+  bool exists(const std::string& path) const override;
+  Result<std::string> resolved(const std::string& path) const override;
+  Result<std::uint64_t> free_bytes(const std::string& path) const override;
+  std::vector<std::string> names(const std::string& folder) const override;
+  Result<std::shared_ptr<const Directory>> read_folder(const std::string& path) const override;
+  Result<std::unique_ptr<WritableDirectory>> make_folder(const std::string& path) override;
+  Result<std::unique_ptr<WritableDirectory>> edit_folder(const std::string& path) override;
+  Status publish(const std::string& temporary, const std::string& final_path) override;
+  Status discard(const std::string& path, const std::string& marker) override;
+
+ protected:
+  Store& inner() const { return inner_; }
+
+ private:
+  Store& inner_;
+};
+
+// Asked before every step that changes something ("create", "write", "finish", "copy", "rename",
+// "remove", "sync", "make directory", "publish", "discard"); an Error is returned instead of doing
+// it. Writing may ask from several threads.
+using WriteFault =
+    std::function<std::optional<Error>(const std::string& step, const std::string& path)>;
+
+class FaultyStore final : public StoreOver {
+ public:
+  // `reads` is asked before every read of a file; null: none fails.
+  FaultyStore(Store& inner, WriteFault decide, ReadFault reads = nullptr);
+  Result<std::shared_ptr<const Directory>> read_folder(const std::string& path) const override;
+  Result<std::unique_ptr<WritableDirectory>> make_folder(const std::string& path) override;
+  Result<std::unique_ptr<WritableDirectory>> edit_folder(const std::string& path) override;
+  Status publish(const std::string& temporary, const std::string& final_path) override;
+  Status discard(const std::string& path, const std::string& marker) override;
+
+ private:
+  WriteFault decide_;
+  ReadFault reads_;
+};
+
+}  // namespace shw

@@ -1,0 +1,14 @@
+// A folder of this machine, opened for writing: a part of posix_store.cpp.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/io/store.h"
+
+namespace shw {
+
+Result<std::unique_ptr<WritableDirectory>> open_posix_folder(const std::string& path);
+
+}  // namespace shw

@@ -1,0 +1,94 @@
+// The file system of this machine as a store.
+#include <dirent.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "core/base/checked.h"
+#include "core/io/place.h"
+#include "core/io/posix_error.h"
+#include "core/io/posix_folder.h"
+#include "core/io/publish.h"
+#include "core/io/store.h"
+
+namespace shw {
+namespace {
+
+class PosixStore final : public Store {
+ public:
+  bool exists(const std::string& path) const override {
+    struct stat status {};
+    return ::lstat(path.c_str(), &status) == 0;
+  }
+
+  Result<std::string> resolved(const std::string& path) const override {
+    auto resolve = [](const std::string& text) {
+      return std::unique_ptr<char, decltype(&std::free)>(::realpath(text.c_str(), nullptr),
+                                                         &std::free);
+    };
+    if (auto whole = resolve(path)) return std::string(whole.get());
+    std::string clean = without_trailing_slashes(path);
+    auto parent = resolve(parent_of(clean));
+    if (parent == nullptr) {
+      return fail(ErrorKind::kIo, std::string("cannot find the folder: ") + std::strerror(errno),
+                  {parent_of(clean)});
+    }
+    std::string name = clean.substr(clean.rfind('/') + 1);
+    std::string base = parent.get();
+    return (base == "/" ? "" : base) + "/" + name;
+  }
+
+  Result<std::uint64_t> free_bytes(const std::string& path) const override {
+    struct statvfs status {};
+    if (::statvfs(path.c_str(), &status) != 0) {
+      return fail(ErrorKind::kIo,
+                  std::string("cannot ask for the free space: ") + std::strerror(errno), {path});
+    }
+    return checked_mul(std::uint64_t{status.f_bavail}, std::uint64_t{status.f_frsize})
+        .value_or(UINT64_MAX);
+  }
+
+  std::vector<std::string> names(const std::string& folder) const override {
+    std::vector<std::string> found;
+    DIR* stream = ::opendir(folder.c_str());
+    if (stream == nullptr) return found;
+    while (dirent* item = ::readdir(stream)) found.emplace_back(item->d_name);
+    ::closedir(stream);
+    return found;
+  }
+
+  Result<std::shared_ptr<const Directory>> read_folder(const std::string& path) const override {
+    return open_directory(path);
+  }
+
+  Result<std::unique_ptr<WritableDirectory>> make_folder(const std::string& path) override {
+    if (::mkdir(path.c_str(), 0777) != 0)
+      return system_error("cannot make the directory", path, errno);
+    return open_posix_folder(path);
+  }
+
+  Result<std::unique_ptr<WritableDirectory>> edit_folder(const std::string& path) override {
+    return open_posix_folder(path);
+  }
+
+  Status publish(const std::string& temporary, const std::string& final_path) override {
+    return publish_directory(temporary, final_path);
+  }
+
+  Status discard(const std::string& path, const std::string& marker) override {
+    return discard_directory(path, marker);
+  }
+};
+
+}  // namespace
+
+Store& posix_store() {
+  static PosixStore store;
+  return store;
+}
+
+}  // namespace shw

@@ -1,0 +1,65 @@
+// What a repair needs of a file system. It writes through nothing else, and reads what it wrote
+// through nothing else; tests put one underneath that fails, or that forgets what was not made
+// durable (faulty_store.h, memory_store.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/io/sink.h"
+#include "core/io/source.h"
+
+namespace shw {
+
+// A folder that is written to. Paths are relative to it and never leave it; folders on the way to a
+// new file are made.
+class WritableDirectory {
+ public:
+  virtual ~WritableDirectory() = default;
+  virtual const std::string& path() const = 0;
+  // Fails if it exists.
+  virtual Result<std::unique_ptr<OutputFile>> create_file(const std::string& relative) = 0;
+  // The same, to be written from front to back.
+  Result<std::unique_ptr<ByteSink>> create(const std::string& relative);
+  // Copies a whole file of the same store: reflink where the file system can, else a copy that
+  // keeps holes. Never a hard link. Durable when it returns.
+  virtual Status copy_in(const std::string& source_path, const std::string& relative,
+                         Progress* progress) = 0;
+  virtual Status rename(const std::string& from, const std::string& to) = 0;  // replaces `to`
+  virtual Status remove(const std::string& relative) = 0;
+  virtual Status sync() = 0;  // the names in it are durable
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+  // Anything under that name, a dangling link too.
+  virtual bool exists(const std::string& path) const = 0;
+  // The path with every link followed; of one that does not exist yet, its parent's with the name
+  // added.
+  virtual Result<std::string> resolved(const std::string& path) const = 0;
+  // Free for this user where `path` lies.
+  virtual Result<std::uint64_t> free_bytes(const std::string& path) const = 0;
+  // Of all that lies in a folder; none where it cannot be read.
+  virtual std::vector<std::string> names(const std::string& folder) const = 0;
+
+  virtual Result<std::shared_ptr<const Directory>> read_folder(const std::string& path) const = 0;
+  // Makes the folder (its parent must exist) and fails if it is there already.
+  virtual Result<std::unique_ptr<WritableDirectory>> make_folder(const std::string& path) = 0;
+  // One that exists, for a change in place.
+  virtual Result<std::unique_ptr<WritableDirectory>> edit_folder(const std::string& path) = 0;
+  // Gives a finished folder its final name, which nothing has yet; durable when it returns.
+  virtual Status publish(const std::string& temporary, const std::string& final_path) = 0;
+  // Removes a half-made folder of ours with all below; refuses anything whose name does not hold
+  // `marker`.
+  virtual Status discard(const std::string& path, const std::string& marker) = 0;
+};
+
+// This machine's own.
+Store& posix_store();
+
+}  // namespace shw

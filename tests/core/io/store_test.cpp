@@ -1,0 +1,129 @@
+#include "core/io/store.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "core/io/faulty_store.h"
+#include "core/io/memory_store.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+
+namespace {
+
+Bytes filled_with(std::size_t count, int value) {
+  return Bytes(count, static_cast<std::byte>(value));
+}
+
+// Four threads write every fourth block of one file.
+void write_in_threads(Store& store, const std::string& path) {
+  constexpr std::size_t kBlock = 1000, kBlocks = 64;
+  auto folder = store.make_folder(path);
+  REQUIRE(folder.has_value());
+  auto file = (*folder)->create_file("f");
+  REQUIRE(file.has_value());
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t i = t; i < kBlocks; i += 4) {
+        Bytes block = filled_with(kBlock, static_cast<int>(i));
+        failed += !(*file)->write_at(i * kBlock, block).has_value();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failed == 0);
+  REQUIRE((*file)->finish(kBlock * kBlocks + 5));
+  CHECK_FALSE((*file)->finish(1));
+  auto source = store.read_folder(path).value()->open("f");
+  REQUIRE(source.has_value());
+  auto all = read_bytes(**source, 0, (*source)->size());
+  REQUIRE(all.has_value());
+  Bytes expected;
+  for (std::size_t i = 0; i < kBlocks; ++i) {
+    Bytes block = filled_with(kBlock, static_cast<int>(i));
+    expected.insert(expected.end(), block.begin(), block.end());
+  }
+  expected.resize(expected.size() + 5);
+  CHECK(*all == expected);
+}
+
+}  // namespace
+
+TEST_CASE("several threads write one file, each its own bytes") {
+  TemporaryFolder folder;
+  write_in_threads(posix_store(), folder / "out");
+  MemoryStore memory;
+  write_in_threads(memory, "/out");
+  FaultyStore asked(memory, [](const std::string&, const std::string&) { return std::nullopt; });
+  write_in_threads(asked, "/other");
+}
+
+TEST_CASE("several threads read and map one file at once") {
+  TemporaryFolder folder;
+  std::string text(1 << 20, 'x');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 26);
+  put(folder / "f", text);
+  auto source = posix_store().read_folder(folder.path()).value()->open("f");
+  REQUIRE(source.has_value());
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t at = t * 1000; at + 4096 < text.size(); at += 50'000) {
+        Bytes part(4096);
+        wrong += !(*source)->read(at, part).has_value();
+        BytesView map = (*source)->mapped();
+        wrong += map.size() != text.size() ||
+                 !std::equal(part.begin(), part.end(), map.begin() + static_cast<long>(at));
+        (*source)->forget(at, 4096);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a store in memory forgets what was not made durable") {
+  using Survives = MemoryStore::Survives;
+  for (Survives survives : {Survives::kOnlySynced, Survives::kNames}) {
+    MemoryStore store;
+    store.put("/a/old", filled_with(3, 1));
+    auto folder = store.edit_folder("/a");
+    REQUIRE(folder.has_value());
+    auto kept = (*folder)->create("sub/kept");
+    REQUIRE(kept.has_value());
+    REQUIRE((*kept)->write(filled_with(3, 2)));
+    REQUIRE((*kept)->finish());
+    REQUIRE((*folder)->sync());
+    auto half = (*folder)->create("half");
+    REQUIRE(half.has_value());
+    REQUIRE((*half)->write(filled_with(3, 3)));
+    REQUIRE((*folder)->rename("old", "new"));
+    store.cut_power(survives);
+    bool names = survives == Survives::kNames;
+    CHECK(store.get("/a/sub/kept") == filled_with(3, 2));
+    CHECK(store.get("/a/half") == (names ? std::optional<Bytes>(Bytes{}) : std::nullopt));
+    CHECK(store.get(names ? "/a/new" : "/a/old") == filled_with(3, 1));
+    CHECK_FALSE(store.exists(names ? "/a/old" : "/a/new"));
+  }
+}
+
+TEST_CASE("a folder in memory is published once, under a name that nothing has") {
+  MemoryStore store;
+  store.put("/taken/f", filled_with(1, 1));
+  REQUIRE(store.make_folder("/x.partial-1").has_value());
+  CHECK_FALSE(store.make_folder("/x.partial-1").has_value());
+  CHECK_FALSE(store.publish("/x.partial-1", "/taken").has_value());
+  CHECK_FALSE(store.discard("/taken", ".partial-").has_value());
+  CHECK(store.publish("/x.partial-1", "/x").has_value());
+  CHECK(store.exists("/x"));
+  CHECK_FALSE(store.exists("/x.partial-1"));
+  auto folder = store.edit_folder("/x");
+  REQUIRE(folder.has_value());
+  CHECK_FALSE((*folder)->create("../y").has_value());
+  CHECK_FALSE((*folder)->copy_in("/nothing", "y", nullptr).has_value());
+}
