@@ -12,8 +12,8 @@
 
 #include "core/mesh/infer.h"
 #include "core/session/session.h"
+#include "core/tiles/tile_set.h"
 #include "views/color.h"
-#include "views/tile_set.h"
 
 namespace shw {
 

@@ -9,31 +9,6 @@
 namespace shw {
 namespace {
 
-bool bytes_are_there(const Checkpoint& checkpoint, ChunkId chunk) {
-  auto item = checkpoint.item(chunk);
-  if (!item) return false;
-  const FileRow& file = checkpoint.file(item->file);
-  if (checkpoint.directory() == nullptr) return true;  // columns only: nothing was looked at
-  if (file.kind != EntryKind::kFile || !file.safe || item->offset < 0 || item->length < 0)
-    return false;
-  auto offset = static_cast<std::uint64_t>(item->offset);
-  return offset <= file.size && static_cast<std::uint64_t>(item->length) <= file.size - offset;
-}
-
-std::shared_ptr<const TileSet> saved_tiles(const Checkpoint& checkpoint, TensorId tensor) {
-  auto tiles = std::make_shared<TileSet>(checkpoint.shape(tensor));
-  for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    bool inside =
-        lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor));
-    TileStatus status =
-        inside && bytes_are_there(checkpoint, chunk) ? TileStatus::kFine : TileStatus::kBad;
-    tiles->add(checkpoint.offsets(chunk), checkpoint.sizes(chunk),
-               checkpoint.writer(chunk).value_or(kNoWriter), status, chunk);
-  }
-  tiles->seal();
-  return tiles;
-}
-
 constexpr std::size_t kMaxOrigins = 4'096;  // beyond, no tile is large enough for a label
 constexpr std::uint32_t kNoChunk = 0xFFFFFFFFu;
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/tiles/tile_set.h"
 #include "views/color.h"
-#include "views/tile_set.h"
 
 namespace shw {
 

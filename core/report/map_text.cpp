@@ -206,9 +206,9 @@ std::string beside(const std::vector<TextPicture>& pictures, const TextStyle& st
   return text;
 }
 
-std::string overview_text(const LaidTensor& saved, const SliceView& view, const TextStyle& style) {
-  TileSlice slice = cut(saved, view);
-  std::string text = "\n" + inked(style, Ink::kQuiet, "all tiles: " + to_text(view)) + "\n";
+std::string overview_text(const LaidTensor& saved, const Slice& look, const TextStyle& style) {
+  TileSlice slice = cut(saved, look);
+  std::string text = "\n" + inked(style, Ink::kQuiet, "all tiles: " + to_text(look)) + "\n";
   auto lines = draw_slice(slice, slice.rows, slice.columns, 6, style.width - 2, style.utf8);
   for (const std::string& line : lines) text += line + "\n";
   return text;
@@ -218,20 +218,20 @@ std::string overview_text(const LaidTensor& saved, const SliceView& view, const 
 
 std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const LaidTensor* expected,
                         const TextStyle& style) {
-  SliceView view = choose_view(saved, expected);
+  Slice slice = choose_slice(saved, expected);
   std::string text = inked(style, Ink::kBold, printable(fqn)) + "\n";
-  if (view.row_dim) text += inked(style, Ink::kQuiet, to_text(view)) + "\n";
+  if (slice.row >= 0) text += inked(style, Ink::kQuiet, to_text(slice)) + "\n";
   text += "\n";
-  TileSlice before = cut(saved, view);
+  TileSlice before = cut(saved, slice);
   bool comparable = expected != nullptr && expected->shape.size() == saved.shape.size();
-  TileSlice after = comparable ? cut(*expected, view) : TileSlice{};
+  TileSlice after = comparable ? cut(*expected, slice) : TileSlice{};
   // One scale for both, and a line is about twice as high as a column is wide.
   std::int64_t rows = std::max(before.rows, comparable ? after.rows : 1);
   std::int64_t columns = std::max(before.columns, comparable ? after.columns : 1);
   int room = comparable ? (style.width - 6) / 2 : style.width - 2;
   double ratio = static_cast<double>(std::max<std::int64_t>(rows, 1)) /
                  static_cast<double>(std::max<std::int64_t>(columns, 1));
-  int across = view.column_dim ? std::min(room, 40) : 14;
+  int across = slice.column >= 0 ? std::min(room, 40) : 14;
   int down = std::clamp(static_cast<int>(ratio * across / 2), 4, 16);
   bool same_shape = comparable && same(saved.shape, expected->shape);
   Ink ink = comparable && !same_shape ? Ink::kRed : Ink::kPlain;
@@ -247,7 +247,7 @@ std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const L
   if (expected != nullptr && !comparable) {
     text += "expected " + to_text(ExtentsView(expected->shape)) + ": of another rank, not drawn\n";
   }
-  if (auto other = overview_of(saved, view)) text += overview_text(saved, *other, style);
+  if (auto other = overview_of(saved, slice)) text += overview_text(saved, *other, style);
   return text;
 }
 

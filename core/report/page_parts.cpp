@@ -139,8 +139,8 @@ TensorPictures pictures_of(const ReportInput& input, TensorId tensor) {
   }
   const LaidTensor* other = pictures.expected ? &*pictures.expected : nullptr;
   if (other == nullptr && pictures.after) other = &*pictures.after;
-  pictures.view = choose_view(pictures.saved, other);
-  pictures.overview = overview_of(pictures.saved, pictures.view);
+  pictures.slice = choose_slice(pictures.saved, other);
+  pictures.overview = overview_of(pictures.saved, pictures.slice);
   return pictures;
 }
 

@@ -42,8 +42,8 @@ struct TensorPictures {
   LaidTensor saved;
   std::optional<LaidTensor> expected, after;
   std::vector<LaidTile> lost;  // boxes of `after` whose bytes are gone
-  SliceView view;
-  std::optional<SliceView> overview;
+  Slice slice;
+  std::optional<Slice> overview;
 };
 TensorPictures pictures_of(const ReportInput& input, TensorId tensor);
 

@@ -188,9 +188,10 @@ class Drawing {
   std::string body_;
 };
 
-bool differs(const LaidTensor& a, const LaidTensor* b, std::optional<std::size_t> dim) {
-  if (b == nullptr || !dim) return false;
-  return a.shape.size() != b->shape.size() || a.shape[*dim] != b->shape[*dim];
+bool differs(const LaidTensor& a, const LaidTensor* b, int dim) {
+  if (b == nullptr || dim < 0) return false;
+  auto d = static_cast<std::size_t>(dim);
+  return a.shape.size() != b->shape.size() || a.shape[d] != b->shape[d];
 }
 
 std::string figure(const std::string& kind, const std::string& title, const std::string& note,
@@ -226,18 +227,21 @@ std::string svg_pictures(const TensorPictures& pictures, const Palette& palette)
   Scale scale;
   std::int64_t rows = 1, columns = 1;
   for (const Panel& picture : list) {
-    if (auto d = pictures.view.row_dim) rows = std::max(rows, picture.tiling->shape[*d]);
-    if (auto d = pictures.view.column_dim) columns = std::max(columns, picture.tiling->shape[*d]);
+    auto along = [&](int dim) {
+      return dim < 0 ? 1 : picture.tiling->shape[static_cast<std::size_t>(dim)];
+    };
+    rows = std::max(rows, along(pictures.slice.row));
+    columns = std::max(columns, along(pictures.slice.column));
   }
-  bool flat = !pictures.view.column_dim;
+  bool flat = pictures.slice.column < 0;
   scale = {(flat ? 60 : kWidth) / static_cast<double>(columns),
            kHeight / static_cast<double>(rows)};
 
   std::string html =
-      "<p class=\"quiet\">" + escaped(to_text(pictures.view)) + "</p><div class=\"maps\">\n";
+      "<p class=\"quiet\">" + escaped(to_text(pictures.slice)) + "</p><div class=\"maps\">\n";
   for (const Panel& picture : list) {
-    TileSlice slice = cut(*picture.tiling, pictures.view, kMostDrawnTiles);
-    TileSlice gone = cut({picture.tiling->shape, pictures.lost}, pictures.view, kMostDrawnTiles);
+    TileSlice slice = cut(*picture.tiling, pictures.slice, kMostDrawnTiles);
+    TileSlice gone = cut({picture.tiling->shape, pictures.lost}, pictures.slice, kMostDrawnTiles);
     Drawing drawing(slice, scale);
     bool is_saved = picture.tiling == &saved;
     if (picture.tiling == expected) {
@@ -246,15 +250,15 @@ std::string svg_pictures(const TensorPictures& pictures, const Palette& palette)
       drawing.tiles(palette);
     }
     if (picture.tiling == after) drawing.seams(), drawing.lost(gone);
-    auto mark = [&](std::optional<std::size_t> dim) {
+    auto mark = [&](int dim) {
       if (is_saved) return differs(saved, truth, dim) ? "bad" : "";
       return picture.tiling == after && differs(saved, after, dim) ? "gold" : "";
     };
     std::string note = "<code>" + to_text(ExtentsView(picture.tiling->shape)) + "</code>";
     if (slice.hidden > 0) note += " " + human_count(slice.hidden) + " more tiles not drawn";
-    html += figure(
-        picture.kind, picture.title, note,
-        drawing.svg(mark(pictures.view.row_dim), mark(pictures.view.column_dim), picture.title));
+    html +=
+        figure(picture.kind, picture.title, note,
+               drawing.svg(mark(pictures.slice.row), mark(pictures.slice.column), picture.title));
   }
   html += "</div>\n";
   if (pictures.overview) html += overview(pictures, palette);

@@ -48,72 +48,73 @@ std::vector<std::size_t> ranked_dims(const LaidTensor& saved, const LaidTensor* 
 
 }  // namespace
 
-SliceView choose_view(const LaidTensor& saved, const LaidTensor* expected) {
-  SliceView view{{}, {}, Extents(saved.shape.size(), 0)};
+Slice choose_slice(const LaidTensor& saved, const LaidTensor* expected) {
+  Slice slice{-1, -1, Extents(saved.shape.size(), 0)};
   std::vector<std::size_t> dims = ranked_dims(saved, expected);
-  if (dims.size() == 1) view.row_dim = dims[0];
+  if (dims.size() == 1) slice.row = static_cast<int>(dims[0]);
   if (dims.size() >= 2) {
-    view.row_dim = std::min(dims[0], dims[1]);
-    view.column_dim = std::max(dims[0], dims[1]);
+    slice.row = static_cast<int>(std::min(dims[0], dims[1]));
+    slice.column = static_cast<int>(std::max(dims[0], dims[1]));
   }
-  return view;
+  return slice;
 }
 
-std::optional<SliceView> overview_of(const LaidTensor& saved, const SliceView& view) {
+std::optional<Slice> overview_of(const LaidTensor& saved, const Slice& slice) {
   std::vector<std::size_t> cuts = cuts_of(saved);
   std::optional<std::size_t> across;
   for (std::size_t d = 0; d < cuts.size(); ++d) {
-    if (d == view.row_dim || d == view.column_dim || cuts[d] < 2) continue;
+    if (slice.shows(d) || cuts[d] < 2) continue;
     if (!across || cuts[d] > cuts[*across]) across = d;
   }
   if (!across) return std::nullopt;
-  return SliceView{view.row_dim, across, Extents(saved.shape.size(), 0)};
+  return Slice{slice.row, static_cast<int>(*across), Extents(saved.shape.size(), 0)};
 }
 
-TileSlice cut(const LaidTensor& tiling, const SliceView& view, std::size_t limit) {
-  TileSlice slice;
-  auto extent = [&](std::optional<std::size_t> dim) {
-    return dim && *dim < tiling.shape.size() ? tiling.shape[*dim] : 1;
+TileSlice cut(const LaidTensor& tiling, const Slice& slice, std::size_t limit) {
+  TileSlice made;
+  auto extent = [&](int dim) {
+    auto d = static_cast<std::size_t>(dim);
+    return dim >= 0 && d < tiling.shape.size() ? tiling.shape[d] : 1;
   };
-  slice.rows = extent(view.row_dim);
-  slice.columns = extent(view.column_dim);
+  made.rows = extent(slice.row);
+  made.columns = extent(slice.column);
   for (const LaidTile& tile : tiling.tiles) {
     bool inside = true;
     for (std::size_t d = 0; d < tiling.shape.size() && inside; ++d) {
-      if (d == view.row_dim || d == view.column_dim) continue;
-      std::int64_t at = d < view.at.size() ? view.at[d] : 0;
+      if (slice.shows(d)) continue;
+      std::int64_t at = d < slice.at.size() ? slice.at[d] : 0;
       // No sum: a hostile offset may be 2^62.
       inside = tile.box.offsets[d] <= at && at - tile.box.offsets[d] < tile.box.sizes[d];
     }
     if (!inside) continue;
-    if (slice.tiles.size() == limit) {
-      ++slice.hidden;
+    if (made.tiles.size() == limit) {
+      ++made.hidden;
       continue;
     }
-    auto span = [&](std::optional<std::size_t> dim, std::int64_t end, std::int64_t& from,
-                    std::int64_t& to) {
-      std::int64_t offset = dim ? tile.box.offsets[*dim] : 0;
-      std::int64_t size = dim ? tile.box.sizes[*dim] : 1;
+    auto span = [&](int dim, std::int64_t end, std::int64_t& from, std::int64_t& to) {
+      auto d = static_cast<std::size_t>(dim);
+      std::int64_t offset = dim >= 0 ? tile.box.offsets[d] : 0;
+      std::int64_t size = dim >= 0 ? tile.box.sizes[d] : 1;
       from = std::clamp<std::int64_t>(offset, 0, std::max<std::int64_t>(end, 0));
       to = from + std::clamp<std::int64_t>(size, 0, std::max<std::int64_t>(end, 0) - from);
     };
     SliceTile flat{};
     flat.writer = tile.writer;
-    span(view.row_dim, slice.rows, flat.top, flat.bottom);
-    span(view.column_dim, slice.columns, flat.left, flat.right);
-    if (flat.top < flat.bottom && flat.left < flat.right) slice.tiles.push_back(flat);
+    span(slice.row, made.rows, flat.top, flat.bottom);
+    span(slice.column, made.columns, flat.left, flat.right);
+    if (flat.top < flat.bottom && flat.left < flat.right) made.tiles.push_back(flat);
   }
-  return slice;
+  return made;
 }
 
-std::string to_text(const SliceView& view) {
+std::string to_text(const Slice& slice) {
   std::string text;
   auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (view.row_dim) add("rows dim " + std::to_string(*view.row_dim));
-  if (view.column_dim) add("columns dim " + std::to_string(*view.column_dim));
-  for (std::size_t d = 0; d < view.at.size(); ++d) {
-    if (d == view.row_dim || d == view.column_dim) continue;
-    add("at dim " + std::to_string(d) + " = " + std::to_string(view.at[d]));
+  if (slice.row >= 0) add("rows dim " + std::to_string(slice.row));
+  if (slice.column >= 0) add("columns dim " + std::to_string(slice.column));
+  for (std::size_t d = 0; d < slice.at.size(); ++d) {
+    if (slice.shows(d)) continue;
+    add("at dim " + std::to_string(d) + " = " + std::to_string(slice.at[d]));
   }
   return text;
 }

@@ -35,21 +35,26 @@ struct TileSlice {
   std::size_t hidden = 0;  // tiles that were left out above the limit
 };
 
-// Which two dimensions lie down and across, and where the others are cut.
-struct SliceView {
-  std::optional<std::size_t> row_dim, column_dim;  // none for a tensor of lower rank
-  Extents at;                                      // one a dimension; 0 for those shown
+// A two-dimensional look into a tensor: one dim down, one across, the others held at a position.
+struct Slice {
+  int row = -1;     // dim drawn downwards; -1: none (a scalar, or one dim only)
+  int column = -1;  // dim drawn across; likewise
+  Extents at;       // position along every dim; those of row and column are not used
+  bool shows(std::size_t dim) const {
+    return static_cast<int>(dim) == row || static_cast<int>(dim) == column;
+  }
+  friend bool operator==(const Slice&, const Slice&) = default;
 };
 
 // Two dimensions in which saved and expected differ; else those with the most cuts, the later ones
 // where that is even.
-SliceView choose_view(const LaidTensor& saved, const LaidTensor* expected);
-// The other picture of a tensor of rank 3 and more: the dimension with the most cuts that `view`
+Slice choose_slice(const LaidTensor& saved, const LaidTensor* expected);
+// The other picture of a tensor of rank 3 and more: the dimension with the most cuts that `slice`
 // does not show, across, over the row dimension. Nothing where that is cut nowhere.
-std::optional<SliceView> overview_of(const LaidTensor& saved, const SliceView& view);
-TileSlice cut(const LaidTensor& tiling, const SliceView& view, std::size_t limit = 4096);
+std::optional<Slice> overview_of(const LaidTensor& saved, const Slice& slice);
+TileSlice cut(const LaidTensor& tiling, const Slice& slice, std::size_t limit = 4096);
 
 // "rows dim 1, columns dim 2, at dim 0 = 17"
-std::string to_text(const SliceView& view);
+std::string to_text(const Slice& slice);
 
 }  // namespace shw

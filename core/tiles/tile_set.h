@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/model/checkpoint.h"
 #include "core/tensor/shape.h"
+#include "core/tiles/slice.h"
 
 namespace shw {
 
@@ -16,14 +19,6 @@ inline constexpr std::uint32_t kNoWriter = std::numeric_limits<std::uint32_t>::m
 
 // Ordered: where several tiles share a pixel, the worst one is shown.
 enum class TileStatus : std::uint8_t { kFine, kMoved, kBad };
-
-// A two-dimensional look into a tensor: one dim down, one across, the others held at a position.
-struct Slice {
-  int row = -1;     // dim drawn downwards; -1: none (a scalar, or one dim only)
-  int column = -1;  // dim drawn across
-  Extents at;       // position along every dim; those of row and column are not used
-  friend bool operator==(const Slice&, const Slice&) = default;
-};
 
 class TileSet {
  public:
@@ -77,5 +72,8 @@ class TileSet {
   std::vector<std::uint32_t> by_offset_;    // tiles sorted along scan_dim_
   std::vector<std::int64_t> furthest_end_;  // running maximum of their ends
 };
+
+// As recorded; kBad where a chunk leaves its tensor, or its bytes are not in the file.
+std::shared_ptr<const TileSet> saved_tiles(const Checkpoint& checkpoint, TensorId tensor);
 
 }  // namespace shw

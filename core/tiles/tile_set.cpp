@@ -1,4 +1,4 @@
-#include "views/tile_set.h"
+#include "core/tiles/tile_set.h"
 
 #include <algorithm>
 #include <cassert>
@@ -75,7 +75,7 @@ void TileSet::seal() {
 
 bool TileSet::crosses(std::uint32_t tile, const Slice& slice) const {
   for (std::size_t d = 0; d < ndim(); ++d) {
-    if (static_cast<int>(d) == slice.row || static_cast<int>(d) == slice.column) continue;
+    if (slice.shows(d)) continue;
     std::int64_t at = d < slice.at.size() ? slice.at[d] : 0;
     if (at < offset(tile, d) || at >= end_of(offset(tile, d), extent(tile, d))) return false;
   }
@@ -116,6 +116,35 @@ std::optional<std::uint32_t> TileSet::find(ExtentsView point) const {
       found = std::min(found.value_or(by_offset_[at]), by_offset_[at]);
   }
   return found;
+}
+
+namespace {
+
+bool bytes_are_there(const Checkpoint& checkpoint, ChunkId chunk) {
+  auto item = checkpoint.item(chunk);
+  if (!item) return false;
+  const FileRow& file = checkpoint.file(item->file);
+  if (checkpoint.directory() == nullptr) return true;  // columns only: nothing was looked at
+  if (file.kind != EntryKind::kFile || !file.safe || item->offset < 0 || item->length < 0)
+    return false;
+  auto offset = static_cast<std::uint64_t>(item->offset);
+  return offset <= file.size && static_cast<std::uint64_t>(item->length) <= file.size - offset;
+}
+
+}  // namespace
+
+std::shared_ptr<const TileSet> saved_tiles(const Checkpoint& checkpoint, TensorId tensor) {
+  auto tiles = std::make_shared<TileSet>(checkpoint.shape(tensor));
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    bool inside =
+        lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor));
+    TileStatus status =
+        inside && bytes_are_there(checkpoint, chunk) ? TileStatus::kFine : TileStatus::kBad;
+    tiles->add(checkpoint.offsets(chunk), checkpoint.sizes(chunk),
+               checkpoint.writer(chunk).value_or(kNoWriter), status, chunk);
+  }
+  tiles->seal();
+  return tiles;
 }
 
 }  // namespace shw
