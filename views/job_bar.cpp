@@ -1,5 +1,6 @@
 // The bottom: what runs, how much of it, how fast, what limits it, how long still; or what was
 // looked at.
+#include <algorithm>
 #include <cstdio>
 
 #include "views/actions.h"

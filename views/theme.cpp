@@ -1,5 +1,6 @@
 #include "views/theme.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <charconv>

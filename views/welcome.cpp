@@ -1,5 +1,7 @@
 // What stands in the middle when there is no checkpoint to show: how to open one, or why it could
 // not be opened.
+#include <algorithm>
+
 #include <imgui.h>
 
 #include "views/actions.h"

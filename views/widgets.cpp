@@ -2,6 +2,7 @@
 
 #include <imgui_stdlib.h>
 
+#include <algorithm>
 #include <array>
 #include <cfloat>
 #include <cmath>

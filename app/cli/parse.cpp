@@ -1,5 +1,6 @@
 // The only translation unit that includes CLI11 (10 s of compile time).
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 
 #include "app/cli/options.h"

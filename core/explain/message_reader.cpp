@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 #include "core/base/checked.h"
 #include "core/explain/pasted_text.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "core/base/checked.h"
 #include "core/formats/item_access.h"

@@ -1,4 +1,6 @@
 // The report as one page: readable without scripts, without the network, in light and in dark.
+#include <algorithm>
+
 #include "core/report/listing.h"
 #include "core/report/page_parts.h"
 #include "core/report/svg_map.h"

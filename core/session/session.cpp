@@ -8,6 +8,8 @@
 #include <condition_variable>
 #include <deque>
 #include <iterator>
+#include <mutex>
+#include <thread>
 
 #include "core/verbs/filter.h"
 #include "core/verbs/sort.h"

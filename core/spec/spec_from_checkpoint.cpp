@@ -1,6 +1,7 @@
 #include "core/spec/spec_from_checkpoint.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <string>
 #include <unordered_map>

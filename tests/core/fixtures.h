@@ -1,6 +1,7 @@
 // Where the checkpoints that real torch wrote lie, and what should be in them.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>

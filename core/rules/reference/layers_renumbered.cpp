@@ -8,6 +8,7 @@
 // (optimizer states beside an export) follows, unless layers were lost on the way: then only what
 // the ranks of the proven ones wrote.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 

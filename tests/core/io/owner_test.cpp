@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/io/owner.h"
 
 #include <doctest/doctest.h>

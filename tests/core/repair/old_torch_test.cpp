@@ -2,6 +2,7 @@
 // in it that the source's own pickle did not have.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <set>

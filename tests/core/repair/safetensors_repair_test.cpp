@@ -2,6 +2,7 @@
 // form. What is expected is worked out element by element.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <random>
 

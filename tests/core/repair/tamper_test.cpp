@@ -2,6 +2,7 @@
 // is carried.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,7 @@
 // N8 repaired: every chunk's box and elements are transposed, whatever the element's width.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <random>
 

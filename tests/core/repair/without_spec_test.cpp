@@ -2,6 +2,8 @@
 // and what comes out is the truth wherever the certificate does not say lost.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/repair/apply.h"

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "core/formats/dcp/dcp_support.h"

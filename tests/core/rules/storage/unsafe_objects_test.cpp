@@ -1,6 +1,8 @@
 // BYTES entries whose pickles ask for more than a checkpoint needs: made by hand, opcode by opcode.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "core/formats/common/object_pickle.h"
 #include "core/make_zip.h"
 #include "core/model/builder.h"

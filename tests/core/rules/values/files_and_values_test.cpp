@@ -1,4 +1,5 @@
 // Rules about values, files and names, on checkpoints that lie on disk.
+#include <chrono>
 #include <filesystem>
 #include <limits>
 

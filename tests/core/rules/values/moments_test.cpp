@@ -1,4 +1,5 @@
 // Rules that look at what an optimizer saved: its moments, its masters.
+#include <algorithm>
 #include <cmath>
 
 #include "core/facts/locate_rows.h"
