@@ -8,15 +8,10 @@
 namespace shw {
 namespace {
 
+// Of columns only nothing was looked at, and nothing is said against them.
 bool bytes_are_there(const Checkpoint& checkpoint, ChunkId chunk) {
   auto item = checkpoint.item(chunk);
-  if (!item) return false;
-  const FileRow& file = checkpoint.file(item->file);
-  if (checkpoint.directory() == nullptr) return true;  // columns only: nothing was looked at
-  if (file.kind != EntryKind::kFile || !file.safe || item->offset < 0 || item->length < 0)
-    return false;
-  auto offset = static_cast<std::uint64_t>(item->offset);
-  return offset <= file.size && static_cast<std::uint64_t>(item->length) <= file.size - offset;
+  return item && (checkpoint.directory() == nullptr || is_reachable(checkpoint, *item));
 }
 
 std::shared_ptr<const TileSet> saved_tiles(const Checkpoint& checkpoint, TensorId tensor) {

@@ -25,7 +25,7 @@ bool are_equal(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId tw
   if (is_same_item(a, one, b, two)) return true;
   Box box = {Extents(a.sizes(one).size(), 0), copy_of(a.sizes(one))};
   auto bytes = static_cast<std::uint64_t>(volume(box.sizes).value_or(0)) * element;
-  bool raw = a.encoding() == Encoding::kRaw && b.encoding() == Encoding::kRaw;
+  bool raw = a.codec(one).lies_bare && b.codec(two).lies_bare;
   if (!raw || bytes <= kSlab || box.sizes.empty()) {
     auto left = read_chunk(a, one), right = read_chunk(b, two);
     return left && right && *left == *right;

@@ -18,29 +18,22 @@ Result<Bytes> read_part(const OpenItem& item, const Box& box) {
       header.sizes, box, element);
 }
 
-}  // namespace
-
-Result<Bytes> read_raw_box(const Checkpoint& checkpoint, ChunkId chunk, const Box& box) {
-  ItemFiles files(checkpoint);
-  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPayload));
-  Place place{item.source->name(), item.header.payload_offset,
-              std::string(checkpoint.fqn(checkpoint.tensor_of(chunk)))};
-  if (checkpoint.encoding() != Encoding::kRaw)
-    return fail(ErrorKind::kUnsupported, "is no raw item, and is read whole", std::move(place));
-  if (!lies_inside(box.offsets, box.sizes, item.header.sizes))
-    return fail(ErrorKind::kUsage, "has no such box", std::move(place));
-  return read_part(item, box);
+// The box out of an item that was put in order first.
+Bytes cut_out(BytesView all, const ItemHeader& header, const Box& box) {
+  std::size_t element = size_of(header.dtype);
+  Extents strides = row_major_strides(header.sizes), dense = row_major_strides(box.sizes);
+  std::int64_t first = 0;
+  for (std::size_t d = 0; d < strides.size(); ++d) first += box.offsets[d] * strides[d];
+  Bytes out(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * element);
+  if (!out.empty()) copy_strided({all, strides, first}, {out, dense, 0}, box.sizes, element);
+  return out;
 }
-
-namespace {
 
 // Every element lies in the file as read_chunk() would give it, one row after the other.
 bool lies_as_it_is(const OpenItem& item) {
   const ItemHeader& header = item.header;
-  if (header.big_endian || header.conjugate || header.negative) return false;
+  if (header.big_endian || header.conjugate || header.negative || item.stored) return false;
   if (!is_row_major(header.sizes, header.strides)) return false;
-  const ZipEntry* record = item.zip ? item.zip->find("data/" + item.storage_key) : nullptr;
-  if (item.zip && (record == nullptr || record->deflated)) return false;
   auto needed = storage_needed(header.sizes, header.strides, header.storage_offset);
   auto bytes = needed ? checked_mul(static_cast<std::uint64_t>(*needed),
                                     std::uint64_t{size_of(header.dtype)})
@@ -49,6 +42,20 @@ bool lies_as_it_is(const OpenItem& item) {
 }
 
 }  // namespace
+
+Result<Bytes> read_raw_box(const Checkpoint& checkpoint, ChunkId chunk, const Box& box) {
+  ItemFiles files(checkpoint);
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPayload));
+  Place place{item.source->name(), item.header.payload_offset,
+              std::string(checkpoint.fqn(checkpoint.tensor_of(chunk)))};
+  if (!checkpoint.codec(chunk).lies_bare)
+    return fail(ErrorKind::kUnsupported, "is no raw item, and is read whole", std::move(place));
+  if (!lies_inside(box.offsets, box.sizes, item.header.sizes))
+    return fail(ErrorKind::kUsage, "has no such box", std::move(place));
+  if (lies_as_it_is(item)) return read_part(item, box);
+  SHW_TRY(Bytes all, read_elements(item));
+  return cut_out(all, item.header, box);
+}
 
 struct ItemParts::Open {
   explicit Open(const Checkpoint& of) : checkpoint(of), files(of) {}
@@ -87,14 +94,7 @@ Result<Bytes> ItemParts::read(ChunkId chunk, const Box& box) {
   if (!open_->all) {
     SHW_TRY(open_->all, read_elements(*open_->item));
   }
-  std::uint64_t element = size_of(header.dtype);
-  Extents strides = row_major_strides(header.sizes), dense = row_major_strides(box.sizes);
-  std::int64_t first = 0;
-  for (std::size_t d = 0; d < strides.size(); ++d) first += box.offsets[d] * strides[d];
-  Bytes out(static_cast<std::uint64_t>(volume(box.sizes).value_or(0)) * element);
-  if (!out.empty())
-    copy_strided({*open_->all, strides, first}, {out, dense, 0}, box.sizes, element);
-  return out;
+  return cut_out(*open_->all, header, box);
 }
 
 }  // namespace shw

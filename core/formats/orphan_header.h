@@ -4,7 +4,7 @@
 
 namespace shw {
 
-// The header of a torch.save archive that no record points to, as if it were the item of `chunk`
+// The header of a item that no record points to, as if it were the item of `chunk`
 // (with its transforms).
 Result<ItemHeader> read_orphan_header(const Checkpoint& checkpoint, ChunkId chunk, ItemPlace place);
 

@@ -161,9 +161,8 @@ tl::unexpected<Error> with_cleanup(Error error, const Status& cleanup) {
 }  // namespace
 
 Status check_in_place(const Checkpoint& checkpoint, const Plan& plan) {
-  bool one_metadata =
-      checkpoint.format() == Format::kDcp || checkpoint.format() == Format::kMegatronDist;
-  if (!one_metadata) {
+  const Format& format = checkpoint.format();
+  if (!format.traits.one_index_file || format.rewrite != Rewrite::kIndex) {
     return fail(ErrorKind::kUnsupported,
                 "only a checkpoint with one .metadata is repaired in place", {},
                 "repair into a new directory instead");

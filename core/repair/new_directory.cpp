@@ -50,9 +50,11 @@ bool is_metadata(std::string_view path) {
   return name == kMetadataFile || (name.starts_with("__") && name.ends_with(kMetadataFile));
 }
 
-bool is_safetensors(const Job& job) {
-  return job.checkpoint.format() == Format::kHfSharded ||
-         job.checkpoint.format() == Format::kSafetensors;
+bool files_change(const Job& job) {
+  return job.checkpoint.format().rewrite == Rewrite::kFiles;
+}
+bool index_changes(const Job& job) {
+  return job.checkpoint.format().rewrite == Rewrite::kIndex;
 }
 
 // Data files that the plan still points to.
@@ -96,13 +98,13 @@ Status choose_files(Job& job) {
   for (const std::string& path : needed) {
     if (!listed.contains(path)) job.entries.push_back(job.checkpoint.directory()->stat(path));
   }
-  bool new_metadata = has_metadata_file(job.checkpoint.format());
+  bool new_metadata = index_changes(job);
   for (const Entry& entry : job.entries) {
     bool ours = entry.path == kCertificateFile || entry.path == kLostFile ||
                 entry.path.find(kOurMark) != std::string::npos;
-    // A safetensors file is written anew where it changes, and never left out.
+    // A file that is written anew where it changes is never left out.
     bool dropped =
-        !is_safetensors(job) && referenced.contains(entry.path) && !needed.contains(entry.path);
+        !files_change(job) && referenced.contains(entry.path) && !needed.contains(entry.path);
     if (ours || dropped || (new_metadata && is_metadata(entry.path))) continue;
     if (entry.kind == EntryKind::kFile) job.copied.push_back(entry);
   }
@@ -214,19 +216,17 @@ void choose_new_files(Job& job) {
 // first one is.
 Status lower_payloads(Job& job) {
   std::vector<PayloadPlace> places;
-  if (is_safetensors(job)) {
+  if (files_change(job)) {
     SHW_TRY(job.safetensors, new_safetensors(job.checkpoint, job.plan));
     SHW_CHECK(lay_out_safetensors(job.checkpoint, job.plan, job.safetensors));
     places = job.safetensors.places;
   } else {
     choose_new_files(job);
-    if (!job.new_files.empty() && job.checkpoint.encoding() != Encoding::kTorchZip)
-      return fail(ErrorKind::kUnsupported, "tiles of this format can be relabelled, not made");
     SHW_TRY(places, lay_out_items(job.checkpoint, job.plan, job.new_files));
   }
   SHW_TRY(LoweredPlan lowered, lower_to_program(job.checkpoint, job.plan, places));
-  // The files of safetensors are counted as they are copied.
-  Progress* progress = is_safetensors(job) ? nullptr : job.progress;
+  // Files that are written anew are counted as they are copied.
+  Progress* progress = files_change(job) ? nullptr : job.progress;
   job.payloads = std::make_unique<Payloads>(std::move(lowered), progress);
   give_payloads(job.checkpoint, job.plan, *job.payloads, job.safetensors);
   return {};
@@ -253,7 +253,7 @@ Status make_items(Job& job) {
 }
 
 Status write_metadata(Job& job) {
-  if (!has_metadata_file(job.checkpoint.format())) return {};
+  if (!index_changes(job)) return {};
   if (is_cancelled(job.progress)) return cancelled_error();
   if (job.progress != nullptr) job.progress->begin(Phase::kWritingMetadata, 0, false);
   SHW_TRY(DcpMetadata metadata, new_metadata(job.checkpoint, job.plan, job.made, job.out));
@@ -278,7 +278,7 @@ Status compare_made(const Job& job, const Checkpoint& result) {
       if (is_cancelled(job.progress)) return cancelled_error();
       ChunkId at = by_offsets.at(chunk.box.offsets);
       bool only_zeros = chunk.pieces.empty() && chunk.side.empty() && tensor.fill == Fill::kZero;
-      if (only_zeros && !is_safetensors(job)) {
+      if (only_zeros && !files_change(job)) {
         // A hole may stand for far more than fits into memory; its CRC covers every byte.
         SHW_TRY(DataCheck check, check_item_data(result, at, job.progress));
         if (check.crc == DataCheck::Crc::kMatches) continue;
@@ -402,11 +402,10 @@ Result<RepairResult> repair_into_new_directory(const RepairFileSystem& files,
           out,      out + kPartialMark + std::to_string(::getpid()),
           progress, {},
           {}};
-  bool writable =
-      has_metadata_file(checkpoint.format()) || (is_safetensors(job) && !formed.empty());
+  bool writable = index_changes(job) || (files_change(job) && !formed.empty());
   if (!writable) {
     return fail(ErrorKind::kUnsupported, std::string("repairs of ") +
-                                             std::string(title(checkpoint.format())) +
+                                             std::string(checkpoint.format().title) +
                                              " are not written yet");
   }
   SHW_CHECK(choose_files(job));

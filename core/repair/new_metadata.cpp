@@ -202,7 +202,7 @@ Status compare_metadata(const Checkpoint& checkpoint, const Plan& plan, const Ch
   }
   if (other_attributes(result) != other_attributes(checkpoint))
     return differs("", "other attributes");
-  bool same_places = checkpoint.encoding() == Encoding::kTorchZip;
+  bool same_places = checkpoint.format().rewrite == Rewrite::kIndex;
   PlannedById planned = planned_by_id(plan);
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     auto found = planned.find(t);
@@ -225,15 +225,12 @@ Status compare_metadata(const Checkpoint& checkpoint, const Plan& plan, const Ch
 
 Status check_items_are_there(const Checkpoint& checkpoint) {
   auto check = [&](const std::optional<ItemPlace>& item, std::string_view fqn) -> Status {
-    auto end = item ? checked_add(item->offset, item->length) : std::nullopt;
-    const FileRow* file = item ? &checkpoint.file(item->file) : nullptr;
-    bool there = end && file->safe && file->kind == EntryKind::kFile && item->offset >= 0 &&
-                 item->length >= 0 && static_cast<std::uint64_t>(*end) <= file->size;
-    if (there) return {};
-    return fail(ErrorKind::kUnsupported,
-                "cannot be carried over: its bytes are not where the metadata says",
-                {file != nullptr ? file->path : std::string(), std::nullopt, std::string(fqn)},
-                "bring the file back, then repair");
+    if (item && is_reachable(checkpoint, *item)) return {};
+    return fail(
+        ErrorKind::kUnsupported,
+        "cannot be carried over: its bytes are not where the metadata says",
+        {item ? checkpoint.file(item->file).path : std::string(), std::nullopt, std::string(fqn)},
+        "bring the file back, then repair");
   };
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     for (ChunkId chunk : checkpoint.chunks(TensorId{t}))

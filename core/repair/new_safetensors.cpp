@@ -77,7 +77,7 @@ struct Placing {
     for (ChunkId old : checkpoint.chunks(tensor.tensor)) holders.insert(file_of(old));
     for (const std::string& path : paths) {
       if (taken.contains(path)) continue;
-      if (rank_in_file_name(path) == chunk.writer) return path;
+      if (checkpoint.format().traits.writer_of_file(path) == chunk.writer) return path;
       if (any.empty() || (holders.contains(path) && !holders.contains(any))) any = path;
     }
     for (const auto& [path, like] : made.added) {
@@ -92,7 +92,7 @@ struct Placing {
   void place_tensor(std::size_t t) {
     const PlannedTensor& tensor = plan.tensors[t];
     std::string fqn(checkpoint.fqn(tensor.tensor));
-    bool sharded = checkpoint.format() == Format::kHfSharded;
+    bool sharded = !checkpoint.format().traits.one_piece;
     std::set<std::string> taken;
     for (const PlannedChunk& chunk : tensor.chunks) {
       if (!chunk.item) continue;
@@ -157,8 +157,8 @@ struct Placing {
 }  // namespace
 
 Plan in_form_of(const Checkpoint& checkpoint, Plan plan) {
-  bool plain = checkpoint.format() == Format::kSafetensors;
-  if (!plain && checkpoint.format() != Format::kHfSharded) return plan;
+  if (checkpoint.format().rewrite != Rewrite::kFiles) return plan;
+  bool plain = checkpoint.format().traits.one_piece;
   for (PlannedTensor& tensor : plan.tensors) {
     for (PlannedChunk& chunk : tensor.chunks) {
       // A file knows its bytes by the tensor's name: those of another tensor have to be copied.

@@ -1,7 +1,5 @@
 // torch >= 2.9 with use_collectives=False: every rank writes `__R.metadata` about its own items
 // alone. Opened one by one and put together by name.
-#include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -11,8 +9,6 @@
 
 namespace shw {
 namespace {
-
-constexpr std::string_view kRankSuffix = ".metadata";
 
 std::vector<PathPart> to_vector(std::span<const PathPart> path) {
   return {path.begin(), path.end()};
@@ -51,33 +47,17 @@ void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
 
 }  // namespace
 
-std::vector<std::uint32_t> rank_local_metadata(const std::vector<Entry>& entries) {
-  std::vector<std::uint32_t> ranks;
-  for (const Entry& entry : entries) {
-    std::string_view name = entry.path;
-    if (!name.starts_with("__") || !name.ends_with(kRankSuffix)) continue;
-    name = name.substr(2, name.size() - 2 - kRankSuffix.size());
-    std::uint32_t rank = 0;
-    auto [stop, code] = std::from_chars(name.data(), name.data() + name.size(), rank);
-    // "__007.metadata" is not torch's: the name must be made again from the number.
-    if (code == std::errc{} && stop == name.data() + name.size() && std::to_string(rank) == name)
-      ranks.push_back(rank);
-  }
-  std::sort(ranks.begin(), ranks.end());
-  return ranks;
-}
-
 Result<std::shared_ptr<const Checkpoint>> read_dcp_rank_local(
     std::shared_ptr<const Directory> directory, const std::vector<std::uint32_t>& ranks,
     Progress* progress) {
   std::vector<std::shared_ptr<const Checkpoint>> parts;
   for (std::uint32_t rank : ranks) {
-    SHW_TRY(auto source, directory->open("__" + std::to_string(rank) + std::string(kRankSuffix)));
+    SHW_TRY(auto source, directory->open(rank_local_name(rank)));
     SHW_TRY(auto part, read_dcp_metadata(*source, nullptr, progress));
     parts.push_back(std::move(part));
   }
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcpRankLocal, Encoding::kTorchZip);
+  builder.set_format(kDcpRankLocalFormat);
   builder.set_directory(std::move(directory));
   builder.set_provenance(parts.front()->provenance());
 

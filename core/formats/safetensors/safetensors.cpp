@@ -10,6 +10,7 @@
 
 #include "core/base/checked.h"
 #include "core/formats/common/filled_attribute.h"
+#include "core/formats/safetensors/safetensors_formats.h"
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/model/builder.h"
 
@@ -332,7 +333,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   }
   if (files.empty()) return tl::unexpected<Error>(std::move(read.front()).error());
 
-  builder.set_format(sharded ? Format::kHfSharded : Format::kSafetensors, Encoding::kRaw);
+  builder.set_format(sharded ? kHfShardedFormat : kSafetensorsFormat);
   builder.set_directory(directory);
   builder.set_provenance(provenance_of(files));
   Gathered gathered = gather(files);

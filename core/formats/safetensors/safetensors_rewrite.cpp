@@ -153,16 +153,16 @@ Result<OrderedJson> header_of(const ByteSource& source, const std::vector<Header
 }
 
 // A file before it is written: its header, and what follows.
-struct Rewrite {
+struct FileLayout {
   std::string header;
   std::uint64_t header_length = 0;
   std::vector<HeaderPart> parts;  // refer to `old` and to the change
   SafetensorsHeader old;
 };
 
-Status lay_out(const ByteSource& source, const SafetensorsChange& change, Rewrite& rewrite) {
-  SHW_TRY(rewrite.old, read_safetensors_header(source));
-  const SafetensorsHeader& header = rewrite.old;
+Status lay_out_file(const ByteSource& source, const SafetensorsChange& change, FileLayout& layout) {
+  SHW_TRY(layout.old, read_safetensors_header(source));
+  const SafetensorsHeader& header = layout.old;
   if (!header.problems.empty()) {
     const SafetensorsProblem& problem = header.problems.front();
     return fail(ErrorKind::kUnsupported,
@@ -177,11 +177,11 @@ Status lay_out(const ByteSource& source, const SafetensorsChange& change, Rewrit
       json["__metadata__"] = OrderedJson::object();
     json["__metadata__"][std::string(kFilledAttribute)] = change.filled;
   }
-  rewrite.parts = parts_of(header, change);
-  SHW_TRY(json, header_of(source, rewrite.parts, std::move(json)));
-  rewrite.header = json.dump();
-  rewrite.header_length = (rewrite.header.size() + 7) / 8 * 8;
-  if (rewrite.header_length > kMaxSafetensorsHeader)
+  layout.parts = parts_of(header, change);
+  SHW_TRY(json, header_of(source, layout.parts, std::move(json)));
+  layout.header = json.dump();
+  layout.header_length = (layout.header.size() + 7) / 8 * 8;
+  if (layout.header_length > kMaxSafetensorsHeader)
     return fail(ErrorKind::kUnsupported, "would need a header that no reader takes",
                 {source.name()});
   return {};
@@ -191,11 +191,11 @@ Status lay_out(const ByteSource& source, const SafetensorsChange& change, Rewrit
 
 Result<std::map<std::string, std::uint64_t>> payload_offsets(const ByteSource& source,
                                                              const SafetensorsChange& change) {
-  Rewrite rewrite;
-  SHW_CHECK(lay_out(source, change, rewrite));
+  FileLayout layout;
+  SHW_CHECK(lay_out_file(source, change, layout));
   std::map<std::string, std::uint64_t> offsets;
-  std::uint64_t at = 8 + rewrite.header_length;
-  for (const HeaderPart& part : rewrite.parts) {
+  std::uint64_t at = 8 + layout.header_length;
+  for (const HeaderPart& part : layout.parts) {
     if (part.made != nullptr) offsets[part.name] = at;
     at += part.length;
   }
@@ -204,10 +204,10 @@ Result<std::map<std::string, std::uint64_t>> payload_offsets(const ByteSource& s
 
 Status rewrite_safetensors(const ByteSource& source, const SafetensorsChange& change,
                            ByteSink& out) {
-  Rewrite rewrite;
-  SHW_CHECK(lay_out(source, change, rewrite));
-  SHW_CHECK(write_header(std::move(rewrite.header), rewrite.header_length, out));
-  for (const HeaderPart& part : rewrite.parts) {
+  FileLayout layout;
+  SHW_CHECK(lay_out_file(source, change, layout));
+  SHW_CHECK(write_header(std::move(layout.header), layout.header_length, out));
+  for (const HeaderPart& part : layout.parts) {
     std::uint64_t begin = out.position();
     SHW_CHECK(part.made != nullptr ? part.made->write(out)
                                    : copy_range(source, part.old->begin, part.length, out));

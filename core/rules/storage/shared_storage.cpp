@@ -191,7 +191,7 @@ void settle_conflicts(Judged& judged) {
 
 void find_shared_storage(const RuleInput& input, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = input.checkpoint;
-  if (checkpoint.encoding() != Encoding::kTorchZip || checkpoint.directory() == nullptr) return;
+  if (!checkpoint.format().traits.has_index || checkpoint.directory() == nullptr) return;
   std::vector<SharedRange> shared = find_shared(checkpoint);
   if (shared.empty()) return;
   Judged judged = judge_ranges(input, shared);

@@ -10,7 +10,7 @@
 
 #include <map>
 
-#include "core/formats/common/object_pickle.h"
+#include "core/formats/object_pickle.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -1,7 +1,8 @@
 // BYTES entries whose pickles ask for more than a checkpoint needs: made by hand, opcode by opcode.
 #include <doctest/doctest.h>
 
-#include "core/formats/common/object_pickle.h"
+#include "core/formats/dcp/dcp_formats.h"
+#include "core/formats/object_pickle.h"
 #include "core/make_zip.h"
 #include "core/model/builder.h"
 #include "core/rules/check.h"
@@ -17,7 +18,7 @@ constexpr std::size_t kBefore = 64;  // bytes of the file before the item
 std::shared_ptr<const Checkpoint> with_object(const std::string& item) {
   CheckpointBuilder builder;
   std::string file = std::string(kBefore, 'x') + item;
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   builder.set_directory(memory_directory("ckpt", {{"__0_0.distcp", to_bytes(file)}}));
   FileId id = builder.file("__0_0.distcp");
   builder.add_object({"rng", ItemPlace{id, kBefore, static_cast<std::int64_t>(item.size())}}, {});

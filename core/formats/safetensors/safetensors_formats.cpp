@@ -1,0 +1,109 @@
+#include "core/formats/safetensors/safetensors_formats.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/formats/common/codecs.h"
+#include "core/formats/safetensors/safetensors.h"
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kSafetensorsSuffix = ".safetensors";
+
+std::string_view file_name_of(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// "shard-00002-model-00001-of-00003.safetensors": its three numbers; nothing of another name.
+struct ShardName {
+  std::uint32_t shard = 0, file = 0, files = 0;
+};
+std::optional<ShardName> shard_name(std::string_view path) {
+  std::string_view name = file_name_of(path);
+  ShardName out;
+  auto take = [&](std::string_view before, std::uint32_t& number) {
+    if (!name.starts_with(before)) return false;
+    name.remove_prefix(before.size());
+    auto taken = take_number(name);
+    number = taken.value_or(0);
+    return taken.has_value();
+  };
+  bool whole = take("shard-", out.shard) && take("-model-", out.file) && take("-of-", out.files) &&
+               name == kSafetensorsSuffix;
+  return whole ? std::optional(out) : std::nullopt;
+}
+
+// Which of the numbered files are left out. Numbers are text from names: a grid that is mostly
+// empty is none.
+FormatTraits::Unlisted unlisted_shards(const std::vector<std::string_view>& paths) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> there;
+  std::uint32_t shards = 0, files = 0;
+  for (std::string_view path : paths) {
+    auto name = shard_name(path);
+    if (!name || (files != 0 && name->files != files)) continue;
+    files = name->files;
+    shards = std::max(shards, name->shard);
+    there.insert({name->shard, name->file});
+  }
+  FormatTraits::Unlisted out{there.size(), shards};
+  auto all = std::uint64_t{shards} * files;
+  if (there.size() < 2 || all == there.size() || all > 2 * there.size()) return out;
+  for (std::uint32_t shard = 1; shard <= shards; ++shard) {
+    for (std::uint32_t file = 1; file <= files; ++file) {
+      if (there.contains({shard, file})) continue;
+      char name[64];
+      std::snprintf(name, sizeof name, "shard-%05u-model-%05u-of-%05u.safetensors", shard, file,
+                    files);
+      out.missing.emplace_back(name);
+    }
+  }
+  return out;
+}
+
+Result<bool> has_safetensors(const DirectoryLook& look) {
+  SHW_TRY(auto entries, look.entries());
+  return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+    return entry.path.ends_with(kSafetensorsSuffix) && entry.path.find('/') == std::string::npos;
+  });
+}
+
+NamedFile named_safetensors(std::string_view file) {
+  return file.ends_with(kSafetensorsSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> rank_in_shard_name(std::string_view path) {
+  path = file_name_of(path);
+  if (!path.ends_with(kSafetensorsSuffix) || !path.starts_with("shard-")) return std::nullopt;
+  path.remove_prefix(6);
+  auto shard = take_number(path);
+  if (!shard || *shard == 0 || !path.starts_with("-model-")) return std::nullopt;
+  return *shard - 1;
+}
+
+constexpr Format kSafetensorsFormat = {
+    "safetensors",
+    "safetensors",
+    &kRawCodec,
+    Rewrite::kFiles,
+    {.writer_of_file = rank_in_shard_name, .one_piece = true},
+};
+constexpr Format kHfShardedFormat = {
+    "hf-sharded",
+    "Hugging Face sharded safetensors",
+    &kRawCodec,
+    Rewrite::kFiles,
+    {.writer_of_file = rank_in_shard_name, .unlisted_files = unlisted_shards},
+};
+
+constexpr FormatRow kSafetensorsRow = {
+    &kSafetensorsFormat, kSafetensorsSuffix, has_safetensors, open_safetensors, named_safetensors,
+};
+// Told by what the headers say, once they are read.
+constexpr FormatRow kHfShardedRow = {&kHfShardedFormat, kSafetensorsSuffix};
+
+}  // namespace shw
