@@ -42,6 +42,8 @@ enum class NamedFile : std::uint8_t {
   kAlone,       // a checkpoint of this one file
 };
 
+struct FormatWriter;  // core/formats/format_writer.h
+
 using OpenedCheckpoint = Result<std::shared_ptr<const Checkpoint>>;
 
 struct FormatRow {
@@ -56,6 +58,7 @@ struct FormatRow {
   NamedFile (*named)(std::string_view file) = nullptr;
   // Where nothing is recognised: what a save of this format leaves that did not finish.
   std::optional<Error> (*unfinished)(std::span<const Entry> entries) = nullptr;
+  const FormatWriter* writer = nullptr;  // null where it is only read
 };
 
 // The first row that recognises a directory opens it.

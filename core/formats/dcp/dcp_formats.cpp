@@ -156,7 +156,8 @@ constexpr FormatRow kMegatronRow = {
     open_megatron,
 };
 constexpr FormatRow kDcpRow = {
-    &kDcpFormat, kDcpMetadataName, recognises_dcp, open_dcp, named_metadata, unfinished_save,
+    &kDcpFormat,    kDcpMetadataName, recognises_dcp, open_dcp,
+    named_metadata, unfinished_save,  &kDcpWriter,
 };
 constexpr FormatRow kDcpRankLocalRow = {
     &kDcpRankLocalFormat, kDcpMetadataName, recognises_rank_local,

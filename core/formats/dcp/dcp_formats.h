@@ -14,6 +14,7 @@ namespace shw {
 inline constexpr std::string_view kDcpMetadataName = ".metadata";
 
 extern const Format kDcpFormat, kDcpRankLocalFormat, kMegatronFormat;
+extern const FormatWriter kDcpWriter;
 extern const FormatRow kDcpRow, kDcpRankLocalRow, kMegatronRow;
 
 // The writer's rank in a data file's name: "__12_0.distcp", "hint__12_0.distcp".
