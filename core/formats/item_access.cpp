@@ -1,7 +1,5 @@
 #include "core/formats/item_access.h"
 
-#include "core/formats/orphan_header.h"
-
 namespace shw {
 
 Error naming(Error error, std::string_view tensor) {
@@ -54,18 +52,6 @@ Result<OpenItem> open_item(ItemFiles& files, const Checkpoint& checkpoint, Chunk
   if (item) return item;
   return tl::unexpected<Error>(
       naming(std::move(item).error(), checkpoint.fqn(checkpoint.tensor_of(chunk))));
-}
-
-Result<ItemHeader> read_orphan_header(const Checkpoint& checkpoint, ChunkId chunk,
-                                      ItemPlace place) {
-  ItemFiles files(checkpoint);
-  SHW_TRY(ItemRange range, find_item(files, place));
-  const ItemReader* reader = checkpoint.codec(chunk).reader;
-  if (reader == nullptr)
-    return fail(ErrorKind::kUnsupported, "holds items that say nothing of themselves",
-                {range.source->name(), range.offset});
-  SHW_TRY(OpenItem item, reader->open(checkpoint, chunk, std::move(range), ItemPart::kHeader));
-  return std::move(item.header);
 }
 
 }  // namespace shw

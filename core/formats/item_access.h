@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "core/formats/common/item_reader.h"
-#include "core/formats/items.h"
 
 namespace shw {
 

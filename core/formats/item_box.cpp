@@ -4,6 +4,7 @@
 #include "core/formats/box_reader.h"
 #include "core/formats/item_access.h"
 #include "core/formats/item_parts.h"
+#include "core/formats/items.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {

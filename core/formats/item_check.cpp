@@ -8,6 +8,7 @@
 #include "core/formats/common/magic.h"
 #include "core/formats/hash_ranges.h"
 #include "core/formats/item_access.h"
+#include "core/formats/items.h"
 
 namespace shw {
 namespace {

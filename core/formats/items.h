@@ -25,6 +25,10 @@ Result<ItemHeader> read_item_header(const Checkpoint& checkpoint, ChunkId chunk)
 Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& checkpoint,
                                                           Progress* progress);
 
+// The header of an item that no record points to, as if it were the one of `chunk` (with its
+// transforms).
+Result<ItemHeader> read_orphan_header(const Checkpoint& checkpoint, ChunkId chunk, ItemPlace place);
+
 // The elements of one chunk, row-major and little-endian, strides, byte order, conj and neg
 // applied: size = elements * size_of(header.dtype).
 Result<Bytes> read_chunk(const Checkpoint& checkpoint, ChunkId chunk);

@@ -1,11 +1,12 @@
 // A DCP checkpoint laid out: one file a writer, an archive a tile, one after the other. An archive
 // is made around a hole of the payload's length; only what follows the hole knows the CRC.
+#include "core/formats/dcp/dcp_format_writer.h"
+
 #include <map>
 #include <utility>
 
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/dcp/dcp_write.h"
-#include "core/formats/format_writer.h"
 
 namespace shw {
 namespace {

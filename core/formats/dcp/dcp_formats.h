@@ -3,19 +3,19 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/formats/table.h"
+#include "core/io/source.h"
+#include "core/model/format.h"
 
 namespace shw {
 
 inline constexpr std::string_view kDcpMetadataName = ".metadata";
 
 extern const Format kDcpFormat, kDcpRankLocalFormat, kMegatronFormat;
-extern const FormatWriter kDcpWriter;
-extern const FormatRow kDcpRow, kDcpRankLocalRow, kMegatronRow;
 
 // The writer's rank in a data file's name: "__12_0.distcp", "hint__12_0.distcp".
 std::optional<std::uint32_t> rank_in_distcp_name(std::string_view path);

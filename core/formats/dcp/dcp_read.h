@@ -18,6 +18,7 @@
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/formats/dcp/dcp_formats.h"
+#include "core/model/checkpoint.h"
 
 namespace shw {
 

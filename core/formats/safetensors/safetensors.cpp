@@ -17,7 +17,6 @@
 namespace shw {
 namespace {
 
-constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::uint64_t kMaxIndex = 256 << 20;
 
 using WeightMap = std::vector<std::pair<std::string, std::string>>;  // FQN, file
@@ -55,7 +54,7 @@ Result<std::vector<std::string>> list_files(const Directory& directory) {
   std::vector<std::string> top, below;
   std::set<std::string> folders;
   for (const Entry& entry : entries) {
-    if (!entry.path.ends_with(kSuffix)) continue;
+    if (!entry.path.ends_with(kSafetensorsSuffix)) continue;
     std::size_t slash = entry.path.rfind('/');
     (slash == std::string::npos ? top : below).push_back(entry.path);
     if (slash != std::string::npos) folders.insert(entry.path.substr(0, slash));

@@ -6,12 +6,9 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/codecs.h"
-#include "core/formats/safetensors/safetensors.h"
 
 namespace shw {
 namespace {
-
-constexpr std::string_view kSafetensorsSuffix = ".safetensors";
 
 std::string_view file_name_of(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
@@ -63,17 +60,6 @@ FormatTraits::Unlisted unlisted_shards(const std::vector<std::string_view>& path
   return out;
 }
 
-Result<bool> has_safetensors(const DirectoryLook& look) {
-  SHW_TRY(auto entries, look.entries());
-  return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
-    return entry.path.ends_with(kSafetensorsSuffix) && entry.path.find('/') == std::string::npos;
-  });
-}
-
-NamedFile named_safetensors(std::string_view file) {
-  return file.ends_with(kSafetensorsSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
-}
-
 }  // namespace
 
 std::optional<std::uint32_t> rank_in_shard_name(std::string_view path) {
@@ -99,11 +85,5 @@ constexpr Format kHfShardedFormat = {
     Rewrite::kFiles,
     {.writer_of_file = rank_in_shard_name, .unlisted_files = unlisted_shards},
 };
-
-constexpr FormatRow kSafetensorsRow = {
-    &kSafetensorsFormat, kSafetensorsSuffix, has_safetensors, open_safetensors, named_safetensors,
-};
-// Told by what the headers say, once they are read.
-constexpr FormatRow kHfShardedRow = {&kHfShardedFormat, kSafetensorsSuffix};
 
 }  // namespace shw

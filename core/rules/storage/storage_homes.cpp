@@ -11,7 +11,7 @@
 
 #include "core/base/checked.h"
 #include "core/facts/orphans.h"
-#include "core/formats/orphan_header.h"
+#include "core/formats/items.h"
 
 namespace shw {
 namespace {
