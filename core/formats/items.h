@@ -32,8 +32,6 @@ Result<ItemHeader> read_orphan_header(const Checkpoint& checkpoint, ChunkId chun
 // The elements of one chunk, row-major and little-endian, strides, byte order, conj and neg
 // applied: size = elements * size_of(header.dtype).
 Result<Bytes> read_chunk(const Checkpoint& checkpoint, ChunkId chunk);
-// The same of a box of a raw item, chunk-local; memory is the box's, not the item's.
-Result<Bytes> read_raw_box(const Checkpoint& checkpoint, ChunkId chunk, const Box& box);
 
 // A run of bytes of a file of the checkpoint.
 struct ByteRun {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/facts/filled.h"
+#include "core/formats/box_reader.h"
 #include "core/formats/items.h"
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/repair/apply.h"
@@ -396,6 +397,7 @@ TEST_CASE("any box of a raw item reads as the whole item cut down") {
                {{"a", "F32", {1}, text_of({1})}, {"w", "F32", shape, text_of(all)}});
     auto checkpoint = opened(folder / name);
     ChunkId chunk = checkpoint->chunks(*checkpoint->find("w"))[0];
+    BoxReader reader(*checkpoint);
     for (int i = 0; i < 5; ++i) {
       Box box = whole(shape);
       for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -403,11 +405,11 @@ TEST_CASE("any box of a raw item reads as the whole item cut down") {
         box.sizes[d] = 1 + static_cast<std::int64_t>(
                                random() % static_cast<unsigned>(shape[d] - box.offsets[d]));
       }
-      auto read = read_raw_box(*checkpoint, chunk, box);
+      auto read = reader.read(chunk, box);
       REQUIRE(read.has_value());
       CHECK(*read == floats(cut_out(all, shape, box)));
     }
-    CHECK_FALSE(read_raw_box(*checkpoint, chunk, Box{shape, shape}).has_value());
+    CHECK_FALSE(reader.read(chunk, Box{shape, shape}).has_value());
   }
 }
 
