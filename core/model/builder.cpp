@@ -135,11 +135,13 @@ void CheckpointBuilder::share_item(ChunkId from, ChunkId to) {
   numbers[index_of(to)] = numbers[index_of(from)];
 }
 
-StorageId CheckpointBuilder::add_storage(ItemPlace place, const Codec* codec) {
+StorageId CheckpointBuilder::add_storage(ItemPlace place, const Codec* codec,
+                                         std::vector<std::string> transforms) {
   give_storages_numbers();
   add_storage_row(place);
   StorageId storage{checkpoint_->storage_count() - 1};
-  if (codec != nullptr) set_coding(index_of(storage), {codec, {}});
+  if (codec != nullptr || !transforms.empty())
+    set_coding(index_of(storage), {codec, std::move(transforms)});
   return storage;
 }
 

@@ -61,7 +61,8 @@ class CheckpointBuilder {
 
   // A storage that no chunk has for itself; `codec`: null for the format's. Chunks are then views
   // of it, at an element and with strides (none: row-major).
-  StorageId add_storage(ItemPlace place, const Codec* codec = nullptr);
+  StorageId add_storage(ItemPlace place, const Codec* codec = nullptr,
+                        std::vector<std::string> transforms = {});
   void set_view(ChunkId chunk, StorageId storage, std::int64_t element = 0,
                 ExtentsView strides = {});
   void add_replica(Replica replica);

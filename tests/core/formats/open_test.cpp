@@ -76,7 +76,9 @@ TEST_CASE(
   CHECK((*both)->format().name == "dcp");
 }
 
-TEST_CASE("rank-local metadata is merged and of equal boxes the lowest rank's stays") {
+TEST_CASE(
+    "rank-local metadata is merged and of equal boxes the lowest rank's stays, the rest as "
+    "copies") {
   DcpMetadata rank;
   rank.tensors.push_back(
       {"shard", Dtype::kFloat32, false, {4}, {{{0}, {2}, {"__0_0.distcp", 0, 9}}}, {}});
@@ -99,6 +101,13 @@ TEST_CASE("rank-local metadata is merged and of equal boxes the lowest rank's st
   CHECK(c.writer(c.chunks(shard)[1]) == 1);
   REQUIRE(c.chunks(same).size() == 1);
   CHECK(c.writer(c.chunks(same)[0]) == 0);
+  CHECK(c.replicas(c.chunks(shard)[1]).empty());
+  auto copies = c.replicas(c.chunks(same)[0]);
+  REQUIRE(copies.size() == 1);
+  CHECK(copies[0].writer == 1u);
+  ItemPlace copy = c.place(copies[0].storage);
+  CHECK(c.file(copy.file).path == "__1_0.distcp");
+  CHECK(copy.offset == 9);
   REQUIRE(c.objects().size() == 1);
   CHECK(c.file(c.objects()[0].item->file).path == "__0_0.distcp");
 }
