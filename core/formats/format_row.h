@@ -38,8 +38,6 @@ enum class NamedFile : std::uint8_t {
   kAlone,       // a checkpoint of this one file
 };
 
-struct FormatWriter;  // core/formats/format_writer.h
-
 using OpenedCheckpoint = Result<std::shared_ptr<const Checkpoint>>;
 
 struct FormatRow {
@@ -54,7 +52,6 @@ struct FormatRow {
   NamedFile (*named)(std::string_view file) = nullptr;
   // Where nothing is recognised: what a save of this format leaves that did not finish.
   std::optional<Error> (*unfinished)(std::span<const Entry> entries) = nullptr;
-  const FormatWriter* writer = nullptr;  // null where it is only read
 };
 
 }  // namespace shw

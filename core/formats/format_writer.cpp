@@ -11,4 +11,9 @@ std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTi
   return checked_mul(static_cast<std::uint64_t>(*elements), size);
 }
 
+std::optional<ItemPlace> kept_place(const Outputs& outputs, const OutputTile& tile) {
+  if (!tile.kept || outputs.source == nullptr) return std::nullopt;
+  return tile.place ? tile.place : outputs.source->item(*tile.kept);
+}
+
 }  // namespace shw

@@ -10,13 +10,14 @@
 
 namespace shw {
 
-struct ItemReader;  // core/formats/common/item_reader.h
+struct ItemReader;    // core/formats/common/item_reader.h
+struct FormatWriter;  // core/formats/format_writer.h
 
 // How the bytes of a storage lie at their place, and who reads them.
 struct Codec {
   std::string_view name;               // "torch-zip", "raw"
   const ItemReader* reader = nullptr;  // null in checkpoints of columns only
-  bool lies_bare = false;              // elements and nothing else: a box is read without the rest
+  bool lies_bare = false;              // elements and nothing else: an item says nothing of itself
 };
 
 // Every trait says what asks for it. A format that says nothing gets the cautious answer.
@@ -70,6 +71,7 @@ struct Format {
   std::string_view name = "unknown";          // the --json word: "dcp", "safetensors"
   std::string_view title = "unknown format";  // for people: "DCP"
   const Codec* codec = nullptr;               // of storages that name no other
+  const FormatWriter* writer = nullptr;       // null where it is only read
   Rewrite rewrite = Rewrite::kNone;
   FormatTraits traits = {};
 };

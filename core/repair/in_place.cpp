@@ -12,10 +12,10 @@
 // one beside it is ours. undo goes the other way and renames .metadata last.
 #include <algorithm>
 
-#include "core/formats/dcp/dcp_form.h"
 #include "core/formats/open.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
+#include "core/repair/outputs.h"
 #include "core/repair/proof.h"
 #include "core/repair/steps.h"
 
@@ -91,11 +91,11 @@ Status keep_old(WritableDirectory& files, const Directory& directory) {
 
 Status write_new_metadata(WritableDirectory& files, const Checkpoint& checkpoint,
                           const Plan& plan) {
-  SHW_TRY(DcpMetadata metadata, new_metadata(checkpoint, plan, {}, files.path()));
-  SHW_TRY(auto sink, files.create(kNew));
-  SHW_TRY(PickledForm form, read_pickled_form(*checkpoint.directory()));
-  SHW_CHECK(write_dcp_metadata_as(form, metadata, *sink));
-  return sink->finish();
+  const FormatWriter& writer = *checkpoint.format().writer;
+  SHW_TRY(Outputs outputs, outputs_after(checkpoint, plan, files.path()));
+  SHW_TRY(LaidOut laid_out, writer.lay_out(outputs));
+  return writer.seal(std::move(outputs), laid_out,
+                     [&](const std::string&) { return files.create(kNew); });
 }
 
 Status write_new_certificate(WritableDirectory& files, const Certificate& certificate) {

@@ -1,12 +1,16 @@
-// A DCP checkpoint laid out: one file a writer, an archive a tile, one after the other. An archive
-// is made around a hole of the payload's length; only what follows the hole knows the CRC.
+// A DCP checkpoint laid out: new tiles go into one new file a writer, an archive a tile, one after
+// the other; what is kept stays where it lies. An archive is made around a hole of the payload's
+// length; only what follows the hole knows the CRC.
 #include "core/formats/dcp/dcp_format_writer.h"
 
+#include <charconv>
 #include <map>
 #include <utility>
 
-#include "core/formats/dcp/dcp_formats.h"
-#include "core/formats/dcp/dcp_write.h"
+#include "core/base/checked.h"
+#include "core/formats/common/filled_attribute.h"
+#include "core/formats/dcp/dcp_form.h"
+#include "core/formats/dcp/dcp_names.h"
 
 namespace shw {
 namespace {
@@ -54,71 +58,139 @@ Result<AroundHole> archive_of(const OutputTensor& tensor, const OutputTile& tile
   return sink;
 }
 
-// Every tile with its place in the file: the archive's begin, and its length.
-template <class Visit>
-Status each_archive(const Outputs& outputs, std::span<const std::uint32_t> checksums,
-                    LaidOut& laid_out, Visit visit) {
-  std::map<std::uint32_t, std::uint32_t> file_of;
-  std::size_t i = 0;
-  for (const OutputTensor& tensor : outputs.tensors) {
-    for (const OutputTile& tile : tensor.tiles) {
-      SHW_TRY(AroundHole archive, archive_of(tensor, tile, checksums.empty() ? 0 : checksums[i++]));
+// "__<rank>_<n>.distcp": the first n that no file of this rank has.
+std::string next_file(const Checkpoint* source, std::uint32_t rank) {
+  std::string prefix = "__" + std::to_string(rank) + "_";
+  std::uint64_t next = 0;
+  for (const FileRow& file : source == nullptr ? std::span<const FileRow>{} : source->files()) {
+    std::string_view name = std::string_view(file.path).substr(file.path.rfind('/') + 1);
+    if (!name.starts_with(prefix)) continue;
+    std::uint64_t n = 0;
+    auto [end, code] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), n);
+    if (code == std::errc{} && end != name.data() + prefix.size() && n < UINT64_MAX)
+      next = std::max(next, n + 1);
+  }
+  return distcp_name(rank, next);
+}
+
+Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
+  LaidOut out;
+  std::map<std::uint32_t, std::uint32_t> file_of;  // by writer
+  for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
+    const OutputTensor& tensor = outputs.tensors[t];
+    for (std::uint32_t i = 0; i < tensor.tiles.size(); ++i) {
+      const OutputTile& tile = tensor.tiles[i];
+      if (tile.kept) continue;
+      SHW_TRY(AroundHole archive, archive_of(tensor, tile, 0));
       auto [found, added] =
-          file_of.try_emplace(tile.writer, static_cast<std::uint32_t>(laid_out.files.size()));
-      if (added)
-        laid_out.files.push_back({kDcpFormat.traits.file_of_rank(tile.writer), std::uint64_t{0}});
-      LaidOut::File& file = laid_out.files[found->second];
-      std::uint64_t begin = std::exchange(file.size, file.size + archive.position());
-      visit(tensor, tile, found->second, begin, archive);
+          file_of.try_emplace(tile.writer, static_cast<std::uint32_t>(out.files.size()));
+      if (added) out.files.push_back({next_file(outputs.source, tile.writer), 0});
+      std::uint64_t& end = out.files[found->second].size;
+      auto next = checked_add(end, archive.position());
+      if (!next) return fail(ErrorKind::kUnsupported, "would be too large",
+                    Place{.file = {}, .tensor = tensor.fqn});
+      out.made.push_back({t, i, found->second, end + archive.before.size(), *bytes_of(tensor, tile),
+                          end, archive.position()});
+      end = *next;
     }
   }
-  return {};
-}
-
-Result<LaidOut> lay_out(const Outputs& outputs) {
-  LaidOut out;
-  SHW_CHECK(each_archive(
-      outputs, {}, out,
-      [&](const OutputTensor& tensor, const OutputTile& tile, std::uint32_t file,
-          std::uint64_t begin, AroundHole& archive) {
-        out.tiles.push_back({file, begin + archive.before.size(), *bytes_of(tensor, tile)});
-        out.before.push_back({file, begin, std::move(archive.before)});
-      }));
+  if (outputs.source == nullptr || outputs.source->directory() == nullptr) return out;
+  for (const FileRow& file : outputs.source->files()) {
+    if (is_dcp_metadata(file.path)) out.replaced.insert(file.path);
+  }
   return out;
 }
 
-Result<Seal> seal(const Outputs& outputs, const LaidOut& laid_out,
-                  std::span<const std::uint32_t> checksums) {
-  if (checksums.size() != laid_out.tiles.size())
+Result<std::vector<OutputBytes>> seal_archives(const Outputs& outputs, const LaidOut& laid_out,
+                                               std::uint32_t file,
+                                               std::span<const std::uint32_t> checksums) {
+  if (checksums.size() != laid_out.made.size())
     return fail(ErrorKind::kUsage, "every tile needs its checksum");
-  Seal out;
-  DcpMetadata metadata;
-  metadata.checkpoint_id = outputs.checkpoint_id;
-  metadata.save_id = outputs.save_id;
-  for (const OutputTensor& tensor : outputs.tensors)
-    metadata.tensors.push_back(
-        {tensor.fqn, tensor.dtype, tensor.requires_grad, tensor.shape, {}, tensor.path});
-  const OutputTensor* first = outputs.tensors.data();
-  LaidOut again;
-  if (!checksums.empty())
-    SHW_CHECK(each_archive(
-        outputs, checksums, again,
-        [&](const OutputTensor& tensor, const OutputTile& tile, std::uint32_t file,
-            std::uint64_t begin, AroundHole& archive) {
-          std::uint64_t length = archive.position();
-          metadata.tensors[static_cast<std::size_t>(&tensor - first)].chunks.push_back(
-              {tile.box.offsets, tile.box.sizes, {laid_out.files[file].path, begin, length}});
-          out.after.push_back(
-              {file, begin + length - archive.after.size(), std::move(archive.after)});
-        }));
-  AroundHole index;
-  SHW_CHECK(write_dcp_metadata(metadata, index));
-  out.metadata.emplace_back(std::string(kDcpMetadataName), std::move(index.before));
-  return out;
+  std::vector<OutputBytes> around;
+  for (std::size_t i = 0; i < laid_out.made.size(); ++i) {
+    const MadeTile& made = laid_out.made[i];
+    if (made.file != file) continue;
+    const OutputTensor& tensor = outputs.tensors[made.tensor];
+    SHW_TRY(AroundHole archive, archive_of(tensor, tensor.tiles[made.tile], checksums[i]));
+    around.push_back({file, made.item_offset, std::move(archive.before)});
+    around.push_back({file, made.offset + made.length, std::move(archive.after)});
+  }
+  return around;
+}
+
+Result<DcpItem> kept_item(const Outputs& outputs, const std::optional<ItemPlace>& place,
+                          std::string_view fqn) {
+  auto offset = place ? narrow<std::uint64_t>(place->offset) : std::nullopt;
+  auto length = place ? narrow<std::uint64_t>(place->length) : std::nullopt;
+  if (!offset || !length || outputs.source == nullptr) {
+    return fail(ErrorKind::kUnsupported,
+                "has a tile without a usable storage record, which cannot be written again",
+                Place{.file = {}, .tensor = std::string(fqn)});
+  }
+  return DcpItem{outputs.source->file(place->file).path, *offset, *length};
+}
+
+Result<DcpItem> item_of_tile(const Outputs& outputs, const OutputTensor& tensor,
+                             const OutputTile& tile) {
+  SHW_TRY(DcpItem item, kept_item(outputs, kept_place(outputs, tile), tensor.fqn));
+  auto transforms = outputs.source->transforms(*tile.kept);
+  item.transforms.assign(transforms.begin(), transforms.end());
+  return item;
+}
+
+Status seal_dcp(Outputs outputs, const LaidOut& laid_out, const CreateFile& create) {
+  PickledForm form;
+  if (outputs.source != nullptr && outputs.source->directory() != nullptr) {
+    SHW_TRY(form, read_pickled_form(*outputs.source->directory()));
+  }
+  SHW_TRY(DcpMetadata metadata, dcp_metadata_of(std::move(outputs), laid_out));
+  SHW_TRY(auto sink, create(std::string(kDcpMetadataName)));
+  SHW_CHECK(write_dcp_metadata_as(form, metadata, *sink));
+  return sink->finish();
 }
 
 }  // namespace
 
-constexpr FormatWriter kDcpWriter{lay_out, seal};
+Result<DcpMetadata> dcp_metadata_of(Outputs outputs, const LaidOut& laid_out) {
+  DcpMetadata metadata;
+  metadata.checkpoint_id = std::move(outputs.checkpoint_id);
+  metadata.save_id = std::move(outputs.save_id);
+  metadata.reordered = std::move(outputs.reordered);
+  metadata.plain_attributes = std::move(outputs.attributes);
+  std::string filled = outputs.filled.empty() ? std::string() : outputs.filled_text(outputs.filled);
+  if (!filled.empty())
+    metadata.plain_attributes.emplace_back(kFilledAttribute, pickled_text(filled));
+  metadata.tensors.reserve(outputs.tensors.size());
+  auto made = laid_out.made.begin();
+  for (OutputTensor& tensor : outputs.tensors) {
+    DcpTensor out{tensor.fqn, tensor.dtype,          tensor.requires_grad, std::move(tensor.shape),
+                  {},         std::move(tensor.path)};
+    out.chunks.reserve(tensor.tiles.size());
+    for (OutputTile& tile : tensor.tiles) {
+      DcpItem item;
+      if (tile.kept) {
+        SHW_TRY(item, item_of_tile(outputs, tensor, tile));
+      } else {
+        if (made == laid_out.made.end())
+          return fail(ErrorKind::kUsage, "a new tile was not made",
+                      Place{.file = {}, .tensor = tensor.fqn});
+        item = {laid_out.files[made->file].path, made->item_offset, made->item_length};
+        ++made;
+      }
+      out.chunks.push_back(
+          {std::move(tile.box.offsets), std::move(tile.box.sizes), std::move(item)});
+    }
+    std::vector<OutputTile>().swap(tensor.tiles);  // of millions there is no room for both
+    metadata.tensors.push_back(std::move(out));
+  }
+  for (OutputObject& object : outputs.objects) {
+    SHW_TRY(DcpItem item, kept_item(outputs, object.place, object.fqn));
+    item.transforms = std::move(object.transforms);
+    metadata.objects.push_back({std::move(object.fqn), std::move(item), std::move(object.path)});
+  }
+  return metadata;
+}
+
+constexpr FormatWriter kDcpWriter{lay_out_dcp, seal_archives, seal_dcp};
 
 }  // namespace shw

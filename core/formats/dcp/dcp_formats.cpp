@@ -1,15 +1,13 @@
 #include "core/formats/dcp/dcp_formats.h"
 
-#include <algorithm>
-
-#include "core/base/words.h"
 #include "core/formats/common/codecs.h"
+#include "core/formats/dcp/dcp_format_writer.h"
 
 namespace shw {
 namespace {
 
 std::string file_of_rank(std::uint32_t rank) {
-  return "__" + std::to_string(rank) + "_0.distcp";
+  return distcp_name(rank, 0);
 }
 
 constexpr FormatTraits kOneIndex = {
@@ -17,7 +15,7 @@ constexpr FormatTraits kOneIndex = {
     .one_index_file = true,
     .index_file = kDcpMetadataName,
     .writer_of_file = rank_in_distcp_name,
-    .data_suffix = ".distcp",
+    .data_suffix = kDcpDataSuffix,
     .records_every_item = true,
 };
 
@@ -39,44 +37,16 @@ constexpr FormatTraits rank_local_traits() {
 
 }  // namespace
 
-std::optional<std::uint32_t> rank_in_distcp_name(std::string_view path) {
-  path = path.substr(path.rfind('/') + 1);
-  std::size_t start = path.ends_with(".distcp") ? path.rfind("__") : std::string_view::npos;
-  if (start == std::string_view::npos) return std::nullopt;
-  path.remove_prefix(start + 2);
-  auto rank = take_number(path);
-  if (!rank || !path.starts_with("_")) return std::nullopt;
-  path.remove_prefix(1);
-  return take_number(path) && path == ".distcp" ? rank : std::nullopt;
-}
-
-std::string rank_local_name(std::uint32_t rank) {
-  return "__" + std::to_string(rank) + std::string(kDcpMetadataName);
-}
-
-std::vector<std::uint32_t> rank_local_metadata(std::span<const Entry> entries) {
-  std::vector<std::uint32_t> ranks;
-  for (const Entry& entry : entries) {
-    std::string_view name = entry.path;
-    if (!name.starts_with("__")) continue;
-    name.remove_prefix(2);
-    // "__007.metadata" is not torch's: the name must be made again from the number.
-    if (auto rank = take_number(name); rank && rank_local_name(*rank) == entry.path)
-      ranks.push_back(*rank);
-  }
-  std::sort(ranks.begin(), ranks.end());
-  return ranks;
-}
-
 constexpr Format kDcpFormat = {
-    "dcp", "DCP", &kTorchZipCodec, Rewrite::kIndex, stock_traits(),
+    "dcp", "DCP", &kTorchZipCodec, &kDcpWriter, Rewrite::kIndex, stock_traits(),
 };
 constexpr Format kDcpRankLocalFormat = {
-    "dcp-rank-local", "DCP, one metadata a rank", &kTorchZipCodec,
+    "dcp-rank-local", "DCP, one metadata a rank", &kTorchZipCodec, &kDcpWriter,
     Rewrite::kIndex,  rank_local_traits(),
 };
 constexpr Format kMegatronFormat = {
-    "megatron-dist", "Megatron torch_dist", &kTorchZipCodec, Rewrite::kIndex, kOneIndex,
+    "megatron-dist", "Megatron torch_dist", &kTorchZipCodec,
+    &kDcpWriter,     Rewrite::kIndex,       kOneIndex,
 };
 
 }  // namespace shw

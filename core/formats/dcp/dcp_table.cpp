@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/formats/dcp/dcp_format_writer.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/dcp/dcp_read.h"
 
@@ -88,8 +87,7 @@ constexpr FormatRow kMegatronRow = {
     open_megatron,
 };
 constexpr FormatRow kDcpRow = {
-    &kDcpFormat,    kDcpMetadataName, recognises_dcp, open_dcp,
-    named_metadata, unfinished_save,  &kDcpWriter,
+    &kDcpFormat, kDcpMetadataName, recognises_dcp, open_dcp, named_metadata, unfinished_save,
 };
 constexpr FormatRow kDcpRankLocalRow = {
     &kDcpRankLocalFormat, kDcpMetadataName, recognises_rank_local,

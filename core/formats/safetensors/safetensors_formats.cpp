@@ -6,20 +6,17 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/codecs.h"
+#include "core/formats/safetensors/safetensors_format_writer.h"
 
 namespace shw {
 namespace {
-
-std::string_view file_name_of(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 // "shard-00002-model-00001-of-00003.safetensors": its three numbers; nothing of another name.
 struct ShardName {
   std::uint32_t shard = 0, file = 0, files = 0;
 };
 std::optional<ShardName> shard_name(std::string_view path) {
-  std::string_view name = file_name_of(path);
+  std::string_view name = path.substr(path.rfind('/') + 1);
   ShardName out;
   auto take = [&](std::string_view before, std::uint32_t& number) {
     if (!name.starts_with(before)) return false;
@@ -62,28 +59,14 @@ FormatTraits::Unlisted unlisted_shards(const std::vector<std::string_view>& path
 
 }  // namespace
 
-std::optional<std::uint32_t> rank_in_shard_name(std::string_view path) {
-  path = file_name_of(path);
-  if (!path.ends_with(kSafetensorsSuffix) || !path.starts_with("shard-")) return std::nullopt;
-  path.remove_prefix(6);
-  auto shard = take_number(path);
-  if (!shard || *shard == 0 || !path.starts_with("-model-")) return std::nullopt;
-  return *shard - 1;
-}
-
 constexpr Format kSafetensorsFormat = {
-    "safetensors",
-    "safetensors",
-    &kRawCodec,
-    Rewrite::kFiles,
-    {.writer_of_file = rank_in_shard_name, .one_piece = true},
+    "safetensors",       "safetensors",   &kRawCodec,
+    &kSafetensorsWriter, Rewrite::kFiles, {.writer_of_file = rank_in_shard_name, .one_piece = true},
 };
 constexpr Format kHfShardedFormat = {
-    "hf-sharded",
-    "Hugging Face sharded safetensors",
-    &kRawCodec,
-    Rewrite::kFiles,
-    {.writer_of_file = rank_in_shard_name, .unlisted_files = unlisted_shards},
+    "hf-sharded",    "Hugging Face sharded safetensors",
+    &kRawCodec,      &kHfShardedWriter,
+    Rewrite::kFiles, {.writer_of_file = rank_in_shard_name, .unlisted_files = unlisted_shards},
 };
 
 }  // namespace shw

@@ -6,9 +6,9 @@
 
 #include "core/fixtures.h"
 #include "core/formats/items.h"
+#include "core/formats/safetensors/assembled.h"
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/make_zip.h"
-#include "core/memory_sink.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -165,12 +165,13 @@ TEST_CASE("a shard is copied with other offsets, its data in place where the hea
   std::string fqn = info->offsets.back().first;
   for (std::int64_t offset : {std::int64_t{3}, std::int64_t{1} << 62}) {
     Extents moved(info->offsets.back().second.size(), offset);
-    MemorySink sink;
     // A long number makes the header longer than it was; the data then moves.
-    std::map<std::string, Extents> changes;
-    for (const auto& [other, old] : info->offsets) changes[other] = Extents(old.size(), offset);
-    REQUIRE(copy_with_sharding_info(**source, changes, sink).has_value());
-    auto after = header_of(sink.bytes);
+    SafetensorsChange change;
+    for (const auto& [other, old] : info->offsets)
+      change.saved_offsets[other] = Extents(old.size(), offset);
+    auto anew = assembled(**source, change);
+    REQUIRE(anew.has_value());
+    auto after = header_of(*anew);
     REQUIRE(after.has_value());
     CHECK(after->problems.empty());
     if (offset == 3) CHECK(after->data_begin == before->data_begin);
@@ -182,11 +183,12 @@ TEST_CASE("a shard is copied with other offsets, its data in place where the hea
       CHECK(a.name == b.name);
       auto old = read_bytes(**source, b.begin, b.end - b.begin);
       REQUIRE(old.has_value());
-      CHECK(std::memcmp(sink.bytes.data() + a.begin, old->data(), old->size()) == 0);
+      CHECK(std::memcmp(anew->data() + a.begin, old->data(), old->size()) == 0);
     }
   }
-  MemorySink sink;
-  CHECK_FALSE(copy_with_sharding_info(**source, {{"no such tensor", {0}}}, sink).has_value());
+  SafetensorsChange unknown;
+  unknown.saved_offsets["no such tensor"] = {0};
+  CHECK_FALSE(assembled(**source, unknown).has_value());
 }
 
 TEST_CASE("no change of a byte in a sharded file crashes the reader") {
