@@ -114,8 +114,8 @@ class ProgramBuilder {
   Program take(std::vector<OutputId>* moved = nullptr);
 
  private:
-  using SourceKey =
-      std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t, SourceForm, std::uint32_t>;
+  using SourceKey = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t,
+                               SourceForm, std::uint32_t>;
 
   std::uint32_t name(std::string_view text);
   SourceId add(const ProgramSource& source);

@@ -87,7 +87,8 @@ Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
       if (added) out.files.push_back({next_file(outputs.source, tile.writer), 0});
       std::uint64_t& end = out.files[found->second].size;
       auto next = checked_add(end, archive.position());
-      if (!next) return fail(ErrorKind::kUnsupported, "would be too large",
+      if (!next)
+        return fail(ErrorKind::kUnsupported, "would be too large",
                     Place{.file = {}, .tensor = tensor.fqn});
       out.made.push_back({t, i, found->second, end + archive.before.size(), *bytes_of(tensor, tile),
                           end, archive.position()});
