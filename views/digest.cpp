@@ -92,17 +92,16 @@ std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot) {
   auto facts = std::make_shared<CheckpointCard>();
   if (snapshot.checkpoint == nullptr) return facts;
   const Checkpoint& checkpoint = *snapshot.checkpoint;
-  facts->format = title(checkpoint.format());
+  facts->format = checkpoint.format().title;
   if (!checkpoint.provenance().torch.empty())
     facts->format += ", torch " + checkpoint.provenance().torch;
   std::uint64_t data_files = 0;
-  bool metadata = false;
   for (const FileRow& file : checkpoint.files()) {
     if (file.referenced) ++data_files;
-    if (file.path == ".metadata") metadata = true;
   }
-  metadata = metadata || checkpoint.format() == Format::kDcp;
-  facts->files = std::to_string(data_files) + (metadata ? " + .metadata" : "");
+  facts->files = std::to_string(data_files);
+  const FormatTraits& traits = checkpoint.format().traits;
+  if (traits.one_index_file) facts->files += " + " + std::string(traits.index_file);
   facts->bytes = human_bytes(checkpoint.tensor_bytes());
   if (snapshot.report != nullptr) {
     facts->coverage_known = facts->complete = true;

@@ -1,6 +1,7 @@
 #include "core/base/words.h"
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -53,6 +54,14 @@ std::string some_of(std::span<const std::string> names, std::size_t shown) {
   }
   if (listed < names.size()) text += " and " + human_count(names.size() - listed) + " more";
   return text;
+}
+
+std::optional<std::uint32_t> take_number(std::string_view& text) {
+  std::uint32_t value = 0;
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{}) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
 }
 
 }  // namespace shw

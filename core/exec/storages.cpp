@@ -43,7 +43,7 @@ Result<std::shared_ptr<const ByteSource>> Storages::open(SourceId id) {
   if (source.input >= inputs_.size() || inputs_[source.input]->directory() == nullptr)
     return fail(ErrorKind::kUsage, "belongs to a checkpoint that is not open", {path});
   const Checkpoint& input = *inputs_[source.input];
-  if (source.codec == Codec::kItem) {
+  if (source.form == SourceForm::kItem) {
     if (source.chunk >= input.chunk_count())
       return fail(ErrorKind::kDamaged, "holds no such item", {path, source.offset});
     SHW_TRY(auto bytes, decoded_[source.input].read(ChunkId{source.chunk}));

@@ -6,15 +6,6 @@
 
 namespace shw {
 
-bool is_reachable(const Checkpoint& checkpoint, const ItemPlace& place) {
-  if (place.file == FileId::kNone) return false;
-  const FileRow& file = checkpoint.file(place.file);
-  if (!file.safe || file.kind != EntryKind::kFile) return false;
-  if (place.offset < 0 || place.length < 0) return false;
-  auto end = checked_add(place.offset, place.length);
-  return end && static_cast<std::uint64_t>(*end) <= file.size;
-}
-
 std::string place_text(const Checkpoint& checkpoint, const ItemPlace& place) {
   auto end = checked_add(place.offset, place.length);
   return checkpoint.file(place.file).path + " [" + std::to_string(place.offset) + ", " +

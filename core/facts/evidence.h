@@ -14,9 +14,6 @@ namespace shw {
 // Lists in evidence are cut here; the number of all stands beside them. Subjects are never cut.
 inline constexpr std::size_t kMaxEvidence = 64;
 
-// True if the item's bytes can be there: a safe path, a file, a range inside it.
-bool is_reachable(const Checkpoint& checkpoint, const ItemPlace& place);
-
 // "__3_0.distcp [81920, 86016)": where an item was recorded.
 std::string place_text(const Checkpoint& checkpoint, const ItemPlace& place);
 // "model.norm.weight [0:4]": a chunk as evidence names it.

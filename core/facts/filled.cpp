@@ -183,8 +183,8 @@ bool add_disjoint(std::vector<Box>& boxes, const Box& box, std::size_t& looks) {
 
 FilledText filled_inside(const Checkpoint& checkpoint) {
   const Provenance& provenance = checkpoint.provenance();
-  bool one_file = checkpoint.encoding() == Encoding::kTorchZip;
-  FilledText inside{one_file ? ".metadata" : std::string(kInHeaders), {}};
+  const FormatTraits& traits = checkpoint.format().traits;
+  FilledText inside{std::string(traits.has_index ? traits.index_file : kInHeaders), {}};
   auto is_named = [](const std::string& name) { return name == kFilledAttribute; };
   for (const auto& [name, value] : provenance.plain_attributes) {
     if (!is_named(name)) continue;

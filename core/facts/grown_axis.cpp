@@ -48,7 +48,7 @@ bool tiles_allow_relabel(const Checkpoint& checkpoint, TensorId tensor, ExtentsV
 
 bool is_consolidated(const Checkpoint& checkpoint, TensorId tensor) {
   auto chunks = checkpoint.chunks(tensor);
-  return checkpoint.format() == Format::kSafetensors && chunks.size() == 1 &&
+  return checkpoint.format().traits.one_piece && chunks.size() == 1 &&
          same(checkpoint.sizes(chunks[0]), checkpoint.shape(tensor));
 }
 

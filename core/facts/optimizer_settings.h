@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/facts/check_input.h"
-#include "core/formats/common/plain_value.h"
+#include "core/formats/plain_value.h"
 #include "core/model/state_names.h"
 
 namespace shw {

@@ -53,6 +53,8 @@ std::optional<ByteRange> range_of(const Checkpoint& checkpoint, const ItemPlace&
 }
 
 std::map<std::size_t, std::vector<ByteRange>> find_orphans(const Checkpoint& checkpoint) {
+  std::string_view suffix = checkpoint.format().traits.data_suffix;
+  if (suffix.empty()) return {};
   // Sums first: of millions of items only those of files that may have room are sorted.
   std::vector<Used> used(checkpoint.file_count());
   each_range(checkpoint, [&](std::size_t file, const ByteRange& range) {
@@ -65,7 +67,7 @@ std::map<std::size_t, std::vector<ByteRange>> find_orphans(const Checkpoint& che
   for (std::size_t f = 0; f < used.size(); ++f) {
     const FileRow& file = checkpoint.files()[f];
     bool data = file.referenced && file.safe && file.kind == EntryKind::kFile &&
-                file.path.ends_with(".distcp");
+                file.path.ends_with(suffix);
     bool full = used[f].bytes >= file.size || file.size - used[f].bytes < kLeastGap;
     if (data && !(full && used[f].in_order)) roomy[f];
   }

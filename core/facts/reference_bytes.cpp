@@ -8,6 +8,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/optimizer_states.h"
 #include "core/facts/transposed_law.h"
+#include "core/formats/box_reader.h"
 
 namespace shw {
 namespace {
@@ -22,15 +23,15 @@ bool is_same_item(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId
          first->length == second->length;
 }
 
-// Raw items in slabs of rows; those in an archive whole.
-bool are_equal(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId two,
+// In slabs of rows.
+bool are_equal(BoxReader& left_boxes, ChunkId one, BoxReader& right_boxes, ChunkId two,
                std::uint64_t element) {
-  if (is_same_item(a, one, b, two)) return true;
+  const Checkpoint& a = left_boxes.checkpoint();
+  if (is_same_item(a, one, right_boxes.checkpoint(), two)) return true;
   Box box = {Extents(a.sizes(one).size(), 0), copy_of(a.sizes(one))};
   auto bytes = static_cast<std::uint64_t>(volume(box.sizes).value_or(0)) * element;
-  bool raw = a.encoding() == Encoding::kRaw && b.encoding() == Encoding::kRaw;
-  if (!raw || bytes <= kSlab || box.sizes.empty()) {
-    auto left = read_chunk(a, one), right = read_chunk(b, two);
+  if (bytes <= kSlab || box.sizes.empty()) {
+    auto left = left_boxes.read(one, box), right = right_boxes.read(two, box);
     return left && right && *left == *right;
   }
   std::int64_t rows = box.sizes[0];
@@ -39,7 +40,7 @@ bool are_equal(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId tw
   for (std::int64_t row = 0; row < rows; row += step) {
     box.offsets[0] = row;
     box.sizes[0] = std::min(step, rows - row);
-    auto left = read_raw_box(a, one, box), right = read_raw_box(b, two, box);
+    auto left = left_boxes.read(one, box), right = right_boxes.read(two, box);
     if (!left || !right || *left != *right) return false;
   }
   return true;
@@ -95,8 +96,9 @@ bool has_equal_bytes(const Checkpoint& checkpoint, TensorId tensor, const Checkp
   if (!are_cut_alike(checkpoint, tensor, reference, other)) return false;
   auto one = checkpoint.chunks(tensor), two = reference.chunks(other);
   std::uint64_t element = size_of(checkpoint.dtype(tensor));
+  BoxReader boxes(checkpoint), reference_boxes(reference);
   for (std::uint32_t i = 0; i < one.size(); ++i) {
-    if (!are_equal(checkpoint, one[i], reference, two[i], element)) return false;
+    if (!are_equal(boxes, one[i], reference_boxes, two[i], element)) return false;
   }
   return true;
 }

@@ -138,7 +138,7 @@ std::optional<Bytes> TensorBoxes::read(const std::vector<ChunkId>& chunks, const
     }
     auto header = items_.header(chunk);
     if (!header || header->dtype != own_ || header->sizes != saved.sizes) return std::nullopt;
-    auto part = items_.read(chunk, inside);
+    auto part = items_.read_item(chunk, inside);
     if (!part) return std::nullopt;
     if (common->sizes == box.sizes) return cast(std::move(part));
     if (!out) out.emplace(static_cast<std::size_t>(*elements) * element);
@@ -169,14 +169,14 @@ std::optional<BoxContent> TensorBoxes::content_of(const Box& box) {
 }
 
 std::optional<std::string> TensorBoxes::start_of(ChunkId chunk, const Extents& sizes) {
-  auto bytes = cast(
-      items_.read(chunk, {Extents(sizes.size(), 0), leading(sizes, kStartBytes, size_of(dtype_))}));
+  auto bytes = cast(items_.read_item(
+      chunk, {Extents(sizes.size(), 0), leading(sizes, kStartBytes, size_of(dtype_))}));
   return bytes ? std::optional(content_hash(*bytes)) : std::nullopt;
 }
 
 std::optional<BoxContent> TensorBoxes::content_of(ChunkId chunk, const Extents& sizes) {
   return content(sizes, size_of(dtype_),
-                 [&](const Box& slab) { return cast(items_.read(chunk, slab)); });
+                 [&](const Box& slab) { return cast(items_.read_item(chunk, slab)); });
 }
 
 }  // namespace shw

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/formats/item_parts.h"
+#include "core/formats/box_reader.h"
 #include "core/model/checkpoint.h"
 #include "core/tensor/shape.h"
 
@@ -47,7 +47,7 @@ class TensorBoxes {
   const Checkpoint& checkpoint_;
   TensorId tensor_;
   Dtype own_, dtype_;
-  ItemParts items_;
+  BoxReader items_;
   std::map<Key, ChunkId> by_box_;
   std::map<Key, std::optional<std::string>> starts_;
   std::map<Key, std::optional<BoxContent>> contents_;

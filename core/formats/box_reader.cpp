@@ -39,33 +39,18 @@ std::int64_t byte_of_box(std::int64_t first, const Box& box, ExtentsView strides
   return first;
 }
 
-}  // namespace
-
-Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk) {
-  ItemFiles files(checkpoint);
-  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kHeader));
-  const ItemHeader& header = item.header;
-  TensorId tensor = checkpoint.tensor_of(chunk);
-  std::size_t element = size_of(checkpoint.dtype(tensor));
-  auto elements = volume(checkpoint.sizes(chunk));
-  if (!same(header.sizes, checkpoint.sizes(chunk)) || size_of(header.dtype) != element ||
-      element == 0 || !elements) {
-    return fail(ErrorKind::kDamaged,
-                "the payload is " + to_text(header.sizes) + " of " +
-                    std::string(name(header.dtype)) + ", but the chunk is recorded as " +
-                    to_text(checkpoint.sizes(chunk)) + " of " +
-                    std::string(name(checkpoint.dtype(tensor))),
-                {item.source->name(), header.payload_offset, std::string(checkpoint.fqn(tensor))});
-  }
-  ItemPlace place = *checkpoint.item(chunk);
+// By the item's own word: open_item() has seen that its view lies inside of its payload.
+ChunkStorage storage_of_item(const ItemHeader& header, const ItemPlace& place) {
   ChunkStorage storage;
   storage.file = place.file;
   storage.is_stored =
       !header.compressed && !header.big_endian && !header.conjugate && !header.negative;
+  std::size_t element = size_of(header.dtype);
+  auto elements = static_cast<std::uint64_t>(volume(header.sizes).value_or(0));
   if (!storage.is_stored) {
     storage.offset = static_cast<std::uint64_t>(place.offset);
-    storage.length = static_cast<std::uint64_t>(*elements) * element;
-    storage.strides = byte_strides(checkpoint.sizes(chunk), element);
+    storage.length = elements * element;
+    storage.strides = byte_strides(header.sizes, element);
     return storage;
   }
   storage.offset = header.payload_offset;
@@ -73,16 +58,51 @@ Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk) {
   storage.strides = header.strides;
   for (std::size_t d = 0; d < storage.strides.size(); ++d) {
     // A dimension of one element is never stepped along: its stride may be any number.
-    bool steps = header.sizes[d] > 1 && *elements != 0;
+    bool steps = header.sizes[d] > 1 && elements != 0;
     storage.strides[d] = steps ? header.strides[d] * static_cast<std::int64_t>(element) : 0;
   }
   storage.first = header.storage_offset * static_cast<std::int64_t>(element);
   return storage;
 }
 
-Result<std::shared_ptr<const Bytes>> DecodedChunks::read(ChunkId chunk) {
+// An item is what is recorded of its chunk, or it is not read as that.
+Status check_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header) {
+  TensorId tensor = checkpoint.tensor_of(chunk);
+  std::size_t element = size_of(checkpoint.dtype(tensor));
+  if (same(header.sizes, checkpoint.sizes(chunk)) && size_of(header.dtype) == element &&
+      element != 0 && volume(checkpoint.sizes(chunk)))
+    return {};
+  FileId file = checkpoint.item(chunk).value_or(ItemPlace{}).file;
+  return fail(ErrorKind::kDamaged,
+              "the payload is " + to_text(header.sizes) + " of " + std::string(name(header.dtype)) +
+                  ", but the chunk is recorded as " + to_text(checkpoint.sizes(chunk)) + " of " +
+                  std::string(name(checkpoint.dtype(tensor))),
+              {file == FileId::kNone ? std::string() : checkpoint.file(file).path,
+               header.payload_offset, std::string(checkpoint.fqn(tensor))});
+}
+
+Result<Bytes> read_whole_item(const Checkpoint& checkpoint, ChunkId chunk) {
+  ItemFiles files(checkpoint);
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPayload));
+  auto bytes = read_elements(item);
+  if (bytes) return bytes;
+  return tl::unexpected<Error>(
+      naming(std::move(bytes).error(), checkpoint.fqn(checkpoint.tensor_of(chunk))));
+}
+
+}  // namespace
+
+Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk) {
+  SHW_TRY(ItemHeader header, read_item_header(checkpoint, chunk));
+  SHW_CHECK(check_recorded(checkpoint, chunk, header));
+  return storage_of_item(header, *checkpoint.item(chunk));
+}
+
+Result<std::shared_ptr<const Bytes>> DecodedChunks::read(ChunkId chunk, SizesOf sizes) {
   if (auto found = kept_.find(chunk); found != kept_.end()) return found->second;
-  SHW_TRY(Bytes bytes, read_chunk(checkpoint_, chunk));
+  auto decoded = sizes == SizesOf::kRecord ? read_chunk(checkpoint_, chunk)
+                                           : read_whole_item(checkpoint_, chunk);
+  SHW_TRY(Bytes bytes, std::move(decoded));
   if (bytes_ + bytes.size() > kDecodedBytes) {
     kept_.clear();
     bytes_ = 0;
@@ -94,11 +114,12 @@ Result<std::shared_ptr<const Bytes>> DecodedChunks::read(ChunkId chunk) {
   return shared;
 }
 
-Result<const ChunkStorage*> BoxReader::storage(ChunkId chunk) {
-  if (auto found = storages_.find(chunk); found != storages_.end()) return &found->second;
-  SHW_TRY(ChunkStorage storage, storage_of(checkpoint_, chunk));
-  if (storages_.size() >= kStorages) storages_.clear();
-  return &storages_.emplace(chunk, std::move(storage)).first->second;
+Result<const BoxReader::Item*> BoxReader::item(ChunkId chunk) {
+  if (auto found = items_.find(chunk); found != items_.end()) return &found->second;
+  SHW_TRY(ItemHeader header, read_item_header(checkpoint_, chunk));
+  if (items_.size() >= kStorages) items_.clear();
+  ChunkStorage storage = storage_of_item(header, *checkpoint_.item(chunk));
+  return &items_.emplace(chunk, Item{std::move(header), std::move(storage)}).first->second;
 }
 
 Result<std::shared_ptr<const ByteSource>> BoxReader::open(FileId file) {
@@ -109,22 +130,36 @@ Result<std::shared_ptr<const ByteSource>> BoxReader::open(FileId file) {
   return source_;
 }
 
+Result<ItemHeader> BoxReader::header(ChunkId chunk) {
+  SHW_TRY(const Item* found, item(chunk));
+  return found->header;
+}
+
 Result<Bytes> BoxReader::read(ChunkId chunk, const Box& box) {
-  if (!lies_inside(box.offsets, box.sizes, checkpoint_.sizes(chunk)))
+  SHW_TRY(const Item* found, item(chunk));
+  SHW_CHECK(check_recorded(checkpoint_, chunk, found->header));
+  return read_from(chunk, *found, box, SizesOf::kRecord);
+}
+
+Result<Bytes> BoxReader::read_item(ChunkId chunk, const Box& box) {
+  SHW_TRY(const Item* found, item(chunk));
+  return read_from(chunk, *found, box, SizesOf::kItem);
+}
+
+Result<Bytes> BoxReader::read_from(ChunkId chunk, const Item& item, const Box& box, SizesOf sizes) {
+  std::size_t element = size_of(item.header.dtype);
+  if (element == 0 || !lies_inside(box.offsets, box.sizes, item.header.sizes))
     return fail(
         ErrorKind::kUsage, "a chunk has no box " + to_text(box),
         Place{.file = {}, .tensor = std::string(checkpoint_.fqn(checkpoint_.tensor_of(chunk)))});
-  auto found = storage(chunk);
-  if (!found) return tl::unexpected<Error>(std::move(found).error());
-  const ChunkStorage& storage = **found;
-  std::size_t element = size_of(checkpoint_.dtype(checkpoint_.tensor_of(chunk)));
+  const ChunkStorage& storage = item.storage;
   std::int64_t first = byte_of_box(storage.first, box, storage.strides);
   if (storage.is_stored) {
     SHW_TRY(auto file, open(storage.file));
     auto inside = window(file, storage.offset, storage.length);
     return read_strided(*inside, first, box.sizes, storage.strides, element);
   }
-  SHW_TRY(auto decoded, decoded_.read(chunk));
+  SHW_TRY(auto decoded, decoded_.read(chunk, sizes));
   Bytes out(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * element);
   each_canonical_pair(
       pair_of(box.sizes, storage.strides, first, byte_strides(box.sizes, element), 0),

@@ -24,11 +24,14 @@ struct ChunkStorage {
 // not what the metadata says of the chunk.
 Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk);
 
+// Whose word counts for the sizes of a chunk.
+enum class SizesOf : std::uint8_t { kRecord, kItem };
+
 // Chunks that have to be decoded whole, kept up to a budget: neighbours share their sources.
 class DecodedChunks {
  public:
   explicit DecodedChunks(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
-  Result<std::shared_ptr<const Bytes>> read(ChunkId chunk);
+  Result<std::shared_ptr<const Bytes>> read(ChunkId chunk, SizesOf sizes = SizesOf::kRecord);
   // The most that was held at once.
   std::uint64_t peak_bytes() const { return peak_; }
 
@@ -45,13 +48,21 @@ class BoxReader {
   const Checkpoint& checkpoint() const { return checkpoint_; }
   // The elements of a chunk-local box, row-major and little-endian.
   Result<Bytes> read(ChunkId chunk, const Box& box);
+  // What the item says of itself, and a box in its own sizes, whatever is recorded of the chunk.
+  Result<ItemHeader> header(ChunkId chunk);
+  Result<Bytes> read_item(ChunkId chunk, const Box& box);
 
  private:
-  Result<const ChunkStorage*> storage(ChunkId chunk);
+  struct Item {
+    ItemHeader header;
+    ChunkStorage storage;
+  };
+  Result<const Item*> item(ChunkId chunk);
+  Result<Bytes> read_from(ChunkId chunk, const Item& item, const Box& box, SizesOf sizes);
   Result<std::shared_ptr<const ByteSource>> open(FileId file);
 
   const Checkpoint& checkpoint_;
-  std::map<ChunkId, ChunkStorage> storages_;
+  std::map<ChunkId, Item> items_;
   FileId last_ = FileId::kNone;
   std::shared_ptr<const ByteSource> source_;
   DecodedChunks decoded_;

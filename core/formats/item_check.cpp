@@ -8,6 +8,7 @@
 #include "core/formats/common/magic.h"
 #include "core/formats/hash_ranges.h"
 #include "core/formats/item_access.h"
+#include "core/formats/items.h"
 
 namespace shw {
 namespace {
@@ -16,40 +17,13 @@ constexpr std::uint64_t kRead = 1 << 20;
 constexpr std::uint64_t kMaxObject = std::uint64_t{4} << 30;
 constexpr std::uint64_t kMaxItem = std::uint64_t{64} << 30;
 
-// The first record whose bytes have another CRC than the directory says.
-Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress) {
-  SHW_TRY(ZipReader zip, ZipReader::open(plain.source, plain.offset, plain.length));
-  DataCheck check;
-  for (const ZipEntry& entry : zip.entries()) {
-    SHW_TRY(std::uint64_t data, zip.data_offset(entry));
-    if (zip.crcs_absent()) continue;
-    SHW_TRY(std::uint32_t actual, zip.crc_of(entry, progress));
-    if (actual != entry.crc)
-      return DataCheck{DataCheck::Crc::kDiffers, entry.crc, actual, entry.name, data,
-                       entry.stored_length};
-    check.crc = DataCheck::Crc::kMatches;
-    check.expected = entry.crc;
-    check.actual = actual;
-  }
-  return check;
-}
-
-Result<DataCheck> check_range(const ItemRange& range, std::span<const std::string> transforms,
-                              std::uint64_t limit, Progress* progress) {
-  SHW_TRY(ItemRange plain, undo_transforms(range, transforms, limit, ItemPart::kPayload, progress));
-  auto check = check_archive(plain, progress);
-  if (transforms.empty()) return check;
-  // Offsets inside the decompressed item mean nothing in the file: the item's own place counts.
-  if (!check) {
-    Error error = std::move(check).error();
-    error.place.offset = range.offset;
-    return tl::unexpected<Error>(std::move(error));
-  }
-  if (check->crc == DataCheck::Crc::kDiffers) {
-    check->record_offset = range.offset;
-    check->record_length = range.length;
-  }
-  return check;
+// Nothing was looked at where the codec has no checksums.
+Result<DataCheck> check_with(const Codec* codec, const ItemRange& range,
+                             std::span<const std::string> transforms, std::uint64_t limit,
+                             Progress* progress) {
+  const ItemReader* reader = codec == nullptr ? nullptr : codec->reader;
+  if (reader == nullptr || reader->check == nullptr) return DataCheck{};
+  return reader->check(range, transforms, limit, progress);
 }
 
 }  // namespace
@@ -61,9 +35,8 @@ Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, P
     if (!place) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
     ItemFiles files(checkpoint);
     SHW_TRY(ItemRange range, find_item(files, *place));
-    // Raw elements carry no CRC.
-    if (checkpoint.encoding() == Encoding::kRaw) return DataCheck{};
-    return check_range(range, checkpoint.transforms(chunk), kMaxItem, progress);
+    return check_with(&checkpoint.codec(chunk), range, checkpoint.transforms(chunk), kMaxItem,
+                      progress);
   }();
   if (check) return check;
   return tl::unexpected<Error>(naming(std::move(check).error(), tensor));
@@ -81,7 +54,7 @@ Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t ob
     if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
     std::vector<std::string> transforms;
     if (load_little<std::uint32_t>(magic) == kZstdMagic) transforms.emplace_back("stream.zstd/1");
-    return check_range(range, transforms, kMaxObject, progress);
+    return check_with(checkpoint.format().codec, range, transforms, kMaxObject, progress);
   }();
   if (check) return check;
   return tl::unexpected<Error>(naming(std::move(check).error(), row.fqn));

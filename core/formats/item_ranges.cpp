@@ -1,5 +1,6 @@
 // Where the bytes of a box lie in the file, for those who read or copy them without decoding.
 #include "core/formats/item_access.h"
+#include "core/formats/items.h"
 
 namespace shw {
 namespace {

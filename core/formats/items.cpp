@@ -150,6 +150,18 @@ Result<ItemHeader> read_item_header(const Checkpoint& checkpoint, ChunkId chunk)
   return std::move(item.header);
 }
 
+Result<ItemHeader> read_orphan_header(const Checkpoint& checkpoint, ChunkId chunk,
+                                      ItemPlace place) {
+  ItemFiles files(checkpoint);
+  SHW_TRY(ItemRange range, find_item(files, place));
+  const ItemReader* reader = checkpoint.codec(chunk).reader;
+  if (reader == nullptr)
+    return fail(ErrorKind::kUnsupported, "holds items that say nothing of themselves",
+                {range.source->name(), range.offset});
+  SHW_TRY(OpenItem item, reader->open(checkpoint, chunk, std::move(range), ItemPart::kHeader));
+  return std::move(item.header);
+}
+
 Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& checkpoint,
                                                           Progress* progress) {
   std::vector<Result<ItemHeader>> headers(checkpoint.chunk_count());

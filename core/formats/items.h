@@ -10,26 +10,10 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/formats/common/item_header.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
-
-// What the item itself says about its tensor, without its payload.
-struct ItemHeader {
-  Dtype dtype = Dtype::kUnknown;
-  Extents sizes;
-  Extents strides;                  // in elements, as pickled; row-major for raw items
-  std::int64_t storage_offset = 0;  // in elements
-  std::uint64_t payload_offset =
-      0;  // absolute, in the file (in the decompressed item where it is compressed)
-  std::uint64_t payload_length = 0;  // bytes of the storage
-  std::optional<std::uint32_t>
-      payload_crc;  // of the storage record; nothing where the writer left all CRCs zero
-  bool big_endian = false;
-  bool conjugate = false;  // bytes hold the conjugate of / the negated values
-  bool negative = false;
-  bool compressed = false;
-};
 
 // Reads the header of one chunk's item. Errors carry file and absolute offset: kDamaged for bytes
 // that are no such item (rule bad-record), kUnsupported for tensor subclasses and unknown
@@ -41,11 +25,13 @@ Result<ItemHeader> read_item_header(const Checkpoint& checkpoint, ChunkId chunk)
 Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& checkpoint,
                                                           Progress* progress);
 
+// The header of an item that no record points to, as if it were the one of `chunk` (with its
+// transforms).
+Result<ItemHeader> read_orphan_header(const Checkpoint& checkpoint, ChunkId chunk, ItemPlace place);
+
 // The elements of one chunk, row-major and little-endian, strides, byte order, conj and neg
 // applied: size = elements * size_of(header.dtype).
 Result<Bytes> read_chunk(const Checkpoint& checkpoint, ChunkId chunk);
-// The same of a box of a raw item, chunk-local; memory is the box's, not the item's.
-Result<Bytes> read_raw_box(const Checkpoint& checkpoint, ChunkId chunk, const Box& box);
 
 // A run of bytes of a file of the checkpoint.
 struct ByteRun {
@@ -73,14 +59,6 @@ struct TensorValues {
 Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
                                  std::uint64_t limit_bytes = std::uint64_t{64} << 30);
 
-// What a pass over the payload of one item found. Holes of sparse files are not read: zeros are
-// combined into the CRC.
-struct DataCheck {
-  enum class Crc { kMatches, kAbsent, kDiffers } crc = Crc::kAbsent;
-  std::uint32_t expected = 0, actual = 0;
-  std::string record;  // "archive/data/0": the first record that differs
-  std::uint64_t record_offset = 0, record_length = 0;  // absolute, in the file
-};
 Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress);
 // The same for a BYTES entry's archive.
 Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t object,

@@ -6,18 +6,19 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
-#include "core/io/source.h"
-#include "core/model/checkpoint.h"
+#include "core/formats/table.h"
 
 namespace shw {
 
-// `path`: a checkpoint directory (DCP, rank-local DCP, Hugging Face sharded safetensors, one or
-// more .safetensors files), or its .metadata. Errors: kIo (nothing there, unreadable), kDamaged
-// (cut off, not a pickle, with file and offset), kUnsupported (another format: named). Damage that
-// leaves something to look at is in Checkpoint::opening_findings() instead.
-Result<std::shared_ptr<const Checkpoint>> open_checkpoint(const std::string& path,
-                                                          Progress* progress = nullptr);
-Result<std::shared_ptr<const Checkpoint>> open_checkpoint(
-    std::shared_ptr<const Directory> directory, Progress* progress = nullptr);
+// `path`: a checkpoint directory of any of the formats, or a file that stands for one (.metadata, a
+// .safetensors file). Errors: kIo (nothing there, unreadable), kDamaged (cut off, not a pickle,
+// with file and offset), kUnsupported (another format: named). Damage that leaves something to look
+// at is in Checkpoint::opening_findings() instead. `rows`: the formats that are known; tests add
+// theirs.
+OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress = nullptr,
+                                 std::span<const FormatRow> rows = formats());
+OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory,
+                                 Progress* progress = nullptr,
+                                 std::span<const FormatRow> rows = formats());
 
 }  // namespace shw

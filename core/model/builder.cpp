@@ -2,19 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <numeric>
+#include <utility>
 
 namespace shw {
 namespace {
-
-std::optional<std::uint32_t> leading_number(std::string_view& text) {
-  std::uint32_t value = 0;
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{}) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
-}
 
 std::uint64_t hash_of(ExtentsView coordinates) {
   std::uint64_t hash = 0x9E3779B97F4A7C15ull + coordinates.size();
@@ -25,31 +17,11 @@ std::uint64_t hash_of(ExtentsView coordinates) {
 
 }  // namespace
 
-std::optional<std::uint32_t> rank_in_file_name(std::string_view path) {
-  if (std::size_t slash = path.rfind('/'); slash != std::string_view::npos)
-    path.remove_prefix(slash + 1);
-  if (path.ends_with(".safetensors") && path.starts_with("shard-")) {
-    path.remove_prefix(6);
-    auto shard = leading_number(path);
-    if (shard && *shard > 0 && path.starts_with("-model-")) return *shard - 1;
-    return std::nullopt;
-  }
-  if (!path.ends_with(".distcp")) return std::nullopt;
-  std::size_t start = path.rfind("__");
-  if (start == std::string_view::npos) return std::nullopt;
-  path.remove_prefix(start + 2);
-  auto rank = leading_number(path);
-  if (!rank || !path.starts_with("_")) return std::nullopt;
-  path.remove_prefix(1);
-  return leading_number(path) && path == ".distcp" ? rank : std::nullopt;
-}
-
 CheckpointBuilder::CheckpointBuilder() : checkpoint_(std::make_shared<Checkpoint>()) {}
 CheckpointBuilder::~CheckpointBuilder() = default;
 
-void CheckpointBuilder::set_format(Format format, Encoding encoding) {
-  checkpoint_->format_ = format;
-  checkpoint_->encoding_ = encoding;
+void CheckpointBuilder::set_format(const Format& format) {
+  checkpoint_->format_ = &format;
 }
 void CheckpointBuilder::set_provenance(Provenance provenance) {
   checkpoint_->provenance_ = std::move(provenance);
@@ -64,9 +36,9 @@ void CheckpointBuilder::reserve(std::uint32_t tensors, std::uint32_t chunks) {
   c.first_chunk_.reserve(tensors + 1);
   c.chunk_offsets_.reserve(chunks);
   c.chunk_sizes_.reserve(chunks);
-  c.chunk_file_.reserve(chunks);
-  c.chunk_offset_.reserve(chunks);
-  c.chunk_length_.reserve(chunks);
+  c.storage_file_.reserve(chunks);
+  c.storage_offset_.reserve(chunks);
+  c.storage_length_.reserve(chunks);
 }
 
 CheckpointBuilder::Handle CheckpointBuilder::extents(ExtentsView coordinates) {
@@ -120,41 +92,95 @@ ChunkId CheckpointBuilder::add_chunk(Handle offsets, Handle sizes) {
   assert(!c.tensor_fqn_.empty());
   c.chunk_offsets_.push_back(static_cast<std::uint32_t>(offsets));
   c.chunk_sizes_.push_back(static_cast<std::uint32_t>(sizes));
-  c.chunk_file_.push_back(FileId::kNone);
-  c.chunk_offset_.push_back(0);
-  c.chunk_length_.push_back(0);
-  if (!c.chunk_transform_.empty()) c.chunk_transform_.push_back(0);
   ++c.first_chunk_.back();
-  return ChunkId{c.chunk_count() - 1};
+  ChunkId chunk{c.chunk_count() - 1};
+  if (!c.chunk_writer_.empty()) c.chunk_writer_.push_back(Checkpoint::kWriterOfFile);
+  if (numbered_) {
+    c.chunk_storage_.push_back(StorageId::kNone);
+  } else {
+    add_storage_row({});
+  }
+  return chunk;
+}
+
+void CheckpointBuilder::add_storage_row(ItemPlace place) {
+  Checkpoint& c = *checkpoint_;
+  c.storage_file_.push_back(place.file);
+  c.storage_offset_.push_back(place.offset);
+  c.storage_length_.push_back(place.length);
+  if (!c.storage_coding_.empty()) c.storage_coding_.push_back(0);
+}
+
+void CheckpointBuilder::give_storages_numbers() {
+  if (std::exchange(numbered_, true)) return;
+  auto& numbers = checkpoint_->chunk_storage_;
+  for (std::uint32_t i = 0; i < checkpoint_->chunk_count(); ++i) numbers.push_back(StorageId{i});
 }
 
 void CheckpointBuilder::set_item(ChunkId chunk, ItemPlace item) {
   Checkpoint& c = *checkpoint_;
-  c.chunk_file_[index_of(chunk)] = item.file;
-  c.chunk_offset_[index_of(chunk)] = item.offset;
-  c.chunk_length_[index_of(chunk)] = item.length;
+  std::size_t i = c.storage_index(chunk);
+  if (i >= c.storage_file_.size()) {
+    c.chunk_storage_[index_of(chunk)] = add_storage(item);
+    return;
+  }
+  c.storage_file_[i] = item.file;
+  c.storage_offset_[i] = item.offset;
+  c.storage_length_[i] = item.length;
 }
 
 void CheckpointBuilder::share_item(ChunkId from, ChunkId to) {
+  give_storages_numbers();
+  auto& numbers = checkpoint_->chunk_storage_;
+  numbers[index_of(to)] = numbers[index_of(from)];
+}
+
+StorageId CheckpointBuilder::add_storage(ItemPlace place, const Codec* codec,
+                                         std::vector<std::string> transforms) {
+  give_storages_numbers();
+  add_storage_row(place);
+  StorageId storage{checkpoint_->storage_count() - 1};
+  if (codec != nullptr || !transforms.empty())
+    set_coding(index_of(storage), {codec, std::move(transforms)});
+  return storage;
+}
+
+void CheckpointBuilder::set_view(ChunkId chunk, StorageId storage, std::int64_t element,
+                                 ExtentsView strides) {
+  give_storages_numbers();
+  checkpoint_->chunk_storage_[index_of(chunk)] = storage;
+  Checkpoint::ViewRow view{chunk, element, Checkpoint::kRowMajor};
+  if (!strides.empty()) view.strides = static_cast<std::uint32_t>(extents(strides));
+  checkpoint_->views_.push_back(view);
+}
+
+void CheckpointBuilder::add_replica(Replica replica) {
+  checkpoint_->replicas_.push_back(replica);
+}
+
+void CheckpointBuilder::set_writer(ChunkId chunk, std::uint32_t rank) {
+  auto& writers = checkpoint_->chunk_writer_;
+  if (writers.empty()) writers.assign(checkpoint_->chunk_count(), Checkpoint::kWriterOfFile);
+  writers[index_of(chunk)] = rank;
+}
+
+void CheckpointBuilder::set_coding(std::size_t storage, Checkpoint::Coding coding) {
   Checkpoint& c = *checkpoint_;
-  std::size_t i = index_of(from);
-  set_item(to, {c.chunk_file_[i], c.chunk_offset_[i], c.chunk_length_[i]});
-  if (!c.chunk_transform_.empty()) c.chunk_transform_[index_of(to)] = c.chunk_transform_[i];
+  if (c.storage_coding_.empty()) c.storage_coding_.assign(c.storage_file_.size(), 0);
+  auto found = std::find(c.codings_.begin(), c.codings_.end(), coding);
+  // 255 different chains in one checkpoint are damage; the last one then stands for the rest and
+  // reading it fails by name.
+  if (found == c.codings_.end() && c.codings_.size() < 256)
+    found = c.codings_.insert(found, std::move(coding));
+  if (found == c.codings_.end()) --found;
+  c.storage_coding_[storage] = static_cast<std::uint8_t>(found - c.codings_.begin());
 }
 
 void CheckpointBuilder::set_transforms(ChunkId chunk, std::vector<std::string> transforms) {
   Checkpoint& c = *checkpoint_;
-  if (c.chunk_transform_.empty()) {
-    c.chunk_transform_.assign(c.chunk_offsets_.size(), 0);
-    c.transforms_.push_back({});
-  }
-  auto found = std::find(c.transforms_.begin(), c.transforms_.end(), transforms);
-  // 255 different chains in one checkpoint are damage; the last one then stands for the rest and
-  // reading it fails by name.
-  if (found == c.transforms_.end() && c.transforms_.size() < 256)
-    found = c.transforms_.insert(found, std::move(transforms));
-  if (found == c.transforms_.end()) --found;
-  c.chunk_transform_[index_of(chunk)] = static_cast<std::uint8_t>(found - c.transforms_.begin());
+  std::size_t storage = c.storage_index(chunk);
+  if (storage >= c.storage_file_.size()) return;  // transforms of nothing
+  set_coding(storage, {c.coding(storage).codec, std::move(transforms)});
 }
 
 void CheckpointBuilder::set_path(TensorId tensor, std::vector<PathPart> path) {
@@ -179,7 +205,6 @@ FileId CheckpointBuilder::file(std::string_view path) {
   if (added) {
     FileRow row;
     row.path = path;
-    row.rank = rank_in_file_name(path);
     row.safe = is_safe_relative_path(path);
     checkpoint_->files_.push_back(std::move(row));
   }
@@ -193,6 +218,18 @@ std::shared_ptr<const Checkpoint> CheckpointBuilder::finish() {
   std::stable_sort(c.by_fqn_.begin(), c.by_fqn_.end(), [&](std::uint32_t a, std::uint32_t b) {
     return c.tensor_fqn_[a] < c.tensor_fqn_[b];
   });
+  std::stable_sort(c.views_.begin(), c.views_.end(),
+                   [](const auto& a, const auto& b) { return a.chunk < b.chunk; });
+  std::stable_sort(c.replicas_.begin(), c.replicas_.end(),
+                   [](const Replica& a, const Replica& b) { return a.of < b.of; });
+  look_at_files();
+  shared_ = {};
+  return checkpoint_;
+}
+
+// What is known of every file, and what else lies there.
+void CheckpointBuilder::look_at_files() {
+  Checkpoint& c = *checkpoint_;
   if (c.directory_ != nullptr) {
     for (FileRow& row : c.files_) {
       if (!row.safe) continue;
@@ -203,12 +240,13 @@ std::shared_ptr<const Checkpoint> CheckpointBuilder::finish() {
     auto listed = c.directory_->list();
     for (const Entry& entry : listed ? *listed : std::vector<Entry>{}) {
       if (file_ids_.contains(entry.path)) continue;
-      FileRow row{entry.path, rank_in_file_name(entry.path), entry.kind, entry.size, true, false};
-      c.files_.push_back(std::move(row));
+      c.files_.push_back({entry.path, std::nullopt, entry.kind, entry.size, true, false});
     }
   }
-  shared_ = {};
-  return checkpoint_;
+  auto writer_of_file = c.format_->traits.writer_of_file;
+  for (FileRow& row : c.files_) {
+    if (writer_of_file != nullptr) row.rank = writer_of_file(row.path);
+  }
 }
 
 }  // namespace shw

@@ -1,5 +1,8 @@
 // Fills the columns of a Checkpoint. Format readers, and tests that need a checkpoint without
 // files, go through it.
+//
+// At first every chunk has a storage of its own, of the same number. The first storage that is
+// shared, or added by itself, gives them numbers of their own: 4 bytes a chunk more.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +23,8 @@ class CheckpointBuilder {
   CheckpointBuilder& operator=(CheckpointBuilder&&) = default;
   ~CheckpointBuilder();
 
-  void set_format(Format format, Encoding encoding);
+  // Rows of formats outlive every checkpoint.
+  void set_format(const Format& format);
   void set_provenance(Provenance provenance);
   void set_directory(std::shared_ptr<const Directory> directory);
   void reserve(std::uint32_t tensors, std::uint32_t chunks);
@@ -45,16 +49,31 @@ class CheckpointBuilder {
   }
   Checkpoint::ChunkRange chunks(TensorId tensor) const { return checkpoint_->chunks(tensor); }
   std::uint32_t chunk_count() const { return checkpoint_->chunk_count(); }
-  FileId chunk_file(ChunkId chunk) const { return checkpoint_->chunk_file_[index_of(chunk)]; }
-  void share_item(ChunkId from, ChunkId to);  // place and transforms
+  FileId chunk_file(ChunkId chunk) const {
+    std::size_t storage = checkpoint_->storage_index(chunk);
+    return storage < checkpoint_->storage_file_.size() ? checkpoint_->storage_file_[storage]
+                                                       : FileId::kNone;
+  }
+  void share_item(ChunkId from, ChunkId to);  // one storage for both
   void set_transforms(ChunkId chunk, std::vector<std::string> transforms);
+  // Who wrote it, where another than its file's writer.
+  void set_writer(ChunkId chunk, std::uint32_t rank);
+
+  // A storage that no chunk has for itself; `codec`: null for the format's. Chunks are then views
+  // of it, at an element and with strides (none: row-major).
+  StorageId add_storage(ItemPlace place, const Codec* codec = nullptr,
+                        std::vector<std::string> transforms = {});
+  void set_view(ChunkId chunk, StorageId storage, std::int64_t element = 0,
+                ExtentsView strides = {});
+  void add_replica(Replica replica);
   void set_path(TensorId tensor, std::vector<PathPart> path);
 
   void add_object(ObjectRow object, std::vector<PathPart> path = {});
   void add_stray(StrayRecord stray);
   void add_finding(Finding finding);
 
-  // The file with that recorded path, added at its first mention. The rank is read from the name.
+  // The file with that recorded path, added at its first mention. Who wrote it is what the format
+  // reads from the name.
   FileId file(std::string_view path);
 
   // Looks at every file in the directory (existence, size, what lies there unreferenced) and seals
@@ -63,15 +82,16 @@ class CheckpointBuilder {
 
  private:
   void grow_shared();
+  void set_coding(std::size_t storage, Checkpoint::Coding coding);
+  void give_storages_numbers();
+  void add_storage_row(ItemPlace place);
+  void look_at_files();
 
   std::shared_ptr<Checkpoint> checkpoint_;
   std::unordered_map<std::string, FileId> file_ids_;
   std::vector<std::uint32_t> shared_;  // open addressing; pool index + 1, 0 where free
   std::size_t shared_count_ = 0;
+  bool numbered_ = false;  // storages have numbers of their own
 };
-
-// The writer's rank in a data file's name: "__12_0.distcp", "hint__12_0.distcp",
-// "shard-00013-model-00001-of-00002.safetensors" (13 - 1).
-std::optional<std::uint32_t> rank_in_file_name(std::string_view path);
 
 }  // namespace shw

@@ -8,42 +8,6 @@
 
 namespace shw {
 
-std::string_view name(Format format) {
-  switch (format) {
-    case Format::kDcp:
-      return "dcp";
-    case Format::kDcpRankLocal:
-      return "dcp-rank-local";
-    case Format::kHfSharded:
-      return "hf-sharded";
-    case Format::kMegatronDist:
-      return "megatron-dist";
-    case Format::kSafetensors:
-      return "safetensors";
-    case Format::kUnknown:
-      break;
-  }
-  return "unknown";
-}
-
-std::string_view title(Format format) {
-  switch (format) {
-    case Format::kDcp:
-      return "DCP";
-    case Format::kDcpRankLocal:
-      return "DCP, one metadata a rank";
-    case Format::kHfSharded:
-      return "Hugging Face sharded safetensors";
-    case Format::kMegatronDist:
-      return "Megatron torch_dist";
-    case Format::kSafetensors:
-      return "safetensors";
-    case Format::kUnknown:
-      break;
-  }
-  return "unknown format";
-}
-
 TensorId tensor_of(const Diagnosis& diagnosis) {
   return std::visit([](const auto& kind) { return kind.tensor; }, diagnosis);
 }
@@ -73,15 +37,52 @@ TensorId Checkpoint::tensor_of(ChunkId chunk) const {
   return TensorId{static_cast<std::uint32_t>(after - first_chunk_.begin() - 1)};
 }
 
+std::optional<FileRange> range_in_file(const ItemPlace& place, std::uint64_t size) {
+  auto offset = narrow<std::uint64_t>(place.offset), length = narrow<std::uint64_t>(place.length);
+  bool inside = offset && length && *offset <= size && *length <= size - *offset;
+  return inside ? std::optional(FileRange{*offset, *length}) : std::nullopt;
+}
+
+bool is_reachable(const Checkpoint& checkpoint, const ItemPlace& place) {
+  if (place.file == FileId::kNone) return false;
+  const FileRow& row = checkpoint.file(place.file);
+  return row.safe && row.kind == EntryKind::kFile && range_in_file(place, row.size).has_value();
+}
+
+StorageId Checkpoint::storage(ChunkId chunk) const {
+  std::size_t i = storage_index(chunk);
+  bool recorded = i < storage_file_.size() && storage_file_[i] != FileId::kNone;
+  return recorded ? StorageId{static_cast<std::uint32_t>(i)} : StorageId::kNone;
+}
+
 std::optional<ItemPlace> Checkpoint::item(ChunkId chunk) const {
-  std::size_t i = index_of(chunk);
-  if (chunk_file_[i] == FileId::kNone) return std::nullopt;
-  return ItemPlace{chunk_file_[i], chunk_offset_[i], chunk_length_[i]};
+  StorageId of = storage(chunk);
+  return of == StorageId::kNone ? std::nullopt : std::optional(place(of));
 }
 
 std::optional<std::uint32_t> Checkpoint::writer(ChunkId chunk) const {
-  FileId file = chunk_file_[index_of(chunk)];
-  return file == FileId::kNone ? std::nullopt : files_[index_of(file)].rank;
+  StorageId of = storage(chunk);
+  if (of == StorageId::kNone) return std::nullopt;
+  if (!chunk_writer_.empty() && chunk_writer_[index_of(chunk)] != kWriterOfFile)
+    return chunk_writer_[index_of(chunk)];
+  return files_[index_of(storage_file_[index_of(of)])].rank;
+}
+
+std::optional<StorageView> Checkpoint::view(ChunkId chunk) const {
+  auto row = std::lower_bound(views_.begin(), views_.end(), chunk,
+                              [](const ViewRow& view, ChunkId one) { return view.chunk < one; });
+  if (row == views_.end() || row->chunk != chunk) return std::nullopt;
+  return StorageView{row->offset,
+                     row->strides == kRowMajor ? ExtentsView{} : coordinates(row->strides)};
+}
+
+std::span<const Replica> Checkpoint::replicas(ChunkId chunk) const {
+  struct ByChunk {
+    bool operator()(const Replica& row, ChunkId one) const { return row.of < one; }
+    bool operator()(ChunkId one, const Replica& row) const { return one < row.of; }
+  };
+  auto [first, last] = std::equal_range(replicas_.begin(), replicas_.end(), chunk, ByChunk{});
+  return {first, last};
 }
 
 bool Checkpoint::writers_are_owners(TensorId tensor) const {
@@ -89,15 +90,34 @@ bool Checkpoint::writers_are_owners(TensorId tensor) const {
   return !std::binary_search(reordered.begin(), reordered.end(), tensor_fqn_[index_of(tensor)]);
 }
 
+std::span<const std::string> Checkpoint::transforms(StorageId storage) const {
+  return coding(index_of(storage)).transforms;
+}
+
+const Codec& Checkpoint::codec(StorageId storage) const {
+  static constexpr Codec kUnread{"unknown"};
+  const Codec* own = coding(index_of(storage)).codec;
+  if (own != nullptr) return *own;
+  return format_->codec != nullptr ? *format_->codec : kUnread;
+}
+
 std::span<const std::string> Checkpoint::transforms(ChunkId chunk) const {
-  if (chunk_transform_.empty()) return {};
-  return transforms_[chunk_transform_[index_of(chunk)]];
+  StorageId of = storage(chunk);
+  return of == StorageId::kNone ? std::span<const std::string>{} : transforms(of);
+}
+
+const Codec& Checkpoint::codec(ChunkId chunk) const {
+  StorageId of = storage(chunk);
+  return codec(of == StorageId::kNone ? StorageId{0} : of);
 }
 
 std::uint32_t Checkpoint::rank_count() const {
   std::set<std::uint32_t> ranks;
   for (const FileRow& file : files_) {
     if (file.rank) ranks.insert(*file.rank);
+  }
+  for (std::uint32_t writer : chunk_writer_) {
+    if (writer != kWriterOfFile) ranks.insert(writer);
   }
   return static_cast<std::uint32_t>(ranks.size());
 }

@@ -1,6 +1,7 @@
 // A checkpoint as it lies on disk: immutable columns, ids for rows, no pointers. Built for 4
 // million chunks: 28 bytes a chunk and its offsets (8 bytes a dimension; equal sizes are stored
-// once), so 64 bytes at most up to four dimensions.
+// once), so 64 bytes at most up to four dimensions. Columns that say the same of every chunk are
+// empty: a storage of its own, all of it, with the format's codec, written by its file's writer.
 //
 // What is wrong in it is kept as it was written (a chunk of the wrong rank, an offset of 2^62, a
 // file that is not there): rules look at it later.
@@ -18,28 +19,11 @@
 #include "core/base/ids.h"
 #include "core/io/source.h"
 #include "core/model/finding.h"
+#include "core/model/format.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 
 namespace shw {
-
-enum class Format : std::uint8_t {
-  kUnknown,
-  kDcp,
-  kDcpRankLocal,
-  kHfSharded,
-  kMegatronDist,
-  kSafetensors
-};
-std::string_view name(Format format);   // "dcp", "dcp-rank-local", "hf-sharded", "megatron-dist",
-                                        // "safetensors": the --json word
-std::string_view title(Format format);  // "DCP", ...: for people
-
-// How the bytes of a chunk lie at its place.
-enum class Encoding : std::uint8_t {
-  kTorchZip,  // a complete torch.save archive
-  kRaw,       // little-endian elements, row-major, nothing else (safetensors)
-};
 
 // Where an item lies, exactly as recorded: offset and length may be negative or beyond the file.
 struct ItemPlace {
@@ -48,10 +32,30 @@ struct ItemPlace {
   std::int64_t length = 0;
 };
 
+// The part of a file of `size` bytes that an item takes; nothing where it does not lie in it.
+struct FileRange {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+std::optional<FileRange> range_in_file(const ItemPlace& place, std::uint64_t size);
+
+// Which elements of a storage a chunk is: the first, and how they follow each other. Without
+// strides they lie side by side, row-major.
+struct StorageView {
+  std::int64_t offset = 0;  // in elements
+  ExtentsView strides = {};
+};
+
+// The same box once more, in another storage: another rank's copy, passed over by loading.
+struct Replica {
+  ChunkId of{};
+  StorageId storage = StorageId::kNone;
+  std::optional<std::uint32_t> writer;
+};
+
 struct FileRow {
-  std::string path;  // as recorded, relative to the checkpoint
-  std::optional<std::uint32_t>
-      rank;  // who wrote it, from the name: __R_N.distcp, shard-0000R+1-model-...
+  std::string path;                   // as recorded, relative to the checkpoint
+  std::optional<std::uint32_t> rank;  // who wrote it, as far as the format tells
   EntryKind kind = EntryKind::kMissing;
   std::uint64_t size = 0;
   bool safe = true;        // false: the recorded path leaves the checkpoint; it is never opened
@@ -115,7 +119,7 @@ class Checkpoint {
     Iterator end() const { return {last}; }
   };
 
-  Format format() const { return format_; }
+  const Format& format() const { return *format_; }
   const Provenance& provenance() const { return provenance_; }
   // Where it was opened; what relative paths are relative to. May be null in tests that look at
   // columns only.
@@ -146,7 +150,20 @@ class Checkpoint {
   bool writers_are_owners(TensorId tensor) const;
   // Stream transforms to undo before the item can be read, in read order: "stream.zstd/1".
   std::span<const std::string> transforms(ChunkId chunk) const;
-  Encoding encoding() const { return encoding_; }
+  const Codec& codec(ChunkId chunk) const;
+  // Which part of its storage it is; several chunks may share one.
+  StorageId storage(ChunkId chunk) const;
+  std::optional<StorageView> view(ChunkId chunk) const;  // nothing: all of the storage, row-major
+  std::span<const Replica> replicas(ChunkId chunk) const;
+
+  // Storages: the runs of bytes that chunks view. A row without a file belongs to nobody.
+  std::uint32_t storage_count() const { return static_cast<std::uint32_t>(storage_file_.size()); }
+  ItemPlace place(StorageId storage) const {
+    std::size_t i = index_of(storage);
+    return {storage_file_[i], storage_offset_[i], storage_length_[i]};
+  }
+  std::span<const std::string> transforms(StorageId storage) const;
+  const Codec& codec(StorageId storage) const;
 
   // Files: those referenced first, then what else lies in the directory.
   std::uint32_t file_count() const { return static_cast<std::uint32_t>(files_.size()); }
@@ -172,8 +189,28 @@ class Checkpoint {
     return {pool_.data() + at + 1, static_cast<std::size_t>(pool_[at])};
   }
 
-  Format format_ = Format::kUnknown;
-  Encoding encoding_ = Encoding::kTorchZip;
+  // Codecs and what was done to the bytes on top of them, of all storages.
+  struct Coding {
+    const Codec* codec = nullptr;
+    std::vector<std::string> transforms = {};
+    friend bool operator==(const Coding&, const Coding&) = default;
+  };
+  struct ViewRow {
+    ChunkId chunk{};
+    std::int64_t offset = 0;
+    Coordinates strides = kRowMajor;
+  };
+  static constexpr Coordinates kRowMajor = 0xFFFFFFFFu;
+  static constexpr std::uint32_t kWriterOfFile = 0xFFFFFFFFu;
+
+  std::size_t storage_index(ChunkId chunk) const {
+    return chunk_storage_.empty() ? index_of(chunk) : index_of(chunk_storage_[index_of(chunk)]);
+  }
+  const Coding& coding(std::size_t storage) const {
+    return codings_[storage_coding_.empty() ? 0 : storage_coding_[storage]];
+  }
+
+  const Format* format_ = &kUnknownFormat;
   Provenance provenance_;
   std::shared_ptr<const Directory> directory_;
 
@@ -186,11 +223,15 @@ class Checkpoint {
   std::vector<std::uint32_t> by_fqn_;  // tensors sorted by FQN, for find()
 
   std::vector<Coordinates> chunk_offsets_, chunk_sizes_;
-  std::vector<FileId> chunk_file_;  // kNone: no storage record
-  std::vector<std::int64_t> chunk_offset_, chunk_length_;
-  std::vector<std::uint8_t>
-      chunk_transform_;  // empty where no chunk has any; else index into transforms_
-  std::vector<std::vector<std::string>> transforms_;
+  std::vector<StorageId> chunk_storage_;     // empty: the storage of the same number
+  std::vector<std::uint32_t> chunk_writer_;  // empty, or kWriterOfFile: who wrote its file
+  std::vector<ViewRow> views_;               // by chunk; of no row: all of the storage
+  std::vector<Replica> replicas_;            // by chunk
+
+  std::vector<FileId> storage_file_;  // kNone: no storage record
+  std::vector<std::int64_t> storage_offset_, storage_length_;
+  std::vector<std::uint8_t> storage_coding_;  // empty: all have the first
+  std::vector<Coding> codings_{1};
 
   std::vector<std::vector<PathPart>> tensor_path_, object_path_;
   std::vector<FileRow> files_;
@@ -198,5 +239,8 @@ class Checkpoint {
   std::vector<StrayRecord> strays_;
   std::vector<Finding> findings_;
 };
+
+// True if the item's bytes can be there: a safe path, a file, a range inside it.
+bool is_reachable(const Checkpoint& checkpoint, const ItemPlace& place);
 
 }  // namespace shw

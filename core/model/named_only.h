@@ -7,11 +7,12 @@
 
 namespace shw {
 
-// Records that belong to no chunk, of formats without an item of their own for each tensor: what
-// such a record names is not there. Of torch's they are a finding (storage-dangling) instead.
+// Records that belong to no chunk, of formats whose data files say themselves what they hold: what
+// such a record names is not there. Where an index says it, they are a finding (storage-dangling)
+// instead.
 inline std::span<const StrayRecord> named_only(const Checkpoint& checkpoint) {
-  return checkpoint.encoding() == Encoding::kRaw ? checkpoint.strays()
-                                                 : std::span<const StrayRecord>{};
+  return checkpoint.format().traits.has_index ? std::span<const StrayRecord>{}
+                                              : checkpoint.strays();
 }
 
 }  // namespace shw

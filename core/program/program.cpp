@@ -8,7 +8,7 @@ namespace shw {
 namespace {
 
 auto key_of(const ProgramSource& source) {
-  return std::tuple(source.input, source.file, source.offset, source.length, source.codec,
+  return std::tuple(source.input, source.file, source.offset, source.length, source.form,
                     source.chunk);
 }
 
@@ -120,12 +120,12 @@ SourceId ProgramBuilder::add(const ProgramSource& source) {
 
 SourceId ProgramBuilder::add_stored(std::uint32_t input, std::string_view file,
                                     std::uint64_t offset, std::uint64_t length) {
-  return add({input, name(file), offset, length, Codec::kStored, 0});
+  return add({input, name(file), offset, length, SourceForm::kStored, 0});
 }
 
 SourceId ProgramBuilder::add_item(std::uint32_t input, std::string_view file, std::uint64_t offset,
                                   std::uint64_t length, std::uint32_t chunk) {
-  return add({input, name(file), offset, length, Codec::kItem, chunk});
+  return add({input, name(file), offset, length, SourceForm::kItem, chunk});
 }
 
 OutputId ProgramBuilder::add_output(std::string_view tensor, Dtype dtype, ExtentsView shape,
@@ -227,7 +227,7 @@ Hash128 hash_of(const Program& program) {
   for (const ProgramSource& source : program.sources) {
     for (std::uint64_t number :
          {std::uint64_t{source.input}, std::uint64_t{source.file}, source.offset, source.length,
-          static_cast<std::uint64_t>(source.codec), std::uint64_t{source.chunk}})
+          static_cast<std::uint64_t>(source.form), std::uint64_t{source.chunk}})
       columns.add(number);
   }
   columns.add(program.outputs.size());

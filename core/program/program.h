@@ -26,7 +26,7 @@ enum class SourceId : std::uint32_t { kNone = 0xFFFFFFFFu };
 enum class OutputId : std::uint32_t {};
 
 // What has to be done before bytes of a source can be addressed.
-enum class Codec : std::uint8_t {
+enum class SourceForm : std::uint8_t {
   kStored,  // nothing: they lie in the file as they are used
   kItem,    // the chunk's item is decoded whole, to its elements in row-major order
 };
@@ -37,7 +37,7 @@ struct ProgramSource {
   std::uint32_t input = 0;  // which opened checkpoint
   std::uint32_t file = 0;   // in names
   std::uint64_t offset = 0, length = 0;
-  Codec codec = Codec::kStored;
+  SourceForm form = SourceForm::kStored;
   std::uint32_t chunk = 0;  // kItem: of that checkpoint; `length` is then that of the elements
 };
 
@@ -114,8 +114,8 @@ class ProgramBuilder {
   Program take(std::vector<OutputId>* moved = nullptr);
 
  private:
-  using SourceKey =
-      std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t, Codec, std::uint32_t>;
+  using SourceKey = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t,
+                               SourceForm, std::uint32_t>;
 
   std::uint32_t name(std::string_view text);
   SourceId add(const ProgramSource& source);

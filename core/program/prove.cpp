@@ -30,7 +30,7 @@ struct Prover {
     const ProgramSource& source = program.sources[s];
     if (source.file >= program.names.size())
       return refuse("source", s, "lies in a file without a name");
-    if (source.codec != Codec::kStored && source.codec != Codec::kItem)
+    if (source.form != SourceForm::kStored && source.form != SourceForm::kItem)
       return refuse("source", s, "has an unknown codec");
     auto end = checked_add(source.offset, source.length);
     if (!end || *end > static_cast<std::uint64_t>(kFarthest))

@@ -102,7 +102,7 @@ void compare_record(const Certificate& certificate, const std::string& file,
 Status compare_neighbours(const Certificate& certificate, const Checkpoint& checkpoint,
                           Disagreements& found) {
   FilledText inside = filled_inside(checkpoint);
-  bool one_file = has_metadata_file(checkpoint.format());
+  bool one_file = checkpoint.format().traits.has_index;
   bool sealed = certificate.seal != Certificate::Seal::kMissing;
   for (const std::string& text : inside.texts) {
     auto record = filled_from_json(text);

@@ -55,7 +55,7 @@ Status plan_entries(const Checkpoint& checkpoint, const Finding& finding, bool d
                     Plan& plan) {
   if (finding.entries.empty()) return {};
   if (damaged) return cannot("what it needs is damaged", finding.entries.front().fqn);
-  if (!has_metadata_file(checkpoint.format()))
+  if (!checkpoint.format().traits.has_index)
     return cannot("this format has no records of entries", finding.entries.front().fqn);
   Plan draft;
   draft.objects = plan.objects;

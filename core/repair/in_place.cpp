@@ -14,10 +14,10 @@
 
 #include <algorithm>
 
-#include "core/formats/dcp/dcp_form.h"
 #include "core/formats/open.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
+#include "core/repair/outputs.h"
 #include "core/repair/proof.h"
 #include "core/repair/steps.h"
 
@@ -93,11 +93,11 @@ Status keep_old(WritableDirectory& files, const Directory& directory) {
 
 Status write_new_metadata(WritableDirectory& files, const Checkpoint& checkpoint,
                           const Plan& plan) {
-  SHW_TRY(DcpMetadata metadata, new_metadata(checkpoint, plan, {}, files.path()));
-  SHW_TRY(auto sink, files.create(kNew));
-  SHW_TRY(PickledForm form, read_pickled_form(*checkpoint.directory()));
-  SHW_CHECK(write_dcp_metadata_as(form, metadata, *sink));
-  return sink->finish();
+  const FormatWriter& writer = *checkpoint.format().writer;
+  SHW_TRY(Outputs outputs, outputs_after(checkpoint, plan, files.path()));
+  SHW_TRY(LaidOut laid_out, writer.lay_out(outputs));
+  return writer.seal(std::move(outputs), laid_out,
+                     [&](const std::string&) { return files.create(kNew); });
 }
 
 Status write_new_certificate(WritableDirectory& files, const Certificate& certificate) {
@@ -163,9 +163,8 @@ tl::unexpected<Error> with_cleanup(Error error, const Status& cleanup) {
 }  // namespace
 
 Status check_in_place(const Checkpoint& checkpoint, const Plan& plan) {
-  bool one_metadata =
-      checkpoint.format() == Format::kDcp || checkpoint.format() == Format::kMegatronDist;
-  if (!one_metadata) {
+  const Format& format = checkpoint.format();
+  if (!format.traits.one_index_file || format.rewrite != Rewrite::kIndex) {
     return fail(ErrorKind::kUnsupported,
                 "only a checkpoint with one .metadata is repaired in place", {},
                 "repair into a new directory instead");

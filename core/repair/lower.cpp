@@ -5,7 +5,6 @@
 
 #include "core/base/checked.h"
 #include "core/formats/items.h"
-#include "core/formats/orphan_header.h"
 #include "core/repair/item_place.h"
 #include "core/tiles/exact_tiling.h"
 

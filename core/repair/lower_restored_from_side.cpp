@@ -25,7 +25,8 @@ std::uint32_t rank_in(const std::string& file) {
 
 bool is_own_file(const Checkpoint& checkpoint, const SidePiece& piece) {
   auto files = checkpoint.files();
-  return piece.file.ends_with(".distcp") &&
+  std::string_view suffix = checkpoint.format().traits.data_suffix;
+  return !suffix.empty() && piece.file.ends_with(suffix) &&
          std::any_of(files.begin(), files.end(),
                      [&](const FileRow& file) { return file.path == piece.file; });
 }

@@ -3,15 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 
 #include "core/base/checked.h"
-#include "core/formats/dcp/dcp_form.h"
 #include "core/formats/items.h"
 #include "core/formats/open.h"
-#include "core/formats/safetensors/safetensors.h"
 #include "core/io/owner.h"
 #include "core/io/place.h"
 #include "core/io/store.h"
@@ -22,9 +19,11 @@
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
+#include "core/repair/outputs.h"
+#include "core/repair/payloads.h"
 #include "core/repair/proof.h"
 #include "core/repair/steps.h"
-#include "core/rules/rules.h"
+#include "core/repair/write_files.h"
 
 namespace shw {
 namespace {
@@ -41,55 +40,38 @@ struct Job {
   std::vector<Entry> entries;  // of the source, as they were when it began
   std::vector<Entry> copied;   // those of them that are copied
   std::unique_ptr<WritableDirectory> directory{};
-  NewSafetensors safetensors{};
-  std::vector<NewItemFile> new_files{};
+  Outputs outputs{};
+  LaidOut laid_out{};
   std::unique_ptr<Payloads> payloads{};
-  MadeItems made{};
 };
 
-bool is_metadata(std::string_view path) {
-  std::string_view name = path.substr(path.rfind('/') + 1);
-  return name == kMetadataFile || (name.starts_with("__") && name.ends_with(kMetadataFile));
+bool files_change(const Job& job) {
+  return job.checkpoint.format().rewrite == Rewrite::kFiles;
 }
 
-bool is_safetensors(const Job& job) {
-  return job.checkpoint.format() == Format::kHfSharded ||
-         job.checkpoint.format() == Format::kSafetensors;
-}
-
-// Data files that the plan still points to.
+// Data files that are pointed to afterwards.
 std::set<std::string> files_needed(const Job& job) {
-  const Checkpoint& checkpoint = job.checkpoint;
   std::set<std::string> needed;
-  std::vector<bool> planned(checkpoint.tensor_count(), false);
-  auto need = [&](const std::optional<ItemPlace>& item) {
-    if (item) needed.insert(checkpoint.file(item->file).path);
-  };
-  for (const PlannedTensor& tensor : job.plan.tensors) {
-    planned[index_of(tensor.tensor)] = true;
-    for (const PlannedChunk& chunk : tensor.chunks) {
-      if (chunk.item) need(item_of_planned(checkpoint, chunk));
-    }
-  }
   FileId last = FileId::kNone;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    if (planned[t]) continue;
-    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
-      auto item = checkpoint.item(chunk);
-      if (item && item->file == last) continue;
-      if (item) last = item->file;
-      need(item);
-    }
+  auto need = [&](const std::optional<ItemPlace>& place) {
+    if (!place || place->file == last) return;
+    last = place->file;
+    needed.insert(job.checkpoint.file(place->file).path);
+  };
+  for (const OutputTensor& tensor : job.outputs.tensors) {
+    for (const OutputTile& tile : tensor.tiles) need(kept_place(job.outputs, tile));
   }
-  for (const ObjectRow& object : checkpoint.objects()) need(object.item);
+  for (const OutputObject& object : job.outputs.objects) need(object.place);
   return needed;
 }
 
-// Everything that lies there comes along, but old certificates, leftovers of ours, the metadata
-// that is written anew, and data files that nothing points to any more.
+// Everything that lies there comes along, but old certificates, leftovers of ours, what is written
+// anew, and data files that nothing points to any more.
 Status choose_files(Job& job) {
   SHW_TRY(job.entries, job.checkpoint.directory()->list());
   std::set<std::string> needed = files_needed(job), referenced, listed;
+  std::set<std::string> anew = job.laid_out.replaced;
+  for (const LaidOut::File& file : job.laid_out.files) anew.insert(file.path);
   for (const FileRow& row : job.checkpoint.files()) {
     if (row.referenced) referenced.insert(row.path);
   }
@@ -98,14 +80,13 @@ Status choose_files(Job& job) {
   for (const std::string& path : needed) {
     if (!listed.contains(path)) job.entries.push_back(job.checkpoint.directory()->stat(path));
   }
-  bool new_metadata = has_metadata_file(job.checkpoint.format());
   for (const Entry& entry : job.entries) {
     bool ours = entry.path == kCertificateFile || entry.path == kLostFile ||
                 entry.path.find(kOurMark) != std::string::npos;
-    // A safetensors file is written anew where it changes, and never left out.
+    // Where files themselves say what they hold, none is left out.
     bool dropped =
-        !is_safetensors(job) && referenced.contains(entry.path) && !needed.contains(entry.path);
-    if (ours || dropped || (new_metadata && is_metadata(entry.path))) continue;
+        !files_change(job) && referenced.contains(entry.path) && !needed.contains(entry.path);
+    if (ours || dropped || anew.contains(entry.path)) continue;
     if (entry.kind == EntryKind::kFile) job.copied.push_back(entry);
   }
   return {};
@@ -115,6 +96,12 @@ Status check_space(const Job& job) {
   std::uint64_t needed = std::uint64_t{1} << 20;
   auto add = [&](std::uint64_t bytes) { needed = checked_add(needed, bytes).value_or(UINT64_MAX); };
   for (const Entry& entry : job.copied) add(std::min(entry.size, entry.disk_bytes));
+  std::map<std::string_view, std::uint64_t> kept;  // in files that are made anew
+  for (const OutputCopy& copy : job.laid_out.copies) kept[copy.from] += copy.length;
+  for (const Entry& entry : job.entries) {
+    if (auto found = kept.find(entry.path); found != kept.end())
+      add(std::min(found->second, entry.disk_bytes));
+  }
   for (const PlannedTensor& tensor : job.plan.tensors) add(bytes_moved(job.checkpoint, tensor));
   add(std::uint64_t{400} * job.checkpoint.chunk_count());
   SHW_TRY(std::uint64_t available, job.store.free_bytes(parent_of(job.out)));
@@ -125,145 +112,54 @@ Status check_space(const Job& job) {
               {parent_of(job.out)}, "choose a directory on another disk with --out");
 }
 
-Status write_safetensors(const Job& job, const std::string& path, const std::string& from,
-                         const SafetensorsChange& change) {
-  SHW_TRY(auto source, job.checkpoint.directory()->open(from));
-  SHW_TRY(auto sink, job.directory->create(path));
-  SHW_CHECK(change.moves_bytes() ? rewrite_safetensors(*source, change, *sink)
-                                 : copy_with_sharding_info(*source, change.saved_offsets, *sink));
-  return sink->finish();
+// Where everything goes, before anything is there.
+Status lay_out(Job& job) {
+  SHW_TRY(job.outputs, outputs_after(job.checkpoint, job.plan, job.out));
+  SHW_TRY(job.laid_out, job.checkpoint.format().writer->lay_out(job.outputs));
+  return {};
 }
 
-// Tensors whose entries in the index name another file than theirs.
-std::map<std::string, std::string> homes_in_index(const Job& job) {
-  std::map<std::string, std::string> homes;
-  for (const Operation& operation : job.plan.operations) {
-    const Rule* rule = find_rule(operation.rule);
-    if (rule == nullptr || rule->mended_by != MendedBy::kNewIndex) continue;
-    for (const std::string& fqn : operation.subjects) {
-      auto tensor = job.checkpoint.find(fqn);
-      auto chunks = tensor ? job.checkpoint.chunks(*tensor) : Checkpoint::ChunkRange{};
-      auto item = chunks.empty() ? std::nullopt : job.checkpoint.item(chunks[0]);
-      if (item) homes[fqn] = job.checkpoint.file(item->file).path;
-    }
-  }
-  return homes;
-}
-
-Status write_index(const Job& job, const std::string& path, const NewSafetensors& made,
-                   const std::map<std::string, std::string>& homes) {
-  SHW_TRY(auto source, job.checkpoint.directory()->open(path));
-  SHW_TRY(std::string text, index_with(*source, made.more_bytes, made.more_elements, homes));
-  SHW_TRY(auto sink, job.directory->create(path));
-  SHW_CHECK(sink->write(std::as_bytes(std::span(text.data(), text.size()))));
-  return sink->finish();
+// Every byte that will be made has its place and its origin, and that is proved, before the first
+// one is.
+Status lower_payloads(Job& job) {
+  std::vector<PayloadPlace> places;
+  auto planned = planned_by_id(job.plan);
+  for (const MadeTile& made : job.laid_out.made)
+    places.push_back(
+        {{planned.at(made.tensor), made.tile}, job.laid_out.files[made.file].path, made.offset});
+  SHW_TRY(LoweredPlan lowered, lower_to_program(job.checkpoint, job.plan, places));
+  job.payloads = std::make_unique<Payloads>(std::move(lowered), job.progress);
+  return {};
 }
 
 Status copy_files(Job& job) {
-  const NewSafetensors& made = job.safetensors;
-  auto homes = homes_in_index(job);
-  bool new_index = made.more_bytes != 0 || made.more_elements != 0 || !homes.empty();
-  auto index = new_index ? find_safetensors_index(*job.checkpoint.directory()) : std::nullopt;
-  std::uint64_t bytes = 0;
-  for (const Entry& entry : job.copied) bytes += entry.size;
-  if (job.progress != nullptr) job.progress->begin(Phase::kCopying, bytes, true);
   for (const Entry& entry : job.copied) {
     if (is_cancelled(job.progress)) return cancelled_error();
-    auto change = made.changes.find(entry.path);
-    bool is_index = entry.path == index;
-    if (change == made.changes.end() && !is_index) {
-      SHW_CHECK(job.directory->copy_in(job.source + "/" + entry.path, entry.path, job.progress));
-      continue;
-    }
-    SHW_CHECK(is_index ? write_index(job, entry.path, made, homes)
-                       : write_safetensors(job, entry.path, entry.path, change->second));
-    if (job.progress != nullptr) job.progress->add(entry.size);
+    SHW_CHECK(job.directory->copy_in(job.source + "/" + entry.path, entry.path, job.progress));
   }
-  for (const auto& [path, from] : made.added)
-    SHW_CHECK(write_safetensors(job, path, from, made.changes.at(path)));
   return {};
 }
 
-// "__<rank>_<n>.distcp": the first n that no file of this rank has.
-std::string next_file(const Job& job, std::uint32_t rank) {
-  std::string prefix = "__" + std::to_string(rank) + "_";
-  std::uint64_t next = 0;
-  auto look = [&](std::string_view path) {
-    std::string_view name = path.substr(path.rfind('/') + 1);
-    if (!name.starts_with(prefix)) return;
-    std::uint64_t n = 0;
-    auto [end, code] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), n);
-    if (code == std::errc{} && end != name.data() + prefix.size() && n < UINT64_MAX)
-      next = std::max(next, n + 1);
-  };
-  for (const Entry& entry : job.entries) look(entry.path);
-  return prefix + std::to_string(next) + ".distcp";
-}
-
-// One new file a rank, with the items of all its new tiles.
-void choose_new_files(Job& job) {
-  std::map<std::uint32_t, std::vector<NewChunk>> by_writer;
-  for (std::size_t t = 0; t < job.plan.tensors.size(); ++t) {
-    const PlannedTensor& tensor = job.plan.tensors[t];
-    for (std::size_t c = 0; c < tensor.chunks.size(); ++c) {
-      if (!tensor.chunks[c].item) by_writer[tensor.chunks[c].writer].emplace_back(t, c);
-    }
-  }
-  for (auto& [writer, chunks] : by_writer)
-    job.new_files.push_back({next_file(job, writer), std::move(chunks)});
-}
-
-// Every byte that will be written has its place and its origin, and that is proved, before the
-// first one is.
-Status lower_payloads(Job& job) {
-  std::vector<PayloadPlace> places;
-  if (is_safetensors(job)) {
-    SHW_TRY(job.safetensors, new_safetensors(job.checkpoint, job.plan));
-    SHW_CHECK(lay_out_safetensors(job.checkpoint, job.plan, job.safetensors));
-    places = job.safetensors.places;
-  } else {
-    choose_new_files(job);
-    if (!job.new_files.empty() && job.checkpoint.encoding() != Encoding::kTorchZip)
-      return fail(ErrorKind::kUnsupported, "tiles of this format can be relabelled, not made");
-    SHW_TRY(places, lay_out_items(job.checkpoint, job.plan, job.new_files));
-  }
-  SHW_TRY(LoweredPlan lowered, lower_to_program(job.checkpoint, job.plan, places));
-  // The files of safetensors are counted as they are copied.
-  Progress* progress = is_safetensors(job) ? nullptr : job.progress;
-  job.payloads = std::make_unique<Payloads>(std::move(lowered), progress);
-  give_payloads(job.checkpoint, job.plan, *job.payloads, job.safetensors);
-  return {};
-}
-
-Status make_items(Job& job) {
-  if (job.new_files.empty()) return {};
+Status make_files(Job& job) {
   std::uint64_t bytes = 0;
-  for (const PlannedTensor& tensor : job.plan.tensors) bytes += bytes_moved(job.checkpoint, tensor);
+  for (const Entry& entry : job.copied) bytes += entry.size;
+  for (const OutputCopy& copy : job.laid_out.copies) bytes += copy.length;
+  for (const MadeTile& made : job.laid_out.made) bytes += made.length;
   if (job.progress != nullptr) job.progress->begin(Phase::kCopying, bytes, true);
-  for (const NewItemFile& file : job.new_files) {
-    SHW_TRY(auto sink, job.directory->create(file.name));
-    for (const NewChunk& id : file.chunks) {
-      const PlannedTensor& tensor = job.plan.tensors[id.first];
-      std::uint64_t offset = sink->position();
-      SHW_TRY(std::uint64_t length,
-              write_torch_item(*sink, job.checkpoint.dtype(tensor.tensor),
-                               tensor.chunks[id.second].box.sizes, job.payloads->writer_of(id)));
-      job.made[id] = DcpItem{file.name, offset, length, {}};
-    }
-    SHW_CHECK(sink->finish());
-  }
-  return {};
+  SHW_CHECK(copy_files(job));
+  auto planned = planned_by_id(job.plan);
+  auto make = [&](const MadeTile& made) {
+    return job.payloads->writer_of({planned.at(made.tensor), made.tile}).write;
+  };
+  return write_files(job.outputs, job.laid_out, make, *job.directory, job.progress);
 }
 
 Status write_metadata(Job& job) {
-  if (!has_metadata_file(job.checkpoint.format())) return {};
   if (is_cancelled(job.progress)) return cancelled_error();
   if (job.progress != nullptr) job.progress->begin(Phase::kWritingMetadata, 0, false);
-  SHW_TRY(DcpMetadata metadata, new_metadata(job.checkpoint, job.plan, job.made, job.out));
-  SHW_TRY(auto sink, job.directory->create(kMetadataFile));
-  SHW_TRY(PickledForm form, read_pickled_form(*job.checkpoint.directory()));
-  SHW_CHECK(write_dcp_metadata_as(form, metadata, *sink));
-  return sink->finish();
+  return job.checkpoint.format().writer->seal(
+      std::move(job.outputs), job.laid_out,
+      [&](const std::string& path) { return job.directory->create(path); });
 }
 
 // Tiles that were made, read back and held against what they were made of.
@@ -281,12 +177,13 @@ Status compare_made(const Job& job, const Checkpoint& result) {
       if (is_cancelled(job.progress)) return cancelled_error();
       ChunkId at = by_offsets.at(chunk.box.offsets);
       bool only_zeros = chunk.pieces.empty() && chunk.side.empty() && tensor.fill == Fill::kZero;
-      if (only_zeros && !is_safetensors(job)) {
+      if (only_zeros) {
         // A hole may stand for far more than fits into memory; its CRC covers every byte.
         SHW_TRY(DataCheck check, check_item_data(result, at, job.progress));
         if (check.crc == DataCheck::Crc::kMatches) continue;
-        return fail(ErrorKind::kIo, "a filled tile differs after it was written",
-                    Place{.file = {}, .tensor = std::string(result.fqn(*made))});
+        if (check.crc == DataCheck::Crc::kDiffers)
+          return fail(ErrorKind::kIo, "a filled tile differs after it was written",
+                      Place{.file = {}, .tensor = std::string(result.fqn(*made))});
       }
       SHW_CHECK(compare_payload(tensor, chunk, source, written, at, job.progress));
     }
@@ -380,8 +277,7 @@ Result<RepairResult> build(Job& job) {
   // First of all: without it nobody could tell later that this run was killed.
   SHW_CHECK(write_text(job, kOwnerFile, this_process()));
   SHW_CHECK(lower_payloads(job));
-  SHW_CHECK(copy_files(job));
-  SHW_CHECK(make_items(job));
+  SHW_CHECK(make_files(job));
   job.payloads.reset();  // and what it holds in memory
   SHW_CHECK(write_metadata(job));
   SHW_TRY(bool lossless, prove(job));
@@ -405,13 +301,14 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
           out,      out + kPartialMark + std::to_string(::getpid()),
           progress, {},
           {}};
-  bool writable =
-      has_metadata_file(checkpoint.format()) || (is_safetensors(job) && !formed.empty());
+  // Without an index of its own there is nothing that a plan of nothing could write.
+  bool writable = checkpoint.format().writer != nullptr && !(files_change(job) && formed.empty());
   if (!writable) {
     return fail(ErrorKind::kUnsupported, std::string("repairs of ") +
-                                             std::string(title(checkpoint.format())) +
+                                             std::string(checkpoint.format().title) +
                                              " are not written yet");
   }
+  SHW_CHECK(lay_out(job));
   SHW_CHECK(choose_files(job));
   sweep_abandoned(store, job.out, kPartialMark);
   SHW_CHECK(check_space(job));

@@ -179,11 +179,6 @@ void add_loss(const Checkpoint& checkpoint, const Finding& finding, const Group&
 
 }  // namespace
 
-bool has_metadata_file(Format format) {
-  return format == Format::kDcp || format == Format::kDcpRankLocal ||
-         format == Format::kMegatronDist;
-}
-
 void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
                          const std::vector<std::size_t>& tensors, Plan& plan) {
   Group relabelled, permuted, transposed, renamed, repointed, retiled, from_side, lossy;
@@ -241,7 +236,7 @@ void describe_new_index(const CheckReport& report, Plan& plan) {
 }
 
 void describe_rewrite(const Checkpoint& checkpoint, const CheckReport& report, Plan& plan) {
-  if (!has_metadata_file(checkpoint.format())) return;
+  if (checkpoint.format().rewrite != Rewrite::kIndex) return;
   Operation rewrite;
   rewrite.kind = OperationKind::kRewriteMetadata;
   rewrite.text =

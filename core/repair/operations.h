@@ -17,7 +17,4 @@ void describe_new_index(const CheckReport& report, Plan& plan);
 // over.
 void describe_rewrite(const Checkpoint& checkpoint, const CheckReport& report, Plan& plan);
 
-// The formats whose repair writes a `.metadata`.
-bool has_metadata_file(Format format);
-
 }  // namespace shw

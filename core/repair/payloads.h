@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/exec/write_output.h"
-#include "core/formats/dcp/dcp_write.h"
+#include "core/formats/common/torch_item_write.h"
 #include "core/repair/plan_types.h"
 
 namespace shw {

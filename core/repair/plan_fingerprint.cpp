@@ -31,7 +31,7 @@ class Digest {
 
 std::string fingerprint(const Checkpoint& checkpoint) {
   Digest digest;
-  digest.add(name(checkpoint.format()));
+  digest.add(checkpoint.format().name);
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     TensorId tensor{t};
     digest.add(checkpoint.fqn(tensor));

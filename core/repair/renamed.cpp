@@ -60,7 +60,7 @@ Result<PlannedTensor> lower_renamed(const Checkpoint& checkpoint, const Renamed&
     return cannot_lower(checkpoint, renamed.tensor, why);
   };
   if (renamed.fqn.empty()) return refuse("a tensor needs a name");
-  if (!has_metadata_file(checkpoint.format())) {
+  if (!checkpoint.format().traits.has_index) {
     return refuse(
         "in this format the names stand in the headers of the data files, which are not "
         "rewritten yet");

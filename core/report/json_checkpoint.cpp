@@ -92,7 +92,7 @@ std::string values_text(const TensorValues& values, std::size_t limit) {
 std::string info_to_json(const Checkpoint& checkpoint) {
   const Provenance& provenance = checkpoint.provenance();
   Json out = {{"schema", kSchema},
-              {"format", name(checkpoint.format())},
+              {"format", checkpoint.format().name},
               {"tensors", checkpoint.tensor_count()},
               {"chunks", checkpoint.chunk_count()},
               {"objects", checkpoint.objects().size()},

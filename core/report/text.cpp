@@ -281,7 +281,7 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
 }  // namespace
 
 std::string headline(const Checkpoint& checkpoint) {
-  std::string out(title(checkpoint.format()));
+  std::string out(checkpoint.format().title);
   if (!checkpoint.provenance().torch.empty()) out += ", torch " + checkpoint.provenance().torch;
   out += " \u00b7 " + plural(checkpoint.tensor_count(), "tensor");
   if (checkpoint.rank_count() != 0) out += " \u00b7 " + plural(checkpoint.rank_count(), "rank");

@@ -97,7 +97,8 @@ void add_bytes(const CheckInput& input, List& out) {
     out.push_back({"files, headers and values", "the folder with the data files"});
     return;
   }
-  bool raw = c.encoding() == Encoding::kRaw;
+  const Codec* codec = c.format().codec;
+  bool raw = codec != nullptr && codec->lies_bare;
   if (input.depth == Depth::kMetadata && !raw)
     out.push_back({"what each item says of itself", "--depth headers"});
   if (input.depth < Depth::kData)

@@ -44,8 +44,8 @@ const std::vector<Layer> kLayers = {
 // Of core, what views may not include although the rest of core is open to them.
 const Words kClosedToViews = {"core/io/sink.h", "core/io/store.h", "core/formats/open.h",
                               "core/formats/dcp/", "core/formats/common/"};
-// Rooms whose files still include each other in circles.
-const Words kInSourcesOnly = {"nlohmann/", "zlib.h", "zstd.h", "xxhash.h", "hdf5.h", "mpi.h"};
+const Words kInSourcesOnly = {"nlohmann/", "zlib.h", "libdeflate.h", "zstd.h",
+                              "xxhash.h",  "hdf5.h", "mpi.h"};
 
 bool starts_with_any(const std::string& text, const Words& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
@@ -65,12 +65,38 @@ std::optional<std::size_t> room_rank(const std::string& path) {
   return static_cast<std::size_t>(found - kRooms.begin());
 }
 
+// Of "core/formats/dcp/dcp_read.h": "dcp"; empty for what lies in core/formats itself.
+std::string format_folder(const std::string& path) {
+  std::size_t slash = path.find('/', 13);
+  return path.starts_with("core/formats/") && slash != std::string::npos
+             ? path.substr(13, slash - 13)
+             : "";
+}
+
+// What formats share knows none of them, and no format knows another one.
+bool crosses_formats(const std::string& file, const std::string& include) {
+  if (!file.starts_with("core/formats/") || !include.starts_with("core/formats/")) return false;
+  std::string from = format_folder(file), to = format_folder(include);
+  if (from.empty() || to == from) return false;
+  return from == "common" || (to != "common" && !to.empty());
+}
+
+// Whoever is no format asks for traits, codec and writer, and never for one of them. The demo is
+// written as DCP.
+bool names_a_format(const std::string& file, const std::string& include) {
+  std::string to = format_folder(include);
+  return !to.empty() && to != "common" && !file.starts_with("core/formats/") &&
+         !file.starts_with("core/verbs/demo");
+}
+
 // What is wrong with one include of one file; empty where nothing is.
 std::string violation(const Layer& layer, const std::string& file, const std::string& include) {
   if (is_ours(include) && !starts_with_any(include, layer.own)) return "may not be included here";
   if (starts_with_any(include, layer.foreign)) return "belongs to another layer";
   auto from = room_rank(file), to = room_rank(include);
   if (from && to && *to > *from) return "is a room further down the table";
+  if (crosses_formats(file, include)) return "is another format's, or not for what they share";
+  if (names_a_format(file, include)) return "is one format's: nobody else may know it";
   if (layer.folder == "views" && starts_with_any(include, kClosedToViews))
     return "opens files: views draw what they are given";
   bool header = file.ends_with(".h") && !file.ends_with("/json.h");
@@ -186,6 +212,17 @@ TEST_CASE("a planted violation of the layers is found, and what is allowed is no
   CHECK(planted("core", "core/rules/tiles/a.cpp", "#include \"core/facts/facts.h\"\n").empty());
   CHECK(planted("core", "core/spec/a.cpp", "#include \"core/rules/check.h\"\n").size() == 1);
   CHECK(planted("core", "core/mesh/a.h", "#include \"core/spec/spec.h\"\n").size() == 1);
+  CHECK(planted("core", "core/formats/dcp/a.cpp",
+                "#include \"core/formats/safetensors/safetensors.h\"\n")
+            .size() == 1);
+  CHECK(
+      planted("core", "core/formats/common/a.cpp", "#include \"core/formats/items.h\"\n").size() ==
+      1);
+  CHECK(planted("core", "core/formats/dcp/a.cpp", "#include \"core/formats/items.h\"\n").empty());
+  CHECK(
+      planted("core", "core/repair/a.cpp", "#include \"core/formats/dcp/dcp_write.h\"\n").size() ==
+      1);
+  CHECK(planted("core", "core/repair/a.cpp", "#include \"core/formats/common/zip.h\"\n").empty());
   CHECK(planted("views", "views/a.cpp", "#include \"core/formats/open.h\"\n").size() == 1);
   CHECK(planted("views", "views/a.cpp", "#include <thread>\n").size() == 1);
   CHECK(planted("views", "views/a.cpp", "#include <imgui.h>\n").empty());
@@ -232,5 +269,23 @@ TEST_CASE("every folder of core stands in the table of rooms") {
     if (!entry.is_directory()) continue;
     std::string path = "core/" + entry.path().filename().string() + "/";
     CHECK_MESSAGE(room_rank(path).has_value(), path);
+  }
+}
+
+TEST_CASE("nobody asks which format a checkpoint has, but for its traits") {
+  fs::path root = SHW_SOURCE_DIR;
+  for (const char* folder : {"core", "views", "app"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      if (!entry.is_regular_file()) continue;
+      std::string path = fs::relative(entry.path(), root).string();
+      std::ifstream file(entry.path());
+      std::stringstream text;
+      text << file.rdbuf();
+      if (path.starts_with("core/formats/")) continue;
+      for (const char* asked :
+           {"format().name ==", "format().name !=", "format() ==", "format() !=", "encoding()",
+            "is_safetensors", "kDcpFormat", "kSafetensorsFormat"})
+        CHECK_MESSAGE(text.str().find(asked) == std::string::npos, path << ": " << asked);
+    }
   }
 }

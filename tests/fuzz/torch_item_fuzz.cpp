@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/formats/common/side_tensors.h"
+#include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/items.h"
 #include "core/model/builder.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 void read_all(const Bytes& file, bool compressed) {
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   builder.set_directory(memory_directory("fuzz", {{"__0_0.distcp", file}}));
   builder.add_tensor("w", Dtype::kFloat32, Extents{2, 3});
   ChunkId chunk =

@@ -1,5 +1,7 @@
 #include "make/snapshots.h"
 
+#include "core/formats/dcp/dcp_formats.h"
+#include "core/formats/safetensors/safetensors_formats.h"
 #include "core/model/builder.h"
 #include "core/rules/consequence.h"
 
@@ -74,7 +76,7 @@ std::string moved_fqn(const Moved& moved) {
 
 std::shared_ptr<const Checkpoint> demo_checkpoint(bool repaired) {
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   Provenance provenance;
   provenance.torch = "2.14";
   builder.set_provenance(provenance);
@@ -250,7 +252,7 @@ std::shared_ptr<Snapshot> healthy() {
 
 std::shared_ptr<Snapshot> damaged() {
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   builder.set_directory(memory_directory("damaged", {{"__0_0.distcp", Bytes(4'000'000)},
                                                      {"__1_0.distcp", Bytes(4'000'000)},
                                                      {"__2_0.distcp", Bytes(4'000'000)}}));
@@ -329,7 +331,7 @@ std::shared_ptr<Snapshot> lossy() {
 
 std::shared_ptr<Snapshot> many_tensors(std::uint32_t count) {
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   Writer writer{builder};
   constexpr const char* kStates[] = {"exp_avg", "exp_avg_sq", "master_param", "step"};
   for (std::uint32_t t = 0; t < count; ++t) {
@@ -346,7 +348,7 @@ std::shared_ptr<Snapshot> many_tensors(std::uint32_t count) {
 
 std::shared_ptr<Snapshot> many_tiles(std::int64_t side) {
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   builder.add_tensor("model.giant.weight", Dtype::kBfloat16, Extents{side * 16, side * 16});
   std::vector<FileId> files;
   for (std::int64_t rank = 0; rank < 1'024; ++rank) files.push_back(builder.file(file_of(rank)));
@@ -387,7 +389,7 @@ std::shared_ptr<Snapshot> opening() {
 
 std::shared_ptr<Snapshot> odd_shapes() {
   CheckpointBuilder builder;
-  builder.set_format(Format::kSafetensors, Encoding::kRaw);
+  builder.set_format(kSafetensorsFormat);
   FileId file = builder.file("model.safetensors");
   for (const Extents& shape : std::vector<Extents>{{},
                                                    {1},

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/formats/common/pickle.h"
 #include "core/formats/common/pickle_memo.h"
+#include "core/formats/common/pickle_tree.h"
 
 namespace shw {
 
@@ -346,6 +346,7 @@ class PickleMachine {
 
   // --- opcodes, in pickle_opcodes.h --------------------------------------------------------------
 
+  // In pickle_opcodes.h, which whoever runs the machine includes.
   bool step(std::uint8_t opcode);
   bool step_scalar(std::uint8_t opcode);
   bool step_text(std::uint8_t opcode);
@@ -373,5 +374,3 @@ class PickleMachine {
 };
 
 }  // namespace shw
-
-#include "core/formats/common/pickle_opcodes.h"

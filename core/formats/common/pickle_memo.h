@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/formats/common/pickle.h"
+#include "core/formats/common/pickle_tree.h"
 
 namespace shw {
 

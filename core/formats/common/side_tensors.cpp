@@ -4,8 +4,8 @@
 
 #include "core/base/checked.h"
 #include "core/base/little_endian.h"
+#include "core/formats/common/item_reader.h"
 #include "core/formats/common/torch_item.h"
-#include "core/formats/item_access.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {

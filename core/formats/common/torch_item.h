@@ -14,9 +14,9 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/formats/common/item_header.h"
 #include "core/formats/common/pickle.h"
 #include "core/formats/common/zip.h"
-#include "core/formats/items.h"
 
 namespace shw {
 

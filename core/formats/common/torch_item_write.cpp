@@ -1,12 +1,13 @@
-// The write_torch_item half of dcp_write.h: the bytes that torch 2.7 and later write for one tensor
-// on a stream, down to the serialization id (compared byte for byte with torch 2.15 in tests).
+// The bytes that torch 2.7 and later write for one tensor on a stream, down to the serialization id
+// (compared byte for byte with torch 2.15 in tests).
+#include "core/formats/common/torch_item_write.h"
+
 #include <array>
 #include <bit>
 #include <cstring>
 
 #include "core/base/checked.h"
 #include "core/formats/common/crc32.h"
-#include "core/formats/dcp/dcp_write.h"
 
 namespace shw {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/formats/common/pickle.h"
-#include "core/formats/dcp/dcp_read.h"
+#include "core/formats/dcp/dcp_names.h"
 #include "core/formats/dcp/dcp_rows.h"
 #include "core/formats/dcp/dcp_shortcut.h"
 #include "core/model/builder.h"

@@ -1,9 +1,6 @@
 // torch >= 2.9 with use_collectives=False: every rank writes `__R.metadata` about its own items
 // alone. Opened one by one and put together by name.
-#include <algorithm>
-#include <charconv>
 #include <map>
-#include <set>
 #include <unordered_map>
 
 #include "core/formats/dcp/dcp_read.h"
@@ -12,8 +9,6 @@
 namespace shw {
 namespace {
 
-constexpr std::string_view kRankSuffix = ".metadata";
-
 std::vector<PathPart> to_vector(std::span<const PathPart> path) {
   return {path.begin(), path.end()};
 }
@@ -21,9 +16,16 @@ std::vector<PathPart> to_vector(std::span<const PathPart> path) {
 struct RankPart {
   std::size_t rank;  // index into the parts
   TensorId tensor;
+  std::uint32_t writer;
 };
 
-// All of one tensor, lowest rank first.
+ItemPlace place_in(CheckpointBuilder& builder, const Checkpoint& part, ChunkId chunk) {
+  auto item = part.item(chunk);
+  if (!item) return {};
+  return {builder.file(part.file(item->file).path), item->offset, item->length};
+}
+
+// All of one tensor, lowest rank first. Of equal boxes the others are its replicas.
 void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
                   const std::vector<RankPart>& where, CheckpointBuilder& builder) {
   const Checkpoint& lowest = *parts[where.front().rank];
@@ -31,53 +33,40 @@ void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
   TensorId merged = builder.add_tensor(std::string(lowest.fqn(first)), lowest.dtype(first),
                                        lowest.shape(first), lowest.requires_grad(first));
   if (auto path = lowest.path(first); !path.empty()) builder.set_path(merged, to_vector(path));
-  std::set<std::pair<Extents, Extents>> seen;
+  std::map<std::pair<Extents, Extents>, ChunkId> seen;
   for (const RankPart& part : where) {
     const Checkpoint& checkpoint = *parts[part.rank];
     for (ChunkId chunk : checkpoint.chunks(part.tensor)) {
       auto box = std::pair(copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk)));
-      if (!seen.insert(std::move(box)).second) continue;
-      ItemPlace place;
-      if (auto item = checkpoint.item(chunk)) {
-        place = *item;
-        place.file = builder.file(checkpoint.file(item->file).path);
+      ItemPlace place = place_in(builder, checkpoint, chunk);
+      auto own = checkpoint.transforms(chunk);
+      std::vector<std::string> transforms(own.begin(), own.end());
+      if (auto first_of = seen.find(box); first_of != seen.end()) {
+        if (place.file == FileId::kNone) continue;
+        StorageId storage = builder.add_storage(place, nullptr, std::move(transforms));
+        builder.add_replica({first_of->second, storage, part.writer});
+        continue;
       }
       ChunkId added = builder.add_chunk(checkpoint.offsets(chunk), checkpoint.sizes(chunk), place);
-      if (auto transforms = checkpoint.transforms(chunk); !transforms.empty())
-        builder.set_transforms(added, {transforms.begin(), transforms.end()});
+      if (!transforms.empty()) builder.set_transforms(added, std::move(transforms));
+      seen.emplace(std::move(box), added);
     }
   }
 }
 
 }  // namespace
 
-std::vector<std::uint32_t> rank_local_metadata(const std::vector<Entry>& entries) {
-  std::vector<std::uint32_t> ranks;
-  for (const Entry& entry : entries) {
-    std::string_view name = entry.path;
-    if (!name.starts_with("__") || !name.ends_with(kRankSuffix)) continue;
-    name = name.substr(2, name.size() - 2 - kRankSuffix.size());
-    std::uint32_t rank = 0;
-    auto [stop, code] = std::from_chars(name.data(), name.data() + name.size(), rank);
-    // "__007.metadata" is not torch's: the name must be made again from the number.
-    if (code == std::errc{} && stop == name.data() + name.size() && std::to_string(rank) == name)
-      ranks.push_back(rank);
-  }
-  std::sort(ranks.begin(), ranks.end());
-  return ranks;
-}
-
 Result<std::shared_ptr<const Checkpoint>> read_dcp_rank_local(
     std::shared_ptr<const Directory> directory, const std::vector<std::uint32_t>& ranks,
     Progress* progress) {
   std::vector<std::shared_ptr<const Checkpoint>> parts;
   for (std::uint32_t rank : ranks) {
-    SHW_TRY(auto source, directory->open("__" + std::to_string(rank) + std::string(kRankSuffix)));
+    SHW_TRY(auto source, directory->open(rank_local_name(rank)));
     SHW_TRY(auto part, read_dcp_metadata(*source, nullptr, progress));
     parts.push_back(std::move(part));
   }
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcpRankLocal, Encoding::kTorchZip);
+  builder.set_format(kDcpRankLocalFormat);
   builder.set_directory(std::move(directory));
   builder.set_provenance(parts.front()->provenance());
 
@@ -89,7 +78,7 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_rank_local(
     for (std::uint32_t t = 0; t < part.tensor_count(); ++t) {
       auto [found, added] = position.try_emplace(part.fqn(TensorId{t}), tensors.size());
       if (added) tensors.emplace_back();
-      tensors[found->second].push_back({rank, TensorId{t}});
+      tensors[found->second].push_back({rank, TensorId{t}, ranks[rank]});
     }
     for (std::size_t o = 0; o < part.objects().size(); ++o)
       objects.try_emplace(part.objects()[o].fqn, rank, o);

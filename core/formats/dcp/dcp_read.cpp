@@ -69,7 +69,7 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
                   : decode_pickle(bytes, source.name());
   if (!tree) return tl::unexpected<Error>(with_advice(std::move(tree).error()));
   if (is_cancelled(progress)) return cancelled_error();
-  builder.set_format(options.format, Encoding::kTorchZip);
+  builder.set_format(*options.format);
   builder.set_directory(std::move(directory));
   auto built = build_dcp(*tree, rows, names, source.name(), source.size(), builder);
   if (!built) return tl::unexpected<Error>(with_advice(std::move(built).error()));

@@ -17,17 +17,15 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
-#include "core/io/source.h"
+#include "core/formats/dcp/dcp_formats.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
 
-inline constexpr std::string_view kDcpMetadataName = ".metadata";
-
 struct DcpReadOptions {
   // False: every opcode goes through the general machine. The slow reference of the tests.
   bool shortcuts = true;
-  Format format = Format::kDcp;
+  const Format* format = &kDcpFormat;
 };
 
 Result<std::shared_ptr<const Checkpoint>> read_dcp(std::shared_ptr<const Directory> directory,
@@ -38,10 +36,8 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
     const ByteSource& source, std::shared_ptr<const Directory> directory, Progress* progress,
     const DcpReadOptions& options = {});
 
-// Ranks of the `__R.metadata` files at the top of a directory, ascending.
-std::vector<std::uint32_t> rank_local_metadata(const std::vector<Entry>& entries);
-// Merges them: chunks are united, and of equal boxes the lowest rank's stays (the others are
-// replicas).
+// Merges the `__R.metadata` of these ranks: chunks are united, and of equal boxes the lowest rank's
+// stays (the others are replicas).
 Result<std::shared_ptr<const Checkpoint>> read_dcp_rank_local(
     std::shared_ptr<const Directory> directory, const std::vector<std::uint32_t>& ranks,
     Progress* progress);

@@ -16,7 +16,7 @@
 #include <array>
 #include <functional>
 
-#include "core/formats/common/pickle_machine.h"
+#include "core/formats/common/pickle_opcodes.h"
 #include "core/formats/dcp/dcp_rows.h"
 
 namespace shw {

@@ -10,14 +10,13 @@
 
 #include "core/base/checked.h"
 #include "core/formats/common/filled_attribute.h"
+#include "core/formats/safetensors/safetensors_formats.h"
 #include "core/formats/safetensors/safetensors_header.h"
+#include "core/formats/safetensors/safetensors_index.h"
 #include "core/model/builder.h"
 
 namespace shw {
 namespace {
-
-constexpr std::string_view kSuffix = ".safetensors";
-constexpr std::uint64_t kMaxIndex = 256 << 20;
 
 using WeightMap = std::vector<std::pair<std::string, std::string>>;  // FQN, file
 
@@ -54,7 +53,7 @@ Result<std::vector<std::string>> list_files(const Directory& directory) {
   std::vector<std::string> top, below;
   std::set<std::string> folders;
   for (const Entry& entry : entries) {
-    if (!entry.path.ends_with(kSuffix)) continue;
+    if (!entry.path.ends_with(kSafetensorsSuffix)) continue;
     std::size_t slash = entry.path.rfind('/');
     (slash == std::string::npos ? top : below).push_back(entry.path);
     if (slash != std::string::npos) folders.insert(entry.path.substr(0, slash));
@@ -110,7 +109,7 @@ std::optional<WeightMap> read_index(const Directory& directory, const std::strin
   };
   auto source = directory.open(path);
   if (!source) return refuse("The index cannot be read: " + source.error().message + ".");
-  if ((*source)->size() > kMaxIndex) return refuse("The index is too large to be one.");
+  if ((*source)->size() > kMaxSafetensorsIndex) return refuse("The index is too large to be one.");
   auto bytes = read_bytes(**source, 0, (*source)->size());
   if (!bytes) return refuse("The index cannot be read: " + bytes.error().message + ".");
   WeightMap map;
@@ -279,21 +278,6 @@ std::vector<std::string> named_files(std::vector<std::string> all, const WeightM
 
 }  // namespace
 
-std::optional<std::string> find_safetensors_index(const Directory& directory) {
-  std::string usual(kSafetensorsIndex);
-  if (directory.stat(usual).kind == EntryKind::kFile) return usual;
-  auto entries = directory.list();
-  if (!entries) return std::nullopt;
-  std::optional<std::string> found;
-  for (const Entry& entry : *entries) {
-    bool index = entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos &&
-                 entry.path.ends_with(".safetensors.index.json");
-    if (index && found) return std::nullopt;  // of two models, say fp16 and fp32: neither is meant
-    if (index) found = entry.path;
-  }
-  return found;
-}
-
 Result<std::shared_ptr<const Checkpoint>> open_safetensors(
     std::shared_ptr<const Directory> directory, Progress* progress) {
   SHW_TRY(std::vector<std::string> paths, list_files(*directory));
@@ -332,7 +316,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   }
   if (files.empty()) return tl::unexpected<Error>(std::move(read.front()).error());
 
-  builder.set_format(sharded ? Format::kHfSharded : Format::kSafetensors, Encoding::kRaw);
+  builder.set_format(sharded ? kHfShardedFormat : kSafetensorsFormat);
   builder.set_directory(directory);
   builder.set_provenance(provenance_of(files));
   Gathered gathered = gather(files);

@@ -1,12 +1,14 @@
 // The header of a sharded file with other offsets in it, before the same data; and whole files with
 // other tensors in them.
+#include "core/formats/safetensors/safetensors_rewrite.h"
+
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "core/base/checked.h"
 #include "core/formats/common/filled_attribute.h"
-#include "core/formats/safetensors/safetensors.h"
 #include "core/formats/safetensors/safetensors_header.h"
 
 namespace shw {
@@ -58,28 +60,12 @@ Result<std::string> header_with(const ByteSource& source, const SafetensorsHeade
   return json.dump();
 }
 
-Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
-                  ByteSink& out) {
-  constexpr std::uint64_t kCopy = 1 << 20;
-  Bytes buffer;
-  for (const Extent& extent : source.extents(offset, length)) {
-    if (extent.hole) {
-      SHW_CHECK(out.skip(extent.length));
-      continue;
-    }
-    for (std::uint64_t done = 0; done < extent.length; done += buffer.size()) {
-      buffer.resize(std::min(kCopy, extent.length - done));
-      SHW_CHECK(source.read(extent.offset + done, buffer));
-      SHW_CHECK(out.write(buffer));
-    }
-  }
-  return {};
-}
-
-Status write_header(std::string text, std::uint64_t length, ByteSink& out) {
-  text.resize(length, ' ');
-  SHW_CHECK(out.write(std::as_bytes(std::span(&length, 1))));
-  return out.write(std::as_bytes(std::span(text)));
+// The length, the text, spaces.
+Bytes padded_header(const std::string& text, std::uint64_t length) {
+  Bytes out(8 + static_cast<std::size_t>(length), static_cast<std::byte>(' '));
+  std::memcpy(out.data(), &length, sizeof length);
+  std::memcpy(out.data() + sizeof length, text.data(), text.size());
+  return out;
 }
 
 // One tensor of the new file: bytes that are copied, or that are written.
@@ -152,17 +138,21 @@ Result<OrderedJson> header_of(const ByteSource& source, const std::vector<Header
   return json;
 }
 
-// A file before it is written: its header, and what follows.
-struct Rewrite {
-  std::string header;
-  std::uint64_t header_length = 0;
-  std::vector<HeaderPart> parts;  // refer to `old` and to the change
-  SafetensorsHeader old;
-};
+// Parts of the source that follow each other in both files are one.
+void add_copy(SafetensorsLayout& layout, std::uint64_t begin, std::uint64_t length) {
+  if (length == 0) return;
+  auto* last = layout.copies.empty() ? nullptr : &layout.copies.back();
+  if (last != nullptr && last->offset + last->length == layout.size &&
+      last->begin + last->length == begin) {
+    last->length += length;
+  } else {
+    layout.copies.push_back({layout.size, begin, length});
+  }
+  layout.size += length;
+}
 
-Status lay_out(const ByteSource& source, const SafetensorsChange& change, Rewrite& rewrite) {
-  SHW_TRY(rewrite.old, read_safetensors_header(source));
-  const SafetensorsHeader& header = rewrite.old;
+Result<SafetensorsLayout> lay_out_anew(const ByteSource& source, const SafetensorsChange& change) {
+  SHW_TRY(SafetensorsHeader header, read_safetensors_header(source));
   if (!header.problems.empty()) {
     const SafetensorsProblem& problem = header.problems.front();
     return fail(ErrorKind::kUnsupported,
@@ -177,89 +167,46 @@ Status lay_out(const ByteSource& source, const SafetensorsChange& change, Rewrit
       json["__metadata__"] = OrderedJson::object();
     json["__metadata__"][std::string(kFilledAttribute)] = change.filled;
   }
-  rewrite.parts = parts_of(header, change);
-  SHW_TRY(json, header_of(source, rewrite.parts, std::move(json)));
-  rewrite.header = json.dump();
-  rewrite.header_length = (rewrite.header.size() + 7) / 8 * 8;
-  if (rewrite.header_length > kMaxSafetensorsHeader)
+  std::vector<HeaderPart> parts = parts_of(header, change);
+  SHW_TRY(json, header_of(source, parts, std::move(json)));
+  std::string text = json.dump();
+  std::uint64_t length = (text.size() + 7) / 8 * 8;
+  if (length > kMaxSafetensorsHeader)
     return fail(ErrorKind::kUnsupported, "would need a header that no reader takes",
                 {source.name()});
-  return {};
+  SafetensorsLayout layout;
+  layout.header = padded_header(text, length);
+  layout.size = layout.header.size();
+  for (const HeaderPart& part : parts) {
+    if (part.made == nullptr) {
+      add_copy(layout, part.old->begin, part.length);
+      continue;
+    }
+    layout.written[part.name] = layout.size;
+    layout.size += part.length;
+  }
+  return layout;
+}
+
+Result<SafetensorsLayout> lay_out_relabelled(const ByteSource& source,
+                                             const SafetensorsChange& change) {
+  SHW_TRY(SafetensorsHeader header, read_safetensors_header(source));
+  SHW_TRY(std::string text, header_with(source, header, change.saved_offsets));
+  std::uint64_t length = header.data_begin - 8;
+  // A longer text moves the data; it then begins at a multiple of 8 again.
+  if (text.size() > length) length = (text.size() + 7) / 8 * 8;
+  SafetensorsLayout layout;
+  layout.header = padded_header(text, length);
+  layout.size = layout.header.size();
+  add_copy(layout, header.data_begin, source.size() - header.data_begin);
+  return layout;
 }
 
 }  // namespace
 
-Result<std::map<std::string, std::uint64_t>> payload_offsets(const ByteSource& source,
-                                                             const SafetensorsChange& change) {
-  Rewrite rewrite;
-  SHW_CHECK(lay_out(source, change, rewrite));
-  std::map<std::string, std::uint64_t> offsets;
-  std::uint64_t at = 8 + rewrite.header_length;
-  for (const HeaderPart& part : rewrite.parts) {
-    if (part.made != nullptr) offsets[part.name] = at;
-    at += part.length;
-  }
-  return offsets;
-}
-
-Status rewrite_safetensors(const ByteSource& source, const SafetensorsChange& change,
-                           ByteSink& out) {
-  Rewrite rewrite;
-  SHW_CHECK(lay_out(source, change, rewrite));
-  SHW_CHECK(write_header(std::move(rewrite.header), rewrite.header_length, out));
-  for (const HeaderPart& part : rewrite.parts) {
-    std::uint64_t begin = out.position();
-    SHW_CHECK(part.made != nullptr ? part.made->write(out)
-                                   : copy_range(source, part.old->begin, part.length, out));
-    if (out.position() - begin != part.length)
-      return fail(ErrorKind::kIo, "another number of bytes was written than announced",
-                  {source.name(), begin, part.name});
-  }
-  return {};
-}
-
-Result<std::string> index_with(const ByteSource& source, std::int64_t more_bytes,
-                               std::int64_t more_elements,
-                               const std::map<std::string, std::string>& homes) {
-  constexpr std::uint64_t kMaxIndex = 256 << 20;
-  auto damaged = [&](const std::string& why) {
-    return fail(ErrorKind::kDamaged, "the index " + why, {source.name()});
-  };
-  if (source.size() > kMaxIndex) return damaged("is too large to be one");
-  SHW_TRY(Bytes bytes, read_bytes(source, 0, source.size()));
-  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  auto too_deep = [](int depth, OrderedJson::parse_event_t, OrderedJson&) { return depth < 16; };
-  OrderedJson json = OrderedJson::parse(text, too_deep, false);
-  if (json.is_discarded() || !json.is_object()) return damaged("is no JSON object");
-  auto weight_map = json.find("weight_map");
-  if (weight_map != json.end() && weight_map->is_object()) {
-    for (auto& [fqn, file] : weight_map->items()) {
-      if (auto home = homes.find(fqn); home != homes.end()) file = home->second;
-    }
-  }
-  auto metadata = json.find("metadata");
-  if (metadata == json.end() || !metadata->is_object())
-    return homes.empty() ? text : json.dump(2) + "\n";
-  auto move = [&](const char* key, std::int64_t by) {
-    auto number = metadata->find(key);
-    if (number == metadata->end() || !number->is_number_integer()) return;
-    auto moved = checked_add(number->get<std::int64_t>(), by);
-    if (moved && *moved >= 0) *number = *moved;
-  };
-  move("total_size", more_bytes);
-  move("total_parameters", more_elements);
-  return json.dump(2) + "\n";
-}
-
-Status copy_with_sharding_info(const ByteSource& source,
-                               const std::map<std::string, Extents>& new_offsets, ByteSink& out) {
-  SHW_TRY(SafetensorsHeader header, read_safetensors_header(source));
-  SHW_TRY(std::string text, header_with(source, header, new_offsets));
-  std::uint64_t length = header.data_begin - 8;
-  // A longer text moves the data; it then begins at a multiple of 8 again.
-  if (text.size() > length) length = (text.size() + 7) / 8 * 8;
-  SHW_CHECK(write_header(std::move(text), length, out));
-  return copy_range(source, header.data_begin, source.size() - header.data_begin, out);
+Result<SafetensorsLayout> lay_out_safetensors(const ByteSource& source,
+                                              const SafetensorsChange& change) {
+  return change.moves_bytes() ? lay_out_anew(source, change) : lay_out_relabelled(source, change);
 }
 
 }  // namespace shw

@@ -15,8 +15,9 @@ constexpr std::int64_t kSlack = 60 * kSecond;  // clocks of nodes differ, and co
 
 void find_newer_data(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  if (checkpoint.directory() == nullptr || checkpoint.format() != Format::kDcp) return;
-  Entry metadata = checkpoint.directory()->stat(".metadata");
+  const FormatTraits& traits = checkpoint.format().traits;
+  if (checkpoint.directory() == nullptr || !traits.index_comes_last) return;
+  Entry metadata = checkpoint.directory()->stat(std::string(traits.index_file));
   if (metadata.kind != EntryKind::kFile || metadata.modified_ns <= 0) return;
   Finding finding;
   finding.rule = "data-newer";

@@ -4,19 +4,21 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/orphans.h"
-#include "core/model/builder.h"
 #include "core/rules/rules.h"
 
 namespace shw {
 namespace {
 
+bool is_data_file(const Checkpoint& checkpoint, const FileRow& file) {
+  return file.path.ends_with(checkpoint.format().traits.data_suffix);
+}
+
 // Of a checkpoint with one metadata file a rank, the file that would have pointed there.
-std::string reason_of(const Checkpoint& checkpoint, const std::vector<std::string>& files) {
+std::string reason_of(const Checkpoint& checkpoint, const std::vector<const FileRow*>& files) {
   std::vector<std::string> gone;
-  for (const std::string& path : files) {
-    auto rank = rank_in_file_name(path);
-    if (checkpoint.format() == Format::kDcpRankLocal && rank)
-      add_subject(gone, "__" + std::to_string(*rank) + ".metadata");
+  auto index_of_rank = checkpoint.format().traits.index_of_rank;
+  for (const FileRow* file : files) {
+    if (index_of_rank != nullptr && file->rank) add_subject(gone, index_of_rank(*file->rank));
   }
   if (gone.empty()) return "an earlier save into this folder had more ranks, or other names.";
   return some_of(gone) + (gone.size() == 1 ? ", which" : ", which each") +
@@ -28,18 +30,20 @@ void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   finding.rule = "leftover-data";
   finding.severity = Severity::kInfo;
   std::uint64_t bytes = 0;
+  std::vector<const FileRow*> files;
   for (const FileRow& file : checkpoint.files()) {
     // A rank that has nothing to write leaves an empty file.
     bool unused = !file.referenced && file.kind == EntryKind::kFile && file.size != 0 &&
-                  file.path.ends_with(".distcp");
+                  is_data_file(checkpoint, file);
     if (!unused) continue;
+    files.push_back(&file);
     finding.subjects.push_back(file.path);
     bytes = checked_add(bytes, file.size).value_or(UINT64_MAX);
   }
   if (finding.subjects.empty()) return;
   finding.cause = plural(finding.subjects.size(), "data file") + " (" + some_of(finding.subjects) +
                   ", " + human_bytes(bytes) + ") lie here and nothing in the metadata points to " +
-                  "them: " + reason_of(checkpoint, finding.subjects);
+                  "them: " + reason_of(checkpoint, files);
   finding.evidence = {{"files", capped(finding.subjects)},
                       {"count", count_of(finding.subjects.size())},
                       {"bytes", narrow<std::int64_t>(bytes).value_or(INT64_MAX)}};
@@ -73,10 +77,11 @@ void find_gaps(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
 }
 
 void find_leftover_data(const Facts& facts, std::vector<Finding>& findings) {
-  if (facts.checkpoint.encoding() != Encoding::kTorchZip) return;
+  const FormatTraits& traits = facts.checkpoint.format().traits;
+  if (traits.data_suffix.empty()) return;
   find_files(facts.checkpoint, findings);
   // Where every rank has its own metadata, replicas are recorded and passed over.
-  if (facts.checkpoint.format() != Format::kDcpRankLocal) find_gaps(facts.checkpoint, findings);
+  if (traits.records_every_item) find_gaps(facts.checkpoint, findings);
 }
 
 }  // namespace

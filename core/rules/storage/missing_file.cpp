@@ -85,7 +85,7 @@ void describe_gone(const Checkpoint& checkpoint, const Gone& gone,
   finding.cause = some_of(states) + ": " +
                   (what.empty() ? "nothing that is recorded was in it, but a load may ask for it."
                                 : what + " cannot be read, and a load stops there.");
-  if (!gone.named.empty() && checkpoint.encoding() == Encoding::kRaw)
+  if (!gone.named.empty() && !checkpoint.format().traits.has_index)
     finding.cause += " Of a tensor that is gone with its file only the name is known.";
   finding.evidence = {{"files", capped(states)},
                       {"file_count", count_of(finding.subjects.size())},

@@ -28,7 +28,8 @@ void add_limit(std::vector<Finding>& findings, const Checkpoint& checkpoint, std
   Finding finding;
   finding.rule = "portability";
   finding.severity = Severity::kInfo;
-  finding.subjects = {checkpoint.format() == Format::kDcpRankLocal ? "__0.metadata" : ".metadata"};
+  std::string_view index = checkpoint.format().traits.index_file;
+  finding.subjects = {std::string(index.empty() ? ".metadata" : index)};
   finding.cause = std::move(cause);
   finding.evidence = std::move(evidence);
   if (mended) {

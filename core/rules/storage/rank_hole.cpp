@@ -1,7 +1,5 @@
 // V-11: data files of ranks 0 to W-1, with some numbers missing.
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
 #include <set>
 
 #include "core/base/words.h"
@@ -12,57 +10,20 @@
 namespace shw {
 namespace {
 
-// "shard-00002-model-00001-of-00003.safetensors": its three numbers; nothing of another name.
-struct ShardName {
-  std::uint32_t shard = 0, file = 0, files = 0;
-};
-std::optional<ShardName> shard_name(std::string_view path) {
-  std::string_view name = path.substr(path.rfind('/') + 1);
-  ShardName out;
-  auto take = [&](std::string_view before, std::uint32_t& number) {
-    if (!name.starts_with(before)) return false;
-    name.remove_prefix(before.size());
-    auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (code != std::errc{}) return false;
-    name.remove_prefix(static_cast<std::size_t>(end - name.data()));
-    return true;
-  };
-  bool whole = take("shard-", out.shard) && take("-model-", out.file) && take("-of-", out.files) &&
-               name == ".safetensors";
-  return whole ? std::optional(out) : std::nullopt;
-}
-
-// Of torch's sharded safetensors no index says which files there were: their numbers do.
-void look_at_shards(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
-  std::set<std::pair<std::uint32_t, std::uint32_t>> there;
-  std::uint32_t shards = 0, files = 0;
-  for (const FileRow& file : checkpoint.files()) {
-    auto name = shard_name(file.path);
-    if (!name || (files != 0 && name->files != files)) continue;
-    files = name->files;
-    shards = std::max(shards, name->shard);
-    there.insert({name->shard, name->file});
-  }
-  // Numbers are text from names: a grid that is mostly empty is none.
-  auto all = std::uint64_t{shards} * files;
-  if (there.size() < 2 || all == there.size() || all > 2 * there.size()) return;
+// Where no index says which files there were, their numbers do.
+void look_at_numbers(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
+  std::vector<std::string_view> paths;
+  for (const FileRow& file : checkpoint.files()) paths.push_back(file.path);
+  auto [there, ranks, missing] = checkpoint.format().traits.unlisted_files(paths);
+  if (missing.empty()) return;
   Finding finding;
   finding.rule = "rank-hole";
   finding.severity = Severity::kInfo;
-  for (std::uint32_t shard = 1; shard <= shards; ++shard) {
-    for (std::uint32_t file = 1; file <= files; ++file) {
-      if (there.contains({shard, file})) continue;
-      char name[64];
-      std::snprintf(name, sizeof name, "shard-%05u-model-%05u-of-%05u.safetensors", shard, file,
-                    files);
-      finding.subjects.emplace_back(name);
-    }
-  }
-  finding.cause = "There are " + plural(there.size(), "file") + " of " + plural(shards, "rank") +
-                  ", and " + some_of(finding.subjects) +
-                  (finding.subjects.size() == 1 ? " is" : " are") +
+  finding.subjects = std::move(missing);
+  finding.cause = "There are " + plural(there, "file") + " of " + plural(ranks, "rank") + ", and " +
+                  some_of(finding.subjects) + (finding.subjects.size() == 1 ? " is" : " are") +
                   " not among them: that rank had nothing for it, or it was left behind.";
-  finding.evidence = {{"files_there", count_of(there.size())},
+  finding.evidence = {{"files_there", count_of(there)},
                       {"missing", capped(finding.subjects)},
                       {"missing_count", count_of(finding.subjects.size())}};
   findings.push_back(std::move(finding));
@@ -70,11 +31,12 @@ void look_at_shards(const Checkpoint& checkpoint, std::vector<Finding>& findings
 
 void find_rank_holes(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  if (checkpoint.format() == Format::kHfSharded) look_at_shards(checkpoint, findings);
-  if (checkpoint.format() != Format::kDcp) return;
+  const FormatTraits& traits = checkpoint.format().traits;
+  if (traits.unlisted_files != nullptr) look_at_numbers(checkpoint, findings);
+  if (traits.file_of_rank == nullptr) return;
   std::set<std::int64_t> ranks;
   for (const FileRow& file : checkpoint.files()) {
-    if (file.rank && file.path.ends_with(".distcp")) ranks.insert(std::int64_t{*file.rank});
+    if (file.rank) ranks.insert(std::int64_t{*file.rank});
   }
   if (ranks.size() < 2) return;
   // A name is text from a file: nothing is counted up to the number that it holds.
@@ -90,7 +52,7 @@ void find_rank_holes(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "rank-hole";
   finding.severity = Severity::kInfo;
   for (std::int64_t rank : missing)
-    finding.subjects.push_back("__" + std::to_string(rank) + "_0.distcp");
+    finding.subjects.push_back(traits.file_of_rank(static_cast<std::uint32_t>(rank)));
   finding.cause = "There are data files of " + plural(ranks.size(), "rank") + " up to rank " +
                   std::to_string(*ranks.rbegin()) + ", and none of " +
                   plural(static_cast<std::uint64_t>(count), "rank") + " between them (" +

@@ -48,6 +48,8 @@ std::vector<bool> files_to_sort(const Checkpoint& checkpoint) {
 
 bool share_by_right(const Checkpoint& checkpoint, const Claim& a, const Claim& b, bool partial) {
   if (!a.is_chunk() || !b.is_chunk()) return !a.is_chunk() && !b.is_chunk() && !partial;
+  // Who says which part of a storage a tile is knows of the others.
+  if (checkpoint.view(a.chunk) || checkpoint.view(b.chunk)) return true;
   return checkpoint.tensor_of(a.chunk) == checkpoint.tensor_of(b.chunk) &&
          same(checkpoint.offsets(a.chunk), checkpoint.offsets(b.chunk));
 }

@@ -193,7 +193,7 @@ void settle_conflicts(Judged& judged) {
 
 void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  if (checkpoint.encoding() != Encoding::kTorchZip || checkpoint.directory() == nullptr) return;
+  if (!checkpoint.format().traits.has_index || checkpoint.directory() == nullptr) return;
   std::vector<SharedRange> shared = find_shared(checkpoint);
   if (shared.empty()) return;
   Judged judged = judge_ranges(facts, shared);

@@ -41,7 +41,7 @@ void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
 
 void report_strays(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  if (checkpoint.strays().empty() || checkpoint.encoding() != Encoding::kTorchZip) return;
+  if (checkpoint.strays().empty() || !checkpoint.format().traits.has_index) return;
   Finding finding;
   finding.rule = "storage-dangling";
   finding.severity = Severity::kWarning;
@@ -73,7 +73,7 @@ std::optional<std::int64_t> least_bytes(const Checkpoint& checkpoint, TensorId t
 // needed to see that.
 void report_too_short(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  if (checkpoint.encoding() != Encoding::kTorchZip) return;
+  if (!checkpoint.format().traits.has_index) return;
   Finding finding;
   finding.rule = "storage-dangling";
   std::vector<std::string> items;

@@ -11,7 +11,7 @@
 
 #include "core/base/checked.h"
 #include "core/facts/orphans.h"
-#include "core/formats/orphan_header.h"
+#include "core/formats/items.h"
 
 namespace shw {
 namespace {
@@ -56,10 +56,11 @@ std::vector<ItemPlace> possible_homes(const Checkpoint& checkpoint) {
   for (const auto& [file, gaps] : find_orphans(checkpoint)) {
     for (const ByteRange& gap : gaps) add(file, gap.begin, gap.size());
   }
-  for (std::size_t f = 0; f < checkpoint.file_count(); ++f) {
+  std::string_view suffix = checkpoint.format().traits.data_suffix;
+  for (std::size_t f = 0; !suffix.empty() && f < checkpoint.file_count(); ++f) {
     const FileRow& file = checkpoint.files()[f];
     bool unused = !file.referenced && file.safe && file.kind == EntryKind::kFile &&
-                  file.size >= kLeastGap && file.path.ends_with(".distcp");
+                  file.size >= kLeastGap && file.path.ends_with(suffix);
     if (unused) add(f, 0, file.size);
   }
   return homes;

@@ -13,7 +13,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/formats/common/object_pickle.h"
+#include "core/formats/object_pickle.h"
 #include "core/rules/rules.h"
 
 namespace shw {

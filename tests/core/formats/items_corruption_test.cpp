@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/dcp/dcp_write.h"
 #include "core/formats/items.h"
 #include "core/make_zip.h"
@@ -27,7 +28,7 @@ struct Case {
 
 std::shared_ptr<const Checkpoint> checkpoint_of(const Case& given) {
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   auto length = given.length == -1 ? static_cast<std::int64_t>(given.file.size()) : given.length;
   builder.set_directory(memory_directory("memory", {{"__0_0.distcp", given.file}}));
   builder.add_tensor("w", given.dtype, given.sizes);

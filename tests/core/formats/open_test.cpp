@@ -70,13 +70,15 @@ TEST_CASE(
     "metadata.json beside .metadata means Megatron, and .metadata wins over rank-local ones") {
   auto megatron = open_files({{".metadata", some_metadata()}, {"metadata.json", bytes_of("{}")}});
   REQUIRE(megatron);
-  CHECK((*megatron)->format() == Format::kMegatronDist);
+  CHECK((*megatron)->format().name == "megatron-dist");
   auto both = open_files({{".metadata", some_metadata()}, {"__0.metadata", bytes_of("x")}});
   REQUIRE(both);
-  CHECK((*both)->format() == Format::kDcp);
+  CHECK((*both)->format().name == "dcp");
 }
 
-TEST_CASE("rank-local metadata is merged and of equal boxes the lowest rank's stays") {
+TEST_CASE(
+    "rank-local metadata is merged and of equal boxes the lowest rank's stays, the rest as "
+    "copies") {
   DcpMetadata rank;
   rank.tensors.push_back(
       {"shard", Dtype::kFloat32, false, {4}, {{{0}, {2}, {"__0_0.distcp", 0, 9}}}, {}});
@@ -92,13 +94,20 @@ TEST_CASE("rank-local metadata is merged and of equal boxes the lowest rank's st
   auto opened = open_files({{"__1.metadata", one.bytes}, {"__0.metadata", zero.bytes}});
   REQUIRE(opened);
   const Checkpoint& c = **opened;
-  CHECK(c.format() == Format::kDcpRankLocal);
+  CHECK(c.format().name == "dcp-rank-local");
   REQUIRE(c.tensor_count() == 2);
   TensorId shard = *c.find("shard"), same = *c.find("same");
   REQUIRE(c.chunks(shard).size() == 2);
   CHECK(c.writer(c.chunks(shard)[1]) == 1);
   REQUIRE(c.chunks(same).size() == 1);
   CHECK(c.writer(c.chunks(same)[0]) == 0);
+  CHECK(c.replicas(c.chunks(shard)[1]).empty());
+  auto copies = c.replicas(c.chunks(same)[0]);
+  REQUIRE(copies.size() == 1);
+  CHECK(copies[0].writer == 1u);
+  ItemPlace copy = c.place(copies[0].storage);
+  CHECK(c.file(copy.file).path == "__1_0.distcp");
+  CHECK(copy.offset == 9);
   REQUIRE(c.objects().size() == 1);
   CHECK(c.file(c.objects()[0].item->file).path == "__0_0.distcp");
 }

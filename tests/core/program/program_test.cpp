@@ -112,7 +112,7 @@ TEST_CASE("a program that was tampered with is refused and says why") {
       {"and a constant", [](Program& p) { p.jobs[0].constant[1] = 1; }},
       {"without a name", [](Program& p) { p.sources[0].file = kMany; }},
       {"without a name", [](Program& p) { p.outputs[0].file = kMany; }},
-      {"unknown codec", [](Program& p) { p.sources[0].codec = Codec{7}; }},
+      {"unknown codec", [](Program& p) { p.sources[0].form = SourceForm{7}; }},
       {"file can hold", [](Program& p) { p.sources[0].offset = UINT64_MAX; }},
       {"file can hold", [](Program& p) { p.outputs[0].offset = UINT64_MAX - 8; }},
       {"unknown dtype", [](Program& p) { p.outputs[0].dtype = Dtype::kUnknown; }},

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <random>
 
+#include "core/formats/dcp/dcp_formats.h"
 #include "core/mesh/mesh.h"
 #include "core/repair/lower.h"
 #include "core/repair/reference.h"
@@ -21,7 +22,7 @@ struct Saved {
 
 Saved save(const Extents& shape, const std::vector<Box>& boxes, std::vector<Values> payloads = {}) {
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   builder.add_tensor("w", Dtype::kFloat32, shape);
   Saved saved;
   for (std::uint32_t i = 0; i < boxes.size(); ++i) {

@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/hash.h"
+#include "core/formats/dcp/dcp_format_writer.h"
 #include "core/repair/apply.h"
 #include "core/repair/lost.h"
 #include "core/repair/make_checkpoint.h"
+#include "core/repair/outputs.h"
 #include "core/repair/plan.h"
 #include "core/repair/proof.h"
 #include "core/repair/steps.h"
@@ -58,6 +60,12 @@ std::string repaired(const std::string& bad, const std::string& out, bool in_pla
   auto result = apply_plan(*checkpoint, plan, {in_place ? "" : out, in_place});
   if (!result) FAIL(result.error().message);
   return result->output;
+}
+
+// What a repair of nothing would write.
+Result<DcpMetadata> metadata_of(const Checkpoint& checkpoint, const std::string& id) {
+  SHW_TRY(Outputs outputs, outputs_after(checkpoint, {}, id));
+  return dcp_metadata_of(std::move(outputs), {});
 }
 
 struct Repaired {
@@ -197,7 +205,7 @@ TEST_CASE("what was filled stays a finding wherever the folder goes and whatever
   auto plain = [&](const char* keep) {
     std::string path = made.copy("plain");
     auto checkpoint = opened(path);
-    auto metadata = new_metadata(*checkpoint, {}, {}, "");
+    auto metadata = metadata_of(*checkpoint, "");
     REQUIRE(metadata.has_value());
     metadata->plain_attributes.clear();
     auto directory = posix_store().edit_folder(path);
@@ -327,7 +335,7 @@ TEST_CASE("no changed value of the metadata is ever called proved") {
   for (const auto& [what, change] : metadata_changes()) {
     CAPTURE(what);
     std::string path = made.copy("changed");
-    auto metadata = new_metadata(*opened(path), {}, {}, made.out);
+    auto metadata = metadata_of(*opened(path), made.out);
     REQUIRE(metadata.has_value());
     REQUIRE(metadata->tensors[0].fqn == kCutOff);
     change(*metadata);

@@ -5,6 +5,7 @@
 #include <array>
 #include <random>
 
+#include "core/formats/dcp/dcp_formats.h"
 #include "core/repair/apply.h"
 #include "core/repair/lower.h"
 #include "core/repair/make_checkpoint.h"
@@ -212,7 +213,7 @@ TEST_CASE("a transpose moves bytes: in place it is refused") {
 TEST_CASE("what cannot be transposed is refused with its reason") {
   auto refusal = [](Dtype dtype, const Extents& shape, const Transposed& diagnosis) {
     CheckpointBuilder builder;
-    builder.set_format(Format::kDcp, Encoding::kTorchZip);
+    builder.set_format(kDcpFormat);
     builder.add_tensor("w", dtype, shape);
     builder.add_chunk(Extents(shape.size(), 0), shape, {builder.file("__0_0.distcp"), 0, 100});
     auto planned = lower(*builder.finish(), diagnosis);
@@ -231,7 +232,7 @@ TEST_CASE("what cannot be transposed is refused with its reason") {
 
 TEST_CASE("a plan whose order of dims is none is refused") {
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   builder.add_tensor("w", Dtype::kFloat32, Extents{4, 6});
   builder.add_chunk(Extents{0, 0}, Extents{4, 6}, {builder.file("__0_0.distcp"), 0, 100});
   auto checkpoint = builder.finish();

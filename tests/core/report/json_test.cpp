@@ -3,6 +3,7 @@
 #include "core/base/words.h"
 #include "core/model/builder.h"
 #include "core/report/report.h"
+#include "core/unnamed_format.h"
 
 using namespace shw;
 
@@ -18,6 +19,7 @@ bool has(const std::string& text, std::string_view part) {
 
 TEST_CASE("check as JSON has the promised keys, and null where there is no remedy") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   builder.add_tensor("w", Dtype::kFloat32, Extents{4});
   builder.add_chunk(Extents{0}, Extents{3}, ItemPlace{builder.file("__0_0.distcp"), 0, 1});
   auto checkpoint = builder.finish();
@@ -35,6 +37,7 @@ TEST_CASE("check as JSON has the promised keys, and null where there is no remed
 
 TEST_CASE("values are written so that they read back exactly") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   TensorId tensor = builder.add_tensor("w", Dtype::kFloat32, Extents{4});
   builder.add_chunk(Extents{0}, Extents{4}, ItemPlace{builder.file("__7_0.distcp"), 5, 99});
   auto checkpoint = builder.finish();
@@ -61,6 +64,7 @@ TEST_CASE("an error as JSON says message, file and offset, null where unknown") 
 
 TEST_CASE("names that are no UTF-8 do not end the report") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   builder.add_tensor("w\xff", Dtype::kFloat32, Extents{4});
   CHECK(has(list_to_json(*builder.finish(), std::vector<std::uint32_t>{0}, {}), "\"chunks\": 0"));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/formats/dcp/dcp_formats.h"
 #include "core/model/builder.h"
 #include "core/report/map_text.h"
 #include "core/report/report.h"
@@ -15,7 +16,7 @@ constexpr const char* kName = "</code><script>alert(1)</script>|`a`\x1b[31m";
 
 std::shared_ptr<const Checkpoint> four_tiles(std::int64_t rows = 8) {
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   builder.add_tensor(kName, Dtype::kBfloat16, Extents{rows, 6});
   for (std::int64_t i = 0; i < 4; ++i) {
     FileId file = builder.file("__" + std::to_string(i) + "_0.distcp");
@@ -65,7 +66,7 @@ TEST_CASE("the page refers to nothing outside itself and marks the numbers that 
 
 TEST_CASE("a page about many tensors says how many it leaves out and stays small") {
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   FileId file = builder.file("__0_0.distcp");
   for (int i = 0; i < 92'000; ++i) {
     builder.add_tensor("model.layers." + std::to_string(i) + ".weight", Dtype::kBfloat16,

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/formats/dcp/dcp_formats.h"
 #include "core/model/builder.h"
 #include "core/report/text_words.h"
 
@@ -15,7 +16,7 @@ std::shared_ptr<const Checkpoint> demo() {
   Provenance provenance;
   provenance.torch = "2.14";
   builder.set_provenance(provenance);
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   struct Part {
     const char* name;
     Extents shape, tile;

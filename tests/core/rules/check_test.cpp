@@ -6,6 +6,7 @@
 
 #include "core/model/builder.h"
 #include "core/rules/on_fixtures.h"
+#include "core/unnamed_format.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -48,6 +49,7 @@ using Names = std::vector<std::string>;
 
 TEST_CASE("zero-size tensors, 0-d tensors and empty tiles at the end are healthy") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   add(builder, "scalar", {}, {{{}, {}}});
   add(builder, "nothing", {0, 4}, {{{0, 0}, {0, 4}}});
   add(builder, "nothing at all", {0, 4}, {});
@@ -86,6 +88,7 @@ TEST_CASE("geometry: each defect is the finding that names it") {
   for (const Case& one : cases) {
     CAPTURE(one.what);
     CheckpointBuilder builder;
+    builder.set_format(test::kUnnamedFormat);
     add(builder, "w", one.shape, one.tiles);
     add(builder, "healthy", {2}, {{{0}, {2}}});
     auto report = look(*builder.finish());
@@ -101,6 +104,7 @@ TEST_CASE("geometry: each defect is the finding that names it") {
 
 TEST_CASE("a gap names the missing boxes, merged, of all tensors in one finding") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   add(builder, "a", {4, 4}, {{{0, 0}, {1, 4}}, {{3, 0}, {1, 4}}});
   add(builder, "b", {6}, {{{0}, {2}}, {{4}, {2}}});
   auto report = look(*builder.finish());
@@ -115,6 +119,7 @@ TEST_CASE("a gap names the missing boxes, merged, of all tensors in one finding"
 
 TEST_CASE("many tensors with one defect are one finding with all of them as subjects") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   for (int i = 0; i < 300; ++i)
     add(builder, "layers." + std::to_string(i), {4}, {{{0}, {2}}, {{1}, {3}}});
   auto report = look(*builder.finish());
@@ -164,6 +169,7 @@ TEST_CASE(
   for (const Case& one : cases) {
     CAPTURE(one.what);
     CheckpointBuilder builder;
+    builder.set_format(test::kUnnamedFormat);
     builder.set_directory(directory);
     builder.add_tensor("w", Dtype::kFloat32, Extents{2});
     builder.add_chunk(Extents{0}, Extents{2},
@@ -176,6 +182,7 @@ TEST_CASE(
 
 TEST_CASE("a tile without a storage record, and a record without a tile, are told apart") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   builder.add_tensor("w", Dtype::kFloat32, Extents{2});
   builder.add_chunk(Extents{0}, Extents{2});
   builder.add_stray({"w", Extents{1}, ItemPlace{builder.file("__0_0.distcp"), 0, 8}});
@@ -188,6 +195,7 @@ TEST_CASE("a tile without a storage record, and a record without a tile, are tol
 
 TEST_CASE("portability is information, and says who cannot open it") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   Provenance provenance;
   provenance.path_class = "pathlib._local.PosixPath";
   provenance.properties_arity = 6;
@@ -206,6 +214,7 @@ TEST_CASE("portability is information, and says who cannot open it") {
 TEST_CASE(
     "the depth is headers up to 100,000 items and metadata above, and what is deeper is said") {
   CheckpointBuilder small;
+  small.set_format(test::kUnnamedFormat);
   add(small, "w", {2}, {{{0}, {2}}});
   auto report = check(*small.finish(), {});
   REQUIRE(report);
@@ -213,6 +222,8 @@ TEST_CASE(
   CHECK(report->deeper.find("--data") != std::string::npos);
 
   CheckpointBuilder large;
+
+  large.set_format(test::kUnnamedFormat);
   large.add_tensor("w", Dtype::kInt8, Extents{100'001});
   for (std::int64_t i = 0; i < 100'001; ++i) large.add_chunk(Extents{i}, Extents{1});
   report = check(*large.finish(), {});
@@ -222,6 +233,7 @@ TEST_CASE(
 
 TEST_CASE("a check that is cancelled says so") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   add(builder, "w", {2}, {{{0}, {2}}});
   Progress progress;
   progress.cancel();

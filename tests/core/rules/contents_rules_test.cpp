@@ -2,6 +2,7 @@
 // that is like it and healthy.
 #include <doctest/doctest.h>
 
+#include "core/formats/dcp/dcp_formats.h"
 #include "core/model/builder.h"
 #include "core/rules/check.h"
 #include "core/rules/values/moment_bound.h"
@@ -87,7 +88,7 @@ TEST_CASE("a rank without a file is information, and a rank of 2^32 - 1 costs no
   for (auto [builder, last] : {std::pair{&hole, "__3_0.distcp"},
                                {&whole, "__1_0.distcp"},
                                {&huge, "__4294967295_0.distcp"}}) {
-    builder->set_format(Format::kDcp, Encoding::kTorchZip);
+    builder->set_format(kDcpFormat);
     builder->add_tensor("w", Dtype::kFloat32, Extents{4});
     builder->add_chunk(Extents{0}, Extents{2}, {builder->file("__0_0.distcp"), 0, 8});
     builder->add_chunk(Extents{2}, Extents{2}, {builder->file(last), 0, 8});

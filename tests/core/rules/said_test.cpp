@@ -9,6 +9,7 @@
 #include "core/report/text.h"
 #include "core/rules/check.h"
 #include "core/rules/on_fixtures.h"
+#include "core/unnamed_format.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -24,6 +25,7 @@ CheckOptions with_mesh(const char* text) {
 // Four ranks, a matrix cut 2 x 2: tp cuts columns inside dp.
 std::shared_ptr<const Checkpoint> on_two_by_two() {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   builder.add_tensor("w", Dtype::kFloat32, Extents{8, 6});
   for (std::uint32_t rank = 0; rank < 4; ++rank)
     builder.add_chunk(Extents{rank / 2 * 4, rank % 2 * 3}, Extents{4, 3},
@@ -105,6 +107,7 @@ TEST_CASE("a spec of another model is one finding and nothing is compared with i
 
 TEST_CASE("a few names that every model has make no same model") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   Spec spec;
   spec.source = "other.json";
   for (int i = 0; i < 40; ++i)
@@ -144,6 +147,7 @@ TEST_CASE("what a reference does not have is not said to be missing from a spec"
   CheckpointBuilder here, there;
   for (const char* name : {"a.weight", "b.weight", "c.weight", "d.weight"}) {
     for (CheckpointBuilder* builder : {&here, &there}) {
+      builder->set_format(test::kUnnamedFormat);
       if (builder == &there && std::string_view(name) == "d.weight") continue;
       builder->add_tensor(name, Dtype::kFloat32, Extents{6});
       builder->add_chunk(Extents{0}, Extents{6}, {builder->file("__0_0.distcp"), 0, 1});
@@ -161,6 +165,7 @@ TEST_CASE("what a reference does not have is not said to be missing from a spec"
 
 TEST_CASE("what is only to know is not said to break a load") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   builder.add_tensor("w", Dtype::kFloat32, Extents{6});
   builder.add_chunk(Extents{0}, Extents{6}, {builder.file("__0_0.distcp"), 0, 1});
   auto checkpoint = builder.finish();

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/formats/dcp/dcp_formats.h"
 #include "core/model/builder.h"
 #include "core/spec/spec.h"
 
@@ -79,7 +80,7 @@ inline SavedModel save(const std::vector<SavedTensor>& tensors, std::int64_t wor
   SavedModel out;
   out.spec = std::make_shared<Spec>();
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   std::int64_t at = 0;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     out.spec->entries[tensors[t].fqn] = tensors[t].entry;

@@ -4,6 +4,7 @@
 
 #include "core/model/builder.h"
 #include "core/session/session.h"
+#include "core/unnamed_format.h"
 #include "core/verbs/filter.h"
 #include "core/verbs/sort.h"
 
@@ -90,6 +91,7 @@ namespace {
 
 std::shared_ptr<const Checkpoint> small_model() {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   builder.add_tensor("model.Embed.weight", Dtype::kBfloat16, Extents{100, 8});
   builder.add_chunk(Extents{0, 0}, Extents{100, 8}, {builder.file("__0_0.distcp"), 0, 10});
   builder.add_tensor("model.layers.0.down_proj.weight", Dtype::kFloat32, Extents{4, 6, 5});

@@ -6,9 +6,9 @@
 
 #include "core/fixtures.h"
 #include "core/formats/items.h"
+#include "core/formats/safetensors/assembled.h"
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/make_zip.h"
-#include "core/memory_sink.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -111,7 +111,7 @@ TEST_CASE("shards say where they begin, and the shape is inferred") {
                           {"shard-00003-model-00001-of-00001.safetensors",
                            file_of(sharded("[2, 0]", "[1,3]", 12), 12)}});
   REQUIRE(checkpoint.has_value());
-  CHECK((*checkpoint)->format() == Format::kHfSharded);
+  CHECK((*checkpoint)->format().name == "hf-sharded");
   REQUIRE((*checkpoint)->tensor_count() == 1);
   CHECK(same((*checkpoint)->shape(TensorId{0}), Extents{3, 3}));
   CHECK((*checkpoint)->writer(ChunkId{1}) == 2u);
@@ -140,7 +140,7 @@ TEST_CASE("an index names the files that count, and what they lack is found") {
                            to_bytes(R"({"weight_map":{"a":"a.safetensors","c":"a.safetensors",)"
                                     R"("d":"lost.safetensors"}})")}});
   REQUIRE(checkpoint.has_value());
-  CHECK((*checkpoint)->format() == Format::kSafetensors);
+  CHECK((*checkpoint)->format().name == "safetensors");
   CHECK((*checkpoint)->chunk_count() == 2);
   REQUIRE((*checkpoint)->opening_findings().size() == 1);
   CHECK((*checkpoint)->opening_findings()[0].subjects == std::vector<std::string>{"c"});
@@ -165,12 +165,13 @@ TEST_CASE("a shard is copied with other offsets, its data in place where the hea
   std::string fqn = info->offsets.back().first;
   for (std::int64_t offset : {std::int64_t{3}, std::int64_t{1} << 62}) {
     Extents moved(info->offsets.back().second.size(), offset);
-    MemorySink sink;
     // A long number makes the header longer than it was; the data then moves.
-    std::map<std::string, Extents> changes;
-    for (const auto& [other, old] : info->offsets) changes[other] = Extents(old.size(), offset);
-    REQUIRE(copy_with_sharding_info(**source, changes, sink).has_value());
-    auto after = header_of(sink.bytes);
+    SafetensorsChange change;
+    for (const auto& [other, old] : info->offsets)
+      change.saved_offsets[other] = Extents(old.size(), offset);
+    auto anew = assembled(**source, change);
+    REQUIRE(anew.has_value());
+    auto after = header_of(*anew);
     REQUIRE(after.has_value());
     CHECK(after->problems.empty());
     if (offset == 3) CHECK(after->data_begin == before->data_begin);
@@ -182,11 +183,12 @@ TEST_CASE("a shard is copied with other offsets, its data in place where the hea
       CHECK(a.name == b.name);
       auto old = read_bytes(**source, b.begin, b.end - b.begin);
       REQUIRE(old.has_value());
-      CHECK(std::memcmp(sink.bytes.data() + a.begin, old->data(), old->size()) == 0);
+      CHECK(std::memcmp(anew->data() + a.begin, old->data(), old->size()) == 0);
     }
   }
-  MemorySink sink;
-  CHECK_FALSE(copy_with_sharding_info(**source, {{"no such tensor", {0}}}, sink).has_value());
+  SafetensorsChange unknown;
+  unknown.saved_offsets["no such tensor"] = {0};
+  CHECK_FALSE(assembled(**source, unknown).has_value());
 }
 
 TEST_CASE("no change of a byte in a sharded file crashes the reader") {

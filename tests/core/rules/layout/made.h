@@ -12,6 +12,7 @@
 
 #include "core/model/builder.h"
 #include "core/rules/check.h"
+#include "core/unnamed_format.h"
 
 namespace shw {
 
@@ -25,6 +26,7 @@ struct Made {
   std::shared_ptr<Spec> spec = std::make_shared<Spec>();
   std::int64_t at = 0;
 
+  Made() { builder.set_format(test::kUnnamedFormat); }
   Made& tensor(const std::string& fqn, const Extents& shape, const std::vector<SavedTile>& tiles) {
     builder.add_tensor(fqn, Dtype::kFloat32, shape);
     for (const SavedTile& tile : tiles) {

@@ -6,6 +6,7 @@
 #include "core/facts/expert_family.h"
 #include "core/model/builder.h"
 #include "core/rules/check.h"
+#include "core/unnamed_format.h"
 
 using namespace shw;
 
@@ -18,6 +19,7 @@ struct CutTensor {
 
 std::shared_ptr<const Checkpoint> saved(const std::vector<CutTensor>& layouts) {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   for (const CutTensor& layout : layouts) {
     builder.add_tensor(layout.fqn, Dtype::kFloat32, layout.shape);
     Extents at(layout.shape.size(), 0);

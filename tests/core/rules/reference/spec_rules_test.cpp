@@ -3,6 +3,7 @@
 
 #include "core/model/builder.h"
 #include "core/rules/check.h"
+#include "core/unnamed_format.h"
 
 using namespace shw;
 
@@ -26,6 +27,7 @@ std::vector<Finding> look(CheckpointBuilder& builder, const char* json) {
 
 TEST_CASE("a tensor saved under a wrapper's name is missing, and its other name is said") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   add(builder, "module._orig_mod.layers.0.w", {2, 3}, Dtype::kFloat32);
   add(builder, "module._orig_mod.layers.1.w", {2, 3}, Dtype::kFloat32);
   auto findings = look(builder, R"({"model.layers.0.w": {"shape": [2, 3]},
@@ -42,6 +44,7 @@ TEST_CASE("a tensor saved under a wrapper's name is missing, and its other name 
 
 TEST_CASE("a spec that covers a part gives one piece of information, whatever the number") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   for (int i = 0; i < 50; ++i) add(builder, "layers." + std::to_string(i), {4}, Dtype::kFloat32);
   auto findings = look(builder, R"({"layers.0": {"shape": [4]}})");
   REQUIRE(findings.size() == 1);
@@ -51,6 +54,7 @@ TEST_CASE("a spec that covers a part gives one piece of information, whatever th
 
 TEST_CASE("an object where a tensor is expected is named as such") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   builder.add_object({"step", ItemPlace{builder.file("__0_0.distcp"), 0, 1}});
   auto findings = look(builder, R"({"step": {"shape": []}})");
   REQUIRE(findings.size() == 1);
@@ -60,6 +64,7 @@ TEST_CASE("an object where a tensor is expected is named as such") {
 
 TEST_CASE("another dtype is a warning, one for each cast") {
   CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
   add(builder, "a", {4}, Dtype::kFloat32);
   add(builder, "b", {4}, Dtype::kFloat32);
   add(builder, "c", {4}, Dtype::kFloat16);
@@ -87,6 +92,7 @@ TEST_CASE("another shape is an error that says how the two are related") {
   for (const Case& one : cases) {
     CAPTURE(one.says);
     CheckpointBuilder builder;
+    builder.set_format(test::kUnnamedFormat);
     add(builder, "w", one.saved, Dtype::kFloat32);
     std::string json = std::string(R"({"w": {"shape": )") + one.expected + "}}";
     auto findings = look(builder, json.c_str());

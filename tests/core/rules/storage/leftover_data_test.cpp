@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include "core/formats/dcp/dcp_formats.h"
+#include "core/formats/safetensors/safetensors_formats.h"
 #include "core/model/builder.h"
 #include "core/rules/check.h"
 #include "core/rules/on_fixtures.h"
@@ -16,12 +18,12 @@ struct Item {
 // One file a list of items, with as many bytes as `sizes` says.
 std::vector<Finding> leftovers(const std::vector<std::vector<Item>>& items,
                                const std::vector<std::size_t>& sizes,
-                               Encoding encoding = Encoding::kTorchZip) {
+                               const Format& format = kDcpFormat) {
   std::vector<std::pair<std::string, Bytes>> files;
   auto name = [](std::size_t f) { return "__" + std::to_string(f) + "_0.distcp"; };
   for (std::size_t f = 0; f < sizes.size(); ++f) files.emplace_back(name(f), Bytes(sizes[f]));
   CheckpointBuilder builder;
-  builder.set_format(Format::kDcp, encoding);
+  builder.set_format(format);
   builder.set_directory(memory_directory("ckpt", files));
   builder.add_tensor("w", Dtype::kFloat32, Extents{100});
   std::int64_t at = 0;
@@ -61,5 +63,5 @@ TEST_CASE("alignment, items in any order, shared and broken ones are no leftover
   CHECK(leftovers({{{1000, 1000}, {0, 1000}, {0, 1000}}}, {2000}).empty());
   CHECK(leftovers({{{0, 1000}, {1000, INT64_MAX}, {-1, 5}, {5, -1}}}, {2000}).empty());
   // A safetensors file has a header that no tensor owns.
-  CHECK(leftovers({{{2000, 1000}}}, {3000}, Encoding::kRaw).empty());
+  CHECK(leftovers({{{2000, 1000}}}, {3000}, kSafetensorsFormat).empty());
 }

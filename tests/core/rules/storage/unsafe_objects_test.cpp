@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "core/formats/common/object_pickle.h"
+#include "core/formats/dcp/dcp_formats.h"
+#include "core/formats/object_pickle.h"
 #include "core/make_zip.h"
 #include "core/model/builder.h"
 #include "core/rules/check.h"
@@ -19,7 +20,7 @@ constexpr std::size_t kBefore = 64;  // bytes of the file before the item
 std::shared_ptr<const Checkpoint> with_object(const std::string& item) {
   CheckpointBuilder builder;
   std::string file = std::string(kBefore, 'x') + item;
-  builder.set_format(Format::kDcp, Encoding::kTorchZip);
+  builder.set_format(kDcpFormat);
   builder.set_directory(memory_directory("ckpt", {{"__0_0.distcp", to_bytes(file)}}));
   FileId id = builder.file("__0_0.distcp");
   builder.add_object({"rng", ItemPlace{id, kBefore, static_cast<std::int64_t>(item.size())}}, {});

@@ -7,6 +7,7 @@
 #include "core/model/builder.h"
 #include "core/rules/make_contents.h"
 #include "core/temporary_folder.h"
+#include "core/unnamed_format.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -151,6 +152,7 @@ TEST_CASE("a path in planner_data that is not the name is said") {
 TEST_CASE("a tensor of more than 16,384 chunks is said, one of as many is not") {
   auto cut = [](std::int64_t chunks) {
     CheckpointBuilder builder;
+    builder.set_format(test::kUnnamedFormat);
     builder.add_tensor("w", Dtype::kFloat32, Extents{chunks});
     for (std::int64_t i = 0; i < chunks; ++i)
       builder.add_chunk(Extents{i}, Extents{1}, {builder.file("__0_0.distcp"), 4 * i, 4});

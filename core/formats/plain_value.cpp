@@ -1,4 +1,4 @@
-#include "core/formats/common/plain_value.h"
+#include "core/formats/plain_value.h"
 #include "core/tensor/element_text.h"
 
 #include <algorithm>

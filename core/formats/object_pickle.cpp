@@ -1,10 +1,11 @@
-#include "core/formats/common/object_pickle.h"
+#include "core/formats/object_pickle.h"
 
 #include <algorithm>
 #include <array>
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/magic.h"
+#include "core/formats/common/zip.h"
 #include "core/formats/item_access.h"
 
 namespace shw {

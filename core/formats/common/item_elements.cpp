@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/checked.h"
-#include "core/formats/item_access.h"
+#include "core/formats/common/item_reader.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -59,14 +59,7 @@ Status apply_flags(const OpenItem& item, std::span<std::byte> bytes) {
 
 // The part of the payload that the view touches: elements [first, last) of the storage.
 Result<Bytes> read_storage(const OpenItem& item, std::uint64_t first, std::uint64_t last) {
-  if (item.zip) {
-    const ZipEntry* record = item.zip->find("data/" + item.storage_key);
-    if (record->deflated) {
-      SHW_TRY(Bytes all, item.zip->read(*record, record->length));
-      return Bytes(all.begin() + static_cast<std::ptrdiff_t>(first),
-                   all.begin() + static_cast<std::ptrdiff_t>(last));
-    }
-  }
+  if (item.stored) return item.stored(first, last);
   return read_bytes(*item.source, item.header.payload_offset + first, last - first);
 }
 

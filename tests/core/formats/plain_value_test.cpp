@@ -1,5 +1,5 @@
 // What entries that are no tensors say, and hostile ones that say nothing.
-#include "core/formats/common/plain_value.h"
+#include "core/formats/plain_value.h"
 
 #include <doctest/doctest.h>
 

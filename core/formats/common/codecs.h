@@ -1,0 +1,13 @@
+// The codecs that several formats share.
+#pragma once
+
+#include "core/model/format.h"
+
+namespace shw {
+
+// A complete torch.save archive of one tensor, with a CRC for every record.
+extern const Codec kTorchZipCodec;
+// Little-endian elements and nothing else: row-major, or as the chunk's view of its storage says.
+extern const Codec kRawCodec;
+
+}  // namespace shw

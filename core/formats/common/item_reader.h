@@ -1,0 +1,53 @@
+// How the bytes of an item are reached, one row of functions a codec: what items.h asks, whatever
+// the format is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/formats/common/item_header.h"
+#include "core/io/source.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+// A range of a file that is there.
+struct ItemRange {
+  std::shared_ptr<const ByteSource> source;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+
+enum class ItemPart : std::uint8_t { kHeader, kPayload };
+
+// A chunk's item, opened: its header, and where its payload can be read.
+struct OpenItem {
+  ItemHeader header;
+  std::shared_ptr<const ByteSource> source;  // what payload_offset counts in
+  // Bytes [first, last) of the storage, where they do not lie in the source as they are.
+  std::function<Result<Bytes>(std::uint64_t first, std::uint64_t last)> stored = {};
+};
+
+struct ItemReader {
+  // With ItemPart::kHeader the payload of a compressed item is not kept. An item is handed out only
+  // if its header's view lies inside of its payload.
+  Result<OpenItem> (*open)(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
+                           ItemPart part);
+  // Its bytes against the checksums that it has; null where it has none.
+  Result<DataCheck> (*check)(const ItemRange& range, std::span<const std::string> transforms,
+                             std::uint64_t limit, Progress* progress);
+};
+
+// The source of an item in a file, decompressed where the chunk has transforms.
+Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> transforms,
+                                  std::uint64_t limit, ItemPart part, Progress* progress);
+
+// Elements of the payload as read_chunk() promises them, in the header's own sizes.
+Result<Bytes> read_elements(const OpenItem& item);
+
+}  // namespace shw

@@ -1,0 +1,44 @@
+// Items that are elements and nothing else. What they are stands in the checkpoint alone.
+#include "core/base/checked.h"
+#include "core/formats/common/codecs.h"
+#include "core/formats/common/item_reader.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+// All of a storage is exactly the chunk; a view lies somewhere in it.
+bool fits(const ItemHeader& header, bool is_view, std::uint64_t length) {
+  std::uint64_t element = size_of(header.dtype);
+  auto needed = storage_needed(header.sizes, header.strides, header.storage_offset);
+  auto bytes = needed ? checked_mul(static_cast<std::uint64_t>(*needed), element) : std::nullopt;
+  return bytes && (is_view ? *bytes <= length : *bytes == length);
+}
+
+Result<OpenItem> open_raw(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range, ItemPart) {
+  OpenItem item;
+  item.header.dtype = checkpoint.dtype(checkpoint.tensor_of(chunk));
+  item.header.sizes = copy_of(checkpoint.sizes(chunk));
+  auto view = checkpoint.view(chunk);
+  item.header.strides = view && !view->strides.empty() ? copy_of(view->strides)
+                                                       : row_major_strides(item.header.sizes);
+  if (view) item.header.storage_offset = view->offset;
+  if (!fits(item.header, view.has_value(), range.length))
+    return fail(ErrorKind::kDamaged,
+                "holds " + std::to_string(range.length) + " bytes, which is not what " +
+                    to_text(item.header.sizes) + " of " + std::string(name(item.header.dtype)) +
+                    " takes",
+                {range.source->name(), range.offset});
+  item.header.payload_offset = range.offset;
+  item.header.payload_length = range.length;
+  item.source = std::move(range.source);
+  return item;
+}
+
+constexpr ItemReader kRawReader{open_raw, nullptr};
+
+}  // namespace
+
+constexpr Codec kRawCodec{"raw", &kRawReader, true};
+
+}  // namespace shw

@@ -1,0 +1,105 @@
+// Items that are torch.save archives, as items.h reads them.
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/formats/common/codecs.h"
+#include "core/formats/common/item_reader.h"
+#include "core/formats/common/torch_item.h"
+
+namespace shw {
+namespace {
+
+// No item is larger: what a made-up shape can ask of the decompressor ends here.
+constexpr std::uint64_t kMaxDecompressed = std::uint64_t{64} << 30;
+// The archive around a payload takes 1.6 KB; its dtype may be wider than the metadata says.
+constexpr std::uint64_t kArchiveRoom = 1 << 20;
+constexpr std::uint64_t kWidestItem = 16;
+
+std::uint64_t decompressed_limit(const Checkpoint& checkpoint, ChunkId chunk) {
+  auto elements = volume(checkpoint.sizes(chunk));
+  auto bytes =
+      elements ? checked_mul(static_cast<std::uint64_t>(*elements), kWidestItem) : std::nullopt;
+  auto limit = bytes ? checked_add(*bytes, kArchiveRoom) : std::nullopt;
+  return std::min(limit.value_or(kMaxDecompressed), kMaxDecompressed);
+}
+
+// Offsets inside a decompressed item mean nothing in the file: the error then stands at the item.
+Error at_item(Error error, const ItemRange& range) {
+  if (error.place.offset)
+    error.message +=
+        " (at byte " + std::to_string(*error.place.offset) + " of the decompressed item)";
+  error.place.file = range.source->name();
+  error.place.offset = range.offset;
+  return error;
+}
+
+Result<Bytes> part_of(Result<Bytes> all, std::uint64_t first, std::uint64_t last) {
+  if (!all) return all;
+  return Bytes(all->begin() + static_cast<std::ptrdiff_t>(first),
+               all->begin() + static_cast<std::ptrdiff_t>(last));
+}
+
+Result<OpenItem> open_archive(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
+                              ItemPart part) {
+  auto transforms = checkpoint.transforms(chunk);
+  SHW_TRY(ItemRange plain,
+          undo_transforms(range, transforms, decompressed_limit(checkpoint, chunk), part, nullptr));
+  auto opened = open_torch_item(plain.source, plain.offset, plain.length);
+  if (!opened) {
+    Error error = std::move(opened).error();
+    return tl::unexpected<Error>(transforms.empty() ? std::move(error)
+                                                    : at_item(std::move(error), range));
+  }
+  OpenItem item{std::move(opened->header), plain.source};
+  const ZipEntry& record = *opened->zip.find("data/" + opened->storage_key);
+  item.header.compressed = !transforms.empty() || record.deflated;
+  if (record.deflated)
+    item.stored = [zip = std::move(opened->zip), record](std::uint64_t first, std::uint64_t last) {
+      return part_of(zip.read(record, record.length), first, last);
+    };
+  return item;
+}
+
+// The first record whose bytes have another CRC than the directory says.
+Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress) {
+  SHW_TRY(ZipReader zip, ZipReader::open(plain.source, plain.offset, plain.length));
+  DataCheck check;
+  for (const ZipEntry& entry : zip.entries()) {
+    SHW_TRY(std::uint64_t data, zip.data_offset(entry));
+    if (zip.crcs_absent()) continue;
+    SHW_TRY(std::uint32_t actual, zip.crc_of(entry, progress));
+    if (actual != entry.crc)
+      return DataCheck{DataCheck::Crc::kDiffers, entry.crc, actual, entry.name, data,
+                       entry.stored_length};
+    check.crc = DataCheck::Crc::kMatches;
+    check.expected = entry.crc;
+    check.actual = actual;
+  }
+  return check;
+}
+
+Result<DataCheck> check_range(const ItemRange& range, std::span<const std::string> transforms,
+                              std::uint64_t limit, Progress* progress) {
+  SHW_TRY(ItemRange plain, undo_transforms(range, transforms, limit, ItemPart::kPayload, progress));
+  auto check = check_archive(plain, progress);
+  if (transforms.empty()) return check;
+  // Offsets inside the decompressed item mean nothing in the file: the item's own place counts.
+  if (!check) {
+    Error error = std::move(check).error();
+    error.place.offset = range.offset;
+    return tl::unexpected<Error>(std::move(error));
+  }
+  if (check->crc == DataCheck::Crc::kDiffers) {
+    check->record_offset = range.offset;
+    check->record_length = range.length;
+  }
+  return check;
+}
+
+constexpr ItemReader kTorchZipReader{open_archive, check_range};
+
+}  // namespace
+
+constexpr Codec kTorchZipCodec{"torch-zip", &kTorchZipReader};
+
+}  // namespace shw

@@ -1,0 +1,29 @@
+// What lies around an item's bytes, taken off.
+#include "core/formats/common/item_reader.h"
+#include "core/formats/common/zstd_stream.h"
+
+namespace shw {
+namespace {
+
+// Of a compressed item, for its header: the local headers and data.pkl, and the directory.
+constexpr std::uint64_t kKeptEnds = 64 << 10;
+
+}  // namespace
+
+Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> transforms,
+                                  std::uint64_t limit, ItemPart part, Progress* progress) {
+  SHW_CHECK(check_transforms(transforms, range.source->name()));
+  for (std::size_t i = 0; i < transforms.size(); ++i) {
+    std::shared_ptr<const ByteSource> inner;
+    if (part == ItemPart::kHeader && i + 1 == transforms.size()) {
+      SHW_TRY(inner, read_zstd_ends(*range.source, range.offset, range.length, limit, kKeptEnds));
+    } else {
+      SHW_TRY(Bytes bytes, read_zstd(*range.source, range.offset, range.length, limit, progress));
+      inner = memory_source(range.source->name(), std::move(bytes));
+    }
+    range = {inner, 0, inner->size()};
+  }
+  return range;
+}
+
+}  // namespace shw

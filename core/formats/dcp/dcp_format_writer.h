@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/formats/dcp/dcp_write.h"
+#include "core/formats/format_writer.h"
+
+namespace shw {
+
+extern const FormatWriter kDcpWriter;
+
+// What the new `.metadata` says. kUnsupported where a kept tile has no usable storage record.
+Result<DcpMetadata> dcp_metadata_of(Outputs outputs, const LaidOut& laid_out);
+
+}  // namespace shw

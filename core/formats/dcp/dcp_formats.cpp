@@ -1,0 +1,52 @@
+#include "core/formats/dcp/dcp_formats.h"
+
+#include "core/formats/common/codecs.h"
+#include "core/formats/dcp/dcp_format_writer.h"
+
+namespace shw {
+namespace {
+
+std::string file_of_rank(std::uint32_t rank) {
+  return distcp_name(rank, 0);
+}
+
+constexpr FormatTraits kOneIndex = {
+    .has_index = true,
+    .one_index_file = true,
+    .index_file = kDcpMetadataName,
+    .writer_of_file = rank_in_distcp_name,
+    .data_suffix = kDcpDataSuffix,
+    .records_every_item = true,
+};
+
+constexpr FormatTraits stock_traits() {
+  FormatTraits traits = kOneIndex;
+  traits.index_comes_last = true;
+  traits.file_of_rank = file_of_rank;
+  return traits;
+}
+
+// Replicas of other ranks are in the files and passed over by merging.
+constexpr FormatTraits rank_local_traits() {
+  FormatTraits traits = kOneIndex;
+  traits.one_index_file = traits.records_every_item = false;
+  traits.index_file = "__0.metadata";
+  traits.index_of_rank = rank_local_name;
+  return traits;
+}
+
+}  // namespace
+
+constexpr Format kDcpFormat = {
+    "dcp", "DCP", &kTorchZipCodec, &kDcpWriter, Rewrite::kIndex, stock_traits(),
+};
+constexpr Format kDcpRankLocalFormat = {
+    "dcp-rank-local", "DCP, one metadata a rank", &kTorchZipCodec, &kDcpWriter,
+    Rewrite::kIndex,  rank_local_traits(),
+};
+constexpr Format kMegatronFormat = {
+    "megatron-dist", "Megatron torch_dist", &kTorchZipCodec,
+    &kDcpWriter,     Rewrite::kIndex,       kOneIndex,
+};
+
+}  // namespace shw

@@ -1,0 +1,30 @@
+// The names of torch.distributed.checkpoint's files.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/io/source.h"
+
+namespace shw {
+
+inline constexpr std::string_view kDcpMetadataName = ".metadata";
+inline constexpr std::string_view kDcpDataSuffix = ".distcp";
+
+// "__3_1.distcp"
+std::string distcp_name(std::uint32_t rank, std::uint64_t number);
+// The writer's rank in a data file's name: "__12_0.distcp", "hint__12_0.distcp".
+std::optional<std::uint32_t> rank_in_distcp_name(std::string_view path);
+// Ranks of the `__R.metadata` files at the top of a directory, ascending.
+std::vector<std::uint32_t> rank_local_metadata(std::span<const Entry> entries);
+// "__3.metadata"
+std::string rank_local_name(std::uint32_t rank);
+
+// One of the files, of one rank or of all, that say what lies where.
+bool is_dcp_metadata(std::string_view path);
+
+}  // namespace shw

@@ -1,0 +1,97 @@
+// How the three are told and opened.
+#include "core/formats/dcp/dcp_table.h"
+
+#include <algorithm>
+
+#include "core/formats/dcp/dcp_formats.h"
+#include "core/formats/dcp/dcp_read.h"
+
+namespace shw {
+namespace {
+
+bool has_metadata(const DirectoryLook& look) {
+  return look.entry(kDcpMetadataName).kind != EntryKind::kMissing;
+}
+Result<bool> recognises_dcp(const DirectoryLook& look) {
+  return has_metadata(look);
+}
+Result<bool> recognises_megatron(const DirectoryLook& look) {
+  return has_metadata(look) && look.entry("metadata.json").kind == EntryKind::kFile;
+}
+Result<bool> recognises_rank_local(const DirectoryLook& look) {
+  SHW_TRY(auto entries, look.entries());
+  return !rank_local_metadata(entries).empty();
+}
+
+OpenedCheckpoint open_one(std::shared_ptr<const Directory> directory, Progress* progress,
+                          const Format& format) {
+  std::string path(kDcpMetadataName);
+  switch (directory->stat(path).kind) {
+    case EntryKind::kDirectory:
+      return fail(ErrorKind::kDamaged, "is a directory where torch's metadata file is expected",
+                  {path});
+    case EntryKind::kDanglingLink:
+      return fail(ErrorKind::kIo, "is a link to something that is not there", {path},
+                  "Was the checkpoint stitched together with links, and the original moved?");
+    case EntryKind::kOther:
+      return fail(ErrorKind::kDamaged, "is no regular file", {path});
+    case EntryKind::kFile:
+    case EntryKind::kMissing:
+      break;
+  }
+  return read_dcp(std::move(directory), progress, {.format = &format});
+}
+OpenedCheckpoint open_dcp(std::shared_ptr<const Directory> directory, Progress* progress) {
+  return open_one(std::move(directory), progress, kDcpFormat);
+}
+OpenedCheckpoint open_megatron(std::shared_ptr<const Directory> directory, Progress* progress) {
+  return open_one(std::move(directory), progress, kMegatronFormat);
+}
+OpenedCheckpoint open_rank_local(std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(auto entries, directory->list());
+  return read_dcp_rank_local(std::move(directory), rank_local_metadata(entries), progress);
+}
+
+NamedFile named_metadata(std::string_view file) {
+  return file == kDcpMetadataName ? NamedFile::kCheckpoint : NamedFile::kNothing;
+}
+NamedFile named_rank_local(std::string_view file) {
+  bool one_of_them = file.starts_with("__") && file.ends_with(kDcpMetadataName);
+  return one_of_them ? NamedFile::kCheckpoint : NamedFile::kNothing;
+}
+
+std::optional<Error> unfinished_save(std::span<const Entry> entries) {
+  auto any = [&](auto matches) { return std::any_of(entries.begin(), entries.end(), matches); };
+  if (any([](const Entry& entry) { return entry.path == ".metadata.tmp"; }))
+    return Error{ErrorKind::kDamaged,
+                 "has .metadata.tmp but no .metadata: the save did not finish",
+                 {".metadata.tmp"},
+                 "If every rank had written its files, .metadata.tmp may be whole: copy the "
+                 "checkpoint, rename it to .metadata there and open that."};
+  if (any([](const Entry& entry) { return entry.path.ends_with(".distcp"); }))
+    return Error{ErrorKind::kDamaged,
+                 "has data files (.distcp) but no .metadata",
+                 {std::string(kDcpMetadataName)},
+                 "The save did not finish, or .metadata lies on another node: rank 0 writes it "
+                 "last, on its own disk. The metadata of an earlier step of the same run "
+                 "describes the same layout."};
+  return std::nullopt;
+}
+
+}  // namespace
+
+constexpr FormatRow kMegatronRow = {
+    &kMegatronFormat,
+    kDcpMetadataName,
+    recognises_megatron,
+    open_megatron,
+};
+constexpr FormatRow kDcpRow = {
+    &kDcpFormat, kDcpMetadataName, recognises_dcp, open_dcp, named_metadata, unfinished_save,
+};
+constexpr FormatRow kDcpRankLocalRow = {
+    &kDcpRankLocalFormat, kDcpMetadataName, recognises_rank_local,
+    open_rank_local,      named_rank_local,
+};
+
+}  // namespace shw

@@ -1,0 +1,19 @@
+#include "core/formats/format_writer.h"
+
+#include "core/base/checked.h"
+
+namespace shw {
+
+std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTile& tile) {
+  auto elements = volume(tile.box.sizes);
+  std::uint64_t size = size_of(tensor.dtype);
+  if (!elements || size == 0) return std::nullopt;
+  return checked_mul(static_cast<std::uint64_t>(*elements), size);
+}
+
+std::optional<ItemPlace> kept_place(const Outputs& outputs, const OutputTile& tile) {
+  if (!tile.kept || outputs.source == nullptr) return std::nullopt;
+  return tile.place ? tile.place : outputs.source->item(*tile.kept);
+}
+
+}  // namespace shw

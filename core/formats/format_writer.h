@@ -1,0 +1,117 @@
+// Writing a format: where every byte of a new checkpoint goes is fixed before one moves, so that
+// tiles can be written in any order, by any number of workers; what depends on the bytes comes
+// last.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/io/sink.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+// --- what it is to hold
+
+struct OutputTile {
+  Box box;
+  std::uint32_t writer = 0;  // the rank that it is of
+  // A chunk of the source whose item comes along as it is; nothing: the elements are made.
+  std::optional<ChunkId> kept = {};
+  std::optional<ItemPlace> place = {};  // of that item, where it is not the recorded one
+  std::vector<FileId> made_of = {};     // files of the source with elements that it is made of
+};
+struct OutputTensor {
+  std::string fqn;
+  Dtype dtype = Dtype::kUnknown;
+  bool requires_grad = false;
+  Extents shape;
+  std::vector<OutputTile> tiles;
+  std::vector<PathPart> path = {};      // empty: the one part {fqn}
+  std::optional<TensorId> before = {};  // what it was in the source
+};
+// An entry that is no tensor: an item of the source, as it is.
+struct OutputObject {
+  std::string fqn;
+  std::optional<ItemPlace> place;
+  std::vector<std::string> transforms = {};
+  std::vector<PathPart> path = {};
+};
+
+struct Outputs {
+  // What items are kept of, and whose form what is written takes; null: everything is new.
+  const Checkpoint* source = nullptr;
+  std::vector<OutputTensor> tensors;
+  std::vector<OutputObject> objects = {};
+  std::string checkpoint_id = {};  // text only
+  std::string save_id = {};
+  std::vector<std::string> reordered = {};  // Provenance::reordered
+  // Provenance::plain_attributes.
+  std::vector<std::pair<std::string, std::string>> attributes = {};
+  // Tensors that repairs have filled elements of, and the record of it for some of them.
+  std::vector<std::string> filled = {};
+  std::function<std::string(const std::vector<std::string>& fqns)> filled_text = nullptr;
+};
+
+// --- where it goes
+
+// A tile that is made: its elements, row-major and little-endian, and the item around them.
+struct MadeTile {
+  std::uint32_t tensor = 0, tile = 0;  // of Outputs
+  std::uint32_t file = 0;              // of LaidOut::files
+  std::uint64_t offset = 0, length = 0;
+  std::uint64_t item_offset = 0, item_length = 0;
+};
+struct OutputBytes {
+  std::uint32_t file = 0;
+  std::uint64_t offset = 0;
+  Bytes bytes;
+};
+// Bytes of a file of the source that stand in a file that is made.
+struct OutputCopy {
+  std::uint32_t file = 0;
+  std::uint64_t offset = 0;
+  std::string from;
+  std::uint64_t begin = 0, length = 0;
+};
+struct LaidOut {
+  struct File {
+    std::string path;  // a new one, or one of the source that is made anew
+    std::uint64_t size = 0;
+  };
+  std::vector<File> files;
+  std::vector<MadeTile> made;       // in the order of Outputs
+  std::vector<OutputBytes> before;  // headers that no tile's bytes change
+  std::vector<OutputCopy> copies;
+  std::set<std::string> replaced;  // of the source's files, what seal() makes anew
+};
+
+// --- what is left when all tiles are there
+
+using CreateFile = std::function<Result<std::unique_ptr<ByteSink>>(const std::string& path)>;
+
+struct FormatWriter {
+  Result<LaidOut> (*lay_out)(const Outputs& outputs);
+  // What stands around the tiles of one file and depends on their bytes; null where nothing does.
+  // `checksums`: the CRC-32 of every made tile. Whoever wrote the tiles of a file can do it.
+  Result<std::vector<OutputBytes>> (*seal_file)(const Outputs& outputs, const LaidOut& laid_out,
+                                                std::uint32_t file,
+                                                std::span<const std::uint32_t> checksums);
+  // Index and metadata, when all files are there.
+  Status (*seal)(Outputs outputs, const LaidOut& laid_out, const CreateFile& create);
+};
+
+// The bytes that a tile takes; nothing where its box or dtype cannot be.
+std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTile& tile);
+// Where the item of a kept tile lies.
+std::optional<ItemPlace> kept_place(const Outputs& outputs, const OutputTile& tile);
+
+}  // namespace shw

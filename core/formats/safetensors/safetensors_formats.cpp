@@ -1,0 +1,72 @@
+#include "core/formats/safetensors/safetensors_formats.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/formats/common/codecs.h"
+#include "core/formats/safetensors/safetensors_format_writer.h"
+
+namespace shw {
+namespace {
+
+// "shard-00002-model-00001-of-00003.safetensors": its three numbers; nothing of another name.
+struct ShardName {
+  std::uint32_t shard = 0, file = 0, files = 0;
+};
+std::optional<ShardName> shard_name(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  ShardName out;
+  auto take = [&](std::string_view before, std::uint32_t& number) {
+    if (!name.starts_with(before)) return false;
+    name.remove_prefix(before.size());
+    auto taken = take_number(name);
+    number = taken.value_or(0);
+    return taken.has_value();
+  };
+  bool whole = take("shard-", out.shard) && take("-model-", out.file) && take("-of-", out.files) &&
+               name == kSafetensorsSuffix;
+  return whole ? std::optional(out) : std::nullopt;
+}
+
+// Which of the numbered files are left out. Numbers are text from names: a grid that is mostly
+// empty is none.
+FormatTraits::Unlisted unlisted_shards(const std::vector<std::string_view>& paths) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> there;
+  std::uint32_t shards = 0, files = 0;
+  for (std::string_view path : paths) {
+    auto name = shard_name(path);
+    if (!name || (files != 0 && name->files != files)) continue;
+    files = name->files;
+    shards = std::max(shards, name->shard);
+    there.insert({name->shard, name->file});
+  }
+  FormatTraits::Unlisted out{there.size(), shards};
+  auto all = std::uint64_t{shards} * files;
+  if (there.size() < 2 || all == there.size() || all > 2 * there.size()) return out;
+  for (std::uint32_t shard = 1; shard <= shards; ++shard) {
+    for (std::uint32_t file = 1; file <= files; ++file) {
+      if (there.contains({shard, file})) continue;
+      char name[64];
+      std::snprintf(name, sizeof name, "shard-%05u-model-%05u-of-%05u.safetensors", shard, file,
+                    files);
+      out.missing.emplace_back(name);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+constexpr Format kSafetensorsFormat = {
+    "safetensors",       "safetensors",   &kRawCodec,
+    &kSafetensorsWriter, Rewrite::kFiles, {.writer_of_file = rank_in_shard_name, .one_piece = true},
+};
+constexpr Format kHfShardedFormat = {
+    "hf-sharded",    "Hugging Face sharded safetensors",
+    &kRawCodec,      &kHfShardedWriter,
+    Rewrite::kFiles, {.writer_of_file = rank_in_shard_name, .unlisted_files = unlisted_shards},
+};
+
+}  // namespace shw

@@ -1,0 +1,11 @@
+// Plain safetensors files, one or many, and the sharded ones of torch's HuggingFaceStorageWriter.
+#pragma once
+
+#include "core/formats/safetensors/safetensors_names.h"
+#include "core/model/format.h"
+
+namespace shw {
+
+extern const Format kSafetensorsFormat, kHfShardedFormat;
+
+}  // namespace shw

@@ -1,0 +1,83 @@
+#include "core/formats/safetensors/safetensors_index.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/checked.h"
+
+namespace shw {
+namespace {
+
+using IndexJson = nlohmann::ordered_json;
+
+Result<IndexJson> read_index_json(const ByteSource& source) {
+  auto damaged = [&](const std::string& why) {
+    return fail(ErrorKind::kDamaged, "the index " + why, {source.name()});
+  };
+  if (source.size() > kMaxSafetensorsIndex) return damaged("is too large to be one");
+  SHW_TRY(Bytes bytes, read_bytes(source, 0, source.size()));
+  const char* text = reinterpret_cast<const char*>(bytes.data());
+  auto too_deep = [](int depth, IndexJson::parse_event_t, IndexJson&) { return depth < 16; };
+  IndexJson json = IndexJson::parse(text, text + bytes.size(), too_deep, false);
+  if (json.is_discarded() || !json.is_object()) return damaged("is no JSON object");
+  return json;
+}
+
+bool send_home(const IndexChange& change, IndexJson& json) {
+  auto weight_map = json.find("weight_map");
+  if (weight_map == json.end() || !weight_map->is_object()) return false;
+  bool changed = false;
+  for (auto& [fqn, file] : weight_map->items()) {
+    auto home = change.homes.find(fqn);
+    if (home == change.homes.end() || home->second.empty()) continue;
+    auto is_named = [&named = file](const std::string& path) { return named == path; };
+    if (std::any_of(home->second.begin(), home->second.end(), is_named)) continue;
+    file = home->second.front();
+    changed = true;
+  }
+  return changed;
+}
+
+bool move_total(IndexJson& json, const char* key, std::int64_t by) {
+  auto metadata = json.find("metadata");
+  if (by == 0 || metadata == json.end() || !metadata->is_object()) return false;
+  auto number = metadata->find(key);
+  if (number == metadata->end() || !number->is_number_integer()) return false;
+  auto moved = checked_add(number->get<std::int64_t>(), by);
+  if (!moved || *moved < 0) return false;
+  *number = *moved;
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::string> find_safetensors_index(const Directory& directory) {
+  std::string usual(kSafetensorsIndex);
+  if (directory.stat(usual).kind == EntryKind::kFile) return usual;
+  auto entries = directory.list();
+  if (!entries) return std::nullopt;
+  std::optional<std::string> found;
+  for (const Entry& entry : *entries) {
+    bool index = entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos &&
+                 entry.path.ends_with(".safetensors.index.json");
+    if (index && found) return std::nullopt;  // of two models, say fp16 and fp32: neither is meant
+    if (index) found = entry.path;
+  }
+  return found;
+}
+
+Result<std::optional<std::string>> changed_index(const ByteSource& source,
+                                                 const IndexChange& change) {
+  using Text = std::optional<std::string>;
+  bool resized = change.more_bytes != 0 || change.more_elements != 0;
+  auto json = read_index_json(source);
+  // What nobody can read, and nothing has to be changed in, is left alone.
+  if (!json && !resized) return Text{};
+  if (!json) return tl::unexpected<Error>(std::move(json).error());
+  bool changed = send_home(change, *json);
+  changed = move_total(*json, "total_size", change.more_bytes) || changed;
+  changed = move_total(*json, "total_parameters", change.more_elements) || changed;
+  return changed ? Text(json->dump(2) + "\n") : Text{};
+}
+
+}  // namespace shw

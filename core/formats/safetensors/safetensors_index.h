@@ -1,0 +1,32 @@
+// The index beside plain safetensors files: which tensor is in which, and how much they are.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/io/source.h"
+
+namespace shw {
+
+inline constexpr std::string_view kSafetensorsIndex = "model.safetensors.index.json";
+inline constexpr std::uint64_t kMaxSafetensorsIndex = 256 << 20;
+
+// The index of a directory: "model.safetensors.index.json", else the one of another stem
+// (diffusers) where there is exactly one.
+std::optional<std::string> find_safetensors_index(const Directory& directory);
+
+// By how much all tensors together have grown or shrunk, and the files that each is in.
+struct IndexChange {
+  std::int64_t more_bytes = 0, more_elements = 0;
+  std::map<std::string, std::vector<std::string>> homes;
+};
+// Moves `metadata.total_size` and `total_parameters` by that much, and entries that name another
+// file than one of the tensor's to the first of them; all else stays. Nothing where all of it does.
+Result<std::optional<std::string>> changed_index(const ByteSource& source,
+                                                 const IndexChange& change);
+
+}  // namespace shw

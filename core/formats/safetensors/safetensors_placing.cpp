@@ -1,0 +1,167 @@
+#include "core/formats/safetensors/safetensors_placing.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "core/formats/safetensors/safetensors_names.h"
+
+namespace shw {
+namespace {
+
+std::string shard_file(std::uint32_t number, const std::string& rest) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%05u", number);
+  return "shard-" + std::string(text) + rest;
+}
+
+struct Placing {
+  const Outputs& outputs;
+  bool sharded = false;
+  std::vector<std::string> paths = {};    // those that hold tensors, in the order of the source
+  std::set<std::string> everything = {};  // also what only lies there
+  PlacedTiles placed = {};
+
+  // Where an item lies; empty where it has none.
+  std::string file_of(ChunkId chunk) const {
+    auto item = outputs.source->item(chunk);
+    return item ? outputs.source->file(item->file).path : std::string();
+  }
+  Checkpoint::ChunkRange chunks_before(const OutputTensor& tensor) const {
+    bool known = outputs.source != nullptr && tensor.before;
+    return known ? outputs.source->chunks(*tensor.before) : Checkpoint::ChunkRange{};
+  }
+
+  // A name like the others', with the first number that no file has.
+  std::string new_path() const {
+    const std::string& like = paths.front();
+    std::string folder = like.substr(0, like.rfind('/') + 1);
+    std::string name = like.substr(folder.size()), rest = "-model-00001-of-00001.safetensors";
+    bool is_shard = name.size() > 11 && name.starts_with("shard-") && name[11] == '-';
+    if (is_shard) rest = name.substr(11);
+    for (std::uint32_t i = 1;; ++i) {
+      std::string path = folder + shard_file(i, rest);
+      if (!everything.contains(path) && !placed.added.contains(path)) return path;
+    }
+  }
+
+  std::string beside_source(const OutputTensor& tensor, const OutputTile& tile,
+                            const std::set<std::string>& taken) {
+    for (FileId file : tile.made_of) {
+      const std::string& path = outputs.source->file(file).path;
+      if (!taken.contains(path)) return path;
+    }
+    std::string any;
+    std::set<std::string> holders;
+    for (ChunkId old : chunks_before(tensor)) holders.insert(file_of(old));
+    for (const std::string& path : paths) {
+      if (taken.contains(path)) continue;
+      if (rank_in_shard_name(path) == tile.writer) return path;
+      if (any.empty() || (holders.contains(path) && !holders.contains(any))) any = path;
+    }
+    for (const auto& [path, like] : placed.added) {
+      if (any.empty() && !taken.contains(path)) any = path;
+    }
+    if (!any.empty()) return any;
+    std::string path = new_path();
+    placed.added.emplace(path, paths.front());
+    return path;
+  }
+
+  // Of a first save: one file, or one a rank.
+  std::string in_new_files(const OutputTile& tile) {
+    std::string path = sharded ? shard_file(tile.writer + 1, "-model-00001-of-00001.safetensors")
+                               : "model.safetensors";
+    placed.added.emplace(path, std::string());
+    return path;
+  }
+
+  Status make(std::uint32_t t, std::uint32_t i, std::set<std::string>& taken) {
+    const OutputTensor& tensor = outputs.tensors[t];
+    const OutputTile& tile = tensor.tiles[i];
+    auto length = bytes_of(tensor, tile);
+    if (!length)
+      return fail(ErrorKind::kUsage, "a tile of it cannot be",
+                  Place{.file = {}, .tensor = tensor.fqn});
+    std::string path =
+        outputs.source != nullptr ? beside_source(tensor, tile, taken) : in_new_files(tile);
+    if (!taken.insert(path).second)
+      return fail(ErrorKind::kUnsupported, "has two tiles of one file, which holds a tensor once",
+                  Place{.file = path, .tensor = tensor.fqn});
+    std::string_view dtype = info(tensor.dtype).safetensors;
+    placed.changes[path].written[tensor.fqn] = {dtype.empty() ? "F4" : std::string(dtype),
+                                                tile.box.sizes, *length};
+    if (sharded) placed.changes[path].saved_offsets[tensor.fqn] = tile.box.offsets;
+    placed.made.push_back({t, i, std::move(path)});
+    return {};
+  }
+
+  Status place_tensor(std::uint32_t t) {
+    const OutputTensor& tensor = outputs.tensors[t];
+    std::set<std::string> taken;
+    std::set<ChunkId> kept;
+    for (const OutputTile& tile : tensor.tiles) {
+      if (!tile.kept) continue;
+      const Checkpoint& source = *outputs.source;
+      if (source.fqn(source.tensor_of(*tile.kept)) != tensor.fqn)
+        return fail(ErrorKind::kUnsupported, "a file knows its bytes by another name",
+                    Place{.file = file_of(*tile.kept), .tensor = tensor.fqn});
+      kept.insert(*tile.kept);
+      std::string path = file_of(*tile.kept);
+      taken.insert(path);
+      if (sharded && !same(source.offsets(*tile.kept), tile.box.offsets))
+        placed.changes[path].saved_offsets[tensor.fqn] = tile.box.offsets;
+    }
+    for (std::uint32_t i = 0; i < tensor.tiles.size(); ++i) {
+      if (!tensor.tiles[i].kept) SHW_CHECK(make(t, i, taken));
+    }
+    for (ChunkId old : chunks_before(tensor)) {
+      std::string path = file_of(old);
+      if (!kept.contains(old) && !path.empty() && !taken.contains(path))
+        placed.changes[path].dropped.insert(tensor.fqn);
+    }
+    return {};
+  }
+
+  // Every file that changes says anew what is filled in the tensors that it holds.
+  void note_filled() {
+    if (outputs.filled.empty()) return;
+    std::set<std::string> filled(outputs.filled.begin(), outputs.filled.end());
+    std::map<std::string, std::vector<std::string>> held;
+    for (const OutputTensor& tensor : outputs.tensors) {
+      if (!filled.contains(tensor.fqn)) continue;
+      for (const OutputTile& tile : tensor.tiles) {
+        if (tile.kept) held[file_of(*tile.kept)].push_back(tensor.fqn);
+      }
+    }
+    for (const PlacedTiles::Made& made : placed.made) {
+      const std::string& fqn = outputs.tensors[made.tensor].fqn;
+      if (filled.contains(fqn)) held[made.path].push_back(fqn);
+    }
+    for (auto& [path, change] : placed.changes) {
+      if (auto found = held.find(path); found != held.end())
+        change.filled = outputs.filled_text(found->second);
+    }
+  }
+};
+
+}  // namespace
+
+Result<PlacedTiles> place_safetensors(const Outputs& outputs, bool sharded) {
+  Placing placing{outputs, sharded};
+  if (outputs.source != nullptr) {
+    for (const FileRow& file : outputs.source->files()) {
+      placing.everything.insert(file.path);
+      if (file.referenced && file.path.ends_with(kSafetensorsSuffix))
+        placing.paths.push_back(file.path);
+    }
+    if (placing.paths.empty())
+      return fail(ErrorKind::kUnsupported, "holds no file that could be written anew");
+  }
+  for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) SHW_CHECK(placing.place_tensor(t));
+  placing.note_filled();
+  std::erase_if(placing.placed.changes, [](const auto& change) { return change.second.empty(); });
+  return std::move(placing.placed);
+}
+
+}  // namespace shw

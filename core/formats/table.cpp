@@ -1,0 +1,17 @@
+#include "core/formats/table.h"
+
+#include <array>
+
+#include "core/formats/dcp/dcp_table.h"
+#include "core/formats/safetensors/safetensors_table.h"
+
+namespace shw {
+
+std::span<const FormatRow> formats() {
+  // Whoever has an index by a fixed name comes before those that are told by a listing.
+  static const std::array kRows = {kMegatronRow, kDcpRow, kDcpRankLocalRow, kSafetensorsRow,
+                                   kHfShardedRow};
+  return kRows;
+}
+
+}  // namespace shw

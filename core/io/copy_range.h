@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/io/sink.h"
+#include "core/io/source.h"
+
+namespace shw {
+
+// Bytes of a file at the end of another one; holes stay holes.
+Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
+                  ByteSink& out, Progress* progress);
+
+}  // namespace shw

@@ -1,0 +1,23 @@
+// A format that the program has never heard of: what it takes to add one, and nothing besides.
+//
+//   toy.index = "toy-index 1" then, line by line,
+//               "tensor" name dtype shape              a tensor, its tiles in the lines below
+//               "tile" offsets sizes rank place codec  elements as they are, or "flipped"
+//               "view" offsets sizes rank place element strides
+//               "copy" rank place                      the tile above once more
+//   place     = file offset length
+#pragma once
+
+#include "core/formats/table.h"
+
+namespace shw::test {
+
+extern const FormatRow kToyRow;
+// The program's formats, and this one.
+std::vector<FormatRow> with_toy();
+
+// A checkpoint of two ranks: "w" in two tiles, one of them with every byte flipped and a copy on
+// another rank; "t", which is a transposed part of what "w" lies in.
+std::vector<std::pair<std::string, Bytes>> toy_files();
+
+}  // namespace shw::test
