@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <compare>
 #include <unordered_map>
 
 #include "core/repair/lower.h"

@@ -5,6 +5,7 @@
 
 #include "core/base/progress.h"
 #include "core/formats/format_writer.h"
+#include "core/io/store.h"
 
 namespace shw {
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/bytes.h"
 #include "core/io/sink.h"
 
 namespace shw::test {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/base/bytes.h"
 #include "core/base/result.h"
 #include "core/io/sink.h"
 #include "core/tensor/dtype.h"

@@ -3,6 +3,7 @@
 // length; only what follows the hole knows the CRC.
 #include "core/formats/dcp/dcp_format_writer.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <utility>

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <mutex>
 
 #include "core/facts/filled.h"
 #include "core/formats/open.h"
@@ -31,7 +32,10 @@ class WatchedDirectory final : public Directory {
     return inner_->stat(path);
   }
   Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
-    opened.push_back(path);
+    {
+      std::lock_guard lock(mutex_);  // rules open from several threads
+      opened.push_back(path);
+    }
     if (path == extra_ && !extra_.empty()) return memory_source(path, bytes_);
     return inner_->open(path);
   }
@@ -41,6 +45,7 @@ class WatchedDirectory final : public Directory {
   std::shared_ptr<const Directory> inner_;
   std::string extra_;
   Bytes bytes_;
+  mutable std::mutex mutex_;
 };
 
 }  // namespace
