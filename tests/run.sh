@@ -2,12 +2,14 @@
 # Installs, builds and runs every test.
 #
 #   bash tests/run.sh              all that needs no Python package
-#   bash tests/run.sh --interop    and those that real torch judges (11 GB, made once)
+#   bash tests/run.sh --interop    and those that real torch judges (11 GB, made once), with longer
+#                                  looks of lint and of the fuzz targets
 #
 # In this order, so that what fails soonest fails first: one build with warnings as errors, ASan and
 # UBSan, and with it formatting, lint and all unit tests; the fuzz targets for a short while.
 # What the distribution does not have is left out and named at the end; the desktop is not left out.
-# SHARDWRIGHT_FUZZ_SECONDS (30) is how long each fuzz target runs.
+# SHARDWRIGHT_FUZZ_SECONDS (10, 30 with --interop) is how long each fuzz target runs,
+# SHARDWRIGHT_LINT_SECONDS (60, 180) how long clang-tidy may take; it goes on where it stopped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -20,6 +22,10 @@ for word in "$@"; do
     *) say "usage: tests/run.sh [--interop]"; exit 3 ;;
   esac
 done
+
+seconds() { if [[ $interop == yes ]]; then echo "$2"; else echo "$1"; fi; }
+export SHARDWRIGHT_FUZZ_SECONDS=${SHARDWRIGHT_FUZZ_SECONDS:-$(seconds 10 30)}
+export SHARDWRIGHT_LINT_SECONDS=${SHARDWRIGHT_LINT_SECONDS:-$(seconds 60 180)}
 
 began=$SECONDS
 stage() { printf '\n== %s  (%d s)\n' "$*" "$((SECONDS - began))"; }
@@ -34,7 +40,7 @@ stage "building: warnings as errors, ASan and UBSan"
 configure_and_build asan all
 stage "formatting and lint"
 cmake --preset dev >/dev/null  # lint looks at files one by one, and so does dev's list of commands
-SHARDWRIGHT_LINT_SECONDS=${SHARDWRIGHT_LINT_SECONDS:-180} bash tests/lint.sh build/dev
+bash tests/lint.sh build/dev
 stage "unit tests"
 ctest --preset asan -j"$(jobs)"
 
