@@ -49,7 +49,7 @@ bool files_change(const Job& job) {
   return job.checkpoint.format().rewrite == Rewrite::kFiles;
 }
 
-// Data files that are pointed to afterwards.
+// Data files that are pointed to afterwards, and those of copies.
 std::set<std::string> files_needed(const Job& job) {
   std::set<std::string> needed;
   FileId last = FileId::kNone;
@@ -62,6 +62,12 @@ std::set<std::string> files_needed(const Job& job) {
     for (const OutputTile& tile : tensor.tiles) need(kept_place(job.outputs, tile));
   }
   for (const OutputObject& object : job.outputs.objects) need(object.place);
+  // Nobody has compared the copies that other ranks saved of a tile: they come along.
+  const Checkpoint& checkpoint = job.checkpoint;
+  for (std::uint32_t chunk = 0; chunk < checkpoint.chunk_count(); ++chunk) {
+    for (const Replica& replica : checkpoint.replicas(ChunkId{chunk}))
+      need(checkpoint.place(replica.storage));
+  }
   return needed;
 }
 

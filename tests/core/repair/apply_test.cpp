@@ -3,10 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <filesystem>
+#include <numeric>
 
 #include "core/io/faulty_store.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan.h"
+#include "core/repair/row_plan.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
@@ -466,4 +469,27 @@ TEST_CASE("blocks that are torn apart are put together again on disk") {
   if (!repaired) FAIL(repaired.error().message);
   CHECK(values_of(*opened(folder / "out"), "w") == counting({6, 2}));
   CHECK(verdict(folder / "out") == VerifyReport::Outcome::kProved);
+}
+
+TEST_CASE("a copy that another rank saved of a tile comes along even where it differs") {
+  TemporaryFolder folder;
+  auto w = [](std::int64_t first, std::uint32_t writer) {
+    Values values(24);
+    std::iota(values.begin(), values.end(), first);
+    return MadeTensor{"w", {6, 4}, {{whole(Extents{6, 4}), {6, 4}, values, writer}}};
+  };
+  write_checkpoint(folder / "zero", {w(0, 0)});
+  write_checkpoint(folder / "one", {w(100, 1)});
+  for (auto [rank, from] : {std::pair("0", "zero"), std::pair("1", "one")}) {
+    std::filesystem::create_directories(folder / "ckpt");
+    std::filesystem::copy_file(folder / from + "/.metadata",
+                               folder / "ckpt/__" + rank + ".metadata");
+    std::filesystem::copy_file(folder / from + "/__" + rank + "_0.distcp",
+                               folder / "ckpt/__" + rank + "_0.distcp");
+  }
+  auto checkpoint = opened(folder / "ckpt");
+  REQUIRE(checkpoint->chunk_count() == 1);
+  REQUIRE(checkpoint->replicas(ChunkId{0}).size() == 1);
+  REQUIRE(apply_plan(*checkpoint, plan_of_rows(*checkpoint, true), {folder / "out"}).has_value());
+  CHECK(contents(folder / "out/__1_0.distcp") == contents(folder / "ckpt/__1_0.distcp"));
 }

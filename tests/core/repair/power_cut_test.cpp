@@ -7,7 +7,7 @@
 #include "core/io/memory_store.h"
 #include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan.h"
+#include "core/repair/row_plan.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
@@ -50,23 +50,6 @@ std::shared_ptr<const Checkpoint> opened_in_store(const Store& store, const std:
   return *checkpoint;
 }
 
-// Rows in another order: bytes move. Or only labels do, so that it can be done in place.
-Plan turned_plan(const Checkpoint& checkpoint, bool moves) {
-  Finding finding;
-  finding.rule = "planted";
-  finding.subjects = {"w"};
-  if (moves) {
-    finding.diagnoses = {BlocksPermuted{TensorId{0}, 0, 1, {5, 4, 3, 2, 1, 0}}};
-  } else {
-    finding.diagnoses = {Relabelled{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}}};
-  }
-  CheckReport report;
-  report.findings = {finding};
-  auto plan = make_plan(checkpoint, report, {});
-  REQUIRE(plan.has_value());
-  return *plan;
-}
-
 // From that step on nothing happens any more.
 WriteFault dead_from(int step) {
   return [step, at = std::make_shared<int>(0)](const std::string&, const std::string& path) {
@@ -103,7 +86,7 @@ TEST_CASE("a new directory is whole or not there, wherever the power is cut") {
         auto checkpoint = opened_in_store(made.store, "/ckpt");
         FaultyStore store(made.store, dead_from(step));
         finished =
-            apply_plan(store, *checkpoint, turned_plan(*checkpoint, moves), {"/out"}).has_value();
+            apply_plan(store, *checkpoint, plan_of_rows(*checkpoint, moves), {"/out"}).has_value();
         made.store.cut_power(survives);
         made.check_is_as_it_was();
         CHECK((!finished || made.store.exists("/out")));
@@ -135,7 +118,7 @@ TEST_CASE("in place it is old or new, wherever the power is cut, and undo takes 
       options.in_place = true;
       FaultyStore store(made.store, dead_from(step));
       finished =
-          apply_plan(store, *checkpoint, turned_plan(*checkpoint, false), options).has_value();
+          apply_plan(store, *checkpoint, plan_of_rows(*checkpoint, false), options).has_value();
       made.store.cut_power(survives);
       bool is_new = values_of(*opened_in_store(made.store, "/ckpt"), "w") != before;
       new_states += is_new;

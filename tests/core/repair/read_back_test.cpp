@@ -7,7 +7,7 @@
 #include "core/io/faulty_store.h"
 #include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan.h"
+#include "core/repair/row_plan.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
@@ -23,24 +23,6 @@ void write_row_tiles(const std::string& path) {
     w.chunks.push_back({{{3 * i, 0}, {3, 4}}, {3, 4}, values, static_cast<std::uint32_t>(i)});
   }
   write_checkpoint(path, {w});
-}
-
-// The rows in another order: bytes move. Or only labels do, so that it can be done in place.
-Plan plan_to_move(const Checkpoint& checkpoint, bool moves) {
-  CheckReport report;
-  Finding finding;
-  finding.rule = "planted";
-  finding.subjects = {"w"};
-  if (moves) {
-    finding.diagnoses = {BlocksPermuted{TensorId{0}, 0, 1, {5, 4, 3, 2, 1, 0}}};
-  } else {
-    finding.diagnoses = {Relabelled{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}}};
-  }
-  report.findings = {finding};
-  auto plan = make_plan(checkpoint, report, {});
-  REQUIRE(plan.has_value());
-  REQUIRE(plan->tensors.size() == 1);
-  return *plan;
 }
 
 std::map<std::string, std::string> files_under(const std::string& path) {
@@ -72,7 +54,7 @@ TEST_CASE("a repair whose result cannot be read back at any byte leaves nothing 
   write_row_tiles(folder / "ckpt");
   auto before = files_under(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
-  Plan plan = plan_to_move(*checkpoint, true);
+  Plan plan = plan_of_rows(*checkpoint, true);
   bool finished = false;
   int read = 0;
   for (; !finished && read < 500; ++read) {
@@ -103,7 +85,7 @@ TEST_CASE("a source that cannot be read at any byte is repaired nowhere and neve
       auto checkpoint = open_checkpoint(store.read_folder(folder / "ckpt").value());
       if (!checkpoint) continue;
       ApplyOptions options{in_place ? "" : folder / "out", in_place};
-      auto result = apply_plan(store, **checkpoint, plan_to_move(**checkpoint, !in_place), options);
+      auto result = apply_plan(store, **checkpoint, plan_of_rows(**checkpoint, !in_place), options);
       finished = result.has_value();
       CHECK(std::filesystem::exists(folder / "out") == (finished || in_place));
       if (!finished || !in_place) CHECK(files_under(folder / "ckpt") == before);
@@ -117,7 +99,7 @@ TEST_CASE("a verdict whose files cannot be read at any byte never says proved") 
   TemporaryFolder folder;
   write_row_tiles(folder / "ckpt");
   auto source = opened(folder / "ckpt");
-  REQUIRE(apply_plan(*source, plan_to_move(*source, true), {folder / "out"}).has_value());
+  REQUIRE(apply_plan(*source, plan_of_rows(*source, true), {folder / "out"}).has_value());
   bool proved = false;
   int read = 0;
   for (; !proved && read < 500; ++read) {
