@@ -1,5 +1,6 @@
 #include "core/rules/rules.h"
 
+#include <unordered_map>
 #include <vector>
 
 namespace shw {
@@ -35,10 +36,14 @@ std::span<const Rule> all_rules() {
 }
 
 const Rule* find_rule(std::string_view id) {
-  for (const Rule& rule : all_rules()) {
-    if (rule.id == id) return &rule;
-  }
-  return nullptr;
+  // Asked for every finding, by what is drawn as well.
+  static const std::unordered_map<std::string_view, const Rule*> kById = [] {
+    std::unordered_map<std::string_view, const Rule*> rules;
+    for (const Rule& rule : all_rules()) rules.emplace(rule.id, &rule);
+    return rules;
+  }();
+  auto found = kById.find(id);
+  return found == kById.end() ? nullptr : found->second;
 }
 
 const Rule& rule_of(const Finding& finding) {
