@@ -73,6 +73,18 @@ struct RestoredFromSide {
   std::vector<SidePiece> pieces;
 };
 
+// Records of two tiles name the same bytes, and the own ones of these chunks lie in items of data
+// files that no record names (rule shared-storage). Boxes and bytes stay.
+struct NewPlace {
+  ChunkId chunk{};
+  FileId file = FileId::kNone;
+  std::uint64_t offset = 0, length = 0;  // of the whole item
+};
+struct Repointed {
+  TensorId tensor{};
+  std::vector<NewPlace> places;
+};
+
 // N8: every matrix of the saved tensor is the transpose of the true one. `first` and `second` are
 // the two dims that change places, with sizes, offsets and the elements themselves.
 struct Transposed {
@@ -92,7 +104,7 @@ struct Renamed {
 };
 
 using Diagnosis = std::variant<AxisMoved, Relabelled, PartlyLost, BlocksPermuted, RestoredFromSide,
-                               Transposed, Renamed>;
+                               Repointed, Transposed, Renamed>;
 
 TensorId tensor_of(const Diagnosis& diagnosis);
 

@@ -1,5 +1,7 @@
 #include "core/repair/operations.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -12,7 +14,7 @@ namespace shw {
 namespace {
 
 std::string count(std::int64_t amount, std::string_view noun) {
-  return std::to_string(amount) + " " + std::string(noun) + (amount == 1 ? "" : "s");
+  return plural(static_cast<std::uint64_t>(std::max<std::int64_t>(amount, 0)), noun);
 }
 
 // ": [288, 8192, 640] becomes [288, 4096, 1280]", for the first tensor where they differ.
@@ -87,9 +89,9 @@ void add_repoint(const Checkpoint& checkpoint, const Finding& finding, const Gro
     for (const PlannedChunk& chunk : tensor->chunks) {
       auto place = place_elsewhere(checkpoint, chunk);
       if (!place) continue;
-      places.push_back(std::string(checkpoint.fqn(tensor->tensor)) + " " + to_text(chunk.box) +
-                       " at byte " + std::to_string(place->offset) + " of " +
-                       checkpoint.file(place->file).path);
+      places.push_back(fmt::format("{} {} at byte {} of {}", checkpoint.fqn(tensor->tensor),
+                                   to_text(chunk.box), place->offset,
+                                   checkpoint.file(place->file).path));
     }
   }
   auto tiles = static_cast<std::int64_t>(places.size());
@@ -143,9 +145,9 @@ void add_loss(const Checkpoint& checkpoint, const Finding& finding, const Group&
       group.sum([](const PlannedTensor& t) { return volume(t.shape).value_or(0); });
   Operation mask =
       operation(checkpoint, OperationKind::kMask, finding, group,
-                "mask " + std::to_string(lost) + " of " + count(total, "element") + " in " +
-                    count(static_cast<std::int64_t>(group.tensors.size()), "tensor") +
-                    ": their own bytes were never saved");
+                fmt::format("mask {} of {} in {}: their own bytes were never saved", lost,
+                            count(total, "element"),
+                            count(static_cast<std::int64_t>(group.tensors.size()), "tensor")));
   mask.tiles = group.sum([](const PlannedTensor& t) {
     return static_cast<std::int64_t>(t.chunks.size()) - kept_tiles(t);
   });
@@ -194,7 +196,7 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
       renamed.tensors.push_back(&tensor);
       continue;
     }
-    if (rule_of(finding).mended_by == MendedBy::kNewPlaces) {
+    if (asked != nullptr && std::holds_alternative<Repointed>(*asked)) {
       repointed.tensors.push_back(&tensor);
       continue;
     }

@@ -51,7 +51,6 @@ enum class MendedBy : std::uint8_t {
   kNothing,
   kTiles,         // speaks of labels alone: over once the tiles of a plan are exact
   kTilesOfItems,  // the same, where they also have the sizes of their items
-  kNewPlaces,     // storage records point elsewhere
   kNewIndex,
   kNewMetadata
 };

@@ -90,19 +90,17 @@ void report_solved(const Checkpoint& checkpoint, const Solved& solved,
   if (solved.empty()) return;
   std::vector<const SharedRange*> ranges;
   std::vector<std::string> homes;
-  std::map<TensorId, RestoredFromSide> by_tensor;
+  std::map<TensorId, Repointed> by_tensor;
   for (const auto& [range, home] : solved) {
     ranges.push_back(range);
     TensorId tensor = checkpoint.tensor_of(home.moves);
     homes.push_back(chunk_text(checkpoint, tensor, home.moves) + ": " +
                     place_text(checkpoint, home.home));
-    RestoredFromSide& restored = by_tensor[tensor];
-    restored.tensor = tensor;
-    restored.expected = copy_of(checkpoint.shape(tensor));
-    restored.pieces.push_back(
-        {checkpoint.file(home.home.file).path, static_cast<std::uint64_t>(home.home.offset),
-         static_cast<std::uint64_t>(home.home.length), checkpoint.dtype(tensor),
-         copy_of(checkpoint.sizes(home.moves)), copy_of(checkpoint.offsets(home.moves))});
+    Repointed& repointed = by_tensor[tensor];
+    repointed.tensor = tensor;
+    repointed.places.push_back({home.moves, home.home.file,
+                                static_cast<std::uint64_t>(home.home.offset),
+                                static_cast<std::uint64_t>(home.home.length)});
   }
   Finding finding = shared_finding(checkpoint, ranges);
   finding.cause = "The records of two tiles name the same bytes (" +
@@ -114,7 +112,7 @@ void report_solved(const Checkpoint& checkpoint, const Solved& solved,
                           "Let " + plural(solved.size(), "record") +
                               " point at the bytes that nothing claims: the items there have the "
                               "shape and dtype that are missing. No byte moves."};
-  for (auto& [tensor, restored] : by_tensor) finding.diagnoses.emplace_back(std::move(restored));
+  for (auto& [tensor, repointed] : by_tensor) finding.diagnoses.emplace_back(std::move(repointed));
   findings.push_back(std::move(finding));
 }
 
@@ -230,7 +228,6 @@ const Rule kSharedStorage = {
     .words = {.text = "loads one tile as another"},
     .coverage = {.text = "tiles share bytes", .place = 7},
     .cause_of = CauseOf::kTilesAndItems,
-    .mended_by = MendedBy::kNewPlaces,
     .run = find_shared_storage,
 };
 
