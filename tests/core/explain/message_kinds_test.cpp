@@ -89,7 +89,7 @@ TEST_CASE("messages of files that are not there are known") {
   });
 }
 
-TEST_CASE("messages of bytes that cannot be read are known") {
+TEST_CASE("messages of archives that cannot be read are known") {
   check_cases({
       {"RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central "
        "directory",
@@ -133,6 +133,11 @@ TEST_CASE("messages of bytes that cannot be read are known") {
        "short-file",
        "",
        {{"expected_elements", 2930331299881099915}, {"found_elements", 128}}},
+  });
+}
+
+TEST_CASE("messages of pickles that cannot be read are known") {
+  check_cases({
       {"_pickle.UnpicklingError: invalid load key, 'v'.", "git-lfs-pointer", "git-lfs-pointer",
        "v"},
       {"OSError: You seem to have cloned a repository without having git-lfs installed. Please "
@@ -244,7 +249,7 @@ TEST_CASE("messages of safetensors and of DCP's metadata are known") {
   });
 }
 
-TEST_CASE("messages of Megatron and DeepSpeed and FSDP are known") {
+TEST_CASE("messages of worlds and sizes that do not fit are known") {
   check_cases({
       {"ZeRORuntimeException: The checkpoint being loaded used a DP world size of 4 but the "
        "current "
@@ -283,6 +288,11 @@ TEST_CASE("messages of Megatron and DeepSpeed and FSDP are known") {
        "other-world-size",
        "",
        {{"saved_world", 8}, {"current_world", 4}}},
+  });
+}
+
+TEST_CASE("messages of Megatron's own checkpoints and of state dicts are known") {
+  check_cases({
       {"CheckpointingException: Invalid access pattern: 36 ShardedObject are missing.",
        "missing-objects",
        "extra-state-missing",
