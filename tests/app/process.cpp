@@ -94,8 +94,9 @@ Scratch::~Scratch() {
 }
 
 const std::string& demo() {
-  static const Scratch folder;
   static const std::string path = [] {
+    if (const char* made = std::getenv("SHW_DEMO"); made != nullptr) return std::string(made);
+    static const Scratch folder;
     std::string made = folder / "demo";
     shardwright({"demo", made, "--quiet"});
     return made;

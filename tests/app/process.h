@@ -30,7 +30,8 @@ class Scratch {
   std::string path_;
 };
 
-// The demo, made once for all tests, and not to be changed by any.
+// The demo, made once for all tests (by ctest, or by a process of its own), and not to be changed
+// by any.
 const std::string& demo();
 
 }  // namespace shw::test
