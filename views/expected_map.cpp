@@ -1,4 +1,6 @@
 // What the spec expects: no tiles, only where they would be cut, and who would hold each part.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "views/tile_map.h"
@@ -28,7 +30,7 @@ void draw_holders(Frame& frame, ImDrawList* draw, const Picture& picture, const 
     auto box = box_on_screen(map, tiles.offsets(t), tiles.sizes(t));
     if (!box) continue;
     std::uint32_t writer = tiles.writer(t);
-    std::string who = writer == kNoWriter ? "" : "rank " + std::to_string(writer);
+    std::string who = writer == kNoWriter ? "" : fmt::format("rank {}", writer);
     std::string where;
     for (const AxisPlace& place : picture.expected_places[t]) {
       if (place.dim == slice.row || place.dim == slice.column)

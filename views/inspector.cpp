@@ -1,6 +1,7 @@
 // The right column: from the cause to the evidence, the remedy, and the bytes under the cursor.
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <cstdio>
 
 #include "core/rules/rules.h"
 #include "views/actions.h"
@@ -38,11 +39,7 @@ std::string value_text(const EvidenceValue& value) {
   struct {
     std::string operator()(bool v) const { return v ? "yes" : "no"; }
     std::string operator()(std::int64_t v) const { return std::to_string(v); }
-    std::string operator()(double v) const {
-      char buffer[32];
-      std::snprintf(buffer, sizeof buffer, "%.6g", v);
-      return buffer;
-    }
+    std::string operator()(double v) const { return fmt::format("{:.6g}", v); }
     std::string operator()(const std::string& v) const { return v; }
     std::string operator()(const Extents& v) const { return to_text(ExtentsView(v)); }
     std::string operator()(const std::vector<std::string>& v) const { return joined(v); }
@@ -180,7 +177,7 @@ void draw_subjects(Frame& frame, Column& column, const Finding& finding) {
                            {column.left + width, column.y + frame.px(20)}, frame.theme.quiet);
     if (lit && !frame.stable) tooltip(frame, subject);
     focus_ring(frame, column.draw);
-    mark(frame, "subject/" + std::to_string(shown));
+    mark(frame, fmt::format("subject/{}", shown));
     ImGui::PopID();
     column.y += frame.px(22);
     ++shown;
@@ -237,7 +234,7 @@ std::string rank_text(const Frame& frame, std::uint32_t rank) {
   for (const MeshAxis& axis : mesh.axes) {
     rest /= std::max<std::int64_t>(axis.size, 1);
     if (rest == 0) return text;
-    coordinates += (coordinates.empty() ? "" : ", ") + axis.name + " " + std::to_string(at / rest);
+    coordinates += fmt::format("{}{} {}", coordinates.empty() ? "" : ", ", axis.name, at / rest);
     at %= rest;
   }
   return text + "  (" + coordinates + ")";
@@ -295,11 +292,11 @@ void draw_tile(Frame& frame, const DeskState& state, Column& column) {
   bool missing = checkpoint.directory() != nullptr && file.kind != EntryKind::kFile;
   row(frame, column, "file", missing ? file.path + " (missing)" : file.path,
       missing ? theme.bad : theme.text);
-  char at[32];
-  std::snprintf(at, sizeof at, "0x%llX", static_cast<unsigned long long>(item->offset));
-  std::string length = item->length < 0 ? std::to_string(item->length) + " B"
+  std::string offset =
+      item->offset < 0 ? std::to_string(item->offset) : fmt::format("0x{:X}", item->offset);
+  std::string length = item->length < 0 ? fmt::format("{} B", item->length)
                                         : human_bytes(static_cast<std::uint64_t>(item->length));
-  row(frame, column, "at", std::string(at) + ", " + length, theme.text);
+  row(frame, column, "at", fmt::format("{}, {}", offset, length), theme.text);
   Rgba colour = theme.quiet;
   std::string crc = crc_text(frame, &colour);
   row(frame, column, "CRC-32", crc, colour);

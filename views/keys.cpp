@@ -1,5 +1,7 @@
 #include "views/keys.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <string_view>
 
@@ -36,7 +38,7 @@ std::string name_of(Key key) {
   if (key >= Key::k0 && key <= Key::k9)
     return {static_cast<char>('0' + static_cast<int>(key) - static_cast<int>(Key::k0))};
   if (key >= Key::kF1 && key <= Key::kF12)
-    return "F" + std::to_string(static_cast<int>(key) - static_cast<int>(Key::kF1) + 1);
+    return fmt::format("F{}", static_cast<int>(key) - static_cast<int>(Key::kF1) + 1);
   return "";
 }
 

@@ -1,4 +1,6 @@
 // The left column: filter, list, who wrote (the mesh), what it is.
+#include <fmt/core.h>
+
 #include <imgui.h>
 #include <imgui_stdlib.h>
 #include <algorithm>
@@ -107,7 +109,7 @@ void draw_mesh(Frame& frame, DeskState& state, Column& column) {
     auto r = static_cast<std::uint32_t>(
         std::clamp((mouse.y - column.y) / height, 0.0f, static_cast<float>(mesh.grid.rows - 1)));
     std::uint32_t rank = r * mesh.grid.columns + c;
-    if (!frame.stable && rank < places) tooltip(frame, "rank " + std::to_string(rank));
+    if (!frame.stable && rank < places) tooltip(frame, fmt::format("rank {}", rank));
   }
   column.y += total + frame.px(10);
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);

@@ -1,5 +1,7 @@
 // How the ranks lie: from the spec where it names a mesh of as many ranks as wrote, else from the
 // writers of the tensor that most ranks wrote.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -70,7 +72,7 @@ std::vector<MeshAxis> from_writers(const Checkpoint& checkpoint, TensorId tensor
       if (writer != expected) return {};
       expected += stride;
     }
-    MeshAxis axis{"dim " + std::to_string(d), static_cast<std::int64_t>(writer_at.size())};
+    MeshAxis axis{fmt::format("dim {}", d), static_cast<std::int64_t>(writer_at.size())};
     if (stride <= 0 || !by_stride.emplace(stride, axis).second) return {};
   }
   std::int64_t product = 1;
@@ -98,8 +100,8 @@ std::vector<MeshAxis> from_any_writers(const Checkpoint& checkpoint, std::uint32
 
 std::string axis_text(const MeshAxis& axis, const char* where) {
   if (axis.name.starts_with("dim "))  // no name is known, only what it cuts
-    return std::to_string(axis.size) + " parts of " + axis.name + where;
-  return axis.name + " " + std::to_string(axis.size) + where;
+    return fmt::format("{} parts of {}{}", axis.size, axis.name, where);
+  return fmt::format("{} {}{}", axis.name, axis.size, where);
 }
 
 }  // namespace

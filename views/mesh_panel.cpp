@@ -1,5 +1,7 @@
 // How the ranks lie: what was said, read or inferred, how sure that is, what speaks against it, and
 // a line to say it in.
+#include <fmt/core.h>
+
 #include <imgui.h>
 #include <algorithm>
 #include <cmath>
@@ -17,7 +19,7 @@ constexpr std::uint32_t kMostCells = 256;  // of the grid that carries numbers
 std::string mesh_line(const Mesh& mesh) {
   std::string text;
   for (const MeshAxis& axis : mesh.axes)
-    text += (text.empty() ? "" : " × ") + axis.name + " " + std::to_string(axis.size);
+    text += fmt::format("{}{} {}", text.empty() ? "" : " × ", axis.name, axis.size);
   return text.empty() ? "one rank" : text;
 }
 
@@ -25,7 +27,7 @@ std::string mesh_line(const Mesh& mesh) {
 std::string mesh_words(const Mesh& mesh) {
   std::string text;
   for (const MeshAxis& axis : mesh.axes)
-    text += (text.empty() ? "" : ",") + axis.name + "=" + std::to_string(axis.size);
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", axis.name, axis.size);
   return text;
 }
 
@@ -34,7 +36,7 @@ std::string source_text(const MeshGuess& guess) {
   if (guess.source == "spec") return "named by the spec";
   // 99.6 % is not "100 % sure".
   int percent = static_cast<int>(std::floor(std::clamp(guess.confidence, 0.0, 1.0) * 100));
-  return "inferred from who wrote what, " + std::to_string(percent) + " % sure";
+  return fmt::format("inferred from who wrote what, {} % sure", percent);
 }
 
 void draw_guess(Frame& frame, DeskState& state, Column& column, const MeshGuess& guess, int number,
@@ -51,7 +53,7 @@ void draw_guess(Frame& frame, DeskState& state, Column& column, const MeshGuess&
     float wide = text_width(frame.fonts.small, "take over") + frame.px(18);
     if (chip_button(frame, "take", column.right - wide, middle, "take over", &width))
       state.mesh_text = mesh_words(guess.mesh);
-    mark(frame, "mesh/take/" + std::to_string(number));
+    mark(frame, fmt::format("mesh/take/{}", number));
     ImGui::PopID();
   }
   column.y += frame.px(24);

@@ -1,4 +1,6 @@
 // The tiles of the selected tensor: as saved, as expected, as the plan leaves them.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
@@ -179,7 +181,7 @@ void expect_tiles(const SpecEntry& entry, std::uint32_t ranks, Picture& picture)
       if (!cuts || entry.mesh->axes[a].size < 2) continue;
       auto ndim = static_cast<std::int64_t>(entry.shape.size());
       places.push_back({static_cast<int>(placement.dim < 0 ? placement.dim + ndim : placement.dim),
-                        entry.mesh->axes[a].name + " " + std::to_string(at[a])});
+                        fmt::format("{} {}", entry.mesh->axes[a].name, at[a])});
     }
     picture.expected_places.push_back(std::move(places));
   }

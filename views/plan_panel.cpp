@@ -1,4 +1,6 @@
 // The plan to review: what it will do, what it loses, what stands in for that, where it goes.
+#include <fmt/core.h>
+
 #include <imgui.h>
 #include <algorithm>
 
@@ -22,8 +24,7 @@ void draw_operation(Frame& frame, Column& column, std::size_t number, const Oper
   const ImFont* mono = frame.fonts.mono_small;
   Measure measure = [&](std::string_view t) { return text_width(mono, t); };
   float indent = frame.px(30), middle = column.y + frame.px(10);
-  text_from(column.draw, mono, column.left, middle, frame.theme.quiet,
-            std::to_string(number) + ".");
+  text_from(column.draw, mono, column.left, middle, frame.theme.quiet, fmt::format("{}.", number));
   Column inside{column.draw, column.left + indent, column.right, column.y};
   paragraph(frame, inside, frame.fonts.text, frame.theme.text, operation.text);
   inside.y += frame.px(4);

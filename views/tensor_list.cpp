@@ -1,5 +1,7 @@
 // The list of tensors: modules with their tensors under them, only what passes the filter, only
 // what is visible is drawn.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "views/parts.h"
@@ -179,7 +181,7 @@ void draw_row(Frame& frame, DeskState& state, const ListModel& list, std::uint32
     }
   }
   focus_ring(frame, ImGui::GetWindowDrawList());
-  if (frame.marks != nullptr) mark(frame, "list/row/" + std::to_string(at));
+  if (frame.marks != nullptr) mark(frame, fmt::format("list/row/{}", at));
   ImGui::PopID();
 }
 

@@ -1,6 +1,8 @@
 // The centre: one tensor, its pictures side by side at one scale, and where the slice was taken.
 #include "views/tensor_view.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "views/imgui_versions.h"
@@ -44,7 +46,7 @@ std::int64_t extent_of(const Extents& shape, int dim) {
 }
 
 std::string dim_text(int dim) {
-  return "dim " + std::to_string(dim);
+  return fmt::format("dim {}", dim);
 }
 
 // The dims that are neither rows nor columns, the one with the most cuts first.
@@ -122,7 +124,7 @@ void draw_slider(Frame& frame, ImDrawList* draw, DeskState& state, int dim, std:
   ImGui::PushID(dim);
   ImGui::SetCursorScreenPos({x, middle - frame.px(9)});
   ImGui::InvisibleButton("position", {width, frame.px(18)});
-  mark(frame, "slice/" + std::to_string(dim));
+  mark(frame, fmt::format("slice/{}", dim));
   if (ImGui::IsItemActive()) {
     float part = std::clamp((ImGui::GetMousePos().x - x) / width, 0.0f, 1.0f);
     at = std::clamp<std::int64_t>(static_cast<std::int64_t>(part * last + 0.5f), 0, extent - 1);
@@ -165,7 +167,7 @@ void draw_pickers(Frame& frame, ImDrawList* draw, DeskState& state, const Pictur
     if (column.right - x < frame.px(200)) break;
     if (first) label("at");
     first = false;
-    std::string text = dim_text(dim) + " = " + std::to_string(slice.at[d]);
+    std::string text = fmt::format("{} = {}", dim_text(dim), slice.at[d]);
     x += chip(frame, draw, x, middle, text, frame.theme.text) + frame.px(12);
     draw_slider(frame, draw, state, dim, picture.saved->shape()[d], x, middle, frame.px(116));
     x += frame.px(116 + 16);
@@ -371,7 +373,7 @@ void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Pictu
       text_from(draw, frame.fonts.strong, column.left, middle, frame.theme.text, "ALL TILES");
   std::size_t parts = tiles.cuts(across).size();
   std::string caption = dim_text(others.front()) + " across in " + plural(parts, "tile");
-  if (parts > 1) caption += " of " + std::to_string(tiles.cuts(across)[1] - tiles.cuts(across)[0]);
+  if (parts > 1) caption += fmt::format(" of {}", tiles.cuts(across)[1] - tiles.cuts(across)[0]);
   if (slice.row >= 0) caption += ", " + dim_text(slice.row) + " down";
   float caption_room = column.width() - title - frame.px(12);
   std::string_view more = "; the frame marks where the slice above was taken";

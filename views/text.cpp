@@ -1,5 +1,7 @@
 #include "views/text.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cstdio>
 
@@ -33,7 +35,7 @@ std::string duration_text(double seconds) {
 std::string times_text(ExtentsView shape) {
   if (shape.empty()) return "scalar";
   std::string text;
-  for (std::int64_t extent : shape) text += (text.empty() ? "" : "×") + std::to_string(extent);
+  for (std::int64_t extent : shape) text += fmt::format("{}{}", text.empty() ? "" : "×", extent);
   return text;
 }
 

@@ -1,5 +1,7 @@
 #include "views/tile_map.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "views/imgui_versions.h"
@@ -79,7 +81,7 @@ void draw_label(Frame& frame, ImDrawList* draw, const MapPicture& picture, std::
                 ImVec2 min, ImVec2 max, Rgba fill) {
   const TileSet& tiles = *picture.tiles;
   std::uint32_t writer = tiles.writer(tile);
-  std::string who = writer == kNoWriter ? "tile" : "rank " + std::to_string(writer);
+  std::string who = writer == kNoWriter ? "tile" : fmt::format("rank {}", writer);
   const ImFont *strong = frame.fonts.strong, *mono = frame.fonts.mono_small;
   float width = max.x - min.x - frame.px(8), height = max.y - min.y - frame.px(4);
   Rgba ink = readable_on(fill, frame.theme.dark_ink, frame.theme.light_ink);

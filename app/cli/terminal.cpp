@@ -1,5 +1,7 @@
 #include "app/cli/terminal.h"
 
+#include <fmt/core.h>
+
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -144,9 +146,9 @@ std::string_view phase_title(Phase phase) {
 
 std::string time_left(double seconds) {
   auto whole = static_cast<std::uint64_t>(seconds + 0.5);
-  if (whole < 60) return std::to_string(whole) + " s left";
-  if (whole < 3600) return std::to_string(whole / 60) + " min left";
-  return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min left";
+  if (whole < 60) return fmt::format("{} s left", whole);
+  if (whole < 3600) return fmt::format("{} min left", whole / 60);
+  return fmt::format("{} h {} min left", whole / 3600, whole % 3600 / 60);
 }
 
 }  // namespace

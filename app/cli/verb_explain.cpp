@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <unistd.h>
 #include <algorithm>
 #include <array>
@@ -76,10 +78,10 @@ int refuse_text(Context& context, const std::string& text) {
   const MessageKind* nearest = nearest_kind(text);
   std::string message = "this message is not known, so nothing is said about it";
   if (nearest != nullptr) message += "; the nearest is \"" + std::string(nearest->example) + "\"";
-  std::string advice =
+  std::string advice = fmt::format(
       "Paste it whole, as the loader printed it, in quotes or through a pipe (`explain -`). Known "
-      "are " +
-      std::to_string(message_kinds().size()) + " kinds of messages, such as" + known_messages(json);
+      "are {} kinds of messages, such as{}",
+      message_kinds().size(), known_messages(json));
   if (json) return fail_with(context, {ErrorKind::kUnsupported, message, {}, advice});
   context.terminal.error(message + ".\n" + advice);
   return kUndecided;

@@ -1,4 +1,6 @@
 // shardwright-gui: the desktop, or a picture of it.
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -14,7 +16,7 @@ int exit_code(shw::ErrorKind kind) {
 
 int report(const shw::Error& error) {
   std::string where = error.place.file;
-  if (error.place.offset) where += ": at byte " + std::to_string(*error.place.offset);
+  if (error.place.offset) where += fmt::format(": at byte {}", *error.place.offset);
   std::fprintf(stderr, "shardwright-gui: %s%s%s\n", where.c_str(), where.empty() ? "" : ": ",
                error.message.c_str());
   if (!error.advice.empty()) std::fprintf(stderr, "%s\n", error.advice.c_str());

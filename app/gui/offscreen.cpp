@@ -6,6 +6,8 @@
 #include <GL/gl.h>
 #include <GL/glext.h>
 #include <backends/imgui_impl_opengl3.h>
+#include <fmt/core.h>
+
 #include <imgui.h>
 #include <stb_image_write.h>
 #include <cstring>
@@ -65,8 +67,7 @@ Result<std::unique_ptr<Offscreen>> Offscreen::create(int width, int height) {
   glRenderbufferStorage(GL_RENDERBUFFER, GL_RGBA8, width, height);
   glFramebufferRenderbuffer(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, screen->colour_);
   if (glCheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE)
-    return no_egl("a picture of " + std::to_string(width) + " x " + std::to_string(height) +
-                  " is too large");
+    return no_egl(fmt::format("a picture of {} x {} is too large", width, height));
   return screen;
 }
 

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <imgui.h>
 #include <algorithm>
 #include <charconv>
@@ -184,7 +186,7 @@ Status play(Studio& studio, const std::string& path) {
     if (line.empty() || line[0] == '#') continue;
     if (auto played = play_line(studio, line); !played) {
       Error error = played.error();
-      if (error.place.file.empty()) error.place.file = path + ":" + std::to_string(at);
+      if (error.place.file.empty()) error.place.file = fmt::format("{}:{}", path, at);
       return tl::unexpected<Error>(std::move(error));
     }
     studio.settle();

@@ -1,9 +1,10 @@
 #include "core/base/words.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
 namespace shw {
 
@@ -16,13 +17,11 @@ std::string human_bytes(std::uint64_t bytes) {
     value /= 1000.0;
     ++unit;
   }
-  std::array<char, 32> text{};
   int digits = unit == 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
   // 9.996 would be printed as 10.00.
   if (digits == 2 && std::round(value * 100) >= 1000) digits = 1;
   if (digits == 1 && std::round(value * 10) >= 1000) digits = 0;
-  std::snprintf(text.data(), text.size(), "%.*f %s", digits, value, kUnits[unit]);
-  return text.data();
+  return fmt::format("{:.{}f} {}", value, digits, kUnits[unit]);
 }
 
 std::string human_count(std::uint64_t count) {

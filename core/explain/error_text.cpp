@@ -1,5 +1,7 @@
 #include "core/explain/error_text.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -54,7 +56,7 @@ std::string key_of(const ErrorMessage& message) {
   std::string key(message.kind->id);
   key += '\n' + message.name + '\n' + to_text(ExtentsView(message.saved)) +
          to_text(ExtentsView(message.current));
-  for (const auto& [name, number] : message.numbers) key += ' ' + std::to_string(number);
+  for (const auto& [name, number] : message.numbers) key += fmt::format(" {}", number);
   return key;
 }
 

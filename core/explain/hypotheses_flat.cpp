@@ -1,5 +1,7 @@
 // H-Z, H-F, H-Q, H-K, H-R: one side is no tensor of the model as it is: a placeholder, a flat
 // vector, packed bits, copies end to end, an adapter of another rank.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/words.h"
@@ -80,13 +82,12 @@ Flat flat_fit(std::int64_t n, const Extents& whole, std::int64_t volume,
 }
 
 std::string flat_sum(const Sides& both, const Flat& flat, std::int64_t volume) {
-  std::string n = std::to_string(both.odd[0]), v = std::to_string(volume);
-  std::string sum = to_text(both.whole) + " has " + v + " elements";
-  if (flat.ranks > 1) sum += ", and " + std::to_string(flat.ranks) + " x " + n + " is ";
-  if (flat.ranks > 1 && flat.extra == 0) return sum + "just that";
-  if (flat.ranks > 1) return sum + std::to_string(flat.extra) + " more";
-  return sum + (flat.extra == 0 ? ", as many as the vector"
-                                : ", the vector " + std::to_string(flat.extra) + " more");
+  std::string sum = fmt::format("{} has {} elements", to_text(both.whole), volume);
+  std::string more = fmt::format("{} more", flat.extra);
+  if (flat.ranks > 1)
+    return fmt::format("{}, and {} x {} is {}", sum, flat.ranks, both.odd[0],
+                       flat.extra == 0 ? "just that" : more);
+  return sum + (flat.extra == 0 ? ", as many as the vector" : ", the vector " + more);
 }
 
 void add_flat(const ShapeCase& shapes, const Sides& both, std::vector<Hypothesis>& all) {
@@ -101,7 +102,7 @@ void add_flat(const ShapeCase& shapes, const Sides& both, std::vector<Hypothesis
   Hypothesis one{"H-F", nullptr, flat.ranks == 1 ? WrongSide::kEither : both.wrong, flat.weight};
   one.title = saved ? "the checkpoint holds a flat parameter of FSDP1"
                     : "the model that loads has its parameters flattened by FSDP1";
-  std::string part = flat.ranks > 1 ? "one rank's part of " + std::to_string(flat.ranks) : "all";
+  std::string part = flat.ranks > 1 ? fmt::format("one rank's part of {}", flat.ranks) : "all";
   one.text = flat_sum(both, flat, *volume) + ": the flat side is " + part +
              " of the vector that FSDP1 makes of a wrapped module" +
              (flat.extra != 0 ? " (the rest: padding, or a norm wrapped with it). " : ". ") +
@@ -180,21 +181,23 @@ void suppose_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
   std::int64_t small = std::min(saved, current), large = std::max(saved, current);
   if (small == 0 || large % small != 0 || large / small > kMostFlatRanks) return;
-  std::string times = std::to_string(large / small);
+  std::int64_t times = large / small;
   bool disk = saved > current;
   Hypothesis one{"H-K", disk ? &kAxisGrown : &kShapeMismatch,
                  disk ? WrongSide::kCheckpoint : WrongSide::kRequest, disk ? 0.6 : 0.35};
-  one.title = disk ? "a tensor that all ranks hold alike was put end to end " + times + " times"
-                   : "the loader takes a tensor that all ranks hold alike for a sharded one";
-  one.text = std::to_string(large) + " is " + times + " x " + std::to_string(small) +
-             ". Norms, routers and some biases are the same on every rank: joining them (a merge "
-             "of per-rank files, from_local with Shard(0)) repeats them. " +
-             (disk ? "One of the " + times + " copies is the tensor."
-                   : "The checkpoint is good; the loader needs the fix.");
-  one.decide = "Whether the " + times + " parts are equal, and whether a rank group has " + times +
-               " ranks.";
+  one.title =
+      disk ? fmt::format("a tensor that all ranks hold alike was put end to end {} times", times)
+           : "the loader takes a tensor that all ranks hold alike for a sharded one";
+  one.text = fmt::format(
+      "{} is {} x {}. Norms, routers and some biases are the same on every rank: joining them (a "
+      "merge of per-rank files, from_local with Shard(0)) repeats them. {}",
+      large, times, small,
+      disk ? fmt::format("One of the {} copies is the tensor.", times)
+           : "The checkpoint is good; the loader needs the fix.");
+  one.decide = fmt::format("Whether the {} parts are equal, and whether a rank group has {} ranks.",
+                           times, times);
   one.command = check_command(disk ? "--spec SPEC.json --data" : "--spec SPEC.json");
-  one.evidence.emplace_back("copies", large / small);
+  one.evidence.emplace_back("copies", times);
   all.push_back(std::move(one));
 }
 
@@ -203,10 +206,10 @@ void suppose_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all)
   std::size_t dim = shapes.differing[0];
   Hypothesis one{"H-R", &kShapeMismatch, WrongSide::kRequest, 0.8};
   one.title = "the adapter was trained with another LoRA rank";
-  one.text = "Saved with r=" + std::to_string(shapes.message.saved[dim]) +
-             ", asked for with r=" + std::to_string(shapes.message.current[dim]) +
-             ". The checkpoint is good: build the model with the rank in its "
-             "adapter_config.json.";
+  one.text = fmt::format(
+      "Saved with r={}, asked for with r={}. The checkpoint is good: build the model with the rank "
+      "in its adapter_config.json.",
+      shapes.message.saved[dim], shapes.message.current[dim]);
   one.decide = "\"r\" (and rank_pattern) in adapter_config.json.";
   one.command = "shardwright ls CHECKPOINT lora_";
   one.evidence.emplace_back("saved_rank", shapes.message.saved[dim]);

@@ -1,4 +1,6 @@
 // H-T, H-A, H-E, H-TP: a dimension went to another axis, or an axis of the mesh went missing.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/checked.h"
@@ -42,7 +44,7 @@ std::string mesh_option(const ShapeCase& shapes, WrongSide wrong, const char* ax
                         std::int64_t k) {
   auto ranks = ranks_of(shapes, wrong);
   std::string rest = ranks ? std::to_string(*ranks / k) : "N";
-  return "--spec SPEC.json --mesh dp=" + rest + "," + axis + "=" + std::to_string(k);
+  return fmt::format("--spec SPEC.json --mesh dp={},{}={}", rest, axis, k);
 }
 
 struct Moved {
@@ -61,14 +63,13 @@ std::optional<Moved> moved(const ShapeCase& shapes) {
 }
 
 std::string axis_text(const ShapeCase& shapes, WrongSide wrong, std::int64_t k) {
-  std::string by = std::to_string(k);
   switch (wrong) {
     case WrongSide::kRequest:
-      return "The checkpoint is good, the loader is wrong: it transposed a sharded tensor and kept "
-             "the old placements, so it asks for " +
-             to_text(shapes.message.current) + ", one axis " + by +
-             " times too long and the other " + by +
-             " times too short. Nothing to repair on disk; the loader needs the fix.";
+      return fmt::format(
+          "The checkpoint is good, the loader is wrong: it transposed a sharded tensor and kept "
+          "the old placements, so it asks for {}, one axis {} times too long and the other {} "
+          "times too short. Nothing to repair on disk; the loader needs the fix.",
+          to_text(shapes.message.current), k, k);
     case WrongSide::kCheckpoint:
       return "The checkpoint was saved with placements that still named the old axis after a "
              "transpose: " +
@@ -79,10 +80,11 @@ std::string axis_text(const ShapeCase& shapes, WrongSide wrong, std::int64_t k) 
     case WrongSide::kEither:
       break;
   }
-  return "The factor " + by +
-         " moved from one axis to the other: placements were kept while the tensor was transposed, "
-         "at save (then tiles are relabelled, nothing is lost) or in the loader (then nothing is "
-         "to be repaired on disk).";
+  return fmt::format(
+      "The factor {} moved from one axis to the other: placements were kept while the tensor was "
+      "transposed, at save (then tiles are relabelled, nothing is lost) or in the loader (then "
+      "nothing is to be repaired on disk).",
+      k);
 }
 
 }  // namespace
@@ -148,23 +150,24 @@ void suppose_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all) 
   WrongSide wrong = saved < current ? WrongSide::kCheckpoint : WrongSide::kRequest;
   std::int64_t k = factor(std::min(saved, current), std::max(saved, current));
   if (k == 0 || !fits(shapes, wrong, k)) return;
-  std::string size = std::to_string(k);
   Hypothesis one{"H-E", &kAxisDropped, wrong, shapes.traits.state ? 0.4 : 0.6};
   one.title = wrong == WrongSide::kCheckpoint ? "the expert axis was left out at save"
                                               : "the loader leaves the expert axis out";
   one.text = wrong == WrongSide::kCheckpoint
-                 ? "The save described the expert weights by a mesh without the expert-parallel "
-                   "axis of " +
-                       size + " ranks: they all wrote the same box and one of " + size +
-                       " survived. 1 of every " + size +
-                       " experts is there; per-rank optimizer files (optimizer_rank_R.pt) can "
-                       "bring all of them back."
-                 : "The checkpoint holds the experts of all " + size +
-                       " expert-parallel ranks; the loader asks for those of one. Nothing to "
-                       "repair on disk.";
-  one.decide = "Expert-parallel size of the run at fault: it must be " + size +
-               ". Rows times the number of expert keys, over 2 * moe_intermediate, must be the "
-               "number of experts that the router has.";
+                 ? fmt::format(
+                       "The save described the expert weights by a mesh without the "
+                       "expert-parallel axis of {} ranks: they all wrote the same box and one of "
+                       "{} survived. 1 of every {} experts is there; per-rank optimizer files "
+                       "(optimizer_rank_R.pt) can bring all of them back.",
+                       k, k, k)
+                 : fmt::format(
+                       "The checkpoint holds the experts of all {} expert-parallel ranks; the "
+                       "loader asks for those of one. Nothing to repair on disk.",
+                       k);
+  one.decide = fmt::format(
+      "Expert-parallel size of the run at fault: it must be {}. Rows times the number of expert "
+      "keys, over 2 * moe_intermediate, must be the number of experts that the router has.",
+      k);
   one.command = check_command(mesh_option(shapes, wrong, "ep", k));
   one.evidence.emplace_back("dim", std::int64_t{0});
   one.evidence.emplace_back("ep", k);
@@ -176,12 +179,12 @@ namespace {
 void suppose_counted_twice(const ShapeCase& shapes, WrongSide wrong, std::int64_t k,
                            std::vector<Hypothesis>& all) {
   if (!fits(shapes, wrong, k)) return;
-  std::string size = std::to_string(k);
   Hypothesis one{"H-TP", &kShapeMismatch, wrong, 0.55};
   one.title = "the vocabulary was multiplied by the tensor-parallel size twice";
-  one.text = std::string(wrong == WrongSide::kRequest ? "The loader" : "The save") +
-             " took rows that were whole for one rank's part and multiplied them by " + size +
-             " (Megatron-Bridge #5353). The rows beyond the vocabulary hold nothing.";
+  one.text = fmt::format(
+      "{} took rows that were whole for one rank's part and multiplied them by {} (Megatron-Bridge "
+      "#5353). The rows beyond the vocabulary hold nothing.",
+      wrong == WrongSide::kRequest ? "The loader" : "The save", k);
   one.decide =
       "The vocabulary size of the tokenizer: which of the two row counts holds it once, "
       "padding included.";
@@ -206,7 +209,6 @@ void suppose_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothesis>& a
                           k, all);
   }
   if (!fits(shapes, wrong, k)) return;
-  std::string size = std::to_string(k);
   const NameTraits& traits = shapes.traits;
   Hypothesis one{"H-TP", &kAxisDropped, wrong};
   one.confidence = traits.replicated           ? 0.15
@@ -217,17 +219,20 @@ void suppose_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothesis>& a
   one.title = wrong == WrongSide::kCheckpoint ? "the tensor-parallel axis was left out at save"
                                               : "the loader leaves the tensor-parallel axis out";
   one.text = wrong == WrongSide::kCheckpoint
-                 ? "Each tensor-parallel rank published its part as if it were the whole: dim " +
-                       std::to_string(dim) + " is short by the tensor-parallel size, " + size +
-                       ", and of every " + size +
-                       " parts one survived. The writers of the tiles say which; the rest is "
-                       "lost unless another checkpoint has it."
-                 : "The checkpoint is whole; the loader was not told of its tensor-parallel mesh "
-                   "and asks for one rank's part (1 of " +
-                       size + "). Nothing to repair on disk.";
-  one.decide = "Tensor-parallel size of the run at fault: it must be " + size +
-               ". Look at the pattern: column-parallel weights are short in dim 0, row-parallel "
-               "ones in dim 1, norms in none.";
+                 ? fmt::format(
+                       "Each tensor-parallel rank published its part as if it were the whole: dim "
+                       "{} is short by the tensor-parallel size, {}, and of every {} parts one "
+                       "survived. The writers of the tiles say which; the rest is lost unless "
+                       "another checkpoint has it.",
+                       dim, k, k)
+                 : fmt::format(
+                       "The checkpoint is whole; the loader was not told of its tensor-parallel "
+                       "mesh and asks for one rank's part (1 of {}). Nothing to repair on disk.",
+                       k);
+  one.decide = fmt::format(
+      "Tensor-parallel size of the run at fault: it must be {}. Look at the pattern: "
+      "column-parallel weights are short in dim 0, row-parallel ones in dim 1, norms in none.",
+      k);
   one.command = check_command(mesh_option(shapes, wrong, "tp", k));
   one.evidence.emplace_back("dim", signed_of(dim));
   one.evidence.emplace_back("tp", k);

@@ -1,4 +1,6 @@
 // Names that one side has and the other has not: what the names themselves say about it.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -48,10 +50,6 @@ std::string bare(std::string name) {
     }
   }
   return name;
-}
-
-std::string joined(std::string_view a, std::string_view b) {
-  return std::string(a) + std::string(b);
 }
 
 struct Pairs {
@@ -110,13 +108,12 @@ void add_pairs(const KeyLists& keys, std::vector<Hypothesis>& all) {
   Hypothesis one{"renamed", &kMissingKey, WrongSide::kEither};
   one.confidence = pairs.count == fewer ? 0.96 : 0.8;
   one.title = "the same tensors under other names";
-  one.text =
-      joined(plural(pairs.count, "missing name"),
-             " of " + std::to_string(keys.missing.size()) + (pairs.count == 1 ? " is" : " are") +
-                 " in the checkpoint with other words before it: saved as \"" + pairs.saved +
-                 "\", asked for as \"" + pairs.asked +
-                 "\". Nothing is lost; the names have to be mapped, or the model wrapped "
-                 "as in the run that saved.");
+  one.text = fmt::format(
+      "{} of {} {} in the checkpoint with other words before it: saved as \"{}\", asked for as "
+      "\"{}\". Nothing is lost; the names have to be mapped, or the model wrapped as in the run "
+      "that saved.",
+      plural(pairs.count, "missing name"), keys.missing.size(), pairs.count == 1 ? "is" : "are",
+      pairs.saved, pairs.asked);
   one.decide = "Whether the shapes of each pair agree.";
   one.command = check_command(kSpec);
   one.evidence.emplace_back("pairs", static_cast<std::int64_t>(pairs.count));

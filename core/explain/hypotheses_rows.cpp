@@ -1,4 +1,6 @@
 // H-L, H-U, H-W, H-V, H-X, H-M: one dimension was counted differently.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -88,19 +90,17 @@ void suppose_one_side(const ShapeCase& shapes, bool saved_is_part, std::vector<H
   if (fit == Fit::kNo) return;
   WrongSide wrong = saved_is_part ? WrongSide::kCheckpoint : WrongSide::kRequest;
   Hypothesis one = local_hypothesis(shapes, wrong, fit);
-  std::string shards = part > 0 && whole % part == 0 ? std::to_string(whole / part) : "";
   if (saved_is_part) {
     one.title = "one rank's shard was saved as the whole";
-    one.text =
-        "The tensor was no DTensor when it was saved: every rank offered its own shard as "
-        "the whole tensor, one of them was kept" +
-        (part == 0 ? std::string(", the empty one of a rank that owns no rows") : "") +
-        ". The true size of dim " + std::to_string(dim) + " is " + std::to_string(whole) +
-        ". The survivor goes where its writer's chunk lies; the rest is lost, masters can "
-        "be refilled from the model.";
-    one.decide = "The model's own tensor in the same checkpoint: if it has " +
-                 std::to_string(whole) + " in dim " + std::to_string(dim) +
-                 " while its state has " + std::to_string(part) + ", it is this.";
+    one.text = fmt::format(
+        "The tensor was no DTensor when it was saved: every rank offered its own shard as the "
+        "whole tensor, one of them was kept{}. The true size of dim {} is {}. The survivor goes "
+        "where its writer's chunk lies; the rest is lost, masters can be refilled from the model.",
+        part == 0 ? ", the empty one of a rank that owns no rows" : "", dim, whole);
+    one.decide = fmt::format(
+        "The model's own tensor in the same checkpoint: if it has {} in dim {} while its state has "
+        "{}, it is this.",
+        whole, dim, part);
   } else {
     one.title = "the loader asks for one rank's shard";
     one.text =
@@ -112,7 +112,7 @@ void suppose_one_side(const ShapeCase& shapes, bool saved_is_part, std::vector<H
         to_text(shapes.message.saved) + ", the checkpoint is right.";
   }
   one.command = check_command();
-  if (!shards.empty()) one.evidence.emplace_back("shards", whole / part);
+  if (part > 0 && whole % part == 0) one.evidence.emplace_back("shards", whole / part);
   one.evidence.emplace_back("parameter_dim", whole);
   all.push_back(std::move(one));
 }
@@ -128,25 +128,24 @@ void suppose_local_as_global(const ShapeCase& shapes, std::vector<Hypothesis>& a
   Shared shared = shared_extent(saved, current, shapes.worlds);
   if (shared.fit == Fit::kNo) return;
   Hypothesis one = local_hypothesis(shapes, WrongSide::kBoth, shared.fit);
-  std::string ratio = std::to_string(shared.save_ratio) + ":" + std::to_string(shared.load_ratio);
+  std::string ratio = fmt::format("{}:{}", shared.save_ratio, shared.load_ratio);
   one.title = "saved and asked for as one rank's shard";
   one.text =
       "Both runs took a rank's shard for the whole (the state is no DTensor): the worlds "
       "stand as " +
       ratio + ", saved to loaded.";
   if (shared.extent)
-    one.text += " The parameter's dim " + std::to_string(dim) + " is " +
-                std::to_string(*shared.extent) + " = " + std::to_string(saved) + " x " +
-                std::to_string(shapes.worlds->save) + " = " + std::to_string(current) + " x " +
-                std::to_string(shapes.worlds->load) + ".";
+    one.text +=
+        fmt::format(" The parameter's dim {} is {} = {} x {} = {} x {}.", dim, *shared.extent,
+                    saved, shapes.worlds->save, current, shapes.worlds->load);
   one.text +=
       " The checkpoint has one shard of it, the other ranks' rows are lost; the loader "
       "needs the fix as well (TransformerEngine #2795).";
-  one.decide = "World sizes of both runs as " + ratio + ", and the parameter's own shape: dim " +
-               std::to_string(dim) + " must be " +
-               (shared.extent ? std::to_string(*shared.extent)
-                              : std::to_string(saved) + " x the ranks that saved") +
-               ".";
+  one.decide = fmt::format(
+      "World sizes of both runs as {}, and the parameter's own shape: dim {} must be {}.", ratio,
+      dim,
+      shared.extent ? std::to_string(*shared.extent)
+                    : fmt::format("{} x the ranks that saved", saved));
   one.command = check_command();
   one.evidence.emplace_back("world_ratio", ratio);
   if (shared.extent) one.evidence.emplace_back("parameter_dim", *shared.extent);
@@ -165,12 +164,15 @@ void suppose_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
                    : traits.vocabulary ? 0.1
                                        : 0.25;
   one.title = "an uneven shard was published as the whole";
-  one.text = std::to_string(saved) + " and " + std::to_string(current) +
-             " are no multiples of each other: ranks that own different numbers of rows (padded "
-             "vocabulary, flat buckets) each offered their own as the whole tensor "
-             "(Megatron-LM #4129). Where it was saved like that, the other ranks' rows are lost.";
-  one.decide = "Rows that each rank owns: one of them must own exactly " + std::to_string(saved) +
-               " rows of this tensor in the run that saved. The writer of the tile names it.";
+  one.text = fmt::format(
+      "{} and {} are no multiples of each other: ranks that own different numbers of rows (padded "
+      "vocabulary, flat buckets) each offered their own as the whole tensor (Megatron-LM #4129). "
+      "Where it was saved like that, the other ranks' rows are lost.",
+      saved, current);
+  one.decide = fmt::format(
+      "Rows that each rank owns: one of them must own exactly {} rows of this tensor in the run "
+      "that saved. The writer of the tile names it.",
+      saved);
   one.command = check_command();
   one.evidence.emplace_back("dim", static_cast<std::int64_t>(dim));
   all.push_back(std::move(one));
@@ -183,24 +185,26 @@ void suppose_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   std::int64_t small = std::min(saved, current), large = std::max(saved, current);
   if (small == 0 || large % small != 0) return;
   std::int64_t ratio = large / small;
-  std::string by = std::to_string(ratio);
   WrongSide wrong = saved < current ? WrongSide::kCheckpoint : WrongSide::kRequest;
   Hypothesis one{"H-W", &kGluSplitLocal, wrong, 0.75};
   one.title = wrong == WrongSide::kCheckpoint
                   ? "optimizer state of a gated weight was split in the wrong coordinates"
                   : "the loader splits a gated weight's state in the wrong coordinates";
   one.text = wrong == WrongSide::kCheckpoint
-                 ? "The state was cut at half of what one rank holds instead of half of the whole "
-                   "weight: both halves are " +
-                       by +
-                       " times too short, both hold rows of W, and all of V is gone. 1 of every " +
-                       by + " elements of the pair survives. The model's weights are not touched."
-                 : "The checkpoint is good; the loader asks for 1 of every " + by +
-                       " rows because it cuts at half of its own shard. Nothing to repair on disk.";
-  one.decide = "The model's own _w and _v halves have the full " + std::to_string(large) +
-               " rows, and their states the same ratio " + by +
-               " everywhere; it is the tensor-parallel size times the ranks that own rows of this "
-               "weight.";
+                 ? fmt::format(
+                       "The state was cut at half of what one rank holds instead of half of the "
+                       "whole weight: both halves are {} times too short, both hold rows of W, and "
+                       "all of V is gone. 1 of every {} elements of the pair survives. The model's "
+                       "weights are not touched.",
+                       ratio, ratio)
+                 : fmt::format(
+                       "The checkpoint is good; the loader asks for 1 of every {} rows because it "
+                       "cuts at half of its own shard. Nothing to repair on disk.",
+                       ratio);
+  one.decide = fmt::format(
+      "The model's own _w and _v halves have the full {} rows, and their states the same ratio {} "
+      "everywhere; it is the tensor-parallel size times the ranks that own rows of this weight.",
+      large, ratio);
   one.command = check_command();
   one.evidence.emplace_back("dim", std::int64_t{0});
   one.evidence.emplace_back("ratio", ratio);
@@ -245,11 +249,10 @@ void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   }
   Hypothesis one{"H-V", &kVocabularyPadding, WrongSide::kEither, 0.8};
   one.title = "the vocabulary is padded differently";
-  one.text = std::to_string(large) + " is " + std::to_string(small) +
-             " rounded up to a multiple of " + std::to_string(unit) +
-             " (divisible_by times the tensor-parallel size). The last " +
-             std::to_string(large - small) +
-             " rows are padding; they may be cut or added only if no token has such a number.";
+  one.text = fmt::format(
+      "{} is {} rounded up to a multiple of {} (divisible_by times the tensor-parallel size). The "
+      "last {} rows are padding; they may be cut or added only if no token has such a number.",
+      large, small, unit, large - small);
   one.decide =
       "The vocabulary size of the tokenizer and make_vocab_size_divisible_by of both "
       "runs.";

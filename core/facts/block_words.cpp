@@ -1,5 +1,7 @@
 #include "core/facts/block_words.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -15,7 +17,6 @@ bool contains_any(std::string_view text, const std::array<std::string_view, n>& 
 }
 
 OrderName name_of_heads(const BlockPattern& pattern, const BlockOrder& order) {
-  std::string first = std::to_string(pattern.first), second = std::to_string(pattern.second);
   bool by_row = order.block == 1;
   switch (pattern.family) {
     case BlockFamily::kHalvesSwapped:
@@ -26,7 +27,8 @@ OrderName name_of_heads(const BlockPattern& pattern, const BlockOrder& order) {
                 "the rows of its heads lie in pairs, as an interleaved rotary embedding takes "
                 "them, where the reference keeps two halves",
                 ""};
-      return {"heads-permuted", "its heads lie interleaved, " + second + " of either half in turn",
+      return {"heads-permuted",
+              fmt::format("its heads lie interleaved, {} of either half in turn", pattern.second),
               ""};
     case BlockFamily::kHalved:
       if (by_row)
@@ -39,40 +41,43 @@ OrderName name_of_heads(const BlockPattern& pattern, const BlockOrder& order) {
               "them",
               ""};
     case BlockFamily::kGroupedHeads:
-      return {"gqa-grouped",
-              "query, key and value heads lie group by group (" + first + " groups of " + second +
-                  " queries, a key and a value) where the reference stacks all queries, keys and "
-                  "values",
-              "NeMo-RL #2802"};
+      return {
+          "gqa-grouped",
+          fmt::format("query, key and value heads lie group by group ({} groups of {} queries, a "
+                      "key and a value) where the reference stacks all queries, keys and values",
+                      pattern.first, pattern.second),
+          "NeMo-RL #2802"};
     case BlockFamily::kStackedHeads:
       return {"gqa-stacked",
-              "all query, key and value heads are stacked where the reference keeps " + first +
-                  " groups of " + second + " queries, a key and a value",
+              fmt::format("all query, key and value heads are stacked where the reference keeps {} "
+                          "groups of {} queries, a key and a value",
+                          pattern.first, pattern.second),
               "NeMo-RL #2802"};
     default:
       break;
   }
   if (by_row) return {"unknown", "rows lie in an order that no known cause explains", ""};
   return {"heads-permuted",
-          "its heads (blocks of " + std::to_string(order.block) + " rows) lie in another order",
-          ""};
+          fmt::format("its heads (blocks of {} rows) lie in another order", order.block), ""};
 }
 
 OrderName name_of_halves(const BlockPattern& pattern, bool gate_up) {
-  std::string first = std::to_string(pattern.first), second = std::to_string(pattern.second);
   std::string halves = gate_up ? "two halves (gate and up of a GLU)" : "two halves";
   switch (pattern.family) {
     case BlockFamily::kHalvesSwapped:
       return {"halves-swapped", halves + " are swapped", gate_up ? "sglang #32430" : ""};
     case BlockFamily::kInterleaved:
-      return {"interleaved",
-              halves + " lie interleaved, " + second +
-                  " parts of each, as ranks that stack their own parts leave them",
-              gate_up ? "TransformerEngine #2713" : ""};
+      return {
+          "interleaved",
+          fmt::format("{} lie interleaved, {} parts of each, as ranks that stack their own parts "
+                      "leave them",
+                      halves, pattern.second),
+          gate_up ? "TransformerEngine #2713" : ""};
     case BlockFamily::kHalved:
       return {"halved",
-              "two halves lie one after the other where the reference interleaves " + first +
-                  " parts of each",
+              fmt::format("two halves lie one after the other where the reference interleaves {} "
+                          "parts of each",
+                          pattern.first),
               gate_up ? "sglang #32430" : ""};
     default:
       break;
@@ -102,17 +107,19 @@ RowKind row_kind_of(std::string_view fqn) {
 }
 
 OrderName name_of(const BlockPattern& pattern, const BlockOrder& order, RowKind kind) {
-  std::string first = std::to_string(pattern.first), second = std::to_string(pattern.second);
   if (pattern.family == BlockFamily::kAxesTransposed ||
       (pattern.family == BlockFamily::kSwizzled && kind != RowKind::kGateUp))
     return {"axes-transposed",
-            "blocks of two axes (" + first + " x " + second + ") lie in the order of the other one",
+            fmt::format("blocks of two axes ({} x {}) lie in the order of the other one",
+                        pattern.first, pattern.second),
             ""};
   if (pattern.family == BlockFamily::kSwizzled)
-    return {"swiglu-swizzle",
-            "each of " + first +
-                " ranks halved its own slice and labelled the halves as if they were gate and up",
-            "Megatron-LM #2769"};
+    return {
+        "swiglu-swizzle",
+        fmt::format("each of {} ranks halved its own slice and labelled the halves as if they were "
+                    "gate and up",
+                    pattern.first),
+        "Megatron-LM #2769"};
   if (kind == RowKind::kHeads && order.dim == 0) return name_of_heads(pattern, order);
   return name_of_halves(pattern, kind == RowKind::kGateUp);
 }

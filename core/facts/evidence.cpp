@@ -1,5 +1,7 @@
 #include "core/facts/evidence.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/checked.h"
@@ -8,8 +10,8 @@ namespace shw {
 
 std::string place_text(const Checkpoint& checkpoint, const ItemPlace& place) {
   auto end = checked_add(place.offset, place.length);
-  return checkpoint.file(place.file).path + " [" + std::to_string(place.offset) + ", " +
-         (end ? std::to_string(*end) : "beyond 2^63") + ")";
+  return fmt::format("{} [{}, {})", checkpoint.file(place.file).path, place.offset,
+                     end ? std::to_string(*end) : "beyond 2^63");
 }
 
 std::string chunk_text(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {

@@ -1,5 +1,7 @@
 #include "core/facts/grown_axis.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/checked.h"
@@ -56,10 +58,9 @@ std::string why_not_relabelled(const Checkpoint& checkpoint, TensorId tensor,
                                ExtentsView expected) {
   auto relation = relate_axes(checkpoint.shape(tensor), expected);
   if (!relation) return "";
-  std::string k = std::to_string(relation->factor);
-  std::string text = "dim " + std::to_string(relation->grown) + " is " + k +
-                     " times as long and dim " + std::to_string(relation->shrunk) + " 1/" + k +
-                     " as long, ";
+  std::string text =
+      fmt::format("dim {} is {} times as long and dim {} 1/{} as long, ", relation->grown,
+                  relation->factor, relation->shrunk, relation->factor);
   if (!is_consolidated(checkpoint, tensor) &&
       !tiles_allow_relabel(checkpoint, tensor, expected, *relation))
     return text +

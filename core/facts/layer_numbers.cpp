@@ -1,5 +1,7 @@
 #include "core/facts/layer_numbers.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -48,7 +50,7 @@ std::optional<NewNumber> with_real_number(std::string_view name, const LayerNumb
   NewNumber out{std::string(name.substr(0, own)) + layer->before, layer->number};
   auto found = numbers.real.find(layer->number);
   out.known = found != numbers.real.end();
-  out.name += std::to_string(out.known ? found->second : layer->number) + layer->after;
+  out.name += fmt::format("{}{}", out.known ? found->second : layer->number, layer->after);
   return out;
 }
 

@@ -1,5 +1,7 @@
 #include "core/facts/locate_rows.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -107,7 +109,7 @@ std::vector<RowRun> moved_rows(const TensorValues& part, const TensorValues& who
 }
 
 std::string rows_text(std::int64_t at, std::int64_t count) {
-  return "[" + std::to_string(at) + ", " + std::to_string(at + count) + ")";
+  return fmt::format("[{}, {})", at, at + count);
 }
 
 }  // namespace shw

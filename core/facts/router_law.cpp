@@ -1,5 +1,7 @@
 #include "core/facts/router_law.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -213,9 +215,8 @@ DerivedLayout layout_on(const CheckInput& input, const std::vector<ShortExperts>
     out.spec.entries.emplace(c.fqn(tensor), std::move(entry));
   }
   const ShortExperts& first = all.front();
-  out.law = std::string(c.fqn(first.layer->routers[0])) + " chooses among " +
-            std::to_string(first.count.routed) + " experts, " + std::to_string(first.count.saved) +
-            " were saved";
+  out.law = fmt::format("{} chooses among {} experts, {} were saved",
+                        c.fqn(first.layer->routers[0]), first.count.routed, first.count.saved);
   out.spec.source = out.law;
   out.confidence = kRouterConfidence;
   out.link = kRouterLink;
@@ -306,11 +307,10 @@ UndecidedAxis tell_router(const Checkpoint& c, const std::vector<ShortExperts>& 
   UndecidedAxis told;
   const ShortExperts& first = all.front();
   std::string router(c.fqn(first.layer->routers[0]));
-  told.cause = router + " chooses among " + std::to_string(first.count.routed) +
-               " experts and only " + std::to_string(first.count.saved) +
-               " were saved: the saver probably left out the expert-parallel axis, and one rank's "
-               "experts stand for those of " +
-               std::to_string(first.factor()) + ".";
+  told.cause = fmt::format(
+      "{} chooses among {} experts and only {} were saved: the saver probably left out the "
+      "expert-parallel axis, and one rank's experts stand for those of {}.",
+      router, first.count.routed, first.count.saved, first.factor());
   told.evidence = {{"router", router},
                    {"experts of the router", first.count.routed},
                    {"experts saved", first.count.saved},

@@ -1,5 +1,7 @@
 #include "core/facts/sibling_laws.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -134,11 +136,10 @@ Suspects beside_intact_siblings(const Checkpoint& c, const std::vector<SiblingMa
         std::int64_t factor = factor_of(c, first, *other, pair.fused);
         if (factor == 1 || (out.factor != 1 && out.factor != factor)) continue;
         if (out.tensors.empty()) {
-          out.law = std::string(c.fqn(first.tensor)) + " has " +
-                    std::to_string(c.shape(first.tensor)[0]) + " rows and " +
-                    std::string(c.fqn(other->tensor)) + ", cut into " + std::to_string(factor) +
-                    " along the other side, " + std::to_string(c.shape(other->tensor)[1]) +
-                    " columns";
+          out.law =
+              fmt::format("{} has {} rows and {}, cut into {} along the other side, {} columns",
+                          c.fqn(first.tensor), c.shape(first.tensor)[0], c.fqn(other->tensor),
+                          factor, c.shape(other->tensor)[1]);
         }
         out.factor = factor;
         if (found.insert(first.tensor).second) out.tensors.push_back(first.tensor);
@@ -279,10 +280,10 @@ UndecidedAxis tell_siblings(const CheckInput& input, const Suspects& suspects) {
   const Checkpoint& c = input.checkpoint;
   UndecidedAxis told;
   for (TensorId tensor : suspects.tensors) told.subjects.emplace_back(c.fqn(tensor));
-  told.cause = suspects.law +
-               ": the saver probably left the tensor-parallel axis out of the first, "
-               "and one rank's part stands for those of " +
-               std::to_string(suspects.factor) + ".";
+  told.cause = fmt::format(
+      "{}: the saver probably left the tensor-parallel axis out of the first, and one rank's part "
+      "stands for those of {}.",
+      suspects.law, suspects.factor);
   told.evidence = {{"factor", suspects.factor}, {"confidence", kSiblingConfidence}};
   if (input.mesh == nullptr) {
     auto guesses = infer_meshes(c, {}, nullptr);

@@ -1,5 +1,7 @@
 #include "core/facts/side_masters.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <set>
@@ -222,9 +224,10 @@ std::optional<std::string> contradicted_by_masters(const CheckInput& input,
       }
     }
     if (own || others.size() != 1) continue;
-    return "rank " + std::to_string(*writer) + " wrote " + std::string(c.fqn(dropped.tensor)) +
-           " at " + to_text(c.offsets(survivor.chunk)) + ", but its values are those of " +
-           others.front() + ": the names of the files are no guide to where survivors belong";
+    return fmt::format(
+        "rank {} wrote {} at {}, but its values are those of {}: the names of the files are no "
+        "guide to where survivors belong",
+        *writer, c.fqn(dropped.tensor), to_text(c.offsets(survivor.chunk)), others.front());
   }
   return std::nullopt;
 }

@@ -1,5 +1,7 @@
 #include "core/facts/survivors.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -91,9 +93,9 @@ std::vector<std::string> writers_by_kind(const Checkpoint& checkpoint,
     if (writers.size() > 1) line += "s";
     std::size_t shown = 0;
     for (std::uint32_t writer : writers) {
-      line += (shown == 0 ? " " : ", ") + std::to_string(writer);
+      line += fmt::format("{}{}", shown == 0 ? " " : ", ", writer);
       if (++shown == 8 && writers.size() > 8) {
-        line += " and " + std::to_string(writers.size() - 8) + " more";
+        line += fmt::format(" and {} more", writers.size() - 8);
         break;
       }
     }
@@ -103,7 +105,7 @@ std::vector<std::string> writers_by_kind(const Checkpoint& checkpoint,
 }
 
 std::string count_text(std::int64_t count, std::string_view one, std::string_view many) {
-  return std::to_string(count) + " " + std::string(count == 1 ? one : many);
+  return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 }  // namespace shw

@@ -1,5 +1,7 @@
 #include "core/facts/tile_pattern.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -69,10 +71,10 @@ std::optional<TilePattern> two_dims_exchanged(const Grid& grid) {
         return at;
       });
       if (!exchanged) continue;
-      std::string dims = "dims " + std::to_string(a) + " and " + std::to_string(b);
-      return TilePattern{"grid-transposed", "the tiles of a grid of " + to_text(grid.counts) +
-                                                " lie with " + dims +
-                                                " exchanged: tile (i, j) lies at (j, i)"};
+      return TilePattern{"grid-transposed",
+                         fmt::format("the tiles of a grid of {} lie with dims {} and {} exchanged: "
+                                     "tile (i, j) lies at (j, i)",
+                                     to_text(grid.counts), a, b)};
     }
   }
   return std::nullopt;
@@ -89,9 +91,10 @@ std::optional<TilePattern> counted_along_another_axis(const Grid& grid) {
       transposed =
           grid.from_of[static_cast<std::size_t>(cell)] == cell % columns * rows + cell / columns;
     if (!transposed) continue;
-    return TilePattern{"axes-transposed", "the tiles are counted along the axes of a mesh of " +
-                                              std::to_string(rows) + " x " +
-                                              std::to_string(columns) + " in the other order"};
+    return TilePattern{"axes-transposed",
+                       fmt::format("the tiles are counted along the axes of a mesh of {} x {} in "
+                                   "the other order",
+                                   rows, columns)};
   }
   return std::nullopt;
 }
@@ -99,7 +102,6 @@ std::optional<TilePattern> counted_along_another_axis(const Grid& grid) {
 std::optional<TilePattern> along_one_dim(const Grid& grid) {
   for (std::size_t d = 0; d < grid.counts.size(); ++d) {
     std::int64_t count = grid.counts[d];
-    std::string along = " along dim " + std::to_string(d);
     auto with = [&](auto place) {
       return follows(grid, [&](Extents at) {
         at[d] = place(at[d]);
@@ -107,12 +109,12 @@ std::optional<TilePattern> along_one_dim(const Grid& grid) {
       });
     };
     if (count > 2 && with([&](std::int64_t at) { return count - 1 - at; }))
-      return TilePattern{"reversed", "the tiles lie in reverse order" + along};
+      return TilePattern{"reversed", fmt::format("the tiles lie in reverse order along dim {}", d)};
     for (std::int64_t by = 1; by < count; ++by) {
       if (with([&](std::int64_t at) { return (at + by) % count; }))
-        return TilePattern{"rotated", "every tile lies " +
-                                          plural(static_cast<std::size_t>(by), "place") +
-                                          " too far" + along + ", around the end"};
+        return TilePattern{"rotated",
+                           fmt::format("every tile lies {} too far along dim {}, around the end",
+                                       plural(static_cast<std::size_t>(by), "place"), d)};
     }
   }
   return std::nullopt;

@@ -1,5 +1,7 @@
 #include "core/formats/item_access.h"
 
+#include <fmt/core.h>
+
 namespace shw {
 
 Error naming(Error error, std::string_view tensor) {
@@ -26,13 +28,14 @@ Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place) {
   if (auto range = range_in_file(place, source->size()))
     return ItemRange{std::move(source), range->offset, range->length};
   if (place.offset < 0 || place.length < 0)
-    return fail(ErrorKind::kDamaged,
-                "the item is recorded at byte " + std::to_string(place.offset) + " with " +
-                    std::to_string(place.length) + " bytes, and neither can be negative",
-                {source->name()});
+    return fail(
+        ErrorKind::kDamaged,
+        fmt::format("the item is recorded at byte {} with {} bytes, and neither can be negative",
+                    place.offset, place.length),
+        {source->name()});
   return fail(ErrorKind::kDamaged,
-              "ends at byte " + std::to_string(source->size()) + ", but the item takes " +
-                  std::to_string(place.length) + " bytes from byte " + std::to_string(place.offset),
+              fmt::format("ends at byte {}, but the item takes {} bytes from byte {}",
+                          source->size(), place.length, place.offset),
               {source->name(), static_cast<std::uint64_t>(place.offset)});
 }
 

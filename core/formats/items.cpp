@@ -1,5 +1,7 @@
 #include "core/formats/items.h"
 
+#include <fmt/core.h>
+
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
@@ -120,10 +122,10 @@ Result<std::uint64_t> tensor_size(const Checkpoint& checkpoint, TensorId tensor,
   if (size == 0) return fail(ErrorKind::kUnsupported, "the tensor's dtype is not known", place);
   if (!bytes) return fail(ErrorKind::kDamaged, "the shape " + to_text(shape) + " cannot be", place);
   if (*bytes > limit)
-    return fail(ErrorKind::kUnsupported,
-                "the tensor takes " + std::to_string(*bytes) + " bytes; at most " +
-                    std::to_string(limit) + " are read at once",
-                place);
+    return fail(
+        ErrorKind::kUnsupported,
+        fmt::format("the tensor takes {} bytes; at most {} are read at once", *bytes, limit),
+        place);
   std::uint64_t stored = 0;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     auto item = checkpoint.item(chunk);
@@ -135,10 +137,11 @@ Result<std::uint64_t> tensor_size(const Checkpoint& checkpoint, TensorId tensor,
     stored = sum.value_or(*bytes);
   }
   if (*bytes > kAlwaysFine && *bytes / kMaxGrowth > stored)
-    return fail(ErrorKind::kUnsupported,
-                "the tensor of shape " + to_text(shape) + " would take " + std::to_string(*bytes) +
-                    " bytes, but its chunks hold only " + std::to_string(stored),
-                place);
+    return fail(
+        ErrorKind::kUnsupported,
+        fmt::format("the tensor of shape {} would take {} bytes, but its chunks hold only {}",
+                    to_text(shape), *bytes, stored),
+        place);
   return *bytes;
 }
 

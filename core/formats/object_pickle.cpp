@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/little_endian.h"
+#include "core/base/words.h"
 #include "core/formats/common/magic.h"
 #include "core/formats/common/zip.h"
 #include "core/formats/item_access.h"
@@ -35,7 +36,7 @@ Status scan_archive(const ItemRange& range, ObjectPickle& out) {
   if (record == nullptr) return {};
   SHW_TRY(std::uint64_t at, zip.data_offset(*record));
   if (record->length > kMostBytes) {
-    out.not_read = "its pickle of " + grouped(record->length) + " bytes is too large";
+    out.not_read = "its pickle of " + human_count(record->length) + " bytes is too large";
     return {};
   }
   // Its checksum is another rule's business: torch does not look at it before it unpickles.

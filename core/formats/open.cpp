@@ -1,5 +1,7 @@
 #include "core/formats/open.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -86,12 +88,11 @@ tl::unexpected<Error> refuse(const Directory& directory, std::span<const Entry> 
   auto below = checkpoints_below(entries, rows);
   auto is_pipeline = [](const Entry& entry) { return entry.path == "model_index.json"; };
   if (!below.empty())
-    return unsupported((std::any_of(entries.begin(), entries.end(), is_pipeline)
-                            ? "is a pipeline of diffusers: it holds "
-                            : "holds ") +
-                           std::to_string(below.size()) +
-                           (below.size() == 1 ? " checkpoint" : " checkpoints") +
-                           " in its folders, and is none itself",
+    return unsupported(fmt::format("{} {} {} in its folders, and is none itself",
+                                   std::any_of(entries.begin(), entries.end(), is_pipeline)
+                                       ? "is a pipeline of diffusers: it holds"
+                                       : "holds",
+                                   below.size(), below.size() == 1 ? "checkpoint" : "checkpoints"),
                        "Open one of them by its folder: " + joined(below, 12));
   for (const FormatRow& row : rows) {
     auto unfinished = row.unfinished == nullptr ? std::nullopt : row.unfinished(entries);

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -10,8 +12,8 @@ namespace {
 
 Status past_the_end(const ByteSource& source, std::uint64_t offset, std::uint64_t length) {
   return fail(ErrorKind::kDamaged,
-              "ends at byte " + std::to_string(source.size()) + ", but " + std::to_string(length) +
-                  " bytes are needed from byte " + std::to_string(offset),
+              fmt::format("ends at byte {}, but {} bytes are needed from byte {}", source.size(),
+                          length, offset),
               {source.name(), offset});
 }
 
@@ -44,8 +46,7 @@ class MemoryDirectory final : public Directory {
     std::vector<Entry> entries;
     for (const auto& [path, source] : files_) {
       if (entries.size() == limit)
-        return fail(ErrorKind::kUnsupported, "more than " + std::to_string(limit) + " files",
-                    {name_});
+        return fail(ErrorKind::kUnsupported, fmt::format("more than {} files", limit), {name_});
       entries.push_back(stat(path));
     }
     return entries;
@@ -77,9 +78,8 @@ class WindowSource final : public ByteSource {
   Status read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (offset > length_ || out.size() > length_ - offset) {
       return fail(ErrorKind::kDamaged,
-                  "the item ends at byte " + std::to_string(offset_ + length_) + ", but " +
-                      std::to_string(out.size()) + " bytes are needed from byte " +
-                      std::to_string(offset_ + offset),
+                  fmt::format("the item ends at byte {}, but {} bytes are needed from byte {}",
+                              offset_ + length_, out.size(), offset_ + offset),
                   {name(), offset_ + offset});
     }
     return inner_->read(offset_ + offset, out);

@@ -3,6 +3,8 @@
 // path never does: is_safe_relative_path comes first.
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/core.h>
+
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,8 +49,8 @@ class FileSource final : public ByteSource {
   Status read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (offset > size_ || out.size() > size_ - offset) {
       return fail(ErrorKind::kDamaged,
-                  "ends at byte " + std::to_string(size_) + ", but " + std::to_string(out.size()) +
-                      " bytes are needed from byte " + std::to_string(offset),
+                  fmt::format("ends at byte {}, but {} bytes are needed from byte {}", size_,
+                              out.size(), offset),
                   {name_, offset});
     }
     while (!out.empty()) {
@@ -211,8 +213,7 @@ class PosixDirectory final : public Directory {
         continue;
       }
       if (entries.size() == limit)
-        return fail(ErrorKind::kUnsupported, "more than " + std::to_string(limit) + " files",
-                    {name_});
+        return fail(ErrorKind::kUnsupported, fmt::format("more than {} files", limit), {name_});
       entries.push_back(std::move(entry));
     }
     return {};

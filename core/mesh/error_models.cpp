@@ -1,5 +1,7 @@
 #include "core/mesh/error_models.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -154,9 +156,9 @@ Result<std::vector<std::size_t>> order_of_cuts(const Mesh& mesh,
       const Placement& strided = placements[waiting[w]];
       if (strided.dim != placements[i].dim) continue;
       if (strided.split_factor != pieces)
-        return fail(ErrorKind::kUnsupported, to_text(strided) + " does not match the " +
-                                                 std::to_string(pieces) +
-                                                 " pieces that later axes cut");
+        return fail(ErrorKind::kUnsupported,
+                    fmt::format("{} does not match the {} pieces that later axes cut",
+                                to_text(strided), pieces));
       pieces = checked_mul(pieces, mesh.axes[waiting[w]].size)
                    .value_or(std::numeric_limits<std::int64_t>::max());
       order.push_back(waiting[w]);

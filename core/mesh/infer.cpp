@@ -1,5 +1,7 @@
 #include "core/mesh/infer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -151,9 +153,9 @@ void judge(const Checkpoint& c, const std::vector<Cutting>& cuttings, MeshGuess&
       guess.placements.push_back({cutting.tensor, std::move(*placements)});
     } else if (guess.against.size() < 8) {
       const auto& [writer, box] = cutting.chunks.back();
-      guess.against.push_back(std::string(c.fqn(cutting.tensor)) + " " + to_text(cutting.shape) +
-                              ": no placements on it give rank " + std::to_string(writer) + " " +
-                              to_text(box));
+      guess.against.push_back(fmt::format("{} {}: no placements on it give rank {} {}",
+                                          c.fqn(cutting.tensor), to_text(cutting.shape), writer,
+                                          to_text(box)));
     }
   }
   if (guess.looked_at != 0)
@@ -200,7 +202,7 @@ std::vector<MeshGuess> guess_from_chunks(const Checkpoint& c, const std::vector<
     MeshGuess guess;
     guess.source = "chunk grids and writers";
     for (std::size_t i = 0; i < factors.size(); ++i)
-      guess.mesh.axes.push_back({"axis" + std::to_string(i), factors[i]});
+      guess.mesh.axes.push_back({fmt::format("axis{}", i), factors[i]});
     judge(c, cuttings, guess);
     // Nobody named it: another mesh with more axes would predict the same.
     guess.confidence *= 0.95;
@@ -232,8 +234,8 @@ std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, std::span<cons
     judge(checkpoint, cuttings, guess);
     guess.confidence = 1;
     if (given->size() < ranks)
-      guess.against.push_back("rank " + std::to_string(ranks - 1) + " wrote, the mesh has " +
-                              std::to_string(given->size()) + " ranks");
+      guess.against.push_back(
+          fmt::format("rank {} wrote, the mesh has {} ranks", ranks - 1, given->size()));
     guesses.push_back(std::move(guess));
   }
   if (cuttings.empty()) return guesses;

@@ -1,5 +1,7 @@
 #include "core/mesh/mesh.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -92,9 +94,9 @@ Result<std::vector<Run>> apply(const Placement& placement, const std::vector<Run
     Cut outer = chunk_of(extent, placement.split_factor, piece);
     if (outer.size == 0) break;
     if (piece >= kMaxRuns)
-      return fail(ErrorKind::kUnsupported, "a split factor of " +
-                                               std::to_string(placement.split_factor) +
-                                               " leaves rows in too many pieces");
+      return fail(ErrorKind::kUnsupported,
+                  fmt::format("a split factor of {} leaves rows in too many pieces",
+                              placement.split_factor));
     Cut inner = chunk_of(outer.size, parts, index);
     append_part(out, runs, {outer.offset + inner.offset, inner.size});
   }
@@ -104,8 +106,9 @@ Result<std::vector<Run>> apply(const Placement& placement, const std::vector<Run
 Status check_placement(const Placement& placement, std::size_t ndim) {
   auto dims = static_cast<std::int64_t>(ndim);
   if (placement.dim < -dims || placement.dim >= dims)
-    return fail(ErrorKind::kUsage, to_text(placement) + " names a dimension that a tensor of " +
-                                       std::to_string(ndim) + " dimensions does not have");
+    return fail(ErrorKind::kUsage,
+                fmt::format("{} names a dimension that a tensor of {} dimensions does not have",
+                            to_text(placement), ndim));
   if (placement.split_factor < 1)
     return fail(ErrorKind::kUsage, to_text(placement) + " has no positive split factor");
   return {};
@@ -170,12 +173,11 @@ std::string to_text(const Placement& placement) {
     case Placement::Kind::kPartial:
       return "Partial";
     case Placement::Kind::kShard:
-      return "Shard(" + std::to_string(placement.dim) + ")";
+      return fmt::format("Shard({})", placement.dim);
     case Placement::Kind::kStridedShard:
       break;
   }
-  return "StridedShard(" + std::to_string(placement.dim) +
-         ", sf=" + std::to_string(placement.split_factor) + ")";
+  return fmt::format("StridedShard({}, sf={})", placement.dim, placement.split_factor);
 }
 
 std::string to_text(const std::vector<Placement>& placements) {
@@ -212,7 +214,7 @@ std::string to_text(const Mesh& mesh) {
   std::string text;
   for (const MeshAxis& axis : mesh.axes) {
     if (!text.empty()) text += " x ";
-    text += axis.name + " " + std::to_string(axis.size);
+    text += fmt::format("{} {}", axis.name, axis.size);
   }
   return text;
 }
@@ -228,8 +230,8 @@ Cut chunk_of(std::int64_t extent, std::int64_t parts, std::int64_t index) {
 Result<Box> local_box(ExtentsView shape, const Mesh& mesh, const std::vector<Placement>& placements,
                       std::int64_t rank) {
   if (rank < 0 || rank >= mesh.size())
-    return fail(ErrorKind::kUsage, "rank " + std::to_string(rank) + " is not on the mesh " +
-                                       to_text(mesh) + " of " + std::to_string(mesh.size()));
+    return fail(ErrorKind::kUsage, fmt::format("rank {} is not on the mesh {} of {}", rank,
+                                               to_text(mesh), mesh.size()));
   if (placements.size() > mesh.axes.size())
     return fail(ErrorKind::kUsage, "more placements (" + to_text(placements) +
                                        ") than the mesh has axes (" + to_text(mesh) + ")");
@@ -250,8 +252,8 @@ Result<Box> local_box(ExtentsView shape, const Mesh& mesh, const std::vector<Pla
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (held[d].size() > 1)
       return fail(ErrorKind::kUnsupported,
-                  "rank " + std::to_string(rank) + " holds rows of dimension " + std::to_string(d) +
-                      " in " + std::to_string(held[d].size()) + " pieces, which is no box");
+                  fmt::format("rank {} holds rows of dimension {} in {} pieces, which is no box",
+                              rank, d, held[d].size()));
     box.offsets[d] = held[d].empty() ? shape[d] : held[d][0].start;
     box.sizes[d] = held[d].empty() ? 0 : held[d][0].length;
   }

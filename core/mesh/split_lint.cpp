@@ -1,5 +1,7 @@
 #include "core/mesh/split_lint.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <numeric>
@@ -136,25 +138,24 @@ Result<std::vector<std::int64_t>> parse_rows(std::string_view text) {
 }
 
 std::string to_text(const SplitForecast& forecast) {
-  std::string rank = "rank " + std::to_string(forecast.rank) + ": ";
   switch (forecast.outcome) {
     case Outcome::kHarmless:
       return "harmless: every row is saved in its place";
     case Outcome::kSilent:
-      return "silent: 1 row of " + std::to_string(forecast.ratio) +
-             " is saved, the others are lost without a message";
+      return fmt::format("silent: 1 row of {} is saved, the others are lost without a message",
+                         forecast.ratio);
     case Outcome::kOddRows:
-      return "stops at " + rank + std::to_string(forecast.odd) + " rows cannot be halved";
+      return fmt::format("stops at rank {}: {} rows cannot be halved", forecast.rank, forecast.odd);
     case Outcome::kReshape:
-      return "stops at " + rank + "its half is no whole number of rows";
+      return fmt::format("stops at rank {}: its half is no whole number of rows", forecast.rank);
     case Outcome::kBoundary:
-      return "stops at " + rank + "boundary, ends at " + std::to_string(forecast.offset) + " of " +
-             std::to_string(forecast.limit);
+      return fmt::format("stops at rank {}: boundary, ends at {} of {}", forecast.rank,
+                         forecast.offset, forecast.limit);
     case Outcome::kBounds:
       break;
   }
-  return "stops at " + rank + "bounds, off " + std::to_string(forecast.offset) + "+" +
-         std::to_string(forecast.rows) + ">" + std::to_string(forecast.limit);
+  return fmt::format("stops at rank {}: bounds, off {}+{}>{}", forecast.rank, forecast.offset,
+                     forecast.rows, forecast.limit);
 }
 
 }  // namespace shw

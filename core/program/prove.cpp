@@ -1,4 +1,6 @@
 // What a program must be before anybody runs it. Every number is looked at before it is used.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -16,9 +18,9 @@ constexpr std::int64_t kFarthest = std::int64_t{1} << 62;
 struct Prover {
   const Program& program;
 
-  tl::unexpected<Error> refuse(const std::string& row, std::size_t index, std::string why) const {
-    return fail(ErrorKind::kDamaged,
-                row + " " + std::to_string(index) + " of the program " + std::move(why));
+  tl::unexpected<Error> refuse(const std::string& row, std::size_t index,
+                               const std::string& why) const {
+    return fail(ErrorKind::kDamaged, fmt::format("{} {} of the program {}", row, index, why));
   }
 
   bool has_numbers(std::uint32_t at, std::uint64_t count) const {
@@ -54,8 +56,8 @@ struct Prover {
     auto end = checked_add(out.offset, out.length);
     if (!bytes || *bytes != out.length)
       return refuse("output", o,
-                    "is " + to_text(sizes) + " of " + std::string(name(out.dtype)) +
-                        " and takes another number of bytes than " + std::to_string(out.length));
+                    fmt::format("is {} of {} and takes another number of bytes than {}",
+                                to_text(sizes), name(out.dtype), out.length));
     if (!end || *end > static_cast<std::uint64_t>(kFarthest))
       return refuse("output", o, "ends beyond what a file can hold");
     return {};
@@ -90,8 +92,8 @@ struct Prover {
     auto end = checked_add(high, std::int64_t{size_of(job.from)});
     if (fits && low >= 0 && end && static_cast<std::uint64_t>(*end) <= source.length) return {};
     return refuse("job", j,
-                  "reads outside of its source, which is " + std::to_string(source.length) +
-                      " bytes of " + program.names[source.file]);
+                  fmt::format("reads outside of its source, which is {} bytes of {}", source.length,
+                              program.names[source.file]));
   }
 
   Status check_elements(std::size_t j) const {

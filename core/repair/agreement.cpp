@@ -1,4 +1,6 @@
 // What is certified beside the tensors, and whether the certificate agrees with its neighbours.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -71,7 +73,8 @@ Result<std::set<std::string>> certified_paths(const Checkpoint& checkpoint) {
 }
 
 std::string in_words(std::int64_t lost, const std::string& fill) {
-  return std::to_string(lost) + " lost" + (fill.empty() ? "" : ", filled with \"" + fill + "\"");
+  return fill.empty() ? fmt::format("{} lost", lost)
+                      : fmt::format("{} lost, filled with \"{}\"", lost, fill);
 }
 
 // A record of losses against the certificate: the same tensors, numbers, boxes and fills.
@@ -158,8 +161,8 @@ Status compare_files(const Certificate& certificate, const Checkpoint& checkpoin
       continue;
     }
     if (at->second->size != file.size) {
-      found.broken.push_back(file.path + ": has " + std::to_string(at->second->size) +
-                             " bytes where " + std::to_string(file.size) + " were certified");
+      found.broken.push_back(fmt::format("{}: has {} bytes where {} were certified", file.path,
+                                         at->second->size, file.size));
     } else if (at->second->rest != file.rest) {
       found.broken.push_back(file.path + ": is not the file that was certified");
     }

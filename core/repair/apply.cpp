@@ -1,5 +1,7 @@
 #include "core/repair/apply.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/io/place.h"
@@ -22,7 +24,7 @@ Status check_plan(const Checkpoint& checkpoint, const Plan& plan) {
 std::string free_name(const Store& store, const std::string& source) {
   std::string base = source + "-repaired";
   std::string name = base;
-  for (int i = 2; store.exists(name); ++i) name = base + "-" + std::to_string(i);
+  for (int i = 2; store.exists(name); ++i) name = fmt::format("{}-{}", base, i);
   return name;
 }
 

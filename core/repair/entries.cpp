@@ -1,10 +1,13 @@
 #include "core/repair/entries.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
 #include <set>
 
+#include "core/base/words.h"
 #include "core/repair/operations.h"
 
 namespace shw {
@@ -43,7 +46,7 @@ Operation operation_of(const Finding& finding, const std::vector<PlannedEntry>& 
   const EntryTaken& first = finding.entries.front();
   made.text = "let " + first.fqn + " say what " + first.from + " says";
   if (added.size() > 1)
-    made.text += ", and " + std::to_string(added.size() - 1) + " more entries likewise";
+    made.text += fmt::format(", and {} likewise", plural(added.size() - 1, "more entry"));
   made.text += added.size() > 1 ? ": their records point there, no byte moves"
                                 : ": its record points there, no byte moves";
   return made;

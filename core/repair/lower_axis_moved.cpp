@@ -7,6 +7,8 @@
 // whole, or a part of, one slab keeps its item; one that spans several (a consolidated tensor,
 // saved in one piece) is taken apart and put together, which is the permutation [E, k, n1, n2] ->
 // [E, n1, k, n2], never a reshape.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/checked.h"
@@ -60,8 +62,8 @@ Result<Slabs> find_slabs(const Checkpoint& checkpoint, const AxisMoved& moved) {
     begin = *next;
   }
   if (begin != moved.expected[moved.shrunk]) {
-    return refuse("the shards are " + std::to_string(begin) + " wide together where " +
-                  std::to_string(moved.expected[moved.shrunk]) + " are expected");
+    return refuse(fmt::format("the shards are {} wide together where {} are expected", begin,
+                              moved.expected[moved.shrunk]));
   }
   return slabs;
 }

@@ -1,5 +1,7 @@
 // A repair into a new directory. Everything is made under "<out>.shardwright-partial-<pid>",
 // verified there, made durable, and gets its name last; on the way there the source is only read.
+#include <fmt/core.h>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -113,8 +115,7 @@ Status check_space(const Job& job) {
   SHW_TRY(std::uint64_t available, job.store.free_bytes(parent_of(job.out)));
   if (available >= needed) return {};
   return fail(ErrorKind::kIo,
-              "the repair needs " + std::to_string(needed) + " bytes there, and " +
-                  std::to_string(available) + " are free",
+              fmt::format("the repair needs {} bytes there, and {} are free", needed, available),
               {parent_of(job.out)}, "choose a directory on another disk with --out");
 }
 
@@ -304,7 +305,7 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
   for (const PlannedTensor& tensor : formed.tensors) SHW_CHECK(prove_planned(checkpoint, tensor));
   Job job{store,    checkpoint,
           formed,   checkpoint.directory()->name(),
-          out,      out + kPartialMark + std::to_string(::getpid()),
+          out,      fmt::format("{}{}{}", out, kPartialMark, ::getpid()),
           progress, {},
           {}};
   // Without an index of its own there is nothing that a plan of nothing could write.

@@ -1,5 +1,7 @@
 #include "core/repair/plan.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -165,7 +167,7 @@ void plan_finding(Draft& draft, const Finding& finding, std::vector<std::size_t>
     made.push_back(draft.plan.tensors.size());
     draft.plan.tensors.push_back(std::move(*planned));
   }
-  if (refused > 1) why += " (and " + std::to_string(refused - 1) + " more)";
+  if (refused > 1) why += fmt::format(" (and {} more)", refused - 1);
   if (refused != 0) leave_undecided(draft.plan, finding, why);
 }
 

@@ -1,5 +1,7 @@
 #include "core/repair/proof.h"
 
+#include <fmt/core.h>
+
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/hash.h"
+#include "core/base/words.h"
 #include "core/formats/items.h"
 #include "core/repair/entries.h"
 #include "core/repair/item_place.h"
@@ -262,9 +265,8 @@ std::string contradiction(const TensorCertificate& entry, const Checkpoint& chec
            entry.dtype + " was certified";
   }
   if (!total || checked_add(entry.kept, entry.lost) != total || entry.lost < 0 || entry.kept < 0) {
-    return std::to_string(entry.kept) + " kept and " + std::to_string(entry.lost) +
-           " lost are not the " + std::to_string(total.value_or(-1)) + " elements of " +
-           to_text(checkpoint.shape(tensor));
+    return fmt::format("{} kept and {} lost are not the elements of {}", entry.kept, entry.lost,
+                       to_text(checkpoint.shape(tensor)));
   }
   if (!check_chunks_are_boxes(checkpoint, tensor)) return "a recorded tile is no box";
   auto boxes = chunk_boxes(checkpoint, tensor);
@@ -281,8 +283,8 @@ std::string contradiction(const TensorCertificate& entry, const Checkpoint& chec
     return "its tiles are not where they were certified to be";
   auto chunks = checkpoint.chunks(tensor);
   if (entry.items_after.size() != chunks.size()) {
-    return std::to_string(chunks.size()) + " tiles where the certificate names " +
-           std::to_string(entry.items_after.size());
+    return fmt::format("has {} where the certificate names {}", plural(chunks.size(), "tile"),
+                       entry.items_after.size());
   }
   for (std::uint32_t i = 0; i < chunks.size(); ++i) {
     if (hashes[index_of(chunks[i])] == entry.items_after[i]) continue;

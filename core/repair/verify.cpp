@@ -1,5 +1,7 @@
 #include "core/repair/verify.h"
 
+#include <fmt/core.h>
+
 #include "core/formats/open.h"
 #include "core/repair/inverse.h"
 #include "core/repair/proof.h"
@@ -27,8 +29,9 @@ Status add_inverse(const Certificate& certificate, const Checkpoint& checkpoint,
     report.reasons.push_back(entry.fqn + ": " + (why ? *why : why.error().message));
   }
   if (back != 0 && report.outcome == VerifyReport::Outcome::kProved) {
-    report.reasons.push_back(std::to_string(back) + (back == 1 ? " tensor" : " tensors") +
-                             " whose bytes moved: mapped back, they are what the source held");
+    report.reasons.push_back(
+        fmt::format("{} {} whose bytes moved: mapped back, they are what the source held", back,
+                    back == 1 ? "tensor" : "tensors"));
   }
   return {};
 }

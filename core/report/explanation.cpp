@@ -1,5 +1,7 @@
 #include "core/report/explanation.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -36,7 +38,7 @@ std::string message_text(const ErrorMessage& message) {
                                                "   current " + to_text(ExtentsView(message.current))
                                          : as_words(message.kind->id);
   for (const auto& [key, number] : message.numbers)
-    out += "   " + as_words(key) + " " + std::to_string(number);
+    out += fmt::format("   {} {}", as_words(key), number);
   return message.name.empty() ? out : out + "   " + printable(message.name);
 }
 
@@ -90,7 +92,7 @@ std::size_t likeliest(const Explanation& explanation) {
 std::string first_line(const Explanation& explanation) {
   const auto& all = explanation.hypotheses;
   std::size_t first = likeliest(explanation);
-  std::string lead = first > 1 ? "Equally likely, one of " + std::to_string(first) + ": "
+  std::string lead = first > 1                  ? fmt::format("Equally likely, one of {}: ", first)
                      : all[0].confidence >= 0.5 ? "Most likely: "
                                                 : "Perhaps: ";
   return lead + titled(all[0]);
@@ -120,7 +122,7 @@ void append_others(std::string& out, const Explanation& explanation, const TextO
   std::size_t end = std::min(all.size(), first + kShownOthers);
   for (std::size_t i = first; i < end; ++i) append_in_short(out, all[i], options);
   if (end != all.size())
-    out += "  \u2026 and " + std::to_string(all.size() - end) + " more, less likely: --json\n";
+    out += fmt::format("  \u2026 and {} more, less likely: --json\n", all.size() - end);
 }
 
 double hundredths(double share) {
@@ -208,7 +210,7 @@ std::string explanation_to_json(const Explanation& explanation) {
 std::string forecast_to_text(const SplitForecast& forecast, std::span<const std::int64_t> rows,
                              std::int64_t tensor_parallel, const TextOptions& options) {
   std::string split;
-  for (std::int64_t count : rows) split += (split.empty() ? "" : " + ") + std::to_string(count);
+  for (std::int64_t count : rows) split += fmt::format("{}{}", split.empty() ? "" : " + ", count);
   std::string out = "rows " + split + " on " + plural(rows.size(), "FSDP rank") + ", " +
                     plural(static_cast<std::uint64_t>(tensor_parallel), "tensor-parallel rank") +
                     "\n" + inked(options, "1", to_text(forecast)) + "\n\n";

@@ -1,4 +1,6 @@
 // The report as one page: readable without scripts, without the network, in light and in dark.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/report/listing.h"
@@ -75,9 +77,9 @@ std::string marked(const Extents& extents, const Extents& other, const char* mar
   std::string text = "[";
   for (std::size_t d = 0; d < extents.size(); ++d) {
     bool differs = d >= other.size() || extents[d] != other[d];
-    std::string number = std::to_string(extents[d]);
-    text += (d > 0 ? ", " : "") +
-            (differs ? "<b class=\"" + std::string(mark) + "\">" + number + "</b>" : number);
+    if (d > 0) text += ", ";
+    text += differs ? fmt::format(R"(<b class="{}">{}</b>)", mark, extents[d])
+                    : std::to_string(extents[d]);
   }
   return text + "]";
 }

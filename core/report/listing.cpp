@@ -1,6 +1,8 @@
 #include "core/report/listing.h"
 #include "core/tensor/element_text.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -48,7 +50,7 @@ std::string ranks_to_text(std::vector<std::uint32_t> ranks) {
     while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
     if (!text.empty()) text += ", ";
     text += std::to_string(ranks[i]);
-    if (last > i) text += (last == i + 1 ? ", " : "-") + std::to_string(ranks[last]);
+    if (last > i) text += fmt::format("{}{}", last == i + 1 ? ", " : "-", ranks[last]);
     i = last + 1;
   }
   return text;
@@ -234,11 +236,11 @@ std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
     Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
     auto writer = checkpoint.writer(chunk);
     auto item = checkpoint.item(chunk);
-    text += padded(to_text(box), box_width) + "  " +
-            right(writer ? std::to_string(*writer) : "?", 6) + "  ";
+    text += fmt::format("{}  {}  ", padded(to_text(box), box_width),
+                        right(writer ? std::to_string(*writer) : "?", 6));
     if (item) {
-      text += printable(checkpoint.file(item->file).path) + " at " + std::to_string(item->offset) +
-              ", " + std::to_string(item->length) + " bytes";
+      text += fmt::format("{} at {}, {} bytes", printable(checkpoint.file(item->file).path),
+                          item->offset, item->length);
       std::string_view gone = why_gone(checkpoint, chunk);
       if (!gone.empty()) text += "  " + inked(style, Ink::kRed, "gone: " + std::string(gone));
       text += "\n";
@@ -333,7 +335,7 @@ std::string info_to_text(const Checkpoint& checkpoint, const TextStyle& style) {
     row("gone", inked(style, Ink::kRed, plural(named, "tensor") + " known by name alone"));
   const Provenance& from = checkpoint.provenance();
   if (!from.save_id.empty()) row("save", printable(from.save_id));
-  if (from.pickle_protocol > 0) row("pickle", "protocol " + std::to_string(from.pickle_protocol));
+  if (from.pickle_protocol > 0) row("pickle", fmt::format("protocol {}", from.pickle_protocol));
   return text;
 }
 

@@ -1,5 +1,7 @@
 #include "core/report/map_text.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cassert>
 #include <map>
@@ -144,7 +146,7 @@ std::vector<std::string> draw_slice(const TileSlice& slice, std::int64_t scale_r
   Axis across(column_cuts, scale_columns, columns, static_cast<int>(longest) + 1);
   Canvas canvas(down.length(), across.length());
   canvas.box(0, 0, down.length() - 1, across.length() - 1);
-  auto fold = [&](const Axis& axis) { return std::to_string(axis.folded()) + " more"; };
+  auto fold = [&](const Axis& axis) { return fmt::format("{} more", axis.folded()); };
   if (down.folded() > 0) {
     int top = *down.at(down.fold_from()), bottom = *down.at(down.fold_to());
     canvas.box(top, 0, bottom, across.length() - 1);

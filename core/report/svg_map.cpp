@@ -1,8 +1,9 @@
 #include "core/report/svg_map.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/report/listing.h"
 
@@ -43,9 +44,7 @@ std::string hex_of(double hue, double saturation, double lightness) {
     double value = lightness - a * std::max(-1.0, std::min({k - 3, 9 - k, 1.0}));
     return static_cast<unsigned>(std::lround(value * 255));
   };
-  char text[8];
-  std::snprintf(text, sizeof text, "#%02x%02x%02x", channel(0), channel(8), channel(4));
-  return text;
+  return fmt::format("#{:02x}{:02x}{:02x}", channel(0), channel(8), channel(4));
 }
 
 }  // namespace
@@ -85,9 +84,7 @@ struct Scale {
 };
 
 std::string px(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
+  return fmt::format("{:.1f}", value);
 }
 
 constexpr double kWidth = 200, kHeight = 320, kMargin = 26;
@@ -109,14 +106,14 @@ class Drawing {
 
   void tiles(const Palette& palette) {
     for (const SliceTile& tile : slice_.tiles) {
-      std::string rank = tile.writer ? "rank " + std::to_string(*tile.writer) : "";
-      body_ += "<rect class=\"" + std::string(tile.writer ? "tile" : "bare") + "\" x=\"" +
-               px(x(tile.left)) + "\" y=\"" + px(y(tile.top)) + "\" width=\"" +
-               px(x(tile.right) - x(tile.left)) + "\" height=\"" +
-               px(y(tile.bottom) - y(tile.top)) + "\"" +
-               (tile.writer ? " fill=\"" + palette.colour(tile.writer) + "\"" : "") + "><title>" +
-               rank + " [" + std::to_string(tile.top) + ":" + std::to_string(tile.bottom) + ", " +
-               std::to_string(tile.left) + ":" + std::to_string(tile.right) + "]</title></rect>";
+      std::string rank = tile.writer ? fmt::format("rank {}", *tile.writer) : "";
+      std::string fill =
+          tile.writer ? fmt::format(R"( fill="{}")", palette.colour(tile.writer)) : "";
+      body_ += fmt::format(R"(<rect class="{}" x="{}" y="{}" width="{}" height="{}"{}>)"
+                           "<title>{} [{}:{}, {}:{}]</title></rect>",
+                           tile.writer ? "tile" : "bare", px(x(tile.left)), px(y(tile.top)),
+                           px(x(tile.right) - x(tile.left)), px(y(tile.bottom) - y(tile.top)), fill,
+                           rank, tile.top, tile.bottom, tile.left, tile.right);
       label(tile, rank, palette.is_light(tile.writer) ? "on dark" : "on");
     }
   }
@@ -127,7 +124,7 @@ class Drawing {
       body_ += "<rect class=\"outline\" x=\"" + px(x(tile.left)) + "\" y=\"" + px(y(tile.top)) +
                "\" width=\"" + px(x(tile.right) - x(tile.left)) + "\" height=\"" +
                px(y(tile.bottom) - y(tile.top)) + "\"/>";
-      label(tile, tile.writer ? "rank " + std::to_string(*tile.writer) : "", "quiet");
+      label(tile, tile.writer ? fmt::format("rank {}", *tile.writer) : "", "quiet");
     }
   }
 
@@ -153,11 +150,10 @@ class Drawing {
     std::string text = "<svg role=\"img\" aria-label=\"" + escaped(name) + "\" width=\"" + px(w) +
                        "\" height=\"" + px(h) + "\" viewBox=\"0 0 " + px(w) + " " + px(h) + "\">" +
                        body_;
-    text += "<text class=\"end " + columns_class + "\" x=\"" + px(x(0) + width()) + "\" y=\"" +
-            px(kMargin - 8) + "\" text-anchor=\"end\">" + std::to_string(slice_.columns) +
-            "</text>";
-    text += "<text class=\"end " + rows_class + "\" x=\"" + px(x(0) + width() + 6) + "\" y=\"" +
-            px(y(0) + height()) + "\">" + std::to_string(slice_.rows) + "</text>";
+    text += fmt::format(R"(<text class="end {}" x="{}" y="{}" text-anchor="end">{}</text>)",
+                        columns_class, px(x(0) + width()), px(kMargin - 8), slice_.columns);
+    text += fmt::format(R"(<text class="end {}" x="{}" y="{}">{}</text>)", rows_class,
+                        px(x(0) + width() + 6), px(y(0) + height()), slice_.rows);
     return text + "</svg>";
   }
 

@@ -6,6 +6,8 @@
 // down while parsing.
 #include "core/spec/spec.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -63,7 +65,7 @@ Result<Json> parse(Reader& reader) {
     Json document = Json::parse(reader.text.begin(), reader.text.end(), take_down);
     if (reader.too_deep)
       return fail(ErrorKind::kDamaged,
-                  "nested more than " + std::to_string(kMaxNesting) + " deep, which no spec is",
+                  fmt::format("nested more than {} deep, which no spec is", kMaxNesting),
                   Place{reader.source});
     return document;
   } catch (const Json::parse_error& problem) {
@@ -163,9 +165,8 @@ Result<SpecEntry> read_entry(const Reader& reader, const std::string& fqn, const
   }
   if (!extra.empty()) entry.extra = extra.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (entry.mesh && !entry.placements.empty() && entry.placements.size() != entry.mesh->axes.size())
-    return reader.refuse(fqn, std::to_string(entry.placements.size()) +
-                                  " placements for a mesh of " +
-                                  std::to_string(entry.mesh->axes.size()) + " axes");
+    return reader.refuse(fqn, fmt::format("{} placements for a mesh of {} axes",
+                                          entry.placements.size(), entry.mesh->axes.size()));
   for (const Placement& placement : entry.placements) {
     auto ndim = static_cast<std::int64_t>(entry.shape.size());
     bool shards = placement.kind == Placement::Kind::kShard ||

@@ -1,5 +1,7 @@
 #include "core/tensor/shape.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cassert>
 #include <limits>
@@ -100,7 +102,7 @@ std::string to_text(const Box& box) {
   std::string text = "[";
   for (std::size_t d = 0; d < box.offsets.size(); ++d) {
     if (d != 0) text += ", ";
-    text += std::to_string(box.offsets[d]) + ":" + std::to_string(box.offsets[d] + box.sizes[d]);
+    text += fmt::format("{}:{}", box.offsets[d], box.offsets[d] + box.sizes[d]);
   }
   return text + "]";
 }

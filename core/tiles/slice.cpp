@@ -1,5 +1,7 @@
 #include "core/tiles/slice.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -110,11 +112,11 @@ TileSlice cut(const LaidTensor& tiling, const Slice& slice, std::size_t limit) {
 std::string to_text(const Slice& slice) {
   std::string text;
   auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (slice.row >= 0) add("rows dim " + std::to_string(slice.row));
-  if (slice.column >= 0) add("columns dim " + std::to_string(slice.column));
+  if (slice.row >= 0) add(fmt::format("rows dim {}", slice.row));
+  if (slice.column >= 0) add(fmt::format("columns dim {}", slice.column));
   for (std::size_t d = 0; d < slice.at.size(); ++d) {
     if (slice.shows(d)) continue;
-    add("at dim " + std::to_string(d) + " = " + std::to_string(slice.at[d]));
+    add(fmt::format("at dim {} = {}", d, slice.at[d]));
   }
   return text;
 }

@@ -1,5 +1,7 @@
 #include "core/verbs/demo.h"
 
+#include <fmt/core.h>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,7 +81,7 @@ struct Job {  // one item of one file
 
 Status write_file(const DemoModel& model, std::uint32_t rank, const std::vector<Job>& jobs,
                   WritableDirectory& directory, DcpMetadata& metadata, Progress* progress) {
-  std::string path = "__" + std::to_string(rank) + "_0.distcp";
+  std::string path = fmt::format("__{}_0.distcp", rank);
   SHW_TRY(auto sink, directory.create(path));
   for (const Job& job : jobs) {
     if (is_cancelled(progress)) return cancelled_error();
@@ -176,7 +178,7 @@ Result<Demo> make_demo(const std::string& folder, Progress* progress) {
   SHW_CHECK(clear(folder, model.checkpoint));
 
   std::string checkpoint = folder + "/" + model.checkpoint;
-  std::string temporary = checkpoint + ".shardwright-partial-" + std::to_string(getpid());
+  std::string temporary = fmt::format("{}.shardwright-partial-{}", checkpoint, getpid());
   SHW_TRY(auto parent, posix_store().edit_folder(folder));
   SHW_TRY(auto directory, posix_store().make_folder(temporary));
   if (auto written = write_checkpoint(model, *directory, progress); !written) {

@@ -1,5 +1,7 @@
 #include "core/verbs/demo_model.h"
 
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
 
 namespace shw {
@@ -72,7 +74,7 @@ class Reader {
     model_.expert_mesh = mesh_of(recipe_["expert_mesh"]);
     auto expert_layer = recipe_["expert_layer"].get<int>();
     for (int layer = 0; layer < recipe_["layers"].get<int>(); ++layer) {
-      std::string prefix = "model.layers." + std::to_string(layer) + ".";
+      std::string prefix = fmt::format("model.layers.{}.", layer);
       add_group(prefix, "every_layer");
       add_group(prefix, layer == expert_layer ? "expert_layer_tensors" : "dense_layer");
       if (layer == expert_layer) add_experts(prefix);

@@ -1,5 +1,7 @@
 // From a payload as it lies to elements in row-major, little-endian order: strides, byte order, and
 // the signs that torch leaves to the reader.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/checked.h"
@@ -77,8 +79,7 @@ Result<Bytes> read_elements(const OpenItem& item) {
   if (*elements == 0) return Bytes{};
   if (*bytes / kMaxRepeats > header.payload_length + kSmall)
     return fail(ErrorKind::kUnsupported,
-                "repeats " + std::to_string(header.payload_length) + " bytes of storage to " +
-                    std::to_string(*bytes),
+                fmt::format("repeats {} bytes of storage to {}", header.payload_length, *bytes),
                 {item.source->name(), header.payload_offset});
   auto first = static_cast<std::uint64_t>(header.storage_offset);
   SHW_TRY(Bytes storage,

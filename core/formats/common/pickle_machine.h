@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/words.h"
 #include "core/formats/common/pickle_memo.h"
 #include "core/formats/common/pickle_tree.h"
 
@@ -64,10 +65,11 @@ class PickleMachine {
     return false;
   }
   bool damaged(const std::string& what) {
-    return refuse(ErrorKind::kDamaged, "byte " + grouped(offset(opcode_)) + ": " + what);
+    return refuse(ErrorKind::kDamaged, "byte " + human_count(offset(opcode_)) + ": " + what);
   }
   bool cut_off(const std::string& what) {
-    return refuse(ErrorKind::kDamaged, "cut off at byte " + grouped(offset(opcode_)) + ": " + what);
+    return refuse(ErrorKind::kDamaged,
+                  "cut off at byte " + human_count(offset(opcode_)) + ": " + what);
   }
 
   // --- bytes ------------------------------------------------------------------------------------
@@ -91,11 +93,12 @@ class PickleMachine {
   }
   bool take_bytes(std::string_view what, std::uint64_t length, std::string_view& out) {
     if (length > left())
-      return cut_off("a " + std::string(what) + " of " + grouped(length) +
-                     " bytes was announced, " + grouped(left()) + " are left");
+      return cut_off("a " + std::string(what) + " of " + human_count(length) +
+                     " bytes was announced, " + human_count(left()) + " are left");
     if (length > std::numeric_limits<std::uint32_t>::max())
-      return refuse(ErrorKind::kUnsupported, "a " + std::string(what) + " of " + grouped(length) +
-                                                 " bytes at byte " + grouped(offset(opcode_)));
+      return refuse(ErrorKind::kUnsupported, "a " + std::string(what) + " of " +
+                                                 human_count(length) + " bytes at byte " +
+                                                 human_count(offset(opcode_)));
     out = {reinterpret_cast<const char*>(at_), static_cast<std::size_t>(length)};
     at_ += length;
     return true;
@@ -119,7 +122,7 @@ class PickleMachine {
   NodeId make(NodeKind kind) {
     if (tree_.nodes_.size() >= std::min(limits_.nodes, PickleTree::kFirstShortcut)) {
       refuse(ErrorKind::kUnsupported,
-             "more than " + grouped(limits_.nodes) + " values in one pickle");
+             "more than " + human_count(limits_.nodes) + " values in one pickle");
       return NodeId::kAbsent;
     }
     Node made;
@@ -169,8 +172,8 @@ class PickleMachine {
     std::uint32_t depth = node(child).depth + 1u;
     if (depth <= node(parent).depth) return true;
     if (depth > limits_.depth)
-      return refuse(ErrorKind::kUnsupported, "nested more than " + grouped(limits_.depth) +
-                                                 " deep at byte " + grouped(offset(opcode_)));
+      return refuse(ErrorKind::kUnsupported, "nested more than " + human_count(limits_.depth) +
+                                                 " deep at byte " + human_count(offset(opcode_)));
     node(parent).depth = static_cast<std::uint16_t>(depth);
     return true;
   }
@@ -238,7 +241,7 @@ class PickleMachine {
     if (added) {
       if (tree_.globals_.size() >= limits_.globals)
         return refuse(ErrorKind::kUnsupported,
-                      "more than " + grouped(limits_.globals) + " names in one pickle");
+                      "more than " + human_count(limits_.globals) + " names in one pickle");
       tree_.globals_.push_back({std::string(module), std::string(name), offset(opcode_)});
     }
     NodeId id = make(NodeKind::kGlobal);
@@ -316,7 +319,7 @@ class PickleMachine {
     if (!need(1)) return false;
     // Python numbers what it stores from 0 on, so no number can exceed the length of the file.
     if (index > static_cast<std::uint64_t>(end_ - begin_))
-      return damaged("memo number " + grouped(index) + " is larger than the file");
+      return damaged("memo number " + human_count(index) + " is larger than the file");
     if constexpr (Shortcut::kEnabled) {
       // Python numbers densely. Whatever does not may overwrite what a shortcut relies on.
       if (index != memo_.length() && !shortcut_.irregular()) return false;
@@ -334,7 +337,7 @@ class PickleMachine {
       }
     }
     if (id == NodeId::kAbsent)
-      return damaged("memo number " + grouped(index) + " is used but was never stored");
+      return damaged("memo number " + human_count(index) + " is used but was never stored");
     stack_.push_back(id);
     return true;
   }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "core/base/words.h"
 #include "core/formats/common/pickle_machine.h"
 
 namespace shw {
@@ -223,8 +224,8 @@ bool PickleMachine<Shortcut>::step_stack(std::uint8_t opcode) {
       std::uint64_t length = 0;
       if (!number(length)) return false;
       if (length > left())
-        return cut_off("a frame of " + grouped(length) + " bytes was announced, " +
-                       grouped(left()) + " are left");
+        return cut_off("a frame of " + human_count(length) + " bytes was announced, " +
+                       human_count(left()) + " are left");
       return true;
     }
     default:
@@ -277,8 +278,8 @@ bool PickleMachine<Shortcut>::step_rare(std::uint8_t opcode) {
     }
     case 0x97:
     case 0x98:
-      return refuse(ErrorKind::kUnsupported,
-                    "byte " + grouped(offset(opcode_)) + ": refers to a buffer outside the file");
+      return refuse(ErrorKind::kUnsupported, "byte " + human_count(offset(opcode_)) +
+                                                 ": refers to a buffer outside the file");
     default:
       return step_old(opcode);
   }

@@ -1,5 +1,7 @@
 #include "core/formats/common/pickle_safety.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -192,7 +194,7 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
     rest.rule = "unsafe-pickle";
     rest.severity = Severity::kError;
     rest.subjects = {subject};
-    rest.cause = "It names " + std::to_string(more) + " more things that no checkpoint needs.";
+    rest.cause = fmt::format("It names {} more things that no checkpoint needs.", more);
     rest.evidence.emplace_back("more", more);
     findings.push_back(std::move(rest));
   }

@@ -115,13 +115,4 @@ std::string unescape_unicode(std::string_view text) {
   return out;
 }
 
-std::string grouped(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3;) {
-    at -= 3;
-    digits.insert(at, 1, ',');
-  }
-  return digits;
-}
-
 }  // namespace shw

@@ -138,7 +138,4 @@ class PickleTree {
 // raw-unicode-escape: "\u00e9" and "\U0001F600" become UTF-8, all else stays.
 std::string unescape_unicode(std::string_view text);
 
-// "48,213"
-std::string grouped(std::uint64_t number);
-
 }  // namespace shw

@@ -1,4 +1,6 @@
 // Items that are elements and nothing else. What they are stands in the checkpoint alone.
+#include <fmt/core.h>
+
 #include "core/base/checked.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/item_reader.h"
@@ -25,9 +27,8 @@ Result<OpenItem> open_raw(const Checkpoint& checkpoint, ChunkId chunk, ItemRange
   if (view) item.header.storage_offset = view->offset;
   if (!fits(item.header, view.has_value(), range.length))
     return fail(ErrorKind::kDamaged,
-                "holds " + std::to_string(range.length) + " bytes, which is not what " +
-                    to_text(item.header.sizes) + " of " + std::string(name(item.header.dtype)) +
-                    " takes",
+                fmt::format("holds {} bytes, which is not what {} of {} takes", range.length,
+                            to_text(item.header.sizes), name(item.header.dtype)),
                 {range.source->name(), range.offset});
   item.header.payload_offset = range.offset;
   item.header.payload_length = range.length;

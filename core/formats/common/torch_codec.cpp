@@ -1,4 +1,6 @@
 // Items that are torch.save archives, as items.h reads them.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/checked.h"
@@ -26,8 +28,7 @@ std::uint64_t decompressed_limit(const Checkpoint& checkpoint, ChunkId chunk) {
 // Offsets inside a decompressed item mean nothing in the file: the error then stands at the item.
 Error at_item(Error error, const ItemRange& range) {
   if (error.place.offset)
-    error.message +=
-        " (at byte " + std::to_string(*error.place.offset) + " of the decompressed item)";
+    error.message += fmt::format(" (at byte {} of the decompressed item)", *error.place.offset);
   error.place.file = range.source->name();
   error.place.offset = range.offset;
   return error;

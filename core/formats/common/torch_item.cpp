@@ -1,5 +1,7 @@
 #include "core/formats/common/torch_item.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -47,8 +49,8 @@ Result<Extents> extents_of(const Reader& in, NodeId node, std::string_view what)
     return in.damaged(node, "the tensor's " + std::string(what) + " are no tuple");
   auto items = tree.items(node);
   if (items.size() > kMaxDims)
-    return in.damaged(node, "the tensor has " + std::to_string(items.size()) +
-                                " dimensions; torch allows " + std::to_string(kMaxDims));
+    return in.damaged(
+        node, fmt::format("the tensor has {} dimensions; torch allows {}", items.size(), kMaxDims));
   Extents extents;
   for (NodeId item : items) {
     auto value = tree.integer(item);
@@ -104,8 +106,9 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
   bool v3 = is_utils(tree, function, "_rebuild_tensor_v3");
   bool v1 = is_utils(tree, function, "_rebuild_tensor");
   if (given.size() < (v3 ? 7u : v1 ? 4u : 6u))
-    return in.damaged(arguments, "the tensor's rebuild call has " + std::to_string(given.size()) +
-                                     " arguments, which are too few");
+    return in.damaged(
+        arguments,
+        fmt::format("the tensor's rebuild call has {} arguments, which are too few", given.size()));
   PickledTensor tensor;
   SHW_CHECK(read_storage(in, given[0], v3, tensor));
   auto offset = tree.integer(given[1]);
@@ -115,9 +118,8 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
   SHW_TRY(tensor.sizes, extents_of(in, given[2], "sizes"));
   SHW_TRY(tensor.strides, extents_of(in, given[3], "strides"));
   if (tensor.sizes.size() != tensor.strides.size())
-    return in.damaged(arguments, "the tensor has " + std::to_string(tensor.sizes.size()) +
-                                     " sizes but " + std::to_string(tensor.strides.size()) +
-                                     " strides");
+    return in.damaged(arguments, fmt::format("the tensor has {} sizes but {} strides",
+                                             tensor.sizes.size(), tensor.strides.size()));
   if (given.size() > 4) tensor.requires_grad = tree.integer(given[4]).value_or(0) != 0;
   if (v3) {
     const PickleGlobal* dtype = tree.global(given[6]);
@@ -202,18 +204,19 @@ Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, 
     return zip.damaged(0, "the archive has no record data/" + tensor.storage_key.substr(0, 80));
   SHW_TRY(std::uint64_t data, zip.data_offset(*record));
   if (record->length != tensor.storage_bytes)
-    return zip.damaged(record->header_offset, "the record \"" + record->name + "\" holds " +
-                                                  std::to_string(record->length) +
-                                                  " bytes, but the tensor's storage has " +
-                                                  std::to_string(tensor.storage_bytes));
+    return zip.damaged(
+        record->header_offset,
+        fmt::format("the record \"{}\" holds {} bytes, but the tensor's storage has {}",
+                    record->name, record->length, tensor.storage_bytes));
   auto needed = storage_needed(tensor.sizes, tensor.strides, tensor.storage_offset);
   std::uint64_t elements = tensor.storage_bytes / size_of(tensor.dtype);
   if (!needed || static_cast<std::uint64_t>(*needed) > elements)
     return zip.damaged(
         record->header_offset,
-        "the tensor of sizes " + to_text(tensor.sizes) + ", strides " + to_text(tensor.strides) +
-            " and storage offset " + std::to_string(tensor.storage_offset) +
-            " reaches beyond its storage of " + std::to_string(elements) + " elements");
+        fmt::format("the tensor of sizes {}, strides {} and storage offset {} reaches beyond its "
+                    "storage of {} elements",
+                    to_text(tensor.sizes), to_text(tensor.strides), tensor.storage_offset,
+                    elements));
   ItemHeader header;
   header.dtype = tensor.dtype;
   header.sizes = tensor.sizes;

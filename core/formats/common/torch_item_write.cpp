@@ -2,6 +2,8 @@
 // (compared byte for byte with torch 2.15 in tests).
 #include "core/formats/common/torch_item_write.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <bit>
 #include <cstring>
@@ -148,9 +150,8 @@ class Archive {
     std::uint64_t before = sink_.position();
     SHW_TRY(record.crc, write(sink_));
     if (sink_.position() - before != length)
-      return fail(ErrorKind::kUsage, "the payload of " + std::to_string(length) +
-                                         " bytes was written as " +
-                                         std::to_string(sink_.position() - before));
+      return fail(ErrorKind::kUsage, fmt::format("the payload of {} bytes was written as {}",
+                                                 length, sink_.position() - before));
     SHW_CHECK(write_descriptor(record));
     // An empty record is left out of the id.
     if (counts && length != 0) mix(record.crc);
@@ -159,10 +160,7 @@ class Archive {
   }
 
   // Twenty digits for the names, twenty for the CRCs of all records before.
-  std::string serialization_id() const {
-    std::string digits = std::to_string(crc_hash_);
-    return std::string(kNamesHash) + std::string(20 - digits.size(), '0') + digits;
-  }
+  std::string serialization_id() const { return fmt::format("{}{:020}", kNamesHash, crc_hash_); }
 
   // The directory and the three end records. Returns the archive's length.
   Result<std::uint64_t> finish() {
@@ -274,9 +272,8 @@ Result<std::uint64_t> write_torch_item(ByteSink& sink, Dtype dtype, ExtentsView 
       elements ? checked_mul(*elements, static_cast<std::int64_t>(size_of(dtype))) : std::nullopt;
   if (!bytes || dtype == Dtype::kUnknown || sizes.size() > kMaxDims ||
       static_cast<std::uint64_t>(*bytes) != payload.length)
-    return fail(ErrorKind::kUsage, "a payload of " + std::to_string(payload.length) +
-                                       " bytes is no tensor " + to_text(sizes) + " of " +
-                                       std::string(name(dtype)));
+    return fail(ErrorKind::kUsage, fmt::format("a payload of {} bytes is no tensor {} of {}",
+                                               payload.length, to_text(sizes), name(dtype)));
   Archive archive(sink);
   SHW_CHECK(archive.add("data.pkl", TensorPickle(dtype, sizes, *elements).view()));
   SHW_CHECK(archive.add(".format_version", bytes_of("1")));

@@ -1,5 +1,7 @@
 #include "core/formats/common/zip.h"
 
+#include <fmt/core.h>
+
 #include <zlib.h>
 
 #include <algorithm>
@@ -88,13 +90,12 @@ Result<ZipReader> ZipReader::open(std::shared_ptr<const ByteSource> source, std:
   auto end = checked_add(base, length);
   if (!end || *end > reader.source_->size()) {
     return fail(ErrorKind::kDamaged,
-                "ends at byte " + std::to_string(reader.source_->size()) +
-                    ", but the item is said to take " + std::to_string(length) +
-                    " bytes from byte " + std::to_string(base),
+                fmt::format("ends at byte {}, but the item is said to take {} bytes from byte {}",
+                            reader.source_->size(), length, base),
                 {reader.source_->name(), base});
   }
   if (length < kEndSize)
-    return reader.damaged(0, std::to_string(length) + " bytes are too few for an archive");
+    return reader.damaged(0, fmt::format("{} bytes are too few for an archive", length));
   std::uint64_t tail = length <= kWholeRead ? length : kTailRead;
   SHW_TRY(reader.tail_, read_bytes(*reader.source_, base + length - tail, tail));
   SHW_TRY(End found, reader.find_end());
@@ -105,7 +106,7 @@ Result<ZipReader> ZipReader::open(std::shared_ptr<const ByteSource> source, std:
 
 Result<BytesView> ZipReader::view(std::uint64_t at, std::uint64_t length, Bytes& scratch) const {
   if (at > length_ || length > length_ - at)
-    return damaged(at, "the item ends before the " + std::to_string(length) + " bytes needed here");
+    return damaged(at, fmt::format("the item ends before the {} bytes needed here", length));
   std::uint64_t tail_begin = length_ - tail_.size();
   if (at >= tail_begin) return BytesView(tail_).subspan(at - tail_begin, length);
   if (head_.empty() && at + length <= kHeadRead) {
@@ -214,9 +215,11 @@ Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
   if ((flags & kFlagEncrypted) != 0)
     return damaged(base + at, "the record \"" + entry.name + "\" is marked as encrypted");
   if (method != 0 && method != 8)
-    return damaged(base + at, "the record \"" + entry.name +
-                                  "\" is marked as compressed by method " + std::to_string(method) +
-                                  "; torch stores its records");
+    return damaged(
+        base + at,
+        fmt::format(
+            "the record \"{}\" is marked as compressed by method {}; torch stores its records",
+            entry.name, method));
   entry.deflated = method == 8;
   if (!entry.deflated && entry.length != entry.stored_length)
     return damaged(base + at, "the stored record \"" + entry.name + "\" has two lengths");
@@ -241,8 +244,8 @@ Status ZipReader::check_overlap(std::uint64_t directory_offset) const {
         limit - entry.header_offset < header ||
         limit - entry.header_offset - header < entry.stored_length)
       return damaged(std::min(entry.header_offset, length_),
-                     "the record \"" + entry.name + "\" (" + std::to_string(entry.stored_length) +
-                         " bytes) runs into what follows it");
+                     fmt::format("the record \"{}\" ({} bytes) runs into what follows it",
+                                 entry.name, entry.stored_length));
   }
   return {};
 }
@@ -286,9 +289,9 @@ Result<std::uint64_t> ZipReader::data_offset(const ZipEntry& entry) const {
 Result<Bytes> ZipReader::read(const ZipEntry& entry, std::uint64_t limit) const {
   SHW_TRY(std::uint64_t data, data_offset(entry));
   if (entry.length > limit)
-    return unsupported(entry.header_offset, "the record \"" + entry.name + "\" takes " +
-                                                std::to_string(entry.length) + " bytes; at most " +
-                                                std::to_string(limit) + " are read");
+    return unsupported(entry.header_offset,
+                       fmt::format("the record \"{}\" takes {} bytes; at most {} are read",
+                                   entry.name, entry.length, limit));
   if (!entry.deflated) {
     Bytes scratch;
     SHW_TRY(BytesView bytes, view(data - base_, entry.stored_length, scratch));
@@ -367,8 +370,10 @@ Status ZipReader::inflate(const ZipEntry& entry, std::uint64_t data, const Take&
     SHW_CHECK(take(BytesView(out).first(part)));
   }
   if (made != entry.length)
-    return damaged(data - base_, "the deflated record \"" + entry.name + "\" does not hold the " +
-                                     std::to_string(entry.length) + " bytes that it announces");
+    return damaged(
+        data - base_,
+        fmt::format("the deflated record \"{}\" does not hold the {} bytes that it announces",
+                    entry.name, entry.length));
   return {};
 }
 

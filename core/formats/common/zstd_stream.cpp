@@ -1,5 +1,7 @@
 #include "core/formats/common/zstd_stream.h"
 
+#include <fmt/core.h>
+
 #include <zstd.h>
 
 #include <algorithm>
@@ -18,10 +20,11 @@ Status decompress(const ByteSource& source, std::uint64_t offset, std::uint64_t 
                   std::uint64_t limit, Progress* progress, const Take& take) {
   Place place{source.name(), offset};
   auto too_much = [&](std::uint64_t amount) {
-    return fail(ErrorKind::kUnsupported,
-                "the compressed item becomes " + std::to_string(amount) +
-                    " bytes or more; at most " + std::to_string(limit) + " are expected of it",
-                place);
+    return fail(
+        ErrorKind::kUnsupported,
+        fmt::format("the compressed item becomes {} bytes or more; at most {} are expected of it",
+                    amount, limit),
+        place);
   };
   if (offset > source.size() || length > source.size() - offset)
     return fail(ErrorKind::kDamaged, "the compressed item runs past the end of the file", place);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/base/words.h"
 #include "core/formats/common/pickle_safety.h"
 #include "core/formats/common/plain_pickle.h"
 #include "core/formats/dcp/dcp_rows.h"
@@ -19,7 +20,7 @@ class Notes {
     rest.rule = "bad-record";
     rest.severity = Severity::kError;
     rest.subjects = {file_};
-    rest.cause = grouped(count_ - kMost) + " more records could not be used.";
+    rest.cause = human_count(count_ - kMost) + " more records could not be used.";
     rest.evidence.emplace_back("more", static_cast<std::int64_t>(count_ - kMost));
     builder_.add_finding(std::move(rest));
   }
@@ -131,10 +132,10 @@ Status Interpreter::run() {
   note_provenance(root);
   if (duplicates_ > 0)
     notes_.add(Severity::kWarning, {}, first_duplicate_,
-               grouped(duplicates_) + " keys are recorded twice; the later record counts.");
+               human_count(duplicates_) + " keys are recorded twice; the later record counts.");
   if (tree_.end() < file_size_)
     notes_.add(Severity::kWarning, {}, tree_.end(),
-               grouped(file_size_ - tree_.end()) + " bytes follow the end of the pickle.");
+               human_count(file_size_ - tree_.end()) + " bytes follow the end of the pickle.");
   for (Finding& finding : unsafe_pickle_findings(tree_, file_))
     builder_.add_finding(std::move(finding));
   return {};

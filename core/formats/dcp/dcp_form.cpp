@@ -64,7 +64,7 @@ Result<PickledForm> read_pickled_form(const Directory& directory) {
   if (directory.stat(path).kind == EntryKind::kMissing) {
     SHW_TRY(auto entries, directory.list());
     auto ranks = rank_local_metadata(entries);
-    if (!ranks.empty()) path = "__" + std::to_string(ranks.front()) + path;
+    if (!ranks.empty()) path = rank_local_name(ranks.front());
   }
   SHW_TRY(auto source, directory.open(path));
   Bytes read;

@@ -3,6 +3,8 @@
 // length; only what follows the hole knows the CRC.
 #include "core/formats/dcp/dcp_format_writer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -61,7 +63,7 @@ Result<AroundHole> archive_of(const OutputTensor& tensor, const OutputTile& tile
 
 // "__<rank>_<n>.distcp": the first n that no file of this rank has.
 std::string next_file(const Checkpoint* source, std::uint32_t rank) {
-  std::string prefix = "__" + std::to_string(rank) + "_";
+  std::string prefix = fmt::format("__{}_", rank);
   std::uint64_t next = 0;
   for (const FileRow& file : source == nullptr ? std::span<const FileRow>{} : source->files()) {
     std::string_view name = std::string_view(file.path).substr(file.path.rfind('/') + 1);

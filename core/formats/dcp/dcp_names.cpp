@@ -1,5 +1,7 @@
 #include "core/formats/dcp/dcp_names.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/words.h"
@@ -7,7 +9,7 @@
 namespace shw {
 
 std::string distcp_name(std::uint32_t rank, std::uint64_t number) {
-  return "__" + std::to_string(rank) + "_" + std::to_string(number) + std::string(kDcpDataSuffix);
+  return fmt::format("__{}_{}{}", rank, number, kDcpDataSuffix);
 }
 
 std::optional<std::uint32_t> rank_in_distcp_name(std::string_view path) {
@@ -22,7 +24,7 @@ std::optional<std::uint32_t> rank_in_distcp_name(std::string_view path) {
 }
 
 std::string rank_local_name(std::uint32_t rank) {
-  return "__" + std::to_string(rank) + std::string(kDcpMetadataName);
+  return fmt::format("__{}{}", rank, kDcpMetadataName);
 }
 
 std::vector<std::uint32_t> rank_local_metadata(std::span<const Entry> entries) {

@@ -1,5 +1,7 @@
 #include "core/formats/safetensors/safetensors.h"
 
+#include <fmt/core.h>
+
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
@@ -204,12 +206,11 @@ void add_misplaced(CheckpointBuilder& builder, const std::string& index,
     if (lines.size() < kMostEvidence)
       lines.push_back(entry.fqn + ": said to lie in " + entry.said + ", lies in " + entry.held);
   }
-  finding.cause = "The index says that " + first.fqn + " lies in " + first.said +
-                  ", and it lies in " + first.held +
-                  (entries.size() == 1
-                       ? ""
-                       : "; " + std::to_string(entries.size() - 1) + " more entries are wrong") +
-                  ": a loader that goes by the index does not find what is there.";
+  finding.cause = fmt::format(
+      "The index says that {} lies in {}, and it lies in {}{}: a loader that goes by the index "
+      "does not find what is there.",
+      first.fqn, first.said, first.held,
+      entries.size() == 1 ? "" : fmt::format("; {} more entries are wrong", entries.size() - 1));
   finding.evidence = {
       {"index", index}, {"entries", lines}, {"count", static_cast<std::int64_t>(entries.size())}};
   finding.remedy = Remedy{"rewrite-metadata", true,
@@ -246,11 +247,10 @@ void check_index(CheckpointBuilder& builder, const std::string& index, const Wei
   }
   add_misplaced(builder, index, misplaced);
   if (missing.subjects.empty()) return;
-  missing.cause =
-      "The index places " + std::to_string(missing.subjects.size()) +
-      (missing.subjects.size() == 1 ? " tensor" : " tensors") +
-      " in files that do not hold them, and no other file does: " + missing.subjects.front() +
-      (missing.subjects.size() == 1 ? "." : ", ...");
+  missing.cause = fmt::format(
+      "The index places {} {} in files that do not hold them, and no other file does: {}{}",
+      missing.subjects.size(), missing.subjects.size() == 1 ? "tensor" : "tensors",
+      missing.subjects.front(), missing.subjects.size() == 1 ? "." : ", ...");
   missing.evidence.emplace_back("index", index);
   builder.add_finding(std::move(missing));
 }

@@ -1,7 +1,8 @@
 #include "core/formats/safetensors/safetensors_formats.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <set>
 
 #include "core/base/words.h"
@@ -48,10 +49,8 @@ FormatTraits::Unlisted unlisted_shards(const std::vector<std::string_view>& path
   for (std::uint32_t shard = 1; shard <= shards; ++shard) {
     for (std::uint32_t file = 1; file <= files; ++file) {
       if (there.contains({shard, file})) continue;
-      char name[64];
-      std::snprintf(name, sizeof name, "shard-%05u-model-%05u-of-%05u.safetensors", shard, file,
-                    files);
-      out.missing.emplace_back(name);
+      out.missing.push_back(
+          fmt::format("shard-{:05}-model-{:05}-of-{:05}.safetensors", shard, file, files));
     }
   }
   return out;

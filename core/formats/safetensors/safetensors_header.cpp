@@ -1,5 +1,7 @@
 #include "core/formats/safetensors/safetensors_header.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -227,9 +229,8 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size) {
       problem(&entry, entry.begin, "the dtype \"" + entry.dtype_text + "\" is not read");
     } else if (!bytes || *bytes != entry.end - entry.begin) {
       problem(&entry, entry.begin,
-              "the header gives the tensor " + std::to_string(entry.end - entry.begin) +
-                  " bytes, which is not what " + to_text(entry.shape) + " of " +
-                  std::string(name(entry.dtype)) + " takes");
+              fmt::format("the header gives the tensor {} bytes, which is not what {} of {} takes",
+                          entry.end - entry.begin, to_text(entry.shape), name(entry.dtype)));
     }
   }
   std::sort(order.begin(), order.end(), [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
@@ -240,17 +241,15 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size) {
     if (entry->begin < end)
       problem(entry, entry->begin, "the tensor's bytes overlap those of another");
     if (entry->begin > end)
-      problem(
-          entry, end,
-          "no tensor owns the " + std::to_string(entry->begin - end) + " bytes before this one");
+      problem(entry, end,
+              fmt::format("no tensor owns the {} bytes before this one", entry->begin - end));
     end = std::max(end, entry->end);
   }
   if (end > file_size)
     problem(nullptr, file_size,
-            "the data ends at byte " + std::to_string(file_size) + ", but the header needs " +
-                std::to_string(end));
+            fmt::format("the data ends at byte {}, but the header needs {}", file_size, end));
   if (end < file_size)
-    problem(nullptr, end, std::to_string(file_size - end) + " bytes follow the last tensor");
+    problem(nullptr, end, fmt::format("{} bytes follow the last tensor", file_size - end));
 }
 
 // F4 counts single elements; torch packs two of them into one.
@@ -275,18 +274,19 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source) {
   };
   if (source.size() < 8)
     return damaged(
-        0, "is " + std::to_string(source.size()) +
-               " bytes long; a safetensors file begins with the 8-byte length of its header");
+        0, fmt::format(
+               "is {} bytes long; a safetensors file begins with the 8-byte length of its header",
+               source.size()));
   SHW_TRY(Bytes prefix, read_bytes(source, 0, 8));
   auto length = load_little<std::uint64_t>(prefix);
   if (load_little<std::uint32_t>(prefix) == 0x04034b50)
     return damaged(0, "begins with a zip archive, not with a safetensors header");
   if (length > kMaxSafetensorsHeader)
-    return damaged(0, "announces a header of " + std::to_string(length) +
-                          " bytes; at most 100,000,000 are allowed");
+    return damaged(
+        0, fmt::format("announces a header of {} bytes; at most 100,000,000 are allowed", length));
   if (length > source.size() - 8)
-    return damaged(0, "announces a header of " + std::to_string(length) + " bytes, but only " +
-                          std::to_string(source.size() - 8) + " follow");
+    return damaged(0, fmt::format("announces a header of {} bytes, but only {} follow", length,
+                                  source.size() - 8));
   SHW_TRY(Bytes json, read_bytes(source, 8, length));
 
   SafetensorsHeader header;

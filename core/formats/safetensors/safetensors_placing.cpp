@@ -1,7 +1,8 @@
 #include "core/formats/safetensors/safetensors_placing.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <set>
 
 #include "core/formats/safetensors/safetensors_names.h"
@@ -10,9 +11,7 @@ namespace shw {
 namespace {
 
 std::string shard_file(std::uint32_t number, const std::string& rest) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%05u", number);
-  return "shard-" + std::string(text) + rest;
+  return fmt::format("shard-{:05}{}", number, rest);
 }
 
 struct Placing {

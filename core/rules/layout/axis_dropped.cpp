@@ -3,6 +3,8 @@
 // boxes, deduplication kept one of each, and the tensor is shorter by the size of the axis.
 #include "core/facts/dropped_axes.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -48,11 +50,11 @@ Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
   finding.rule = "axis-dropped";
   finding.link = is_expert(*example.entry) ? "ISEEKYAN/Megatron-LM #61" : "TransformerEngine #2713";
   for (const DroppedAxis* dropped : group) finding.subjects.emplace_back(c.fqn(dropped->tensor));
-  finding.cause =
-      "The saver left the mesh axis " + axis.name + " (" + std::to_string(axis.size) +
-      ") out: ranks that differ in it wrote the same boxes, one of each was kept, and " +
-      finding.subjects.front() + " is " + to_text(c.shape(example.tensor)) +
-      " where the model expects " + to_text(example.entry->shape) + ".";
+  finding.cause = fmt::format(
+      "The saver left the mesh axis {} ({}) out: ranks that differ in it wrote the same boxes, "
+      "one of each was kept, and {} is {} where the model expects {}.",
+      axis.name, axis.size, finding.subjects.front(), to_text(c.shape(example.tensor)),
+      to_text(example.entry->shape));
   finding.evidence = {{"axis", axis.name},
                       {"size of the axis", axis.size},
                       {"mesh", to_text(*example.entry->mesh)},
@@ -65,9 +67,9 @@ Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
     ChunkId chunk = i < example.survivors.size()
                         ? example.survivors[i].chunk
                         : c.chunks(example.tensor)[static_cast<std::uint32_t>(i)];
-    writers.push_back(to_text(Box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))}) +
-                      " by rank " + std::to_string(c.writer(chunk).value_or(0)) + ", " + axis.name +
-                      " " + std::to_string(example.coordinates[i]));
+    writers.push_back(fmt::format("{} by rank {}, {} {}",
+                                  to_text(Box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))}),
+                                  c.writer(chunk).value_or(0), axis.name, example.coordinates[i]));
   }
   if (!writers.empty()) finding.evidence.emplace_back("survivors of the first", writers);
   return finding;
@@ -114,8 +116,10 @@ void add_placed_axes(const Checkpoint& c, const AxisGroup& group, const Restored
   if (!parts.empty()) {
     finding.evidence.emplace_back("kept elements", loss.kept);
     finding.evidence.emplace_back("lost elements", loss.lost);
-    text += "Put each survivor where its writer stands on the mesh and mask the rest: " +
-            std::to_string(loss.kept) + " elements kept, " + std::to_string(loss.lost) + " lost.";
+    text += fmt::format(
+        "Put each survivor where its writer stands on the mesh and mask the rest: "
+        "{} elements kept, {} lost.",
+        loss.kept, loss.lost);
   }
   finding.remedy = Remedy{"retile", parts.empty(), text};
   for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
@@ -149,7 +153,7 @@ void add_by_spec(const CheckInput& input, std::vector<Finding>& findings) {
   std::map<std::pair<std::string, bool>, AxisGroup> groups;
   for (const DroppedAxis& dropped : all) {
     const MeshAxis& axis = axis_of(dropped);
-    groups[{axis.name + "=" + std::to_string(axis.size), !dropped.placed}].push_back(&dropped);
+    groups[{fmt::format("{}={}", axis.name, axis.size), !dropped.placed}].push_back(&dropped);
   }
   for (const auto& [key, group] : groups) {
     if (key.second)

@@ -1,6 +1,8 @@
 // S5 E5. A fused gate and up projection that every TP rank cut for itself: rows are g0 u0 g1 u1
 // ..., a reload with another TP size has the right shape and the wrong rows. Canonical: g0 g1 ...
 // u0 u1 ...
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/facts/facts.h"
@@ -80,10 +82,10 @@ void find_fused_per_rank(const Facts& facts, std::vector<Finding>& findings) {
       for (std::int64_t rank = 0; rank < ranks; ++rank) blocks.order.push_back(2 * rank + half);
     }
     if (finding.subjects.empty()) {
-      finding.cause = "Gate and up of " + std::string(c.fqn(tensor)) + " lie rank by rank (" +
-                      std::to_string(ranks) +
-                      " times gate, up): another tensor-parallel size loads it without a message "
-                      "and gets wrong rows.";
+      finding.cause = fmt::format(
+          "Gate and up of {} lie rank by rank ({} times gate, up): another tensor-parallel "
+          "size loads it without a message and gets wrong rows.",
+          c.fqn(tensor), ranks);
       finding.evidence = {{"mesh", to_text(*entry->mesh)},
                           {"tensor-parallel ranks", ranks},
                           {"rows a block", blocks.block},

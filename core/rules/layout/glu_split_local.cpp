@@ -4,6 +4,8 @@
 // T:
 //
 //   _w chunk t -> W rows [t M/T, + q)      _v chunk t -> W rows [t M/T + q, + q)      V is gone
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -40,10 +42,11 @@ Finding describe_split(const Checkpoint& c, const std::vector<SplitPair>& pairs,
   Loss loss = loss_of(parts);
   const SplitPair& first = pairs.front();
   for (const PartlyLost& part : parts) finding.subjects.emplace_back(c.fqn(part.tensor));
-  finding.cause =
+  finding.cause = fmt::format(
       "The saver split the optimizer state of gated weights into its halves by the length of one "
-      "rank's shard, so both halves hold rows of the first half only, and only 1 of " +
-      std::to_string(first.ratio) + " rows is there.";
+      "rank's shard, so both halves hold rows of the first half only, and only 1 of {} rows is "
+      "there.",
+      first.ratio);
   finding.evidence = {
       {"saved shape", copy_of(c.shape(first.w.state))},
       {"shape of the parameter", copy_of(c.shape(first.w.parameter))},
@@ -55,14 +58,14 @@ Finding describe_split(const Checkpoint& c, const std::vector<SplitPair>& pairs,
       {"lost elements", loss.lost},
   };
   if (loss.refilled != 0) finding.evidence.emplace_back("refilled from the model", loss.refilled);
-  finding.remedy = Remedy{
-      "retile", false,
-      "Put the rows of both saved halves where they belong in the first half "
-      "(_w) and mask the rest: " +
-          std::to_string(loss.kept) + " elements kept, " + std::to_string(loss.lost) + " lost" +
-          (loss.refilled == 0
-               ? "."
-               : ", " + std::to_string(loss.refilled) + " of them refilled from the model.")};
+  finding.remedy =
+      Remedy{"retile", false,
+             fmt::format("Put the rows of both saved halves where they belong in the first half "
+                         "(_w) and mask the rest: {} elements kept, {} lost{}.",
+                         loss.kept, loss.lost,
+                         loss.refilled == 0
+                             ? ""
+                             : fmt::format(", {} of them refilled from the model", loss.refilled))};
   for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
   return finding;
 }

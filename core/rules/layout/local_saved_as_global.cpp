@@ -2,6 +2,8 @@
 // shard as the whole tensor, and deduplication keeps one of them. The exact rule (failures.md
 // 0.7.2): the state's size is that of the chunk of the parameter which the state's writer owns,
 // empty where it owns none, and that chunk's box is where the survivor belongs.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -134,13 +136,13 @@ void add_placed_states(const Checkpoint& c, const std::vector<LocalState>& local
   finding.evidence.emplace_back("placed by", locals.front().source);
   finding.evidence.emplace_back("kept elements", loss.kept);
   finding.evidence.emplace_back("lost elements", loss.lost);
-  std::string text =
+  std::string text = fmt::format(
       "Put each survivor where its writer's chunk of the parameter lies, keep rows "
-      "of a moment only where all moments know them, mask the rest: " +
-      std::to_string(loss.kept) + " elements kept, " + std::to_string(loss.lost) + " lost";
+      "of a moment only where all moments know them, mask the rest: {} elements kept, {} lost",
+      loss.kept, loss.lost);
   if (loss.refilled != 0) {
     finding.evidence.emplace_back("refilled from the model", loss.refilled);
-    text += ", " + std::to_string(loss.refilled) + " of them (masters) refilled from the model";
+    text += fmt::format(", {} of them (masters) refilled from the model", loss.refilled);
   }
   finding.remedy = Remedy{loss.kept == 0 ? "mask" : "retile", false, text + "."};
   for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));

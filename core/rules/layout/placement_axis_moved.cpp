@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -107,7 +109,7 @@ std::vector<Moved> by_siblings(const Facts& facts, const Evidence& evidence) {
 }
 
 std::string times(std::int64_t factor) {
-  return factor == 2 ? "twice" : std::to_string(factor) + " times";
+  return factor == 2 ? "twice" : fmt::format("{} times", factor);
 }
 std::string part(std::int64_t factor) {
   switch (factor) {
@@ -118,7 +120,7 @@ std::string part(std::int64_t factor) {
     case 4:
       return "a quarter";
     default:
-      return "1/" + std::to_string(factor);
+      return fmt::format("1/{}", factor);
   }
 }
 
@@ -185,29 +187,29 @@ void measure(const Checkpoint& checkpoint, MoveGroup& group) {
 
 std::string cause_on_disk(const MoveGroup& group, const Evidence& evidence) {
   const AxisRelation& relation = group.tensors.front().relation;
-  std::string a = std::to_string(relation.grown), b = std::to_string(relation.shrunk);
   bool all_deduced = group.deduced == group.tensors.size();
   std::string than = " as long as expected";
   if (all_deduced)
     than = " as long as the tensors beside it say" +
-           (evidence.hidden ? " (" + evidence.hidden->said_by + " has " +
-                                  std::to_string(evidence.hidden->size) + ")"
-                            : std::string());
+           (evidence.hidden
+                ? fmt::format(" ({} has {})", evidence.hidden->said_by, evidence.hidden->size)
+                : std::string());
   auto [low, high] = std::minmax(relation.grown, relation.shrunk);
-  return "Dim " + a + " is " + times(relation.factor) + than + " and dim " + b + " " +
-         part(relation.factor) + " as long: the shards were written after transposing dims " +
-         std::to_string(low) + " and " + std::to_string(high) +
-         ", but recorded with the placements from before" + quoted(group.recorded) + ".";
+  return fmt::format(
+      "Dim {} is {}{} and dim {} {} as long: the shards were written after transposing dims {} and "
+      "{}, but recorded with the placements from before{}.",
+      relation.grown, times(relation.factor), than, relation.shrunk, part(relation.factor), low,
+      high, quoted(group.recorded));
 }
 
 std::string cause_in_request(const MoveGroup& group) {
   const AxisRelation& relation = group.tensors.front().relation;
   // In the request the roles are the other way round: what is too long there seems short on disk.
-  return "The checkpoint is good; the request is not: the loader asks for dim " +
-         std::to_string(relation.shrunk) + " " + times(relation.factor) + " as long and dim " +
-         std::to_string(relation.grown) + " " + part(relation.factor) +
-         " as long, because it transposes its shards but keeps the placements from before" +
-         quoted(group.recorded) + ".";
+  return fmt::format(
+      "The checkpoint is good; the request is not: the loader asks for dim {} {} as long and dim "
+      "{} {} as long, because it transposes its shards but keeps the placements from before{}.",
+      relation.shrunk, times(relation.factor), relation.grown, part(relation.factor),
+      quoted(group.recorded));
 }
 
 Remedy remedy_of(const Checkpoint& checkpoint, const MoveGroup& group) {

@@ -1,6 +1,8 @@
 // S4, the order (failures.md 5.b c, 0.7.6). Experts of all EP ranks are stacked in one key; the row
 // order depends on which axis cuts first, so a checkpoint fits one topology. The spec decides the
 // order, not a habit: nothing is said where it agrees with what lies there.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 #include <numeric>
@@ -273,11 +275,11 @@ void add_other_topology(const Facts& facts, std::vector<Finding>& findings) {
     // the work of a dense saver, or of a repair.
     if (pieces <= cut_into || entry->shape[dim] < cut_into) continue;
     if (finding.subjects.empty()) {
-      finding.cause = "The experts in " + std::string(c.fqn(tensor)) + " were saved by " +
-                      std::to_string(pieces) + " shards and the model asks for " +
-                      std::to_string(cut_into) +
-                      ": the order of stacked experts depends on the topology, and sizes alone do "
-                      "not tell it. With the mesh that saved it (--mesh) the order is known.";
+      finding.cause = fmt::format(
+          "The experts in {} were saved by {} shards and the model asks for {}: the order of "
+          "stacked experts depends on the topology, and sizes alone do not tell it. With the mesh "
+          "that saved it (--mesh) the order is known.",
+          c.fqn(tensor), pieces, cut_into);
       finding.evidence = {{"shards on disk", pieces},
                           {"shards that the model asks for", cut_into},
                           {"mesh of the model", to_text(*entry->mesh)}};

@@ -1,6 +1,8 @@
 // N12: an uneven cut that every rank described with its own size. `DTensor.from_local` without
 // `shape=` takes size * ranks for the global size and rank * size for the offset (spec/failures.md
 // 0.3): right for even shards, and for uneven ones the last shards land too early.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
@@ -146,9 +148,10 @@ void add_collided(const Facts& facts, std::vector<Finding>& findings) {
                       {"lost elements", loss.lost}};
   finding.remedy = Remedy{
       "retile", false,
-      "Put every shard that is there where torch.chunk puts it and mask those whose offset "
-      "another one took: " +
-          std::to_string(loss.kept) + " elements kept, " + std::to_string(loss.lost) + " lost."};
+      fmt::format(
+          "Put every shard that is there where torch.chunk puts it and mask those whose offset "
+          "another one took: {} elements kept, {} lost.",
+          loss.kept, loss.lost)};
   for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
   findings.push_back(std::move(finding));
 }
@@ -169,12 +172,12 @@ void add_complete(const Facts& facts, std::vector<Finding>& findings) {
       auto boxes = follow_law(facts, tensor, entry->shape, dim);
       if (!boxes) continue;
       if (finding.subjects.empty()) {
-        finding.cause = std::string(c.fqn(tensor)) + " was cut unevenly (" +
-                        std::to_string(entry->shape[dim]) + " on " +
-                        std::to_string(c.chunks(tensor).size()) +
-                        " ranks), and each rank worked out the global size and its own place from "
-                        "its own size: shards overlap and the end is missing, though every item "
-                        "is complete.";
+        finding.cause = fmt::format(
+            "{} was cut unevenly ({} on {} ranks), and each rank worked out the global size and "
+            "its "
+            "own place from its own size: shards overlap and the end is missing, though every item "
+            "is complete.",
+            c.fqn(tensor), entry->shape[dim], c.chunks(tensor).size());
         finding.evidence = {{"dimension", static_cast<std::int64_t>(dim)},
                             {"saved", copy_of(c.shape(tensor))},
                             {"expected", entry->shape}};

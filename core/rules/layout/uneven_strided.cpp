@@ -2,6 +2,8 @@
 // the rows that training holds (core/mesh/error_models.h). Where the recorded boxes are such
 // offsets and the items hold training's rows, they are relabelled; where only the hazard is there
 // it is told.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -175,11 +177,11 @@ void place_survivors(const Checkpoint& c, const std::vector<const Mislabelled*>&
   finding.cause += " Where two of them came out equal, only one shard was kept.";
   finding.evidence.emplace_back("kept elements", loss.kept);
   finding.evidence.emplace_back("lost elements", loss.lost);
-  finding.remedy = Remedy{"retile", false,
-                          "Record each chunk at the rows that its item holds and mask those of "
-                          "the ranks whose offset another one took: " +
-                              std::to_string(loss.kept) + " elements kept, " +
-                              std::to_string(loss.lost) + " lost."};
+  finding.remedy =
+      Remedy{"retile", false,
+             fmt::format("Record each chunk at the rows that its item holds and mask those of "
+                         "the ranks whose offset another one took: {} elements kept, {} lost.",
+                         loss.kept, loss.lost)};
   for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
 }
 

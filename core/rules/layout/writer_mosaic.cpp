@@ -13,6 +13,8 @@
 // - every tensor is one chunk: that is data parallelism as well as tensor parallelism;
 // - the kept boxes fit far replicas too, or all come from one side (lowest-rank deduplication);
 // - another tensor is cut by the inner ranks: the saver knew the axis, and replicated by choice.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -40,7 +42,7 @@ void add_of_axis(const CheckInput& input, std::vector<Finding>& findings) {
     across.insert(own.begin(), own.end());
     axis = dropped.entry->mesh->axes[dropped.axis].name;
     std::string line = std::string(c.fqn(dropped.tensor)) + ": " + axis;
-    for (std::int64_t coordinate : own) line += " " + std::to_string(coordinate);
+    for (std::int64_t coordinate : own) line += fmt::format(" {}", coordinate);
     if (lines.size() < 16) lines.push_back(std::move(line));
     if (own.size() > 1) mixed.emplace_back(c.fqn(dropped.tensor));
   }
@@ -123,7 +125,7 @@ std::optional<Neighbours> neighbours_of(const Facts& facts, const std::vector<Te
       out.near = out.near && writer / out.replicas == i;
       out.far = out.far && writer % boxes == i;
       own.insert(writer % out.replicas);
-      if (i < 16) line += " " + std::to_string(writer);
+      if (i < 16) line += fmt::format(" {}", writer);
     }
     if (own.size() > 1) out.mixed.emplace_back(c.fqn(tensor));
     if (out.lines.size() < 16) out.lines.push_back(std::move(line));
@@ -156,9 +158,10 @@ std::string what_decides(const Facts& facts, const Neighbours& found, const char
   if (facts.mesh != nullptr)
     return "what these ranks held, and in which order it belongs together, only a spec (--spec) "
            "decides";
-  return "whether these ranks hold copies or parts: the mesh (--mesh dp=" +
-         std::to_string(found.boxes) + "," + axis + "=" + std::to_string(found.replicas) +
-         ", if so it was) or a spec (--spec) decides";
+  return fmt::format(
+      "whether these ranks hold copies or parts: the mesh (--mesh dp={},{}={}, if so it was) or a "
+      "spec (--spec) decides",
+      found.boxes, axis, found.replicas);
 }
 
 void add_neighbours(const Facts& facts, const std::vector<TensorId>& tensors,
@@ -172,11 +175,11 @@ void add_neighbours(const Facts& facts, const std::vector<TensorId>& tensors,
   if (finding.subjects.empty()) {
     for (TensorId tensor : tensors) finding.subjects.emplace_back(facts.checkpoint.fqn(tensor));
   }
-  finding.cause = which + " lie in " + std::to_string(found.boxes) + " boxes, and " +
-                  std::to_string(found.replicas) +
-                  " neighbouring ranks offered each of them: if those were " + axis +
-                  " ranks, every box is the part of one of them, the parts of the others are "
-                  "gone, and what is there is put together from several.";
+  finding.cause = fmt::format(
+      "{} lie in {} boxes, and {} neighbouring ranks offered each of them: if those were {} ranks, "
+      "every box is the part of one of them, the parts of the others are gone, and what is there "
+      "is put together from several.",
+      which, found.boxes, found.replicas, axis);
   finding.evidence = {{"boxes", found.boxes},
                       {"ranks that offered each", found.replicas},
                       {"writers in the order of the boxes", found.lines},
@@ -210,8 +213,8 @@ void add_experts(const Facts& facts, std::vector<Finding>& findings) {
     if (found && is_possible(facts, *found, is_expert_axis) && layer.routed % layer.keys == 0 &&
         layer.routed / layer.keys == found->replicas)
       add_neighbours(facts, layer.tensors, *found,
-                     "The experts (" + std::to_string(layer.keys) + " keys, the router chooses " +
-                         "among " + std::to_string(layer.routed) + ")",
+                     fmt::format("The experts ({} keys, the router chooses among {})", layer.keys,
+                                 layer.routed),
                      "expert-parallel", what_decides(facts, *found, "ep"), Severity::kWarning,
                      findings);
   }

@@ -1,5 +1,7 @@
 // P22: Transformer Engine's _extra_state is an object in one place and a tensor in another, and its
 // length tells how many scaling factors it holds.
+#include <fmt/core.h>
+
 #include <map>
 #include <set>
 
@@ -50,8 +52,8 @@ void find_extra_states(const Facts& facts, std::vector<Finding>& findings) {
     if (mixed)
       text += plural(family.tensors, "tensor") + " and " + plural(family.objects, "object");
     if (family.lengths.size() > 1)
-      text += (mixed ? ", " : "") + std::to_string(*family.lengths.begin()) + " to " +
-              std::to_string(*family.lengths.rbegin()) + " elements";
+      text += fmt::format("{}{} to {} elements", mixed ? ", " : "", *family.lengths.begin(),
+                          *family.lengths.rbegin());
     how.push_back(std::move(text));
     finding.subjects.insert(finding.subjects.end(), family.names.begin(), family.names.end());
   }

@@ -1,4 +1,6 @@
 // P11: a family of layers or experts with a number missing in its middle, or shorter than its kin.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -55,7 +57,7 @@ bool expected_by(const Spec* spec, const std::string& prefix, std::uint32_t inde
                  const Suffixes& suffixes) {
   if (spec == nullptr) return true;
   return std::any_of(suffixes.begin(), suffixes.end(), [&](const std::string& suffix) {
-    return spec->find(prefix + std::to_string(index) + suffix) != nullptr;
+    return spec->find(fmt::format("{}{}{}", prefix, index, suffix)) != nullptr;
   });
 }
 
@@ -70,11 +72,10 @@ void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<F
     for (std::uint32_t hole : holes_in(family)) {
       auto after = family.upper_bound(hole);
       if (!expected_by(facts.spec, prefix, hole, after->second)) continue;
-      finding.subjects.push_back(prefix + std::to_string(hole));
+      finding.subjects.push_back(fmt::format("{}{}", prefix, hole));
       if (first.empty())
-        first = prefix + "* has " + plural(family.size(), "member") + " from " +
-                std::to_string(family.begin()->first) + " to " +
-                std::to_string(family.rbegin()->first);
+        first = fmt::format("{}* has {} from {} to {}", prefix, plural(family.size(), "member"),
+                            family.begin()->first, family.rbegin()->first);
     }
   }
   if (finding.subjects.empty()) return;
@@ -105,8 +106,7 @@ void add_short(const FamiliesByName& families, std::vector<Finding>& findings) {
       if (size == by_size.rbegin()->first) continue;
       for (const std::string& prefix : prefixes) {
         finding.subjects.push_back(prefix.substr(0, prefix.size() - 1));
-        how.push_back(prefix + "*: " + std::to_string(size) + " of " +
-                      std::to_string(by_size.rbegin()->first));
+        how.push_back(fmt::format("{}*: {} of {}", prefix, size, by_size.rbegin()->first));
       }
     }
   }

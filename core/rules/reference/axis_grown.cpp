@@ -1,4 +1,6 @@
 // P13: one dimension is a whole number of times as long as the model expects, nothing else differs.
+#include <fmt/core.h>
+
 #include <set>
 #include <unordered_set>
 
@@ -62,8 +64,7 @@ void find_grown_axes(const Facts& facts, std::vector<Finding>& findings) {
     // A tensor that differs in another way: the checkpoint is of another model, or whole models
     // are compared, and that is for shape-mismatch to say.
     if (!grown || !cut_into_copies(c, *tensor, *grown, entry.shape[grown->dim])) return;
-    how.push_back(fqn + ": dim " + std::to_string(grown->dim) + " is " +
-                  std::to_string(grown->factor) + " times as long");
+    how.push_back(fmt::format("{}: dim {} is {} times as long", fqn, grown->dim, grown->factor));
     if (finding.subjects.empty())
       finding.evidence = {{"saved", copy_of(c.shape(*tensor))},
                           {"expected", entry.shape},

@@ -1,6 +1,8 @@
 // N1, N2, N3, S5 E5 with a reference: the shape is right, every number is there, and they lie
 // in another order (spec/failures.md 8). One pass reads both checkpoints and reports two rules:
 // blocks-permuted, differs-from-reference.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -52,18 +54,16 @@ struct BlockOutcome {
 void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockOutcome& outcome) {
   BlockPattern pattern = recognise(order, halves_a_writer(c, tensor, order));
   OrderName named = name_of(pattern, order, row_kind_of(c.fqn(tensor)));
-  std::string within = pattern.segments > 1
-                           ? ", within each of " + std::to_string(pattern.segments) + " equal parts"
-                           : "";
-  Finding& finding = outcome.permuted[named.says + within + std::to_string(order.dim)];
+  std::string within =
+      pattern.segments > 1 ? fmt::format(", within each of {} equal parts", pattern.segments) : "";
+  Finding& finding = outcome.permuted[fmt::format("{}{}{}", named.says, within, order.dim)];
   if (finding.subjects.empty()) {
     finding.rule = "blocks-permuted";
     finding.link = named.link;
-    finding.cause = std::string(c.fqn(tensor)) +
-                    " has the right shape and every number of the reference, in another order "
-                    "along dim " +
-                    std::to_string(order.dim) + ": " + named.says + within +
-                    ". It loads without a message.";
+    finding.cause = fmt::format(
+        "{} has the right shape and every number of the reference, in another order along dim {}: "
+        "{}{}. It loads without a message.",
+        c.fqn(tensor), order.dim, named.says, within);
     finding.evidence = {{"family", named.family},
                         {"dimension", static_cast<std::int64_t>(order.dim)},
                         {"rows a block", order.block},

@@ -7,6 +7,8 @@
 // has is, byte for byte, that of one and the same layer there. What the reference does not have
 // (optimizer states beside an export) follows, unless layers were lost on the way: then only what
 // the ranks of the proven ones wrote.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -51,8 +53,8 @@ struct Contents {
     auto [found, added] = known.try_emplace(tensor);
     if (!added) return found->second;
     if (auto values = whole_values(checkpoint, tensor)) {
-      found->second = std::to_string(static_cast<int>(values->dtype)) + to_text(values->shape) +
-                      content_hash(values->bytes);
+      found->second = fmt::format("{}{}{}", static_cast<int>(values->dtype), to_text(values->shape),
+                                  content_hash(values->bytes));
     }
     return found->second;
   }
@@ -143,7 +145,7 @@ struct Judgement {
   void add_wrong(const LayerStack& stack, std::string fqn, std::int64_t real,
                  const std::string& after) {
     if (!listed.insert(fqn).second) return;
-    renames.push_back(fqn + " is " + stack.before + std::to_string(real) + after);
+    renames.push_back(fmt::format("{} is {}{}{}", fqn, stack.before, real, after));
     wrong.push_back(std::move(fqn));
   }
 };
@@ -163,13 +165,14 @@ void find_numbers(const Checkpoint& c, const std::vector<std::string>& families,
   std::set<std::int64_t> taken;
   for (const auto& [number, real] : said) {
     if (real.size() > 1 && verdict.why_not.empty()) {
-      verdict.why_not = "layer " + std::to_string(number) + " holds tensors of the layers " +
-                        std::to_string(*real.begin()) + " and " + std::to_string(*real.rbegin()) +
-                        ": several stages wrote one name, and one of each was kept";
+      verdict.why_not = fmt::format(
+          "layer {} holds tensors of the layers {} and {}: several stages wrote one name, and one "
+          "of each was kept",
+          number, *real.begin(), *real.rbegin());
     }
     verdict.numbers.real[number] = *real.begin();
     if (!taken.insert(*real.begin()).second && verdict.why_not.empty())
-      verdict.why_not = "layer " + std::to_string(*real.begin()) + " is here twice";
+      verdict.why_not = fmt::format("layer {} is here twice", *real.begin());
   }
 }
 
@@ -184,16 +187,16 @@ void prove(const Checkpoint& c, LayerStack& stack, Judgement& verdict) {
       std::string fqn(c.fqn(tensor));
       auto real = verdict.numbers.real.find(number);
       if (real == verdict.numbers.real.end()) {
-        doubt("no tensor of layer " + std::to_string(number) +
-              " has the bytes of a layer of the reference");
+        doubt(
+            fmt::format("no tensor of layer {} has the bytes of a layer of the reference", number));
         continue;
       }
       auto found = there.find(real->second);
       if (found == there.end()) continue;
       const std::string& hash = stack.contents.of(tensor);
       if (hash.empty() || hash != stack.reference.of(found->second)) {
-        doubt(fqn + " does not hold what layer " + std::to_string(real->second) +
-              " of the reference holds");
+        doubt(fmt::format("{} does not hold what layer {} of the reference holds", fqn,
+                          real->second));
         continue;
       }
       verdict.proven.insert(tensor);
@@ -209,7 +212,7 @@ void find_missing(const LayerStack& stack, Judgement& verdict) {
   }
   for (std::int64_t number : there) {
     if (!verdict.found.contains(number))
-      verdict.missing.push_back(stack.before + std::to_string(number));
+      verdict.missing.push_back(fmt::format("{}{}", stack.before, number));
   }
 }
 
@@ -284,8 +287,7 @@ std::string kind_of_shift(const std::map<std::int64_t, std::int64_t>& real) {
   for (auto [here, there] : real) shifts.insert(there - here);
   if (shifts.size() > 1) return "layers have changed places";
   std::int64_t shift = *shifts.begin();
-  return "every number is " + std::to_string(std::abs(shift)) +
-         (shift > 0 ? " too small" : " too large");
+  return fmt::format("every number is {} too {}", std::abs(shift), shift > 0 ? "small" : "large");
 }
 
 void report_renumbered(const Facts& facts, LayerStack& stack, Judgement verdict,

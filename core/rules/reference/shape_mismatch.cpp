@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <unordered_set>
 
 #include "core/base/words.h"
@@ -14,20 +16,18 @@ namespace {
 std::string relation(const Checkpoint& checkpoint, TensorId tensor, ExtentsView expected) {
   ExtentsView saved = checkpoint.shape(tensor);
   if (saved.size() != expected.size())
-    return "it has " + plural(saved.size(), "dimension") + " instead of " +
-           std::to_string(expected.size());
+    return fmt::format("it has {} instead of {}", plural(saved.size(), "dimension"),
+                       expected.size());
   if (auto why = why_not_relabelled(checkpoint, tensor, expected); !why.empty()) return why;
   std::vector<std::string> parts;
   for (std::size_t d = 0; d < saved.size(); ++d) {
     if (saved[d] == expected[d]) continue;
-    std::string dim = "dim " + std::to_string(d) + " is ";
     if (expected[d] > 0 && saved[d] > expected[d] && saved[d] % expected[d] == 0) {
-      parts.push_back(dim + std::to_string(saved[d] / expected[d]) + " times as long");
+      parts.push_back(fmt::format("dim {} is {} times as long", d, saved[d] / expected[d]));
     } else if (saved[d] > 0 && expected[d] > saved[d] && expected[d] % saved[d] == 0) {
-      parts.push_back(dim + "1/" + std::to_string(expected[d] / saved[d]) + " as long");
+      parts.push_back(fmt::format("dim {} is 1/{} as long", d, expected[d] / saved[d]));
     } else {
-      parts.push_back(dim + std::to_string(saved[d]) + " instead of " +
-                      std::to_string(expected[d]));
+      parts.push_back(fmt::format("dim {} is {} instead of {}", d, saved[d], expected[d]));
     }
   }
   return some_of(parts, 8);

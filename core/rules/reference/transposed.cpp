@@ -7,6 +7,8 @@
 //            matrix with one row or one column is the same either way.
 //   shape    the shape alone: the bytes may be transposed, or seen through a view, or two tensors
 //            may have exchanged their names. Undecided, and said to be.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
@@ -122,8 +124,8 @@ bool judge_by_bytes(const Facts& facts, TensorId tensor, TransposedOutcome& outc
       outcome.relabelled.push_back(tensor);
       return true;
     case Orientation::kMixed:
-      outcome.mixed.push_back(std::string(c.fqn(tensor)) + " (" + std::to_string(found.transposed) +
-                              " of " + std::to_string(found.matrices) + " matrices)");
+      outcome.mixed.push_back(
+          fmt::format("{} ({} of {} matrices)", c.fqn(tensor), found.transposed, found.matrices));
       return square;
     case Orientation::kUnlike:
       break;
@@ -190,11 +192,11 @@ void report_by_bytes(const Facts& facts, const std::vector<Proven>& proven,
                        : ".";
   if (!by_law.empty()) {
     std::string digits = std::to_string(margin);
-    finding.cause +=
-        " " + plural(by_law.size(), "tensor") + (by_law.size() == 1 ? " holds" : " hold") +
-        " other numbers than the reference and " + (by_law.size() == 1 ? "is" : "are") +
-        " nearer to its transpose than to itself by at least " +
-        digits.substr(0, digits.find('.') + 3) + " of cosine (0.3 decides)";
+    finding.cause += fmt::format(
+        " {} {} other numbers than the reference and {} nearer to its transpose than to itself by "
+        "at least {} of cosine (0.3 decides)",
+        plural(by_law.size(), "tensor"), by_law.size() == 1 ? "holds" : "hold",
+        by_law.size() == 1 ? "is" : "are", digits.substr(0, digits.find('.') + 3));
     finding.cause += sampled ? ", by a sample of its rows and columns." : ".";
     finding.evidence.emplace_back("by cosine", capped(by_law));
     finding.evidence.emplace_back("margin", margin);

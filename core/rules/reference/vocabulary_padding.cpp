@@ -1,6 +1,8 @@
 // N7: rows of the vocabulary are padded to a multiple that depends on the tensor-parallel size, so
 // a checkpoint of one topology has more or fewer rows than the model of another (spec/failures.md
 // 8). What is dropped must be padding, proved by its bytes: zeros, or one row over and over.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -69,16 +71,15 @@ struct PaddedRows {
 
 void add_padding(const Checkpoint& c, TensorId tensor, const SpecEntry& entry, PaddedRows& found) {
   Finding& finding = found.finding;
-  std::string saved = std::to_string(c.shape(tensor)[0]);
-  std::string expected = std::to_string(entry.shape[0]);
   if (finding.subjects.empty()) {
     finding.rule = "vocabulary-padding";
-    finding.cause =
-        std::string(c.fqn(tensor)) + " has " + saved + " rows where the model expects " + expected +
-        (found.drops ? ": the rows at its end are padding, all equal, as a save with another "
-                       "tensor-parallel size leaves them."
-                     : ": the rows that the model has beyond that are padding, zeros in the "
-                       "reference too.");
+    finding.cause = fmt::format(
+        "{} has {} rows where the model expects {}: {}", c.fqn(tensor), c.shape(tensor)[0],
+        entry.shape[0],
+        found.drops ? "the rows at its end are padding, all equal, as a save with another "
+                      "tensor-parallel size leaves them."
+                    : "the rows that the model has beyond that are padding, zeros in the "
+                      "reference too.");
     finding.evidence = {{"saved_rows", c.shape(tensor)[0]}, {"expected_rows", entry.shape[0]}};
     finding.remedy =
         found.drops

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <unordered_map>
 
 #include "core/base/words.h"
@@ -54,8 +56,8 @@ void report_headers(const Facts& facts, std::vector<Finding>& findings) {
 }
 
 std::string crc_text(const Checkpoint& checkpoint, FileId file, const DataCheck& check) {
-  return checkpoint.file(file).path + " [" + std::to_string(check.record_offset) + ", " +
-         std::to_string(check.record_offset + check.record_length) + "): record " + check.record;
+  return fmt::format("{} [{}, {}): record {}", checkpoint.file(file).path, check.record_offset,
+                     check.record_offset + check.record_length, check.record);
 }
 
 // Bytes that differ from their checksum.

@@ -1,4 +1,6 @@
 // V-10: data that lies beside a checkpoint, or between its items, and that nothing points to.
+#include <fmt/core.h>
+
 #include "core/base/checked.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -60,8 +62,7 @@ void find_gaps(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
     const FileRow& file = checkpoint.files()[f];
     for (const ByteRange& gap : gaps) {
       add_subject(finding.subjects, file.path);
-      places.push_back(file.path + " [" + std::to_string(gap.begin) + ", " +
-                       std::to_string(gap.end) + ")");
+      places.push_back(fmt::format("{} [{}, {})", file.path, gap.begin, gap.end));
       bytes += gap.size();
     }
   }

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
@@ -50,8 +52,8 @@ Gone gone_with(const Checkpoint& checkpoint, const std::vector<bool>& missing) {
     if (tiles == 0) continue;
     gone.tiles += tiles;
     if (gone.lines.size() < kMaxEvidence)
-      gone.lines.push_back(fqn + ": " + std::to_string(tiles) + " of " +
-                           plural(checkpoint.chunks(TensorId{t}).size(), "tile"));
+      gone.lines.push_back(fmt::format("{}: {} of {}", fqn, tiles,
+                                       plural(checkpoint.chunks(TensorId{t}).size(), "tile")));
     gone.tensors.push_back(std::move(fqn));
   }
   for (const ObjectRow& object : checkpoint.objects()) {

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <map>
 
 #include "core/base/words.h"
@@ -53,9 +55,8 @@ void find_portability_limits(const Facts& facts, std::vector<Finding>& findings)
                "), which Python 3.12 and older do not know";
     if (new_path && six) cause += "; ";
     if (six)
-      cause += (new_path ? "it holds " : "It holds ") +
-               std::to_string(provenance.properties_arity) +
-               " tensor properties, and torch older than 2.15 expects 5";
+      cause += fmt::format("{} holds {} tensor properties, and torch older than 2.15 expects 5",
+                           new_path ? "it" : "It", provenance.properties_arity);
     std::vector<std::pair<std::string, EvidenceValue>> evidence;
     if (new_path) evidence.emplace_back("path_class", provenance.path_class);
     if (new_path) evidence.emplace_back("python_at_least", std::string("3.13"));

@@ -1,4 +1,6 @@
 // V-11: data files of ranks 0 to W-1, with some numbers missing.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
@@ -53,12 +55,12 @@ void find_rank_holes(const Facts& facts, std::vector<Finding>& findings) {
   finding.severity = Severity::kInfo;
   for (std::int64_t rank : missing)
     finding.subjects.push_back(traits.file_of_rank(static_cast<std::uint32_t>(rank)));
-  finding.cause = "There are data files of " + plural(ranks.size(), "rank") + " up to rank " +
-                  std::to_string(*ranks.rbegin()) + ", and none of " +
-                  plural(static_cast<std::uint64_t>(count), "rank") + " between them (" +
-                  some_of(finding.subjects) +
-                  "): nothing in the metadata points there, so those ranks had nothing to write "
-                  "or their part was never recorded.";
+  finding.cause = fmt::format(
+      "There are data files of {} up to rank {}, and none of {} between them ({}): nothing in the "
+      "metadata points there, so those ranks had nothing to write or their part was never "
+      "recorded.",
+      plural(ranks.size(), "rank"), *ranks.rbegin(),
+      plural(static_cast<std::uint64_t>(count), "rank"), some_of(finding.subjects));
   finding.evidence = {{"ranks_there", count_of(ranks.size())},
                       {"ranks_missing", std::move(missing)},
                       {"missing_count", count},

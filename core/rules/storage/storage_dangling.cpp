@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "core/base/checked.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -86,9 +88,9 @@ void report_too_short(const Facts& facts, std::vector<Finding>& findings) {
       ++tiles;
       add_subject(finding.subjects, checkpoint.fqn(TensorId{t}));
       if (items.size() < kMaxEvidence)
-        items.push_back(chunk_text(checkpoint, TensorId{t}, chunk) + ": " +
-                        std::to_string(item->length) + " bytes recorded, its elements take " +
-                        std::to_string(*least));
+        items.push_back(fmt::format("{}: {} bytes recorded, its elements take {}",
+                                    chunk_text(checkpoint, TensorId{t}, chunk), item->length,
+                                    *least));
     }
   }
   if (finding.subjects.empty()) return;

@@ -1,4 +1,6 @@
 // P17: two experts or two layers with the same bytes.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -101,8 +103,8 @@ void find_duplicate_content(const Facts& facts, std::vector<Finding>& findings) 
     Finding& finding = is_sure ? sure : unsure;
     for (TensorId tensor : tensors) finding.subjects.emplace_back(facts.checkpoint.fqn(tensor));
     (is_sure ? sure_pairs : unsure_pairs)
-        .push_back(pair.before + std::to_string(pair.first) + " and " +
-                   std::to_string(pair.second) + ": " + plural(tensors.size(), "tensor"));
+        .push_back(fmt::format("{}{} and {}: {}", pair.before, pair.first, pair.second,
+                               plural(tensors.size(), "tensor")));
   }
   auto finish = [&](Finding finding, std::vector<std::string> pairs, Severity severity,
                     const char* why) {

@@ -1,6 +1,8 @@
 // P15b: in a pair of moments the large ones stand beside the large ones.
 #include "core/rules/values/moment_correlation.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 
 #include "core/base/words.h"
@@ -59,9 +61,9 @@ void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& finding
     if (seen.value() >= kLeast || spread < kSpread) continue;
     subjects.emplace_back(c.fqn(pair.mean));
     subjects.emplace_back(c.fqn(pair.square));
-    lines.push_back(std::string(c.fqn(pair.mean)) + ": correlation " +
-                    std::to_string(seen.value()).substr(0, 5) + " over " +
-                    human_count(static_cast<std::uint64_t>(seen.count)) + " elements");
+    lines.push_back(fmt::format("{}: correlation {} over {} elements", c.fqn(pair.mean),
+                                fmt::format("{:f}", seen.value()).substr(0, 5),
+                                human_count(static_cast<std::uint64_t>(seen.count))));
   }
   if (lines.empty()) return;
   Finding finding;

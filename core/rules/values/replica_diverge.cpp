@@ -1,5 +1,7 @@
 // P18: what every rank was to hold alike, and they do not. Only files of single ranks show it: a
 // sharded save keeps one copy.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -40,7 +42,7 @@ std::optional<std::string> holder_of(const SideTensor& tensor) {
     bool cut = placement.starts_with("Shard(") || placement.starts_with("_StridedShard(");
     if (!alike && !cut) return std::nullopt;
     replicated = replicated || alike;
-    text += "; " + placement + (cut ? " at " + std::to_string((*sharding.coordinate)[d]) : "");
+    text += "; " + placement + (cut ? fmt::format(" at {}", (*sharding.coordinate)[d]) : "");
   }
   return replicated ? std::optional(text) : std::nullopt;
 }
@@ -144,8 +146,8 @@ void look_at_copies(const std::string& place, const std::vector<Copy>& copies,
     found.far += seen.far;
     found.astray = found.astray || seen.far * 100 > seen.elements;
     found.largest = std::max(found.largest, seen.largest);
-    std::string who = place + ": rank " + std::to_string(copies[i].rank) + " and rank " +
-                      std::to_string(copies.front().rank);
+    std::string who =
+        fmt::format("{}: rank {} and rank {}", place, copies[i].rank, copies.front().rank);
     if (!reported) {
       found.how.push_back(who + " differ in " +
                           human_count(static_cast<std::uint64_t>(seen.differing)) + " of " +
