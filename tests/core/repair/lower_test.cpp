@@ -338,7 +338,7 @@ TEST_CASE("a tile that is pointed at its own bytes keeps its box, and only that 
   Saved saved = save({4}, {{{0}, {2}}, {{2}, {2}}});
   auto chunks = saved.checkpoint->chunks(TensorId{0});
   NewPlace place{chunks[1], FileId{0}, 7, 100};
-  auto planned = lower(*saved.checkpoint, Repointed{TensorId{0}, {place}});
+  auto planned = lower_repointed(*saved.checkpoint, Repointed{TensorId{0}, {place}});
   REQUIRE(planned.has_value());
   REQUIRE(planned->chunks.size() == 2);
   CHECK(planned->lost_elements == 0);
@@ -349,12 +349,12 @@ TEST_CASE("a tile that is pointed at its own bytes keeps its box, and only that 
   CHECK(planned->chunks[1].side[0].file == saved.checkpoint->file(FileId{0}).path);
   CHECK(planned->chunks[1].side[0].offset == 7);
   CHECK(planned->chunks[1].side[0].length == 100);
-  CHECK_FALSE(lower(*saved.checkpoint, Repointed{TensorId{0}, {}}));
-  CHECK_FALSE(lower(*saved.checkpoint, Repointed{TensorId{0}, {place, place}}));
+  CHECK_FALSE(lower_repointed(*saved.checkpoint, Repointed{TensorId{0}, {}}));
+  CHECK_FALSE(lower_repointed(*saved.checkpoint, Repointed{TensorId{0}, {place, place}}));
   NewPlace elsewhere{chunks[1], FileId{99}, 7, 100};
-  CHECK_FALSE(lower(*saved.checkpoint, Repointed{TensorId{0}, {elsewhere}}));
+  CHECK_FALSE(lower_repointed(*saved.checkpoint, Repointed{TensorId{0}, {elsewhere}}));
   NewPlace no_tile{ChunkId{99}, FileId{0}, 7, 100};
-  CHECK_FALSE(lower(*saved.checkpoint, Repointed{TensorId{0}, {place, no_tile}}));
+  CHECK_FALSE(lower_repointed(*saved.checkpoint, Repointed{TensorId{0}, {place, no_tile}}));
 }
 
 TEST_CASE("the tiling test agrees with counting every element") {
