@@ -15,6 +15,13 @@ def run(checks, other, scratch):
     with checks.that("a deep look at the demo finds the planted defect and nothing else"):
         answer = program.check(step, "--spec", spec, "--data").must_exit(1)
         expect_equal(rules(answer), ["placement-axis-moved"], "rules")
-    with checks.that("the demo, repaired, is clean by a deep look"):
-        program.repair(step, "--spec", spec, "--out", scratch / "repaired", "--yes")
-        program.must_be_clean(scratch / "repaired", "--spec", spec, "--data")
+    with checks.that("plan, repair and verify of the demo hang together, and it is clean then"):
+        plan = program.shardwright("plan", step, "--spec", spec, "--json").must_exit(0)
+        expect_equal(len(plan.json["operations"]), 1, "operations")
+        (scratch / "plan.json").write_text(plan.stdout)
+        out = scratch / "repaired"
+        program.repair(step, "--plan", scratch / "plan.json", "--out", out)
+        program.must_be_proved(out)
+        program.must_be_clean(out, "--spec", spec, "--data")
+        again = program.repair(out, "--spec", spec)
+        expect_equal(again["repaired"], False, "repaired")
