@@ -76,35 +76,53 @@ Cut cut_of(const Program& program, const ProgramOutput& out, JobRange jobs, cons
 }
 
 // One block on its way: its source bytes, its elements, and what turns the one into the other.
-struct Slabs {
-  Bytes in, out;
-  std::vector<TileJob> jobs;
+struct BlockWork {
+  const Program& program;
+  Workspace& space;
+  Box block;
+  std::span<std::byte> in, out;
+  std::size_t held = 0;  // of `in`
+
+  std::uint64_t bytes() const { return held + out.size(); }
 };
 
-Status read_job(const Program& program, const ProgramJob& job, const Box& block, const Box& common,
-                Storages& storages, Slabs& slabs) {
+// Elements that lie in the source as they will lie in the block go there at once.
+bool lie_alike(ExtentsView sizes, const PackedBox& box, const Extents& target) {
+  if (box.offset != 0) return false;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > 1 && box.strides[d] != target[d]) return false;
+  }
+  return true;
+}
+
+Status read_job(const ProgramJob& job, const Box& common, BlockWork& work) {
+  const Program& program = work.program;
   TileJob tile{job.op, job.from, job.to, {}, {job.constant[0], job.constant[1]}};
   ExtentsView at = program.at(job), strides = program.source_strides(job);
-  Extents target = byte_strides(block.sizes, size_of(job.to));
+  Extents target = byte_strides(work.block.sizes, size_of(job.to));
   std::int64_t first = job.first, begin = 0;
   for (std::size_t d = 0; d < at.size(); ++d) {
     first += (common.offsets[d] - at[d]) * strides[d];
-    begin += (common.offsets[d] - block.offsets[d]) * target[d];
+    begin += (common.offsets[d] - work.block.offsets[d]) * target[d];
   }
   auto box = packed(common.sizes, strides, size_of(job.from));
   assert(box);
-  std::size_t held = slabs.in.size();
+  std::size_t held = work.held;
   if (job.op != ElementOp::kConstant) {
-    slabs.in.resize(held + static_cast<std::size_t>(box->length));
-    SHW_TRY(auto source, storages.open(job.source));
-    SHW_CHECK(gather(*source, first, common.sizes, strides, size_of(job.from),
-                     std::span(slabs.in).subspan(held)));
+    auto length = static_cast<std::size_t>(box->length);
+    bool alike = job.op == ElementOp::kCopy && lie_alike(common.sizes, *box, target);
+    auto to = alike ? work.out.subspan(static_cast<std::size_t>(begin), length)
+                    : work.in.subspan(held, length);
+    SHW_TRY(auto source, work.space.storages.open(job.source));
+    SHW_CHECK(gather(*source, first, common.sizes, strides, size_of(job.from), to));
+    if (alike) return {};
+    work.held += length;
   }
   auto pair = pair_of(common.sizes, box->strides, static_cast<std::int64_t>(held) + box->offset,
                       target, begin);
   each_canonical_pair(pair, [&](const LayoutPair& layouts) {
     tile.layouts = layouts;
-    slabs.jobs.push_back(tile);
+    work.space.jobs.push_back(tile);
   });
   return {};
 }
@@ -114,27 +132,26 @@ std::optional<Box> common_of(const Program& program, const ProgramJob& job, cons
   return intersect(block, Box{copy_of(program.at(job)), copy_of(program.sizes(job))});
 }
 
-// The payload in the sink, and its CRC wherever its parts are written.
+// The payload in its file, and its CRC wherever its parts are written.
 class Payload {
  public:
-  Payload(ByteSink& sink, const ProgramOutput& out, ExtentsView sizes)
-      : sink_(sink),
-        begin_(sink.position()),
+  Payload(OutputFile& file, const ProgramOutput& out, ExtentsView sizes)
+      : file_(file),
+        begin_(out.offset),
         length_(out.length),
         sizes_(copy_of(sizes)),
         element_(size_of(out.dtype)) {}
 
   Status append(BytesView bytes) {
     crc_ = crc32_of(bytes, crc_);
-    if (bytes.size() >= kHole && is_zero(bytes)) return sink_.skip(bytes.size());
-    return sink_.write(bytes);
+    std::uint64_t at = begin_ + done_;
+    done_ += bytes.size();
+    if (bytes.size() >= kHole && is_zero(bytes)) return {};
+    return file_.write_at(at, bytes);
   }
 
   // For parts in any order: the CRC of zeros first, then what every part changes in it.
-  Status begin_scattered() {
-    crc_ = crc32_of_zeros(0, length_);
-    return sink_.skip(length_);
-  }
+  void begin_scattered() { crc_ = crc32_of_zeros(0, length_); }
   Status put(const Box& block, BytesView bytes) {
     Extents strides = byte_strides(sizes_, element_);
     std::size_t run = element_, outer = sizes_.size();
@@ -163,13 +180,14 @@ class Payload {
     std::uint32_t change = crc32_of(run) ^ crc32_of_zeros(0, run.size());
     // What stands behind it moves the change on; a CRC of zeros alone says by how much.
     crc_ ^= crc32_joined(change, 0, length_ - at - run.size());
-    return sink_.write_at(begin_ + at, run);
+    return file_.write_at(begin_ + at, run);
   }
 
-  ByteSink& sink_;
+  OutputFile& file_;
   std::uint64_t begin_, length_;
   Extents sizes_;
   std::size_t element_;
+  std::uint64_t done_ = 0;
   std::uint32_t crc_ = 0;
 };
 
@@ -181,49 +199,49 @@ bool is_zeros(const Program& program, JobRange jobs) {
       });
 }
 
-Status fill_block(const Program& program, JobRange jobs, const Box& block, std::size_t element,
-                  Storages& storages, Executor& executor, Slabs& slabs) {
-  slabs.in.clear();
-  slabs.jobs.clear();
-  auto elements_here = static_cast<std::size_t>(volume(block.sizes).value_or(0));
-  slabs.out.resize(elements_here * element);
+// The widest element that any job reads.
+std::size_t widest(const Program& program, JobRange jobs) {
+  std::size_t widest = 0;
+  for (std::size_t j = jobs.first; j < jobs.last; ++j)
+    widest = std::max<std::size_t>(widest, size_of(program.jobs[j].from));
+  return widest;
+}
+
+Status fill_block(JobRange jobs, BlockWork& work) {
+  work.space.jobs.clear();
   for (std::size_t j = jobs.first; j < jobs.last; ++j) {
-    const ProgramJob& job = program.jobs[j];
-    auto common = common_of(program, job, block);
-    // A slab that grew as it was filled would take twice its size.
-    slabs.in.reserve(elements_here * size_of(job.from));
-    if (common) SHW_CHECK(read_job(program, job, block, *common, storages, slabs));
+    const ProgramJob& job = work.program.jobs[j];
+    auto common = common_of(work.program, job, work.block);
+    if (common) SHW_CHECK(read_job(job, *common, work));
   }
-  return executor.run(slabs.in, slabs.jobs, slabs.out);
+  if (work.space.jobs.empty()) return {};
+  return work.space.executor->run(work.in.first(work.held), work.space.jobs, work.out);
 }
 
 }  // namespace
 
-Result<WrittenOutput> write_output(const Program& program, OutputId output, Storages& storages,
-                                   Executor& executor, const Limits& limits, ByteSink& sink,
-                                   Progress* progress) {
+Result<WrittenOutput> write_output(const Program& program, OutputId output, Workspace& workspace,
+                                   const Limits& limits, OutputFile& file, Progress* progress) {
   const ProgramOutput& out = program.output(output);
   JobRange jobs = jobs_of(program, output);
   // A payload of zeros alone, however large, costs nothing.
-  if (is_zeros(program, jobs)) {
-    SHW_CHECK(sink.skip(out.length));
-    return WrittenOutput{crc32_of_zeros(0, out.length), 0};
-  }
+  if (is_zeros(program, jobs)) return WrittenOutput{crc32_of_zeros(0, out.length), 0};
   ExtentsView sizes = program.sizes(out);
   Cut cut = cut_of(program, out, jobs, limits);
-  Payload payload(sink, out, sizes);
-  if (!cut.in_order) SHW_CHECK(payload.begin_scattered());
+  Payload payload(file, out, sizes);
+  if (!cut.in_order) payload.begin_scattered();
   WrittenOutput written;
-  Slabs slabs;
+  std::size_t read_width = widest(program, jobs);
   Blocks blocks{copy_of(sizes), cut.block};
   while (blocks.next()) {
     if (is_cancelled(progress)) return cancelled_error();
-    SHW_CHECK(
-        fill_block(program, jobs, blocks.block, size_of(out.dtype), storages, executor, slabs));
-    written.peak_bytes =
-        std::max<std::uint64_t>(written.peak_bytes, slabs.in.size() + slabs.out.size());
-    SHW_CHECK(cut.in_order ? payload.append(slabs.out) : payload.put(blocks.block, slabs.out));
-    if (progress != nullptr) progress->add(slabs.out.size());
+    auto count = static_cast<std::size_t>(volume(blocks.block.sizes).value_or(0));
+    BlockWork work{program, workspace, blocks.block, workspace.in.room(count * read_width),
+                   workspace.out.room(count * size_of(out.dtype))};
+    SHW_CHECK(fill_block(jobs, work));
+    written.peak_bytes = std::max<std::uint64_t>(written.peak_bytes, work.bytes());
+    SHW_CHECK(cut.in_order ? payload.append(work.out) : payload.put(blocks.block, work.out));
+    if (progress != nullptr) progress->add(work.out.size());
   }
   written.crc = payload.crc();
   return written;

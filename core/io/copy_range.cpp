@@ -1,28 +1,22 @@
 #include "core/io/copy_range.h"
 
-#include <algorithm>
+#include "core/io/read_through.h"
 
 namespace shw {
 
 Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
-                  ByteSink& out, Progress* progress) {
-  constexpr std::uint64_t kAtOnce = 1 << 20;
-  Bytes buffer;
-  for (const Extent& extent : source.extents(offset, length)) {
-    if (extent.hole) {
-      SHW_CHECK(out.skip(extent.length));
-      if (progress != nullptr) progress->add(extent.length);
-      continue;
-    }
-    for (std::uint64_t done = 0; done < extent.length; done += buffer.size()) {
-      if (is_cancelled(progress)) return cancelled_error();
-      buffer.resize(std::min(kAtOnce, extent.length - done));
-      SHW_CHECK(source.read(extent.offset + done, buffer));
-      SHW_CHECK(out.write(buffer));
-      if (progress != nullptr) progress->add(buffer.size());
-    }
-  }
-  return {};
+                  OutputFile& out, std::uint64_t at, Progress* progress) {
+  RangeParts parts;
+  parts.bytes = [&](BytesView bytes) -> Status {
+    SHW_CHECK(out.write_at(at, bytes));
+    at += bytes.size();
+    return {};
+  };
+  parts.hole = [&](std::uint64_t hole) -> Status {
+    at += hole;
+    return {};
+  };
+  return read_through(source, offset, length, parts, progress);
 }
 
 }  // namespace shw

@@ -6,8 +6,8 @@
 
 namespace shw {
 
-// Bytes of a file at the end of another one; holes stay holes.
+// Bytes of a file at `at` of a new one; holes stay holes.
 Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
-                  ByteSink& out, Progress* progress);
+                  OutputFile& out, std::uint64_t at, Progress* progress);
 
 }  // namespace shw

@@ -1,5 +1,7 @@
 #include "core/io/faulty_store.h"
 
+#include <mutex>
+
 namespace shw {
 namespace {
 
@@ -91,7 +93,13 @@ Status StoreOver::discard(const std::string& path, const std::string& marker) {
 }
 
 FaultyStore::FaultyStore(Store& store, WriteFault decide, ReadFault reads)
-    : StoreOver(store), decide_(std::move(decide)), reads_(std::move(reads)) {}
+    : StoreOver(store),
+      decide_([guard = std::make_shared<std::mutex>(), decide = std::move(decide)](
+                  const std::string& step, const std::string& path) {
+        std::lock_guard lock(*guard);
+        return decide(step, path);
+      }),
+      reads_(std::move(reads)) {}
 
 Result<std::shared_ptr<const Directory>> FaultyStore::read_folder(const std::string& path) const {
   SHW_TRY(auto directory, inner().read_folder(path));

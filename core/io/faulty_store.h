@@ -34,7 +34,7 @@ class StoreOver : public Store {
 
 // Asked before every step that changes something ("create", "write", "finish", "copy", "rename",
 // "remove", "sync", "make directory", "publish", "discard"); an Error is returned instead of doing
-// it. Writing may ask from several threads.
+// it. Several threads ask, one at a time.
 using WriteFault =
     std::function<std::optional<Error>(const std::string& step, const std::string& path)>;
 

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -142,7 +143,10 @@ class PosixWritableDirectory final : public WritableDirectory {
 
   Result<int> create_exclusively(const std::string& relative) {
     SHW_CHECK(check_path(relative));
-    SHW_CHECK(make_folders(relative));
+    {
+      std::lock_guard lock(guard_);
+      SHW_CHECK(make_folders(relative));
+    }
     int fd =
         ::openat(fd_, relative.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0) return system_error("cannot create it", relative, errno);
@@ -151,6 +155,7 @@ class PosixWritableDirectory final : public WritableDirectory {
 
   std::string path_;
   int fd_;
+  std::mutex guard_;
   std::vector<std::string> folders_;  // made by us: sync() makes them durable too
 };
 

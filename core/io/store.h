@@ -16,7 +16,7 @@
 namespace shw {
 
 // A folder that is written to. Paths are relative to it and never leave it; folders on the way to a
-// new file are made.
+// new file are made. Several threads may create files and copy them in, each its own.
 class WritableDirectory {
  public:
   virtual ~WritableDirectory() = default;

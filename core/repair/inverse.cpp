@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/parallel.h"
 #include "core/repair/lower.h"
 #include "core/repair/moved_by.h"
 #include "core/tiles/exact_tiling.h"
@@ -67,9 +68,8 @@ PlannedChunk old_chunk(const Checkpoint& result, TensorId tensor, const InverseC
 
 }  // namespace
 
-Result<std::vector<InverseChunk>> inverse_of(const PlannedTensor& planned, BoxReader& source,
-                                             Progress* progress) {
-  const Checkpoint& checkpoint = source.checkpoint();
+Result<std::vector<InverseChunk>> inverse_of(const PlannedTensor& planned,
+                                             const Checkpoint& checkpoint, Progress* progress) {
   if (planned.lost_elements != 0 || is_pure_relabel(planned)) return std::vector<InverseChunk>{};
   std::map<ChunkId, InverseChunk> by_chunk;
   std::size_t parts = 0;
@@ -91,19 +91,24 @@ Result<std::vector<InverseChunk>> inverse_of(const PlannedTensor& planned, BoxRe
   if (parts > kMostPieces || parts * planned.chunks.size() > kMostLooks)
     return std::vector<InverseChunk>{};
   std::vector<InverseChunk> inverse;
+  std::vector<ChunkId> chunks;
   for (auto& [chunk, one] : by_chunk) {
     one.sizes = copy_of(checkpoint.sizes(chunk));
     if (!covers(one)) return std::vector<InverseChunk>{};
-    SHW_TRY(one.hash, hash_elements(source, chunk, progress));
+    chunks.push_back(chunk);
     inverse.push_back(std::move(one));
   }
+  SHW_CHECK(each_in_parallel(chunks.size(), [&](std::size_t i) -> Status {
+    BoxReader source(checkpoint);
+    SHW_TRY(inverse[i].hash, hash_elements(source, chunks[i], progress));
+    return {};
+  }));
   return inverse;
 }
 
 Result<std::string> contradiction_of_inverse(const std::vector<InverseChunk>& inverse,
-                                             TensorId tensor, BoxReader& result,
+                                             TensorId tensor, const Checkpoint& checkpoint,
                                              Progress* progress) {
-  const Checkpoint& checkpoint = result.checkpoint();
   ExtentsView shape = checkpoint.shape(tensor);
   std::uint64_t parts = 0;
   for (const InverseChunk& chunk : inverse) {
@@ -117,11 +122,16 @@ Result<std::string> contradiction_of_inverse(const std::vector<InverseChunk>& in
   if (parts * checkpoint.chunks(tensor).size() > 10 * kMostLooks) return "the way back is too long";
   PlannedTensor planned;
   planned.tensor = tensor;
-  for (const InverseChunk& chunk : inverse) {
-    PlannedChunk old = old_chunk(checkpoint, tensor, chunk);
-    SHW_TRY(std::string hash, hash_payload(planned, old, result, progress));
-    if (hash != chunk.hash)
-      return "mapped back, a tile of size " + to_text(chunk.sizes) + " is not the source's";
+  std::vector<std::string> hashes(inverse.size());
+  SHW_CHECK(each_in_parallel(inverse.size(), [&](std::size_t i) -> Status {
+    BoxReader result(checkpoint);
+    PlannedChunk old = old_chunk(checkpoint, tensor, inverse[i]);
+    SHW_TRY(hashes[i], hash_payload(planned, old, result, progress));
+    return {};
+  }));
+  for (std::size_t i = 0; i < inverse.size(); ++i) {
+    if (hashes[i] != inverse[i].hash)
+      return "mapped back, a tile of size " + to_text(inverse[i].sizes) + " is not the source's";
   }
   return std::string();
 }

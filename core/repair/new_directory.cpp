@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/base/parallel.h"
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/io/owner.h"
@@ -140,11 +141,11 @@ Status lower_payloads(Job& job) {
 }
 
 Status copy_files(Job& job) {
-  for (const Entry& entry : job.copied) {
+  return each_in_parallel(job.copied.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(job.progress)) return cancelled_error();
-    SHW_CHECK(job.directory->copy_in(job.source + "/" + entry.path, entry.path, job.progress));
-  }
-  return {};
+    const std::string& path = job.copied[i].path;
+    return job.directory->copy_in(job.source + "/" + path, path, job.progress);
+  });
 }
 
 Status make_files(Job& job) {
@@ -155,8 +156,8 @@ Status make_files(Job& job) {
   if (job.progress != nullptr) job.progress->begin(Phase::kCopying, bytes, true);
   SHW_CHECK(copy_files(job));
   auto planned = planned_by_id(job.plan);
-  auto make = [&](const MadeTile& made) {
-    return job.payloads->writer_of({planned.at(made.tensor), made.tile}).write;
+  auto make = [&](const MadeTile& made, OutputFile& file) {
+    return job.payloads->write({planned.at(made.tensor), made.tile}, file);
   };
   return write_files(job.outputs, job.laid_out, make, *job.directory, job.progress);
 }
@@ -169,44 +170,57 @@ Status write_metadata(Job& job) {
       [&](const std::string& path) { return job.directory->create(path); });
 }
 
-// Tiles that were made, read back and held against what they were made of.
-Status compare_made(const Job& job, const Checkpoint& result) {
-  BoxReader source(job.checkpoint), written(result);
-  for (std::size_t t = 0; t < job.plan.tensors.size(); ++t) {
-    const PlannedTensor& tensor = job.plan.tensors[t];
-    auto made = result.find(fqn_after(job.checkpoint, tensor));
+// A tile that was made, and where it lies now.
+struct MadeChunk {
+  const PlannedTensor* tensor;
+  const PlannedChunk* chunk;
+  ChunkId at;
+};
+
+std::vector<MadeChunk> made_chunks(const Job& job, const Checkpoint& result) {
+  std::vector<MadeChunk> made;
+  for (const PlannedTensor& tensor : job.plan.tensors) {
+    auto there = result.find(fqn_after(job.checkpoint, tensor));
     std::map<Extents, ChunkId> by_offsets;
-    for (ChunkId chunk : result.chunks(*made)) {
+    for (ChunkId chunk : result.chunks(*there)) {
       if (volume(result.sizes(chunk)) != 0) by_offsets[copy_of(result.offsets(chunk))] = chunk;
     }
     for (const PlannedChunk& chunk : tensor.chunks) {
       if (chunk.item || is_empty(chunk.box)) continue;
-      if (is_cancelled(job.progress)) return cancelled_error();
-      ChunkId at = by_offsets.at(chunk.box.offsets);
-      bool only_zeros = chunk.pieces.empty() && chunk.side.empty() && tensor.fill == Fill::kZero;
-      if (only_zeros) {
-        // A hole may stand for far more than fits into memory; its CRC covers every byte.
-        SHW_TRY(DataCheck check, check_item_data(result, at, job.progress));
-        if (check.crc == DataCheck::Crc::kMatches) continue;
-        if (check.crc == DataCheck::Crc::kDiffers)
-          return fail(ErrorKind::kIo, "a filled tile differs after it was written",
-                      Place{.file = {}, .tensor = std::string(result.fqn(*made))});
-      }
-      SHW_CHECK(compare_payload(tensor, chunk, source, written, at, job.progress));
+      made.push_back({&tensor, &chunk, by_offsets.at(chunk.box.offsets)});
     }
   }
-  return {};
+  return made;
+}
+
+// Tiles that were made, read back and held against what they were made of.
+Status compare_made(const Job& job, const Checkpoint& result) {
+  std::vector<MadeChunk> made = made_chunks(job, result);
+  return each_in_parallel(made.size(), [&](std::size_t i) -> Status {
+    if (is_cancelled(job.progress)) return cancelled_error();
+    const auto& [tensor, chunk, at] = made[i];
+    bool only_zeros = chunk->pieces.empty() && chunk->side.empty() && tensor->fill == Fill::kZero;
+    if (only_zeros) {
+      // A hole may stand for far more than fits into memory; its CRC covers every byte.
+      SHW_TRY(DataCheck check, check_item_data(result, at, job.progress));
+      if (check.crc == DataCheck::Crc::kMatches) return {};
+      if (check.crc == DataCheck::Crc::kDiffers)
+        return fail(ErrorKind::kIo, "a filled tile differs after it was written",
+                    Place{.file = {}, .tensor = std::string(fqn_after(job.checkpoint, *tensor))});
+    }
+    BoxReader source(job.checkpoint), written(result);
+    return compare_payload(*tensor, *chunk, source, written, at, job.progress);
+  });
 }
 
 // Certifies the way back of every tensor whose bytes moved, and goes it once.
 Status prove_inverse(const Job& job, const Checkpoint& result, Certificate& certificate) {
-  BoxReader source(job.checkpoint), made(result);
   for (const PlannedTensor& planned : job.plan.tensors) {
     TensorCertificate& entry = certificate.tensors[index_of(planned.tensor)];
-    SHW_TRY(entry.inverse, inverse_of(planned, source, job.progress));
+    SHW_TRY(entry.inverse, inverse_of(planned, job.checkpoint, job.progress));
     if (entry.inverse.empty()) continue;
     SHW_TRY(std::string why,
-            contradiction_of_inverse(entry.inverse, *result.find(entry.fqn), made, job.progress));
+            contradiction_of_inverse(entry.inverse, *result.find(entry.fqn), result, job.progress));
     if (!why.empty()) return fail(ErrorKind::kIo, why, Place{.file = {}, .tensor = entry.fqn});
   }
   return {};

@@ -155,24 +155,17 @@ Result<LoweredPlan> lower_to_program(const Checkpoint& checkpoint, const Plan& p
 
 Payloads::Payloads(LoweredPlan lowered, Progress* progress)
     : lowered_(std::move(lowered)),
-      storages_(lowered_.program, lowered_.inputs),
-      executor_(cpu_executor()),
+      workspaces_([this] {
+        return std::make_unique<Workspace>(
+            Workspace{Storages(lowered_.program, lowered_.inputs), cpu_executor(), {}, {}, {}});
+      }),
       progress_(progress) {}
 
-PayloadWriter Payloads::writer_of(NewChunk chunk) {
-  OutputId id = lowered_.outputs.at(chunk);
-  const ProgramOutput& output = lowered_.program.output(id);
-  auto write = [this, id, &output](ByteSink& sink) -> Result<std::uint32_t> {
-    if (sink.position() != output.offset) {
-      return fail(ErrorKind::kIo, "a payload would begin at another byte than was laid out",
-                  {lowered_.program.names[output.file], sink.position(),
-                   lowered_.program.names[output.tensor]});
-    }
-    SHW_TRY(WrittenOutput written,
-            write_output(lowered_.program, id, storages_, *executor_, Limits{}, sink, progress_));
-    return written.crc;
-  };
-  return {write, output.length};
+Result<std::uint32_t> Payloads::write(NewChunk chunk, OutputFile& file) {
+  auto workspace = workspaces_.take();
+  SHW_TRY(WrittenOutput written, write_output(lowered_.program, lowered_.outputs.at(chunk),
+                                              *workspace, Limits{}, file, progress_));
+  return written.crc;
 }
 
 }  // namespace shw

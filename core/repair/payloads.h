@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/parallel.h"
 #include "core/exec/write_output.h"
-#include "core/formats/common/torch_item_write.h"
 #include "core/repair/plan_types.h"
 
 namespace shw {
@@ -39,13 +39,12 @@ class Payloads {
   Payloads& operator=(const Payloads&) = delete;
 
   const Program& program() const { return lowered_.program; }
-  // Refers to this. It has to be called where the sink stands at the payload's place.
-  PayloadWriter writer_of(NewChunk chunk);
+  // Into its file, where the program says; returns the CRC-32. From several threads at once.
+  Result<std::uint32_t> write(NewChunk chunk, OutputFile& file);
 
  private:
   LoweredPlan lowered_;
-  Storages storages_;
-  std::unique_ptr<Executor> executor_;
+  Pool<Workspace> workspaces_;
   Progress* progress_;
 };
 

@@ -2,16 +2,14 @@
 
 #include <fmt/core.h>
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <set>
 #include <tuple>
 
 #include "core/base/checked.h"
 #include "core/base/hash.h"
+#include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/formats/items.h"
 #include "core/repair/entries.h"
@@ -140,25 +138,17 @@ Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Pr
   std::vector<std::pair<Key, const std::vector<std::uint32_t>*>> tasks;
   for (const auto& [key, chunks] : by_item) tasks.emplace_back(key, &chunks);
   std::vector<std::string> hashes(checkpoint.chunk_count());
-  std::mutex guard;
-  std::optional<Error> first;
-  std::atomic<bool> stop{false};
-  tbb::parallel_for(std::size_t{0}, tasks.size(), [&](std::size_t t) {
-    if (stop) return;
+  SHW_CHECK(each_in_parallel(tasks.size(), [&](std::size_t t) -> Status {
     const auto& [key, chunks] = tasks[t];
     ItemPlace place{FileId{std::get<0>(key)}, std::get<1>(key), std::get<2>(key)};
     auto hash = hash_item(checkpoint, place, progress);
-    if (hash) {
-      for (std::uint32_t chunk : *chunks) hashes[chunk] = *hash;
-      return;
+    if (!hash) {
+      hash.error().place.tensor = checkpoint.fqn(checkpoint.tensor_of(ChunkId{chunks->front()}));
+      return tl::unexpected<Error>(std::move(hash).error());
     }
-    std::lock_guard lock(guard);
-    stop = true;
-    if (first) return;
-    first = hash.error();
-    first->place.tensor = checkpoint.fqn(checkpoint.tensor_of(ChunkId{chunks->front()}));
-  });
-  if (first) return tl::unexpected<Error>(std::move(*first));
+    for (std::uint32_t chunk : *chunks) hashes[chunk] = *hash;
+    return {};
+  }));
   return hashes;
 }
 

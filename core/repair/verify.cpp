@@ -12,12 +12,11 @@ namespace {
 // Bytes that moved, mapped back to what the certificate says they were.
 Status add_inverse(const Certificate& certificate, const Checkpoint& checkpoint,
                    VerifyReport& report, Progress* progress) {
-  BoxReader reader(checkpoint);
   std::int64_t back = 0;
   for (const TensorCertificate& entry : certificate.tensors) {
     auto tensor = checkpoint.find(entry.fqn);
     if (entry.inverse.empty() || !tensor) continue;
-    auto why = contradiction_of_inverse(entry.inverse, *tensor, reader, progress);
+    auto why = contradiction_of_inverse(entry.inverse, *tensor, checkpoint, progress);
     if (!why && why.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(why.error());
     if (why && why->empty()) {

@@ -1,28 +1,77 @@
 #include "core/repair/write_files.h"
 
 #include <algorithm>
-#include <numeric>
+#include <atomic>
+#include <mutex>
 
+#include "core/base/checked.h"
+#include "core/base/parallel.h"
 #include "core/io/copy_range.h"
 
 namespace shw {
 namespace {
 
-// What stands in one file: indices into LaidOut's lists.
-struct Standing {
-  std::vector<std::size_t> before, copies, made;
+// Copies are cut into pieces of it, so that one large file keeps every thread busy.
+constexpr std::uint64_t kCopyPiece = std::uint64_t{64} << 20;
+
+// Something that stands in a file: which of LaidOut's lists it is in, and where.
+struct Part {
+  enum class Is : std::uint8_t { kBytes, kCopy, kMade } is = Is::kBytes;
+  std::uint32_t file = 0;
+  std::size_t index = 0;
+  std::uint64_t offset = 0, length = 0;
+  std::uint64_t skipped = 0;  // of the copy, in front of this piece
 };
 
-std::vector<Standing> by_file(const LaidOut& laid_out) {
-  std::vector<Standing> files(laid_out.files.size());
-  for (std::size_t i = 0; i < laid_out.before.size(); ++i)
-    files[laid_out.before[i].file].before.push_back(i);
-  for (std::size_t i = 0; i < laid_out.copies.size(); ++i)
-    files[laid_out.copies[i].file].copies.push_back(i);
-  for (std::size_t i = 0; i < laid_out.made.size(); ++i)
-    files[laid_out.made[i].file].made.push_back(i);
-  return files;
+// Of all files, file by file and from the front to the back.
+std::vector<Part> parts_of(const LaidOut& laid_out) {
+  std::vector<Part> parts;
+  for (std::size_t i = 0; i < laid_out.before.size(); ++i) {
+    const OutputBytes& bytes = laid_out.before[i];
+    parts.push_back({Part::Is::kBytes, bytes.file, i, bytes.offset, bytes.bytes.size()});
+  }
+  for (std::size_t i = 0; i < laid_out.copies.size(); ++i) {
+    const OutputCopy& copy = laid_out.copies[i];
+    for (std::uint64_t done = 0; done < copy.length; done += kCopyPiece) {
+      parts.push_back({Part::Is::kCopy, copy.file, i, copy.offset + done,
+                       std::min(kCopyPiece, copy.length - done), done});
+    }
+  }
+  for (std::size_t i = 0; i < laid_out.made.size(); ++i) {
+    const MadeTile& made = laid_out.made[i];
+    parts.push_back({Part::Is::kMade, made.file, i, made.offset, made.length});
+  }
+  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+    return a.file != b.file ? a.file < b.file : a.offset < b.offset;
+  });
+  return parts;
 }
+
+// Each lies inside of its file, behind the one before.
+Status check_parts(const LaidOut& laid_out, const std::vector<Part>& parts) {
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    if (i == 0 || parts[i - 1].file != part.file) end = 0;
+    const LaidOut::File& file = laid_out.files[part.file];
+    auto next = checked_add(part.offset, part.length);
+    if (part.offset < end)
+      return fail(ErrorKind::kIo, "two parts of a new file would lie at one place",
+                  {file.path, part.offset});
+    if (!next || *next > file.size)
+      return fail(ErrorKind::kIo, "a part of a new file would lie beyond its end",
+                  {file.path, part.offset});
+    end = *next;
+  }
+  return {};
+}
+
+// A file that is open from its first part to its last.
+struct OpenFile {
+  std::mutex guard;
+  std::unique_ptr<OutputFile> file;
+  std::atomic<std::size_t> left{0};
+};
 
 struct Writing {
   const Outputs& outputs;
@@ -30,77 +79,54 @@ struct Writing {
   const MakeTile& make;
   WritableDirectory& directory;
   Progress* progress;
-  std::vector<std::uint32_t> checksums;
-  std::shared_ptr<const ByteSource> source = nullptr;  // the one that was copied from last
-  std::string from = {};
+  std::vector<Part> parts;
+  std::vector<std::uint32_t> checksums;  // of made tiles; each is written by one thread
+  std::vector<OpenFile> files;
 
-  // Room for what comes later is left as a hole.
-  static Status go_to(ByteSink& sink, std::uint64_t offset) {
-    if (sink.position() > offset)
-      return fail(ErrorKind::kIo, "two parts of a new file would lie at one place");
-    return sink.position() == offset ? Status{} : sink.skip(offset - sink.position());
+  Result<OutputFile*> open(std::uint32_t index) {
+    OpenFile& file = files[index];
+    std::lock_guard lock(file.guard);
+    if (file.file == nullptr) {
+      SHW_TRY(file.file, directory.create_file(laid_out.files[index].path));
+    }
+    return file.file.get();
   }
 
-  Status write_copy(const OutputCopy& copy, ByteSink& sink) {
-    if (source == nullptr || from != copy.from) {
-      SHW_TRY(source, outputs.source->directory()->open(copy.from));
-      from = copy.from;
-    }
-    SHW_CHECK(go_to(sink, copy.offset));
-    return copy_range(*source, copy.begin, copy.length, sink, progress);
-  }
-  Status write_made(std::size_t i, ByteSink& sink) {
-    const MadeTile& made = laid_out.made[i];
-    SHW_CHECK(go_to(sink, made.offset));
-    SHW_TRY(checksums[i], make(made)(sink));
-    if (sink.position() == made.offset + made.length) return {};
-    return fail(ErrorKind::kIo, "another number of bytes was written than announced",
-                Place{.file = laid_out.files[made.file].path,
-                      .offset = made.offset,
-                      .tensor = outputs.tensors[made.tensor].fqn});
-  }
-
-  Status write_parts(const Standing& file, ByteSink& sink) {
-    struct FilePart {
-      std::uint64_t offset;
-      const OutputBytes* bytes = nullptr;
-      const OutputCopy* copy = nullptr;
-      std::size_t made = 0;
-    };
-    std::vector<FilePart> parts;
-    for (std::size_t i : file.before) {
-      const OutputBytes& bytes = laid_out.before[i];
-      parts.push_back({bytes.offset, &bytes});
-    }
-    for (std::size_t i : file.copies) {
-      const OutputCopy& copy = laid_out.copies[i];
-      parts.push_back({copy.offset, nullptr, &copy});
-    }
-    for (std::size_t i : file.made) parts.push_back({laid_out.made[i].offset, nullptr, nullptr, i});
-    std::stable_sort(parts.begin(), parts.end(),
-                     [](const FilePart& a, const FilePart& b) { return a.offset < b.offset; });
-    for (const FilePart& part : parts) {
-      if (is_cancelled(progress)) return cancelled_error();
-      if (part.bytes != nullptr) {
-        SHW_CHECK(go_to(sink, part.offset));
-        SHW_CHECK(sink.write(part.bytes->bytes));
-      } else {
-        SHW_CHECK(part.copy != nullptr ? write_copy(*part.copy, sink)
-                                       : write_made(part.made, sink));
+  Status write(const Part& part, OutputFile& file) {
+    switch (part.is) {
+      case Part::Is::kBytes:
+        return file.write_at(part.offset, laid_out.before[part.index].bytes);
+      case Part::Is::kCopy: {
+        const OutputCopy& copy = laid_out.copies[part.index];
+        SHW_TRY(auto source, outputs.source->directory()->open(copy.from));
+        return copy_range(*source, copy.begin + part.skipped, part.length, file, part.offset,
+                          progress);
+      }
+      case Part::Is::kMade: {
+        SHW_TRY(checksums[part.index], make(laid_out.made[part.index], file));
+        return {};
       }
     }
     return {};
   }
 
-  Status write_file(std::uint32_t index, const Standing& file) {
-    SHW_TRY(auto sink, directory.create(laid_out.files[index].path));
-    SHW_CHECK(write_parts(file, *sink));
-    SHW_CHECK(go_to(*sink, laid_out.files[index].size));
+  // What depends on the bytes of all parts, and the end.
+  Status finish(std::uint32_t index, OutputFile& file) {
     if (auto seal = outputs.source->format().writer->seal_file; seal != nullptr) {
       SHW_TRY(auto around, seal(outputs, laid_out, index, checksums));
-      for (const OutputBytes& part : around) SHW_CHECK(sink->write_at(part.offset, part.bytes));
+      for (const OutputBytes& bytes : around) SHW_CHECK(file.write_at(bytes.offset, bytes.bytes));
     }
-    return sink->finish();
+    SHW_CHECK(file.finish(laid_out.files[index].size));
+    files[index].file.reset();
+    return {};
+  }
+
+  Status write_part(std::size_t i) {
+    if (is_cancelled(progress)) return cancelled_error();
+    const Part& part = parts[i];
+    SHW_TRY(OutputFile * file, open(part.file));
+    SHW_CHECK(write(part, *file));
+    return --files[part.file].left == 0 ? finish(part.file, *file) : Status{};
   }
 };
 
@@ -108,10 +134,27 @@ struct Writing {
 
 Status write_files(const Outputs& outputs, const LaidOut& laid_out, const MakeTile& make,
                    WritableDirectory& directory, Progress* progress) {
-  Writing writing{outputs,   laid_out, make,
-                  directory, progress, std::vector<std::uint32_t>(laid_out.made.size())};
-  std::vector<Standing> files = by_file(laid_out);
-  for (std::uint32_t i = 0; i < files.size(); ++i) SHW_CHECK(writing.write_file(i, files[i]));
+  Writing writing{outputs,
+                  laid_out,
+                  make,
+                  directory,
+                  progress,
+                  parts_of(laid_out),
+                  std::vector<std::uint32_t>(laid_out.made.size()),
+                  std::vector<OpenFile>(laid_out.files.size())};
+  SHW_CHECK(check_parts(laid_out, writing.parts));
+  for (const Part& part : writing.parts) ++writing.files[part.file].left;
+  // They hold nothing but what seals them.
+  std::vector<std::uint32_t> without_parts;
+  for (std::uint32_t i = 0; i < laid_out.files.size(); ++i) {
+    if (writing.files[i].left == 0) without_parts.push_back(i);
+  }
+  SHW_CHECK(
+      each_in_parallel(writing.parts.size(), [&](std::size_t i) { return writing.write_part(i); }));
+  for (std::uint32_t file : without_parts) {
+    SHW_TRY(OutputFile * empty, writing.open(file));
+    SHW_CHECK(writing.finish(file, *empty));
+  }
   return {};
 }
 

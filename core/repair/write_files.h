@@ -1,4 +1,5 @@
-// The files that a format has laid out, written from their begin to their end.
+// The files that a format has laid out, written by as many threads as there are, each part where it
+// belongs.
 #pragma once
 
 #include <functional>
@@ -9,8 +10,9 @@
 
 namespace shw {
 
-// Writes the elements of a tile where the sink stands, and returns their CRC-32.
-using MakeTile = std::function<std::function<Result<std::uint32_t>(ByteSink&)>(const MadeTile&)>;
+// Writes the elements of a tile into its file, at their offset, and returns their CRC-32. Asked
+// from several threads.
+using MakeTile = std::function<Result<std::uint32_t>(const MadeTile&, OutputFile&)>;
 
 Status write_files(const Outputs& outputs, const LaidOut& laid_out, const MakeTile& make,
                    WritableDirectory& directory, Progress* progress);

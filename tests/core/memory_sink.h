@@ -30,4 +30,27 @@ class MemorySink final : public ByteSink {
   std::uint64_t skipped = 0;
 };
 
+// And a file from byte `begin` on; what is never written is zeros.
+class MemoryFile final : public OutputFile {
+ public:
+  explicit MemoryFile(std::uint64_t begin = 0) : begin_(begin) {}
+  Status write_at(std::uint64_t offset, std::span<const std::byte> part) override {
+    offset -= begin_;
+    bytes.resize(std::max<std::size_t>(bytes.size(), offset + part.size()));
+    std::copy(part.begin(), part.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+    written += part.size();
+    return {};
+  }
+  Status finish(std::uint64_t length) override {
+    bytes.resize(length - begin_);
+    return {};
+  }
+
+  Bytes bytes;
+  std::uint64_t written = 0;
+
+ private:
+  std::uint64_t begin_;
+};
+
 }  // namespace shw::test

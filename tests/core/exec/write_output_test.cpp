@@ -26,20 +26,26 @@ std::shared_ptr<const Checkpoint> checkpoint_of(std::shared_ptr<const Directory>
   return builder.finish();
 }
 
+Workspace workspace_of(const Program& program, const Checkpoint& input) {
+  return {Storages(program, {&input}), cpu_executor(), {}, {}, {}};
+}
+
 struct Ran {
   Bytes payload;
   WrittenOutput written;
-  std::uint64_t skipped = 0;
+  std::uint64_t holes = 0;
 };
-Ran run(const Program& program, OutputId output, const Checkpoint& input, std::uint64_t slab) {
-  Storages storages(program, {&input});
-  auto executor = cpu_executor();
-  MemorySink sink;
-  // Something stands before the payload.
-  REQUIRE(sink.write(Bytes(13, std::byte{1})));
-  auto written = write_output(program, output, storages, *executor, Limits{slab}, sink, nullptr);
+Ran run(const Program& program, OutputId output, Workspace& workspace, std::uint64_t slab) {
+  const ProgramOutput& out = program.output(output);
+  MemoryFile file(out.offset);
+  auto written = write_output(program, output, workspace, Limits{slab}, file, nullptr);
   if (!written) FAIL(written.error().message);
-  return {Bytes(sink.bytes.begin() + 13, sink.bytes.end()), *written, sink.skipped};
+  REQUIRE(file.finish(out.offset + out.length));
+  return {file.bytes, *written, out.length - file.written};
+}
+Ran run(const Program& program, OutputId output, const Checkpoint& input, std::uint64_t slab) {
+  Workspace workspace = workspace_of(program, input);
+  return run(program, output, workspace, slab);
 }
 
 // Bytes that are asked for, in all.
@@ -65,10 +71,12 @@ TEST_CASE("what an executor writes is what a loop over the elements gives") {
     CAPTURE(round);
     Program program = random_program(dice);
     REQUIRE(prove(program));
+    // What one output left in the slabs must not show in the next one.
+    Workspace workspace = workspace_of(program, *input);
     for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
       Bytes wanted = payload_slowly(program, OutputId{o}, file);
       for (std::uint64_t slab : {16, 100, 1 << 20}) {
-        Ran ran = run(program, OutputId{o}, *input, slab);
+        Ran ran = run(program, OutputId{o}, workspace, slab);
         CHECK(ran.payload == wanted);
         CHECK(ran.written.crc == crc32_of(wanted));
         CHECK(ran.written.peak_bytes <= 2 * slab);
@@ -114,7 +122,7 @@ TEST_CASE("zeros become holes and a failing read is reported") {
   Ran ran = run(program, OutputId{0}, *checkpoint_of(memory), 1 << 20);
   CHECK(ran.payload == file);
   CHECK(ran.written.crc == crc32_of(file));
-  CHECK(ran.skipped == (3 << 20));
+  CHECK(ran.holes == (3 << 20));
 
   auto broken = checkpoint_of(faulty_directory(
       memory,
@@ -122,18 +130,16 @@ TEST_CASE("zeros become holes and a failing read is reported") {
         if (offset < (2 << 20)) return std::nullopt;
         return Error{ErrorKind::kIo, "cannot read", {path, offset}};
       }));
-  Storages storages(program, {broken.get()});
-  auto executor = cpu_executor();
-  MemorySink sink;
-  auto failed =
-      write_output(program, OutputId{0}, storages, *executor, Limits{1 << 20}, sink, nullptr);
+  Workspace workspace = workspace_of(program, *broken);
+  MemoryFile out;
+  auto failed = write_output(program, OutputId{0}, workspace, Limits{1 << 20}, out, nullptr);
   REQUIRE_FALSE(failed.has_value());
   CHECK(failed.error().kind == ErrorKind::kIo);
   CHECK(failed.error().place.file == "source");
 
   Progress progress;
   progress.cancel();
-  auto stopped = write_output(program, OutputId{0}, storages, *executor, {}, sink, &progress);
+  auto stopped = write_output(program, OutputId{0}, workspace, {}, out, &progress);
   REQUIRE_FALSE(stopped.has_value());
   CHECK(stopped.error().kind == ErrorKind::kCancelled);
 }
@@ -148,9 +154,8 @@ TEST_CASE("a program reads no file outside of its checkpoints") {
     builder.add_copy(output, whole(Extents{9}), source, Dtype::kUint8, 0, Extents{1});
     Program program = builder.take();
     REQUIRE(prove(program));
-    Storages storages(program, {input.get()});
-    auto executor = cpu_executor();
-    MemorySink sink;
-    CHECK_FALSE(write_output(program, OutputId{0}, storages, *executor, {}, sink, nullptr));
+    Workspace workspace = workspace_of(program, *input);
+    MemoryFile out;
+    CHECK_FALSE(write_output(program, OutputId{0}, workspace, {}, out, nullptr));
   }
 }

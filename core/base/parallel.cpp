@@ -1,0 +1,38 @@
+#include "core/base/parallel.h"
+
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+namespace shw {
+
+Status each_in_parallel(std::size_t count, const std::function<Status(std::size_t)>& work) {
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> stop{false};
+  std::mutex guard;
+  std::optional<Error> first;
+  std::size_t first_index = count;
+  auto threads = static_cast<std::size_t>(std::max(tbb::this_task_arena::max_concurrency(), 1));
+  // One task a thread, each taking what is next: parts are begun in order, whatever they cost.
+  tbb::parallel_for(
+      std::size_t{0}, std::min(threads, count),
+      [&](std::size_t) {
+        for (std::size_t i = next++; i < count && !stop; i = next++) {
+          Status done = work(i);
+          if (done) continue;
+          std::lock_guard lock(guard);
+          stop = true;
+          if (i >= first_index) continue;
+          first_index = i;
+          first = std::move(done).error();
+        }
+      },
+      tbb::simple_partitioner());
+  if (first) return tl::unexpected<Error>(std::move(*first));
+  return {};
+}
+
+}  // namespace shw

@@ -1,0 +1,62 @@
+#include "core/base/parallel.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+using namespace shw;
+
+TEST_CASE("everything is done once, and on more threads than one where there are") {
+  for (std::size_t count : {0, 1, 2, 7, 1000}) {
+    std::vector<std::atomic<int>> done(count);
+    CHECK(each_in_parallel(count, [&](std::size_t i) -> Status {
+            ++done[i];
+            return {};
+          }).has_value());
+    for (const auto& one : done) CHECK(one == 1);
+  }
+}
+
+TEST_CASE("of several errors the lowest one is told, and nothing is begun after it") {
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<std::size_t> begun{0};
+    Status failed = each_in_parallel(100'000, [&](std::size_t i) -> Status {
+      ++begun;
+      if (i < 10) return {};
+      return fail(ErrorKind::kIo, std::to_string(i));
+    });
+    REQUIRE_FALSE(failed.has_value());
+    // Work that was begun in order was begun before it.
+    CHECK(failed.error().message == "10");
+    CHECK(begun < 10'000);
+  }
+}
+
+TEST_CASE("work may itself be done in parallel") {
+  std::atomic<int> done{0};
+  Status all = each_in_parallel(10, [&](std::size_t) {
+    return each_in_parallel(10, [&](std::size_t) -> Status {
+      ++done;
+      return {};
+    });
+  });
+  CHECK(all.has_value());
+  CHECK(done == 100);
+}
+
+TEST_CASE("a pool makes no more than are in use at once") {
+  std::atomic<int> made{0};
+  Pool<int> pool([&] {
+    ++made;
+    return std::make_unique<int>(0);
+  });
+  {
+    auto first = pool.take(), second = pool.take();
+    ++*first;
+    CHECK(&*first != &*second);
+  }
+  for (int i = 0; i < 100; ++i) ++*pool.take();
+  CHECK(made == 2);
+}
