@@ -1,6 +1,5 @@
 // Passes over the bytes of items: CRCs, which torch itself never looks at, and fingerprints of
 // files' ranges.
-#include <algorithm>
 #include <array>
 
 #include "core/base/hash.h"
@@ -9,34 +8,98 @@
 #include "core/formats/hash_ranges.h"
 #include "core/formats/item_access.h"
 #include "core/formats/items.h"
+#include "core/io/read_through.h"
+#include "core/tensor/strided_copy.h"
 
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kRead = 1 << 20;
+// Elements that have to be decoded before they can be counted: of one item at once.
+constexpr std::uint64_t kMostDecoded = std::uint64_t{256} << 20;
 constexpr std::uint64_t kMaxObject = std::uint64_t{4} << 30;
 constexpr std::uint64_t kMaxItem = std::uint64_t{64} << 30;
 
 // Nothing was looked at where the codec has no checksums.
 Result<DataCheck> check_with(const Codec* codec, const ItemRange& range,
                              std::span<const std::string> transforms, std::uint64_t limit,
-                             Progress* progress) {
+                             Progress* progress, PayloadWatch* watch) {
   const ItemReader* reader = codec == nullptr ? nullptr : codec->reader;
   if (reader == nullptr || reader->check == nullptr) return DataCheck{};
-  return reader->check(range, transforms, limit, progress);
+  return reader->check(range, transforms, limit, progress, watch);
+}
+
+// The elements are those of the chunk, as many of the dtype as recorded.
+bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header) {
+  return header.dtype == checkpoint.dtype(checkpoint.tensor_of(chunk)) &&
+         same(header.sizes, checkpoint.sizes(chunk));
+}
+
+// Every byte of the payload is one of an element, each once. Signs do not count.
+bool lies_as_it_is(const ItemHeader& header) {
+  auto elements = volume(header.sizes);
+  return elements && !header.compressed && !header.big_endian && header.storage_offset == 0 &&
+         is_row_major(header.sizes, header.strides) &&
+         header.payload_length / size_of(header.dtype) == static_cast<std::uint64_t>(*elements) &&
+         header.payload_length % size_of(header.dtype) == 0;
+}
+
+Result<std::optional<FloatCounts>> count_decoded(const Checkpoint& checkpoint, ChunkId chunk,
+                                                 const ItemHeader& header) {
+  auto elements = volume(header.sizes);
+  if (!elements || static_cast<std::uint64_t>(*elements) > kMostDecoded / size_of(header.dtype))
+    return std::nullopt;
+  auto bytes = read_chunk(checkpoint, chunk);
+  if (!bytes) return std::nullopt;
+  FloatCounter counter(header.dtype);
+  counter.add(*bytes);
+  return counter.counts();
+}
+
+Result<std::optional<FloatCounts>> count_floats(const Checkpoint& checkpoint, ChunkId chunk,
+                                                const ItemHeader& header, const ItemRange& range,
+                                                PayloadWatch& watch, Progress* progress) {
+  if (!can_be_counted(header.dtype) || !is_as_recorded(checkpoint, chunk, header))
+    return std::nullopt;
+  if (watch.seen) return watch.counter.counts();
+  if (!lies_as_it_is(header)) return count_decoded(checkpoint, chunk, header);
+  watch.counter = FloatCounter(header.dtype);
+  RangeParts parts;
+  parts.bytes = [&](BytesView bytes) -> Status {
+    watch.counter.add(bytes);
+    return {};
+  };
+  parts.hole = [&](std::uint64_t length) -> Status {
+    watch.counter.add_zeros(length);
+    return {};
+  };
+  SHW_CHECK(
+      read_through(*range.source, header.payload_offset, header.payload_length, parts, progress));
+  return watch.counter.counts();
 }
 
 }  // namespace
 
-Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress) {
+Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress,
+                                  const ItemHeader* header) {
   std::string_view tensor = checkpoint.fqn(checkpoint.tensor_of(chunk));
   auto check = [&]() -> Result<DataCheck> {
     auto place = checkpoint.item(chunk);
     if (!place) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
     ItemFiles files(checkpoint);
     SHW_TRY(ItemRange range, find_item(files, *place));
-    return check_with(&checkpoint.codec(chunk), range, checkpoint.transforms(chunk), kMaxItem,
-                      progress);
+    PayloadWatch watch{0, 0, FloatCounter(header == nullptr ? Dtype::kUnknown : header->dtype)};
+    bool watches = header != nullptr && can_be_counted(header->dtype) && lies_as_it_is(*header);
+    if (watches) {
+      watch.offset = header->payload_offset;
+      watch.length = header->payload_length;
+    }
+    SHW_TRY(DataCheck done,
+            check_with(&checkpoint.codec(chunk), range, checkpoint.transforms(chunk), kMaxItem,
+                       progress, watches ? &watch : nullptr));
+    if (header != nullptr) {
+      SHW_TRY(done.floats, count_floats(checkpoint, chunk, *header, range, watch, progress));
+    }
+    return done;
   }();
   if (check) return check;
   return tl::unexpected<Error>(naming(std::move(check).error(), tensor));
@@ -54,7 +117,7 @@ Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t ob
     if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
     std::vector<std::string> transforms;
     if (load_little<std::uint32_t>(magic) == kZstdMagic) transforms.emplace_back("stream.zstd/1");
-    return check_with(checkpoint.format().codec, range, transforms, kMaxObject, progress);
+    return check_with(checkpoint.format().codec, range, transforms, kMaxObject, progress, nullptr);
   }();
   if (check) return check;
   return tl::unexpected<Error>(naming(std::move(check).error(), row.fqn));
@@ -63,24 +126,13 @@ Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t ob
 Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
                                 Progress* progress) {
   RunningHash hash;
-  std::uint64_t longest = 0;
-  for (const ByteRange& range : ranges) longest = std::max(longest, range.length);
-  Bytes buffer(std::min(kRead, longest));
-  auto add = [&](const Extent& extent) -> Status {
-    if (extent.hole) std::fill(buffer.begin(), buffer.end(), std::byte{0});
-    for (std::uint64_t done = 0; done < extent.length;) {
-      if (is_cancelled(progress)) return cancelled_error();
-      auto part = std::span(buffer).first(std::min<std::uint64_t>(kRead, extent.length - done));
-      if (!extent.hole) SHW_CHECK(source.read(extent.offset + done, part));
-      hash.add(part);
-      done += part.size();
-      if (progress != nullptr) progress->add(part.size());
-    }
+  RangeParts parts;
+  parts.bytes = [&](BytesView bytes) -> Status {
+    hash.add(bytes);
     return {};
   };
-  for (const ByteRange& range : ranges) {
-    for (const Extent& extent : source.extents(range.offset, range.length)) SHW_CHECK(add(extent));
-  }
+  for (const ByteRange& range : ranges)
+    SHW_CHECK(read_through(source, range.offset, range.length, parts, progress));
   return hash.text();
 }
 

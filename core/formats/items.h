@@ -59,7 +59,10 @@ struct TensorValues {
 Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
                                  std::uint64_t limit_bytes = std::uint64_t{64} << 30);
 
-Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress);
+// Checksums of an item; with its header also what its elements are, in the same pass where they lie
+// in the file as they are.
+Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress,
+                                  const ItemHeader* header = nullptr);
 // The same for a BYTES entry's archive.
 Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t object,
                                     Progress* progress);

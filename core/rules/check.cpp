@@ -61,12 +61,14 @@ std::vector<Result<DataCheck>> check_all(std::size_t count, Progress* progress, 
   return out;
 }
 
-Data read_all_data(const Checkpoint& checkpoint, Progress* progress) {
+Data read_all_data(const Checkpoint& checkpoint, const std::vector<Result<ItemHeader>>& headers,
+                   Progress* progress) {
   if (progress != nullptr)
     progress->begin(Phase::kReadingBytes, checkpoint.tensor_bytes(), /*bytes=*/true);
   Data data;
   data.chunks = check_all(checkpoint.chunk_count(), progress, [&](std::size_t i) {
-    return check_item_data(checkpoint, ChunkId{static_cast<std::uint32_t>(i)}, progress);
+    const ItemHeader* header = headers[i] ? &*headers[i] : nullptr;
+    return check_item_data(checkpoint, ChunkId{static_cast<std::uint32_t>(i)}, progress, header);
   });
   data.objects = check_all(checkpoint.objects().size(), progress, [&](std::size_t i) {
     return check_object_data(checkpoint, i, progress);
@@ -157,7 +159,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
     SHW_TRY(headers, read_item_headers(checkpoint, progress));
   }
   if (report.depth == Depth::kData && checkpoint.directory() != nullptr)
-    data = read_all_data(checkpoint, progress);
+    data = read_all_data(checkpoint, headers, progress);
   if (is_cancelled(progress)) return cancelled_error();
 
   Expectation expected = expectation_of(checkpoint, options);

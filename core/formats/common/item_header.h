@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/tensor/dtype.h"
+#include "core/tensor/float_counts.h"
 #include "core/tensor/shape.h"
 
 namespace shw {
@@ -35,6 +36,8 @@ struct DataCheck {
   std::uint32_t expected = 0, actual = 0;
   std::string record;  // "archive/data/0": the first record that differs
   std::uint64_t record_offset = 0, record_length = 0;  // absolute, in the file
+  // What the elements are, where it was asked for and could be counted.
+  std::optional<FloatCounts> floats = {};
 };
 
 }  // namespace shw

@@ -11,6 +11,7 @@
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/formats/common/item_header.h"
+#include "core/formats/common/payload_watch.h"
 #include "core/io/source.h"
 #include "core/model/checkpoint.h"
 
@@ -38,9 +39,10 @@ struct ItemReader {
   // if its header's view lies inside of its payload.
   Result<OpenItem> (*open)(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
                            ItemPart part);
-  // Its bytes against the checksums that it has; null where it has none.
+  // Its bytes against the checksums that it has; null where it has none. A payload that lies there
+  // as it is passes by `watch`, which may be null.
   Result<DataCheck> (*check)(const ItemRange& range, std::span<const std::string> transforms,
-                             std::uint64_t limit, Progress* progress);
+                             std::uint64_t limit, Progress* progress, PayloadWatch* watch);
 };
 
 // The source of an item in a file, decompressed where the chunk has transforms.

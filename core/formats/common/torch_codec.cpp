@@ -62,13 +62,13 @@ Result<OpenItem> open_archive(const Checkpoint& checkpoint, ChunkId chunk, ItemR
 }
 
 // The first record whose bytes have another CRC than the directory says.
-Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress) {
+Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress, PayloadWatch* watch) {
   SHW_TRY(ZipReader zip, ZipReader::open(plain.source, plain.offset, plain.length));
   DataCheck check;
   for (const ZipEntry& entry : zip.entries()) {
     SHW_TRY(std::uint64_t data, zip.data_offset(entry));
     if (zip.crcs_absent()) continue;
-    SHW_TRY(std::uint32_t actual, zip.crc_of(entry, progress));
+    SHW_TRY(std::uint32_t actual, zip.crc_of(entry, progress, watch));
     if (actual != entry.crc)
       return DataCheck{DataCheck::Crc::kDiffers, entry.crc, actual, entry.name, data,
                        entry.stored_length};
@@ -80,9 +80,9 @@ Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress) {
 }
 
 Result<DataCheck> check_range(const ItemRange& range, std::span<const std::string> transforms,
-                              std::uint64_t limit, Progress* progress) {
+                              std::uint64_t limit, Progress* progress, PayloadWatch* watch) {
   SHW_TRY(ItemRange plain, undo_transforms(range, transforms, limit, ItemPart::kPayload, progress));
-  auto check = check_archive(plain, progress);
+  auto check = check_archive(plain, progress, transforms.empty() ? watch : nullptr);
   if (transforms.empty()) return check;
   // Offsets inside the decompressed item mean nothing in the file: the item's own place counts.
   if (!check) {

@@ -11,6 +11,7 @@
 #include "core/base/checked.h"
 #include "core/base/little_endian.h"
 #include "core/formats/common/crc32.h"
+#include "core/io/read_through.h"
 
 namespace shw {
 namespace {
@@ -306,7 +307,8 @@ Result<Bytes> ZipReader::read(const ZipEntry& entry, std::uint64_t limit) const 
   return out;
 }
 
-Result<std::uint32_t> ZipReader::crc_of(const ZipEntry& entry, Progress* progress) const {
+Result<std::uint32_t> ZipReader::crc_of(const ZipEntry& entry, Progress* progress,
+                                        PayloadWatch* watch) const {
   SHW_TRY(std::uint64_t data, data_offset(entry));
   std::uint32_t crc = 0;
   if (entry.deflated) {
@@ -316,22 +318,20 @@ Result<std::uint32_t> ZipReader::crc_of(const ZipEntry& entry, Progress* progres
     }));
     return crc;
   }
-  Bytes buffer;
-  for (const Extent& extent : source_->extents(data, entry.stored_length)) {
-    if (extent.hole) {
-      crc = crc32_of_zeros(crc, extent.length);
-      if (progress != nullptr) progress->add(extent.length);
-      continue;
-    }
-    for (std::uint64_t done = 0; done < extent.length;) {
-      if (is_cancelled(progress)) return cancelled_error();
-      buffer.resize(std::min(kCrcRead, extent.length - done));
-      SHW_CHECK(source_->read(extent.offset + done, buffer));
-      crc = crc32_of(buffer, crc);
-      done += buffer.size();
-      if (progress != nullptr) progress->add(buffer.size());
-    }
-  }
+  bool watched = watch != nullptr && watch->offset == data && watch->length == entry.stored_length;
+  RangeParts parts;
+  parts.bytes = [&](BytesView bytes) -> Status {
+    crc = crc32_of(bytes, crc);
+    if (watched) watch->counter.add(bytes);
+    return {};
+  };
+  parts.hole = [&](std::uint64_t length) -> Status {
+    crc = crc32_of_zeros(crc, length);
+    if (watched) watch->counter.add_zeros(length);
+    return {};
+  };
+  SHW_CHECK(read_through(*source_, data, entry.stored_length, parts, progress));
+  if (watched) watch->seen = true;
   return crc;
 }
 

@@ -18,6 +18,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/formats/common/payload_watch.h"
 #include "core/io/source.h"
 
 namespace shw {
@@ -48,7 +49,9 @@ class ZipReader {
   // The record's bytes; more than `limit` of them is kUnsupported.
   Result<Bytes> read(const ZipEntry& entry, std::uint64_t limit) const;
   // The CRC of the record's bytes as they are. Holes are combined, not read.
-  Result<std::uint32_t> crc_of(const ZipEntry& entry, Progress* progress) const;
+  // `watch` sees a stored record's bytes on the way; null: nobody does.
+  Result<std::uint32_t> crc_of(const ZipEntry& entry, Progress* progress,
+                               PayloadWatch* watch = nullptr) const;
 
   const ByteSource& source() const { return *source_; }
   // An error at a byte of the window, with its place in the file.

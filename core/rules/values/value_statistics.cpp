@@ -1,46 +1,23 @@
 // V-17: numbers that no healthy tensor is made of.
-#include <cmath>
-
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/value_reader.h"
 #include "core/rules/rules.h"
+#include "core/tensor/float_counts.h"
 
 namespace shw {
 namespace {
 
-struct Statistics {
-  std::int64_t count = 0, nan = 0, infinite = 0, denormal = 0, zero = 0;
-};
-
-template <class Bits, int mantissa_bits, int exponent_bits>
-Statistics statistics_of(BytesView bytes) {
-  Statistics out;
-  constexpr Bits kMantissa = static_cast<Bits>((Bits{1} << mantissa_bits) - 1);
-  constexpr Bits kExponent = static_cast<Bits>((Bits{1} << exponent_bits) - 1);
-  out.count = static_cast<std::int64_t>(bytes.size() / sizeof(Bits));
-  for (std::size_t i = 0; i < bytes.size() / sizeof(Bits); ++i) {
-    Bits bits = bits_at<Bits>(bytes, i);
-    Bits exponent = static_cast<Bits>(bits >> mantissa_bits) & kExponent;
-    Bits mantissa = bits & kMantissa;
-    if (exponent == kExponent) ++(mantissa != 0 ? out.nan : out.infinite);
-    if (exponent == 0) ++(mantissa != 0 ? out.denormal : out.zero);
+// Of a whole tensor; nothing where a part of it could not be looked at.
+std::optional<FloatCounts> counts_of(const Facts& facts, TensorId tensor) {
+  FloatCounts counts;
+  for (ChunkId chunk : facts.checkpoint.chunks(tensor)) {
+    if (index_of(chunk) >= facts.data.size()) return std::nullopt;
+    const Result<DataCheck>& data = facts.data[index_of(chunk)];
+    if (!data || !data->floats) return std::nullopt;
+    counts += *data->floats;
   }
-  return out;
-}
-
-Statistics statistics_of(const TensorValues& values) {
-  switch (values.dtype) {
-    case Dtype::kFloat64:
-      return statistics_of<std::uint64_t, 52, 11>(values.bytes);
-    case Dtype::kFloat16:
-      return statistics_of<std::uint16_t, 10, 5>(values.bytes);
-    case Dtype::kBfloat16:
-      return statistics_of<std::uint16_t, 7, 8>(values.bytes);
-    default:
-      return statistics_of<std::uint32_t, 23, 8>(values.bytes);
-  }
+  return counts;
 }
 
 struct ValueGroup {
@@ -75,14 +52,18 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   // A whole tensor of fewer elements may be a scale that was never set.
   constexpr std::int64_t kEnough = 64;
-  ValueBudget budget;
-  budget.left = std::uint64_t{2} << 30;
   ValueGroup all_nan, some, denormal;
+  std::int64_t left_out = 0;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    auto values = read_values(facts, TensorId{t}, budget);
-    if (!values) continue;
-    Statistics seen = statistics_of(*values);
-    std::string_view fqn = c.fqn(TensorId{t});
+    // Elements that are claimed twice, or by nobody, are no tensor's.
+    TensorId tensor{t};
+    Dtype dtype = c.dtype(tensor);
+    if (!can_be_counted(dtype) || facts.tilings[t].tiling != Tiling::kExact) continue;
+    auto counts = counts_of(facts, tensor);
+    if (!counts) ++left_out;
+    if (!counts || counts->count == 0) continue;
+    const FloatCounts& seen = *counts;
+    std::string_view fqn = c.fqn(tensor);
     if (seen.nan == seen.count && seen.count >= kEnough) {
       all_nan.add(fqn, seen.nan, seen.count);
     } else if (seen.nan + seen.infinite > 0) {
@@ -90,19 +71,18 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
     }
     // Squares of small gradients are denormal by nature: only weights are looked at, and in half
     // precision small weights are.
-    if (values->dtype != Dtype::kFloat16 && fqn.find("exp_avg") == std::string_view::npos &&
+    if (dtype != Dtype::kFloat16 && fqn.find("exp_avg") == std::string_view::npos &&
         seen.count - seen.zero >= kEnough && seen.denormal * 2 > seen.count - seen.zero)
       denormal.add(fqn, seen.denormal, seen.count);
   }
   report_values(std::move(all_nan), Severity::kWarning, "nothing but NaN",
-                "they were broken before they were saved, or never set.", budget.left_out,
-                findings);
+                "they were broken before they were saved, or never set.", left_out, findings);
   report_values(std::move(some), Severity::kInfo, "NaN or infinity",
-                "training went wrong before the save, or a mask was saved as such.",
-                budget.left_out, findings);
+                "training went wrong before the save, or a mask was saved as such.", left_out,
+                findings);
   report_values(std::move(denormal), Severity::kInfo, "mostly numbers next to zero",
                 "memory that was not a weight looks like this; compare with an earlier checkpoint.",
-                budget.left_out, findings);
+                left_out, findings);
 }
 
 }  // namespace
@@ -112,8 +92,9 @@ const Rule kValueStatistics = {
     .depth = Depth::kData,
     .title = "Numbers that no healthy tensor is made of",
     .teaches =
-        "Every element of the float tensors is looked at (2 GiB of them, tensors up to 256 MiB). A "
-        "tensor of nothing but NaN is broken; single NaNs and infinities may be meant (masks) or "
+        "Every element of the float tensors is looked at, in the pass that holds checksums against "
+        "bytes. A tensor of nothing but NaN is broken; single NaNs and infinities may be meant "
+        "(masks) or "
         "the end of a run that diverged; numbers around 1e-42 are what other memory looks like "
         "when it is read as floats. The bytes are what was saved: no repair brings back what was "
         "never there, an earlier checkpoint does.",

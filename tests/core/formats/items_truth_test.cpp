@@ -56,6 +56,32 @@ TEST_CASE("every record of a healthy checkpoint has the CRC that it announces") 
   }
 }
 
+TEST_CASE("what elements are is counted as they pass, whatever form they are saved in") {
+  std::size_t counted = 0;
+  for (const std::string& folder : test::fixture_cases("")) {
+    CAPTURE(folder);
+    auto checkpoint = open_checkpoint(folder + "/ckpt");
+    if (!checkpoint) continue;
+    for (std::uint32_t c = 0; c < (*checkpoint)->chunk_count(); ++c) {
+      auto header = read_item_header(**checkpoint, ChunkId{c});
+      auto elements = read_chunk(**checkpoint, ChunkId{c});
+      if (!header || !elements) continue;
+      auto check = check_item_data(**checkpoint, ChunkId{c}, nullptr, &*header);
+      REQUIRE(check.has_value());
+      bool as_recorded =
+          header->dtype == (*checkpoint)->dtype((*checkpoint)->tensor_of(ChunkId{c})) &&
+          same(header->sizes, (*checkpoint)->sizes(ChunkId{c}));
+      REQUIRE(check->floats.has_value() == (as_recorded && can_be_counted(header->dtype)));
+      if (!check->floats) continue;
+      FloatCounter slow(header->dtype);
+      for (std::byte one : *elements) slow.add(BytesView(&one, 1));
+      CHECK(*check->floats == slow.counts());
+      ++counted;
+    }
+  }
+  CHECK(counted > 500);
+}
+
 TEST_CASE("headers read together are those read one by one") {
   auto cases = test::fixture_cases("healthy_");
   REQUIRE_FALSE(cases.empty());

@@ -1,0 +1,47 @@
+// What kinds of numbers a float tensor is made of: whole numbers that add up, so that the order of
+// elements, tiles and threads does not matter.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/base/bytes.h"
+#include "core/tensor/dtype.h"
+
+namespace shw {
+
+struct FloatCounts {
+  std::int64_t count = 0, nan = 0, infinite = 0, denormal = 0, zero = 0;
+
+  FloatCounts& operator+=(const FloatCounts& other) {
+    count += other.count;
+    nan += other.nan;
+    infinite += other.infinite;
+    denormal += other.denormal;
+    zero += other.zero;
+    return *this;
+  }
+  friend bool operator==(const FloatCounts&, const FloatCounts&) = default;
+};
+
+// IEEE 754 and bfloat16, little-endian: float64, float32, float16, bfloat16.
+bool can_be_counted(Dtype dtype);
+
+// Takes the bytes of elements as they come; an element may lie in two parts.
+class FloatCounter {
+ public:
+  explicit FloatCounter(Dtype dtype) : dtype_(dtype) {}
+  void add(BytesView bytes);
+  void add_zeros(std::uint64_t bytes);
+  const FloatCounts& counts() const { return counts_; }
+
+ private:
+  void add_whole(BytesView bytes);
+
+  Dtype dtype_;
+  FloatCounts counts_;
+  std::array<std::byte, 8> begun_{};  // of an element
+  std::size_t held_ = 0;
+};
+
+}  // namespace shw
