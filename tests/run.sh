@@ -9,7 +9,7 @@
 # UBSan, and with it formatting, lint and all unit tests; the fuzz targets for a short while.
 # What the distribution does not have is left out and named at the end; the desktop is not left out.
 # SHARDWRIGHT_FUZZ_SECONDS (10, 30 with --interop) is how long each fuzz target runs,
-# SHARDWRIGHT_LINT_SECONDS (60, 180) how long clang-tidy may take; it goes on where it stopped.
+# SHARDWRIGHT_LINT_SECONDS (30, 180) how long clang-tidy may take; it goes on where it stopped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -25,7 +25,7 @@ done
 
 seconds() { if [[ $interop == yes ]]; then echo "$2"; else echo "$1"; fi; }
 export SHARDWRIGHT_FUZZ_SECONDS=${SHARDWRIGHT_FUZZ_SECONDS:-$(seconds 10 30)}
-export SHARDWRIGHT_LINT_SECONDS=${SHARDWRIGHT_LINT_SECONDS:-$(seconds 60 180)}
+export SHARDWRIGHT_LINT_SECONDS=${SHARDWRIGHT_LINT_SECONDS:-$(seconds 30 180)}
 
 began=$SECONDS
 stage() { printf '\n== %s  (%d s)\n' "$*" "$((SECONDS - began))"; }
