@@ -46,11 +46,11 @@ def main():
     out = arguments.cases / "out"
 
     def best_pair(case, ours, peer):
-        """Each with what has to be gone before it."""
         best = [None, None]
         for _ in range(arguments.runs):
             for i, command in enumerate((ours, peer)):
-                shutil.rmtree(out, ignore_errors=True) if case["writes"] else None
+                if case["writes"]:
+                    shutil.rmtree(out, ignore_errors=True)
                 one = measured(command, environment)
                 if one["exit"] not in case["codes"]:
                     sys.exit(f"{' '.join(map(str, command))}: exit {one['exit']}\n{one['errors']}")

@@ -3,7 +3,7 @@
   gated      gate and up of an MLP, rank by rank: rows change places, every tile is made anew
   moved      tiles along the wrong axis: records change, no byte moves
 
-Elements are random bits (no hole, nothing that compresses), the same at every run.
+Elements are random numbers (no hole, nothing that compresses), the same at every run.
 """
 
 import argparse
@@ -21,8 +21,8 @@ TENSOR_PARALLEL = {"tp": 4}  # gate and up of a rank lie in one tile: blocks are
 WORLD = 4
 
 
-def bits(seed, shape):
-    """Normal numbers: random ones would hold NaNs, which a deep look remarks upon."""
+def numbers(seed, shape):
+    """Random bits would hold NaNs, which a deep look remarks upon."""
     made = torch.Generator().manual_seed(seed)
     return torch.rand(shape, generator=made, dtype=torch.float32) - 0.5
 
@@ -37,7 +37,7 @@ def gated(tensors, rows, columns):
         for i, fqn in enumerate(spec):
             offsets, sizes = fake_ranks.box_of((rows, columns), TENSOR_PARALLEL, ["Shard(0)"],
                                                rank.coordinate(TENSOR_PARALLEL))
-            state[fqn] = fake_ranks.Piece(bits(i * WORLD + rank.number, sizes), offsets,
+            state[fqn] = fake_ranks.Piece(numbers(i * WORLD + rank.number, sizes), offsets,
                                           (rows, columns))
         return state
 
@@ -59,7 +59,7 @@ def moved(tensors, rows, columns):
         local = (experts // MESH["dp"], true[1], true[2] // MESH["tp"])
         for i, fqn in enumerate(spec):
             offsets = (at["dp"] * local[0], at["tp"] * local[1], 0)
-            state[fqn] = fake_ranks.Piece(bits(i * WORLD + rank.number, local), offsets, saved)
+            state[fqn] = fake_ranks.Piece(numbers(i * WORLD + rank.number, local), offsets, saved)
         return state
 
     return state_of, spec

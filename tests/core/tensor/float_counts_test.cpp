@@ -7,8 +7,6 @@
 #include <cstring>
 #include <random>
 
-#include "core/tensor/convert.h"
-
 using namespace shw;
 
 namespace {
