@@ -25,14 +25,6 @@ class BufferedSink final : public ByteSink {
     return {};
   }
 
-  Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override {
-    SHW_CHECK(flush());
-    auto end = checked_add<std::uint64_t>(offset, bytes.size());
-    if (!end || *end > flushed_)
-      return fail(ErrorKind::kUsage, "a patch lies beyond what was written", {name_, offset});
-    return file_->write_at(offset, bytes);
-  }
-
   Status skip(std::uint64_t length) override {
     SHW_CHECK(flush());
     auto end = checked_add(flushed_, length);

@@ -28,10 +28,9 @@ class ByteSink {
  public:
   virtual ~ByteSink() = default;
   virtual Status write(std::span<const std::byte> bytes) = 0;  // at the current end
-  virtual Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
-  virtual Status skip(std::uint64_t length) = 0;  // leaves a hole at the current end
-  virtual std::uint64_t position() const = 0;     // the current end
-  virtual Status finish() = 0;                    // durable; a sink destroyed before is incomplete
+  virtual Status skip(std::uint64_t length) = 0;               // leaves a hole at the current end
+  virtual std::uint64_t position() const = 0;                  // the current end
+  virtual Status finish() = 0;  // durable; a sink destroyed before is incomplete
 };
 
 // Through a buffer of 1 MiB. `name` is what errors call the file.

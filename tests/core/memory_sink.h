@@ -14,10 +14,6 @@ class MemorySink final : public ByteSink {
     bytes.insert(bytes.end(), part.begin(), part.end());
     return {};
   }
-  Status write_at(std::uint64_t offset, std::span<const std::byte> part) override {
-    std::copy(part.begin(), part.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
-    return {};
-  }
   Status skip(std::uint64_t length) override {
     bytes.resize(bytes.size() + length);
     skipped += length;

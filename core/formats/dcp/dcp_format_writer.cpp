@@ -26,9 +26,6 @@ class AroundHole final : public ByteSink {
     part.insert(part.end(), bytes.begin(), bytes.end());
     return {};
   }
-  Status write_at(std::uint64_t, BytesView) override {
-    return fail(ErrorKind::kUsage, "an archive is written in order");
-  }
   Status skip(std::uint64_t length) override {
     hole_ = length;
     return {};

@@ -51,7 +51,6 @@ class NamedSink final : public ByteSink {
     bytes_.insert(bytes_.end(), more.begin(), more.end());
     return {};
   }
-  Status write_at(std::uint64_t, BytesView) override { return fail(ErrorKind::kUsage, "no"); }
   Status skip(std::uint64_t) override { return fail(ErrorKind::kUsage, "no"); }
   std::uint64_t position() const override { return bytes_.size(); }
   Status finish() override { return {}; }

@@ -29,7 +29,6 @@ class CountingSink final : public ByteSink {
     end_ += part.size();
     return {};
   }
-  Status write_at(std::uint64_t, std::span<const std::byte>) override { return {}; }
   Status skip(std::uint64_t length) override {
     kept_from = end_ + length;
     hole = end_;
