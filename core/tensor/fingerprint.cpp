@@ -1,0 +1,212 @@
+#include "core/tensor/fingerprint.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <charconv>
+#include <cstring>
+
+#include "core/base/hash.h"
+#include "core/tensor/cpu_clones.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kBlock = kFingerprintBlock;
+
+using WordWeights = std::array<std::uint32_t, kBlock>;
+
+constexpr WordWeights word_weights(int sum) {
+  WordWeights weights{};
+  for (std::uint32_t i = 0; i < kBlock; ++i) weights[i] = word_weight(sum, i);
+  return weights;
+}
+
+alignas(64) constexpr WordWeights kWordWeights[2] = {word_weights(0), word_weights(1)};
+
+// Two words of a block that change places must show in both sums.
+constexpr bool are_distinct(const WordWeights& weights) {
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    if (weights[i] >> 26 != 0 || weights[i] % 2 == 0) return false;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (weights[i] == weights[j]) return false;
+    }
+  }
+  return true;
+}
+static_assert(are_distinct(kWordWeights[0]) && are_distinct(kWordWeights[1]));
+
+struct BlockSums {
+  std::uint64_t a = 0, b = 0;
+};
+
+// Of one whole block; the compiler does several words at once.
+template <class Word>
+[[gnu::always_inline]] inline BlockSums block_sums(const std::byte* words) {
+  BlockSums sums;
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    Word word;
+    std::memcpy(&word, words + i * sizeof(Word), sizeof(Word));
+    sums.a += std::uint64_t{kWordWeights[0][i]} * word;
+    sums.b += std::uint64_t{kWordWeights[1][i]} * word;
+  }
+  return sums;
+}
+
+template <class Word>
+[[gnu::always_inline]] inline Fingerprint blocks(const std::byte* words, std::uint64_t first,
+                                                 std::uint64_t count) {
+  Fingerprint out;
+  for (std::uint64_t block = 0; block < count; ++block) {
+    BlockSums sums = block_sums<Word>(words + block * kBlock * sizeof(Word));
+    add_block(out, first + block, sums.a, sums.b);
+  }
+  return out;
+}
+
+SHW_CPU_CLONES Fingerprint blocks_of_1(const std::byte* words, std::uint64_t first,
+                                       std::uint64_t count) {
+  return blocks<std::uint8_t>(words, first, count);
+}
+SHW_CPU_CLONES Fingerprint blocks_of_2(const std::byte* words, std::uint64_t first,
+                                       std::uint64_t count) {
+  return blocks<std::uint16_t>(words, first, count);
+}
+SHW_CPU_CLONES Fingerprint blocks_of_4(const std::byte* words, std::uint64_t first,
+                                       std::uint64_t count) {
+  return blocks<std::uint32_t>(words, first, count);
+}
+
+Fingerprint blocks_of(std::size_t word_size, const std::byte* words, std::uint64_t first,
+                      std::uint64_t count) {
+  switch (word_size) {
+    case 1:
+      return blocks_of_1(words, first, count);
+    case 2:
+      return blocks_of_2(words, first, count);
+    default:
+      return blocks_of_4(words, first, count);
+  }
+}
+
+// Words [first, first + count), all of one block.
+template <class Word>
+void add_part(Fingerprint& to, const std::byte* words, std::uint64_t first, std::uint64_t count) {
+  BlockSums sums;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Word word;
+    std::memcpy(&word, words + i * sizeof(Word), sizeof(Word));
+    std::size_t at = (first + i) % kBlock;
+    sums.a += std::uint64_t{kWordWeights[0][at]} * word;
+    sums.b += std::uint64_t{kWordWeights[1][at]} * word;
+  }
+  add_block(to, first / kBlock, sums.a, sums.b);
+}
+
+void add_part(Fingerprint& to, const std::byte* words, std::size_t word_size, std::uint64_t first,
+              std::uint64_t count) {
+  if (count == 0) return;
+  switch (word_size) {
+    case 1:
+      return add_part<std::uint8_t>(to, words, first, count);
+    case 2:
+      return add_part<std::uint16_t>(to, words, first, count);
+    default:
+      return add_part<std::uint32_t>(to, words, first, count);
+  }
+}
+
+// Elements one after the other in the tensor, but not in memory: put side by side in parts.
+class Gathered {
+ public:
+  Gathered(Fingerprint& to, std::size_t size) : to_(to), size_(size) {}
+  void add(const std::byte* elements, const PairDim& row, std::int64_t index) {
+    const std::int64_t most = static_cast<std::int64_t>(room_.size() / size_);
+    for (std::int64_t done = 0; done < row.size; done += most) {
+      std::int64_t here = std::min(most, row.size - done);
+      for (std::int64_t i = 0; i < here; ++i)
+        std::memcpy(room_.data() + static_cast<std::size_t>(i) * size_,
+                    elements + (done + i) * row.source, size_);
+      add_run(to_, room_.data(), size_, static_cast<std::uint64_t>(index + done),
+              static_cast<std::uint64_t>(here));
+    }
+  }
+
+ private:
+  Fingerprint& to_;
+  std::size_t size_;
+  std::array<std::byte, 4096> room_;
+};
+
+void add_row(Fingerprint& to, Gathered& gathered, const std::byte* elements, const PairDim& row,
+             std::int64_t index, std::size_t size) {
+  if (row.target == 1 && row.source == static_cast<std::int64_t>(size)) {
+    add_run(to, elements, size, static_cast<std::uint64_t>(index),
+            static_cast<std::uint64_t>(row.size));
+  } else if (row.target == 1) {
+    gathered.add(elements, row, index);
+  } else {
+    for (std::int64_t i = 0; i < row.size; ++i)
+      add_run(to, elements + i * row.source, size,
+              static_cast<std::uint64_t>(index + i * row.target), 1);
+  }
+}
+
+}  // namespace
+
+void add_run(Fingerprint& to, const std::byte* elements, std::size_t element_size,
+             std::uint64_t first_index, std::uint64_t count) {
+  assert(element_size == 1 || element_size == 2 || element_size == 4 || element_size == 8 ||
+         element_size == 16);
+  const std::uint64_t each = words_of_element(element_size);
+  const std::size_t word_size = element_size / each;
+  std::uint64_t first = first_index * each, words = count * each;
+  if (first % kBlock != 0) {
+    std::uint64_t head = std::min(kBlock - first % kBlock, words);
+    add_part(to, elements, word_size, first, head);
+    elements += head * word_size;
+    first += head;
+    words -= head;
+  }
+  const std::uint64_t whole = words / kBlock;
+  if (whole != 0) to += blocks_of(word_size, elements, first / kBlock, whole);
+  add_part(to, elements + whole * kBlock * word_size, word_size, first + whole * kBlock,
+           words % kBlock);
+}
+
+void add_strided(Fingerprint& to, const std::byte* elements, const LayoutPair& pair,
+                 std::size_t element_size) {
+  const Layout &source = pair.source, &target = pair.target;
+  Gathered gathered(to, element_size);
+  const int last = source.ndim - 1;
+  std::int64_t rows = 1;
+  for (int d = 0; d < last; ++d) rows *= source.shape[d];
+  PairDim row;
+  if (last >= 0) row = {source.shape[last], source.stride[last], target.stride[last]};
+  for (std::int64_t i = 0; i < rows; ++i) {
+    std::int64_t at = source.offset, index = target.offset, rest = i;
+    for (int d = last; d-- > 0;) {
+      at += rest % source.shape[d] * source.stride[d];
+      index += rest % source.shape[d] * target.stride[d];
+      rest /= source.shape[d];
+    }
+    add_row(to, gathered, elements + at, row, index, element_size);
+  }
+}
+
+std::string to_hex(const Fingerprint& fingerprint) {
+  return to_hex(Hash128{fingerprint.a, fingerprint.b});
+}
+
+std::optional<Fingerprint> fingerprint_of_hex(std::string_view text) {
+  constexpr std::size_t kDigits = 16;
+  if (text.size() != 2 * kDigits) return std::nullopt;
+  Fingerprint out;
+  std::from_chars(text.data(), text.data() + kDigits, out.a, 16);
+  std::from_chars(text.data() + kDigits, text.data() + 2 * kDigits, out.b, 16);
+  // One text a fingerprint: whatever else was written there does not come back.
+  bool is_one = out.a < kFingerprintPrime && out.b < kFingerprintPrime && to_hex(out) == text;
+  return is_one ? std::optional(out) : std::nullopt;
+}
+
+}  // namespace shw
