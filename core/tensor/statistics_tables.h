@@ -1,0 +1,81 @@
+// The tables of StatisticsCounter, one for each way in which elements are told apart.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/tensor/statistics.h"
+
+namespace shw {
+
+// How often each code of 16 bits came; single bytes go in pairs. Several tables in turn, so that
+// equal neighbours (zeros, constants) do not wait for each other's store.
+class CodeTable {
+ public:
+  CodeTable() : counts_(kTables * kStride, 0) {}
+  void clear();
+  bool is_empty() const { return pending_ == 0; }
+  void add(BytesView bytes, std::size_t width, StatisticsSums& sums);
+  void move_to(StatisticsSums& sums, std::size_t width);
+
+ private:
+  static constexpr std::size_t kTables = 4;
+  // A cache line more: at the same place of a page a load would wait for another table's store.
+  static constexpr std::size_t kStride = 0x10000 + 16;
+  std::vector<std::uint32_t> counts_;
+  std::uint64_t pending_ = 0;  // elements, in counters of 32 bits
+};
+
+// Of one sign and exponent: how many, and the sums of their magnitudes and squares.
+struct ExponentBucket {
+  std::uint64_t count = 0;
+  Uint128 magnitudes = 0, squares = 0;
+};
+
+class Float32Table {
+ public:
+  Float32Table() : entries_(kTables * kStride), buckets_(kCodes) {}
+  void clear();
+  // At most 2^16 elements.
+  void add(BytesView bytes, StatisticsSums& sums);
+  void move_to(StatisticsSums& sums);
+
+ private:
+  static constexpr std::size_t kTables = 4, kCodes = 1 << 9, kStride = kCodes + 4;
+  // count * 2^40 + sum of magnitudes, and sum of squares: of at most 2^16 elements.
+  struct Entry {
+    std::uint64_t packed = 0, squares = 0;
+  };
+  void scatter(BytesView bytes);
+  void settle();
+
+  std::vector<Entry> entries_;
+  std::vector<ExponentBucket> buckets_;
+  std::size_t pending_ = 0;
+};
+
+class Float64Table {
+ public:
+  Float64Table() : entries_(kTables * kStride) {}
+  void clear();
+  void add(BytesView bytes, StatisticsSums& sums);
+  void move_to(StatisticsSums& sums);
+
+ private:
+  static constexpr std::size_t kTables = 2, kCodes = 1 << 12, kStride = kCodes + 2;
+  // count * 2^84 + sum of magnitudes, and sum of squares: of at most 2^22 elements.
+  struct Entry {
+    Uint128 packed = 0, squares = 0;
+  };
+  void scatter(BytesView bytes);
+
+  std::vector<Entry> entries_;
+  std::size_t pending_ = 0;
+};
+
+// int32, int64, uint32, uint64.
+void add_integers(BytesView bytes, StatisticsSums& sums);
+
+}  // namespace shw
