@@ -72,13 +72,7 @@ Status check_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHea
   if (same(header.sizes, checkpoint.sizes(chunk)) && size_of(header.dtype) == element &&
       element != 0 && volume(checkpoint.sizes(chunk)))
     return {};
-  FileId file = checkpoint.item(chunk).value_or(ItemPlace{}).file;
-  return fail(ErrorKind::kDamaged,
-              "the payload is " + to_text(header.sizes) + " of " + std::string(name(header.dtype)) +
-                  ", but the chunk is recorded as " + to_text(checkpoint.sizes(chunk)) + " of " +
-                  std::string(name(checkpoint.dtype(tensor))),
-              {file == FileId::kNone ? std::string() : checkpoint.file(file).path,
-               header.payload_offset, std::string(checkpoint.fqn(tensor))});
+  return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, header));
 }
 
 Result<Bytes> read_whole_item(const Checkpoint& checkpoint, ChunkId chunk) {

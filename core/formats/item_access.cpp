@@ -9,6 +9,17 @@ Error naming(Error error, std::string_view tensor) {
   return error;
 }
 
+Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header) {
+  TensorId tensor = checkpoint.tensor_of(chunk);
+  FileId file = checkpoint.item(chunk).value_or(ItemPlace{}).file;
+  return {ErrorKind::kDamaged,
+          fmt::format("the payload is {} of {}, but the chunk is recorded as {} of {}",
+                      to_text(header.sizes), name(header.dtype), to_text(checkpoint.sizes(chunk)),
+                      name(checkpoint.dtype(tensor))),
+          {file == FileId::kNone ? std::string() : checkpoint.file(file).path,
+           header.payload_offset, std::string(checkpoint.fqn(tensor))}};
+}
+
 Result<std::shared_ptr<const ByteSource>> ItemFiles::open(FileId file) {
   if (file == last_ && source_ != nullptr) return source_;
   if (index_of(file) >= checkpoint_.file_count())

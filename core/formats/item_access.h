@@ -30,6 +30,9 @@ Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place);
 Result<OpenItem> open_item(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
                            ItemPart part);
 
+// "the payload is [4] of float32, but the chunk is recorded as [8] of float32"
+Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
+
 // The error with the tensor named in its place.
 Error naming(Error error, std::string_view tensor);
 

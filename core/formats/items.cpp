@@ -87,24 +87,16 @@ class Coverage {
   std::vector<std::uint8_t> bits_;
 };
 
-std::string shape_and_dtype(ExtentsView sizes, Dtype dtype) {
-  return to_text(sizes) + " of " + std::string(name(dtype));
-}
-
 // The elements of a chunk, where its payload has the sizes that the metadata gives it.
 Result<Bytes> read_chunk_with(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
                               std::optional<Dtype> dtype) {
   SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPayload));
-  TensorId tensor = checkpoint.tensor_of(chunk);
-  Place place{item.source->name(), item.header.payload_offset, std::string(checkpoint.fqn(tensor))};
   if (!same(item.header.sizes, checkpoint.sizes(chunk)) || (dtype && *dtype != item.header.dtype))
-    return fail(ErrorKind::kDamaged,
-                "the payload is " + shape_and_dtype(item.header.sizes, item.header.dtype) +
-                    ", but the chunk is recorded as " +
-                    shape_and_dtype(checkpoint.sizes(chunk), checkpoint.dtype(tensor)),
-                place);
+    return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, item.header));
   auto bytes = read_elements(item);
-  if (!bytes) return tl::unexpected<Error>(naming(std::move(bytes).error(), place.tensor));
+  if (!bytes)
+    return tl::unexpected<Error>(
+        naming(std::move(bytes).error(), checkpoint.fqn(checkpoint.tensor_of(chunk))));
   return bytes;
 }
 

@@ -11,8 +11,7 @@
 namespace shw {
 namespace {
 
-// A view may repeat elements (stride 0), but torch copies such a view before it saves it: more than
-// this is a shape that was made up.
+// More is a shape that was made up.
 constexpr std::uint64_t kMaxRepeats = 16;
 constexpr std::uint64_t kSmall = 1 << 20;
 
@@ -67,6 +66,19 @@ Result<Bytes> read_storage(const OpenItem& item, std::uint64_t first, std::uint6
 
 }  // namespace
 
+Status check_repeats(const OpenItem& item) {
+  const ItemHeader& header = item.header;
+  auto elements = volume(header.sizes);
+  auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
+                                      std::uint64_t{size_of(header.dtype)})
+                        : std::nullopt;
+  if (bytes && *bytes / kMaxRepeats <= header.payload_length + kSmall) return {};
+  return fail(ErrorKind::kUnsupported,
+              fmt::format("repeats {} bytes of storage to {} of {}", header.payload_length,
+                          to_text(header.sizes), name(header.dtype)),
+              {item.source->name(), header.payload_offset});
+}
+
 Result<Bytes> read_elements(const OpenItem& item) {
   const ItemHeader& header = item.header;
   const std::uint64_t size = size_of(header.dtype);
@@ -77,10 +89,7 @@ Result<Bytes> read_elements(const OpenItem& item) {
     return fail(ErrorKind::kDamaged, "has sizes or strides that cannot be",
                 {item.source->name(), header.payload_offset});
   if (*elements == 0) return Bytes{};
-  if (*bytes / kMaxRepeats > header.payload_length + kSmall)
-    return fail(ErrorKind::kUnsupported,
-                fmt::format("repeats {} bytes of storage to {}", header.payload_length, *bytes),
-                {item.source->name(), header.payload_offset});
+  SHW_CHECK(check_repeats(item));
   auto first = static_cast<std::uint64_t>(header.storage_offset);
   SHW_TRY(Bytes storage,
           read_storage(item, first * size, static_cast<std::uint64_t>(*needed) * size));

@@ -49,6 +49,10 @@ struct ItemReader {
 Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> transforms,
                                   std::uint64_t limit, ItemPart part, Progress* progress);
 
+// A view may repeat elements (stride 0), but torch copies such a view before it saves it: one that
+// repeats more than a little was made up.
+Status check_repeats(const OpenItem& item);
+
 // Elements of the payload as read_chunk() promises them, in the header's own sizes.
 Result<Bytes> read_elements(const OpenItem& item);
 

@@ -1,0 +1,256 @@
+#include "core/facts/tensor_statistics.h"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+#include "core/base/checked.h"
+#include "core/base/parallel.h"
+#include "core/formats/element_pass.h"
+#include "core/tensor/statistics_counter.h"
+#include "core/tiles/coverage.h"
+
+namespace shw {
+namespace {
+
+// What a thread does at once: looking through its tables afterwards (0.1 ms) is a hundredth of it.
+constexpr std::int64_t kPartBytes = 32 << 20;
+constexpr std::uint32_t kPartChunks = 256;
+// Of one chunk; a shape that was made up has no more either.
+constexpr std::int64_t kMostRanges = 4096;
+
+// Chunks [first, last) of a tensor; where it is one, a range of its elements.
+struct StatisticsPart {
+  std::uint32_t tensor = 0;  // of those asked for
+  std::uint32_t first = 0, last = 0;
+  ElementRange range;
+};
+
+struct TensorState {
+  TensorStatistics told;
+  StatisticsSums sums;
+  std::int64_t expected = 0;  // elements that the parts hold
+  std::size_t parts_left = 0;
+  std::size_t error_part = 0;
+};
+
+bool is_looked_at(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
+  return size_of(checkpoint.dtype(tensor)) != 0 && volume(checkpoint.sizes(chunk)) != 0 &&
+         lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk),
+                     checkpoint.shape(tensor)) &&
+         volume(checkpoint.shape(tensor));
+}
+
+std::int64_t elements_of(const Checkpoint& checkpoint, ChunkId chunk) {
+  return volume(checkpoint.sizes(chunk)).value_or(0);
+}
+
+std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
+  return checked_add(a, b).value_or(std::numeric_limits<std::int64_t>::max());
+}
+
+// Which of its elements are in no tile, and in several.
+void judge_cover(const Checkpoint& checkpoint, TensorId tensor, TensorStatistics& told) {
+  if (judge_tiling(checkpoint, tensor).tiling == Tiling::kExact) return;
+  auto elements = volume(told.shape);
+  if (!elements) {
+    told.error = Error{ErrorKind::kDamaged,
+                       "the shape " + to_text(told.shape) + " cannot be",
+                       {.file = {}, .tensor = told.fqn}};
+    return;
+  }
+  FlatBoxes boxes;
+  boxes.ndim = told.shape.size();
+  std::int64_t held = 0;
+  std::uint32_t at = 0;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    ExtentsView offsets = checkpoint.offsets(chunk), sizes = checkpoint.sizes(chunk);
+    std::int64_t count = elements_of(checkpoint, chunk);
+    if (lies_inside(offsets, sizes, told.shape)) {
+      if (count != 0) boxes.add(offsets, sizes, at);
+      held = saturating_sum(held, count);
+    } else {
+      told.unread = saturating_sum(told.unread, count);
+      if (!told.error)
+        told.error = Error{ErrorKind::kDamaged,
+                           "the tile at " + to_text(offsets) + " of sizes " + to_text(sizes) +
+                               " does not lie inside the shape " + to_text(told.shape),
+                           {.file = {}, .tensor = told.fqn}};
+    }
+    ++at;
+  }
+  TilingDefects defects = find_defects(told.shape, boxes);
+  told.missing = std::min(defects.missing, *elements);
+  told.repeated = std::max<std::int64_t>(held - (*elements - told.missing), 0);
+  told.at_least = !defects.complete;
+}
+
+TensorState state_of(const Checkpoint& checkpoint, TensorId tensor) {
+  TensorState state;
+  state.told.fqn = checkpoint.fqn(tensor);
+  state.told.dtype = checkpoint.dtype(tensor);
+  state.told.shape = copy_of(checkpoint.shape(tensor));
+  state.sums = StatisticsSums(state.told.dtype);
+  judge_cover(checkpoint, tensor, state.told);
+  if (size_of(state.told.dtype) == 0 && !state.told.error)
+    state.told.error = Error{ErrorKind::kUnsupported,
+                             "the tensor's dtype is not known",
+                             {.file = {}, .tensor = state.told.fqn}};
+  return state;
+}
+
+// Large chunks in ranges, small ones together.
+void add_parts(const Checkpoint& checkpoint, TensorId tensor, std::uint32_t index,
+               std::vector<StatisticsPart>& parts) {
+  const auto chunks = checkpoint.chunks(tensor);
+  const std::int64_t most =
+      kPartBytes / std::max<std::int64_t>(size_of(checkpoint.dtype(tensor)), 1);
+  std::int64_t joined = 0;  // elements of the last part, where another chunk may join it
+  bool may_join = false;
+  for (std::uint32_t i = 0; i < chunks.size(); ++i) {
+    if (!is_looked_at(checkpoint, tensor, chunks[i])) {
+      may_join = false;
+      continue;
+    }
+    std::int64_t count = elements_of(checkpoint, chunks[i]);
+    if (may_join && joined + count <= most && i - parts.back().first < kPartChunks) {
+      parts.back().last = i + 1;
+      joined += count;
+      continue;
+    }
+    const std::int64_t step = std::max(most, count / kMostRanges + 1);
+    for (std::int64_t first = 0;; first += step) {
+      parts.push_back({index, i, i + 1, {first, std::min(step, count - first) + first}});
+      if (count - first <= step) break;
+    }
+    may_join = count <= most;
+    joined = count;
+  }
+}
+
+class StatisticsPass {
+ public:
+  StatisticsPass(const Checkpoint& checkpoint, std::span<const TensorId> tensors,
+                 Progress* progress)
+      : checkpoint_(checkpoint), tensors_(tensors), progress_(progress) {}
+  Result<std::vector<TensorStatistics>> run();
+
+ private:
+  Status look(std::size_t part);
+  Status add(StatisticsCounter& counter, const StatisticsPart& part, std::uint32_t chunk);
+  void settle(std::size_t part, const StatisticsSums& sums, std::optional<Error> error);
+  void finish(TensorState& state);
+
+  const Checkpoint& checkpoint_;
+  std::span<const TensorId> tensors_;
+  Progress* progress_;
+  std::vector<TensorState> states_;
+  std::vector<StatisticsPart> parts_;
+  std::mutex guard_;  // of states_
+  Pool<StatisticsCounter> counters_{[] { return std::make_unique<StatisticsCounter>(); }};
+};
+
+Status StatisticsPass::add(StatisticsCounter& counter, const StatisticsPart& part,
+                           std::uint32_t chunk) {
+  RangeParts to;
+  to.bytes = [&](BytesView bytes) -> Status {
+    counter.add(bytes);
+    return {};
+  };
+  to.hole = [&](std::uint64_t length) -> Status {
+    counter.add_zeros(length);
+    return {};
+  };
+  ChunkId id = checkpoint_.chunks(tensors_[part.tensor])[chunk];
+  ElementRange range = part.range;
+  if (part.last - part.first > 1) range = {0, elements_of(checkpoint_, id)};
+  auto given = pass_elements(checkpoint_, id, range, to, progress_);
+  if (!given) return tl::unexpected<Error>(std::move(given).error());
+  return {};
+}
+
+// Sums of a part, or, where one of its chunks cannot be read, of the others.
+Status StatisticsPass::look(std::size_t index) {
+  const StatisticsPart& part = parts_[index];
+  const Dtype dtype = checkpoint_.dtype(tensors_[part.tensor]);
+  auto counter = counters_.take();
+  counter->begin(dtype);
+  Status all;
+  for (std::uint32_t i = part.first; i < part.last && all; ++i) all = add(*counter, part, i);
+  if (all) {
+    settle(index, counter->take(), std::nullopt);
+    return {};
+  }
+  if (all.error().kind == ErrorKind::kCancelled) return all;
+  StatisticsSums sums(dtype);
+  std::optional<Error> error;
+  for (std::uint32_t i = part.first; i < part.last; ++i) {
+    counter->begin(dtype);
+    Status done = add(*counter, part, i);
+    if (done) {
+      sums += counter->take();
+      continue;
+    }
+    if (done.error().kind == ErrorKind::kCancelled) return done;
+    if (!error) error = std::move(done).error();
+  }
+  settle(index, sums, std::move(error));
+  return {};
+}
+
+void StatisticsPass::settle(std::size_t part, const StatisticsSums& sums,
+                            std::optional<Error> error) {
+  std::lock_guard lock(guard_);
+  TensorState& state = states_[parts_[part].tensor];
+  state.sums += sums;
+  // Of several the one that lies first, whichever thread met its own first.
+  bool is_first = state.error_part == 0 ? !state.told.error : part + 1 < state.error_part;
+  if (error && is_first) {
+    state.told.error = std::move(error);
+    state.error_part = part + 1;
+  }
+  if (--state.parts_left == 0) finish(state);
+}
+
+void StatisticsPass::finish(TensorState& state) {
+  auto counted = static_cast<std::int64_t>(state.sums.elements);
+  state.told.unread =
+      saturating_sum(state.told.unread, std::max<std::int64_t>(state.expected - counted, 0));
+  state.told.statistics = statistics_of(state.sums);
+  state.sums = StatisticsSums();
+}
+
+Result<std::vector<TensorStatistics>> StatisticsPass::run() {
+  std::uint64_t bytes = 0;
+  states_.resize(tensors_.size());
+  SHW_CHECK(each_in_parallel(tensors_.size(), [&](std::size_t i) -> Status {
+    states_[i] = state_of(checkpoint_, tensors_[i]);
+    return {};
+  }));
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    std::size_t before = parts_.size();
+    add_parts(checkpoint_, tensors_[i], static_cast<std::uint32_t>(i), parts_);
+    states_[i].parts_left = parts_.size() - before;
+    for (ChunkId chunk : checkpoint_.chunks(tensors_[i])) {
+      if (is_looked_at(checkpoint_, tensors_[i], chunk))
+        states_[i].expected = saturating_sum(states_[i].expected, elements_of(checkpoint_, chunk));
+    }
+    bytes += static_cast<std::uint64_t>(states_[i].expected) * size_of(states_[i].told.dtype);
+    if (states_[i].parts_left == 0) finish(states_[i]);
+  }
+  if (progress_ != nullptr) progress_->begin(Phase::kReadingBytes, bytes, true);
+  SHW_CHECK(each_in_parallel(parts_.size(), [&](std::size_t i) { return look(i); }));
+  std::vector<TensorStatistics> told;
+  for (TensorState& state : states_) told.push_back(std::move(state.told));
+  return told;
+}
+
+}  // namespace
+
+Result<std::vector<TensorStatistics>> statistics_of(const Checkpoint& checkpoint,
+                                                    std::span<const TensorId> tensors,
+                                                    Progress* progress) {
+  return StatisticsPass(checkpoint, tensors, progress).run();
+}
+
+}  // namespace shw

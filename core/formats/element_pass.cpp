@@ -1,0 +1,127 @@
+#include "core/formats/element_pass.h"
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+
+#include "core/formats/box_reader.h"
+#include "core/formats/item_access.h"
+#include "core/formats/items.h"
+
+namespace shw {
+namespace {
+
+// Of a view with gaps.
+constexpr std::int64_t kSlab = 8 << 20;
+// Items above this are decoded one at a time, however many threads there are.
+constexpr std::int64_t kLargeItem = 64 << 20;
+std::mutex one_large_item;
+
+bool has_to_be_decoded_first(const ItemHeader& header) {
+  return header.compressed || header.conjugate || header.negative ||
+         (header.big_endian && size_of(header.dtype) > 1);
+}
+
+// The elements fill one run of bytes, each byte once: the dimensions in some order are row-major.
+bool lies_in_one_run(const ItemHeader& header) {
+  std::vector<std::size_t> order(header.sizes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::erase_if(order, [&](std::size_t d) { return header.sizes[d] == 1; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return header.strides[a] < header.strides[b]; });
+  std::int64_t step = 1;
+  for (std::size_t d : order) {
+    if (header.strides[d] != step) return false;
+    step *= header.sizes[d];
+  }
+  return true;
+}
+
+// Boxes that fill `sizes`, each of at most `most` elements.
+void add_slabs(const Extents& sizes, std::int64_t most, std::vector<Box>& slabs) {
+  std::size_t split = sizes.size();
+  std::int64_t inner = 1;  // elements of an index along `split`
+  while (split > 0 && inner * sizes[split - 1] <= most) inner *= sizes[--split];
+  if (split == 0) {
+    slabs.push_back(whole(sizes));
+    return;
+  }
+  const std::size_t along = split - 1;
+  const std::int64_t step = std::max<std::int64_t>(most / inner, 1);
+  Box box = whole(sizes);
+  for (std::size_t d = 0; d < along; ++d) box.sizes[d] = 1;
+  while (true) {
+    for (std::int64_t at = 0; at < sizes[along]; at += step) {
+      box.offsets[along] = at;
+      box.sizes[along] = std::min(step, sizes[along] - at);
+      slabs.push_back(box);
+    }
+    std::size_t d = along;
+    while (d > 0 && ++box.offsets[d - 1] == sizes[d - 1]) box.offsets[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+Status pass_run(const OpenItem& item, ElementRange range, const RangeParts& parts,
+                Progress* progress) {
+  const ItemHeader& header = item.header;
+  // open_item() has seen that the view lies inside of the payload.
+  const std::uint64_t width = size_of(header.dtype);
+  auto first = static_cast<std::uint64_t>(header.storage_offset + range.first);
+  auto count = static_cast<std::uint64_t>(range.last - range.first);
+  return read_through(*item.source, header.payload_offset + first * width, count * width, parts,
+                      progress);
+}
+
+Status pass_slabs(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header,
+                  const RangeParts& parts, Progress* progress) {
+  std::vector<Box> slabs;
+  add_slabs(header.sizes, kSlab / static_cast<std::int64_t>(size_of(header.dtype)), slabs);
+  BoxReader reader(checkpoint);
+  for (const Box& slab : slabs) {
+    if (is_cancelled(progress)) return cancelled_error();
+    SHW_TRY(Bytes bytes, reader.read(chunk, slab));
+    if (progress != nullptr) progress->add(bytes.size());
+    SHW_CHECK(parts.bytes(bytes));
+  }
+  return {};
+}
+
+Status pass_decoded(const Checkpoint& checkpoint, ChunkId chunk, const RangeParts& parts,
+                    Progress* progress) {
+  SHW_TRY(Bytes bytes, read_chunk(checkpoint, chunk));
+  if (progress != nullptr) progress->add(bytes.size());
+  return parts.bytes(bytes);
+}
+
+}  // namespace
+
+Result<std::int64_t> pass_elements(const Checkpoint& checkpoint, ChunkId chunk, ElementRange range,
+                                   const RangeParts& parts, Progress* progress) {
+  ItemFiles files(checkpoint);
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kHeader));
+  const ItemHeader& header = item.header;
+  auto count = volume(header.sizes);
+  const bool as_recorded = header.dtype == checkpoint.dtype(checkpoint.tensor_of(chunk)) &&
+                           same(header.sizes, checkpoint.sizes(chunk)) &&
+                           size_of(header.dtype) != 0 && count && range.last <= *count;
+  if (!as_recorded) return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, header));
+  if (*count == 0) return 0;
+  const bool decoded = has_to_be_decoded_first(header);
+  if (!decoded && lies_in_one_run(header)) {
+    SHW_CHECK(pass_run(item, range, parts, progress));
+    return range.last - range.first;
+  }
+  if (range.first != 0) return 0;
+  if (!decoded) {
+    SHW_CHECK(check_repeats(item));
+    SHW_CHECK(pass_slabs(checkpoint, chunk, header, parts, progress));
+    return *count;
+  }
+  std::unique_lock<std::mutex> turn(one_large_item, std::defer_lock);
+  if (*count > kLargeItem / static_cast<std::int64_t>(size_of(header.dtype))) turn.lock();
+  SHW_CHECK(pass_decoded(checkpoint, chunk, parts, progress));
+  return *count;
+}
+
+}  // namespace shw

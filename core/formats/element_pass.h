@@ -1,0 +1,26 @@
+// Every element of a chunk once, in whatever order it lies: for sums that do not ask which is
+// which. Nothing larger than a slab is held, unless the item has to be decoded.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/io/read_through.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+// Elements [first, last) of those of a chunk, as they are counted where they lie: passes over all
+// such ranges give every element once, on any number of threads. Where elements cannot be counted
+// there (a view with gaps, an item that has to be decoded) the range that begins at 0 gives all of
+// them and the others none. Whole elements, little-endian; holes as `parts.hole`.
+struct ElementRange {
+  std::int64_t first = 0, last = 0;
+};
+// How many elements were given, or why they cannot be: kDamaged too where the item is of another
+// dtype or size than its chunk is recorded.
+Result<std::int64_t> pass_elements(const Checkpoint& checkpoint, ChunkId chunk, ElementRange range,
+                                   const RangeParts& parts, Progress* progress);
+
+}  // namespace shw
