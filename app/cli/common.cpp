@@ -2,9 +2,7 @@
 #include <algorithm>
 
 #include "app/cli/verbs.h"
-#include "core/base/spelling.h"
 #include "core/formats/open.h"
-#include "core/model/named_only.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
 
@@ -84,26 +82,6 @@ Result<verbs::Opened> open_all(Context& context) {
 Result<CheckReport> check_now(Context& context, const verbs::Opened& opened) {
   ProgressLine line(context.terminal, context.progress);
   return verbs::check(opened, context.options.depth, &context.progress);
-}
-
-Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fqn) {
-  if (auto tensor = checkpoint.find(fqn)) return *tensor;
-  for (const StrayRecord& tensor : named_only(checkpoint)) {
-    if (tensor.fqn == fqn)
-      return fail(ErrorKind::kDamaged,
-                  "the index places " + fqn +
-                      " in this file, which cannot be read: of the tensor only the name is known",
-                  {checkpoint.file(tensor.item.file).path}, "Bring the file back.");
-  }
-  std::vector<std::string_view> names;
-  for (std::uint32_t i = 0; i < checkpoint.tensor_count(); ++i)
-    names.push_back(checkpoint.fqn(TensorId{i}));
-  std::string advice;
-  for (const std::string& name : did_you_mean(fqn, names)) {
-    advice += (advice.empty() ? "did you mean " : ", ") + printable(name);
-  }
-  advice = advice.empty() ? "`shardwright ls` lists the tensors." : advice + "?";
-  return fail(ErrorKind::kUsage, "there is no tensor \"" + fqn + "\"", {}, advice);
 }
 
 }  // namespace shw::cli

@@ -19,7 +19,7 @@ constexpr Verb kHandlers[] = {
     {"info", run_info},   {"ls", run_list},       {"show", run_show},       {"map", run_map},
     {"check", run_check}, {"plan", run_plan},     {"repair", run_repair},   {"verify", run_verify},
     {"undo", run_undo},   {"report", run_report}, {"explain", run_explain}, {"demo", run_demo},
-    {"gui", run_gui},
+    {"gui", run_gui},     {"stats", run_stats},
 };
 
 Progress run_progress;  // static: the signal handler has to reach it

@@ -16,8 +16,9 @@ namespace shw::cli {
 struct Options : VerbOptions {
   std::string verb;
   std::string subject;  // FQN of show and map; words of ls; rule or text of explain; folder of demo
-  std::string world;    // "4:2", ranks that saved and that load
-  std::string rows;     // "4,8", of each FSDP rank: what explain foresees
+  std::vector<std::string> names;  // of stats: FQNs and patterns
+  std::string world;               // "4:2", ranks that saved and that load
+  std::string rows;                // "4,8", of each FSDP rank: what explain foresees
   std::int64_t tensor_parallel = 1;
   std::string fail_on = "warning";
   std::string color = "auto";

@@ -27,6 +27,9 @@ constexpr VerbHelp kVerbs[] = {
     {"show", "One tensor: its tiles, their places, its values",
      "shardwright show step_9000 model.norm.weight\n"
      "  shardwright show step_9000 model.norm.weight --values --limit 8"},
+    {"stats", "What its numbers are like: NaN, least, greatest, mean, histogram",
+     "shardwright stats step_9000\n"
+     "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json"},
     {"map", "Draw which rank wrote which tile",
      "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json"},
     {"check", "Say what is wrong, and why",
@@ -65,9 +68,9 @@ struct VerbShape {
   const char* options;
 };
 constexpr VerbShape kShapes[] = {
-    {"info", ""},      {"ls", "ds"},           {"show", "l"},  {"map", "s"}, {"check", "sadmf"},
-    {"plan", "sadmg"}, {"repair", "sadmoipg"}, {"verify", ""}, {"undo", ""}, {"report", "sadmog"},
-    {"explain", "wr"}, {"demo", ""},           {"gui", "sam"},
+    {"info", ""},      {"ls", "ds"},           {"show", "l"},  {"map", "s"},  {"check", "sadmf"},
+    {"plan", "sadmg"}, {"repair", "sadmoipg"}, {"verify", ""}, {"undo", ""},  {"report", "sadmog"},
+    {"explain", "wr"}, {"demo", ""},           {"gui", "sam"}, {"stats", ""},
 };
 
 bool takes(std::string_view options, char letter) {
@@ -89,6 +92,10 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
     if (name == "show" || name == "map") {
       verb.add_option("FQN", options.subject, "the tensor; may stand before CHECKPOINT too")
           ->required();
+    }
+    if (name == "stats") {
+      verb.add_option("FQN", options.names,
+                      "tensors, by name or as a shell pattern in quotes; without: all");
     }
     if (name == "ls") {
       verb.add_option("WORDS", words,

@@ -1,5 +1,6 @@
 #include "app/cli/verbs.h"
 #include "core/report/report.h"
+#include "core/verbs/choose_tensors.h"
 
 namespace shw::cli {
 

@@ -34,6 +34,7 @@ struct Context {
 int run_info(Context& context);
 int run_list(Context& context);
 int run_show(Context& context);
+int run_stats(Context& context);
 int run_map(Context& context);
 int run_check(Context& context);
 int run_explain(Context& context);
@@ -57,7 +58,5 @@ Result<verbs::Opened> open_all(Context& context);  // with all that the person s
 Result<CheckReport> check_now(Context& context, const verbs::Opened& opened);
 // From --plan, or made from a check of the checkpoint.
 Result<Plan> plan_now(Context& context, const verbs::Opened& opened);
-// The tensor that was named, or an error that says which names are near.
-Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fqn);
 
 }  // namespace shw::cli

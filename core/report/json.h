@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/result.h"
 #include "core/model/finding.h"
 #include "core/tensor/shape.h"
 
@@ -27,6 +28,7 @@ inline Json json_of(const Box& box) {
 }
 
 Json finding_json(const Finding& finding);
+Json error_json(const Error& error);  // without "schema"
 using Evidence = std::vector<std::pair<std::string, EvidenceValue>>;
 Json json_of(const Evidence& evidence);  // in json_check.cpp
 

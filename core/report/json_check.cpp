@@ -78,13 +78,17 @@ std::string check_to_json(const CheckReport& report) {
                  {"unjudged", std::move(unjudged)}});
 }
 
-std::string error_to_json(const Error& error) {
+Json error_json(const Error& error) {
   Json inner = {{"message", error.message}, {"file", nullptr}, {"offset", nullptr}};
   if (!error.place.file.empty()) inner["file"] = error.place.file;
   if (error.place.offset) inner["offset"] = *error.place.offset;
   if (!error.place.tensor.empty()) inner["tensor"] = error.place.tensor;
   if (!error.advice.empty()) inner["advice"] = error.advice;
-  return dumped({{"schema", kSchema}, {"error", std::move(inner)}});
+  return inner;
+}
+
+std::string error_to_json(const Error& error) {
+  return dumped({{"schema", kSchema}, {"error", error_json(error)}});
 }
 
 }  // namespace shw

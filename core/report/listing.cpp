@@ -76,12 +76,6 @@ std::uint64_t bytes_of(const Checkpoint& checkpoint, TensorId tensor) {
 
 namespace {
 
-// Numbers stand right.
-std::string right(const std::string& text, std::size_t width) {
-  std::size_t columns = display_width(text);
-  return columns >= width ? text : std::string(width - columns, ' ') + text;
-}
-
 struct ListedRow {
   std::string cells[6];
   std::string filled;
@@ -155,7 +149,7 @@ std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint
       bool left = c < 3 || c == 5;
       text += (c > 0 ? "  " : "") +
               (c == 5 ? std::string(cell(c))
-                      : (left ? padded(cell(c), widths[c]) : right(cell(c), widths[c])));
+                      : (left ? padded(cell(c), widths[c]) : right_aligned(cell(c), widths[c])));
     }
     return inked(style, ink, text) + "\n";
   };
@@ -237,7 +231,7 @@ std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
     auto writer = checkpoint.writer(chunk);
     auto item = checkpoint.item(chunk);
     text += fmt::format("{}  {}  ", padded(to_text(box), box_width),
-                        right(writer ? std::to_string(*writer) : "?", 6));
+                        right_aligned(writer ? std::to_string(*writer) : "?", 6));
     if (item) {
       text += fmt::format("{} at {}, {} bytes", printable(checkpoint.file(item->file).path),
                           item->offset, item->length);

@@ -35,6 +35,11 @@ std::string padded(const std::string& text, std::size_t width) {
   return used < width ? text + std::string(width - used, ' ') : text;
 }
 
+std::string right_aligned(const std::string& text, std::size_t width) {
+  std::size_t used = display_width(text);
+  return used < width ? std::string(width - used, ' ') + text : text;
+}
+
 std::size_t shared_path(std::span<const std::string> names) {
   if (names.size() < 2) return 0;
   std::size_t shared = names.front().size();

@@ -14,6 +14,7 @@ std::string printable(std::string_view text);
 // Columns, counting a UTF-8 character as one.
 std::size_t display_width(std::string_view text);
 std::string padded(const std::string& text, std::size_t width);
+std::string right_aligned(const std::string& text, std::size_t width);  // as numbers stand
 // Letters before the dot up to which all names agree, 0 where they do not: below the first,
 // "….tail" says the others without a doubt.
 std::size_t shared_path(std::span<const std::string> names);

@@ -2,8 +2,10 @@
 
 #include "core/formats/open.h"
 #include "core/io/source.h"
+#include "core/model/named_only.h"
 #include "core/report/report.h"
 #include "core/rules/rules.h"
+#include "core/verbs/choose_tensors.h"
 #include "core/verbs/command_line.h"
 
 namespace shw::verbs {
@@ -31,6 +33,25 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
   options.mesh = opened.mesh;
   options.reference = opened.reference;
   return shw::check(*opened.checkpoint, options, progress);
+}
+
+Result<std::vector<TensorStatistics>> stats(const Opened& opened,
+                                            std::span<const std::string> names,
+                                            Progress* progress) {
+  const Checkpoint& checkpoint = *opened.checkpoint;
+  SHW_TRY(std::vector<TensorId> tensors, choose_tensors(checkpoint, names));
+  SHW_TRY(auto told, statistics_of(checkpoint, tensors, progress));
+  for (const StrayRecord& tensor :
+       names.empty() ? named_only(checkpoint) : std::span<const StrayRecord>{}) {
+    TensorStatistics unknown;
+    unknown.fqn = tensor.fqn;
+    unknown.error = Error{ErrorKind::kDamaged,
+                          "cannot be read: of the tensor only the name is known",
+                          {checkpoint.file(tensor.item.file).path},
+                          "Bring the file back."};
+    told.push_back(std::move(unknown));
+  }
+  return told;
 }
 
 Result<Plan> plan(const Opened& opened, const CheckReport& report, const std::string& fill,

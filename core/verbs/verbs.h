@@ -4,10 +4,13 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/facts/tensor_statistics.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/apply.h"
@@ -31,6 +34,12 @@ Result<Opened> open(const VerbOptions& said, Progress* progress = nullptr);
 
 Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth,
                           Progress* progress = nullptr);
+
+// Of the tensors that are named, by FQN or as a shell pattern, or of all. With all of them come
+// those of which only the name is known: their error says so.
+Result<std::vector<TensorStatistics>> stats(const Opened& opened,
+                                            std::span<const std::string> names,
+                                            Progress* progress = nullptr);
 
 // From the findings of `report`, filled as `fill` says (VerbOptions::fill).
 Result<Plan> plan(const Opened& opened, const CheckReport& report, const std::string& fill,

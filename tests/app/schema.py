@@ -90,6 +90,7 @@ def fixture(case):
     spec = ["--spec", str(case / "spec.json")] if (case / "spec.json").exists() else []
     ask("check", ["check", folder, *spec], (0, 1, 2))
     ask("plan", ["plan", folder, *spec], (0, 1))
+    ask("stats", ["stats", folder], (0, 2))
     if listed and listed.get("tensors"):
         first = listed["tensors"][0]["fqn"]
         ask("show", ["show", folder, first])

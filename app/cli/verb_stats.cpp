@@ -1,0 +1,26 @@
+#include <algorithm>
+
+#include "app/cli/verbs.h"
+#include "core/report/statistics_report.h"
+
+namespace shw::cli {
+
+int run_stats(Context& context) {
+  auto opened = open_all(context);
+  if (!opened) return fail_with(context, opened.error());
+  auto told = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return verbs::stats(*opened, context.options.names, &context.progress);
+  }();
+  if (!told) return fail_with(context, told.error());
+  if (context.options.json) {
+    context.terminal.out_line(statistics_to_json(*told));
+  } else {
+    context.terminal.out(statistics_to_text(*told, style_of(context)));
+  }
+  bool all = std::all_of(told->begin(), told->end(),
+                         [](const TensorStatistics& tensor) { return tensor.is_whole(); });
+  return all ? kClean : kUndecided;
+}
+
+}  // namespace shw::cli

@@ -1,0 +1,60 @@
+#include "core/report/json.h"
+#include "core/report/statistics_report.h"
+
+namespace shw {
+namespace {
+
+// An element as `show --values` writes it: infinities are strings.
+Json element_json(const std::string& text) {
+  if (text.empty()) return nullptr;
+  Json value = Json::parse(text, nullptr, false);
+  return value.is_discarded() ? Json(text) : value;
+}
+
+Json number_json(std::optional<double> number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json histogram_json(const Statistics& statistics) {
+  Json buckets = Json::array();
+  for (const PowerBucket& bucket : statistics.histogram)
+    buckets.push_back(
+        {{"sign", bucket.sign}, {"exponent", bucket.exponent}, {"count", bucket.count}});
+  return buckets;
+}
+
+Json tensor_json(const TensorStatistics& tensor) {
+  const Statistics& statistics = tensor.statistics;
+  const bool has_numbers = statistics.kind != NumberKind::kOpaque;
+  auto count = [&](std::uint64_t number) { return has_numbers ? Json(number) : Json(nullptr); };
+  Json out = {{"dtype", name(tensor.dtype)},
+              {"shape", json_of(ExtentsView(tensor.shape))},
+              {"elements", statistics.elements},
+              {"nan", count(statistics.nan)},
+              {"inf", count(statistics.infinite)},
+              {"zero", statistics.zero},
+              {"denormal", count(statistics.denormal)},
+              {"min", element_json(statistics.least)},
+              {"max", element_json(statistics.greatest)},
+              {"mean", number_json(statistics.mean)},
+              {"std", number_json(statistics.std)},
+              {"histogram", has_numbers ? histogram_json(statistics) : Json(nullptr)}};
+  if (tensor.missing != 0) out["missing"] = tensor.missing;
+  if (tensor.unread != 0) out["unread"] = tensor.unread;
+  if (tensor.repeated != 0) out["repeated"] = tensor.repeated;
+  if (tensor.at_least) out["at_least"] = true;
+  if (tensor.error) out["error"] = error_json(*tensor.error);
+  if (!has_numbers && tensor.dtype != Dtype::kUnknown)
+    out["note"] = "of " + std::string(name(tensor.dtype)) + " only elements and zeros are counted";
+  return out;
+}
+
+}  // namespace
+
+std::string statistics_to_json(std::span<const TensorStatistics> tensors) {
+  Json told = Json::object();
+  for (const TensorStatistics& tensor : tensors) told[tensor.fqn] = tensor_json(tensor);
+  return dumped({{"schema", kSchema}, {"tensors", std::move(told)}});
+}
+
+}  // namespace shw

@@ -1,0 +1,25 @@
+// Tensors by the names that a person typed.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+// The tensor that was named, or an error that says which names are near.
+Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fqn);
+
+// Has *, ? or [: a pattern as a shell reads it (fnmatch; * takes dots and slashes too).
+bool is_pattern(const std::string& name);
+bool fits_pattern(const std::string& pattern, const std::string& name);
+
+// Those that are named or fit a pattern, each once, in natural order; all where nothing is named.
+// An error where a name or a pattern fits none. A name that is there is never a pattern.
+Result<std::vector<TensorId>> choose_tensors(const Checkpoint& checkpoint,
+                                             std::span<const std::string> names);
+
+}  // namespace shw

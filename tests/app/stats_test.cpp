@@ -1,0 +1,62 @@
+// `stats`, run as a process.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "app/answer.h"
+#include "app/process.h"
+
+using namespace shw::test;
+
+namespace {
+
+const std::string kWhole = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_moe_ep/ckpt";
+
+}  // namespace
+
+TEST_CASE("stats tells all tensors, or those that are named, as text and as JSON") {
+  Run all = shardwright({"stats", kWhole, "--json"});
+  CHECK(all.code == 0);
+  auto tensors = parsed(all.out)["tensors"];
+  CHECK(tensors.size() == 6);
+  CHECK(tensors["model.norm.weight"]["elements"] == 10);
+  Run some = shardwright({"stats", kWhole, "*.norm.*", "model.layers.3.moe.gate.weight", "--json"});
+  CHECK(some.code == 0);
+  CHECK(parsed(some.out)["tensors"].size() == 2);
+  CHECK(parsed(some.out)["tensors"]["model.norm.weight"] == tensors["model.norm.weight"]);
+  Run text = shardwright({"stats", kWhole});
+  CHECK(text.code == 0);
+  CHECK(contains(text.out, "model.norm.weight"));
+  CHECK(contains(text.out, "6 tensors"));
+}
+
+TEST_CASE("stats answers a name that is not there with the one that was meant") {
+  Run run = shardwright({"stats", kWhole, "model.norm.wieght"});
+  CHECK(run.code == 3);
+  CHECK(run.out.empty());
+  CHECK(contains(run.err, "did you mean model.norm.weight?"));
+  CHECK(shardwright({"stats", kWhole, "nothing.*"}).code == 3);
+}
+
+TEST_CASE("stats of a checkpoint that lost a file tells the rest and exits 2") {
+  Scratch scratch;
+  std::filesystem::copy(kWhole, scratch / "ckpt", std::filesystem::copy_options::recursive);
+  bool removed = false;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch / "ckpt")) {
+    if (removed || entry.path().extension() != ".distcp") continue;
+    removed = std::filesystem::remove(entry.path());
+  }
+  REQUIRE(removed);
+  Run run = shardwright({"stats", scratch / "ckpt", "--json"});
+  CHECK(run.code == 2);
+  std::int64_t unread = 0, elements = 0;
+  auto tensors = parsed(run.out)["tensors"];
+  for (const auto& tensor : tensors) {
+    CHECK(tensor.contains("unread") == tensor.contains("error"));
+    unread += tensor.value("unread", std::int64_t{0});
+    elements += tensor["elements"].get<std::int64_t>();
+  }
+  CHECK(unread > 0);
+  CHECK(elements > 0);
+}
