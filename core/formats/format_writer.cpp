@@ -4,6 +4,11 @@
 
 namespace shw {
 
+const Checkpoint* source_in_form(const Outputs& outputs, const FormatWriter& writer) {
+  bool same_form = outputs.source != nullptr && outputs.source->format().writer == &writer;
+  return same_form ? outputs.source : nullptr;
+}
+
 std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTile& tile) {
   auto elements = volume(tile.box.sizes);
   std::uint64_t size = size_of(tensor.dtype);

@@ -47,7 +47,8 @@ struct OutputObject {
 };
 
 struct Outputs {
-  // What items are kept of, and whose form what is written takes; null: everything is new.
+  // Where elements come from. Of the writer's own format it is also what items are kept of, and
+  // whose form what is written takes (source_in_form); of another, or null: everything is new.
   const Checkpoint* source = nullptr;
   std::vector<OutputTensor> tensors;
   std::vector<OutputObject> objects = {};
@@ -59,6 +60,9 @@ struct Outputs {
   // Tensors that repairs have filled elements of, and the record of it for some of them.
   std::vector<std::string> filled = {};
   std::function<std::string(const std::vector<std::string>& fqns)> filled_text = nullptr;
+  // At most that many bytes of tensors in a new file, where a format lays them side by side; a
+  // tensor of more has one for itself. 0: all of them in one file.
+  std::uint64_t shard_bytes = 0;
 };
 
 // --- where it goes
@@ -109,6 +113,8 @@ struct FormatWriter {
   Status (*seal)(Outputs outputs, const LaidOut& laid_out, const CreateFile& create);
 };
 
+// The source where its format has this writer; null where everything is new.
+const Checkpoint* source_in_form(const Outputs& outputs, const FormatWriter& writer);
 // The bytes that a tile takes; nothing where its box or dtype cannot be.
 std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTile& tile);
 // Where the item of a kept tile lies.

@@ -74,6 +74,7 @@ std::string next_file(const Checkpoint* source, std::uint32_t rank) {
 }
 
 Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
+  const Checkpoint* source = source_in_form(outputs, kDcpWriter);
   LaidOut out;
   std::map<std::uint32_t, std::uint32_t> file_of;  // by writer
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
@@ -84,7 +85,7 @@ Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
       SHW_TRY(AroundHole archive, archive_of(tensor, tile, 0));
       auto [found, added] =
           file_of.try_emplace(tile.writer, static_cast<std::uint32_t>(out.files.size()));
-      if (added) out.files.push_back({next_file(outputs.source, tile.writer), 0});
+      if (added) out.files.push_back({next_file(source, tile.writer), 0});
       std::uint64_t& end = out.files[found->second].size;
       auto next = checked_add(end, archive.position());
       if (!next)
@@ -95,8 +96,8 @@ Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
       end = *next;
     }
   }
-  if (outputs.source == nullptr || outputs.source->directory() == nullptr) return out;
-  for (const FileRow& file : outputs.source->files()) {
+  if (source == nullptr || source->directory() == nullptr) return out;
+  for (const FileRow& file : source->files()) {
     if (is_dcp_metadata(file.path)) out.replaced.insert(file.path);
   }
   return out;
@@ -123,12 +124,13 @@ Result<DcpItem> kept_item(const Outputs& outputs, const std::optional<ItemPlace>
                           std::string_view fqn) {
   auto offset = place ? narrow<std::uint64_t>(place->offset) : std::nullopt;
   auto length = place ? narrow<std::uint64_t>(place->length) : std::nullopt;
-  if (!offset || !length || outputs.source == nullptr) {
+  const Checkpoint* source = source_in_form(outputs, kDcpWriter);
+  if (!offset || !length || source == nullptr) {
     return fail(ErrorKind::kUnsupported,
                 "has a tile without a usable storage record, which cannot be written again",
                 Place{.file = {}, .tensor = std::string(fqn)});
   }
-  return DcpItem{outputs.source->file(place->file).path, *offset, *length};
+  return DcpItem{source->file(place->file).path, *offset, *length};
 }
 
 Result<DcpItem> item_of_tile(const Outputs& outputs, const OutputTensor& tensor,
@@ -141,8 +143,9 @@ Result<DcpItem> item_of_tile(const Outputs& outputs, const OutputTensor& tensor,
 
 Status seal_dcp(Outputs outputs, const LaidOut& laid_out, const CreateFile& create) {
   PickledForm form;
-  if (outputs.source != nullptr && outputs.source->directory() != nullptr) {
-    SHW_TRY(form, read_pickled_form(*outputs.source->directory()));
+  const Checkpoint* source = source_in_form(outputs, kDcpWriter);
+  if (source != nullptr && source->directory() != nullptr) {
+    SHW_TRY(form, read_pickled_form(*source->directory()));
   }
   SHW_TRY(DcpMetadata metadata, dcp_metadata_of(std::move(outputs), laid_out));
   SHW_TRY(auto sink, create(std::string(kDcpMetadataName)));

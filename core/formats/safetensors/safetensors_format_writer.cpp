@@ -4,6 +4,7 @@
 
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/formats/safetensors/safetensors_index.h"
+#include "core/formats/safetensors/safetensors_new.h"
 #include "core/formats/safetensors/safetensors_placing.h"
 
 namespace shw {
@@ -14,6 +15,10 @@ std::string first_metadata(bool sharded) {
   return sharded
              ? R"({"__metadata__":{"DCP_SHARDING_INFO":"{}","DCP_VERSION":"1.0","format":"pt"}})"
              : R"({"__metadata__":{"format":"pt"}})";
+}
+
+const Checkpoint* source_of(const Outputs& outputs, bool sharded) {
+  return source_in_form(outputs, sharded ? kHfShardedWriter : kSafetensorsWriter);
 }
 
 // A file of the metadata alone: what a first save begins with.
@@ -46,7 +51,7 @@ Status add_file(const Outputs& outputs, bool sharded, const PlacedTiles& placed,
   if (from.empty()) {
     source = first_file(path, sharded);
   } else {
-    SHW_TRY(source, outputs.source->directory()->open(from));
+    SHW_TRY(source, source_of(outputs, sharded)->directory()->open(from));
   }
   if (is_new) SHW_CHECK(drop_all_others(*source, change));
   SHW_TRY(SafetensorsLayout layout, lay_out_safetensors(*source, change));
@@ -60,8 +65,8 @@ Status add_file(const Outputs& outputs, bool sharded, const PlacedTiles& placed,
 }
 
 // Of all tensors, by which the totals of the index move, and where each is.
-IndexChange index_change(const Outputs& outputs, const LaidOut& laid_out) {
-  const Checkpoint& source = *outputs.source;
+IndexChange index_change(const Checkpoint& source, const Outputs& outputs,
+                         const LaidOut& laid_out) {
   IndexChange change;
   auto count = [&](ExtentsView sizes, Dtype dtype, std::int64_t sign) {
     std::int64_t elements = sign * volume(sizes).value_or(0);
@@ -86,19 +91,24 @@ IndexChange index_change(const Outputs& outputs, const LaidOut& laid_out) {
 struct NewIndex {
   std::string path, text;
 };
-Result<std::optional<NewIndex>> new_index(const Outputs& outputs, const LaidOut& laid_out) {
+Result<std::optional<NewIndex>> new_index(const Outputs& outputs, const LaidOut& laid_out,
+                                          bool sharded) {
   using Index = std::optional<NewIndex>;
-  if (outputs.source == nullptr) return Index{};
-  const Directory& directory = *outputs.source->directory();
+  const Checkpoint* followed = source_of(outputs, sharded);
+  if (followed == nullptr) {
+    std::string text = sharded ? std::string() : new_safetensors_index(outputs, laid_out);
+    return text.empty() ? Index{} : NewIndex{std::string(kSafetensorsIndex), std::move(text)};
+  }
+  const Directory& directory = *followed->directory();
   auto path = find_safetensors_index(directory);
   if (!path) return Index{};
   SHW_TRY(auto source, directory.open(*path));
-  SHW_TRY(auto text, changed_index(*source, index_change(outputs, laid_out)));
+  SHW_TRY(auto text, changed_index(*source, index_change(*followed, outputs, laid_out)));
   return text ? Index(NewIndex{std::move(*path), std::move(*text)}) : Index{};
 }
 
 Result<LaidOut> lay_out_files(const Outputs& outputs, bool sharded) {
-  SHW_TRY(PlacedTiles placed, place_safetensors(outputs, sharded));
+  SHW_TRY(PlacedTiles placed, place_safetensors(outputs, source_of(outputs, sharded), sharded));
   LaidOut out;
   std::map<std::string, std::pair<std::uint32_t, std::map<std::string, std::uint64_t>>> files;
   for (const auto& [path, change] : placed.changes) {
@@ -113,7 +123,8 @@ Result<LaidOut> lay_out_files(const Outputs& outputs, bool sharded) {
     std::uint64_t length = *bytes_of(tensor, tensor.tiles[made.tile]);
     out.made.push_back({made.tensor, made.tile, file, offset, length, offset, length});
   }
-  SHW_TRY(auto index, new_index(outputs, out));
+  if (source_of(outputs, sharded) == nullptr) return out;
+  SHW_TRY(auto index, new_index(outputs, out, sharded));
   if (index) out.replaced.insert(index->path);
   return out;
 }
@@ -125,17 +136,25 @@ Result<LaidOut> lay_out_sharded(const Outputs& outputs) {
   return lay_out_files(outputs, true);
 }
 
-Status seal_index(Outputs outputs, const LaidOut& laid_out, const CreateFile& create) {
-  SHW_TRY(auto index, new_index(outputs, laid_out));
+Status write_index(const Outputs& outputs, const LaidOut& laid_out, const CreateFile& create,
+                   bool sharded) {
+  SHW_TRY(auto index, new_index(outputs, laid_out, sharded));
   if (!index) return {};
   SHW_TRY(auto sink, create(index->path));
   SHW_CHECK(sink->write(std::as_bytes(std::span(index->text.data(), index->text.size()))));
   return sink->finish();
 }
 
+Status seal_plain(Outputs outputs, const LaidOut& laid_out, const CreateFile& create) {
+  return write_index(outputs, laid_out, create, false);
+}
+Status seal_sharded(Outputs outputs, const LaidOut& laid_out, const CreateFile& create) {
+  return write_index(outputs, laid_out, create, true);
+}
+
 }  // namespace
 
-constexpr FormatWriter kSafetensorsWriter{lay_out_plain, nullptr, seal_index};
-constexpr FormatWriter kHfShardedWriter{lay_out_sharded, nullptr, seal_index};
+constexpr FormatWriter kSafetensorsWriter{lay_out_plain, nullptr, seal_plain};
+constexpr FormatWriter kHfShardedWriter{lay_out_sharded, nullptr, seal_sharded};
 
 }  // namespace shw

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/formats/safetensors/safetensors_names.h"
+#include "core/formats/safetensors/safetensors_new.h"
 
 namespace shw {
 namespace {
@@ -17,18 +18,20 @@ std::string shard_file(std::uint32_t number, const std::string& rest) {
 struct Placing {
   const Outputs& outputs;
   bool sharded = false;
-  std::vector<std::string> paths = {};    // those that hold tensors, in the order of the source
-  std::set<std::string> everything = {};  // also what only lies there
+  const Checkpoint* source = nullptr;       // null: a first save
+  std::vector<std::string> new_files = {};  // of a plain one: by tensor
+  std::vector<std::string> paths = {};      // those that hold tensors, in the order of the source
+  std::set<std::string> everything = {};    // also what only lies there
   PlacedTiles placed = {};
 
   // Where an item lies; empty where it has none.
   std::string file_of(ChunkId chunk) const {
-    auto item = outputs.source->item(chunk);
-    return item ? outputs.source->file(item->file).path : std::string();
+    auto item = source->item(chunk);
+    return item ? source->file(item->file).path : std::string();
   }
   Checkpoint::ChunkRange chunks_before(const OutputTensor& tensor) const {
-    bool known = outputs.source != nullptr && tensor.before;
-    return known ? outputs.source->chunks(*tensor.before) : Checkpoint::ChunkRange{};
+    bool known = source != nullptr && tensor.before;
+    return known ? source->chunks(*tensor.before) : Checkpoint::ChunkRange{};
   }
 
   // A name like the others', with the first number that no file has.
@@ -47,7 +50,7 @@ struct Placing {
   std::string beside_source(const OutputTensor& tensor, const OutputTile& tile,
                             const std::set<std::string>& taken) {
     for (FileId file : tile.made_of) {
-      const std::string& path = outputs.source->file(file).path;
+      const std::string& path = source->file(file).path;
       if (!taken.contains(path)) return path;
     }
     std::string any;
@@ -67,10 +70,10 @@ struct Placing {
     return path;
   }
 
-  // Of a first save: one file, or one a rank.
-  std::string in_new_files(const OutputTile& tile) {
-    std::string path = sharded ? shard_file(tile.writer + 1, "-model-00001-of-00001.safetensors")
-                               : "model.safetensors";
+  // Of a first save: one file a rank, or as many as all of it takes.
+  std::string in_new_files(std::uint32_t t, const OutputTile& tile) {
+    std::string path =
+        sharded ? shard_file(tile.writer + 1, "-model-00001-of-00001.safetensors") : new_files[t];
     placed.added.emplace(path, std::string());
     return path;
   }
@@ -83,12 +86,11 @@ struct Placing {
       return fail(ErrorKind::kUsage, "a tile of it cannot be",
                   Place{.file = {}, .tensor = tensor.fqn});
     std::string path =
-        outputs.source != nullptr ? beside_source(tensor, tile, taken) : in_new_files(tile);
+        source != nullptr ? beside_source(tensor, tile, taken) : in_new_files(t, tile);
     if (!taken.insert(path).second)
       return fail(ErrorKind::kUnsupported, "has two tiles of one file, which holds a tensor once",
                   Place{.file = path, .tensor = tensor.fqn});
-    std::string_view dtype = info(tensor.dtype).safetensors;
-    placed.changes[path].written[tensor.fqn] = {dtype.empty() ? "F4" : std::string(dtype),
+    placed.changes[path].written[tensor.fqn] = {std::string(safetensors_word(tensor.dtype)),
                                                 tile.box.sizes, *length};
     if (sharded) placed.changes[path].saved_offsets[tensor.fqn] = tile.box.offsets;
     placed.made.push_back({t, i, std::move(path)});
@@ -101,14 +103,16 @@ struct Placing {
     std::set<ChunkId> kept;
     for (const OutputTile& tile : tensor.tiles) {
       if (!tile.kept) continue;
-      const Checkpoint& source = *outputs.source;
-      if (source.fqn(source.tensor_of(*tile.kept)) != tensor.fqn)
+      if (source == nullptr)
+        return fail(ErrorKind::kUsage, "an item of another format cannot be kept",
+                    Place{.file = {}, .tensor = tensor.fqn});
+      if (source->fqn(source->tensor_of(*tile.kept)) != tensor.fqn)
         return fail(ErrorKind::kUnsupported, "a file knows its bytes by another name",
                     Place{.file = file_of(*tile.kept), .tensor = tensor.fqn});
       kept.insert(*tile.kept);
       std::string path = file_of(*tile.kept);
       taken.insert(path);
-      if (sharded && !same(source.offsets(*tile.kept), tile.box.offsets))
+      if (sharded && !same(source->offsets(*tile.kept), tile.box.offsets))
         placed.changes[path].saved_offsets[tensor.fqn] = tile.box.offsets;
     }
     for (std::uint32_t i = 0; i < tensor.tiles.size(); ++i) {
@@ -146,10 +150,14 @@ struct Placing {
 
 }  // namespace
 
-Result<PlacedTiles> place_safetensors(const Outputs& outputs, bool sharded) {
-  Placing placing{outputs, sharded};
-  if (outputs.source != nullptr) {
-    for (const FileRow& file : outputs.source->files()) {
+Result<PlacedTiles> place_safetensors(const Outputs& outputs, const Checkpoint* source,
+                                      bool sharded) {
+  Placing placing{outputs, sharded, source};
+  if (placing.source == nullptr) {
+    SHW_CHECK(check_safetensors_can_say(outputs, sharded));
+    if (!sharded) placing.new_files = split_into_files(outputs);
+  } else {
+    for (const FileRow& file : placing.source->files()) {
       placing.everything.insert(file.path);
       if (file.referenced && file.path.ends_with(kSafetensorsSuffix))
         placing.paths.push_back(file.path);

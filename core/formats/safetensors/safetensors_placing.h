@@ -25,6 +25,8 @@ struct PlacedTiles {
   std::map<std::string, std::string> added;
 };
 
-Result<PlacedTiles> place_safetensors(const Outputs& outputs, bool sharded);
+// `source`: whose files are written anew; null for a first save.
+Result<PlacedTiles> place_safetensors(const Outputs& outputs, const Checkpoint* source,
+                                      bool sharded);
 
 }  // namespace shw

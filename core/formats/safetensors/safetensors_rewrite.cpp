@@ -10,6 +10,7 @@
 #include "core/base/checked.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/safetensors/safetensors_header.h"
+#include "core/formats/safetensors/safetensors_new.h"
 
 namespace shw {
 namespace {
@@ -75,7 +76,7 @@ struct HeaderPart {
   const SafetensorsTensor* made = nullptr;
   std::uint64_t length = 0;
   std::uint64_t place = 0;  // what it is sorted by among its like
-  std::size_t alignment = 1;
+  std::size_t rank = 0;     // of higher ones first
 };
 
 std::size_t alignment_of(std::string_view dtype_text) {
@@ -83,7 +84,10 @@ std::size_t alignment_of(std::string_view dtype_text) {
   return dtype ? size_of(*dtype) : 1;
 }
 
+// Elements of one size stay in the order that they were in; a new file has the order of the
+// reference implementation.
 std::vector<HeaderPart> parts_of(const SafetensorsHeader& header, const SafetensorsChange& change) {
+  bool is_new = header.entries.empty();
   std::vector<HeaderPart> parts;
   std::set<std::string_view> held;
   for (const SafetensorsEntry& entry : header.entries) {
@@ -97,11 +101,12 @@ std::vector<HeaderPart> parts_of(const SafetensorsHeader& header, const Safetens
   }
   for (const auto& [name, tensor] : change.written) {
     if (held.contains(name)) continue;
-    parts.push_back(
-        {name, nullptr, &tensor, tensor.length, UINT64_MAX, alignment_of(tensor.dtype_text)});
+    std::size_t rank =
+        is_new ? safetensors_order(tensor.dtype_text) : alignment_of(tensor.dtype_text);
+    parts.push_back({name, nullptr, &tensor, tensor.length, UINT64_MAX, rank});
   }
   std::stable_sort(parts.begin(), parts.end(), [](const HeaderPart& a, const HeaderPart& b) {
-    return a.alignment != b.alignment ? a.alignment > b.alignment : a.place < b.place;
+    return a.rank != b.rank ? a.rank > b.rank : a.place < b.place;
   });
   return parts;
 }

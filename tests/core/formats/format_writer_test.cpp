@@ -165,6 +165,91 @@ TEST_CASE("safetensors are laid out whole in one file and in shards with one fil
   CHECK(made->writer(made->chunks(*made->find("w"))[1]) == 1u);
 }
 
+TEST_CASE("a source of another format gives elements and not its form") {
+  auto source = open_checkpoint(test::fixture_cases("healthy_").front() + "/ckpt");
+  REQUIRE_MESSAGE(source.has_value(), source.error().message);
+  Outputs outputs;
+  outputs.source = source->get();
+  outputs.tensors.push_back({"w", Dtype::kFloat32, false, {2}, {{{{0}, {2}}, 0}}});
+  for (const char* name : {"safetensors", "hf-sharded"}) {
+    CAPTURE(name);
+    auto made = written(*format_named(name).writer, outputs, {rising_bytes(8, 1)});
+    CHECK(made->format().name == name);
+    CHECK(made->file_count() == 1);
+  }
+  auto files = written(*format_named("safetensors").writer, outputs, {rising_bytes(8, 1)});
+  outputs.source = files.get();
+  auto made = written(*format_named("dcp").writer, outputs, {rising_bytes(8, 1)});
+  CHECK(made->file(FileId{0}).path == "__0_0.distcp");
+  auto laid_out = format_named("dcp").writer->lay_out(outputs);
+  REQUIRE(laid_out.has_value());
+  CHECK(laid_out->replaced.empty());
+}
+
+TEST_CASE("new safetensors files are filled in order as Hugging Face fills them") {
+  Outputs outputs;
+  auto add = [&](const char* name, std::int64_t bytes) {
+    outputs.tensors.push_back({name, Dtype::kUint8, false, {bytes}, {{{{0}, {bytes}}, 0}}});
+  };
+  add("a", 6), add("b", 6), add("c", 2), add("huge", 11), add("d", 2), add("e", 1);
+  outputs.shard_bytes = 10;
+  std::vector<Bytes> bytes;
+  for (const OutputTensor& tensor : outputs.tensors)
+    bytes.push_back(rising_bytes(static_cast<std::size_t>(tensor.shape[0]), tensor.fqn[0]));
+  auto made = written(*format_named("safetensors").writer, outputs, bytes);
+  CHECK(made->opening_findings().empty());
+  auto file_of = [&](const char* name) {
+    return made->file(made->item(made->chunks(*made->find(name))[0])->file).path;
+  };
+  // 6 | 6 + 2 + 2 | 11 alone, closed before the one that was open | 1
+  CHECK(file_of("a") == "model-00001-of-00004.safetensors");
+  CHECK(file_of("huge") == "model-00002-of-00004.safetensors");
+  for (const char* name : {"b", "c", "d"})
+    CHECK(file_of(name) == "model-00003-of-00004.safetensors");
+  CHECK(file_of("e") == "model-00004-of-00004.safetensors");
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    CHECK(read_tensor(*made, *made->find(outputs.tensors[i].fqn))->bytes == bytes[i]);
+
+  outputs.shard_bytes = 0;
+  CHECK(format_named("safetensors").writer->lay_out(outputs)->files.size() == 1);
+  CHECK(format_named("safetensors").writer->lay_out(outputs)->files[0].path == "model.safetensors");
+}
+
+TEST_CASE("a new safetensors file has wider elements first and then names") {
+  Outputs outputs;
+  auto add = [&](const char* name, Dtype dtype) {
+    outputs.tensors.push_back({name, dtype, false, {8}, {{{{0}, {8}}, 0}}});
+  };
+  add("z", Dtype::kInt8), add("flags", Dtype::kBool), add("b", Dtype::kFloat16);
+  add("y", Dtype::kBfloat16), add("a", Dtype::kBfloat16), add("n", Dtype::kInt64);
+  add("r", Dtype::kFloat64);
+  auto laid_out = format_named("safetensors").writer->lay_out(outputs);
+  REQUIRE(laid_out.has_value());
+  std::map<std::uint64_t, std::string> order;
+  for (const MadeTile& made : laid_out->made)
+    order.emplace(made.offset, outputs.tensors[made.tensor].fqn);
+  std::string text;
+  for (const auto& [offset, fqn] : order) text += fqn + " ";
+  CHECK(text == "n r a y b z flags ");
+  REQUIRE(laid_out->before.size() == 1);
+  CHECK(laid_out->before[0].bytes.size() % 8 == 0);
+}
+
+TEST_CASE("all that new safetensors cannot say is named in one error") {
+  Outputs outputs;
+  outputs.tensors.push_back({"whole", Dtype::kFloat32, false, {2}, {{{{0}, {2}}, 0}}});
+  outputs.tensors.push_back({"half", Dtype::kFloat32, false, {2}, {{{{0}, {1}}, 0}}});
+  outputs.tensors.push_back({"wave", Dtype::kComplex32, false, {2}, {{{{0}, {2}}, 0}}});
+  outputs.tensors.push_back({"coded", Dtype::kQint8, false, {2}, {{{{0}, {2}}, 0}}});
+  outputs.objects.push_back({"step", std::nullopt});
+  auto laid_out = format_named("safetensors").writer->lay_out(outputs);
+  REQUIRE_FALSE(laid_out.has_value());
+  CHECK(laid_out.error().kind == ErrorKind::kUnsupported);
+  for (const char* name : {"half", "wave (complex32)", "coded (qint8)", "step"})
+    CHECK(laid_out.error().message.find(name) != std::string::npos);
+  CHECK(laid_out.error().message.find("whole,") == std::string::npos);
+}
+
 TEST_CASE("a layout is refused where a tile cannot be and a seal where a checksum is missing") {
   for (const char* name : {"dcp", "safetensors"}) {
     CAPTURE(name);
