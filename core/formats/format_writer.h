@@ -38,12 +38,15 @@ struct OutputTensor {
   std::vector<PathPart> path = {};      // empty: the one part {fqn}
   std::optional<TensorId> before = {};  // what it was in the source
 };
-// An entry that is no tensor: an item of the source, as it is.
+// An entry that is no tensor: an item of the source, as it is, or a value that is given.
 struct OutputObject {
   std::string fqn;
-  std::optional<ItemPlace> place;
+  std::optional<ItemPlace> place = {};
   std::vector<std::string> transforms = {};
   std::vector<PathPart> path = {};
+  // The opcodes that make the value, without a memo (read_plain_opcodes in plain_value.h): a format
+  // that keeps no item of the source writes them as one of its own. Empty: there is only the item.
+  std::string plain = {};
 };
 
 struct Outputs {

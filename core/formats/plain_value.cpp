@@ -6,6 +6,7 @@
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/magic.h"
+#include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/item_access.h"
 #include "core/tensor/cast.h"
@@ -15,6 +16,9 @@ namespace {
 
 constexpr PickleLimits kValueLimits{1u << 20, 100, 1u << 12};
 constexpr int kMaxValueDepth = 32;
+// A list of a million parameters' numbers takes some 10 MB.
+constexpr std::uint64_t kMostPlain = std::uint64_t{64} << 20;
+constexpr PickleLimits kPlainLimits{1u << 24, 200, 1u << 12};
 constexpr std::size_t kMaxText = 4096;
 
 class ValueWalk {
@@ -105,10 +109,76 @@ PlainValue ValueWalk::tensor(NodeId node) const {
   return real ? number(load_little<double>(*real)) : PlainValue{};
 }
 
-Result<PlainValue> read_pickle(BytesView pickle, const ZipReader* zip, const std::string& file,
-                               std::uint64_t at) {
-  SHW_TRY(PickleTree tree, decode_pickle(pickle, file, at, kValueLimits));
-  return ValueWalk(tree, zip, file).run();
+// The pickle of an item, in whatever it lies. `bytes` must live as long as the tree.
+struct ItemPickle {
+  Bytes bytes;
+  std::optional<ZipReader> zip = {};  // little-endian: its storages can be read
+  std::string file = {};
+  std::uint64_t at = 0;
+};
+
+Result<ItemPickle> read_item_pickle(ItemRange range, std::uint64_t limit) {
+  if (range.length > limit)
+    return fail(ErrorKind::kUnsupported, "is larger than what is read of an entry like it",
+                {range.source->name(), range.offset});
+  std::array<std::byte, 4> magic{};
+  if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
+  if (load_little<std::uint32_t>(magic) == kZstdMagic) {
+    // Transforms are recorded for chunks only; a compressed entry shows by its first bytes.
+    const std::string transform = "stream.zstd/1";
+    SHW_TRY(range,
+            undo_transforms(range, std::span(&transform, 1), limit, ItemPart::kPayload, nullptr));
+    if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
+  }
+  ItemPickle out;
+  out.file = range.source->name();
+  out.at = range.offset;
+  if (load_little<std::uint32_t>(magic) == kZipMagic) {
+    SHW_TRY(ZipReader zip, ZipReader::open(range.source, range.offset, range.length));
+    SHW_TRY(out.bytes, read_pickle_record(zip, limit));
+    SHW_TRY(out.at, zip.data_offset(*zip.find("data.pkl")));
+    SHW_TRY(bool big, is_big_endian(zip));
+    if (!big) out.zip = std::move(zip);
+    return out;
+  }
+  SHW_TRY(out.bytes, read_bytes(*range.source, range.offset, range.length));
+  return out;
+}
+
+Result<PlainValue> plain_value_of(const ItemPickle& item) {
+  SHW_TRY(PickleTree tree, decode_pickle(item.bytes, item.file, item.at, kValueLimits));
+  return ValueWalk(tree, item.zip ? &*item.zip : nullptr, item.file).run();
+}
+
+Result<std::string> plain_opcodes(const ItemPickle& pickle) {
+  SHW_TRY(PickleTree tree, decode_pickle(pickle.bytes, pickle.file, pickle.at, kPlainLimits));
+  auto opcodes = plain_pickle(tree, tree.root(), kMostPlain);
+  if (opcodes) return std::move(*opcodes);
+  return fail(ErrorKind::kUnsupported,
+              "holds more than plain data: " + what_is_not_plain(tree, tree.root()),
+              {pickle.file, pickle.at});
+}
+
+// Opcodes alone are a pickle but for their end.
+ItemPickle pickle_of(const InlinedValue& value) {
+  auto bytes = std::as_bytes(std::span(value.opcodes));
+  ItemPickle out{.bytes = {bytes.begin(), bytes.end()}};
+  out.bytes.push_back(static_cast<std::byte>('.'));
+  return out;
+}
+
+// `read` of the item of an object; its errors name the object.
+template <class Read>
+auto of_object(const Checkpoint& checkpoint, std::size_t object, const Read& read) {
+  const ObjectRow& row = checkpoint.objects()[object];
+  auto done = [&]() -> decltype(read(ItemRange{})) {
+    if (!row.item) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
+    ItemFiles files(checkpoint);
+    SHW_TRY(ItemRange range, find_item(files, *row.item));
+    return read(std::move(range));
+  }();
+  if (!done) done = tl::unexpected<Error>(naming(std::move(done).error(), row.fqn));
+  return done;
 }
 
 }  // namespace
@@ -146,43 +216,36 @@ std::string to_text(const PlainValue& value) {
 
 Result<PlainValue> read_plain_value(std::shared_ptr<const ByteSource> source, std::uint64_t offset,
                                     std::uint64_t length, std::uint64_t limit) {
-  ItemRange range{std::move(source), offset, length};
-  auto too_large = [&] {
-    return fail(ErrorKind::kUnsupported, "is larger than what is read of an entry like it",
-                {range.source->name(), range.offset});
-  };
-  if (range.length > limit) return too_large();
-  std::array<std::byte, 4> magic{};
-  if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
-  if (load_little<std::uint32_t>(magic) == kZstdMagic) {
-    // Transforms are recorded for chunks only; a compressed entry shows by its first bytes.
-    const std::string transform = "stream.zstd/1";
-    SHW_TRY(range,
-            undo_transforms(range, std::span(&transform, 1), limit, ItemPart::kPayload, nullptr));
-    if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
-  }
-  if (load_little<std::uint32_t>(magic) == kZipMagic) {
-    SHW_TRY(ZipReader zip, ZipReader::open(range.source, range.offset, range.length));
-    SHW_TRY(Bytes pickle, read_pickle_record(zip, limit));
-    SHW_TRY(std::uint64_t at, zip.data_offset(*zip.find("data.pkl")));
-    SHW_TRY(bool big, is_big_endian(zip));
-    return read_pickle(pickle, big ? nullptr : &zip, range.source->name(), at);
-  }
-  SHW_TRY(Bytes bytes, read_bytes(*range.source, range.offset, range.length));
-  return read_pickle(bytes, nullptr, range.source->name(), range.offset);
+  SHW_TRY(ItemPickle item, read_item_pickle({std::move(source), offset, length}, limit));
+  return plain_value_of(item);
 }
 
 Result<PlainValue> read_plain_value(const Checkpoint& checkpoint, std::size_t object,
                                     std::uint64_t limit) {
-  const ObjectRow& row = checkpoint.objects()[object];
-  auto read = [&]() -> Result<PlainValue> {
-    if (!row.item) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
-    ItemFiles files(checkpoint);
-    SHW_TRY(ItemRange range, find_item(files, *row.item));
+  if (const auto& inlined = checkpoint.objects()[object].inlined)
+    return inlined->opcodes.empty() ? PlainValue{} : plain_value_of(pickle_of(*inlined));
+  return of_object(checkpoint, object, [&](ItemRange range) {
     return read_plain_value(range.source, range.offset, range.length, limit);
-  }();
-  if (read) return read;
-  return tl::unexpected<Error>(naming(std::move(read).error(), row.fqn));
+  });
+}
+
+Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, const ItemPlace& item) {
+  ItemFiles files(checkpoint);
+  SHW_TRY(ItemRange range, find_item(files, item));
+  SHW_TRY(ItemPickle pickle, read_item_pickle(std::move(range), kMostPlain));
+  return plain_opcodes(pickle);
+}
+
+Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, std::size_t object) {
+  const ObjectRow& row = checkpoint.objects()[object];
+  if (row.inlined && !row.inlined->opcodes.empty()) return row.inlined->opcodes;
+  if (row.inlined)
+    return fail(ErrorKind::kUnsupported, "holds more than plain data: " + row.inlined->not_plain,
+                Place{.file = {}, .tensor = row.fqn});
+  return of_object(checkpoint, object, [&](ItemRange range) -> Result<std::string> {
+    SHW_TRY(ItemPickle pickle, read_item_pickle(std::move(range), kMostPlain));
+    return plain_opcodes(pickle);
+  });
 }
 
 }  // namespace shw

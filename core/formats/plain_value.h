@@ -41,4 +41,9 @@ Result<PlainValue> read_plain_value(std::shared_ptr<const ByteSource> source, st
 Result<PlainValue> read_plain_value(const Checkpoint& checkpoint, std::size_t object,
                                     std::uint64_t limit);
 
+// The opcodes that make the value of an entry again (common/plain_pickle.h): what another format
+// writes of it. kUnsupported where it is more than plain data, with the class that it holds.
+Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, std::size_t object);
+Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, const ItemPlace& item);
+
 }  // namespace shw

@@ -65,10 +65,17 @@ struct FileRow {
 // A part of the path in the state dict: a key, or an index of a list.
 using PathPart = std::variant<std::string, std::int64_t>;
 
+// A value in the middle of a pickle that holds more.
+struct InlinedValue {
+  std::string opcodes;    // that make it again, without a memo (formats/common/plain_pickle.h)
+  std::string not_plain;  // why there are none: "argparse.Namespace"
+};
+
 struct ObjectRow {  // a BYTES entry: anything that is no tensor
   std::string fqn;
   std::optional<ItemPlace> item;
   std::vector<std::string> transforms = {};  // as those of a chunk
+  std::optional<InlinedValue> inlined = {};  // then it has no item of its own
 };
 
 // A storage record that belongs to no chunk and no object.

@@ -1,7 +1,9 @@
 #include "core/formats/common/plain_pickle.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <vector>
 
 #include "core/tensor/dtype.h"
 
@@ -35,6 +37,22 @@ bool is_utf8(std::string_view text) {
     i += more + 1;
   }
   return true;
+}
+
+std::string latin1_as_utf8(BytesView bytes) {
+  std::string text;
+  for (std::byte byte : bytes) {
+    auto code = static_cast<unsigned char>(byte);
+    if (code >= 0x80) text.push_back(static_cast<char>(0xC0 | code >> 6));
+    text.push_back(static_cast<char>(code < 0x80 ? code : 0x80 | (code & 0x3F)));
+  }
+  return text;
+}
+
+// UTF-8 of characters up to U+00FF: what `encode` takes.
+bool is_latin1(std::string_view utf8) {
+  return is_utf8(utf8) && std::all_of(utf8.begin(), utf8.end(),
+                                      [](char c) { return static_cast<unsigned char>(c) < 0xC4; });
 }
 
 struct Encoder {
@@ -73,6 +91,25 @@ struct Encoder {
     auto bits = std::bit_cast<std::uint64_t>(value);
     for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(bits >> shift));
     return true;
+  }
+
+  // Protocol 2 has no opcode for bytes, and torch.load with weights_only takes no later one: Python
+  // itself writes their text in Latin-1.
+  bool encoded(std::string_view utf8) {
+    if (utf8.size() > budget) return false;
+    out.append("c_codecs\nencode\n(");
+    if (!text(utf8)) return false;
+    return text("latin1") && (out.append("tR"), true);
+  }
+  bool coded_bytes(NodeId id) {
+    if (tree.state(id) != NodeId::kAbsent || tree.contents(id) != NodeId::kAbsent) return false;
+    auto arguments = tree.items(tree.arguments(id));
+    if (arguments.empty() && tree.is_global(tree.callable(id), "__builtin__", "bytes"))
+      return encoded("");
+    bool is_coded = tree.is_global(tree.callable(id), "_codecs", "encode") &&
+                    arguments.size() == 2 && tree.text(arguments[1]) == "latin1";
+    auto coded = is_coded ? tree.text(arguments[0]) : std::nullopt;
+    return coded && is_latin1(*coded) && encoded(*coded);
   }
 
   bool size(NodeId id, int depth) {
@@ -117,14 +154,8 @@ struct Encoder {
         return number(*tree.bytes(id));
       case NodeKind::kFloat:
         return real(*tree.real(id));
-      case NodeKind::kBytes: {
-        BytesView bytes = *tree.bytes(id);
-        if (bytes.size() > budget) return false;
-        out.push_back('B');
-        append_little(out, static_cast<std::uint32_t>(bytes.size()));
-        out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-        return true;
-      }
+      case NodeKind::kBytes:
+        return encoded(latin1_as_utf8(*tree.bytes(id)));
       case NodeKind::kString:
         return text(*tree.text(id));
       case NodeKind::kTuple:
@@ -136,7 +167,7 @@ struct Encoder {
       case NodeKind::kGlobal:
         return dtype(id);
       case NodeKind::kReduce:
-        return size(id, depth);
+        return size(id, depth) || coded_bytes(id);
       default:
         return false;
     }
@@ -149,6 +180,34 @@ std::optional<std::string> plain_pickle(const PickleTree& tree, NodeId value, st
   Encoder encoder{tree, budget};
   if (!encoder.value(value, 0) || encoder.out.size() > budget) return std::nullopt;
   return std::move(encoder.out);
+}
+
+std::string what_is_not_plain(const PickleTree& tree, NodeId value) {
+  // Breadth first, and no further than this: a graph may be endless.
+  constexpr std::size_t kMostLookedAt = 10'000;
+  std::vector<NodeId> queue{value};
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    NodeId node = queue[i];
+    const PickleGlobal* made = tree.global(tree.callable(node));
+    if (made == nullptr) made = tree.global(node);
+    switch (tree.kind(node)) {
+      case NodeKind::kPersistentId:
+        return "a tensor's storage";
+      case NodeKind::kSet:
+        return "a set";
+      case NodeKind::kGlobal:
+      case NodeKind::kObject:
+      case NodeKind::kReduce:
+        if (plain_pickle(tree, node, 1 << 16)) break;
+        return made == nullptr ? "what a computed call makes" : made->module + "." + made->name;
+      default:
+        break;
+    }
+    for (NodeId item : tree.items(node)) {
+      if (queue.size() < kMostLookedAt) queue.push_back(item);
+    }
+  }
+  return "more than can be written again";
 }
 
 }  // namespace shw

@@ -14,4 +14,8 @@ namespace shw {
 // a value may refer to itself, or to one list a million times.
 std::optional<std::string> plain_pickle(const PickleTree& tree, NodeId value, std::size_t budget);
 
+// Where plain_pickle() gives nothing: the first class or value that is in the way, for people:
+// "argparse.Namespace".
+std::string what_is_not_plain(const PickleTree& tree, NodeId value);
+
 }  // namespace shw

@@ -2,24 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
-#include "core/base/bytes.h"
 #include "core/base/result.h"
-#include "core/io/sink.h"
+#include "core/formats/common/torch_archive.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 
 namespace shw {
 
-// One torch.save archive holding one row-major tensor, in the layout of torch >= 2.7 with real CRCs
-// (spec/dcp-format.md 3.2, 3.7). `fill` is called in order for the payload and writes exactly
-// elements * size_of(dtype) bytes through the given sink.
-struct PayloadWriter {
-  // Returns the CRC-32 of what it wrote.
-  std::function<Result<std::uint32_t>(ByteSink&)> write;
-  std::uint64_t length = 0;
-};
+// One torch.save archive holding one row-major tensor; the payload has exactly
+// elements * size_of(dtype) bytes.
 // Returns the item's length; the sink must stand where the item begins.
 Result<std::uint64_t> write_torch_item(ByteSink& sink, Dtype dtype, ExtentsView sizes,
                                        const PayloadWriter& payload);

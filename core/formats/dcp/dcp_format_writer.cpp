@@ -18,44 +18,32 @@
 namespace shw {
 namespace {
 
-// Keeps what is written, in two parts: before and after the hole.
-class AroundHole final : public ByteSink {
- public:
-  Status write(BytesView bytes) override {
-    Bytes& part = hole_ ? after : before;
-    part.insert(part.end(), bytes.begin(), bytes.end());
-    return {};
-  }
-  Status skip(std::uint64_t length) override {
-    hole_ = length;
-    return {};
-  }
-  std::uint64_t position() const override {
-    return before.size() + hole_.value_or(0) + after.size();
-  }
-  Status finish() override { return {}; }
-
-  Bytes before, after;
-
- private:
-  std::optional<std::uint64_t> hole_;
-};
-
-Result<AroundHole> archive_of(const OutputTensor& tensor, const OutputTile& tile,
-                              std::uint32_t crc) {
+Result<AroundHoles> archive_of(const OutputTensor& tensor, const OutputTile& tile,
+                               std::uint32_t crc) {
   auto length = bytes_of(tensor, tile);
   if (!length)
     return fail(ErrorKind::kUsage, "a tile of it cannot be",
                 Place{.file = {}, .tensor = tensor.fqn});
-  AroundHole sink;
-  PayloadWriter payload{[&](ByteSink& out) -> Result<std::uint32_t> {
-                          SHW_CHECK(out.skip(*length));
-                          return crc;
-                        },
-                        *length};
-  SHW_TRY(std::uint64_t whole, write_torch_item(sink, tensor.dtype, tile.box.sizes, payload));
-  static_cast<void>(whole);  // what the sink counted
+  AroundHoles sink;
+  SHW_CHECK(write_torch_item(sink, tensor.dtype, tile.box.sizes, hole_of(*length, crc)));
   return sink;
+}
+
+// An entry that is given as a value: the archive of it. What stands in `before` of the layout are
+// these, in the order of the objects.
+Result<Bytes> archive_of(const OutputObject& object) {
+  AroundHoles sink;
+  std::string pickle = "\x80\x02" + object.plain + ".";
+  SHW_CHECK(write_torch_archive(sink, {.pickle = payload_of(std::as_bytes(std::span(pickle)))}));
+  return std::move(sink.parts.front().bytes);
+}
+
+// Appends to a file; kUnsupported where no file is as large.
+Result<std::uint64_t> append(LaidOut::File& file, std::uint64_t length, const std::string& fqn) {
+  auto next = checked_add(file.size, length);
+  if (!next)
+    return fail(ErrorKind::kUnsupported, "would be too large", Place{.file = {}, .tensor = fqn});
+  return std::exchange(file.size, *next);
 }
 
 // "__<rank>_<n>.distcp": the first n that no file of this rank has.
@@ -77,23 +65,29 @@ Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
   const Checkpoint* source = source_in_form(outputs, kDcpWriter);
   LaidOut out;
   std::map<std::uint32_t, std::uint32_t> file_of;  // by writer
+  auto file_for = [&](std::uint32_t writer) {
+    auto [found, added] = file_of.try_emplace(writer, static_cast<std::uint32_t>(out.files.size()));
+    if (added) out.files.push_back({next_file(source, writer), 0});
+    return found->second;
+  };
+  // torch writes what is no tensor first, from rank 0.
+  for (const OutputObject& object : outputs.objects) {
+    if (object.plain.empty()) continue;
+    SHW_TRY(Bytes archive, archive_of(object));
+    std::uint32_t file = file_for(0);
+    SHW_TRY(std::uint64_t offset, append(out.files[file], archive.size(), object.fqn));
+    out.before.push_back({file, offset, std::move(archive)});
+  }
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
     const OutputTensor& tensor = outputs.tensors[t];
     for (std::uint32_t i = 0; i < tensor.tiles.size(); ++i) {
       const OutputTile& tile = tensor.tiles[i];
       if (tile.kept) continue;
-      SHW_TRY(AroundHole archive, archive_of(tensor, tile, 0));
-      auto [found, added] =
-          file_of.try_emplace(tile.writer, static_cast<std::uint32_t>(out.files.size()));
-      if (added) out.files.push_back({next_file(source, tile.writer), 0});
-      std::uint64_t& end = out.files[found->second].size;
-      auto next = checked_add(end, archive.position());
-      if (!next)
-        return fail(ErrorKind::kUnsupported, "would be too large",
-                    Place{.file = {}, .tensor = tensor.fqn});
-      out.made.push_back({t, i, found->second, end + archive.before.size(), *bytes_of(tensor, tile),
-                          end, archive.position()});
-      end = *next;
+      SHW_TRY(AroundHoles archive, archive_of(tensor, tile, 0));
+      std::uint32_t file = file_for(tile.writer);
+      SHW_TRY(std::uint64_t at, append(out.files[file], archive.position(), tensor.fqn));
+      out.made.push_back({t, i, file, at + archive.holes.front(), *bytes_of(tensor, tile), at,
+                          archive.position()});
     }
   }
   if (source == nullptr || source->directory() == nullptr) return out;
@@ -113,9 +107,9 @@ Result<std::vector<OutputBytes>> seal_archives(const Outputs& outputs, const Lai
     const MadeTile& made = laid_out.made[i];
     if (made.file != file) continue;
     const OutputTensor& tensor = outputs.tensors[made.tensor];
-    SHW_TRY(AroundHole archive, archive_of(tensor, tensor.tiles[made.tile], checksums[i]));
-    around.push_back({file, made.item_offset, std::move(archive.before)});
-    around.push_back({file, made.offset + made.length, std::move(archive.after)});
+    SHW_TRY(AroundHoles archive, archive_of(tensor, tensor.tiles[made.tile], checksums[i]));
+    for (AroundHoles::Part& part : archive.parts)
+      around.push_back({file, made.item_offset + part.offset, std::move(part.bytes)});
   }
   return around;
 }
@@ -187,9 +181,19 @@ Result<DcpMetadata> dcp_metadata_of(Outputs outputs, const LaidOut& laid_out) {
     std::vector<OutputTile>().swap(tensor.tiles);  // of millions there is no room for both
     metadata.tensors.push_back(std::move(out));
   }
+  auto given = laid_out.before.begin();
   for (OutputObject& object : outputs.objects) {
-    SHW_TRY(DcpItem item, kept_item(outputs, object.place, object.fqn));
-    item.transforms = std::move(object.transforms);
+    DcpItem item;
+    if (object.plain.empty()) {
+      SHW_TRY(item, kept_item(outputs, object.place, object.fqn));
+      item.transforms = std::move(object.transforms);
+    } else {
+      if (given == laid_out.before.end())
+        return fail(ErrorKind::kUsage, "a given value was not laid out",
+                    Place{.file = {}, .tensor = object.fqn});
+      item = {laid_out.files[given->file].path, given->offset, given->bytes.size()};
+      ++given;
+    }
     metadata.objects.push_back({std::move(object.fqn), std::move(item), std::move(object.path)});
   }
   return metadata;

@@ -1,112 +1,11 @@
-// Protocol 2: text and class names are stored in the memo when first written and referred to from
-// then on; nothing else is, which is what makes the file half as long as torch's and quick to load.
-#include <cstring>
-#include <unordered_map>
-
 #include "core/base/checked.h"
+#include "core/formats/common/pickle_writer.h"
 #include "core/formats/dcp/dcp_form.h"
 
 namespace shw {
 namespace {
 
 constexpr std::string_view kMetadataModule = "torch.distributed.checkpoint.metadata";
-
-class PickleWriter {
- public:
-  explicit PickleWriter(ByteSink& sink) : sink_(sink) { buffer_.reserve(kBuffer + 4096); }
-
-  void raw(std::string_view opcodes) { buffer_.append(opcodes); }
-  void text(std::string_view value) {
-    auto [found, added] = texts_.try_emplace(value, next_);
-    if (!added) return get(found->second);
-    buffer_.push_back('X');
-    number(static_cast<std::uint32_t>(value.size()));
-    buffer_.append(value);
-    put();
-  }
-  void global(std::string_view module, std::string_view name) {
-    auto [found, added] = globals_.try_emplace(name, next_);  // no two modules share a name here
-    if (!added) return get(found->second);
-    buffer_.push_back('c');
-    buffer_.append(module).push_back('\n');
-    buffer_.append(name).push_back('\n');
-    put();
-  }
-  // Without a state; `{(` ... `ub` follows where there is one.
-  void object(std::string_view module, std::string_view name) {
-    global(module, name);
-    raw(")\x81");
-  }
-  void integer(std::int64_t value) {
-    if (auto byte = narrow<std::uint8_t>(value)) {
-      buffer_.push_back('K');
-      number(*byte);
-    } else if (auto word = narrow<std::uint16_t>(value)) {
-      buffer_.push_back('M');
-      number(*word);
-    } else if (auto small = narrow<std::int32_t>(value)) {
-      buffer_.push_back('J');
-      number(*small);
-    } else {
-      raw("\x8a\x08");
-      number(value);
-    }
-  }
-  void size(ExtentsView extents) {
-    global("torch", "Size");
-    if (extents.size() > 3) raw("(");
-    for (std::int64_t extent : extents) integer(extent);
-    constexpr std::string_view kClosing[] = {")", "\x85", "\x86", "\x87"};
-    raw(extents.size() > 3 ? "t" : kClosing[extents.size()]);
-    raw("\x85R");
-  }
-  // Between two pairs of a dict or two items of a list, with its mark set: `closing` is u or e.
-  void batch(std::uint64_t count, char closing) {
-    if (count == 0 || count % 1000 != 0) return;
-    buffer_.push_back(closing);
-    buffer_.push_back('(');
-  }
-  Status flush_if_full() { return buffer_.size() < kBuffer ? Status{} : flush(); }
-  Status flush() {
-    SHW_CHECK(sink_.write(std::as_bytes(std::span(buffer_))));
-    buffer_.clear();
-    return {};
-  }
-
- private:
-  static constexpr std::size_t kBuffer = std::size_t{1} << 20;
-
-  template <class T>
-  void number(T value) {
-    char bytes[sizeof(T)];
-    std::memcpy(bytes, &value, sizeof(T));
-    buffer_.append(bytes, sizeof(T));
-  }
-  void put() {
-    if (next_ < 256) {
-      buffer_.push_back('q');
-      number(static_cast<std::uint8_t>(next_));
-    } else {
-      buffer_.push_back('r');
-      number(next_);
-    }
-    ++next_;
-  }
-  void get(std::uint32_t index) {
-    if (index < 256) {
-      buffer_.push_back('h');
-      number(static_cast<std::uint8_t>(index));
-    } else {
-      buffer_.push_back('j');
-      number(index);
-    }
-  }
-
-  ByteSink& sink_;
-  std::string buffer_;
-  std::unordered_map<std::string_view, std::uint32_t> texts_, globals_;
-  std::uint32_t next_ = 0;
-};
 
 void write_properties(PickleWriter& out, const PickledForm& form, const DcpTensor& tensor) {
   out.object(form.properties_module, "TensorProperties");

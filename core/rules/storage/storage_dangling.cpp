@@ -27,7 +27,7 @@ void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
   }
   std::uint64_t objects = 0;
   for (const ObjectRow& object : checkpoint.objects()) {
-    if (object.item) continue;
+    if (object.item || object.inlined) continue;
     ++objects;
     finding.subjects.push_back(object.fqn);
     if (items.size() < kMaxEvidence) items.push_back(object.fqn);

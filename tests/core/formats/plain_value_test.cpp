@@ -5,6 +5,7 @@
 
 #include "core/formats/common/pickle.h"
 #include "core/make_zip.h"
+#include "core/model/builder.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -51,6 +52,34 @@ TEST_CASE("plain data is read from an archive and from a bare pickle alike") {
   CHECK(find(*dict, "lr")->number == 2);
   CHECK(find(*dict, "eps") == nullptr);
   CHECK(find(*find(*dict, "lr"), "lr") == nullptr);
+}
+
+TEST_CASE("the opcodes of an entry are read again, or what is in their way is named") {
+  auto opcodes = [](const std::string& pickle) {
+    std::string bytes = zipped("\x80\x02" + pickle + ".");
+    CheckpointBuilder builder;
+    builder.set_directory(memory_directory("ckpt", {{"f", to_bytes(bytes)}}));
+    ItemPlace place{builder.file("f"), 0, static_cast<std::int64_t>(bytes.size())};
+    builder.add_object({"entry", place});
+    auto checkpoint = builder.finish();
+    auto read = read_plain_opcodes(*checkpoint, 0);
+    if (!read) CHECK(read.error().place.tensor == "entry");
+    CHECK(read.has_value() == read_plain_opcodes(*checkpoint, place).has_value());
+    return read;
+  };
+  CHECK(*opcodes("](K\1K\2e") == "](" + pickled_int(1) + pickled_int(2) + "e");
+  const std::pair<std::string, std::string> others[] = {
+      {"}(" + pickled_text("a") + "cargparse\nNamespace\n)\x81u", "argparse.Namespace"},
+      {"](cos\nsystem\n" + pickled_text("true") + "\x85Re", "os.system"},
+      {"\x8f", "a set"},
+      {tensor_call({}), "torch._utils._rebuild_tensor_v2"},
+  };
+  for (const auto& [pickle, what] : others) {
+    auto read = opcodes(pickle);
+    REQUIRE_FALSE(read.has_value());
+    CHECK(read.error().kind == ErrorKind::kUnsupported);
+    CHECK(read.error().message.find(what) != std::string::npos);
+  }
 }
 
 TEST_CASE("a tensor of one number is that number, a larger one is something else") {

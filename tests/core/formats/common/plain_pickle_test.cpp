@@ -1,6 +1,7 @@
 #include "core/formats/common/plain_pickle.h"
 
 #include "core/formats/dcp/dcp_support.h"
+#include "core/make_zip.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -44,6 +45,18 @@ TEST_CASE("plain values are written back, and read and written again they are th
     REQUIRE(twice.has_value());
     CHECK(*twice == *once);
   }
+}
+
+TEST_CASE("bytes are written as protocol 2 has them and read in either form") {
+  auto encoded = [](std::string_view utf8, std::string_view how) {
+    return "c_codecs\nencode\n(" + pickled_text(utf8) + pickled_text(how) + "tR";
+  };
+  auto coded = plain(std::string("C\x02") + "A\xFF");
+  CHECK(coded == encoded("A\xC3\xBF", "latin1"));
+  CHECK(plain(*coded) == coded);
+  CHECK(plain("c__builtin__\nbytes\n)R") == encoded("", "latin1"));
+  CHECK_FALSE(plain(encoded("\xC4\x80", "latin1")).has_value());
+  CHECK_FALSE(plain(encoded("a", "utf8")).has_value());
 }
 
 TEST_CASE("what is no data, or is not small, is not written back") {

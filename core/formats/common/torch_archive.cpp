@@ -1,0 +1,216 @@
+// As torch's copy of miniz writes it, down to the serialization id of a lone tensor (compared byte
+// for byte with torch 2.15 in tests).
+#include "core/formats/common/torch_archive.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/formats/common/byte_buffer.h"
+#include "core/formats/common/crc32.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kAlignment = 64;
+constexpr std::uint32_t kWide = 0xFFFFFFFFu;
+constexpr std::uint64_t kRecordHeaderSize = 30;
+constexpr std::uint16_t kFlagUtf8 = 0x0800;
+constexpr std::uint16_t kFlagSizesFollow = 0x0008;
+// torch hashes the set of record names with std::hash. Of one tensor on a stream the records are
+// always these, so is the hash (libstdc++ on x86-64). Readers take any forty digits: all others get
+// a hash that is the same everywhere.
+constexpr std::uint64_t kTensorNames = 15728199511854643026u;
+
+// The archive around the records, as torch's copy of miniz writes it.
+class ArchiveWriter {
+ public:
+  ArchiveWriter(ByteSink& sink, std::string top)
+      : sink_(sink), base_(sink.position()), top_(std::move(top) + "/") {}
+
+  Status add(std::string_view name, const PayloadWriter& payload, bool counts = true) {
+    std::uint64_t length = payload.length;
+    Record record{top_ + std::string(name), position(), length, 0};
+    SHW_CHECK(write_local(record));
+    std::uint64_t before = sink_.position();
+    SHW_TRY(record.crc, payload.write(sink_));
+    if (sink_.position() - before != length)
+      return fail(ErrorKind::kUsage, fmt::format("the payload of {} bytes was written as {}",
+                                                 length, sink_.position() - before));
+    SHW_CHECK(write_descriptor(record));
+    // An empty record is left out of the id.
+    if (counts && length != 0) mix(crc_hash_, record.crc);
+    records_.push_back(std::move(record));
+    return {};
+  }
+
+  // Twenty digits for the names, twenty for the CRCs of all records before.
+  std::string serialization_id() const {
+    std::uint64_t names = kTensorNames;
+    if (!is_of_one_tensor()) {
+      names = 0;
+      for (const Record& record : records_)
+        mix(names, crc32_of(std::as_bytes(std::span(record.name))));
+    }
+    return fmt::format("{:020}{:020}", names, crc_hash_);
+  }
+
+  // The directory and the three end records. Returns the archive's length.
+  Result<std::uint64_t> finish() {
+    std::uint64_t begin = position();
+    ByteBuffer directory;
+    for (const Record& record : records_) write_entry(directory, record);
+    SHW_CHECK(sink_.write(directory.view()));
+    SHW_CHECK(write_end(begin, position()));
+    return position();
+  }
+
+ private:
+  struct Record {
+    std::string name;
+    std::uint64_t offset, length;
+    std::uint32_t crc;
+    bool large() const { return length >= kWide; }
+    bool far() const { return offset >= kWide; }
+    bool wide() const { return large() || far(); }
+    std::uint16_t flags() const {
+      return static_cast<std::uint16_t>(kFlagUtf8 | (length == 0 ? 0 : kFlagSizesFollow));
+    }
+    std::uint64_t zip64_size() const {
+      return wide() ? 4u + (large() ? 16u : 0u) + (far() ? 8u : 0u) : 0u;
+    }
+  };
+
+  std::uint64_t position() const { return sink_.position() - base_; }
+
+  bool is_of_one_tensor() const {
+    return top_ == "archive/" && records_.size() == 6 && records_[4].name == "archive/data/0";
+  }
+
+  // c10::hash_combine
+  static void mix(std::uint64_t& hash, std::uint32_t crc) {
+    hash ^= crc + std::uint64_t{0x9e3779b9} + (hash << 6) + (hash >> 2);
+  }
+
+  static void write_zip64(ByteBuffer& out, const Record& record) {
+    if (!record.wide()) return;
+    out.number(std::uint16_t{1}).number(static_cast<std::uint16_t>(record.zip64_size() - 4));
+    if (record.large()) out.number(record.length).number(record.length);
+    if (record.far()) out.number(record.offset);
+  }
+
+  Status write_local(const Record& record) {
+    std::uint64_t start =
+        record.offset + kRecordHeaderSize + record.name.size() + record.zip64_size() + 4;
+    std::uint64_t padding = (kAlignment - start % kAlignment) % kAlignment;
+    ByteBuffer out;
+    out.text("PK\3\4").number(std::uint16_t{0}).number(record.flags()).fill(18, '\0');
+    out.number(static_cast<std::uint16_t>(record.name.size()));
+    out.number(static_cast<std::uint16_t>(record.zip64_size() + 4 + padding));
+    out.text(record.name);
+    write_zip64(out, record);
+    out.text("FB").number(static_cast<std::uint16_t>(padding)).fill(padding, 'Z');
+    return sink_.write(out.view());
+  }
+
+  Status write_descriptor(const Record& record) {
+    if (record.length == 0) return {};
+    ByteBuffer out;
+    out.text("PK\7\x08").number(record.crc);
+    if (record.wide()) {
+      out.number(record.length).number(record.length);
+    } else {
+      out.number(static_cast<std::uint32_t>(record.length));
+      out.number(static_cast<std::uint32_t>(record.length));
+    }
+    return sink_.write(out.view());
+  }
+
+  static void write_entry(ByteBuffer& out, const Record& record) {
+    std::uint32_t length = record.large() ? kWide : static_cast<std::uint32_t>(record.length);
+    out.text("PK\1\2").fill(4, '\0').number(record.flags()).fill(6, '\0').number(record.crc);
+    out.number(length).number(length).number(static_cast<std::uint16_t>(record.name.size()));
+    out.number(static_cast<std::uint16_t>(record.zip64_size())).fill(10, '\0');
+    out.number(record.far() ? kWide : static_cast<std::uint32_t>(record.offset));
+    out.text(record.name);
+    write_zip64(out, record);
+  }
+
+  Status write_end(std::uint64_t begin, std::uint64_t end) {
+    std::uint64_t count = records_.size(), length = end - begin;
+    ByteBuffer out;
+    out.text("PK\6\6").number(std::uint64_t{44});
+    out.number(std::uint16_t{0x031E}).number(std::uint16_t{45}).fill(8, '\0');
+    out.number(count).number(count).number(length).number(begin);
+    out.text("PK\6\7").fill(4, '\0').number(end).number(std::uint32_t{1});
+    out.text("PK\5\6").fill(4, '\0');
+    auto short_count = static_cast<std::uint16_t>(std::min<std::uint64_t>(count, 0xFFFF));
+    out.number(short_count).number(short_count);
+    out.number(static_cast<std::uint32_t>(std::min<std::uint64_t>(length, kWide)));
+    out.number(static_cast<std::uint32_t>(std::min<std::uint64_t>(begin, kWide))).fill(2, '\0');
+    return sink_.write(out.view());
+  }
+
+  ByteSink& sink_;
+  std::uint64_t base_;
+  std::string top_;
+  std::vector<Record> records_;
+  std::uint64_t crc_hash_ = 0;
+};
+
+PayloadWriter text_payload(std::string_view text) {
+  return payload_of(std::as_bytes(std::span(text)));
+}
+
+}  // namespace
+
+PayloadWriter payload_of(BytesView bytes) {
+  return {[bytes](ByteSink& sink) -> Result<std::uint32_t> {
+            SHW_CHECK(sink.write(bytes));
+            return crc32_of(bytes);
+          },
+          bytes.size()};
+}
+
+PayloadWriter hole_of(std::uint64_t length, std::uint32_t crc) {
+  return {[length, crc](ByteSink& sink) -> Result<std::uint32_t> {
+            SHW_CHECK(sink.skip(length));
+            return crc;
+          },
+          length};
+}
+
+Result<std::uint64_t> write_torch_archive(ByteSink& sink, const TorchArchive& archive) {
+  ArchiveWriter out(sink, archive.top);
+  SHW_CHECK(out.add("data.pkl", archive.pickle));
+  SHW_CHECK(out.add(".format_version", text_payload("1")));
+  SHW_CHECK(out.add(".storage_alignment", text_payload("64")));
+  SHW_CHECK(out.add("byteorder", text_payload("little")));
+  for (std::size_t i = 0; i < archive.storages.size(); ++i)
+    SHW_CHECK(out.add(fmt::format("data/{}", i), archive.storages[i]));
+  for (const auto& [name, text] : archive.more) SHW_CHECK(out.add(name, text_payload(text)));
+  SHW_CHECK(out.add("version", text_payload("3\n")));
+  std::string id = out.serialization_id();
+  SHW_CHECK(out.add(".data/serialization_id", text_payload(id), false));
+  return out.finish();
+}
+
+Status AroundHoles::write(BytesView bytes) {
+  if (parts.empty() || parts.back().offset + parts.back().bytes.size() != end_)
+    parts.push_back({end_, {}});
+  Bytes& last = parts.back().bytes;
+  last.insert(last.end(), bytes.begin(), bytes.end());
+  end_ += bytes.size();
+  return {};
+}
+
+Status AroundHoles::skip(std::uint64_t length) {
+  auto next = checked_add(end_, length);
+  if (!next) return fail(ErrorKind::kUnsupported, "would be too large");
+  holes.push_back(end_);
+  end_ = *next;
+  return {};
+}
+
+}  // namespace shw
