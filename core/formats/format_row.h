@@ -52,6 +52,8 @@ struct FormatRow {
   NamedFile (*named)(std::string_view file) = nullptr;
   // Where nothing is recognised: what a save of this format leaves that did not finish.
   std::optional<Error> (*unfinished)(std::span<const Entry> entries) = nullptr;
+  // Files of other formats have such names too: one in a folder does not make a checkpoint of it.
+  bool names_are_common = false;
 };
 
 }  // namespace shw

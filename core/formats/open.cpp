@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/formats/unread.h"
+
 namespace shw {
 namespace {
 
@@ -42,8 +44,8 @@ std::vector<std::string> checkpoints_below(std::span<const Entry> entries, Rows 
     if (slash == std::string::npos) continue;
     std::string_view name = std::string_view(entry.path).substr(slash + 1);
     for (const FormatRow& row : rows) {
-      if (row.named != nullptr && row.named(name) != NamedFile::kNothing)
-        offer(entry.path.substr(0, slash), row);
+      bool tells = row.named != nullptr && !row.names_are_common;
+      if (tells && row.named(name) != NamedFile::kNothing) offer(entry.path.substr(0, slash), row);
     }
   }
   std::vector<std::string> found;
@@ -151,8 +153,17 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
     if (named == NamedFile::kAlone)
       return row.open(std::make_shared<OneFile>(around, name), progress);
   }
+  // By what it holds, whatever it is called.
+  auto alone = std::make_shared<OneFile>(around, name);
+  DirectoryLook look(*alone);
+  for (const FormatRow& row : rows) {
+    if (row.recognises == nullptr) continue;
+    SHW_TRY(bool recognised, row.recognises(look));
+    if (recognised) return row.open(std::move(alone), progress);
+  }
   return fail(ErrorKind::kUnsupported,
-              "is a file; a checkpoint is a directory, its .metadata, or a .safetensors file",
+              "is a file; a checkpoint is a directory, its .metadata, a .safetensors file or one "
+              "of torch.save",
               {path});
 }
 

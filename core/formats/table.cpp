@@ -4,13 +4,14 @@
 
 #include "core/formats/dcp/dcp_table.h"
 #include "core/formats/safetensors/safetensors_table.h"
+#include "core/formats/torch_file/torch_file_table.h"
 
 namespace shw {
 
 std::span<const FormatRow> formats() {
   // Whoever has an index by a fixed name comes before those that are told by a listing.
-  static const std::array kRows = {kMegatronRow, kDcpRow, kDcpRankLocalRow, kSafetensorsRow,
-                                   kHfShardedRow};
+  static const std::array kRows = {kMegatronRow,    kDcpRow,       kDcpRankLocalRow,
+                                   kSafetensorsRow, kHfShardedRow, kTorchFileRow};
   return kRows;
 }
 

@@ -1,4 +1,4 @@
-// The formats that are opened, one row each, and those that are only told by name.
+// The formats that are opened, one row each. Those that are only told by name: unread.h.
 //
 // A row stands in its format's folder and is listed in table.cpp; that, and its tests, is all that
 // a new format takes. What a checkpoint of it is like is said by its Format (core/model/format.h),
@@ -6,7 +6,6 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 
 #include "core/formats/format_row.h"
 
@@ -14,14 +13,5 @@ namespace shw {
 
 // The first row that recognises a directory opens it.
 std::span<const FormatRow> formats();
-
-// Recognised and not read.
-struct UnreadFormat {
-  std::string_view title;  // "an Orbax checkpoint (JAX)"
-  bool (*matches)(std::string_view path, std::string_view name);
-  std::string_view advice;
-};
-// The first that matches names it.
-std::span<const UnreadFormat> unread_formats();
 
 }  // namespace shw

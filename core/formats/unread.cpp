@@ -1,7 +1,6 @@
-// Formats that are recognised and not read.
-#include <array>
+#include "core/formats/unread.h"
 
-#include "core/formats/table.h"
+#include <array>
 
 namespace shw {
 namespace {
@@ -54,12 +53,14 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
               name.ends_with(".weights.json");
      },
      ""},
-    {"a torch.save file",
+    {"a folder with several torch.save files, or with one of before torch 1.6",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && (name.ends_with(".pt") || name.ends_with(".pth") ||
                                   name.ends_with(".bin") || name.ends_with(".ckpt"));
      },
-     "torch.distributed.checkpoint.format_utils.torch_save_to_dcp turns it into DCP."},
+     "Open one of them by its name. torch.save(torch.load(FILE), NEW) writes the form that is "
+     "read.",
+     true},
 });
 
 }  // namespace

@@ -147,20 +147,33 @@ bool is_known(std::string_view module, std::string_view name) {
   return false;
 }
 
-Finding finding_of(const PickleGlobal& global, NameKind kind, const std::string& subject) {
+// CamelCase is a class, whose construction from data runs nothing but its own __init__ or
+// __setstate__. functools.partial keeps a name, it does not call it.
+bool is_partial(std::string_view module, std::string_view name) {
+  return module == "functools" && name == "partial";
+}
+
+std::string import_cause(const std::string& full, bool called, Severity severity) {
+  std::string would =
+      std::string("Loading this file with torch would ") + (called ? "call " : "import ") + full;
+  if (severity == Severity::kInfo)
+    return would +
+           ", a name of another program: it needs that program, and torch.load refuses it "
+           "with weights_only=True.";
+  return would + ", which no checkpoint needs; here it was read as data and not run.";
+}
+
+Finding finding_of(const PickleGlobal& global, NameKind kind, const std::string& subject,
+                   PickleOf of) {
   bool called = global.called_at.has_value();
   std::string full = global.module + "." + global.name;
   Finding finding;
   finding.rule = "unsafe-pickle";
   finding.severity = called || kind == NameKind::kDangerous ? Severity::kError : Severity::kWarning;
+  if (of == PickleOf::kPrograms)
+    finding.severity = severity_of_import(global.module, global.name, kind, called);
   finding.subjects = {subject};
-  if (called) {
-    finding.cause = "Loading this file with torch would call " + full +
-                    ", which no checkpoint needs; here it was read as data and not run.";
-  } else {
-    finding.cause = "Loading this file with torch would import " + full +
-                    ", which no checkpoint needs; here it was read as data and not run.";
-  }
+  finding.cause = import_cause(full, called, finding.severity);
   finding.evidence.emplace_back("global", full);
   finding.evidence.emplace_back("offset",
                                 static_cast<std::int64_t>(called ? *global.called_at : global.at));
@@ -176,7 +189,15 @@ NameKind classify_pickled_name(std::string_view module, std::string_view name) {
   return contains(kDangerousModules, package) ? NameKind::kDangerous : NameKind::kUnknown;
 }
 
-std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::string& subject) {
+Severity severity_of_import(std::string_view module, std::string_view name, NameKind kind,
+                            bool called) {
+  if (is_partial(module, name)) return Severity::kInfo;
+  if (kind == NameKind::kDangerous) return Severity::kError;
+  return called && !looks_like_class(name) ? Severity::kWarning : Severity::kInfo;
+}
+
+std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::string& subject,
+                                            PickleOf of) {
   constexpr std::size_t kMost = 32;
   std::vector<Finding> findings;
   std::int64_t more = 0;
@@ -186,7 +207,7 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
     if (findings.size() == kMost) {
       ++more;
     } else {
-      findings.push_back(finding_of(global, kind, subject));
+      findings.push_back(finding_of(global, kind, subject, of));
     }
   }
   if (more > 0) {

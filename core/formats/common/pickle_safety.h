@@ -2,6 +2,7 @@
 // torch loads the file (spec/dcp-format.md 2.3).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,16 @@ enum class NameKind {
 };
 NameKind classify_pickled_name(std::string_view module, std::string_view name);
 
+// Programs put classes of their own into what torch.save writes, and such a file is healthy: only a
+// name that starts programs, evaluates text or computes what it calls is an error there, another
+// function that is called a warning, and a class of somebody's program only to know.
+enum class PickleOf : std::uint8_t { kMetadata, kPrograms };
+Severity severity_of_import(std::string_view module, std::string_view name, NameKind kind,
+                            bool called);
+
 // Findings of the rule "unsafe-pickle", one a name, at most 32 and one for the rest. `subject` is
 // the file.
-std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::string& subject);
+std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::string& subject,
+                                            PickleOf of = PickleOf::kMetadata);
 
 }  // namespace shw

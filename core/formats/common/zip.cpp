@@ -37,6 +37,8 @@ constexpr std::uint16_t kFlagDescriptor = 8;
 constexpr std::uint64_t kWholeRead = 16 << 10;
 constexpr std::uint64_t kTailRead = 4 << 10;
 constexpr std::uint64_t kHeadRead = 2 << 10;
+// An item has seven records, a file of a whole model a hundred thousand.
+constexpr std::size_t kLinearSearch = 32;
 constexpr std::uint64_t kCrcRead = 1 << 20;
 // Deflate makes at most 1032 bytes of one.
 constexpr std::uint64_t kDeflateRatio = 1032;
@@ -185,6 +187,8 @@ Status ZipReader::read_directory(const End& end) {
   const std::string& first = entries_.front().name;
   std::size_t slash = first.find('/');
   if (slash != std::string::npos) top_ = first.substr(0, slash + 1);
+  if (entries_.size() < kLinearSearch) return {};
+  for (std::uint32_t i = 0; i < entries_.size(); ++i) by_name_.try_emplace(entries_[i].name, i);
   return {};
 }
 
@@ -230,15 +234,15 @@ Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
 
 // Records lie side by side before the directory: overlapping ones are how a small file becomes a
 // large one.
-Status ZipReader::check_overlap(std::uint64_t directory_offset) const {
-  std::vector<const ZipEntry*> by_offset;
-  for (const ZipEntry& entry : entries_) by_offset.push_back(&entry);
+Status ZipReader::check_overlap(std::uint64_t directory_offset) {
+  std::vector<ZipEntry*> by_offset;
+  for (ZipEntry& entry : entries_) by_offset.push_back(&entry);
   std::sort(by_offset.begin(), by_offset.end(), [](const ZipEntry* a, const ZipEntry* b) {
     return a->header_offset < b->header_offset;
   });
   for (std::size_t i = 0; i < by_offset.size(); ++i) {
-    const ZipEntry& entry = *by_offset[i];
-    std::uint64_t limit =
+    ZipEntry& entry = *by_offset[i];
+    std::uint64_t limit = entry.limit =
         i + 1 < by_offset.size() ? by_offset[i + 1]->header_offset : directory_offset;
     std::uint64_t header = kLocalSize + entry.name.size();
     if (entry.header_offset > directory_offset || limit > directory_offset ||
@@ -252,6 +256,10 @@ Status ZipReader::check_overlap(std::uint64_t directory_offset) const {
 }
 
 const ZipEntry* ZipReader::find(std::string_view name) const {
+  if (!by_name_.empty()) {
+    auto found = by_name_.find(top_ + std::string(name));
+    return found == by_name_.end() ? nullptr : &entries_[found->second];
+  }
   for (const ZipEntry& entry : entries_) {
     if (entry.name.size() == top_.size() + name.size() && entry.name.starts_with(top_) &&
         entry.name.ends_with(name))
@@ -282,8 +290,9 @@ Result<std::uint64_t> ZipReader::data_offset(const ZipEntry& entry) const {
     return damaged(entry.header_offset,
                    "the local header of \"" + entry.name + "\" contradicts the directory");
   std::uint64_t data = entry.header_offset + kLocalSize + name_length + extra_length;
-  if (data > length_ || entry.stored_length > length_ - data)
-    return damaged(entry.header_offset, "the record \"" + entry.name + "\" runs past the item");
+  if (data > entry.limit || entry.stored_length > entry.limit - data)
+    return damaged(entry.header_offset,
+                   "the record \"" + entry.name + "\" runs into what follows it");
   return base_ + data;
 }
 
@@ -318,19 +327,25 @@ Result<std::uint32_t> ZipReader::crc_of(const ZipEntry& entry, Progress* progres
     }));
     return crc;
   }
-  bool watched = watch != nullptr && watch->offset == data && watch->length == entry.stored_length;
+  return crc_of_range(*source_, data, entry.stored_length, progress, watch);
+}
+
+Result<std::uint32_t> crc_of_range(const ByteSource& source, std::uint64_t offset,
+                                   std::uint64_t length, Progress* progress, PayloadWatch* watch) {
+  std::uint32_t crc = 0;
+  bool watched = watch != nullptr && watch->offset == offset && watch->length == length;
   RangeParts parts;
   parts.bytes = [&](BytesView bytes) -> Status {
     crc = crc32_of(bytes, crc);
     if (watched) watch->counter.add(bytes);
     return {};
   };
-  parts.hole = [&](std::uint64_t length) -> Status {
-    crc = crc32_of_zeros(crc, length);
-    if (watched) watch->counter.add_zeros(length);
+  parts.hole = [&](std::uint64_t zeros) -> Status {
+    crc = crc32_of_zeros(crc, zeros);
+    if (watched) watch->counter.add_zeros(zeros);
     return {};
   };
-  SHW_CHECK(read_through(*source_, data, entry.stored_length, parts, progress));
+  SHW_CHECK(read_through(source, offset, length, parts, progress));
   if (watched) watch->seen = true;
   return crc;
 }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -30,6 +31,7 @@ struct ZipEntry {
   std::uint64_t header_offset = 0;  // of the local header, in the window
   std::uint64_t stored_length = 0;  // bytes in the window
   std::uint64_t length = 0;         // bytes of the record
+  std::uint64_t limit = 0;          // in the window: where the next record or the directory begins
 };
 
 class ZipReader {
@@ -69,7 +71,7 @@ class ZipReader {
   Result<End> widen_end(End end) const;
   Status read_directory(const End& end);
   Result<ZipEntry> parse_entry(BytesView directory, std::size_t& at, std::uint64_t base) const;
-  Status check_overlap(std::uint64_t directory_offset) const;
+  Status check_overlap(std::uint64_t directory_offset);
   Status inflate(const ZipEntry& entry, std::uint64_t data, const Take& take) const;
 
   std::shared_ptr<const ByteSource> source_;
@@ -78,8 +80,14 @@ class ZipReader {
   Bytes tail_;
   mutable Bytes head_;
   std::vector<ZipEntry> entries_;
+  std::unordered_map<std::string, std::uint32_t> by_name_;  // where there are many
   std::string top_;
   bool crcs_absent_ = false;
 };
+
+// The CRC-32 of a range of a file. Holes are combined, not read. `watch` as above.
+Result<std::uint32_t> crc_of_range(const ByteSource& source, std::uint64_t offset,
+                                   std::uint64_t length, Progress* progress,
+                                   PayloadWatch* watch = nullptr);
 
 }  // namespace shw

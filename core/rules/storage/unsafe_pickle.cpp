@@ -2,10 +2,8 @@
 // opening: only the pickle reader sees them. Those of BYTES entries are looked at here, once items
 // are opened at all.
 //
-// torch loads BYTES entries with weights_only=False, so that any name in them runs. But programs
-// put their own classes there, and such a checkpoint is healthy: only a name that starts programs,
-// evaluates text or computes what it calls is an error, another function that is called a warning,
-// and a class of somebody's program only to know.
+// torch loads BYTES entries with weights_only=False, so that any name in them runs. What a name
+// means there: severity_of_import.
 #include <tbb/parallel_for.h>
 
 #include <map>
@@ -26,22 +24,6 @@ struct ImportGroup {
   std::uint64_t at = 0;
   std::vector<std::string> subjects;
 };
-
-// By Python's habit: CamelCase is a class, whose construction from data runs nothing but its own
-// __init__ or __setstate__. functools.partial keeps a name, it does not call it.
-bool names_a_class(const UnknownName& name) {
-  std::string_view text = name.name;
-  while (text.starts_with('_')) text.remove_prefix(1);
-  bool camel = !text.empty() && text.front() >= 'A' && text.front() <= 'Z';
-  return (camel && text.find('.') == std::string_view::npos) ||
-         (name.module == "functools" && name.name == "partial");
-}
-
-Severity severity_of(const UnknownName& name) {
-  if (names_a_class(name) && name.module == "functools") return Severity::kInfo;
-  if (name.kind == NameKind::kDangerous) return Severity::kError;
-  return name.called && !names_a_class(name) ? Severity::kWarning : Severity::kInfo;
-}
 
 std::string cause_of(const ImportGroup& group, const std::string& what) {
   std::string verb = group.called ? "call " : "import ";
@@ -94,7 +76,8 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
       add_subject(group.subjects, fqn);
     };
     for (const UnknownName& name : object.names)
-      add(name.module + "." + name.name, severity_of(name), name.called, name.at);
+      add(name.module + "." + name.name,
+          severity_of_import(name.module, name.name, name.kind, name.called), name.called, name.at);
     if (object.odd_call_at) add(kComputed, Severity::kError, true, *object.odd_call_at);
     if (object.not_read.empty()) continue;
     if (not_read.empty()) why = object.not_read;

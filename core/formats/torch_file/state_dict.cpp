@@ -1,0 +1,175 @@
+#include "core/formats/torch_file/state_dict.h"
+
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/formats/common/torch_item.h"
+
+namespace shw {
+namespace {
+
+// No state dict is deeper; torch's own recursion ends at 1000.
+constexpr int kDeepestState = 64;
+
+// The dict of what a mapping holds, kAbsent where it is empty; nothing for what is no mapping.
+std::optional<NodeId> mapping_of(const PickleTree& tree, NodeId node) {
+  if (tree.kind(node) == NodeKind::kDict) return node;
+  if (tree.kind(node) != NodeKind::kReduce && tree.kind(node) != NodeKind::kObject)
+    return std::nullopt;
+  NodeId contents = tree.contents(node);
+  if (tree.kind(contents) == NodeKind::kDict) return contents;
+  bool is_empty = contents == NodeId::kAbsent &&
+                  tree.is_global(tree.callable(node), "collections", "OrderedDict") &&
+                  tree.items(tree.arguments(node)).empty();
+  return is_empty ? std::optional(NodeId::kAbsent) : std::nullopt;
+}
+
+NodeId list_of(const PickleTree& tree, NodeId node) {
+  if (tree.kind(node) == NodeKind::kList) return node;
+  NodeId contents = tree.contents(node);
+  return tree.kind(contents) == NodeKind::kList ? contents : NodeId::kAbsent;
+}
+
+// str(key), of the keys that programs use.
+std::optional<std::string> key_text(const PickleTree& tree, NodeId key) {
+  switch (tree.kind(key)) {
+    case NodeKind::kString:
+      return std::string(*tree.text(key));
+    case NodeKind::kInt:
+      return std::to_string(*tree.integer(key));
+    case NodeKind::kBool:
+      return *tree.integer(key) != 0 ? "True" : "False";
+    case NodeKind::kNone:
+      return "None";
+    default:
+      return std::nullopt;
+  }
+}
+
+class Flattening {
+ public:
+  // A shared node is reached once for each path to it: a pickle of some hundred bytes can name 2^64
+  // paths, and one long key can stand in all of them.
+  Flattening(const PickleTree& tree, const std::string& file)
+      : tree_(tree),
+        file_(file),
+        visits_left_(4 * tree.node_count() + 64),
+        text_left_(16 * tree.end() + (1 << 20)) {}
+
+  Result<std::vector<StateEntry>> run() {
+    auto root = mapping_of(tree_, tree_.root());
+    if (!root)
+      return fail(ErrorKind::kUnsupported, "holds no dict, and so no state dict",
+                  {file_, tree_.at(tree_.root())});
+    SHW_CHECK(visit_mapping(*root, 0));
+    return std::move(entries_);
+  }
+
+ private:
+  tl::unexpected<Error> entangled(NodeId node) const {
+    return fail(ErrorKind::kUnsupported, "the structure is too entangled to be walked",
+                {file_, tree_.at(node)});
+  }
+
+  // Whether a list is a leaf: nothing in it, or in the lists in it, is a tensor or a mapping.
+  Result<bool> is_leaf(NodeId list, int depth) {
+    if (auto known = leaf_.find(list); known != leaf_.end()) return known->second;
+    if (depth > kDeepestState) return entangled(list);
+    leaf_[list] = true;  // of one that holds itself
+    bool leaf = true;
+    for (NodeId item : tree_.items(list)) {
+      if (!leaf) break;
+      if (visits_left_-- == 0) return entangled(item);
+      if (NodeId inner = list_of(tree_, item); inner != NodeId::kAbsent) {
+        SHW_TRY(leaf, is_leaf(inner, depth + 1));
+      } else {
+        leaf = !is_tensor_call(tree_, item) && !mapping_of(tree_, item);
+      }
+    }
+    return leaf_[list] = leaf;
+  }
+
+  Status visit(NodeId node, int depth) {
+    if (visits_left_-- == 0 || depth > kDeepestState) return entangled(node);
+    if (is_tensor_call(tree_, node)) return add(node);
+    if (auto mapping = mapping_of(tree_, node))
+      return tree_.items(*mapping).empty() ? add(node) : visit_mapping(*mapping, depth);
+    NodeId list = list_of(tree_, node);
+    if (list == NodeId::kAbsent) return add(node);
+    SHW_TRY(bool leaf, is_leaf(list, depth));
+    if (leaf) return add(node);
+    std::int64_t index = 0;
+    for (NodeId item : tree_.items(list)) {
+      path_.emplace_back(index++);
+      SHW_CHECK(visit(item, depth + 1));
+      path_.pop_back();
+    }
+    return {};
+  }
+
+  // A key that is there twice has its last value, as in Python.
+  Status visit_mapping(NodeId mapping, int depth) {
+    auto items = tree_.items(mapping);
+    std::unordered_map<std::string, std::size_t> last;
+    std::vector<std::string> keys;
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+      auto text = key_text(tree_, items[i]);
+      if (!text)
+        return fail(ErrorKind::kUnsupported,
+                    "a key of the state dict is neither text nor a whole number",
+                    {file_, tree_.at(items[i])});
+      if (text->size() > text_left_) return entangled(items[i]);
+      text_left_ -= text->size();
+      // 1 and "1" are two keys for Python.
+      last[static_cast<char>(tree_.kind(items[i])) + *text] = i / 2;
+      keys.push_back(std::move(*text));
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (last.at(static_cast<char>(tree_.kind(items[2 * i])) + keys[i]) != i) continue;
+      path_.emplace_back(keys[i]);
+      SHW_CHECK(visit(items[2 * i + 1], depth + 1));
+      path_.pop_back();
+    }
+    return {};
+  }
+
+  Status add(NodeId value) {
+    std::string fqn;
+    for (const PathPart& part : path_) {
+      if (!fqn.empty() || &part != &path_.front()) fqn += '.';
+      const auto* text = std::get_if<std::string>(&part);
+      fqn += text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
+      if (fqn.size() > text_left_) return entangled(value);
+    }
+    text_left_ -= fqn.size();
+    if (!names_.insert(fqn).second)
+      return fail(ErrorKind::kUnsupported,
+                  "two entries of the state dict have one name when they are put in one list",
+                  {file_, tree_.at(value), fqn});
+    entries_.push_back({std::move(fqn), path_, value});
+    return {};
+  }
+
+  const PickleTree& tree_;
+  const std::string& file_;
+  std::uint64_t visits_left_, text_left_;
+  std::vector<PathPart> path_;
+  std::unordered_map<NodeId, bool> leaf_;
+  std::unordered_set<std::string> names_;
+  std::vector<StateEntry> entries_;
+};
+
+}  // namespace
+
+Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree,
+                                                   const std::string& file) {
+  return Flattening(tree, file).run();
+}
+
+bool is_empty_mapping(const PickleTree& tree, NodeId value) {
+  auto mapping = mapping_of(tree, value);
+  return mapping && tree.items(*mapping).empty();
+}
+
+}  // namespace shw

@@ -1,0 +1,35 @@
+// The leaves of a pickled state dict, with the names that torch.distributed.checkpoint gives them
+// (torch 2.4 and later, _traverse.py and _nested_dict.py).
+//
+//   state dict = mapping
+//   mapping    = {key: value}, OrderedDict and others that were filled like one
+//   value      = mapping | list that holds a tensor or a mapping somewhere | leaf
+//   leaf       = tensor | anything else: tuples too, whatever they hold
+//
+// A name is the keys and list indices on the way, joined by dots; keys that are no text are their
+// text. Beyond torch, which forgets it, a mapping without an entry is a leaf.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/formats/common/pickle.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+struct StateEntry {
+  std::string fqn;
+  std::vector<PathPart> path;
+  NodeId value = NodeId::kAbsent;
+};
+
+// kUnsupported where the root is no mapping, where two leaves have one name (torch refuses to save
+// such), and where the pickle's graph is made to take more than a small multiple of its bytes.
+Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree, const std::string& file);
+
+// A mapping without an entry.
+bool is_empty_mapping(const PickleTree& tree, NodeId value);
+
+}  // namespace shw

@@ -1,0 +1,211 @@
+#include "core/formats/torch_file/state_dict_pickle.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/formats/common/pickle_writer.h"
+#include "core/formats/common/torch_archive.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+// What is deeper was made to be: the flattening of a file that is read ends sooner.
+constexpr std::size_t kDeepestPath = 100;
+// None stands where a list has no entry; more of them than this were made up.
+constexpr std::int64_t kMostMissing = 1 << 20;
+
+struct StateNode {
+  enum class Kind : std::uint8_t { kTensor, kObject, kDict, kList };
+  Kind kind = Kind::kDict;
+  std::uint32_t index = 0;                                            // of Outputs
+  std::vector<std::pair<const PathPart*, std::uint32_t>> items = {};  // of a dict or list, in order
+  std::unordered_map<std::string, std::uint32_t> by_key = {};
+};
+
+std::string key_of(const PathPart& part) {
+  const auto* text = std::get_if<std::string>(&part);
+  return text != nullptr ? "t" + *text : "i" + std::to_string(std::get<std::int64_t>(part));
+}
+
+class StateTree {
+ public:
+  StateTree() : nodes_(1) {}
+  const StateNode& node(std::uint32_t i) const { return nodes_[i]; }
+
+  // `path` must outlive it.
+  Status put(const std::vector<PathPart>& path, const std::string& fqn, StateNode leaf) {
+    auto contradicts = [&](const char* how) {
+      return fail(ErrorKind::kUnsupported, how, Place{.file = {}, .tensor = fqn});
+    };
+    if (path.size() > kDeepestPath) return contradicts("lies too deep in the state dict");
+    std::uint32_t at = 0;
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const auto* index = std::get_if<std::int64_t>(&path[i]);
+      if (nodes_[at].kind != StateNode::Kind::kDict && nodes_[at].kind != StateNode::Kind::kList)
+        return contradicts("lies below another entry, which is a value");
+      bool is_list = nodes_[at].kind == StateNode::Kind::kList;
+      if (is_list && (index == nullptr || *index < 0))
+        return contradicts("has a name where the entries beside it have numbers");
+      auto [found, added] =
+          nodes_[at].by_key.try_emplace(key_of(path[i]), static_cast<std::uint32_t>(nodes_.size()));
+      std::uint32_t next = found->second;
+      bool is_last = i + 1 == path.size();
+      if (added) {
+        nodes_[at].items.emplace_back(&path[i], next);
+        bool holds_list = !is_last && std::holds_alternative<std::int64_t>(path[i + 1]);
+        nodes_.push_back(is_last ? std::move(leaf)
+                                 : StateNode{.kind = holds_list ? StateNode::Kind::kList
+                                                                : StateNode::Kind::kDict});
+      } else if (is_last) {
+        return contradicts("is at the place of another entry of the state dict");
+      }
+      at = next;
+    }
+    return {};
+  }
+
+  // Items of lists by their indices.
+  Status sort_lists() {
+    for (StateNode& node : nodes_) {
+      if (node.kind != StateNode::Kind::kList) continue;
+      auto index_of = [](const auto& item) { return std::get<std::int64_t>(*item.first); };
+      std::sort(node.items.begin(), node.items.end(),
+                [&](const auto& a, const auto& b) { return index_of(a) < index_of(b); });
+      auto count = static_cast<std::int64_t>(node.items.size());
+      if (index_of(node.items.back()) - count >= kMostMissing)
+        return fail(ErrorKind::kUnsupported, "a list of the state dict has too many gaps");
+    }
+    return {};
+  }
+
+ private:
+  std::vector<StateNode> nodes_;
+};
+
+class StatePickle {
+ public:
+  StatePickle(const Outputs& outputs, const std::vector<std::string>& plain, const StateTree& tree)
+      : outputs_(outputs), plain_(plain), tree_(tree), out_(sink_) {
+    for (std::size_t i = 0; i < outputs.tensors.size(); ++i)
+      storage_keys_.push_back(std::to_string(i));
+  }
+
+  Result<Bytes> run() {
+    out_.raw("\x80\x02");
+    SHW_CHECK(value(tree_.node(0)));
+    out_.raw(".");
+    SHW_CHECK(out_.flush());
+    return std::move(sink_.parts.front().bytes);
+  }
+
+ private:
+  Status value(const StateNode& node) {
+    switch (node.kind) {
+      case StateNode::Kind::kTensor:
+        tensor(node.index);
+        return out_.flush_if_full();
+      case StateNode::Kind::kObject:
+        out_.raw(plain_[node.index]);
+        return out_.flush_if_full();
+      case StateNode::Kind::kDict:
+        return dict(node);
+      case StateNode::Kind::kList:
+        return list(node);
+    }
+    return {};
+  }
+
+  Status dict(const StateNode& node) {
+    out_.raw("}(");
+    std::uint64_t count = 0;
+    for (const auto& [part, child] : node.items) {
+      out_.batch(count++, 'u');
+      if (const auto* text = std::get_if<std::string>(part)) {
+        out_.text(*text);
+      } else {
+        out_.integer(std::get<std::int64_t>(*part));
+      }
+      SHW_CHECK(value(tree_.node(child)));
+    }
+    out_.raw("u");
+    return {};
+  }
+
+  Status list(const StateNode& node) {
+    out_.raw("](");
+    std::uint64_t count = 0;
+    for (const auto& [part, child] : node.items) {
+      auto index = static_cast<std::uint64_t>(std::get<std::int64_t>(*part));
+      while (count < index) {
+        out_.batch(count++, 'e');
+        out_.raw("N");
+      }
+      out_.batch(count++, 'e');
+      SHW_CHECK(value(tree_.node(child)));
+    }
+    out_.raw("e");
+    return {};
+  }
+
+  void tensor(std::uint32_t index) {
+    const OutputTensor& tensor = outputs_.tensors[index];
+    const DtypeInfo& type = info(tensor.dtype);
+    bool legacy = !type.storage_class.empty();
+    std::int64_t elements = volume(tensor.shape).value_or(0);
+    out_.global("torch._utils", legacy ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
+    out_.raw("((");
+    out_.text("storage");
+    if (legacy) {
+      out_.global("torch", type.storage_class);
+    } else {
+      out_.global("torch.storage", "UntypedStorage");
+    }
+    out_.text(storage_keys_[index]);
+    out_.text("cpu");
+    out_.integer(legacy ? elements : elements * static_cast<std::int64_t>(type.size));
+    out_.raw("tQ");
+    out_.integer(0);
+    out_.tuple(tensor.shape);
+    out_.tuple(row_major_strides(tensor.shape));
+    out_.raw(tensor.requires_grad && can_have_grad(tensor.dtype) ? "\x88" : "\x89");
+    out_.global("collections", "OrderedDict");
+    out_.raw(")R");
+    if (!legacy) out_.global("torch", type.name);
+    out_.raw("tR");
+  }
+
+  // Python refuses it of others.
+  static bool can_have_grad(Dtype dtype) {
+    return name(dtype).starts_with("float") || dtype == Dtype::kBfloat16 ||
+           name(dtype).starts_with("complex");
+  }
+
+  const Outputs& outputs_;
+  const std::vector<std::string>& plain_;
+  const StateTree& tree_;
+  std::vector<std::string> storage_keys_;
+  AroundHoles sink_;
+  PickleWriter out_;
+};
+
+}  // namespace
+
+Result<Bytes> pickle_state_dict(const Outputs& outputs, const std::vector<std::string>& plain) {
+  StateTree tree;
+  std::vector<std::vector<PathPart>> own_paths(outputs.tensors.size() + outputs.objects.size());
+  std::size_t entry = 0;
+  auto put = [&](const auto& output, StateNode leaf) {
+    auto& own = own_paths[entry++];
+    if (output.path.empty()) own.emplace_back(output.fqn);
+    return tree.put(output.path.empty() ? own : output.path, output.fqn, std::move(leaf));
+  };
+  for (std::uint32_t i = 0; i < outputs.tensors.size(); ++i)
+    SHW_CHECK(put(outputs.tensors[i], {.kind = StateNode::Kind::kTensor, .index = i}));
+  for (std::uint32_t i = 0; i < outputs.objects.size(); ++i)
+    SHW_CHECK(put(outputs.objects[i], {.kind = StateNode::Kind::kObject, .index = i}));
+  SHW_CHECK(tree.sort_lists());
+  return StatePickle(outputs, plain, tree).run();
+}
+
+}  // namespace shw

@@ -1,0 +1,19 @@
+// The pickle of a state dict that is to be written: nested as its entries' paths say.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/formats/format_writer.h"
+
+namespace shw {
+
+// Dicts keyed by what is text in the paths, lists where they have indices, as torch's set_element
+// builds them. The storage of tensor i is data/i, all of it and row-major. `plain`: the opcodes of
+// every object. kUnsupported where two entries contradict each other.
+Result<Bytes> pickle_state_dict(const Outputs& outputs, const std::vector<std::string>& plain);
+
+}  // namespace shw

@@ -1,0 +1,232 @@
+#include "core/formats/torch_file/torch_file.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+
+#include "core/base/words.h"
+#include "core/formats/common/filled_attribute.h"
+#include "core/formats/common/pickle_safety.h"
+#include "core/formats/common/plain_pickle.h"
+#include "core/formats/common/torch_item.h"
+#include "core/formats/torch_file/state_dict.h"
+#include "core/formats/torch_file/torch_file_formats.h"
+#include "core/formats/torch_file/torch_file_records.h"
+#include "core/formats/torch_file/torch_record.h"
+#include "core/model/builder.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+// A state dict of 100,000 parameters takes some 20 MB of pickle.
+constexpr std::uint64_t kMaxStatePickle = std::uint64_t{1} << 30;
+constexpr PickleLimits kStateLimits{1u << 27, 200, 1u << 14};
+constexpr std::size_t kMostFindings = 32;
+
+struct StateTensor {
+  StateEntry entry;
+  PickledTensor pickled;
+  std::optional<ItemHeader> header;  // nothing: its storage is not what it says
+};
+
+class TorchFileReader {
+ public:
+  TorchFileReader(std::string path, ZipReader zip, const PickleTree& tree, bool big_endian)
+      : path_(std::move(path)),
+        zip_(std::move(zip)),
+        tree_(tree),
+        codec_(big_endian ? &kTorchRecordBigCodec : nullptr),
+        // Plain values are written out where the pickle refers to one a thousand times.
+        plain_left_(16 * tree.end() + (1 << 20)) {}
+
+  OpenedCheckpoint run(std::shared_ptr<const Directory> directory, Progress* progress) {
+    builder_.set_format(kTorchFileFormat);
+    builder_.set_directory(std::move(directory));
+    file_ = builder_.file(path_);
+    SHW_TRY(std::vector<StateEntry> entries, flatten_state_dict(tree_, path_));
+    if (progress != nullptr) progress->begin(Phase::kOpening, entries.size(), false);
+    for (StateEntry& entry : entries) {
+      if (is_cancelled(progress)) return cancelled_error();
+      take(std::move(entry));
+      if (progress != nullptr) progress->add(1);
+    }
+    for (StateTensor& tensor : tensors_) add_tensor(std::move(tensor));
+    SHW_TRY(Provenance provenance, read_provenance());
+    builder_.set_provenance(std::move(provenance));
+    for (Finding& finding : record_findings(zip_, path_)) builder_.add_finding(std::move(finding));
+    for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleOf::kPrograms))
+      builder_.add_finding(std::move(finding));
+    add_unreadable();
+    return builder_.finish();
+  }
+
+ private:
+  // A tensor, or an object: the first are put aside until it is known which storages they share.
+  void take(StateEntry entry) {
+    if (!is_tensor_call(tree_, entry.value)) return add_object(std::move(entry));
+    auto pickled = pickled_tensor(tree_, entry.value, path_);
+    if (pickled && (pickled->conjugate || pickled->negative))
+      pickled = fail(ErrorKind::kUnsupported,
+                     "is saved as the conjugate or the negative of its bytes, which is not read "
+                     "in a file of torch.save",
+                     {path_, tree_.at(entry.value)});
+    if (!pickled) return add_unread_tensor(std::move(entry), std::move(pickled).error());
+    StateTensor tensor{std::move(entry), std::move(*pickled), std::nullopt};
+    auto header = storage_of(tensor.pickled);
+    if (header) {
+      tensor.header = std::move(*header);
+      ++uses_[tensor.pickled.storage_key];
+    } else {
+      note(tensor.entry.fqn, std::move(header).error());
+    }
+    tensors_.push_back(std::move(tensor));
+  }
+
+  Result<ItemHeader> storage_of(const PickledTensor& pickled) const {
+    SHW_TRY(ItemHeader header, header_of(zip_, pickled, codec_ != nullptr));
+    if (zip_.find("data/" + pickled.storage_key)->deflated)
+      return fail(ErrorKind::kUnsupported,
+                  "lies in a record that is compressed; torch stores its records",
+                  {path_, header.payload_offset});
+    return header;
+  }
+
+  void add_object(StateEntry entry) {
+    InlinedValue value;
+    auto opcodes = is_empty_mapping(tree_, entry.value)
+                       ? std::optional<std::string>("}")
+                       : plain_pickle(tree_, entry.value, plain_left_);
+    if (opcodes) {
+      plain_left_ -= opcodes->size();
+      value.opcodes = std::move(*opcodes);
+    } else {
+      value.not_plain = what_is_not_plain(tree_, entry.value);
+    }
+    builder_.add_object({.fqn = std::move(entry.fqn), .item = {}, .inlined = std::move(value)},
+                        std::move(entry.path));
+  }
+
+  // Nothing of it is known but its name: it stays in the list, and no conversion passes over it.
+  void add_unread_tensor(StateEntry entry, Error error) {
+    InlinedValue value{{}, "a tensor that " + error.message};
+    note(entry.fqn, std::move(error));
+    builder_.add_object({.fqn = std::move(entry.fqn), .item = {}, .inlined = std::move(value)},
+                        std::move(entry.path));
+  }
+
+  void add_tensor(StateTensor tensor) {
+    const PickledTensor& pickled = tensor.pickled;
+    TensorId id = builder_.add_tensor(std::move(tensor.entry.fqn), pickled.dtype, pickled.sizes,
+                                      pickled.requires_grad);
+    builder_.set_path(id, std::move(tensor.entry.path));
+    ChunkId chunk = builder_.add_chunk(Extents(pickled.sizes.size(), 0), pickled.sizes, {});
+    if (!tensor.header) return;
+    const ItemHeader& header = *tensor.header;
+    ItemPlace place{file_, static_cast<std::int64_t>(header.payload_offset),
+                    static_cast<std::int64_t>(header.payload_length)};
+    auto bytes = volume(header.sizes);
+    bool is_all =
+        header.storage_offset == 0 && is_row_major(header.sizes, header.strides) && bytes &&
+        static_cast<std::uint64_t>(*bytes) * size_of(header.dtype) == header.payload_length;
+    if (is_all && codec_ == nullptr && uses_[pickled.storage_key] == 1) {
+      builder_.set_item(chunk, place);
+      return;
+    }
+    auto known = storages_.find(pickled.storage_key);
+    if (known == storages_.end())
+      known = storages_.emplace(pickled.storage_key, builder_.add_storage(place, codec_)).first;
+    bool dense = is_row_major(header.sizes, header.strides);
+    builder_.set_view(chunk, known->second, header.storage_offset,
+                      dense ? ExtentsView{} : ExtentsView(header.strides));
+  }
+
+  void note(const std::string& fqn, Error error) {
+    auto& [first, names] = unreadable_[{error.kind, error.message}];
+    if (names.empty()) first = std::move(error);
+    names.push_back(fqn);
+  }
+
+  // One finding a reason. What is beyond us leaves a check undecided, what cannot be is damage.
+  void add_unreadable() {
+    std::size_t added = 0;
+    for (auto& [key, seen] : unreadable_) {
+      auto& [error, names] = seen;
+      bool damaged = error.kind == ErrorKind::kDamaged;
+      Finding finding;
+      finding.rule = damaged ? "bad-record" : "not-looked-at";
+      finding.severity = damaged ? Severity::kError : Severity::kInfo;
+      finding.cause =
+          fmt::format("{} in {} cannot be read: {}.", some_of(names), path_, error.message);
+      finding.evidence = {{"reason", error.message},
+                          {"count", static_cast<std::int64_t>(names.size())}};
+      if (error.place.offset)
+        finding.evidence.emplace_back("offset", static_cast<std::int64_t>(*error.place.offset));
+      finding.subjects = std::move(names);
+      builder_.add_finding(std::move(finding));
+      if (++added == kMostFindings) return;
+    }
+  }
+
+  Result<Provenance> read_provenance() const {
+    Provenance seen;
+    seen.pickle_protocol = tree_.protocol();
+    SHW_TRY(auto filled, read_filled_record(zip_));
+    if (filled) seen.plain_attributes.emplace_back(kFilledAttribute, pickled_text(*filled));
+    return seen;
+  }
+
+  std::string path_;
+  ZipReader zip_;
+  const PickleTree& tree_;
+  const Codec* codec_;  // null: the format's
+  std::uint64_t plain_left_;
+  CheckpointBuilder builder_;
+  FileId file_ = FileId::kNone;
+  std::vector<StateTensor> tensors_;
+  std::unordered_map<std::string, std::size_t> uses_;
+  std::unordered_map<std::string, StorageId> storages_;
+  std::map<std::pair<ErrorKind, std::string>, std::pair<Error, std::vector<std::string>>>
+      unreadable_;
+};
+
+// A file that is named is opened whatever it is called.
+Result<std::string> find_torch_file(const Directory& directory) {
+  SHW_TRY(auto entries, directory.list());
+  std::optional<std::string> found;
+  for (const Entry& entry : entries) {
+    bool named = entries.size() == 1 || named_torch_file(entry.path) != NamedFile::kNothing;
+    if (named && entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos &&
+        !found)
+      found = entry.path;
+  }
+  if (!found) return fail(ErrorKind::kIo, "holds no file of torch.save", {directory.name()});
+  return *found;
+}
+
+}  // namespace
+
+OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(std::string path, find_torch_file(*directory));
+  SHW_TRY(auto source, directory->open(path));
+  SHW_CHECK(check_is_archive(*source));
+  SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));
+  SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxStatePickle));
+  SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
+  SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kStateLimits));
+  SHW_TRY(bool big_endian, is_big_endian(zip));
+  return TorchFileReader(std::move(path), std::move(zip), tree, big_endian)
+      .run(std::move(directory), progress);
+}
+
+NamedFile named_torch_file(std::string_view file) {
+  constexpr auto kEndings = std::to_array<std::string_view>({".pt", ".pth", ".bin", ".ckpt"});
+  bool is_named = std::any_of(kEndings.begin(), kEndings.end(),
+                              [&](std::string_view ending) { return file.ends_with(ending); });
+  return is_named ? NamedFile::kAlone : NamedFile::kNothing;
+}
+
+}  // namespace shw

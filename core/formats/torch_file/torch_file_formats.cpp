@@ -1,0 +1,13 @@
+#include "core/formats/torch_file/torch_file_formats.h"
+
+#include "core/formats/torch_file/torch_file_writer.h"
+#include "core/formats/torch_file/torch_record.h"
+
+namespace shw {
+
+constexpr Format kTorchFileFormat = {
+    "torch",           "torch.save file", &kTorchRecordCodec,
+    &kTorchFileWriter, Rewrite::kNone,    {.one_piece = true},
+};
+
+}  // namespace shw

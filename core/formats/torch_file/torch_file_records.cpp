@@ -1,0 +1,83 @@
+#include "core/formats/torch_file/torch_file_records.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/little_endian.h"
+#include "core/formats/common/magic.h"
+
+namespace shw {
+namespace {
+
+// The pickled number 0x1950a86a20f9469cfc6c that torch.save began with up to torch 1.5.
+constexpr auto kLegacyMagic = std::to_array<unsigned char>(
+    {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e});
+// The same in protocol 4 and later has its length between.
+constexpr std::size_t kLegacyReach = 32;
+constexpr std::uint64_t kSmallRecord = 4096;
+constexpr std::uint64_t kMaxFilled = std::uint64_t{64} << 20;
+
+bool is_legacy(BytesView bytes) {
+  auto number = std::as_bytes(std::span(kLegacyMagic)).subspan(2);
+  return !bytes.empty() && bytes[0] == std::byte{0x80} &&
+         std::search(bytes.begin(), bytes.end(), number.begin(), number.end()) != bytes.end();
+}
+
+Finding bad_file_record(const std::string& file, std::string cause, std::uint64_t at) {
+  Finding finding;
+  finding.rule = "bad-record";
+  finding.subjects = {file};
+  finding.cause = std::move(cause);
+  finding.evidence.emplace_back("offset", static_cast<std::int64_t>(at));
+  return finding;
+}
+
+bool is_storage(std::string_view name) {
+  std::size_t slash = name.find('/');
+  return slash != std::string_view::npos && name.substr(slash).starts_with("/data/");
+}
+
+}  // namespace
+
+Status check_is_archive(const ByteSource& source) {
+  if (source.size() == 0) return fail(ErrorKind::kDamaged, "is empty", {source.name(), 0});
+  SHW_TRY(Bytes first, read_bytes(source, 0, std::min<std::uint64_t>(source.size(), kLegacyReach)));
+  if (first.size() >= 4 && load_little<std::uint32_t>(first) == kZipMagic) return {};
+  if (is_legacy(first))
+    return fail(ErrorKind::kUnsupported,
+                "was written by torch.save in its form of before torch 1.6, which is not read",
+                {source.name(), 0},
+                "torch.save(torch.load(FILE), NEW) writes the form that is read.");
+  return fail(ErrorKind::kDamaged, "does not begin as a file of torch.save does, with PK",
+              {source.name(), 0});
+}
+
+std::vector<Finding> record_findings(const ZipReader& zip, const std::string& file) {
+  std::vector<Finding> findings;
+  if (zip.find("version") == nullptr)
+    findings.push_back(bad_file_record(
+        file, "The archive " + file + " has no record version: torch.load refuses it.", 0));
+  for (const ZipEntry& entry : zip.entries()) {
+    if (is_storage(entry.name) || entry.length > kSmallRecord) continue;
+    auto crc = zip.crc_of(entry, nullptr);
+    if (!crc)
+      findings.push_back(bad_file_record(file, "In " + file + ": " + crc.error().message + ".",
+                                         crc.error().place.offset.value_or(entry.header_offset)));
+    else if (!zip.crcs_absent() && *crc != entry.crc)
+      findings.push_back(bad_file_record(file,
+                                         "The record " + entry.name + " of " + file +
+                                             " changed after it was written: its checksum differs.",
+                                         entry.header_offset));
+    if (findings.size() == 32) break;
+  }
+  return findings;
+}
+
+Result<std::optional<std::string>> read_filled_record(const ZipReader& zip) {
+  const ZipEntry* record = zip.find(kFilledRecord);
+  if (record == nullptr) return std::nullopt;
+  SHW_TRY(Bytes bytes, zip.read(*record, kMaxFilled));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+}  // namespace shw

@@ -1,0 +1,113 @@
+// A whole state dict as one file of torch.save, "model.pt": every tensor is made and has a storage
+// of its own. Only what follows the storages' bytes knows their CRCs.
+#include "core/formats/torch_file/torch_file_writer.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/words.h"
+#include "core/formats/common/crc32.h"
+#include "core/formats/common/torch_archive.h"
+#include "core/formats/plain_value.h"
+#include "core/formats/torch_file/state_dict_pickle.h"
+#include "core/formats/torch_file/torch_file_records.h"
+
+namespace shw {
+namespace {
+
+bool is_whole_tensor(const OutputTensor& tensor) {
+  if (tensor.tiles.size() != 1 || !same(tensor.tiles[0].box.sizes, tensor.shape)) return false;
+  const Extents& offsets = tensor.tiles[0].box.offsets;
+  return !tensor.tiles[0].kept &&
+         std::all_of(offsets.begin(), offsets.end(), [](std::int64_t at) { return at == 0; });
+}
+
+// A quantised tensor has scales beside its elements, which no checkpoint that is read keeps.
+bool has_torch_word(Dtype dtype) {
+  return dtype != Dtype::kUnknown && !name(dtype).starts_with("q");
+}
+
+// The value of every object; all that cannot be said is named in one error.
+Result<std::vector<std::string>> values_of(const Outputs& outputs) {
+  std::vector<std::string> values, refused;
+  for (const OutputTensor& tensor : outputs.tensors) {
+    if (!has_torch_word(tensor.dtype))
+      refused.push_back(fmt::format("{} ({})", tensor.fqn, name(tensor.dtype)));
+    else if (!is_whole_tensor(tensor) || !bytes_of(tensor, tensor.tiles[0]))
+      refused.push_back(tensor.fqn + " (not one whole new tensor)");
+  }
+  for (const OutputObject& object : outputs.objects) {
+    if (!object.plain.empty()) {
+      values.push_back(object.plain);
+      continue;
+    }
+    auto read = object.place && outputs.source != nullptr
+                    ? read_plain_opcodes(*outputs.source, *object.place)
+                    : fail(ErrorKind::kUnsupported, "no value is given");
+    if (!read && read.error().kind == ErrorKind::kIo)
+      return tl::unexpected<Error>(std::move(read).error());
+    if (!read)
+      refused.push_back(object.fqn + " (" + read.error().message + ")");
+    else
+      values.push_back(std::move(*read));
+  }
+  if (refused.empty()) return values;
+  std::string names;
+  for (const std::string& one : refused) names += (names.empty() ? "" : ", ") + one;
+  return fail(ErrorKind::kUnsupported,
+              fmt::format("{} cannot be written into a file of torch.save: {}",
+                          plural(refused.size(), "entry"), names));
+}
+
+// As torch.save writes a file "model.pt".
+TorchArchive archive_of_model(const Outputs& outputs, BytesView pickle) {
+  TorchArchive archive{.top = "model", .pickle = hole_of(pickle.size(), crc32_of(pickle))};
+  if (!outputs.filled.empty())
+    archive.more.emplace_back(kFilledRecord, outputs.filled_text(outputs.filled));
+  return archive;
+}
+
+Result<LaidOut> lay_out_model(const Outputs& outputs) {
+  SHW_TRY(std::vector<std::string> values, values_of(outputs));
+  SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values));
+  TorchArchive archive = archive_of_model(outputs, pickle);
+  for (const OutputTensor& tensor : outputs.tensors)
+    archive.storages.push_back(hole_of(*bytes_of(tensor, tensor.tiles[0]), 0));
+  AroundHoles around;
+  SHW_CHECK(write_torch_archive(around, archive));
+  LaidOut out;
+  out.files.push_back({"model.pt", around.position()});
+  out.before.push_back({0, around.holes.front(), std::move(pickle)});
+  for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
+    std::uint64_t at = around.holes[t + 1], length = archive.storages[t].length;
+    out.made.push_back({t, 0, 0, at, length, at, length});
+  }
+  return out;
+}
+
+Result<std::vector<OutputBytes>> seal_model(const Outputs& outputs, const LaidOut& laid_out,
+                                            std::uint32_t file,
+                                            std::span<const std::uint32_t> checksums) {
+  if (checksums.size() != laid_out.made.size() || laid_out.before.size() != 1)
+    return fail(ErrorKind::kUsage, "every tile needs its checksum");
+  TorchArchive archive = archive_of_model(outputs, laid_out.before.front().bytes);
+  for (std::size_t i = 0; i < checksums.size(); ++i)
+    archive.storages.push_back(hole_of(laid_out.made[i].length, checksums[i]));
+  AroundHoles around;
+  SHW_CHECK(write_torch_archive(around, archive));
+  std::vector<OutputBytes> bytes;
+  for (AroundHoles::Part& part : around.parts)
+    bytes.push_back({file, part.offset, std::move(part.bytes)});
+  return bytes;
+}
+
+Status seal_nothing(Outputs, const LaidOut&, const CreateFile&) {
+  return {};
+}
+
+}  // namespace
+
+constexpr FormatWriter kTorchFileWriter{lay_out_model, seal_model, seal_nothing};
+
+}  // namespace shw

@@ -1,0 +1,19 @@
+// Formats that are only told by name.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace shw {
+
+// Recognised and not read.
+struct UnreadFormat {
+  std::string_view title;  // "an Orbax checkpoint (JAX)"
+  bool (*matches)(std::string_view path, std::string_view name);
+  std::string_view advice;
+  bool is_torch_file = false;  // nothing but that: such a file is read where it is alone
+};
+// The first that matches names it.
+std::span<const UnreadFormat> unread_formats();
+
+}  // namespace shw

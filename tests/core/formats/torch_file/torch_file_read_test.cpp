@@ -1,0 +1,245 @@
+#include "core/formats/torch_file/torch_file.h"
+
+#include "core/fixtures.h"
+#include "core/formats/torch_file/torch_file_support.h"
+#include "core/tensor/strided_copy.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+// A list of pickled values.
+std::string pickled_list(const std::string& values) {
+  return "](" + values + "e";
+}
+
+const std::string kPayload(24, '\1');
+const ZipRecord kStorage{"m/data/0", kPayload};
+
+Error error_of_model(const std::string& bytes) {
+  auto opened = open_model(bytes);
+  REQUIRE_FALSE(opened.has_value());
+  return opened.error();
+}
+
+}  // namespace
+
+TEST_CASE("a file that torch saved holds what training held, whatever its strides") {
+  auto opened = open_checkpoint(torch_file_path("model.pt"));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  const Checkpoint& c = **opened;
+  CHECK(c.format().name == "torch");
+  CHECK(c.opening_findings().empty());
+  CHECK(c.objects().empty());
+  auto truth = read_truth(torch_file_path("truth.safetensors"));
+  REQUIRE(truth.has_value());
+  std::size_t compared = 0;
+  for (const auto& [fqn, wanted] : *truth) {
+    auto tensor = c.find(fqn);
+    if (!tensor) continue;
+    CAPTURE(fqn);
+    auto values = read_tensor(c, *tensor);
+    REQUIRE_MESSAGE(values.has_value(), values.error().message);
+    CHECK(values->dtype == wanted.dtype);
+    CHECK(values->shape == wanted.shape);
+    CHECK(values->bytes == wanted.bytes);
+    auto header = read_item_header(c, c.chunks(*tensor)[0]);
+    CHECK(header->payload_crc.has_value() == (header->payload_length != 0));
+    CHECK(check_item_data(c, c.chunks(*tensor)[0], nullptr)->crc == DataCheck::Crc::kMatches);
+    ++compared;
+  }
+  CHECK(compared == 14);
+  auto storage = [&](const char* fqn) { return c.storage(c.chunks(*c.find(fqn))[0]); };
+  CHECK(storage("tied.a") == storage("tied.b"));
+  CHECK(storage("slice") == storage("base"));
+  CHECK(storage("base") != storage("tied.a"));
+  auto slice = c.view(c.chunks(*c.find("slice"))[0]);
+  REQUIRE(slice.has_value());
+  CHECK(slice->offset == 5);
+}
+
+TEST_CASE("nested dicts and lists have the names that torch gives them") {
+  auto opened = open_checkpoint(torch_file_path("training.pt"));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  const Checkpoint& c = **opened;
+  CHECK(c.requires_grad(*c.find("param")));
+  CHECK_FALSE(c.requires_grad(*c.find("model.f32")));
+  auto path = c.path(*c.find("optimizer.state.0.exp_avg"));
+  REQUIRE(path.size() == 4);
+  CHECK(path[2] == PathPart("0"));
+  std::size_t lr = object_named(c, "optimizer.param_groups.0.lr");
+  CHECK(c.object_path(lr)[2] == PathPart(std::int64_t{0}));
+  CHECK(to_text(*read_plain_value(c, lr, 4096)) == "0.001");
+  CHECK(to_text(*read_plain_value(c, object_named(c, "optimizer.param_groups.0.betas"), 4096)) ==
+        "(0.9, 0.95)");
+  CHECK(to_text(*read_plain_value(c, object_named(c, "epoch"), 4096)) == "3");
+  // A class is not carried away, and nothing is said to be there instead.
+  std::size_t args = object_named(c, "args");
+  CHECK(read_plain_value(c, args, 4096)->kind == PlainValue::Kind::kOther);
+  auto opcodes = read_plain_opcodes(c, args);
+  REQUIRE_FALSE(opcodes.has_value());
+  CHECK(opcodes.error().message.find("argparse.Namespace") != std::string::npos);
+  CHECK(opcodes.error().place.tensor == "args");
+}
+
+TEST_CASE("a list is taken apart where a tensor or a dict is in it, a tuple never") {
+  const std::string tensor = tensor_call({}), one = "K\1";
+  struct Case {
+    std::string value, names;
+  };
+  const Case cases[] = {
+      {pickled_dict({{"a", tensor}, {"b", pickled_dict({{"c", one}})}}), "a | b.c"},
+      {pickled_dict({{"l", pickled_list(one + one)}}), "| l"},
+      {pickled_dict({{"l", pickled_list(one + tensor)}}), "l.1 | l.0"},
+      {pickled_dict({{"l", pickled_list(one + pickled_list(pickled_list(tensor)))}}),
+       "l.1.0.0 | l.0"},
+      {pickled_dict({{"l", pickled_list(one + pickled_list(pickled_dict({})))}}), "| l.0 l.1.0"},
+      {pickled_dict({{"t", "(" + one + tensor + "t"}}), "| t"},
+      {pickled_dict({{"l", pickled_list("(" + tensor + "t")}}), "| l"},
+      {pickled_dict({{"e", "}"}, {"o", "ccollections\nOrderedDict\n)R"}}), "| e o"},
+      {"ccollections\nOrderedDict\n)R(" + pickled_text("a") + tensor + "u}" +
+           pickled_text("_metadata") + "}sb",
+       "a |"},
+      {"}(K\7" + tensor + "N" + one + "\x88" + one + "u", "7 | None True"},
+      // The last of two equal keys counts.
+      {pickled_dict({{"a", one}, {"a", tensor}}), "a |"},
+  };
+  for (const Case& one_case : cases) {
+    CAPTURE(one_case.names);
+    auto opened = open_model(state_dict_file(one_case.value, {kStorage}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CHECK((*opened)->opening_findings().empty());
+    CHECK(names_of(**opened) == one_case.names);
+  }
+}
+
+TEST_CASE("what is no state dict of the zip form is refused by name") {
+  CHECK(error_of_model("").kind == ErrorKind::kUnsupported);  // told by the folder
+  for (const char* name : {"legacy.pt", "legacy_protocol4.pt"}) {
+    auto legacy = open_checkpoint(torch_file_path(name));
+    REQUIRE_FALSE(legacy.has_value());
+    CHECK(legacy.error().kind == ErrorKind::kUnsupported);
+    CHECK(legacy.error().message.find("before torch 1.6") != std::string::npos);
+    CHECK_FALSE(legacy.error().advice.empty());
+  }
+  const std::string tensor = tensor_call({});
+  const std::pair<std::string, std::string> cases[] = {
+      {tensor, "no dict"},
+      {pickled_list(tensor), "no dict"},
+      {"}(" + pickled_tuple({1, 2}) + tensor + "u", "neither text nor"},
+      {pickled_dict({{"a.b", tensor}, {"a", pickled_dict({{"b", tensor}})}}), "one name"},
+      {"}(K\1" + tensor + pickled_text("1") + tensor + "u", "one name"},
+      {"}q" + std::string(1, '\0') + pickled_text("a") + "h" + std::string(1, '\0') + "s",
+       "too entangled"},
+  };
+  for (const auto& [value, part] : cases) {
+    CAPTURE(part);
+    Error error = error_of_model(state_dict_file(value, {kStorage}));
+    CHECK(error.kind == ErrorKind::kUnsupported);
+    CHECK(error.message.find(part) != std::string::npos);
+    CHECK(error.place.file == "model.pt");
+    CHECK(error.place.offset.has_value());
+  }
+}
+
+TEST_CASE("a tensor that is no plain one stays in the list and leaves a check undecided") {
+  const std::string sparse = "ctorch._utils\n_rebuild_sparse_tensor\n(NtR";
+  const std::string conjugate = tensor_call({.more = flags("conj")});
+  auto opened = open_model(state_dict_file(
+      pickled_dict({{"a", tensor_call({})}, {"s", sparse}, {"t", sparse}, {"c", conjugate}}),
+      {kStorage}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  const Checkpoint& c = **opened;
+  CHECK(names_of(c) == "a | s t c");
+  REQUIRE(c.opening_findings().size() == 2);
+  for (const Finding& finding : c.opening_findings()) {
+    CHECK(finding.rule == "not-looked-at");
+    bool about_sparse = finding.subjects.size() == 2;
+    CHECK(finding.cause.find(about_sparse ? "_rebuild_sparse_tensor" : "conjugate") !=
+          std::string::npos);
+  }
+  auto opcodes = read_plain_opcodes(c, 0);
+  REQUIRE_FALSE(opcodes.has_value());
+  CHECK(opcodes.error().message.find("_rebuild_sparse_tensor") != std::string::npos);
+}
+
+TEST_CASE("a tensor whose record is gone or too short is told with the others left readable") {
+  auto value = pickled_dict({{"a", tensor_call({})}, {"b", tensor_call({.key = "1"})}});
+  for (const std::vector<ZipRecord>& records :
+       {std::vector<ZipRecord>{kStorage}, {kStorage, {"m/data/1", std::string(20, '\2')}}}) {
+    auto opened = open_model(state_dict_file(value, records));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    REQUIRE((*opened)->opening_findings().size() == 1);
+    const Finding& finding = (*opened)->opening_findings()[0];
+    CHECK(finding.rule == "bad-record");
+    CHECK(finding.subjects == std::vector<std::string>{"b"});
+    CHECK(read_tensor(**opened, *(*opened)->find("a"))->bytes == to_bytes(kPayload));
+    CHECK_FALSE(read_tensor(**opened, *(*opened)->find("b")).has_value());
+  }
+}
+
+TEST_CASE("checksums are those of the descriptors, or of the directory where there are none") {
+  auto value = pickled_dict({{"a", tensor_call({})}});
+  auto check_of = [&](const std::string& bytes) {
+    auto opened = open_model(bytes);
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    auto check = check_item_data(**opened, ChunkId{0}, nullptr);
+    REQUIRE_MESSAGE(check.has_value(), check.error().message);
+    return *check;
+  };
+  std::string plain = state_dict_file(value, {kStorage});
+  CHECK(check_of(plain).crc == DataCheck::Crc::kMatches);
+  std::string bent = plain;
+  bent[bent.find(kPayload) + 3] ^= 1;
+  DataCheck check = check_of(bent);
+  CHECK(check.crc == DataCheck::Crc::kDiffers);
+  CHECK(check.record == "m/data/0");
+  CHECK(check.record_length == 24);
+}
+
+TEST_CASE("a file of a big-endian machine is read") {
+  std::string payload;
+  for (char i = 0; i < 6; ++i) payload += std::string("\x3f\x80\x00", 3) + i;  // 1.0 and a bit more
+  auto opened = open_model(state_dict_file(pickled_dict({{"a", tensor_call({})}}),
+                                           {{"m/data/0", payload}, {"m/byteorder", "big"}}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  auto values = read_tensor(**opened, TensorId{0});
+  REQUIRE(values.has_value());
+  CHECK(values->bytes[4] == std::byte{1});
+  CHECK(values->bytes[7] == std::byte{0x3f});
+  CHECK(read_item_header(**opened, ChunkId{0})->big_endian);
+}
+
+TEST_CASE("a folder is a checkpoint of torch.save where one file in it is one") {
+  Bytes model = to_bytes(state_dict_file(pickled_dict({{"a", tensor_call({})}}), {kStorage}));
+  auto open_folder = [&](std::vector<std::pair<std::string, Bytes>> files) {
+    return open_checkpoint(memory_directory("ckpt", std::move(files)));
+  };
+  auto alone = open_folder({{"pytorch_model.bin", model}, {"config.json", to_bytes("{}")}});
+  REQUIRE_MESSAGE(alone.has_value(), alone.error().message);
+  CHECK((*alone)->format().name == "torch");
+  auto two = open_folder({{"a.pt", model}, {"b.pt", model}});
+  REQUIRE_FALSE(two.has_value());
+  CHECK(two.error().message.find("several torch.save files") != std::string::npos);
+  CHECK(two.error().advice.find("by its name") != std::string::npos);
+  auto below = open_folder({{"step/a.pt", model}});
+  CHECK_FALSE(below.has_value());
+  // What is a rank's part of another format is not taken for the whole.
+  auto rank = open_folder({{"mp_rank_00_model_states.pt", model}});
+  REQUIRE_FALSE(rank.has_value());
+  CHECK(rank.error().message.find("DeepSpeed") != std::string::npos);
+}
+
+TEST_CASE("what a program put into a file is told as what it is") {
+  auto severity = [](const std::string& value) {
+    auto opened = open_model(state_dict_file(pickled_dict({{"x", value}})));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    REQUIRE((*opened)->opening_findings().size() == 1);
+    CHECK((*opened)->opening_findings()[0].rule == "unsafe-pickle");
+    return (*opened)->opening_findings()[0].severity;
+  };
+  CHECK(severity("cmymodel.config\nConfig\n)\x81") == Severity::kInfo);
+  CHECK(severity("cmymodel.config\nmake_config\n)R") == Severity::kWarning);
+  CHECK(severity("cposix\nsystem\n" + pickled_text("id") + "\x85R") == Severity::kError);
+}
