@@ -19,8 +19,7 @@ namespace {
 bool is_whole_tensor(const OutputTensor& tensor) {
   if (tensor.tiles.size() != 1 || !same(tensor.tiles[0].box.sizes, tensor.shape)) return false;
   const Extents& offsets = tensor.tiles[0].box.offsets;
-  return !tensor.tiles[0].kept &&
-         std::all_of(offsets.begin(), offsets.end(), [](std::int64_t at) { return at == 0; });
+  return std::all_of(offsets.begin(), offsets.end(), [](std::int64_t at) { return at == 0; });
 }
 
 // A quantised tensor has scales beside its elements, which no checkpoint that is read keeps.
@@ -35,7 +34,7 @@ Result<std::vector<std::string>> values_of(const Outputs& outputs) {
     if (!has_torch_word(tensor.dtype))
       refused.push_back(fmt::format("{} ({})", tensor.fqn, name(tensor.dtype)));
     else if (!is_whole_tensor(tensor) || !bytes_of(tensor, tensor.tiles[0]))
-      refused.push_back(tensor.fqn + " (not one whole new tensor)");
+      refused.push_back(tensor.fqn + " (in pieces)");
   }
   for (const OutputObject& object : outputs.objects) {
     if (!object.plain.empty()) {
@@ -68,7 +67,22 @@ TorchArchive archive_of_model(const Outputs& outputs, BytesView pickle) {
   return archive;
 }
 
+// Keeping tensors of one file in another is a repair's business; this form is only converted to.
+Status check_nothing_is_kept(const Outputs& outputs) {
+  for (const OutputTensor& tensor : outputs.tensors) {
+    for (const OutputTile& tile : tensor.tiles) {
+      if (tile.kept)
+        return fail(ErrorKind::kUnsupported,
+                    "lies in a file of torch.save, and such a file is not repaired",
+                    Place{.file = {}, .tensor = tensor.fqn},
+                    "Convert it first: shardwright convert CHECKPOINT --to dcp.");
+    }
+  }
+  return {};
+}
+
 Result<LaidOut> lay_out_model(const Outputs& outputs) {
+  SHW_CHECK(check_nothing_is_kept(outputs));
   SHW_TRY(std::vector<std::string> values, values_of(outputs));
   SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values));
   TorchArchive archive = archive_of_model(outputs, pickle);

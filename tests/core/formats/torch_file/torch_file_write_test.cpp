@@ -207,6 +207,11 @@ TEST_CASE("entries that contradict each other and all that cannot be said are re
     CHECK(message.find(name) != std::string::npos);
   CHECK(message.find("b (") == std::string::npos);
 
+  Outputs kept = pair({"a"}, {"b"});
+  kept.tensors[1].tiles[0].kept = ChunkId{0};
+  CHECK(refused(kept).place.tensor == "b");
+  CHECK_FALSE(refused(kept).advice.empty());
+
   Outputs none = pair({"a"}, {"b"});
   auto laid_out = kTorchFileWriter.lay_out(none);
   CHECK_FALSE(kTorchFileWriter.seal_file(none, *laid_out, 0, {}).has_value());
