@@ -7,4 +7,10 @@ Result<std::unique_ptr<ByteSink>> WritableDirectory::create(const std::string& r
   return sink_into(std::move(file), relative);
 }
 
+Status write_text(WritableDirectory& folder, const std::string& relative, std::string_view text) {
+  SHW_TRY(auto sink, folder.create(relative));
+  SHW_CHECK(sink->write(std::as_bytes(std::span(text))));
+  return sink->finish();
+}
+
 }  // namespace shw

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -33,6 +34,9 @@ class WritableDirectory {
   virtual Status remove(const std::string& relative) = 0;
   virtual Status sync() = 0;  // the names in it are durable
 };
+
+// A whole small file, durable.
+Status write_text(WritableDirectory& folder, const std::string& relative, std::string_view text);
 
 class Store {
  public:

@@ -100,13 +100,6 @@ Status write_new_metadata(WritableDirectory& files, const Checkpoint& checkpoint
                      [&](const std::string&) { return files.create(kNew); });
 }
 
-Status write_new_certificate(WritableDirectory& files, const Certificate& certificate) {
-  std::string text = certificate_to_json(certificate);
-  SHW_TRY(auto sink, files.create(kNewCertificate));
-  SHW_CHECK(sink->write(std::as_bytes(std::span(text.data(), text.size()))));
-  return sink->finish();
-}
-
 Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan, Progress* progress) {
   auto overlay = std::make_shared<Overlay>(checkpoint.directory(), kMetadataFile, kNew);
   SHW_TRY(auto result, open_checkpoint(overlay));
@@ -131,7 +124,7 @@ Result<Certificate> prepare(WritableDirectory& files, const Checkpoint& checkpoi
     return fail(ErrorKind::kIo, "changed while it was being repaired", {kMetadataFile});
   SHW_CHECK(write_new_metadata(files, checkpoint, plan));
   SHW_TRY(Certificate certificate, prove_new(checkpoint, plan, progress));
-  SHW_CHECK(write_new_certificate(files, certificate));
+  SHW_CHECK(write_text(files, kNewCertificate, certificate_to_json(certificate)));
   SHW_CHECK(files.sync());
   if (is_cancelled(progress)) return cancelled_error();
   return certificate;

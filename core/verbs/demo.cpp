@@ -101,12 +101,6 @@ Status write_file(const DemoModel& model, std::uint32_t rank, const std::vector<
   return sink->finish();
 }
 
-Status write_text(WritableDirectory& directory, const std::string& path, std::string_view text) {
-  SHW_TRY(auto sink, directory.create(path));
-  SHW_CHECK(sink->write(std::as_bytes(std::span(text))));
-  return sink->finish();
-}
-
 Status write_checkpoint(const DemoModel& model, WritableDirectory& directory, Progress* progress) {
   std::vector<std::vector<Job>> files(static_cast<std::size_t>(model.dense_mesh.size()));
   DcpMetadata metadata;

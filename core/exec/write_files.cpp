@@ -1,4 +1,4 @@
-#include "core/repair/write_files.h"
+#include "core/exec/write_files.h"
 
 #include <algorithm>
 #include <atomic>
@@ -74,6 +74,7 @@ struct OpenFile {
 };
 
 struct Writing {
+  const FormatWriter& writer;
   const Outputs& outputs;
   const LaidOut& laid_out;
   const MakeTile& make;
@@ -103,7 +104,7 @@ struct Writing {
                           progress);
       }
       case Part::Is::kMade: {
-        SHW_TRY(checksums[part.index], make(laid_out.made[part.index], file));
+        SHW_TRY(checksums[part.index], make(part.index, file));
         return {};
       }
     }
@@ -112,8 +113,8 @@ struct Writing {
 
   // What depends on the bytes of all parts, and the end.
   Status finish(std::uint32_t index, OutputFile& file) {
-    if (auto seal = outputs.source->format().writer->seal_file; seal != nullptr) {
-      SHW_TRY(auto around, seal(outputs, laid_out, index, checksums));
+    if (writer.seal_file != nullptr) {
+      SHW_TRY(auto around, writer.seal_file(outputs, laid_out, index, checksums));
       for (const OutputBytes& bytes : around) SHW_CHECK(file.write_at(bytes.offset, bytes.bytes));
     }
     SHW_CHECK(file.finish(laid_out.files[index].size));
@@ -132,9 +133,10 @@ struct Writing {
 
 }  // namespace
 
-Status write_files(const Outputs& outputs, const LaidOut& laid_out, const MakeTile& make,
-                   WritableDirectory& directory, Progress* progress) {
-  Writing writing{outputs,
+Status write_files(const FormatWriter& writer, const Outputs& outputs, const LaidOut& laid_out,
+                   const MakeTile& make, WritableDirectory& directory, Progress* progress) {
+  Writing writing{writer,
+                  outputs,
                   laid_out,
                   make,
                   directory,

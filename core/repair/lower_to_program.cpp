@@ -1,6 +1,8 @@
-#include "core/repair/payloads.h"
+#include "core/repair/lower_to_program.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "core/formats/items.h"
 #include "core/repair/lower.h"
@@ -139,8 +141,8 @@ Result<LoweredPlan> lower_to_program(const Checkpoint& checkpoint, const Plan& p
   Lowering lowering{checkpoint, plan};
   std::vector<OutputId> made, moved;
   for (const PayloadPlace& place : places) {
-    const PlannedTensor& tensor = plan.tensors[place.chunk.first];
-    SHW_TRY(OutputId output, lowering.add_chunk(tensor, tensor.chunks[place.chunk.second]));
+    const PlannedTensor& tensor = plan.tensors[place.tensor];
+    SHW_TRY(OutputId output, lowering.add_chunk(tensor, tensor.chunks[place.chunk]));
     lowering.builder.place(output, place.file, place.offset);
     made.push_back(output);
   }
@@ -148,24 +150,8 @@ Result<LoweredPlan> lower_to_program(const Checkpoint& checkpoint, const Plan& p
   lowered.program = lowering.builder.take(&moved);
   lowered.inputs = std::move(lowering.inputs);
   SHW_CHECK(prove(lowered.program));
-  for (std::size_t i = 0; i < places.size(); ++i)
-    lowered.outputs[places[i].chunk] = moved[static_cast<std::size_t>(made[i])];
+  for (OutputId output : made) lowered.outputs.push_back(moved[static_cast<std::size_t>(output)]);
   return lowered;
-}
-
-Payloads::Payloads(LoweredPlan lowered, Progress* progress)
-    : lowered_(std::move(lowered)),
-      workspaces_([this] {
-        return std::make_unique<Workspace>(
-            Workspace{Storages(lowered_.program, lowered_.inputs), cpu_executor(), {}, {}, {}});
-      }),
-      progress_(progress) {}
-
-Result<std::uint32_t> Payloads::write(NewChunk chunk, OutputFile& file) {
-  auto workspace = workspaces_.take();
-  SHW_TRY(WrittenOutput written, write_output(lowered_.program, lowered_.outputs.at(chunk),
-                                              *workspace, Limits{}, file, progress_));
-  return written.crc;
 }
 
 }  // namespace shw

@@ -1,0 +1,48 @@
+// A new checkpoint folder: everything is made under "<out>.shardwright-partial-<pid>", proved
+// there, made durable, and gets its name last. On the way there the inputs are only read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/formats/format_writer.h"
+#include "core/io/store.h"
+#include "core/program/program.h"
+
+namespace shw {
+
+// A file that must be the same at the end as at the beginning.
+struct WatchedFile {
+  std::uint32_t input = 0;  // of FolderRun::inputs
+  Entry entry;
+};
+
+// All that is written, decided before anything is.
+struct FolderRun {
+  const FormatWriter* writer = nullptr;
+  Outputs outputs;  // its source may be null, or of another format than what is written
+  LaidOut laid_out;
+  Program program;                        // proved
+  std::vector<const Checkpoint*> inputs;  // of the program's sources
+  std::vector<OutputId> made;             // of the program, by index in laid_out.made
+  std::vector<Entry> copied = {};         // whole files of outputs.source's folder that come along
+  std::vector<WatchedFile> watched = {};
+  std::string out;           // the name that the folder gets at the end; nothing has it yet
+  std::string request = {};  // JSON of who asks: what makes the same run again
+  std::uint64_t memory = std::uint64_t{1} << 30;  // that slabs and decoded items may take
+};
+
+// Called when all is written and durable. Holds it against what was asked for, and writes the
+// certificate into the folder.
+using ProveFolder = std::function<Status(const Checkpoint& result, WritableDirectory& folder)>;
+
+Status make_folder(Store& store, FolderRun run, const ProveFolder& prove, Progress* progress);
+
+// Every file that lies in the folders of the inputs now, or that they point to. What lies in no
+// folder is not watched.
+Result<std::vector<WatchedFile>> watch_inputs(const std::vector<const Checkpoint*>& inputs);
+
+}  // namespace shw
