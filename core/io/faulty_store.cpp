@@ -18,6 +18,10 @@ class FaultyFile final : public OutputFile {
     SHW_CHECK(ask(decide_, "write", path_));
     return inner_->write_at(offset, bytes);
   }
+  Status sync() override {
+    SHW_CHECK(ask(decide_, "sync", path_));
+    return inner_->sync();
+  }
   Status finish(std::uint64_t length) override {
     SHW_CHECK(ask(decide_, "finish", path_));
     return inner_->finish(length);
@@ -52,6 +56,7 @@ class FaultyFolder final : public WritableDirectory {
     SHW_CHECK(ask(decide_, "remove", relative));
     return inner_->remove(relative);
   }
+  void keep(const std::string& relative) override { inner_->keep(relative); }
   Status sync() override {
     SHW_CHECK(ask(decide_, "sync", inner_->path()));
     return inner_->sync();

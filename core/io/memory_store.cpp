@@ -156,6 +156,11 @@ class StoredFile final : public OutputFile {
     node_->changed = ++tree_->changes;
     return {};
   }
+  Status sync() override {
+    std::lock_guard lock(tree_->guard);
+    node_->durable = node_->bytes;
+    return {};
+  }
   Status finish(std::uint64_t length) override {
     std::lock_guard lock(tree_->guard);
     if (std::exchange(finished_, true)) return fail(ErrorKind::kUsage, "was finished already");
@@ -210,6 +215,16 @@ class StoredWritable final : public WritableDirectory {
     if (folder->names.erase(last_part(relative)) == 0) return no_such(relative);
     return {};
   }
+  void keep(const std::string& relative) override {
+    std::lock_guard lock(tree_->guard);
+    NodePtr folder = node_;
+    for (const std::string& part : parts_of(parent_of(relative))) {
+      auto found = folder->names.find(part);
+      if (found == folder->names.end()) return;
+      folder = found->second;
+      made_.push_back(folder);
+    }
+  }
   Status sync() override {
     std::lock_guard lock(tree_->guard);
     for (const NodePtr& folder : made_) folder->durable_names = folder->names;
@@ -246,7 +261,7 @@ class StoredWritable final : public WritableDirectory {
   TreePtr tree_;
   NodePtr node_;
   std::string path_;
-  std::vector<NodePtr> made_;  // sync() makes the names in them durable too
+  std::vector<NodePtr> made_;  // made or kept: sync() makes the names in them durable too
 };
 
 }  // namespace

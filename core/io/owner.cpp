@@ -9,12 +9,17 @@
 #include <charconv>
 #include <string_view>
 
+#include "core/base/checked.h"
+#include "core/base/words.h"
 #include "core/io/place.h"
 
 namespace shw {
 namespace {
 
 constexpr std::size_t kMostText = 4096;
+constexpr const char* kNextOwnerFile = ".shardwright-owner-next";
+// In the name of a directory that was taken over, before the pid of the one who did.
+constexpr std::string_view kTaken = "taken-";
 
 // The beginning of a small file; empty where it cannot be read. A pipe is not waited for.
 std::string beginning_of(const std::string& path) {
@@ -86,6 +91,18 @@ std::string owner_of(const Store& store, const std::string& path) {
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
+// Between its new name and its new owner file the name alone says who has taken it: `owner` is
+// still the one before.
+bool is_being_taken(const std::string& path, const std::string& owner) {
+  std::string taken = kPartialMark + std::string(kTaken);
+  std::size_t mark = path.rfind(taken);
+  if (mark == std::string::npos) return false;
+  std::string_view rest = std::string_view(path).substr(mark + taken.size());
+  auto pid = take_number(rest);
+  if (!pid || *pid == 0 || !narrow<pid_t>(*pid) || std::to_string(*pid) == owner) return false;
+  return ::kill(narrow<pid_t>(*pid).value(), 0) == 0 || errno != ESRCH;
+}
+
 }  // namespace
 
 std::string this_process() {
@@ -109,12 +126,45 @@ bool is_dead_process(std::string_view text) {
   return !start.empty() && start != owner.start;
 }
 
-void sweep_abandoned(Store& store, const std::string& path, const std::string& marker) {
+MadeBy made_by(const Store& store, const std::string& path) {
+  std::string text = owner_of(store, path);
+  Owner owner = parsed(text), self = here();
+  if (is_being_taken(path, owner.pid)) return MadeBy::kLiveProcess;
+  if (text.empty()) return MadeBy::kNobody;
+  if (is_dead_process(text)) return MadeBy::kDeadProcess;
+  bool is_here = !owner.start.empty() && owner.host == self.host && owner.boot == self.boot &&
+                 owner.space == self.space;
+  return is_here ? MadeBy::kLiveProcess : MadeBy::kUnknown;
+}
+
+Result<std::string> take_over(Store& store, const std::string& path, const std::string& marker) {
+  std::string from = without_trailing_slashes(path);
+  std::size_t mark = from.rfind(marker);
+  if (mark == std::string::npos)
+    return fail(ErrorKind::kUsage, "was not made by this program", {path});
+  std::string base =
+      from.substr(0, mark) + marker + std::string(kTaken) + std::to_string(::getpid());
+  std::string to = base;
+  for (int i = 2; store.exists(to); ++i) to = base + "-" + std::to_string(i);
+  SHW_CHECK(store.publish(from, to));
+  SHW_TRY(auto folder, store.edit_folder(to));
+  SHW_TRY(auto now, store.read_folder(to));
+  if (now->stat(kNextOwnerFile).kind != EntryKind::kMissing)
+    SHW_CHECK(folder->remove(kNextOwnerFile));
+  SHW_CHECK(write_text(*folder, kNextOwnerFile, this_process()));
+  SHW_CHECK(folder->rename(kNextOwnerFile, kOwnerFile));
+  SHW_CHECK(folder->sync());
+  return to;
+}
+
+void sweep_abandoned(Store& store, const std::string& path, const std::string& marker,
+                     const std::function<bool(const std::string& found)>& spared) {
   std::string folder = parent_of(without_trailing_slashes(path));
   for (const std::string& name : store.names(folder)) {
     if (name.find(marker) == std::string::npos) continue;
     std::string found = folder + "/" + name;
-    if (is_dead_process(owner_of(store, found))) static_cast<void>(store.discard(found, marker));
+    if (made_by(store, found) != MadeBy::kDeadProcess) continue;
+    if (spared == nullptr || !spared(found)) static_cast<void>(store.discard(found, marker));
   }
 }
 

@@ -2,6 +2,7 @@
 // from one that is still being made, here or on another machine that shares the disk.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -17,8 +18,17 @@ std::string this_process();
 // space, that runs no more. Anything that cannot be known is no.
 bool is_dead_process(std::string_view text);
 
-// Discards the directories beside `path` whose name holds `marker` and whose owner is dead. What
-// cannot be removed stays.
-void sweep_abandoned(Store& store, const std::string& path, const std::string& marker);
+// Who is making a directory, as far as this machine can tell.
+enum class MadeBy : std::uint8_t { kNobody, kDeadProcess, kLiveProcess, kUnknown };
+MadeBy made_by(const Store& store, const std::string& path);
+
+// A directory that nobody makes any more becomes this process', under a name of its own that still
+// holds `marker`; of several processes that try only one succeeds. Returns the name.
+Result<std::string> take_over(Store& store, const std::string& path, const std::string& marker);
+
+// Discards the directories beside `path` whose name holds `marker` and whose owner is dead, but for
+// those that `spared` says to leave. What cannot be removed stays.
+void sweep_abandoned(Store& store, const std::string& path, const std::string& marker,
+                     const std::function<bool(const std::string& found)>& spared = nullptr);
 
 }  // namespace shw

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <set>
 #include <utility>
-#include <vector>
 
 #include "core/base/checked.h"
 #include "core/io/posix_copy.h"
@@ -43,6 +43,12 @@ class PosixFile final : public OutputFile {
       bytes = bytes.subspan(static_cast<std::size_t>(written));
       offset += static_cast<std::uint64_t>(written);
     }
+    return {};
+  }
+
+  Status sync() override {
+    if (fd_ < 0) return was_finished();
+    if (::fdatasync(fd_) != 0) return system_error("cannot make it durable", name_, errno);
     return {};
   }
 
@@ -111,6 +117,13 @@ class PosixWritableDirectory final : public WritableDirectory {
     return {};
   }
 
+  void keep(const std::string& relative) override {
+    std::lock_guard lock(guard_);
+    for (std::size_t slash = relative.find('/'); slash != std::string::npos;
+         slash = relative.find('/', slash + 1))
+      folders_.insert(relative.substr(0, slash));
+  }
+
   Status sync() override {
     for (const std::string& folder : folders_) {
       int fd = ::openat(fd_, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -133,7 +146,7 @@ class PosixWritableDirectory final : public WritableDirectory {
          slash = relative.find('/', slash + 1)) {
       std::string folder = relative.substr(0, slash);
       if (::mkdirat(fd_, folder.c_str(), 0777) == 0) {
-        folders_.push_back(std::move(folder));
+        folders_.insert(std::move(folder));
       } else if (errno != EEXIST) {
         return system_error("cannot make the folder", folder, errno);
       }
@@ -156,7 +169,7 @@ class PosixWritableDirectory final : public WritableDirectory {
   std::string path_;
   int fd_;
   std::mutex guard_;
-  std::vector<std::string> folders_;  // made by us: sync() makes them durable too
+  std::set<std::string> folders_;  // with names of ours: sync() makes them durable too
 };
 
 }  // namespace

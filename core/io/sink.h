@@ -18,6 +18,8 @@ class OutputFile {
   virtual ~OutputFile() = default;
   // Several threads may write at once, each bytes of its own.
   virtual Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
+  // What is written so far is durable; for a file that grows line by line.
+  virtual Status sync() = 0;
   // Gives it its length, makes it durable and closes it; one destroyed before is incomplete. No
   // other thread may write any more.
   virtual Status finish(std::uint64_t length) = 0;

@@ -32,6 +32,8 @@ class WritableDirectory {
                          Progress* progress) = 0;
   virtual Status rename(const std::string& from, const std::string& to) = 0;  // replaces `to`
   virtual Status remove(const std::string& relative) = 0;
+  // A file that is there already, and that sync() is to make the name of durable as well.
+  virtual void keep(const std::string& relative) = 0;
   virtual Status sync() = 0;  // the names in it are durable
 };
 

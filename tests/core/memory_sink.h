@@ -37,6 +37,7 @@ class MemoryFile final : public OutputFile {
     written += part.size();
     return {};
   }
+  Status sync() override { return {}; }
   Status finish(std::uint64_t length) override {
     bytes.resize(length - begin_);
     return {};

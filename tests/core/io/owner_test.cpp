@@ -1,39 +1,17 @@
-#include <algorithm>
-
 #include "core/io/owner.h"
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "core/dead_process.h"
 #include "core/io/place.h"
 #include "core/io/source.h"
 #include "core/io/store.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
+using test::dead_process;
 
 namespace {
-
-// What a child wrote about itself before it ended; it is waited for, so that its pid is free.
-std::string dead_process() {
-  int ends[2];
-  REQUIRE(::pipe(ends) == 0);
-  pid_t child = ::fork();
-  if (child == 0) {
-    std::string text = this_process();
-    ssize_t written = ::write(ends[1], text.data(), text.size());
-    ::_exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
-  }
-  ::close(ends[1]);
-  std::string text(4096, '\0');
-  ssize_t length = ::read(ends[0], text.data(), text.size());
-  ::close(ends[0]);
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
-  return text;
-}
 
 std::string with_line(std::string text, int line, const std::string& value) {
   std::size_t at = 0;
@@ -84,6 +62,42 @@ TEST_CASE("only what a dead process of this machine left is swept") {
     CHECK(posix_store().exists(folder / "out.shardwright-partial-" + std::to_string(stays)));
   CHECK(posix_store().exists(folder / "innocent/sub/__0_0.distcp"));
   CHECK(posix_store().exists(folder / "link.shardwright-partial-6"));
+}
+
+TEST_CASE("what is spared is not swept") {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "a.shardwright-partial-1");
+  put(folder / "a.shardwright-partial-1/" + kOwnerFile, dead_process());
+  std::string seen;
+  sweep_abandoned(posix_store(), folder / "a", kPartialMark, [&](const std::string& found) {
+    seen = found;
+    return true;
+  });
+  CHECK(seen == folder / "a.shardwright-partial-1");
+  CHECK(posix_store().exists(seen));
+}
+
+TEST_CASE("a directory that nobody makes is taken over once, and is then this process'") {
+  TemporaryFolder folder;
+  Store& store = posix_store();
+  std::string left = folder / "out.shardwright-partial-1";
+  std::filesystem::create_directory(left);
+  CHECK(made_by(store, left) == MadeBy::kNobody);
+  put(left + "/" + kOwnerFile, dead_process());
+  CHECK(made_by(store, left) == MadeBy::kDeadProcess);
+  put(left + "/" + kOwnerFile + "-next", "what a process left that was killed here");
+  auto taken = take_over(store, left, kPartialMark);
+  REQUIRE(taken.has_value());
+  CHECK(taken->starts_with(folder / "out.shardwright-partial-"));
+  CHECK(made_by(store, *taken) == MadeBy::kLiveProcess);
+  CHECK_FALSE(take_over(store, left, kPartialMark).has_value());
+  // Its owner file is still the old one: the name says that this process has it.
+  put(*taken + "/" + kOwnerFile, dead_process());
+  CHECK(made_by(store, *taken) == MadeBy::kLiveProcess);
+  put(*taken + "/" + kOwnerFile, with_line(this_process(), 0, "another-host"));
+  std::filesystem::rename(*taken, left);
+  CHECK(made_by(store, left) == MadeBy::kUnknown);
+  CHECK_FALSE(take_over(store, folder / "out", kPartialMark).has_value());
 }
 
 TEST_CASE("what a repair is still making is no part of a folder that is listed") {
