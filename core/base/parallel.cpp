@@ -9,16 +9,19 @@
 
 namespace shw {
 
+std::size_t worker_count() {
+  return static_cast<std::size_t>(std::max(tbb::this_task_arena::max_concurrency(), 1));
+}
+
 Status each_in_parallel(std::size_t count, const std::function<Status(std::size_t)>& work) {
   std::atomic<std::size_t> next{0};
   std::atomic<bool> stop{false};
   std::mutex guard;
   std::optional<Error> first;
   std::size_t first_index = count;
-  auto threads = static_cast<std::size_t>(std::max(tbb::this_task_arena::max_concurrency(), 1));
   // One task a thread, each taking what is next: parts are begun in order, whatever they cost.
   tbb::parallel_for(
-      std::size_t{0}, std::min(threads, count),
+      std::size_t{0}, std::min(worker_count(), count),
       [&](std::size_t) {
         for (std::size_t i = next++; i < count && !stop; i = next++) {
           Status done = work(i);

@@ -11,6 +11,9 @@
 
 namespace shw {
 
+// As many threads as each_in_parallel() works on.
+std::size_t worker_count();
+
 // Calls work(0) .. work(count - 1), begun in this order. After an error nothing new is begun; of
 // several errors that of the lowest index is returned.
 Status each_in_parallel(std::size_t count, const std::function<Status(std::size_t)>& work);

@@ -28,6 +28,8 @@ struct Progress {
   std::atomic<std::uint64_t> total{0};  // 0 while it is not known
   std::atomic<bool> in_bytes{false};
   std::atomic<bool> cancelled{false};
+  // What is finished when it is cancelled stays, so that another run goes on with it.
+  std::atomic<bool> keeps{false};
 
   void begin(Phase next, std::uint64_t amount, bool bytes) {
     done = 0;

@@ -1,5 +1,6 @@
 // A new checkpoint folder: everything is made under "<out>.shardwright-partial-<pid>", proved
-// there, made durable, and gets its name last. On the way there the inputs are only read.
+// there, made durable, and gets its name last. On the way there the inputs are only read. What a
+// killed run left is gone on with: its journal says which files were durable (journal.h).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/exec/run_limits.h"
 #include "core/formats/format_writer.h"
 #include "core/io/store.h"
 #include "core/program/program.h"
@@ -32,14 +34,25 @@ struct FolderRun {
   std::vector<WatchedFile> watched = {};
   std::string out;           // the name that the folder gets at the end; nothing has it yet
   std::string request = {};  // JSON of who asks: what makes the same run again
-  std::uint64_t memory = std::uint64_t{1} << 30;  // that slabs and decoded items may take
+  // What a killed run left, to be gone on with or refused; empty: what is left of the same run is
+  // looked for.
+  std::string partial = {};
+  std::uint64_t memory = kDefaultMemory;
 };
 
 // Called when all is written and durable. Holds it against what was asked for, and writes the
 // certificate into the folder.
 using ProveFolder = std::function<Status(const Checkpoint& result, WritableDirectory& folder)>;
 
-Status make_folder(Store& store, FolderRun run, const ProveFolder& prove, Progress* progress);
+// What an earlier run had made already.
+struct FolderMade {
+  std::size_t files_kept = 0;
+  std::uint64_t bytes_kept = 0;
+};
+// After an error nothing is left of it; where it was cancelled and Progress::keeps says so, what is
+// durable is.
+Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& prove,
+                               Progress* progress);
 
 // Every file that lies in the folders of the inputs now, or that they point to. What lies in no
 // folder is not watched.

@@ -8,10 +8,13 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
-#include "core/exec/payloads.h"
+#include "core/exec/journal.h"
+#include "core/exec/memory_shares.h"
+#include "core/exec/partial_folder.h"
 #include "core/exec/write_files.h"
 #include "core/formats/open.h"
 #include "core/io/owner.h"
@@ -25,31 +28,51 @@ struct Making {
   FolderRun& run;
   const ProveFolder& prove;
   Progress* progress;
-  std::string partial;  // the name that the folder has until it is finished
+  MemoryShares shares{};
+  JournalText noted{};    // what is durable already
+  std::string partial{};  // the name that the folder has until it is finished
   std::unique_ptr<WritableDirectory> folder{};
+  std::unique_ptr<Journal> journal{};
+  std::set<std::string> there{};  // paths of noted files
+  bool is_written = false;        // and has still to be proved
+
+  bool has(const std::string& path) const { return there.contains(path); }
 };
 
 const Directory& source_of(const FolderRun& run) {
   return *run.outputs.source->directory();
 }
 
-// The bytes that a job makes; zeros take no disk.
-std::uint64_t bytes_made(const Program& program, const ProgramJob& job) {
-  bool zeros = job.op == ElementOp::kConstant && job.constant[0] == 0 && job.constant[1] == 0;
-  if (zeros) return 0;
-  return static_cast<std::uint64_t>(volume(program.sizes(job)).value_or(0)) * size_of(job.to);
+// The bytes that an output takes on disk: zeros take none.
+std::uint64_t bytes_made(const Program& program, OutputId output) {
+  std::uint64_t bytes = 0;
+  JobRange jobs = jobs_of(program, output);
+  for (std::size_t j = jobs.first; j < jobs.last; ++j) {
+    const ProgramJob& job = program.jobs[j];
+    bool zeros = job.op == ElementOp::kConstant && job.constant[0] == 0 && job.constant[1] == 0;
+    if (zeros) continue;
+    bytes += static_cast<std::uint64_t>(volume(program.sizes(job)).value_or(0)) * size_of(job.to);
+  }
+  return bytes;
 }
 
 Status check_space(const Making& making) {
   const FolderRun& run = making.run;
   std::uint64_t needed = std::uint64_t{1} << 20;
   auto add = [&](std::uint64_t bytes) { needed = checked_add(needed, bytes).value_or(UINT64_MAX); };
-  for (const Entry& entry : run.copied) add(std::min(entry.size, entry.disk_bytes));
+  auto is_there = [&](std::uint32_t file) { return making.has(run.laid_out.files[file].path); };
+  for (const Entry& entry : run.copied) {
+    if (!making.has(entry.path)) add(std::min(entry.size, entry.disk_bytes));
+  }
   std::map<std::string_view, std::uint64_t> kept;  // in files that are made anew
-  for (const OutputCopy& copy : run.laid_out.copies) kept[copy.from] += copy.length;
+  for (const OutputCopy& copy : run.laid_out.copies) {
+    if (!is_there(copy.file)) kept[copy.from] += copy.length;
+  }
   for (const auto& [path, length] : kept)
     add(std::min(length, source_of(run).stat(std::string(path)).disk_bytes));
-  for (const ProgramJob& job : run.program.jobs) add(bytes_made(run.program, job));
+  for (std::size_t i = 0; i < run.made.size(); ++i) {
+    if (!is_there(run.laid_out.made[i].file)) add(bytes_made(run.program, run.made[i]));
+  }
   std::uint64_t tiles = 0;
   for (const OutputTensor& tensor : run.outputs.tensors) tiles += tensor.tiles.size();
   add(400 * tiles);
@@ -64,8 +87,11 @@ Status copy_files(Making& making) {
   const FolderRun& run = making.run;
   return each_in_parallel(run.copied.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(making.progress)) return cancelled_error();
-    const std::string& path = run.copied[i].path;
-    return making.folder->copy_in(source_of(run).name() + "/" + path, path, making.progress);
+    const Entry& file = run.copied[i];
+    if (making.has(file.path)) return {};
+    SHW_CHECK(making.folder->copy_in(source_of(run).name() + "/" + file.path, file.path,
+                                     making.progress));
+    return making.journal->add({file.path, file.size});
   });
 }
 
@@ -76,12 +102,15 @@ Status make_files(Making& making) {
   for (const OutputCopy& copy : run.laid_out.copies) bytes += copy.length;
   for (const MadeTile& made : run.laid_out.made) bytes += made.length;
   if (making.progress != nullptr) making.progress->begin(Phase::kCopying, bytes, true);
+  for (const DurableFile& file : making.noted.files) {
+    if (making.progress != nullptr) making.progress->add(file.size);
+  }
   SHW_CHECK(copy_files(making));
-  Payloads payloads(run.program, run.inputs, making.progress);
-  auto make = [&](std::size_t made, OutputFile& file) {
-    return payloads.write(run.made[made], file);
-  };
-  return write_files(*run.writer, run.outputs, run.laid_out, make, *making.folder, making.progress);
+  std::vector<bool> there;
+  for (const LaidOut::File& file : run.laid_out.files) there.push_back(making.has(file.path));
+  return write_files(
+      run, making.shares, there, *making.folder,
+      [&](const DurableFile& file) { return making.journal->add(file); }, making.progress);
 }
 
 Status write_metadata(Making& making) {
@@ -115,33 +144,113 @@ Status check_inputs_unchanged(const FolderRun& run) {
 }
 
 Status build(Making& making) {
-  // First of all: without it nobody could tell later that this run was killed.
-  SHW_CHECK(write_text(*making.folder, kOwnerFile, this_process()));
   SHW_CHECK(make_files(making));
   SHW_CHECK(write_metadata(making));
+  making.is_written = true;
   SHW_CHECK(prove_folder(making));
   SHW_CHECK(check_inputs_unchanged(making.run));
   if (is_cancelled(making.progress)) return cancelled_error();
-  SHW_CHECK(making.folder->remove(kOwnerFile));
   SHW_CHECK(making.folder->sync());
   return making.store.publish(making.partial, making.run.out);
 }
 
+// What a killed run has left of this one. After that nothing has been changed yet.
+Status find_begun(Making& making, const JournalHeader& header) {
+  FolderRun& run = making.run;
+  if (run.partial.empty()) {
+    auto abandoned = find_abandoned(making.store, header, run.out);
+    if (!abandoned) return {};
+    run.partial = abandoned->path;
+    making.noted = std::move(abandoned->journal);
+    return {};
+  }
+  SHW_TRY(auto folder, making.store.read_folder(run.partial));
+  SHW_TRY(making.noted, read_journal(*folder));
+  return check_same_run(making.noted.header, header);
+}
+
+// Of two runs that find the same folder, one gets it.
+Status go_on(Making& making) {
+  SHW_TRY(making.partial, take_over(making.store, making.run.partial, kPartialMark));
+  SHW_TRY(making.folder, making.store.edit_folder(making.partial));
+  SHW_TRY(making.noted.files,
+          keep_durable(making.store, *making.folder, making.run, making.noted.files));
+  for (const DurableFile& file : making.noted.files) making.there.insert(file.path);
+  SHW_CHECK(check_space(making));
+  SHW_TRY(making.journal, Journal::begin(*making.folder, making.noted));
+  return {};
+}
+
+std::string free_partial_name(const Store& store, const std::string& base) {
+  std::string name = base;
+  // Another machine that shares the disk may have a process of the same number.
+  for (int i = 2; store.exists(name); ++i) name = fmt::format("{}-{}", base, i);
+  return name;
+}
+
+// A folder with its name always says who makes it, and what: both are written before it gets it.
+Status begin(Making& making) {
+  SHW_CHECK(check_space(making));
+  const std::string& out = making.run.out;
+  making.partial =
+      free_partial_name(making.store, fmt::format("{}{}new-{}", out, kPartialMark, ::getpid()));
+  SHW_TRY(making.folder, making.store.make_folder(making.partial));
+  SHW_CHECK(write_text(*making.folder, kOwnerFile, this_process()));
+  SHW_TRY(making.journal, Journal::begin(*making.folder, making.noted));
+  std::string name =
+      free_partial_name(making.store, fmt::format("{}{}{}", out, kPartialMark, ::getpid()));
+  Status named = making.store.publish(making.partial, name);
+  if (!making.store.exists(making.partial)) making.partial = name;
+  SHW_CHECK(named);
+  SHW_TRY(making.folder, making.store.edit_folder(name));
+  return {};
+}
+
+// The result is there and whole: what is left of its making harms nobody.
+void tidy(Making& making) {
+  // The journal last: it says that an owner beside it is of that making.
+  static_cast<void>(making.folder->remove(kOwnerFile));
+  static_cast<void>(making.folder->remove(kJournalFile));
+  static_cast<void>(making.folder->sync());
+}
+
+// After an error nothing is left of what this run began. What it went on with stays as long as the
+// error says nothing against it.
+tl::unexpected<Error> give_up(const Making& making, Error error) {
+  const std::string& partial = making.partial;
+  bool went_on = !making.run.partial.empty() && !making.is_written;
+  bool is_kept = went_on || (error.kind == ErrorKind::kCancelled && making.progress->keeps);
+  if (partial.empty() || !making.store.exists(partial)) return tl::unexpected<Error>(error);
+  if (is_kept) {
+    error.advice += fmt::format(
+        "{}what is finished stays: go on with `shardwright resume {}`, or "
+        "take it away with `shardwright resume --roll-back {}`",
+        error.advice.empty() ? "" : "\n", making.run.out, making.run.out);
+  } else if (auto discarded = making.store.discard(partial, kPartialMark); !discarded) {
+    error.advice = "what was made so far could not be removed and lies in " + partial + " (" +
+                   discarded.error().message + ")";
+  }
+  return tl::unexpected<Error>(std::move(error));
+}
+
 }  // namespace
 
-Status make_folder(Store& store, FolderRun run, const ProveFolder& prove, Progress* progress) {
-  Making making{store, run, prove, progress,
-                fmt::format("{}{}{}", run.out, kPartialMark, ::getpid())};
-  sweep_abandoned(store, run.out, kPartialMark);
-  SHW_CHECK(check_space(making));
-  SHW_TRY(making.folder, store.make_folder(making.partial));
-  auto built = build(making);
-  if (built || !store.exists(making.partial)) return built;
-  if (auto discarded = store.discard(making.partial, kPartialMark); !discarded) {
-    built.error().advice = "what was made so far could not be removed and lies in " +
-                           making.partial + " (" + discarded.error().message + ")";
+Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& prove,
+                               Progress* progress) {
+  Making making{store, run, prove, progress};
+  SHW_TRY(making.shares, share_memory(run.program, run.inputs, run.memory));
+  SHW_TRY(JournalHeader header, header_of(store, run));
+  SHW_CHECK(find_begun(making, header));
+  making.noted.header = std::move(header);
+  Status made = run.partial.empty() ? begin(making) : go_on(making);
+  if (made) made = build(making);
+  if (made) {
+    tidy(making);
+    FolderMade result{making.noted.files.size(), 0};
+    for (const DurableFile& file : making.noted.files) result.bytes_kept += file.size;
+    return result;
   }
-  return built;
+  return give_up(making, std::move(made).error());
 }
 
 Result<std::vector<WatchedFile>> watch_inputs(const std::vector<const Checkpoint*>& inputs) {

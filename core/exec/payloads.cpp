@@ -2,20 +2,24 @@
 
 namespace shw {
 
-Payloads::Payloads(const Program& program, std::vector<const Checkpoint*> inputs,
-                   Progress* progress)
+Payloads::Payloads(const Program& program, const std::vector<const Checkpoint*>& inputs,
+                   const MemoryShares& shares, Progress* progress)
     : program_(program),
-      workspaces_([&program, inputs = std::move(inputs)] {
-        return std::make_unique<Workspace>(
-            Workspace{Storages(program, inputs), cpu_executor(), {}, {}, {}});
-      }),
+      limits_(shares.limits),
+      workspaces_(
+          [&program, inputs, decoded = std::make_shared<DecodedItems>(shares.decoded_bytes)] {
+            return std::make_unique<Workspace>(
+                Workspace{Storages(program, inputs, decoded), cpu_executor(), {}, {}, {}});
+          }),
       progress_(progress) {}
 
-Result<std::uint32_t> Payloads::write(OutputId output, OutputFile& file) {
+std::uint64_t Payloads::block_count(OutputId output) const {
+  return shw::block_count(program_, output, limits_);
+}
+
+Result<WrittenBlocks> Payloads::write(OutputId output, BlockRange range, OutputFile& file) {
   auto workspace = workspaces_.take();
-  SHW_TRY(WrittenOutput written,
-          write_output(program_, output, *workspace, Limits{}, file, progress_));
-  return written.crc;
+  return write_blocks(program_, output, range, *workspace, limits_, file, progress_);
 }
 
 }  // namespace shw

@@ -1,23 +1,27 @@
-// The outputs of a program, each made where a writer asks for it, from several threads at once.
+// The outputs of a program, made where a writer asks for them, from several threads at once.
 #pragma once
 
 #include "core/base/parallel.h"
-#include "core/exec/write_output.h"
+#include "core/exec/memory_shares.h"
 
 namespace shw {
 
 class Payloads {
  public:
   // Refers to the program, which is proved, and to its inputs.
-  Payloads(const Program& program, std::vector<const Checkpoint*> inputs, Progress* progress);
+  Payloads(const Program& program, const std::vector<const Checkpoint*>& inputs,
+           const MemoryShares& shares, Progress* progress);
   Payloads(const Payloads&) = delete;
   Payloads& operator=(const Payloads&) = delete;
 
-  // Into its file, where the program says; returns the CRC-32.
-  Result<std::uint32_t> write(OutputId output, OutputFile& file);
+  std::uint64_t block_count(OutputId output) const;
+  const Limits& limits() const { return limits_; }
+  // Into its file, where the program says.
+  Result<WrittenBlocks> write(OutputId output, BlockRange range, OutputFile& file);
 
  private:
   const Program& program_;
+  Limits limits_;
   Pool<Workspace> workspaces_;
   Progress* progress_;
 };

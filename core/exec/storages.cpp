@@ -26,16 +26,9 @@ class DecodedSource final : public ByteSource {
 
 }  // namespace
 
-Storages::Storages(const Program& program, std::vector<const Checkpoint*> inputs)
-    : program_(program), inputs_(std::move(inputs)) {
-  for (const Checkpoint* input : inputs_) decoded_.emplace_back(*input);
-}
-
-std::uint64_t Storages::decoded_peak() const {
-  std::uint64_t bytes = 0;
-  for (const DecodedChunks& decoded : decoded_) bytes += decoded.peak_bytes();
-  return bytes;
-}
+Storages::Storages(const Program& program, std::vector<const Checkpoint*> inputs,
+                   std::shared_ptr<DecodedItems> decoded)
+    : program_(program), inputs_(std::move(inputs)), decoded_(std::move(decoded)) {}
 
 Result<std::shared_ptr<const ByteSource>> Storages::open(SourceId id) {
   const ProgramSource& source = program_.source(id);
@@ -46,7 +39,7 @@ Result<std::shared_ptr<const ByteSource>> Storages::open(SourceId id) {
   if (source.form == SourceForm::kItem) {
     if (source.chunk >= input.chunk_count())
       return fail(ErrorKind::kDamaged, "holds no such item", {path, source.offset});
-    SHW_TRY(auto bytes, decoded_[source.input].read(ChunkId{source.chunk}));
+    SHW_TRY(auto bytes, decoded_->read(input, ChunkId{source.chunk}, source.length));
     if (bytes->size() == source.length)
       return std::make_shared<DecodedSource>(path, std::move(bytes));
     return fail(ErrorKind::kDamaged, "decodes to another number of bytes than the program says",

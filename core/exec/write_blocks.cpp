@@ -1,4 +1,4 @@
-#include "core/exec/write_output.h"
+#include "core/exec/write_blocks.h"
 
 #include <algorithm>
 #include <cassert>
@@ -132,28 +132,39 @@ std::optional<Box> common_of(const Program& program, const ProgramJob& job, cons
   return intersect(block, Box{copy_of(program.at(job)), copy_of(program.sizes(job))});
 }
 
-// The payload in its file, and its CRC wherever its parts are written.
-class Payload {
+// Blocks of a payload on their way into its file, and their CRC.
+class PayloadPart {
  public:
-  Payload(OutputFile& file, const ProgramOutput& out, ExtentsView sizes)
+  PayloadPart(OutputFile& file, const ProgramOutput& out, ExtentsView sizes, bool in_order)
       : file_(file),
         begin_(out.offset),
         length_(out.length),
+        strides_(byte_strides(sizes, size_of(out.dtype))),
         sizes_(copy_of(sizes)),
-        element_(size_of(out.dtype)) {}
-
-  Status append(BytesView bytes) {
-    crc_ = crc32_of(bytes, crc_);
-    std::uint64_t at = begin_ + done_;
-    done_ += bytes.size();
-    if (bytes.size() >= kHole && is_zero(bytes)) return {};
-    return file_.write_at(at, bytes);
+        element_(size_of(out.dtype)) {
+    written_.in_order = in_order;
   }
 
-  // For parts in any order: the CRC of zeros first, then what every part changes in it.
-  void begin_scattered() { crc_ = crc32_of_zeros(0, length_); }
   Status put(const Box& block, BytesView bytes) {
-    Extents strides = byte_strides(sizes_, element_);
+    written_.length += bytes.size();
+    return written_.in_order ? append(block, bytes) : scatter(block, bytes);
+  }
+  const WrittenBlocks& written() const { return written_; }
+
+ private:
+  std::uint64_t offset_of(const Box& block) const {
+    std::int64_t at = 0;
+    for (std::size_t d = 0; d < strides_.size(); ++d) at += block.offsets[d] * strides_[d];
+    return static_cast<std::uint64_t>(at);
+  }
+
+  Status append(const Box& block, BytesView bytes) {
+    written_.crc = crc32_of(bytes, written_.crc);
+    if (bytes.size() >= kHole && is_zero(bytes)) return {};
+    return file_.write_at(begin_ + offset_of(block), bytes);
+  }
+
+  Status scatter(const Box& block, BytesView bytes) {
     std::size_t run = element_, outer = sizes_.size();
     while (outer > 0) {
       --outer;
@@ -164,31 +175,27 @@ class Payload {
         Extents(block.sizes.begin(), block.sizes.begin() + static_cast<std::ptrdiff_t>(outer)),
         Extents(outer, 1)};
     for (std::size_t done = 0; rows.next(); done += run) {
-      std::int64_t at = 0;
-      for (std::size_t d = 0; d < sizes_.size(); ++d)
-        at += (block.offsets[d] + (d < outer ? rows.block.offsets[d] : 0)) * strides[d];
-      SHW_CHECK(put_run(static_cast<std::uint64_t>(at), bytes.subspan(done, run)));
+      std::uint64_t at = offset_of(block);
+      for (std::size_t d = 0; d < outer; ++d)
+        at += static_cast<std::uint64_t>(rows.block.offsets[d] * strides_[d]);
+      SHW_CHECK(put_run(at, bytes.subspan(done, run)));
     }
     return {};
   }
 
-  std::uint32_t crc() const { return crc_; }
-
- private:
   Status put_run(std::uint64_t at, BytesView run) {
     if (is_zero(run)) return {};
     std::uint32_t change = crc32_of(run) ^ crc32_of_zeros(0, run.size());
     // What stands behind it moves the change on; a CRC of zeros alone says by how much.
-    crc_ ^= crc32_joined(change, 0, length_ - at - run.size());
+    written_.crc ^= crc32_joined(change, 0, length_ - at - run.size());
     return file_.write_at(begin_ + at, run);
   }
 
   OutputFile& file_;
   std::uint64_t begin_, length_;
-  Extents sizes_;
+  Extents strides_, sizes_;
   std::size_t element_;
-  std::uint64_t done_ = 0;
-  std::uint32_t crc_ = 0;
+  WrittenBlocks written_;
 };
 
 bool is_zeros(const Program& program, JobRange jobs) {
@@ -220,31 +227,52 @@ Status fill_block(JobRange jobs, BlockWork& work) {
 
 }  // namespace
 
-Result<WrittenOutput> write_output(const Program& program, OutputId output, Workspace& workspace,
-                                   const Limits& limits, OutputFile& file, Progress* progress) {
+std::uint64_t block_count(const Program& program, OutputId output, const Limits& limits) {
   const ProgramOutput& out = program.output(output);
   JobRange jobs = jobs_of(program, output);
   // A payload of zeros alone, however large, costs nothing.
-  if (is_zeros(program, jobs)) return WrittenOutput{crc32_of_zeros(0, out.length), 0};
+  if (is_zeros(program, jobs)) return 1;
+  ExtentsView sizes = program.sizes(out);
+  Blocks blocks{copy_of(sizes), cut_of(program, out, jobs, limits).block};
+  return std::max<std::uint64_t>(blocks.count(), 1);
+}
+
+Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, BlockRange range,
+                                   Workspace& workspace, const Limits& limits, OutputFile& file,
+                                   Progress* progress) {
+  const ProgramOutput& out = program.output(output);
+  JobRange jobs = jobs_of(program, output);
+  if (is_zeros(program, jobs))
+    return WrittenBlocks{crc32_of_zeros(0, out.length), true, out.length, 0};
   ExtentsView sizes = program.sizes(out);
   Cut cut = cut_of(program, out, jobs, limits);
-  Payload payload(file, out, sizes);
-  if (!cut.in_order) payload.begin_scattered();
-  WrittenOutput written;
+  PayloadPart part(file, out, sizes, cut.in_order);
+  std::uint64_t peak = 0;
   std::size_t read_width = widest(program, jobs);
   Blocks blocks{copy_of(sizes), cut.block};
-  while (blocks.next()) {
+  blocks.go_to(range.first);
+  for (std::uint64_t i = range.first; i < range.last && blocks.next(); ++i) {
     if (is_cancelled(progress)) return cancelled_error();
     auto count = static_cast<std::size_t>(volume(blocks.block.sizes).value_or(0));
     BlockWork work{program, workspace, blocks.block, workspace.in.room(count * read_width),
                    workspace.out.room(count * size_of(out.dtype))};
     SHW_CHECK(fill_block(jobs, work));
-    written.peak_bytes = std::max<std::uint64_t>(written.peak_bytes, work.bytes());
-    SHW_CHECK(cut.in_order ? payload.append(work.out) : payload.put(blocks.block, work.out));
+    peak = std::max<std::uint64_t>(peak, work.bytes());
+    SHW_CHECK(part.put(blocks.block, work.out));
     if (progress != nullptr) progress->add(work.out.size());
   }
-  written.crc = payload.crc();
+  WrittenBlocks written = part.written();
+  written.peak_bytes = peak;
   return written;
+}
+
+std::uint32_t crc_of_all(std::span<const WrittenBlocks> ranges, std::uint64_t length) {
+  bool in_order = std::all_of(ranges.begin(), ranges.end(),
+                              [](const WrittenBlocks& range) { return range.in_order; });
+  std::uint32_t crc = in_order ? 0 : crc32_of_zeros(0, length);
+  for (const WrittenBlocks& range : ranges)
+    crc = in_order ? crc32_joined(crc, range.crc, range.length) : crc ^ range.crc;
+  return crc;
 }
 
 }  // namespace shw

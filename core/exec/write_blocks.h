@@ -1,7 +1,9 @@
-// Carries out the jobs of one output, block by block: what a block needs is read, an executor makes
-// it, and it is written. Memory follows the limits, never the output or its largest source.
+// Carries out the jobs of an output, block by block: what a block needs is read, an executor makes
+// it, and it is written. A large output is dealt to several threads in ranges of blocks. Memory
+// follows the limits, never the output or its largest source.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -18,8 +20,18 @@ struct Limits {
   std::uint64_t slab_bytes = std::uint64_t{8} << 20;
 };
 
-struct WrittenOutput {
-  std::uint32_t crc = 0;         // CRC-32 of the payload
+// Blocks of an output, by their number: [first, last).
+struct BlockRange {
+  std::uint64_t first = 0, last = 0;
+};
+
+// What became of a range of blocks.
+struct WrittenBlocks {
+  // Of blocks that follow each other in the output: the CRC-32 of their bytes, `length` of them.
+  // Else: what they change in the CRC-32 of as many zeros as the output has bytes.
+  std::uint32_t crc = 0;
+  bool in_order = true;
+  std::uint64_t length = 0;
   std::uint64_t peak_bytes = 0;  // the most that both slabs took together
 };
 
@@ -32,9 +44,17 @@ struct Workspace {
   std::vector<TileJob> jobs;
 };
 
-// Writes the payload where the program says that it lies in its file. The program is proved. Zeros
-// that fill a block become a hole.
-Result<WrittenOutput> write_output(const Program& program, OutputId output, Workspace& workspace,
-                                   const Limits& limits, OutputFile& file, Progress* progress);
+// How many blocks of at most `limits` an output is made in: at least one, which may be empty.
+std::uint64_t block_count(const Program& program, OutputId output, const Limits& limits);
+
+// Writes blocks of the payload where the program says that they lie in its file. The program is
+// proved. Zeros that fill a block become a hole. Several threads may each write a range of their
+// own.
+Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, BlockRange range,
+                                   Workspace& workspace, const Limits& limits, OutputFile& file,
+                                   Progress* progress);
+
+// CRC-32 of a payload of `length` bytes, of ranges that make it up, in order.
+std::uint32_t crc_of_all(std::span<const WrittenBlocks> ranges, std::uint64_t length);
 
 }  // namespace shw

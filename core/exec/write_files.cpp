@@ -6,13 +6,14 @@
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
+#include "core/exec/payloads.h"
 #include "core/io/copy_range.h"
 
 namespace shw {
 namespace {
 
-// Copies are cut into pieces of it, so that one large file keeps every thread busy.
-constexpr std::uint64_t kCopyPiece = std::uint64_t{64} << 20;
+// Large parts are cut into pieces of it, so that one file, or one tile, keeps every thread busy.
+constexpr std::uint64_t kPiece = std::uint64_t{64} << 20;
 
 // Something that stands in a file: which of LaidOut's lists it is in, and where.
 struct Part {
@@ -20,7 +21,9 @@ struct Part {
   std::uint32_t file = 0;
   std::size_t index = 0;
   std::uint64_t offset = 0, length = 0;
-  std::uint64_t skipped = 0;  // of the copy, in front of this piece
+  std::uint64_t skipped = 0;  // of a copy, in front of this piece
+  BlockRange blocks = {};     // of a tile, in this piece
+  std::size_t piece = 0;      // of all tiles' pieces
 };
 
 // Of all files, file by file and from the front to the back.
@@ -32,10 +35,7 @@ std::vector<Part> parts_of(const LaidOut& laid_out) {
   }
   for (std::size_t i = 0; i < laid_out.copies.size(); ++i) {
     const OutputCopy& copy = laid_out.copies[i];
-    for (std::uint64_t done = 0; done < copy.length; done += kCopyPiece) {
-      parts.push_back({Part::Is::kCopy, copy.file, i, copy.offset + done,
-                       std::min(kCopyPiece, copy.length - done), done});
-    }
+    parts.push_back({Part::Is::kCopy, copy.file, i, copy.offset, copy.length});
   }
   for (std::size_t i = 0; i < laid_out.made.size(); ++i) {
     const MadeTile& made = laid_out.made[i];
@@ -71,18 +71,52 @@ struct OpenFile {
   std::mutex guard;
   std::unique_ptr<OutputFile> file;
   std::atomic<std::size_t> left{0};
+  // Its tiles, by index in LaidOut::made, and where their pieces begin and end.
+  struct Tile {
+    std::size_t made = 0, first_piece = 0, last_piece = 0;
+  };
+  std::vector<Tile> tiles;
 };
 
 struct Writing {
-  const FormatWriter& writer;
-  const Outputs& outputs;
+  const FolderRun& run;
   const LaidOut& laid_out;
-  const MakeTile& make;
   WritableDirectory& directory;
+  const FileDone& done;
   Progress* progress;
-  std::vector<Part> parts;
-  std::vector<std::uint32_t> checksums;  // of made tiles; each is written by one thread
+  Payloads payloads;
+  std::vector<std::uint32_t> checksums;  // by tile
   std::vector<OpenFile> files;
+  std::vector<Part> parts{};
+  std::vector<WrittenBlocks> pieces{};  // of tiles; each is written by one thread
+
+  // The part as it is, or what threads may do of it at once.
+  void add_pieces(Part part) {
+    if (part.is == Part::Is::kCopy) {
+      std::uint64_t length = part.length;
+      for (std::uint64_t begin = 0; begin < length; begin += kPiece) {
+        part.skipped = begin;
+        part.length = std::min(kPiece, length - begin);
+        parts.push_back(part);
+        parts.back().offset += begin;
+      }
+      return;
+    }
+    if (part.is == Part::Is::kMade) {
+      std::uint64_t count = payloads.block_count(run.made[part.index]);
+      std::uint64_t at_once = std::max<std::uint64_t>(kPiece / payloads.limits().slab_bytes, 1);
+      std::size_t first_piece = pieces.size();
+      for (std::uint64_t first = 0; first < count; first += at_once) {
+        part.blocks = {first, std::min(first + at_once, count)};
+        part.piece = pieces.size();
+        pieces.emplace_back();
+        parts.push_back(part);
+      }
+      files[part.file].tiles.push_back({part.index, first_piece, pieces.size()});
+      return;
+    }
+    parts.push_back(part);
+  }
 
   Result<OutputFile*> open(std::uint32_t index) {
     OpenFile& file = files[index];
@@ -99,12 +133,12 @@ struct Writing {
         return file.write_at(part.offset, laid_out.before[part.index].bytes);
       case Part::Is::kCopy: {
         const OutputCopy& copy = laid_out.copies[part.index];
-        SHW_TRY(auto source, outputs.source->directory()->open(copy.from));
+        SHW_TRY(auto source, run.outputs.source->directory()->open(copy.from));
         return copy_range(*source, copy.begin + part.skipped, part.length, file, part.offset,
                           progress);
       }
       case Part::Is::kMade: {
-        SHW_TRY(checksums[part.index], make(part.index, file));
+        SHW_TRY(pieces[part.piece], payloads.write(run.made[part.index], part.blocks, file));
         return {};
       }
     }
@@ -113,13 +147,21 @@ struct Writing {
 
   // What depends on the bytes of all parts, and the end.
   Status finish(std::uint32_t index, OutputFile& file) {
-    if (writer.seal_file != nullptr) {
-      SHW_TRY(auto around, writer.seal_file(outputs, laid_out, index, checksums));
+    if (is_cancelled(progress)) return cancelled_error();
+    std::vector<std::uint32_t> own;
+    for (const OpenFile::Tile& tile : files[index].tiles) {
+      auto of_tile =
+          std::span(pieces).subspan(tile.first_piece, tile.last_piece - tile.first_piece);
+      checksums[tile.made] = crc_of_all(of_tile, laid_out.made[tile.made].length);
+      own.push_back(checksums[tile.made]);
+    }
+    if (run.writer->seal_file != nullptr) {
+      SHW_TRY(auto around, run.writer->seal_file(run.outputs, laid_out, index, checksums));
       for (const OutputBytes& bytes : around) SHW_CHECK(file.write_at(bytes.offset, bytes.bytes));
     }
     SHW_CHECK(file.finish(laid_out.files[index].size));
     files[index].file.reset();
-    return {};
+    return done({laid_out.files[index].path, laid_out.files[index].size, std::move(own)});
   }
 
   Status write_part(std::size_t i) {
@@ -133,23 +175,27 @@ struct Writing {
 
 }  // namespace
 
-Status write_files(const FormatWriter& writer, const Outputs& outputs, const LaidOut& laid_out,
-                   const MakeTile& make, WritableDirectory& directory, Progress* progress) {
-  Writing writing{writer,
-                  outputs,
+Status write_files(const FolderRun& run, const MemoryShares& shares, const std::vector<bool>& there,
+                   WritableDirectory& directory, const FileDone& done, Progress* progress) {
+  const LaidOut& laid_out = run.laid_out;
+  Writing writing{run,
                   laid_out,
-                  make,
                   directory,
+                  done,
                   progress,
-                  parts_of(laid_out),
+                  Payloads(run.program, run.inputs, shares, progress),
                   std::vector<std::uint32_t>(laid_out.made.size()),
                   std::vector<OpenFile>(laid_out.files.size())};
-  SHW_CHECK(check_parts(laid_out, writing.parts));
+  std::vector<Part> whole = parts_of(laid_out);
+  SHW_CHECK(check_parts(laid_out, whole));
+  for (const Part& part : whole) {
+    if (!there[part.file]) writing.add_pieces(part);
+  }
   for (const Part& part : writing.parts) ++writing.files[part.file].left;
   // They hold nothing but what seals them.
   std::vector<std::uint32_t> without_parts;
   for (std::uint32_t i = 0; i < laid_out.files.size(); ++i) {
-    if (writing.files[i].left == 0) without_parts.push_back(i);
+    if (writing.files[i].left == 0 && !there[i]) without_parts.push_back(i);
   }
   SHW_CHECK(
       each_in_parallel(writing.parts.size(), [&](std::size_t i) { return writing.write_part(i); }));

@@ -3,19 +3,19 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
-#include "core/base/progress.h"
-#include "core/formats/format_writer.h"
-#include "core/io/store.h"
+#include "core/exec/folder_run.h"
+#include "core/exec/journal.h"
+#include "core/exec/memory_shares.h"
 
 namespace shw {
 
-// Writes the elements of a tile, by index in LaidOut::made, into its file, at their offset, and
-// returns their CRC-32. Asked from several threads.
-using MakeTile = std::function<Result<std::uint32_t>(std::size_t made, OutputFile&)>;
+// Told of every file as soon as it is durable, from several threads.
+using FileDone = std::function<Status(const DurableFile& file)>;
 
-// `outputs` may have no source where nothing is copied from it.
-Status write_files(const FormatWriter& writer, const Outputs& outputs, const LaidOut& laid_out,
-                   const MakeTile& make, WritableDirectory& directory, Progress* progress);
+// All but those that are `there`, by index in LaidOut::files.
+Status write_files(const FolderRun& run, const MemoryShares& shares, const std::vector<bool>& there,
+                   WritableDirectory& directory, const FileDone& done, Progress* progress);
 
 }  // namespace shw

@@ -7,9 +7,11 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/exec/journal.h"
 #include "core/formats/hash_ranges.h"
 #include "core/formats/items.h"
 #include "core/io/owner.h"
+#include "core/repair/in_place_files.h"
 #include "core/repair/lost.h"
 #include "core/repair/operations.h"
 #include "core/repair/proof.h"
@@ -20,13 +22,16 @@ namespace {
 
 // What a repair keeps for itself in the folder.
 bool is_kept_for_undo(std::string_view path) {
-  static constexpr std::array<std::string_view, 7> kOurs = {".metadata.shardwright-undo",
-                                                            ".metadata.shardwright-new",
-                                                            ".metadata.shardwright-half",
-                                                            "certificate.json.shardwright-undo",
-                                                            "certificate.json.shardwright-new",
-                                                            "certificate.json.shardwright-half",
-                                                            kOwnerFile};
+  static constexpr std::array<std::string_view, 10> kOurs = {".metadata.shardwright-undo",
+                                                             ".metadata.shardwright-new",
+                                                             ".metadata.shardwright-half",
+                                                             "certificate.json.shardwright-undo",
+                                                             "certificate.json.shardwright-new",
+                                                             "certificate.json.shardwright-half",
+                                                             kOwnerFile,
+                                                             kJournalFile,
+                                                             in_place::kRequest,
+                                                             in_place::kHalfRequest};
   return path == kCertificateFile || std::find(kOurs.begin(), kOurs.end(), path) != kOurs.end();
 }
 

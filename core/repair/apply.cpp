@@ -68,8 +68,9 @@ Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, cons
       return fail(ErrorKind::kUsage, "in place and into a directory exclude each other");
     return repair_in_place(store, checkpoint, plan, progress);
   }
-  SHW_TRY(std::string out, check_out(store, checkpoint.directory()->name(), options.out));
-  return repair_into_new_directory(store, checkpoint, plan, out, progress);
+  ApplyOptions settled = options;
+  SHW_TRY(settled.out, check_out(store, checkpoint.directory()->name(), options.out));
+  return repair_into_new_directory(store, checkpoint, plan, settled, progress);
 }
 
 Result<RepairResult> apply_plan(const Checkpoint& checkpoint, const Plan& plan,

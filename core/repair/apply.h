@@ -1,8 +1,8 @@
 // Carries a plan out, beside what was opened or in place (in_place.h); what came out is proved
 // (verify.h), and says so (certificate.h).
 //
-// Never writes into what was opened: everything goes into "<out>.shardwright-partial-<pid>", is
-// made durable, verified, and renamed as the last step.
+// Never writes into what was opened, in place excepted: a new folder is made, proved, and gets its
+// name last (core/exec/folder_run.h).
 #pragma once
 
 #include <string>

@@ -1,12 +1,13 @@
 // In place: `.metadata` alone is replaced, and only where no tensor byte moves. The steps, each of
 // which leaves either the old or the new state to open, whatever happens:
 //
+//   0 what is to be done is noted in .shardwright-request, and who does it in .shardwright-owner
 //   1 certificate.json, if there is one, is kept as certificate.json.shardwright-undo
 //   2 .metadata is copied to a temporary name, made durable, renamed to .metadata.shardwright-undo
 //   3 .metadata.shardwright-new and certificate.json.shardwright-new are written, made durable and
 //     opened as the checkpoint that they will make
 //   4 .metadata.shardwright-new is renamed to .metadata: from here on it is the new state
-//   5 certificate.json.shardwright-new is renamed to certificate.json
+//   5 certificate.json.shardwright-new is renamed to certificate.json, and the notes of 0 go
 //
 // 1 comes before 2: where there is a .metadata.shardwright-undo, a certificate.json without a kept
 // one beside it is ours. undo goes the other way and renames .metadata last.
@@ -15,34 +16,20 @@
 #include <algorithm>
 
 #include "core/formats/open.h"
+#include "core/repair/in_place_files.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
 #include "core/repair/outputs.h"
 #include "core/repair/proof.h"
+#include "core/repair/request.h"
 #include "core/repair/steps.h"
 
 namespace shw {
 namespace {
 
-constexpr const char* kUndo = ".metadata.shardwright-undo";
-constexpr const char* kNew = ".metadata.shardwright-new";
-constexpr const char* kHalf = ".metadata.shardwright-half";
-constexpr const char* kOldCertificate = "certificate.json.shardwright-undo";
-constexpr const char* kNewCertificate = "certificate.json.shardwright-new";
-constexpr const char* kHalfCertificate = "certificate.json.shardwright-half";
-
-bool is_there(const Directory& directory, const char* path) {
-  return directory.stat(path).kind != EntryKind::kMissing;
-}
-
-Result<Bytes> contents(const Directory& directory, const char* path) {
-  SHW_TRY(auto source, directory.open(path));
-  return read_bytes(*source, 0, source->size());
-}
-
-Status remove_if_there(WritableDirectory& files, const Directory& directory, const char* path) {
-  return is_there(directory, path) ? files.remove(path) : Status{};
-}
+using in_place::contents, in_place::is_there, in_place::remove_if_there;
+using in_place::kUndo, in_place::kNew, in_place::kHalf, in_place::kOldCertificate,
+    in_place::kNewCertificate, in_place::kHalfCertificate;
 
 // The checkpoint with one file in place of another: how the new state is opened before it is one.
 class Overlay final : public Directory {
@@ -67,8 +54,7 @@ class Overlay final : public Directory {
 
 // Leftovers of a run that was interrupted before it changed anything.
 Status clear_leftovers(WritableDirectory& files, const Directory& directory) {
-  for (const char* path : {kNew, kHalf, kNewCertificate, kHalfCertificate})
-    SHW_CHECK(remove_if_there(files, directory, path));
+  SHW_CHECK(in_place::remove_work(files, directory));
   if (!is_there(directory, kUndo)) return remove_if_there(files, directory, kOldCertificate);
   SHW_TRY(Bytes kept, contents(directory, kUndo));
   SHW_TRY(Bytes now, contents(directory, kMetadataFile));
@@ -113,11 +99,15 @@ Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan, Pr
   return certificate;
 }
 
-// Steps 1 to 3: everything is there under names of ours, nothing has changed yet.
-Result<Certificate> prepare(WritableDirectory& files, const Checkpoint& checkpoint,
-                            const Plan& plan, Progress* progress) {
+// Steps 0 to 3: everything is there under names of ours, nothing has changed yet.
+Result<Certificate> prepare(const Store& store, WritableDirectory& files,
+                            const Checkpoint& checkpoint, const Plan& plan, Progress* progress) {
   const Directory& directory = *checkpoint.directory();
   SHW_TRY(Bytes old_metadata, contents(directory, kMetadataFile));
+  SHW_CHECK(write_text(files, kOwnerFile, this_process()));
+  SHW_TRY(std::string request, request_to_json(store, checkpoint, plan, directory.name()));
+  SHW_CHECK(write_text(files, in_place::kHalfRequest, request));
+  SHW_CHECK(files.rename(in_place::kHalfRequest, in_place::kRequest));
   SHW_CHECK(keep_old(files, directory));
   SHW_TRY(Bytes kept, contents(directory, kUndo));
   if (kept != old_metadata)
@@ -135,13 +125,6 @@ Status swap(WritableDirectory& files) {
   SHW_CHECK(files.rename(kNew, kMetadataFile));
   SHW_CHECK(files.sync());
   SHW_CHECK(files.rename(kNewCertificate, kCertificateFile));
-  return files.sync();
-}
-
-// The kept metadata goes first: what is left without it says "nothing has changed".
-Status take_away_preparations(WritableDirectory& files, const Directory& directory) {
-  for (const char* path : {kUndo, kOldCertificate, kNew, kHalf, kNewCertificate, kHalfCertificate})
-    SHW_CHECK(remove_if_there(files, directory, path));
   return files.sync();
 }
 
@@ -193,11 +176,14 @@ Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint,
   SHW_TRY(auto files, store.edit_folder(directory.name()));
   if (progress != nullptr) progress->begin(Phase::kWritingMetadata, 0, false);
   SHW_CHECK(clear_leftovers(*files, directory));
-  auto certificate = prepare(*files, checkpoint, plan, progress);
+  auto certificate = prepare(store, *files, checkpoint, plan, progress);
   if (!certificate)
-    return with_cleanup(certificate.error(), take_away_preparations(*files, directory));
+    return with_cleanup(certificate.error(), in_place::take_away_preparations(*files, directory));
   if (auto swapped = swap(*files); !swapped)
     return with_cleanup(swapped.error(), undo_repair(store, directory.name()));
+  // It is done: what is left of its making harms nobody.
+  static_cast<void>(in_place::remove_work(*files, directory));
+  static_cast<void>(files->sync());
   return RepairResult{directory.name(), directory.name() + "/" + kCertificateFile,
                       certificate->lossless};
 }
@@ -209,8 +195,7 @@ Status undo_repair(const std::string& checkpoint_path) {
 Status undo_repair(Store& store, const std::string& checkpoint_path) {
   SHW_TRY(auto directory, store.read_folder(checkpoint_path));
   SHW_TRY(auto files, store.edit_folder(checkpoint_path));
-  for (const char* path : {kNew, kHalf, kNewCertificate, kHalfCertificate})
-    SHW_CHECK(remove_if_there(*files, *directory, path));
+  SHW_CHECK(in_place::remove_work(*files, *directory));
   if (!is_there(*directory, kUndo)) {
     SHW_CHECK(remove_if_there(*files, *directory, kOldCertificate));
     return fail(ErrorKind::kUsage, "there is no repair in place to take back", {checkpoint_path},

@@ -9,6 +9,7 @@
 #include "core/repair/lower_to_program.h"
 #include "core/repair/outputs.h"
 #include "core/repair/prove_result.h"
+#include "core/repair/request.h"
 #include "core/repair/steps.h"
 
 namespace shw {
@@ -92,13 +93,15 @@ Status lower_payloads(Repair& repair) {
 }  // namespace
 
 Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& checkpoint,
-                                               const Plan& plan, const std::string& out,
+                                               const Plan& plan, const ApplyOptions& options,
                                                Progress* progress) {
   Plan formed = in_form_of(checkpoint, plan);
   for (const PlannedTensor& tensor : formed.tensors) SHW_CHECK(prove_planned(checkpoint, tensor));
   Repair repair{checkpoint, formed};
   repair.run.writer = checkpoint.format().writer;
-  repair.run.out = out;
+  repair.run.out = options.out;
+  repair.run.partial = options.partial;
+  repair.run.memory = options.memory;
   // Without an index of its own there is nothing that a plan of nothing could write.
   if (repair.run.writer == nullptr || (files_change(repair) && formed.empty())) {
     return fail(ErrorKind::kUnsupported, std::string("repairs of ") +
@@ -109,13 +112,16 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
   SHW_CHECK(lower_payloads(repair));
   SHW_TRY(repair.run.watched, watch_inputs(repair.run.inputs));
   choose_files(repair);
+  const std::string& said =
+      options.checkpoint.empty() ? checkpoint.directory()->name() : options.checkpoint;
+  SHW_TRY(repair.run.request, request_to_json(store, checkpoint, plan, said));
   bool lossless = true;
   auto prove = [&](const Checkpoint& result, WritableDirectory& folder) -> Status {
     SHW_TRY(lossless, prove_result(checkpoint, formed, result, folder, progress));
     return {};
   };
-  SHW_CHECK(make_folder(store, std::move(repair.run), prove, progress));
-  return RepairResult{out, out + "/" + kCertificateFile, lossless};
+  SHW_TRY(FolderMade made, make_folder(store, std::move(repair.run), prove, progress));
+  return RepairResult{options.out, options.out + "/" + kCertificateFile, lossless, made.files_kept};
 }
 
 }  // namespace shw

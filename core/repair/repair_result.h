@@ -1,7 +1,11 @@
 // What a repair is asked and what it answers.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+
+#include "core/exec/run_limits.h"
 
 namespace shw {
 
@@ -9,12 +13,16 @@ struct ApplyOptions {
   std::string out;  // the new directory; empty: "<checkpoint>-repaired" beside it, "-2", ... where
                     // that exists
   bool in_place = false;
+  std::string checkpoint = {};  // as the person named it; empty: the folder that was opened
+  std::string partial = {};     // what a killed repair left, to be gone on with
+  std::uint64_t memory = kDefaultMemory;  // that slabs and decoded items may take
 };
 
 struct RepairResult {
   std::string output;       // the directory
   std::string certificate;  // the file
   bool lossless = true;
+  std::size_t files_kept = 0;  // that an earlier run had made already
 };
 
 }  // namespace shw

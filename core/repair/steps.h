@@ -11,8 +11,9 @@
 
 namespace shw {
 
+// Into options.out.
 Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& checkpoint,
-                                               const Plan& plan, const std::string& out,
+                                               const Plan& plan, const ApplyOptions& options,
                                                Progress* progress);
 Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint, const Plan& plan,
                                      Progress* progress);

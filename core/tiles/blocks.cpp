@@ -21,6 +21,11 @@ void lengthen(Extents& block, ExtentsView sizes, ExtentsView order, std::int64_t
   }
 }
 
+// At least one: an array without elements is not divided by.
+std::uint64_t steps_along(std::int64_t size, std::int64_t step) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>((size + step - 1) / step, 1));
+}
+
 }  // namespace
 
 Extents block_sizes(ExtentsView sizes, std::int64_t most, ExtentsView inner_first) {
@@ -45,12 +50,29 @@ Extents block_sizes(ExtentsView sizes, std::int64_t most, ExtentsView inner_firs
   return block;
 }
 
+std::uint64_t Blocks::count() const {
+  if (volume(sizes).value_or(0) == 0) return 0;
+  std::uint64_t count = 1;
+  for (std::size_t d = 0; d < sizes.size(); ++d) count *= steps_along(sizes[d], step[d]);
+  return count;
+}
+
+void Blocks::go_to(std::uint64_t index) {
+  block.offsets.assign(sizes.size(), 0);
+  for (std::size_t d = sizes.size(); d-- > 0;) {
+    std::uint64_t steps = steps_along(sizes[d], step[d]);
+    block.offsets[d] = static_cast<std::int64_t>(index % steps) * step[d];
+    index /= steps;
+  }
+  started = false;
+}
+
 bool Blocks::next() {
   std::size_t d = sizes.size();
   if (!started) {
     started = true;
     if (volume(sizes).value_or(0) == 0) return false;
-    block.offsets.assign(sizes.size(), 0);
+    block.offsets.resize(sizes.size(), 0);
   } else {
     while (d-- > 0) {
       block.offsets[d] += step[d];

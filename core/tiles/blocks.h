@@ -18,6 +18,9 @@ struct Blocks {
   Box block = {};
   bool started = false;
   bool next();
+  std::uint64_t count() const;
+  // The next one is block `index`, counted from 0; it must be there.
+  void go_to(std::uint64_t index);
 };
 
 }  // namespace shw

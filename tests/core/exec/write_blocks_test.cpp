@@ -1,4 +1,4 @@
-#include "core/exec/write_output.h"
+#include "core/exec/write_blocks.h"
 
 #include <doctest/doctest.h>
 
@@ -27,21 +27,43 @@ std::shared_ptr<const Checkpoint> checkpoint_of(std::shared_ptr<const Directory>
 }
 
 Workspace workspace_of(const Program& program, const Checkpoint& input) {
-  return {Storages(program, {&input}), cpu_executor(), {}, {}, {}};
+  auto decoded = std::make_shared<DecodedItems>(1 << 20);
+  return {Storages(program, {&input}, decoded), cpu_executor(), {}, {}, {}};
+}
+
+Result<WrittenBlocks> write_all(const Program& program, OutputId output, Workspace& workspace,
+                                const Limits& limits, OutputFile& file,
+                                Progress* progress = nullptr) {
+  BlockRange all{0, block_count(program, output, limits)};
+  return write_blocks(program, output, all, workspace, limits, file, progress);
 }
 
 struct Ran {
   Bytes payload;
-  WrittenOutput written;
-  std::uint64_t holes = 0;
+  std::uint32_t crc = 0;
+  std::uint64_t peak_bytes = 0, holes = 0;
 };
-Ran run(const Program& program, OutputId output, Workspace& workspace, std::uint64_t slab) {
+// In ranges of `at_once` blocks, the last range first.
+Ran run(const Program& program, OutputId output, Workspace& workspace, std::uint64_t slab,
+        std::uint64_t at_once = UINT64_MAX) {
   const ProgramOutput& out = program.output(output);
   MemoryFile file(out.offset);
-  auto written = write_output(program, output, workspace, Limits{slab}, file, nullptr);
-  if (!written) FAIL(written.error().message);
+  std::uint64_t count = block_count(program, output, Limits{slab});
+  at_once = std::min(at_once, count);
+  std::vector<WrittenBlocks> ranges((count + at_once - 1) / at_once);
+  Ran ran;
+  for (std::size_t i = ranges.size(); i-- > 0;) {
+    BlockRange range{i * at_once, std::min((i + 1) * at_once, count)};
+    auto written = write_blocks(program, output, range, workspace, Limits{slab}, file, nullptr);
+    if (!written) FAIL(written.error().message);
+    ranges[i] = *written;
+    ran.peak_bytes = std::max(ran.peak_bytes, written->peak_bytes);
+  }
   REQUIRE(file.finish(out.offset + out.length));
-  return {file.bytes, *written, out.length - file.written};
+  ran.payload = file.bytes;
+  ran.crc = crc_of_all(ranges, out.length);
+  ran.holes = out.length - file.written;
+  return ran;
 }
 Ran run(const Program& program, OutputId output, const Checkpoint& input, std::uint64_t slab) {
   Workspace workspace = workspace_of(program, input);
@@ -63,7 +85,8 @@ struct Counted {
 
 }  // namespace
 
-TEST_CASE("what an executor writes is what a loop over the elements gives") {
+TEST_CASE(
+    "what an executor writes is what a loop over the elements gives, in any ranges of blocks") {
   Dice dice(23);
   Bytes file = random_file(1 << 17, dice);
   auto input = checkpoint_of(memory_directory("in", {{"source", file}}));
@@ -76,10 +99,13 @@ TEST_CASE("what an executor writes is what a loop over the elements gives") {
     for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
       Bytes wanted = payload_slowly(program, OutputId{o}, file);
       for (std::uint64_t slab : {16, 100, 1 << 20}) {
-        Ran ran = run(program, OutputId{o}, workspace, slab);
-        CHECK(ran.payload == wanted);
-        CHECK(ran.written.crc == crc32_of(wanted));
-        CHECK(ran.written.peak_bytes <= 2 * slab);
+        std::uint64_t some = dice.pick(1, 9);
+        for (std::uint64_t at_once : {std::uint64_t{UINT64_MAX}, some}) {
+          Ran ran = run(program, OutputId{o}, workspace, slab, at_once);
+          CHECK(ran.payload == wanted);
+          CHECK(ran.crc == crc32_of(wanted));
+          CHECK(ran.peak_bytes <= 2 * slab);
+        }
       }
     }
   }
@@ -102,8 +128,8 @@ TEST_CASE("a turned array is moved in blocks that read and write every byte abou
   REQUIRE(prove(program));
   Ran ran = run(program, OutputId{0}, *input, 64 << 10);
   CHECK(ran.payload == payload_slowly(program, OutputId{0}, file));
-  CHECK(ran.written.crc == crc32_of(ran.payload));
-  CHECK(ran.written.peak_bytes <= (128 << 10));
+  CHECK(ran.crc == crc32_of(ran.payload));
+  CHECK(ran.peak_bytes <= (128 << 10));
   // Slabs of 32 whole rows would read 128 bytes out of every 4 KiB, the whole file 32 times.
   CHECK(*counted.bytes < 10 * file.size());
 }
@@ -121,7 +147,7 @@ TEST_CASE("zeros become holes and a failing read is reported") {
   auto memory = memory_directory("in", {{"source", file}});
   Ran ran = run(program, OutputId{0}, *checkpoint_of(memory), 1 << 20);
   CHECK(ran.payload == file);
-  CHECK(ran.written.crc == crc32_of(file));
+  CHECK(ran.crc == crc32_of(file));
   CHECK(ran.holes == (3 << 20));
 
   auto broken = checkpoint_of(faulty_directory(
@@ -132,14 +158,14 @@ TEST_CASE("zeros become holes and a failing read is reported") {
       }));
   Workspace workspace = workspace_of(program, *broken);
   MemoryFile out;
-  auto failed = write_output(program, OutputId{0}, workspace, Limits{1 << 20}, out, nullptr);
+  auto failed = write_all(program, OutputId{0}, workspace, Limits{1 << 20}, out);
   REQUIRE_FALSE(failed.has_value());
   CHECK(failed.error().kind == ErrorKind::kIo);
   CHECK(failed.error().place.file == "source");
 
   Progress progress;
   progress.cancel();
-  auto stopped = write_output(program, OutputId{0}, workspace, {}, out, &progress);
+  auto stopped = write_all(program, OutputId{0}, workspace, {}, out, &progress);
   REQUIRE_FALSE(stopped.has_value());
   CHECK(stopped.error().kind == ErrorKind::kCancelled);
 }
@@ -156,6 +182,6 @@ TEST_CASE("a program reads no file outside of its checkpoints") {
     REQUIRE(prove(program));
     Workspace workspace = workspace_of(program, *input);
     MemoryFile out;
-    CHECK_FALSE(write_output(program, OutputId{0}, workspace, {}, out, nullptr));
+    CHECK_FALSE(write_all(program, OutputId{0}, workspace, {}, out));
   }
 }

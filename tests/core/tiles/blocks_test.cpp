@@ -27,6 +27,14 @@ TEST_CASE("blocks cover an array exactly once and are as small as asked for") {
       CHECK(*volume(blocks.block.sizes) <= std::max<std::int64_t>(most, 1));
     }
     CHECK(tiles_exactly(boxes, sizes));
+    CHECK(blocks.count() == boxes.size());
+    for (std::size_t i = 0; i < boxes.size(); i += 3) {
+      blocks.go_to(i);
+      REQUIRE(blocks.next());
+      CHECK(blocks.block == boxes[i]);
+      CHECK(blocks.next() == (i + 1 < boxes.size()));
+      if (i + 1 < boxes.size()) CHECK(blocks.block == boxes[i + 1]);
+    }
     CHECK(boxes.empty() == (*volume(sizes) == 0));
     CHECK(std::is_sorted(boxes.begin(), boxes.end(),
                          [](const Box& a, const Box& b) { return a.offsets < b.offsets; }));

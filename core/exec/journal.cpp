@@ -1,0 +1,202 @@
+#include "core/exec/journal.h"
+
+#include <nlohmann/json.hpp>
+
+#include <span>
+#include <string_view>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/base/checked.h"
+#include "core/base/hash.h"
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kNextJournalFile = ".shardwright-journal-next";
+constexpr int kJournalVersion = 1;
+constexpr std::size_t kHashDigits = 32;
+constexpr int kMostDepth = 8;
+
+// ---- writing
+
+std::string hash_of_text(std::string_view text) {
+  return to_hex(hash_of(std::as_bytes(std::span(text))));
+}
+
+// Names of files may be no UTF-8: as bytes they would be no JSON.
+std::string line_of(const Json& json) {
+  std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return hash_of_text(text) + " " + text + "\n";
+}
+
+std::string line_of(const JournalHeader& header) {
+  Json json = {{"schema", "shardwright/1"}, {"journal", kJournalVersion},
+               {"out", header.out},         {"request", header.request},
+               {"program", header.program}, {"laid_out", header.laid_out},
+               {"inputs", Json::array()}};
+  for (const JournalInput& input : header.inputs) {
+    Json files = Json::array();
+    for (const Entry& file : input.files)
+      files.push_back({{"path", file.path}, {"size", file.size}, {"modified", file.modified_ns}});
+    json["inputs"].push_back({{"folder", input.folder}, {"files", std::move(files)}});
+  }
+  return line_of(json);
+}
+
+std::string line_of(const DurableFile& file) {
+  return line_of(Json{{"path", file.path}, {"size", file.size}, {"crc32", file.checksums}});
+}
+
+// ---- reading
+
+tl::unexpected<Error> damaged(std::size_t line, const std::string& what) {
+  return fail(ErrorKind::kDamaged,
+              "line " + std::to_string(line) + " of the journal is not what was written: " + what,
+              {kJournalFile}, "take it away with `resume --roll-back`, and begin anew");
+}
+
+const Json* member(const Json& object, const char* key) {
+  auto found = object.is_object() ? object.find(key) : object.end();
+  return found == object.end() ? nullptr : &*found;
+}
+
+bool read(const Json* json, std::string& out) {
+  if (json == nullptr || !json->is_string()) return false;
+  out = json->get<std::string>();
+  return true;
+}
+
+template <std::integral T>
+bool read(const Json* json, T& out) {
+  if (json == nullptr || !json->is_number_integer()) return false;
+  auto number = json->is_number_unsigned() ? narrow<T>(json->get<std::uint64_t>())
+                                           : narrow<T>(json->get<std::int64_t>());
+  out = number.value_or(T{});
+  return number.has_value();
+}
+
+bool read(const Json& json, Entry& file) {
+  file.kind = EntryKind::kFile;
+  return read(member(json, "path"), file.path) && read(member(json, "size"), file.size) &&
+         read(member(json, "modified"), file.modified_ns) && is_safe_relative_path(file.path);
+}
+
+bool read(const Json& json, DurableFile& file) {
+  const Json* checksums = member(json, "crc32");
+  if (checksums == nullptr || !checksums->is_array()) return false;
+  for (const Json& checksum : *checksums) {
+    if (!read(&checksum, file.checksums.emplace_back())) return false;
+  }
+  return read(member(json, "path"), file.path) && read(member(json, "size"), file.size) &&
+         is_safe_relative_path(file.path);
+}
+
+bool read(const Json& json, JournalInput& input) {
+  const Json* files = member(json, "files");
+  if (files == nullptr || !files->is_array() || !read(member(json, "folder"), input.folder))
+    return false;
+  for (const Json& file : *files) {
+    if (!read(file, input.files.emplace_back())) return false;
+  }
+  return true;
+}
+
+bool read(const Json& json, JournalHeader& header) {
+  const Json* inputs = member(json, "inputs");
+  if (inputs == nullptr || !inputs->is_array()) return false;
+  for (const Json& input : *inputs) {
+    if (!read(input, header.inputs.emplace_back())) return false;
+  }
+  return read(member(json, "out"), header.out) && read(member(json, "request"), header.request) &&
+         read(member(json, "program"), header.program) &&
+         read(member(json, "laid_out"), header.laid_out);
+}
+
+// The JSON of a line; nothing where it is not what its hash says.
+std::optional<Json> json_of(std::string_view line) {
+  if (line.size() <= kHashDigits || line[kHashDigits] != ' ') return std::nullopt;
+  std::string_view text = line.substr(kHashDigits + 1);
+  if (hash_of_text(text) != line.substr(0, kHashDigits)) return std::nullopt;
+  Json json = Json::parse(
+      text, [](int depth, Json::parse_event_t, Json&) { return depth < kMostDepth; }, false);
+  return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
+}
+
+Status read_header(const Json& json, JournalHeader& header) {
+  int version = 0;
+  if (!read(member(json, "journal"), version) || version != kJournalVersion)
+    return fail(ErrorKind::kUnsupported, "is a journal of another version", {kJournalFile},
+                "go on with it with the program that began, or take it away with "
+                "`resume --roll-back`");
+  return read(json, header) ? Status{} : damaged(1, "a key is missing or of another type");
+}
+
+}  // namespace
+
+Result<JournalText> read_journal(const Directory& folder) {
+  SHW_TRY(auto source, folder.open(kJournalFile));
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  JournalText journal;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    auto json = end == std::string_view::npos ? std::nullopt : json_of(line);
+    if (!json) {
+      // Of lines that were written and not yet durable, the disk keeps a part, or zeros.
+      bool is_torn = number > 1 && (text.empty() || line.find('\0') != line.npos);
+      if (is_torn) break;
+      return damaged(number, "it was changed");
+    }
+    if (number == 1) {
+      SHW_CHECK(read_header(*json, journal.header));
+    } else if (!read(*json, journal.files.emplace_back())) {
+      return damaged(number, "it names no file");
+    }
+  }
+  if (journal.header.program.empty()) return damaged(1, "it is missing");
+  return journal;
+}
+
+Result<std::unique_ptr<Journal>> Journal::begin(WritableDirectory& folder,
+                                                const JournalText& text) {
+  std::string lines = line_of(text.header);
+  for (const DurableFile& file : text.files) lines += line_of(file);
+  SHW_TRY(auto file, folder.create_file(kNextJournalFile));
+  SHW_CHECK(file->write_at(0, std::as_bytes(std::span(lines))));
+  SHW_CHECK(file->sync());
+  SHW_CHECK(folder.rename(kNextJournalFile, kJournalFile));
+  SHW_CHECK(folder.sync());
+  std::unique_ptr<Journal> journal(new Journal(std::move(file)));
+  journal->end_ = lines.size();
+  return journal;
+}
+
+Status Journal::add(const DurableFile& file) {
+  std::string line = line_of(file);
+  std::unique_lock lock(guard_);
+  pending_ += line;
+  if (writing_) return {};  // whoever writes takes it along
+  writing_ = true;
+  Status status;
+  while (!pending_.empty() && status) {
+    std::string lines = std::exchange(pending_, {});
+    std::uint64_t at = end_;
+    end_ += lines.size();
+    lock.unlock();
+    status = file_->write_at(at, std::as_bytes(std::span(lines)));
+    if (status) status = file_->sync();
+    lock.lock();
+  }
+  writing_ = false;
+  return status;
+}
+
+}  // namespace shw

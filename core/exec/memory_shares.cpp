@@ -1,0 +1,46 @@
+#include "core/exec/memory_shares.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/parallel.h"
+
+namespace shw {
+namespace {
+
+// Below this a slab may not hold one element of the widest dtype.
+constexpr std::uint64_t kLeastSlab = 16;
+
+}  // namespace
+
+Result<MemoryShares> share_memory(const Program& program,
+                                  const std::vector<const Checkpoint*>& inputs,
+                                  std::uint64_t memory) {
+  const std::uint64_t slabs = 2 * worker_count();  // what is read and what is made, by thread
+  bool decodes = std::any_of(program.sources.begin(), program.sources.end(),
+                             [](const auto& one) { return one.form == SourceForm::kItem; });
+  MemoryShares shares;
+  shares.limits.slab_bytes =
+      std::clamp((decodes ? memory / 2 : memory) / slabs, kLeastSlab, shares.limits.slab_bytes);
+  std::uint64_t taken = slabs * shares.limits.slab_bytes;
+  shares.decoded_bytes = memory - std::min(taken, memory);
+  for (const ProgramSource& source : program.sources) {
+    if (source.form != SourceForm::kItem || source.input >= inputs.size()) continue;
+    const Checkpoint& input = *inputs[source.input];
+    if (source.chunk >= input.chunk_count()) continue;
+    ChunkId chunk{source.chunk};
+    std::uint64_t needed = decoding_bytes(input, chunk, source.length);
+    if (needed <= shares.decoded_bytes) continue;
+    return fail(
+        ErrorKind::kUnsupported,
+        fmt::format("has to be decoded whole, which takes {} bytes, and of the {} that may "
+                    "be taken {} are left for it",
+                    needed, memory, shares.decoded_bytes),
+        {program.names[source.file], std::nullopt, std::string(input.fqn(input.tensor_of(chunk)))},
+        "let it take more with --memory");
+  }
+  return shares;
+}
+
+}  // namespace shw

@@ -1,0 +1,20 @@
+// How the memory that a run may take is dealt out among those who need it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/exec/write_blocks.h"
+
+namespace shw {
+
+struct MemoryShares {
+  Limits limits;                    // of each thread's slabs
+  std::uint64_t decoded_bytes = 0;  // of DecodedItems
+};
+// An error that names the item where one that has to be decoded whole cannot fit.
+Result<MemoryShares> share_memory(const Program& program,
+                                  const std::vector<const Checkpoint*>& inputs,
+                                  std::uint64_t memory);
+
+}  // namespace shw

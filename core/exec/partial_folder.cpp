@@ -1,0 +1,194 @@
+#include "core/exec/partial_folder.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+
+#include "core/io/owner.h"
+#include "core/io/place.h"
+
+namespace shw {
+namespace {
+
+void add(RunningHash& hash, std::uint64_t number) {
+  hash.add(std::as_bytes(std::span(&number, 1)));
+}
+void add(RunningHash& hash, std::string_view text) {
+  add(hash, text.size());
+  hash.add(std::as_bytes(std::span(text)));
+}
+
+std::string hash_of(const LaidOut& laid_out) {
+  RunningHash hash;
+  add(hash, laid_out.files.size());
+  for (const LaidOut::File& file : laid_out.files) {
+    add(hash, file.path);
+    add(hash, file.size);
+  }
+  add(hash, laid_out.made.size());
+  for (const MadeTile& made : laid_out.made) {
+    for (std::uint64_t number :
+         {std::uint64_t{made.tensor}, std::uint64_t{made.tile}, std::uint64_t{made.file},
+          made.offset, made.length, made.item_offset, made.item_length})
+      add(hash, number);
+  }
+  add(hash, laid_out.before.size());
+  for (const OutputBytes& bytes : laid_out.before) {
+    add(hash, bytes.file);
+    add(hash, bytes.offset);
+    add(hash, bytes.bytes.size());
+    hash.add(bytes.bytes);
+  }
+  add(hash, laid_out.copies.size());
+  for (const OutputCopy& copy : laid_out.copies) {
+    for (std::uint64_t number : {std::uint64_t{copy.file}, copy.offset, copy.begin, copy.length})
+      add(hash, number);
+    add(hash, copy.from);
+  }
+  for (const std::string& path : laid_out.replaced) add(hash, path);
+  return hash.text();
+}
+
+tl::unexpected<Error> another_run(const std::string& what) {
+  return fail(ErrorKind::kDamaged, "what was begun there is another run: " + what, {kJournalFile},
+              "take it away with `resume --roll-back`, and begin anew");
+}
+
+using FilesByPath = std::map<std::string_view, const Entry*>;
+FilesByPath by_path(const std::vector<Entry>& files) {
+  FilesByPath found;
+  for (const Entry& file : files) found[file.path] = &file;
+  return found;
+}
+
+bool is_same(const Entry& a, const Entry& b) {
+  return a.kind == b.kind && a.size == b.size && a.modified_ns == b.modified_ns;
+}
+
+// By path: how large a file will be, and how many tiles are made in it.
+struct Expected {
+  std::uint64_t size = 0;
+  std::size_t tiles = 0;
+};
+std::map<std::string, Expected> expected_files(const FolderRun& run) {
+  std::map<std::string, Expected> expected;
+  for (const Entry& entry : run.copied) expected[entry.path] = {entry.size, 0};
+  for (const LaidOut::File& file : run.laid_out.files) expected[file.path] = {file.size, 0};
+  for (const MadeTile& made : run.laid_out.made)
+    ++expected[run.laid_out.files[made.file].path].tiles;
+  return expected;
+}
+
+}  // namespace
+
+Result<JournalHeader> header_of(const Store& store, const FolderRun& run) {
+  JournalHeader header{run.out, run.request, to_hex(hash_of(run.program)), hash_of(run.laid_out),
+                       std::vector<JournalInput>(run.inputs.size())};
+  for (std::size_t i = 0; i < run.inputs.size(); ++i) {
+    if (run.inputs[i]->directory() == nullptr) continue;
+    SHW_TRY(header.inputs[i].folder, store.resolved(run.inputs[i]->directory()->name()));
+  }
+  for (const WatchedFile& watched : run.watched) {
+    if (watched.entry.kind == EntryKind::kFile)
+      header.inputs[watched.input].files.push_back(watched.entry);
+  }
+  return header;
+}
+
+std::vector<std::string> partial_folders(const Store& store, const std::string& out) {
+  std::string clean = without_trailing_slashes(out), folder = parent_of(clean);
+  std::string begin = clean.substr(clean.rfind('/') + 1) + kPartialMark;
+  std::vector<std::string> found;
+  for (const std::string& name : store.names(folder)) {
+    if (name.starts_with(begin)) found.push_back(folder + "/" + name);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string out_of_partial(const std::string& partial) {
+  return partial.substr(0, partial.rfind(kPartialMark));
+}
+
+std::optional<std::string> changed_input(const Store& store, const JournalHeader& header) {
+  for (const JournalInput& input : header.inputs) {
+    if (input.files.empty()) continue;
+    auto folder = store.read_folder(input.folder);
+    if (!folder) return input.folder;
+    for (const Entry& file : input.files) {
+      if (!is_same(file, (*folder)->stat(file.path))) return input.folder + "/" + file.path;
+    }
+  }
+  return std::nullopt;
+}
+
+Status check_same_run(const JournalHeader& begun, const JournalHeader& now) {
+  if (begun.program != now.program) return another_run("other bytes go to other places");
+  if (begun.laid_out != now.laid_out) return another_run("its files are laid out in another way");
+  if (begun.inputs.size() != now.inputs.size()) return another_run("it reads other checkpoints");
+  for (std::size_t i = 0; i < begun.inputs.size(); ++i) {
+    if (begun.inputs[i].folder != now.inputs[i].folder)
+      return another_run("it reads " + begun.inputs[i].folder);
+    FilesByPath files = by_path(now.inputs[i].files);
+    for (const Entry& file : begun.inputs[i].files) {
+      auto found = files.find(file.path);
+      if (found != files.end() && is_same(file, *found->second)) continue;
+      return fail(ErrorKind::kDamaged,
+                  "has changed since the run began: what was made of it is old",
+                  {begun.inputs[i].folder + "/" + file.path},
+                  "take it away with `resume --roll-back`, and begin anew");
+    }
+  }
+  return {};
+}
+
+std::optional<Abandoned> find_abandoned(Store& store, const JournalHeader& header,
+                                        const std::string& out) {
+  std::optional<Abandoned> best;
+  for (const std::string& path : partial_folders(store, out)) {
+    if (made_by(store, path) != MadeBy::kDeadProcess) continue;
+    auto folder = store.read_folder(path);
+    if (!folder) continue;
+    auto journal = read_journal(**folder);
+    bool usable = journal && check_same_run(journal->header, header);
+    if (usable && (!best || journal->files.size() > best->journal.files.size()))
+      best = Abandoned{path, std::move(*journal)};
+  }
+  std::vector<std::string> own = partial_folders(store, out);
+  sweep_abandoned(store, out, kPartialMark, [&](const std::string& found) {
+    if (best && found == best->path) return true;
+    if (std::find(own.begin(), own.end(), found) != own.end()) return false;
+    auto folder = store.read_folder(found);
+    return folder && (*folder)->stat(kJournalFile).kind == EntryKind::kFile;
+  });
+  return best;
+}
+
+Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirectory& folder,
+                                              const FolderRun& run,
+                                              const std::vector<DurableFile>& noted) {
+  SHW_TRY(auto now, store.read_folder(folder.path()));
+  std::map<std::string, Expected> expected = expected_files(run);
+  std::map<std::string, DurableFile> kept;
+  for (const DurableFile& file : noted) {
+    auto wanted = expected.find(file.path);
+    bool usable = wanted != expected.end() && wanted->second.size == file.size &&
+                  wanted->second.tiles == file.checksums.size();
+    Entry there = now->stat(file.path);
+    if (usable && there.kind == EntryKind::kFile && there.size == file.size)
+      kept.insert_or_assign(file.path, file);
+  }
+  SHW_TRY(std::vector<Entry> entries, now->list());
+  for (const Entry& entry : entries) {
+    if (entry.path == kOwnerFile || entry.path == kJournalFile) continue;
+    if (!kept.contains(entry.path)) SHW_CHECK(folder.remove(entry.path));
+  }
+  std::vector<DurableFile> files;
+  for (auto& [path, file] : kept) {
+    folder.keep(path);
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+}  // namespace shw

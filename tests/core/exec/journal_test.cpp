@@ -1,0 +1,136 @@
+#include "core/exec/journal.h"
+
+#include <doctest/doctest.h>
+
+#include "core/base/hash.h"
+#include "core/io/memory_store.h"
+
+using namespace shw;
+
+namespace {
+
+JournalText some_journal() {
+  JournalText text;
+  text.header = {"out \"of\"\n it",
+                 R"({"verb": "repair"})",
+                 "program",
+                 "laid out",
+                 {{"/ckpt", {{"a/b.distcp", EntryKind::kFile, 7, -3, 0}}}, {"/other", {}}}};
+  text.files = {{"first", 10, {}}, {"sub/second", 1ull << 40, {0xFFFFFFFFu, 0}}};
+  return text;
+}
+
+// The bytes of a journal that was begun with one file and noted the other one.
+std::string written_journal() {
+  MemoryStore store;
+  auto folder = store.make_folder("/made");
+  REQUIRE(folder.has_value());
+  JournalText text = some_journal();
+  DurableFile last = text.files.back();
+  text.files.pop_back();
+  auto journal = Journal::begin(**folder, text);
+  REQUIRE(journal.has_value());
+  REQUIRE((*journal)->add(last));
+  // A line is durable when add() has returned and nobody else writes.
+  store.cut_power(MemoryStore::Survives::kNames);
+  Bytes bytes = store.get(std::string("/made/") + kJournalFile).value();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Result<JournalText> read_text(const std::string& text) {
+  auto bytes = std::as_bytes(std::span(text));
+  return read_journal(*memory_directory("in", {{kJournalFile, {bytes.begin(), bytes.end()}}}));
+}
+
+void check_header(const JournalText& read) {
+  JournalText wanted = some_journal();
+  CHECK(read.header.out == wanted.header.out);
+  CHECK(read.header.request == wanted.header.request);
+  CHECK(read.header.program == wanted.header.program);
+  CHECK(read.header.laid_out == wanted.header.laid_out);
+  REQUIRE(read.header.inputs.size() == 2);
+  CHECK(read.header.inputs[0].folder == "/ckpt");
+  REQUIRE(read.header.inputs[0].files.size() == 1);
+  CHECK(read.header.inputs[0].files[0].path == "a/b.distcp");
+  CHECK(read.header.inputs[0].files[0].size == 7);
+  CHECK(read.header.inputs[0].files[0].modified_ns == -3);
+}
+
+}  // namespace
+
+TEST_CASE("a journal says what was noted in it, whatever the names are") {
+  auto read = read_text(written_journal());
+  REQUIRE(read.has_value());
+  check_header(*read);
+  REQUIRE(read->files.size() == 2);
+  CHECK(read->files[1].path == "sub/second");
+  CHECK(read->files[1].size == 1ull << 40);
+  CHECK(read->files[1].checksums == std::vector<std::uint32_t>{0xFFFFFFFFu, 0});
+}
+
+TEST_CASE("a journal that ends anywhere is one up to its last whole line, or none at all") {
+  std::string text = written_journal();
+  std::size_t header = text.find('\n') + 1, first = text.find('\n', header) + 1;
+  for (std::size_t length = 0; length <= text.size(); ++length) {
+    CAPTURE(length);
+    for (std::size_t zeros : {0, 4}) {
+      std::string torn = text.substr(0, length) + std::string(zeros, '\0');
+      auto read = read_text(torn);
+      CHECK(read.has_value() == (length >= header));
+      if (!read) continue;
+      check_header(*read);
+      CHECK(read->files.size() == (length == text.size() ? 2u : length >= first ? 1u : 0u));
+    }
+  }
+}
+
+TEST_CASE("zeros in place of lines that were not durable end a journal") {
+  std::string text = written_journal();
+  std::size_t header = text.find('\n') + 1, first = text.find('\n', header) + 1;
+  std::fill(text.begin() + static_cast<std::ptrdiff_t>(header),
+            text.begin() + static_cast<std::ptrdiff_t>(first), '\0');
+  auto read = read_text(text);
+  REQUIRE(read.has_value());
+  CHECK(read->files.empty());
+}
+
+TEST_CASE("a journal that anybody edited is refused, or says less") {
+  std::string text = written_journal();
+  std::size_t header = text.find('\n') + 1;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    CAPTURE(at);
+    for (char wrong : {'0', 'x', '\n', '"'}) {
+      std::string edited = text;
+      if (edited[at] == wrong) continue;
+      edited[at] = wrong;
+      auto read = read_text(edited);
+      if (at < header) {
+        CHECK_FALSE(read.has_value());
+      } else if (read) {
+        CHECK(read->files.size() < 2);
+      }
+    }
+  }
+}
+
+TEST_CASE("lines in good form that say what cannot be are refused") {
+  std::string text = written_journal();
+  std::size_t header = text.find('\n') + 1;
+  auto sealed = [](const std::string& json) {
+    return to_hex(hash_of(std::as_bytes(std::span(json)))) + " " + json + "\n";
+  };
+  for (const char* json :
+       {"{}", "[]", "1", "\"path\"", R"({"path": "../up", "size": 1, "crc32": []})",
+        R"({"path": "/etc/passwd", "size": 1, "crc32": []})", R"({"path": "a", "size": 1})",
+        R"({"path": "a", "size": -1, "crc32": []})", R"({"path": "a", "size": 1.5, "crc32": []})",
+        R"({"path": "a", "size": 1, "crc32": [4294967296]})",
+        R"({"path": "a", "size": 1, "crc32": [[[[[[[[[[[]]]]]]]]]]]})"}) {
+    CAPTURE(json);
+    CHECK_FALSE(read_text(text.substr(0, header) + sealed(json) + text.substr(header)).has_value());
+    CHECK_FALSE(read_text(sealed(json)).has_value());
+  }
+  auto of_another_version = read_text(sealed(R"({"schema": "shardwright/1", "journal": 2})"));
+  REQUIRE_FALSE(of_another_version.has_value());
+  CHECK(of_another_version.error().kind == ErrorKind::kUnsupported);
+  CHECK_FALSE(read_text("").has_value());
+}
