@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "app/cli/verbs.h"
+#include "core/base/words.h"
 #include "core/formats/open.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
@@ -82,6 +83,12 @@ Result<verbs::Opened> open_all(Context& context) {
 Result<CheckReport> check_now(Context& context, const verbs::Opened& opened) {
   ProgressLine line(context.terminal, context.progress);
   return verbs::check(opened, context.options.depth, &context.progress);
+}
+
+void tell_kept(Context& context, const RepairResult& result) {
+  if (result.files_kept == 0) return;
+  context.terminal.say("Went on with what a killed run had left: " +
+                       plural(result.files_kept, "file") + " had been finished.");
 }
 
 }  // namespace shw::cli

@@ -16,17 +16,21 @@ struct Verb {
 };
 
 constexpr Verb kHandlers[] = {
-    {"info", run_info},   {"ls", run_list},       {"show", run_show},       {"map", run_map},
-    {"check", run_check}, {"plan", run_plan},     {"repair", run_repair},   {"verify", run_verify},
-    {"undo", run_undo},   {"report", run_report}, {"explain", run_explain}, {"demo", run_demo},
-    {"gui", run_gui},     {"stats", run_stats},
+    {"info", run_info},       {"ls", run_list},       {"show", run_show},
+    {"map", run_map},         {"check", run_check},   {"plan", run_plan},
+    {"repair", run_repair},   {"verify", run_verify}, {"undo", run_undo},
+    {"resume", run_resume},   {"commit", run_commit}, {"report", run_report},
+    {"explain", run_explain}, {"demo", run_demo},     {"gui", run_gui},
+    {"stats", run_stats},
 };
 
 Progress run_progress;  // static: the signal handler has to reach it
 
 // Once: the job ends cleanly at its next look. The handler removes itself, so that a second signal
 // stops the program at once.
-void cancel_on_signal(int) {
+void cancel_on_signal(int signal) {
+  // Whoever sends SIGTERM (a scheduler that takes the machine away) wants to go on later.
+  if (signal == SIGTERM) run_progress.keeps.store(true, std::memory_order_relaxed);
   run_progress.cancelled.store(true, std::memory_order_relaxed);
   static constexpr char kWords[] = "\nstopping; once more to stop at once\n";
   [[maybe_unused]] auto ignored = ::write(STDERR_FILENO, kWords, sizeof kWords - 1);

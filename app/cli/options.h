@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/exec/run_limits.h"
 #include "core/verbs/options.h"
 
 namespace shw::cli {
@@ -22,7 +23,9 @@ struct Options : VerbOptions {
   std::int64_t tensor_parallel = 1;
   std::string fail_on = "warning";
   std::string color = "auto";
-  std::size_t limit = 1000;  // values of show --values; 0 for all
+  std::size_t limit = 1000;               // values of show --values; 0 for all
+  std::uint64_t memory = kDefaultMemory;  // bytes
+  bool roll_back = false;
   bool json = false;
   bool values = false;
   bool yes = false;

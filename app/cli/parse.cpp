@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "app/cli/options.h"
+#include "core/base/byte_count.h"
 #include "core/base/spelling.h"
 #include "core/report/report.h"
 
@@ -46,7 +47,11 @@ constexpr VerbHelp kVerbs[] = {
      "  shardwright repair step_9000 --spec spec.json --in-place --yes"},
     {"verify", "Prove a repaired checkpoint against its certificate",
      "shardwright verify step_9000-repaired"},
+    {"resume", "Go on with what was killed, or take it away",
+     "shardwright resume step_9000-repaired\n"
+     "  shardwright resume --roll-back step_9000-repaired"},
     {"undo", "Take an in-place repair back", "shardwright undo step_9000"},
+    {"commit", "Keep an in-place repair for good", "shardwright commit step_9000"},
     {"report", "Write what was found as one page, HTML or Markdown",
      "shardwright report step_9000 --spec spec.json --out report.html\n"
      "  shardwright report step_9000 --against step_8000 --fill from:step_8000"},
@@ -62,15 +67,17 @@ constexpr VerbHelp kVerbs[] = {
 
 // Which options a verb takes, one letter each: s --spec, a --against, d --data and --depth, m
 // --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
-// --fill, w --world, r --rows and --tp.
+// --fill, w --world, r --rows and --tp, b --memory, k --roll-back.
 struct VerbShape {
   const char* name;
   const char* options;
 };
 constexpr VerbShape kShapes[] = {
-    {"info", ""},      {"ls", "ds"},           {"show", "l"},  {"map", "s"},  {"check", "sadmf"},
-    {"plan", "sadmg"}, {"repair", "sadmoipg"}, {"verify", ""}, {"undo", ""},  {"report", "sadmog"},
-    {"explain", "wr"}, {"demo", ""},           {"gui", "sam"}, {"stats", ""},
+    {"info", ""},       {"ls", "ds"},         {"show", "l"},           {"map", "s"},
+    {"check", "sadmf"}, {"plan", "sadmg"},    {"repair", "sadmoipgb"}, {"verify", ""},
+    {"undo", ""},       {"report", "sadmog"}, {"resume", "kb"},        {"commit", ""},
+    {"explain", "wr"},  {"demo", ""},         {"gui", "sam"},
+    {"stats", ""},
 };
 
 bool takes(std::string_view options, char letter) {
@@ -85,6 +92,11 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                     "a rule, as `check` prints it");
   } else if (name == "demo") {
     verb.add_option("DIR", options.subject, "the folder to make")->required();
+  } else if (name == "resume") {
+    verb.add_option("DIR", options.checkpoint,
+                    "the folder that was to be made, the half-made one, or the checkpoint that was "
+                    "repaired in place")
+        ->required();
   } else if (name == "gui") {
     verb.add_option("CHECKPOINT", options.checkpoint, "a folder, or its .metadata");
   } else {
@@ -155,6 +167,20 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
                     "from:CHECKPOINT")
         ->type_name("FILL");
   }
+  if (takes(shape, 'b')) {
+    verb.add_option_function<std::string>(
+            "--memory",
+            [&options](const std::string& text) {
+              auto bytes = parse_bytes(text);
+              if (!bytes || *bytes < kLeastMemory)
+                throw CLI::ValidationError("--memory", "is a number of bytes from 1M on");
+              options.memory = *bytes;
+            },
+            "what may be taken of memory to move bytes: 256M, 4G; 1G without")
+        ->type_name("BYTES");
+  }
+  if (takes(shape, 'k'))
+    verb.add_flag("--roll-back", options.roll_back, "take away what is half made");
   if (takes(shape, 'f')) {
     verb.add_option("--fail-on", options.fail_on, "exit 1 from this severity on")
         ->check(CLI::IsMember({"info", "warning", "error", "never"}))

@@ -146,7 +146,8 @@ int run_repair(Context& context) {
   auto plan = plan_now(context, *opened);
   if (!plan) return fail_with(context, plan.error());
   if (plan->empty()) return nothing_to_repair(context, *plan);
-  ApplyOptions wanted{options.out, options.in_place};
+  ApplyOptions wanted{options.out, options.in_place, options.checkpoint};
+  wanted.memory = options.memory;
   auto output = output_of(posix_store(), *opened->checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
   if (auto agreed = agree(context, *opened->checkpoint, *plan, *output); !agreed)
@@ -157,6 +158,7 @@ int run_repair(Context& context) {
     return verbs::repair(*opened, *plan, wanted, &context.progress);
   }();
   if (!result) return fail_with(context, result.error());
+  tell_kept(context, *result);
   auto remaining = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::still_wrong(*opened, result->output, options.depth, &context.progress);

@@ -42,6 +42,8 @@ int run_plan(Context& context);
 int run_repair(Context& context);
 int run_verify(Context& context);
 int run_undo(Context& context);
+int run_resume(Context& context);
+int run_commit(Context& context);
 int run_report(Context& context);
 int run_demo(Context& context);
 int run_gui(Context& context);
@@ -58,5 +60,7 @@ Result<verbs::Opened> open_all(Context& context);  // with all that the person s
 Result<CheckReport> check_now(Context& context, const verbs::Opened& opened);
 // From --plan, or made from a check of the checkpoint.
 Result<Plan> plan_now(Context& context, const verbs::Opened& opened);
+// Says that a result was begun by an earlier run, where it was.
+void tell_kept(Context& context, const RepairResult& result);
 
 }  // namespace shw::cli

@@ -68,6 +68,19 @@ std::string undone_to_json(const std::string& checkpoint) {
   return text_of(json);
 }
 
+std::string committed_to_json(const std::string& checkpoint) {
+  Json json = answer();
+  json["output"] = checkpoint;
+  json["committed"] = true;
+  return text_of(json);
+}
+
+std::string rolled_back_to_json(const std::vector<std::string>& folders) {
+  Json json = answer();
+  json["rolled_back"] = folders;
+  return text_of(json);
+}
+
 std::string nothing_repaired_to_json(const std::string& checkpoint) {
   Json json = answer();
   json["output"] = checkpoint;

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/model/checkpoint.h"
 #include "core/rules/check.h"
@@ -15,6 +16,8 @@ std::string written_to_json(const std::string& path, std::size_t size);  // {"fi
 std::string rule_to_json(const Rule& rule);
 std::string rules_to_json();  // {"rules": [the same, ...]}
 std::string undone_to_json(const std::string& checkpoint);
+std::string committed_to_json(const std::string& checkpoint);
+std::string rolled_back_to_json(const std::vector<std::string>& folders);
 // The checkpoint as it was opened is what to go on with: {"output", "repaired": false}
 std::string nothing_repaired_to_json(const std::string& checkpoint);
 

@@ -13,6 +13,13 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
                  {"remaining", std::move(left)}});
 }
 
+std::string finished_to_json(const RepairResult& result) {
+  return dumped({{"schema", kSchema},
+                 {"output", result.output},
+                 {"certificate", result.certificate},
+                 {"lossless", result.lossless}});
+}
+
 std::string verify_to_json(const VerifyReport& report) {
   return dumped({{"schema", kSchema},
                  {"verdict", name(report.outcome)},

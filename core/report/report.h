@@ -24,6 +24,8 @@ std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
 std::string check_to_json(const CheckReport& report);
 // `remaining`: what is still wrong in the output.
 std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining = {});
+// The same where nobody has looked what is still wrong.
+std::string finished_to_json(const RepairResult& result);
 std::string verify_to_json(const VerifyReport& report);
 std::string error_to_json(const Error& error);
 

@@ -86,7 +86,8 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
 
 Result<Change> run_repair(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.plan == nullptr) return fail(ErrorKind::kUsage, "plan it first");
-  const ApplyOptions& options = as<RepairCommand>(command).options;
+  ApplyOptions options = as<RepairCommand>(command).options;
+  options.checkpoint = before.said.checkpoint;
   SHW_TRY(RepairResult made, verbs::repair(opened_in(before), *before.plan, options, progress));
   SHW_TRY(auto after, open_checkpoint(made.output, progress));
   std::optional<Depth> depth;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 namespace shw::test {
 namespace {
@@ -49,7 +51,8 @@ void drain(int out, int err, Run& run) {
   _exit(127);
 }
 
-Run run_words(const std::vector<std::string>& words, const std::vector<std::string>& environment) {
+Run run_words(const std::vector<std::string>& words, const std::vector<std::string>& environment,
+              std::optional<unsigned> kill_after = std::nullopt) {
   Run run;
   int out[2], err[2];
   if (pipe(out) != 0 || pipe(err) != 0) return run;
@@ -64,6 +67,10 @@ Run run_words(const std::vector<std::string>& words, const std::vector<std::stri
   }
   close(out[1]);
   close(err[1]);
+  if (kill_after) {
+    usleep(*kill_after);
+    kill(child, SIGKILL);
+  }
   drain(out[0], err[0], run);
   close(out[0]);
   close(err[0]);
@@ -80,6 +87,12 @@ Run shardwright(const std::vector<std::string>& arguments,
   std::vector<std::string> words{SHW_PROGRAM};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return run_words(words, environment);
+}
+
+Run shardwright_killed(const std::vector<std::string>& arguments, unsigned microseconds) {
+  std::vector<std::string> words{SHW_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return run_words(words, {}, microseconds);
 }
 
 Run shell(const std::string& command) {

@@ -72,14 +72,25 @@ def repairs(folder, spec, scratch):
     done = ask("repair", ["repair", folder, *spec, "--out", out, "--yes"], (0, 1))
     if done and "certificate" in done:
         ask("verify", ["verify", out], (0, 1, 2))
+        ask("repair", ["resume", out])  # complete already
+        ask("error", ["resume", "--roll-back", out], (3,))
         for name, kind in (("certificate", "certificate"), ("lost", "lost")):
             for path in pathlib.Path(out).rglob(f"{name}.json"):
                 judge(kind, [str(path)], 0, path.read_text(), (0,))
+        half_made = pathlib.Path(out + ".shardwright-partial-1")
+        half_made.mkdir()
+        pathlib.Path(out).rename(scratch / "away")
+        ask("error", ["resume", out], (3,))
+        ask("rolled_back", ["resume", "--roll-back", out])
     copied = str(scratch / "copy")
     shutil.copytree(folder, copied)
     done = ask("repair", ["repair", copied, *spec, "--in-place", "--yes"], (0, 1))
     if done and "certificate" in done:
         ask("undo", ["undo", copied], (0, 2))
+        done = ask("repair", ["repair", copied, *spec, "--in-place", "--yes"], (0, 1))
+        if done and "certificate" in done:
+            ask("commit", ["commit", copied])
+            ask("error", ["undo", copied], (3,))
 
 
 def fixture(case):

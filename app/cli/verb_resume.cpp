@@ -1,0 +1,65 @@
+// resume, commit: what becomes of work that was killed, and of what undo needs.
+#include "app/cli/verbs.h"
+#include "core/io/store.h"
+#include "core/report/answers.h"
+#include "core/report/report.h"
+#include "core/verbs/resume.h"
+
+namespace shw::cli {
+namespace {
+
+int roll_back(Context& context) {
+  auto taken = verbs::roll_back(posix_store(), context.options.checkpoint);
+  if (!taken) return fail_with(context, taken.error());
+  if (context.options.json) {
+    context.terminal.out_line(rolled_back_to_json(*taken));
+    return kClean;
+  }
+  for (const std::string& folder : *taken) {
+    context.terminal.out_line(folder == context.options.checkpoint
+                                  ? "the checkpoint is as it was before the repair"
+                                  : "taken away: " + printable(folder));
+  }
+  return kClean;
+}
+
+}  // namespace
+
+int run_resume(Context& context) {
+  const Options& options = context.options;
+  if (options.roll_back) return roll_back(context);
+  auto resumed = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return verbs::resume(posix_store(), options.checkpoint, options.memory, &context.progress);
+  }();
+  if (!resumed) return fail_with(context, resumed.error());
+  const RepairResult& result = resumed->result;
+  tell_kept(context, result);
+  if (options.json) {
+    context.terminal.out_line(finished_to_json(result));
+    return kClean;
+  }
+  TextStyle style = style_of(context);
+  context.terminal.out_line(inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
+                                  resumed->was_complete ? "complete already" : "finished") +
+                            (result.lossless
+                                 ? ", nothing is lost"
+                                 : ", what is lost stands in the certificate and in lost.json") +
+                            "\n  checkpoint   " + printable(result.output) + "\n  certificate  " +
+                            printable(result.certificate));
+  context.terminal.say("Prove it:  shardwright verify " + printable(result.output));
+  return kClean;
+}
+
+int run_commit(Context& context) {
+  auto committed = verbs::commit(posix_store(), context.options.checkpoint);
+  if (!committed) return fail_with(context, committed.error());
+  if (context.options.json) {
+    context.terminal.out_line(committed_to_json(context.options.checkpoint));
+  } else {
+    context.terminal.out("the repair stays: undo cannot take it back any more\n");
+  }
+  return kClean;
+}
+
+}  // namespace shw::cli

@@ -1,0 +1,178 @@
+#include "core/verbs/resume.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/exec/partial_folder.h"
+#include "core/facts/filled.h"
+#include "core/formats/open.h"
+#include "core/io/owner.h"
+#include "core/io/place.h"
+#include "core/repair/apply.h"
+#include "core/repair/plan.h"
+#include "core/repair/request.h"
+
+namespace shw::verbs {
+namespace {
+
+Result<RepairResult> resume_repair(const ResumeOrder& order, Progress* progress) {
+  SHW_TRY(RepairRequest request, request_from_json(order.request, order.partial));
+  std::string path = as_said(order.store, request.said, request.checkpoint);
+  SHW_TRY(auto checkpoint, open_checkpoint(path, progress));
+  SHW_TRY(Plan plan, plan_from_json(*checkpoint, request.plan, order.partial));
+  ApplyOptions options;
+  options.out = order.out;
+  options.checkpoint = path;
+  options.partial = order.partial;
+  options.memory = order.memory;
+  return apply_plan(order.store, *checkpoint, plan, options, progress);
+}
+
+// Every verb that makes a new folder.
+constexpr ResumeRow kRows[] = {{"repair", resume_repair}};
+
+tl::unexpected<Error> nothing_here(const std::string& folder) {
+  return fail(ErrorKind::kUsage, "nothing that was killed is left there", {folder},
+              "name the folder that was to be made, or the checkpoint that was repaired in place");
+}
+
+// A journal's own errors name a file of the folder that it lies in.
+Error in_folder(Error error, const std::string& folder) {
+  if (error.place.file == kJournalFile) error.place.file = folder + "/" + kJournalFile;
+  return error;
+}
+
+Status check_nobody_makes_it(const Store& store, const std::string& partial) {
+  switch (made_by(store, partial)) {
+    case MadeBy::kNobody:
+    case MadeBy::kDeadProcess:
+      return {};
+    case MadeBy::kLiveProcess:
+      return fail(ErrorKind::kUsage, "is being made right now", {partial});
+    case MadeBy::kUnknown:
+      break;
+  }
+  return fail(ErrorKind::kUsage,
+              "is made by a process of another machine, or of before this one was started",
+              {partial},
+              "make sure that it runs no more, remove " + partial + "/" + kOwnerFile +
+                  ", and do this again");
+}
+
+bool is_partial(const std::string& path) {
+  return path.substr(path.rfind('/') + 1).find(kPartialMark) != std::string::npos;
+}
+
+// The half-made folders that a person can mean.
+std::vector<std::string> half_made(const Store& store, const std::string& folder) {
+  if (is_partial(folder))
+    return store.exists(folder) ? std::vector{folder} : std::vector<std::string>{};
+  return partial_folders(store, folder);
+}
+
+struct Begun {
+  std::string partial;
+  JournalText journal;
+};
+
+// Of several the one that has come farthest; an error says why none can be gone on with.
+Result<Begun> find_begun(const Store& store, const std::string& folder) {
+  std::optional<Begun> best;
+  std::optional<Error> why;
+  for (const std::string& partial : half_made(store, folder)) {
+    Status free = check_nobody_makes_it(store, partial);
+    auto opened = store.read_folder(partial);
+    if (free && opened && (*opened)->stat(kJournalFile).kind == EntryKind::kMissing)
+      free = fail(ErrorKind::kUsage, "was killed before anything was begun in it", {partial},
+                  "take it away with `resume --roll-back`");
+    auto journal = opened ? read_journal(**opened)
+                          : Result<JournalText>(tl::unexpected<Error>(opened.error()));
+    if (!free || !journal) {
+      if (!why) why = !free ? free.error() : in_folder(journal.error(), partial);
+      continue;
+    }
+    if (!best || journal->files.size() > best->journal.files.size())
+      best = Begun{partial, std::move(*journal)};
+  }
+  if (best) return std::move(*best);
+  if (why) return tl::unexpected<Error>(std::move(*why));
+  return nothing_here(folder);
+}
+
+// Where its folder lies now says what it will be called; as it was said at first where that is the
+// same place, so that the result is the same to the byte.
+Result<std::string> out_of(const Store& store, const Begun& begun) {
+  SHW_TRY(std::string out, store.resolved(out_of_partial(begun.partial)));
+  if (store.exists(out))
+    return fail(ErrorKind::kUsage, "is there already, and is never replaced", {out},
+                "take what is half made away with `resume --roll-back " + begun.partial + "`");
+  return as_said(store, begun.journal.header.out, out);
+}
+
+Result<RepairResult> go_on(Store& store, const Begun& begun, std::uint64_t memory,
+                           Progress* progress) {
+  const JournalHeader& header = begun.journal.header;
+  SHW_TRY(std::string out, out_of(store, begun));
+  if (auto changed = changed_input(store, header)) {
+    return fail(ErrorKind::kDamaged, "has changed since the run began: what was made of it is old",
+                {*changed}, "take it away with `resume --roll-back`, and begin anew");
+  }
+  std::string verb = verb_of_request(header.request);
+  for (const ResumeRow& row : kRows) {
+    if (verb != row.verb) continue;
+    auto result = row.run({store, header.request, begun.partial, out, memory}, progress);
+    if (result) return result;
+    return tl::unexpected<Error>(in_folder(std::move(result).error(), begun.partial));
+  }
+  return fail(ErrorKind::kUnsupported, "was begun by a verb that this program does not know",
+              {begun.partial + "/" + kJournalFile});
+}
+
+// Of a folder that is there: a repair in place, or a result that was finished.
+Result<Resumed> resume_there(Store& store, const std::string& folder, Progress* progress) {
+  SHW_TRY(auto directory, store.read_folder(folder));
+  SHW_TRY(InPlace state, in_place_state(*directory));
+  if (state == InPlace::kBegun || state == InPlace::kReplaced) {
+    SHW_TRY(RepairResult result, resume_in_place(store, folder, progress));
+    return Resumed{std::move(result)};
+  }
+  if (directory->stat(kCertificateFile).kind != EntryKind::kFile) return nothing_here(folder);
+  SHW_CHECK(check_nobody_makes_it(store, folder));
+  SHW_TRY(auto files, store.edit_folder(folder));
+  // It had got its name when it was killed: only that was left to do.
+  for (const char* path : {kOwnerFile, kJournalFile}) {
+    if (directory->stat(path).kind == EntryKind::kFile) SHW_CHECK(files->remove(path));
+  }
+  SHW_TRY(RepairResult result, finished_repair(*directory));
+  return Resumed{std::move(result), true};
+}
+
+}  // namespace
+
+Result<Resumed> resume(Store& store, const std::string& folder, std::uint64_t memory,
+                       Progress* progress) {
+  std::string path = without_trailing_slashes(folder);
+  if (!is_partial(path) && store.exists(path)) return resume_there(store, path, progress);
+  SHW_TRY(Begun begun, find_begun(store, path));
+  SHW_TRY(RepairResult result, go_on(store, begun, memory, progress));
+  return Resumed{std::move(result)};
+}
+
+Result<std::vector<std::string>> roll_back(Store& store, const std::string& folder) {
+  std::string path = without_trailing_slashes(folder);
+  std::vector<std::string> partials = half_made(store, path);
+  for (const std::string& partial : partials) {
+    SHW_CHECK(check_nobody_makes_it(store, partial));
+    SHW_CHECK(store.discard(partial, kPartialMark));
+  }
+  if (!partials.empty()) return partials;
+  if (!store.exists(path)) return nothing_here(path);
+  SHW_CHECK(roll_back_in_place(store, path));
+  return std::vector{path};
+}
+
+Status commit(Store& store, const std::string& checkpoint) {
+  return commit_repair(store, without_trailing_slashes(checkpoint));
+}
+
+}  // namespace shw::verbs

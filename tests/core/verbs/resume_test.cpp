@@ -1,0 +1,443 @@
+// Repairs that are killed, on a store that forgets what was not durable, and what becomes of them.
+#include "core/verbs/resume.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "core/dead_process.h"
+#include "core/exec/journal.h"
+#include "core/io/faulty_store.h"
+#include "core/io/memory_store.h"
+#include "core/io/place.h"
+#include "core/repair/apply.h"
+#include "core/repair/make_checkpoint.h"
+#include "core/repair/row_plan.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+
+namespace {
+
+using Survives = MemoryStore::Survives;
+using Files = std::map<std::string, Bytes>;
+
+// From that step on nothing happens any more: what a process that is killed does.
+WriteFault killed_at(int step) {
+  return [step, at = std::make_shared<int>(0)](const std::string&, const std::string& path) {
+    return (*at)++ >= step ? std::optional<Error>(Error{ErrorKind::kIo, "killed", {path}})
+                           : std::nullopt;
+  };
+}
+
+// "w" of [6, 4] in two row tiles, "x" as large in one, and a file below a folder.
+void write_three(const std::string& path) {
+  MadeTensor w{"w", {6, 4}, {}}, x{"x", {6, 4}, {}};
+  for (std::int64_t i = 0; i < 2; ++i) {
+    Values values;
+    for (std::int64_t k = 0; k < 12; ++k) values.push_back(100 * i + k);
+    w.chunks.push_back({{{3 * i, 0}, {3, 4}}, {3, 4}, values, static_cast<std::uint32_t>(i)});
+  }
+  x.chunks.push_back({{{0, 0}, {6, 4}}, {6, 4}, Values(24, 5), 2});
+  write_checkpoint(path, {w, x});
+  std::filesystem::create_directory(path + "/beside");
+  put(path + "/beside/config.json", "{}");
+}
+
+Files files_below(const Store& store, const std::string& path) {
+  Files files;
+  auto folder = store.read_folder(path);
+  REQUIRE(folder.has_value());
+  auto entries = (*folder)->list();
+  REQUIRE(entries.has_value());
+  for (const Entry& entry : *entries) {
+    auto source = (*folder)->open(entry.path);
+    REQUIRE(source.has_value());
+    auto bytes = read_bytes(**source, 0, (*source)->size());
+    REQUIRE(bytes.has_value());
+    files[entry.path] = *bytes;
+  }
+  return files;
+}
+
+struct InMemory {
+  MemoryStore store;
+  InMemory() {
+    // Once: its .metadata names the folder.
+    static const Files files = [] {
+      TemporaryFolder folder;
+      write_three(folder / "ckpt");
+      return files_below(posix_store(), folder / "ckpt");
+    }();
+    for (const auto& [path, bytes] : files) store.put("/ckpt/" + path, bytes);
+  }
+  std::shared_ptr<const Checkpoint> open(const std::string& path) const {
+    auto folder = store.read_folder(path);
+    REQUIRE(folder.has_value());
+    auto checkpoint = open_checkpoint(*folder);
+    if (!checkpoint) FAIL(checkpoint.error().message);
+    return *checkpoint;
+  }
+  std::vector<std::string> half_made() const {
+    std::vector<std::string> found;
+    for (const std::string& name : store.names("/")) {
+      if (name.find(kPartialMark) != std::string::npos) found.push_back("/" + name);
+    }
+    return found;
+  }
+  // The process that made it is gone: every step that it could still do has failed.
+  void bury() {
+    auto bytes = std::as_bytes(std::span(dead));
+    for (const std::string& path : half_made()) {
+      if (!store.get(path + "/" + kOwnerFile)) continue;
+      store.put(path + "/" + kOwnerFile, {bytes.begin(), bytes.end()});
+      // The name may say that it was taken over by this pid, which runs.
+      if (path.find("taken") != std::string::npos)
+        REQUIRE(store.publish(path, std::string("/out") + kPartialMark + "1"));
+    }
+  }
+  std::string dead = test::dead_process();
+};
+
+Result<RepairResult> repair_in(Store& store, const InMemory& made, bool moves = true) {
+  auto checkpoint = made.open("/ckpt");
+  return apply_plan(store, *checkpoint, plan_of_rows(*checkpoint, moves), {"/out"});
+}
+
+}  // namespace
+
+TEST_CASE("a repair that is cut off at any step is gone on with to the same bytes") {
+  InMemory whole;
+  REQUIRE(repair_in(whole.store, whole));
+  Files wanted = files_below(whole.store, "/out");
+  CHECK_FALSE(wanted.contains(kJournalFile));
+  CHECK_FALSE(wanted.contains(kOwnerFile));
+  std::size_t most_kept = 0;
+  int twice = 0;
+  for (Survives survives : {Survives::kOnlySynced, Survives::kNames}) {
+    bool finished = false;
+    int step = 0;
+    for (; !finished && step < 300; ++step) {
+      CAPTURE(step);
+      InMemory made;
+      FaultyStore dying(made.store, killed_at(step));
+      finished = repair_in(dying, made).has_value();
+      made.store.cut_power(survives);
+      made.bury();
+      if (!finished && step % 2 == 0) {
+        // And once more, in the middle of going on.
+        FaultyStore again(made.store, killed_at(step / 2));
+        twice += repair_in(again, made).has_value() ? 0 : 1;
+        made.store.cut_power(survives);
+        made.bury();
+      }
+      if (!made.store.exists("/out")) {
+        auto result = repair_in(made.store, made);
+        if (!result) FAIL(result.error().message);
+        most_kept = std::max(most_kept, result->files_kept);
+      }
+      Files files = files_below(made.store, "/out");
+      // Cut off behind its last step, notes of its making may lie beside the result.
+      files.erase(kJournalFile);
+      files.erase(kOwnerFile);
+      CHECK(files == wanted);
+      for (const std::string& left : made.half_made())
+        CHECK_FALSE(made.store.get(left + "/" + kJournalFile).has_value());
+    }
+    CHECK(finished);
+    CHECK(step > 25);
+  }
+  CHECK(twice > 10);
+  // All but .metadata and the certificate.
+  CHECK(most_kept == wanted.size() - 2);
+}
+
+TEST_CASE("a repair in place that is cut off at any step is finished or taken back") {
+  InMemory whole;
+  auto repair_there = [](Store& store, const InMemory& made) {
+    auto checkpoint = made.open("/ckpt");
+    ApplyOptions options;
+    options.in_place = true;
+    return apply_plan(store, *checkpoint, plan_of_rows(*checkpoint, false), options);
+  };
+  Files before = files_below(whole.store, "/ckpt");
+  REQUIRE(repair_there(whole.store, whole));
+  Files after = files_below(whole.store, "/ckpt");
+  CHECK(after.size() == before.size() + 2);
+  int finished_later = 0, taken_back = 0;
+  for (Survives survives : {Survives::kOnlySynced, Survives::kNames}) {
+    for (bool back : {false, true}) {
+      bool finished = false;
+      int step = 0;
+      for (; !finished && step < 200; ++step) {
+        CAPTURE(step);
+        InMemory made;
+        FaultyStore dying(made.store, killed_at(step));
+        finished = repair_there(dying, made).has_value();
+        made.store.cut_power(survives);
+        // The folder of a process that runs is left alone.
+        auto bytes = std::as_bytes(std::span(made.dead));
+        if (!made.store.get(std::string("/ckpt/") + kOwnerFile).value_or(Bytes{}).empty()) {
+          CHECK_FALSE(verbs::resume(made.store, "/ckpt", kDefaultMemory).has_value());
+          CHECK_FALSE(verbs::roll_back(made.store, "/ckpt").has_value());
+          made.store.put(std::string("/ckpt/") + kOwnerFile, {bytes.begin(), bytes.end()});
+        }
+        auto state = in_place_state(*made.store.read_folder("/ckpt").value());
+        REQUIRE(state.has_value());
+        if (*state == InPlace::kNothing || *state == InPlace::kDone) continue;
+        if (back) {
+          auto rolled_back = verbs::roll_back(made.store, "/ckpt");
+          if (!rolled_back) FAIL(rolled_back.error().message);
+          CHECK(files_below(made.store, "/ckpt") == before);
+          ++taken_back;
+          continue;
+        }
+        auto resumed = verbs::resume(made.store, "/ckpt", kDefaultMemory);
+        if (!resumed) {
+          CHECK(resumed.error().kind == ErrorKind::kUsage);
+          CHECK(files_below(made.store, "/ckpt")[".metadata"] == before[".metadata"]);
+          continue;
+        }
+        CHECK(files_below(made.store, "/ckpt") == after);
+        ++finished_later;
+      }
+      CHECK(finished);
+    }
+  }
+  CHECK(finished_later > 20);
+  CHECK(taken_back > 20);
+}
+
+TEST_CASE("what undo needs is dropped by commit, and then there is nothing to take back") {
+  InMemory made;
+  auto checkpoint = made.open("/ckpt");
+  ApplyOptions options;
+  options.in_place = true;
+  auto refused = verbs::commit(made.store, "/ckpt");
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::kUsage);
+  REQUIRE(apply_plan(made.store, *checkpoint, plan_of_rows(*checkpoint, false), options));
+  auto resumed = verbs::resume(made.store, "/ckpt", kDefaultMemory);
+  REQUIRE(resumed.has_value());
+  CHECK(resumed->was_complete);
+  REQUIRE(verbs::commit(made.store, "/ckpt"));
+  CHECK_FALSE(made.store.get("/ckpt/.metadata.shardwright-undo").has_value());
+  auto undone = undo_repair(made.store, "/ckpt");
+  REQUIRE_FALSE(undone.has_value());
+  CHECK(undone.error().kind == ErrorKind::kUsage);
+  auto verdict = verify_repair(*made.open("/ckpt"));
+  REQUIRE(verdict.has_value());
+  CHECK(verdict->outcome == VerifyReport::Outcome::kProved);
+}
+
+namespace {
+
+// A repair on this machine's disk that was killed when all was written, and is not alive any more.
+struct KilledOnDisk {
+  TemporaryFolder folder;
+  Files wanted;
+  std::string partial;
+
+  KilledOnDisk() {
+    write_three(folder / "ckpt");
+    auto checkpoint = opened(folder / "ckpt");
+    Plan plan = plan_of_rows(*checkpoint, true);
+    REQUIRE(apply_plan(*checkpoint, plan, {folder / "whole"}));
+    wanted = files_below(posix_store(), folder / "whole");
+    bool dead = false;
+    FaultyStore dying(posix_store(), [&](const std::string& step, const std::string& path) {
+      dead = dead || (step == "create" && path == ".metadata");
+      return dead ? std::optional<Error>(Error{ErrorKind::kIo, "killed", {path}}) : std::nullopt;
+    });
+    REQUIRE_FALSE(apply_plan(dying, *checkpoint, plan, {folder / "out"}));
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+      std::string path = entry.path().string();
+      if (path.find(kPartialMark) != std::string::npos) partial = path;
+    }
+    REQUIRE_FALSE(partial.empty());
+    put(partial + "/" + kOwnerFile, test::dead_process());
+  }
+  Result<verbs::Resumed> resume(const std::string& name) {
+    return verbs::resume(posix_store(), name, kDefaultMemory);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the name of the output and that of the half-made folder resume the same run") {
+  for (bool by_partial : {false, true}) {
+    KilledOnDisk killed;
+    auto resumed = killed.resume(by_partial ? killed.partial + "/" : killed.folder / "out");
+    if (!resumed) FAIL(resumed.error().message);
+    CHECK_FALSE(resumed->was_complete);
+    CHECK(resumed->result.output == killed.folder / "out");
+    CHECK(resumed->result.files_kept == killed.wanted.size() - 2);
+    Files made = files_below(posix_store(), killed.folder / "out");
+    // They name themselves.
+    for (const char* path : {".metadata", "certificate.json"}) {
+      made.erase(path);
+      killed.wanted.erase(path);
+    }
+    CHECK(made == killed.wanted);
+    CHECK(verify_repair(killed.folder / "out")->outcome == VerifyReport::Outcome::kProved);
+    CHECK_FALSE(posix_store().exists(killed.partial));
+    auto again = killed.resume(killed.folder / "out");
+    REQUIRE(again.has_value());
+    CHECK(again->was_complete);
+    CHECK(again->result.certificate == killed.folder / "out/certificate.json");
+  }
+}
+
+TEST_CASE("a folder that was moved is gone on with where it lies") {
+  KilledOnDisk killed;
+  std::filesystem::create_directory(killed.folder / "there");
+  std::filesystem::rename(killed.partial, killed.folder / "there/other.shardwright-partial-1");
+  auto resumed = killed.resume(killed.folder / "there/other");
+  if (!resumed) FAIL(resumed.error().message);
+  CHECK(resumed->result.output == killed.folder / "there/other");
+  CHECK(verify_repair(killed.folder / "there/other")->outcome == VerifyReport::Outcome::kProved);
+}
+
+TEST_CASE("an input that changed is named, and nothing is gone on with") {
+  KilledOnDisk killed;
+  put(killed.folder / "ckpt/__1_0.distcp", "other");
+  auto resumed = killed.resume(killed.folder / "out");
+  REQUIRE_FALSE(resumed.has_value());
+  CHECK(resumed.error().kind == ErrorKind::kDamaged);
+  CHECK(resumed.error().place.file.ends_with("/ckpt/__1_0.distcp"));
+  CHECK(posix_store().exists(killed.partial));
+  CHECK_FALSE(posix_store().exists(killed.folder / "out"));
+}
+
+TEST_CASE("a durable file that is damaged afterwards is found when the result is proved") {
+  KilledOnDisk killed;
+  std::string path = killed.partial + "/__0_0.distcp";
+  std::string bytes = contents(path);
+  if (bytes.empty()) {
+    path = killed.partial + "/__2_0.distcp";
+    bytes = contents(path);
+  }
+  REQUIRE_FALSE(bytes.empty());
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  put(path, bytes);
+  CHECK_FALSE(killed.resume(killed.folder / "out").has_value());
+  CHECK_FALSE(posix_store().exists(killed.folder / "out"));
+}
+
+TEST_CASE("a durable file that is gone or cut short is made again") {
+  for (bool gone : {true, false}) {
+    KilledOnDisk killed;
+    for (const auto& entry : std::filesystem::directory_iterator(killed.partial)) {
+      if (entry.path().extension() != ".distcp") continue;
+      if (gone)
+        std::filesystem::remove(entry.path());
+      else
+        std::filesystem::resize_file(entry.path(), 10);
+    }
+    put(killed.partial + "/what.nobody.planned", "x");
+    auto resumed = killed.resume(killed.folder / "out");
+    if (!resumed) FAIL(resumed.error().message);
+    CHECK(resumed->result.files_kept == 1);
+    CHECK_FALSE(posix_store().exists(killed.folder / "out/what.nobody.planned"));
+    CHECK(verify_repair(killed.folder / "out")->outcome == VerifyReport::Outcome::kProved);
+  }
+}
+
+TEST_CASE("a journal that was edited, or is of another run, is refused") {
+  KilledOnDisk killed;
+  std::string path = killed.partial + "/" + kJournalFile, text = contents(path);
+  for (std::size_t at : {std::size_t{3}, text.size() / 3}) {
+    std::string edited = text;
+    edited[at] = edited[at] == 'a' ? 'b' : 'a';
+    put(path, edited);
+    auto resumed = killed.resume(killed.folder / "out");
+    REQUIRE_FALSE(resumed.has_value());
+    CHECK(resumed.error().kind == ErrorKind::kDamaged);
+    CHECK(resumed.error().place.file == path);
+  }
+  // In good form: another program, another verb.
+  auto folder = open_directory(killed.partial);
+  REQUIRE(folder.has_value());
+  put(path, text);
+  for (bool verb : {true, false}) {
+    auto journal = read_journal(**folder);
+    REQUIRE(journal.has_value());
+    if (verb)
+      journal->header.request = R"({"verb": "levitate"})";
+    else
+      journal->header.program = std::string(32, '0');
+    std::filesystem::remove(path);
+    auto writable = posix_store().edit_folder(killed.partial);
+    REQUIRE(Journal::begin(**writable, *journal));
+    auto resumed = killed.resume(killed.folder / "out");
+    REQUIRE_FALSE(resumed.has_value());
+    CHECK(resumed.error().kind == (verb ? ErrorKind::kUnsupported : ErrorKind::kDamaged));
+    put(path, text);
+  }
+  CHECK(killed.resume(killed.folder / "out").has_value());
+}
+
+TEST_CASE("what another process makes is neither resumed nor taken away") {
+  KilledOnDisk killed;
+  put(killed.partial + "/" + kOwnerFile, this_process());
+  for (const std::string& name : {killed.folder / "out", killed.partial}) {
+    auto resumed = killed.resume(name);
+    REQUIRE_FALSE(resumed.has_value());
+    CHECK(resumed.error().kind == ErrorKind::kUsage);
+    CHECK_FALSE(verbs::roll_back(posix_store(), name).has_value());
+  }
+  CHECK(posix_store().exists(killed.partial));
+  std::filesystem::remove(killed.partial + "/" + kOwnerFile);
+  CHECK(verbs::roll_back(posix_store(), killed.folder / "out").value() ==
+        std::vector{killed.partial});
+  CHECK_FALSE(posix_store().exists(killed.partial));
+}
+
+TEST_CASE("where nothing was killed there is nothing to go on with or to take away") {
+  TemporaryFolder folder;
+  write_three(folder / "ckpt");
+  for (const char* name : {"ckpt", "out", "x.shardwright-partial-1", "no/where"}) {
+    CAPTURE(name);
+    auto resumed = verbs::resume(posix_store(), folder / name, kDefaultMemory);
+    REQUIRE_FALSE(resumed.has_value());
+    CHECK(resumed.error().kind == ErrorKind::kUsage);
+    auto rolled_back = verbs::roll_back(posix_store(), folder / name);
+    REQUIRE_FALSE(rolled_back.has_value());
+    CHECK(rolled_back.error().kind == ErrorKind::kUsage);
+  }
+}
+
+TEST_CASE("another plan for the same output takes away what was begun, another output leaves it") {
+  KilledOnDisk killed;
+  auto checkpoint = opened(killed.folder / "ckpt");
+  REQUIRE(apply_plan(*checkpoint, plan_of_rows(*checkpoint, true), {killed.folder / "elsewhere"}));
+  CHECK(posix_store().exists(killed.partial));
+  auto result = apply_plan(*checkpoint, plan_of_rows(*checkpoint, false), {killed.folder / "out"});
+  REQUIRE(result.has_value());
+  CHECK(result->files_kept == 0);
+  CHECK_FALSE(posix_store().exists(killed.partial));
+}
+
+TEST_CASE("a cancel that is to be gone on with keeps what is finished") {
+  TemporaryFolder folder;
+  write_three(folder / "ckpt");
+  auto checkpoint = opened(folder / "ckpt");
+  Plan plan = plan_of_rows(*checkpoint, true);
+  for (bool keeps : {false, true}) {
+    Progress progress;
+    progress.keeps = keeps;
+    FaultyStore store(posix_store(), [&](const std::string& step, const std::string& path) {
+      if (step == "create" && path == ".metadata") progress.cancel();
+      return std::optional<Error>();
+    });
+    auto stopped = apply_plan(store, *checkpoint, plan, {folder / "out"}, &progress);
+    REQUIRE_FALSE(stopped.has_value());
+    CHECK(stopped.error().kind == ErrorKind::kCancelled);
+    CHECK((stopped.error().advice.find("resume") != std::string::npos) == keeps);
+    auto partials = posix_store().names(folder.path());
+    bool left = std::any_of(partials.begin(), partials.end(), [](const std::string& name) {
+      return name.find(kPartialMark) != std::string::npos;
+    });
+    CHECK(left == keeps);
+  }
+}
