@@ -192,15 +192,16 @@ std::string free_partial_name(const Store& store, const std::string& base) {
 Status begin(Making& making) {
   SHW_CHECK(check_space(making));
   const std::string& out = making.run.out;
-  making.partial =
+  std::string first =
       free_partial_name(making.store, fmt::format("{}{}new-{}", out, kPartialMark, ::getpid()));
-  SHW_TRY(making.folder, making.store.make_folder(making.partial));
+  SHW_TRY(making.folder, making.store.make_folder(first));
+  making.partial = first;
   SHW_CHECK(write_text(*making.folder, kOwnerFile, this_process()));
   SHW_TRY(making.journal, Journal::begin(*making.folder, making.noted));
   std::string name =
       free_partial_name(making.store, fmt::format("{}{}{}", out, kPartialMark, ::getpid()));
-  Status named = making.store.publish(making.partial, name);
-  if (!making.store.exists(making.partial)) making.partial = name;
+  Status named = making.store.publish(first, name);
+  if (!making.store.exists(first)) making.partial = name;
   SHW_CHECK(named);
   SHW_TRY(making.folder, making.store.edit_folder(name));
   return {};
@@ -242,7 +243,9 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
   SHW_TRY(JournalHeader header, header_of(store, run));
   SHW_CHECK(find_begun(making, header));
   making.noted.header = std::move(header);
+  run.request.clear();  // of millions of chunks it takes much memory
   Status made = run.partial.empty() ? begin(making) : go_on(making);
+  making.noted.header = {};
   if (made) made = build(making);
   if (made) {
     tidy(making);

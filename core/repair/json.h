@@ -1,7 +1,8 @@
-// Operations as JSON, the same in plan.json and in certificate.json; for .cpp files only.
+// Plans as JSON: operations are the same in plan.json and in certificate.json. For .cpp files only.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "core/repair/plan_types.h"
 
@@ -17,5 +18,8 @@ inline nlohmann::ordered_json json_of(const Operation& operation) {
           {"elements_lost", operation.elements_lost},
           {"lossless", operation.lossless}};
 }
+
+// plan_to_json() with another indentation: -1 for one line.
+std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent);
 
 }  // namespace shw

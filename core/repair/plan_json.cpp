@@ -92,6 +92,34 @@ Json json_of(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
   return out;
 }
 
+// Names in a checkpoint may be no UTF-8: shown with replacement marks, tensors are named by id.
+std::string dumped(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+// Puts the tensors into the empty list that stands for them, one after the other: the tree of
+// millions of chunks would take gigabytes.
+std::string with_tensors(std::string text, const Checkpoint& checkpoint, const Plan& plan,
+                         int indent) {
+  if (plan.tensors.empty()) return text;
+  const bool lines = indent >= 0;
+  const std::string margin(lines ? 2 * static_cast<std::size_t>(indent) : 0, ' ');
+  std::string list;
+  for (const PlannedTensor& tensor : plan.tensors) {
+    list += list.empty() ? "" : ",";
+    list += lines ? "\n" + margin : "";
+    for (char one : dumped(json_of(checkpoint, tensor), indent)) {
+      list += one;
+      if (one == '\n') list += margin;
+    }
+  }
+  if (lines) list += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
+  // Within a string its quotes would be escaped.
+  std::string_view empty = lines ? "\"tensors\": []" : "\"tensors\":[]";
+  text.insert(text.find(empty) + empty.size() - 1, list);
+  return text;
+}
+
 constexpr std::string_view kSeverities[] = {"info", "warning", "error"};
 
 Json json_of(const Finding& finding) {
@@ -369,14 +397,16 @@ Status read_objects(Reader& reader, const Json& json, Plan& plan) {
 }  // namespace
 
 std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
+  return plan_text(checkpoint, plan, 1) + "\n";
+}
+
+std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent) {
   Json out = {{"schema", "shardwright/1"},     {"plan", 1},
               {"checkpoint", plan.checkpoint}, {"fingerprint", fingerprint(checkpoint)},
               {"lossless", plan.lossless},     {"operations", Json::array()},
               {"tensors", Json::array()},      {"undecided", Json::array()}};
   for (const Operation& operation : plan.operations)
     out["operations"].push_back(json_of(operation));
-  for (const PlannedTensor& tensor : plan.tensors)
-    out["tensors"].push_back(json_of(checkpoint, tensor));
   for (const PlannedEntry& entry : plan.entries) {
     out["entries"].push_back({{"fqn", checkpoint.objects()[entry.object].fqn},
                               {"entry", entry.object},
@@ -395,8 +425,7 @@ std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
                               {"new_fqn", object.fqn}});
   }
   for (const Finding& finding : plan.undecided) out["undecided"].push_back(json_of(finding));
-  // Names in a checkpoint may be no UTF-8: shown with replacement marks, tensors are named by id.
-  return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return with_tensors(dumped(out, indent), checkpoint, plan, indent);
 }
 
 Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/repair/json.h"
+
 namespace shw {
 namespace {
 
@@ -23,7 +25,7 @@ Result<std::string> request_to_json(const Store& store, const Checkpoint& checkp
                                     const Plan& plan, const std::string& said) {
   SHW_TRY(std::string path, store.resolved(said));
   return R"({"verb": "repair", "checkpoint": )" + json_text(path) + R"(, "said": )" +
-         json_text(said) + R"(, "plan": )" + plan_to_json(checkpoint, plan) + "}";
+         json_text(said) + R"(, "plan": )" + plan_text(checkpoint, plan, -1) + "}";
 }
 
 Result<RepairRequest> request_from_json(std::string_view json, const std::string& source) {

@@ -32,7 +32,7 @@ TEST_CASE("threads that share decoded items see what each would decode, within t
     largest = std::max(largest, decoding_bytes(*checkpoint, ChunkId{i}, bytes->size()));
     wanted.push_back(std::move(*bytes));
   }
-  REQUIRE(wanted.size() > 2);
+  REQUIRE(wanted.size() > 1);
   // Room for one, and for all.
   for (std::uint64_t budget : {largest, std::uint64_t{1} << 30}) {
     DecodedItems items(budget);
