@@ -227,8 +227,12 @@ Cut chunk_of(std::int64_t extent, std::int64_t parts, std::int64_t index) {
   return {*start, std::min(step, extent - *start)};
 }
 
-Result<Box> local_box(ExtentsView shape, const Mesh& mesh, const std::vector<Placement>& placements,
-                      std::int64_t rank) {
+namespace {
+
+// Of every dimension the rows that the rank holds.
+Result<std::vector<std::vector<Run>>> held_rows(ExtentsView shape, const Mesh& mesh,
+                                                const std::vector<Placement>& placements,
+                                                std::int64_t rank) {
   if (rank < 0 || rank >= mesh.size())
     return fail(ErrorKind::kUsage, fmt::format("rank {} is not on the mesh {} of {}", rank,
                                                to_text(mesh), mesh.size()));
@@ -248,6 +252,14 @@ Result<Box> local_box(ExtentsView shape, const Mesh& mesh, const std::vector<Pla
                                           : placement.dim);
     SHW_TRY(held[d], apply(placement, held[d], mesh.axes[i].size, coordinates[i]));
   }
+  return held;
+}
+
+}  // namespace
+
+Result<Box> local_box(ExtentsView shape, const Mesh& mesh, const std::vector<Placement>& placements,
+                      std::int64_t rank) {
+  SHW_TRY(auto held, held_rows(shape, mesh, placements, rank));
   Box box{Extents(shape.size()), Extents(shape.size())};
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (held[d].size() > 1)
@@ -258,6 +270,26 @@ Result<Box> local_box(ExtentsView shape, const Mesh& mesh, const std::vector<Pla
     box.sizes[d] = held[d].empty() ? 0 : held[d][0].length;
   }
   return box;
+}
+
+Result<std::vector<Box>> local_boxes(ExtentsView shape, const Mesh& mesh,
+                                     const std::vector<Placement>& placements, std::int64_t rank) {
+  SHW_TRY(auto held, held_rows(shape, mesh, placements, rank));
+  std::vector<Box> boxes{{{}, {}}};
+  for (const std::vector<Run>& runs : held) {
+    std::vector<Box> longer;
+    for (const Box& box : boxes) {
+      for (const Run& run : runs) {
+        longer.push_back(box);
+        longer.back().offsets.push_back(run.start);
+        longer.back().sizes.push_back(run.length);
+      }
+    }
+    boxes = std::move(longer);
+    if (boxes.size() > static_cast<std::size_t>(kMaxRuns))
+      return fail(ErrorKind::kUnsupported, fmt::format("rank {} holds too many pieces", rank));
+  }
+  return boxes;
 }
 
 }  // namespace shw

@@ -63,5 +63,9 @@ Cut chunk_of(std::int64_t extent, std::int64_t parts, std::int64_t index);
 // no box.
 Result<Box> local_box(ExtentsView shape, const Mesh& mesh, const std::vector<Placement>& placements,
                       std::int64_t rank);
+// The same where its rows lie in several pieces: a box for each, row-major; none where it holds
+// nothing.
+Result<std::vector<Box>> local_boxes(ExtentsView shape, const Mesh& mesh,
+                                     const std::vector<Placement>& placements, std::int64_t rank);
 
 }  // namespace shw

@@ -21,7 +21,7 @@ using Words = std::vector<std::string>;
 // is design section 3's.
 const Words kRooms = {"base",    "tensor",  "io",     "model",  "mesh",    "tiles",
                       "formats", "spec",    "facts",  "rules",  "explain", "program",
-                      "exec",    "cluster", "repair", "report", "verbs",   "session"};
+                      "exec",    "cluster", "transform", "repair", "report", "verbs",   "session"};
 
 struct Layer {
   std::string folder;

@@ -1,0 +1,52 @@
+#include "core/model/state_path.h"
+
+#include <algorithm>
+
+namespace shw {
+namespace {
+
+// As many dotted parts of `rest` as `old_part` has.
+std::string take_parts(std::string_view& rest, std::string_view old_part) {
+  auto dots = std::count(old_part.begin(), old_part.end(), '.');
+  std::size_t end = 0;
+  for (std::ptrdiff_t i = 0; i <= dots && end != std::string_view::npos; ++i)
+    end = rest.find('.', i == 0 ? 0 : end + 1);
+  std::string taken(rest.substr(0, end));
+  rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+  return taken;
+}
+
+std::string text_of(const PathPart& part) {
+  const auto* text = std::get_if<std::string>(&part);
+  return text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
+}
+
+}  // namespace
+
+std::optional<std::vector<PathPart>> path_after(std::span<const PathPart> path,
+                                                std::string_view old_name,
+                                                std::string_view new_name) {
+  std::string joined;
+  for (const PathPart& part : path) joined += (joined.empty() ? "" : ".") + text_of(part);
+  if (path.empty()) return std::vector<PathPart>{};
+  if (joined != old_name) return std::nullopt;
+  std::vector<PathPart> out;
+  std::string_view rest = new_name;
+  for (const PathPart& part : path) {
+    std::string old_part = text_of(part), taken = take_parts(rest, old_part);
+    auto dots = [](const std::string& text) { return std::count(text.begin(), text.end(), '.'); };
+    if (taken.empty() || dots(taken) != dots(old_part)) return std::nullopt;
+    bool was_index = std::holds_alternative<std::int64_t>(part);
+    bool is_index = !taken.empty() && taken.size() < 19 &&
+                    taken.find_first_not_of("0123456789") == std::string::npos;
+    if (was_index && !is_index) return std::nullopt;
+    if (was_index)
+      out.emplace_back(static_cast<std::int64_t>(std::stoll(taken)));
+    else
+      out.emplace_back(std::move(taken));
+  }
+  if (!rest.empty()) return std::nullopt;
+  return out;
+}
+
+}  // namespace shw

@@ -1,0 +1,202 @@
+#include "core/transform/arrangement.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/facts/filled.h"
+#include "core/tiles/exact_tiling.h"
+#include "core/transform/tilings.h"
+
+namespace shw {
+namespace {
+
+Loss loss_of(const FilledTensor& filled, ExtentsView shape) {
+  Loss loss{filled.boxes, filled.fill, filled.fill_from, filled.fill_checkpoint};
+  // Whatever is not known element by element is lost as a whole.
+  if (!filled.all_boxes) loss.boxes = {whole(shape)};
+  return loss;
+}
+
+}  // namespace
+
+tl::unexpected<Error> cannot_arrange(std::string_view fqn, std::string why, std::string advice) {
+  return fail(ErrorKind::kUnsupported, std::move(why),
+              Place{.file = {}, .tensor = std::string(fqn)}, std::move(advice));
+}
+
+Arrangement arrangement_of(std::shared_ptr<const Checkpoint> checkpoint) {
+  Arrangement all;
+  const Checkpoint& source = *checkpoint;
+  all.inputs.push_back(std::move(checkpoint));
+  all.tensors.reserve(source.tensor_count());
+  for (std::uint32_t t = 0; t < source.tensor_count(); ++t)
+    all.tensors.push_back({std::string(source.fqn(TensorId{t})), TensorId{t}});
+  for (std::size_t i = 0; i < source.objects().size(); ++i) {
+    auto path = source.object_path(i);
+    all.objects.push_back({i, source.objects()[i].fqn, {path.begin(), path.end()}});
+  }
+  if (source.directory() == nullptr) return all;
+  for (const FilledTensor& tensor : filled_in(source).tensors) {
+    auto id = source.find(tensor.fqn);
+    if (id) all.losses[tensor.fqn] = loss_of(tensor, source.shape(*id));
+  }
+  return all;
+}
+
+Result<ArrangedTensor> arranged_tensor(const Arrangement& all, std::uint32_t input,
+                                       TensorId tensor) {
+  const Checkpoint& holder = *all.inputs[input];
+  ArrangedTensor out;
+  out.fqn = holder.fqn(tensor);
+  out.dtype = holder.dtype(tensor);
+  out.requires_grad = holder.requires_grad(tensor);
+  out.shape = copy_of(holder.shape(tensor));
+  out.path.assign(holder.path(tensor).begin(), holder.path(tensor).end());
+  if (input == 0) {
+    out.before = tensor;
+    if (auto loss = all.losses.find(out.fqn); loss != all.losses.end()) out.loss = loss->second;
+  }
+  Extents order = same_order(out.shape.size());
+  for (ChunkId chunk : holder.chunks(tensor)) {
+    ExtentsView offsets = holder.offsets(chunk), sizes = holder.sizes(chunk);
+    if (!lies_inside(offsets, sizes, out.shape)) {
+      return cannot_arrange(out.fqn, "a tile of it, [" + to_text(offsets) + " + " +
+                                         to_text(sizes) + "), is no box of " + to_text(out.shape),
+                            "repair it first: `check` says what is wrong");
+    }
+    Box box{copy_of(offsets), copy_of(sizes)};
+    out.tiles.push_back({box, holder.writer(chunk).value_or(0)});
+    if (is_empty(box)) continue;
+    out.parts.push_back({std::move(box), FromChunk{input, chunk}, Extents(order.size(), 0), order,
+                         out.dtype});
+  }
+  return out;
+}
+
+Result<std::shared_ptr<const ArrangedTensor>> tensor_of(const Arrangement& all,
+                                                        const ArrangedEntry& entry) {
+  std::shared_ptr<const ArrangedTensor> tensor = entry.made;
+  bool tiled_anew = !std::holds_alternative<std::monostate>(entry.tiling);
+  if (tensor != nullptr && !tiled_anew) return tensor;
+  ArrangedTensor copy;
+  if (tensor != nullptr) {
+    copy = *tensor;
+  } else {
+    SHW_TRY(copy, arranged_tensor(all, 0, entry.as_saved));
+  }
+  if (tiled_anew) {
+    SHW_TRY(copy.tiles, tiles_of(all, entry.tiling, copy));
+  }
+  return std::make_shared<const ArrangedTensor>(std::move(copy));
+}
+
+Result<std::vector<Box>> holes_in(const ArrangedTensor& tensor) {
+  std::vector<Box> boxes;
+  for (const Part& part : tensor.parts) boxes.push_back(part.box);
+  if (tiles_exactly(boxes, tensor.shape)) return std::vector<Box>{};
+  if (!are_disjoint(boxes)) {
+    return cannot_arrange(tensor.fqn, "two tiles of it hold the same elements",
+                          "repair it first: `check` says which");
+  }
+  auto holes = complement(boxes, tensor.shape);
+  if (!holes) return cannot_arrange(tensor.fqn, "it has more holes than can be told");
+  return std::move(*holes);
+}
+
+Extents same_order(std::size_t ndim) {
+  Extents order(ndim);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+BoxMove shift_of(ExtentsView shape, Extents to) {
+  return {whole(shape), std::move(to), same_order(shape.size())};
+}
+
+std::optional<Box> moved_box(const Box& box, const BoxMove& move) {
+  auto common = box.sizes.empty() ? std::optional(box) : intersect(box, move.from);
+  if (!common) return std::nullopt;
+  Box out{move.to, Extents(move.to.size(), 1)};
+  for (std::size_t d = 0; d < move.order.size(); ++d) {
+    if (move.order[d] < 0) continue;
+    auto old = static_cast<std::size_t>(move.order[d]);
+    out.offsets[d] += common->offsets[old] - move.from.offsets[old];
+    out.sizes[d] = common->sizes[old];
+  }
+  return out;
+}
+
+std::optional<Part> moved_part(const Part& part, const BoxMove& move) {
+  auto box = moved_box(part.box, move);
+  if (!box) return std::nullopt;
+  Part out = part;
+  out.box = std::move(*box);
+  // By how much it begins later in each dim than the part did.
+  Extents skipped(part.box.offsets.size(), 0);
+  for (std::size_t d = 0; d < skipped.size(); ++d)
+    skipped[d] = std::max<std::int64_t>(move.from.offsets[d] - part.box.offsets[d], 0);
+  if (!std::holds_alternative<FromConstant>(part.from)) {
+    for (std::size_t d = 0; d < part.order.size(); ++d) {
+      if (part.order[d] >= 0) out.first[static_cast<std::size_t>(part.order[d])] += skipped[d];
+    }
+    out.order.assign(move.order.size(), -1);
+    for (std::size_t d = 0; d < move.order.size(); ++d) {
+      if (move.order[d] >= 0) out.order[d] = part.order[static_cast<std::size_t>(move.order[d])];
+    }
+  }
+  if (!part.scaling) return out;
+  for (std::size_t e = 0; e < part.scaling->order.size(); ++e) {
+    std::int64_t old = part.scaling->order[e];
+    if (old < 0) continue;
+    out.scaling->first[e] += skipped[static_cast<std::size_t>(old)];
+    auto now = std::find(move.order.begin(), move.order.end(), old);
+    out.scaling->order[e] = now == move.order.end() ? -1 : now - move.order.begin();
+  }
+  return out;
+}
+
+std::vector<Part> part_without(const Part& part, const Box& box) {
+  std::vector<Part> out;
+  if (part.box.sizes.empty()) return out;
+  for (Box& rest : subtract(part.box, box)) {
+    Extents to = rest.offsets;
+    auto kept = moved_part(part, {std::move(rest), std::move(to), same_order(to.size())});
+    if (kept) out.push_back(std::move(*kept));
+  }
+  return out;
+}
+
+void add_moved(const ArrangedTensor& tensor, std::span<const BoxMove> moves, TilesGo tiles,
+               ArrangedTensor& into) {
+  for (const BoxMove& move : moves) {
+    for (const Part& part : tensor.parts) {
+      if (auto moved = moved_part(part, move)) into.parts.push_back(std::move(*moved));
+    }
+    for (const Box& box : tensor.loss.boxes) {
+      if (auto moved = moved_box(box, move)) into.loss.boxes.push_back(std::move(*moved));
+    }
+    if (tiles == TilesGo::kStay) continue;
+    for (const ArrangedTile& tile : tensor.tiles) {
+      if (auto moved = moved_box(tile.box, move))
+        into.tiles.push_back({std::move(*moved), tile.writer});
+    }
+  }
+  if (tiles == TilesGo::kStay) into.tiles = tensor.tiles;
+  into.is_cast = into.is_cast || tensor.is_cast;
+  into.requires_grad = into.requires_grad || tensor.requires_grad;
+  const Loss& from = tensor.loss;
+  if (from.boxes.empty() || into.loss.boxes.empty()) return;
+  bool first = into.loss.fill.empty();
+  bool mixed = !first && (into.loss.fill != from.fill || into.loss.fill_from != from.fill_from);
+  if (first) {
+    into.loss.fill = from.fill;
+    into.loss.fill_from = from.fill_from;
+    into.loss.fill_checkpoint = from.fill_checkpoint;
+  }
+  if (mixed) {
+    into.loss.fill = "mixed";
+    into.loss.fill_from = into.loss.fill_checkpoint = "";
+  }
+}
+
+}  // namespace shw

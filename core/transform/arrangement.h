@@ -1,0 +1,159 @@
+// What a new checkpoint is to hold, while steps are still being taken: every tensor as boxes, and
+// for every box where its elements come from. Steps move boxes and never touch a byte; when the
+// last one is taken, the whole is lowered to a program at once (lower.h), so that any chain of
+// steps costs one pass over the bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/mesh/mesh.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+// --- where elements come from
+
+struct FromChunk {
+  std::uint32_t input = 0;  // in Arrangement::inputs
+  ChunkId chunk{};
+};
+// A row-major payload in a file of input 0 that no record names.
+struct FromFile {
+  std::string file;
+  std::uint64_t offset = 0, length = 0;
+  Extents sizes;
+};
+// One element, little-endian, in the dtype that the part ends in.
+struct FromConstant {
+  std::array<std::uint64_t, 2> bits{0, 0};
+};
+
+// Factors of blocks of a quantised weight: element i of the part has the one at
+// (first[e] + i[order[e]]) / block[e] in every dim e of the tensor of factors.
+struct Scaling {
+  std::uint32_t factors = 0;  // in Arrangement::factors
+  Extents first, block, order;
+};
+
+// A box of a tensor. Dim d of it runs along dim order[d] of where its elements lie, and is of one
+// element where that is -1; it begins there at `first`, which has a number for every dim of that.
+struct Part {
+  Box box;
+  std::variant<FromChunk, FromFile, FromConstant> from;
+  Extents first = {}, order = {};
+  Dtype saved = Dtype::kUnknown;  // of the elements there
+  // What they become one after the other; the last one is the tensor's. Empty: they stay as saved.
+  std::vector<Dtype> casts = {};
+  std::optional<Scaling> scaling = {};  // before the first cast, in float32
+};
+
+// --- tensors
+
+struct ArrangedTile {
+  Box box;
+  std::uint32_t writer = 0;
+};
+
+// Elements whose own value is gone, and what stands there now ("zero", "cast", "from", "mixed").
+struct Loss {
+  std::vector<Box> boxes = {};  // disjoint
+  std::string fill = {}, fill_from = {}, fill_checkpoint = {};
+};
+
+struct ArrangedTensor {
+  std::string fqn;
+  Dtype dtype = Dtype::kUnknown;
+  bool requires_grad = false;
+  Extents shape;
+  std::vector<Part> parts;
+  std::vector<ArrangedTile> tiles;  // how it is to be cut
+  std::vector<PathPart> path = {};
+  std::optional<TensorId> before = {};  // of input 0: the one that it was, and nothing else
+  Loss loss = {};
+  bool is_cast = false;    // values were rounded on the way
+  bool is_moved = false;   // elements lie at other indices than in what they were
+};
+
+// How a tensor is cut where its tiles are not named one by one.
+struct WholeTiling {};
+struct MeshTiling {
+  std::uint32_t mesh = 0;  // in Arrangement::meshes
+  std::vector<Placement> placements;
+};
+using NewTiling = std::variant<std::monostate, WholeTiling, MeshTiling>;
+
+struct ArrangedEntry {
+  std::string fqn;
+  TensorId as_saved{};                           // of input 0, where nothing was done to it yet
+  std::shared_ptr<const ArrangedTensor> made{};  // else this
+  NewTiling tiling{};
+};
+
+struct ArrangedObject {
+  std::size_t object = 0;  // in objects() of input 0
+  std::string fqn;
+  std::vector<PathPart> path;
+};
+
+struct Arrangement {
+  std::vector<std::shared_ptr<const Checkpoint>> inputs;  // 0: what the plan is for
+  std::vector<ArrangedEntry> tensors;
+  std::vector<ArrangedObject> objects;
+  std::vector<Mesh> meshes = {};
+  std::vector<std::shared_ptr<const ArrangedTensor>> factors = {};
+  std::vector<std::string> dropped = {};  // what was there and is not any more
+  std::vector<std::pair<std::string, std::string>> renamed = {};  // entries: from, to
+  std::map<std::string, Loss> losses = {};  // of input 0, by FQN: what earlier repairs filled
+  std::int64_t trimmed = 0;                 // elements that no tensor holds any more
+
+  const Checkpoint& source() const { return *inputs.front(); }
+};
+
+// Everything as it is.
+Arrangement arrangement_of(std::shared_ptr<const Checkpoint> checkpoint);
+// One tensor of an input with the chunks that it has. kUnsupported where a chunk is no box of it.
+Result<ArrangedTensor> arranged_tensor(const Arrangement& all, std::uint32_t input, TensorId tensor);
+// An entry as it stands now, its tiles included.
+Result<std::shared_ptr<const ArrangedTensor>> tensor_of(const Arrangement& all,
+                                                        const ArrangedEntry& entry);
+// How many elements of it come from nowhere. kUnsupported where two parts hold the same ones.
+Result<std::vector<Box>> holes_in(const ArrangedTensor& tensor);
+
+tl::unexpected<Error> cannot_arrange(std::string_view fqn, std::string why,
+                                     std::string advice = {});
+
+// --- boxes on their way
+
+// `from`, a box of a tensor, becomes the box at `to` of another one, whose dim d is dim order[d] of
+// the first, or a new one of one element (-1). A dim that does not come along has one element.
+struct BoxMove {
+  Box from;
+  Extents to, order;
+};
+Extents same_order(std::size_t ndim);
+// All of a tensor, to another place in one that has as many dims.
+BoxMove shift_of(ExtentsView shape, Extents to);
+
+// The part of `box` that moves, where it goes; nothing where none does.
+std::optional<Box> moved_box(const Box& box, const BoxMove& move);
+// The same of a part, with where its elements come from.
+std::optional<Part> moved_part(const Part& part, const BoxMove& move);
+// The part without `box`.
+std::vector<Part> part_without(const Part& part, const Box& box);
+
+// Tiles of a tensor that moves.
+enum class TilesGo : std::uint8_t { kAlong, kStay };
+// `tensor` after the moves, which meet nowhere, in `shape`.
+void add_moved(const ArrangedTensor& tensor, std::span<const BoxMove> moves, TilesGo tiles,
+               ArrangedTensor& into);
+
+}  // namespace shw

@@ -1,0 +1,154 @@
+#include "core/transform/named_entries.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "core/base/spelling.h"
+#include "core/tensor/cast.h"
+#include "core/transform/tilings.h"
+
+namespace shw {
+namespace {
+
+tl::unexpected<Error> nothing_named(const Arrangement& all, const std::string& pattern) {
+  std::vector<std::string_view> names;
+  for (const ArrangedEntry& entry : all.tensors) names.push_back(entry.fqn);
+  return fail(ErrorKind::kUsage, "\"" + pattern + "\" names no tensor",
+              Place{.file = {}, .tensor = pattern}, did_you_mean_text(did_you_mean(pattern, names)));
+}
+
+template <class Number>
+FromConstant bits_of(Number number) {
+  FromConstant constant;
+  std::memcpy(constant.bits.data(), &number, sizeof number);
+  return constant;
+}
+
+std::optional<FromConstant> whole_number(Dtype dtype, double value) {
+  if (std::nearbyint(value) != value || std::fabs(value) > 9007199254740992.0) return std::nullopt;
+  auto number = static_cast<std::int64_t>(value);
+  auto fits = [&](std::int64_t low, std::int64_t high) { return number >= low && number <= high; };
+  switch (dtype) {
+    case Dtype::kBool:
+      return fits(0, 1) ? std::optional(bits_of(static_cast<std::uint8_t>(number))) : std::nullopt;
+    case Dtype::kInt8:
+      return fits(-128, 127) ? std::optional(bits_of(static_cast<std::int8_t>(number)))
+                             : std::nullopt;
+    case Dtype::kUint8:
+      return fits(0, 255) ? std::optional(bits_of(static_cast<std::uint8_t>(number)))
+                          : std::nullopt;
+    case Dtype::kInt16:
+      return fits(-32768, 32767) ? std::optional(bits_of(static_cast<std::int16_t>(number)))
+                                 : std::nullopt;
+    case Dtype::kUint16:
+      return fits(0, 65535) ? std::optional(bits_of(static_cast<std::uint16_t>(number)))
+                            : std::nullopt;
+    case Dtype::kInt32:
+      return fits(INT32_MIN, INT32_MAX) ? std::optional(bits_of(static_cast<std::int32_t>(number)))
+                                        : std::nullopt;
+    case Dtype::kUint32:
+      return fits(0, UINT32_MAX) ? std::optional(bits_of(static_cast<std::uint32_t>(number)))
+                                 : std::nullopt;
+    case Dtype::kInt64:
+      return bits_of(number);
+    case Dtype::kUint64:
+      return fits(0, INT64_MAX) ? std::optional(bits_of(static_cast<std::uint64_t>(number)))
+                                : std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+tl::unexpected<Error> bad_step(std::string_view fqn, std::string why) {
+  return fail(ErrorKind::kUsage, std::move(why), Place{.file = {}, .tensor = std::string(fqn)});
+}
+
+Result<std::size_t> entry_named(const Arrangement& all, const std::string& fqn) {
+  for (std::size_t i = 0; i < all.tensors.size(); ++i) {
+    if (all.tensors[i].fqn == fqn) return i;
+  }
+  return nothing_named(all, fqn);
+}
+
+Result<std::vector<std::size_t>> entries_named(const Arrangement& all, const Patterns& patterns) {
+  if (patterns.empty()) return fail(ErrorKind::kUsage, "no tensor is named");
+  std::vector<bool> wanted(all.tensors.size(), false);
+  for (const std::string& pattern : patterns) {
+    bool found = false;
+    for (std::size_t i = 0; i < all.tensors.size(); ++i) {
+      bool named = all.tensors[i].fqn == pattern || matches_pattern(pattern, all.tensors[i].fqn);
+      wanted[i] = wanted[i] || named;
+      found = found || named;
+    }
+    if (!found) return nothing_named(all, pattern);
+  }
+  std::vector<std::size_t> entries;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i]) entries.push_back(i);
+  }
+  return entries;
+}
+
+Result<ArrangedTensor> copy_of_entry(const Arrangement& all, std::size_t entry) {
+  SHW_TRY(auto tensor, tensor_of(all, all.tensors[entry]));
+  ArrangedTensor copy = *tensor;
+  copy.fqn = all.tensors[entry].fqn;
+  return copy;
+}
+
+void put_entry(Arrangement& all, std::size_t entry, ArrangedTensor tensor) {
+  all.tensors[entry].fqn = tensor.fqn;
+  all.tensors[entry].tiling = {};
+  all.tensors[entry].made = std::make_shared<const ArrangedTensor>(std::move(tensor));
+}
+
+Status change_each(Arrangement& all, const Patterns& patterns,
+                   const std::function<Status(ArrangedTensor&)>& change) {
+  SHW_TRY(auto entries, entries_named(all, patterns));
+  for (std::size_t entry : entries) {
+    SHW_TRY(ArrangedTensor tensor, copy_of_entry(all, entry));
+    SHW_CHECK(change(tensor));
+    put_entry(all, entry, std::move(tensor));
+  }
+  return {};
+}
+
+Result<std::size_t> dim_of(const ArrangedTensor& tensor, std::int64_t dim) {
+  auto ndim = static_cast<std::int64_t>(tensor.shape.size());
+  if (dim >= -ndim && dim < ndim) return static_cast<std::size_t>(dim < 0 ? dim + ndim : dim);
+  return bad_step(tensor.fqn,
+                  fmt::format("has no dim {}: its shape is {}", dim, to_text(tensor.shape)));
+}
+
+Result<FromConstant> constant_of(Dtype dtype, double value) {
+  std::array<std::byte, sizeof value> bytes{};
+  std::memcpy(bytes.data(), &value, sizeof value);
+  if (dtype == Dtype::kFloat64) return bits_of(value);
+  if (can_cast(Dtype::kFloat64, dtype)) {
+    SHW_TRY(auto element, cast_elements(Dtype::kFloat64, bytes, dtype));
+    FromConstant constant;
+    std::memcpy(constant.bits.data(), element.data(), element.size());
+    return constant;
+  }
+  if (value == 0 && size_of(dtype) != 0) return FromConstant{};
+  if (auto number = whole_number(dtype, value)) return *number;
+  return fail(ErrorKind::kUsage, fmt::format("{} is no {}", value, name(dtype)));
+}
+
+Status check_boxes(const ArrangedTensor& tensor, const std::vector<Box>& boxes) {
+  for (const Box& box : boxes) {
+    if (!lies_inside(box.offsets, box.sizes, tensor.shape)) {
+      return bad_step(tensor.fqn, "offsets " + to_text(box.offsets) + " and sizes " +
+                                      to_text(box.sizes) + " are no box of " +
+                                      to_text(tensor.shape));
+    }
+  }
+  return {};
+}
+
+}  // namespace shw

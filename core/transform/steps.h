@@ -1,0 +1,155 @@
+// What can be done to a checkpoint, one step after the other: plain values that a person reads,
+// writes and edits as JSON (steps_json.h). A step names tensors as they are called when its turn
+// comes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/transform/arrangement.h"
+
+namespace shw {
+
+using Patterns = std::vector<std::string>;  // FQNs, or shell patterns of them
+
+// --- which element stands where
+
+// The saved tiles are taken as boxes elsewhere: what a saver recorded wrongly is said anew.
+struct RelabelStep {
+  std::string tensor;
+  Extents shape;
+  struct Tile {
+    std::uint32_t chunk = 0;  // of the checkpoint
+    Extents offsets;          // in the new shape
+  };
+  std::vector<Tile> tiles;
+};
+// Other tiles of the same tensor.
+struct RetileStep {
+  Patterns tensors;
+  std::vector<ArrangedTile> tiles;  // none: one tile of all
+};
+struct ReshardStep {
+  Patterns tensors;
+  Mesh mesh;
+  std::vector<Placement> placements;
+};
+// Dim d becomes what dim order[d] was.
+struct PermuteDimsStep {
+  Patterns tensors;
+  Extents order;
+};
+// A dim is cut into blocks; block i becomes what block order[i] was.
+struct PermuteBlocksStep {
+  Patterns tensors;
+  std::int64_t dim = 0;
+  Extents sizes = {};  // of the blocks as they stand now; empty: all of one size
+  Extents order;
+};
+struct SplitStep {
+  std::string tensor;
+  std::int64_t dim = 0;
+  Extents sizes;
+  std::vector<std::string> into;
+  bool drop_dim = false;  // each is of one row, whose dim goes
+};
+struct ConcatStep {
+  std::vector<std::string> tensors;
+  std::int64_t dim = 0;
+  std::string into;
+  bool new_dim = false;  // they are stacked along a dim that they do not have
+};
+struct PadStep {
+  Patterns tensors;
+  Extents before, after;
+  double value = 0;
+};
+struct TrimStep {
+  Patterns tensors;
+  Box keep;
+};
+
+// --- what it is called
+
+struct RenameStep {
+  std::string from, to;
+  bool regex = false;  // ECMAScript, of the whole name; $1 in `to` is what its first group matched
+};
+struct DropStep {
+  Patterns tensors;  // entries that are no tensors too
+};
+
+// --- what an element is
+
+struct CastStep {
+  Patterns tensors;
+  Dtype dtype = Dtype::kUnknown;
+};
+// Elements that nobody saved, or those of `boxes`, whatever was saved of them.
+struct FillStep {
+  Patterns tensors;
+  std::optional<std::vector<Box>> boxes = {};
+  double value = 0;
+  std::string from_checkpoint = {}, from_tensor = {};  // empty: `value`
+};
+// Elements are given up: they hold `value`, and count as lost.
+struct MaskStep {
+  Patterns tensors;
+  std::vector<Box> boxes;
+  double value = 0;
+};
+// Each element times the factor of its block, in float32, as DeepSeek-V3 saves FP8 weights
+// (weight_scale_inv).
+struct DequantiseStep {
+  Patterns tensors;
+  std::string suffix = "_scale_inv";  // <tensor><suffix> are its factors, which go
+  Extents block;
+  Dtype dtype = Dtype::kBfloat16;
+};
+// A box from a row-major payload in a file beside the checkpoint that no record names.
+struct RestoreStep {
+  std::string tensor;
+  FromFile payload;
+  Dtype dtype = Dtype::kUnknown;
+  Extents at;
+};
+
+using Step = std::variant<RelabelStep, RetileStep, ReshardStep, PermuteDimsStep, PermuteBlocksStep,
+                          SplitStep, ConcatStep, PadStep, TrimStep, RenameStep, DropStep, CastStep,
+                          FillStep, MaskStep, DequantiseStep, RestoreStep>;
+
+// The word for it: "permute-dims".
+std::string_view name(const Step& step);
+// "cast 26 tensors to bfloat16".
+std::string to_text(const Step& step);
+
+// Takes the steps in their order. An error names the step (from 1) and the tensor, and leaves
+// nothing half done that anybody sees.
+Result<Arrangement> take_steps(Arrangement all, const std::vector<Step>& steps,
+                               Progress* progress = nullptr);
+
+// --- one step each (take_*.cpp)
+
+Status take(Arrangement& all, const RelabelStep& step);
+Status take(Arrangement& all, const RetileStep& step);
+Status take(Arrangement& all, const ReshardStep& step);
+Status take(Arrangement& all, const PermuteDimsStep& step);
+Status take(Arrangement& all, const PermuteBlocksStep& step);
+Status take(Arrangement& all, const SplitStep& step);
+Status take(Arrangement& all, const ConcatStep& step);
+Status take(Arrangement& all, const PadStep& step);
+Status take(Arrangement& all, const TrimStep& step);
+Status take(Arrangement& all, const RenameStep& step);
+Status take(Arrangement& all, const DropStep& step);
+Status take(Arrangement& all, const CastStep& step);
+Status take(Arrangement& all, const FillStep& step);
+Status take(Arrangement& all, const MaskStep& step);
+Status take(Arrangement& all, const DequantiseStep& step);
+Status take(Arrangement& all, const RestoreStep& step);
+
+}  // namespace shw

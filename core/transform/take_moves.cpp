@@ -1,0 +1,353 @@
+// Steps that say which element stands where: lists of boxes that move.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/tiles/exact_tiling.h"
+#include "core/transform/named_entries.h"
+#include "core/transform/tilings.h"
+
+namespace shw {
+namespace {
+
+// The most blocks that a dim is cut into: what comes after works on each of them.
+constexpr std::size_t kMostBlocks = 1 << 20;
+
+// What goes along whatever becomes of the boxes.
+ArrangedTensor begun_as(const ArrangedTensor& tensor) {
+  ArrangedTensor out;
+  out.fqn = tensor.fqn;
+  out.dtype = tensor.dtype;
+  out.requires_grad = tensor.requires_grad;
+  out.shape = tensor.shape;
+  out.path = tensor.path;
+  out.before = tensor.before;
+  out.is_moved = true;
+  return out;
+}
+
+bool is_permutation_of(const Extents& order, std::size_t count) {
+  if (order.size() != count) return false;
+  std::vector<bool> seen(count, false);
+  for (std::int64_t one : order) {
+    if (one < 0 || one >= static_cast<std::int64_t>(count) || seen[static_cast<std::size_t>(one)])
+      return false;
+    seen[static_cast<std::size_t>(one)] = true;
+  }
+  return true;
+}
+
+Result<Extents> block_sizes_of(const ArrangedTensor& tensor, const PermuteBlocksStep& step,
+                               std::size_t dim) {
+  std::int64_t extent = tensor.shape[dim];
+  auto count = static_cast<std::int64_t>(step.order.size());
+  if (count == 0 || step.order.size() > kMostBlocks)
+    return bad_step(tensor.fqn, fmt::format("\"order\" names {} blocks", count));
+  Extents sizes = step.sizes;
+  if (sizes.empty()) {
+    if (extent % count != 0) {
+      return bad_step(tensor.fqn, fmt::format("dim {} has {} rows, which are not {} blocks of one "
+                                              "size",
+                                              dim, extent, count));
+    }
+    sizes.assign(step.order.size(), extent / count);
+  }
+  std::int64_t sum = 0;
+  for (std::int64_t size : sizes) {
+    auto next = size < 0 ? std::nullopt : checked_add(sum, size);
+    if (!next) return bad_step(tensor.fqn, "\"sizes\" are no sizes of blocks");
+    sum = *next;
+  }
+  if (sum != extent) {
+    return bad_step(tensor.fqn, fmt::format("its blocks are {} rows together, and dim {} has {}",
+                                            sum, dim, extent));
+  }
+  if (!is_permutation_of(step.order, sizes.size()))
+    return bad_step(tensor.fqn, "\"order\" does not name every block once");
+  return sizes;
+}
+
+// The rows of one dim of a tensor.
+Box rows_of(ExtentsView shape, std::size_t dim, std::int64_t begin, std::int64_t rows) {
+  Box box = whole(shape);
+  box.offsets[dim] = begin;
+  box.sizes[dim] = rows;
+  return box;
+}
+
+// Where no saved tile may stand for what it was: kept items would be told by old boxes.
+std::vector<ArrangedTile> rest_as_tiles(const ArrangedTensor& tensor) {
+  std::vector<Box> boxes;
+  for (const ArrangedTile& tile : tensor.tiles) boxes.push_back(tile.box);
+  std::vector<ArrangedTile> tiles = tensor.tiles;
+  for (Box& box : complement(boxes, tensor.shape).value_or(std::vector<Box>{}))
+    tiles.push_back({std::move(box), 0});
+  return tiles;
+}
+
+}  // namespace
+
+Status take(Arrangement& all, const PermuteDimsStep& step) {
+  return change_each(all, step.tensors, [&](ArrangedTensor& tensor) -> Status {
+    std::size_t ndim = tensor.shape.size();
+    if (!is_permutation_of(step.order, ndim))
+      return bad_step(tensor.fqn, "\"order\" does not name every dim of " + to_text(tensor.shape) +
+                                      " once");
+    ArrangedTensor turned = begun_as(tensor);
+    for (std::size_t d = 0; d < ndim; ++d)
+      turned.shape[d] = tensor.shape[static_cast<std::size_t>(step.order[d])];
+    BoxMove move{whole(tensor.shape), Extents(ndim, 0), step.order};
+    add_moved(tensor, {&move, 1}, TilesGo::kAlong, turned);
+    tensor = std::move(turned);
+    return {};
+  });
+}
+
+Status take(Arrangement& all, const PermuteBlocksStep& step) {
+  return change_each(all, step.tensors, [&](ArrangedTensor& tensor) -> Status {
+    SHW_TRY(std::size_t dim, dim_of(tensor, step.dim));
+    SHW_TRY(Extents sizes, block_sizes_of(tensor, step, dim));
+    Extents begins(sizes.size(), 0);
+    for (std::size_t i = 1; i < sizes.size(); ++i) begins[i] = begins[i - 1] + sizes[i - 1];
+    std::vector<BoxMove> moves;
+    std::int64_t at = 0;
+    for (std::int64_t block : step.order) {
+      auto old = static_cast<std::size_t>(block);
+      BoxMove move{rows_of(tensor.shape, dim, begins[old], sizes[old]),
+                   Extents(tensor.shape.size(), 0), same_order(tensor.shape.size())};
+      move.to[dim] = at;
+      at += sizes[old];
+      if (sizes[old] != 0) moves.push_back(std::move(move));
+    }
+    ArrangedTensor moved = begun_as(tensor);
+    add_moved(tensor, moves, TilesGo::kStay, moved);
+    tensor = std::move(moved);
+    return {};
+  });
+}
+
+Status take(Arrangement& all, const SplitStep& step) {
+  SHW_TRY(std::size_t entry, entry_named(all, step.tensor));
+  SHW_TRY(ArrangedTensor tensor, copy_of_entry(all, entry));
+  SHW_TRY(std::size_t dim, dim_of(tensor, step.dim));
+  if (step.into.size() != step.sizes.size() || step.into.empty())
+    return bad_step(step.tensor, "\"into\" needs a name for every one of \"sizes\"");
+  std::vector<ArrangedEntry> made;
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < step.into.size(); ++i) {
+    std::int64_t size = step.sizes[i];
+    auto end = size < 0 ? std::nullopt : checked_add(begin, size);
+    if (!end || *end > tensor.shape[dim] || (step.drop_dim && size != 1))
+      return bad_step(step.tensor, fmt::format("\"sizes\" do not cut its {} rows of dim {}{}",
+                                               tensor.shape[dim], dim,
+                                               step.drop_dim ? " into single ones" : ""));
+    ArrangedTensor part = begun_as(tensor);
+    part.fqn = step.into[i];
+    part.path.clear();
+    part.before = {};
+    part.shape[dim] = size;
+    BoxMove move{rows_of(tensor.shape, dim, begin, size), Extents(tensor.shape.size(), 0),
+                 same_order(tensor.shape.size())};
+    if (step.drop_dim) {
+      auto at = static_cast<std::ptrdiff_t>(dim);
+      part.shape.erase(part.shape.begin() + at);
+      move.to.erase(move.to.begin() + at);
+      move.order.erase(move.order.begin() + at);
+    }
+    add_moved(tensor, {&move, 1}, TilesGo::kAlong, part);
+    if (part.tiles.empty()) part.tiles.push_back({whole(part.shape), 0});
+    ArrangedEntry one{part.fqn};
+    one.made = std::make_shared<const ArrangedTensor>(std::move(part));
+    made.push_back(std::move(one));
+    begin = *end;
+  }
+  if (begin != tensor.shape[dim])
+    return bad_step(step.tensor, fmt::format("\"sizes\" are {} rows together, and dim {} has {}",
+                                             begin, dim, tensor.shape[dim]));
+  auto at = all.tensors.begin() + static_cast<std::ptrdiff_t>(entry);
+  at = all.tensors.erase(at);
+  all.tensors.insert(at, std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
+  return {};
+}
+
+namespace {
+
+// Shape and dtype of what is put together; where each begins is counted along `dim`.
+Status begin_concat(const ConcatStep& step, const ArrangedTensor& first, std::size_t& dim,
+                    ArrangedTensor& into) {
+  into = begun_as(first);
+  into.fqn = step.into;
+  into.path.clear();
+  into.before = {};
+  if (!step.new_dim) {
+    SHW_TRY(dim, dim_of(first, step.dim));
+    into.shape[dim] = 0;
+    return {};
+  }
+  auto ndim = static_cast<std::int64_t>(first.shape.size());
+  if (step.dim < 0 || step.dim > ndim || ndim + 1 > static_cast<std::int64_t>(kMaxDims))
+    return bad_step(first.fqn, fmt::format("cannot be stacked along dim {}", step.dim));
+  dim = static_cast<std::size_t>(step.dim);
+  into.shape.insert(into.shape.begin() + step.dim, 0);
+  return {};
+}
+
+Status add_to_concat(const ConcatStep& step, const ArrangedTensor& tensor, std::size_t dim,
+                     ArrangedTensor& into) {
+  BoxMove move = shift_of(tensor.shape, Extents(tensor.shape.size(), 0));
+  Extents shape = tensor.shape;
+  if (step.new_dim) {
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(dim), 1);
+    move.to.insert(move.to.begin() + static_cast<std::ptrdiff_t>(dim), 0);
+    move.order.insert(move.order.begin() + static_cast<std::ptrdiff_t>(dim), -1);
+  }
+  Extents wanted = into.shape;
+  wanted[std::min(dim, wanted.size() - 1)] = dim < shape.size() ? shape[dim] : 0;
+  if (tensor.dtype != into.dtype || shape != wanted) {
+    return bad_step(tensor.fqn, fmt::format("is {} of {}, which does not go with the others: {} of "
+                                            "{} but for dim {}",
+                                            to_text(tensor.shape), name(tensor.dtype),
+                                            to_text(into.shape), name(into.dtype), dim));
+  }
+  auto end = checked_add(into.shape[dim], shape[dim]);
+  if (!end) return bad_step(tensor.fqn, "they are too many rows together");
+  move.to[dim] = into.shape[dim];
+  into.shape[dim] = *end;
+  add_moved(tensor, {&move, 1}, TilesGo::kAlong, into);
+  return {};
+}
+
+}  // namespace
+
+Status take(Arrangement& all, const ConcatStep& step) {
+  if (step.tensors.empty()) return fail(ErrorKind::kUsage, "no tensor is named");
+  std::vector<std::size_t> entries;
+  ArrangedTensor into;
+  std::size_t dim = 0;
+  for (const std::string& fqn : step.tensors) {
+    SHW_TRY(std::size_t entry, entry_named(all, fqn));
+    if (std::find(entries.begin(), entries.end(), entry) != entries.end())
+      return bad_step(fqn, "is named twice");
+    SHW_TRY(ArrangedTensor tensor, copy_of_entry(all, entry));
+    if (entries.empty()) SHW_CHECK(begin_concat(step, tensor, dim, into));
+    SHW_CHECK(add_to_concat(step, tensor, dim, into));
+    entries.push_back(entry);
+  }
+  if (!volume(into.shape)) return bad_step(step.into, "would be too large");
+  put_entry(all, entries.front(), std::move(into));
+  std::vector<std::size_t> gone(entries.begin() + 1, entries.end());
+  std::sort(gone.rbegin(), gone.rend());
+  for (std::size_t entry : gone)
+    all.tensors.erase(all.tensors.begin() + static_cast<std::ptrdiff_t>(entry));
+  return {};
+}
+
+Status take(Arrangement& all, const PadStep& step) {
+  return change_each(all, step.tensors, [&](ArrangedTensor& tensor) -> Status {
+    std::size_t ndim = tensor.shape.size();
+    if (step.before.size() != ndim || step.after.size() != ndim)
+      return bad_step(tensor.fqn, "\"before\" and \"after\" need a number for every dim of " +
+                                      to_text(tensor.shape));
+    ArrangedTensor padded = begun_as(tensor);
+    for (std::size_t d = 0; d < ndim; ++d) {
+      auto wider = checked_add(tensor.shape[d], step.before[d]);
+      wider = wider ? checked_add(*wider, step.after[d]) : wider;
+      if (step.before[d] < 0 || step.after[d] < 0 || !wider)
+        return bad_step(tensor.fqn, fmt::format("cannot be padded along dim {}", d));
+      padded.shape[d] = *wider;
+    }
+    if (!volume(padded.shape)) return bad_step(tensor.fqn, "would be too large");
+    SHW_TRY(FromConstant value, constant_of(tensor.dtype, step.value));
+    BoxMove move = shift_of(tensor.shape, step.before);
+    add_moved(tensor, {&move, 1}, TilesGo::kAlong, padded);
+    Box inner{step.before, tensor.shape};
+    if (ndim != 0) {
+      for (Box& box : subtract(whole(padded.shape), inner))
+        padded.parts.push_back({std::move(box), value, {}, {}, tensor.dtype});
+    }
+    padded.tiles = rest_as_tiles(padded);
+    tensor = std::move(padded);
+    return {};
+  });
+}
+
+Status take(Arrangement& all, const TrimStep& step) {
+  return change_each(all, step.tensors, [&](ArrangedTensor& tensor) -> Status {
+    SHW_CHECK(check_boxes(tensor, {step.keep}));
+    ArrangedTensor kept = begun_as(tensor);
+    kept.shape = step.keep.sizes;
+    BoxMove move{step.keep, Extents(tensor.shape.size(), 0), same_order(tensor.shape.size())};
+    add_moved(tensor, {&move, 1}, TilesGo::kAlong, kept);
+    if (kept.tiles.empty()) kept.tiles.push_back({whole(kept.shape), 0});
+    all.trimmed += volume(tensor.shape).value_or(0) - volume(kept.shape).value_or(0);
+    tensor = std::move(kept);
+    return {};
+  });
+}
+
+Status take(Arrangement& all, const RetileStep& step) {
+  return change_each(all, step.tensors, [&](ArrangedTensor& tensor) -> Status {
+    std::vector<Box> boxes;
+    for (const ArrangedTile& tile : step.tiles) boxes.push_back(tile.box);
+    SHW_CHECK(check_boxes(tensor, boxes));
+    tensor.tiles = step.tiles;
+    if (step.tiles.empty()) {
+      tensor.tiles.push_back({whole(tensor.shape), 0});
+    } else if (!tiles_exactly(boxes, tensor.shape)) {
+      return bad_step(tensor.fqn,
+                      "\"tiles\" do not cover " + to_text(tensor.shape) + " exactly once");
+    }
+    return {};
+  });
+}
+
+Status take(Arrangement& all, const ReshardStep& step) {
+  SHW_TRY(auto entries, entries_named(all, step.tensors));
+  if (step.placements.size() != step.mesh.axes.size()) {
+    return fail(ErrorKind::kUsage,
+                fmt::format("{} placements are named, and the mesh has {} axes",
+                            step.placements.size(), step.mesh.axes.size()));
+  }
+  auto mesh = static_cast<std::uint32_t>(all.meshes.size());
+  all.meshes.push_back(step.mesh);
+  for (std::size_t entry : entries) all.tensors[entry].tiling = MeshTiling{mesh, step.placements};
+  return {};
+}
+
+Status take(Arrangement& all, const RelabelStep& step) {
+  SHW_TRY(std::size_t entry, entry_named(all, step.tensor));
+  const Checkpoint& source = all.source();
+  SHW_TRY(ArrangedTensor old, copy_of_entry(all, entry));
+  ArrangedTensor tensor = begun_as(old);
+  tensor.shape = step.shape;
+  tensor.before = {};
+  if (!volume(tensor.shape)) return bad_step(step.tensor, "\"shape\" is none");
+  for (const RelabelStep::Tile& tile : step.tiles) {
+    if (tile.chunk >= source.chunk_count())
+      return bad_step(step.tensor, fmt::format("there is no tile {}", tile.chunk));
+    ChunkId chunk{tile.chunk};
+    Box box{tile.offsets, copy_of(source.sizes(chunk))};
+    if (!lies_inside(box.offsets, box.sizes, tensor.shape)) {
+      return bad_step(step.tensor, "offsets " + to_text(box.offsets) + " and sizes " +
+                                       to_text(box.sizes) + " are no box of " +
+                                       to_text(tensor.shape));
+    }
+    Dtype saved = source.dtype(source.tensor_of(chunk));
+    if (saved != tensor.dtype) return bad_step(step.tensor, "a tile of it is of another dtype");
+    tensor.tiles.push_back({box, source.writer(chunk).value_or(0)});
+    if (is_empty(box)) continue;
+    std::size_t ndim = box.sizes.size();
+    tensor.parts.push_back(
+        {std::move(box), FromChunk{0, chunk}, Extents(ndim, 0), same_order(ndim), tensor.dtype});
+  }
+  // What was filled of it lies elsewhere now, and nobody can say where.
+  if (!old.loss.boxes.empty()) {
+    tensor.loss = old.loss;
+    tensor.loss.boxes = {whole(tensor.shape)};
+  }
+  put_entry(all, entry, std::move(tensor));
+  return {};
+}
+
+}  // namespace shw

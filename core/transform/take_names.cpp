@@ -1,0 +1,112 @@
+// Steps that say what entries are called, or that they go.
+#include <regex>
+
+#include "core/model/state_path.h"
+#include "core/transform/named_entries.h"
+#include "core/transform/tilings.h"
+
+namespace shw {
+namespace {
+
+// std::regex walks the text with its own stack: neither may be as long as somebody likes.
+constexpr std::size_t kLongestPattern = 1'000, kLongestName = 4'000;
+
+class NewNames {
+ public:
+  static Result<NewNames> from(const RenameStep& step) {
+    NewNames names(step);
+    if (!step.regex) return names;
+    if (step.from.size() > kLongestPattern)
+      return fail(ErrorKind::kUsage, "the regular expression is too long");
+    try {
+      names.pattern_ = std::regex(step.from, std::regex::ECMAScript);
+    } catch (const std::regex_error& error) {
+      return fail(ErrorKind::kUsage, "\"" + step.from + "\" is no regular expression: " +
+                                         error.what());
+    }
+    return names;
+  }
+
+  // Nothing where it keeps its name.
+  Result<std::optional<std::string>> of(const std::string& name) const {
+    using Name = std::optional<std::string>;
+    if (!step_.regex) return name == step_.from ? Name(step_.to) : Name();
+    if (name.size() > kLongestName) return Name();
+    try {
+      std::smatch match;
+      if (!std::regex_match(name, match, pattern_)) return Name();
+      return Name(match.format(step_.to));
+    } catch (const std::regex_error& error) {
+      return fail(ErrorKind::kUsage, "\"" + step_.from + "\" cannot be matched: " + error.what(),
+                  Place{.file = {}, .tensor = name});
+    }
+  }
+
+ private:
+  explicit NewNames(const RenameStep& step) : step_(step) {}
+  const RenameStep& step_;
+  std::regex pattern_;
+};
+
+// The path cut as it was, or the name as one key where it cannot be.
+std::vector<PathPart> new_path(const std::vector<PathPart>& path, const std::string& before,
+                               const std::string& after) {
+  if (path.empty()) return {};
+  return path_after(path, before, after).value_or(std::vector<PathPart>{after});
+}
+
+}  // namespace
+
+Status take(Arrangement& all, const RenameStep& step) {
+  SHW_TRY(NewNames names, NewNames::from(step));
+  bool found = false;
+  for (std::size_t i = 0; i < all.tensors.size(); ++i) {
+    std::string before = all.tensors[i].fqn;
+    SHW_TRY(auto after, names.of(before));
+    if (!after) continue;
+    found = true;
+    if (*after == before) continue;
+    SHW_TRY(ArrangedTensor tensor, copy_of_entry(all, i));
+    tensor.path = new_path(tensor.path, before, *after);
+    tensor.fqn = *after;
+    NewTiling tiling = all.tensors[i].tiling;
+    put_entry(all, i, std::move(tensor));
+    all.tensors[i].tiling = std::move(tiling);
+    all.renamed.emplace_back(before, *after);
+  }
+  for (ArrangedObject& object : all.objects) {
+    SHW_TRY(auto after, names.of(object.fqn));
+    if (!after) continue;
+    found = true;
+    object.path = new_path(object.path, object.fqn, *after);
+    if (*after != object.fqn) all.renamed.emplace_back(object.fqn, *after);
+    object.fqn = *after;
+  }
+  if (found) return {};
+  return fail(ErrorKind::kUsage, "\"" + step.from + "\" names no entry");
+}
+
+Status take(Arrangement& all, const DropStep& step) {
+  if (step.tensors.empty()) return fail(ErrorKind::kUsage, "no entry is named");
+  auto matches = [](const std::string& pattern, const std::string& fqn) {
+    return pattern == fqn || matches_pattern(pattern, fqn);
+  };
+  for (const std::string& pattern : step.tensors) {
+    std::size_t before = all.tensors.size() + all.objects.size();
+    std::erase_if(all.tensors, [&](const ArrangedEntry& entry) {
+      if (!matches(pattern, entry.fqn)) return false;
+      all.dropped.push_back(entry.fqn);
+      return true;
+    });
+    std::erase_if(all.objects, [&](const ArrangedObject& object) {
+      if (!matches(pattern, object.fqn)) return false;
+      all.dropped.push_back(object.fqn);
+      return true;
+    });
+    if (all.tensors.size() + all.objects.size() != before) continue;
+    SHW_CHECK(entries_named(all, {pattern}));  // which names are near
+  }
+  return {};
+}
+
+}  // namespace shw

@@ -1,0 +1,265 @@
+// Steps that say what an element is.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/checked.h"
+#include "core/facts/filled.h"
+#include "core/tensor/cast.h"
+#include "core/tiles/exact_tiling.h"
+#include "core/transform/named_entries.h"
+
+namespace shw {
+namespace {
+
+Status cast_constant(Dtype from, Dtype to, FromConstant& constant) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(constant.bits.data());
+  SHW_TRY(auto element, cast_elements(from, {bytes, size_of(from)}, to));
+  constant.bits = {0, 0};
+  std::memcpy(constant.bits.data(), element.data(), element.size());
+  return {};
+}
+
+Status cast_tensor(ArrangedTensor& tensor, Dtype to) {
+  if (tensor.dtype == to) return {};
+  if (!can_cast(tensor.dtype, to)) {
+    return bad_step(tensor.fqn, fmt::format("is {}, and there is no cast from that to {}",
+                                            name(tensor.dtype), name(to)));
+  }
+  for (Part& part : tensor.parts) {
+    auto* constant = std::get_if<FromConstant>(&part.from);
+    if (constant != nullptr) {
+      SHW_CHECK(cast_constant(tensor.dtype, to, *constant));
+      part.saved = to;
+    } else {
+      part.casts.push_back(to);
+    }
+  }
+  tensor.is_cast = true;
+  tensor.dtype = to;
+  return {};
+}
+
+// Takes the boxes out of what the tensor is made of.
+void clear_boxes(ArrangedTensor& tensor, const std::vector<Box>& boxes) {
+  for (const Box& box : boxes) {
+    std::vector<Part> left;
+    for (Part& part : tensor.parts) {
+      bool meets = box.sizes.empty() || intersect(part.box, box).has_value();
+      if (!meets) {
+        left.push_back(std::move(part));
+        continue;
+      }
+      for (Part& rest : part_without(part, box)) left.push_back(std::move(rest));
+    }
+    tensor.parts = std::move(left);
+  }
+}
+
+// The boxes count as lost from now on, as far as they do not yet.
+Status add_loss(ArrangedTensor& tensor, const std::vector<Box>& boxes, const std::string& fill,
+                const std::string& fill_from, const std::string& fill_checkpoint) {
+  std::size_t looks = 20'000'000;
+  Loss& loss = tensor.loss;
+  bool first = loss.boxes.empty();
+  bool same_fill = loss.fill == fill && loss.fill_from == fill_from;
+  for (const Box& box : boxes) {
+    if (!add_disjoint(loss.boxes, box, looks)) {
+      loss.boxes = {whole(tensor.shape)};
+      break;
+    }
+  }
+  loss.fill = first || same_fill ? fill : "mixed";
+  loss.fill_from = first || same_fill ? fill_from : "";
+  loss.fill_checkpoint = first || same_fill ? fill_checkpoint : "";
+  return {};
+}
+
+// Boxes that may meet, as boxes that do not.
+std::vector<Box> disjoint(const std::vector<Box>& boxes) {
+  std::vector<Box> out;
+  std::size_t looks = 20'000'000;
+  for (const Box& box : boxes) add_disjoint(out, box, looks);
+  return out;
+}
+
+void add_missing_tiles(ArrangedTensor& tensor) {
+  std::vector<Box> boxes;
+  for (const ArrangedTile& tile : tensor.tiles) boxes.push_back(tile.box);
+  for (Box& box : complement(boxes, tensor.shape).value_or(std::vector<Box>{}))
+    tensor.tiles.push_back({std::move(box), 0});
+}
+
+Status put_constant(ArrangedTensor& tensor, const std::vector<Box>& boxes, double value) {
+  SHW_TRY(FromConstant constant, constant_of(tensor.dtype, value));
+  for (const Box& box : boxes) {
+    if (!is_empty(box)) tensor.parts.push_back({box, constant, {}, {}, tensor.dtype});
+  }
+  return {};
+}
+
+// The same boxes of a tensor of another input.
+Status put_from(const Arrangement& all, std::uint32_t input, const std::string& fqn,
+                ArrangedTensor& tensor, const std::vector<Box>& boxes) {
+  auto id = all.inputs[input]->find(fqn);
+  if (!id) return bad_step(fqn, "is not in the checkpoint that it is to be filled from");
+  SHW_TRY(ArrangedTensor from, arranged_tensor(all, input, *id));
+  if (from.shape != tensor.shape) {
+    return bad_step(tensor.fqn, "is " + to_text(tensor.shape) + ", and what is to fill it, " + fqn +
+                                    ", is " + to_text(from.shape));
+  }
+  SHW_TRY(std::vector<Box> holes, holes_in(from));
+  if (!holes.empty()) return bad_step(fqn, "has holes where it is to fill others");
+  SHW_CHECK(cast_tensor(from, tensor.dtype));
+  for (const Box& box : boxes) {
+    BoxMove move{box, box.offsets, same_order(box.offsets.size())};
+    for (const Part& part : from.parts) {
+      if (auto moved = moved_part(part, move)) tensor.parts.push_back(std::move(*moved));
+    }
+  }
+  return {};
+}
+
+Result<std::uint32_t> input_named(const Arrangement& all, const std::string& path) {
+  for (std::uint32_t i = 0; i < all.inputs.size(); ++i) {
+    const auto& directory = all.inputs[i]->directory();
+    if (directory != nullptr && directory->name() == path) return i;
+  }
+  return fail(ErrorKind::kUsage, "is no checkpoint that was opened for this plan", {path});
+}
+
+}  // namespace
+
+Status take(Arrangement& all, const CastStep& step) {
+  return change_each(all, step.tensors,
+                     [&](ArrangedTensor& tensor) { return cast_tensor(tensor, step.dtype); });
+}
+
+Status take(Arrangement& all, const FillStep& step) {
+  return change_each(all, step.tensors, [&](ArrangedTensor& tensor) -> Status {
+    std::vector<Box> boxes;
+    if (step.boxes) {
+      SHW_CHECK(check_boxes(tensor, *step.boxes));
+      boxes = disjoint(*step.boxes);
+      clear_boxes(tensor, boxes);
+    } else {
+      SHW_TRY(boxes, holes_in(tensor));
+    }
+    if (boxes.empty()) return {};
+    add_missing_tiles(tensor);
+    if (step.from_checkpoint.empty()) {
+      SHW_CHECK(put_constant(tensor, boxes, step.value));
+      return add_loss(tensor, boxes, step.value == 0 ? "zero" : "constant", "", "");
+    }
+    SHW_TRY(std::uint32_t input, input_named(all, step.from_checkpoint));
+    std::string fqn = step.from_tensor.empty() ? tensor.fqn : step.from_tensor;
+    SHW_CHECK(put_from(all, input, fqn, tensor, boxes));
+    return add_loss(tensor, boxes, "from", fqn, step.from_checkpoint);
+  });
+}
+
+Status take(Arrangement& all, const MaskStep& step) {
+  return change_each(all, step.tensors, [&](ArrangedTensor& tensor) -> Status {
+    SHW_CHECK(check_boxes(tensor, step.boxes));
+    std::vector<Box> boxes = disjoint(step.boxes);
+    clear_boxes(tensor, boxes);
+    SHW_CHECK(put_constant(tensor, boxes, step.value));
+    return boxes.empty() ? Status{}
+                         : add_loss(tensor, boxes, step.value == 0 ? "zero" : "constant", "", "");
+  });
+}
+
+namespace {
+
+// A factor for every block of the tensor.
+Status check_factors(const ArrangedTensor& tensor, const ArrangedTensor& factors,
+                     const Extents& block) {
+  bool fits = block.size() == tensor.shape.size() && factors.shape.size() == block.size();
+  for (std::size_t d = 0; fits && d < block.size(); ++d) {
+    fits = block[d] > 0 &&
+           factors.shape[d] == tensor.shape[d] / block[d] + (tensor.shape[d] % block[d] != 0);
+  }
+  if (!fits) {
+    return bad_step(tensor.fqn, fmt::format("is {}, and {} of {} are no factors for blocks of {}",
+                                            to_text(tensor.shape), factors.fqn,
+                                            to_text(factors.shape), to_text(block)));
+  }
+  if (factors.dtype != Dtype::kFloat32)
+    return bad_step(factors.fqn, "holds factors that are not float32");
+  SHW_TRY(std::vector<Box> holes, holes_in(factors));
+  if (!holes.empty()) return bad_step(factors.fqn, "holds factors and has holes");
+  return {};
+}
+
+Status dequantise(Arrangement& all, const DequantiseStep& step, std::size_t entry) {
+  SHW_TRY(ArrangedTensor tensor, copy_of_entry(all, entry));
+  SHW_TRY(std::size_t at, entry_named(all, tensor.fqn + step.suffix));
+  SHW_TRY(ArrangedTensor factors, copy_of_entry(all, at));
+  SHW_CHECK(check_factors(tensor, factors, step.block));
+  if (!can_cast(tensor.dtype, Dtype::kFloat32) || !can_cast(Dtype::kFloat32, step.dtype))
+    return bad_step(tensor.fqn, fmt::format("cannot be dequantised from {} to {}",
+                                            name(tensor.dtype), name(step.dtype)));
+  auto number = static_cast<std::uint32_t>(all.factors.size());
+  all.factors.push_back(std::make_shared<const ArrangedTensor>(std::move(factors)));
+  for (Part& part : tensor.parts) {
+    if (std::holds_alternative<FromConstant>(part.from) || part.scaling || !part.casts.empty())
+      return bad_step(tensor.fqn, "was filled or cast before it is dequantised");
+    part.scaling = Scaling{number, part.box.offsets, step.block, same_order(tensor.shape.size())};
+    part.casts = {Dtype::kFloat32};
+    if (step.dtype != Dtype::kFloat32) part.casts.push_back(step.dtype);
+  }
+  tensor.dtype = step.dtype;
+  tensor.is_cast = true;
+  put_entry(all, entry, std::move(tensor));
+  return {};
+}
+
+}  // namespace
+
+Status take(Arrangement& all, const DequantiseStep& step) {
+  SHW_TRY(auto entries, entries_named(all, step.tensors));
+  std::vector<std::string> used;
+  for (std::size_t entry : entries) {
+    // Of "*.weight*" the factors themselves match too.
+    if (all.tensors[entry].fqn.ends_with(step.suffix)) continue;
+    SHW_CHECK(dequantise(all, step, entry));
+    used.push_back(all.tensors[entry].fqn + step.suffix);
+  }
+  for (const std::string& fqn : used) {
+    SHW_TRY(std::size_t entry, entry_named(all, fqn));
+    all.tensors.erase(all.tensors.begin() + static_cast<std::ptrdiff_t>(entry));
+  }
+  return {};
+}
+
+Status take(Arrangement& all, const RestoreStep& step) {
+  return change_each(all, {step.tensor}, [&](ArrangedTensor& tensor) -> Status {
+    Box box{step.at, step.payload.sizes};
+    SHW_CHECK(check_boxes(tensor, {box}));
+    if (!can_cast(step.dtype, tensor.dtype))
+      return bad_step(step.tensor, fmt::format("is {}, and {} cannot be cast to that",
+                                               name(tensor.dtype), name(step.dtype)));
+    auto elements = volume(box.sizes);
+    auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
+                                        std::uint64_t{size_of(step.dtype)})
+                          : std::nullopt;
+    if (!bytes || *bytes != step.payload.length)
+      return bad_step(step.tensor, fmt::format("{} of {} do not take {} bytes",
+                                               to_text(box.sizes), name(step.dtype),
+                                               step.payload.length));
+    if (is_empty(box)) return {};
+    clear_boxes(tensor, {box});
+    add_missing_tiles(tensor);
+    std::size_t ndim = box.sizes.size();
+    Part part{std::move(box), step.payload, Extents(ndim, 0), same_order(ndim), step.dtype};
+    if (step.dtype != tensor.dtype) {
+      part.casts = {tensor.dtype};
+      tensor.is_cast = true;
+    }
+    tensor.parts.push_back(std::move(part));
+    return {};
+  });
+}
+
+}  // namespace shw

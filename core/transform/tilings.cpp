@@ -1,0 +1,92 @@
+#include "core/transform/tilings.h"
+
+#include <fmt/core.h>
+#include <fnmatch.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace shw {
+namespace {
+
+Result<std::vector<ArrangedTile>> mesh_tiles(const Mesh& mesh, const MeshTiling& tiling,
+                                             const ArrangedTensor& tensor) {
+  for (const Placement& placement : tiling.placements) {
+    if (placement.kind == Placement::Kind::kPartial) {
+      return cannot_arrange(tensor.fqn,
+                            "Partial leaves sums that nobody has added up: it cannot be saved",
+                            "use Replicate or Shard");
+    }
+  }
+  std::vector<ArrangedTile> tiles;
+  std::set<Extents> seen;
+  for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
+    auto boxes = local_boxes(tensor.shape, mesh, tiling.placements, rank);
+    if (!boxes) {
+      boxes.error().place.tensor = tensor.fqn;
+      return tl::unexpected<Error>(std::move(boxes).error());
+    }
+    for (Box& box : *boxes) {
+      if (is_empty(box) || !seen.insert(box.offsets).second) continue;
+      tiles.push_back({std::move(box), static_cast<std::uint32_t>(rank)});
+    }
+  }
+  // Of nothing, one tile of nothing: the entry must not lose its record.
+  if (tiles.empty()) tiles.push_back({whole(tensor.shape), 0});
+  return tiles;
+}
+
+}  // namespace
+
+Result<std::vector<ArrangedTile>> tiles_of(const Arrangement& all, const NewTiling& tiling,
+                                           const ArrangedTensor& tensor) {
+  if (const auto* mesh = std::get_if<MeshTiling>(&tiling))
+    return mesh_tiles(all.meshes[mesh->mesh], *mesh, tensor);
+  if (std::holds_alternative<WholeTiling>(tiling))
+    return std::vector<ArrangedTile>{{whole(tensor.shape), 0}};
+  return tensor.tiles;
+}
+
+bool matches_pattern(const std::string& pattern, const std::string& text) {
+  return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+Result<PlacementRules> placement_rules_from_json(std::string_view json, const std::string& source,
+                                                 const Mesh& mesh) {
+  auto refuse = [&](const std::string& why) {
+    return fail(ErrorKind::kUsage, why, {source},
+                "write {\"*.weight\": [\"Shard(0)\", \"Replicate\"]}: one placement a mesh axis");
+  };
+  auto parsed = nlohmann::ordered_json::parse(json, nullptr, false);
+  if (parsed.is_discarded()) return refuse("is no JSON");
+  if (!parsed.is_object()) return refuse("is no object of patterns");
+  PlacementRules out;
+  for (const auto& [pattern, list] : parsed.items()) {
+    if (!list.is_array()) return refuse("\"" + pattern + "\" has no list of placements");
+    if (list.size() != mesh.axes.size()) {
+      return refuse(fmt::format("\"{}\" has {} placements where the mesh has {} axes", pattern,
+                                list.size(), mesh.axes.size()));
+    }
+    std::vector<Placement> placements;
+    for (const auto& one : list) {
+      auto placement = one.is_string() ? parse_placement(one.get_ref<const std::string&>())
+                                       : std::optional<Placement>{};
+      if (!placement) return refuse("\"" + pattern + "\": " + one.dump() + " is no placement");
+      placements.push_back(*placement);
+    }
+    out.rules.emplace_back(pattern, std::move(placements));
+  }
+  return out;
+}
+
+std::vector<Placement> placements_of(const PlacementRules& rules, std::string_view fqn,
+                                     std::size_t ndim, const Mesh& mesh) {
+  for (const auto& [pattern, placements] : rules.rules) {
+    if (matches_pattern(pattern, std::string(fqn))) return placements;
+  }
+  std::vector<Placement> placements(mesh.axes.size());
+  if (ndim != 0 && !placements.empty()) placements.front() = {Placement::Kind::kShard, 0, 1};
+  return placements;
+}
+
+}  // namespace shw
