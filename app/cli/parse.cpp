@@ -45,6 +45,15 @@ constexpr VerbHelp kVerbs[] = {
      "shardwright repair step_9000 --spec spec.json\n"
      "  shardwright repair step_9000 --plan plan.json --out step_9000-mended --yes\n"
      "  shardwright repair step_9000 --spec spec.json --in-place --yes"},
+    {"reshard", "Cut every tensor anew, for another mesh",
+     "shardwright reshard step_9000 --mesh dp=8,tp=2 --out step_9000-dp8-tp2\n"
+     "  shardwright reshard step_9000 --mesh dp=8,tp=2 --placements placements.json\n"
+     "      placements.json: {\"*.weight\": [\"Shard(0)\", \"Shard(1)\"], \"*\": [\"Shard(0)\", "
+     "\"Replicate\"]}"},
+    {"convert", "Write the same tensors in another format",
+     "shardwright convert step_9000 --to safetensors --out hf\n"
+     "  shardwright convert step_9000 --to torch --out whole          one file, model.pt\n"
+     "  shardwright convert hf --to dcp --out step_0"},
     {"verify", "Prove a repaired checkpoint against its certificate",
      "shardwright verify step_9000-repaired"},
     {"resume", "Go on with what was killed, or take it away",
@@ -67,7 +76,8 @@ constexpr VerbHelp kVerbs[] = {
 
 // Which options a verb takes, one letter each: s --spec, a --against, d --data and --depth, m
 // --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
-// --fill, w --world, r --rows and --tp, b --memory, k --roll-back.
+// --fill, w --world, r --rows and --tp, b --memory, k --roll-back, y --yes, c --placements, t --to
+// and --shard-size.
 struct VerbShape {
   const char* name;
   const char* options;
@@ -78,6 +88,7 @@ constexpr VerbShape kShapes[] = {
     {"undo", ""},       {"report", "sadmog"}, {"resume", "kb"},        {"commit", ""},
     {"explain", "wr"},  {"demo", ""},         {"gui", "sam"},
     {"stats", ""},
+    {"reshard", "dmoycb"}, {"convert", "doytb"},
 };
 
 bool takes(std::string_view options, char letter) {
@@ -156,7 +167,23 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'i')) {
     verb.add_flag("--in-place", options.in_place,
                   "replace .metadata in the checkpoint itself; `undo` takes it back");
+  }
+  if (takes(shape, 'i') || takes(shape, 'y'))
     verb.add_flag("-y,--yes", options.yes, "do not ask");
+  if (takes(shape, 'c')) {
+    verb.add_option("--placements", options.placements,
+                    "placements by shell patterns of names; without: Shard(0) on the first axis")
+        ->type_name("FILE");
+  }
+  if (takes(shape, 't')) {
+    verb.add_option("--to", options.to, "the format to write")
+        ->required()
+        ->check(CLI::IsMember({"dcp", "safetensors", "torch"}))
+        ->type_name("FORMAT");
+    verb.add_option("--shard-size", options.shard_bytes,
+                    "safetensors: bytes of a file, 500M or 5G; without: 5G")
+        ->transform(CLI::AsSizeValue(true))
+        ->type_name("BYTES");
   }
   if (takes(shape, 'p')) {
     verb.add_option("--plan", options.plan, "a plan that `plan --json` printed")->type_name("FILE");

@@ -5,6 +5,7 @@
 #include "core/io/store.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
+#include "core/verbs/transforms.h"
 
 namespace shw::cli {
 
@@ -143,6 +144,11 @@ int run_repair(Context& context) {
   }
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
+  if (!options.plan.empty()) {
+    auto steps = verbs::read_step_plan(options.plan);
+    if (!steps) return fail_with(context, steps.error());
+    if (*steps) return run_steps(context, *opened, **steps, "-repaired");
+  }
   auto plan = plan_now(context, *opened);
   if (!plan) return fail_with(context, plan.error());
   if (plan->empty()) return nothing_to_repair(context, *plan);

@@ -13,6 +13,7 @@
 #include "core/report/listing.h"
 #include "core/report/text.h"
 #include "core/rules/check.h"
+#include "core/transform/steps_json.h"
 #include "core/verbs/command_line.h"
 #include "core/verbs/verbs.h"
 
@@ -40,6 +41,8 @@ int run_check(Context& context);
 int run_explain(Context& context);
 int run_plan(Context& context);
 int run_repair(Context& context);
+int run_reshard(Context& context);
+int run_convert(Context& context);
 int run_verify(Context& context);
 int run_undo(Context& context);
 int run_resume(Context& context);
@@ -47,6 +50,10 @@ int run_commit(Context& context);
 int run_report(Context& context);
 int run_demo(Context& context);
 int run_gui(Context& context);
+
+// Takes the steps of a plan; without --out into "<checkpoint><suffix>".
+int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& plan,
+              const std::string& suffix);
 
 // Says what went wrong, as text or as JSON, and returns the exit code that belongs to it.
 int fail_with(Context& context, const Error& error);

@@ -95,9 +95,20 @@ bool lie_alike(ExtentsView sizes, const PackedBox& box, const Extents& target) {
   return true;
 }
 
+Result<float> factor_of(const ProgramJob& job, BlockWork& work) {
+  float factor = 0;
+  SHW_TRY(auto source, work.space.storages.open(job.factor));
+  SHW_CHECK(source->read(static_cast<std::uint64_t>(job.factor_at),
+                         std::as_writable_bytes(std::span(&factor, 1))));
+  return factor;
+}
+
 Status read_job(const ProgramJob& job, const Box& common, BlockWork& work) {
   const Program& program = work.program;
-  TileJob tile{job.op, job.from, job.to, {}, {job.constant[0], job.constant[1]}};
+  TileJob tile{job.op, job.from, job.to, {}, {job.constant[0], job.constant[1]}, job.via};
+  if (job.op == ElementOp::kScale) {
+    SHW_TRY(tile.factor, factor_of(job, work));
+  }
   ExtentsView at = program.at(job), strides = program.source_strides(job);
   Extents target = byte_strides(work.block.sizes, size_of(job.to));
   std::int64_t first = job.first, begin = 0;

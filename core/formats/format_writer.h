@@ -63,6 +63,8 @@ struct Outputs {
   // Tensors that repairs have filled elements of, and the record of it for some of them.
   std::vector<std::string> filled = {};
   std::function<std::string(const std::vector<std::string>& fqns)> filled_text = nullptr;
+  // No file of the source stays: items that are kept are copied into new files, as they are.
+  bool all_new = false;
   // At most that many bytes of tensors in a new file, where a format lays them side by side; a
   // tensor of more has one for itself. 0: all of them in one file.
   std::uint64_t shard_bytes = 0;
@@ -98,6 +100,12 @@ struct LaidOut {
   std::vector<MadeTile> made;       // in the order of Outputs
   std::vector<OutputBytes> before;  // headers that no tile's bytes change
   std::vector<OutputCopy> copies;
+  // Where all is new: the items of kept tiles and of objects, in the order of Outputs.
+  struct Item {
+    std::uint32_t file = 0;
+    std::uint64_t offset = 0, length = 0;
+  };
+  std::vector<Item> kept, objects;
   std::set<std::string> replaced;  // of the source's files, what seal() makes anew
 };
 

@@ -96,6 +96,7 @@ Program canonical(const Program& program, std::vector<OutputId>* moved) {
         append(out.pool, program.numbers(job.numbers, 3 * program.output(job.output).ndim));
     job.output = outputs[static_cast<std::size_t>(job.output)];
     if (job.source != SourceId::kNone) job.source = sources[static_cast<std::size_t>(job.source)];
+    if (job.factor != SourceId::kNone) job.factor = sources[static_cast<std::size_t>(job.factor)];
     out.jobs.push_back(job);
   }
   if (moved != nullptr) *moved = std::move(outputs);
@@ -174,9 +175,30 @@ void ProgramBuilder::add_copy(OutputId output, const Box& box, SourceId source, 
   job.first = first;
 }
 
-void ProgramBuilder::add_zeros(OutputId output, const Box& box) {
+void ProgramBuilder::add_changed(OutputId output, const Box& box, SourceId source, Dtype from,
+                                 std::int64_t first, ExtentsView strides, const Change& change) {
   if (is_empty(box)) return;
-  add_job(output, box, Extents(box.sizes.size(), 0)).op = ElementOp::kConstant;
+  add_copy(output, box, source, from, first, strides);
+  ProgramJob& job = program_.jobs.back();
+  job.via = change.via;
+  if (change.via[0] != Dtype::kUnknown) job.op = ElementOp::kCast;
+  if (change.factor == SourceId::kNone) return;
+  job.op = ElementOp::kScale;
+  job.factor = change.factor;
+  job.factor_at = change.factor_at;
+}
+
+void ProgramBuilder::add_zeros(OutputId output, const Box& box) {
+  add_constant(output, box, {0, 0});
+}
+
+void ProgramBuilder::add_constant(OutputId output, const Box& box,
+                                  const std::array<std::uint64_t, 2>& bits) {
+  if (is_empty(box)) return;
+  ProgramJob& job = add_job(output, box, Extents(box.sizes.size(), 0));
+  job.op = ElementOp::kConstant;
+  job.constant[0] = bits[0];
+  job.constant[1] = bits[1];
 }
 
 Program ProgramBuilder::take(std::vector<OutputId>* moved) {
@@ -244,8 +266,10 @@ Hash128 hash_of(const Program& program) {
           static_cast<std::uint64_t>(job.op), static_cast<std::uint64_t>(job.from),
           static_cast<std::uint64_t>(job.to), std::uint64_t{job.numbers},
           static_cast<std::uint64_t>(job.first), job.constant[0], job.constant[1],
+          static_cast<std::uint64_t>(job.factor), static_cast<std::uint64_t>(job.factor_at),
           static_cast<std::uint64_t>(job.logical)})
       columns.add(number);
+    for (Dtype hop : job.via) columns.add(static_cast<std::uint64_t>(hop));
   }
   return columns.value();
 }

@@ -7,6 +7,7 @@
 // prove() holds every program against that before a byte is written.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -31,7 +32,15 @@ enum class SourceForm : std::uint8_t {
   kItem,    // the chunk's item is decoded whole, to its elements in row-major order
 };
 
-enum class ElementOp : std::uint8_t { kCopy, kCast, kConstant };
+enum class ElementOp : std::uint8_t {
+  kCopy,
+  kCast,      // by way of the dtypes of `via`
+  kConstant,
+  kScale,     // to float32, times the float32 of `factor`, then as kCast
+};
+
+// Dtypes that an element takes on its way, one after the other; kUnknown ends them.
+using Hops = std::array<Dtype, 6>;
 
 struct ProgramSource {
   std::uint32_t input = 0;  // which opened checkpoint
@@ -58,6 +67,9 @@ struct ProgramJob {
                               // source's strides in bytes
   std::int64_t first = 0;     // byte of the source where the box's first element begins
   std::uint64_t constant[2] = {0, 0};  // the bytes of an element, little-endian
+  Hops via{};
+  SourceId factor = SourceId::kNone;  // of kScale: where one float32 lies, `factor_at` bytes in
+  std::int64_t factor_at = 0;
   std::int64_t logical = 0;  // row-major index in the whole tensor of the box's first element
 };
 
@@ -108,7 +120,16 @@ class ProgramBuilder {
   // `box` lies in the output. Strides in bytes, `first` the byte of the box's first element.
   void add_copy(OutputId output, const Box& box, SourceId source, Dtype from, std::int64_t first,
                 ExtentsView strides);
+  // The same with values that change on their way: cast, and where there is a factor scaled first.
+  struct Change {
+    Hops via{};
+    SourceId factor = SourceId::kNone;
+    std::int64_t factor_at = 0;
+  };
+  void add_changed(OutputId output, const Box& box, SourceId source, Dtype from, std::int64_t first,
+                   ExtentsView strides, const Change& change);
   void add_zeros(OutputId output, const Box& box);
+  void add_constant(OutputId output, const Box& box, const std::array<std::uint64_t, 2>& bits);
 
   // In canonical order. `moved[i]` becomes where output i went.
   Program take(std::vector<OutputId>* moved = nullptr);

@@ -96,12 +96,53 @@ struct Prover {
                               program.names[source.file]));
   }
 
+  // Every hop is a cast, and none of them stands where nothing happens.
+  Status check_hops(std::size_t j) const {
+    const ProgramJob& job = program.jobs[j];
+    bool scaled = job.op == ElementOp::kScale;
+    if (scaled && job.from != Dtype::kFloat32 && !(known(job.from) && can_cast(job.from, Dtype::kFloat32)))
+      return refuse("job", j, "scales what is no floating point number");
+    Dtype now = scaled ? Dtype::kFloat32 : job.from;
+    bool ended = false, moved = false;
+    for (Dtype hop : job.via) {
+      if (hop == Dtype::kUnknown) {
+        ended = true;
+        continue;
+      }
+      if (ended || !known(hop) || hop == now || !can_cast(now, hop))
+        return refuse("job", j, "casts where there is no cast");
+      now = hop;
+      moved = true;
+    }
+    bool stays = now == job.to;
+    if (stays ? moved || job.op == ElementOp::kCast : !can_cast(now, job.to))
+      return refuse("job", j, "casts where there is no cast");
+    return {};
+  }
+
+  Status check_factor(std::size_t j) const {
+    const ProgramJob& job = program.jobs[j];
+    if (job.op != ElementOp::kScale) {
+      if (job.factor == SourceId::kNone && job.factor_at == 0) return {};
+      return refuse("job", j, "has a factor and does not scale");
+    }
+    if (static_cast<std::size_t>(job.factor) >= program.sources.size())
+      return refuse("job", j, "scales by nothing");
+    const ProgramSource& factor = program.source(job.factor);
+    auto end = checked_add(job.factor_at, std::int64_t{4});
+    if (job.factor_at >= 0 && end && static_cast<std::uint64_t>(*end) <= factor.length) return {};
+    return refuse("job", j, "has its factor outside of its source");
+  }
+
   Status check_elements(std::size_t j) const {
     const ProgramJob& job = program.jobs[j];
     const ProgramOutput& out = program.output(job.output);
     if (job.to != out.dtype || !known(job.from))
       return refuse("job", j, "makes elements of another dtype than its output's");
     bool has_source = job.source != SourceId::kNone;
+    SHW_CHECK(check_factor(j));
+    bool changes = job.op == ElementOp::kCast || job.op == ElementOp::kScale;
+    if (!changes && job.via != Hops{}) return refuse("job", j, "has hops and does not cast");
     switch (job.op) {
       case ElementOp::kConstant:
         if (has_source || job.from != job.to || job.first != 0)
@@ -111,8 +152,8 @@ struct Prover {
         if (job.from != job.to) return refuse("job", j, "copies elements of another dtype");
         break;
       case ElementOp::kCast:
-        if (job.from == job.to || !can_cast(job.from, job.to))
-          return refuse("job", j, "casts where there is no cast");
+      case ElementOp::kScale:
+        SHW_CHECK(check_hops(j));
         break;
       default:
         return refuse("job", j, "does something unknown");

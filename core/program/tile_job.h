@@ -12,6 +12,8 @@ struct TileJob {
   LayoutPair layouts;                  // canonical, in bytes of the two slabs; the source's strides
                                        // mean nothing for a constant
   std::uint64_t constant[2] = {0, 0};  // the bytes of an element
+  Hops via{};
+  float factor = 1;  // of kScale
 };
 
 }  // namespace shw

@@ -21,18 +21,19 @@ Status check_plan(const Checkpoint& checkpoint, const Plan& plan) {
 }
 
 // "<checkpoint>-repaired", "-repaired-2", ...
-std::string free_name(const Store& store, const std::string& source) {
-  std::string base = source + "-repaired";
+std::string free_name(const Store& store, const std::string& source, const std::string& suffix) {
+  std::string base = source + suffix;
   std::string name = base;
   for (int i = 2; store.exists(name); ++i) name = fmt::format("{}-{}", base, i);
   return name;
 }
 
 Result<std::string> check_out(const Store& store, const std::string& source,
-                              const std::string& wanted) {
+                              const ApplyOptions& options) {
+  const std::string& wanted = options.out;
   SHW_TRY(std::string real_source, store.resolved(source));
   std::string out =
-      without_trailing_slashes(wanted.empty() ? free_name(store, real_source) : wanted);
+      without_trailing_slashes(wanted.empty() ? free_name(store, real_source, options.suffix) : wanted);
   std::string parent = parent_of(out);
   if (!store.exists(parent)) {
     return fail(ErrorKind::kIo, "is not there, so nothing can be written into it", {parent},
@@ -57,7 +58,7 @@ Result<std::string> output_of(const Store& store, const Checkpoint& checkpoint,
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   if (options.in_place) return checkpoint.directory()->name();
-  return check_out(store, checkpoint.directory()->name(), options.out);
+  return check_out(store, checkpoint.directory()->name(), options);
 }
 
 Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, const Plan& plan,
@@ -69,7 +70,7 @@ Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, cons
     return repair_in_place(store, checkpoint, plan, progress);
   }
   ApplyOptions settled = options;
-  SHW_TRY(settled.out, check_out(store, checkpoint.directory()->name(), options.out));
+  SHW_TRY(settled.out, check_out(store, checkpoint.directory()->name(), options));
   return repair_into_new_directory(store, checkpoint, plan, settled, progress);
 }
 

@@ -9,6 +9,8 @@
 //                      "order"}]}]}},
 //    "objects": {fqn: {"item"}}, "files": {path: {"bytes", "rest"}},
 //    "entries": [{"fqn", "from", "item"}], only where some changed,
+//    "steps": [text], "dropped": [fqn], "trimmed", of what was made by steps; "cast" in a tensor
+//    whose values were rounded,
 //    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}],
 //    "content_hash"}
 //
@@ -42,6 +44,7 @@ Json json_of(const TensorCertificate& tensor) {
               {"shape", tensor.shape},
               {"dtype", tensor.dtype},
               {"layout", tensor.layout}};
+  if (tensor.is_cast) out["cast"] = true;
   if (!tensor.renamed_from.empty()) out["renamed_from"] = tensor.renamed_from;
   if (!tensor.fill.empty()) out["fill"] = tensor.fill;
   if (!tensor.fill_from.empty()) out["fill_from"] = tensor.fill_from;
@@ -120,6 +123,7 @@ bool read(const In& json, TensorCertificate& out) {
   if (!read_text("fill", out.fill) || !read_text("fill_from", out.fill_from) ||
       !read_text("fill_checkpoint", out.fill_checkpoint) || !read_text("dtype", out.dtype))
     return false;
+  if (!member(json, "cast").is_null() && !read(member(json, "cast"), out.is_cast)) return false;
   return read(member(json, "kept"), out.kept) && read(member(json, "lost"), out.lost) &&
          read(member(json, "lost_boxes"), out.lost_boxes) &&
          read(member(json, "items_before"), out.items_before) &&
@@ -232,6 +236,9 @@ std::string certificate_to_json(const Certificate& certificate) {
     out["operations"].push_back(json_of(operation));
   for (const EntryCertificate& entry : certificate.entries)
     out["entries"].push_back({{"fqn", entry.fqn}, {"from", entry.from}, {"item", entry.item}});
+  if (!certificate.steps.empty()) out["steps"] = certificate.steps;
+  if (!certificate.dropped.empty()) out["dropped"] = certificate.dropped;
+  if (certificate.trimmed != 0) out["trimmed"] = certificate.trimmed;
   add_objects_and_files(certificate, out);
   return with_seal(out).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -264,6 +271,12 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   }
   if (!read_objects_and_files(parsed, certificate))
     return damaged("an object or a file is incomplete");
+  auto optional = [&](const char* key, auto& value) {
+    return member(parsed, key).is_null() || read(member(parsed, key), value);
+  };
+  if (!optional("steps", certificate.steps) || !optional("dropped", certificate.dropped) ||
+      !optional("trimmed", certificate.trimmed))
+    return damaged("what was done is incomplete");
   const In& entries = member(parsed, "entries");
   if (!entries.is_null() && !read(entries, certificate.entries))
     return damaged("an entry that is no tensor is incomplete");

@@ -40,6 +40,7 @@ struct TensorCertificate {
   std::string fill = {}, fill_from = {}, fill_checkpoint = {};
   std::vector<InverseChunk> inverse = {};  // of a tensor whose bytes moved, and none was lost
   std::string dtype = {};                  // empty in certificates of before
+  bool is_cast = false;                    // its values were rounded to this dtype
 };
 
 // Every other entry: its item as it lies there.
@@ -73,6 +74,10 @@ struct Certificate {
   std::vector<EntryCertificate> entries;  // only those that changed
   std::vector<ObjectCertificate> objects = {};
   std::vector<FileCertificate> files = {};
+  // Of what was made by steps: those, in words; entries of the source that are not there any more;
+  // elements that were cut off.
+  std::vector<std::string> steps = {}, dropped = {};
+  std::int64_t trimmed = 0;
   // Of one that was read: whether it is what was written, by its own hash.
   enum class Seal : std::uint8_t { kMissing, kHolds, kBroken } seal = Seal::kMissing;
 };

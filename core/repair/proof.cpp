@@ -175,6 +175,17 @@ void note_loss(const Checkpoint& source, TensorId tensor, bool planned, const Fi
 
 }  // namespace
 
+TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
+                                 const std::vector<std::string>& hashes) {
+  TensorCertificate entry;
+  entry.fqn = result.fqn(tensor);
+  for (ChunkId chunk : result.chunks(tensor)) entry.items_after.push_back(hashes[index_of(chunk)]);
+  entry.shape = copy_of(result.shape(tensor));
+  entry.dtype = name(result.dtype(tensor));
+  entry.layout = layout_hash(result, tensor);
+  return entry;
+}
+
 Result<Certificate> certify(const Checkpoint& source, const std::vector<std::string>& before,
                             const Checkpoint& result, const std::vector<std::string>& after,
                             const Plan& plan) {
@@ -197,15 +208,10 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
       return fail(ErrorKind::kIo, "is missing in what was written",
                   Place{.file = {}, .tensor = std::string(fqn)});
     }
-    TensorCertificate entry;
-    entry.fqn = fqn;
+    TensorCertificate entry = certify_tensor(result, *made, after);
     if (fqn != source.fqn(tensor)) entry.renamed_from = source.fqn(tensor);
     for (ChunkId chunk : source.chunks(tensor))
       entry.items_before.push_back(before[index_of(chunk)]);
-    for (ChunkId chunk : result.chunks(*made)) entry.items_after.push_back(after[index_of(chunk)]);
-    entry.shape = copy_of(result.shape(*made));
-    entry.dtype = name(result.dtype(*made));
-    entry.layout = layout_hash(result, *made);
     auto loss = losses.find(entry.fqn);
     note_loss(source, tensor, found != planned.end(), loss == losses.end() ? nullptr : loss->second,
               entry);
@@ -311,7 +317,12 @@ VerifyReport hold_against(const Certificate& certificate, const Checkpoint& chec
     report.reasons.push_back(std::move(why));
   if (certificate.lossless && report.lost != 0)
     report.reasons.push_back("the certificate claims to lose nothing and lists losses");
-  if (!certificate.lossless && report.lost == 0 && certificate.entries.empty())
+  bool changed = !certificate.dropped.empty() || certificate.trimmed != 0 ||
+                 std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
+                             [](const TensorCertificate& entry) { return entry.is_cast; });
+  if (certificate.lossless && changed)
+    report.reasons.push_back("the certificate claims to lose nothing and lists what is not kept");
+  if (!certificate.lossless && report.lost == 0 && !changed && certificate.entries.empty())
     report.reasons.push_back("the certificate says that something is lost and lists nothing");
   report.outcome =
       report.reasons.empty() ? VerifyReport::Outcome::kProved : VerifyReport::Outcome::kBroken;

@@ -24,6 +24,11 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
                             const Checkpoint& result, const std::vector<std::string>& after,
                             const Plan& plan);
 
+// What a tensor of the result is: shape, dtype, tiles and the hashes of their items. Nothing of what
+// it was.
+TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
+                                 const std::vector<std::string>& hashes);
+
 // Every entry that is no tensor, and every file but those that a repair keeps for itself. The
 // result must lie there as it will be, but for the certificate.
 Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result);

@@ -4,7 +4,7 @@
 
 #include <cmath>
 #include <cstring>
-#include <set>
+#include <unordered_map>
 
 #include "core/base/spelling.h"
 #include "core/tensor/cast.h"
@@ -77,13 +77,18 @@ Result<std::size_t> entry_named(const Arrangement& all, const std::string& fqn) 
 
 Result<std::vector<std::size_t>> entries_named(const Arrangement& all, const Patterns& patterns) {
   if (patterns.empty()) return fail(ErrorKind::kUsage, "no tensor is named");
+  std::unordered_map<std::string_view, std::size_t> by_name;
+  for (std::size_t i = 0; i < all.tensors.size(); ++i) by_name.emplace(all.tensors[i].fqn, i);
   std::vector<bool> wanted(all.tensors.size(), false);
   for (const std::string& pattern : patterns) {
+    if (auto exact = by_name.find(pattern); exact != by_name.end()) {
+      wanted[exact->second] = true;
+      continue;
+    }
     bool found = false;
     for (std::size_t i = 0; i < all.tensors.size(); ++i) {
-      bool named = all.tensors[i].fqn == pattern || matches_pattern(pattern, all.tensors[i].fqn);
-      wanted[i] = wanted[i] || named;
-      found = found || named;
+      if (!matches_pattern(pattern, all.tensors[i].fqn)) continue;
+      wanted[i] = found = true;
     }
     if (!found) return nothing_named(all, pattern);
   }

@@ -1,6 +1,7 @@
 // What a person says beside the verb: the same for the headless program, the desktop and a replay.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -18,6 +19,9 @@ struct VerbOptions {
   std::string plan;            // --plan FILE; empty: made from what is found
   std::string out;             // --out FOLDER; empty: beside the checkpoint
   bool in_place = false;       // --in-place
+  std::string placements;      // --placements FILE; empty: Shard(0) on the first axis
+  std::string to;              // --to dcp | safetensors | torch
+  std::uint64_t shard_bytes = 0;  // --shard-size BYTES; 0: the format's own
 
   bool operator==(const VerbOptions&) const = default;
 };

@@ -61,40 +61,88 @@ std::string next_file(const Checkpoint* source, std::uint32_t rank) {
   return distcp_name(rank, next);
 }
 
-Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
+Result<DcpItem> kept_item(const Outputs& outputs, const std::optional<ItemPlace>& place,
+                          std::string_view fqn) {
+  auto offset = place ? narrow<std::uint64_t>(place->offset) : std::nullopt;
+  auto length = place ? narrow<std::uint64_t>(place->length) : std::nullopt;
   const Checkpoint* source = source_in_form(outputs, kDcpWriter);
-  LaidOut out;
-  std::map<std::uint32_t, std::uint32_t> file_of;  // by writer
-  auto file_for = [&](std::uint32_t writer) {
+  if (!offset || !length || source == nullptr) {
+    return fail(ErrorKind::kUnsupported,
+                "has a tile without a usable storage record, which cannot be written again",
+                Place{.file = {}, .tensor = std::string(fqn)});
+  }
+  return DcpItem{source->file(place->file).path, *offset, *length};
+}
+
+// Items one after the other, in one new file a writer.
+struct LayingOut {
+  const Outputs& outputs;
+  const Checkpoint* source;  // whose form is followed
+  LaidOut out{};
+  std::map<std::uint32_t, std::uint32_t> file_of{};  // by writer
+
+  // Room for an item of that length at the end of the writer's file.
+  Result<LaidOut::Item> add_item(std::uint32_t writer, std::uint64_t length,
+                                 const std::string& fqn) {
     auto [found, added] = file_of.try_emplace(writer, static_cast<std::uint32_t>(out.files.size()));
-    if (added) out.files.push_back({next_file(source, writer), 0});
-    return found->second;
-  };
-  // torch writes what is no tensor first, from rank 0.
-  for (const OutputObject& object : outputs.objects) {
-    if (object.plain.empty()) continue;
-    SHW_TRY(Bytes archive, archive_of(object));
-    std::uint32_t file = file_for(0);
-    SHW_TRY(std::uint64_t offset, append(out.files[file], archive.size(), object.fqn));
-    out.before.push_back({file, offset, std::move(archive)});
+    if (added) out.files.push_back({next_file(outputs.all_new ? nullptr : source, writer), 0});
+    SHW_TRY(std::uint64_t offset, append(out.files[found->second], length, fqn));
+    return LaidOut::Item{found->second, offset, length};
   }
-  for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
-    const OutputTensor& tensor = outputs.tensors[t];
-    for (std::uint32_t i = 0; i < tensor.tiles.size(); ++i) {
-      const OutputTile& tile = tensor.tiles[i];
-      if (tile.kept) continue;
-      SHW_TRY(AroundHoles archive, archive_of(tensor, tile, 0));
-      std::uint32_t file = file_for(tile.writer);
-      SHW_TRY(std::uint64_t at, append(out.files[file], archive.position(), tensor.fqn));
-      out.made.push_back({t, i, file, at + archive.holes.front(), *bytes_of(tensor, tile), at,
-                          archive.position()});
+
+  // An item of the source as it is.
+  Result<LaidOut::Item> copy_item(std::uint32_t writer, const std::optional<ItemPlace>& place,
+                                  const std::string& fqn) {
+    SHW_TRY(DcpItem from, kept_item(outputs, place, fqn));
+    SHW_TRY(LaidOut::Item item, add_item(writer, from.length, fqn));
+    out.copies.push_back({item.file, item.offset, from.path, from.offset, from.length});
+    return item;
+  }
+
+  Status add_object(const OutputObject& object) {
+    if (!object.plain.empty()) {
+      SHW_TRY(Bytes archive, archive_of(object));
+      SHW_TRY(LaidOut::Item item, add_item(0, archive.size(), object.fqn));
+      out.before.push_back({item.file, item.offset, std::move(archive)});
+    } else if (outputs.all_new) {
+      SHW_TRY(LaidOut::Item item, copy_item(0, object.place, object.fqn));
+      out.objects.push_back(item);
     }
+    return {};
   }
-  if (source == nullptr || source->directory() == nullptr) return out;
+
+  Status add_tile(std::uint32_t tensor_index, std::uint32_t tile_index) {
+    const OutputTensor& tensor = outputs.tensors[tensor_index];
+    const OutputTile& tile = tensor.tiles[tile_index];
+    if (tile.kept) {
+      if (!outputs.all_new) return {};
+      SHW_TRY(LaidOut::Item item, copy_item(tile.writer, kept_place(outputs, tile), tensor.fqn));
+      out.kept.push_back(item);
+      return {};
+    }
+    SHW_TRY(AroundHoles archive, archive_of(tensor, tile, 0));
+    SHW_TRY(LaidOut::Item item, add_item(tile.writer, archive.position(), tensor.fqn));
+    out.made.push_back({tensor_index, tile_index, item.file, item.offset + archive.holes.front(),
+                        *bytes_of(tensor, tile), item.offset, item.length});
+    return {};
+  }
+};
+
+Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
+  LayingOut laying{outputs, source_in_form(outputs, kDcpWriter)};
+  // torch writes what is no tensor first, from rank 0.
+  for (const OutputObject& object : outputs.objects) SHW_CHECK(laying.add_object(object));
+  for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
+    for (std::uint32_t i = 0; i < outputs.tensors[t].tiles.size(); ++i)
+      SHW_CHECK(laying.add_tile(t, i));
+  }
+  LaidOut& out = laying.out;
+  const Checkpoint* source = laying.source;
+  if (source == nullptr || source->directory() == nullptr) return std::move(out);
   for (const FileRow& file : source->files()) {
     if (is_dcp_metadata(file.path)) out.replaced.insert(file.path);
   }
-  return out;
+  return std::move(out);
 }
 
 Result<std::vector<OutputBytes>> seal_archives(const Outputs& outputs, const LaidOut& laid_out,
@@ -114,25 +162,20 @@ Result<std::vector<OutputBytes>> seal_archives(const Outputs& outputs, const Lai
   return around;
 }
 
-Result<DcpItem> kept_item(const Outputs& outputs, const std::optional<ItemPlace>& place,
-                          std::string_view fqn) {
-  auto offset = place ? narrow<std::uint64_t>(place->offset) : std::nullopt;
-  auto length = place ? narrow<std::uint64_t>(place->length) : std::nullopt;
-  const Checkpoint* source = source_in_form(outputs, kDcpWriter);
-  if (!offset || !length || source == nullptr) {
-    return fail(ErrorKind::kUnsupported,
-                "has a tile without a usable storage record, which cannot be written again",
-                Place{.file = {}, .tensor = std::string(fqn)});
-  }
-  return DcpItem{source->file(place->file).path, *offset, *length};
-}
-
 Result<DcpItem> item_of_tile(const Outputs& outputs, const OutputTensor& tensor,
                              const OutputTile& tile) {
   SHW_TRY(DcpItem item, kept_item(outputs, kept_place(outputs, tile), tensor.fqn));
   auto transforms = outputs.source->transforms(*tile.kept);
   item.transforms.assign(transforms.begin(), transforms.end());
   return item;
+}
+
+// To where its copy lies.
+void move_item(const LaidOut& laid_out, std::vector<LaidOut::Item>::const_iterator& next,
+               DcpItem& item) {
+  item.path = laid_out.files[next->file].path;
+  item.offset = next->offset;
+  ++next;
 }
 
 Status seal_dcp(Outputs outputs, const LaidOut& laid_out, const CreateFile& create) {
@@ -160,6 +203,7 @@ Result<DcpMetadata> dcp_metadata_of(Outputs outputs, const LaidOut& laid_out) {
     metadata.plain_attributes.emplace_back(kFilledAttribute, pickled_text(filled));
   metadata.tensors.reserve(outputs.tensors.size());
   auto made = laid_out.made.begin();
+  auto kept = laid_out.kept.begin();
   for (OutputTensor& tensor : outputs.tensors) {
     DcpTensor out{tensor.fqn, tensor.dtype,          tensor.requires_grad, std::move(tensor.shape),
                   {},         std::move(tensor.path)};
@@ -168,6 +212,7 @@ Result<DcpMetadata> dcp_metadata_of(Outputs outputs, const LaidOut& laid_out) {
       DcpItem item;
       if (tile.kept) {
         SHW_TRY(item, item_of_tile(outputs, tensor, tile));
+        if (outputs.all_new) move_item(laid_out, kept, item);
       } else {
         if (made == laid_out.made.end())
           return fail(ErrorKind::kUsage, "a new tile was not made",
@@ -182,10 +227,12 @@ Result<DcpMetadata> dcp_metadata_of(Outputs outputs, const LaidOut& laid_out) {
     metadata.tensors.push_back(std::move(out));
   }
   auto given = laid_out.before.begin();
+  auto moved = laid_out.objects.begin();
   for (OutputObject& object : outputs.objects) {
     DcpItem item;
     if (object.plain.empty()) {
       SHW_TRY(item, kept_item(outputs, object.place, object.fqn));
+      if (outputs.all_new) move_item(laid_out, moved, item);
       item.transforms = std::move(object.transforms);
     } else {
       if (given == laid_out.before.end())

@@ -18,6 +18,7 @@ std::string first_metadata(bool sharded) {
 }
 
 const Checkpoint* source_of(const Outputs& outputs, bool sharded) {
+  if (outputs.all_new) return nullptr;
   return source_in_form(outputs, sharded ? kHfShardedWriter : kSafetensorsWriter);
 }
 

@@ -1,0 +1,128 @@
+// reshard, convert, and plans of steps: the same tensors in other tiles, or in another format.
+#include <algorithm>
+
+#include "app/cli/verbs.h"
+#include "core/base/words.h"
+#include "core/io/store.h"
+#include "core/report/report.h"
+#include "core/verbs/transforms.h"
+
+namespace shw::cli {
+namespace {
+
+std::string in_words(const verbs::StepOutlook& outlook) {
+  std::string text;
+  for (const std::string& step : outlook.steps) text += "  " + printable(step) + "\n";
+  return text + "  " + plural(outlook.tensors, "tensor") + ", " +
+         human_bytes(outlook.bytes_written) + " as " + outlook.format + ": " +
+         human_count(outlook.tiles_made) + " tiles made, " + human_count(outlook.tiles_kept) +
+         " kept as they are\n";
+}
+
+Status agree_to_write(Context& context, const verbs::StepOutlook& outlook,
+                      const std::string& output) {
+  if (context.options.yes) return {};
+  Terminal& terminal = context.terminal;
+  if (!terminal.interactive()) {
+    return fail(ErrorKind::kUsage, "nothing was written: no terminal to ask at, and no --yes", {},
+                "Repeat this with --yes.");
+  }
+  terminal.error(in_words(outlook));
+  if (terminal.ask("\nWrite it into " + printable(output) + "? [y/N] ")) return {};
+  return fail(ErrorKind::kCancelled, "nothing was written");
+}
+
+// Nothing that is wrong may be made to look right.
+Status refuse_broken(const std::vector<Finding>& findings, const std::string& checkpoint) {
+  if (findings.empty()) return {};
+  std::vector<std::string> rules;
+  for (const Finding& finding : findings) {
+    if (std::find(rules.begin(), rules.end(), finding.rule) == rules.end())
+      rules.push_back(finding.rule);
+  }
+  return fail(ErrorKind::kUnsupported,
+              "nothing was written: the checkpoint is broken (" + some_of(rules) +
+                  "), and in other tiles nobody could tell any more: " + findings.front().cause,
+              {checkpoint}, "Repair it first: `shardwright check` says what is wrong.");
+}
+
+void tell_written(Context& context, const RepairResult& result,
+                  const std::vector<Finding>& remaining) {
+  if (context.options.json) {
+    context.terminal.out_line(repair_to_json(result, remaining));
+    return;
+  }
+  TextStyle style = style_of(context);
+  for (const Finding& finding : remaining)
+    context.terminal.out_line(inked(style, Ink::kGold, finding.rule) + "  " +
+                              printable(finding.cause));
+  context.terminal.out_line(
+      inked(style, result.lossless ? Ink::kGreen : Ink::kGold, "written and proved") +
+      (result.lossless ? ", nothing is lost" : ", what is not kept stands in the certificate") +
+      "\n  checkpoint   " + printable(result.output) + "\n  certificate  " +
+      printable(result.certificate));
+  context.terminal.say("Prove it:  shardwright verify " + printable(result.output));
+}
+
+}  // namespace
+
+int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& plan,
+              const std::string& suffix) {
+  const Options& options = context.options;
+  ApplyOptions wanted{options.out, options.in_place, suffix};
+  auto outlook = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return verbs::look_ahead(opened, plan, &context.progress);
+  }();
+  if (!outlook) return fail_with(context, outlook.error());
+  auto output = output_of(posix_store(), *opened.checkpoint, wanted);
+  if (!output) return fail_with(context, output.error());
+  if (auto agreed = agree_to_write(context, *outlook, *output); !agreed)
+    return fail_with(context, agreed.error());
+  auto result = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return verbs::take(opened, plan, wanted, &context.progress);
+  }();
+  if (!result) return fail_with(context, result.error());
+  verbs::Opened bare = opened;
+  bare.mesh.reset();
+  bare.spec.reset();
+  auto remaining = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return verbs::still_wrong(bare, result->output, options.depth, &context.progress);
+  }();
+  if (!remaining) return fail_with(context, remaining.error());
+  tell_written(context, *result, *remaining);
+  return std::all_of(remaining->begin(), remaining->end(), verbs::is_only_filled) ? kClean
+                                                                                  : kFindings;
+}
+
+namespace {
+
+template <class MakePlan>
+int run_transform(Context& context, const std::string& suffix, MakePlan make_plan) {
+  auto opened = open_all(context);
+  if (!opened) return fail_with(context, opened.error());
+  auto plan = make_plan(*opened, context.options);
+  if (!plan) return fail_with(context, plan.error());
+  auto wrong = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return verbs::reasons_to_repair_first(*opened, context.options.depth, &context.progress);
+  }();
+  if (!wrong) return fail_with(context, wrong.error());
+  if (auto sound = refuse_broken(*wrong, context.options.checkpoint); !sound)
+    return fail_with(context, sound.error());
+  return run_steps(context, *opened, *plan, suffix);
+}
+
+}  // namespace
+
+int run_reshard(Context& context) {
+  return run_transform(context, "-resharded", verbs::plan_reshard);
+}
+
+int run_convert(Context& context) {
+  return run_transform(context, "-" + context.options.to, verbs::plan_convert);
+}
+
+}  // namespace shw::cli

@@ -1,0 +1,227 @@
+#include "core/repair/make_arranged.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/parallel.h"
+#include "core/exec/folder_run.h"
+#include "core/formats/items.h"
+#include "core/repair/lost.h"
+#include "core/repair/lower.h"
+#include "core/repair/proof.h"
+#include "core/repair/steps.h"
+#include "core/tiles/blocks.h"
+#include "core/transform/part_reader.h"
+
+namespace shw {
+namespace {
+
+constexpr std::int64_t kComparedBytes = 4 << 20;
+
+struct ProvingArranged {
+  const Arrangement& all;
+  const ArrangedRun& run;
+  const Checkpoint& result;
+  WritableDirectory& folder;
+  Progress* progress;
+};
+
+tl::unexpected<Error> not_as_arranged(std::string_view fqn, const std::string& what) {
+  return fail(ErrorKind::kIo, "what was written is not what was asked for: " + what,
+              Place{.file = {}, .tensor = std::string(fqn)});
+}
+
+// The entry as it is written, and where that lies.
+struct Written {
+  std::shared_ptr<const ArrangedTensor> tensor;
+  TensorId at{};
+};
+Result<Written> written_of(const ProvingArranged& proving, const ArrangedEntry& entry) {
+  SHW_TRY(auto tensor, arranged_for(proving.all, entry, proving.run.form));
+  auto at = proving.result.find(entry.fqn);
+  if (!at) return not_as_arranged(entry.fqn, "it is missing");
+  return Written{std::move(tensor), *at};
+}
+
+Status compare_tiles(const Written& written, const Checkpoint& result, std::string_view fqn) {
+  if (result.dtype(written.at) != written.tensor->dtype) return not_as_arranged(fqn, "its dtype");
+  if (!same(result.shape(written.at), written.tensor->shape))
+    return not_as_arranged(fqn, "its shape");
+  std::vector<std::pair<Extents, Extents>> there, wanted;
+  for (ChunkId chunk : result.chunks(written.at))
+    there.emplace_back(copy_of(result.offsets(chunk)), copy_of(result.sizes(chunk)));
+  for (const ArrangedTile& tile : written.tensor->tiles)
+    wanted.emplace_back(tile.box.offsets, tile.box.sizes);
+  std::sort(there.begin(), there.end());
+  std::sort(wanted.begin(), wanted.end());
+  return there == wanted ? Status{} : Status(not_as_arranged(fqn, "its tiles"));
+}
+
+// Every element of one tile that was written, beside where it comes from.
+Status compare_elements(const ArrangedTensor& tensor, ChunkId chunk, const ProvingArranged& proving,
+                        PartReader& wanted, BoxReader& written) {
+  Box tile = box_of(proving.result, chunk);
+  std::int64_t compared = 0;
+  std::int64_t most = kComparedBytes / static_cast<std::int64_t>(size_of(tensor.dtype));
+  for (const Part& part : parts_of_tile(tensor, tile)) {
+    Blocks blocks{part.box.sizes, block_sizes(part.box.sizes, most, {})};
+    while (blocks.next()) {
+      if (is_cancelled(proving.progress)) return cancelled_error();
+      Box box = blocks.block, local = box;
+      for (std::size_t d = 0; d < box.offsets.size(); ++d) {
+        box.offsets[d] += part.box.offsets[d];
+        local.offsets[d] = box.offsets[d] - tile.offsets[d];
+      }
+      SHW_TRY(Bytes expected, wanted.read(part, box));
+      SHW_TRY(Bytes there, written.read(chunk, local));
+      if (expected != there)
+        return not_as_arranged(tensor.fqn, "elements of " + to_text(box) + " differ");
+      compared += volume(box.sizes).value_or(0);
+      if (proving.progress != nullptr) proving.progress->add(there.size());
+    }
+  }
+  if (compared == volume(tile.sizes)) return {};
+  return not_as_arranged(tensor.fqn, "elements of its tile at " + to_text(tile.offsets) +
+                                         " come from nowhere");
+}
+
+Status compare_all(const ProvingArranged& proving) {
+  const Arrangement& all = proving.all;
+  if (proving.result.tensor_count() != all.tensors.size())
+    return not_as_arranged("", "another number of tensors");
+  struct Task {
+    std::shared_ptr<const ArrangedTensor> tensor;
+    ChunkId chunk{};
+  };
+  std::vector<Task> tasks;
+  for (const ArrangedEntry& entry : all.tensors) {
+    SHW_TRY(Written written, written_of(proving, entry));
+    SHW_CHECK(compare_tiles(written, proving.result, entry.fqn));
+    for (ChunkId chunk : proving.result.chunks(written.at))
+      tasks.push_back({written.tensor, chunk});
+  }
+  return each_in_parallel(tasks.size(), [&](std::size_t i) -> Status {
+    PartReader wanted(all);
+    BoxReader written(proving.result);
+    return compare_elements(*tasks[i].tensor, tasks[i].chunk, proving, wanted, written);
+  });
+}
+
+// Entries that are no tensors: each is there under its name; where the format takes the item as it
+// is, its bytes are the same.
+Status compare_arranged_objects(const ProvingArranged& proving) {
+  std::map<std::string_view, const ObjectRow*> there;
+  for (const ObjectRow& row : proving.result.objects()) there[row.fqn] = &row;
+  bool same_items = proving.run.form.format->codec == proving.all.source().format().codec;
+  for (const ArrangedObject& object : proving.all.objects) {
+    auto found = there.find(object.fqn);
+    if (found == there.end()) return not_as_arranged(object.fqn, "it is missing");
+    const auto& before = proving.all.source().objects()[object.object].item;
+    const auto& after = found->second->item;
+    if (!same_items) continue;
+    if (!before || !after) return not_as_arranged(object.fqn, "it has no item");
+    SHW_TRY(std::string wanted, hash_item(proving.all.source(), *before, nullptr));
+    SHW_TRY(std::string written, hash_item(proving.result, *after, nullptr));
+    if (wanted != written) return not_as_arranged(object.fqn, "its bytes differ");
+  }
+  if (there.size() == proving.all.objects.size()) return {};
+  return not_as_arranged("", "another number of entries that are no tensors");
+}
+
+Result<Certificate> certify_arranged(const ProvingArranged& proving) {
+  const Checkpoint& result = proving.result;
+  SHW_TRY(auto hashes, hash_all_items(result, proving.progress));
+  Certificate certificate;
+  certificate.source = proving.all.source().directory()->name();
+  certificate.version = kProgramVersion;
+  certificate.steps = proving.run.steps;
+  certificate.dropped = proving.all.dropped;
+  certificate.trimmed = proving.all.trimmed;
+  for (const ArrangedEntry& entry : proving.all.tensors) {
+    SHW_TRY(Written written, written_of(proving, entry));
+    TensorCertificate tensor = certify_tensor(result, written.at, hashes);
+    const Loss& loss = written.tensor->loss;
+    tensor.lost_boxes = loss.boxes;
+    for (const Box& box : loss.boxes) tensor.lost += volume(box.sizes).value_or(0);
+    tensor.kept = volume(written.tensor->shape).value_or(0) - tensor.lost;
+    tensor.fill = loss.fill;
+    tensor.fill_from = loss.fill_from;
+    tensor.fill_checkpoint = loss.fill_checkpoint;
+    tensor.is_cast = written.tensor->is_cast;
+    if (written.tensor->before) {
+      std::string_view before = proving.all.source().fqn(*written.tensor->before);
+      if (before != entry.fqn) tensor.renamed_from = before;
+    }
+    certificate.lossless = certificate.lossless && tensor.lost == 0 && !tensor.is_cast;
+    certificate.tensors.push_back(std::move(tensor));
+  }
+  certificate.lossless =
+      certificate.lossless && certificate.dropped.empty() && certificate.trimmed == 0;
+  return certificate;
+}
+
+Status prove_arranged(const ProvingArranged& proving, bool& lossless) {
+  if (proving.progress != nullptr)
+    proving.progress->begin(Phase::kVerifying, 2 * item_bytes(proving.result), true);
+  SHW_CHECK(compare_all(proving));
+  SHW_CHECK(compare_arranged_objects(proving));
+  SHW_TRY(Certificate certificate, certify_arranged(proving));
+  bool anything_lost = std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
+                                   [](const TensorCertificate& one) { return one.lost != 0; });
+  if (anything_lost)
+    SHW_CHECK(write_text(proving.folder, kLostFile, lost_to_json(certificate)));
+  SHW_TRY(certificate.objects, certify_objects(proving.result));
+  SHW_TRY(certificate.files, certify_files(proving.result, nullptr));
+  lossless = certificate.lossless;
+  return write_text(proving.folder, kCertificateFile, certificate_to_json(certificate));
+}
+
+// What lies beside the data of the source and is none of it comes along where the format stays.
+void choose_neighbours(const Arrangement& all, FolderRun& run) {
+  const Checkpoint& source = all.source();
+  if (run.writer != source.format().writer) return;
+  std::set<std::string> left_out = run.laid_out.replaced;
+  for (const LaidOut::File& file : run.laid_out.files) left_out.insert(file.path);
+  for (const FileRow& row : source.files()) {
+    if (row.referenced) left_out.insert(row.path);
+  }
+  for (const auto& [input, entry] : run.watched) {
+    bool ours = entry.path == kCertificateFile || entry.path == kLostFile ||
+                entry.path.find(kOurMark) != std::string::npos ||
+                entry.path == source.format().traits.index_file ||
+                entry.path.ends_with(".index.json");
+    if (input == 0 && !ours && !left_out.contains(entry.path) && entry.kind == EntryKind::kFile)
+      run.copied.push_back(entry);
+  }
+}
+
+}  // namespace
+
+Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const ArrangedRun& wanted,
+                                   Progress* progress) {
+  if (all.source().directory() == nullptr)
+    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+  if (progress != nullptr) progress->begin(Phase::kPlanning, 0, false);
+  SHW_TRY(LoweredArrangement lowered, lower_arrangement(all, wanted.form, progress));
+  FolderRun run;
+  run.writer = wanted.form.format->writer;
+  run.outputs = std::move(lowered.outputs);
+  run.laid_out = std::move(lowered.laid_out);
+  run.program = std::move(lowered.program);
+  run.inputs = std::move(lowered.inputs);
+  run.made = std::move(lowered.made);
+  run.out = wanted.form.out;
+  run.request = wanted.request;
+  run.memory = wanted.memory;
+  SHW_TRY(run.watched, watch_inputs(run.inputs));
+  choose_neighbours(all, run);
+  bool lossless = true;
+  auto prove = [&](const Checkpoint& result, WritableDirectory& folder) {
+    return prove_arranged({all, wanted, result, folder, progress}, lossless);
+  };
+  SHW_CHECK(make_folder(store, std::move(run), prove, progress));
+  return RepairResult{wanted.form.out, wanted.form.out + "/" + kCertificateFile, lossless};
+}
+
+}  // namespace shw

@@ -1,0 +1,25 @@
+// Writes what steps have arranged into a new folder, and proves it: every element of what was
+// written is read back and held against where it comes from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/io/store.h"
+#include "core/repair/repair_result.h"
+#include "core/transform/lower.h"
+
+namespace shw {
+
+struct ArrangedRun {
+  WantedForm form;                 // its `out` is the folder
+  std::vector<std::string> steps;  // in words, for the certificate
+  std::string request = {};        // FolderRun::request
+  std::uint64_t memory = std::uint64_t{1} << 30;
+};
+
+Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const ArrangedRun& run,
+                                   Progress* progress);
+
+}  // namespace shw

@@ -1,0 +1,134 @@
+// JSON that a person may have edited, read so that nothing in it is passed over: every object says
+// which keys it has, and the first that is wrong is named.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/checked.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+// Getters leave the first complaint and go on with a harmless value; whoever reads looks at
+// `error` before using any of it.
+class EditedJson {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  bool ok() const { return error_.empty(); }
+  const std::string& error() const { return error_; }
+  void complain(const std::string& what) {
+    if (error_.empty()) error_ = where_ + what;
+  }
+  void at(std::string where) { where_ = std::move(where); }
+
+  // Every key of the object is one of these.
+  void only(const Json& object, std::initializer_list<std::string_view> keys) {
+    if (!object.is_object()) return complain("an object is expected");
+    for (const auto& [key, value] : object.items()) {
+      if (std::find(keys.begin(), keys.end(), key) == keys.end())
+        complain("there is no key \"" + key + "\"");
+    }
+  }
+  static bool has(const Json& object, const char* key) {
+    return object.is_object() && object.contains(key);
+  }
+  const Json& member(const Json& object, const char* key) {
+    static const Json kNull;
+    if (has(object, key)) return *object.find(key);
+    complain(std::string("\"") + key + "\" is missing");
+    return kNull;
+  }
+
+  std::string text(const Json& object, const char* key) {
+    const Json& value = member(object, key);
+    if (value.is_string()) return value.get<std::string>();
+    complain(std::string("\"") + key + "\" is no text");
+    return {};
+  }
+  std::int64_t integer(const Json& value, const char* key) {
+    if (value.is_number_unsigned()) {
+      auto number = narrow<std::int64_t>(value.get<std::uint64_t>());
+      if (number) return *number;
+    } else if (value.is_number_integer()) {
+      return value.get<std::int64_t>();
+    }
+    complain(std::string("\"") + key + "\" is no 64-bit number");
+    return 0;
+  }
+  template <class T>
+  T number(const Json& object, const char* key) {
+    auto narrowed = narrow<T>(integer(member(object, key), key));
+    if (!narrowed) complain(std::string("\"") + key + "\" is out of range");
+    return narrowed.value_or(T{});
+  }
+  double real(const Json& object, const char* key, double missing) {
+    if (!has(object, key)) return missing;
+    const Json& value = *object.find(key);
+    if (value.is_number()) return value.get<double>();
+    complain(std::string("\"") + key + "\" is no number");
+    return missing;
+  }
+  bool boolean(const Json& object, const char* key, bool missing) {
+    if (!has(object, key)) return missing;
+    const Json& value = *object.find(key);
+    if (value.is_boolean()) return value.get<bool>();
+    complain(std::string("\"") + key + "\" is neither true nor false");
+    return missing;
+  }
+  const Json& list(const Json& object, const char* key) {
+    static const Json kEmpty = Json::array();
+    const Json& value = member(object, key);
+    if (value.is_array()) return value;
+    complain(std::string("\"") + key + "\" is no list");
+    return kEmpty;
+  }
+  // At most so many numbers.
+  Extents extents(const Json& object, const char* key, std::size_t most = kMaxDims) {
+    const Json& values = list(object, key);
+    Extents out;
+    if (values.size() > most) complain(std::string("\"") + key + "\" has too many numbers");
+    for (const Json& value : values) {
+      if (!ok()) break;
+      out.push_back(integer(value, key));
+    }
+    return out;
+  }
+  std::vector<std::string> texts(const Json& object, const char* key) {
+    std::vector<std::string> out;
+    for (const Json& value : list(object, key)) {
+      if (!value.is_string())
+        complain(std::string("\"") + key + "\" holds something else than text");
+      out.push_back(value.is_string() ? value.get<std::string>() : std::string());
+    }
+    return out;
+  }
+  Dtype dtype(const Json& object, const char* key) {
+    auto found = dtype_from_torch(text(object, key));
+    if (!found) complain(std::string("\"") + key + "\" is no dtype");
+    return found.value_or(Dtype::kUnknown);
+  }
+  Box box(const Json& object) {
+    return {extents(object, "offsets"), extents(object, "sizes")};
+  }
+  std::vector<Box> boxes(const Json& object, const char* key) {
+    std::vector<Box> out;
+    for (const Json& one : list(object, key)) {
+      only(one, {"offsets", "sizes"});
+      if (!ok()) break;
+      out.push_back(box(one));
+    }
+    return out;
+  }
+
+ private:
+  std::string error_, where_;
+};
+
+}  // namespace shw

@@ -1,0 +1,211 @@
+#include "core/transform/lower.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/words.h"
+#include "core/facts/filled.h"
+#include "core/formats/common/filled_attribute.h"
+#include "core/transform/lower_parts.h"
+
+namespace shw {
+namespace {
+
+// Holds of what goes out that every element has exactly one origin.
+Status check_is_whole(const ArrangedTensor& tensor) {
+  SHW_TRY(std::vector<Box> holes, holes_in(tensor));
+  if (holes.empty()) return {};
+  std::int64_t missing = 0;
+  for (const Box& box : holes) missing += volume(box.sizes).value_or(0);
+  return cannot_arrange(
+      tensor.fqn,
+      fmt::format("{} of its {} elements are saved nowhere, the first at {}", human_count(static_cast<std::uint64_t>(missing)),
+                  human_count(static_cast<std::uint64_t>(volume(tensor.shape).value_or(0))),
+                  to_text(holes.front())),
+      "repair it first, or add a step that fills it");
+}
+
+// The chunk that a tile is, whole and as it lies there; nothing where its elements are made.
+std::optional<ChunkId> kept_chunk(const Arrangement& all, const ArrangedTensor& tensor,
+                                  const Part& part, const Box& tile) {
+  const auto* from = std::get_if<FromChunk>(&part.from);
+  bool whole_tile = part.box == tile && part.casts.empty() && !part.scaling;
+  if (from == nullptr || from->input != 0 || !whole_tile) return std::nullopt;
+  const Checkpoint& source = all.source();
+  bool same_box = same(source.sizes(from->chunk), tile.sizes) &&
+                  part.order == same_order(tile.sizes.size()) &&
+                  std::all_of(part.first.begin(), part.first.end(),
+                              [](std::int64_t at) { return at == 0; });
+  // An item says of itself what it is: a view into a longer storage says more than the tile.
+  bool own_item = same_box && source.item(from->chunk) && !source.view(from->chunk) &&
+                  source.dtype(source.tensor_of(from->chunk)) == tensor.dtype;
+  return own_item ? std::optional(from->chunk) : std::nullopt;
+}
+
+class Lowering {
+ public:
+  Lowering(const Arrangement& all, const WantedForm& form, Progress* progress)
+      : all_(all), form_(form), progress_(progress) {
+    const Format& source = all.source().format();
+    keeps_ = source.writer == form.format->writer && source.rewrite == Rewrite::kIndex;
+    for (const auto& input : all.inputs) lowered_.inputs.push_back(input.get());
+  }
+
+  Status describe() {
+    Outputs& outputs = lowered_.outputs;
+    const Provenance& provenance = all_.source().provenance();
+    outputs.source = &all_.source();
+    outputs.all_new = true;
+    outputs.shard_bytes = form_.shard_bytes;
+    if (!provenance.path_class.empty()) outputs.checkpoint_id = form_.out;
+    outputs.save_id = provenance.save_id;
+    outputs.attributes = provenance.plain_attributes;
+    std::erase_if(outputs.attributes, [](const auto& one) { return one.first == kFilledAttribute; });
+    outputs.tensors.reserve(all_.tensors.size());
+    for (const ArrangedEntry& entry : all_.tensors) SHW_CHECK(describe_tensor(entry));
+    for (const ArrangedObject& object : all_.objects) {
+      const ObjectRow& row = all_.source().objects()[object.object];
+      outputs.objects.push_back({object.fqn, row.item, row.transforms, object.path});
+    }
+    std::sort(outputs.reordered.begin(), outputs.reordered.end());
+    add_losses();
+    SHW_TRY(lowered_.laid_out, form_.format->writer->lay_out(outputs));
+    return {};
+  }
+
+  Status make_program() {
+    PartLowering parts(all_, builder_);
+    std::vector<OutputId> made, moved;
+    std::shared_ptr<const ArrangedTensor> tensor;
+    std::uint32_t last = 0xFFFFFFFFu;
+    for (const MadeTile& tile : lowered_.laid_out.made) {
+      if (is_cancelled(progress_)) return cancelled_error();
+      if (tile.tensor != last) {
+        SHW_TRY(tensor, arranged_for(all_, all_.tensors[tile.tensor], form_));
+        last = tile.tensor;
+      }
+      const OutputTensor& out = lowered_.outputs.tensors[tile.tensor];
+      const Box& box = out.tiles[tile.tile].box;
+      OutputId output = builder_.add_output(out.fqn, out.dtype, out.shape, box);
+      builder_.place(output, lowered_.laid_out.files[tile.file].path, tile.offset);
+      SHW_CHECK(parts.add(output, *tensor, parts_of_tile(*tensor, box), box));
+      made.push_back(output);
+    }
+    lowered_.program = builder_.take(&moved);
+    SHW_CHECK(prove(lowered_.program));
+    for (OutputId output : made)
+      lowered_.made.push_back(moved[static_cast<std::size_t>(output)]);
+    return {};
+  }
+
+  LoweredArrangement take() { return std::move(lowered_); }
+
+ private:
+  Status describe_tensor(const ArrangedEntry& entry) {
+    SHW_TRY(auto tensor, arranged_for(all_, entry, form_));
+    SHW_CHECK(check_is_whole(*tensor));
+    const Provenance& provenance = all_.source().provenance();
+    OutputTensor out;
+    out.fqn = entry.fqn;
+    out.dtype = tensor->dtype;
+    out.requires_grad = tensor->requires_grad;
+    out.shape = tensor->shape;
+    out.path = tensor->path;
+    out.before = tensor->before;
+    for (const ArrangedTile& tile : tensor->tiles) {
+      OutputTile made{tile.box, tile.writer};
+      auto parts = keeps_ ? parts_of_tile(*tensor, tile.box) : std::vector<Part>{};
+      if (parts.size() == 1) made.kept = kept_chunk(all_, *tensor, parts.front(), tile.box);
+      out.tiles.push_back(std::move(made));
+    }
+    bool was_reordered =
+        tensor->before && std::binary_search(provenance.reordered.begin(),
+                                             provenance.reordered.end(),
+                                             all_.source().fqn(*tensor->before));
+    if (was_reordered || tensor->is_moved) lowered_.outputs.reordered.push_back(out.fqn);
+    lowered_.outputs.tensors.push_back(std::move(out));
+    return {};
+  }
+
+  void add_losses() {
+    FilledRecord record;
+    for (auto& [fqn, loss] : losses_after(all_)) {
+      FilledTensor tensor{fqn};
+      for (const OutputTensor& out : lowered_.outputs.tensors) {
+        if (out.fqn == fqn) tensor.shape = out.shape;
+      }
+      for (const Box& box : loss.boxes) tensor.lost += volume(box.sizes).value_or(0);
+      tensor.boxes = std::move(loss.boxes);
+      tensor.fill = loss.fill;
+      tensor.fill_from = loss.fill_from;
+      tensor.fill_checkpoint = loss.fill_checkpoint;
+      lowered_.outputs.filled.push_back(fqn);
+      record.tensors.push_back(std::move(tensor));
+    }
+    lowered_.outputs.filled_text = [record = std::move(record)](
+                                       const std::vector<std::string>& fqns) {
+      FilledRecord own;
+      for (const FilledTensor& tensor : record.tensors) {
+        if (std::find(fqns.begin(), fqns.end(), tensor.fqn) != fqns.end())
+          own.tensors.push_back(tensor);
+      }
+      return own.empty() ? std::string() : filled_to_json(own, kMaxFilledBoxes);
+    };
+  }
+
+  const Arrangement& all_;
+  const WantedForm& form_;
+  Progress* progress_;
+  bool keeps_ = false;
+  ProgramBuilder builder_;
+  LoweredArrangement lowered_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const ArrangedTensor>> arranged_for(const Arrangement& all,
+                                                           const ArrangedEntry& entry,
+                                                           const WantedForm& form) {
+  if (!form.format->traits.one_piece) return tensor_of(all, entry);
+  ArrangedEntry in_one_piece = entry;
+  in_one_piece.tiling = WholeTiling{};
+  return tensor_of(all, in_one_piece);
+}
+
+std::vector<Part> parts_of_tile(const ArrangedTensor& tensor, const Box& tile) {
+  std::vector<Part> parts;
+  BoxMove stay{tile, tile.offsets, same_order(tile.offsets.size())};
+  for (const Part& part : tensor.parts) {
+    if (part.box == tile) return {part};
+    if (auto cut = moved_part(part, stay)) parts.push_back(std::move(*cut));
+  }
+  return parts;
+}
+
+std::vector<std::pair<std::string, Loss>> losses_after(const Arrangement& all) {
+  std::vector<std::pair<std::string, Loss>> losses;
+  for (const ArrangedEntry& entry : all.tensors) {
+    if (entry.made != nullptr) {
+      if (!entry.made->loss.boxes.empty()) losses.emplace_back(entry.fqn, entry.made->loss);
+    } else if (auto found = all.losses.find(entry.fqn); found != all.losses.end()) {
+      losses.emplace_back(entry.fqn, found->second);
+    }
+  }
+  return losses;
+}
+
+Result<LoweredArrangement> lower_arrangement(const Arrangement& all, const WantedForm& form,
+                                             Progress* progress) {
+  if (form.format == nullptr || form.format->writer == nullptr) {
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("{} is not written yet", form.format == nullptr ? "this format"
+                                                                           : form.format->title));
+  }
+  Lowering lowering(all, form, progress);
+  SHW_CHECK(lowering.describe());
+  SHW_CHECK(lowering.make_program());
+  return lowering.take();
+}
+
+}  // namespace shw

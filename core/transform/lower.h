@@ -1,0 +1,47 @@
+// From an arrangement to what is written: the tiles of every tensor as the writer of a format takes
+// them, and the program that makes their elements. One pass over the tensors; those that no step
+// touched are never held together.
+#pragma once
+
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/formats/format_writer.h"
+#include "core/model/format.h"
+#include "core/program/program.h"
+#include "core/transform/arrangement.h"
+
+namespace shw {
+
+// Where it goes.
+struct WantedForm {
+  const Format* format = nullptr;  // has a writer
+  std::uint64_t shard_bytes = 0;   // Outputs::shard_bytes
+  std::string out;                 // the folder, as the metadata says it
+};
+
+struct LoweredArrangement {
+  Outputs outputs;
+  LaidOut laid_out;
+  Program program;                        // canonical and proved
+  std::vector<const Checkpoint*> inputs;  // of its sources
+  std::vector<OutputId> made;             // by index in laid_out.made
+};
+
+// Every tensor covers its shape exactly once, or the error names the first that does not: a hole is
+// never filled by itself.
+Result<LoweredArrangement> lower_arrangement(const Arrangement& all, const WantedForm& form,
+                                             Progress* progress = nullptr);
+
+// Tensors with elements that are not their own, with boxes of their new places.
+std::vector<std::pair<std::string, Loss>> losses_after(const Arrangement& all);
+
+// An entry in the tiles that the format can hold.
+Result<std::shared_ptr<const ArrangedTensor>> arranged_for(const Arrangement& all,
+                                                           const ArrangedEntry& entry,
+                                                           const WantedForm& form);
+
+// The part of `tensor` that one tile is made of; each part cut to the tile.
+std::vector<Part> parts_of_tile(const ArrangedTensor& tensor, const Box& tile);
+
+}  // namespace shw

@@ -1,0 +1,121 @@
+#include "core/transform/part_reader.h"
+
+#include <cstring>
+
+#include "core/tensor/cast.h"
+#include "core/tensor/strided_copy.h"
+#include "core/tiles/blocks.h"
+
+namespace shw {
+namespace {
+
+Bytes repeated(const FromConstant& constant, std::int64_t count, std::size_t element) {
+  Bytes out(static_cast<std::size_t>(count) * element);
+  for (std::size_t at = 0; at < out.size(); at += element)
+    std::memcpy(out.data() + at, constant.bits.data(), element);
+  return out;
+}
+
+}  // namespace
+
+Result<BoxReader*> PartReader::reader(std::uint32_t input) {
+  if (readers_.size() < all_.inputs.size()) readers_.resize(all_.inputs.size());
+  if (readers_[input] == nullptr)
+    readers_[input] = std::make_unique<BoxReader>(*all_.inputs[input]);
+  return readers_[input].get();
+}
+
+Result<PartReader::Raw> PartReader::read_raw(const Part& part, const Box& box) {
+  std::size_t element = size_of(part.saved);
+  // The same box where it is saved: dims that do not come along are of one element.
+  Box saved{part.first, Extents(part.first.size(), 1)};
+  for (std::size_t d = 0; d < box.sizes.size(); ++d) {
+    if (part.order[d] < 0) continue;
+    auto e = static_cast<std::size_t>(part.order[d]);
+    saved.offsets[e] += box.offsets[d] - part.box.offsets[d];
+    saved.sizes[e] = box.sizes[d];
+  }
+  Raw raw;
+  if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
+    SHW_TRY(BoxReader * holder, reader(chunk->input));
+    SHW_TRY(raw.bytes, holder->read(chunk->chunk, saved));
+  } else {
+    const auto& file = std::get<FromFile>(part.from);
+    SHW_TRY(auto source, all_.source().directory()->open(file.file));
+    SHW_TRY(raw.bytes, read_box(*source, file.offset, file.sizes, saved, element));
+  }
+  Extents strides = byte_strides(saved.sizes, element);
+  for (std::int64_t e : part.order)
+    raw.strides.push_back(e < 0 ? 0 : strides[static_cast<std::size_t>(e)]);
+  return raw;
+}
+
+Result<const std::vector<float>*> PartReader::factors(std::uint32_t number) {
+  auto [found, is_new] = factors_.try_emplace(number);
+  if (!is_new) return &found->second;
+  const ArrangedTensor& tensor = *all_.factors[number];
+  std::vector<float> values(static_cast<std::size_t>(volume(tensor.shape).value_or(0)));
+  Extents strides = row_major_strides(tensor.shape);
+  for (const Part& part : tensor.parts) {
+    SHW_TRY(Bytes bytes, read(part, part.box));
+    Blocks cells{part.box.sizes, Extents(part.box.sizes.size(), 1)};
+    for (std::size_t i = 0; cells.next(); ++i) {
+      std::int64_t at = 0;
+      for (std::size_t d = 0; d < strides.size(); ++d)
+        at += (part.box.offsets[d] + cells.block.offsets[d]) * strides[d];
+      std::memcpy(&values[static_cast<std::size_t>(at)], bytes.data() + i * sizeof(float),
+                  sizeof(float));
+    }
+  }
+  found->second = std::move(values);
+  return &found->second;
+}
+
+Status PartReader::scale(const Scaling& scaling, const Part& part, const Box& box, Bytes& values) {
+  SHW_TRY(const std::vector<float>* all_factors, factors(scaling.factors));
+  Extents strides = row_major_strides(all_.factors[scaling.factors]->shape);
+  Blocks cells{box.sizes, Extents(box.sizes.size(), 1)};
+  for (std::size_t i = 0; cells.next(); ++i) {
+    std::int64_t at = 0;
+    for (std::size_t e = 0; e < scaling.order.size(); ++e) {
+      std::int64_t index = scaling.first[e];
+      if (scaling.order[e] >= 0) {
+        auto d = static_cast<std::size_t>(scaling.order[e]);
+        index += box.offsets[d] - part.box.offsets[d] + cells.block.offsets[d];
+      }
+      at += index / scaling.block[e] * strides[e];
+    }
+    float value = 0;
+    std::memcpy(&value, values.data() + i * sizeof value, sizeof value);
+    value *= (*all_factors)[static_cast<std::size_t>(at)];
+    std::memcpy(values.data() + i * sizeof value, &value, sizeof value);
+  }
+  return {};
+}
+
+Result<Bytes> PartReader::read(const Part& part, const Box& box) {
+  std::int64_t count = volume(box.sizes).value_or(0);
+  if (const auto* constant = std::get_if<FromConstant>(&part.from))
+    return repeated(*constant, count, size_of(part.saved));
+  std::size_t element = size_of(part.saved);
+  SHW_TRY(Raw raw, read_raw(part, box));
+  Extents target = byte_strides(box.sizes, element);
+  Bytes out(static_cast<std::size_t>(count) * element);
+  if (raw.strides == target) {
+    out = std::move(raw.bytes);
+  } else {
+    each_canonical_pair(pair_of(box.sizes, raw.strides, 0, target, 0),
+                        [&](const LayoutPair& pair) {
+                          copy_elements(raw.bytes.data(), out.data(), pair, element);
+                        });
+  }
+  Dtype now = part.saved;
+  for (std::size_t i = 0; i < part.casts.size(); ++i) {
+    SHW_TRY(out, cast_elements(now, out, part.casts[i]));
+    now = part.casts[i];
+    if (i == 0 && part.scaling) SHW_CHECK(scale(*part.scaling, part, box, out));
+  }
+  return out;
+}
+
+}  // namespace shw

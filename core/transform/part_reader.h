@@ -1,0 +1,35 @@
+// The elements of parts, read box by box and in the plainest way: what the engine made is held
+// against this, and it shares nothing with how that was lowered. For one thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/formats/box_reader.h"
+#include "core/transform/arrangement.h"
+
+namespace shw {
+
+class PartReader {
+ public:
+  explicit PartReader(const Arrangement& all) : all_(all) {}
+  // Of `box`, which lies in the part's: row-major, of the dtype that the part ends in.
+  Result<Bytes> read(const Part& part, const Box& box);
+
+ private:
+  struct Raw {
+    Bytes bytes;
+    Extents strides;  // by dim of the box, in bytes
+  };
+  Result<Raw> read_raw(const Part& part, const Box& box);
+  Result<BoxReader*> reader(std::uint32_t input);
+  Status scale(const Scaling& scaling, const Part& part, const Box& box, Bytes& values);
+  Result<const std::vector<float>*> factors(std::uint32_t number);
+
+  const Arrangement& all_;
+  std::vector<std::unique_ptr<BoxReader>> readers_;
+  std::map<std::uint32_t, std::vector<float>> factors_;
+};
+
+}  // namespace shw

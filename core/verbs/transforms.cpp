@@ -1,0 +1,178 @@
+#include "core/verbs/transforms.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/formats/open.h"
+#include "core/formats/table.h"
+#include "core/io/store.h"
+#include "core/repair/make_arranged.h"
+#include "core/repair/plan_fingerprint.h"
+#include "core/repair/steps.h"
+#include "core/transform/tilings.h"
+
+namespace shw::verbs {
+namespace {
+
+// As Hugging Face's libraries cut them.
+constexpr std::uint64_t kShardBytes = 5'000'000'000;
+
+Result<std::string> text_of_file(const std::string& path) {
+  SHW_TRY(auto source, open_file(path, path));
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+StepPlan plan_for(const Opened& opened) {
+  StepPlan plan;
+  const auto& directory = opened.checkpoint->directory();
+  plan.checkpoint = directory == nullptr ? std::string() : directory->name();
+  plan.fingerprint = fingerprint(*opened.checkpoint);
+  return plan;
+}
+
+const Format* format_named(const std::string& name) {
+  for (const FormatRow& row : formats()) {
+    if (row.format->name == name) return row.format;
+  }
+  return nullptr;
+}
+
+// What the plan asks for, else what was opened; of that which is only read, torch's own.
+Result<const Format*> format_of(const Opened& opened, const StepPlan& plan) {
+  const Format& now = opened.checkpoint->format();
+  const Format* format = plan.format.empty() ? &now : format_named(plan.format);
+  if (plan.format.empty() && now.writer == nullptr) format = format_named("dcp");
+  if (format != nullptr && format->writer != nullptr) return format;
+  return fail(ErrorKind::kUsage, "there is no format \"" + plan.format + "\" that can be written",
+              {}, "formats that are written: dcp, safetensors, torch");
+}
+
+Status check_is_planned_for(const Checkpoint& checkpoint, const std::string& expected,
+                            const std::string& path) {
+  if (expected.empty() || fingerprint(checkpoint) == expected) return {};
+  return fail(ErrorKind::kUsage, "the plan was made for another checkpoint, or for another state "
+                                 "of this one",
+              {path}, "make a new plan");
+}
+
+struct Prepared {
+  Arrangement all;
+  WantedForm form;
+};
+
+Result<Prepared> prepare(const Opened& opened, const StepPlan& plan, Progress* progress) {
+  SHW_CHECK(check_is_planned_for(*opened.checkpoint, plan.fingerprint, plan.checkpoint));
+  SHW_CHECK(check_items_are_there(*opened.checkpoint));
+  Prepared prepared{arrangement_of(opened.checkpoint), {}};
+  for (const StepPlan::Input& input : plan.inputs) {
+    SHW_TRY(auto other, open_checkpoint(input.checkpoint, progress));
+    SHW_CHECK(check_is_planned_for(*other, input.fingerprint, input.checkpoint));
+    prepared.all.inputs.push_back(std::move(other));
+  }
+  SHW_TRY(prepared.all, take_steps(std::move(prepared.all), plan.steps, progress));
+  SHW_TRY(prepared.form.format, format_of(opened, plan));
+  prepared.form.shard_bytes = plan.shard_bytes;
+  return prepared;
+}
+
+std::vector<std::string> words_of(const StepPlan& plan) {
+  std::vector<std::string> words;
+  for (const Step& step : plan.steps) words.push_back(to_text(step));
+  if (!plan.format.empty()) words.push_back("written as " + plan.format);
+  return words;
+}
+
+}  // namespace
+
+Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& said) {
+  if (said.mesh.empty())
+    return fail(ErrorKind::kUsage, "reshard needs a --mesh", {},
+                "write axes as name=size, outermost first: --mesh dp=8,tp=2");
+  SHW_TRY(Mesh mesh, parse_mesh(said.mesh));
+  PlacementRules rules;
+  if (!said.placements.empty()) {
+    SHW_TRY(std::string text, text_of_file(said.placements));
+    SHW_TRY(rules, placement_rules_from_json(text, said.placements, mesh));
+  }
+  const Checkpoint& checkpoint = *opened.checkpoint;
+  std::map<std::string, std::size_t> step_of;  // by placements
+  StepPlan plan = plan_for(opened);
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    std::string fqn(checkpoint.fqn(TensorId{t}));
+    auto placements = placements_of(rules, fqn, checkpoint.shape(TensorId{t}).size(), mesh);
+    auto [found, is_new] = step_of.try_emplace(to_text(placements), plan.steps.size());
+    if (is_new) plan.steps.emplace_back(ReshardStep{{}, mesh, std::move(placements)});
+    std::get<ReshardStep>(plan.steps[found->second]).tensors.push_back(std::move(fqn));
+  }
+  return plan;
+}
+
+Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& said) {
+  StepPlan plan = plan_for(opened);
+  plan.format = said.to;
+  plan.shard_bytes = said.shard_bytes;
+  const Format* format = format_named(said.to);
+  if (format != nullptr && format->traits.one_piece && plan.shard_bytes == 0)
+    plan.shard_bytes = kShardBytes;
+  return plan;
+}
+
+Result<std::optional<StepPlan>> read_step_plan(const std::string& path) {
+  SHW_TRY(std::string text, text_of_file(path));
+  if (!is_step_plan(text)) return std::optional<StepPlan>();
+  SHW_TRY(StepPlan plan, steps_from_json(text, path));
+  return std::optional<StepPlan>(std::move(plan));
+}
+
+Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, Progress* progress) {
+  SHW_TRY(Prepared prepared, prepare(opened, plan, progress));
+  SHW_TRY(LoweredArrangement lowered, lower_arrangement(prepared.all, prepared.form, progress));
+  StepOutlook outlook;
+  outlook.steps = words_of(plan);
+  outlook.format = prepared.form.format->title;
+  outlook.tensors = prepared.all.tensors.size();
+  outlook.tiles_made = lowered.made.size();
+  for (const OutputTensor& tensor : lowered.outputs.tensors)
+    outlook.tiles_kept += tensor.tiles.size();
+  outlook.tiles_kept -= std::min(outlook.tiles_kept, outlook.tiles_made);
+  outlook.jobs = lowered.program.jobs.size();
+  for (const LaidOut::File& file : lowered.laid_out.files) outlook.bytes_written += file.size;
+  for (const OutputCopy& copy : lowered.laid_out.copies) outlook.bytes_read += copy.length;
+  for (const ProgramJob& job : lowered.program.jobs) {
+    if (job.source == SourceId::kNone) continue;
+    outlook.bytes_read += static_cast<std::uint64_t>(
+                              volume(lowered.program.sizes(job)).value_or(0)) *
+                          size_of(job.from);
+  }
+  outlook.program_hash = to_hex(shw::hash_of(lowered.program));
+  return outlook;
+}
+
+Result<RepairResult> take(const Opened& opened, const StepPlan& plan, const ApplyOptions& options,
+                          Progress* progress) {
+  if (options.in_place)
+    return fail(ErrorKind::kUsage, "steps are taken into a new folder, not in place");
+  SHW_TRY(Prepared prepared, prepare(opened, plan, progress));
+  ArrangedRun run;
+  SHW_TRY(run.form.out, output_of(posix_store(), *opened.checkpoint, options));
+  run.form.format = prepared.form.format;
+  run.form.shard_bytes = prepared.form.shard_bytes;
+  run.steps = words_of(plan);
+  run.request = steps_to_json(plan);
+  return make_arranged(posix_store(), prepared.all, run, progress);
+}
+
+Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
+                                                     std::optional<Depth> depth,
+                                                     Progress* progress) {
+  Opened bare = opened;
+  bare.mesh.reset();  // the one that is asked for, not the one that it was saved on
+  SHW_TRY(CheckReport report, check(bare, depth, progress));
+  std::erase_if(report.findings, [](const Finding& finding) {
+    return finding.severity != Severity::kError || is_only_filled(finding);
+  });
+  return std::move(report.findings);
+}
+
+}  // namespace shw::verbs

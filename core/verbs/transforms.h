@@ -1,0 +1,39 @@
+// reshard, convert, and plans of steps: what a person asks for becomes steps, which are then taken.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/transform/steps_json.h"
+#include "core/verbs/verbs.h"
+
+namespace shw::verbs {
+
+// Every tensor cut anew for said.mesh, as said.placements (a file) has it.
+Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& said);
+// The same tensors in the format said.to.
+Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& said);
+// A file that may hold a plan of steps; nothing where it is one that a repair is carried out by.
+Result<std::optional<StepPlan>> read_step_plan(const std::string& path);
+
+// What it comes to, before anything is written: the steps in words, bytes, jobs. Everything that
+// can be refused is refused here.
+struct StepOutlook {
+  std::vector<std::string> steps;
+  std::string format;
+  std::uint64_t tensors = 0, tiles_kept = 0, tiles_made = 0, jobs = 0;
+  std::uint64_t bytes_read = 0, bytes_written = 0;
+  std::string program_hash;
+};
+Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, Progress* progress);
+
+Result<RepairResult> take(const Opened& opened, const StepPlan& plan, const ApplyOptions& options,
+                          Progress* progress);
+
+// Findings that speak against carrying a checkpoint over as it is: in new tiles nobody could tell
+// them any more.
+Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
+                                                     std::optional<Depth> depth,
+                                                     Progress* progress);
+
+}  // namespace shw::verbs
