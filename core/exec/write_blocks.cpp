@@ -1,6 +1,7 @@
 #include "core/exec/write_blocks.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstring>
 
@@ -97,6 +98,8 @@ bool lie_alike(ExtentsView sizes, const PackedBox& box, const Extents& target) {
 
 Result<float> factor_of(const ProgramJob& job, BlockWork& work) {
   float factor = 0;
+  if (job.factor == SourceId::kNone)
+    return std::bit_cast<float>(static_cast<std::uint32_t>(job.constant[0]));
   SHW_TRY(auto source, work.space.storages.open(job.factor));
   SHW_CHECK(source->read(static_cast<std::uint64_t>(job.factor_at),
                          std::as_writable_bytes(std::span(&factor, 1))));

@@ -182,10 +182,11 @@ void ProgramBuilder::add_changed(OutputId output, const Box& box, SourceId sourc
   ProgramJob& job = program_.jobs.back();
   job.via = change.via;
   if (change.via[0] != Dtype::kUnknown) job.op = ElementOp::kCast;
-  if (change.factor == SourceId::kNone) return;
+  if (!change.is_scaled) return;
   job.op = ElementOp::kScale;
   job.factor = change.factor;
   job.factor_at = change.factor_at;
+  job.constant[0] = change.factor_bits;
 }
 
 void ProgramBuilder::add_zeros(OutputId output, const Box& box) {

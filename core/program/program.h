@@ -68,7 +68,8 @@ struct ProgramJob {
   std::int64_t first = 0;     // byte of the source where the box's first element begins
   std::uint64_t constant[2] = {0, 0};  // the bytes of an element, little-endian
   Hops via{};
-  SourceId factor = SourceId::kNone;  // of kScale: where one float32 lies, `factor_at` bytes in
+  // Of kScale: where one float32 lies, `factor_at` bytes in; none: it is `constant`.
+  SourceId factor = SourceId::kNone;
   std::int64_t factor_at = 0;
   std::int64_t logical = 0;  // row-major index in the whole tensor of the box's first element
 };
@@ -123,8 +124,11 @@ class ProgramBuilder {
   // The same with values that change on their way: cast, and where there is a factor scaled first.
   struct Change {
     Hops via{};
-    SourceId factor = SourceId::kNone;
+    bool is_scaled = false;
+    SourceId factor = SourceId::kNone;  // none: `factor_bits`, a float32
     std::int64_t factor_at = 0;
+    std::uint64_t factor_bits = 0;
+    friend bool operator==(const Change&, const Change&) = default;
   };
   void add_changed(OutputId output, const Box& box, SourceId source, Dtype from, std::int64_t first,
                    ExtentsView strides, const Change& change);

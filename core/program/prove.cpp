@@ -100,7 +100,8 @@ struct Prover {
   Status check_hops(std::size_t j) const {
     const ProgramJob& job = program.jobs[j];
     bool scaled = job.op == ElementOp::kScale;
-    if (scaled && job.from != Dtype::kFloat32 && !(known(job.from) && can_cast(job.from, Dtype::kFloat32)))
+    if (scaled && job.from != Dtype::kFloat32 &&
+        !(known(job.from) && can_cast(job.from, Dtype::kFloat32)))
       return refuse("job", j, "scales what is no floating point number");
     Dtype now = scaled ? Dtype::kFloat32 : job.from;
     bool ended = false, moved = false;
@@ -125,6 +126,10 @@ struct Prover {
     if (job.op != ElementOp::kScale) {
       if (job.factor == SourceId::kNone && job.factor_at == 0) return {};
       return refuse("job", j, "has a factor and does not scale");
+    }
+    if (job.factor == SourceId::kNone) {
+      bool is_float = job.factor_at == 0 && job.constant[0] <= 0xFFFFFFFFu && job.constant[1] == 0;
+      return is_float ? Status{} : refuse("job", j, "scales by no float32");
     }
     if (static_cast<std::size_t>(job.factor) >= program.sources.size())
       return refuse("job", j, "scales by nothing");
@@ -160,7 +165,8 @@ struct Prover {
     }
     if (!has_source || static_cast<std::size_t>(job.source) >= program.sources.size())
       return refuse("job", j, "has no source");
-    if (job.constant[0] != 0 || job.constant[1] != 0)
+    bool scales_by_constant = job.op == ElementOp::kScale && job.factor == SourceId::kNone;
+    if (!scales_by_constant && (job.constant[0] != 0 || job.constant[1] != 0))
       return refuse("job", j, "has a source and a constant");
     return check_reach(j);
   }

@@ -82,8 +82,8 @@ Status compare_elements(const ArrangedTensor& tensor, ChunkId chunk, const Provi
     }
   }
   if (compared == volume(tile.sizes)) return {};
-  return not_as_arranged(tensor.fqn, "elements of its tile at " + to_text(tile.offsets) +
-                                         " come from nowhere");
+  return not_as_arranged(tensor.fqn,
+                         "elements of its tile at " + to_text(tile.offsets) + " come from nowhere");
 }
 
 Status compare_all(const ProvingArranged& proving) {
@@ -169,8 +169,7 @@ Status prove_arranged(const ProvingArranged& proving, bool& lossless) {
   SHW_TRY(Certificate certificate, certify_arranged(proving));
   bool anything_lost = std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
                                    [](const TensorCertificate& one) { return one.lost != 0; });
-  if (anything_lost)
-    SHW_CHECK(write_text(proving.folder, kLostFile, lost_to_json(certificate)));
+  if (anything_lost) SHW_CHECK(write_text(proving.folder, kLostFile, lost_to_json(certificate)));
   SHW_TRY(certificate.objects, certify_objects(proving.result));
   SHW_TRY(certificate.files, certify_files(proving.result, nullptr));
   lossless = certificate.lossless;

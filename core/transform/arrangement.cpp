@@ -60,15 +60,16 @@ Result<ArrangedTensor> arranged_tensor(const Arrangement& all, std::uint32_t inp
   for (ChunkId chunk : holder.chunks(tensor)) {
     ExtentsView offsets = holder.offsets(chunk), sizes = holder.sizes(chunk);
     if (!lies_inside(offsets, sizes, out.shape)) {
-      return cannot_arrange(out.fqn, "a tile of it, [" + to_text(offsets) + " + " +
-                                         to_text(sizes) + "), is no box of " + to_text(out.shape),
+      return cannot_arrange(out.fqn,
+                            "a tile of it, [" + to_text(offsets) + " + " + to_text(sizes) +
+                                "), is no box of " + to_text(out.shape),
                             "repair it first: `check` says what is wrong");
     }
     Box box{copy_of(offsets), copy_of(sizes)};
     out.tiles.push_back({box, holder.writer(chunk).value_or(0)});
     if (is_empty(box)) continue;
-    out.parts.push_back({std::move(box), FromChunk{input, chunk}, Extents(order.size(), 0), order,
-                         out.dtype});
+    out.parts.push_back(
+        {std::move(box), FromChunk{input, chunk}, Extents(order.size(), 0), order, out.dtype});
   }
   return out;
 }
@@ -111,6 +112,13 @@ Extents same_order(std::size_t ndim) {
 
 BoxMove shift_of(ExtentsView shape, Extents to) {
   return {whole(shape), std::move(to), same_order(shape.size())};
+}
+
+BoxMove in_place(Box box) {
+  BoxMove move{std::move(box), {}, {}};
+  move.to = move.from.offsets;
+  move.order = same_order(move.to.size());
+  return move;
 }
 
 std::optional<Box> moved_box(const Box& box, const BoxMove& move) {
@@ -159,8 +167,7 @@ std::vector<Part> part_without(const Part& part, const Box& box) {
   std::vector<Part> out;
   if (part.box.sizes.empty()) return out;
   for (Box& rest : subtract(part.box, box)) {
-    Extents to = rest.offsets;
-    auto kept = moved_part(part, {std::move(rest), std::move(to), same_order(to.size())});
+    auto kept = moved_part(part, in_place(std::move(rest)));
     if (kept) out.push_back(std::move(*kept));
   }
   return out;

@@ -79,8 +79,8 @@ struct ArrangedTensor {
   std::vector<PathPart> path = {};
   std::optional<TensorId> before = {};  // of input 0: the one that it was, and nothing else
   Loss loss = {};
-  bool is_cast = false;    // values were rounded on the way
-  bool is_moved = false;   // elements lie at other indices than in what they were
+  bool is_cast = false;   // values were rounded on the way
+  bool is_moved = false;  // elements lie at other indices than in what they were
 };
 
 // How a tensor is cut where its tiles are not named one by one.
@@ -121,7 +121,8 @@ struct Arrangement {
 // Everything as it is.
 Arrangement arrangement_of(std::shared_ptr<const Checkpoint> checkpoint);
 // One tensor of an input with the chunks that it has. kUnsupported where a chunk is no box of it.
-Result<ArrangedTensor> arranged_tensor(const Arrangement& all, std::uint32_t input, TensorId tensor);
+Result<ArrangedTensor> arranged_tensor(const Arrangement& all, std::uint32_t input,
+                                       TensorId tensor);
 // An entry as it stands now, its tiles included.
 Result<std::shared_ptr<const ArrangedTensor>> tensor_of(const Arrangement& all,
                                                         const ArrangedEntry& entry);
@@ -142,6 +143,9 @@ struct BoxMove {
 Extents same_order(std::size_t ndim);
 // All of a tensor, to another place in one that has as many dims.
 BoxMove shift_of(ExtentsView shape, Extents to);
+
+// A box that stays where it is: what it cuts off is left behind.
+BoxMove in_place(Box box);
 
 // The part of `box` that moves, where it goes; nothing where none does.
 std::optional<Box> moved_box(const Box& box, const BoxMove& move);

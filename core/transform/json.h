@@ -114,9 +114,7 @@ class EditedJson {
     if (!found) complain(std::string("\"") + key + "\" is no dtype");
     return found.value_or(Dtype::kUnknown);
   }
-  Box box(const Json& object) {
-    return {extents(object, "offsets"), extents(object, "sizes")};
-  }
+  Box box(const Json& object) { return {extents(object, "offsets"), extents(object, "sizes")}; }
   std::vector<Box> boxes(const Json& object, const char* key) {
     std::vector<Box> out;
     for (const Json& one : list(object, key)) {

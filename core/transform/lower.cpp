@@ -20,7 +20,8 @@ Status check_is_whole(const ArrangedTensor& tensor) {
   for (const Box& box : holes) missing += volume(box.sizes).value_or(0);
   return cannot_arrange(
       tensor.fqn,
-      fmt::format("{} of its {} elements are saved nowhere, the first at {}", human_count(static_cast<std::uint64_t>(missing)),
+      fmt::format("{} of its {} elements are saved nowhere, the first at {}",
+                  human_count(static_cast<std::uint64_t>(missing)),
                   human_count(static_cast<std::uint64_t>(volume(tensor.shape).value_or(0))),
                   to_text(holes.front())),
       "repair it first, or add a step that fills it");
@@ -33,10 +34,9 @@ std::optional<ChunkId> kept_chunk(const Arrangement& all, const ArrangedTensor& 
   bool whole_tile = part.box == tile && part.casts.empty() && !part.scaling;
   if (from == nullptr || from->input != 0 || !whole_tile) return std::nullopt;
   const Checkpoint& source = all.source();
-  bool same_box = same(source.sizes(from->chunk), tile.sizes) &&
-                  part.order == same_order(tile.sizes.size()) &&
-                  std::all_of(part.first.begin(), part.first.end(),
-                              [](std::int64_t at) { return at == 0; });
+  bool same_box =
+      same(source.sizes(from->chunk), tile.sizes) && part.order == same_order(tile.sizes.size()) &&
+      std::all_of(part.first.begin(), part.first.end(), [](std::int64_t at) { return at == 0; });
   // An item says of itself what it is: a view into a longer storage says more than the tile.
   bool own_item = same_box && source.item(from->chunk) && !source.view(from->chunk) &&
                   source.dtype(source.tensor_of(from->chunk)) == tensor.dtype;
@@ -61,7 +61,8 @@ class Lowering {
     if (!provenance.path_class.empty()) outputs.checkpoint_id = form_.out;
     outputs.save_id = provenance.save_id;
     outputs.attributes = provenance.plain_attributes;
-    std::erase_if(outputs.attributes, [](const auto& one) { return one.first == kFilledAttribute; });
+    std::erase_if(outputs.attributes,
+                  [](const auto& one) { return one.first == kFilledAttribute; });
     outputs.tensors.reserve(all_.tensors.size());
     for (const ArrangedEntry& entry : all_.tensors) SHW_CHECK(describe_tensor(entry));
     for (const ArrangedObject& object : all_.objects) {
@@ -94,8 +95,7 @@ class Lowering {
     }
     lowered_.program = builder_.take(&moved);
     SHW_CHECK(prove(lowered_.program));
-    for (OutputId output : made)
-      lowered_.made.push_back(moved[static_cast<std::size_t>(output)]);
+    for (OutputId output : made) lowered_.made.push_back(moved[static_cast<std::size_t>(output)]);
     return {};
   }
 
@@ -119,10 +119,9 @@ class Lowering {
       if (parts.size() == 1) made.kept = kept_chunk(all_, *tensor, parts.front(), tile.box);
       out.tiles.push_back(std::move(made));
     }
-    bool was_reordered =
-        tensor->before && std::binary_search(provenance.reordered.begin(),
-                                             provenance.reordered.end(),
-                                             all_.source().fqn(*tensor->before));
+    bool was_reordered = tensor->before && std::binary_search(provenance.reordered.begin(),
+                                                              provenance.reordered.end(),
+                                                              all_.source().fqn(*tensor->before));
     if (was_reordered || tensor->is_moved) lowered_.outputs.reordered.push_back(out.fqn);
     lowered_.outputs.tensors.push_back(std::move(out));
     return {};
@@ -131,7 +130,7 @@ class Lowering {
   void add_losses() {
     FilledRecord record;
     for (auto& [fqn, loss] : losses_after(all_)) {
-      FilledTensor tensor{fqn};
+      FilledTensor tensor{fqn, {}};
       for (const OutputTensor& out : lowered_.outputs.tensors) {
         if (out.fqn == fqn) tensor.shape = out.shape;
       }
@@ -143,8 +142,8 @@ class Lowering {
       lowered_.outputs.filled.push_back(fqn);
       record.tensors.push_back(std::move(tensor));
     }
-    lowered_.outputs.filled_text = [record = std::move(record)](
-                                       const std::vector<std::string>& fqns) {
+    lowered_.outputs.filled_text = [record =
+                                        std::move(record)](const std::vector<std::string>& fqns) {
       FilledRecord own;
       for (const FilledTensor& tensor : record.tensors) {
         if (std::find(fqns.begin(), fqns.end(), tensor.fqn) != fqns.end())
@@ -175,7 +174,7 @@ Result<std::shared_ptr<const ArrangedTensor>> arranged_for(const Arrangement& al
 
 std::vector<Part> parts_of_tile(const ArrangedTensor& tensor, const Box& tile) {
   std::vector<Part> parts;
-  BoxMove stay{tile, tile.offsets, same_order(tile.offsets.size())};
+  BoxMove stay = in_place(tile);
   for (const Part& part : tensor.parts) {
     if (part.box == tile) return {part};
     if (auto cut = moved_part(part, stay)) parts.push_back(std::move(*cut));
@@ -199,8 +198,8 @@ Result<LoweredArrangement> lower_arrangement(const Arrangement& all, const Wante
                                              Progress* progress) {
   if (form.format == nullptr || form.format->writer == nullptr) {
     return fail(ErrorKind::kUnsupported,
-                fmt::format("{} is not written yet", form.format == nullptr ? "this format"
-                                                                           : form.format->title));
+                fmt::format("{} is not written yet",
+                            form.format == nullptr ? "this format" : form.format->title));
   }
   Lowering lowering(all, form, progress);
   SHW_CHECK(lowering.describe());

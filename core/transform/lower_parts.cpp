@@ -40,11 +40,10 @@ Result<const PartLowering::Held*> PartLowering::hold(const FromChunk& from) {
     return tl::unexpected<Error>(std::move(storage).error());
   }
   const std::string& file = holder.file(storage->file).path;
-  SourceId source =
-      storage->is_stored
-          ? builder_.add_stored(from.input, file, storage->offset, storage->length)
-          : builder_.add_item(from.input, file, storage->offset, storage->length,
-                              static_cast<std::uint32_t>(index_of(from.chunk)));
+  SourceId source = storage->is_stored
+                        ? builder_.add_stored(from.input, file, storage->offset, storage->length)
+                        : builder_.add_item(from.input, file, storage->offset, storage->length,
+                                            static_cast<std::uint32_t>(index_of(from.chunk)));
   found->second = {source, std::move(storage->strides), storage->first};
   return &found->second;
 }
@@ -77,7 +76,8 @@ Result<PartLowering::Copy> PartLowering::copy_of_part(const Part& part, const Bo
     copy.first += part.first[e] * held->strides[e];
   for (std::size_t d = 0; d < part.order.size(); ++d) {
     copy.box.offsets[d] -= tile.offsets[d];
-    if (part.order[d] >= 0) copy.strides[d] = held->strides[static_cast<std::size_t>(part.order[d])];
+    if (part.order[d] >= 0)
+      copy.strides[d] = held->strides[static_cast<std::size_t>(part.order[d])];
   }
   return copy;
 }
@@ -87,8 +87,13 @@ Result<ProgramBuilder::Change> PartLowering::factor_at(const Scaling& scaling, c
   const ArrangedTensor& factors = *all_.factors[scaling.factors];
   Box one{cell, Extents(cell.size(), 1)};
   std::vector<Part> parts = parts_of_tile(factors, one);
-  if (parts.size() != 1 || !std::holds_alternative<FromChunk>(parts.front().from))
-    return cannot_arrange(factors.fqn, "a factor of it lies nowhere");
+  change.is_scaled = true;
+  const auto* constant = parts.empty() ? nullptr : std::get_if<FromConstant>(&parts.front().from);
+  if (constant != nullptr) {
+    change.factor_bits = constant->bits[0];
+    return change;
+  }
+  if (parts.size() != 1) return cannot_arrange(factors.fqn, "a factor of it lies nowhere");
   SHW_TRY(Copy copy, copy_of_part(parts.front(), one));
   change.factor = copy.source;
   change.factor_at = copy.first;
@@ -114,13 +119,12 @@ Status PartLowering::add_scaled(const Part& part, const Box& tile, std::vector<C
       if (scaling.order[e] < 0) continue;
       auto d = static_cast<std::size_t>(scaling.order[e]);
       std::int64_t begin = std::max<std::int64_t>(cell[e] * scaling.block[e] - scaling.first[e], 0);
-      std::int64_t end = std::min((cell[e] + 1) * scaling.block[e] - scaling.first[e],
-                                  part.box.sizes[d]);
+      std::int64_t end =
+          std::min((cell[e] + 1) * scaling.block[e] - scaling.first[e], part.box.sizes[d]);
       box.offsets[d] = part.box.offsets[d] + begin;
       box.sizes[d] = end - begin;
     }
-    Extents to = box.offsets;
-    auto own = moved_part(part, {std::move(box), std::move(to), same_order(to.size())});
+    auto own = moved_part(part, in_place(std::move(box)));
     if (!own) continue;
     SHW_TRY(Copy copy, copy_of_part(*own, tile));
     SHW_TRY(copy.change, factor_at(scaling, cell, copy.change));
@@ -138,14 +142,13 @@ Status PartLowering::add_part(const Part& part, const Box& tile, std::vector<Cop
 
 // `next` goes on where `first` ends, in the output and in the source, along one dim.
 bool PartLowering::join(Copy& first, const Copy& next) {
-  bool alike = first.source == next.source && first.from == next.from &&
-               first.change.via == next.change.via && first.change.factor == next.change.factor &&
-               first.change.factor_at == next.change.factor_at;
+  bool alike =
+      first.source == next.source && first.from == next.from && first.change == next.change;
   if (!alike) return false;
   std::size_t ndim = first.box.sizes.size(), along = ndim;
   for (std::size_t d = 0; d < ndim; ++d) {
-    bool same_here = first.box.offsets[d] == next.box.offsets[d] &&
-                     first.box.sizes[d] == next.box.sizes[d];
+    bool same_here =
+        first.box.offsets[d] == next.box.offsets[d] && first.box.sizes[d] == next.box.sizes[d];
     if (same_here) continue;
     if (along != ndim) return false;
     along = d;

@@ -17,7 +17,8 @@ tl::unexpected<Error> nothing_named(const Arrangement& all, const std::string& p
   std::vector<std::string_view> names;
   for (const ArrangedEntry& entry : all.tensors) names.push_back(entry.fqn);
   return fail(ErrorKind::kUsage, "\"" + pattern + "\" names no tensor",
-              Place{.file = {}, .tensor = pattern}, did_you_mean_text(did_you_mean(pattern, names)));
+              Place{.file = {}, .tensor = pattern},
+              did_you_mean_text(did_you_mean(pattern, names)));
 }
 
 template <class Number>

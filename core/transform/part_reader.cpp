@@ -104,10 +104,9 @@ Result<Bytes> PartReader::read(const Part& part, const Box& box) {
   if (raw.strides == target) {
     out = std::move(raw.bytes);
   } else {
-    each_canonical_pair(pair_of(box.sizes, raw.strides, 0, target, 0),
-                        [&](const LayoutPair& pair) {
-                          copy_elements(raw.bytes.data(), out.data(), pair, element);
-                        });
+    each_canonical_pair(pair_of(box.sizes, raw.strides, 0, target, 0), [&](const LayoutPair& pair) {
+      copy_elements(raw.bytes.data(), out.data(), pair, element);
+    });
   }
   Dtype now = part.saved;
   for (std::size_t i = 0; i < part.casts.size(); ++i) {

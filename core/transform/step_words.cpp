@@ -31,8 +31,8 @@ struct StepName {
 
 struct StepText {
   std::string operator()(const RelabelStep& step) const {
-    return fmt::format("{}: {} placed anew in {}", step.tensor,
-                       plural(step.tiles.size(), "tile"), to_text(step.shape));
+    return fmt::format("{}: {} placed anew in {}", step.tensor, plural(step.tiles.size(), "tile"),
+                       to_text(step.shape));
   }
   std::string operator()(const RetileStep& step) const {
     return fmt::format("{}: cut into {}", listed(step.tensors),
@@ -50,8 +50,7 @@ struct StepText {
                        plural(step.order.size(), "block"), step.dim);
   }
   std::string operator()(const SplitStep& step) const {
-    return fmt::format("{}: split along dim {} into {}", step.tensor, step.dim,
-                       listed(step.into));
+    return fmt::format("{}: split along dim {} into {}", step.tensor, step.dim, listed(step.into));
   }
   std::string operator()(const ConcatStep& step) const {
     return fmt::format("{}: {} along dim {} as {}", listed(step.tensors),
@@ -80,10 +79,10 @@ struct StepText {
                              step.from_checkpoint);
   }
   std::string operator()(const MaskStep& step) const {
-    return fmt::format("{}: {} given up, {} stands there", listed(step.tensors),
-                       step.boxes.size() == 1 ? std::string("1 box")
-                                              : fmt::format("{} boxes", step.boxes.size()),
-                       step.value);
+    return fmt::format(
+        "{}: {} given up, {} stands there", listed(step.tensors),
+        step.boxes.size() == 1 ? std::string("1 box") : fmt::format("{} boxes", step.boxes.size()),
+        step.value);
   }
   std::string operator()(const DequantiseStep& step) const {
     return fmt::format("{}: times the factors of blocks of {} in {}{}, as {}", listed(step.tensors),

@@ -49,13 +49,13 @@ struct PermuteBlocksStep {
   Patterns tensors;
   std::int64_t dim = 0;
   Extents sizes = {};  // of the blocks as they stand now; empty: all of one size
-  Extents order;
+  Extents order = {};
 };
 struct SplitStep {
   std::string tensor;
   std::int64_t dim = 0;
-  Extents sizes;
-  std::vector<std::string> into;
+  Extents sizes = {};
+  std::vector<std::string> into = {};
   bool drop_dim = false;  // each is of one row, whose dim goes
 };
 struct ConcatStep {
@@ -66,7 +66,7 @@ struct ConcatStep {
 };
 struct PadStep {
   Patterns tensors;
-  Extents before, after;
+  Extents before = {}, after = {};
   double value = 0;
 };
 struct TrimStep {
@@ -108,7 +108,7 @@ struct MaskStep {
 struct DequantiseStep {
   Patterns tensors;
   std::string suffix = "_scale_inv";  // <tensor><suffix> are its factors, which go
-  Extents block;
+  Extents block = {};
   Dtype dtype = Dtype::kBfloat16;
 };
 // A box from a row-major payload in a file beside the checkpoint that no record names.

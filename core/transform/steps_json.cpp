@@ -48,9 +48,8 @@ struct StepWriter {
     out["tensors"] = step.tensors;
     out["tiles"] = StepJson::array();
     for (const ArrangedTile& tile : step.tiles) {
-      out["tiles"].push_back({{"offsets", tile.box.offsets},
-                              {"sizes", tile.box.sizes},
-                              {"writer", tile.writer}});
+      out["tiles"].push_back(
+          {{"offsets", tile.box.offsets}, {"sizes", tile.box.sizes}, {"writer", tile.writer}});
     }
   }
   void operator()(const ReshardStep& step) const {

@@ -92,8 +92,8 @@ Status take(Arrangement& all, const PermuteDimsStep& step) {
   return change_each(all, step.tensors, [&](ArrangedTensor& tensor) -> Status {
     std::size_t ndim = tensor.shape.size();
     if (!is_permutation_of(step.order, ndim))
-      return bad_step(tensor.fqn, "\"order\" does not name every dim of " + to_text(tensor.shape) +
-                                      " once");
+      return bad_step(tensor.fqn,
+                      "\"order\" does not name every dim of " + to_text(tensor.shape) + " once");
     ArrangedTensor turned = begun_as(tensor);
     for (std::size_t d = 0; d < ndim; ++d)
       turned.shape[d] = tensor.shape[static_cast<std::size_t>(step.order[d])];
@@ -139,9 +139,9 @@ Status take(Arrangement& all, const SplitStep& step) {
     std::int64_t size = step.sizes[i];
     auto end = size < 0 ? std::nullopt : checked_add(begin, size);
     if (!end || *end > tensor.shape[dim] || (step.drop_dim && size != 1))
-      return bad_step(step.tensor, fmt::format("\"sizes\" do not cut its {} rows of dim {}{}",
-                                               tensor.shape[dim], dim,
-                                               step.drop_dim ? " into single ones" : ""));
+      return bad_step(step.tensor,
+                      fmt::format("\"sizes\" do not cut its {} rows of dim {}{}", tensor.shape[dim],
+                                  dim, step.drop_dim ? " into single ones" : ""));
     ArrangedTensor part = begun_as(tensor);
     part.fqn = step.into[i];
     part.path.clear();
@@ -167,7 +167,8 @@ Status take(Arrangement& all, const SplitStep& step) {
                                              begin, dim, tensor.shape[dim]));
   auto at = all.tensors.begin() + static_cast<std::ptrdiff_t>(entry);
   at = all.tensors.erase(at);
-  all.tensors.insert(at, std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
+  all.tensors.insert(at, std::make_move_iterator(made.begin()),
+                     std::make_move_iterator(made.end()));
   return {};
 }
 
@@ -305,9 +306,8 @@ Status take(Arrangement& all, const RetileStep& step) {
 Status take(Arrangement& all, const ReshardStep& step) {
   SHW_TRY(auto entries, entries_named(all, step.tensors));
   if (step.placements.size() != step.mesh.axes.size()) {
-    return fail(ErrorKind::kUsage,
-                fmt::format("{} placements are named, and the mesh has {} axes",
-                            step.placements.size(), step.mesh.axes.size()));
+    return fail(ErrorKind::kUsage, fmt::format("{} placements are named, and the mesh has {} axes",
+                                               step.placements.size(), step.mesh.axes.size()));
   }
   auto mesh = static_cast<std::uint32_t>(all.meshes.size());
   all.meshes.push_back(step.mesh);

@@ -21,8 +21,8 @@ class NewNames {
     try {
       names.pattern_ = std::regex(step.from, std::regex::ECMAScript);
     } catch (const std::regex_error& error) {
-      return fail(ErrorKind::kUsage, "\"" + step.from + "\" is no regular expression: " +
-                                         error.what());
+      return fail(ErrorKind::kUsage,
+                  "\"" + step.from + "\" is no regular expression: " + error.what());
     }
     return names;
   }

@@ -113,7 +113,7 @@ Status put_from(const Arrangement& all, std::uint32_t input, const std::string& 
   if (!holes.empty()) return bad_step(fqn, "has holes where it is to fill others");
   SHW_CHECK(cast_tensor(from, tensor.dtype));
   for (const Box& box : boxes) {
-    BoxMove move{box, box.offsets, same_order(box.offsets.size())};
+    BoxMove move = in_place(box);
     for (const Part& part : from.parts) {
       if (auto moved = moved_part(part, move)) tensor.parts.push_back(std::move(*moved));
     }
@@ -189,6 +189,9 @@ Status check_factors(const ArrangedTensor& tensor, const ArrangedTensor& factors
     return bad_step(factors.fqn, "holds factors that are not float32");
   SHW_TRY(std::vector<Box> holes, holes_in(factors));
   if (!holes.empty()) return bad_step(factors.fqn, "holds factors and has holes");
+  for (const Part& part : factors.parts) {
+    if (!part.casts.empty()) return bad_step(factors.fqn, "holds factors and was cast");
+  }
   return {};
 }
 
@@ -245,9 +248,8 @@ Status take(Arrangement& all, const RestoreStep& step) {
                                         std::uint64_t{size_of(step.dtype)})
                           : std::nullopt;
     if (!bytes || *bytes != step.payload.length)
-      return bad_step(step.tensor, fmt::format("{} of {} do not take {} bytes",
-                                               to_text(box.sizes), name(step.dtype),
-                                               step.payload.length));
+      return bad_step(step.tensor, fmt::format("{} of {} do not take {} bytes", to_text(box.sizes),
+                                               name(step.dtype), step.payload.length));
     if (is_empty(box)) return {};
     clear_boxes(tensor, {box});
     add_missing_tiles(tensor);

@@ -51,8 +51,9 @@ Result<const Format*> format_of(const Opened& opened, const StepPlan& plan) {
 Status check_is_planned_for(const Checkpoint& checkpoint, const std::string& expected,
                             const std::string& path) {
   if (expected.empty() || fingerprint(checkpoint) == expected) return {};
-  return fail(ErrorKind::kUsage, "the plan was made for another checkpoint, or for another state "
-                                 "of this one",
+  return fail(ErrorKind::kUsage,
+              "the plan was made for another checkpoint, or for another state "
+              "of this one",
               {path}, "make a new plan");
 }
 
@@ -141,9 +142,9 @@ Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, Progr
   for (const OutputCopy& copy : lowered.laid_out.copies) outlook.bytes_read += copy.length;
   for (const ProgramJob& job : lowered.program.jobs) {
     if (job.source == SourceId::kNone) continue;
-    outlook.bytes_read += static_cast<std::uint64_t>(
-                              volume(lowered.program.sizes(job)).value_or(0)) *
-                          size_of(job.from);
+    outlook.bytes_read +=
+        static_cast<std::uint64_t>(volume(lowered.program.sizes(job)).value_or(0)) *
+        size_of(job.from);
   }
   outlook.program_hash = to_hex(shw::hash_of(lowered.program));
   return outlook;

@@ -1,0 +1,249 @@
+// Random plans on random checkpoints: whatever the chain of steps, what the engine writes is what
+// loops over elements give, with any size of slab. SHARDWRIGHT_PLANS asks for more of them.
+#include <tbb/task_arena.h>
+
+#include <cstdlib>
+
+#include "core/exec/write_output.h"
+#include "core/formats/items.h"
+#include "core/formats/table.h"
+#include "core/memory_sink.h"
+#include "core/repair/make_arranged.h"
+#include "core/repair/verify.h"
+#include "core/transform/lower.h"
+#include "core/transform/random_steps.h"
+#include "core/transform/steps_json.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+const Format& dcp_format() {
+  for (const FormatRow& row : formats()) {
+    if (row.format->name == "dcp") return *row.format;
+  }
+  FAIL("there is no DCP");
+  return kUnknownFormat;
+}
+
+int plans_asked_for(int usual) {
+  const char* asked = std::getenv("SHARDWRIGHT_PLANS");
+  return asked != nullptr ? std::atoi(asked) : usual;
+}
+
+struct DrawnPlan {
+  MemoryStore store{};
+  PlainCheckpoint wanted;  // after the steps
+  std::vector<Step> steps;
+};
+
+void draw_plan(Dice& dice, bool only_lossless, DrawnPlan& plan) {
+  plan.wanted = random_tensors(dice);
+  save_in(plan.store, plan.wanted, dice);
+  StepDrawer drawer(plan.wanted, dice, only_lossless);
+  std::int64_t count = dice.pick(1, 5);
+  for (std::int64_t i = 0; i < count; ++i) {
+    plan.steps.push_back(drawer.draw());
+    std::visit(PlainSteps{plan.wanted}, plan.steps.back());
+  }
+}
+
+std::string told(const std::vector<Step>& steps) {
+  StepPlan plan;
+  plan.steps = steps;
+  return steps_to_json(plan);
+}
+
+Arrangement taken(std::shared_ptr<const Checkpoint> checkpoint, const std::vector<Step>& steps) {
+  auto all = take_steps(arrangement_of(std::move(checkpoint)), steps);
+  if (!all) FAIL(all.error().message << " " << all.error().place.tensor << "\n" << told(steps));
+  return std::move(*all);
+}
+
+// What one tile holds, made by the program or kept as an item.
+Bytes bytes_of_tile(const LoweredArrangement& lowered, const OutputTile& tile, std::size_t made,
+                    std::uint64_t slab) {
+  if (tile.kept) {
+    auto bytes = read_chunk(*lowered.outputs.source, *tile.kept);
+    REQUIRE(bytes.has_value());
+    return *bytes;
+  }
+  const ProgramOutput& output = lowered.program.output(lowered.made[made]);
+  MemoryFile file(output.offset);
+  Workspace workspace{Storages(lowered.program, lowered.inputs), cpu_executor(), {}, {}, {}};
+  auto written =
+      write_output(lowered.program, lowered.made[made], workspace, Limits{slab}, file, nullptr);
+  if (!written) FAIL(written.error().message);
+  REQUIRE(file.finish(output.offset + output.length));
+  return file.bytes;
+}
+
+void check_lowered(const DrawnPlan& plan, const Arrangement& all, std::uint64_t slab) {
+  WantedForm form{&dcp_format(), 0, "/out"};
+  auto lowered = lower_arrangement(all, form);
+  if (!lowered) FAIL(lowered.error().message << "\n" << told(plan.steps));
+  CHECK(lowered->outputs.tensors.size() == plan.wanted.size());
+  std::size_t made = 0;
+  for (const OutputTensor& tensor : lowered->outputs.tensors) {
+    auto wanted = plan.wanted.find(tensor.fqn);
+    REQUIRE(wanted != plan.wanted.end());
+    CHECK(tensor.dtype == wanted->second.dtype);
+    CHECK(tensor.shape == wanted->second.shape);
+    std::int64_t elements = 0;
+    for (const OutputTile& tile : tensor.tiles) {
+      Bytes bytes = bytes_of_tile(*lowered, tile, made, slab);
+      if (!tile.kept) ++made;
+      elements += volume(tile.box.sizes).value_or(0);
+      if (bytes != bytes_in(wanted->second, tile.box))
+        FAIL("a tile of " << tensor.fqn << " differs, slab " << slab << "\n" << told(plan.steps));
+    }
+    CHECK(elements == volume(tensor.shape));
+  }
+}
+
+void check_losses(const DrawnPlan& plan, const Arrangement& all) {
+  std::map<std::string, std::vector<Box>> boxes;
+  for (auto& [fqn, loss] : losses_after(all)) boxes[fqn] = loss.boxes;
+  for (const auto& [fqn, tensor] : plan.wanted) {
+    std::vector<bool> lost(tensor.lost.size(), false);
+    for (const Box& box : boxes[fqn]) {
+      each_coordinate(box.sizes, [&](Extents at) {
+        for (std::size_t d = 0; d < at.size(); ++d) at[d] += box.offsets[d];
+        CHECK_FALSE(lost[index_in(at, tensor.shape)]);  // boxes are disjoint
+        lost[index_in(at, tensor.shape)] = true;
+      });
+    }
+    if (lost != tensor.lost) FAIL("losses of " << fqn << " differ\n" << told(plan.steps));
+  }
+}
+
+constexpr std::uint64_t kSlabs[] = {64, 100, 4096, std::uint64_t{64} << 20};
+
+// The whole way, into a folder, on so many threads.
+std::map<std::string, Bytes> folder_made(DrawnPlan& plan, const Arrangement& all, int threads) {
+  std::string out = "/out" + std::to_string(threads);
+  ArrangedRun run;
+  run.form = {&dcp_format(), 0, out};
+  for (const Step& step : plan.steps) run.steps.push_back(to_text(step));
+  tbb::task_arena arena(threads);
+  auto made = arena.execute([&] { return make_arranged(plan.store, all, run, nullptr); });
+  if (!made) FAIL(made.error().message << "\n" << told(plan.steps));
+  auto result = open_in(plan.store, out);
+  auto proof = verify_repair(*result);
+  REQUIRE(proof.has_value());
+  if (proof->outcome != VerifyReport::Outcome::kProved)
+    FAIL(proof->reasons.front() << "\n" << told(plan.steps));
+  for (const auto& [fqn, wanted] : plan.wanted) {
+    auto id = result->find(fqn);
+    REQUIRE(id.has_value());
+    auto values = read_tensor(*result, *id);
+    REQUIRE(values.has_value());
+    CHECK(values->bytes == bytes_in(wanted, whole(wanted.shape)));
+  }
+  std::map<std::string, Bytes> files;
+  auto entries = result->directory()->list();
+  REQUIRE(entries.has_value());
+  for (const Entry& entry : *entries) files[entry.path] = *plan.store.get(out + "/" + entry.path);
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("random plans make what loops over elements make, with slabs of any size") {
+  int count = plans_asked_for(300);
+  for (int i = 0; i < count; ++i) {
+    Dice dice(static_cast<unsigned>(7000 + i));
+    DrawnPlan plan;
+    draw_plan(dice, false, plan);
+    Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
+    check_lowered(plan, all, kSlabs[i % 4]);
+    check_losses(plan, all);
+  }
+}
+
+TEST_CASE("a folder that is made by random plans is the same on any number of threads") {
+  int count = plans_asked_for(200) / 10;
+  for (int i = 0; i < count; ++i) {
+    Dice dice(static_cast<unsigned>(90'000 + i));
+    DrawnPlan plan;
+    draw_plan(dice, false, plan);
+    Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
+    auto one = folder_made(plan, all, 1);
+    CHECK(one == folder_made(plan, all, 2));
+    CHECK(one == folder_made(plan, all, 7));
+  }
+}
+
+TEST_CASE("steps that come back from JSON are the same steps") {
+  for (int i = 0; i < 100; ++i) {
+    Dice dice(static_cast<unsigned>(500 + i));
+    DrawnPlan drawn;
+    draw_plan(dice, false, drawn);
+    StepPlan plan;
+    plan.steps = drawn.steps;
+    plan.format = "dcp";
+    std::string text = steps_to_json(plan);
+    auto back = steps_from_json(text, "plan.json");
+    if (!back) FAIL(back.error().message << text);
+    CHECK(steps_to_json(*back) == text);
+    CHECK(hash_of(*back) == hash_of(plan));
+  }
+}
+
+namespace {
+
+// What undoes a step, on tensors as they stood before it; nothing where it changes no element.
+std::optional<Step> inverse_of(const Step& step, const PlainCheckpoint& before) {
+  if (const auto* dims = std::get_if<PermuteDimsStep>(&step)) {
+    PermuteDimsStep back{dims->tensors, Extents(dims->order.size())};
+    for (std::size_t d = 0; d < dims->order.size(); ++d)
+      back.order[static_cast<std::size_t>(dims->order[d])] = static_cast<std::int64_t>(d);
+    return back;
+  }
+  if (const auto* blocks = std::get_if<PermuteBlocksStep>(&step)) {
+    PermuteBlocksStep back{blocks->tensors, blocks->dim, {}, Extents(blocks->order.size())};
+    for (std::size_t i = 0; i < blocks->order.size(); ++i) {
+      auto old = static_cast<std::size_t>(blocks->order[i]);
+      back.sizes.push_back(blocks->sizes[old]);
+      back.order[old] = static_cast<std::int64_t>(i);
+    }
+    return back;
+  }
+  if (const auto* split = std::get_if<SplitStep>(&step))
+    return ConcatStep{split->into, split->dim, split->tensor, split->drop_dim};
+  if (const auto* concat = std::get_if<ConcatStep>(&step)) {
+    SplitStep back{concat->into, concat->dim, {}, concat->tensors, concat->new_dim};
+    for (const std::string& fqn : concat->tensors) {
+      back.sizes.push_back(
+          concat->new_dim ? 1 : before.at(fqn).shape[static_cast<std::size_t>(concat->dim)]);
+    }
+    return back;
+  }
+  if (const auto* rename = std::get_if<RenameStep>(&step))
+    return RenameStep{rename->to, rename->from};
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("lossless plans can be taken back, step by step") {
+  for (int i = 0; i < 100; ++i) {
+    Dice dice(static_cast<unsigned>(20'000 + i));
+    DrawnPlan plan;
+    PlainCheckpoint original = random_tensors(dice), now = original;
+    save_in(plan.store, original, dice);
+    std::vector<Step> back;
+    StepDrawer drawer(now, dice, true);
+    for (int k = 0; k < 4; ++k) {
+      Step step = drawer.draw();
+      if (auto inverse = inverse_of(step, now)) back.insert(back.begin(), *inverse);
+      std::visit(PlainSteps{now}, step);
+      plan.steps.push_back(std::move(step));
+    }
+    plan.steps.insert(plan.steps.end(), back.begin(), back.end());
+    plan.wanted = original;
+    Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
+    check_lowered(plan, all, 4096);
+  }
+}
