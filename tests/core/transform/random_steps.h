@@ -153,7 +153,9 @@ class StepDrawer {
     std::advance(at, dice_.pick(0, static_cast<std::int64_t>(all_.size()) - 1));
     const auto& [fqn, tensor] = *at;
     auto ndim = static_cast<std::int64_t>(tensor.shape.size());
-    switch (dice_.pick(0, only_lossless_ ? 6 : 12)) {
+    // What was filled cannot be dequantised any more: it waits for that step as it was saved.
+    if (fqn == "quantised" && !only_lossless_ && dice_.one_in(2)) return dequantise();
+    switch (fqn == "quantised" ? dice_.pick(0, 6) : dice_.pick(0, only_lossless_ ? 6 : 12)) {
       case 0:
         return PermuteDimsStep{{fqn}, random_order(tensor.shape.size(), dice_)};
       case 1:
