@@ -88,7 +88,7 @@ constexpr VerbShape kShapes[] = {
     {"undo", ""},       {"report", "sadmog"}, {"resume", "kb"},        {"commit", ""},
     {"explain", "wr"},  {"demo", ""},         {"gui", "sam"},
     {"stats", ""},
-    {"reshard", "dmoycb"}, {"convert", "doytb"},
+    {"reshard", "sadmoycb"}, {"convert", "sadoytb"},
 };
 
 bool takes(std::string_view options, char letter) {

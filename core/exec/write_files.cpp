@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <tuple>
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
@@ -42,7 +43,8 @@ std::vector<Part> parts_of(const LaidOut& laid_out) {
     parts.push_back({Part::Is::kMade, made.file, i, made.offset, made.length});
   }
   std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-    return a.file != b.file ? a.file < b.file : a.offset < b.offset;
+    // Of nothing comes first: it begins where the next one does.
+    return std::tuple(a.file, a.offset, a.length) < std::tuple(b.file, b.offset, b.length);
   });
   return parts;
 }
