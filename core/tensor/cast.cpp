@@ -1,87 +1,196 @@
 #include "core/tensor/cast.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cassert>
 #include <cstring>
 
 #include "core/tensor/convert.h"
+#include "core/tensor/cpu_clones.h"
 
 namespace shw {
 namespace {
 
-// torch goes through float for every narrow type, from double too (c10::BFloat16(float)).
+// torch goes through float for every narrow type, from double too (c10::BFloat16(float)). So does
+// this: some elements at a time become float side by side, and those become what is wanted; both
+// loops are free of branches, so that the compiler does several elements at once. What they give is
+// from_narrow() and to_narrow(), code by code (tests/core/tensor/cast_test.cpp).
+constexpr std::int64_t kAtOnce = 256;
+
+// --- to float
+
 template <NarrowFloat form, class Code>
-struct Narrow {
-  static constexpr std::size_t kSize = sizeof(Code);
-  static double get(const std::byte* at) {
-    Code code;
-    std::memcpy(&code, at, sizeof code);
-    return from_narrow<form>(code);
+SHW_CPU_CLONES void widen_by_table(const std::byte* in, float* out, std::int64_t count) {
+  static const auto kTable = [] {
+    std::array<float, 256> table{};
+    for (std::uint32_t code = 0; code < 256; ++code) table[code] = from_narrow<form>(code);
+    return table;
+  }();
+  for (std::int64_t i = 0; i < count; ++i) out[i] = kTable[static_cast<std::size_t>(in[i])];
+}
+
+SHW_CPU_CLONES void widen_bfloat16(const std::byte* in, float* out, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint16_t code;
+    std::memcpy(&code, in + 2 * i, sizeof code);
+    std::uint32_t bits = static_cast<std::uint32_t>(code) << 16;
+    bool is_nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
+    bits = is_nan ? (bits & 0x80000000u) | 0x7FC00000u : bits;
+    std::memcpy(out + i, &bits, sizeof bits);
   }
-  static void put(std::byte* at, double value) {
-    auto code = static_cast<Code>(to_narrow<form>(static_cast<float>(value)));
-    std::memcpy(at, &code, sizeof code);
+}
+
+// In whole numbers where a half is subnormal: multiplying it would stop the processor for long.
+SHW_CPU_CLONES void widen_float16(const std::byte* in, float* out, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint16_t code;
+    std::memcpy(&code, in + 2 * i, sizeof code);
+    std::uint32_t sign = static_cast<std::uint32_t>(code & 0x8000u) << 16;
+    std::uint32_t magnitude = code & 0x7FFFu;
+    float subnormal = static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f;
+    std::uint32_t bits = (magnitude << 13) + (112u << 23);
+    bits = magnitude < 0x0400u ? std::bit_cast<std::uint32_t>(subnormal) : bits;
+    bits = magnitude >= 0x7C00u ? (magnitude > 0x7C00u ? 0x7FC00000u : 0x7F800000u) : bits;
+    bits |= sign;
+    std::memcpy(out + i, &bits, sizeof bits);
   }
-};
-template <class Real>
-struct Wide {
-  static constexpr std::size_t kSize = sizeof(Real);
-  static double get(const std::byte* at) {
-    Real value;
-    std::memcpy(&value, at, sizeof value);
-    return static_cast<double>(value);
+}
+
+SHW_CPU_CLONES void widen_float64(const std::byte* in, float* out, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    double value;
+    std::memcpy(&value, in + 8 * i, sizeof value);
+    out[i] = static_cast<float>(value);
   }
-  static void put(std::byte* at, double value) {
-    Real narrowed = static_cast<Real>(value);
-    std::memcpy(at, &narrowed, sizeof narrowed);
+}
+
+void widen_float32(const std::byte* in, float* out, std::int64_t count) {
+  std::memcpy(out, in, static_cast<std::size_t>(count) * sizeof(float));
+}
+
+// --- from float
+
+// The magnitude of the nearest code, ties to even, before anything is too large for it.
+template <NarrowFloat form>
+inline std::uint32_t rounded_magnitude(std::uint32_t magnitude) {
+  constexpr int shift = 23 - form.mantissa_bits;
+  constexpr std::uint32_t half = (1u << (shift - 1)) - 1;
+  constexpr std::uint32_t rebias = static_cast<std::uint32_t>(127 - form.bias)
+                                   << form.mantissa_bits;
+  std::uint32_t normal = ((magnitude + half + ((magnitude >> shift) & 1)) >> shift) - rebias;
+  if constexpr (form.exponent_bits == 8) return normal;  // its subnormals are float's
+  // Below its normal numbers: the addition rounds to a multiple of the smallest of them.
+  constexpr std::uint32_t smallest_normal = static_cast<std::uint32_t>(128 - form.bias) << 23;
+  constexpr std::uint32_t magic = static_cast<std::uint32_t>(151 - form.bias - form.mantissa_bits)
+                                  << 23;
+  float sum = std::bit_cast<float>(magnitude) + std::bit_cast<float>(magic);
+  std::uint32_t subnormal = std::bit_cast<std::uint32_t>(sum) - magic;
+  return magnitude < smallest_normal ? subnormal : normal;
+}
+
+template <NarrowFloat form, class Code>
+SHW_CPU_CLONES void narrow_to(const float* in, std::byte* out, std::int64_t count) {
+  constexpr int width = 1 + form.exponent_bits + form.mantissa_bits;
+  constexpr std::uint32_t all_ones = (1u << (width - 1)) - 1;
+  constexpr std::uint32_t infinity = all_ones ^ ((1u << form.mantissa_bits) - 1);
+  constexpr std::uint32_t largest = form.specials == NarrowSpecials::kIeee ? infinity - 1
+                                    : form.specials == NarrowSpecials::kFn ? all_ones - 1
+                                                                           : all_ones;
+  constexpr std::uint32_t quiet_nan = infinity | (1u << (form.mantissa_bits - 1));
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint32_t bits = std::bit_cast<std::uint32_t>(in[i]);
+    std::uint32_t magnitude = bits & 0x7FFFFFFFu;
+    std::uint32_t sign = (bits >> 31) << (width - 1);
+    std::uint32_t code = rounded_magnitude<form>(magnitude);
+    bool too_large = code > largest || magnitude >= 0x7F800000u;
+    if constexpr (form.specials == NarrowSpecials::kIeee) {
+      std::uint32_t special = magnitude > 0x7F800000u ? quiet_nan : infinity;
+      code = sign | (too_large ? special : code);
+    } else if constexpr (form.specials == NarrowSpecials::kFn) {
+      code = sign | (too_large ? all_ones : code);
+    } else {
+      std::uint32_t signed_code = code == 0 ? 0 : sign | code;
+      code = too_large ? all_ones + 1 : signed_code;
+    }
+    auto narrow = static_cast<Code>(code);
+    std::memcpy(out + i * static_cast<std::int64_t>(sizeof narrow), &narrow, sizeof narrow);
   }
-};
+}
+
+SHW_CPU_CLONES void to_float64(const float* in, std::byte* out, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto value = static_cast<double>(in[i]);
+    std::memcpy(out + 8 * i, &value, sizeof value);
+  }
+}
+
+void to_float32(const float* in, std::byte* out, std::int64_t count) {
+  std::memcpy(out, in, static_cast<std::size_t>(count) * sizeof(float));
+}
 
 struct Access {
-  double (*get)(const std::byte*) = nullptr;
-  void (*put)(std::byte*, double) = nullptr;
+  void (*widen)(const std::byte*, float*, std::int64_t) = nullptr;
+  void (*narrow)(const float*, std::byte*, std::int64_t) = nullptr;
 };
-template <class Type>
-constexpr Access access_of() {
-  return {&Type::get, &Type::put};
-}
 
 Access access(Dtype dtype) {
   switch (dtype) {
     case Dtype::kFloat64:
-      return access_of<Wide<double>>();
+      return {widen_float64, to_float64};
     case Dtype::kFloat32:
-      return access_of<Wide<float>>();
+      return {widen_float32, to_float32};
     case Dtype::kFloat16:
-      return access_of<Narrow<kFloat16Form, std::uint16_t>>();
+      return {widen_float16, narrow_to<kFloat16Form, std::uint16_t>};
     case Dtype::kBfloat16:
-      return access_of<Narrow<kBfloat16Form, std::uint16_t>>();
+      return {widen_bfloat16, narrow_to<kBfloat16Form, std::uint16_t>};
     case Dtype::kFloat8E4m3fn:
-      return access_of<Narrow<kE4m3fnForm, std::uint8_t>>();
+      return {widen_by_table<kE4m3fnForm, std::uint8_t>, narrow_to<kE4m3fnForm, std::uint8_t>};
     case Dtype::kFloat8E5m2:
-      return access_of<Narrow<kE5m2Form, std::uint8_t>>();
+      return {widen_by_table<kE5m2Form, std::uint8_t>, narrow_to<kE5m2Form, std::uint8_t>};
     case Dtype::kFloat8E4m3fnuz:
-      return access_of<Narrow<kE4m3fnuzForm, std::uint8_t>>();
+      return {widen_by_table<kE4m3fnuzForm, std::uint8_t>, narrow_to<kE4m3fnuzForm, std::uint8_t>};
     case Dtype::kFloat8E5m2fnuz:
-      return access_of<Narrow<kE5m2fnuzForm, std::uint8_t>>();
+      return {widen_by_table<kE5m2fnuzForm, std::uint8_t>, narrow_to<kE5m2fnuzForm, std::uint8_t>};
     default:
       return {};
   }
 }
 
+// Elements from or to places that are not side by side.
+void move_apart(const std::byte* source, std::int64_t source_stride, std::byte* target,
+                std::int64_t target_stride, std::int64_t count, std::size_t size) {
+  for (std::int64_t i = 0; i < count; ++i)
+    std::memcpy(target + i * target_stride, source + i * source_stride, size);
+}
+
 }  // namespace
 
 bool can_cast(Dtype from, Dtype to) {
-  return from == to ? size_of(from) != 0 : access(from).get != nullptr && access(to).get != nullptr;
+  return from == to ? size_of(from) != 0
+                    : access(from).widen != nullptr && access(to).narrow != nullptr;
 }
 
 void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, Dtype to,
               std::byte* target, std::int64_t target_stride, std::int64_t count) {
   Access reader = access(from), writer = access(to);
-  assert(reader.get != nullptr && writer.put != nullptr);
-  for (std::int64_t i = 0; i < count; ++i) {
-    writer.put(target, reader.get(source));
-    source += source_stride;
-    target += target_stride;
+  assert(reader.widen != nullptr && writer.narrow != nullptr);
+  std::array<float, kAtOnce> values;
+  std::array<std::byte, kAtOnce * 8> beside;  // float64 is the widest
+  auto wide = static_cast<std::int64_t>(size_of(from));
+  auto narrow = static_cast<std::int64_t>(size_of(to));
+  for (std::int64_t done = 0; done < count; done += kAtOnce) {
+    std::int64_t now = std::min(kAtOnce, count - done);
+    const std::byte* in = source + done * source_stride;
+    std::byte* out = target + done * target_stride;
+    if (source_stride != wide) {
+      move_apart(in, source_stride, beside.data(), wide, now, size_of(from));
+      in = beside.data();
+    }
+    reader.widen(in, values.data(), now);
+    writer.narrow(values.data(), target_stride == narrow ? out : beside.data(), now);
+    if (target_stride != narrow)
+      move_apart(beside.data(), narrow, out, target_stride, now, size_of(to));
   }
 }
 
