@@ -40,7 +40,8 @@ constexpr VerbHelp kVerbs[] = {
      "  shardwright check step_9000 --data        every byte, CRCs included"},
     {"plan", "Say what a repair would do, and what it would lose",
      "shardwright plan step_9000 --spec spec.json\n"
-     "  shardwright plan step_9000 --spec spec.json --json > plan.json"},
+     "  shardwright plan step_9000 --spec spec.json --json > plan.json\n"
+     "  shardwright plan step_9000 --plan steps.json        what a plan of steps comes to"},
     {"repair", "Carry the repair out, into a new folder, with a certificate",
      "shardwright repair step_9000 --spec spec.json\n"
      "  shardwright repair step_9000 --plan plan.json --out step_9000-mended --yes\n"
@@ -53,6 +54,7 @@ constexpr VerbHelp kVerbs[] = {
     {"convert", "Write the same tensors in another format",
      "shardwright convert step_9000 --to safetensors --out hf\n"
      "  shardwright convert step_9000 --to torch --out whole          one file, model.pt\n"
+     "  shardwright convert step_9000 --to safetensors --leave-out 'optimizer.*' --out hf\n"
      "  shardwright convert hf --to dcp --out step_0"},
     {"verify", "Prove a repaired checkpoint against its certificate",
      "shardwright verify step_9000-repaired"},
@@ -83,12 +85,11 @@ struct VerbShape {
   const char* options;
 };
 constexpr VerbShape kShapes[] = {
-    {"info", ""},       {"ls", "ds"},         {"show", "l"},           {"map", "s"},
-    {"check", "sadmf"}, {"plan", "sadmg"},    {"repair", "sadmoipgb"}, {"verify", ""},
-    {"undo", ""},       {"report", "sadmog"}, {"resume", "kb"},        {"commit", ""},
-    {"explain", "wr"},  {"demo", ""},         {"gui", "sam"},
-    {"stats", ""},
-    {"reshard", "sadmoycb"}, {"convert", "sadoytb"},
+    {"info", ""},           {"ls", "ds"},         {"show", "l"},           {"map", "s"},
+    {"check", "sadmf"},     {"plan", "sadmgp"},   {"repair", "sadmoipgb"}, {"verify", ""},
+    {"undo", ""},           {"report", "sadmog"}, {"resume", "kb"},        {"commit", ""},
+    {"explain", "wr"},      {"demo", ""},         {"gui", "sam"},          {"reshard", "sadmoycb"},
+    {"convert", "sadoytb"}, {"stats", ""},
 };
 
 bool takes(std::string_view options, char letter) {
@@ -168,8 +169,7 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
     verb.add_flag("--in-place", options.in_place,
                   "replace .metadata in the checkpoint itself; `undo` takes it back");
   }
-  if (takes(shape, 'i') || takes(shape, 'y'))
-    verb.add_flag("-y,--yes", options.yes, "do not ask");
+  if (takes(shape, 'i') || takes(shape, 'y')) verb.add_flag("-y,--yes", options.yes, "do not ask");
   if (takes(shape, 'c')) {
     verb.add_option("--placements", options.placements,
                     "placements by shell patterns of names; without: Shard(0) on the first axis")
@@ -180,13 +180,17 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
         ->required()
         ->check(CLI::IsMember({"dcp", "safetensors", "torch"}))
         ->type_name("FORMAT");
+    verb.add_option("--leave-out", options.leave_out,
+                    "entries that do not come along, by shell patterns of names")
+        ->type_name("PATTERN");
     verb.add_option("--shard-size", options.shard_bytes,
                     "safetensors: bytes of a file, 500M or 5G; without: 5G")
         ->transform(CLI::AsSizeValue(true))
         ->type_name("BYTES");
   }
   if (takes(shape, 'p')) {
-    verb.add_option("--plan", options.plan, "a plan that `plan --json` printed")->type_name("FILE");
+    verb.add_option("--plan", options.plan, "a plan that `plan --json` printed, or one of steps")
+        ->type_name("FILE");
   }
   if (takes(shape, 'g')) {
     verb.add_option("--fill", options.fill,

@@ -26,6 +26,11 @@ Result<Plan> plan_now(Context& context, const verbs::Opened& opened) {
 int run_plan(Context& context) {
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
+  if (!context.options.plan.empty()) {
+    auto steps = verbs::read_step_plan(context.options.plan);
+    if (!steps) return fail_with(context, steps.error());
+    if (*steps) return tell_steps(context, *opened, **steps);
+  }
   auto plan = plan_now(context, *opened);
   if (!plan) return fail_with(context, plan.error());
   if (context.options.json) {

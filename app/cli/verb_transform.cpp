@@ -4,6 +4,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/words.h"
 #include "core/io/store.h"
+#include "core/repair/plan_fingerprint.h"
 #include "core/report/report.h"
 #include "core/verbs/transforms.h"
 
@@ -13,6 +14,11 @@ namespace {
 std::string in_words(const verbs::StepOutlook& outlook) {
   std::string text;
   for (const std::string& step : outlook.steps) text += "  " + printable(step) + "\n";
+  std::string jobs;
+  for (const auto& [what, count] : outlook.jobs)
+    jobs += (jobs.empty() ? "" : ", ") + human_count(count) + " " + what;
+  if (!jobs.empty())
+    text += "  jobs: " + jobs + "; reads " + human_bytes(outlook.bytes_read) + "\n";
   return text + "  " + plural(outlook.tensors, "tensor") + ", " +
          human_bytes(outlook.bytes_written) + " as " + outlook.format + ": " +
          human_count(outlook.tiles_made) + " tiles made, " + human_count(outlook.tiles_kept) +
@@ -70,6 +76,8 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
               const std::string& suffix) {
   const Options& options = context.options;
   ApplyOptions wanted{options.out, options.in_place, suffix};
+  wanted.checkpoint = options.checkpoint;
+  wanted.memory = options.memory;
   auto outlook = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::look_ahead(opened, plan, &context.progress);
@@ -95,6 +103,24 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
   tell_written(context, *result, *remaining);
   return std::all_of(remaining->begin(), remaining->end(), verbs::is_only_filled) ? kClean
                                                                                   : kFindings;
+}
+
+int tell_steps(Context& context, const verbs::Opened& opened, StepPlan plan) {
+  auto outlook = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return verbs::look_ahead(opened, plan, &context.progress);
+  }();
+  if (!outlook) return fail_with(context, outlook.error());
+  if (context.options.json) {
+    if (plan.checkpoint.empty()) plan.checkpoint = context.options.checkpoint;
+    if (plan.fingerprint.empty()) plan.fingerprint = fingerprint(*opened.checkpoint);
+    context.terminal.out_line(verbs::outlook_to_json(plan, *outlook));
+  } else {
+    context.terminal.out(in_words(*outlook));
+    context.terminal.say("\nNothing was written. Carry it out:  " +
+                         command_line("repair", context.options));
+  }
+  return kClean;
 }
 
 namespace {

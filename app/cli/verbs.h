@@ -55,6 +55,9 @@ int run_gui(Context& context);
 int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& plan,
               const std::string& suffix);
 
+// Says what the steps come to.
+int tell_steps(Context& context, const verbs::Opened& opened, StepPlan plan);
+
 // Says what went wrong, as text or as JSON, and returns the exit code that belongs to it.
 int fail_with(Context& context, const Error& error);
 int exit_code(ErrorKind kind);

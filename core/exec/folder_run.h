@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "core/formats/format_writer.h"
 #include "core/io/store.h"
 #include "core/program/program.h"
+#include "core/tensor/fingerprint.h"
 
 namespace shw {
 
@@ -40,9 +43,17 @@ struct FolderRun {
   std::uint64_t memory = kDefaultMemory;
 };
 
+// What has been written, opened as anybody would open it.
+struct WrittenFolder {
+  const Checkpoint& result;
+  WritableDirectory& folder;
+  // Of each tile that was made, by index in LaidOut::made, the fingerprint of what was read for it;
+  // nothing of those that an earlier run had made.
+  std::span<const std::optional<Fingerprint>> made;
+};
 // Called when all is written and durable. Holds it against what was asked for, and writes the
 // certificate into the folder.
-using ProveFolder = std::function<Status(const Checkpoint& result, WritableDirectory& folder)>;
+using ProveFolder = std::function<Status(const WrittenFolder& written)>;
 
 // What an earlier run had made already.
 struct FolderMade {

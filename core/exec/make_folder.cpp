@@ -33,8 +33,9 @@ struct Making {
   std::string partial{};  // the name that the folder has until it is finished
   std::unique_ptr<WritableDirectory> folder{};
   std::unique_ptr<Journal> journal{};
-  std::set<std::string> there{};  // paths of noted files
-  bool is_written = false;        // and has still to be proved
+  std::set<std::string> there{};                   // paths of noted files
+  std::vector<std::optional<Fingerprint>> made{};  // WrittenFolder::made
+  bool is_written = false;                         // and has still to be proved
 
   bool has(const std::string& path) const { return there.contains(path); }
 };
@@ -108,9 +109,10 @@ Status make_files(Making& making) {
   SHW_CHECK(copy_files(making));
   std::vector<bool> there;
   for (const LaidOut::File& file : run.laid_out.files) there.push_back(making.has(file.path));
-  return write_files(
-      run, making.shares, there, *making.folder,
-      [&](const DurableFile& file) { return making.journal->add(file); }, making.progress);
+  auto done = [&](const DurableFile& file) { return making.journal->add(file); };
+  SHW_TRY(making.made,
+          write_files(run, making.shares, there, *making.folder, done, making.progress));
+  return {};
 }
 
 Status write_metadata(Making& making) {
@@ -127,7 +129,7 @@ Status prove_folder(Making& making) {
   if (making.progress != nullptr) making.progress->begin(Phase::kVerifying, 0, true);
   SHW_TRY(auto written, making.store.read_folder(making.partial));
   SHW_TRY(auto result, open_checkpoint(written));
-  return making.prove(*result, *making.folder);
+  return making.prove({*result, *making.folder, making.made});
 }
 
 Status check_inputs_unchanged(const FolderRun& run) {

@@ -82,7 +82,8 @@ struct BlockWork {
   Workspace& space;
   Box block;
   std::span<std::byte> in, out;
-  std::size_t held = 0;  // of `in`
+  Fingerprint& elements;  // WrittenBlocks::elements
+  std::size_t held = 0;   // of `in`
 
   std::uint64_t bytes() const { return held + out.size(); }
 };
@@ -104,6 +105,19 @@ Result<float> factor_of(const ProgramJob& job, BlockWork& work) {
   SHW_CHECK(source->read(static_cast<std::uint64_t>(job.factor_at),
                          std::as_writable_bytes(std::span(&factor, 1))));
   return factor;
+}
+
+// Elements of a job that lie somewhere in memory, by their index in the whole tensor.
+void add_elements(const ProgramJob& job, const Box& common, const std::byte* bytes,
+                  ExtentsView strides, std::int64_t offset, BlockWork& work) {
+  const ProgramOutput& out = work.program.output(job.output);
+  Extents logical = row_major_strides(work.program.shape(out));
+  ExtentsView at = work.program.at(job);
+  std::int64_t first = job.logical;
+  for (std::size_t d = 0; d < at.size(); ++d) first += (common.offsets[d] - at[d]) * logical[d];
+  each_canonical_pair(
+      pair_of(common.sizes, strides, offset, logical, first),
+      [&](const LayoutPair& pair) { add_strided(work.elements, bytes, pair, size_of(out.dtype)); });
 }
 
 Status read_job(const ProgramJob& job, const Box& common, BlockWork& work) {
@@ -129,6 +143,8 @@ Status read_job(const ProgramJob& job, const Box& common, BlockWork& work) {
                     : work.in.subspan(held, length);
     SHW_TRY(auto source, work.space.storages.open(job.source));
     SHW_CHECK(gather(*source, first, common.sizes, strides, size_of(job.from), to));
+    if (job.op == ElementOp::kCopy)
+      add_elements(job, common, to.data(), box->strides, box->offset, work);
     if (alike) return {};
     work.held += length;
   }
@@ -228,6 +244,19 @@ std::size_t widest(const Program& program, JobRange jobs) {
   return widest;
 }
 
+// Elements that are not what was read: as the executor made them.
+void add_made(const ProgramJob& job, BlockWork& work) {
+  bool is_zero = job.op == ElementOp::kConstant && job.constant[0] == 0 && job.constant[1] == 0;
+  if (job.op == ElementOp::kCopy || is_zero) return;
+  auto common = common_of(work.program, job, work.block);
+  if (!common) return;
+  Extents strides = byte_strides(work.block.sizes, size_of(job.to));
+  std::int64_t begin = 0;
+  for (std::size_t d = 0; d < strides.size(); ++d)
+    begin += (common->offsets[d] - work.block.offsets[d]) * strides[d];
+  add_elements(job, *common, work.out.data(), strides, begin, work);
+}
+
 Status fill_block(JobRange jobs, BlockWork& work) {
   work.space.jobs.clear();
   for (std::size_t j = jobs.first; j < jobs.last; ++j) {
@@ -236,7 +265,9 @@ Status fill_block(JobRange jobs, BlockWork& work) {
     if (common) SHW_CHECK(read_job(job, *common, work));
   }
   if (work.space.jobs.empty()) return {};
-  return work.space.executor->run(work.in.first(work.held), work.space.jobs, work.out);
+  SHW_CHECK(work.space.executor->run(work.in.first(work.held), work.space.jobs, work.out));
+  for (std::size_t j = jobs.first; j < jobs.last; ++j) add_made(work.program.jobs[j], work);
+  return {};
 }
 
 }  // namespace
@@ -257,19 +288,24 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
   const ProgramOutput& out = program.output(output);
   JobRange jobs = jobs_of(program, output);
   if (is_zeros(program, jobs))
-    return WrittenBlocks{crc32_of_zeros(0, out.length), true, out.length, 0};
+    return WrittenBlocks{crc32_of_zeros(0, out.length), true, out.length, 0, {}};
   ExtentsView sizes = program.sizes(out);
   Cut cut = cut_of(program, out, jobs, limits);
   PayloadPart part(file, out, sizes, cut.in_order);
   std::uint64_t peak = 0;
+  Fingerprint elements;
   std::size_t read_width = widest(program, jobs);
   Blocks blocks{copy_of(sizes), cut.block};
   blocks.go_to(range.first);
   for (std::uint64_t i = range.first; i < range.last && blocks.next(); ++i) {
     if (is_cancelled(progress)) return cancelled_error();
     auto count = static_cast<std::size_t>(volume(blocks.block.sizes).value_or(0));
-    BlockWork work{program, workspace, blocks.block, workspace.in.room(count * read_width),
-                   workspace.out.room(count * size_of(out.dtype))};
+    BlockWork work{program,
+                   workspace,
+                   blocks.block,
+                   workspace.in.room(count * read_width),
+                   workspace.out.room(count * size_of(out.dtype)),
+                   elements};
     SHW_CHECK(fill_block(jobs, work));
     peak = std::max<std::uint64_t>(peak, work.bytes());
     SHW_CHECK(part.put(blocks.block, work.out));
@@ -277,6 +313,7 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
   }
   WrittenBlocks written = part.written();
   written.peak_bytes = peak;
+  written.elements = elements;
   return written;
 }
 

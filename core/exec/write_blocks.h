@@ -11,6 +11,7 @@
 #include "core/exec/slab.h"
 #include "core/exec/storages.h"
 #include "core/io/sink.h"
+#include "core/tensor/fingerprint.h"
 
 namespace shw {
 
@@ -33,6 +34,9 @@ struct WrittenBlocks {
   bool in_order = true;
   std::uint64_t length = 0;
   std::uint64_t peak_bytes = 0;  // the most that both slabs took together
+  // Of the elements as they were read, each at the index that the program gives it in its tensor:
+  // what the disk must hold afterwards, told by nobody who wrote it.
+  Fingerprint elements{};
 };
 
 // What one thread needs to carry out jobs: kept from output to output, so that nothing is allocated

@@ -87,7 +87,8 @@ struct Writing {
   const FileDone& done;
   Progress* progress;
   Payloads payloads;
-  std::vector<std::uint32_t> checksums;  // by tile
+  std::vector<std::uint32_t> checksums;              // by tile
+  std::vector<std::optional<Fingerprint>> elements;  // by tile
   std::vector<OpenFile> files;
   std::vector<Part> parts{};
   std::vector<WrittenBlocks> pieces{};  // of tiles; each is written by one thread
@@ -155,6 +156,8 @@ struct Writing {
       auto of_tile =
           std::span(pieces).subspan(tile.first_piece, tile.last_piece - tile.first_piece);
       checksums[tile.made] = crc_of_all(of_tile, laid_out.made[tile.made].length);
+      elements[tile.made].emplace();
+      for (const WrittenBlocks& piece : of_tile) *elements[tile.made] += piece.elements;
       own.push_back(checksums[tile.made]);
     }
     if (run.writer->seal_file != nullptr) {
@@ -177,8 +180,9 @@ struct Writing {
 
 }  // namespace
 
-Status write_files(const FolderRun& run, const MemoryShares& shares, const std::vector<bool>& there,
-                   WritableDirectory& directory, const FileDone& done, Progress* progress) {
+Result<std::vector<std::optional<Fingerprint>>> write_files(
+    const FolderRun& run, const MemoryShares& shares, const std::vector<bool>& there,
+    WritableDirectory& directory, const FileDone& done, Progress* progress) {
   const LaidOut& laid_out = run.laid_out;
   Writing writing{run,
                   laid_out,
@@ -187,6 +191,7 @@ Status write_files(const FolderRun& run, const MemoryShares& shares, const std::
                   progress,
                   Payloads(run.program, run.inputs, shares, progress),
                   std::vector<std::uint32_t>(laid_out.made.size()),
+                  std::vector<std::optional<Fingerprint>>(laid_out.made.size()),
                   std::vector<OpenFile>(laid_out.files.size())};
   std::vector<Part> whole = parts_of(laid_out);
   SHW_CHECK(check_parts(laid_out, whole));
@@ -205,7 +210,7 @@ Status write_files(const FolderRun& run, const MemoryShares& shares, const std::
     SHW_TRY(OutputFile * empty, writing.open(file));
     SHW_CHECK(writing.finish(file, *empty));
   }
-  return {};
+  return std::move(writing.elements);
 }
 
 }  // namespace shw

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/exec/folder_run.h"
@@ -14,8 +15,10 @@ namespace shw {
 // Told of every file as soon as it is durable, from several threads.
 using FileDone = std::function<Status(const DurableFile& file)>;
 
-// All but those that are `there`, by index in LaidOut::files.
-Status write_files(const FolderRun& run, const MemoryShares& shares, const std::vector<bool>& there,
-                   WritableDirectory& directory, const FileDone& done, Progress* progress);
+// All but those that are `there`, by index in LaidOut::files. What their tiles must hold, by index
+// in LaidOut::made; nothing of tiles that were there.
+Result<std::vector<std::optional<Fingerprint>>> write_files(
+    const FolderRun& run, const MemoryShares& shares, const std::vector<bool>& there,
+    WritableDirectory& directory, const FileDone& done, Progress* progress);
 
 }  // namespace shw

@@ -33,6 +33,11 @@ Result<OpenItem> open_item(ItemFiles& files, const Checkpoint& checkpoint, Chunk
 // "the payload is [4] of float32, but the chunk is recorded as [8] of float32"
 Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
 
+// The elements are those of the chunk, as many of the dtype as recorded.
+bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
+// Every byte of the payload is one of an element, each once. Signs do not count.
+bool lies_as_it_is(const ItemHeader& header);
+
 // The error with the tensor named in its place.
 Error naming(Error error, std::string_view tensor);
 

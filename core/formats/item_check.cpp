@@ -28,21 +28,6 @@ Result<DataCheck> check_with(const Codec* codec, const ItemRange& range,
   return reader->check(range, transforms, limit, progress, watch);
 }
 
-// The elements are those of the chunk, as many of the dtype as recorded.
-bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header) {
-  return header.dtype == checkpoint.dtype(checkpoint.tensor_of(chunk)) &&
-         same(header.sizes, checkpoint.sizes(chunk));
-}
-
-// Every byte of the payload is one of an element, each once. Signs do not count.
-bool lies_as_it_is(const ItemHeader& header) {
-  auto elements = volume(header.sizes);
-  return elements && !header.compressed && !header.big_endian && header.storage_offset == 0 &&
-         is_row_major(header.sizes, header.strides) &&
-         header.payload_length / size_of(header.dtype) == static_cast<std::uint64_t>(*elements) &&
-         header.payload_length % size_of(header.dtype) == 0;
-}
-
 Result<std::optional<FloatCounts>> count_decoded(const Checkpoint& checkpoint, ChunkId chunk,
                                                  const ItemHeader& header) {
   auto elements = volume(header.sizes);
@@ -78,6 +63,19 @@ Result<std::optional<FloatCounts>> count_floats(const Checkpoint& checkpoint, Ch
 }
 
 }  // namespace
+
+bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header) {
+  return header.dtype == checkpoint.dtype(checkpoint.tensor_of(chunk)) &&
+         same(header.sizes, checkpoint.sizes(chunk));
+}
+
+bool lies_as_it_is(const ItemHeader& header) {
+  auto elements = volume(header.sizes);
+  return elements && !header.compressed && !header.big_endian && header.storage_offset == 0 &&
+         is_row_major(header.sizes, header.strides) &&
+         header.payload_length / size_of(header.dtype) == static_cast<std::uint64_t>(*elements) &&
+         header.payload_length % size_of(header.dtype) == 0;
+}
 
 Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress,
                                   const ItemHeader* header) {

@@ -32,8 +32,8 @@ Result<std::string> check_out(const Store& store, const std::string& source,
                               const ApplyOptions& options) {
   const std::string& wanted = options.out;
   SHW_TRY(std::string real_source, store.resolved(source));
-  std::string out =
-      without_trailing_slashes(wanted.empty() ? free_name(store, real_source, options.suffix) : wanted);
+  std::string out = without_trailing_slashes(
+      wanted.empty() ? free_name(store, real_source, options.suffix) : wanted);
   std::string parent = parent_of(out);
   if (!store.exists(parent)) {
     return fail(ErrorKind::kIo, "is not there, so nothing can be written into it", {parent},

@@ -17,6 +17,7 @@
 
 #include "core/formats/open.h"
 #include "core/repair/in_place_files.h"
+#include "core/repair/json.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
 #include "core/repair/outputs.h"
@@ -105,7 +106,8 @@ Result<Certificate> prepare(const Store& store, WritableDirectory& files,
   const Directory& directory = *checkpoint.directory();
   SHW_TRY(Bytes old_metadata, contents(directory, kMetadataFile));
   SHW_CHECK(write_text(files, kOwnerFile, this_process()));
-  SHW_TRY(std::string request, request_to_json(store, checkpoint, plan, directory.name()));
+  SHW_TRY(std::string request,
+          request_to_json(store, "repair", plan_text(checkpoint, plan, -1), directory.name()));
   SHW_CHECK(write_text(files, in_place::kHalfRequest, request));
   SHW_CHECK(files.rename(in_place::kHalfRequest, in_place::kRequest));
   SHW_CHECK(keep_old(files, directory));

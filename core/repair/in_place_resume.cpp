@@ -81,7 +81,7 @@ Result<RepairResult> begin_again(Store& store, std::shared_ptr<const Directory> 
   }
   SHW_TRY(RepairRequest request,
           request_from_json(Text(reinterpret_cast<const char*>(read->data()), read->size()),
-                            in_place::kRequest));
+                            "repair", in_place::kRequest));
   SHW_TRY(auto checkpoint, open_checkpoint(directory, progress));
   SHW_TRY(Plan plan, plan_from_json(*checkpoint, request.plan, in_place::kRequest));
   return repair_in_place(store, *checkpoint, plan, progress);

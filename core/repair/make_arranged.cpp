@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "core/base/parallel.h"
 #include "core/exec/folder_run.h"
+#include "core/formats/item_pass.h"
 #include "core/formats/items.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
@@ -19,12 +21,16 @@ namespace {
 
 constexpr std::int64_t kComparedBytes = 4 << 20;
 
+// A tile that was made: of which tensor and where, as WrittenFolder::made counts them.
+using MadePlaces = std::map<std::tuple<std::uint32_t, Extents, Extents>, std::size_t>;
+
 struct ProvingArranged {
   const Arrangement& all;
   const ArrangedRun& run;
-  const Checkpoint& result;
-  WritableDirectory& folder;
+  const MadePlaces& places;
+  const WrittenFolder& written;
   Progress* progress;
+  const Checkpoint& result = written.result;
 };
 
 tl::unexpected<Error> not_as_arranged(std::string_view fqn, const std::string& what) {
@@ -86,26 +92,71 @@ Status compare_elements(const ArrangedTensor& tensor, ChunkId chunk, const Provi
                          "elements of its tile at " + to_text(tile.offsets) + " come from nowhere");
 }
 
-Status compare_all(const ProvingArranged& proving) {
+struct TileTask {
+  std::shared_ptr<const ArrangedTensor> tensor;
+  std::uint32_t entry = 0;
+  ChunkId chunk{};
+};
+
+// The item that the tile is, where it came along as it was.
+const ItemPlace* kept_item(const TileTask& task, const ProvingArranged& proving, ItemPlace& place) {
+  const Checkpoint& source = proving.all.source();
+  for (const Part& part : task.tensor->parts) {
+    const auto* from = std::get_if<FromChunk>(&part.from);
+    if (from == nullptr || from->input != 0 ||
+        !same(part.box.offsets, proving.result.offsets(task.chunk)))
+      continue;
+    auto item = source.item(from->chunk);
+    if (!item) return nullptr;
+    place = *item;
+    return &place;
+  }
+  return nullptr;
+}
+
+// One tile, read back once: what passes by is held against the fingerprint of what was read for it,
+// or against the item that it was; where neither is known, element by element.
+Status prove_tile(const TileTask& task, const ProvingArranged& proving, std::string& hash) {
+  SHW_TRY(ItemPass pass, pass_over_item(proving.result, task.chunk, proving.progress));
+  hash = std::move(pass.hash);
+  Box tile = box_of(proving.result, task.chunk);
+  auto made = proving.places.find({task.entry, tile.offsets, tile.sizes});
+  if (made == proving.places.end()) {
+    ItemPlace place;
+    if (const ItemPlace* before = kept_item(task, proving, place)) {
+      SHW_TRY(std::string wanted, hash_item(proving.all.source(), *before, nullptr));
+      if (wanted == hash) return {};
+    }
+    return not_as_arranged(task.tensor->fqn, "a tile that was to stay as it is does not");
+  }
+  if (const auto& elements = proving.written.made[made->second]) {
+    if (*elements == pass.elements) return {};
+    return not_as_arranged(task.tensor->fqn, "its tile at " + to_text(tile.offsets) +
+                                                 " does not hold what was read for it");
+  }
+  PartReader wanted(proving.all);
+  BoxReader written(proving.result);
+  return compare_elements(*task.tensor, task.chunk, proving, wanted, written);
+}
+
+// By chunk of the result the hash of its item.
+Result<std::vector<std::string>> prove_tiles(const ProvingArranged& proving) {
   const Arrangement& all = proving.all;
   if (proving.result.tensor_count() != all.tensors.size())
     return not_as_arranged("", "another number of tensors");
-  struct Task {
-    std::shared_ptr<const ArrangedTensor> tensor;
-    ChunkId chunk{};
-  };
-  std::vector<Task> tasks;
-  for (const ArrangedEntry& entry : all.tensors) {
-    SHW_TRY(Written written, written_of(proving, entry));
-    SHW_CHECK(compare_tiles(written, proving.result, entry.fqn));
+  std::vector<TileTask> tasks;
+  for (std::uint32_t i = 0; i < all.tensors.size(); ++i) {
+    SHW_TRY(Written written, written_of(proving, all.tensors[i]));
+    SHW_CHECK(compare_tiles(written, proving.result, all.tensors[i].fqn));
     for (ChunkId chunk : proving.result.chunks(written.at))
-      tasks.push_back({written.tensor, chunk});
+      tasks.push_back({written.tensor, i, chunk});
   }
-  return each_in_parallel(tasks.size(), [&](std::size_t i) -> Status {
-    PartReader wanted(all);
-    BoxReader written(proving.result);
-    return compare_elements(*tasks[i].tensor, tasks[i].chunk, proving, wanted, written);
-  });
+  std::vector<std::string> hashes(proving.result.chunk_count());
+  SHW_CHECK(each_in_parallel(tasks.size(), [&](std::size_t i) -> Status {
+    if (is_cancelled(proving.progress)) return cancelled_error();
+    return prove_tile(tasks[i], proving, hashes[index_of(tasks[i].chunk)]);
+  }));
+  return hashes;
 }
 
 // Entries that are no tensors: each is there under its name; where the format takes the item as it
@@ -129,9 +180,9 @@ Status compare_arranged_objects(const ProvingArranged& proving) {
   return not_as_arranged("", "another number of entries that are no tensors");
 }
 
-Result<Certificate> certify_arranged(const ProvingArranged& proving) {
+Result<Certificate> certify_arranged(const ProvingArranged& proving,
+                                     const std::vector<std::string>& hashes) {
   const Checkpoint& result = proving.result;
-  SHW_TRY(auto hashes, hash_all_items(result, proving.progress));
   Certificate certificate;
   certificate.source = proving.all.source().directory()->name();
   certificate.version = kProgramVersion;
@@ -163,17 +214,18 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving) {
 
 Status prove_arranged(const ProvingArranged& proving, bool& lossless) {
   if (proving.progress != nullptr)
-    proving.progress->begin(Phase::kVerifying, 2 * item_bytes(proving.result), true);
-  SHW_CHECK(compare_all(proving));
+    proving.progress->begin(Phase::kVerifying, item_bytes(proving.result), true);
+  SHW_TRY(auto hashes, prove_tiles(proving));
   SHW_CHECK(compare_arranged_objects(proving));
-  SHW_TRY(Certificate certificate, certify_arranged(proving));
+  SHW_TRY(Certificate certificate, certify_arranged(proving, hashes));
   bool anything_lost = std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
                                    [](const TensorCertificate& one) { return one.lost != 0; });
-  if (anything_lost) SHW_CHECK(write_text(proving.folder, kLostFile, lost_to_json(certificate)));
+  if (anything_lost)
+    SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
   SHW_TRY(certificate.objects, certify_objects(proving.result));
   SHW_TRY(certificate.files, certify_files(proving.result, nullptr));
   lossless = certificate.lossless;
-  return write_text(proving.folder, kCertificateFile, certificate_to_json(certificate));
+  return write_text(proving.written.folder, kCertificateFile, certificate_to_json(certificate));
 }
 
 // What lies beside the data of the source and is none of it comes along where the format stays.
@@ -213,14 +265,22 @@ Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const A
   run.out = wanted.form.out;
   run.request = wanted.request;
   run.memory = wanted.memory;
+  run.partial = wanted.partial;
   SHW_TRY(run.watched, watch_inputs(run.inputs));
   choose_neighbours(all, run);
+  MadePlaces places;
+  for (std::size_t i = 0; i < run.laid_out.made.size(); ++i) {
+    const MadeTile& made = run.laid_out.made[i];
+    const Box& box = run.outputs.tensors[made.tensor].tiles[made.tile].box;
+    places[{made.tensor, box.offsets, box.sizes}] = i;
+  }
   bool lossless = true;
-  auto prove = [&](const Checkpoint& result, WritableDirectory& folder) {
-    return prove_arranged({all, wanted, result, folder, progress}, lossless);
+  auto prove = [&](const WrittenFolder& written) {
+    return prove_arranged({all, wanted, places, written, progress}, lossless);
   };
-  SHW_CHECK(make_folder(store, std::move(run), prove, progress));
-  return RepairResult{wanted.form.out, wanted.form.out + "/" + kCertificateFile, lossless};
+  SHW_TRY(FolderMade made, make_folder(store, std::move(run), prove, progress));
+  return RepairResult{wanted.form.out, wanted.form.out + "/" + kCertificateFile, lossless,
+                      made.files_kept};
 }
 
 }  // namespace shw

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/exec/run_limits.h"
 #include "core/io/store.h"
 #include "core/repair/repair_result.h"
 #include "core/transform/lower.h"
@@ -16,7 +17,8 @@ struct ArrangedRun {
   WantedForm form;                 // its `out` is the folder
   std::vector<std::string> steps;  // in words, for the certificate
   std::string request = {};        // FolderRun::request
-  std::uint64_t memory = std::uint64_t{1} << 30;
+  std::string partial = {};  // FolderRun::partial
+  std::uint64_t memory = kDefaultMemory;
 };
 
 Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const ArrangedRun& run,

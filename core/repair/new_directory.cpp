@@ -5,9 +5,11 @@
 
 #include "core/exec/folder_run.h"
 #include "core/repair/item_place.h"
+#include "core/repair/json.h"
 #include "core/repair/lower.h"
 #include "core/repair/lower_to_program.h"
 #include "core/repair/outputs.h"
+#include "core/repair/plan.h"
 #include "core/repair/prove_result.h"
 #include "core/repair/request.h"
 #include "core/repair/steps.h"
@@ -114,10 +116,11 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
   choose_files(repair);
   const std::string& said =
       options.checkpoint.empty() ? checkpoint.directory()->name() : options.checkpoint;
-  SHW_TRY(repair.run.request, request_to_json(store, checkpoint, plan, said));
+  SHW_TRY(repair.run.request,
+          request_to_json(store, "repair", plan_text(checkpoint, plan, -1), said));
   bool lossless = true;
-  auto prove = [&](const Checkpoint& result, WritableDirectory& folder) -> Status {
-    SHW_TRY(lossless, prove_result(checkpoint, formed, result, folder, progress));
+  auto prove = [&](const WrittenFolder& written) -> Status {
+    SHW_TRY(lossless, prove_result(checkpoint, formed, written.result, written.folder, progress));
     return {};
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(repair.run), prove, progress));

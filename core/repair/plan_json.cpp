@@ -10,7 +10,8 @@
 //               "item" with a "side": its bytes lie there, and not where the record says
 //    "objects": [{"object", "fqn", "new_fqn"}], entries that are no tensors and are renamed along
 //    "fill_source": {"checkpoint", "fingerprint"}, where something is filled from another one
-//    "undecided": [{"rule", "severity", "subjects", "cause", "evidence"}]}
+//    "undecided": [{"rule", "severity", "subjects", "cause", "evidence"}],
+//    "hash": of what the plan does, wherever the checkpoint lies; not asked for when it is read}
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -396,6 +397,26 @@ Status read_objects(Reader& reader, const Json& json, Plan& plan) {
 
 }  // namespace
 
+namespace {
+
+// Of what is done, not of where the checkpoint lies or of what nothing mends. `plan` is all of it
+// but its tensors.
+std::string hash_of_plan(const Json& plan, const Checkpoint& checkpoint,
+                         const std::vector<PlannedTensor>& tensors) {
+  RunningHash hash;
+  auto add = [&](const Json& json) {
+    std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    hash.add(std::as_bytes(std::span(text)));
+  };
+  Json done = plan;
+  for (const char* key : {"checkpoint", "undecided"}) done.erase(key);
+  add(done);
+  for (const PlannedTensor& tensor : tensors) add(json_of(checkpoint, tensor));
+  return hash.text();
+}
+
+}  // namespace
+
 std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
   return plan_text(checkpoint, plan, 1) + "\n";
 }
@@ -425,6 +446,7 @@ std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent
                               {"new_fqn", object.fqn}});
   }
   for (const Finding& finding : plan.undecided) out["undecided"].push_back(json_of(finding));
+  out["hash"] = hash_of_plan(out, checkpoint, plan.tensors);
   return with_tensors(dumped(out, indent), checkpoint, plan, indent);
 }
 

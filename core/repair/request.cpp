@@ -21,19 +21,20 @@ std::string text_of(const OrderedJson& object, const char* key) {
 
 }  // namespace
 
-Result<std::string> request_to_json(const Store& store, const Checkpoint& checkpoint,
-                                    const Plan& plan, const std::string& said) {
+Result<std::string> request_to_json(const Store& store, std::string_view verb,
+                                    const std::string& plan, const std::string& said) {
   SHW_TRY(std::string path, store.resolved(said));
-  return R"({"verb": "repair", "checkpoint": )" + json_text(path) + R"(, "said": )" +
-         json_text(said) + R"(, "plan": )" + plan_text(checkpoint, plan, -1) + "}";
+  return R"({"verb": )" + json_text(std::string(verb)) + R"(, "checkpoint": )" + json_text(path) +
+         R"(, "said": )" + json_text(said) + R"(, "plan": )" + plan + "}";
 }
 
-Result<RepairRequest> request_from_json(std::string_view json, const std::string& source) {
+Result<RepairRequest> request_from_json(std::string_view json, std::string_view verb,
+                                        const std::string& source) {
   OrderedJson parsed = OrderedJson::parse(json, nullptr, false);
   RepairRequest request{text_of(parsed, "checkpoint"), text_of(parsed, "said"), {}};
   bool is_whole = parsed.is_object() && parsed.contains("plan") && !request.checkpoint.empty();
-  if (!is_whole || text_of(parsed, "verb") != "repair")
-    return fail(ErrorKind::kDamaged, "does not say what was to be repaired, and how", {source});
+  if (!is_whole || text_of(parsed, "verb") != verb)
+    return fail(ErrorKind::kDamaged, "does not say what was to be made, and how", {source});
   request.plan = parsed["plan"].dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   return request;
 }

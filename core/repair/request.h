@@ -1,25 +1,26 @@
-// What a repair is asked, as JSON that its journal keeps: {"verb": "repair", "checkpoint", "said",
-// "plan"}. Read back, it is hostile like any file.
+// What is asked of a run that makes a folder, as JSON that its journal keeps: {"verb": "repair",
+// "checkpoint", "said", "plan"}. Read back, it is hostile like any file.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "core/io/store.h"
-#include "core/repair/plan.h"
 
 namespace shw {
 
 struct RepairRequest {
   std::string checkpoint;  // its path, resolved
   std::string said;        // as the person wrote it: how the result names it
-  std::string plan;        // JSON, for plan_from_json()
+  std::string plan;        // JSON, for plan_from_json() or steps_from_json()
 };
 
-Result<std::string> request_to_json(const Store& store, const Checkpoint& checkpoint,
-                                    const Plan& plan, const std::string& said);
+// `plan`: JSON. `verb` reads it.
+Result<std::string> request_to_json(const Store& store, std::string_view verb,
+                                    const std::string& plan, const std::string& said);
 // `source` is what errors call it.
-Result<RepairRequest> request_from_json(std::string_view json, const std::string& source);
+Result<RepairRequest> request_from_json(std::string_view json, std::string_view verb,
+                                        const std::string& source);
 // "repair", or what another verb calls itself; empty where it is no request.
 std::string verb_of_request(std::string_view json);
 

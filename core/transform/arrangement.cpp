@@ -114,7 +114,7 @@ BoxMove shift_of(ExtentsView shape, Extents to) {
   return {whole(shape), std::move(to), same_order(shape.size())};
 }
 
-BoxMove in_place(Box box) {
+BoxMove staying(Box box) {
   BoxMove move{std::move(box), {}, {}};
   move.to = move.from.offsets;
   move.order = same_order(move.to.size());
@@ -167,7 +167,7 @@ std::vector<Part> part_without(const Part& part, const Box& box) {
   std::vector<Part> out;
   if (part.box.sizes.empty()) return out;
   for (Box& rest : subtract(part.box, box)) {
-    auto kept = moved_part(part, in_place(std::move(rest)));
+    auto kept = moved_part(part, staying(std::move(rest)));
     if (kept) out.push_back(std::move(*kept));
   }
   return out;

@@ -145,7 +145,7 @@ Extents same_order(std::size_t ndim);
 BoxMove shift_of(ExtentsView shape, Extents to);
 
 // A box that stays where it is: what it cuts off is left behind.
-BoxMove in_place(Box box);
+BoxMove staying(Box box);
 
 // The part of `box` that moves, where it goes; nothing where none does.
 std::optional<Box> moved_box(const Box& box, const BoxMove& move);

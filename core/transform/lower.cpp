@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/base/words.h"
 #include "core/facts/filled.h"
 #include "core/formats/common/filled_attribute.h"
+#include "core/formats/plain_value.h"
 #include "core/transform/lower_parts.h"
 
 namespace shw {
@@ -67,11 +69,14 @@ class Lowering {
     for (const ArrangedEntry& entry : all_.tensors) SHW_CHECK(describe_tensor(entry));
     for (const ArrangedObject& object : all_.objects) {
       const ObjectRow& row = all_.source().objects()[object.object];
-      outputs.objects.push_back({object.fqn, row.item, row.transforms, object.path});
+      outputs.objects.push_back(
+          {object.fqn, row.item, row.transforms, object.path, plain_of(object)});
     }
     std::sort(outputs.reordered.begin(), outputs.reordered.end());
     add_losses();
-    SHW_TRY(lowered_.laid_out, form_.format->writer->lay_out(outputs));
+    auto laid_out = form_.format->writer->lay_out(outputs);
+    if (!laid_out) return tl::unexpected<Error>(why_not_laid_out(std::move(laid_out).error()));
+    lowered_.laid_out = std::move(*laid_out);
     return {};
   }
 
@@ -102,6 +107,22 @@ class Lowering {
   LoweredArrangement take() { return std::move(lowered_); }
 
  private:
+  // The value of an entry, for a format that takes no item of the source. What cannot be said
+  // without code is left for the writer to refuse: it names all that it has no place for.
+  std::string plain_of(const ArrangedObject& object) {
+    const Checkpoint& source = all_.source();
+    if (keeps_ && source.objects()[object.object].item) return std::string();
+    auto plain = read_plain_opcodes(source, object.object);
+    if (plain) return std::move(*plain);
+    unsaid_[object.fqn] = std::move(plain).error();
+    return std::string();
+  }
+
+  Error why_not_laid_out(Error error) const {
+    auto found = unsaid_.find(error.place.tensor);
+    return found == unsaid_.end() ? error : found->second;
+  }
+
   Status describe_tensor(const ArrangedEntry& entry) {
     SHW_TRY(auto tensor, arranged_for(all_, entry, form_));
     SHW_CHECK(check_is_whole(*tensor));
@@ -157,6 +178,7 @@ class Lowering {
   const WantedForm& form_;
   Progress* progress_;
   bool keeps_ = false;
+  std::map<std::string, Error> unsaid_;  // entries whose value is more than plain data
   ProgramBuilder builder_;
   LoweredArrangement lowered_;
 };
@@ -174,7 +196,7 @@ Result<std::shared_ptr<const ArrangedTensor>> arranged_for(const Arrangement& al
 
 std::vector<Part> parts_of_tile(const ArrangedTensor& tensor, const Box& tile) {
   std::vector<Part> parts;
-  BoxMove stay = in_place(tile);
+  BoxMove stay = staying(tile);
   for (const Part& part : tensor.parts) {
     if (part.box == tile) return {part};
     if (auto cut = moved_part(part, stay)) parts.push_back(std::move(*cut));

@@ -124,7 +124,7 @@ Status PartLowering::add_scaled(const Part& part, const Box& tile, std::vector<C
       box.offsets[d] = part.box.offsets[d] + begin;
       box.sizes[d] = end - begin;
     }
-    auto own = moved_part(part, in_place(std::move(box)));
+    auto own = moved_part(part, staying(std::move(box)));
     if (!own) continue;
     SHW_TRY(Copy copy, copy_of_part(*own, tile));
     SHW_TRY(copy.change, factor_at(scaling, cell, copy.change));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/facts/depth.h"
 
@@ -19,9 +20,10 @@ struct VerbOptions {
   std::string plan;            // --plan FILE; empty: made from what is found
   std::string out;             // --out FOLDER; empty: beside the checkpoint
   bool in_place = false;       // --in-place
-  std::string placements;      // --placements FILE; empty: Shard(0) on the first axis
-  std::string to;              // --to dcp | safetensors | torch
-  std::uint64_t shard_bytes = 0;  // --shard-size BYTES; 0: the format's own
+  std::vector<std::string> leave_out = {};  // --leave-out PATTERN: entries that do not come along
+  std::string placements;                   // --placements FILE; empty: Shard(0) on the first axis
+  std::string to;                           // --to dcp | safetensors | torch
+  std::uint64_t shard_bytes = 0;            // --shard-size BYTES; 0: the format's own
 
   bool operator==(const VerbOptions&) const = default;
 };

@@ -11,12 +11,13 @@
 #include "core/repair/apply.h"
 #include "core/repair/plan.h"
 #include "core/repair/request.h"
+#include "core/verbs/transforms.h"
 
 namespace shw::verbs {
 namespace {
 
 Result<RepairResult> resume_repair(const ResumeOrder& order, Progress* progress) {
-  SHW_TRY(RepairRequest request, request_from_json(order.request, order.partial));
+  SHW_TRY(RepairRequest request, request_from_json(order.request, "repair", order.partial));
   std::string path = as_said(order.store, request.said, request.checkpoint);
   SHW_TRY(auto checkpoint, open_checkpoint(path, progress));
   SHW_TRY(Plan plan, plan_from_json(*checkpoint, request.plan, order.partial));
@@ -28,8 +29,22 @@ Result<RepairResult> resume_repair(const ResumeOrder& order, Progress* progress)
   return apply_plan(order.store, *checkpoint, plan, options, progress);
 }
 
+Result<RepairResult> resume_steps(const ResumeOrder& order, Progress* progress) {
+  SHW_TRY(RepairRequest request, request_from_json(order.request, kStepsVerb, order.partial));
+  SHW_TRY(StepPlan plan, steps_from_json(request.plan, order.partial));
+  VerbOptions said;
+  said.checkpoint = as_said(order.store, request.said, request.checkpoint);
+  SHW_TRY(Opened opened, open(said, progress));
+  ApplyOptions options;
+  options.out = order.out;
+  options.checkpoint = said.checkpoint;
+  options.partial = order.partial;
+  options.memory = order.memory;
+  return take(order.store, opened, plan, options, progress);
+}
+
 // Every verb that makes a new folder.
-constexpr ResumeRow kRows[] = {{"repair", resume_repair}};
+constexpr ResumeRow kRows[] = {{"repair", resume_repair}, {kStepsVerb, resume_steps}};
 
 tl::unexpected<Error> nothing_here(const std::string& folder) {
   return fail(ErrorKind::kUsage, "nothing that was killed is left there", {folder},

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "core/formats/open.h"
 #include "core/formats/table.h"
 #include "core/io/store.h"
 #include "core/repair/make_arranged.h"
 #include "core/repair/plan_fingerprint.h"
+#include "core/repair/request.h"
 #include "core/repair/steps.h"
 #include "core/transform/tilings.h"
 
@@ -77,6 +79,26 @@ Result<Prepared> prepare(const Opened& opened, const StepPlan& plan, Progress* p
   return prepared;
 }
 
+// What a job costs depends on which of these it is.
+const char* class_of(const Program& program, const ProgramJob& job) {
+  switch (job.op) {
+    case ElementOp::kCast:
+      return "cast";
+    case ElementOp::kConstant:
+      return "fill";
+    case ElementOp::kScale:
+      return "scale";
+    case ElementOp::kCopy:
+      break;
+  }
+  ExtentsView sizes = program.sizes(job), strides = program.source_strides(job);
+  for (std::size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] != 1)
+      return strides[d] == static_cast<std::int64_t>(size_of(job.from)) ? "rows" : "strided";
+  }
+  return "rows";
+}
+
 std::vector<std::string> words_of(const StepPlan& plan) {
   std::vector<std::string> words;
   for (const Step& step : plan.steps) words.push_back(to_text(step));
@@ -111,6 +133,7 @@ Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& said) {
 
 Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& said) {
   StepPlan plan = plan_for(opened);
+  if (!said.leave_out.empty()) plan.steps.emplace_back(DropStep{said.leave_out});
   plan.format = said.to;
   plan.shard_bytes = said.shard_bytes;
   const Format* format = format_named(said.to);
@@ -126,6 +149,17 @@ Result<std::optional<StepPlan>> read_step_plan(const std::string& path) {
   return std::optional<StepPlan>(std::move(plan));
 }
 
+std::string outlook_to_json(const StepPlan& plan, const StepOutlook& outlook) {
+  using Json = nlohmann::ordered_json;
+  Json out = Json::parse(steps_to_json(plan));
+  out["explain"] = {{"steps", outlook.steps},           {"format", outlook.format},
+                    {"tensors", outlook.tensors},       {"tiles_kept", outlook.tiles_kept},
+                    {"tiles_made", outlook.tiles_made}, {"jobs", outlook.jobs},
+                    {"bytes_read", outlook.bytes_read}, {"bytes_written", outlook.bytes_written},
+                    {"program", outlook.program_hash}};
+  return out.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
 Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, Progress* progress) {
   SHW_TRY(Prepared prepared, prepare(opened, plan, progress));
   SHW_TRY(LoweredArrangement lowered, lower_arrangement(prepared.all, prepared.form, progress));
@@ -137,10 +171,10 @@ Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, Progr
   for (const OutputTensor& tensor : lowered.outputs.tensors)
     outlook.tiles_kept += tensor.tiles.size();
   outlook.tiles_kept -= std::min(outlook.tiles_kept, outlook.tiles_made);
-  outlook.jobs = lowered.program.jobs.size();
   for (const LaidOut::File& file : lowered.laid_out.files) outlook.bytes_written += file.size;
   for (const OutputCopy& copy : lowered.laid_out.copies) outlook.bytes_read += copy.length;
   for (const ProgramJob& job : lowered.program.jobs) {
+    ++outlook.jobs[class_of(lowered.program, job)];
     if (job.source == SourceId::kNone) continue;
     outlook.bytes_read +=
         static_cast<std::uint64_t>(volume(lowered.program.sizes(job)).value_or(0)) *
@@ -150,18 +184,27 @@ Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, Progr
   return outlook;
 }
 
-Result<RepairResult> take(const Opened& opened, const StepPlan& plan, const ApplyOptions& options,
-                          Progress* progress) {
+Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& plan,
+                          const ApplyOptions& options, Progress* progress) {
   if (options.in_place)
     return fail(ErrorKind::kUsage, "steps are taken into a new folder, not in place");
   SHW_TRY(Prepared prepared, prepare(opened, plan, progress));
   ArrangedRun run;
-  SHW_TRY(run.form.out, output_of(posix_store(), *opened.checkpoint, options));
+  SHW_TRY(run.form.out, output_of(store, *opened.checkpoint, options));
   run.form.format = prepared.form.format;
   run.form.shard_bytes = prepared.form.shard_bytes;
   run.steps = words_of(plan);
-  run.request = steps_to_json(plan);
-  return make_arranged(posix_store(), prepared.all, run, progress);
+  run.memory = options.memory;
+  run.partial = options.partial;
+  std::string said =
+      options.checkpoint.empty() ? opened.checkpoint->directory()->name() : options.checkpoint;
+  SHW_TRY(run.request, request_to_json(store, kStepsVerb, steps_to_json(plan), said));
+  return make_arranged(store, prepared.all, run, progress);
+}
+
+Result<RepairResult> take(const Opened& opened, const StepPlan& plan, const ApplyOptions& options,
+                          Progress* progress) {
+  return take(posix_store(), opened, plan, options, progress);
 }
 
 Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,

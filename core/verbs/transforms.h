@@ -1,11 +1,17 @@
 // reshard, convert, and plans of steps: what a person asks for becomes steps, which are then taken.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/transform/steps_json.h"
 #include "core/verbs/verbs.h"
+
+namespace shw {
+class Store;
+}
 
 namespace shw::verbs {
 
@@ -21,12 +27,20 @@ Result<std::optional<StepPlan>> read_step_plan(const std::string& path);
 struct StepOutlook {
   std::vector<std::string> steps;
   std::string format;
-  std::uint64_t tensors = 0, tiles_kept = 0, tiles_made = 0, jobs = 0;
+  std::uint64_t tensors = 0, tiles_kept = 0, tiles_made = 0;
+  std::map<std::string, std::uint64_t> jobs;  // by what they do: "rows", "strided", "cast", ...
   std::uint64_t bytes_read = 0, bytes_written = 0;
   std::string program_hash;
 };
+// The plan with what it comes to under "explain", as `plan --plan` prints it.
+std::string outlook_to_json(const StepPlan& plan, const StepOutlook& outlook);
 Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, Progress* progress);
 
+// What the requests of these runs call themselves.
+inline constexpr const char* kStepsVerb = "steps";
+Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& plan,
+                          const ApplyOptions& options, Progress* progress);
+// On this machine's own files.
 Result<RepairResult> take(const Opened& opened, const StepPlan& plan, const ApplyOptions& options,
                           Progress* progress);
 

@@ -93,6 +93,27 @@ def repairs(folder, spec, scratch):
             ask("error", ["undo", copied], (3,))
 
 
+def transforms(folder, scratch):
+    """Other tiles, other formats, steps: what is broken or cannot be said is refused."""
+    def judged(words):
+        code, text = run(*words)
+        judge("repair" if code in (0, 1) else "error", words, code, text, (0, 1, 2))
+        return code
+    if judged(["reshard", folder, "--mesh", "dp=2,tp=2", "--out", str(scratch / "r"), "--yes"]) == 0:
+        ask("verify", ["verify", str(scratch / "r")])
+        judge("certificate", ["certificate"], 0, (scratch / "r/certificate.json").read_text(), (0,))
+    for to in ("dcp", "safetensors"):
+        judged(["convert", folder, "--to", to, "--out", str(scratch / to), "--yes"])
+    ask("error", ["reshard", folder, "--mesh", "dp=2", "--out", str(scratch / "n")], (2, 3))
+    steps = scratch / "steps.json"
+    steps.write_text(json.dumps({"schema": "shardwright/1", "steps": [
+        {"step": "retile", "tensors": ["*"], "tiles": []}], "target": {"format": "dcp"}}))
+    code, text = run("plan", folder, "--plan", str(steps))
+    judge("steps" if code == 0 else "error", ["plan"], code, text, (0, 2, 3))
+    steps.write_text('{"schema": "shardwright/1", "steps": [{"step": "dorp", "tensors": ["*"]}]}')
+    ask("error", ["plan", folder, "--plan", str(steps)], (2,))
+
+
 def fixture(case):
     folder = str(case / "ckpt")
     ask("info", ["info", folder])
@@ -110,6 +131,7 @@ def fixture(case):
     with tempfile.TemporaryDirectory() as scratch:
         ask("report", ["report", folder, "--out", os.path.join(scratch, "r.md")])
         repairs(folder, spec, pathlib.Path(scratch))
+        transforms(folder, pathlib.Path(scratch))
 
 
 def others():

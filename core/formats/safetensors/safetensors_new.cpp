@@ -67,7 +67,8 @@ Status check_safetensors_can_say(const Outputs& outputs, bool sharded) {
   add(others, "no tensor, and safetensors holds nothing else");
   add(pieces, "in pieces, and a safetensors file holds whole tensors");
   if (what.empty()) return {};
-  return fail(ErrorKind::kUnsupported, "cannot be written as safetensors: " + what);
+  return fail(ErrorKind::kUnsupported, "cannot be written as safetensors: " + what, {},
+              "leave them out (convert --leave-out PATTERN), or write another format");
 }
 
 std::vector<std::string> split_into_files(const Outputs& outputs) {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "core/exec/write_output.h"
+#include "core/exec/write_blocks.h"
 #include "core/formats/items.h"
 #include "core/formats/table.h"
 #include "core/memory_sink.h"
@@ -71,9 +71,16 @@ Bytes bytes_of_tile(const LoweredArrangement& lowered, const OutputTile& tile, s
   }
   const ProgramOutput& output = lowered.program.output(lowered.made[made]);
   MemoryFile file(output.offset);
-  Workspace workspace{Storages(lowered.program, lowered.inputs), cpu_executor(), {}, {}, {}};
-  auto written =
-      write_output(lowered.program, lowered.made[made], workspace, Limits{slab}, file, nullptr);
+  Workspace workspace{Storages(lowered.program, lowered.inputs,
+                               std::make_shared<DecodedItems>(std::uint64_t{1} << 30)),
+                      cpu_executor(),
+                      {},
+                      {},
+                      {}};
+  OutputId id = lowered.made[made];
+  Limits limits{slab};
+  auto written = write_blocks(lowered.program, id, {0, block_count(lowered.program, id, limits)},
+                              workspace, limits, file, nullptr);
   if (!written) FAIL(written.error().message);
   REQUIRE(file.finish(output.offset + output.length));
   return file.bytes;

@@ -1,0 +1,73 @@
+#include "core/formats/item_pass.h"
+
+#include <algorithm>
+
+#include "core/base/hash.h"
+#include "core/formats/item_access.h"
+#include "core/formats/items.h"
+#include "core/io/read_through.h"
+#include "core/tensor/tile_fingerprint.h"
+
+namespace shw {
+namespace {
+
+tl::unexpected<Error> not_the_chunk(const Checkpoint& checkpoint, ChunkId chunk,
+                                    const std::string& why) {
+  auto item = checkpoint.item(chunk);
+  return fail(ErrorKind::kDamaged, why,
+              {item ? checkpoint.file(item->file).path : std::string(), std::nullopt,
+               std::string(checkpoint.fqn(checkpoint.tensor_of(chunk)))});
+}
+
+// Bytes of an item as they pass: all of them into the hash, those of the payload into the
+// fingerprint too.
+struct PassingItem {
+  TileFingerprint& elements;
+  std::uint64_t at, begin, end;  // in the source; the payload is [begin, end)
+  RunningHash hash{};
+
+  Status take(BytesView bytes) {
+    hash.add(bytes);
+    std::uint64_t next = at + bytes.size();
+    std::uint64_t low = std::max(at, begin), high = std::min(next, end);
+    if (low < high)
+      elements.add(
+          bytes.subspan(static_cast<std::size_t>(low - at), static_cast<std::size_t>(high - low)));
+    at = next;
+    return {};
+  }
+};
+
+}  // namespace
+
+Result<ItemPass> pass_over_item(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress) {
+  TensorId tensor = checkpoint.tensor_of(chunk);
+  Dtype dtype = checkpoint.dtype(tensor);
+  Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+  auto place = checkpoint.item(chunk);
+  if (!place) return not_the_chunk(checkpoint, chunk, "no storage record says where its bytes are");
+  if (!lies_inside(box.offsets, box.sizes, checkpoint.shape(tensor)) || size_of(dtype) == 0)
+    return not_the_chunk(checkpoint, chunk, "is no box of its tensor");
+  SHW_TRY(ItemHeader header, read_item_header(checkpoint, chunk));
+  if (!is_as_recorded(checkpoint, chunk, header))
+    return not_the_chunk(checkpoint, chunk, "is not of the size and dtype that are recorded");
+  TileFingerprint elements(checkpoint.shape(tensor), box, size_of(dtype));
+  if (!lies_as_it_is(header) || header.conjugate || header.negative) {
+    SHW_TRY(Bytes bytes, read_chunk(checkpoint, chunk));
+    elements.add(bytes);
+    SHW_TRY(std::string hash, hash_item(checkpoint, *place, progress));
+    if (!elements.is_complete()) return not_the_chunk(checkpoint, chunk, "has too few elements");
+    return ItemPass{std::move(hash), elements.value()};
+  }
+  ItemFiles files(checkpoint);
+  SHW_TRY(ItemRange range, find_item(files, *place));
+  PassingItem passing{elements, range.offset, header.payload_offset,
+                      header.payload_offset + header.payload_length};
+  RangeParts parts;
+  parts.bytes = [&](BytesView bytes) { return passing.take(bytes); };
+  SHW_CHECK(read_through(*range.source, range.offset, range.length, parts, progress));
+  if (!elements.is_complete()) return not_the_chunk(checkpoint, chunk, "has too few elements");
+  return ItemPass{passing.hash.text(), elements.value()};
+}
+
+}  // namespace shw

@@ -1,0 +1,255 @@
+// What steps refuse, and those that random plans do not draw.
+#include <cstdlib>
+#include <set>
+
+#include "core/formats/items.h"
+#include "core/formats/table.h"
+#include "core/repair/make_arranged.h"
+#include "core/transform/lower.h"
+#include "core/transform/random_steps.h"
+#include "core/transform/steps_json.h"
+#include "core/transform/tilings.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+const Format& written_format(std::string_view name) {
+  for (const FormatRow& row : formats()) {
+    if (row.format->name == name) return *row.format;
+  }
+  FAIL("there is no such format");
+  return kUnknownFormat;
+}
+
+struct Saved {
+  MemoryStore store{};
+  PlainCheckpoint tensors;
+  std::shared_ptr<const Checkpoint> checkpoint;
+
+  explicit Saved(PlainCheckpoint all) : tensors(std::move(all)) {
+    Dice dice(11);
+    save_in(store, tensors, dice);
+    checkpoint = open_in(store, "/ck");
+  }
+};
+
+PlainTensor counted(Dtype dtype, const Extents& shape) {
+  PlainTensor tensor{dtype, shape, {}};
+  auto count = static_cast<std::size_t>(*volume(shape));
+  for (std::size_t i = 0; i < count; ++i)
+    tensor.elements.push_back(element_of(dtype, static_cast<double>(i)));
+  tensor.lost.resize(count, false);
+  return tensor;
+}
+
+PlainCheckpoint two_tensors() {
+  return {{"a.weight", counted(Dtype::kFloat32, {4, 6})},
+          {"b.weight", counted(Dtype::kFloat32, {3, 6})}};
+}
+
+std::string refusal(const Saved& saved, const std::vector<Step>& steps) {
+  auto all = take_steps(arrangement_of(saved.checkpoint), steps);
+  if (!all) return all.error().message + " " + all.error().place.tensor;
+  auto lowered = lower_arrangement(*all, {&written_format("dcp"), 0, "/out"});
+  return lowered ? "" : lowered.error().message + " " + lowered.error().place.tensor;
+}
+
+bool says(const std::string& text, std::string_view what) {
+  return text.find(what) != std::string::npos;
+}
+
+Bytes read_back(const MemoryStore& store, const std::string& folder, const std::string& fqn) {
+  auto checkpoint = open_in(store, folder);
+  auto id = checkpoint->find(fqn);
+  REQUIRE(id.has_value());
+  auto values = read_tensor(*checkpoint, *id);
+  REQUIRE(values.has_value());
+  return values->bytes;
+}
+
+void make_into(MemoryStore& store, const Arrangement& all, const std::string& out) {
+  ArrangedRun run;
+  run.form = {&written_format("dcp"), 0, out};
+  run.steps = {"steps"};
+  auto made = make_arranged(store, all, run, nullptr);
+  if (!made) FAIL(made.error().message);
+}
+
+}  // namespace
+
+TEST_CASE("steps that make no sense are refused with the step and the tensor") {
+  Saved saved(two_tensors());
+  auto one = [&](Step step) { return refusal(saved, {std::move(step)}); };
+  CHECK(says(one(DropStep{{"c.*"}}), "names no tensor"));
+  CHECK(says(one(CastStep{{"a.weigth"}, Dtype::kBfloat16}), "step 1 (cast)"));
+  CHECK(says(one(CastStep{{"a.weight"}, Dtype::kInt32}), "there is no cast"));
+  CHECK(says(one(PermuteDimsStep{{"a.weight"}, {0, 0}}), "every dim"));
+  CHECK(says(one(PermuteBlocksStep{{"a.weight"}, 0, {}, {2, 1, 0}}), "not 3 blocks"));
+  CHECK(says(one(PermuteBlocksStep{{"a.weight"}, 0, {3, 2}, {1, 0}}), "5 rows together"));
+  CHECK(says(one(SplitStep{"a.weight", 0, {2, 3}, {"x", "y"}}), "do not cut"));
+  CHECK(says(one(SplitStep{"a.weight", 0, {2, 1}, {"x", "y"}}), "3 rows together"));
+  CHECK(says(one(SplitStep{"a.weight", 2, {4}, {"x"}}), "has no dim 2"));
+  CHECK(says(one(ConcatStep{{"a.weight", "b.weight"}, 1, "c"}), "does not go with"));
+  CHECK(says(one(ConcatStep{{"a.weight", "a.weight"}, 0, "c"}), "named twice"));
+  CHECK(says(one(RenameStep{"a.weight", "b.weight"}), "two entries would have this name"));
+  CHECK(says(one(RenameStep{"(", "x", true}), "no regular expression"));
+  CHECK(says(one(RenameStep{"nothing", "x"}), "names no entry"));
+  CHECK(says(one(TrimStep{{"a.weight"}, {{0, 0}, {5, 6}}}), "no box"));
+  CHECK(says(one(PadStep{{"a.weight"}, {0}, {0}, 0}), "every dim"));
+  CHECK(says(one(PadStep{{"a.weight"}, {0, INT64_MAX}, {0, 1}, 0}), "cannot be padded"));
+  CHECK(says(one(MaskStep{{"a.weight"}, {{{0, 0}, {4, 7}}}, 0}), "no box"));
+  CHECK(says(one(RetileStep{{"a.weight"}, {{{{0, 0}, {3, 6}}, 0}}}), "exactly once"));
+  CHECK(says(one(ReshardStep{{"a.weight"}, {{{"dp", 2}}}, {}}), "placements are named"));
+  CHECK(says(one(ReshardStep{{"a.weight"}, {{{"dp", 2}}}, {{Placement::Kind::kPartial, 0, 1}}}),
+             "Partial"));
+  CHECK(says(one(RelabelStep{"a.weight", {4, 6}, {{99, {0, 0}}}}), "no tile 99"));
+  CHECK(says(one(RelabelStep{"a.weight", {9, 9}, {}}), "saved nowhere"));
+  CHECK(says(one(RestoreStep{"a.weight", {"../x", 0, 4, {1, 1}}, Dtype::kFloat32, {0, 0}}),
+             "no file of the checkpoint"));
+  CHECK(says(one(RestoreStep{"a.weight", {"x.bin", 0, 4, {1, 1}}, Dtype::kFloat32, {0, 0}}),
+             "does not hold the bytes"));
+  CHECK(says(one(DequantiseStep{{"a.weight"}, "_scale_inv", {2, 2}, Dtype::kBfloat16}),
+             "names no tensor"));
+}
+
+TEST_CASE("a payload beside the checkpoint goes where a step restores it") {
+  Saved saved(two_tensors());
+  Bytes payload(3 * sizeof(double));
+  for (int i = 0; i < 3; ++i) {
+    double value = 0.5 + i;
+    std::memcpy(payload.data() + 8 * i, &value, 8);
+  }
+  saved.store.put("/ck/side.bin", payload);
+  RestoreStep step{"a.weight", {"side.bin", 8, 16, {1, 2}}, Dtype::kFloat64, {3, 4}};
+  auto all = take_steps(arrangement_of(open_in(saved.store, "/ck")), {step});
+  REQUIRE(all.has_value());
+  make_into(saved.store, *all, "/out");
+  Bytes bytes = read_back(saved.store, "/out", "a.weight");
+  float last[2];
+  std::memcpy(last, bytes.data() + (3 * 6 + 4) * 4, sizeof last);
+  CHECK(last[0] == 1.5f);
+  CHECK(last[1] == 2.5f);
+  CHECK(saved.store.get("/out/side.bin").has_value());
+}
+
+TEST_CASE("tiles can be taken for other boxes than those that were recorded") {
+  MemoryStore store;
+  PlainCheckpoint wrong{{"w", counted(Dtype::kFloat32, {4, 2})}};
+  Dice dice(1);
+  save_in(store, wrong, dice);
+  auto checkpoint = open_in(store, "/ck");
+  RelabelStep step{"w", {4, 2}, {}};
+  // Each tile at the same place from the other end, as far as sizes allow: any exact tiling will
+  // do.
+  for (ChunkId chunk : checkpoint->chunks(TensorId{0})) {
+    Extents offsets(2);
+    for (std::size_t d = 0; d < 2; ++d)
+      offsets[d] = step.shape[d] - checkpoint->offsets(chunk)[d] - checkpoint->sizes(chunk)[d];
+    step.tiles.push_back({static_cast<std::uint32_t>(index_of(chunk)), offsets});
+  }
+  auto all = take_steps(arrangement_of(checkpoint), {step});
+  REQUIRE(all.has_value());
+  make_into(store, *all, "/out");
+  auto made = open_in(store, "/out");
+  for (std::size_t i = 0; i < step.tiles.size(); ++i) {
+    for (ChunkId chunk : made->chunks(TensorId{0})) {
+      if (!same(made->offsets(chunk), step.tiles[i].offsets)) continue;
+      CHECK(*read_chunk(*made, chunk) == *read_chunk(*checkpoint, ChunkId{step.tiles[i].chunk}));
+    }
+  }
+}
+
+TEST_CASE("names are changed by regular expressions, and paths with them") {
+  Saved saved({{"module.layers.0.w", counted(Dtype::kFloat32, {2})},
+               {"module.layers.1.w", counted(Dtype::kFloat32, {2})},
+               {"head", counted(Dtype::kFloat32, {2})}});
+  RenameStep step{"module\\.layers\\.(\\d+)\\.(.*)", "model.blocks.$1.$2", true};
+  auto all = take_steps(arrangement_of(saved.checkpoint), {step});
+  REQUIRE(all.has_value());
+  std::set<std::string> names;
+  for (const ArrangedEntry& entry : all->tensors) names.insert(entry.fqn);
+  CHECK(names == std::set<std::string>{"model.blocks.0.w", "model.blocks.1.w", "head"});
+}
+
+TEST_CASE("elements that nobody saved are filled, and count as lost") {
+  MemoryStore store;
+  PlainTensor w = counted(Dtype::kFloat32, {2, 4});
+  Dice dice(5);
+  save_in(store, {{"w", w}}, dice);
+  auto checkpoint = open_in(store, "/ck");
+  RelabelStep wider{"w", {4, 4}, {}};
+  for (ChunkId chunk : checkpoint->chunks(TensorId{0}))
+    wider.tiles.push_back(
+        {static_cast<std::uint32_t>(index_of(chunk)), copy_of(checkpoint->offsets(chunk))});
+  auto all = take_steps(arrangement_of(checkpoint), {wider, FillStep{{"w"}}});
+  REQUIRE(all.has_value());
+  auto losses = losses_after(*all);
+  REQUIRE(losses.size() == 1);
+  CHECK(losses[0].second.fill == "zero");
+  std::int64_t lost = 0;
+  for (const Box& box : losses[0].second.boxes) lost += *volume(box.sizes);
+  CHECK(lost == 8);
+}
+
+TEST_CASE("the first pattern that matches gives a tensor its placements") {
+  Mesh mesh{{{"dp", 2}, {"tp", 2}}};
+  const char* good = R"json({"*.bias": ["Replicate", "Replicate"],
+                             "layers.?.w*": ["Shard(1)", "Shard(0)"]})json";
+  auto rules = placement_rules_from_json(good, "p.json", mesh);
+  REQUIRE(rules.has_value());
+  CHECK(to_text(placements_of(*rules, "layers.3.bias", 1, mesh)) == "Replicate, Replicate");
+  CHECK(to_text(placements_of(*rules, "layers.3.weight", 2, mesh)) == "Shard(1), Shard(0)");
+  CHECK(to_text(placements_of(*rules, "head", 2, mesh)) == "Shard(0), Replicate");
+  CHECK(to_text(placements_of(*rules, "step", 0, mesh)) == "Replicate, Replicate");
+  for (const char* bad :
+       {"[", "[]", R"json({"*": "Shard(0)"})json", R"json({"*": ["Shard(0)"]})json",
+        R"json({"*": ["Shard(0)", "Shrad(1)"]})json", R"json({"*": [1, 2]})json"}) {
+    auto refused = placement_rules_from_json(bad, "p.json", mesh);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().place.file == "p.json");
+  }
+}
+
+TEST_CASE("plans that were edited into nonsense are refused, and none is carried out wrongly") {
+  const char* asked = std::getenv("SHARDWRIGHT_PLANS");
+  int count = asked != nullptr ? std::atoi(asked) : 1'000, refused = 0;
+  for (int i = 0; i < count; ++i) {
+    Dice dice(static_cast<unsigned>(40'000 + i));
+    Saved saved(random_tensors(dice));
+    PlainCheckpoint wanted = saved.tensors;
+    StepPlan plan;
+    StepDrawer drawer(wanted, dice, false);
+    for (int k = 0; k < 2; ++k) {
+      plan.steps.push_back(drawer.draw());
+      std::visit(PlainSteps{wanted}, plan.steps.back());
+    }
+    std::string text = steps_to_json(plan);
+    for (std::int64_t edits = dice.pick(1, 3); edits > 0; --edits) {
+      auto at = static_cast<std::size_t>(dice.pick(0, static_cast<std::int64_t>(text.size()) - 1));
+      static constexpr std::string_view kOther = "0123456789-\"[]{},:.eE ntf\\";
+      char put = kOther[static_cast<std::size_t>(dice.pick(0, kOther.size() - 1))];
+      if (dice.one_in(3))
+        text.erase(at, 1);
+      else
+        text[at] = put;
+      if (text.empty()) text = "x";
+    }
+    auto edited = steps_from_json(text, "plan.json");
+    if (!edited) {
+      CHECK(edited.error().place.file == "plan.json");
+      ++refused;
+      continue;
+    }
+    auto all = take_steps(arrangement_of(saved.checkpoint), edited->steps);
+    if (!all) {
+      ++refused;
+      continue;
+    }
+    // What is left of it is a plan: it is lowered and proved, or refused.
+    auto lowered = lower_arrangement(*all, {&written_format("dcp"), 0, "/out"});
+    if (!lowered) ++refused;
+  }
+  CHECK(refused > count / 4);
+}
