@@ -1,6 +1,9 @@
 #include "core/base/hash.h"
 
+#include <openssl/evp.h>
 #include <xxhash.h>
+
+#include <array>
 
 namespace shw {
 
@@ -29,10 +32,45 @@ Hash128 hash_of(std::span<const std::byte> bytes) {
   return {hash.high64, hash.low64};
 }
 
+namespace {
+constexpr char kDigits[] = "0123456789abcdef";
+}
+
 std::string to_hex(const Hash128& hash) {
   std::string text;
   for (std::uint64_t half : {hash.high, hash.low}) {
-    for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[half >> shift & 15];
+    for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[half >> shift & 15];
+  }
+  return text;
+}
+
+struct RunningSha256::State {
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(),
+                                                                  &EVP_MD_CTX_free};
+  bool is_well = false;
+};
+
+RunningSha256::RunningSha256() : state_(std::make_unique<State>()) {
+  state_->is_well = state_->context != nullptr &&
+                    EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr) == 1;
+}
+RunningSha256::~RunningSha256() = default;
+
+void RunningSha256::add(std::span<const std::byte> bytes) {
+  if (state_->is_well)
+    state_->is_well = EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size()) == 1;
+}
+
+std::string RunningSha256::text() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned length = 0;
+  if (!state_->is_well || EVP_DigestFinal_ex(state_->context.get(), digest.data(), &length) != 1)
+    return {};
+  state_->is_well = false;
+  std::string text;
+  for (unsigned i = 0; i < length; ++i) {
+    text += kDigits[digest[i] >> 4];
+    text += kDigits[digest[i] & 15];
   }
   return text;
 }

@@ -1,4 +1,5 @@
-// XXH3-128 of bytes as they come, and the text of a hash: the one place that spells them.
+// XXH3-128 and SHA-256 of bytes as they come, and the text of a hash: the one place that spells
+// them.
 #pragma once
 
 #include <cstddef>
@@ -34,5 +35,23 @@ class RunningHash {
 };
 
 Hash128 hash_of(std::span<const std::byte> bytes);
+
+// What other programs' lists of files are in. With the processor's own instructions, where it has
+// them.
+class RunningSha256 {
+ public:
+  RunningSha256();
+  ~RunningSha256();
+  RunningSha256(const RunningSha256&) = delete;
+  RunningSha256& operator=(const RunningSha256&) = delete;
+
+  void add(std::span<const std::byte> bytes);
+  // 64 hex digits; empty where the library refuses SHA-256. Ends it: nothing can be added.
+  std::string text();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace shw

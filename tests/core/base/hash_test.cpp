@@ -24,3 +24,14 @@ TEST_CASE("a hash is XXH3-128 in its canonical form however its bytes are cut") 
   CHECK_FALSE(running.value() == hash_of(bytes_of("Shardwrighs")));
   CHECK(to_hex(Hash128{0x0123456789abcdefu, 0xfu}) == "0123456789abcdef000000000000000f");
 }
+
+TEST_CASE("a SHA-256 is the one of the standard however its bytes are cut") {
+  CHECK(RunningSha256().text() ==
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  RunningSha256 running;
+  running.add(bytes_of("a"));
+  running.add({});
+  running.add(bytes_of("bc"));
+  CHECK(running.text() == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(running.text().empty());
+}
