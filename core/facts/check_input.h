@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/facts/depth.h"
+#include "core/facts/integrity.h"
 #include "core/formats/items.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
@@ -31,6 +32,7 @@ struct CheckInput {
   // One a tensor, empty without a reference: which tensor of the reference it is.
   std::span<const std::optional<TensorId>> counterparts = {};
   std::int64_t ranks = ranks_that_wrote(checkpoint);
+  const Integrity* integrity = nullptr;  // null where no list of files lies beside it
 };
 
 }  // namespace shw

@@ -160,6 +160,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   }
   if (report.depth == Depth::kData && checkpoint.directory() != nullptr)
     data = read_all_data(checkpoint, headers, progress);
+  SHW_TRY(std::optional<Integrity> integrity, read_integrity(checkpoint, report.depth, progress));
   if (is_cancelled(progress)) return cancelled_error();
 
   Expectation expected = expectation_of(checkpoint, options);
@@ -173,6 +174,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
                    report.depth,
                    expected.reference,
                    expected.names.in_reference};
+  input.integrity = integrity ? &*integrity : nullptr;
   report.spec = expected.spec;
   auto opened = checkpoint.opening_findings();
   report.findings.assign(opened.begin(), opened.end());

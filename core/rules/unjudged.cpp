@@ -116,6 +116,28 @@ void add_bytes(const CheckInput& input, List& out) {
                    "the program that wrote them"});
 }
 
+// Files that nothing was held against, though a list of hashes lies there.
+void add_integrity(const CheckInput& input, List& out) {
+  if (input.integrity == nullptr) return;
+  const Integrity& integrity = *input.integrity;
+  const std::string list = kIntegrityFile;
+  if (integrity.unusable) {
+    out.push_back({"whether files are those that " + list + " names",
+                   "a list that can be read: " + integrity.unusable->message});
+    return;
+  }
+  if (integrity.not_hashed != 0)
+    out.push_back({"whether " + plural(integrity.not_hashed, "file") + " are those that " + list +
+                       " was made of",
+                   "--data"});
+  if (!integrity.unread.empty())
+    out.push_back({"whether " + some_of(integrity.unread) + " is as in " + list,
+                   "a disk that gives all of its bytes"});
+  if (!integrity.unlisted.empty())
+    out.push_back({"whether " + some_of(integrity.unlisted) + " is as it was written",
+                   "a hash, which " + list + " does not have"});
+}
+
 void add_hints(const CheckInput& input, const std::vector<Finding>& findings, List& out) {
   for (const Finding& finding : findings) {
     auto explained = [](const auto& one) { return one.first == "explained by"; };
@@ -157,6 +179,7 @@ std::vector<Unjudged> unjudged_of(const CheckInput& input, const std::vector<Fin
   add_hints(input, findings, out);
   add_expectations(input, out);
   add_bytes(input, out);
+  add_integrity(input, out);
   add_left_open(findings, out);
   return out;
 }

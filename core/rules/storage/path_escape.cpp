@@ -6,7 +6,21 @@
 namespace shw {
 namespace {
 
+void find_escaping_names(const Integrity& integrity, std::vector<Finding>& findings) {
+  if (integrity.escaping.empty()) return;
+  Finding finding;
+  finding.rule = "path-escape";
+  finding.cause = std::string(kIntegrityFile) + " names " +
+                  plural(integrity.escaping.size(), "path") +
+                  " outside the checkpoint; nothing there was opened.";
+  finding.evidence = {{"paths", capped(integrity.escaping)},
+                      {"path_count", count_of(integrity.escaping.size())}};
+  finding.subjects = integrity.escaping;
+  findings.push_back(std::move(finding));
+}
+
 void find_escaping_paths(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.integrity != nullptr) find_escaping_names(*facts.integrity, findings);
   Finding finding;
   finding.rule = "path-escape";
   const Checkpoint& checkpoint = facts.checkpoint;

@@ -1,0 +1,44 @@
+// The list of files with their hashes that Megatron-LM leaves beside a checkpoint
+// (--verify-integrity, PR #4305), and whether the files are those that it was made of.
+//
+//   integrity.json   {"algorithm": "sha256", "files": {name: 64 hex digits}}
+//
+// Names are of files in the checkpoint's folder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/facts/depth.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+inline constexpr const char* kIntegrityFile = "integrity.json";
+
+struct FileHash {
+  std::string name, expected, actual;
+};
+
+struct Integrity {
+  std::optional<Error> unusable;      // it lies there, and nothing can be held against it
+  std::size_t listed = 0;             // files that it names
+  std::vector<std::string> escaping;  // names that leave the checkpoint: never opened
+  std::vector<std::string> missing;   // names of files that are not there
+  std::vector<FileHash> differing;
+  std::vector<std::string> unread;    // could not be read to their end
+  std::vector<std::string> unlisted;  // in use, and not named
+  std::size_t not_hashed = 0;         // there and named, at less depth than data
+  std::uint64_t hashed_bytes = 0;
+};
+
+// Nothing where no such list lies there. Hashes are taken at Depth::kData, files side by side on
+// all cores. An error only where somebody stopped it.
+Result<std::optional<Integrity>> read_integrity(const Checkpoint& checkpoint, Depth depth,
+                                                Progress* progress);
+
+}  // namespace shw
