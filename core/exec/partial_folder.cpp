@@ -65,6 +65,10 @@ bool is_same(const Entry& a, const Entry& b) {
   return a.kind == b.kind && a.size == b.size && a.modified_ns == b.modified_ns;
 }
 
+std::string name_in(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 // By path: how large a file will be, and how many tiles are made in it.
 struct Expected {
   std::uint64_t size = 0;
@@ -96,11 +100,12 @@ Result<JournalHeader> header_of(const Store& store, const FolderRun& run) {
 }
 
 std::vector<std::string> partial_folders(const Store& store, const std::string& out) {
-  std::string clean = without_trailing_slashes(out), folder = parent_of(clean);
-  std::string begin = clean.substr(clean.rfind('/') + 1) + kPartialMark;
+  std::string clean = without_trailing_slashes(out);
+  std::size_t name_at = clean.rfind('/') + 1;  // 0 where there is no slash
+  std::string before = clean.substr(0, name_at), begin = clean.substr(name_at) + kPartialMark;
   std::vector<std::string> found;
-  for (const std::string& name : store.names(folder)) {
-    if (name.starts_with(begin)) found.push_back(folder + "/" + name);
+  for (const std::string& name : store.names(parent_of(clean))) {
+    if (name.starts_with(begin)) found.push_back(before + name);
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -154,10 +159,10 @@ std::optional<Abandoned> find_abandoned(Store& store, const JournalHeader& heade
     if (usable && (!best || journal->files.size() > best->journal.files.size()))
       best = Abandoned{path, std::move(*journal)};
   }
-  std::vector<std::string> own = partial_folders(store, out);
+  std::string own = name_in(without_trailing_slashes(out)) + kPartialMark;
   sweep_abandoned(store, out, kPartialMark, [&](const std::string& found) {
-    if (best && found == best->path) return true;
-    if (std::find(own.begin(), own.end(), found) != own.end()) return false;
+    if (best && name_in(found) == name_in(best->path)) return true;
+    if (name_in(found).starts_with(own)) return false;
     auto folder = store.read_folder(found);
     return folder && (*folder)->stat(kJournalFile).kind == EntryKind::kFile;
   });

@@ -59,6 +59,14 @@ std::string start_of(const std::string& pid) {
   return text.substr(at + 1, text.find(' ', at + 1) - at - 1);
 }
 
+// Killed, and nobody has asked for its exit code yet: in a container maybe nobody ever does.
+bool has_ended(const std::string& pid) {
+  std::string text = beginning_of("/proc/" + pid + "/stat");
+  std::size_t at = text.rfind(')');
+  if (at == std::string::npos || at + 2 >= text.size()) return false;
+  return text[at + 2] == 'Z' || text[at + 2] == 'X';
+}
+
 // All of a text of this_process(), line by line.
 struct Owner {
   std::string host, boot, space, pid, start;
@@ -122,6 +130,7 @@ bool is_dead_process(std::string_view text) {
   auto [stop, code] = std::from_chars(owner.pid.data(), end, pid);
   if (code != std::errc{} || stop != end || pid < 1) return false;
   if (::kill(pid, 0) != 0) return errno == ESRCH;
+  if (has_ended(owner.pid)) return true;
   std::string start = start_of(owner.pid);
   return !start.empty() && start != owner.start;
 }

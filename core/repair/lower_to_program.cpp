@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "core/formats/items.h"
+#include "core/formats/box_reader.h"
 #include "core/repair/lower.h"
 #include "core/tensor/strided_copy.h"
 

@@ -1,6 +1,7 @@
 #include "core/io/owner.h"
 
 #include <doctest/doctest.h>
+#include <signal.h>
 
 #include "core/dead_process.h"
 #include "core/io/place.h"
@@ -35,6 +36,31 @@ TEST_CASE(
     CHECK_FALSE(is_dead_process(text));
   for (const char* pid : {"0", "-1", "99999999999999999999", "1x", ""})
     CHECK_FALSE(is_dead_process(with_line(dead, 3, pid)));
+}
+
+TEST_CASE("a process that was killed and that nobody waited for is dead") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  pid_t child = ::fork();
+  if (child == 0) {
+    std::string text = this_process();
+    static_cast<void>(::write(ends[1], text.data(), text.size()) == 0);
+    ::pause();
+  }
+  std::string text(4096, '\0');
+  ssize_t length = ::read(ends[0], text.data(), text.size());
+  REQUIRE(length > 0);
+  text.resize(static_cast<std::size_t>(length));
+  CHECK_FALSE(is_dead_process(text));
+  ::kill(child, SIGKILL);
+  // It has ended, and is still there.
+  siginfo_t ended{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
+  CHECK(is_dead_process(text));
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST_CASE("only what a dead process of this machine left is swept") {
