@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/plan_types.h"

@@ -1,5 +1,6 @@
 // What becomes of a repair in place that was killed, and of the files that undo needs.
 #include "core/exec/journal.h"
+#include "core/facts/filled.h"
 #include "core/formats/open.h"
 #include "core/io/owner.h"
 #include "core/repair/certificate.h"

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/exec/folder_run.h"
+#include "core/facts/filled.h"
 #include "core/repair/item_place.h"
 #include "core/repair/json.h"
 #include "core/repair/lower.h"
