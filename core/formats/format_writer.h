@@ -98,6 +98,8 @@ struct LaidOut {
   };
   std::vector<File> files;
   std::vector<MadeTile> made;       // in the order of Outputs
+  // Indices in `made`, file by file: sealing a file must not look through all of them.
+  std::vector<std::uint32_t> made_by_file = {};
   std::vector<OutputBytes> before;  // headers that no tile's bytes change
   std::vector<OutputCopy> copies;
   // Where all is new: the items of kept tiles and of objects, in the order of Outputs.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "core/base/checked.h"
@@ -137,6 +138,11 @@ Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
       SHW_CHECK(laying.add_tile(t, i));
   }
   LaidOut& out = laying.out;
+  out.made_by_file.resize(out.made.size());
+  std::iota(out.made_by_file.begin(), out.made_by_file.end(), 0u);
+  std::stable_sort(
+      out.made_by_file.begin(), out.made_by_file.end(),
+      [&](std::uint32_t a, std::uint32_t b) { return out.made[a].file < out.made[b].file; });
   const Checkpoint* source = laying.source;
   if (source == nullptr || source->directory() == nullptr) return std::move(out);
   for (const FileRow& file : source->files()) {
@@ -151,9 +157,12 @@ Result<std::vector<OutputBytes>> seal_archives(const Outputs& outputs, const Lai
   if (checksums.size() != laid_out.made.size())
     return fail(ErrorKind::kUsage, "every tile needs its checksum");
   std::vector<OutputBytes> around;
-  for (std::size_t i = 0; i < laid_out.made.size(); ++i) {
+  auto before = [&](std::uint32_t i, std::uint32_t other) { return laid_out.made[i].file < other; };
+  auto first =
+      std::lower_bound(laid_out.made_by_file.begin(), laid_out.made_by_file.end(), file, before);
+  for (; first != laid_out.made_by_file.end() && laid_out.made[*first].file == file; ++first) {
+    std::uint32_t i = *first;
     const MadeTile& made = laid_out.made[i];
-    if (made.file != file) continue;
     const OutputTensor& tensor = outputs.tensors[made.tensor];
     SHW_TRY(AroundHoles archive, archive_of(tensor, tensor.tiles[made.tile], checksums[i]));
     for (AroundHoles::Part& part : archive.parts)
