@@ -1,5 +1,7 @@
 #include "core/base/spelling.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -52,6 +54,10 @@ std::string did_you_mean_text(const std::vector<std::string>& names) {
     text += names[i];
   }
   return text + "?";
+}
+
+bool matches_pattern(const std::string& pattern, const std::string& name) {
+  return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
 }  // namespace shw

@@ -21,4 +21,7 @@ std::vector<std::string> did_you_mean(std::string_view typed,
 // "did you mean a, b or c?", or nothing.
 std::string did_you_mean_text(const std::vector<std::string>& names);
 
+// A pattern as a shell reads it: *, ?, [abc]; * takes dots and slashes too.
+bool matches_pattern(const std::string& pattern, const std::string& name);
+
 }  // namespace shw

@@ -8,7 +8,6 @@
 
 #include "core/base/spelling.h"
 #include "core/tensor/cast.h"
-#include "core/transform/tilings.h"
 
 namespace shw {
 namespace {

@@ -1,9 +1,9 @@
 // Steps that say what entries are called, or that they go.
 #include <regex>
 
+#include "core/base/spelling.h"
 #include "core/model/state_path.h"
 #include "core/transform/named_entries.h"
-#include "core/transform/tilings.h"
 
 namespace shw {
 namespace {

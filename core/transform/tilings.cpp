@@ -1,10 +1,11 @@
 #include "core/transform/tilings.h"
 
 #include <fmt/core.h>
-#include <fnmatch.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
+
+#include "core/base/spelling.h"
 
 namespace shw {
 namespace {
@@ -45,10 +46,6 @@ Result<std::vector<ArrangedTile>> tiles_of(const Arrangement& all, const NewTili
   if (std::holds_alternative<WholeTiling>(tiling))
     return std::vector<ArrangedTile>{{whole(tensor.shape), 0}};
   return tensor.tiles;
-}
-
-bool matches_pattern(const std::string& pattern, const std::string& text) {
-  return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 
 Result<PlacementRules> placement_rules_from_json(std::string_view json, const std::string& source,

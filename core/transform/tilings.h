@@ -27,7 +27,4 @@ Result<PlacementRules> placement_rules_from_json(std::string_view json, const st
 std::vector<Placement> placements_of(const PlacementRules& rules, std::string_view fqn,
                                      std::size_t ndim, const Mesh& mesh);
 
-// A shell pattern: *, ?, [abc].
-bool matches_pattern(const std::string& pattern, const std::string& text);
-
 }  // namespace shw

@@ -1,7 +1,5 @@
 #include "core/verbs/choose_tensors.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 
 #include "core/base/spelling.h"
@@ -35,10 +33,6 @@ bool is_pattern(const std::string& name) {
   return name.find_first_of("*?[") != std::string::npos;
 }
 
-bool fits_pattern(const std::string& pattern, const std::string& name) {
-  return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-}
-
 Result<std::vector<TensorId>> choose_tensors(const Checkpoint& checkpoint,
                                              std::span<const std::string> names) {
   std::vector<bool> chosen(checkpoint.tensor_count(), names.empty());
@@ -50,7 +44,7 @@ Result<std::vector<TensorId>> choose_tensors(const Checkpoint& checkpoint,
     }
     bool fits_one = false;
     for (std::uint32_t i = 0; i < checkpoint.tensor_count(); ++i) {
-      if (!fits_pattern(name, std::string(checkpoint.fqn(TensorId{i})))) continue;
+      if (!matches_pattern(name, std::string(checkpoint.fqn(TensorId{i})))) continue;
       chosen[i] = true;
       fits_one = true;
     }

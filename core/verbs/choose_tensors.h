@@ -13,9 +13,8 @@ namespace shw {
 // The tensor that was named, or an error that says which names are near.
 Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fqn);
 
-// Has *, ? or [: a pattern as a shell reads it (fnmatch; * takes dots and slashes too).
+// Has *, ? or [: matches_pattern() is asked.
 bool is_pattern(const std::string& name);
-bool fits_pattern(const std::string& pattern, const std::string& name);
 
 // Those that are named or fit a pattern, each once, in natural order; all where nothing is named.
 // An error where a name or a pattern fits none. A name that is there is never a pattern.
