@@ -31,14 +31,15 @@ struct TensorCertificate {
   std::int64_t lost = 0;
   std::vector<Box> lost_boxes;
   std::vector<std::string> items_before,
-      items_after;                // XXH3-128 of each item, in chunk order; equal for a relabel
+      items_after;                // XXH3-128 of each item, in chunk order; equal for a relabel.
+                                  // Before: of those that came along
   Extents shape;                  // after the repair
   std::string layout;             // XXH3-128 of the shape and of every tile's box, in chunk order
   std::string renamed_from = {};  // its name before, where that was another
   // What stands where it is lost: "zero", "cast", "from"; empty where nothing is, or where a hole
   // was there before. `fill_from` names the tensor, `fill_checkpoint` where that lies ("from").
   std::string fill = {}, fill_from = {}, fill_checkpoint = {};
-  std::vector<InverseChunk> inverse = {};  // of a tensor whose bytes moved, and none was lost
+  std::vector<InverseChunk> inverse = {};  // the way back, in certificates of before
   std::string dtype = {};                  // empty in certificates of before
   bool is_cast = false;                    // its values were rounded to this dtype
 };

@@ -190,13 +190,4 @@ Result<std::string> hash_payload(const PlannedTensor& tensor, const PlannedChunk
   return hash.text();
 }
 
-Result<std::string> hash_elements(BoxReader& source, ChunkId chunk, Progress* progress) {
-  PlannedTensor tensor;
-  tensor.tensor = source.checkpoint().tensor_of(chunk);
-  PlannedChunk all;
-  all.box = whole(source.checkpoint().sizes(chunk));
-  all.pieces.push_back({chunk, all.box, Extents(all.box.sizes.size(), 0)});
-  return hash_payload(tensor, all, source, progress);
-}
-
 }  // namespace shw

@@ -15,7 +15,5 @@ Status compare_payload(const PlannedTensor& tensor, const PlannedChunk& chunk, B
 // XXH3-128 of the row-major elements of `chunk`, put together from its pieces in `source`.
 Result<std::string> hash_payload(const PlannedTensor& tensor, const PlannedChunk& chunk,
                                  BoxReader& source, Progress* progress);
-// And of a chunk as it lies there.
-Result<std::string> hash_elements(BoxReader& source, ChunkId chunk, Progress* progress);
 
 }  // namespace shw

@@ -5,7 +5,6 @@
 
 #include "core/base/parallel.h"
 #include "core/repair/lower.h"
-#include "core/repair/moved_by.h"
 #include "core/tiles/exact_tiling.h"
 
 namespace shw {
@@ -14,14 +13,6 @@ namespace {
 constexpr std::size_t kMostPieces = 100'000;
 // Pieces times chunks that are looked through for them.
 constexpr std::uint64_t kMostLooks = 10'000'000;
-
-// Of the new tensor's dims that of the old chunk's: the inverse of `order`, empty like it.
-Extents dims_back(const Extents& order) {
-  Extents back(order.size());
-  for (std::size_t d = 0; d < order.size(); ++d)
-    back[static_cast<std::size_t>(order[d])] = static_cast<std::int64_t>(d);
-  return back;
-}
 
 // Where the part lies in the new tensor.
 Box box_in_new(const InverseChunk::Part& part) {
@@ -67,44 +58,6 @@ PlannedChunk old_chunk(const Checkpoint& result, TensorId tensor, const InverseC
 }
 
 }  // namespace
-
-Result<std::vector<InverseChunk>> inverse_of(const PlannedTensor& planned,
-                                             const Checkpoint& checkpoint, Progress* progress) {
-  if (planned.lost_elements != 0 || is_pure_relabel(planned)) return std::vector<InverseChunk>{};
-  std::map<ChunkId, InverseChunk> by_chunk;
-  std::size_t parts = 0;
-  for (const PlannedChunk& chunk : planned.chunks) {
-    if (!chunk.side.empty()) return std::vector<InverseChunk>{};
-    if (chunk.item) {
-      // An item under another size than its recorded one says more than its chunk (S5 E3).
-      if (!same(checkpoint.sizes(*chunk.item), chunk.box.sizes)) return std::vector<InverseChunk>{};
-      by_chunk[*chunk.item].parts.push_back(
-          {Extents(chunk.box.sizes.size(), 0), chunk.box.offsets, chunk.box.sizes});
-    }
-    for (const Piece& piece : chunk.pieces) {
-      by_chunk[piece.chunk].parts.push_back({piece.source.offsets,
-                                             moved_by(chunk.box.offsets, piece.at),
-                                             piece.source.sizes, dims_back(piece.permutation)});
-    }
-    parts += chunk.pieces.size() + 1;
-  }
-  if (parts > kMostPieces || parts * planned.chunks.size() > kMostLooks)
-    return std::vector<InverseChunk>{};
-  std::vector<InverseChunk> inverse;
-  std::vector<ChunkId> chunks;
-  for (auto& [chunk, one] : by_chunk) {
-    one.sizes = copy_of(checkpoint.sizes(chunk));
-    if (!covers(one)) return std::vector<InverseChunk>{};
-    chunks.push_back(chunk);
-    inverse.push_back(std::move(one));
-  }
-  SHW_CHECK(each_in_parallel(chunks.size(), [&](std::size_t i) -> Status {
-    BoxReader source(checkpoint);
-    SHW_TRY(inverse[i].hash, hash_elements(source, chunks[i], progress));
-    return {};
-  }));
-  return inverse;
-}
 
 Result<std::string> contradiction_of_inverse(const std::vector<InverseChunk>& inverse,
                                              TensorId tensor, const Checkpoint& checkpoint,

@@ -119,9 +119,15 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
       options.checkpoint.empty() ? checkpoint.directory()->name() : options.checkpoint;
   SHW_TRY(repair.run.request,
           request_to_json(store, "repair", plan_text(checkpoint, plan, -1), said));
+  MadeChunks made_chunks;
+  auto planned = planned_by_id(formed);
+  for (std::size_t i = 0; i < repair.run.laid_out.made.size(); ++i) {
+    const MadeTile& made = repair.run.laid_out.made[i];
+    made_chunks[{planned.at(made.tensor), made.tile}] = i;
+  }
   bool lossless = true;
   auto prove = [&](const WrittenFolder& written) -> Status {
-    SHW_TRY(lossless, prove_result(checkpoint, formed, written.result, written.folder, progress));
+    SHW_TRY(lossless, prove_result(checkpoint, formed, written, made_chunks, progress));
     return {};
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(repair.run), prove, progress));

@@ -210,8 +210,9 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
     }
     TensorCertificate entry = certify_tensor(result, *made, after);
     if (fqn != source.fqn(tensor)) entry.renamed_from = source.fqn(tensor);
-    for (ChunkId chunk : source.chunks(tensor))
-      entry.items_before.push_back(before[index_of(chunk)]);
+    for (ChunkId chunk : source.chunks(tensor)) {
+      if (!before[index_of(chunk)].empty()) entry.items_before.push_back(before[index_of(chunk)]);
+    }
     auto loss = losses.find(entry.fqn);
     note_loss(source, tensor, found != planned.end(), loss == losses.end() ? nullptr : loss->second,
               entry);

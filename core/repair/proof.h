@@ -18,14 +18,14 @@ Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Pr
 std::uint64_t item_bytes(const Checkpoint& checkpoint);
 
 // The certificate of a plan that was carried out: `before` and `after` are the hashes in chunk
-// order of the source and of what came out. An error where an item that was to stay as it is did
-// not.
+// order of the source and of what came out; empty where the source's item did not come along. An
+// error where an item that was to stay as it is did not.
 Result<Certificate> certify(const Checkpoint& source, const std::vector<std::string>& before,
                             const Checkpoint& result, const std::vector<std::string>& after,
                             const Plan& plan);
 
-// What a tensor of the result is: shape, dtype, tiles and the hashes of their items. Nothing of what
-// it was.
+// What a tensor of the result is: shape, dtype, tiles and the hashes of their items. Nothing of
+// what it was.
 TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
                                  const std::vector<std::string>& hashes);
 

@@ -3,10 +3,10 @@
 #include <map>
 
 #include "core/base/parallel.h"
+#include "core/formats/item_pass.h"
 #include "core/formats/items.h"
 #include "core/repair/compare.h"
 #include "core/repair/entries.h"
-#include "core/repair/inverse.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/proof.h"
@@ -18,67 +18,99 @@ namespace {
 struct Proving {
   const Checkpoint& source;
   const Plan& plan;
-  const Checkpoint& result;
-  WritableDirectory& folder;
+  const WrittenFolder& written;
+  const MadeChunks& made;
   Progress* progress;
+  const Checkpoint& result = written.result;
 };
 
 // A tile that was made, and where it lies now.
 struct MadeChunk {
-  const PlannedTensor* tensor;
-  const PlannedChunk* chunk;
-  ChunkId at;
+  const PlannedTensor* tensor = nullptr;
+  const PlannedChunk* chunk = nullptr;
+  std::optional<Fingerprint> elements{};  // of what was read for it, where that is known
 };
 
+// By chunk of the result.
 std::vector<MadeChunk> made_chunks(const Proving& proving) {
-  std::vector<MadeChunk> made;
-  for (const PlannedTensor& tensor : proving.plan.tensors) {
+  std::vector<MadeChunk> made(proving.result.chunk_count());
+  for (std::size_t t = 0; t < proving.plan.tensors.size(); ++t) {
+    const PlannedTensor& tensor = proving.plan.tensors[t];
     auto there = proving.result.find(fqn_after(proving.source, tensor));
     std::map<Extents, ChunkId> by_offsets;
     for (ChunkId chunk : proving.result.chunks(*there)) {
       if (volume(proving.result.sizes(chunk)) != 0)
         by_offsets[copy_of(proving.result.offsets(chunk))] = chunk;
     }
-    for (const PlannedChunk& chunk : tensor.chunks) {
+    for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
+      const PlannedChunk& chunk = tensor.chunks[i];
       if (chunk.item || is_empty(chunk.box)) continue;
-      made.push_back({&tensor, &chunk, by_offsets.at(chunk.box.offsets)});
+      MadeChunk& one = made[index_of(by_offsets.at(chunk.box.offsets))];
+      one = {&tensor, &chunk, {}};
+      auto known = proving.made.find({t, i});
+      if (known != proving.made.end()) one.elements = proving.written.made[known->second];
     }
   }
   return made;
 }
 
-// Tiles that were made, read back and held against what they were made of.
-Status compare_made(const Proving& proving) {
-  std::vector<MadeChunk> made = made_chunks(proving);
-  return each_in_parallel(made.size(), [&](std::size_t i) -> Status {
-    if (is_cancelled(proving.progress)) return cancelled_error();
-    const auto& [tensor, chunk, at] = made[i];
-    bool only_zeros = chunk->pieces.empty() && chunk->side.empty() && tensor->fill == Fill::kZero;
-    if (only_zeros) {
-      // A hole may stand for far more than fits into memory; its CRC covers every byte.
-      SHW_TRY(DataCheck check, check_item_data(proving.result, at, proving.progress));
-      if (check.crc == DataCheck::Crc::kMatches) return {};
-      if (check.crc == DataCheck::Crc::kDiffers)
-        return fail(ErrorKind::kIo, "a filled tile differs after it was written",
-                    Place{.file = {}, .tensor = std::string(fqn_after(proving.source, *tensor))});
-    }
-    BoxReader source(proving.source), written(proving.result);
-    return compare_payload(*tensor, *chunk, source, written, at, proving.progress);
-  });
+tl::unexpected<Error> made_wrong(const Proving& proving, const MadeChunk& made) {
+  return fail(ErrorKind::kIo, "a tile differs from its source after it was written",
+              Place{.file = {}, .tensor = std::string(fqn_after(proving.source, *made.tensor))});
 }
 
-// Certifies the way back of every tensor whose bytes moved, and goes it once.
-Status prove_inverse(const Proving& proving, Certificate& certificate) {
-  for (const PlannedTensor& planned : proving.plan.tensors) {
-    TensorCertificate& entry = certificate.tensors[index_of(planned.tensor)];
-    SHW_TRY(entry.inverse, inverse_of(planned, proving.source, proving.progress));
-    if (entry.inverse.empty()) continue;
-    SHW_TRY(std::string why,
-            contradiction_of_inverse(entry.inverse, *proving.result.find(entry.fqn), proving.result,
-                                     proving.progress));
-    if (!why.empty()) return fail(ErrorKind::kIo, why, Place{.file = {}, .tensor = entry.fqn});
+// A tile that was made, read back once and held against what was read for it; where an earlier run
+// made it, against its pieces in the source. The hash of its item.
+Result<std::string> prove_made(const Proving& proving, const MadeChunk& made, ChunkId at) {
+  SHW_TRY(ItemPass pass, pass_over_item(proving.result, at, proving.progress));
+  if (made.elements) {
+    if (*made.elements == pass.elements) return std::move(pass.hash);
+    return made_wrong(proving, made);
   }
-  return {};
+  BoxReader source(proving.source), written(proving.result);
+  SHW_CHECK(compare_payload(*made.tensor, *made.chunk, source, written, at, proving.progress));
+  return std::move(pass.hash);
+}
+
+// Of all items of the result, those of tiles that were made proved on the way.
+Result<std::vector<std::string>> prove_items(const Proving& proving) {
+  std::vector<MadeChunk> made = made_chunks(proving);
+  std::vector<std::string> hashes(made.size());
+  SHW_CHECK(each_in_parallel(made.size(), [&](std::size_t i) -> Status {
+    if (is_cancelled(proving.progress)) return cancelled_error();
+    ChunkId chunk{static_cast<std::uint32_t>(i)};
+    if (made[i].tensor != nullptr) {
+      SHW_TRY(hashes[i], prove_made(proving, made[i], chunk));
+      return {};
+    }
+    auto item = proving.result.item(chunk);
+    if (!item) return {};
+    SHW_TRY(hashes[i], hash_item(proving.result, *item, proving.progress));
+    return {};
+  }));
+  return hashes;
+}
+
+// Items of the source that came along, by chunk; empty for those whose elements were moved.
+Result<std::vector<std::string>> hash_kept_items(const Proving& proving) {
+  std::vector<bool> kept(proving.source.chunk_count(), true);
+  for (const PlannedTensor& tensor : proving.plan.tensors) {
+    for (ChunkId chunk : proving.source.chunks(tensor.tensor)) kept[index_of(chunk)] = false;
+  }
+  for (const PlannedTensor& tensor : proving.plan.tensors) {
+    for (const PlannedChunk& chunk : tensor.chunks) {
+      if (chunk.item) kept[index_of(*chunk.item)] = true;
+    }
+  }
+  std::vector<std::string> hashes(kept.size());
+  SHW_CHECK(each_in_parallel(kept.size(), [&](std::size_t i) -> Status {
+    if (is_cancelled(proving.progress)) return cancelled_error();
+    auto item = proving.source.item(ChunkId{static_cast<std::uint32_t>(i)});
+    if (!kept[i] || !item) return {};
+    SHW_TRY(hashes[i], hash_item(proving.source, *item, proving.progress));
+    return {};
+  }));
+  return hashes;
 }
 
 Status compare_objects(const Proving& proving) {
@@ -108,24 +140,22 @@ Status compare_objects(const Proving& proving) {
 // lost.json first: it is certified too.
 Status write_certificate(const Proving& proving, Certificate& certificate) {
   if (!certificate.lossless)
-    SHW_CHECK(write_text(proving.folder, kLostFile, lost_to_json(certificate)));
+    SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
   SHW_TRY(certificate.objects, certify_objects(proving.result));
   SHW_TRY(certificate.files, certify_files(proving.result, nullptr));
-  return write_text(proving.folder, kCertificateFile, certificate_to_json(certificate));
+  return write_text(proving.written.folder, kCertificateFile, certificate_to_json(certificate));
 }
 
 }  // namespace
 
-Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const Checkpoint& result,
-                          WritableDirectory& folder, Progress* progress) {
-  Proving proving{source, plan, result, folder, progress};
+Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const WrittenFolder& written,
+                          const MadeChunks& made, Progress* progress) {
+  Proving proving{source, plan, written, made, progress};
   if (progress != nullptr) progress->begin(Phase::kVerifying, 2 * item_bytes(source), true);
-  SHW_CHECK(compare_metadata(source, plan, result));
-  SHW_TRY(auto before, hash_all_items(source, progress));
-  SHW_TRY(auto after, hash_all_items(result, progress));
-  SHW_TRY(Certificate certificate, certify(source, before, result, after, plan));
-  SHW_CHECK(compare_made(proving));
-  SHW_CHECK(prove_inverse(proving, certificate));
+  SHW_CHECK(compare_metadata(source, plan, written.result));
+  SHW_TRY(auto before, hash_kept_items(proving));
+  SHW_TRY(auto after, prove_items(proving));
+  SHW_TRY(Certificate certificate, certify(source, before, written.result, after, plan));
   SHW_CHECK(compare_objects(proving));
   SHW_CHECK(write_certificate(proving, certificate));
   return certificate.lossless;
