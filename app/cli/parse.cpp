@@ -129,7 +129,8 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
   }
 }
 
-void add_options(CLI::App& verb, std::string_view shape, Options& options) {
+// What else is known of the checkpoint, and how deep to look.
+void add_looking_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 's')) {
     verb.add_option("--spec", options.spec, "what the model expects, a JSON file")
         ->type_name("FILE");
@@ -156,6 +157,10 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
     verb.add_option("--mesh", options.mesh, "the device mesh, where it cannot be inferred")
         ->type_name("dp=4,tp=2");
   }
+}
+
+// Where a result goes, and in which form.
+void add_writing_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'l')) {
     verb.add_flag("--values", options.values, "print elements, row-major");
     verb.add_option("--limit", options.limit, "how many elements; 0 for all")
@@ -212,6 +217,11 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   }
   if (takes(shape, 'k'))
     verb.add_flag("--roll-back", options.roll_back, "take away what is half made");
+}
+
+void add_options(CLI::App& verb, std::string_view shape, Options& options) {
+  add_looking_options(verb, shape, options);
+  add_writing_options(verb, shape, options);
   if (takes(shape, 'f')) {
     verb.add_option("--fail-on", options.fail_on, "exit 1 from this severity on")
         ->check(CLI::IsMember({"info", "warning", "error", "never"}))
