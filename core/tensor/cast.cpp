@@ -16,7 +16,7 @@ namespace {
 // this: some elements at a time become float side by side, and those become what is wanted; both
 // loops are free of branches, so that the compiler does several elements at once. What they give is
 // from_narrow() and to_narrow(), code by code (tests/core/tensor/cast_test.cpp).
-constexpr std::int64_t kAtOnce = 256;
+constexpr std::int64_t kCastAtOnce = 256;
 
 // --- to float
 
@@ -175,12 +175,12 @@ void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, D
               std::byte* target, std::int64_t target_stride, std::int64_t count) {
   Access reader = access(from), writer = access(to);
   assert(reader.widen != nullptr && writer.narrow != nullptr);
-  std::array<float, kAtOnce> values;
-  std::array<std::byte, kAtOnce * 8> beside;  // float64 is the widest
+  std::array<float, kCastAtOnce> values;
+  std::array<std::byte, kCastAtOnce * 8> beside;  // float64 is the widest
   auto wide = static_cast<std::int64_t>(size_of(from));
   auto narrow = static_cast<std::int64_t>(size_of(to));
-  for (std::int64_t done = 0; done < count; done += kAtOnce) {
-    std::int64_t now = std::min(kAtOnce, count - done);
+  for (std::int64_t done = 0; done < count; done += kCastAtOnce) {
+    std::int64_t now = std::min(kCastAtOnce, count - done);
     const std::byte* in = source + done * source_stride;
     std::byte* out = target + done * target_stride;
     if (source_stride != wide) {
