@@ -13,12 +13,13 @@ namespace {
 
 // By first bytes: other archives begin with another record.
 Result<bool> is_torch_archive(const DirectoryLook& look, const Entry& entry) {
-  constexpr std::uint64_t kLocalSize = 30;
+  constexpr std::uint64_t kLocalHeaderSize = 30;
   constexpr std::uint64_t kLongestName = 512;
-  SHW_TRY(Bytes bytes, look.first_bytes(entry.path, kLocalSize + kLongestName));
-  if (bytes.size() < kLocalSize || load_little<std::uint32_t>(bytes) != kZipMagic) return false;
+  SHW_TRY(Bytes bytes, look.first_bytes(entry.path, kLocalHeaderSize + kLongestName));
+  if (bytes.size() < kLocalHeaderSize || load_little<std::uint32_t>(bytes) != kZipMagic)
+    return false;
   std::size_t length = load_little<std::uint16_t>(bytes, 26);
-  auto rest = std::span(bytes).subspan(kLocalSize);
+  auto rest = std::span(bytes).subspan(kLocalHeaderSize);
   std::string_view name(reinterpret_cast<const char*>(rest.data()), std::min(length, rest.size()));
   return name.ends_with("/data.pkl");
 }
