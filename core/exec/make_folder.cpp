@@ -44,15 +44,40 @@ const Directory& source_of(const FolderRun& run) {
   return *run.outputs.source->directory();
 }
 
+// How much of a file lies on disk: what is made of holes is mostly holes again.
+class DiskShare {
+ public:
+  explicit DiskShare(const FolderRun& run) : run_(run) {}
+  std::uint64_t of(const ProgramSource& source, std::uint64_t bytes) {
+    auto [found, is_new] = shares_.try_emplace({source.input, source.file}, 1.0);
+    if (is_new) found->second = share(source);
+    return static_cast<std::uint64_t>(static_cast<double>(bytes) * found->second);
+  }
+
+ private:
+  double share(const ProgramSource& source) const {
+    const auto& folder = run_.inputs[source.input]->directory();
+    if (folder == nullptr || source.form != SourceForm::kStored) return 1;
+    Entry entry = folder->stat(run_.program.names[source.file]);
+    if (entry.size == 0 || entry.disk_bytes >= entry.size) return 1;
+    return static_cast<double>(entry.disk_bytes) / static_cast<double>(entry.size);
+  }
+
+  const FolderRun& run_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> shares_;
+};
+
 // The bytes that an output takes on disk: zeros take none.
-std::uint64_t bytes_made(const Program& program, OutputId output) {
+std::uint64_t bytes_made(const Program& program, OutputId output, DiskShare& share) {
   std::uint64_t bytes = 0;
   JobRange jobs = jobs_of(program, output);
   for (std::size_t j = jobs.first; j < jobs.last; ++j) {
     const ProgramJob& job = program.jobs[j];
     bool zeros = job.op == ElementOp::kConstant && job.constant[0] == 0 && job.constant[1] == 0;
     if (zeros) continue;
-    bytes += static_cast<std::uint64_t>(volume(program.sizes(job)).value_or(0)) * size_of(job.to);
+    std::uint64_t made =
+        static_cast<std::uint64_t>(volume(program.sizes(job)).value_or(0)) * size_of(job.to);
+    bytes += job.source == SourceId::kNone ? made : share.of(program.source(job.source), made);
   }
   return bytes;
 }
@@ -71,8 +96,9 @@ Status check_space(const Making& making) {
   }
   for (const auto& [path, length] : kept)
     add(std::min(length, source_of(run).stat(std::string(path)).disk_bytes));
+  DiskShare share(run);
   for (std::size_t i = 0; i < run.made.size(); ++i) {
-    if (!is_there(run.laid_out.made[i].file)) add(bytes_made(run.program, run.made[i]));
+    if (!is_there(run.laid_out.made[i].file)) add(bytes_made(run.program, run.made[i], share));
   }
   std::uint64_t tiles = 0;
   for (const OutputTensor& tensor : run.outputs.tensors) tiles += tensor.tiles.size();
