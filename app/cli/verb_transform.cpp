@@ -75,7 +75,8 @@ void tell_written(Context& context, const RepairResult& result,
 int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& plan,
               const std::string& suffix) {
   const Options& options = context.options;
-  ApplyOptions wanted{options.out, options.in_place, suffix};
+  ApplyOptions wanted{options.out, options.in_place};
+  wanted.suffix = suffix;
   wanted.checkpoint = options.checkpoint;
   wanted.memory = options.memory;
   auto outlook = [&] {

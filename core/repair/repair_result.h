@@ -13,10 +13,10 @@ struct ApplyOptions {
   std::string out;  // the new directory; empty: "<checkpoint>-repaired" beside it, "-2", ... where
                     // that exists
   bool in_place = false;
-  std::string suffix = "-repaired";  // of the name that is made where none is given
-  std::string checkpoint = {};       // as the person named it; empty: the folder that was opened
-  std::string partial = {};          // what a killed repair left, to be gone on with
+  std::string checkpoint = {};  // as the person named it; empty: the folder that was opened
+  std::string partial = {};     // what a killed repair left, to be gone on with
   std::uint64_t memory = kDefaultMemory;  // that slabs and decoded items may take
+  std::string suffix = "-repaired";       // of the name that is made where none is given
 };
 
 struct RepairResult {
