@@ -21,8 +21,8 @@ struct VerbOptions {
   std::string out;             // --out FOLDER; empty: beside the checkpoint
   bool in_place = false;       // --in-place
   std::vector<std::string> leave_out = {};  // --leave-out PATTERN: entries that do not come along
-  std::string placements;                   // --placements FILE; empty: Shard(0) on the first axis
-  std::string to;                           // --to dcp | safetensors | torch
+  std::string placements = {};              // --placements FILE; empty: Shard(0) on the first axis
+  std::string to = {};                      // --to dcp | safetensors | torch
   std::uint64_t shard_bytes = 0;            // --shard-size BYTES; 0: the format's own
 
   bool operator==(const VerbOptions&) const = default;
