@@ -26,7 +26,7 @@ Result<Plan> plan_now(Context& context, const verbs::Opened& opened) {
 int run_plan(Context& context) {
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  if (!context.options.plan.empty()) {
+  if (!context.options.plan.empty() && context.options.fill.empty()) {
     auto steps = verbs::read_step_plan(context.options.plan);
     if (!steps) return fail_with(context, steps.error());
     if (*steps) return tell_steps(context, *opened, **steps);
@@ -149,7 +149,7 @@ int run_repair(Context& context) {
   }
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  if (!options.plan.empty()) {
+  if (!options.plan.empty() && options.fill.empty()) {
     auto steps = verbs::read_step_plan(options.plan);
     if (!steps) return fail_with(context, steps.error());
     if (*steps) return run_steps(context, *opened, **steps, "-repaired");

@@ -5,7 +5,6 @@
 
 #include "core/facts/filled.h"
 #include "core/tiles/exact_tiling.h"
-#include "core/transform/tilings.h"
 
 namespace shw {
 namespace {
@@ -72,23 +71,6 @@ Result<ArrangedTensor> arranged_tensor(const Arrangement& all, std::uint32_t inp
         {std::move(box), FromChunk{input, chunk}, Extents(order.size(), 0), order, out.dtype});
   }
   return out;
-}
-
-Result<std::shared_ptr<const ArrangedTensor>> tensor_of(const Arrangement& all,
-                                                        const ArrangedEntry& entry) {
-  std::shared_ptr<const ArrangedTensor> tensor = entry.made;
-  bool tiled_anew = !std::holds_alternative<std::monostate>(entry.tiling);
-  if (tensor != nullptr && !tiled_anew) return tensor;
-  ArrangedTensor copy;
-  if (tensor != nullptr) {
-    copy = *tensor;
-  } else {
-    SHW_TRY(copy, arranged_tensor(all, 0, entry.as_saved));
-  }
-  if (tiled_anew) {
-    SHW_TRY(copy.tiles, tiles_of(all, entry.tiling, copy));
-  }
-  return std::make_shared<const ArrangedTensor>(std::move(copy));
 }
 
 Result<std::vector<Box>> holes_in(const ArrangedTensor& tensor) {
@@ -204,6 +186,16 @@ void add_moved(const ArrangedTensor& tensor, std::span<const BoxMove> moves, Til
     into.loss.fill = "mixed";
     into.loss.fill_from = into.loss.fill_checkpoint = "";
   }
+}
+
+std::vector<Part> parts_of_tile(const ArrangedTensor& tensor, const Box& tile) {
+  std::vector<Part> parts;
+  BoxMove stay = staying(tile);
+  for (const Part& part : tensor.parts) {
+    if (part.box == tile) return {part};
+    if (auto cut = moved_part(part, stay)) parts.push_back(std::move(*cut));
+  }
+  return parts;
 }
 
 }  // namespace shw

@@ -123,9 +123,6 @@ Arrangement arrangement_of(std::shared_ptr<const Checkpoint> checkpoint);
 // One tensor of an input with the chunks that it has. kUnsupported where a chunk is no box of it.
 Result<ArrangedTensor> arranged_tensor(const Arrangement& all, std::uint32_t input,
                                        TensorId tensor);
-// An entry as it stands now, its tiles included.
-Result<std::shared_ptr<const ArrangedTensor>> tensor_of(const Arrangement& all,
-                                                        const ArrangedEntry& entry);
 // How many elements of it come from nowhere. kUnsupported where two parts hold the same ones.
 Result<std::vector<Box>> holes_in(const ArrangedTensor& tensor);
 
@@ -159,5 +156,8 @@ enum class TilesGo : std::uint8_t { kAlong, kStay };
 // `tensor` after the moves, which meet nowhere, in `shape`.
 void add_moved(const ArrangedTensor& tensor, std::span<const BoxMove> moves, TilesGo tiles,
                ArrangedTensor& into);
+
+// The part of `tensor` that one tile is made of; each part cut to the tile.
+std::vector<Part> parts_of_tile(const ArrangedTensor& tensor, const Box& tile);
 
 }  // namespace shw

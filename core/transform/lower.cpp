@@ -10,6 +10,7 @@
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/plain_value.h"
 #include "core/transform/lower_parts.h"
+#include "core/transform/tilings.h"
 
 namespace shw {
 namespace {
@@ -192,16 +193,6 @@ Result<std::shared_ptr<const ArrangedTensor>> arranged_for(const Arrangement& al
   ArrangedEntry in_one_piece = entry;
   in_one_piece.tiling = WholeTiling{};
   return tensor_of(all, in_one_piece);
-}
-
-std::vector<Part> parts_of_tile(const ArrangedTensor& tensor, const Box& tile) {
-  std::vector<Part> parts;
-  BoxMove stay = staying(tile);
-  for (const Part& part : tensor.parts) {
-    if (part.box == tile) return {part};
-    if (auto cut = moved_part(part, stay)) parts.push_back(std::move(*cut));
-  }
-  return parts;
 }
 
 std::vector<std::pair<std::string, Loss>> losses_after(const Arrangement& all) {

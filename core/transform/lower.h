@@ -41,7 +41,4 @@ Result<std::shared_ptr<const ArrangedTensor>> arranged_for(const Arrangement& al
                                                            const ArrangedEntry& entry,
                                                            const WantedForm& form);
 
-// The part of `tensor` that one tile is made of; each part cut to the tile.
-std::vector<Part> parts_of_tile(const ArrangedTensor& tensor, const Box& tile);
-
 }  // namespace shw

@@ -4,7 +4,6 @@
 
 #include "core/tensor/strided_copy.h"
 #include "core/tiles/blocks.h"
-#include "core/transform/lower.h"
 
 namespace shw {
 namespace {

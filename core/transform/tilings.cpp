@@ -48,6 +48,23 @@ Result<std::vector<ArrangedTile>> tiles_of(const Arrangement& all, const NewTili
   return tensor.tiles;
 }
 
+Result<std::shared_ptr<const ArrangedTensor>> tensor_of(const Arrangement& all,
+                                                        const ArrangedEntry& entry) {
+  std::shared_ptr<const ArrangedTensor> tensor = entry.made;
+  bool tiled_anew = !std::holds_alternative<std::monostate>(entry.tiling);
+  if (tensor != nullptr && !tiled_anew) return tensor;
+  ArrangedTensor copy;
+  if (tensor != nullptr) {
+    copy = *tensor;
+  } else {
+    SHW_TRY(copy, arranged_tensor(all, 0, entry.as_saved));
+  }
+  if (tiled_anew) {
+    SHW_TRY(copy.tiles, tiles_of(all, entry.tiling, copy));
+  }
+  return std::make_shared<const ArrangedTensor>(std::move(copy));
+}
+
 Result<PlacementRules> placement_rules_from_json(std::string_view json, const std::string& source,
                                                  const Mesh& mesh) {
   auto refuse = [&](const std::string& why) {
