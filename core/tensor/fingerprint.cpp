@@ -8,6 +8,7 @@
 
 #include "core/base/hash.h"
 #include "core/tensor/cpu_clones.h"
+#include "core/tensor/strided_copy.h"
 
 namespace shw {
 namespace {
@@ -174,23 +175,89 @@ void add_run(Fingerprint& to, const std::byte* elements, std::size_t element_siz
            words % kBlock);
 }
 
+namespace {
+
+// The dim along which elements lie side by side in memory, where that is not the tensor's own.
+int turned_dim(const LayoutPair& pair, std::size_t size) {
+  const int last = pair.source.ndim - 1;
+  if (last < 1 || pair.target.stride[last] != 1 || pair.source.stride[last] == 0) return -1;
+  for (int d = 0; d < last; ++d) {
+    if (pair.source.stride[d] == static_cast<std::int64_t>(size)) return d;
+  }
+  return -1;
+}
+
+// Elements whose rows in memory are columns of the tensor: turned in squares that stay in the cache
+// on both sides, where one row after the other would miss it at every element.
+class Turned {
+ public:
+  Turned(Fingerprint& to, const std::byte* elements, std::size_t size)
+      : to_(to), elements_(elements), size_(size) {}
+
+  void add(const PairDim& across, const PairDim& row, std::int64_t at, std::int64_t index) {
+    for (std::int64_t r = 0; r < across.size; r += kRows) {
+      std::int64_t rows = std::min(kRows, across.size - r);
+      std::int64_t most = kRowBytes / static_cast<std::int64_t>(size_);
+      for (std::int64_t c = 0; c < row.size; c += most) {
+        std::int64_t columns = std::min(most, row.size - c);
+        turn(across, row, at + r * across.source + c * row.source, rows, columns);
+        for (std::int64_t i = 0; i < rows; ++i)
+          add_run(to_, room_.data() + i * kRowBytes, size_,
+                  static_cast<std::uint64_t>(index + (r + i) * across.target + c),
+                  static_cast<std::uint64_t>(columns));
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kRows = 32, kRowBytes = 1024;
+
+  void turn(const PairDim& across, const PairDim& row, std::int64_t at, std::int64_t rows,
+            std::int64_t columns) {
+    PairDims square;
+    square.ndim = 2;
+    square.dims[0] = {rows, across.source, kRowBytes};
+    square.dims[1] = {columns, row.source, static_cast<std::int64_t>(size_)};
+    square.source = at;
+    each_canonical_pair(square, [&](const LayoutPair& pair) {
+      copy_elements(elements_, room_.data(), pair, size_);
+    });
+  }
+
+  Fingerprint& to_;
+  const std::byte* elements_;
+  std::size_t size_;
+  std::array<std::byte, kRows * kRowBytes> room_;
+};
+
+PairDim dim_of_pair(const LayoutPair& pair, int d) {
+  return {pair.source.shape[d], pair.source.stride[d], pair.target.stride[d]};
+}
+
+}  // namespace
+
 void add_strided(Fingerprint& to, const std::byte* elements, const LayoutPair& pair,
                  std::size_t element_size) {
   const Layout &source = pair.source, &target = pair.target;
   Gathered gathered(to, element_size);
-  const int last = source.ndim - 1;
+  Turned turned(to, elements, element_size);
+  const int last = source.ndim - 1, across = turned_dim(pair, element_size);
   std::int64_t rows = 1;
-  for (int d = 0; d < last; ++d) rows *= source.shape[d];
+  for (int d = 0; d < last; ++d) rows *= d == across ? 1 : source.shape[d];
   PairDim row;
-  if (last >= 0) row = {source.shape[last], source.stride[last], target.stride[last]};
+  if (last >= 0) row = dim_of_pair(pair, last);
   for (std::int64_t i = 0; i < rows; ++i) {
     std::int64_t at = source.offset, index = target.offset, rest = i;
     for (int d = last; d-- > 0;) {
+      if (d == across) continue;
       at += rest % source.shape[d] * source.stride[d];
       index += rest % source.shape[d] * target.stride[d];
       rest /= source.shape[d];
     }
-    add_row(to, gathered, elements + at, row, index, element_size);
+    if (across >= 0)
+      turned.add(dim_of_pair(pair, across), row, at, index);
+    else
+      add_row(to, gathered, elements + at, row, index, element_size);
   }
 }
 
