@@ -32,6 +32,24 @@ def bytes_in(folder):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+def transforms(folder, checkpoint):
+    """What is done to a checkpoint that is whole: read, made, read back and proved."""
+    yield "reshard", ["reshard", checkpoint, "--mesh", "dp=3,tp=2"]
+    steps = {"cast": {"step": "cast", "tensors": ["*"], "dtype": "bfloat16"},
+             "transpose": {"step": "permute-dims", "tensors": ["*"], "order": [1, 0]}}
+    for name, step in steps.items():
+        plan = folder / f"{name}.json"
+        plan.write_text(json.dumps({"schema": "shardwright/1", "steps": [step]}))
+        if name == "cast" or len(tensor_shape(checkpoint)) == 2:
+            yield name, ["repair", checkpoint, "--plan", plan]
+    yield "to safetensors", ["convert", checkpoint, "--to", "safetensors"]
+
+
+def tensor_shape(checkpoint):
+    certificate = json.loads((checkpoint / "certificate.json").read_text())
+    return next(iter(certificate["tensors"].values()))["shape"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--shardwright", required=True)
@@ -75,8 +93,17 @@ def main():
             case = {"writes": writes, "codes": codes}
             report(folder.name, name, size, *best_pair(case, ours, peer), arguments.jobs)
         shutil.rmtree(out, ignore_errors=True)
-        subprocess.run([*program, "repair", checkpoint, "--spec", spec, "--out", out, "--yes"],
+        mended = arguments.cases / "mended"
+        subprocess.run([*program, "repair", checkpoint, "--spec", spec, "--out", mended, "--yes"],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        size = bytes_in(mended)
+        copy = [*pinned, "cp", "-r", mended, out]
+        for name, words in transforms(arguments.cases, mended):
+            case = {"writes": True, "codes": (0,)}
+            ours = [*program, *words, "--out", out, "--yes"]
+            report(folder.name, name, size, *best_pair(case, ours, copy), arguments.jobs)
+        shutil.rmtree(out, ignore_errors=True)
+        mended.rename(out)
         case = {"writes": False, "codes": (0,)}
         hashes = [*hashes[:-1], str(out)]
         report(folder.name, "verify", bytes_in(out),
