@@ -97,7 +97,7 @@ struct LaidOut {
     std::uint64_t size = 0;
   };
   std::vector<File> files;
-  std::vector<MadeTile> made;       // in the order of Outputs
+  std::vector<MadeTile> made;  // in the order of Outputs
   // Indices in `made`, file by file: sealing a file must not look through all of them.
   std::vector<std::uint32_t> made_by_file = {};
   std::vector<OutputBytes> before;  // headers that no tile's bytes change

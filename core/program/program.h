@@ -34,9 +34,9 @@ enum class SourceForm : std::uint8_t {
 
 enum class ElementOp : std::uint8_t {
   kCopy,
-  kCast,      // by way of the dtypes of `via`
+  kCast,  // by way of the dtypes of `via`
   kConstant,
-  kScale,     // to float32, times the float32 of `factor`, then as kCast
+  kScale,  // to float32, times the float32 of `factor`, then as kCast
 };
 
 // Dtypes that an element takes on its way, one after the other; kUnknown ends them.
