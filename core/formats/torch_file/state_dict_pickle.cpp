@@ -53,10 +53,13 @@ class StateTree {
       bool is_last = i + 1 == path.size();
       if (added) {
         nodes_[at].items.emplace_back(&path[i], next);
-        bool holds_list = !is_last && std::holds_alternative<std::int64_t>(path[i + 1]);
-        nodes_.push_back(is_last ? std::move(leaf)
-                                 : StateNode{.kind = holds_list ? StateNode::Kind::kList
-                                                                : StateNode::Kind::kDict});
+        if (is_last) {
+          nodes_.push_back(std::move(leaf));
+          return {};
+        }
+        bool holds_list = std::holds_alternative<std::int64_t>(path[i + 1]);
+        nodes_.push_back(
+            StateNode{.kind = holds_list ? StateNode::Kind::kList : StateNode::Kind::kDict});
       } else if (is_last) {
         return contradicts("is at the place of another entry of the state dict");
       }
