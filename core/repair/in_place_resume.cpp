@@ -6,6 +6,7 @@
 #include "core/repair/certificate.h"
 #include "core/repair/in_place.h"
 #include "core/repair/in_place_files.h"
+#include "core/repair/plan.h"
 #include "core/repair/request.h"
 #include "core/repair/steps.h"
 

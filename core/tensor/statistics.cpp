@@ -61,7 +61,7 @@ void add_order(StatisticsSums& sums, std::uint64_t key) {
 void add_magnitude(StatisticsSums& sums, bool negative, std::uint64_t magnitude, int power,
                    std::uint64_t count) {
   auto side = static_cast<std::size_t>(negative);
-  auto at = static_cast<std::size_t>(power + std::bit_width(magnitude) - 1);
+  auto at = static_cast<std::size_t>(power + static_cast<int>(std::bit_width(magnitude)) - 1);
   if (sums.by_power[side].size() <= at) sums.by_power[side].resize(at + 1);
   sums.by_power[side][at] += count;
   add(sums.sums[side], Uint128{magnitude} * count, power);
