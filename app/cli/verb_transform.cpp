@@ -63,7 +63,8 @@ void tell_written(Context& context, const RepairResult& result,
     context.terminal.out_line(inked(style, Ink::kGold, finding.rule) + "  " +
                               printable(finding.cause));
   context.terminal.out_line(
-      inked(style, result.lossless ? Ink::kGreen : Ink::kGold, "written and proved") +
+      inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
+            "written, and proved against the source") +
       (result.lossless ? ", nothing is lost" : ", what is not kept stands in the certificate") +
       "\n  checkpoint   " + printable(result.output) + "\n  certificate  " +
       printable(result.certificate));

@@ -1,9 +1,8 @@
 #include <algorithm>
-#include <array>
 #include <cstring>
 
+#include "core/exec/change_elements.h"
 #include "core/exec/executor.h"
-#include "core/tensor/cast.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -40,78 +39,10 @@ RowShape row_of(const LayoutPair& pair) {
   return {pair.target.shape[last], pair.source.stride[last], pair.target.stride[last]};
 }
 
-// Elements that take more than one step: a few at a time, from buffer to buffer.
-class Chain {
- public:
-  explicit Chain(const TileJob& job) : job_(job) {}
-
-  void run(const std::byte* in, std::byte* out, const RowShape& row) {
-    for (std::int64_t done = 0; done < row.size; done += kAtOnce) {
-      std::int64_t count = std::min(kAtOnce, row.size - done);
-      run_part(in + done * row.source, row.source, out + done * row.target, row.target, count);
-    }
-  }
-
- private:
-  static constexpr std::int64_t kAtOnce = 512;
-
-  void run_part(const std::byte* in, std::int64_t in_stride, std::byte* out,
-                std::int64_t out_stride, std::int64_t count) {
-    Dtype now = job_.from;
-    auto hop = [&](Dtype to, std::byte* target, std::int64_t stride) {
-      if (now == to)
-        copy_row(in, in_stride, target, stride, count, size_of(to));
-      else
-        cast_row(now, in, in_stride, to, target, stride, count);
-      now = to;
-      in = target;
-      in_stride = stride;
-    };
-    std::size_t turn = 0;
-    auto through = [&](Dtype to) {
-      hop(to, buffers_[turn].data(), size_of(to));
-      turn = 1 - turn;
-    };
-    if (job_.op == ElementOp::kScale) {
-      through(Dtype::kFloat32);
-      scale(buffers_[1 - turn].data(), count);
-    }
-    for (Dtype to : job_.via) {
-      if (to != Dtype::kUnknown) through(to);
-    }
-    hop(job_.to, out, out_stride);
-  }
-
-  static void copy_row(const std::byte* in, std::int64_t in_stride, std::byte* out,
-                       std::int64_t out_stride, std::int64_t count, std::size_t size) {
-    for (std::int64_t i = 0; i < count; ++i)
-      std::memcpy(out + i * out_stride, in + i * in_stride, size);
-  }
-
-  // One rounding to float32 each, as torch multiplies.
-  void scale(std::byte* values, std::int64_t count) const {
-    for (std::int64_t i = 0; i < count; ++i) {
-      float value = 0;
-      std::memcpy(&value, values + i * 4, sizeof value);
-      value *= job_.factor;
-      std::memcpy(values + i * 4, &value, sizeof value);
-    }
-  }
-
-  const TileJob& job_;
-  std::array<std::array<std::byte, kAtOnce * 8>, 2> buffers_;  // float64 is the widest
-};
-
-void cast(const std::byte* in, const TileJob& job, std::byte* out) {
+void change(const std::byte* in, const TileJob& job, std::byte* out) {
   RowShape row = row_of(job.layouts);
-  if (job.op == ElementOp::kScale || job.via != Hops{}) {
-    Chain chain(job);
-    each_row(job.layouts,
-             [&](std::int64_t from, std::int64_t to) { chain.run(in + from, out + to, row); });
-    return;
-  }
   each_row(job.layouts, [&](std::int64_t from, std::int64_t to) {
-    cast_row(job.from, in + from, row.source, job.to, out + to, row.target, row.size);
+    change_elements(job, in + from, row.source, out + to, row.target, row.size);
   });
 }
 
@@ -140,7 +71,7 @@ class CpuExecutor final : public Executor {
           break;
         case ElementOp::kCast:
         case ElementOp::kScale:
-          cast(in.data(), job, out.data());
+          change(in.data(), job, out.data());
           break;
         case ElementOp::kConstant:
           fill(job, out.data());

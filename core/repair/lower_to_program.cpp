@@ -7,6 +7,7 @@
 #include "core/formats/box_reader.h"
 #include "core/repair/lower.h"
 #include "core/tensor/strided_copy.h"
+#include "core/transform/check_origins.h"
 
 namespace shw {
 namespace {
@@ -14,8 +15,7 @@ namespace {
 // A chunk whose elements a job reads: its source, and where its elements lie in it.
 struct Held {
   SourceId source{};
-  Extents strides;
-  std::int64_t first = 0;
+  PartStorage storage;
 };
 
 struct Lowering {
@@ -41,7 +41,8 @@ struct Lowering {
                           ? builder.add_stored(input, file, storage.offset, storage.length)
                           : builder.add_item(input, file, storage.offset, storage.length,
                                              static_cast<std::uint32_t>(chunk));
-    found->second = {source, std::move(storage.strides), storage.first};
+    found->second = {
+        source, {input, file, std::move(storage), static_cast<std::uint32_t>(index_of(chunk))}};
     return &found->second;
   }
 
@@ -51,13 +52,14 @@ struct Lowering {
                  const Box& from, const Extents& at, const Extents& order) {
     SHW_TRY(const Held* held_chunk, hold(holder, chunk));
     Box to{at, from.sizes};
-    Extents strides = held_chunk->strides;
-    std::int64_t first = held_chunk->first;
+    const Extents& lies = held_chunk->storage.lies.strides;
+    Extents strides = lies;
+    std::int64_t first = held_chunk->storage.lies.first;
     for (std::size_t d = 0; d < at.size(); ++d) {
-      first += from.offsets[d] * held_chunk->strides[d];
+      first += from.offsets[d] * lies[d];
       std::size_t old = order.empty() ? d : static_cast<std::size_t>(order[d]);
       to.sizes[d] = from.sizes[old];
-      strides[d] = held_chunk->strides[old];
+      strides[d] = lies[old];
     }
     builder.add_copy(output, to, held_chunk->source, dtype, first, strides);
     return {};
@@ -134,6 +136,34 @@ struct Lowering {
   }
 };
 
+// A piece of a chunk as a part of the new tensor: the terms in which the program is held against
+// the plan.
+Part part_of(const PlannedChunk& chunk, const Piece& piece, Dtype dtype) {
+  Part part{{chunk.box.offsets, sizes_in_new(piece)}, FromChunk{0, piece.chunk}};
+  for (std::size_t d = 0; d < piece.at.size(); ++d) part.box.offsets[d] += piece.at[d];
+  part.first = piece.source.offsets;
+  part.order = piece.permutation.empty() ? same_order(piece.at.size()) : piece.permutation;
+  part.saved = dtype;
+  return part;
+}
+
+// Fills are no part of it: what they stand for counts as lost.
+Status check_pieces(Lowering& lowering, const LoweredPlan& lowered,
+                    std::span<const PayloadPlace> places) {
+  const Checkpoint& checkpoint = lowering.checkpoint;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const PlannedTensor& tensor = lowering.plan.tensors[places[i].tensor];
+    const PlannedChunk& chunk = tensor.chunks[places[i].chunk];
+    for (const Piece& piece : chunk.pieces) {
+      SHW_TRY(const Held* held, lowering.hold(checkpoint, piece.chunk));
+      SHW_CHECK(check_origins(lowered.program, lowered.outputs[i],
+                              part_of(chunk, piece, checkpoint.dtype(tensor.tensor)), chunk.box,
+                              &held->storage, checkpoint.fqn(tensor.tensor)));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<LoweredPlan> lower_to_program(const Checkpoint& checkpoint, const Plan& plan,
@@ -148,9 +178,10 @@ Result<LoweredPlan> lower_to_program(const Checkpoint& checkpoint, const Plan& p
   }
   LoweredPlan lowered;
   lowered.program = lowering.builder.take(&moved);
-  lowered.inputs = std::move(lowering.inputs);
   SHW_CHECK(prove(lowered.program));
   for (OutputId output : made) lowered.outputs.push_back(moved[static_cast<std::size_t>(output)]);
+  SHW_CHECK(check_pieces(lowering, lowered, places));
+  lowered.inputs = std::move(lowering.inputs);
   return lowered;
 }
 

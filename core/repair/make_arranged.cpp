@@ -7,8 +7,10 @@
 
 #include "core/base/parallel.h"
 #include "core/exec/folder_run.h"
+#include "core/facts/integrity.h"
 #include "core/formats/item_pass.h"
 #include "core/formats/items.h"
+#include "core/formats/plain_value.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/proof.h"
@@ -159,25 +161,58 @@ Result<std::vector<std::string>> prove_tiles(const ProvingArranged& proving) {
   return hashes;
 }
 
-// Entries that are no tensors: each is there under its name; where the format takes the item as it
-// is, its bytes are the same.
+// Whether two entries say the same: item by item where both have one, else by their values.
+Result<bool> says_the_same(const Checkpoint& before, std::size_t object, const Checkpoint& after,
+                           std::size_t now) {
+  const auto &item = before.objects()[object].item, &item_now = after.objects()[now].item;
+  if (item && item_now) {
+    SHW_TRY(std::string wanted, hash_item(before, *item, nullptr));
+    SHW_TRY(std::string written, hash_item(after, *item_now, nullptr));
+    if (wanted == written) return true;
+  }
+  SHW_TRY(std::string wanted, read_plain_opcodes(before, object));
+  SHW_TRY(std::string written, read_plain_opcodes(after, now));
+  return wanted == written;
+}
+
+// Entries that are no tensors: each is there under its name and says what it said.
 Status compare_arranged_objects(const ProvingArranged& proving) {
-  std::map<std::string_view, const ObjectRow*> there;
-  for (const ObjectRow& row : proving.result.objects()) there[row.fqn] = &row;
-  bool same_items = proving.run.form.format->codec == proving.all.source().format().codec;
+  std::map<std::string_view, std::size_t> there;
+  auto rows = proving.result.objects();
+  for (std::size_t i = 0; i < rows.size(); ++i) there[rows[i].fqn] = i;
   for (const ArrangedObject& object : proving.all.objects) {
     auto found = there.find(object.fqn);
     if (found == there.end()) return not_as_arranged(object.fqn, "it is missing");
-    const auto& before = proving.all.source().objects()[object.object].item;
-    const auto& after = found->second->item;
-    if (!same_items) continue;
-    if (!before || !after) return not_as_arranged(object.fqn, "it has no item");
-    SHW_TRY(std::string wanted, hash_item(proving.all.source(), *before, nullptr));
-    SHW_TRY(std::string written, hash_item(proving.result, *after, nullptr));
-    if (wanted != written) return not_as_arranged(object.fqn, "its bytes differ");
+    SHW_TRY(bool same,
+            says_the_same(proving.all.source(), object.object, proving.result, found->second));
+    if (!same) return not_as_arranged(object.fqn, "its value differs");
   }
   if (there.size() == proving.all.objects.size()) return {};
   return not_as_arranged("", "another number of entries that are no tensors");
+}
+
+// Entries that earlier repairs put in place of their own values stay told, under their names of
+// now.
+Status certify_replaced(const ProvingArranged& proving, Certificate& certificate) {
+  const Checkpoint& source = proving.all.source();
+  FilledReport earlier = filled_in(source);
+  for (const FilledEntry& entry : earlier.entries) {
+    for (const ArrangedObject& object : proving.all.objects) {
+      if (source.objects()[object.object].fqn != entry.fqn) continue;
+      std::string item;
+      for (const ObjectRow& row : proving.result.objects()) {
+        if (row.fqn != object.fqn || !row.item) continue;
+        SHW_TRY(item, hash_item(proving.result, *row.item, nullptr));
+      }
+      if (item.empty())
+        return fail(ErrorKind::kUnsupported,
+                    "an earlier repair replaced it, and this format has no place to say so",
+                    Place{.file = {}, .tensor = object.fqn}, "leave it out, or write DCP");
+      certificate.entries.push_back({object.fqn, entry.from, item});
+      certificate.lossless = false;
+    }
+  }
+  return {};
 }
 
 Result<Certificate> certify_arranged(const ProvingArranged& proving,
@@ -209,6 +244,7 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving,
   }
   certificate.lossless =
       certificate.lossless && certificate.dropped.empty() && certificate.trimmed == 0;
+  SHW_CHECK(certify_replaced(proving, certificate));
   return certificate;
 }
 
@@ -220,7 +256,7 @@ Status prove_arranged(const ProvingArranged& proving, bool& lossless) {
   SHW_TRY(Certificate certificate, certify_arranged(proving, hashes));
   bool anything_lost = std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
                                    [](const TensorCertificate& one) { return one.lost != 0; });
-  if (anything_lost)
+  if (anything_lost || !certificate.entries.empty())
     SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
   SHW_TRY(certificate.objects, certify_objects(proving.result));
   SHW_TRY(certificate.files, certify_files(proving.result, nullptr));
@@ -240,6 +276,7 @@ void choose_neighbours(const Arrangement& all, FolderRun& run) {
   for (const auto& [input, entry] : run.watched) {
     bool ours = entry.path == kCertificateFile || entry.path == kLostFile ||
                 entry.path.find(kOurMark) != std::string::npos ||
+                entry.path == kIntegrityFile ||  // of other bytes
                 entry.path == source.format().traits.index_file ||
                 entry.path.ends_with(".index.json");
     if (input == 0 && !ours && !left_out.contains(entry.path) && entry.kind == EntryKind::kFile)

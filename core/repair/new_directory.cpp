@@ -5,6 +5,7 @@
 
 #include "core/exec/folder_run.h"
 #include "core/facts/filled.h"
+#include "core/facts/integrity.h"
 #include "core/repair/item_place.h"
 #include "core/repair/json.h"
 #include "core/repair/lower.h"
@@ -62,7 +63,8 @@ void choose_files(Repair& repair) {
   for (const auto& [input, entry] : repair.run.watched) {
     if (input != 0) continue;
     bool ours = entry.path == kCertificateFile || entry.path == kLostFile ||
-                entry.path.find(kOurMark) != std::string::npos;
+                entry.path.find(kOurMark) != std::string::npos ||
+                entry.path == kIntegrityFile;  // of other bytes: it would call the result broken
     // Where files themselves say what they hold, none is left out.
     bool dropped =
         !files_change(repair) && referenced.contains(entry.path) && !needed.contains(entry.path);

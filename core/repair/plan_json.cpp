@@ -26,6 +26,7 @@
 #include "core/repair/plan.h"
 #include "core/repair/plan_fingerprint.h"
 #include "core/repair/renamed.h"
+#include "core/transform/json.h"
 
 namespace shw {
 namespace {
@@ -142,89 +143,18 @@ Json json_of(const Finding& finding) {
   return out;
 }
 
-// ---- reading: every getter leaves `error` set and returns a harmless value where something is
-// wrong; the caller looks once at the end of each list element.
+// ---- reading
 
-struct Reader {
+struct Reader : EditedJson {
+  Reader(const Checkpoint& of, std::string from) : checkpoint(of), source(std::move(from)) {}
   const Checkpoint& checkpoint;
   std::string source;
-  std::string error = {};
   std::shared_ptr<const Checkpoint> fill_source = nullptr;
 
-  void complain(const std::string& what) {
-    if (error.empty()) error = what;
-  }
   Status status() const {
-    if (error.empty()) return {};
-    return fail(ErrorKind::kDamaged, "is no plan that can be used: " + error, {source});
+    if (ok()) return {};
+    return fail(ErrorKind::kDamaged, "is no plan that can be used: " + error(), {source});
   }
-
-  const Json& member(const Json& object, const char* key) {
-    static const Json kNull;
-    if (!object.is_object()) {
-      complain(std::string("an object with \"") + key + "\" is expected");
-      return kNull;
-    }
-    auto found = object.find(key);
-    if (found != object.end()) return *found;
-    complain(std::string("\"") + key + "\" is missing");
-    return kNull;
-  }
-  std::int64_t integer(const Json& value, const char* what) {
-    if (value.is_number_unsigned()) {
-      auto number = narrow<std::int64_t>(value.get<std::uint64_t>());
-      if (number) return *number;
-    } else if (value.is_number_integer()) {
-      return value.get<std::int64_t>();
-    }
-    complain(std::string("\"") + what + "\" is no 64-bit number");
-    return 0;
-  }
-  template <class T>
-  T number(const Json& object, const char* key) {
-    auto narrowed = narrow<T>(integer(member(object, key), key));
-    if (!narrowed) complain(std::string("\"") + key + "\" is out of range");
-    return narrowed.value_or(T{});
-  }
-  std::string text(const Json& object, const char* key) {
-    const Json& value = member(object, key);
-    if (value.is_string()) return value.get<std::string>();
-    complain(std::string("\"") + key + "\" is no text");
-    return {};
-  }
-  bool boolean(const Json& object, const char* key) {
-    const Json& value = member(object, key);
-    if (value.is_boolean()) return value.get<bool>();
-    complain(std::string("\"") + key + "\" is neither true nor false");
-    return false;
-  }
-  const Json& list(const Json& object, const char* key) {
-    static const Json kEmpty = Json::array();
-    const Json& value = member(object, key);
-    if (value.is_array()) return value;
-    complain(std::string("\"") + key + "\" is no list");
-    return kEmpty;
-  }
-  Extents extents(const Json& object, const char* key) {
-    const Json& values = list(object, key);
-    if (values.size() > kMaxDims) {
-      complain(std::string("\"") + key + "\" has more than 64 dimensions");
-      return {};
-    }
-    Extents out;
-    for (const Json& value : values) out.push_back(integer(value, key));
-    return out;
-  }
-  std::vector<std::string> texts(const Json& object, const char* key) {
-    std::vector<std::string> out;
-    for (const Json& value : list(object, key)) {
-      if (!value.is_string())
-        complain(std::string("\"") + key + "\" holds something else than text");
-      out.push_back(value.is_string() ? value.get<std::string>() : std::string());
-    }
-    return out;
-  }
-  Box box(const Json& object) { return {extents(object, "offsets"), extents(object, "sizes")}; }
   ChunkId chunk(const Json& object, const char* key) {
     auto id = number<std::uint32_t>(object, key);
     if (id < checkpoint.chunk_count()) return ChunkId{id};

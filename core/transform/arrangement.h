@@ -110,8 +110,7 @@ struct Arrangement {
   std::vector<ArrangedObject> objects;
   std::vector<Mesh> meshes = {};
   std::vector<std::shared_ptr<const ArrangedTensor>> factors = {};
-  std::vector<std::string> dropped = {};  // what was there and is not any more
-  std::vector<std::pair<std::string, std::string>> renamed = {};  // entries: from, to
+  std::vector<std::string> dropped = {};    // what was there and is not any more
   std::map<std::string, Loss> losses = {};  // of input 0, by FQN: what earlier repairs filled
   std::int64_t trimmed = 0;                 // elements that no tensor holds any more
 

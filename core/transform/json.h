@@ -42,7 +42,8 @@ class EditedJson {
   const Json& member(const Json& object, const char* key) {
     static const Json kNull;
     if (has(object, key)) return *object.find(key);
-    complain(std::string("\"") + key + "\" is missing");
+    complain(object.is_object() ? std::string("\"") + key + "\" is missing"
+                                : std::string("an object with \"") + key + "\" is expected");
     return kNull;
   }
 
@@ -75,12 +76,14 @@ class EditedJson {
     complain(std::string("\"") + key + "\" is no number");
     return missing;
   }
-  bool boolean(const Json& object, const char* key, bool missing) {
-    if (!has(object, key)) return missing;
-    const Json& value = *object.find(key);
+  bool boolean(const Json& object, const char* key) {
+    const Json& value = member(object, key);
     if (value.is_boolean()) return value.get<bool>();
     complain(std::string("\"") + key + "\" is neither true nor false");
-    return missing;
+    return false;
+  }
+  bool boolean(const Json& object, const char* key, bool missing) {
+    return has(object, key) ? boolean(object, key) : missing;
   }
   const Json& list(const Json& object, const char* key) {
     static const Json kEmpty = Json::array();

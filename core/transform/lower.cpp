@@ -84,6 +84,30 @@ class Lowering {
   Status make_program() {
     PartLowering parts(all_, builder_);
     std::vector<OutputId> made, moved;
+    SHW_CHECK(each_made([&](const ArrangedTensor& tensor, const OutputTensor& out,
+                            const MadeTile& tile, const Box& box) -> Status {
+      OutputId output = builder_.add_output(out.fqn, out.dtype, out.shape, box);
+      builder_.place(output, lowered_.laid_out.files[tile.file].path, tile.offset);
+      made.push_back(output);
+      return parts.add(output, tensor, parts_of_tile(tensor, box), box);
+    }));
+    lowered_.program = builder_.take(&moved);
+    SHW_CHECK(prove(lowered_.program));
+    for (OutputId output : made) lowered_.made.push_back(moved[static_cast<std::size_t>(output)]);
+    std::size_t next = 0;
+    return each_made(
+        [&](const ArrangedTensor& tensor, const OutputTensor&, const MadeTile&, const Box& box) {
+          return parts.check(lowered_.program, lowered_.made[next++], tensor,
+                             parts_of_tile(tensor, box), box);
+        });
+  }
+
+  LoweredArrangement take() { return std::move(lowered_); }
+
+ private:
+  // Every tile that is made, with its tensor as it goes out.
+  template <class Visit>
+  Status each_made(Visit visit) {
     std::shared_ptr<const ArrangedTensor> tensor;
     std::uint32_t last = 0xFFFFFFFFu;
     for (const MadeTile& tile : lowered_.laid_out.made) {
@@ -93,21 +117,11 @@ class Lowering {
         last = tile.tensor;
       }
       const OutputTensor& out = lowered_.outputs.tensors[tile.tensor];
-      const Box& box = out.tiles[tile.tile].box;
-      OutputId output = builder_.add_output(out.fqn, out.dtype, out.shape, box);
-      builder_.place(output, lowered_.laid_out.files[tile.file].path, tile.offset);
-      SHW_CHECK(parts.add(output, *tensor, parts_of_tile(*tensor, box), box));
-      made.push_back(output);
+      SHW_CHECK(visit(*tensor, out, tile, out.tiles[tile.tile].box));
     }
-    lowered_.program = builder_.take(&moved);
-    SHW_CHECK(prove(lowered_.program));
-    for (OutputId output : made) lowered_.made.push_back(moved[static_cast<std::size_t>(output)]);
     return {};
   }
 
-  LoweredArrangement take() { return std::move(lowered_); }
-
- private:
   // The value of an entry, for a format that takes no item of the source. What cannot be said
   // without code is left for the writer to refuse: it names all that it has no place for.
   std::string plain_of(const ArrangedObject& object) {

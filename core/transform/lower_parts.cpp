@@ -43,7 +43,9 @@ Result<const PartLowering::Held*> PartLowering::hold(const FromChunk& from) {
                         ? builder_.add_stored(from.input, file, storage->offset, storage->length)
                         : builder_.add_item(from.input, file, storage->offset, storage->length,
                                             static_cast<std::uint32_t>(index_of(from.chunk)));
-  found->second = {source, std::move(storage->strides), storage->first};
+  found->second = {
+      source,
+      {from.input, file, std::move(*storage), static_cast<std::uint32_t>(index_of(from.chunk))}};
   return &found->second;
 }
 
@@ -57,8 +59,12 @@ Result<PartLowering::Held> PartLowering::hold_file(const FromFile& from, Dtype d
   if (!inside)
     return fail(ErrorKind::kDamaged, "does not hold the bytes that a step takes from it",
                 {from.file, from.offset});
+  ChunkStorage lies;
+  lies.offset = from.offset;
+  lies.length = from.length;
+  lies.strides = byte_strides(from.sizes, size_of(dtype));
   return Held{builder_.add_stored(0, from.file, from.offset, from.length),
-              byte_strides(from.sizes, size_of(dtype)), 0};
+              {0, from.file, std::move(lies), 0}};
 }
 
 Result<PartLowering::Copy> PartLowering::copy_of_part(const Part& part, const Box& tile) {
@@ -69,14 +75,14 @@ Result<PartLowering::Copy> PartLowering::copy_of_part(const Part& part, const Bo
   } else {
     SHW_TRY(own, hold_file(std::get<FromFile>(part.from), part.saved));
   }
-  Copy copy{part.box, held->source, part.saved, held->first, Extents(part.order.size(), 0)};
+  const Extents& strides = held->storage.lies.strides;
+  Copy copy{part.box, held->source, part.saved, held->storage.lies.first,
+            Extents(part.order.size(), 0)};
   SHW_TRY(copy.change, change_of(part));
-  for (std::size_t e = 0; e < part.first.size(); ++e)
-    copy.first += part.first[e] * held->strides[e];
+  for (std::size_t e = 0; e < part.first.size(); ++e) copy.first += part.first[e] * strides[e];
   for (std::size_t d = 0; d < part.order.size(); ++d) {
     copy.box.offsets[d] -= tile.offsets[d];
-    if (part.order[d] >= 0)
-      copy.strides[d] = held->strides[static_cast<std::size_t>(part.order[d])];
+    if (part.order[d] >= 0) copy.strides[d] = strides[static_cast<std::size_t>(part.order[d])];
   }
   return copy;
 }
@@ -209,6 +215,23 @@ Status PartLowering::add(OutputId output, const ArrangedTensor& tensor,
   for (const Copy& copy : copies)
     builder_.add_changed(output, copy.box, copy.source, copy.from, copy.first, copy.strides,
                          copy.change);
+  return {};
+}
+
+Status PartLowering::check(const Program& program, OutputId output, const ArrangedTensor& tensor,
+                           const std::vector<Part>& parts, const Box& tile) {
+  for (const Part& part : parts) {
+    Held own;
+    const Held* held = nullptr;
+    if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
+      SHW_TRY(held, hold(*chunk));
+    } else if (const auto* file = std::get_if<FromFile>(&part.from)) {
+      SHW_TRY(own, hold_file(*file, part.saved));
+      held = &own;
+    }
+    SHW_CHECK(check_origins(program, output, part, tile, held == nullptr ? nullptr : &held->storage,
+                            tensor.fqn));
+  }
   return {};
 }
 

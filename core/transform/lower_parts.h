@@ -7,6 +7,7 @@
 #include "core/formats/box_reader.h"
 #include "core/program/program.h"
 #include "core/transform/arrangement.h"
+#include "core/transform/check_origins.h"
 
 namespace shw {
 
@@ -17,13 +18,15 @@ class PartLowering {
   // `parts` lie in the tile `box` of the tensor, whose elements are the output.
   Status add(OutputId output, const ArrangedTensor& tensor, const std::vector<Part>& parts,
              const Box& box);
+  // Holds the finished program against what it was made of.
+  Status check(const Program& program, OutputId output, const ArrangedTensor& tensor,
+               const std::vector<Part>& parts, const Box& box);
 
  private:
   // A storage whose elements jobs read, and where they lie in it, by dim of the chunk.
   struct Held {
     SourceId source{};
-    Extents strides;
-    std::int64_t first = 0;
+    PartStorage storage;
   };
   struct Copy {
     Box box;  // in the output

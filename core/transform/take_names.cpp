@@ -72,14 +72,12 @@ Status take(Arrangement& all, const RenameStep& step) {
     NewTiling tiling = all.tensors[i].tiling;
     put_entry(all, i, std::move(tensor));
     all.tensors[i].tiling = std::move(tiling);
-    all.renamed.emplace_back(before, *after);
   }
   for (ArrangedObject& object : all.objects) {
     SHW_TRY(auto after, names.of(object.fqn));
     if (!after) continue;
     found = true;
     object.path = new_path(object.path, object.fqn, *after);
-    if (*after != object.fqn) all.renamed.emplace_back(object.fqn, *after);
     object.fqn = *after;
   }
   if (found) return {};

@@ -76,11 +76,15 @@ Status add_loss(ArrangedTensor& tensor, const std::vector<Box>& boxes, const std
   return {};
 }
 
-// Boxes that may meet, as boxes that do not.
-std::vector<Box> disjoint(const std::vector<Box>& boxes) {
+// Boxes that may meet, as boxes that do not. All of them, or an error: what is left out would
+// neither be given up nor told.
+Result<std::vector<Box>> disjoint(const ArrangedTensor& tensor, const std::vector<Box>& boxes) {
   std::vector<Box> out;
   std::size_t looks = 20'000'000;
-  for (const Box& box : boxes) add_disjoint(out, box, looks);
+  for (const Box& box : boxes) {
+    if (!add_disjoint(out, box, looks))
+      return bad_step(tensor.fqn, "its boxes meet each other too often: give fewer, larger ones");
+  }
   return out;
 }
 
@@ -141,7 +145,7 @@ Status take(Arrangement& all, const FillStep& step) {
     std::vector<Box> boxes;
     if (step.boxes) {
       SHW_CHECK(check_boxes(tensor, *step.boxes));
-      boxes = disjoint(*step.boxes);
+      SHW_TRY(boxes, disjoint(tensor, *step.boxes));
       clear_boxes(tensor, boxes);
     } else {
       SHW_TRY(boxes, holes_in(tensor));
@@ -162,7 +166,7 @@ Status take(Arrangement& all, const FillStep& step) {
 Status take(Arrangement& all, const MaskStep& step) {
   return change_each(all, step.tensors, [&](ArrangedTensor& tensor) -> Status {
     SHW_CHECK(check_boxes(tensor, step.boxes));
-    std::vector<Box> boxes = disjoint(step.boxes);
+    SHW_TRY(std::vector<Box> boxes, disjoint(tensor, step.boxes));
     clear_boxes(tensor, boxes);
     SHW_CHECK(put_constant(tensor, boxes, step.value));
     return boxes.empty() ? Status{}

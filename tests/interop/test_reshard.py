@@ -149,9 +149,9 @@ def converted(checks, case, number):
         must_be_proved(back)
 
 
-def broken_is_refused(checks):
-    for case in cases("s1_"):
-        out = case.directory / "resharded"
+def broken_is_refused(checks, scratch):
+    for number, case in enumerate(cases("s1_")):
+        out = scratch / f"broken-{number}"
         with checks.that(f"{case.name} is broken, and nothing reshards it"):
             answer = program.shardwright("reshard", case.checkpoint, "--json", "--mesh", "dp=2",
                                          "--spec", case.spec_path, "--out", out, "--yes")
@@ -165,4 +165,4 @@ def run(checks, other, scratch):
         resharded(checks, case, other, number)
         if number % 2 == 0:
             converted(checks, case, number)
-    broken_is_refused(checks)
+    broken_is_refused(checks, scratch)

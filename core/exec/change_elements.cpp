@@ -1,0 +1,84 @@
+#include "core/exec/change_elements.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "core/tensor/cast.h"
+
+namespace shw {
+namespace {
+
+// Elements that take more than one step: a few at a time, from buffer to buffer.
+class Chain {
+ public:
+  explicit Chain(const TileJob& job) : job_(job) {}
+
+  void run(const std::byte* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride,
+           std::int64_t size) {
+    for (std::int64_t done = 0; done < size; done += kAtOnce) {
+      std::int64_t count = std::min(kAtOnce, size - done);
+      run_part(in + done * in_stride, in_stride, out + done * out_stride, out_stride, count);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kAtOnce = 512;
+
+  void run_part(const std::byte* in, std::int64_t in_stride, std::byte* out,
+                std::int64_t out_stride, std::int64_t count) {
+    Dtype now = job_.from;
+    auto hop = [&](Dtype to, std::byte* target, std::int64_t stride) {
+      if (now == to)
+        copy_row(in, in_stride, target, stride, count, size_of(to));
+      else
+        cast_row(now, in, in_stride, to, target, stride, count);
+      now = to;
+      in = target;
+      in_stride = stride;
+    };
+    std::size_t turn = 0;
+    auto through = [&](Dtype to) {
+      hop(to, buffers_[turn].data(), size_of(to));
+      turn = 1 - turn;
+    };
+    if (job_.op == ElementOp::kScale) {
+      through(Dtype::kFloat32);
+      scale(buffers_[1 - turn].data(), count);
+    }
+    for (Dtype to : job_.via) {
+      if (to != Dtype::kUnknown) through(to);
+    }
+    hop(job_.to, out, out_stride);
+  }
+
+  static void copy_row(const std::byte* in, std::int64_t in_stride, std::byte* out,
+                       std::int64_t out_stride, std::int64_t count, std::size_t size) {
+    for (std::int64_t i = 0; i < count; ++i)
+      std::memcpy(out + i * out_stride, in + i * in_stride, size);
+  }
+
+  // One rounding to float32 each, as torch multiplies.
+  void scale(std::byte* values, std::int64_t count) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      float value = 0;
+      std::memcpy(&value, values + i * 4, sizeof value);
+      value *= job_.factor;
+      std::memcpy(values + i * 4, &value, sizeof value);
+    }
+  }
+
+  const TileJob& job_;
+  std::array<std::array<std::byte, kAtOnce * 8>, 2> buffers_;  // float64 is the widest
+};
+
+}  // namespace
+
+void change_elements(const TileJob& job, const std::byte* in, std::int64_t in_stride,
+                     std::byte* out, std::int64_t out_stride, std::int64_t count) {
+  if (job.op == ElementOp::kScale || job.via != Hops{})
+    return Chain(job).run(in, in_stride, out, out_stride, count);
+  cast_row(job.from, in, in_stride, job.to, out, out_stride, count);
+}
+
+}  // namespace shw
