@@ -115,3 +115,14 @@ TEST_CASE("a verdict whose files cannot be read at any byte never says proved") 
   CHECK(proved);
   CHECK(read > 4);
 }
+
+TEST_CASE("a list of hashes of the source's files does not come along") {
+  TemporaryFolder folder;
+  write_row_tiles(folder / "ckpt");
+  put(folder / "ckpt/integrity.json", "{}");
+  put(folder / "ckpt/config.json", "{}");
+  auto source = opened(folder / "ckpt");
+  REQUIRE(apply_plan(*source, plan_of_rows(*source, true), {folder / "out"}).has_value());
+  CHECK(std::filesystem::exists(folder / "out/config.json"));
+  CHECK_FALSE(std::filesystem::exists(folder / "out/integrity.json"));
+}

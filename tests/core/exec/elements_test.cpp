@@ -1,0 +1,105 @@
+// The fingerprint of what was read for an output, beside what came out of the executor: the proof
+// of a run lives on their being found by two ways.
+#include <doctest/doctest.h>
+
+#include "core/exec/write_blocks.h"
+#include "core/memory_sink.h"
+#include "core/model/builder.h"
+#include "core/program/random_program.h"
+#include "core/tensor/tile_fingerprint.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+// Makes what it is asked for, and then one byte of it another one.
+class Slipping final : public Executor {
+ public:
+  Status run(std::span<const std::byte> in, std::span<const TileJob> jobs,
+             std::span<std::byte> out) override {
+    SHW_CHECK(inner_->run(in, jobs, out));
+    for (const TileJob& job : jobs) {
+      auto at = static_cast<std::size_t>(job.layouts.target.offset);
+      if (at < out.size()) out[at] ^= std::byte{1};
+    }
+    return {};
+  }
+
+ private:
+  std::unique_ptr<Executor> inner_ = cpu_executor();
+};
+
+struct Made {
+  Fingerprint read, written;
+};
+
+Made made_by(std::unique_ptr<Executor> executor, const Program& program, OutputId output,
+             const Checkpoint& input, std::uint64_t slab) {
+  const ProgramOutput& out = program.output(output);
+  MemoryFile file(out.offset);
+  Workspace workspace{Storages(program, {&input}, std::make_shared<DecodedItems>(1 << 20)),
+                      std::move(executor),
+                      {},
+                      {},
+                      {}};
+  Limits limits{slab};
+  auto blocks = write_blocks(program, output, {0, block_count(program, output, limits)}, workspace,
+                             limits, file, nullptr);
+  if (!blocks) FAIL(blocks.error().message);
+  REQUIRE(file.finish(out.offset + out.length));
+  Box tile{copy_of(program.offsets(out)), copy_of(program.sizes(out))};
+  TileFingerprint written(program.shape(out), tile, size_of(out.dtype));
+  written.add(file.bytes);
+  CHECK(written.is_complete());
+  return {blocks->elements, written.value()};
+}
+
+std::shared_ptr<const Checkpoint> file_of(const Program& program, Dice& dice) {
+  std::uint64_t length = 0;
+  for (const ProgramSource& source : program.sources)
+    length = std::max(length, source.offset + source.length);
+  Bytes bytes(static_cast<std::size_t>(length));
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(dice.pick(0, 255));
+  std::string name = program.sources.empty() ? "none" : program.names[program.sources[0].file];
+  CheckpointBuilder builder;
+  builder.set_directory(memory_directory("/ck", {{name, std::move(bytes)}}));
+  return builder.finish();
+}
+
+}  // namespace
+
+TEST_CASE("what was read for an output adds up to what the executor made of it") {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Dice dice(seed);
+    Program program = random_program(dice);
+    auto input = file_of(program, dice);
+    for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
+      CAPTURE(seed);
+      Made made = made_by(cpu_executor(), program, OutputId{o}, *input, seed % 2 ? 64 : 1 << 20);
+      CHECK(made.read == made.written);
+    }
+  }
+}
+
+TEST_CASE("an executor that slips shows, whether it copies or casts") {
+  bool seen[2] = {};
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Dice dice(seed);
+    Program program = random_program(dice);
+    auto input = file_of(program, dice);
+    for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
+      JobRange jobs = jobs_of(program, OutputId{o});
+      if (jobs.last - jobs.first != 1) continue;
+      const ProgramJob& job = program.jobs[jobs.first];
+      Made made = made_by(std::make_unique<Slipping>(), program, OutputId{o}, *input, 1 << 20);
+      // What lies in its source as it will lie never meets the executor.
+      bool slipped = made.read != made.written;
+      if (job.op == ElementOp::kCast) CHECK(slipped);
+      auto kind = static_cast<std::size_t>(job.op);
+      if (kind < 2) seen[kind] = seen[kind] || slipped;
+    }
+  }
+  CHECK(seen[static_cast<std::size_t>(ElementOp::kCopy)]);
+  CHECK(seen[static_cast<std::size_t>(ElementOp::kCast)]);
+}
