@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/base/checked.h"
+#include "core/tensor/transpose_plane.h"
 
 namespace shw {
 namespace {
@@ -29,6 +30,8 @@ void copy_plane(const std::byte* source, std::byte* target, const PairDim& rows,
 
 void copy_plane(const std::byte* source, std::byte* target, const PairDim& rows,
                 const PairDim& columns, std::size_t item_size) {
+  if (is_turned(rows, columns, item_size))
+    return turn_plane(source, target, rows, columns, item_size);
   switch (item_size) {
     case 1:
       return copy_plane<1>(source, target, rows, columns);

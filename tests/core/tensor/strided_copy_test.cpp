@@ -17,7 +17,9 @@ TEST_CASE("a strided copy equals the element by element one for any order of dim
     const std::size_t item = std::size_t{1} << random() % 5;
     Extents sizes(ndim);
     for (auto& size : sizes) size = 1 + static_cast<std::int64_t>(random() % 7);
-    if (ndim == 2 && round % 3 == 0) sizes = {70, 45};
+    if (ndim == 2 && round % 3 == 0)
+      sizes = {1 + static_cast<std::int64_t>(random() % 150),
+               1 + static_cast<std::int64_t>(random() % 150)};
     std::vector<std::size_t> order(ndim);
     std::iota(order.begin(), order.end(), 0u);
     std::shuffle(order.begin(), order.end(), random);
