@@ -187,6 +187,67 @@ int turned_dim(const LayoutPair& pair, std::size_t size) {
   return -1;
 }
 
+// Rows of memory that are columns of the tensor, where these begin at one place of their blocks:
+// row `c` holds word `first + c` of `count` blocks, one a column. So the sums of all of them grow
+// side by side, row by row, and nothing has to be turned.
+constexpr std::size_t kColumns = 256;
+struct ColumnSums {
+  std::array<std::uint64_t, kColumns> a{}, b{};
+};
+template <class Word>
+[[gnu::always_inline]] inline void sum_columns(ColumnSums& sums, const std::byte* words,
+                                               std::int64_t stride, std::size_t first,
+                                               std::size_t rows, std::size_t count) {
+  for (std::size_t r = 0; r < rows; ++r) {
+    const std::uint64_t weight_a = kWordWeights[0][first + r],
+                        weight_b = kWordWeights[1][first + r];
+    const std::byte* row = words + static_cast<std::int64_t>(r) * stride;
+    for (std::size_t i = 0; i < count; ++i) {
+      Word word;
+      std::memcpy(&word, row + i * sizeof(Word), sizeof(Word));
+      sums.a[i] += weight_a * word;
+      sums.b[i] += weight_b * word;
+    }
+  }
+}
+
+SHW_CPU_CLONES void columns_of_1(ColumnSums& sums, const std::byte* words, std::int64_t stride,
+                                 std::size_t first, std::size_t rows, std::size_t count) {
+  sum_columns<std::uint8_t>(sums, words, stride, first, rows, count);
+}
+SHW_CPU_CLONES void columns_of_2(ColumnSums& sums, const std::byte* words, std::int64_t stride,
+                                 std::size_t first, std::size_t rows, std::size_t count) {
+  sum_columns<std::uint16_t>(sums, words, stride, first, rows, count);
+}
+SHW_CPU_CLONES void columns_of_4(ColumnSums& sums, const std::byte* words, std::int64_t stride,
+                                 std::size_t first, std::size_t rows, std::size_t count) {
+  sum_columns<std::uint32_t>(sums, words, stride, first, rows, count);
+}
+
+// `across` runs along memory, `row` along the tensor.
+void add_columns(Fingerprint& to, const std::byte* elements, const PairDim& across,
+                 const PairDim& row, std::int64_t index, std::size_t size) {
+  auto* sum = size == 1 ? columns_of_1 : size == 2 ? columns_of_2 : columns_of_4;
+  const auto block = static_cast<std::int64_t>(kBlock);
+  const auto most = static_cast<std::int64_t>(kColumns);
+  for (std::int64_t c = 0; c < row.size;) {
+    const std::int64_t first = (index + c) % block;
+    const std::int64_t rows = std::min(block - first, row.size - c);
+    for (std::int64_t i = 0; i < across.size; i += most) {
+      const std::int64_t count = std::min(most, across.size - i);
+      ColumnSums sums;
+      sum(sums, elements + i * across.source + c * row.source, row.source,
+          static_cast<std::size_t>(first), static_cast<std::size_t>(rows),
+          static_cast<std::size_t>(count));
+      for (std::int64_t column = 0; column < count; ++column)
+        add_block(
+            to, static_cast<std::uint64_t>((index + c + (i + column) * across.target) / block),
+            sums.a[static_cast<std::size_t>(column)], sums.b[static_cast<std::size_t>(column)]);
+    }
+    c += rows;
+  }
+}
+
 // Elements whose rows in memory are columns of the tensor: turned in squares that stay in the cache
 // on both sides, where one row after the other would miss it at every element.
 class Turned {
@@ -254,7 +315,10 @@ void add_strided(Fingerprint& to, const std::byte* elements, const LayoutPair& p
       index += rest % source.shape[d] * target.stride[d];
       rest /= source.shape[d];
     }
-    if (across >= 0)
+    if (across >= 0 && element_size <= 4 &&
+        pair.target.stride[across] % static_cast<std::int64_t>(kBlock) == 0)
+      add_columns(to, elements + at, dim_of_pair(pair, across), row, index, element_size);
+    else if (across >= 0)
       turned.add(dim_of_pair(pair, across), row, at, index);
     else
       add_row(to, gathered, elements + at, row, index, element_size);
