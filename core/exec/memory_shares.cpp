@@ -21,9 +21,12 @@ Result<MemoryShares> share_memory(const Program& program,
   bool decodes = std::any_of(program.sources.begin(), program.sources.end(),
                              [](const auto& one) { return one.form == SourceForm::kItem; });
   MemoryShares shares;
-  shares.limits.slab_bytes =
-      std::clamp((decodes ? memory / 2 : memory) / slabs, kLeastSlab, shares.limits.slab_bytes);
-  std::uint64_t taken = slabs * shares.limits.slab_bytes;
+  Limits& limits = shares.limits;
+  const std::uint64_t share = (decodes ? memory / 2 : memory) / slabs;
+  limits.slab_bytes = std::clamp(share, kLeastSlab, limits.slab_bytes);
+  limits.turned_bytes =
+      decodes ? limits.slab_bytes : std::clamp(share, kLeastSlab, limits.turned_bytes);
+  std::uint64_t taken = slabs * limits.turned_bytes;
   shares.decoded_bytes = memory - std::min(taken, memory);
   for (const ProgramSource& source : program.sources) {
     if (source.form != SourceForm::kItem || source.input >= inputs.size()) continue;

@@ -15,7 +15,6 @@ class Payloads {
   Payloads& operator=(const Payloads&) = delete;
 
   std::uint64_t block_count(OutputId output) const;
-  const Limits& limits() const { return limits_; }
   // Into its file, where the program says.
   Result<WrittenBlocks> write(OutputId output, BlockRange range, OutputFile& file);
 

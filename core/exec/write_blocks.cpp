@@ -67,9 +67,9 @@ Cut cut_of(const Program& program, const ProgramOutput& out, JobRange jobs, cons
     order = std::move(own);
   }
   Cut cut;
+  std::uint64_t bytes = order.empty() ? limits.slab_bytes : limits.turned_bytes;
   cut.block = block_sizes(
-      sizes, static_cast<std::int64_t>(std::max<std::uint64_t>(limits.slab_bytes / element, 1)),
-      order);
+      sizes, static_cast<std::int64_t>(std::max<std::uint64_t>(bytes / element, 1)), order);
   bool whole_below = true;
   for (std::size_t d = sizes.size(); d-- > 0;) {
     if (!whole_below && cut.block[d] != 1) cut.in_order = false;
@@ -212,10 +212,10 @@ class PayloadPart {
   PayloadPart(OutputFile& file, const ProgramOutput& out, ExtentsView sizes, bool in_order)
       : file_(file),
         begin_(out.offset),
-        length_(out.length),
         strides_(byte_strides(sizes, size_of(out.dtype))),
         sizes_(copy_of(sizes)),
-        element_(size_of(out.dtype)) {
+        element_(size_of(out.dtype)),
+        change_(out.length) {
     written_.in_order = in_order;
   }
 
@@ -223,7 +223,11 @@ class PayloadPart {
     written_.length += bytes.size();
     return written_.in_order ? append(block, bytes) : scatter(block, bytes);
   }
-  const WrittenBlocks& written() const { return written_; }
+  WrittenBlocks written() const {
+    WrittenBlocks written = written_;
+    if (!written.in_order) written.crc = change_.value();
+    return written;
+  }
 
  private:
   std::uint64_t offset_of(const Box& block) const {
@@ -259,16 +263,15 @@ class PayloadPart {
 
   Status put_run(std::uint64_t at, BytesView run) {
     if (is_zero(run)) return {};
-    std::uint32_t change = crc32_of(run) ^ crc32_of_zeros(0, run.size());
-    // What stands behind it moves the change on; a CRC of zeros alone says by how much.
-    written_.crc ^= crc32_joined(change, 0, length_ - at - run.size());
+    change_.add(at, run);
     return file_.write_at(begin_ + at, run);
   }
 
   OutputFile& file_;
-  std::uint64_t begin_, length_;
+  std::uint64_t begin_;
   Extents strides_, sizes_;
   std::size_t element_;
+  CrcChange change_;  // of blocks that do not follow each other
   WrittenBlocks written_;
 };
 

@@ -19,6 +19,9 @@ struct Limits {
   // Of what is read, and of what is made, at a time. Large enough that starting a block costs
   // nothing beside moving it, small enough to stay in a core's cache between reading and writing.
   std::uint64_t slab_bytes = std::uint64_t{8} << 20;
+  // The same where elements are turned: runs of both sides are then as long as a block is wide, and
+  // each of them is a call to the system.
+  std::uint64_t turned_bytes = std::uint64_t{64} << 20;
 };
 
 // Blocks of an output, by their number: [first, last).

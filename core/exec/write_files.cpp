@@ -107,7 +107,8 @@ struct Writing {
     }
     if (part.is == Part::Is::kMade) {
       std::uint64_t count = payloads.block_count(run.made[part.index]);
-      std::uint64_t at_once = std::max<std::uint64_t>(kPiece / payloads.limits().slab_bytes, 1);
+      std::uint64_t of_one = std::max<std::uint64_t>(part.length / count, 1);
+      std::uint64_t at_once = std::max<std::uint64_t>(kPiece / of_one, 1);
       std::size_t first_piece = pieces.size();
       for (std::uint64_t first = 0; first < count; first += at_once) {
         part.blocks = {first, std::min(first + at_once, count)};

@@ -22,4 +22,31 @@ std::uint32_t crc32_joined(std::uint32_t first, std::uint32_t second, std::uint6
       ::crc32_combine(first, second, static_cast<z_off_t>(second_length)));
 }
 
+// CRCs of equal length are linear: a run changes that of as many zeros by the difference of the
+// two, and what stands behind it carries the difference on, as it would a CRC that begins at 0.
+void CrcChange::add(std::uint64_t at, BytesView run) {
+  if (run.empty()) return;
+  if (run.size() != zeros_) {
+    zeros_ = run.size();
+    crc_of_zeros_ = crc32_of_zeros(0, zeros_);
+  }
+  if (at < end_) {
+    done_ = value();
+    held_ = 0;
+    end_ = 0;
+  }
+  std::uint64_t leap = at + run.size() - end_;
+  if (leap != leap_) {
+    leap_ = leap;
+    leap_operator_ = static_cast<std::uint32_t>(::crc32_combine_gen(static_cast<z_off_t>(leap)));
+  }
+  held_ = static_cast<std::uint32_t>(
+      ::crc32_combine_op(held_, crc32_of(run) ^ crc_of_zeros_, leap_operator_));
+  end_ += leap;
+}
+
+std::uint32_t CrcChange::value() const {
+  return done_ ^ crc32_joined(held_, 0, length_ - end_);
+}
+
 }  // namespace shw

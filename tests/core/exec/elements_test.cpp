@@ -43,7 +43,7 @@ Made made_by(std::unique_ptr<Executor> executor, const Program& program, OutputI
                       {},
                       {},
                       {}};
-  Limits limits{slab};
+  Limits limits{slab, slab};
   auto blocks = write_blocks(program, output, {0, block_count(program, output, limits)}, workspace,
                              limits, file, nullptr);
   if (!blocks) FAIL(blocks.error().message);

@@ -48,13 +48,13 @@ Ran run(const Program& program, OutputId output, Workspace& workspace, std::uint
         std::uint64_t at_once = UINT64_MAX) {
   const ProgramOutput& out = program.output(output);
   MemoryFile file(out.offset);
-  std::uint64_t count = block_count(program, output, Limits{slab});
+  std::uint64_t count = block_count(program, output, Limits{slab, slab});
   at_once = std::min(at_once, count);
   std::vector<WrittenBlocks> ranges((count + at_once - 1) / at_once);
   Ran ran;
   for (std::size_t i = ranges.size(); i-- > 0;) {
     BlockRange range{i * at_once, std::min((i + 1) * at_once, count)};
-    auto written = write_blocks(program, output, range, workspace, Limits{slab}, file, nullptr);
+    auto written = write_blocks(program, output, range, workspace, Limits{slab, slab}, file, nullptr);
     if (!written) FAIL(written.error().message);
     ranges[i] = *written;
     ran.peak_bytes = std::max(ran.peak_bytes, written->peak_bytes);
@@ -158,7 +158,7 @@ TEST_CASE("zeros become holes and a failing read is reported") {
       }));
   Workspace workspace = workspace_of(program, *broken);
   MemoryFile out;
-  auto failed = write_all(program, OutputId{0}, workspace, Limits{1 << 20}, out);
+  auto failed = write_all(program, OutputId{0}, workspace, Limits{1 << 20, 1 << 20}, out);
   REQUIRE_FALSE(failed.has_value());
   CHECK(failed.error().kind == ErrorKind::kIo);
   CHECK(failed.error().place.file == "source");

@@ -78,7 +78,7 @@ Bytes bytes_of_tile(const LoweredArrangement& lowered, const OutputTile& tile, s
                       {},
                       {}};
   OutputId id = lowered.made[made];
-  Limits limits{slab};
+  Limits limits{slab, slab};
   auto written = write_blocks(lowered.program, id, {0, block_count(lowered.program, id, limits)},
                               workspace, limits, file, nullptr);
   if (!written) FAIL(written.error().message);

@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
+#include <utility>
+#include <vector>
 
 using namespace shw;
 
@@ -47,4 +50,26 @@ TEST_CASE("CRCs of two parts join to the CRC of the whole") {
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 31);
   BytesView all = bytes;
   CHECK(crc32_joined(crc32_of(all.first(300)), crc32_of(all.subspan(300)), 700) == crc32_of(all));
+}
+
+TEST_CASE("runs that come in any order change the CRC of zeros into that of all") {
+  std::mt19937 random(11);
+  for (int round = 0; round < 200; ++round) {
+    Bytes all(1 + random() % 3000);
+    CrcChange change(all.size());
+    // Rows of a block, blocks of a row and runs of other lengths, some of them left out.
+    std::vector<std::pair<std::size_t, std::size_t>> runs;
+    const std::size_t run = 1 + random() % 90;
+    for (std::size_t at = random() % 30; at < all.size(); at += run + random() % 2 * 40)
+      runs.emplace_back(at, std::min(run, all.size() - at));
+    if (round % 3 == 0) std::shuffle(runs.begin(), runs.end(), random);
+    if (round % 3 == 1)
+      std::stable_partition(runs.begin(), runs.end(),
+                            [&](const auto& one) { return one.first % 200 < 100; });
+    for (auto [at, length] : runs) {
+      for (std::size_t i = at; i < at + length; ++i) all[i] = static_cast<std::byte>(random());
+      change.add(at, BytesView(all).subspan(at, length));
+    }
+    CHECK((crc32_of_zeros(0, all.size()) ^ change.value()) == crc32_slow(all));
+  }
 }
