@@ -1,8 +1,13 @@
 #include "core/formats/box_reader.h"
 
 #include <algorithm>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <utility>
 
 #include "core/base/checked.h"
+#include "core/base/parallel.h"
 #include "core/formats/item_access.h"
 #include "core/io/gather.h"
 #include "core/tensor/strided_copy.h"
@@ -75,6 +80,12 @@ Status check_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHea
   return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, header));
 }
 
+Result<ChunkStorage> storage_with(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk) {
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kHeader));
+  SHW_CHECK(check_recorded(checkpoint, chunk, item.header));
+  return storage_of_item(item.header, *checkpoint.item(chunk));
+}
+
 Result<Bytes> read_whole_item(const Checkpoint& checkpoint, ChunkId chunk) {
   ItemFiles files(checkpoint);
   SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPayload));
@@ -87,9 +98,41 @@ Result<Bytes> read_whole_item(const Checkpoint& checkpoint, ChunkId chunk) {
 }  // namespace
 
 Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk) {
-  SHW_TRY(ItemHeader header, read_item_header(checkpoint, chunk));
-  SHW_CHECK(check_recorded(checkpoint, chunk, header));
-  return storage_of_item(header, *checkpoint.item(chunk));
+  ItemFiles files(checkpoint);
+  return storage_with(files, checkpoint, chunk);
+}
+
+Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
+                    const std::function<void(std::size_t, const ChunkStorage&)>& visit,
+                    Progress* progress) {
+  constexpr std::size_t kAtOnce = 1024;
+  std::vector<std::uint32_t> order(chunks.size());
+  std::iota(order.begin(), order.end(), 0u);
+  auto place = [&](std::uint32_t i) {
+    ItemPlace item = checkpoint.item(chunks[i]).value_or(ItemPlace{});
+    return std::pair(item.file, item.offset);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
+  std::mutex guard;
+  std::optional<std::pair<std::uint32_t, Error>> first;
+  SHW_CHECK(each_in_parallel((order.size() + kAtOnce - 1) / kAtOnce, [&](std::size_t task) {
+    ItemFiles files(checkpoint);
+    std::size_t end = std::min((task + 1) * kAtOnce, order.size());
+    for (std::size_t i = task * kAtOnce; i < end; ++i) {
+      if (is_cancelled(progress)) return Status(cancelled_error());
+      auto storage = storage_with(files, checkpoint, chunks[order[i]]);
+      if (storage) {
+        visit(order[i], *storage);
+        continue;
+      }
+      std::lock_guard lock(guard);
+      if (!first || order[i] < first->first) first.emplace(order[i], std::move(storage).error());
+    }
+    return Status{};
+  }));
+  if (first) return tl::unexpected<Error>(std::move(first->second));
+  return {};
 }
 
 Result<std::shared_ptr<const Bytes>> DecodedChunks::read(ChunkId chunk, SizesOf sizes) {

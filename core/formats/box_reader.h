@@ -1,8 +1,10 @@
 // Boxes of chunks, without the rest of them: memory is the box's, not the item's. For one thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <span>
 
 #include "core/formats/items.h"
 
@@ -23,6 +25,12 @@ struct ChunkStorage {
 // Reads the header, not the payload. Errors as of read_chunk(), and kDamaged where the payload is
 // not what the metadata says of the chunk.
 Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk);
+
+// The same of many chunks, file by file and on every core: visit(i, storage) for each that has one,
+// from several threads. The error of the first one that has none, in the order of `chunks`.
+Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
+                    const std::function<void(std::size_t, const ChunkStorage&)>& visit,
+                    Progress* progress);
 
 // Whose word counts for the sizes of a chunk.
 enum class SizesOf : std::uint8_t { kRecord, kItem };

@@ -2,8 +2,7 @@
 
 namespace shw {
 
-std::optional<Origin> origin_of(const Program& program, OutputId output, ExtentsView at) {
-  JobRange jobs = jobs_of(program, output);
+std::optional<Origin> origin_of(const Program& program, JobRange jobs, ExtentsView at) {
   for (std::size_t j = jobs.first; j < jobs.last; ++j) {
     const ProgramJob& job = program.jobs[j];
     ExtentsView begin = program.at(job), sizes = program.sizes(job);

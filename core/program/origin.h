@@ -16,7 +16,7 @@ struct Origin {
   const ProgramJob* job = nullptr;
 };
 
-// `at` is the element's place in the output. Nothing where no job makes it.
-std::optional<Origin> origin_of(const Program& program, OutputId output, ExtentsView at);
+// `at` is the element's place in the output that the jobs fill. Nothing where none makes it.
+std::optional<Origin> origin_of(const Program& program, JobRange jobs, ExtentsView at);
 
 }  // namespace shw

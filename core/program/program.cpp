@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <span>
+#include <utility>
 
 namespace shw {
 namespace {
@@ -37,70 +39,97 @@ std::uint32_t append(std::vector<std::int64_t>& pool, ExtentsView numbers) {
 }
 
 // Names in use, sorted; `moved` maps the old ones to them.
-void sort_names(const Program& program, Program& out, std::vector<std::uint32_t>& moved) {
+void sort_names(Program& program, std::vector<std::uint32_t>& moved) {
   std::vector<bool> used(program.names.size(), false);
   for (const ProgramSource& source : program.sources) used[source.file] = true;
   for (const ProgramOutput& output : program.outputs)
     used[output.file] = used[output.tensor] = true;
+  std::vector<std::string> names;
   moved.assign(program.names.size(), 0);
   for (std::uint32_t i : order_by(program.names.size(), [&](std::uint32_t n) {
          return std::string_view(program.names[n]);
        })) {
     if (!used[i]) continue;
-    if (out.names.empty() || out.names.back() != program.names[i])
-      out.names.push_back(program.names[i]);
-    moved[i] = static_cast<std::uint32_t>(out.names.size() - 1);
+    if (names.empty() || names.back() != program.names[i]) names.push_back(program.names[i]);
+    moved[i] = static_cast<std::uint32_t>(names.size() - 1);
   }
+  program.names = std::move(names);
 }
 
-void sort_sources(const Program& program, const std::vector<std::uint32_t>& names, Program& out,
-                  std::vector<SourceId>& moved) {
-  std::vector<ProgramSource> sources = program.sources;
-  for (ProgramSource& source : sources) source.file = names[source.file];
-  moved.assign(sources.size(), SourceId::kNone);
-  for (std::uint32_t i :
-       order_by(sources.size(), [&](std::uint32_t s) { return key_of(sources[s]); })) {
-    if (out.sources.empty() || key_of(out.sources.back()) != key_of(sources[i]))
-      out.sources.push_back(sources[i]);
-    moved[i] = SourceId{static_cast<std::uint32_t>(out.sources.size() - 1)};
+void sort_sources(Program& program, std::vector<SourceId>& moved) {
+  std::vector<ProgramSource> sorted;
+  sorted.reserve(program.sources.size());
+  moved.assign(program.sources.size(), SourceId::kNone);
+  for (std::uint32_t i : order_by(program.sources.size(),
+                                  [&](std::uint32_t s) { return key_of(program.sources[s]); })) {
+    if (sorted.empty() || key_of(sorted.back()) != key_of(program.sources[i]))
+      sorted.push_back(program.sources[i]);
+    moved[i] = SourceId{static_cast<std::uint32_t>(sorted.size() - 1)};
   }
+  program.sources = std::move(sorted);
+}
+
+void sort_outputs(Program& program, std::vector<OutputId>& moved) {
+  std::vector<ProgramOutput> sorted;
+  sorted.reserve(program.outputs.size());
+  moved.resize(program.outputs.size());
+  for (std::uint32_t i : order_by(program.outputs.size(), [&](std::uint32_t o) {
+         const ProgramOutput& row = program.outputs[o];
+         return std::tuple(row.file, row.offset, row.length, row.tensor);
+       })) {
+    moved[i] = OutputId{static_cast<std::uint32_t>(sorted.size())};
+    sorted.push_back(program.outputs[i]);
+  }
+  program.outputs = std::move(sorted);
+}
+
+// Where they begin is worked out once a job, not once a comparison.
+void sort_jobs(Program& program) {
+  std::vector<std::int64_t> begins(program.jobs.size());
+  for (std::size_t j = 0; j < begins.size(); ++j) begins[j] = first_index(program, program.jobs[j]);
+  std::vector<ProgramJob> sorted;
+  sorted.reserve(program.jobs.size());
+  for (std::uint32_t i : order_by(program.jobs.size(), [&](std::uint32_t j) {
+         return std::pair(program.jobs[j].output, begins[j]);
+       }))
+    sorted.push_back(program.jobs[i]);
+  program.jobs = std::move(sorted);
+}
+
+// The numbers of every output, then those of every job, and no others.
+void sort_pool(Program& program) {
+  std::vector<std::int64_t> pool;
+  pool.reserve(program.pool.size());
+  for (ProgramOutput& row : program.outputs)
+    row.numbers = append(pool, program.numbers(row.numbers, 3 * row.ndim));
+  for (ProgramJob& job : program.jobs)
+    job.numbers = append(pool, program.numbers(job.numbers, 3 * program.output(job.output).ndim));
+  program.pool = std::move(pool);
 }
 
 }  // namespace
 
-Program canonical(const Program& program, std::vector<OutputId>* moved) {
-  Program out;
+Program canonical(Program program, std::vector<OutputId>* moved) {
   std::vector<std::uint32_t> names;
   std::vector<SourceId> sources;
-  sort_names(program, out, names);
-  sort_sources(program, names, out, sources);
-  std::vector<OutputId> outputs(program.outputs.size());
-  for (std::uint32_t i : order_by(program.outputs.size(), [&](std::uint32_t o) {
-         const ProgramOutput& row = program.outputs[o];
-         return std::tuple(names[row.file], row.offset, row.length, names[row.tensor]);
-       })) {
-    ProgramOutput row = program.outputs[i];
-    row.numbers = append(out.pool, program.numbers(row.numbers, 3 * row.ndim));
+  std::vector<OutputId> outputs;
+  sort_names(program, names);
+  for (ProgramSource& source : program.sources) source.file = names[source.file];
+  sort_sources(program, sources);
+  for (ProgramOutput& row : program.outputs) {
     row.file = names[row.file];
     row.tensor = names[row.tensor];
-    outputs[i] = OutputId{static_cast<std::uint32_t>(out.outputs.size())};
-    out.outputs.push_back(row);
   }
-  for (std::uint32_t i : order_by(program.jobs.size(), [&](std::uint32_t j) {
-         const ProgramJob& job = program.jobs[j];
-         return std::tuple(outputs[static_cast<std::size_t>(job.output)],
-                           first_index(program, job));
-       })) {
-    ProgramJob job = program.jobs[i];
-    job.numbers =
-        append(out.pool, program.numbers(job.numbers, 3 * program.output(job.output).ndim));
+  sort_outputs(program, outputs);
+  for (ProgramJob& job : program.jobs) {
     job.output = outputs[static_cast<std::size_t>(job.output)];
     if (job.source != SourceId::kNone) job.source = sources[static_cast<std::size_t>(job.source)];
     if (job.factor != SourceId::kNone) job.factor = sources[static_cast<std::size_t>(job.factor)];
-    out.jobs.push_back(job);
   }
+  sort_jobs(program);
+  sort_pool(program);
   if (moved != nullptr) *moved = std::move(outputs);
-  return out;
+  return program;
 }
 
 std::uint32_t ProgramBuilder::name(std::string_view text) {
@@ -113,10 +142,8 @@ std::uint32_t ProgramBuilder::name(std::string_view text) {
 }
 
 SourceId ProgramBuilder::add(const ProgramSource& source) {
-  SourceId next{static_cast<std::uint32_t>(program_.sources.size())};
-  auto [found, is_new] = by_source_.emplace(key_of(source), next);
-  if (is_new) program_.sources.push_back(source);
-  return found->second;
+  program_.sources.push_back(source);
+  return SourceId{static_cast<std::uint32_t>(program_.sources.size() - 1)};
 }
 
 SourceId ProgramBuilder::add_stored(std::uint32_t input, std::string_view file,
@@ -203,7 +230,8 @@ void ProgramBuilder::add_constant(OutputId output, const Box& box,
 }
 
 Program ProgramBuilder::take(std::vector<OutputId>* moved) {
-  return canonical(program_, moved);
+  by_name_.clear();
+  return canonical(std::move(program_), moved);
 }
 
 JobRange jobs_of(const Program& program, OutputId output) {
@@ -220,10 +248,10 @@ namespace {
 // a row out gets into the hash.
 class Columns {
  public:
-  template <class Number>
-  void add(Number number) {
-    auto value = static_cast<std::uint64_t>(number);
-    hash_.add(std::as_bytes(std::span(&value, 1)));
+  template <class... Number>
+  void add(Number... numbers) {
+    const std::uint64_t row[] = {static_cast<std::uint64_t>(numbers)...};
+    hash_.add(std::as_bytes(std::span(row)));
   }
   void add(ExtentsView numbers) {
     add(numbers.size());
@@ -232,6 +260,12 @@ class Columns {
   void add(std::string_view text) {
     add(text.size());
     hash_.add(std::as_bytes(std::span(text)));
+  }
+  void add(const Hops& hops) {
+    std::array<std::uint64_t, std::tuple_size_v<Hops>> row{};
+    std::transform(hops.begin(), hops.end(), row.begin(),
+                   [](Dtype hop) { return static_cast<std::uint64_t>(hop); });
+    hash_.add(std::as_bytes(std::span(row)));
   }
   Hash128 value() const { return hash_.value(); }
 
@@ -247,30 +281,16 @@ Hash128 hash_of(const Program& program) {
   for (const std::string& name : program.names) columns.add(std::string_view(name));
   columns.add(ExtentsView(program.pool));
   columns.add(program.sources.size());
-  for (const ProgramSource& source : program.sources) {
-    for (std::uint64_t number :
-         {std::uint64_t{source.input}, std::uint64_t{source.file}, source.offset, source.length,
-          static_cast<std::uint64_t>(source.form), std::uint64_t{source.chunk}})
-      columns.add(number);
-  }
+  for (const ProgramSource& source : program.sources)
+    columns.add(source.input, source.file, source.offset, source.length, source.form, source.chunk);
   columns.add(program.outputs.size());
-  for (const ProgramOutput& out : program.outputs) {
-    for (std::uint64_t number : {std::uint64_t{out.file}, std::uint64_t{out.tensor}, out.offset,
-                                 out.length, static_cast<std::uint64_t>(out.dtype),
-                                 std::uint64_t{out.ndim}, std::uint64_t{out.numbers}})
-      columns.add(number);
-  }
+  for (const ProgramOutput& out : program.outputs)
+    columns.add(out.file, out.tensor, out.offset, out.length, out.dtype, out.ndim, out.numbers);
   columns.add(program.jobs.size());
   for (const ProgramJob& job : program.jobs) {
-    for (std::uint64_t number :
-         {static_cast<std::uint64_t>(job.output), static_cast<std::uint64_t>(job.source),
-          static_cast<std::uint64_t>(job.op), static_cast<std::uint64_t>(job.from),
-          static_cast<std::uint64_t>(job.to), std::uint64_t{job.numbers},
-          static_cast<std::uint64_t>(job.first), job.constant[0], job.constant[1],
-          static_cast<std::uint64_t>(job.factor), static_cast<std::uint64_t>(job.factor_at),
-          static_cast<std::uint64_t>(job.logical)})
-      columns.add(number);
-    for (Dtype hop : job.via) columns.add(static_cast<std::uint64_t>(hop));
+    columns.add(job.output, job.source, job.op, job.from, job.to, job.numbers, job.first,
+                job.constant[0], job.constant[1], job.factor, job.factor_at, job.logical);
+    columns.add(job.via);
   }
   return columns.value();
 }

@@ -12,7 +12,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "core/base/hash.h"
@@ -107,7 +106,8 @@ struct Program {
   }
 };
 
-// Puts a program together. Names and sources that are given twice are one row.
+// Puts a program together. Names and sources that are given twice are one row when it is taken: who
+// holds on to a source's id keeps the table short meanwhile.
 class ProgramBuilder {
  public:
   SourceId add_stored(std::uint32_t input, std::string_view file, std::uint64_t offset,
@@ -135,25 +135,21 @@ class ProgramBuilder {
   void add_zeros(OutputId output, const Box& box);
   void add_constant(OutputId output, const Box& box, const std::array<std::uint64_t, 2>& bits);
 
-  // In canonical order. `moved[i]` becomes where output i went.
+  // In canonical order, which leaves nothing here. `moved[i]` becomes where output i went.
   Program take(std::vector<OutputId>* moved = nullptr);
 
  private:
-  using SourceKey = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t,
-                               SourceForm, std::uint32_t>;
-
   std::uint32_t name(std::string_view text);
   SourceId add(const ProgramSource& source);
   ProgramJob& add_job(OutputId output, const Box& box, ExtentsView strides);
 
   Program program_;
   std::map<std::string, std::uint32_t, std::less<>> by_name_;
-  std::map<SourceKey, SourceId> by_source_;
 };
 
 // Rows sorted by what they say and nothing said twice: two programs that do the same work on the
 // same bytes are equal, whoever lowered them. `moved` as above.
-Program canonical(const Program& program, std::vector<OutputId>* moved = nullptr);
+Program canonical(Program program, std::vector<OutputId>* moved = nullptr);
 
 // XXH3-128 over all columns; equal on every machine.
 Hash128 hash_of(const Program& program);

@@ -16,6 +16,7 @@
 #include "core/repair/proof.h"
 #include "core/repair/steps.h"
 #include "core/tiles/blocks.h"
+#include "core/transform/part_index.h"
 #include "core/transform/part_reader.h"
 
 namespace shw {
@@ -66,13 +67,22 @@ Status compare_tiles(const Written& written, const Checkpoint& result, std::stri
   return there == wanted ? Status{} : Status(not_as_arranged(fqn, "its tiles"));
 }
 
+struct TileTask {
+  std::shared_ptr<const ArrangedTensor> tensor;
+  std::shared_ptr<const PartIndex> index;  // of the tensor
+  std::uint32_t entry = 0;
+  ChunkId chunk{};
+};
+
 // Every element of one tile that was written, beside where it comes from.
-Status compare_elements(const ArrangedTensor& tensor, ChunkId chunk, const ProvingArranged& proving,
-                        PartReader& wanted, BoxReader& written) {
-  Box tile = box_of(proving.result, chunk);
+Status compare_elements(const TileTask& task, const ProvingArranged& proving) {
+  const ArrangedTensor& tensor = *task.tensor;
+  PartReader wanted(proving.all);
+  BoxReader written(proving.result);
+  Box tile = box_of(proving.result, task.chunk);
   std::int64_t compared = 0;
   std::int64_t most = kComparedBytes / static_cast<std::int64_t>(size_of(tensor.dtype));
-  for (const Part& part : parts_of_tile(tensor, tile)) {
+  for (const Part& part : task.index->parts_of_tile(tile)) {
     Blocks blocks{part.box.sizes, block_sizes(part.box.sizes, most, {})};
     while (blocks.next()) {
       if (is_cancelled(proving.progress)) return cancelled_error();
@@ -82,7 +92,7 @@ Status compare_elements(const ArrangedTensor& tensor, ChunkId chunk, const Provi
         local.offsets[d] = box.offsets[d] - tile.offsets[d];
       }
       SHW_TRY(Bytes expected, wanted.read(part, box));
-      SHW_TRY(Bytes there, written.read(chunk, local));
+      SHW_TRY(Bytes there, written.read(task.chunk, local));
       if (expected != there)
         return not_as_arranged(tensor.fqn, "elements of " + to_text(box) + " differ");
       compared += volume(box.sizes).value_or(0);
@@ -94,19 +104,13 @@ Status compare_elements(const ArrangedTensor& tensor, ChunkId chunk, const Provi
                          "elements of its tile at " + to_text(tile.offsets) + " come from nowhere");
 }
 
-struct TileTask {
-  std::shared_ptr<const ArrangedTensor> tensor;
-  std::uint32_t entry = 0;
-  ChunkId chunk{};
-};
-
 // The item that the tile is, where it came along as it was.
 const ItemPlace* kept_item(const TileTask& task, const ProvingArranged& proving, ItemPlace& place) {
   const Checkpoint& source = proving.all.source();
-  for (const Part& part : task.tensor->parts) {
-    const auto* from = std::get_if<FromChunk>(&part.from);
+  for (const Part* part : task.index->near(box_of(proving.result, task.chunk))) {
+    const auto* from = std::get_if<FromChunk>(&part->from);
     if (from == nullptr || from->input != 0 ||
-        !same(part.box.offsets, proving.result.offsets(task.chunk)))
+        !same(part->box.offsets, proving.result.offsets(task.chunk)))
       continue;
     auto item = source.item(from->chunk);
     if (!item) return nullptr;
@@ -136,9 +140,7 @@ Status prove_tile(const TileTask& task, const ProvingArranged& proving, std::str
     return not_as_arranged(task.tensor->fqn, "its tile at " + to_text(tile.offsets) +
                                                  " does not hold what was read for it");
   }
-  PartReader wanted(proving.all);
-  BoxReader written(proving.result);
-  return compare_elements(*task.tensor, task.chunk, proving, wanted, written);
+  return compare_elements(task, proving);
 }
 
 // By chunk of the result the hash of its item.
@@ -150,8 +152,9 @@ Result<std::vector<std::string>> prove_tiles(const ProvingArranged& proving) {
   for (std::uint32_t i = 0; i < all.tensors.size(); ++i) {
     SHW_TRY(Written written, written_of(proving, all.tensors[i]));
     SHW_CHECK(compare_tiles(written, proving.result, all.tensors[i].fqn));
+    auto index = std::make_shared<const PartIndex>(*written.tensor);
     for (ChunkId chunk : proving.result.chunks(written.at))
-      tasks.push_back({written.tensor, i, chunk});
+      tasks.push_back({written.tensor, index, i, chunk});
   }
   std::vector<std::string> hashes(proving.result.chunk_count());
   SHW_CHECK(each_in_parallel(tasks.size(), [&](std::size_t i) -> Status {

@@ -50,10 +50,12 @@ Status check_origins(const Program& program, OutputId output, const Part& part, 
     ++points.back()[d];
   }
   points.push_back(std::move(last));
+  const JobRange jobs = jobs_of(program, output);
+  Extents local(ndim);
   for (const Extents& at : points) {
-    Extents local = at;
+    local = at;
     for (std::size_t d = 0; d < ndim; ++d) local[d] -= tile.offsets[d];
-    auto origin = origin_of(program, output, local);
+    auto origin = origin_of(program, jobs, local);
     if (origin && comes_from(program, *origin, part, at, storage)) continue;
     return fail(ErrorKind::kDamaged,
                 "nothing was written: the program takes the element at " + to_text(at) +

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 
+#include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/facts/filled.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/plain_value.h"
 #include "core/transform/lower_parts.h"
+#include "core/transform/part_index.h"
 #include "core/transform/tilings.h"
 
 namespace shw {
@@ -46,6 +49,17 @@ std::optional<ChunkId> kept_chunk(const Arrangement& all, const ArrangedTensor& 
   return own_item ? std::optional(from->chunk) : std::nullopt;
 }
 
+std::vector<ChunkId> chunks_in(const std::vector<bool>& needed) {
+  std::vector<ChunkId> chunks;
+  for (std::uint32_t i = 0; i < needed.size(); ++i) {
+    if (needed[i]) chunks.push_back(ChunkId{i});
+  }
+  return chunks;
+}
+
+// Tensors whose parts are worked out together, by all threads: few enough to hold all of them.
+constexpr std::size_t kTensorsAtOnce = 64;
+
 class Lowering {
  public:
   Lowering(const Arrangement& all, const WantedForm& form, Progress* progress)
@@ -66,8 +80,12 @@ class Lowering {
     outputs.attributes = provenance.plain_attributes;
     std::erase_if(outputs.attributes,
                   [](const auto& one) { return one.first == kFilledAttribute; });
-    outputs.tensors.reserve(all_.tensors.size());
-    for (const ArrangedEntry& entry : all_.tensors) SHW_CHECK(describe_tensor(entry));
+    outputs.tensors.resize(all_.tensors.size());
+    needed_.resize(all_.inputs.size());
+    for (std::size_t i = 0; i < needed_.size(); ++i)
+      needed_[i].resize(all_.inputs[i]->chunk_count(), false);
+    SHW_CHECK(
+        each_in_parallel(all_.tensors.size(), [&](std::size_t i) { return describe_tensor(i); }));
     for (const ArrangedObject& object : all_.objects) {
       const ObjectRow& row = all_.source().objects()[object.object];
       outputs.objects.push_back(
@@ -83,41 +101,77 @@ class Lowering {
 
   Status make_program() {
     PartLowering parts(all_, builder_);
+    for (std::uint32_t input = 0; input < needed_.size(); ++input)
+      SHW_CHECK(parts.prepare(input, chunks_in(needed_[input]), progress_));
     std::vector<OutputId> made, moved;
-    SHW_CHECK(each_made([&](const ArrangedTensor& tensor, const OutputTensor& out,
-                            const MadeTile& tile, const Box& box) -> Status {
-      OutputId output = builder_.add_output(out.fqn, out.dtype, out.shape, box);
-      builder_.place(output, lowered_.laid_out.files[tile.file].path, tile.offset);
-      made.push_back(output);
-      return parts.add(output, tensor, parts_of_tile(tensor, box), box);
-    }));
+    const std::vector<MadeGroup> groups = made_groups();
+    for (std::size_t first = 0; first < groups.size(); first += kTensorsAtOnce) {
+      std::size_t count = std::min(kTensorsAtOnce, groups.size() - first);
+      std::vector<std::vector<std::vector<Part>>> of_tiles(count);
+      std::vector<std::shared_ptr<const ArrangedTensor>> tensors(count);
+      SHW_CHECK(each_in_parallel(count, [&](std::size_t g) -> Status {
+        SHW_TRY(tensors[g], tensor_of_group(groups[first + g]));
+        PartIndex index(*tensors[g]);
+        return each_made(groups[first + g], [&](std::size_t, const MadeTile&, const Box& box) {
+          of_tiles[g].push_back(index.parts_of_tile(box));
+          return Status{};
+        });
+      }));
+      for (std::size_t g = 0; g < count; ++g) {
+        auto of_tile = of_tiles[g].begin();
+        SHW_CHECK(
+            each_made(groups[first + g], [&](std::size_t, const MadeTile& tile, const Box& box) {
+              const OutputTensor& out = lowered_.outputs.tensors[tile.tensor];
+              OutputId output = builder_.add_output(out.fqn, out.dtype, out.shape, box);
+              builder_.place(output, lowered_.laid_out.files[tile.file].path, tile.offset);
+              made.push_back(output);
+              return parts.add(output, *tensors[g], *of_tile++, box);
+            }));
+      }
+    }
     lowered_.program = builder_.take(&moved);
     SHW_CHECK(prove(lowered_.program));
     for (OutputId output : made) lowered_.made.push_back(moved[static_cast<std::size_t>(output)]);
-    std::size_t next = 0;
-    return each_made(
-        [&](const ArrangedTensor& tensor, const OutputTensor&, const MadeTile&, const Box& box) {
-          return parts.check(lowered_.program, lowered_.made[next++], tensor,
-                             parts_of_tile(tensor, box), box);
-        });
+    return each_in_parallel(groups.size(), [&](std::size_t g) -> Status {
+      SHW_TRY(auto tensor, tensor_of_group(groups[g]));
+      PartIndex index(*tensor);
+      return each_made(groups[g], [&](std::size_t i, const MadeTile&, const Box& box) {
+        return parts.check(lowered_.program, lowered_.made[i], *tensor, index.parts_of_tile(box),
+                           box);
+      });
+    });
   }
 
   LoweredArrangement take() { return std::move(lowered_); }
 
  private:
-  // Every tile that is made, with its tensor as it goes out.
+  // The tiles of one tensor that are made: [first, last) of laid_out.made.
+  struct MadeGroup {
+    std::uint32_t tensor = 0;
+    std::size_t first = 0, last = 0;
+  };
+  std::vector<MadeGroup> made_groups() const {
+    const std::vector<MadeTile>& made = lowered_.laid_out.made;
+    std::vector<MadeGroup> groups;
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      if (groups.empty() || groups.back().tensor != made[i].tensor)
+        groups.push_back({made[i].tensor, i, i});
+      groups.back().last = i + 1;
+    }
+    return groups;
+  }
+
+  Result<std::shared_ptr<const ArrangedTensor>> tensor_of_group(const MadeGroup& group) const {
+    if (is_cancelled(progress_)) return cancelled_error();
+    return arranged_for(all_, all_.tensors[group.tensor], form_);
+  }
+
+  // visit(index in laid_out.made, the tile, its box)
   template <class Visit>
-  Status each_made(Visit visit) {
-    std::shared_ptr<const ArrangedTensor> tensor;
-    std::uint32_t last = 0xFFFFFFFFu;
-    for (const MadeTile& tile : lowered_.laid_out.made) {
-      if (is_cancelled(progress_)) return cancelled_error();
-      if (tile.tensor != last) {
-        SHW_TRY(tensor, arranged_for(all_, all_.tensors[tile.tensor], form_));
-        last = tile.tensor;
-      }
-      const OutputTensor& out = lowered_.outputs.tensors[tile.tensor];
-      SHW_CHECK(visit(*tensor, out, tile, out.tiles[tile.tile].box));
+  Status each_made(const MadeGroup& group, Visit visit) const {
+    for (std::size_t i = group.first; i < group.last; ++i) {
+      const MadeTile& tile = lowered_.laid_out.made[i];
+      SHW_CHECK(visit(i, tile, lowered_.outputs.tensors[tile.tensor].tiles[tile.tile].box));
     }
     return {};
   }
@@ -138,29 +192,45 @@ class Lowering {
     return found == unsaid_.end() ? error : found->second;
   }
 
-  Status describe_tensor(const ArrangedEntry& entry) {
+  Status describe_tensor(std::size_t at) {
+    if (is_cancelled(progress_)) return cancelled_error();
+    const ArrangedEntry& entry = all_.tensors[at];
     SHW_TRY(auto tensor, arranged_for(all_, entry, form_));
     SHW_CHECK(check_is_whole(*tensor));
     const Provenance& provenance = all_.source().provenance();
-    OutputTensor out;
+    OutputTensor& out = lowered_.outputs.tensors[at];
     out.fqn = entry.fqn;
     out.dtype = tensor->dtype;
     out.requires_grad = tensor->requires_grad;
     out.shape = tensor->shape;
     out.path = tensor->path;
     out.before = tensor->before;
+    const PartIndex index(*tensor);
     for (const ArrangedTile& tile : tensor->tiles) {
       OutputTile made{tile.box, tile.writer};
-      auto parts = keeps_ ? parts_of_tile(*tensor, tile.box) : std::vector<Part>{};
+      auto parts = keeps_ ? index.parts_of_tile(tile.box) : std::vector<Part>{};
       if (parts.size() == 1) made.kept = kept_chunk(all_, *tensor, parts.front(), tile.box);
+      if (!made.kept) need(parts);
       out.tiles.push_back(std::move(made));
     }
+    if (!keeps_) need(tensor->parts);
     bool was_reordered = tensor->before && std::binary_search(provenance.reordered.begin(),
                                                               provenance.reordered.end(),
                                                               all_.source().fqn(*tensor->before));
-    if (was_reordered || tensor->is_moved) lowered_.outputs.reordered.push_back(out.fqn);
-    lowered_.outputs.tensors.push_back(std::move(out));
+    if (was_reordered || tensor->is_moved) {
+      std::lock_guard lock(guard_);
+      lowered_.outputs.reordered.push_back(out.fqn);
+    }
     return {};
+  }
+
+  // Their chunks will be read.
+  void need(const std::vector<Part>& parts) {
+    std::lock_guard lock(guard_);
+    for (const Part& part : parts) {
+      if (const auto* from = std::get_if<FromChunk>(&part.from))
+        needed_[from->input][index_of(from->chunk)] = true;
+    }
   }
 
   void add_losses() {
@@ -193,7 +263,9 @@ class Lowering {
   const WantedForm& form_;
   Progress* progress_;
   bool keeps_ = false;
-  std::map<std::string, Error> unsaid_;  // entries whose value is more than plain data
+  std::mutex guard_;
+  std::vector<std::vector<bool>> needed_;  // chunks, by input
+  std::map<std::string, Error> unsaid_;    // entries whose value is more than plain data
   ProgramBuilder builder_;
   LoweredArrangement lowered_;
 };

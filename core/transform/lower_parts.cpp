@@ -1,12 +1,15 @@
 #include "core/transform/lower_parts.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "core/tensor/strided_copy.h"
 #include "core/tiles/blocks.h"
 
 namespace shw {
 namespace {
+
+constexpr std::uint32_t kNoRow = 0xFFFFFFFFu;
 
 // What a part's elements pass through, without the last dtype, which is the output's.
 Result<ProgramBuilder::Change> change_of(const Part& part) {
@@ -27,29 +30,72 @@ std::int64_t extent_in(const Box& box, std::int64_t dim) {
 
 }  // namespace
 
-Result<const PartLowering::Held*> PartLowering::hold(const FromChunk& from) {
-  auto [found, is_new] = held_.try_emplace({from.input, from.chunk});
-  if (!is_new) return &found->second;
-  const Checkpoint& holder = *all_.inputs[from.input];
-  auto storage = storage_of(holder, from.chunk);
-  if (!storage) {
-    held_.erase(found);
-    if (storage.error().place.tensor.empty())
-      storage.error().place.tensor = holder.fqn(holder.tensor_of(from.chunk));
-    return tl::unexpected<Error>(std::move(storage).error());
+Status PartLowering::prepare(std::uint32_t input, const std::vector<ChunkId>& chunks,
+                             Progress* progress) {
+  const Checkpoint& holder = *all_.inputs[input];
+  places_.resize(std::max<std::size_t>(places_.size(), all_.inputs.size()));
+  places_[input].resize(holder.chunk_count(), kNoRow);
+  const std::size_t first_row = rows_.size();
+  rows_.resize(first_row + chunks.size());
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    places_[input][index_of(chunks[i])] = static_cast<std::uint32_t>(first_row + i);
+    Row& row = rows_[first_row + i];
+    row.strides = static_cast<std::uint32_t>(strides_.size());
+    row.ndim = static_cast<std::uint16_t>(holder.sizes(chunks[i]).size());
+    strides_.resize(strides_.size() + row.ndim);
   }
-  const std::string& file = holder.file(storage->file).path;
-  SourceId source = storage->is_stored
-                        ? builder_.add_stored(from.input, file, storage->offset, storage->length)
-                        : builder_.add_item(from.input, file, storage->offset, storage->length,
-                                            static_cast<std::uint32_t>(index_of(from.chunk)));
-  found->second = {
-      source,
-      {from.input, file, std::move(*storage), static_cast<std::uint32_t>(index_of(from.chunk))}};
-  return &found->second;
+  auto keep = [&](std::size_t i, const ChunkStorage& storage) {
+    Row& row = rows_[first_row + i];
+    // It was read as what is recorded of it, which has as many dims.
+    assert(storage.strides.size() == row.ndim);
+    row.file = storage.file;
+    row.is_stored = storage.is_stored;
+    row.offset = storage.offset;
+    row.length = storage.length;
+    row.first = storage.first;
+    std::copy(storage.strides.begin(), storage.strides.end(), strides_.begin() + row.strides);
+  };
+  auto read = each_storage(holder, chunks, keep, progress);
+  if (read) return {};
+  for (ChunkId chunk : chunks) places_[input][index_of(chunk)] = kNoRow;
+  return read;
 }
 
-Result<PartLowering::Held> PartLowering::hold_file(const FromFile& from, Dtype dtype) {
+bool PartLowering::is_known(const FromChunk& from) const {
+  std::size_t chunk = index_of(from.chunk);
+  return from.input < places_.size() && chunk < places_[from.input].size() &&
+         places_[from.input][chunk] != kNoRow;
+}
+
+PartStorage PartLowering::storage_at(const FromChunk& from) const {
+  const Row& row = rows_[places_[from.input][index_of(from.chunk)]];
+  PartStorage storage{from.input,
+                      all_.inputs[from.input]->file(row.file).path,
+                      {},
+                      static_cast<std::uint32_t>(index_of(from.chunk))};
+  ChunkStorage& lies = storage.lies;
+  lies.is_stored = row.is_stored;
+  lies.file = row.file;
+  lies.offset = row.offset;
+  lies.length = row.length;
+  lies.first = row.first;
+  lies.strides = copy_of(ExtentsView(strides_).subspan(row.strides, row.ndim));
+  return storage;
+}
+
+Result<PartLowering::Held> PartLowering::hold(const FromChunk& from) {
+  if (!is_known(from)) SHW_CHECK(prepare(from.input, {from.chunk}, nullptr));
+  PartStorage storage = storage_at(from);
+  Row& row = rows_[places_[from.input][index_of(from.chunk)]];
+  if (row.source == SourceId::kNone)
+    row.source =
+        row.is_stored
+            ? builder_.add_stored(from.input, storage.file, row.offset, row.length)
+            : builder_.add_item(from.input, storage.file, row.offset, row.length, storage.chunk);
+  return Held{row.source, std::move(storage)};
+}
+
+Result<PartStorage> PartLowering::storage_in(const FromFile& from, Dtype dtype) const {
   const auto& directory = all_.source().directory();
   if (directory == nullptr || !is_safe_relative_path(from.file))
     return fail(ErrorKind::kUsage, "is no file of the checkpoint", {from.file});
@@ -59,24 +105,29 @@ Result<PartLowering::Held> PartLowering::hold_file(const FromFile& from, Dtype d
   if (!inside)
     return fail(ErrorKind::kDamaged, "does not hold the bytes that a step takes from it",
                 {from.file, from.offset});
-  ChunkStorage lies;
-  lies.offset = from.offset;
-  lies.length = from.length;
-  lies.strides = byte_strides(from.sizes, size_of(dtype));
-  return Held{builder_.add_stored(0, from.file, from.offset, from.length),
-              {0, from.file, std::move(lies), 0}};
+  PartStorage storage{0, from.file, {}, 0};
+  storage.lies.offset = from.offset;
+  storage.lies.length = from.length;
+  storage.lies.strides = byte_strides(from.sizes, size_of(dtype));
+  return storage;
+}
+
+Result<PartLowering::Held> PartLowering::hold_file(const FromFile& from, Dtype dtype) {
+  SHW_TRY(PartStorage storage, storage_in(from, dtype));
+  auto [known, is_new] = files_.try_emplace({from.file, from.offset, from.length}, SourceId::kNone);
+  if (is_new) known->second = builder_.add_stored(0, from.file, from.offset, from.length);
+  return Held{known->second, std::move(storage)};
+}
+
+Result<PartLowering::Held> PartLowering::hold(const Part& part) {
+  const auto* chunk = std::get_if<FromChunk>(&part.from);
+  return chunk != nullptr ? hold(*chunk) : hold_file(std::get<FromFile>(part.from), part.saved);
 }
 
 Result<PartLowering::Copy> PartLowering::copy_of_part(const Part& part, const Box& tile) {
-  Held own;
-  const Held* held = &own;
-  if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
-    SHW_TRY(held, hold(*chunk));
-  } else {
-    SHW_TRY(own, hold_file(std::get<FromFile>(part.from), part.saved));
-  }
-  const Extents& strides = held->storage.lies.strides;
-  Copy copy{part.box, held->source, part.saved, held->storage.lies.first,
+  SHW_TRY(Held held, hold(part));
+  const Extents& strides = held.storage.lies.strides;
+  Copy copy{part.box, held.source, part.saved, held.storage.lies.first,
             Extents(part.order.size(), 0)};
   SHW_TRY(copy.change, change_of(part));
   for (std::size_t e = 0; e < part.first.size(); ++e) copy.first += part.first[e] * strides[e];
@@ -219,18 +270,18 @@ Status PartLowering::add(OutputId output, const ArrangedTensor& tensor,
 }
 
 Status PartLowering::check(const Program& program, OutputId output, const ArrangedTensor& tensor,
-                           const std::vector<Part>& parts, const Box& tile) {
+                           const std::vector<Part>& parts, const Box& tile) const {
   for (const Part& part : parts) {
-    Held own;
-    const Held* held = nullptr;
-    if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
-      SHW_TRY(held, hold(*chunk));
+    PartStorage storage;
+    const auto* chunk = std::get_if<FromChunk>(&part.from);
+    if (chunk != nullptr) {
+      assert(is_known(*chunk));
+      storage = storage_at(*chunk);
     } else if (const auto* file = std::get_if<FromFile>(&part.from)) {
-      SHW_TRY(own, hold_file(*file, part.saved));
-      held = &own;
+      SHW_TRY(storage, storage_in(*file, part.saved));
     }
-    SHW_CHECK(check_origins(program, output, part, tile, held == nullptr ? nullptr : &held->storage,
-                            tensor.fqn));
+    bool is_made = std::holds_alternative<FromConstant>(part.from);
+    SHW_CHECK(check_origins(program, output, part, tile, is_made ? nullptr : &storage, tensor.fqn));
   }
   return {};
 }

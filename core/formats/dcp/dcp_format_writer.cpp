@@ -81,6 +81,12 @@ struct LayingOut {
   const Checkpoint* source;  // whose form is followed
   LaidOut out{};
   std::map<std::uint32_t, std::uint32_t> file_of{};  // by writer
+  struct Measured {
+    Dtype dtype = Dtype::kUnknown;
+    Extents sizes{};
+    std::uint64_t length = 0, hole = 0;
+  };
+  Measured measured{};  // the archive of the last tile
 
   // Room for an item of that length at the end of the writer's file.
   Result<LaidOut::Item> add_item(std::uint32_t writer, std::uint64_t length,
@@ -121,10 +127,20 @@ struct LayingOut {
       out.kept.push_back(item);
       return {};
     }
-    SHW_TRY(AroundHoles archive, archive_of(tensor, tile, 0));
-    SHW_TRY(LaidOut::Item item, add_item(tile.writer, archive.position(), tensor.fqn));
-    out.made.push_back({tensor_index, tile_index, item.file, item.offset + archive.holes.front(),
+    SHW_CHECK(measure(tensor, tile));
+    SHW_TRY(LaidOut::Item item, add_item(tile.writer, measured.length, tensor.fqn));
+    out.made.push_back({tensor_index, tile_index, item.file, item.offset + measured.hole,
                         *bytes_of(tensor, tile), item.offset, item.length});
+    return {};
+  }
+
+  // An archive is as long as its dtype and sizes make it, which a thousand tiles have in common.
+  Status measure(const OutputTensor& tensor, const OutputTile& tile) {
+    if (measured.length != 0 && measured.dtype == tensor.dtype &&
+        same(measured.sizes, tile.box.sizes))
+      return {};
+    SHW_TRY(AroundHoles archive, archive_of(tensor, tile, 0));
+    measured = {tensor.dtype, tile.box.sizes, archive.position(), archive.holes.front()};
     return {};
   }
 };

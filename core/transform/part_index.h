@@ -1,0 +1,29 @@
+// The parts of a tensor by where they lie, so that a tile finds those that it is made of without
+// going through all of them: a thousand tiles of a thousand parts would be a million looks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/transform/arrangement.h"
+
+namespace shw {
+
+class PartIndex {
+ public:
+  // `tensor` must stay as it is for as long as this does.
+  explicit PartIndex(const ArrangedTensor& tensor);
+  const ArrangedTensor& tensor() const { return tensor_; }
+  // What parts_of_tile() says.
+  std::vector<Part> parts_of_tile(const Box& tile) const;
+  // Parts that may meet the tile, in the tensor's order: all that do, and few others.
+  std::vector<const Part*> near(const Box& tile) const;
+
+ private:
+  const ArrangedTensor& tensor_;
+  std::size_t along_ = 0;             // the dim that is cut most often
+  std::int64_t longest_ = 0;          // part along it
+  std::vector<std::uint32_t> order_;  // of parts, by where they begin along it; empty: all are near
+};
+
+}  // namespace shw
