@@ -85,7 +85,8 @@ struct BlockWork {
   Box block;
   std::span<std::byte> in, out;
   Fingerprint& elements;  // WrittenBlocks::elements
-  std::size_t held = 0;   // of `in`
+  StageWorks* stages;
+  std::size_t held = 0;  // of `in`
 
   std::uint64_t bytes() const { return held + out.size(); }
 };
@@ -185,7 +186,11 @@ Status read_job(const ProgramJob& job, const Box& common, BlockWork& work) {
     auto to = alike ? work.out.subspan(static_cast<std::size_t>(begin), length)
                     : work.in.subspan(held, length);
     SHW_TRY(auto source, work.space.storages.open(job.source));
-    SHW_CHECK(gather(*source, first, common.sizes, strides, size_of(job.from), to));
+    {
+      StageClock clock(work.stages, Stage::kRead, length);
+      SHW_CHECK(gather(*source, first, common.sizes, strides, size_of(job.from), to));
+    }
+    StageClock clock(work.stages, Stage::kMake, 0);
     add_elements(job, tile, common, to.data(), box->strides, box->offset, work);
     if (alike) return {};
     work.held += length;
@@ -209,8 +214,10 @@ std::optional<Box> common_of(const Program& program, const ProgramJob& job, cons
 // Blocks of a payload on their way into its file, and their CRC.
 class PayloadPart {
  public:
-  PayloadPart(OutputFile& file, const ProgramOutput& out, ExtentsView sizes, bool in_order)
+  PayloadPart(OutputFile& file, const ProgramOutput& out, ExtentsView sizes, bool in_order,
+              const Progress* progress)
       : file_(file),
+        progress_(progress),
         begin_(out.offset),
         strides_(byte_strides(sizes, size_of(out.dtype))),
         sizes_(copy_of(sizes)),
@@ -238,8 +245,15 @@ class PayloadPart {
 
   Status append(const Box& block, BytesView bytes) {
     written_.crc = crc32_of(bytes, written_.crc);
-    if (bytes.size() >= kHole && is_zero(bytes)) return {};
-    return file_.write_at(begin_ + offset_of(block), bytes);
+    // Piece by piece: holes are found, and whoever wants to stop it does not wait for a slow disk.
+    for (std::uint64_t at = begin_ + offset_of(block); !bytes.empty();) {
+      if (is_cancelled(progress_)) return cancelled_error();
+      BytesView piece = bytes.first(std::min(bytes.size(), kHole));
+      if (piece.size() < kHole || !is_zero(piece)) SHW_CHECK(file_.write_at(at, piece));
+      at += piece.size();
+      bytes = bytes.subspan(piece.size());
+    }
+    return {};
   }
 
   Status scatter(const Box& block, BytesView bytes) {
@@ -268,6 +282,7 @@ class PayloadPart {
   }
 
   OutputFile& file_;
+  const Progress* progress_;
   std::uint64_t begin_;
   Extents strides_, sizes_;
   std::size_t element_;
@@ -298,6 +313,7 @@ Status fill_block(JobRange jobs, BlockWork& work) {
     auto common = common_of(work.program, job, work.block);
     if (common) SHW_CHECK(read_job(job, *common, work));
   }
+  StageClock clock(work.stages, Stage::kMake, work.out.size());
   if (work.space.jobs.empty()) return {};
   return work.space.executor->run(work.in.first(work.held), work.space.jobs, work.out);
 }
@@ -323,7 +339,7 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
     return WrittenBlocks{crc32_of_zeros(0, out.length), true, out.length, 0, {}};
   ExtentsView sizes = program.sizes(out);
   Cut cut = cut_of(program, out, jobs, limits);
-  PayloadPart part(file, out, sizes, cut.in_order);
+  PayloadPart part(file, out, sizes, cut.in_order, progress);
   std::uint64_t peak = 0;
   Fingerprint elements;
   std::size_t read_width = widest(program, jobs);
@@ -337,9 +353,11 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
                    blocks.block,
                    workspace.in.room(count * read_width),
                    workspace.out.room(count * size_of(out.dtype)),
-                   elements};
+                   elements,
+                   stages_of(progress)};
     SHW_CHECK(fill_block(jobs, work));
     peak = std::max<std::uint64_t>(peak, work.bytes());
+    StageClock clock(stages_of(progress), Stage::kWrite, work.out.size());
     SHW_CHECK(part.put(blocks.block, work.out));
     if (progress != nullptr) progress->add(work.out.size());
   }
