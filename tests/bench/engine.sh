@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Repairs, deep looks and proofs beside cp -r and xxh128sum, a JSON line each. The checkpoints (4 GiB
+# Repairs, deep looks and proofs beside cp -r and xxh128sum, and conversions beside torch's own, a
+# JSON line each. The checkpoints (4 GiB
 # a case, made by torch 2.15) are made anew in FOLDER, which needs room for three times one of them:
 # a memory disk by default. --gib 1 for a quick look; more: engine.py --help.
 set -euo pipefail
@@ -30,5 +31,11 @@ trap 'rm -rf "$work"' EXIT
 for case in gated moved; do
   "$torch" "$here/make_engine.py" "$case" --out "$work/$case" --gib "$gib" >&2
 done
-python3 "$here/engine.py" --cases "$work" \
-  --shardwright "${SHARDWRIGHT:-$root/build/release/app/shardwright}" "${more[@]}"
+program=${SHARDWRIGHT:-$root/build/release/app/shardwright}
+python3 "$here/engine.py" --cases "$work" --shardwright "$program" "${more[@]}"
+"$program" repair "$work/moved/ckpt" --spec "$work/moved/spec.json" --out "$work/whole" --yes \
+  >/dev/null 2>&1
+rm -rf "$work/gated" "$work/moved"
+mkdir "$work/converted"
+"$torch" -W ignore "$here/convert.py" --shardwright "$program" --checkpoint "$work/whole" \
+  --work "$work/converted"
