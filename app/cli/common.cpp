@@ -85,6 +85,23 @@ Result<CheckReport> check_now(Context& context, const verbs::Opened& opened) {
   return verbs::check(opened, context.options.depth, &context.progress);
 }
 
+std::string stages_in_words(const Progress& progress) {
+  constexpr const char* kDid[kStages] = {"read", "made", "wrote", "read back"};
+  constexpr const char* kDoes[kStages] = {"reading", "making", "writing", "reading back"};
+  std::string text;
+  for (std::size_t i = 0; i < kStages; ++i) {
+    const StageWork& work = progress.stages[i];
+    if (work.nanoseconds == 0) continue;
+    double seconds = static_cast<double>(work.nanoseconds) * 1e-9;
+    auto rate = static_cast<std::uint64_t>(static_cast<double>(work.bytes) / seconds);
+    text += (text.empty() ? "A thread " : ", ") + std::string(kDid[i]) + " " +
+            human_bytes(work.bytes) + " at " + human_bytes(rate) + "/s";
+  }
+  if (text.empty()) return text;
+  return text + ": " + kDoes[static_cast<std::size_t>(longest(progress.stages))] +
+         " took longest.\n";
+}
+
 void tell_kept(Context& context, const RepairResult& result) {
   if (result.files_kept == 0) return;
   context.terminal.say("Went on with what a killed run had left: " +

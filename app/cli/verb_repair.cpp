@@ -114,7 +114,7 @@ std::string verdict_of(Context& context, const Plan& plan, const RepairResult& r
 void tell_result(Context& context, const Plan& plan, const RepairResult& result,
                  const std::vector<Finding>& remaining) {
   if (context.options.json) {
-    context.terminal.out_line(repair_to_json(result, remaining));
+    context.terminal.out_line(repair_to_json(result, remaining, &context.progress));
     return;
   }
   TextStyle style = style_of(context);
@@ -131,7 +131,8 @@ void tell_result(Context& context, const Plan& plan, const RepairResult& result,
   for (const Finding& finding : remaining) {
     if (verbs::is_only_filled(finding)) context.terminal.out_line(printable(finding.cause));
   }
-  context.terminal.say("Prove it:  shardwright verify " + printable(result.output) +
+  context.terminal.say(stages_in_words(context.progress) + "Prove it:  shardwright verify " +
+                       printable(result.output) +
                        (context.options.in_place
                             ? "\nTake it back:  shardwright undo " + printable(result.output)
                             : ""));

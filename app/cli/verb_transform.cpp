@@ -1,4 +1,6 @@
 // reshard, convert, and plans of steps: the same tensors in other tiles, or in another format.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "app/cli/verbs.h"
@@ -11,6 +13,19 @@
 namespace shw::cli {
 namespace {
 
+std::string predicted_in_words(const Forecast& forecast) {
+  constexpr const char* kDoes[kStages] = {"reading", "making", "writing", "reading back"};
+  std::string stages;
+  for (std::size_t i = 0; i < kStages; ++i)
+    stages +=
+        fmt::format("{}{} {}", i == 0 ? "" : ", ", kDoes[i], human_seconds(forecast.seconds[i]));
+  return fmt::format(
+      "  about {}: {}; {} takes longest, if the disk takes bytes as fast as it gives them ({}/s)\n"
+      "  at most {} of memory\n",
+      human_seconds(forecast.total), stages, kDoes[static_cast<std::size_t>(forecast.longest)],
+      human_bytes(static_cast<std::uint64_t>(forecast.read_rate)), human_bytes(forecast.memory));
+}
+
 std::string in_words(const verbs::StepOutlook& outlook) {
   std::string text;
   for (const std::string& step : outlook.steps) text += "  " + printable(step) + "\n";
@@ -22,18 +37,24 @@ std::string in_words(const verbs::StepOutlook& outlook) {
   return text + "  " + plural(outlook.tensors, "tensor") + ", " +
          human_bytes(outlook.bytes_written) + " as " + outlook.format + ": " +
          human_count(outlook.tiles_made) + " tiles made, " + human_count(outlook.tiles_kept) +
-         " kept as they are\n";
+         " kept as they are\n" + predicted_in_words(outlook.forecast);
 }
 
-Status agree_to_write(Context& context, const verbs::StepOutlook& outlook,
+// What it comes to, and whether it can be done, is worked out for somebody who has to be asked.
+Status agree_to_write(Context& context, const verbs::Opened& opened, const StepPlan& plan,
                       const std::string& output) {
   if (context.options.yes) return {};
   Terminal& terminal = context.terminal;
+  auto outlook = [&] {
+    ProgressLine line(terminal, context.progress);
+    return verbs::look_ahead(opened, plan, context.options.memory, &context.progress);
+  }();
+  if (!outlook) return tl::unexpected<Error>(std::move(outlook).error());
   if (!terminal.interactive()) {
     return fail(ErrorKind::kUsage, "nothing was written: no terminal to ask at, and no --yes", {},
                 "Repeat this with --yes.");
   }
-  terminal.error(in_words(outlook));
+  terminal.error(in_words(*outlook));
   if (terminal.ask("\nWrite it into " + printable(output) + "? [y/N] ")) return {};
   return fail(ErrorKind::kCancelled, "nothing was written");
 }
@@ -55,7 +76,7 @@ Status refuse_broken(const std::vector<Finding>& findings, const std::string& ch
 void tell_written(Context& context, const RepairResult& result,
                   const std::vector<Finding>& remaining) {
   if (context.options.json) {
-    context.terminal.out_line(repair_to_json(result, remaining));
+    context.terminal.out_line(repair_to_json(result, remaining, &context.progress));
     return;
   }
   TextStyle style = style_of(context);
@@ -68,7 +89,8 @@ void tell_written(Context& context, const RepairResult& result,
       (result.lossless ? ", nothing is lost" : ", what is not kept stands in the certificate") +
       "\n  checkpoint   " + printable(result.output) + "\n  certificate  " +
       printable(result.certificate));
-  context.terminal.say("Prove it:  shardwright verify " + printable(result.output));
+  context.terminal.say(stages_in_words(context.progress) + "Prove it:  shardwright verify " +
+                       printable(result.output));
 }
 
 }  // namespace
@@ -80,14 +102,9 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
   wanted.suffix = suffix;
   wanted.checkpoint = options.checkpoint;
   wanted.memory = options.memory;
-  auto outlook = [&] {
-    ProgressLine line(context.terminal, context.progress);
-    return verbs::look_ahead(opened, plan, &context.progress);
-  }();
-  if (!outlook) return fail_with(context, outlook.error());
   auto output = output_of(posix_store(), *opened.checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
-  if (auto agreed = agree_to_write(context, *outlook, *output); !agreed)
+  if (auto agreed = agree_to_write(context, opened, plan, *output); !agreed)
     return fail_with(context, agreed.error());
   auto result = [&] {
     ProgressLine line(context.terminal, context.progress);
@@ -110,7 +127,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
 int tell_steps(Context& context, const verbs::Opened& opened, StepPlan plan) {
   auto outlook = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::look_ahead(opened, plan, &context.progress);
+    return verbs::look_ahead(opened, plan, context.options.memory, &context.progress);
   }();
   if (!outlook) return fail_with(context, outlook.error());
   if (context.options.json) {

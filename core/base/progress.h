@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/base/result.h"
+#include "core/base/stages.h"
 
 namespace shw {
 
@@ -30,6 +31,7 @@ struct Progress {
   std::atomic<bool> cancelled{false};
   // What is finished when it is cancelled stays, so that another run goes on with it.
   std::atomic<bool> keeps{false};
+  StageWorks stages{};  // of all phases
 
   void begin(Phase next, std::uint64_t amount, bool bytes) {
     done = 0;
@@ -44,6 +46,9 @@ struct Progress {
 // `progress` may be null everywhere: nobody is watching.
 inline bool is_cancelled(const Progress* progress) {
   return progress != nullptr && progress->cancelled.load(std::memory_order_relaxed);
+}
+inline StageWorks* stages_of(Progress* progress) {
+  return progress == nullptr ? nullptr : &progress->stages;
 }
 inline tl::unexpected<Error> cancelled_error() {
   return fail(ErrorKind::kCancelled, "stopped on request");

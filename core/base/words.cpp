@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -31,6 +32,16 @@ std::string human_count(std::uint64_t count) {
     text.insert(at, ",");
   }
   return text;
+}
+
+std::string human_seconds(double seconds) {
+  if (seconds < 0.9995) return fmt::format("{:.0f} ms", seconds * 1e3);
+  if (seconds < 59.5) return fmt::format("{:.{}f} s", seconds, seconds < 9.95 ? 1 : 0);
+  // What lasts longer than anybody's life is not counted.
+  auto minutes = static_cast<std::uint64_t>(std::min(seconds, 1e12) / 60 + 0.5);
+  if (minutes < 60) return fmt::format("{} min", minutes);
+  return minutes % 60 == 0 ? fmt::format("{} h", human_count(minutes / 60))
+                           : fmt::format("{} h {} min", human_count(minutes / 60), minutes % 60);
 }
 
 std::string plural(std::uint64_t count, std::string_view noun) {

@@ -138,6 +138,7 @@ struct Writing {
       case Part::Is::kCopy: {
         const OutputCopy& copy = laid_out.copies[part.index];
         SHW_TRY(auto source, run.outputs.source->directory()->open(copy.from));
+        StageClock clock(stages_of(progress), Stage::kWrite, part.length);
         return copy_range(*source, copy.begin + part.skipped, part.length, file, part.offset,
                           progress);
       }

@@ -48,9 +48,13 @@ Result<ItemPass> pass_over_item(const Checkpoint& checkpoint, ChunkId chunk, Pro
   if (!place) return not_the_chunk(checkpoint, chunk, "no storage record says where its bytes are");
   if (!lies_inside(box.offsets, box.sizes, checkpoint.shape(tensor)) || size_of(dtype) == 0)
     return not_the_chunk(checkpoint, chunk, "is no box of its tensor");
-  SHW_TRY(ItemHeader header, read_item_header(checkpoint, chunk));
+  ItemFiles files(checkpoint);
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kHeader));
+  const ItemHeader& header = item.header;
   if (!is_as_recorded(checkpoint, chunk, header))
     return not_the_chunk(checkpoint, chunk, "is not of the size and dtype that are recorded");
+  StageClock clock(stages_of(progress), Stage::kReadBack,
+                   static_cast<std::uint64_t>(std::max<std::int64_t>(place->length, 0)));
   TileFingerprint elements(checkpoint.shape(tensor), box, size_of(dtype));
   if (!lies_as_it_is(header) || header.conjugate || header.negative) {
     SHW_TRY(Bytes bytes, read_chunk(checkpoint, chunk));
@@ -59,7 +63,6 @@ Result<ItemPass> pass_over_item(const Checkpoint& checkpoint, ChunkId chunk, Pro
     if (!elements.is_complete()) return not_the_chunk(checkpoint, chunk, "has too few elements");
     return ItemPass{std::move(hash), elements.value()};
   }
-  ItemFiles files(checkpoint);
   SHW_TRY(ItemRange range, find_item(files, *place));
   PassingItem passing{elements, range.offset, header.payload_offset,
                       header.payload_offset + header.payload_length};

@@ -234,6 +234,14 @@ Program ProgramBuilder::take(std::vector<OutputId>* moved) {
   return canonical(std::move(program_), moved);
 }
 
+bool reads_in_rows(const Program& program, const ProgramJob& job) {
+  ExtentsView sizes = program.sizes(job), strides = program.source_strides(job);
+  for (std::size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] != 1) return strides[d] == static_cast<std::int64_t>(size_of(job.from));
+  }
+  return true;
+}
+
 JobRange jobs_of(const Program& program, OutputId output) {
   auto begin = program.jobs.begin();
   auto [first, last] = std::equal_range(

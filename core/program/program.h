@@ -151,6 +151,9 @@ class ProgramBuilder {
 // same bytes are equal, whoever lowered them. `moved` as above.
 Program canonical(Program program, std::vector<OutputId>* moved = nullptr);
 
+// The elements that follow each other in the output do so in the source.
+bool reads_in_rows(const Program& program, const ProgramJob& job);
+
 // XXH3-128 over all columns; equal on every machine.
 Hash128 hash_of(const Program& program);
 

@@ -2,15 +2,36 @@
 #include "core/report/report.h"
 
 namespace shw {
+namespace {
 
-std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining) {
+// Bytes and seconds of all threads, by stage; null where nothing was written.
+Json stages_json(const Progress* progress) {
+  if (progress == nullptr) return nullptr;
+  Json out = Json::object();
+  for (std::size_t i = 0; i < kStages; ++i) {
+    const StageWork& work = progress->stages[i];
+    if (work.nanoseconds == 0) continue;
+    out[std::string(name(static_cast<Stage>(i)))] = {
+        {"bytes", work.bytes.load()},
+        {"thread_seconds", static_cast<double>(work.nanoseconds) * 1e-9}};
+  }
+  if (out.empty()) return nullptr;
+  out["longest"] = name(longest(progress->stages));
+  return out;
+}
+
+}  // namespace
+
+std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining,
+                           const Progress* progress) {
   Json left = Json::array();
   for (const Finding& finding : remaining) left.push_back(finding_json(finding));
   return dumped({{"schema", kSchema},
                  {"output", result.output},
                  {"certificate", result.certificate},
                  {"lossless", result.lossless},
-                 {"remaining", std::move(left)}});
+                 {"remaining", std::move(left)},
+                 {"stages", stages_json(progress)}});
 }
 
 std::string finished_to_json(const RepairResult& result) {

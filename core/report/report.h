@@ -23,7 +23,9 @@ std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
                            const TensorValues* values, std::size_t limit);
 std::string check_to_json(const CheckReport& report);
 // `remaining`: what is still wrong in the output.
-std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining = {});
+// `progress`: of the run, for what its time went into.
+std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining = {},
+                           const Progress* progress = nullptr);
 // The same where nobody has looked what is still wrong.
 std::string finished_to_json(const RepairResult& result);
 std::string verify_to_json(const VerifyReport& report);

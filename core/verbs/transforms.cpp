@@ -91,12 +91,7 @@ const char* class_of(const Program& program, const ProgramJob& job) {
     case ElementOp::kCopy:
       break;
   }
-  ExtentsView sizes = program.sizes(job), strides = program.source_strides(job);
-  for (std::size_t d = sizes.size(); d-- > 0;) {
-    if (sizes[d] != 1)
-      return strides[d] == static_cast<std::int64_t>(size_of(job.from)) ? "rows" : "strided";
-  }
-  return "rows";
+  return reads_in_rows(program, job) ? "rows" : "strided";
 }
 
 std::vector<std::string> words_of(const StepPlan& plan) {
@@ -149,18 +144,40 @@ Result<std::optional<StepPlan>> read_step_plan(const std::string& path) {
   return std::optional<StepPlan>(std::move(plan));
 }
 
+namespace {
+
+nlohmann::ordered_json predicted_json(const Forecast& forecast) {
+  nlohmann::ordered_json out;
+  for (std::size_t i = 0; i < kStages; ++i)
+    out[std::string(name(static_cast<Stage>(i)))] = forecast.seconds[i];
+  out["total"] = forecast.total;
+  out["longest"] = name(forecast.longest);
+  out["read_bytes_per_second"] = forecast.read_rate;
+  out["assumes"] = "the disk takes bytes as fast as a thread has just read the checkpoint";
+  return out;
+}
+
+}  // namespace
+
 std::string outlook_to_json(const StepPlan& plan, const StepOutlook& outlook) {
   using Json = nlohmann::ordered_json;
   Json out = Json::parse(steps_to_json(plan));
-  out["explain"] = {{"steps", outlook.steps},           {"format", outlook.format},
-                    {"tensors", outlook.tensors},       {"tiles_kept", outlook.tiles_kept},
-                    {"tiles_made", outlook.tiles_made}, {"jobs", outlook.jobs},
-                    {"bytes_read", outlook.bytes_read}, {"bytes_written", outlook.bytes_written},
-                    {"program", outlook.program_hash}};
+  out["explain"] = {{"steps", outlook.steps},
+                    {"format", outlook.format},
+                    {"tensors", outlook.tensors},
+                    {"tiles_kept", outlook.tiles_kept},
+                    {"tiles_made", outlook.tiles_made},
+                    {"jobs", outlook.jobs},
+                    {"bytes_read", outlook.bytes_read},
+                    {"bytes_written", outlook.bytes_written},
+                    {"program", outlook.program_hash},
+                    {"memory", outlook.forecast.memory},
+                    {"predicted", predicted_json(outlook.forecast)}};
   return out.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
-Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, Progress* progress) {
+Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, std::uint64_t memory,
+                               Progress* progress) {
   SHW_TRY(Prepared prepared, prepare(opened, plan, progress));
   SHW_TRY(LoweredArrangement lowered, lower_arrangement(prepared.all, prepared.form, progress));
   StepOutlook outlook;
@@ -172,7 +189,9 @@ Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, Progr
     outlook.tiles_kept += tensor.tiles.size();
   outlook.tiles_kept -= std::min(outlook.tiles_kept, outlook.tiles_made);
   for (const LaidOut::File& file : lowered.laid_out.files) outlook.bytes_written += file.size;
-  for (const OutputCopy& copy : lowered.laid_out.copies) outlook.bytes_read += copy.length;
+  std::uint64_t copied = 0;
+  for (const OutputCopy& copy : lowered.laid_out.copies) copied += copy.length;
+  outlook.bytes_read = copied;
   for (const ProgramJob& job : lowered.program.jobs) {
     ++outlook.jobs[class_of(lowered.program, job)];
     if (job.source == SourceId::kNone) continue;
@@ -181,6 +200,7 @@ Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, Progr
         size_of(job.from);
   }
   outlook.program_hash = to_hex(shw::hash_of(lowered.program));
+  SHW_TRY(outlook.forecast, forecast(lowered.program, lowered.inputs, copied, memory));
   return outlook;
 }
 

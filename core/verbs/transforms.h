@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/exec/forecast.h"
 #include "core/transform/steps_json.h"
 #include "core/verbs/verbs.h"
 
@@ -31,10 +32,13 @@ struct StepOutlook {
   std::map<std::string, std::uint64_t> jobs;  // by what they do: "rows", "strided", "cast", ...
   std::uint64_t bytes_read = 0, bytes_written = 0;
   std::string program_hash;
+  Forecast forecast;
 };
 // The plan with what it comes to under "explain", as `plan --plan` prints it.
 std::string outlook_to_json(const StepPlan& plan, const StepOutlook& outlook);
-Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, Progress* progress);
+// `memory`: what the run may take.
+Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, std::uint64_t memory,
+                               Progress* progress);
 
 // What the requests of these runs call themselves.
 inline constexpr const char* kStepsVerb = "steps";

@@ -1,0 +1,63 @@
+// What the time of all threads goes into while a checkpoint is written: so that somebody who waits
+// knows what for.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace shw {
+
+enum class Stage : std::uint8_t { kRead, kMake, kWrite, kReadBack };
+inline constexpr std::size_t kStages = 4;
+
+constexpr std::string_view name(Stage stage) {
+  constexpr std::string_view kNames[kStages] = {"read", "make", "write", "read_back"};
+  return kNames[static_cast<std::size_t>(stage)];
+}
+
+// Added up over threads: a stage that keeps two of them busy for a second took two.
+struct StageWork {
+  std::atomic<std::uint64_t> bytes{0}, nanoseconds{0};
+};
+using StageWorks = std::array<StageWork, kStages>;
+
+// From where it is made to where it goes, on one thread. `works` may be null: nobody asks.
+class StageClock {
+ public:
+  StageClock(StageWorks* works, Stage stage, std::uint64_t bytes) : works_(works) {
+    if (works_ == nullptr) return;
+    work_ = &(*works_)[static_cast<std::size_t>(stage)];
+    work_->bytes.fetch_add(bytes, std::memory_order_relaxed);
+    begun_ = std::chrono::steady_clock::now();
+  }
+  StageClock(const StageClock&) = delete;
+  StageClock& operator=(const StageClock&) = delete;
+  ~StageClock() {
+    if (works_ == nullptr) return;
+    auto spent = std::chrono::steady_clock::now() - begun_;
+    work_->nanoseconds.fetch_add(
+        static_cast<std::uint64_t>(
+            std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count()),
+        std::memory_order_relaxed);
+  }
+
+ private:
+  StageWorks* works_;
+  StageWork* work_ = nullptr;
+  std::chrono::steady_clock::time_point begun_{};
+};
+
+// The stage that took most of the threads' time; kRead where nothing was done.
+inline Stage longest(const StageWorks& works) {
+  std::size_t longest = 0;
+  for (std::size_t i = 1; i < kStages; ++i) {
+    if (works[i].nanoseconds > works[longest].nanoseconds) longest = i;
+  }
+  return static_cast<Stage>(longest);
+}
+
+}  // namespace shw

@@ -1,0 +1,159 @@
+#include "core/exec/forecast.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "core/base/hash.h"
+#include "core/base/parallel.h"
+#include "core/exec/executor.h"
+#include "core/exec/memory_shares.h"
+#include "core/formats/common/crc32.h"
+#include "core/tensor/fingerprint.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+constexpr std::int64_t kSide = 512;  // elements of a sample's rows and columns
+constexpr std::uint64_t kReadSample = std::uint64_t{8} << 20;
+constexpr int kReadSamples = 4;
+
+template <class Work>
+double seconds_of(Work work) {
+  auto begun = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
+
+// The best of a few: what happens beside it on the machine is not its cost.
+template <class Work>
+double best_of(Work work) {
+  double best = seconds_of(work);
+  for (int i = 0; i < 3; ++i) best = std::min(best, seconds_of(work));
+  return best;
+}
+
+// What jobs have in common that take as long an element.
+using JobClass = std::tuple<ElementOp, Dtype, Dtype, Hops, bool>;
+
+// Seconds an element: it is made, and what is read for it is fingerprinted.
+double seconds_an_element(const JobClass& one, Executor& executor) {
+  auto [op, from, to, via, turned] = one;
+  const auto in_size = static_cast<std::int64_t>(size_of(from));
+  const auto out_size = static_cast<std::int64_t>(size_of(to));
+  std::vector<std::byte> in(static_cast<std::size_t>(kSide * kSide * in_size));
+  std::vector<std::byte> out(static_cast<std::size_t>(kSide * kSide * out_size));
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::byte>(i * 37 % 61);
+  TileJob job{op, from, to, {}, {0, 0}, via};
+  const Extents sizes{kSide, kSide};
+  Extents strides = byte_strides(sizes, size_of(from));
+  if (turned) std::swap(strides[0], strides[1]);
+  const Extents target = byte_strides(sizes, size_of(to)), logical = row_major_strides(sizes);
+  LayoutPair elements;
+  each_canonical_pair(pair_of(sizes, strides, 0, target, 0),
+                      [&](const LayoutPair& pair) { job.layouts = pair; });
+  each_canonical_pair(pair_of(sizes, strides, 0, logical, 0),
+                      [&](const LayoutPair& pair) { elements = pair; });
+  Fingerprint sum;
+  double spent = best_of([&] {
+    if (op != ElementOp::kConstant) add_strided(sum, in.data(), elements, size_of(from));
+    static_cast<void>(executor.run(in, std::span(&job, 1), out));
+  });
+  return spent / static_cast<double>(kSide * kSide);
+}
+
+double seconds_to_make(const Program& program) {
+  std::map<JobClass, double> elements;
+  for (const ProgramJob& job : program.jobs)
+    elements[{job.op, job.from, job.to, job.via, !reads_in_rows(program, job)}] +=
+        static_cast<double>(volume(program.sizes(job)).value_or(0));
+  auto executor = cpu_executor();
+  double seconds = 0;
+  for (const auto& [one, count] : elements) seconds += count * seconds_an_element(one, *executor);
+  return seconds;
+}
+
+// The source of which most is read.
+const ProgramSource* largest_source(const Program& program) {
+  auto largest = std::max_element(
+      program.sources.begin(), program.sources.end(),
+      [](const ProgramSource& a, const ProgramSource& b) { return a.length < b.length; });
+  return largest == program.sources.end() ? nullptr : &*largest;
+}
+
+// Seconds a byte, of some of it.
+Result<double> seconds_to_read(const Program& program,
+                               const std::vector<const Checkpoint*>& inputs) {
+  const ProgramSource* source = largest_source(program);
+  if (source == nullptr || inputs[source->input]->directory() == nullptr) return 0.0;
+  SHW_TRY(auto file, inputs[source->input]->directory()->open(program.names[source->file]));
+  const std::uint64_t size = file->size();
+  std::vector<std::byte> room(static_cast<std::size_t>(std::min(kReadSample, size)));
+  if (room.empty()) return 0.0;
+  Status read;
+  double spent = 0;
+  for (int i = 0; i < kReadSamples && read; ++i)
+    spent += seconds_of([&] {
+      read = file->read((size - room.size()) / kReadSamples * static_cast<std::uint64_t>(i), room);
+    });
+  SHW_CHECK(read);
+  return spent / kReadSamples / static_cast<double>(room.size());
+}
+
+StageRates rates_of(double read) {
+  std::vector<std::byte> bytes(std::size_t{1} << 20, std::byte{7});
+  const auto count = static_cast<double>(bytes.size());
+  double crc = best_of([&] { static_cast<void>(crc32_of(bytes)); }) / count;
+  double hash = best_of([&] { static_cast<void>(hash_of(std::span<const std::byte>(bytes))); });
+  Fingerprint sum;
+  double elements = best_of([&] { add_run(sum, bytes.data(), 4, 0, bytes.size() / 4); });
+  return {read, read + crc, read + (hash + elements) / count};
+}
+
+}  // namespace
+
+Forecast forecast_of(const StageRates& rates, double make, std::uint64_t read,
+                     std::uint64_t written, std::uint64_t copied, std::size_t threads) {
+  const auto at_once = static_cast<double>(std::max<std::size_t>(threads, 1));
+  const auto all = static_cast<double>(written) + static_cast<double>(copied);
+  Forecast out;
+  out.seconds = {rates.read * static_cast<double>(read) / at_once, make / at_once,
+                 (rates.write * static_cast<double>(written) +
+                  (rates.read + rates.write) * static_cast<double>(copied)) /
+                     at_once,
+                 rates.read_back * all / at_once};
+  for (std::size_t i = 0; i < kStages; ++i) {
+    out.total += out.seconds[i];
+    if (out.seconds[i] > out.seconds[static_cast<std::size_t>(out.longest)])
+      out.longest = static_cast<Stage>(i);
+  }
+  out.read_rate = rates.read > 0 ? 1 / rates.read : 0;
+  return out;
+}
+
+Result<Forecast> forecast(const Program& program, const std::vector<const Checkpoint*>& inputs,
+                          std::uint64_t copied, std::uint64_t memory) {
+  SHW_TRY(double read_rate, seconds_to_read(program, inputs));
+  std::uint64_t read = 0, written = 0;
+  for (const ProgramJob& job : program.jobs) {
+    if (job.source == SourceId::kNone) continue;
+    read += static_cast<std::uint64_t>(volume(program.sizes(job)).value_or(0)) * size_of(job.from);
+  }
+  for (const ProgramOutput& output : program.outputs) written += output.length;
+  Forecast out = forecast_of(rates_of(read_rate), seconds_to_make(program), read, written, copied,
+                             worker_count());
+  SHW_TRY(MemoryShares shares, share_memory(program, inputs, memory));
+  bool turns = std::any_of(program.jobs.begin(), program.jobs.end(),
+                           [&](const ProgramJob& job) { return !reads_in_rows(program, job); });
+  std::uint64_t slab = turns ? shares.limits.turned_bytes : shares.limits.slab_bytes;
+  bool decodes = std::any_of(program.sources.begin(), program.sources.end(),
+                             [](const auto& one) { return one.form == SourceForm::kItem; });
+  out.memory = 2 * worker_count() * slab + (decodes ? shares.decoded_bytes : 0);
+  return out;
+}
+
+}  // namespace shw

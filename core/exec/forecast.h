@@ -1,0 +1,40 @@
+// How long a run will take, by stage, before it is begun: what the threads of this machine do with
+// an element is tried on a few of them, and how fast the inputs are read on a few megabytes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/stages.h"
+#include "core/model/checkpoint.h"
+#include "core/program/program.h"
+
+namespace shw {
+
+// Seconds of one thread a byte.
+struct StageRates {
+  double read = 0;       // of the inputs, as they lie now: in the page cache, or on their disk
+  double write = 0;      // nothing is written to find out: as long as reading takes, and a CRC
+  double read_back = 0;  // as long as reading takes, a CRC, a hash and a fingerprint
+};
+
+struct Forecast {
+  std::array<double, kStages> seconds{};  // with all threads, each as if nothing else went on
+  Stage longest = Stage::kRead;
+  double total = 0;          // of one thread's stages one after the other, all threads at once
+  double read_rate = 0;      // bytes a second that a thread has read
+  std::uint64_t memory = 0;  // bytes that slabs and decoded items take at most
+};
+
+// `copied`: bytes that come along as they are. Reads at most 32 MB of the inputs.
+Result<Forecast> forecast(const Program& program, const std::vector<const Checkpoint*>& inputs,
+                          std::uint64_t copied, std::uint64_t memory);
+
+// Of what was measured: `make` in seconds of one thread, all bytes together.
+Forecast forecast_of(const StageRates& rates, double make, std::uint64_t read,
+                     std::uint64_t written, std::uint64_t copied, std::size_t threads);
+
+}  // namespace shw
