@@ -11,6 +11,7 @@
 #include "core/formats/hash_ranges.h"
 #include "core/formats/items.h"
 #include "core/io/owner.h"
+#include "core/repair/digests.h"
 #include "core/repair/in_place_files.h"
 #include "core/repair/lost.h"
 #include "core/repair/operations.h"
@@ -155,8 +156,9 @@ Status compare_objects(const Certificate& certificate, const Checkpoint& checkpo
 }
 
 Status compare_files(const Certificate& certificate, const Checkpoint& checkpoint,
-                     Progress* progress, Disagreements& found) {
-  SHW_TRY(auto now, certify_files(checkpoint, progress));
+                     const std::vector<std::string>& hashes, Progress* progress,
+                     Disagreements& found) {
+  SHW_TRY(auto now, certify_files(checkpoint, hashes, progress));
   std::map<std::string_view, const FileCertificate*> files;
   for (const FileCertificate& file : now) files[file.path] = &file;
   for (const FileCertificate& file : certificate.files) {
@@ -192,26 +194,32 @@ Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result)
   return objects;
 }
 
-Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result, Progress* progress) {
+Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
+                                                   const std::vector<std::string>& hashes,
+                                                   Progress* progress) {
   SHW_TRY(std::set<std::string> paths, certified_paths(result));
+  std::map<std::string_view, std::string> digests;
+  std::vector<std::string> by_file = digests_of_files(result, hashes);
+  for (std::size_t i = 0; i < by_file.size(); ++i)
+    digests[result.files()[i].path] = std::move(by_file[i]);
   std::map<std::string, Ranges> items = items_by_file(result);
   std::vector<FileCertificate> files;
   for (const std::string& path : paths) {
     SHW_TRY(auto source, result.directory()->open(path));
     Ranges rest = between(std::move(items[path]), source->size());
     SHW_TRY(std::string hash, hash_ranges(*source, rest, progress));
-    files.push_back({path, source->size(), std::move(hash)});
+    files.push_back({path, source->size(), std::move(hash), std::move(digests[path])});
   }
   return files;
 }
 
 Result<Disagreements> disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
-                                    Progress* progress) {
+                                    const std::vector<std::string>& hashes, Progress* progress) {
   Disagreements found;
   // Certificates of before name neither; they prove nothing in any case.
   if (certificate.seal != Certificate::Seal::kMissing) {
     SHW_CHECK(compare_objects(certificate, checkpoint, found));
-    SHW_CHECK(compare_files(certificate, checkpoint, progress, found));
+    SHW_CHECK(compare_files(certificate, checkpoint, hashes, progress, found));
     for (const TensorCertificate& entry : certificate.tensors) {
       if (entry.dtype.empty()) found.broken.push_back(entry.fqn + ": its dtype is not certified");
     }

@@ -1,18 +1,21 @@
-// certificate.json, and back. The keys of design 5.1 come first; more are added after them:
+// certificate.json is read. The keys of design 5.1 come first; more are added after them:
 //
 //   {"schema": "shardwright/1", "lossless",
 //    "tensors": {fqn: {"kept", "lost", "lost_boxes": [{"offsets", "sizes"}],
-//                      "items_before": [hash], "items_after": [hash], "shape", "layout",
+//                      "items", "before", "after", "tiles", "shape", "dtype",
 //                      "renamed_from", where it had another name,
 //                      "fill": "zero" | "cast" | "from", "fill_from": fqn, "fill_checkpoint",
-//                      "inverse": [{"sizes", "hash", "parts": [{"at", "from", "sizes",
-//                      "order"}]}]}},
-//    "objects": {fqn: {"item"}}, "files": {path: {"bytes", "rest"}},
+//                      "cast", where its values were rounded}},
+//    "objects": {fqn: {"item"}}, "files": {path: {"bytes", "rest", "items"}},
 //    "entries": [{"fqn", "from", "item"}], only where some changed,
-//    "steps": [text], "dropped": [fqn], "trimmed", of what was made by steps; "cast" in a tensor
-//    whose values were rounded,
+//    "steps": [text], "dropped": [fqn], "trimmed", of what was made by steps,
 //    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}],
+//    "plan": {...} | "plan_zstd": base64 of it, compressed,
 //    "content_hash"}
+//
+// In certificates of before a tensor has "items_after": [hash] and "layout" where it has "items",
+// "before", "after" and "tiles" now, may have "inverse": [{"sizes", "hash", "parts": [{"at",
+// "from", "sizes", "order"}]}], and files have no "items".
 //
 // content_hash is the XXH3-128 of all the rest in canonical form: JSON without spaces, the keys of
 // every object sorted by their bytes. It guards against a slip of the hand, not against a forger.
@@ -29,39 +32,7 @@
 namespace shw {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using In = nlohmann::json;  // sorted: one ordered by insertion looks every key up linearly
-
-Json json_of(const TensorCertificate& tensor) {
-  Json boxes = Json::array();
-  for (const Box& box : tensor.lost_boxes)
-    boxes.push_back({{"offsets", box.offsets}, {"sizes", box.sizes}});
-  Json out = {{"kept", tensor.kept},
-              {"lost", tensor.lost},
-              {"lost_boxes", std::move(boxes)},
-              {"items_before", tensor.items_before},
-              {"items_after", tensor.items_after},
-              {"shape", tensor.shape},
-              {"dtype", tensor.dtype},
-              {"layout", tensor.layout}};
-  if (tensor.is_cast) out["cast"] = true;
-  if (!tensor.renamed_from.empty()) out["renamed_from"] = tensor.renamed_from;
-  if (!tensor.fill.empty()) out["fill"] = tensor.fill;
-  if (!tensor.fill_from.empty()) out["fill_from"] = tensor.fill_from;
-  if (!tensor.fill_checkpoint.empty()) out["fill_checkpoint"] = tensor.fill_checkpoint;
-  if (tensor.inverse.empty()) return out;
-  Json inverse = Json::array();
-  for (const InverseChunk& chunk : tensor.inverse) {
-    Json parts = Json::array();
-    for (const InverseChunk::Part& part : chunk.parts) {
-      parts.push_back({{"at", part.at}, {"from", part.from}, {"sizes", part.sizes}});
-      if (!part.order.empty()) parts.back()["order"] = part.order;
-    }
-    inverse.push_back({{"sizes", chunk.sizes}, {"hash", chunk.hash}, {"parts", std::move(parts)}});
-  }
-  out["inverse"] = std::move(inverse);
-  return out;
-}
 
 // Null where a member is missing or of another type: the caller asks the type.
 const In& member(const In& object, const char* key) {
@@ -124,13 +95,16 @@ bool read(const In& json, TensorCertificate& out) {
       !read_text("fill_checkpoint", out.fill_checkpoint) || !read_text("dtype", out.dtype))
     return false;
   if (!member(json, "cast").is_null() && !read(member(json, "cast"), out.is_cast)) return false;
-  return read(member(json, "kept"), out.kept) && read(member(json, "lost"), out.lost) &&
+  bool is_old = member(json, "tiles").is_null();
+  bool items = is_old ? read(member(json, "items_after"), out.items_after) &&
+                            read(member(json, "layout"), out.layout)
+                      : read(member(json, "items"), out.items) && read_text("before", out.before) &&
+                            read(member(json, "after"), out.after) &&
+                            read(member(json, "tiles"), out.tiles);
+  if (is_old) out.items = static_cast<std::int64_t>(out.items_after.size());
+  return items && read(member(json, "kept"), out.kept) && read(member(json, "lost"), out.lost) &&
          read(member(json, "lost_boxes"), out.lost_boxes) &&
-         read(member(json, "items_before"), out.items_before) &&
-         read(member(json, "items_after"), out.items_after) &&
-         read(member(json, "shape"), out.shape) && read(member(json, "layout"), out.layout) &&
-         (member(json, "renamed_from").is_null() ||
-          read(member(json, "renamed_from"), out.renamed_from));
+         read(member(json, "shape"), out.shape) && read_text("renamed_from", out.renamed_from);
 }
 bool read(const In& json, EntryCertificate& out) {
   return read(member(json, "fqn"), out.fqn) && read(member(json, "from"), out.from) &&
@@ -179,28 +153,12 @@ class UniqueKeys {
   bool unique_ = true;
 };
 
-Json with_seal(const Json& certificate) {
-  std::string text = certificate.dump(-1, ' ', false, Json::error_handler_t::replace);
-  Json sealed = certificate;
-  sealed[kContentHash] = content_hash(In::parse(text, nullptr, false));
-  return sealed;
-}
-
 Certificate::Seal seal_of(In& certificate) {
   auto found = certificate.find(kContentHash);
   if (found == certificate.end()) return Certificate::Seal::kMissing;
   In said = *found;
   certificate.erase(found);
   return said == content_hash(certificate) ? Certificate::Seal::kHolds : Certificate::Seal::kBroken;
-}
-
-void add_objects_and_files(const Certificate& certificate, Json& out) {
-  auto& objects = (out["objects"] = Json::object()).get_ref<Json::object_t&>();
-  for (const ObjectCertificate& object : certificate.objects)
-    objects.push_back({object.fqn, {{"item", object.item}}});
-  auto& files = (out["files"] = Json::object()).get_ref<Json::object_t&>();
-  for (const FileCertificate& file : certificate.files)
-    files.push_back({file.path, {{"bytes", file.size}, {"rest", file.rest}}});
 }
 
 // Both are missing in certificates of before.
@@ -214,34 +172,16 @@ bool read_objects_and_files(const In& parsed, Certificate& out) {
   for (const auto& [path, value] : files.items()) {
     std::int64_t size = 0;
     out.files.push_back({path, 0, {}});
-    plain = plain && read(member(value, "bytes"), size) && size >= 0 &&
-            read(member(value, "rest"), out.files.back().rest);
+    plain =
+        plain && read(member(value, "bytes"), size) && size >= 0 &&
+        read(member(value, "rest"), out.files.back().rest) &&
+        (member(value, "items").is_null() || read(member(value, "items"), out.files.back().items));
     out.files.back().size = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0));
   }
   return plain;
 }
 
 }  // namespace
-
-std::string certificate_to_json(const Certificate& certificate) {
-  Json out = {{"schema", "shardwright/1"},    {"lossless", certificate.lossless},
-              {"tensors", Json::object()},    {"version", certificate.version},
-              {"source", certificate.source}, {"hash", "XXH3-128"},
-              {"operations", Json::array()}};
-  // push_back, not operator[]: an ordered object searches linearly, and there may be 100,000.
-  auto& tensors = out["tensors"].get_ref<Json::object_t&>();
-  for (const TensorCertificate& tensor : certificate.tensors)
-    tensors.push_back({tensor.fqn, json_of(tensor)});
-  for (const Operation& operation : certificate.operations)
-    out["operations"].push_back(json_of(operation));
-  for (const EntryCertificate& entry : certificate.entries)
-    out["entries"].push_back({{"fqn", entry.fqn}, {"from", entry.from}, {"item", entry.item}});
-  if (!certificate.steps.empty()) out["steps"] = certificate.steps;
-  if (!certificate.dropped.empty()) out["dropped"] = certificate.dropped;
-  if (certificate.trimmed != 0) out["trimmed"] = certificate.trimmed;
-  add_objects_and_files(certificate, out);
-  return with_seal(out).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 Result<Certificate> certificate_from_json(std::string_view json, const std::string& source) {
   auto damaged = [&](const std::string& what) {
@@ -277,6 +217,9 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   if (!optional("steps", certificate.steps) || !optional("dropped", certificate.dropped) ||
       !optional("trimmed", certificate.trimmed))
     return damaged("what was done is incomplete");
+  const In& plan = member(parsed, "plan");
+  if (plan.is_object()) certificate.plan = plan.dump(-1, ' ', false, In::error_handler_t::replace);
+  if (!optional("plan_zstd", certificate.plan)) return damaged("its plan is no text");
   const In& entries = member(parsed, "entries");
   if (!entries.is_null() && !read(entries, certificate.entries))
     return damaged("an entry that is no tensor is incomplete");

@@ -1,4 +1,5 @@
-// The proof that goes with a result: what was moved, what was lost, and the hash of every byte.
+// The proof that goes with a result: what was moved, what was lost, and a digest of every byte. A
+// line a tensor and a line a file, however many tiles there are.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +31,16 @@ struct TensorCertificate {
   std::int64_t kept = 0;
   std::int64_t lost = 0;
   std::vector<Box> lost_boxes;
-  std::vector<std::string> items_before,
-      items_after;                // XXH3-128 of each item, in chunk order; equal for a relabel.
-                                  // Before: of those that came along
-  Extents shape;                  // after the repair
-  std::string layout;             // XXH3-128 of the shape and of every tile's box, in chunk order
+  std::int64_t items = 0;  // its tiles
+  // digest_of_items() of its items before and after: equal for a relabel. Before: of those that
+  // came along; empty where none did.
+  std::string before, after;
+  std::string tiles;  // digest_of_tiles(); empty in certificates of before
+  Extents shape;      // after the repair
+  // In certificates of before: XXH3-128 of each item, in chunk order, and of the shape and every
+  // tile's box, in chunk order.
+  std::vector<std::string> items_after = {};
+  std::string layout = {};
   std::string renamed_from = {};  // its name before, where that was another
   // What stands where it is lost: "zero", "cast", "from"; empty where nothing is, or where a hole
   // was there before. `fill_from` names the tensor, `fill_checkpoint` where that lies ("from").
@@ -56,6 +62,7 @@ struct FileCertificate {
   std::string path;
   std::uint64_t size = 0;
   std::string rest;
+  std::string items = {};  // digests_of_files(); empty where it holds no tile
 };
 
 // An entry that is no tensor and says now what another one said.
@@ -79,11 +86,14 @@ struct Certificate {
   // elements that were cut off.
   std::vector<std::string> steps = {}, dropped = {};
   std::int64_t trimmed = 0;
+  // How it was made of its source, as JSON (a plan of a repair or of steps) or packed: keep_plan().
+  // Empty in certificates of before.
+  std::string plan = {};
   // Of one that was read: whether it is what was written, by its own hash.
   enum class Seal : std::uint8_t { kMissing, kHolds, kBroken } seal = Seal::kMissing;
 };
 
-std::string certificate_to_json(const Certificate& certificate);
+std::string certificate_to_json(const Certificate& certificate);  // certificate_text.cpp
 Result<Certificate> certificate_from_json(std::string_view json, const std::string& source);
 
 }  // namespace shw

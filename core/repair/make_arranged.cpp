@@ -262,7 +262,7 @@ Status prove_arranged(const ProvingArranged& proving, bool& lossless) {
   if (anything_lost || !certificate.entries.empty())
     SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
   SHW_TRY(certificate.objects, certify_objects(proving.result));
-  SHW_TRY(certificate.files, certify_files(proving.result, nullptr));
+  SHW_TRY(certificate.files, certify_files(proving.result, hashes, nullptr));
   lossless = certificate.lossless;
   return write_text(proving.written.folder, kCertificateFile, certificate_to_json(certificate));
 }

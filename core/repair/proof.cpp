@@ -12,6 +12,7 @@
 #include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/formats/items.h"
+#include "core/repair/digests.h"
 #include "core/repair/entries.h"
 #include "core/repair/item_place.h"
 #include "core/repair/lost.h"
@@ -33,28 +34,6 @@ std::map<Key, std::vector<std::uint32_t>> chunks_by_item(const Checkpoint& check
     if (auto item = checkpoint.item(ChunkId{i})) chunks[key_of(*item)].push_back(i);
   }
   return chunks;
-}
-
-std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor) {
-  std::vector<Box> boxes;
-  for (ChunkId chunk : checkpoint.chunks(tensor)) boxes.push_back(box_of(checkpoint, chunk));
-  return boxes;
-}
-
-// The labels of a tensor as a hash: items alone would not tell a relabelled tensor from the broken
-// one.
-std::string layout_hash(const Checkpoint& checkpoint, TensorId tensor) {
-  std::vector<std::int64_t> numbers;
-  auto add = [&](ExtentsView extents) {
-    numbers.push_back(static_cast<std::int64_t>(extents.size()));
-    numbers.insert(numbers.end(), extents.begin(), extents.end());
-  };
-  add(checkpoint.shape(tensor));
-  for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    add(checkpoint.offsets(chunk));
-    add(checkpoint.sizes(chunk));
-  }
-  return to_hex(hash_of(std::as_bytes(std::span(numbers))));
 }
 
 // Which boxes of the new tensor came over as items, and from which old chunk.
@@ -85,28 +64,13 @@ Status check_relabels(const Checkpoint& source, const std::vector<std::string>& 
   return {};
 }
 
-const ObjectRow* find_entry(const Checkpoint& checkpoint, std::string_view fqn) {
-  for (const ObjectRow& row : checkpoint.objects()) {
-    if (row.fqn == fqn) return &row;
-  }
-  return nullptr;
-}
-
-Result<std::string> hash_entry(const Checkpoint& checkpoint, const ObjectRow* row,
-                               std::string_view fqn) {
-  if (row == nullptr || !row->item)
-    return fail(ErrorKind::kDamaged, "the entry has no item",
-                Place{.file = {}, .tensor = std::string(fqn)});
-  return hash_item(checkpoint, *row->item, nullptr);
-}
-
 Status certify_entries(const Checkpoint& source, const Checkpoint& result, const Plan& plan,
                        const FilledRecord& filled, Certificate& certificate) {
   std::set<std::string_view> done;
   for (const PlannedEntry& entry : plan.entries) {
     const ObjectRow &to = source.objects()[entry.object], &from = source.objects()[entry.item_of];
-    SHW_TRY(std::string before, hash_entry(source, &from, from.fqn));
-    SHW_TRY(std::string after, hash_entry(result, find_entry(result, to.fqn), to.fqn));
+    SHW_TRY(std::string before, hash_entry(source, from.fqn));
+    SHW_TRY(std::string after, hash_entry(result, to.fqn));
     if (before != after)
       return fail(ErrorKind::kIo, "is not the entry that it was to become",
                   Place{.file = {}, .tensor = to.fqn});
@@ -115,7 +79,7 @@ Status certify_entries(const Checkpoint& source, const Checkpoint& result, const
   }
   for (const FilledEntry& entry : filled.entries) {
     if (done.contains(entry.fqn)) continue;
-    SHW_TRY(std::string item, hash_entry(result, find_entry(result, entry.fqn), entry.fqn));
+    SHW_TRY(std::string item, hash_entry(result, entry.fqn));
     certificate.entries.push_back({entry.fqn, entry.from, item});
   }
   certificate.lossless = certificate.lossless && filled.entries.empty();
@@ -123,6 +87,20 @@ Status certify_entries(const Checkpoint& source, const Checkpoint& result, const
 }
 
 }  // namespace
+
+std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor) {
+  std::vector<Box> boxes;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) boxes.push_back(box_of(checkpoint, chunk));
+  return boxes;
+}
+
+Result<std::string> hash_entry(const Checkpoint& checkpoint, std::string_view fqn) {
+  for (const ObjectRow& row : checkpoint.objects()) {
+    if (row.fqn == fqn && row.item) return hash_item(checkpoint, *row.item, nullptr);
+  }
+  return fail(ErrorKind::kDamaged, "the entry has no item",
+              Place{.file = {}, .tensor = std::string(fqn)});
+}
 
 std::uint64_t item_bytes(const Checkpoint& checkpoint) {
   std::uint64_t total = 0;
@@ -179,10 +157,11 @@ TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
                                  const std::vector<std::string>& hashes) {
   TensorCertificate entry;
   entry.fqn = result.fqn(tensor);
-  for (ChunkId chunk : result.chunks(tensor)) entry.items_after.push_back(hashes[index_of(chunk)]);
+  entry.items = static_cast<std::int64_t>(result.chunks(tensor).size());
+  entry.after = digest_of_items(hashes_of(result, tensor, hashes));
+  entry.tiles = digest_of_tiles(result, tensor, hashes);
   entry.shape = copy_of(result.shape(tensor));
   entry.dtype = name(result.dtype(tensor));
-  entry.layout = layout_hash(result, tensor);
   return entry;
 }
 
@@ -210,23 +189,17 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
     }
     TensorCertificate entry = certify_tensor(result, *made, after);
     if (fqn != source.fqn(tensor)) entry.renamed_from = source.fqn(tensor);
-    for (ChunkId chunk : source.chunks(tensor)) {
-      if (!before[index_of(chunk)].empty()) entry.items_before.push_back(before[index_of(chunk)]);
-    }
+    std::vector<std::string> came = hashes_of(source, tensor, before);
+    std::erase(came, std::string());
+    if (!came.empty()) entry.before = digest_of_items(std::move(came));
     auto loss = losses.find(entry.fqn);
     note_loss(source, tensor, found != planned.end(), loss == losses.end() ? nullptr : loss->second,
               entry);
     if (found != planned.end()) {
       SHW_CHECK(check_relabels(source, before, result, *made, after, *found->second));
-    } else {
-      auto sorted = [](std::vector<std::string> list) {
-        std::sort(list.begin(), list.end());
-        return list;
-      };
-      if (sorted(entry.items_before) != sorted(entry.items_after)) {
-        return fail(ErrorKind::kIo, "differs from its source after it was copied",
-                    Place{.file = {}, .tensor = entry.fqn});
-      }
+    } else if (digest_of_items(hashes_of(source, tensor, before)) != entry.after) {
+      return fail(ErrorKind::kIo, "differs from its source after it was copied",
+                  Place{.file = {}, .tensor = entry.fqn});
     }
     entry.kept = volume(result.shape(*made)).value_or(0) - entry.lost;
     certificate.lossless = certificate.lossless && entry.lost == 0;
@@ -234,105 +207,6 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
   }
   SHW_CHECK(certify_entries(source, result, plan, filled, certificate));
   return certificate;
-}
-
-std::vector<std::string> wrong_entries(const Certificate& certificate,
-                                       const Checkpoint& checkpoint) {
-  std::vector<std::string> wrong;
-  for (const EntryCertificate& entry : certificate.entries) {
-    auto hash = hash_entry(checkpoint, find_entry(checkpoint, entry.fqn), entry.fqn);
-    if (!hash || *hash != entry.item)
-      wrong.push_back(entry.fqn + ": the entry is not the one that was certified");
-  }
-  return wrong;
-}
-
-namespace {
-
-// Empty where the tensor is as the certificate says; else why not.
-std::string contradiction(const TensorCertificate& entry, const Checkpoint& checkpoint,
-                          TensorId tensor, const std::vector<std::string>& hashes) {
-  auto total = volume(checkpoint.shape(tensor));
-  if (!same(entry.shape, checkpoint.shape(tensor))) {
-    return "has the shape " + to_text(checkpoint.shape(tensor)) + " where " + to_text(entry.shape) +
-           " was certified";
-  }
-  if (!entry.dtype.empty() && entry.dtype != name(checkpoint.dtype(tensor))) {
-    return "has the dtype " + std::string(name(checkpoint.dtype(tensor))) + " where " +
-           entry.dtype + " was certified";
-  }
-  if (!total || checked_add(entry.kept, entry.lost) != total || entry.lost < 0 || entry.kept < 0) {
-    return fmt::format("{} kept and {} lost are not the elements of {}", entry.kept, entry.lost,
-                       to_text(checkpoint.shape(tensor)));
-  }
-  if (!check_chunks_are_boxes(checkpoint, tensor)) return "a recorded tile is no box";
-  auto boxes = chunk_boxes(checkpoint, tensor);
-  if (!tiles_exactly(boxes, checkpoint.shape(tensor)))
-    return "its tiles do not cover " + to_text(checkpoint.shape(tensor)) + " exactly once";
-  for (const Box& box : entry.lost_boxes) {
-    if (!lies_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
-      return "a lost box lies outside the tensor";
-  }
-  if (total_volume(entry.lost_boxes) != entry.lost || !are_disjoint(entry.lost_boxes))
-    return "the lost boxes do not hold the number of elements that is lost";
-  if (entry.lost == 0 && !entry.fill.empty()) return "nothing of it is lost, and yet it was filled";
-  if (entry.layout != layout_hash(checkpoint, tensor))
-    return "its tiles are not where they were certified to be";
-  auto chunks = checkpoint.chunks(tensor);
-  if (entry.items_after.size() != chunks.size()) {
-    return fmt::format("has {} where the certificate names {}", plural(chunks.size(), "tile"),
-                       entry.items_after.size());
-  }
-  for (std::uint32_t i = 0; i < chunks.size(); ++i) {
-    if (hashes[index_of(chunks[i])] == entry.items_after[i]) continue;
-    auto item = checkpoint.item(chunks[i]);
-    return "the tile at " + to_text(checkpoint.offsets(chunks[i])) + " in " +
-           (item ? checkpoint.file(item->file).path : std::string("no file")) +
-           " is not the one that was certified";
-  }
-  return {};
-}
-
-}  // namespace
-
-VerifyReport hold_against(const Certificate& certificate, const Checkpoint& checkpoint,
-                          const std::vector<std::string>& hashes) {
-  VerifyReport report;
-  std::vector<bool> certified(checkpoint.tensor_count(), false);
-  for (const TensorCertificate& entry : certificate.tensors) {
-    auto tensor = checkpoint.find(entry.fqn);
-    std::string why =
-        tensor ? contradiction(entry, checkpoint, *tensor, hashes) : "is certified, but not there";
-    if (!why.empty()) report.reasons.push_back(entry.fqn + ": " + why);
-    if (tensor) certified[index_of(*tensor)] = true;
-    ++report.tensors;
-    report.kept += entry.kept;
-    report.lost += entry.lost;
-  }
-  for (std::size_t t = 0; t < certified.size(); ++t) {
-    if (certified[t]) continue;
-    report.reasons.push_back(std::string(checkpoint.fqn(TensorId{static_cast<std::uint32_t>(t)})) +
-                             ": is there, but not certified");
-  }
-  for (std::string& why : wrong_entries(certificate, checkpoint))
-    report.reasons.push_back(std::move(why));
-  if (certificate.lossless && report.lost != 0)
-    report.reasons.push_back("the certificate claims to lose nothing and lists losses");
-  bool changed = !certificate.dropped.empty() || certificate.trimmed != 0 ||
-                 std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
-                             [](const TensorCertificate& entry) { return entry.is_cast; });
-  if (certificate.lossless && changed)
-    report.reasons.push_back("the certificate claims to lose nothing and lists what is not kept");
-  if (!certificate.lossless && report.lost == 0 && !changed && certificate.entries.empty())
-    report.reasons.push_back("the certificate says that something is lost and lists nothing");
-  report.outcome =
-      report.reasons.empty() ? VerifyReport::Outcome::kProved : VerifyReport::Outcome::kBroken;
-  if (report.reasons.empty()) {
-    report.reasons.push_back(
-        "every tile covers its place exactly once and has the bytes that were "
-        "certified");
-  }
-  return report;
 }
 
 }  // namespace shw

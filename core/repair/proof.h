@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -16,6 +17,11 @@ namespace shw {
 Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress);
 // The bytes that it reads.
 std::uint64_t item_bytes(const Checkpoint& checkpoint);
+
+// The boxes of a tensor's chunks as recorded.
+std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor);
+// XXH3-128 of the item of an entry that is no tensor; an error where it has none.
+Result<std::string> hash_entry(const Checkpoint& checkpoint, std::string_view fqn);
 
 // The certificate of a plan that was carried out: `before` and `after` are the hashes in chunk
 // order of the source and of what came out; empty where the source's item did not come along. An
@@ -32,7 +38,9 @@ TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
 // Every entry that is no tensor, and every file but those that a repair keeps for itself. The
 // result must lie there as it will be, but for the certificate.
 Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result);
-Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result, Progress* progress);
+Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
+                                                   const std::vector<std::string>& hashes,
+                                                   Progress* progress);
 
 // What the certificate says and what is there do not say the same: entries, files, lost.json, the
 // record inside the checkpoint, and its own numbers.
@@ -41,7 +49,7 @@ struct Disagreements {
   std::vector<std::string> unknown;  // a file that the certificate does not name
 };
 Result<Disagreements> disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
-                                    Progress* progress);
+                                    const std::vector<std::string>& hashes, Progress* progress);
 
 // Entries that are no tensors and are not what the certificate says, each with why.
 std::vector<std::string> wrong_entries(const Certificate& certificate,

@@ -138,11 +138,12 @@ Status compare_objects(const Proving& proving) {
 }
 
 // lost.json first: it is certified too.
-Status write_certificate(const Proving& proving, Certificate& certificate) {
+Status write_certificate(const Proving& proving, const std::vector<std::string>& hashes,
+                         Certificate& certificate) {
   if (!certificate.lossless)
     SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
   SHW_TRY(certificate.objects, certify_objects(proving.result));
-  SHW_TRY(certificate.files, certify_files(proving.result, nullptr));
+  SHW_TRY(certificate.files, certify_files(proving.result, hashes, nullptr));
   return write_text(proving.written.folder, kCertificateFile, certificate_to_json(certificate));
 }
 
@@ -157,7 +158,7 @@ Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const Writ
   SHW_TRY(auto after, prove_items(proving));
   SHW_TRY(Certificate certificate, certify(source, before, written.result, after, plan));
   SHW_CHECK(compare_objects(proving));
-  SHW_CHECK(write_certificate(proving, certificate));
+  SHW_CHECK(write_certificate(proving, after, certificate));
   return certificate.lossless;
 }
 

@@ -45,13 +45,14 @@ void add_reasons(VerifyReport& report, VerifyReport::Outcome outcome,
 
 // The certificate itself, and what lies beside it.
 Status add_disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
-                         VerifyReport& report, Progress* progress) {
+                         const std::vector<std::string>& hashes, VerifyReport& report,
+                         Progress* progress) {
   if (certificate.seal == Certificate::Seal::kBroken) {
     add_reasons(report, VerifyReport::Outcome::kBroken,
                 {std::string(kCertificateFile) +
                  ": was changed after it was written: its content_hash is another"});
   }
-  auto found = disagreements(certificate, checkpoint, progress);
+  auto found = disagreements(certificate, checkpoint, hashes, progress);
   if (!found) {
     if (found.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(found.error());
     const Error& error = found.error();
@@ -106,7 +107,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
   report = hold_against(certificate, checkpoint, *hashes);
   if (report.outcome == VerifyReport::Outcome::kProved)
     SHW_CHECK(add_inverse(certificate, checkpoint, report, progress));
-  SHW_CHECK(add_disagreements(certificate, checkpoint, report, progress));
+  SHW_CHECK(add_disagreements(certificate, checkpoint, *hashes, report, progress));
   return report;
 }
 

@@ -214,7 +214,7 @@ TEST_CASE("a way back in a certificate of before is gone, and a changed byte of 
   for (TensorCertificate& tensor : certificate.tensors) {
     CHECK(tensor.inverse.empty());
     if (tensor.fqn != "layers.0.down_proj") continue;
-    CHECK(tensor.items_before.empty());
+    CHECK(tensor.before.empty());
     tensor.inverse = way_back(*checkpoint, in_form_of(*checkpoint, plan).tensors.at(0));
     REQUIRE(tensor.inverse.size() == 1);
     CHECK(tensor.inverse[0].parts.size() == 2);
