@@ -57,7 +57,9 @@ constexpr VerbHelp kVerbs[] = {
      "  shardwright convert step_9000 --to safetensors --leave-out 'optimizer.*' --out hf\n"
      "  shardwright convert hf --to dcp --out step_0"},
     {"verify", "Prove a repaired checkpoint against its certificate",
-     "shardwright verify step_9000-repaired"},
+     "shardwright verify step_9000-repaired\n"
+     "  shardwright verify step_9000-repaired --against step_9000    element by element, with what "
+     "it was made of"},
     {"resume", "Go on with what was killed, or take it away",
      "shardwright resume step_9000-repaired\n"
      "  shardwright resume --roll-back step_9000-repaired"},
@@ -79,14 +81,14 @@ constexpr VerbHelp kVerbs[] = {
 // Which options a verb takes, one letter each: s --spec, a --against, d --data and --depth, m
 // --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
 // --fill, w --world, r --rows and --tp, b --memory, k --roll-back, y --yes, c --placements, t --to
-// and --shard-size.
+// and --shard-size, v --against of verify.
 struct VerbShape {
   const char* name;
   const char* options;
 };
 constexpr VerbShape kShapes[] = {
     {"info", ""},           {"ls", "ds"},         {"show", "l"},           {"map", "s"},
-    {"check", "sadmf"},     {"plan", "sadmgp"},   {"repair", "sadmoipgb"}, {"verify", ""},
+    {"check", "sadmf"},     {"plan", "sadmgp"},   {"repair", "sadmoipgb"}, {"verify", "v"},
     {"undo", ""},           {"report", "sadmog"}, {"resume", "kb"},        {"commit", ""},
     {"explain", "wr"},      {"demo", ""},         {"gui", "sam"},          {"reshard", "sadmoycb"},
     {"convert", "sadoytb"}, {"stats", ""},
@@ -139,6 +141,11 @@ void add_looking_options(CLI::App& verb, std::string_view shape, Options& option
     verb.add_option("--against", options.against,
                     "another checkpoint of the same model: what is expected")
         ->type_name("OTHER");
+  }
+  if (takes(shape, 'v')) {
+    verb.add_option("--against", options.against,
+                    "the checkpoint that it was made of: every element is held against it")
+        ->type_name("SOURCE");
   }
   if (takes(shape, 'd')) {
     auto set_depth = [&options](const std::string& word) {

@@ -184,7 +184,7 @@ int run_repair(Context& context) {
 int run_verify(Context& context) {
   auto report = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::verify(context.options.checkpoint, &context.progress);
+    return verbs::verify(context.options.checkpoint, &context.progress, context.options.against);
   }();
   if (!report) return fail_with(context, report.error());
   context.terminal.out_line(

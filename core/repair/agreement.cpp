@@ -83,31 +83,6 @@ std::string in_words(std::int64_t lost, const std::string& fill) {
                       : fmt::format("{} lost, filled with \"{}\"", lost, fill);
 }
 
-// A record of losses against the certificate: the same tensors, numbers, boxes and fills.
-void compare_record(const Certificate& certificate, const std::string& file,
-                    const FilledRecord& record, bool speaks_for_all, Disagreements& found) {
-  std::map<std::string_view, const FilledTensor*> said;
-  for (const FilledTensor& tensor : record.tensors) said[tensor.fqn] = &tensor;
-  for (const TensorCertificate& entry : certificate.tensors) {
-    auto at = said.find(entry.fqn);
-    const FilledTensor* tensor = at == said.end() ? nullptr : at->second;
-    if (at != said.end()) said.erase(at);
-    if (tensor == nullptr && (!speaks_for_all || entry.lost == 0 || entry.fill.empty())) continue;
-    std::int64_t lost = tensor == nullptr ? 0 : tensor->lost;
-    std::string fill = tensor == nullptr ? "" : tensor->fill;
-    bool same_boxes = tensor == nullptr || !tensor->all_boxes || tensor->boxes == entry.lost_boxes;
-    bool agree = lost == entry.lost && fill == entry.fill && same_boxes &&
-                 (tensor == nullptr || (tensor->fill_from == entry.fill_from &&
-                                        tensor->fill_checkpoint == entry.fill_checkpoint));
-    if (agree) continue;
-    found.broken.push_back(entry.fqn + ": " + file + " says " + in_words(lost, fill) +
-                           ", the certificate says " + in_words(entry.lost, entry.fill));
-  }
-  for (const auto& [fqn, tensor] : said)
-    found.broken.push_back(std::string(fqn) + ": " + file +
-                           " says that it lost elements, and it is not certified");
-}
-
 Status compare_neighbours(const Certificate& certificate, const Checkpoint& checkpoint,
                           Disagreements& found) {
   FilledText inside = filled_inside(checkpoint);
@@ -116,11 +91,11 @@ Status compare_neighbours(const Certificate& certificate, const Checkpoint& chec
   for (const std::string& text : inside.texts) {
     auto record = filled_from_json(text);
     inside.damaged = inside.damaged || !record;
-    if (record) compare_record(certificate, inside.place, *record, one_file, found);
+    if (record) compare_record(certificate, inside.place, *record, one_file, found.broken);
   }
   // Repairs of before left no record there.
   if (inside.texts.empty() && one_file && sealed)
-    compare_record(certificate, inside.place, {}, true, found);
+    compare_record(certificate, inside.place, {}, true, found.broken);
   if (inside.damaged)
     found.broken.push_back(inside.place + ": its record of what was filled cannot be read");
   const Directory& directory = *checkpoint.directory();
@@ -129,7 +104,7 @@ Status compare_neighbours(const Certificate& certificate, const Checkpoint& chec
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
   auto record = filled_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (record) {
-    compare_record(certificate, kLostFile, *record, true, found);
+    compare_record(certificate, kLostFile, *record, true, found.broken);
   } else {
     found.broken.push_back(std::string(kLostFile) + ": cannot be read");
   }
@@ -183,6 +158,31 @@ Status compare_files(const Certificate& certificate, const Checkpoint& checkpoin
 }
 
 }  // namespace
+
+void compare_record(const Certificate& certificate, const std::string& file,
+                    const FilledRecord& record, bool speaks_for_all,
+                    std::vector<std::string>& broken) {
+  std::map<std::string_view, const FilledTensor*> said;
+  for (const FilledTensor& tensor : record.tensors) said[tensor.fqn] = &tensor;
+  for (const TensorCertificate& entry : certificate.tensors) {
+    auto at = said.find(entry.fqn);
+    const FilledTensor* tensor = at == said.end() ? nullptr : at->second;
+    if (at != said.end()) said.erase(at);
+    if (tensor == nullptr && (!speaks_for_all || entry.lost == 0 || entry.fill.empty())) continue;
+    std::int64_t lost = tensor == nullptr ? 0 : tensor->lost;
+    std::string fill = tensor == nullptr ? "" : tensor->fill;
+    bool same_boxes = tensor == nullptr || !tensor->all_boxes || tensor->boxes == entry.lost_boxes;
+    bool agree = lost == entry.lost && fill == entry.fill && same_boxes &&
+                 (tensor == nullptr || (tensor->fill_from == entry.fill_from &&
+                                        tensor->fill_checkpoint == entry.fill_checkpoint));
+    if (agree) continue;
+    broken.push_back(entry.fqn + ": " + file + " says " + in_words(lost, fill) +
+                     ", the certificate says " + in_words(entry.lost, entry.fill));
+  }
+  for (const auto& [fqn, tensor] : said)
+    broken.push_back(std::string(fqn) + ": " + file +
+                     " says that it lost elements, and it is not certified");
+}
 
 Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result) {
   std::vector<ObjectCertificate> objects;

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "core/base/hash.h"
+#include "core/formats/items.h"
+#include "core/repair/item_place.h"
 #include "core/repair/lower.h"
 #include "core/repair/reorder.h"
 #include "core/tensor/cast.h"
@@ -47,64 +49,64 @@ Result<Bytes> read_piece(const Piece& piece, const Box& common, BoxReader& sourc
   return in_new_order(here, common, box.sizes, bytes, element);
 }
 
-bool is_zero(BytesView bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+tl::unexpected<Error> differs(const Comparing& comparing, const std::string& what) {
+  const Checkpoint& written = comparing.written.checkpoint();
+  std::string_view fqn = written.fqn(written.tensor_of(comparing.at));
+  return fail(ErrorKind::kIo, what + " differs from its source after it was written",
+              Place{.file = {}, .tensor = std::string(fqn)});
+}
+
+// Reads every part of `box`, in the new chunk, once; `wanted` gives what should be in it.
+template <class Wanted>
+Status each_block(const Comparing& comparing, const Box& box, const Extents& order,
+                  const char* what, Wanted wanted) {
+  const Checkpoint& result = comparing.written.checkpoint();
+  Dtype dtype = result.dtype(result.tensor_of(comparing.at));
+  std::int64_t most = kBlockBytes / static_cast<std::int64_t>(size_of(dtype));
+  Blocks blocks{box.sizes, block_sizes(box.sizes, most, order)};
+  std::int64_t seen = 0;
+  while (blocks.next()) {
+    if (is_cancelled(comparing.progress)) return cancelled_error();
+    Box part = blocks.block;
+    seen += *volume(part.sizes);
+    for (std::size_t d = 0; d < part.offsets.size(); ++d) part.offsets[d] += box.offsets[d];
+    SHW_TRY(Bytes there, comparing.written.read(comparing.at, part));
+    SHW_TRY(Bytes expected, wanted(part));
+    if (there == expected) continue;
+    if (comparing.mismatch != nullptr && there.size() == expected.size()) {
+      for (std::size_t d = 0; d < part.offsets.size(); ++d)
+        part.offsets[d] += result.offsets(comparing.at)[d];
+      *comparing.mismatch = first_mismatch(dtype, part, there, expected);
+    }
+    return differs(comparing, what);
+  }
+  return seen == volume(box.sizes) ? Status{} : Status(differs(comparing, what));
 }
 
 // What boxes of a written chunk should hold.
-struct Comparison {
+struct PayloadComparison {
   const PlannedTensor& tensor;
   const PlannedChunk& chunk;
-  BoxReader& source;
-  BoxReader& written;
-  ChunkId at;
-  Progress* progress;
+  const Comparing& comparing;
+  BoxReader& source = comparing.source;
   Dtype dtype = source.checkpoint().dtype(tensor.tensor);
-
-  tl::unexpected<Error> differs(const std::string& what) const {
-    return fail(ErrorKind::kIo, what + " differs from its source after it was written",
-                Place{.file = {}, .tensor = std::string(source.checkpoint().fqn(tensor.tensor))});
-  }
-
-  // Reads every part of `box`, in the new chunk, once; `wanted` gives what should be in it.
-  template <class Wanted>
-  Status each_block(const Box& box, const Extents& order, const char* what, Wanted wanted) {
-    std::int64_t most = kBlockBytes / static_cast<std::int64_t>(size_of(dtype));
-    Blocks blocks{box.sizes, block_sizes(box.sizes, most, order)};
-    std::int64_t seen = 0;
-    while (blocks.next()) {
-      if (is_cancelled(progress)) return cancelled_error();
-      Box part = blocks.block;
-      seen += *volume(part.sizes);
-      for (std::size_t d = 0; d < part.offsets.size(); ++d) part.offsets[d] += box.offsets[d];
-      SHW_TRY(Bytes there, written.read(at, part));
-      SHW_TRY(bool same, wanted(part, there));
-      if (!same) return differs(what);
-    }
-    return seen == volume(box.sizes) ? Status{} : Status(differs(what));
-  }
 
   Status compare_piece(const Piece& piece) {
     Box box{piece.at, sizes_in_new(piece)};
-    return each_block(box, fastest_first(piece.permutation), "a tile",
-                      [&](const Box& part, const Bytes& there) -> Result<bool> {
-                        SHW_TRY(Bytes bytes, read_piece(piece, part, source, size_of(dtype)));
-                        return bytes == there;
-                      });
+    return each_block(
+        comparing, box, fastest_first(piece.permutation), "a tile",
+        [&](const Box& part) { return read_piece(piece, part, source, size_of(dtype)); });
   }
 
   Status compare_side(const SidePiece& side) {
     SHW_TRY(auto file, source.checkpoint().directory()->open(side.file));
-    return each_block({side.at, side.sizes}, {}, "a tile",
-                      [&](const Box& part, const Bytes& there) -> Result<bool> {
-                        Box box = part;
-                        for (std::size_t d = 0; d < box.offsets.size(); ++d)
-                          box.offsets[d] -= side.at[d];
-                        SHW_TRY(Bytes raw,
-                                read_box(*file, side.offset, side.sizes, box, size_of(side.dtype)));
-                        SHW_TRY(Bytes cast, cast_elements(side.dtype, raw, dtype));
-                        return cast == there;
-                      });
+    return each_block(
+        comparing, {side.at, side.sizes}, {}, "a tile", [&](const Box& part) -> Result<Bytes> {
+          Box box = part;
+          for (std::size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] -= side.at[d];
+          SHW_TRY(Bytes raw, read_box(*file, side.offset, side.sizes, box, size_of(side.dtype)));
+          return cast_elements(side.dtype, raw, dtype);
+        });
   }
 
   // The same box of another tensor, cast.
@@ -119,47 +121,93 @@ struct Comparison {
       if (!common) continue;
       for (std::size_t d = 0; d < common->offsets.size(); ++d)
         common->offsets[d] -= chunk.box.offsets[d];
-      auto same = [&](const Box& part, const Bytes& there) -> Result<bool> {
+      auto filled = [&](const Box& part) -> Result<Bytes> {
         Box inside = part;
         for (std::size_t d = 0; d < inside.offsets.size(); ++d)
           inside.offsets[d] += chunk.box.offsets[d] - saved.offsets[d];
         SHW_TRY(Bytes bytes, holder.read(id, inside));
-        SHW_TRY(Bytes cast, cast_elements(holder.checkpoint().dtype(from), bytes, dtype));
-        return cast == there;
+        return cast_elements(holder.checkpoint().dtype(from), bytes, dtype);
       };
-      SHW_CHECK(each_block(*common, {}, "a tile", same));
+      SHW_CHECK(each_block(comparing, *common, {}, "a tile", filled));
     }
     return {};
   }
 
   Status compare_rest() {
     SHW_TRY(std::vector<Box> rest, rest_of(source.checkpoint(), tensor, chunk));
-    auto zero = [](const Box&, const Bytes& there) -> Result<bool> { return is_zero(there); };
+    auto zeros = [&](const Box& part) -> Result<Bytes> {
+      return Bytes(static_cast<std::size_t>(*volume(part.sizes)) * size_of(dtype));
+    };
     if (tensor.fill == Fill::kZero) {
-      for (const Box& box : rest) SHW_CHECK(each_block(box, {}, "the fill of a tile", zero));
+      for (const Box& box : rest)
+        SHW_CHECK(each_block(comparing, box, {}, "the fill of a tile", zeros));
       return {};
     }
     bool elsewhere = tensor.fill == Fill::kReference && tensor.fill_source != nullptr;
     const Checkpoint& holder = elsewhere ? *tensor.fill_source : source.checkpoint();
     auto from = holder.find(tensor.fill_from);
     if (!from && rest.empty()) return {};
-    if (!from) return differs("the fill of a tile");
+    if (!from) return differs(comparing, "the fill of a tile");
     BoxReader reader(holder);
     for (const Box& box : rest) SHW_CHECK(compare_filled(box, reader, *from));
     return {};
   }
 };
 
+// Byte by byte, where elements cannot be told from each other.
+Status compare_items(const Comparing& comparing, const ItemPlace& before) {
+  const Checkpoint& result = comparing.written.checkpoint();
+  auto now = result.item(comparing.at);
+  if (!now) return differs(comparing, "a tile");
+  SHW_TRY(std::string wanted, hash_item(comparing.source.checkpoint(), before, comparing.progress));
+  SHW_TRY(std::string there, hash_item(result, *now, comparing.progress));
+  return there == wanted ? Status{} : Status(differs(comparing, "the item of a tile"));
+}
+
 }  // namespace
 
-Status compare_payload(const PlannedTensor& tensor, const PlannedChunk& chunk, BoxReader& source,
-                       BoxReader& written, ChunkId at, Progress* progress) {
-  Comparison comparison{tensor, chunk, source, written, at, progress};
-  if (!same(written.checkpoint().sizes(at), chunk.box.sizes))
-    return comparison.differs("the size of a tile");
+Status compare_payload(const PlannedTensor& tensor, const PlannedChunk& chunk,
+                       const Comparing& comparing) {
+  PayloadComparison comparison{tensor, chunk, comparing};
+  if (!same(comparing.written.checkpoint().sizes(comparing.at), chunk.box.sizes))
+    return differs(comparing, "the size of a tile");
   for (const Piece& piece : chunk.pieces) SHW_CHECK(comparison.compare_piece(piece));
   for (const SidePiece& side : chunk.side) SHW_CHECK(comparison.compare_side(side));
   return comparison.compare_rest();
+}
+
+Status compare_item(const Comparing& comparing, ChunkId item) {
+  const Checkpoint &source = comparing.source.checkpoint(),
+                   &result = comparing.written.checkpoint();
+  auto header = comparing.source.header(item);
+  Box box = whole(result.sizes(comparing.at));
+  bool is_plain = header && same(header->sizes, box.sizes) &&
+                  header->dtype == result.dtype(result.tensor_of(comparing.at));
+  auto place = source.item(item);
+  if (is_plain) {
+    return each_block(comparing, box, {}, "a tile",
+                      [&](const Box& part) { return comparing.source.read_item(item, part); });
+  }
+  if (!place) return differs(comparing, "a tile without an item");
+  return compare_items(comparing, *place);
+}
+
+Status compare_kept(const Comparing& comparing, const PlannedChunk& chunk) {
+  const Checkpoint& source = comparing.source.checkpoint();
+  auto elsewhere = place_elsewhere(source, chunk);
+  if (!elsewhere) return compare_item(comparing, *chunk.item);
+  auto header = read_orphan_header(source, *chunk.item, *elsewhere);
+  std::size_t element = size_of(source.dtype(source.tensor_of(*chunk.item)));
+  bool is_plain = header && same(header->sizes, chunk.box.sizes) && !header->compressed &&
+                  !header->big_endian && !header->conjugate && !header->negative &&
+                  header->storage_offset == 0 &&
+                  header->strides == row_major_strides(header->sizes) &&
+                  size_of(header->dtype) == element;
+  if (!is_plain) return compare_items(comparing, *elsewhere);
+  SHW_TRY(auto file, source.directory()->open(source.file(elsewhere->file).path));
+  return each_block(comparing, whole(chunk.box.sizes), {}, "a tile", [&](const Box& part) {
+    return read_box(*file, header->payload_offset, chunk.box.sizes, part, element);
+  });
 }
 
 Result<std::string> hash_payload(const PlannedTensor& tensor, const PlannedChunk& chunk,

@@ -3,14 +3,31 @@
 // blocks, whatever the size of a tile.
 #pragma once
 
+#include <optional>
+
 #include "core/formats/box_reader.h"
+#include "core/repair/mismatch.h"
 #include "core/repair/plan_types.h"
 
 namespace shw {
 
-// Every piece, side piece and fill of `chunk` is in the chunk `at` that was written.
-Status compare_payload(const PlannedTensor& tensor, const PlannedChunk& chunk, BoxReader& source,
-                       BoxReader& written, ChunkId at, Progress* progress);
+// A chunk that was written, and what both sides are read with.
+struct Comparing {
+  BoxReader& source;
+  BoxReader& written;
+  ChunkId at;
+  Progress* progress = nullptr;
+  // Filled where an element is another one, if it is not null.
+  std::optional<Mismatch>* mismatch = nullptr;
+};
+
+// Every piece, side piece and fill of `chunk` is in the chunk that was written.
+Status compare_payload(const PlannedTensor& tensor, const PlannedChunk& chunk,
+                       const Comparing& comparing);
+// The item of the source, whatever its record says of it, is the chunk that was written.
+Status compare_item(const Comparing& comparing, ChunkId item);
+// The same of a planned chunk that keeps its item, which may lie where no record says.
+Status compare_kept(const Comparing& comparing, const PlannedChunk& chunk);
 
 // XXH3-128 of the row-major elements of `chunk`, put together from its pieces in `source`.
 Result<std::string> hash_payload(const PlannedTensor& tensor, const PlannedChunk& chunk,

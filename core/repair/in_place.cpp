@@ -18,6 +18,7 @@
 #include "core/formats/open.h"
 #include "core/repair/in_place_files.h"
 #include "core/repair/json.h"
+#include "core/repair/kept_plan.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
 #include "core/repair/outputs.h"
@@ -95,6 +96,7 @@ Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan, Pr
   SHW_TRY(auto before, hash_all_items(checkpoint, progress));
   SHW_TRY(auto after, hash_all_items(*result, progress));
   SHW_TRY(Certificate certificate, certify(checkpoint, before, *result, after, plan));
+  certificate.plan = keep_plan(plan_text(checkpoint, plan, -1));
   SHW_TRY(certificate.objects, certify_objects(*result));
   SHW_TRY(certificate.files, certify_files(*result, after, progress));
   return certificate;

@@ -10,19 +10,14 @@
 #include "core/facts/integrity.h"
 #include "core/formats/item_pass.h"
 #include "core/formats/items.h"
-#include "core/formats/plain_value.h"
+#include "core/repair/compare_arranged.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/proof.h"
 #include "core/repair/steps.h"
-#include "core/tiles/blocks.h"
-#include "core/transform/part_index.h"
-#include "core/transform/part_reader.h"
 
 namespace shw {
 namespace {
-
-constexpr std::int64_t kComparedBytes = 4 << 20;
 
 // A tile that was made: of which tensor and where, as WrittenFolder::made counts them.
 using MadePlaces = std::map<std::tuple<std::uint32_t, Extents, Extents>, std::size_t>;
@@ -36,35 +31,8 @@ struct ProvingArranged {
   const Checkpoint& result = written.result;
 };
 
-tl::unexpected<Error> not_as_arranged(std::string_view fqn, const std::string& what) {
-  return fail(ErrorKind::kIo, "what was written is not what was asked for: " + what,
-              Place{.file = {}, .tensor = std::string(fqn)});
-}
-
-// The entry as it is written, and where that lies.
-struct Written {
-  std::shared_ptr<const ArrangedTensor> tensor;
-  TensorId at{};
-};
-Result<Written> written_of(const ProvingArranged& proving, const ArrangedEntry& entry) {
-  SHW_TRY(auto tensor, arranged_for(proving.all, entry, proving.run.form));
-  auto at = proving.result.find(entry.fqn);
-  if (!at) return not_as_arranged(entry.fqn, "it is missing");
-  return Written{std::move(tensor), *at};
-}
-
-Status compare_tiles(const Written& written, const Checkpoint& result, std::string_view fqn) {
-  if (result.dtype(written.at) != written.tensor->dtype) return not_as_arranged(fqn, "its dtype");
-  if (!same(result.shape(written.at), written.tensor->shape))
-    return not_as_arranged(fqn, "its shape");
-  std::vector<std::pair<Extents, Extents>> there, wanted;
-  for (ChunkId chunk : result.chunks(written.at))
-    there.emplace_back(copy_of(result.offsets(chunk)), copy_of(result.sizes(chunk)));
-  for (const ArrangedTile& tile : written.tensor->tiles)
-    wanted.emplace_back(tile.box.offsets, tile.box.sizes);
-  std::sort(there.begin(), there.end());
-  std::sort(wanted.begin(), wanted.end());
-  return there == wanted ? Status{} : Status(not_as_arranged(fqn, "its tiles"));
+Result<WrittenTensor> written_of(const ProvingArranged& proving, const ArrangedEntry& entry) {
+  return written_tensor(proving.all, entry, proving.run.form, proving.result);
 }
 
 struct TileTask {
@@ -73,36 +41,6 @@ struct TileTask {
   std::uint32_t entry = 0;
   ChunkId chunk{};
 };
-
-// Every element of one tile that was written, beside where it comes from.
-Status compare_elements(const TileTask& task, const ProvingArranged& proving) {
-  const ArrangedTensor& tensor = *task.tensor;
-  PartReader wanted(proving.all);
-  BoxReader written(proving.result);
-  Box tile = box_of(proving.result, task.chunk);
-  std::int64_t compared = 0;
-  std::int64_t most = kComparedBytes / static_cast<std::int64_t>(size_of(tensor.dtype));
-  for (const Part& part : task.index->parts_of_tile(tile)) {
-    Blocks blocks{part.box.sizes, block_sizes(part.box.sizes, most, {})};
-    while (blocks.next()) {
-      if (is_cancelled(proving.progress)) return cancelled_error();
-      Box box = blocks.block, local = box;
-      for (std::size_t d = 0; d < box.offsets.size(); ++d) {
-        box.offsets[d] += part.box.offsets[d];
-        local.offsets[d] = box.offsets[d] - tile.offsets[d];
-      }
-      SHW_TRY(Bytes expected, wanted.read(part, box));
-      SHW_TRY(Bytes there, written.read(task.chunk, local));
-      if (expected != there)
-        return not_as_arranged(tensor.fqn, "elements of " + to_text(box) + " differ");
-      compared += volume(box.sizes).value_or(0);
-      if (proving.progress != nullptr) proving.progress->add(there.size());
-    }
-  }
-  if (compared == volume(tile.sizes)) return {};
-  return not_as_arranged(tensor.fqn,
-                         "elements of its tile at " + to_text(tile.offsets) + " come from nowhere");
-}
 
 // The item that the tile is, where it came along as it was.
 const ItemPlace* kept_item(const TileTask& task, const ProvingArranged& proving, ItemPlace& place) {
@@ -140,7 +78,9 @@ Status prove_tile(const TileTask& task, const ProvingArranged& proving, std::str
     return not_as_arranged(task.tensor->fqn, "its tile at " + to_text(tile.offsets) +
                                                  " does not hold what was read for it");
   }
-  return compare_elements(task, proving);
+  PartReader wanted(proving.all);
+  BoxReader written(proving.result);
+  return compare_elements(*task.index, task.chunk, wanted, written, proving.progress);
 }
 
 // By chunk of the result the hash of its item.
@@ -150,7 +90,7 @@ Result<std::vector<std::string>> prove_tiles(const ProvingArranged& proving) {
     return not_as_arranged("", "another number of tensors");
   std::vector<TileTask> tasks;
   for (std::uint32_t i = 0; i < all.tensors.size(); ++i) {
-    SHW_TRY(Written written, written_of(proving, all.tensors[i]));
+    SHW_TRY(WrittenTensor written, written_of(proving, all.tensors[i]));
     SHW_CHECK(compare_tiles(written, proving.result, all.tensors[i].fqn));
     auto index = std::make_shared<const PartIndex>(*written.tensor);
     for (ChunkId chunk : proving.result.chunks(written.at))
@@ -162,36 +102,6 @@ Result<std::vector<std::string>> prove_tiles(const ProvingArranged& proving) {
     return prove_tile(tasks[i], proving, hashes[index_of(tasks[i].chunk)]);
   }));
   return hashes;
-}
-
-// Whether two entries say the same: item by item where both have one, else by their values.
-Result<bool> says_the_same(const Checkpoint& before, std::size_t object, const Checkpoint& after,
-                           std::size_t now) {
-  const auto &item = before.objects()[object].item, &item_now = after.objects()[now].item;
-  if (item && item_now) {
-    SHW_TRY(std::string wanted, hash_item(before, *item, nullptr));
-    SHW_TRY(std::string written, hash_item(after, *item_now, nullptr));
-    if (wanted == written) return true;
-  }
-  SHW_TRY(std::string wanted, read_plain_opcodes(before, object));
-  SHW_TRY(std::string written, read_plain_opcodes(after, now));
-  return wanted == written;
-}
-
-// Entries that are no tensors: each is there under its name and says what it said.
-Status compare_arranged_objects(const ProvingArranged& proving) {
-  std::map<std::string_view, std::size_t> there;
-  auto rows = proving.result.objects();
-  for (std::size_t i = 0; i < rows.size(); ++i) there[rows[i].fqn] = i;
-  for (const ArrangedObject& object : proving.all.objects) {
-    auto found = there.find(object.fqn);
-    if (found == there.end()) return not_as_arranged(object.fqn, "it is missing");
-    SHW_TRY(bool same,
-            says_the_same(proving.all.source(), object.object, proving.result, found->second));
-    if (!same) return not_as_arranged(object.fqn, "its value differs");
-  }
-  if (there.size() == proving.all.objects.size()) return {};
-  return not_as_arranged("", "another number of entries that are no tensors");
 }
 
 // Entries that earlier repairs put in place of their own values stay told, under their names of
@@ -227,8 +137,9 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving,
   certificate.steps = proving.run.steps;
   certificate.dropped = proving.all.dropped;
   certificate.trimmed = proving.all.trimmed;
+  certificate.plan = proving.run.plan;
   for (const ArrangedEntry& entry : proving.all.tensors) {
-    SHW_TRY(Written written, written_of(proving, entry));
+    SHW_TRY(WrittenTensor written, written_of(proving, entry));
     TensorCertificate tensor = certify_tensor(result, written.at, hashes);
     const Loss& loss = written.tensor->loss;
     tensor.lost_boxes = loss.boxes;
@@ -255,7 +166,7 @@ Status prove_arranged(const ProvingArranged& proving, bool& lossless) {
   if (proving.progress != nullptr)
     proving.progress->begin(Phase::kVerifying, item_bytes(proving.result), true);
   SHW_TRY(auto hashes, prove_tiles(proving));
-  SHW_CHECK(compare_arranged_objects(proving));
+  SHW_CHECK(compare_arranged_objects(proving.all, proving.result));
   SHW_TRY(Certificate certificate, certify_arranged(proving, hashes));
   bool anything_lost = std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
                                    [](const TensorCertificate& one) { return one.lost != 0; });

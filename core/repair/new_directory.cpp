@@ -8,6 +8,7 @@
 #include "core/facts/integrity.h"
 #include "core/repair/item_place.h"
 #include "core/repair/json.h"
+#include "core/repair/kept_plan.h"
 #include "core/repair/lower.h"
 #include "core/repair/lower_to_program.h"
 #include "core/repair/outputs.h"
@@ -119,8 +120,9 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
   choose_files(repair);
   const std::string& said =
       options.checkpoint.empty() ? checkpoint.directory()->name() : options.checkpoint;
-  SHW_TRY(repair.run.request,
-          request_to_json(store, "repair", plan_text(checkpoint, plan, -1), said));
+  std::string text = plan_text(checkpoint, plan, -1);
+  SHW_TRY(repair.run.request, request_to_json(store, "repair", text, said));
+  std::string kept = keep_plan(std::move(text));
   MadeChunks made_chunks;
   auto planned = planned_by_id(formed);
   for (std::size_t i = 0; i < repair.run.laid_out.made.size(); ++i) {
@@ -129,7 +131,7 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
   }
   bool lossless = true;
   auto prove = [&](const WrittenFolder& written) -> Status {
-    SHW_TRY(lossless, prove_result(checkpoint, formed, written, made_chunks, progress));
+    SHW_TRY(lossless, prove_result(checkpoint, formed, kept, written, made_chunks, progress));
     return {};
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(repair.run), prove, progress));

@@ -1,5 +1,7 @@
 #include "core/repair/plan_fingerprint.h"
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/hash.h"
 
 namespace shw {
@@ -49,6 +51,16 @@ std::string fingerprint(const Checkpoint& checkpoint) {
     digest.add(object.item, checkpoint);
   }
   return digest.text();
+}
+
+std::string fingerprint_in(std::string_view plan_json) {
+  // Of millions of lines nothing else is kept.
+  auto only_top = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    return depth <= 1;
+  };
+  auto parsed = nlohmann::json::parse(plan_json, only_top, false);
+  auto found = parsed.is_object() ? parsed.find("fingerprint") : parsed.end();
+  return found != parsed.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 }  // namespace shw

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/model/checkpoint.h"
 
@@ -10,5 +11,7 @@ namespace shw {
 // Shapes, chunks and items, so that a plan meets no other checkpoint. Bytes of tensors are not
 // looked at.
 std::string fingerprint(const Checkpoint& checkpoint);
+// The one that a plan was made for, of either kind; empty where it is no plan.
+std::string fingerprint_in(std::string_view plan_json);
 
 }  // namespace shw

@@ -111,7 +111,8 @@ std::uint64_t item_bytes(const Checkpoint& checkpoint) {
   return total;
 }
 
-Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress) {
+Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
+                                                const ThenOf& then) {
   auto by_item = chunks_by_item(checkpoint);
   std::vector<std::pair<Key, const std::vector<std::uint32_t>*>> tasks;
   for (const auto& [key, chunks] : by_item) tasks.emplace_back(key, &chunks);
@@ -124,7 +125,11 @@ Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Pr
       hash.error().place.tensor = checkpoint.fqn(checkpoint.tensor_of(ChunkId{chunks->front()}));
       return tl::unexpected<Error>(std::move(hash).error());
     }
-    for (std::uint32_t chunk : *chunks) hashes[chunk] = *hash;
+    for (std::uint32_t chunk : *chunks) {
+      hashes[chunk] = *hash;
+      Status done = then ? then(ChunkId{chunk}) : Status{};
+      if (!done) return done;
+    }
     return {};
   }));
   return hashes;

@@ -1,6 +1,7 @@
 // Hashes of items and what they prove: shared by apply, in-place repair and verify.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,10 @@
 namespace shw {
 
 // XXH3-128 of every chunk's item, by chunk id; in parallel, items that several chunks share once.
-Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress);
+// `then` is called for every chunk when its item has been hashed, by the same thread.
+using ThenOf = std::function<Status(ChunkId)>;
+Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
+                                                const ThenOf& then = {});
 // The bytes that it reads.
 std::uint64_t item_bytes(const Checkpoint& checkpoint);
 
@@ -50,6 +54,12 @@ struct Disagreements {
 };
 Result<Disagreements> disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
                                     const std::vector<std::string>& hashes, Progress* progress);
+
+// A record of losses, which `file` says, against the certificate: the same tensors, numbers, boxes
+// and fills. One that speaks for all has every tensor that lost something.
+void compare_record(const Certificate& certificate, const std::string& file,
+                    const FilledRecord& record, bool speaks_for_all,
+                    std::vector<std::string>& broken);
 
 // Entries that are no tensors and are not what the certificate says, each with why.
 std::vector<std::string> wrong_entries(const Certificate& certificate,

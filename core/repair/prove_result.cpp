@@ -68,7 +68,7 @@ Result<std::string> prove_made(const Proving& proving, const MadeChunk& made, Ch
     return made_wrong(proving, made);
   }
   BoxReader source(proving.source), written(proving.result);
-  SHW_CHECK(compare_payload(*made.tensor, *made.chunk, source, written, at, proving.progress));
+  SHW_CHECK(compare_payload(*made.tensor, *made.chunk, {source, written, at, proving.progress}));
   return std::move(pass.hash);
 }
 
@@ -113,30 +113,6 @@ Result<std::vector<std::string>> hash_kept_items(const Proving& proving) {
   return hashes;
 }
 
-Status compare_objects(const Proving& proving) {
-  std::map<std::string_view, const ObjectRow*> rows;
-  for (const ObjectRow& row : proving.result.objects()) rows[row.fqn] = &row;
-  std::map<std::string_view, std::string_view> new_names;
-  for (const RenamedObject& object : proving.plan.objects)
-    new_names[proving.source.objects()[object.object].fqn] = object.fqn;
-  std::vector<std::size_t> items = items_after(proving.source, proving.plan);
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const ObjectRow& row = proving.source.objects()[i];
-    const auto& item = proving.source.objects()[items[i]].item;
-    auto renamed = new_names.find(row.fqn);
-    auto found = rows.find(renamed == new_names.end() ? row.fqn : renamed->second);
-    bool there = found != rows.end() && found->second->item && item;
-    if (there) {
-      SHW_TRY(std::string before, hash_item(proving.source, *item, nullptr));
-      SHW_TRY(std::string after, hash_item(proving.result, *found->second->item, nullptr));
-      if (before == after) continue;
-    }
-    return fail(ErrorKind::kIo, "an object differs from its source after it was copied",
-                Place{.file = {}, .tensor = row.fqn});
-  }
-  return {};
-}
-
 // lost.json first: it is certified too.
 Status write_certificate(const Proving& proving, const std::vector<std::string>& hashes,
                          Certificate& certificate) {
@@ -149,15 +125,42 @@ Status write_certificate(const Proving& proving, const std::vector<std::string>&
 
 }  // namespace
 
-Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const WrittenFolder& written,
-                          const MadeChunks& made, Progress* progress) {
+Status compare_repaired_objects(const Checkpoint& source, const Plan& plan,
+                                const Checkpoint& result) {
+  std::map<std::string_view, const ObjectRow*> rows;
+  for (const ObjectRow& row : result.objects()) rows[row.fqn] = &row;
+  std::map<std::string_view, std::string_view> new_names;
+  for (const RenamedObject& object : plan.objects)
+    new_names[source.objects()[object.object].fqn] = object.fqn;
+  std::vector<std::size_t> items = items_after(source, plan);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const ObjectRow& row = source.objects()[i];
+    const auto& item = source.objects()[items[i]].item;
+    auto renamed = new_names.find(row.fqn);
+    auto found = rows.find(renamed == new_names.end() ? row.fqn : renamed->second);
+    bool there = found != rows.end() && found->second->item && item;
+    if (there) {
+      SHW_TRY(std::string before, hash_item(source, *item, nullptr));
+      SHW_TRY(std::string after, hash_item(result, *found->second->item, nullptr));
+      if (before == after) continue;
+    }
+    return fail(ErrorKind::kIo, "an object differs from its source after it was copied",
+                Place{.file = {}, .tensor = row.fqn});
+  }
+  return {};
+}
+
+Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const std::string& kept_plan,
+                          const WrittenFolder& written, const MadeChunks& made,
+                          Progress* progress) {
   Proving proving{source, plan, written, made, progress};
   if (progress != nullptr) progress->begin(Phase::kVerifying, 2 * item_bytes(source), true);
   SHW_CHECK(compare_metadata(source, plan, written.result));
   SHW_TRY(auto before, hash_kept_items(proving));
   SHW_TRY(auto after, prove_items(proving));
   SHW_TRY(Certificate certificate, certify(source, before, written.result, after, plan));
-  SHW_CHECK(compare_objects(proving));
+  certificate.plan = kept_plan;
+  SHW_CHECK(compare_repaired_objects(source, plan, written.result));
   SHW_CHECK(write_certificate(proving, after, certificate));
   return certificate.lossless;
 }

@@ -14,7 +14,12 @@ namespace shw {
 using MadeChunks = std::map<std::pair<std::size_t, std::size_t>, std::size_t>;
 
 // True where nothing is lost; an error where what was written is not what was planned.
-Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const WrittenFolder& written,
-                          const MadeChunks& made, Progress* progress);
+// `kept_plan`: Certificate::plan.
+Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const std::string& kept_plan,
+                          const WrittenFolder& written, const MadeChunks& made, Progress* progress);
+
+// Entries that are no tensors are as planned.
+Status compare_repaired_objects(const Checkpoint& source, const Plan& plan,
+                                const Checkpoint& result);
 
 }  // namespace shw

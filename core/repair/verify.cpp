@@ -2,12 +2,25 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
+#include "core/base/words.h"
 #include "core/formats/open.h"
+#include "core/repair/against.h"
 #include "core/repair/inverse.h"
 #include "core/repair/proof.h"
 
 namespace shw {
 namespace {
+
+// What is held against the source while hashes are taken.
+struct SourceRun {
+  std::shared_ptr<const Checkpoint> source;
+  ExpectedResult expected = {};
+  std::optional<Error> why_not = {};  // the plan cannot be followed
+  // By chunk: nothing of those that were not compared.
+  std::vector<std::optional<Result<std::optional<Mismatch>>>> found = {};
+};
 
 // Bytes that moved, mapped back to what the certificate says they were.
 Status add_inverse(const Certificate& certificate, const Checkpoint& checkpoint,
@@ -72,6 +85,108 @@ Status add_disagreements(const Certificate& certificate, const Checkpoint& check
   return {};
 }
 
+void begin_source_run(const Certificate& certificate, const Checkpoint& checkpoint, SourceRun& run,
+                      Progress* progress) {
+  run.found.resize(checkpoint.chunk_count());
+  auto expected = expected_of(certificate, run.source, checkpoint, progress);
+  if (expected)
+    run.expected = std::move(*expected);
+  else
+    run.why_not = std::move(expected).error();
+}
+
+// The certificate's own numbers against those of the plan: it may say that more was kept.
+std::vector<std::string> wrong_claims(const Certificate& certificate,
+                                      const ExpectedResult& expected) {
+  std::vector<std::string> broken;
+  compare_record(certificate, "the recorded plan", expected.lost, true, broken);
+  for (const TensorCertificate& entry : certificate.tensors) {
+    if (entry.is_cast != expected.cast.contains(entry.fqn))
+      broken.push_back(entry.fqn + ": the certificate and the recorded plan do not both cast it");
+  }
+  std::vector<std::string> words = certificate.steps;
+  for (const Operation& operation : certificate.operations) words.push_back(operation.text);
+  if (words != expected.words)
+    broken.push_back("the certificate tells other operations than the recorded plan");
+  if (certificate.dropped != expected.dropped || certificate.trimmed != expected.trimmed)
+    broken.push_back("the recorded plan leaves out other entries or elements than the certificate");
+  return broken;
+}
+
+// What was found tile by tile.
+void add_differences(const Checkpoint& checkpoint, const SourceRun& run, VerifyReport& report,
+                     std::vector<std::string>& unknown) {
+  constexpr std::size_t kMostTold = 20;
+  SourceReport& against = *report.against;
+  for (std::uint32_t i = 0; i < run.found.size(); ++i) {
+    ChunkId chunk{i};
+    std::string fqn(checkpoint.fqn(checkpoint.tensor_of(chunk)));
+    std::int64_t elements = volume(checkpoint.sizes(chunk)).value_or(0);
+    if (elements == 0) continue;
+    if (!run.found[i] || !*run.found[i]) {
+      if (unknown.size() >= kMostTold) continue;
+      unknown.push_back(fqn + ": its tile at " + to_text(checkpoint.offsets(chunk)) +
+                        " was not compared: " +
+                        (run.found[i] ? words_about(run.found[i]->error()) : "it has no item"));
+      continue;
+    }
+    const std::optional<Mismatch>& mismatch = **run.found[i];
+    if (!mismatch) {
+      against.compared += elements;
+      continue;
+    }
+    ++against.tiles_that_differ;
+    if (against.differences.size() >= kMostTold) continue;
+    auto item = checkpoint.item(chunk);
+    against.differences.push_back({std::move(fqn), mismatch->index,
+                                   item ? checkpoint.file(item->file).path : std::string(),
+                                   mismatch->value, mismatch->expected});
+  }
+}
+
+std::vector<std::string> words_of(const SourceReport& against) {
+  std::vector<std::string> words;
+  for (const Difference& one : against.differences) {
+    words.push_back(one.tensor + ": element " + to_text(one.index) + " in " + one.file + " is " +
+                    one.value + ", and by " + against.source + " it is " + one.expected);
+  }
+  auto more = static_cast<std::uint64_t>(against.tiles_that_differ) - words.size();
+  if (more != 0) words.push_back("and so in " + plural(more, "more tile"));
+  return words;
+}
+
+void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint,
+                    const SourceRun& run, VerifyReport& report) {
+  constexpr std::size_t kMostSteps = 5;
+  report.against.emplace();
+  SourceReport& against = *report.against;
+  against.source =
+      run.source->directory() == nullptr ? "the source" : run.source->directory()->name();
+  if (run.why_not) {
+    add_reasons(report, VerifyReport::Outcome::kUndecided,
+                {"was not held against " + against.source + ": " + words_about(*run.why_not)});
+    return;
+  }
+  add_reasons(report, VerifyReport::Outcome::kBroken, run.expected.contradictions);
+  add_reasons(report, VerifyReport::Outcome::kBroken, wrong_claims(certificate, run.expected));
+  if (!run.expected.contradictions.empty()) return;
+  std::vector<std::string> unknown;
+  add_differences(checkpoint, run, report, unknown);
+  add_reasons(report, VerifyReport::Outcome::kBroken, words_of(against));
+  add_reasons(report, VerifyReport::Outcome::kUndecided, unknown);
+  if (report.outcome != VerifyReport::Outcome::kProved) return;
+  std::string steps;
+  for (std::size_t i = 0; i < std::min(run.expected.words.size(), kMostSteps); ++i)
+    steps += (i == 0 ? "" : "; ") + run.expected.words[i];
+  if (run.expected.words.size() > kMostSteps)
+    steps += fmt::format("; and {} more", run.expected.words.size() - kMostSteps);
+  report.reasons.push_back(
+      fmt::format("{} of {}, held against {}: each is what the recorded plan makes of it{}{}",
+                  human_count(static_cast<std::uint64_t>(against.compared)),
+                  plural(static_cast<std::uint64_t>(report.kept + report.lost), "element"),
+                  against.source, steps.empty() ? "" : ": ", steps));
+}
+
 }  // namespace
 
 Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress) {
@@ -79,7 +194,8 @@ Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress*
   return verify_repair(*checkpoint, progress);
 }
 
-Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress) {
+Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress,
+                                   std::shared_ptr<const Checkpoint> source) {
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   const Directory& directory = *checkpoint.directory();
@@ -89,13 +205,23 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
                       ": nothing says what it was before"};
     return report;
   }
-  SHW_TRY(auto source, directory.open(kCertificateFile));
-  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  SHW_TRY(auto file, directory.open(kCertificateFile));
+  SHW_TRY(Bytes bytes, read_bytes(*file, 0, file->size()));
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   SHW_TRY(Certificate certificate, certificate_from_json(text, kCertificateFile));
 
   if (progress != nullptr) progress->begin(Phase::kVerifying, item_bytes(checkpoint), true);
-  auto hashes = hash_all_items(checkpoint, progress);
+  SourceRun run{std::move(source)};
+  if (run.source != nullptr) begin_source_run(certificate, checkpoint, run, progress);
+  auto compare = [&](ChunkId chunk) -> Status {
+    if (run.expected.compare == nullptr) return {};
+    auto found = run.expected.compare(chunk, nullptr);
+    if (!found && found.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(std::move(found).error());
+    run.found[index_of(chunk)].emplace(std::move(found));
+    return {};
+  };
+  auto hashes = hash_all_items(checkpoint, progress, compare);
   if (!hashes) {
     if (hashes.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(hashes.error());
     // A file that is gone or cut off breaks the proof; it does not stop the verdict.
@@ -108,6 +234,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
   if (report.outcome == VerifyReport::Outcome::kProved)
     SHW_CHECK(add_inverse(certificate, checkpoint, report, progress));
   SHW_CHECK(add_disagreements(certificate, checkpoint, *hashes, report, progress));
+  if (run.source != nullptr) end_source_run(certificate, checkpoint, run, report);
   return report;
 }
 

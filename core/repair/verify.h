@@ -1,6 +1,7 @@
 // Proves again what a repair proved, whenever somebody asks.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "core/base/progress.h"
@@ -10,9 +11,13 @@
 
 namespace shw {
 
-// Checks a repaired checkpoint against its certificate.json: coverage, hashes of all items, kept +
-// lost = total, and bytes that moved mapped back to what they were. Undecided without one.
-Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress = nullptr);
+// Checks a result against its certificate.json: coverage, hashes of all items, kept + lost = total.
+// Undecided without one. With the checkpoint that it was made of, `source`, every element is held
+// against that too, where the plan that the certificate keeps puts it: a certificate that was
+// forged, with all its hashes, does not help. Each tile is then hashed and compared in one go, so
+// that the disk reads either side once.
+Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress = nullptr,
+                                   std::shared_ptr<const Checkpoint> source = nullptr);
 // Opened from this machine's files.
 Result<VerifyReport> verify_repair(const std::string& checkpoint_path,
                                    Progress* progress = nullptr);

@@ -2,17 +2,35 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace shw {
 
+// An element of the result that is not what the source says belongs there.
+struct Difference {
+  std::string tensor;
+  std::vector<std::int64_t> index;
+  std::string file;             // of the result
+  std::string value, expected;  // as text
+};
+
+// What holding a result against its source came to.
+struct SourceReport {
+  std::string source;                        // its folder
+  std::int64_t compared = 0;                 // elements read on both sides and found equal
+  std::vector<Difference> differences = {};  // the first of a tile, of the first tiles
+  std::int64_t tiles_that_differ = 0;
+};
+
 struct VerifyReport {
   enum class Outcome : std::uint8_t { kProved, kBroken, kUndecided } outcome = Outcome::kUndecided;
   std::vector<std::string>
       reasons;  // why not proved, each with file and tensor; or what was proved
   std::int64_t tensors = 0, kept = 0, lost = 0;
+  std::optional<SourceReport> against = {};  // where a source was given
 };
 std::string_view name(VerifyReport::Outcome outcome);  // "proved", "broken", "undecided"
 

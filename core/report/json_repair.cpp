@@ -42,12 +42,23 @@ std::string finished_to_json(const RepairResult& result) {
 }
 
 std::string verify_to_json(const VerifyReport& report) {
-  return dumped({{"schema", kSchema},
-                 {"verdict", name(report.outcome)},
-                 {"reasons", report.reasons},
-                 {"tensors", report.tensors},
-                 {"kept", report.kept},
-                 {"lost", report.lost}});
+  Json out = {{"schema", kSchema},         {"verdict", name(report.outcome)},
+              {"reasons", report.reasons}, {"tensors", report.tensors},
+              {"kept", report.kept},       {"lost", report.lost}};
+  if (!report.against) return dumped(out);
+  Json differences = Json::array();
+  for (const Difference& one : report.against->differences) {
+    differences.push_back({{"tensor", one.tensor},
+                           {"index", one.index},
+                           {"file", one.file},
+                           {"value", one.value},
+                           {"expected", one.expected}});
+  }
+  out["against"] = {{"source", report.against->source},
+                    {"compared", report.against->compared},
+                    {"tiles_that_differ", report.against->tiles_that_differ},
+                    {"differences", std::move(differences)}};
+  return dumped(out);
 }
 
 }  // namespace shw

@@ -5,8 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/formats/open.h"
-#include "core/formats/table.h"
 #include "core/io/store.h"
+#include "core/repair/arrange_plan.h"
+#include "core/repair/kept_plan.h"
 #include "core/repair/make_arranged.h"
 #include "core/repair/plan_fingerprint.h"
 #include "core/repair/request.h"
@@ -31,52 +32,6 @@ StepPlan plan_for(const Opened& opened) {
   plan.checkpoint = directory == nullptr ? std::string() : directory->name();
   plan.fingerprint = fingerprint(*opened.checkpoint);
   return plan;
-}
-
-const Format* format_named(const std::string& name) {
-  for (const FormatRow& row : formats()) {
-    if (row.format->name == name) return row.format;
-  }
-  return nullptr;
-}
-
-// What the plan asks for, else what was opened; of that which is only read, torch's own.
-Result<const Format*> format_of(const Opened& opened, const StepPlan& plan) {
-  const Format& now = opened.checkpoint->format();
-  const Format* format = plan.format.empty() ? &now : format_named(plan.format);
-  if (plan.format.empty() && now.writer == nullptr) format = format_named("dcp");
-  if (format != nullptr && format->writer != nullptr) return format;
-  return fail(ErrorKind::kUsage, "there is no format \"" + plan.format + "\" that can be written",
-              {}, "formats that are written: dcp, safetensors, torch");
-}
-
-Status check_is_planned_for(const Checkpoint& checkpoint, const std::string& expected,
-                            const std::string& path) {
-  if (expected.empty() || fingerprint(checkpoint) == expected) return {};
-  return fail(ErrorKind::kUsage,
-              "the plan was made for another checkpoint, or for another state "
-              "of this one",
-              {path}, "make a new plan");
-}
-
-struct Prepared {
-  Arrangement all;
-  WantedForm form;
-};
-
-Result<Prepared> prepare(const Opened& opened, const StepPlan& plan, Progress* progress) {
-  SHW_CHECK(check_is_planned_for(*opened.checkpoint, plan.fingerprint, plan.checkpoint));
-  SHW_CHECK(check_items_are_there(*opened.checkpoint));
-  Prepared prepared{arrangement_of(opened.checkpoint), {}};
-  for (const StepPlan::Input& input : plan.inputs) {
-    SHW_TRY(auto other, open_checkpoint(input.checkpoint, progress));
-    SHW_CHECK(check_is_planned_for(*other, input.fingerprint, input.checkpoint));
-    prepared.all.inputs.push_back(std::move(other));
-  }
-  SHW_TRY(prepared.all, take_steps(std::move(prepared.all), plan.steps, progress));
-  SHW_TRY(prepared.form.format, format_of(opened, plan));
-  prepared.form.shard_bytes = plan.shard_bytes;
-  return prepared;
 }
 
 // What a job costs depends on which of these it is.
@@ -178,7 +133,7 @@ std::string outlook_to_json(const StepPlan& plan, const StepOutlook& outlook) {
 
 Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, std::uint64_t memory,
                                Progress* progress) {
-  SHW_TRY(Prepared prepared, prepare(opened, plan, progress));
+  SHW_TRY(ArrangedPlan prepared, arrange_plan(opened.checkpoint, plan, progress));
   SHW_TRY(LoweredArrangement lowered, lower_arrangement(prepared.all, prepared.form, progress));
   StepOutlook outlook;
   outlook.steps = words_of(plan);
@@ -208,12 +163,16 @@ Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& pl
                           const ApplyOptions& options, Progress* progress) {
   if (options.in_place)
     return fail(ErrorKind::kUsage, "steps are taken into a new folder, not in place");
-  SHW_TRY(Prepared prepared, prepare(opened, plan, progress));
+  SHW_TRY(ArrangedPlan prepared, arrange_plan(opened.checkpoint, plan, progress));
   ArrangedRun run;
   SHW_TRY(run.form.out, output_of(store, *opened.checkpoint, options));
   run.form.format = prepared.form.format;
   run.form.shard_bytes = prepared.form.shard_bytes;
   run.steps = words_of(plan);
+  // A plan that a person wrote may be for any checkpoint; what was made of this one is not.
+  StepPlan kept = plan;
+  kept.fingerprint = fingerprint(*opened.checkpoint);
+  run.plan = keep_plan(steps_to_json(kept));
   run.memory = options.memory;
   run.partial = options.partial;
   std::string said =

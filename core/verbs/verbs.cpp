@@ -89,8 +89,12 @@ bool is_only_filled(const Finding& finding) {
   return rule_of(finding).outcome == RunOutcome::kIsFilled;
 }
 
-Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress) {
-  return verify_repair(checkpoint, progress);
+Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress,
+                            const std::string& against) {
+  if (against.empty()) return verify_repair(checkpoint, progress);
+  SHW_TRY(auto source, open_checkpoint(against, progress));
+  SHW_TRY(auto result, open_checkpoint(checkpoint, progress));
+  return verify_repair(*result, progress, source);
 }
 
 Status undo(const std::string& checkpoint) {

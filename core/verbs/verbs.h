@@ -56,7 +56,9 @@ Result<std::vector<Finding>> still_wrong(const Opened& source, const std::string
 // A finding that no repair can take away: elements that are gone and filled.
 bool is_only_filled(const Finding& finding);
 
-Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress = nullptr);
+// `against`: the checkpoint that it was made of; may be empty.
+Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress = nullptr,
+                            const std::string& against = {});
 Status undo(const std::string& checkpoint);
 
 enum class PageFormat : std::uint8_t { kMarkdown, kHtml };

@@ -71,7 +71,10 @@ def repairs(folder, spec, scratch):
     ask("error", ["repair", folder, *spec], (3, 0))
     done = ask("repair", ["repair", folder, *spec, "--out", out, "--yes"], (0, 1))
     if done and "certificate" in done:
-        ask("verify", ["verify", out], (0, 1, 2))
+        alone = ask("verify", ["verify", out], (0, 1, 2))
+        beside = ask("verify", ["verify", out, "--against", folder], (0, 1, 2))
+        if alone["verdict"] != beside["verdict"]:
+            problems.append(f"{folder}: {alone} is, beside its source, {beside}")
         ask("repair", ["resume", out])  # complete already
         ask("error", ["resume", "--roll-back", out], (3,))
         for name, kind in (("certificate", "certificate"), ("lost", "lost")):
@@ -101,6 +104,7 @@ def transforms(folder, scratch):
         return code
     if judged(["reshard", folder, "--mesh", "dp=2,tp=2", "--out", str(scratch / "r"), "--yes"]) == 0:
         ask("verify", ["verify", str(scratch / "r")])
+        ask("verify", ["verify", str(scratch / "r"), "--against", folder])
         judge("certificate", ["certificate"], 0, (scratch / "r/certificate.json").read_text(), (0,))
     for to in ("dcp", "safetensors"):
         judged(["convert", folder, "--to", to, "--out", str(scratch / to), "--yes"])

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "core/repair/against_source.h"
 #include "core/repair/apply.h"
 #include "core/repair/lost.h"
 #include "core/repair/make_checkpoint.h"
@@ -85,7 +86,7 @@ TEST_CASE("what is lost is filled with zeros, or from another checkpoint, as the
   CHECK_FALSE(plan.lossless);
   std::string from = broken.repaired(plan, "from");
   CHECK(values_of(*opened(from), kFqn) == expected(filling()));
-  auto verified = verify_repair(from);
+  auto verified = verified_against(from, *broken.checkpoint);
   REQUIRE(verified.has_value());
   CHECK(verified->outcome == VerifyReport::Outcome::kProved);
   CHECK(verified->lost == 12);

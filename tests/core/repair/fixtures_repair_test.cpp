@@ -3,6 +3,7 @@
 
 #include "core/formats/items.h"
 #include "core/formats/open.h"
+#include "core/repair/against_source.h"
 #include "core/repair/apply.h"
 #include "core/repair/plan.h"
 #include "core/rules/check.h"
@@ -36,7 +37,7 @@ void repair_and_compare(const std::string& fixture, bool with_spec) {
   CHECK_FALSE(plan->tensors.empty());
   auto repaired = apply_plan(**checkpoint, *plan, {folder / "out"});
   if (!repaired) FAIL(repaired.error().message);
-  auto verified = verify_repair(folder / "out");
+  auto verified = verified_against(folder / "out", **checkpoint);
   REQUIRE(verified.has_value());
   CHECK(verified->outcome == VerifyReport::Outcome::kProved);
 

@@ -11,6 +11,7 @@
 #include "core/formats/common/pickle.h"
 #include "core/formats/items.h"
 #include "core/formats/open.h"
+#include "core/repair/against_source.h"
 #include "core/repair/apply.h"
 #include "core/repair/plan.h"
 #include "core/rules/check.h"
@@ -110,7 +111,7 @@ TEST_CASE("a repair names no class and no field that the torch of before did not
       if (!repaired) FAIL(repaired.error().message);
       std::string out = in_place ? folder / "ckpt" : folder / "out";
       expect_no_news(names_in(fixture + "/ckpt/.metadata"), names_in(out + "/.metadata"));
-      auto verified = verify_repair(out);
+      auto verified = verified_against(out, **checkpoint);
       REQUIRE(verified.has_value());
       CHECK(verified->outcome == VerifyReport::Outcome::kProved);
       expect_truth(out, fixture + "/truth.safetensors");

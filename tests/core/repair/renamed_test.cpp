@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/repair/against_source.h"
 #include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan.h"
@@ -87,7 +88,7 @@ TEST_CASE("names move on and change places, bytes stay, in a new directory and i
       CHECK(tensor.lost == 0);
       CHECK(tensor.renamed_from.empty() == (tensor.fqn == "norm.w"));
     }
-    auto verified = verify_repair(result->output);
+    auto verified = verified_against(result->output, *checkpoint);
     REQUIRE(verified.has_value());
     CHECK(verified->outcome == VerifyReport::Outcome::kProved);
     if (!in_place) continue;

@@ -10,6 +10,7 @@
 #include "core/formats/box_reader.h"
 #include "core/formats/items.h"
 #include "core/formats/safetensors/safetensors_header.h"
+#include "core/repair/against_source.h"
 #include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan.h"
@@ -91,7 +92,7 @@ Plan plan_for_one(const Checkpoint& checkpoint, const Diagnosis& diagnosis, Fill
 Certificate apply(const Checkpoint& checkpoint, const Plan& plan, const std::string& out) {
   auto repaired = apply_plan(checkpoint, plan, {out});
   if (!repaired) FAIL(std::string(repaired.error().place.file + ": " + repaired.error().message));
-  auto proof = verify_repair(out);
+  auto proof = verified_against(out, checkpoint);
   REQUIRE(proof.has_value());
   for (const std::string& reason : proof->reasons) INFO(reason);
   CHECK(proof->outcome == VerifyReport::Outcome::kProved);

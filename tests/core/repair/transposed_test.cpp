@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/formats/dcp/dcp_formats.h"
+#include "core/repair/against_source.h"
 #include "core/repair/apply.h"
 #include "core/repair/lower.h"
 #include "core/repair/make_checkpoint.h"
@@ -188,7 +189,7 @@ TEST_CASE("a transposed tensor is written back, every dtype, every number of dim
       CHECK(values->shape == expected);
       CHECK(values->bytes == transposed(saved, one.shape, one.first, one.second, width));
       CHECK(repaired->chunk_count() == checkpoint->chunk_count());
-      auto verified = verify_repair(folder / "out");
+      auto verified = verified_against(folder / "out", *checkpoint);
       REQUIRE(verified.has_value());
       CHECK(verified->outcome == VerifyReport::Outcome::kProved);
       CHECK(verified->lost == 0);

@@ -6,6 +6,7 @@
 
 #include "core/formats/items.h"
 #include "core/formats/open.h"
+#include "core/repair/against_source.h"
 #include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan.h"
@@ -86,7 +87,7 @@ void repair_and_compare(const Case& item) {
   CHECK(plan->lossless == (item.lost == 0));
   auto repaired = apply_plan(*checkpoint, *plan, {folder / "out"});
   if (!repaired) FAIL(repaired.error().message);
-  auto verified = verify_repair(folder / "out");
+  auto verified = verified_against(folder / "out", *checkpoint);
   REQUIRE(verified.has_value());
   CHECK(verified->outcome == VerifyReport::Outcome::kProved);
 

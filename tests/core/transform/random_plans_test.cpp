@@ -8,6 +8,7 @@
 #include "core/formats/items.h"
 #include "core/formats/table.h"
 #include "core/memory_sink.h"
+#include "core/repair/kept_plan.h"
 #include "core/repair/make_arranged.h"
 #include "core/repair/verify.h"
 #include "core/transform/lower.h"
@@ -133,14 +134,18 @@ std::map<std::string, Bytes> folder_made(DrawnPlan& plan, const Arrangement& all
   ArrangedRun run;
   run.form = {&dcp_format(), 0, out};
   for (const Step& step : plan.steps) run.steps.push_back(to_text(step));
+  run.plan = keep_plan(told(plan.steps));
   tbb::task_arena arena(threads);
   auto made = arena.execute([&] { return make_arranged(plan.store, all, run, nullptr); });
   if (!made) FAIL(made.error().message << "\n" << told(plan.steps));
   auto result = open_in(plan.store, out);
-  auto proof = verify_repair(*result);
+  // By the plan that the certificate keeps, with what it was made of beside it.
+  auto proof = verify_repair(*result, nullptr, all.inputs.front());
   REQUIRE(proof.has_value());
   if (proof->outcome != VerifyReport::Outcome::kProved)
     FAIL(proof->reasons.front() << "\n" << told(plan.steps));
+  REQUIRE(proof->against.has_value());
+  CHECK(proof->against->compared == proof->kept + proof->lost);
   for (const auto& [fqn, wanted] : plan.wanted) {
     auto id = result->find(fqn);
     REQUIRE(id.has_value());

@@ -8,6 +8,7 @@
 #include "core/formats/open.h"
 #include "core/make_zip.h"
 #include "core/model/named_only.h"
+#include "core/repair/against_source.h"
 #include "core/repair/apply.h"
 #include "core/repair/plan.h"
 #include "core/report/report.h"
@@ -118,7 +119,7 @@ TEST_CASE("an entry of the index that names another file than the tensor's is sa
   CHECK(contents(made / "out/m-2.safetensors") == contents(folder / "m-2.safetensors"));
   CHECK(contents(made / "out/model.safetensors.index.json").find("total_size") !=
         std::string::npos);
-  auto verified = verify_repair(made / "out");
+  auto verified = verified_against(made / "out", *checkpoint);
   REQUIRE(verified.has_value());
   CHECK(verified->outcome == VerifyReport::Outcome::kProved);
 }

@@ -9,6 +9,7 @@
 
 #include "core/fixtures.h"
 #include "core/formats/open.h"
+#include "core/repair/against_source.h"
 #include "core/repair/apply.h"
 #include "core/repair/plan.h"
 #include "core/rules/check.h"
@@ -79,7 +80,7 @@ void repair_and_judge(const std::string& folder) {
   TemporaryFolder temporary;
   auto result = apply_plan(**checkpoint, *plan, {temporary / "repaired", false});
   REQUIRE_MESSAGE(result.has_value(), result.error().message);
-  auto verified = verify_repair(result->output);
+  auto verified = verified_against(result->output, **checkpoint);
   REQUIRE(verified.has_value());
   CHECK(verified->outcome == VerifyReport::Outcome::kProved);
 

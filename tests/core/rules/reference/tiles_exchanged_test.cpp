@@ -3,6 +3,7 @@
 #include <random>
 
 #include "core/facts/tile_jigsaw.h"
+#include "core/repair/against_source.h"
 #include "core/rules/make_contents.h"
 #include "core/rules/reference/against_support.h"
 
@@ -103,7 +104,7 @@ void check_repair(const TemporaryFolder& folder, const CheckReport& report, cons
                   const Values& truth) {
   std::string out = repaired_into(folder / "bad", report, folder / "out");
   CHECK(values_of(*opened(out), fqn) == truth);
-  auto verified = verify_repair(out);
+  auto verified = verified_against(out, *opened(folder / "bad"));
   REQUIRE(verified.has_value());
   CHECK(verified->outcome == VerifyReport::Outcome::kProved);
   CHECK(count_above_info(held_against(out, folder / "good", Depth::kData)) == 0);

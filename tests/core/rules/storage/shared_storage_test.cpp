@@ -4,6 +4,7 @@
 #include "core/fixtures.h"
 #include "core/formats/dcp/dcp_support.h"
 #include "core/io/sink.h"
+#include "core/repair/against_source.h"
 #include "core/repair/apply.h"
 #include "core/repair/plan.h"
 #include "core/rules/check.h"
@@ -76,7 +77,7 @@ void expect_repaired(const Copied& copied, const Checkpoint& broken, const Check
   if (!kept) FAIL(kept.error().message);
   auto repaired = apply_plan(broken, *kept, {out});
   if (!repaired) FAIL(repaired.error().message);
-  auto verified = verify_repair(out);
+  auto verified = verified_against(out, broken);
   REQUIRE(verified.has_value());
   CHECK(verified->outcome == VerifyReport::Outcome::kProved);
   auto result = open_at(out);

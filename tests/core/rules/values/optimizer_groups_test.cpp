@@ -2,6 +2,7 @@
 #include "core/rules/values/optimizer_groups_support.h"
 
 #include "core/facts/optimizer_steps.h"
+#include "core/repair/against_source.h"
 #include "core/repair/apply.h"
 #include "core/repair/plan.h"
 #include "core/temporary_folder.h"
@@ -33,7 +34,7 @@ Mended mended(const std::shared_ptr<const Checkpoint>& broken, const std::string
   auto repaired = apply_plan(*broken, *read, {out, false});
   if (!repaired) FAIL(repaired.error().message);
   CHECK(repaired->lossless == plan->lossless);
-  auto proof = verify_repair(out);
+  auto proof = verified_against(out, *broken);
   REQUIRE(proof.has_value());
   CHECK(proof->outcome == VerifyReport::Outcome::kProved);
   auto again = open_checkpoint(out);

@@ -1,0 +1,49 @@
+// What a result should hold, worked out anew from its source and the plan that its certificate
+// keeps. Nothing else of the certificate is believed, and nothing of how the result was made is
+// used: boxes are read on both sides and held against each other.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/facts/filled.h"
+#include "core/model/checkpoint.h"
+#include "core/repair/certificate.h"
+#include "core/repair/mismatch.h"
+
+namespace shw {
+
+struct ExpectedResult {
+  // Why it cannot be that result, told without reading an element: tensors, shapes, dtypes, tiles,
+  // and entries that are no tensors. Where there are any, `compare` is not to be called.
+  std::vector<std::string> contradictions = {};
+  FilledRecord lost = {};                 // elements whose own value is gone
+  std::vector<std::string> dropped = {};  // entries of the source that are not there any more
+  std::int64_t trimmed = 0;               // elements that were cut off
+  std::set<std::string> cast = {};        // tensors whose values were rounded
+  std::vector<std::string> words = {};    // what was done
+  // The first element of a chunk of the result that is another one; nothing where all are as they
+  // should be. An error where that cannot be told. For any number of threads.
+  std::function<Result<std::optional<Mismatch>>(ChunkId, Progress*)> compare = {};
+};
+
+// An error says why the plan cannot be followed on this source.
+Result<ExpectedResult> expected_of_repair(const std::shared_ptr<const Checkpoint>& source,
+                                          const std::string& plan, const Checkpoint& result);
+Result<ExpectedResult> expected_of_steps(const std::shared_ptr<const Checkpoint>& source,
+                                         const std::string& plan, const Checkpoint& result,
+                                         Progress* progress);
+// Of either kind of plan.
+Result<ExpectedResult> expected_of(const Certificate& certificate,
+                                   const std::shared_ptr<const Checkpoint>& source,
+                                   const Checkpoint& result, Progress* progress);
+
+// "w in __0_0.distcp: is no tensor"
+std::string words_about(const Error& error);
+
+}  // namespace shw

@@ -1,0 +1,120 @@
+// What a repair should have made of its source.
+#include <map>
+
+#include "core/base/parallel.h"
+#include "core/repair/against.h"
+#include "core/repair/compare.h"
+#include "core/repair/kept_plan.h"
+#include "core/repair/lost.h"
+#include "core/repair/lower.h"
+#include "core/repair/outputs.h"
+#include "core/repair/plan.h"
+#include "core/repair/prove_result.h"
+#include "core/repair/steps.h"
+
+namespace shw {
+namespace {
+
+// What a chunk of the result was made of.
+struct MadeOf {
+  const PlannedTensor* tensor = nullptr;
+  const PlannedChunk* chunk = nullptr;
+  std::optional<ChunkId> item{};  // of the source, where nothing was planned
+};
+
+struct BothSides {
+  BoxReader source, written;
+};
+
+struct RepairedAgain {
+  RepairedAgain(std::shared_ptr<const Checkpoint> of, const Checkpoint& made)
+      : source(std::move(of)), result(made) {}
+  std::shared_ptr<const Checkpoint> source;
+  const Checkpoint& result;
+  Plan plan{};
+  std::vector<MadeOf> chunks{};  // by chunk of the result
+  Pool<BothSides> readers{[this] {
+    return std::make_unique<BothSides>(BothSides{BoxReader(*source), BoxReader(result)});
+  }};
+
+  Result<std::optional<Mismatch>> compare(ChunkId chunk, Progress* progress) {
+    const MadeOf& made = chunks[index_of(chunk)];
+    if (is_empty(box_of(result, chunk))) return std::optional<Mismatch>();
+    auto sides = readers.take();
+    std::optional<Mismatch> mismatch;
+    Comparing comparing{sides->source, sides->written, chunk, progress, &mismatch};
+    Status compared;
+    if (made.item)
+      compared = compare_item(comparing, *made.item);
+    else if (made.chunk == nullptr)
+      compared = fail(ErrorKind::kDamaged, "comes from nowhere");
+    else if (made.chunk->item)
+      compared = compare_kept(comparing, *made.chunk);
+    else
+      compared = compare_payload(*made.tensor, *made.chunk, comparing);
+    if (compared || mismatch) return mismatch;
+    return tl::unexpected<Error>(std::move(compared).error());
+  }
+};
+
+using Boxes = std::map<std::pair<Extents, Extents>, ChunkId>;
+
+Boxes chunks_by_box(const Checkpoint& checkpoint, TensorId tensor) {
+  Boxes chunks;
+  for (ChunkId chunk : checkpoint.chunks(tensor))
+    chunks[{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))}] = chunk;
+  return chunks;
+}
+
+// The metadata says of both sides that they fit.
+void find_origins(RepairedAgain& again) {
+  again.chunks.resize(again.result.chunk_count());
+  auto planned = planned_by_id(again.plan);
+  for (std::uint32_t t = 0; t < again.source->tensor_count(); ++t) {
+    auto found = planned.find(t);
+    if (found == planned.end()) {
+      auto made = again.result.find(again.source->fqn(TensorId{t}));
+      Boxes there = chunks_by_box(again.result, *made);
+      for (const auto& [box, chunk] : chunks_by_box(*again.source, TensorId{t}))
+        again.chunks[index_of(there.at(box))].item = chunk;
+      continue;
+    }
+    const PlannedTensor& tensor = again.plan.tensors[found->second];
+    Boxes there = chunks_by_box(again.result, *again.result.find(fqn_after(*again.source, tensor)));
+    for (const PlannedChunk& chunk : tensor.chunks)
+      again.chunks[index_of(there.at({chunk.box.offsets, chunk.box.sizes}))] = {
+          &tensor, &chunk, {}};
+  }
+}
+
+}  // namespace
+
+std::string words_about(const Error& error) {
+  std::string where = error.place.tensor;
+  if (!error.place.file.empty()) where += (where.empty() ? "" : " in ") + error.place.file;
+  return where.empty() ? error.message : where + ": " + error.message;
+}
+
+Result<ExpectedResult> expected_of_repair(const std::shared_ptr<const Checkpoint>& source,
+                                          const std::string& plan, const Checkpoint& result) {
+  auto again = std::make_shared<RepairedAgain>(source, result);
+  SHW_TRY(Plan read, plan_from_json(*source, plan, kCertificateFile));
+  again->plan = in_form_of(*source, std::move(read));
+  ExpectedResult expected;
+  expected.lost = filled_after(*source, again->plan);
+  for (const Operation& operation : again->plan.operations)
+    expected.words.push_back(operation.text);
+  Status metadata = compare_metadata(*source, again->plan, result);
+  if (metadata) metadata = compare_repaired_objects(*source, again->plan, result);
+  if (!metadata) {
+    expected.contradictions.push_back(words_about(metadata.error()));
+    return expected;
+  }
+  find_origins(*again);
+  expected.compare = [again](ChunkId chunk, Progress* progress) {
+    return again->compare(chunk, progress);
+  };
+  return expected;
+}
+
+}  // namespace shw

@@ -1,0 +1,131 @@
+// What steps should have made of their source.
+#include <algorithm>
+
+#include "core/base/parallel.h"
+#include "core/repair/against.h"
+#include "core/repair/arrange_plan.h"
+#include "core/repair/compare_arranged.h"
+#include "core/repair/kept_plan.h"
+#include "core/repair/lower.h"
+#include "core/repair/plan_fingerprint.h"
+
+namespace shw {
+namespace {
+
+struct PartSides {
+  PartReader wanted;
+  BoxReader written;
+};
+
+struct ArrangedAgain {
+  ArrangedAgain(ArrangedPlan arranged, const Checkpoint& made)
+      : plan(std::move(arranged)), result(made) {}
+  ArrangedPlan plan;
+  const Checkpoint& result;
+  std::vector<std::shared_ptr<const ArrangedTensor>> tensors{};  // by tensor of the result
+  std::vector<std::unique_ptr<const PartIndex>> indices{};       // of them
+  Pool<PartSides> readers{[this] {
+    return std::make_unique<PartSides>(PartSides{PartReader(plan.all), BoxReader(result)});
+  }};
+
+  Result<std::optional<Mismatch>> compare(ChunkId chunk, Progress* progress) {
+    const auto& index = indices[index_of(result.tensor_of(chunk))];
+    if (is_empty(box_of(result, chunk))) return std::optional<Mismatch>();
+    if (index == nullptr) return fail(ErrorKind::kDamaged, "comes from nowhere");
+    auto sides = readers.take();
+    std::optional<Mismatch> mismatch;
+    Status compared =
+        compare_elements(*index, chunk, sides->wanted, sides->written, progress, &mismatch);
+    if (compared || mismatch) return mismatch;
+    return tl::unexpected<Error>(std::move(compared).error());
+  }
+};
+
+void note_lost(const ArrangedTensor& tensor, ExpectedResult& expected) {
+  const Loss& loss = tensor.loss;
+  FilledTensor filled{tensor.fqn,     tensor.shape,        0, loss.boxes, true, loss.fill,
+                      loss.fill_from, loss.fill_checkpoint};
+  for (const Box& box : loss.boxes) filled.lost += volume(box.sizes).value_or(0);
+  if (filled.lost != 0) expected.lost.tensors.push_back(std::move(filled));
+  if (tensor.is_cast) expected.cast.insert(tensor.fqn);
+}
+
+// Holes have no origin: nothing may be called whole that has one.
+Status check_whole(const ArrangedTensor& tensor) {
+  SHW_TRY(std::vector<Box> holes, holes_in(tensor));
+  if (holes.empty()) return {};
+  return cannot_arrange(tensor.fqn, "elements of it are saved nowhere");
+}
+
+Status describe(ArrangedAgain& again, ExpectedResult& expected) {
+  const Arrangement& all = again.plan.all;
+  again.tensors.resize(again.result.tensor_count());
+  again.indices.resize(again.result.tensor_count());
+  for (const ArrangedEntry& entry : all.tensors) {
+    SHW_TRY(auto tensor, arranged_for(all, entry, again.plan.form));
+    SHW_CHECK(check_whole(*tensor));
+    note_lost(*tensor, expected);
+    auto written = written_tensor(all, entry, again.plan.form, again.result);
+    Status fits = written ? compare_tiles(*written, again.result, entry.fqn)
+                          : Status(tl::unexpected<Error>(written.error()));
+    if (!fits) {
+      expected.contradictions.push_back(words_about(fits.error()));
+      continue;
+    }
+    const std::size_t at = index_of(written->at);
+    again.indices[at] = std::make_unique<const PartIndex>(*tensor);
+    again.tensors[at] = std::move(tensor);
+  }
+  if (again.result.tensor_count() != all.tensors.size())
+    expected.contradictions.push_back("there is another number of tensors than was made");
+  if (Status same = compare_arranged_objects(all, again.result); !same) {
+    const Error& error = same.error();
+    // Other kinds say that an entry cannot be read.
+    if (error.kind != ErrorKind::kIo) return tl::unexpected<Error>(error);
+    expected.contradictions.push_back(words_about(error));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ExpectedResult> expected_of_steps(const std::shared_ptr<const Checkpoint>& source,
+                                         const std::string& plan, const Checkpoint& result,
+                                         Progress* progress) {
+  SHW_TRY(StepPlan read, steps_from_json(plan, kCertificateFile));
+  SHW_TRY(ArrangedPlan arranged, arrange_plan(source, read, progress));
+  auto again = std::make_shared<ArrangedAgain>(std::move(arranged), result);
+  ExpectedResult expected;
+  expected.dropped = again->plan.all.dropped;
+  expected.trimmed = again->plan.all.trimmed;
+  for (const Step& step : read.steps) expected.words.push_back(to_text(step));
+  if (!read.format.empty()) expected.words.push_back("written as " + read.format);
+  SHW_CHECK(describe(*again, expected));
+  if (!expected.contradictions.empty()) return expected;
+  expected.compare = [again](ChunkId chunk, Progress* on) { return again->compare(chunk, on); };
+  return expected;
+}
+
+Result<ExpectedResult> expected_of(const Certificate& certificate,
+                                   const std::shared_ptr<const Checkpoint>& source,
+                                   const Checkpoint& result, Progress* progress) {
+  if (certificate.plan.empty()) {
+    return fail(ErrorKind::kUnsupported,
+                "does not say how it was made of its source: an older version wrote it, or it was "
+                "changed",
+                {kCertificateFile});
+  }
+  auto plan = kept_plan(certificate.plan);
+  if (!plan)
+    return fail(ErrorKind::kDamaged, "keeps a plan that " + plan.error().message,
+                {kCertificateFile});
+  if (fingerprint(*source) != fingerprint_in(*plan)) {
+    return fail(ErrorKind::kUsage,
+                "it is not what this was made of, or not in that state any more: shapes, tiles or "
+                "places of items are others");
+  }
+  if (is_step_plan(*plan)) return expected_of_steps(source, *plan, result, progress);
+  return expected_of_repair(source, *plan, result);
+}
+
+}  // namespace shw

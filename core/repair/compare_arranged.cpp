@@ -1,0 +1,105 @@
+#include "core/repair/compare_arranged.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/formats/items.h"
+#include "core/formats/plain_value.h"
+#include "core/repair/lower.h"
+#include "core/tiles/blocks.h"
+
+namespace shw {
+namespace {
+
+constexpr std::int64_t kComparedBytes = 4 << 20;
+
+// Whether two entries say the same: item by item where both have one, else by their values.
+Result<bool> says_the_same(const Checkpoint& before, std::size_t object, const Checkpoint& after,
+                           std::size_t now) {
+  const auto &item = before.objects()[object].item, &item_now = after.objects()[now].item;
+  if (item && item_now) {
+    SHW_TRY(std::string wanted, hash_item(before, *item, nullptr));
+    SHW_TRY(std::string written, hash_item(after, *item_now, nullptr));
+    if (wanted == written) return true;
+  }
+  SHW_TRY(std::string wanted, read_plain_opcodes(before, object));
+  SHW_TRY(std::string written, read_plain_opcodes(after, now));
+  return wanted == written;
+}
+
+}  // namespace
+
+tl::unexpected<Error> not_as_arranged(std::string_view fqn, const std::string& what) {
+  return fail(ErrorKind::kIo, "what was written is not what was asked for: " + what,
+              Place{.file = {}, .tensor = std::string(fqn)});
+}
+
+Result<WrittenTensor> written_tensor(const Arrangement& all, const ArrangedEntry& entry,
+                                     const WantedForm& form, const Checkpoint& result) {
+  SHW_TRY(auto tensor, arranged_for(all, entry, form));
+  auto at = result.find(entry.fqn);
+  if (!at) return not_as_arranged(entry.fqn, "it is missing");
+  return WrittenTensor{std::move(tensor), *at};
+}
+
+Status compare_tiles(const WrittenTensor& written, const Checkpoint& result, std::string_view fqn) {
+  if (result.dtype(written.at) != written.tensor->dtype) return not_as_arranged(fqn, "its dtype");
+  if (!same(result.shape(written.at), written.tensor->shape))
+    return not_as_arranged(fqn, "its shape");
+  std::vector<std::pair<Extents, Extents>> there, wanted;
+  for (ChunkId chunk : result.chunks(written.at))
+    there.emplace_back(copy_of(result.offsets(chunk)), copy_of(result.sizes(chunk)));
+  for (const ArrangedTile& tile : written.tensor->tiles)
+    wanted.emplace_back(tile.box.offsets, tile.box.sizes);
+  std::sort(there.begin(), there.end());
+  std::sort(wanted.begin(), wanted.end());
+  return there == wanted ? Status{} : Status(not_as_arranged(fqn, "its tiles"));
+}
+
+Status compare_arranged_objects(const Arrangement& all, const Checkpoint& result) {
+  std::map<std::string_view, std::size_t> there;
+  auto rows = result.objects();
+  for (std::size_t i = 0; i < rows.size(); ++i) there[rows[i].fqn] = i;
+  for (const ArrangedObject& object : all.objects) {
+    auto found = there.find(object.fqn);
+    if (found == there.end()) return not_as_arranged(object.fqn, "it is missing");
+    SHW_TRY(bool same, says_the_same(all.source(), object.object, result, found->second));
+    if (!same) return not_as_arranged(object.fqn, "its value differs");
+  }
+  if (there.size() == all.objects.size()) return {};
+  return not_as_arranged("", "another number of entries that are no tensors");
+}
+
+Status compare_elements(const PartIndex& index, ChunkId chunk, PartReader& wanted,
+                        BoxReader& written, Progress* progress, std::optional<Mismatch>* mismatch) {
+  const ArrangedTensor& tensor = index.tensor();
+  Box tile = box_of(written.checkpoint(), chunk);
+  std::int64_t compared = 0;
+  std::int64_t most = kComparedBytes / static_cast<std::int64_t>(size_of(tensor.dtype));
+  for (const Part& part : index.parts_of_tile(tile)) {
+    Blocks blocks{part.box.sizes, block_sizes(part.box.sizes, most, {})};
+    while (blocks.next()) {
+      if (is_cancelled(progress)) return cancelled_error();
+      Box box = blocks.block, local = box;
+      for (std::size_t d = 0; d < box.offsets.size(); ++d) {
+        box.offsets[d] += part.box.offsets[d];
+        local.offsets[d] = box.offsets[d] - tile.offsets[d];
+      }
+      SHW_TRY(Bytes expected, wanted.read(part, box));
+      SHW_TRY(Bytes there, written.read(chunk, local));
+      if (expected != there) {
+        bool as_long = expected.size() == there.size();
+        if (mismatch != nullptr && as_long)
+          *mismatch = first_mismatch(tensor.dtype, box, there, expected);
+        return not_as_arranged(tensor.fqn, "elements of " + to_text(box) + " differ");
+      }
+      compared += volume(box.sizes).value_or(0);
+      if (progress != nullptr) progress->add(there.size());
+    }
+  }
+  if (compared == volume(tile.sizes)) return {};
+  return not_as_arranged(tensor.fqn,
+                         "elements of its tile at " + to_text(tile.offsets) + " come from nowhere");
+}
+
+}  // namespace shw
