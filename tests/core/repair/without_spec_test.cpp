@@ -85,6 +85,10 @@ void repair_and_compare(const Case& item) {
   for (const PlannedTensor& tensor : plan->tensors) lost += tensor.lost_elements;
   CHECK(lost == item.lost);
   CHECK(plan->lossless == (item.lost == 0));
+  // As a person keeps it and gives it back, and as a killed repair is gone on with.
+  auto kept = plan_from_json(*checkpoint, plan_to_json(*checkpoint, *plan), "plan.json");
+  if (!kept) FAIL(kept.error().place.tensor << ": " << kept.error().message);
+  CHECK(plan_to_json(*checkpoint, *kept) == plan_to_json(*checkpoint, *plan));
   auto repaired = apply_plan(*checkpoint, *plan, {folder / "out"});
   if (!repaired) FAIL(repaired.error().message);
   auto verified = verified_against(folder / "out", *checkpoint);
