@@ -146,7 +146,8 @@ std::string content_hash_of(const std::vector<Member>& members) {
 
 Member plan_member(const std::string& plan) {
   if (!plan.starts_with('{')) return member_of("plan_zstd", plan);
-  return member_of("plan", Json::parse(plan, nullptr, false));
+  // Its keys in the order in which they are read: what is read and written again is the same text.
+  return member_of("plan", Sorted::parse(plan, nullptr, false));
 }
 
 }  // namespace

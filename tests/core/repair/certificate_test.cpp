@@ -22,7 +22,7 @@ namespace {
 // Two tensors of rows, a tile a row, dealt to the ranks in turn.
 constexpr std::int64_t kTiles = 300;
 
-void write_rows(const std::string& path, std::uint32_t ranks) {
+void write_tile_rows(const std::string& path, std::uint32_t ranks) {
   std::vector<MadeTensor> tensors;
   for (const char* fqn : {"w", "v"}) {
     MadeTensor tensor{fqn, {kTiles, 2}, {}};
@@ -51,20 +51,20 @@ Plan turned_round(const Checkpoint& checkpoint) {
   return std::move(*plan);
 }
 
-VerifyReport verified(const std::string& path) {
+VerifyReport verify_alone(const std::string& path) {
   auto report = verify_repair(path);
   if (!report) FAIL(report.error().message);
   return *report;
 }
 
-Certificate read_back(const std::string& folder) {
+Certificate certificate_in_folder(const std::string& folder) {
   auto certificate = certificate_from_json(contents(folder + "/certificate.json"), "certificate");
   if (!certificate) FAIL(certificate.error().message);
   return std::move(*certificate);
 }
 
 // A bit of the first element of a chunk.
-void flip(const std::string& folder, std::string_view fqn, std::uint32_t chunk) {
+void flip_tile(const std::string& folder, std::string_view fqn, std::uint32_t chunk) {
   auto checkpoint = opened(folder);
   ChunkId id = checkpoint->chunks(*checkpoint->find(fqn))[chunk];
   auto header = read_item_header(*checkpoint, id);
@@ -79,7 +79,7 @@ void flip(const std::string& folder, std::string_view fqn, std::uint32_t chunk) 
 
 TEST_CASE("a certificate has a line a tensor, however many tiles it has") {
   TemporaryFolder folder;
-  write_rows(folder / "ckpt", 4);
+  write_tile_rows(folder / "ckpt", 4);
   auto checkpoint = opened(folder / "ckpt");
   REQUIRE(apply_plan(*checkpoint, turned_round(*checkpoint), {folder / "out"}).has_value());
   std::string text = contents(folder / "out/certificate.json");
@@ -97,7 +97,7 @@ TEST_CASE("a certificate has a line a tensor, however many tiles it has") {
   // A relabel changes no byte: one digest, and the boxes in another.
   CHECK(json["tensors"]["w"]["before"] == json["tensors"]["w"]["after"]);
   CHECK(json["tensors"]["w"]["tiles"] != json["tensors"]["v"]["tiles"]);
-  CHECK(verified(folder / "out").outcome == VerifyReport::Outcome::kProved);
+  CHECK(verify_alone(folder / "out").outcome == VerifyReport::Outcome::kProved);
 }
 
 TEST_CASE("a certificate that is written and read says the same, names of any bytes included") {
@@ -145,11 +145,11 @@ TEST_CASE("a certificate that is written and read says the same, names of any by
 
 TEST_CASE("the broken tile is named where its tensor and its file cross") {
   TemporaryFolder folder;
-  write_rows(folder / "ckpt", kTiles);
+  write_tile_rows(folder / "ckpt", kTiles);
   auto checkpoint = opened(folder / "ckpt");
   REQUIRE(apply_plan(*checkpoint, turned_round(*checkpoint), {folder / "out"}).has_value());
-  flip(folder / "out", "v", 17);
-  VerifyReport report = verified(folder / "out");
+  flip_tile(folder / "out", "v", 17);
+  VerifyReport report = verify_alone(folder / "out");
   CHECK(report.outcome == VerifyReport::Outcome::kBroken);
   REQUIRE(report.reasons.size() == 1);
   CHECK(report.reasons[0] ==
@@ -158,11 +158,11 @@ TEST_CASE("the broken tile is named where its tensor and its file cross") {
 
 TEST_CASE("where many tiles share a tensor and a file their number and the file are named") {
   TemporaryFolder folder;
-  write_rows(folder / "ckpt", 3);
+  write_tile_rows(folder / "ckpt", 3);
   auto checkpoint = opened(folder / "ckpt");
   REQUIRE(apply_plan(*checkpoint, turned_round(*checkpoint), {folder / "out"}).has_value());
-  flip(folder / "out", "w", 4);
-  VerifyReport report = verified(folder / "out");
+  flip_tile(folder / "out", "w", 4);
+  VerifyReport report = verify_alone(folder / "out");
   CHECK(report.outcome == VerifyReport::Outcome::kBroken);
   REQUIRE(report.reasons.size() == 1);
   CHECK(report.reasons[0] ==
@@ -171,15 +171,16 @@ TEST_CASE("where many tiles share a tensor and a file their number and the file 
 
 TEST_CASE("a certificate of before is still held against what lies there") {
   TemporaryFolder folder;
-  std::string before = std::string(SHW_TEST_DATA) + "/certificates/before";
+  // Written when a certificate had a hash an item: what was proved then is proved for ever.
+  std::string before = std::string(SHW_SOURCE_DIR) + "/tests/core/repair/certificate_of_before";
   fs::copy(before, folder / "ckpt", fs::copy_options::recursive);
-  Certificate certificate = read_back(folder / "ckpt");
+  Certificate certificate = certificate_in_folder(folder / "ckpt");
   CHECK(certificate.tensors[0].items_after.size() == 3);
   CHECK(certificate.tensors[0].tiles.empty());
-  VerifyReport report = verified(folder / "ckpt");
+  VerifyReport report = verify_alone(folder / "ckpt");
   if (report.outcome != VerifyReport::Outcome::kProved) FAIL(report.reasons[0]);
-  flip(folder / "ckpt", "a.weight", 1);
-  report = verified(folder / "ckpt");
+  flip_tile(folder / "ckpt", "a.weight", 1);
+  report = verify_alone(folder / "ckpt");
   CHECK(report.outcome == VerifyReport::Outcome::kBroken);
   REQUIRE(report.reasons.size() == 1);
   CHECK(report.reasons[0] ==
@@ -195,7 +196,7 @@ TEST_CASE("digests see bytes and boxes, and not the order in which they are told
   CHECK(digest_of_items(hashes) != digest);
 
   TemporaryFolder folder;
-  write_rows(folder / "ckpt", 2);
+  write_tile_rows(folder / "ckpt", 2);
   auto checkpoint = opened(folder / "ckpt");
   std::vector<std::string> of_chunks(checkpoint->chunk_count(), "same");
   TensorId w = *checkpoint->find("w"), v = *checkpoint->find("v");

@@ -10,6 +10,7 @@
 #include "core/memory_sink.h"
 #include "core/repair/kept_plan.h"
 #include "core/repair/make_arranged.h"
+#include "core/repair/plan_fingerprint.h"
 #include "core/repair/verify.h"
 #include "core/transform/lower.h"
 #include "core/transform/random_steps.h"
@@ -50,9 +51,10 @@ void draw_plan(Dice& dice, bool only_lossless, DrawnPlan& plan) {
   }
 }
 
-std::string told(const std::vector<Step>& steps) {
+std::string told(const std::vector<Step>& steps, const std::string& fingerprint = {}) {
   StepPlan plan;
   plan.steps = steps;
+  plan.fingerprint = fingerprint;
   return steps_to_json(plan);
 }
 
@@ -134,7 +136,7 @@ std::map<std::string, Bytes> folder_made(DrawnPlan& plan, const Arrangement& all
   ArrangedRun run;
   run.form = {&dcp_format(), 0, out};
   for (const Step& step : plan.steps) run.steps.push_back(to_text(step));
-  run.plan = keep_plan(told(plan.steps));
+  run.plan = keep_plan(told(plan.steps, fingerprint(all.source())));
   tbb::task_arena arena(threads);
   auto made = arena.execute([&] { return make_arranged(plan.store, all, run, nullptr); });
   if (!made) FAIL(made.error().message << "\n" << told(plan.steps));
