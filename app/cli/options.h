@@ -26,6 +26,7 @@ struct Options : VerbOptions {
   std::size_t limit = 1000;               // values of show --values; 0 for all
   std::uint64_t memory = kDefaultMemory;  // bytes
   bool roll_back = false;
+  bool integrity = false;
   bool json = false;
   bool values = false;
   bool yes = false;

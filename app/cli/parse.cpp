@@ -81,17 +81,31 @@ constexpr VerbHelp kVerbs[] = {
 // Which options a verb takes, one letter each: s --spec, a --against, d --data and --depth, m
 // --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
 // --fill, w --world, r --rows and --tp, b --memory, k --roll-back, y --yes, c --placements, t --to
-// and --shard-size, v --against of verify.
+// and --shard-size, v --against of verify,
+// h --integrity.
 struct VerbShape {
   const char* name;
   const char* options;
 };
 constexpr VerbShape kShapes[] = {
-    {"info", ""},           {"ls", "ds"},         {"show", "l"},           {"map", "s"},
-    {"check", "sadmf"},     {"plan", "sadmgp"},   {"repair", "sadmoipgb"}, {"verify", "v"},
-    {"undo", ""},           {"report", "sadmog"}, {"resume", "kb"},        {"commit", ""},
-    {"explain", "wr"},      {"demo", ""},         {"gui", "sam"},          {"reshard", "sadmoycb"},
-    {"convert", "sadoytb"}, {"stats", ""},
+    {"info", ""},
+    {"ls", "ds"},
+    {"show", "l"},
+    {"map", "s"},
+    {"check", "sadmf"},
+    {"plan", "sadmgp"},
+    {"repair", "sadmoipgbh"},
+    {"verify", "v"},
+    {"undo", ""},
+    {"report", "sadmog"},
+    {"resume", "kb"},
+    {"commit", ""},
+    {"explain", "wr"},
+    {"demo", ""},
+    {"gui", "sam"},
+    {"reshard", "sadmoycbh"},
+    {"convert", "sadoytbh"},
+    {"stats", ""},
 };
 
 bool takes(std::string_view options, char letter) {
@@ -221,6 +235,11 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
             },
             "what may be taken of memory to move bytes: 256M, 4G; 1G without")
         ->type_name("BYTES");
+  }
+  if (takes(shape, 'h')) {
+    verb.add_flag(
+        "--integrity", options.integrity,
+        "write integrity.json too: the SHA-256 of every file, as Megatron-LM verifies it");
   }
   if (takes(shape, 'k'))
     verb.add_flag("--roll-back", options.roll_back, "take away what is half made");

@@ -148,6 +148,12 @@ int run_repair(Context& context) {
                                {},
                                "In place there is no other folder."});
   }
+  if (options.in_place && options.integrity) {
+    return fail_with(context, {ErrorKind::kUsage,
+                               "--integrity and --in-place exclude each other",
+                               {},
+                               "Hashes of all files are written into a new folder."});
+  }
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
   if (!options.plan.empty() && options.fill.empty()) {
@@ -160,6 +166,7 @@ int run_repair(Context& context) {
   if (plan->empty()) return nothing_to_repair(context, *plan);
   ApplyOptions wanted{options.out, options.in_place, options.checkpoint};
   wanted.memory = options.memory;
+  wanted.integrity = options.integrity;
   auto output = output_of(posix_store(), *opened->checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
   if (auto agreed = agree(context, *opened->checkpoint, *plan, *output); !agreed)

@@ -102,6 +102,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
   wanted.suffix = suffix;
   wanted.checkpoint = options.checkpoint;
   wanted.memory = options.memory;
+  wanted.integrity = options.integrity;
   auto output = output_of(posix_store(), *opened.checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
   if (auto agreed = agree_to_write(context, opened, plan, *output); !agreed)

@@ -96,21 +96,27 @@ std::vector<ListedHash> files_there(const Directory& directory, std::vector<List
   return there;
 }
 
+// By file; nothing of those that could not be read to their end. The largest first: one file is one
+// thread's, and none shall be left for the end.
+Result<std::vector<Result<std::string>>> hashes_of_files(const Directory& directory,
+                                                         std::vector<ListedHash>& files,
+                                                         Progress* progress) {
+  std::stable_sort(files.begin(), files.end(),
+                   [](const ListedHash& a, const ListedHash& b) { return a.size > b.size; });
+  std::vector<Result<std::string>> hashes(files.size());
+  SHW_CHECK(each_in_parallel(files.size(), [&](std::size_t i) -> Status {
+    hashes[i] = sha256_of_file(directory, files[i].name, progress);
+    if (!hashes[i] && hashes[i].error().kind == ErrorKind::kCancelled) return cancelled_error();
+    return {};
+  }));
+  return hashes;
+}
+
 Status hash_files(const Directory& directory, std::vector<ListedHash> files, Integrity& out,
                   Progress* progress) {
   for (const ListedHash& file : files) out.hashed_bytes += file.size;
   if (progress != nullptr) progress->begin(Phase::kReadingBytes, out.hashed_bytes, true);
-  // The largest first: one file is one thread's, and none shall be left for the end.
-  std::stable_sort(files.begin(), files.end(),
-                   [](const ListedHash& a, const ListedHash& b) { return a.size > b.size; });
-  std::vector<std::optional<std::string>> actual(files.size());
-  SHW_CHECK(each_in_parallel(files.size(), [&](std::size_t i) -> Status {
-    auto hash = sha256_of_file(directory, files[i].name, progress);
-    if (hash) actual[i] = std::move(*hash);
-    if (!hash && hash.error().kind == ErrorKind::kCancelled)
-      return tl::unexpected<Error>(std::move(hash).error());
-    return {};
-  }));
+  SHW_TRY(auto actual, hashes_of_files(directory, files, progress));
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!actual[i])
       out.unread.push_back(files[i].name);
@@ -150,6 +156,22 @@ Result<std::optional<Integrity>> read_integrity(const Checkpoint& checkpoint, De
     out->not_hashed = there.size();
   }
   return out;
+}
+
+Result<std::string> integrity_of(const Directory& folder, const std::vector<std::string>& files,
+                                 Progress* progress) {
+  std::vector<ListedHash> listed;
+  for (const std::string& name : files) listed.push_back({name, {}, folder.stat(name).size});
+  SHW_TRY(auto hashes, hashes_of_files(folder, listed, progress));
+  std::map<std::string, std::string> by_name;
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    SHW_TRY(by_name[listed[i].name], std::move(hashes[i]));
+  }
+  nlohmann::ordered_json out = {{"algorithm", "sha256"},
+                                {"files", nlohmann::ordered_json::object()}};
+  auto& names = out["files"].get_ref<nlohmann::ordered_json::object_t&>();
+  for (auto& [name, hash] : by_name) names.push_back({name, std::move(hash)});
+  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace shw

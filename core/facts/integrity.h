@@ -41,4 +41,8 @@ struct Integrity {
 Result<std::optional<Integrity>> read_integrity(const Checkpoint& checkpoint, Depth depth,
                                                 Progress* progress);
 
+// Such a list of files of a folder, as Megatron-LM writes it. Hashes as above.
+Result<std::string> integrity_of(const Directory& folder, const std::vector<std::string>& files,
+                                 Progress* progress);
+
 }  // namespace shw

@@ -8,6 +8,7 @@
 
 #include "core/base/checked.h"
 #include "core/exec/journal.h"
+#include "core/facts/integrity.h"
 #include "core/formats/hash_ranges.h"
 #include "core/formats/items.h"
 #include "core/io/owner.h"
@@ -192,6 +193,14 @@ Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result)
     SHW_TRY(objects.back().item, hash_item(result, *row.item, nullptr));
   }
   return objects;
+}
+
+Status write_integrity(const Checkpoint& result, WritableDirectory& folder, Progress* progress) {
+  SHW_TRY(std::set<std::string> paths, certified_paths(result));
+  paths.erase(kIntegrityFile);
+  SHW_TRY(std::string list,
+          integrity_of(*result.directory(), {paths.begin(), paths.end()}, progress));
+  return write_text(folder, kIntegrityFile, list);
 }
 
 Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,

@@ -67,6 +67,8 @@ Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, cons
   if (options.in_place) {
     if (!options.out.empty())
       return fail(ErrorKind::kUsage, "in place and into a directory exclude each other");
+    if (options.integrity)
+      return fail(ErrorKind::kUsage, "a list of hashes is written into a new folder, not in place");
     return repair_in_place(store, checkpoint, plan, progress);
   }
   ApplyOptions settled = options;

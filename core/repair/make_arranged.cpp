@@ -172,6 +172,8 @@ Status prove_arranged(const ProvingArranged& proving, bool& lossless) {
                                    [](const TensorCertificate& one) { return one.lost != 0; });
   if (anything_lost || !certificate.entries.empty())
     SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
+  if (proving.run.integrity)
+    SHW_CHECK(write_integrity(proving.result, proving.written.folder, proving.progress));
   SHW_TRY(certificate.objects, certify_objects(proving.result));
   SHW_TRY(certificate.files, certify_files(proving.result, hashes, nullptr));
   lossless = certificate.lossless;

@@ -17,6 +17,7 @@ struct ArrangedRun {
   WantedForm form;                 // its `out` is the folder
   std::vector<std::string> steps;  // in words, for the certificate
   std::string plan = {};           // Certificate::plan
+  bool integrity = false;          // ApplyOptions::integrity
   std::string request = {};        // FolderRun::request
   std::string partial = {};        // FolderRun::partial
   std::uint64_t memory = kDefaultMemory;

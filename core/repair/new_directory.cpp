@@ -121,8 +121,8 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
   const std::string& said =
       options.checkpoint.empty() ? checkpoint.directory()->name() : options.checkpoint;
   std::string text = plan_text(checkpoint, plan, -1);
-  SHW_TRY(repair.run.request, request_to_json(store, "repair", text, said));
-  std::string kept = keep_plan(std::move(text));
+  SHW_TRY(repair.run.request, request_to_json(store, "repair", text, said, options.integrity));
+  BesideProof beside{keep_plan(std::move(text)), options.integrity};
   MadeChunks made_chunks;
   auto planned = planned_by_id(formed);
   for (std::size_t i = 0; i < repair.run.laid_out.made.size(); ++i) {
@@ -131,7 +131,7 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
   }
   bool lossless = true;
   auto prove = [&](const WrittenFolder& written) -> Status {
-    SHW_TRY(lossless, prove_result(checkpoint, formed, kept, written, made_chunks, progress));
+    SHW_TRY(lossless, prove_result(checkpoint, formed, beside, written, made_chunks, progress));
     return {};
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(repair.run), prove, progress));

@@ -8,6 +8,7 @@
 
 #include "core/base/progress.h"
 #include "core/facts/filled.h"
+#include "core/io/store.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/certificate.h"
 #include "core/repair/verify_report.h"
@@ -38,6 +39,10 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
 // what it was.
 TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
                                  const std::vector<std::string>& hashes);
+
+// Writes the list of hashes that Megatron-LM verifies (core/facts/integrity.h) beside what lies
+// there. The certificate is not in it: it is made last, and certifies the list.
+Status write_integrity(const Checkpoint& result, WritableDirectory& folder, Progress* progress);
 
 // Every entry that is no tensor, and every file but those that a repair keeps for itself. The
 // result must lie there as it will be, but for the certificate.

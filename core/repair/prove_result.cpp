@@ -115,9 +115,11 @@ Result<std::vector<std::string>> hash_kept_items(const Proving& proving) {
 
 // lost.json first: it is certified too.
 Status write_certificate(const Proving& proving, const std::vector<std::string>& hashes,
-                         Certificate& certificate) {
+                         bool integrity, Certificate& certificate) {
   if (!certificate.lossless)
     SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
+  if (integrity)
+    SHW_CHECK(write_integrity(proving.result, proving.written.folder, proving.progress));
   SHW_TRY(certificate.objects, certify_objects(proving.result));
   SHW_TRY(certificate.files, certify_files(proving.result, hashes, nullptr));
   return write_text(proving.written.folder, kCertificateFile, certificate_to_json(certificate));
@@ -150,7 +152,7 @@ Status compare_repaired_objects(const Checkpoint& source, const Plan& plan,
   return {};
 }
 
-Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const std::string& kept_plan,
+Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const BesideProof& beside,
                           const WrittenFolder& written, const MadeChunks& made,
                           Progress* progress) {
   Proving proving{source, plan, written, made, progress};
@@ -159,9 +161,9 @@ Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const std:
   SHW_TRY(auto before, hash_kept_items(proving));
   SHW_TRY(auto after, prove_items(proving));
   SHW_TRY(Certificate certificate, certify(source, before, written.result, after, plan));
-  certificate.plan = kept_plan;
+  certificate.plan = beside.plan;
   SHW_CHECK(compare_repaired_objects(source, plan, written.result));
-  SHW_CHECK(write_certificate(proving, after, certificate));
+  SHW_CHECK(write_certificate(proving, after, beside.integrity, certificate));
   return certificate.lossless;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <utility>
 
 #include "core/base/progress.h"
@@ -13,9 +14,14 @@ namespace shw {
 // A new chunk, by index in plan.tensors and in its chunks: which of WrittenFolder::made it is.
 using MadeChunks = std::map<std::pair<std::size_t, std::size_t>, std::size_t>;
 
+// What goes with the result.
+struct BesideProof {
+  std::string plan = {};   // Certificate::plan
+  bool integrity = false;  // ApplyOptions::integrity
+};
+
 // True where nothing is lost; an error where what was written is not what was planned.
-// `kept_plan`: Certificate::plan.
-Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const std::string& kept_plan,
+Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const BesideProof& beside,
                           const WrittenFolder& written, const MadeChunks& made, Progress* progress);
 
 // Entries that are no tensors are as planned.

@@ -17,6 +17,7 @@ struct ApplyOptions {
   std::string partial = {};     // what a killed repair left, to be gone on with
   std::uint64_t memory = kDefaultMemory;  // that slabs and decoded items may take
   std::string suffix = "-repaired";       // of the name that is made where none is given
+  bool integrity = false;                 // writes an integrity.json (core/facts/integrity.h) too
 };
 
 struct RepairResult {

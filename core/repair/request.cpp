@@ -22,16 +22,19 @@ std::string text_of(const OrderedJson& object, const char* key) {
 }  // namespace
 
 Result<std::string> request_to_json(const Store& store, std::string_view verb,
-                                    const std::string& plan, const std::string& said) {
+                                    const std::string& plan, const std::string& said,
+                                    bool integrity) {
   SHW_TRY(std::string path, store.resolved(said));
   return R"({"verb": )" + json_text(std::string(verb)) + R"(, "checkpoint": )" + json_text(path) +
-         R"(, "said": )" + json_text(said) + R"(, "plan": )" + plan + "}";
+         R"(, "said": )" + json_text(said) + (integrity ? R"(, "integrity": true)" : "") +
+         R"(, "plan": )" + plan + "}";
 }
 
 Result<RepairRequest> request_from_json(std::string_view json, std::string_view verb,
                                         const std::string& source) {
   OrderedJson parsed = OrderedJson::parse(json, nullptr, false);
   RepairRequest request{text_of(parsed, "checkpoint"), text_of(parsed, "said"), {}};
+  request.integrity = parsed.is_object() && parsed.contains("integrity");
   bool is_whole = parsed.is_object() && parsed.contains("plan") && !request.checkpoint.empty();
   if (!is_whole || text_of(parsed, "verb") != verb)
     return fail(ErrorKind::kDamaged, "does not say what was to be made, and how", {source});

@@ -1,5 +1,6 @@
 // What is asked of a run that makes a folder, as JSON that its journal keeps: {"verb": "repair",
-// "checkpoint", "said", "plan"}. Read back, it is hostile like any file.
+// "checkpoint", "said", "plan"}, and "integrity" where that is asked for. Read back, it is hostile
+// like any file.
 #pragma once
 
 #include <string>
@@ -13,11 +14,13 @@ struct RepairRequest {
   std::string checkpoint;  // its path, resolved
   std::string said;        // as the person wrote it: how the result names it
   std::string plan;        // JSON, for plan_from_json() or steps_from_json()
+  bool integrity = false;  // ApplyOptions::integrity
 };
 
 // `plan`: JSON. `verb` reads it.
 Result<std::string> request_to_json(const Store& store, std::string_view verb,
-                                    const std::string& plan, const std::string& said);
+                                    const std::string& plan, const std::string& said,
+                                    bool integrity = false);
 // `source` is what errors call it.
 Result<RepairRequest> request_from_json(std::string_view json, std::string_view verb,
                                         const std::string& source);

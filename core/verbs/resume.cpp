@@ -26,6 +26,7 @@ Result<RepairResult> resume_repair(const ResumeOrder& order, Progress* progress)
   options.checkpoint = path;
   options.partial = order.partial;
   options.memory = order.memory;
+  options.integrity = request.integrity;
   return apply_plan(order.store, *checkpoint, plan, options, progress);
 }
 
@@ -40,6 +41,7 @@ Result<RepairResult> resume_steps(const ResumeOrder& order, Progress* progress) 
   options.checkpoint = said.checkpoint;
   options.partial = order.partial;
   options.memory = order.memory;
+  options.integrity = request.integrity;
   return take(order.store, opened, plan, options, progress);
 }
 

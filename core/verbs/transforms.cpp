@@ -175,9 +175,11 @@ Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& pl
   run.plan = keep_plan(steps_to_json(kept));
   run.memory = options.memory;
   run.partial = options.partial;
+  run.integrity = options.integrity;
   std::string said =
       options.checkpoint.empty() ? opened.checkpoint->directory()->name() : options.checkpoint;
-  SHW_TRY(run.request, request_to_json(store, kStepsVerb, steps_to_json(plan), said));
+  SHW_TRY(run.request,
+          request_to_json(store, kStepsVerb, steps_to_json(plan), said, options.integrity));
   return make_arranged(store, prepared.all, run, progress);
 }
 

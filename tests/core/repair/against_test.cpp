@@ -24,7 +24,7 @@ namespace {
 using Outcome = VerifyReport::Outcome;
 
 // "w" of [6, 4] in two tiles of rows, and "v" of [4] that nothing is done to.
-void write_source(const std::string& path, std::int64_t first = 0) {
+void write_two_tensors(const std::string& path, std::int64_t first = 0) {
   MadeTensor w{"w", {6, 4}, {}};
   for (std::int64_t i = 0; i < 2; ++i) {
     Values values;
@@ -34,7 +34,7 @@ void write_source(const std::string& path, std::int64_t first = 0) {
   write_checkpoint(path, {w, {"v", {4}, {{{{0}, {4}}, {4}, {90, 91, 92, 93}, 0}}}});
 }
 
-Plan plan_for(const Checkpoint& checkpoint, Diagnosis diagnosis) {
+Plan planted_plan(const Checkpoint& checkpoint, Diagnosis diagnosis) {
   Finding finding;
   finding.rule = "planted";
   finding.subjects = {"w"};
@@ -47,20 +47,20 @@ Plan plan_for(const Checkpoint& checkpoint, Diagnosis diagnosis) {
   return std::move(*plan);
 }
 
-Certificate certificate_of(const std::string& folder) {
+Certificate kept_certificate(const std::string& folder) {
   auto read = certificate_from_json(contents(folder + "/certificate.json"), "certificate.json");
   if (!read) FAIL(read.error().message);
   return std::move(*read);
 }
 
-void put_certificate(const std::string& folder, const Certificate& certificate) {
+void write_certificate_of(const std::string& folder, const Certificate& certificate) {
   put(folder + "/certificate.json", certificate_to_json(certificate));
 }
 
 // Every hash becomes that of what lies there now.
-void forge(const std::string& folder) {
+void forge_hashes(const std::string& folder) {
   auto checkpoint = opened(folder);
-  Certificate certificate = certificate_of(folder);
+  Certificate certificate = kept_certificate(folder);
   auto hashes = hash_all_items(*checkpoint, nullptr);
   REQUIRE(hashes.has_value());
   for (TensorCertificate& entry : certificate.tensors) {
@@ -70,7 +70,7 @@ void forge(const std::string& folder) {
   }
   certificate.objects = certify_objects(*checkpoint).value();
   certificate.files = certify_files(*checkpoint, *hashes, nullptr).value();
-  put_certificate(folder, certificate);
+  write_certificate_of(folder, certificate);
 }
 
 // The first and the last element of a chunk change places, or the first another one where that
@@ -90,7 +90,7 @@ void swap_elements(const std::string& folder, ChunkId chunk) {
   put(path, data);
 }
 
-Outcome outcome_of(const std::string& folder) {
+Outcome verdict_alone(const std::string& folder) {
   auto report = verify_repair(folder);
   return report ? report->outcome : Outcome::kUndecided;
 }
@@ -109,9 +109,9 @@ void expect_no_lie(const TemporaryFolder& folder, const std::string& out, const 
     fs::copy(out, lie, fs::copy_options::recursive);
     swap_elements(lie, ChunkId{i});
     if (contents(lie + "/certificate.json").empty()) FAIL("no certificate");
-    CHECK(outcome_of(lie) == Outcome::kBroken);
-    forge(lie);
-    CHECK(outcome_of(lie) == Outcome::kProved);
+    CHECK(verdict_alone(lie) == Outcome::kBroken);
+    forge_hashes(lie);
+    CHECK(verdict_alone(lie) == Outcome::kProved);
     auto told = verified_against(lie, source);
     REQUIRE(told.has_value());
     CHECK(told->outcome == Outcome::kBroken);
@@ -134,17 +134,17 @@ void expect_no_lie(const TemporaryFolder& folder, const std::string& out, const 
   }
 }
 
-std::string repaired(const TemporaryFolder& folder, const Checkpoint& checkpoint,
-                     Diagnosis diagnosis) {
+std::string planted_repair(const TemporaryFolder& folder, const Checkpoint& checkpoint,
+                           Diagnosis diagnosis) {
   auto result =
-      apply_plan(checkpoint, plan_for(checkpoint, std::move(diagnosis)), {folder / "out"});
+      apply_plan(checkpoint, planted_plan(checkpoint, std::move(diagnosis)), {folder / "out"});
   if (!result) FAIL(result.error().message);
   return result->output;
 }
 
-std::string stepped(const TemporaryFolder& folder, const std::string& name,
-                    const std::shared_ptr<const Checkpoint>& checkpoint, std::vector<Step> steps,
-                    const std::string& format = "") {
+std::string taken_steps(const TemporaryFolder& folder, const std::string& name,
+                        const std::shared_ptr<const Checkpoint>& checkpoint,
+                        std::vector<Step> steps, const std::string& format = "") {
   StepPlan plan;
   plan.steps = std::move(steps);
   plan.format = format;
@@ -167,38 +167,38 @@ TEST_CASE("a repair of any kind with two elements exchanged is broken beside its
   for (const Diagnosis& kind : kinds) {
     CAPTURE(kind.index());
     TemporaryFolder folder;
-    write_source(folder / "ckpt");
+    write_two_tensors(folder / "ckpt");
     auto checkpoint = opened(folder / "ckpt");
-    expect_no_lie(folder, repaired(folder, *checkpoint, kind), *checkpoint);
+    expect_no_lie(folder, planted_repair(folder, *checkpoint, kind), *checkpoint);
   }
 }
 
 TEST_CASE("what was filled, and what came from a side file, is held against the source too") {
   {
     TemporaryFolder folder;
-    write_source(folder / "ckpt");
+    write_two_tensors(folder / "ckpt");
     auto checkpoint = opened(folder / "ckpt");
     PartlyLost lost{TensorId{0}, {8, 4}, {{ChunkId{1}, {{0, 0}, {3, 4}}, {2, 0}}}, ""};
-    expect_no_lie(folder, repaired(folder, *checkpoint, lost), *checkpoint, 20);
+    expect_no_lie(folder, planted_repair(folder, *checkpoint, lost), *checkpoint, 20);
   }
   TemporaryFolder folder;
-  write_source(folder / "ckpt");
+  write_two_tensors(folder / "ckpt");
   const double masters[] = {1, 2, 3, 4};
   std::string side(64, 'x');
   side.append(reinterpret_cast<const char*>(masters), sizeof masters);
   put(folder / "ckpt/side.pt", side);
   auto checkpoint = opened(folder / "ckpt");
   RestoredFromSide restored{TensorId{0}, {4}, {{"side.pt", 64, 32, Dtype::kFloat64, {4}, {0}}}};
-  expect_no_lie(folder, repaired(folder, *checkpoint, restored), *checkpoint);
+  expect_no_lie(folder, planted_repair(folder, *checkpoint, restored), *checkpoint);
 }
 
 TEST_CASE("a repair in place is held against a copy of what was there before") {
   TemporaryFolder folder;
-  write_source(folder / "ckpt");
+  write_two_tensors(folder / "ckpt");
   fs::copy(folder / "ckpt", folder / "copy", fs::copy_options::recursive);
   auto checkpoint = opened(folder / "ckpt");
-  Plan plan =
-      plan_for(*checkpoint, Relabelled{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}});
+  Plan plan = planted_plan(*checkpoint,
+                           Relabelled{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}});
   ApplyOptions options;
   options.in_place = true;
   REQUIRE(apply_plan(*checkpoint, plan, options).has_value());
@@ -209,32 +209,33 @@ TEST_CASE("a repair in place is held against a copy of what was there before") {
 
 TEST_CASE("a conversion, a reshard and steps with an element exchanged are broken beside theirs") {
   TemporaryFolder folder;
-  write_source(folder / "ckpt");
+  write_two_tensors(folder / "ckpt");
   auto source = opened(folder / "ckpt");
   Mesh mesh{{{"dp", 3}}};
   auto rows = *parse_placement("Shard(0)");
-  expect_no_lie(folder, stepped(folder, "resharded", source, {ReshardStep{{"w"}, mesh, {rows}}}),
-                *source);
-  expect_no_lie(folder, stepped(folder, "hf", source, {}, "safetensors"), *source);
   expect_no_lie(folder,
-                stepped(folder, "cast", source,
-                        {CastStep{{"*"}, Dtype::kBfloat16}, PermuteDimsStep{{"w"}, {1, 0}},
-                         SplitStep{"w", 1, {2, 4}, {"left", "right"}}}),
+                taken_steps(folder, "resharded", source, {ReshardStep{{"w"}, mesh, {rows}}}),
+                *source);
+  expect_no_lie(folder, taken_steps(folder, "hf", source, {}, "safetensors"), *source);
+  expect_no_lie(folder,
+                taken_steps(folder, "cast", source,
+                            {CastStep{{"*"}, Dtype::kBfloat16}, PermuteDimsStep{{"w"}, {1, 0}},
+                             SplitStep{"w", 1, {2, 4}, {"left", "right"}}}),
                 *source);
   expect_no_lie(folder,
-                stepped(folder, "masked", source,
-                        {MaskStep{{"w"}, {{{0, 0}, {2, 2}}}, 1}, TrimStep{{"v"}, {{1}, {3}}}}),
+                taken_steps(folder, "masked", source,
+                            {MaskStep{{"w"}, {{{0, 0}, {2, 2}}}, 1}, TrimStep{{"v"}, {{1}, {3}}}}),
                 *source, 4);
 }
 
 TEST_CASE("another checkpoint is no source: of another layout undecided, of other values broken") {
   TemporaryFolder folder;
-  write_source(folder / "ckpt");
-  write_source(folder / "later", 100);
+  write_two_tensors(folder / "ckpt");
+  write_two_tensors(folder / "later", 100);
   write_checkpoint(folder / "other", {{"w", {2}, {{{{0}, {2}}, {2}, {1, 2}, 0}}}});
   auto checkpoint = opened(folder / "ckpt");
   std::string out =
-      repaired(folder, *checkpoint, BlocksPermuted{TensorId{0}, 0, 1, {5, 4, 3, 2, 1, 0}});
+      planted_repair(folder, *checkpoint, BlocksPermuted{TensorId{0}, 0, 1, {5, 4, 3, 2, 1, 0}});
   auto later = verified_against(out, *opened(folder / "later"));
   REQUIRE(later.has_value());
   CHECK(later->outcome == Outcome::kBroken);
@@ -249,11 +250,11 @@ TEST_CASE("another checkpoint is no source: of another layout undecided, of othe
 
 TEST_CASE("without its plan, or with one that is none, a result is undecided beside its source") {
   TemporaryFolder folder;
-  write_source(folder / "ckpt");
+  write_two_tensors(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
   std::string out =
-      repaired(folder, *checkpoint, BlocksPermuted{TensorId{0}, 0, 1, {5, 4, 3, 2, 1, 0}});
-  Certificate honest = certificate_of(out);
+      planted_repair(folder, *checkpoint, BlocksPermuted{TensorId{0}, 0, 1, {5, 4, 3, 2, 1, 0}});
+  Certificate honest = kept_certificate(out);
   std::string fingerprint = honest.plan.substr(honest.plan.find("\"fingerprint\""), 48);
   for (std::string plan :
        {std::string(), std::string("{}"), "{" + fingerprint + "}", std::string("????"),
@@ -262,8 +263,8 @@ TEST_CASE("without its plan, or with one that is none, a result is undecided bes
     CAPTURE(plan);
     Certificate other = honest;
     other.plan = plan;
-    put_certificate(out, other);
-    CHECK(outcome_of(out) == Outcome::kProved);
+    write_certificate_of(out, other);
+    CHECK(verdict_alone(out) == Outcome::kProved);
     auto report = verified_against(out, *checkpoint);
     REQUIRE(report.has_value());
     CHECK(report->outcome == Outcome::kUndecided);
@@ -273,15 +274,15 @@ TEST_CASE("without its plan, or with one that is none, a result is undecided bes
 
 TEST_CASE("a certificate that claims more than its plan does is broken beside the source") {
   TemporaryFolder folder;
-  write_source(folder / "ckpt");
+  write_two_tensors(folder / "ckpt");
   auto source = opened(folder / "ckpt");
   std::string out =
-      stepped(folder, "out", source, {CastStep{{"w"}, Dtype::kFloat16}, DropStep{{"v"}}});
-  Certificate honest = certificate_of(out);
+      taken_steps(folder, "out", source, {CastStep{{"w"}, Dtype::kFloat16}, DropStep{{"v"}}});
+  Certificate honest = kept_certificate(out);
   auto broken_as = [&](auto change) {
     Certificate lie = honest;
     change(lie);
-    put_certificate(out, lie);
+    write_certificate_of(out, lie);
     auto report = verified_against(out, *source);
     REQUIRE(report.has_value());
     return report->outcome == Outcome::kBroken;
