@@ -1,4 +1,4 @@
-// The program is killed at moments that nobody chose. SHW_KILLS says how often: 30 without it.
+// The program is killed at moments that nobody chose. SHW_KILLS says how often.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -71,28 +71,33 @@ std::string plan_of(const std::string& path) {
   return shw::plan_to_json(*checkpoint, *plan);
 }
 
-int wanted_kills() {
+int wanted_kills(int usual) {
   const char* said = std::getenv("SHW_KILLS");
-  return said == nullptr ? 30 : std::atoi(said);
+  return said == nullptr ? usual : std::atoi(said);
 }
+
+enum class Making { kRepair, kConversion };
 
 struct Killing {
   Scratch scratch;
   std::string checkpoint = scratch / "ckpt", out = scratch / "out";
-  std::vector<std::string> repair;
+  std::vector<std::string> making;
   Files source, wanted;
   unsigned whole_run = 0;  // microseconds
   std::mt19937 dice{20261122};
   int left_half = 0, resumed = 0, repeated = 0, rolled_back = 0, nothing_left = 0, whole = 0;
 
-  Killing() {
+  explicit Killing(Making what = Making::kRepair) {
     make_checkpoint(checkpoint);
     std::ofstream(scratch / "plan.json") << plan_of(checkpoint);
-    repair = {"repair", checkpoint, "--plan", scratch / "plan.json",
-              "--out",  out,        "--yes",  "--quiet"};
+    making = {"repair", checkpoint, "--plan", scratch / "plan.json"};
+    // A file a tensor, and hashes of all files.
+    if (what == Making::kConversion)
+      making = {"convert", checkpoint, "--to", "safetensors", "--shard-size", "4M", "--integrity"};
+    making.insert(making.end(), {"--out", out, "--yes", "--quiet"});
     source = files_below(checkpoint);
     auto begin = std::chrono::steady_clock::now();
-    REQUIRE(shardwright(repair).code == 0);
+    REQUIRE(shardwright(making).code == 0);
     auto taken = std::chrono::steady_clock::now() - begin;
     whole_run =
         static_cast<unsigned>(std::chrono::duration_cast<std::chrono::microseconds>(taken).count());
@@ -132,7 +137,7 @@ struct Killing {
       // It had not begun, or nothing but an empty folder.
       CHECK_FALSE(was_there);
       ++nothing_left;
-      REQUIRE(shardwright(repair).code == 0);
+      REQUIRE(shardwright(making).code == 0);
     } else {
       REQUIRE(run.code == 0);
       CHECK(parsed(run.out)["output"] == out);
@@ -143,7 +148,7 @@ struct Killing {
 
   void one(int round) {
     CAPTURE(round);
-    shardwright_killed(repair, some_time());
+    shardwright_killed(making, some_time());
     CHECK(files_below(checkpoint) == source);
     whole += fs::exists(out);
     left_half += !half_made().empty();
@@ -155,7 +160,7 @@ struct Killing {
         check_result();
         break;
       case 2: {
-        Run run = shardwright(repair);
+        Run run = shardwright(making);
         CAPTURE(run.err);
         REQUIRE(run.code == 0);
         check_result();
@@ -172,7 +177,7 @@ struct Killing {
         break;
       }
     }
-    if (fs::exists(out)) CHECK(shardwright({"verify", out}).code == 0);
+    if (fs::exists(out)) CHECK(shardwright({"verify", out, "--against", checkpoint}).code == 0);
     CHECK(files_below(checkpoint) == source);
     // A folder that was not even named yet is all that may be left: roll-back takes it away.
     if (!half_made().empty()) shardwright({"resume", "--roll-back", out});
@@ -183,15 +188,29 @@ struct Killing {
 
 }  // namespace
 
-TEST_CASE("a repair that is killed at any moment is resumed, repeated or rolled back") {
-  Killing killing;
-  int kills = wanted_kills();
+namespace {
+
+void kill_often(Killing& killing, int kills) {
   for (int round = 0; round < kills; ++round) killing.one(round);
   MESSAGE(kills << " kills in " << killing.whole_run << " us: half made " << killing.left_half
                 << ", whole " << killing.whole << ", resumed " << killing.resumed << ", repeated "
                 << killing.repeated << ", rolled back " << killing.rolled_back << ", nothing left "
                 << killing.nothing_left);
   CHECK(killing.left_half + killing.whole + killing.nothing_left > 0);
+}
+
+}  // namespace
+
+TEST_CASE("a repair that is killed at any moment is resumed, repeated or rolled back") {
+  Killing killing;
+  kill_often(killing, wanted_kills(30));
+}
+
+TEST_CASE("a conversion that is killed at any moment is resumed, repeated or rolled back") {
+  Killing killing(Making::kConversion);
+  CHECK(killing.wanted.contains("model-00004-of-00004.safetensors"));
+  CHECK(killing.wanted.contains("integrity.json"));
+  kill_often(killing, wanted_kills(15));
 }
 
 TEST_CASE(
@@ -201,7 +220,7 @@ TEST_CASE(
   for (int round = 0; round < 40 && !(kept && none); ++round) {
     bool by_scheduler = round % 2 == 0;
     std::string words;
-    for (const std::string& word : killing.repair) words += " '" + word + "'";
+    for (const std::string& word : killing.making) words += " '" + word + "'";
     std::string seconds =
         std::to_string(static_cast<double>(killing.whole_run * (1 + round % 9)) / 1e7);
     Run run = shell("timeout -s " + std::string(by_scheduler ? "TERM " : "INT ") + seconds +
@@ -227,7 +246,7 @@ TEST_CASE(
 
 TEST_CASE("--memory bounds what is taken, and says so where it is no number of bytes") {
   Killing killing;
-  auto words = killing.repair;
+  auto words = killing.making;
   words.insert(words.end(), {"--memory", "1M"});
   REQUIRE(shardwright(words).code == 0);
   CHECK(files_below(killing.out) == killing.wanted);
