@@ -109,7 +109,7 @@ def must_be_mended(states, broken, directory, *arguments):
     save(broken, directory)
     expect_equal(rules_found(directory, *arguments), [GROUPS], "rules above info")
     made = program.repair(directory, *arguments)
-    program.must_be_proved(made["output"])
+    program.must_be_proved(made["output"], "--against", directory)
     program.must_be_mended(made["output"], "--data", *arguments)
     expect_equal(differences(load(broken, made["output"]), states), [], "unlike what was trained")
     again = program.plan_operations(made["output"], *arguments)

@@ -21,7 +21,7 @@ def run(checks, other, scratch):
         (scratch / "plan.json").write_text(plan.stdout)
         out = scratch / "repaired"
         program.repair(step, "--plan", scratch / "plan.json", "--out", out)
-        program.must_be_proved(out)
+        program.must_be_proved(out, "--against", step)
         program.must_be_clean(out, "--spec", spec, "--data")
         again = program.repair(out, "--spec", spec)
         expect_equal(again["repaired"], False, "repaired")

@@ -85,7 +85,7 @@ def filled(checks, case, fill, other_state, expected, scratch):
         must_hold(case, out, certificate, other_state)
         told = {entry["fill"] for entry in certificate["tensors"].values() if entry["lost"]}
         expect_equal(told, expected, "fills")
-        program.must_be_proved(out)
+        program.must_be_proved(out, "--against", case.checkpoint)
     with checks.that(f"{case.name} --fill {label}: lost.json, certificate and reports name it"):
         must_tell(case, fill, out, certificate, arguments)
     with checks.that(f"{case.name} --fill {label}: a lossy repair in place is refused"):

@@ -167,7 +167,7 @@ def moved_axis(checks, case, other, scratch):
         with checks.that(f"{case.name}: every Python can open the repaired metadata"):
             must_be_portable(out)
     with checks.that(f"{case.name}: the repaired is proved by verify"):
-        program.must_be_proved(out)
+        program.must_be_proved(out, "--against", case.checkpoint)
     with checks.that(f"{case.name}: the repaired is clean against the spec"):
         program.must_be_clean(out, *spec)
         program.must_be_clean(out, *spec, "--data")

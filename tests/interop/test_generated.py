@@ -72,7 +72,7 @@ def moved_axis(checks, case, other):
             expect_equal(json.load(stream)["lossless"], True, "lossless")
         must_equal_truth(case, out, other)
     with checks.that(f"{case.name}: the repaired is proved, clean, and needs nothing more"):
-        program.must_be_proved(out)
+        program.must_be_proved(out, "--against", case.checkpoint)
         program.must_be_clean(out, *spec, "--data")
         expect_equal(program.plan_operations(out, *spec), [], "operations")
     with checks.that(f"{case.name}: the source is untouched"):

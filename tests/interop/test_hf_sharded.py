@@ -112,7 +112,7 @@ def mended(checks, case, other):
         must_equal_truth(case, out, other)
         expect_equal(judge.tree_hash(case.checkpoint), before, "the source")
     with checks.that(f"{case.name}: the repaired is proved, clean, and needs nothing more"):
-        program.must_be_proved(out)
+        program.must_be_proved(out, "--against", case.checkpoint)
         program.must_be_clean(out, *spec, "--data")
         expect_equal(program.plan_operations(out, *spec), [], "operations")
     with checks.that(f"{case.name}: in place is refused, for bytes move"):

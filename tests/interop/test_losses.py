@@ -107,7 +107,7 @@ def repaired(checks, case, checkpoint, out, kept, other, label, not_yet=False, r
     with checks.that(f"{label}: every torch loads it, the truth outside the mask", not_yet):
         must_equal_outside(case, out, {} if restored else boxes, other)
     with checks.that(f"{label}: verify proves it, and a second repair plans nothing", not_yet):
-        program.must_be_proved(out)
+        program.must_be_proved(out, "--against", checkpoint)
         expect_equal(program.plan_operations(out, *spec), [], "operations")
     with checks.that(f"{label}: the checkpoint alone says what is lost", not_yet):
         must_say_without_side_files(pathlib.Path(out), certificate, other)

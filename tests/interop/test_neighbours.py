@@ -283,7 +283,7 @@ def run_case(checks, case, scratch, other):
         must_hold(out, truth, folder / "loaded.json", folder / "truth.safetensors", other)
         expect(answer["output"], "no output named")
     with checks.that(f"{case.name}: verify proves it, a second repair plans nothing"):
-        program.must_be_proved(out)
+        program.must_be_proved(out, "--against", bad)
         expect_equal(program.plan_operations(out, *how), [], "operations")
         if case.repaired is None:
             program.must_be_mended(out, *how)

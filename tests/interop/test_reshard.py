@@ -1,9 +1,12 @@
 """reshard and convert: whatever mesh or format is asked for, torch and safetensors read the truth.
 
-Random layouts of torch's planner, resharded to random meshes and placements and converted to
-safetensors and back; the boxes are those that torch's own DTensor would save.
+Random layouts of torch's planner, resharded to random meshes and placements, twice one after the
+other, and converted to safetensors, back to DCP and to one torch.save file: more than 200 in all.
+The boxes are those that torch's own DTensor would save. Every result is held against its source
+element by element, by the program, and against the truth, by torch.
 """
 
+import hashlib
 import itertools
 import json
 import random
@@ -11,6 +14,7 @@ import random
 import safetensors
 import torch
 from safetensors.torch import load_file
+from torch.distributed.checkpoint._nested_dict import flatten_state_dict
 
 import judge
 import program
@@ -73,24 +77,40 @@ def must_be_cut(checkpoint, spec, truth, rules, mesh):
         expect_equal(got, wanted, f"tiles of {fqn} on {mesh} as {rules}")
 
 
-def must_be_proved(checkpoint):
-    expect_equal(program.shardwright("verify", checkpoint, "--json").must_exit(0).json["verdict"],
-                 "proved", "verdict of verify")
+def must_be_proved(checkpoint, source):
+    answer = program.shardwright("verify", checkpoint, "--against", source,
+                                 "--json").must_exit(0).json
+    expect_equal(answer["verdict"], "proved", "verdict of verify")
+    expect_equal(answer["against"]["compared"], answer["kept"] + answer["lost"], "compared")
 
 
-def resharded(checks, case, other, number):
+def must_list_its_files(checkpoint):
+    """As Megatron-LM's verify_integrity_manifest does, which names every file but its own."""
+    listed = json.loads((checkpoint / "integrity.json").read_text())
+    expect_equal(listed["algorithm"], "sha256", "algorithm")
+    there = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+             for path in checkpoint.iterdir()
+             if path.name not in ("integrity.json", "certificate.json")}
+    expect_equal(listed["files"], there, "integrity.json")
+
+
+def resharded(checks, case, other, number, source=None):
+    """Of the case's checkpoint, or of `source`, which holds the same tensors."""
+    source = source or case.checkpoint
     chance = random.Random(f"{SEED}/reshard/{number}/{case.name}")
     mesh, out = random_mesh(chance), case.directory / f"resharded-{number}"
     rules = random_rules(chance, case.spec, mesh)
     text = ",".join(f"{name}={size}" for name, size in mesh.items())
-    arguments = ["reshard", case.checkpoint, "--json", "--mesh", text, "--out", out, "--yes"]
+    arguments = ["reshard", source, "--json", "--mesh", text, "--out", out, "--yes"]
+    if number % 4 == 0:
+        arguments.append("--integrity")
     if chance.random() < 0.7:
         path = case.directory / f"placements-{number}.json"
         path.write_text(json.dumps(rules))
         arguments += ["--placements", path]
     else:
         rules = {}
-    before = judge.tree_hash(case.checkpoint)
+    before = judge.tree_hash(source)
     with checks.that(f"{case.name} is resharded to {text}, and torch reads the truth"):
         answer = program.shardwright(*arguments).must_exit(0).json
         expect_equal(answer["output"], str(out), "output")
@@ -99,14 +119,17 @@ def resharded(checks, case, other, number):
             got = judge.load_dcp(out, case.spec, set(truth))
             expect_equal(judge.differences(got, truth), [], f"torch {judge.version()}")
             must_be_cut(out, case.spec, truth, rules, mesh)
-        must_be_proved(out)
-        expect_equal(judge.tree_hash(case.checkpoint), before, "the source afterwards")
+        must_be_proved(out, source)
+        expect_equal(judge.tree_hash(source), before, "the source afterwards")
         program.must_be_clean(out, "--depth", "data")
+        if number % 4 == 0:
+            must_list_its_files(out)
     if judge.is_dcp(out) and number % 3 == 0:
         with checks.that(f"{case.name} resharded is read by the other torch"):
             expect_equal(other.ask("load_and_compare", checkpoint=str(out),
                                    spec=str(case.spec_path), truth=str(case.truth_path)), [],
                          f"torch {other.version}")
+    return out
 
 
 def plain(tensor):
@@ -127,7 +150,7 @@ def converted(checks, case, number):
             named = answer.json["error"]["message"]
             sayable = all(plain(tensor) for tensor in truth.values())
             expect(not sayable or "no tensor" in named, f"refused without a reason: {answer}")
-            return
+            return 0
         answer.must_exit(0)
         read = {}
         for path in sorted(out.glob("*.safetensors")):
@@ -141,12 +164,32 @@ def converted(checks, case, number):
             expect_equal(set(index["weight_map"]), set(truth), "weight_map")
             expect_equal(index["metadata"]["total_size"],
                          sum(t.numel() * t.element_size() for t in truth.values()), "total_size")
-        must_be_proved(out)
+        must_be_proved(out, case.checkpoint)
         program.shardwright("convert", out, "--json", "--to", "dcp", "--out", back,
                             "--yes").must_exit(0)
         got = judge.load_dcp(back, case.spec, set(truth))
         expect_equal(judge.differences(got, truth), [], "DCP again")
-        must_be_proved(back)
+        must_be_proved(back, out)
+    return 2
+
+
+def converted_to_torch(checks, case, number):
+    """To one file, which torch.load reads without running anything."""
+    truth, out = case.truth(), case.directory / f"whole-{number}"
+    with checks.that(f"{case.name} is converted to one torch.save file"):
+        answer = program.shardwright("convert", case.checkpoint, "--json", "--to", "torch",
+                                     "--out", out, "--yes")
+        if answer.code == 2:
+            expect(not out.exists(), "a refused conversion left something")
+            expect(any(name in answer.json["error"]["message"] + str(answer.json["error"])
+                       for name in case.spec) or "entr" in answer.json["error"]["message"],
+                   f"refused without a reason: {answer}")
+            return 0
+        answer.must_exit(0)
+        flat, _ = flatten_state_dict(torch.load(out / "model.pt", weights_only=True))
+        expect_equal(judge.differences({name: flat[name] for name in truth}, truth), [], "torch")
+        must_be_proved(out, case.checkpoint)
+    return 1
 
 
 def broken_is_refused(checks, scratch):
@@ -161,8 +204,13 @@ def broken_is_refused(checks, scratch):
 
 
 def run(checks, other, scratch):
+    made = 0
     for number, case in enumerate(generated(scratch, 60)):
-        resharded(checks, case, other, number)
-        if number % 2 == 0:
-            converted(checks, case, number)
+        once = resharded(checks, case, other, number)
+        if once.exists():
+            resharded(checks, case, other, 1000 + number, once)
+        made += 2
+        made += (converted if number % 2 == 0 else converted_to_torch)(checks, case, number) or 0
+    with checks.that("200 random reshards and conversions were judged"):
+        expect(made >= 200, f"only {made}")
     broken_is_refused(checks, scratch)
