@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <map>
 
@@ -14,12 +13,13 @@
 #include "core/facts/side_masters.h"
 #include "core/facts/value_reader.h"
 #include "core/rules/rules.h"
+#include "core/tensor/element_difference.h"
 
 namespace shw {
 namespace {
 
 constexpr std::uint64_t kPerTensor = std::uint64_t{64} << 20, kInAll = std::uint64_t{1} << 30;
-constexpr std::array<std::int64_t, 5> kSteps{1, 2, 16, 256, 65536};
+constexpr std::array<std::uint64_t, 5> kSteps{1, 2, 16, 256, 65536};
 
 struct Copy {
   std::int64_t rank = 0;
@@ -47,21 +47,6 @@ std::optional<std::string> holder_of(const SideTensor& tensor) {
   return replicated ? std::optional(text) : std::nullopt;
 }
 
-// How many numbers of the type lie between two of them.
-template <class Bits>
-std::int64_t steps_between(Bits a, Bits b) {
-  constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
-  auto ordered = [](Bits bits) {
-    auto magnitude = static_cast<std::int64_t>(bits & static_cast<Bits>(~kSign) &
-                                               std::uint64_t{0x7FFFFFFFFFFFFFFF});
-    return (bits & kSign) != 0 ? -magnitude : magnitude;
-  };
-  std::int64_t x = ordered(a), y = ordered(b);
-  // Two float64 of opposite signs may be further apart than can be said.
-  if (sizeof(Bits) == 8 && (x < 0) != (y < 0)) return INT64_MAX;
-  return x < y ? y - x : x - y;
-}
-
 struct Divergence {
   std::int64_t elements = 0, differing = 0, far = 0;
   double largest = 0;
@@ -74,7 +59,7 @@ void compare_copies(Dtype dtype, BytesView a, BytesView b, Divergence& out) {
     Bits x = bits_at<Bits>(a, i), y = bits_at<Bits>(b, i);
     if (x == y) continue;
     ++out.differing;
-    std::int64_t steps = steps_between(x, y);
+    std::uint64_t steps = steps_between(dtype, x, y);
     auto bucket = std::upper_bound(kSteps.begin(), kSteps.end(), steps) - kSteps.begin();
     ++out.histogram[static_cast<std::size_t>(std::max<std::ptrdiff_t>(bucket, 1) - 1)];
     double first = value_at(dtype, a, i), second = value_at(dtype, b, i);

@@ -1,0 +1,343 @@
+#include "core/tensor/element_difference.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "core/tensor/number_form.h"
+#include "core/tensor/statistics.h"
+
+namespace shw {
+namespace {
+
+// Numbers that are looked at together: they stay in the first cache as doubles.
+constexpr std::size_t kTogether = 512;
+// Sums side by side, so that a compiler may add several at once: which one an element goes to
+// depends on its place alone.
+constexpr std::size_t kLanes = 8;
+
+template <class Bits>
+Bits code_at(const std::byte* elements, std::size_t i) {
+  Bits bits;
+  std::memcpy(&bits, elements + i * sizeof(Bits), sizeof(Bits));
+  return bits;
+}
+
+// Every code of a float of at most two bytes, as its number.
+template <NarrowFloat form>
+const float* numbers_of_codes() {
+  static const std::vector<float> numbers = [] {
+    constexpr int kWidth =
+        form.exponent_bits + form.mantissa_bits + (form.specials == NarrowSpecials::kE8m0 ? 0 : 1);
+    std::vector<float> all(std::size_t{1} << kWidth);
+    for (std::uint32_t code = 0; code < all.size(); ++code)
+      all[code] = from_narrow<form, float>(code);
+    return all;
+  }();
+  return numbers.data();
+}
+
+template <class Bits, class Number>
+void convert(const std::byte* elements, std::size_t count, double* out, Number number) {
+  for (std::size_t i = 0; i < count; ++i)
+    out[i] = static_cast<double>(number(code_at<Bits>(elements, i)));
+}
+
+template <class Whole>
+void convert_whole(const std::byte* elements, std::size_t count, double* out) {
+  convert<Whole>(elements, count, out, [](Whole whole) { return whole; });
+}
+
+template <class Bits, NarrowFloat form>
+void convert_narrow(const std::byte* elements, std::size_t count, double* out) {
+  const float* numbers = numbers_of_codes<form>();
+  convert<Bits>(elements, count, out, [&](Bits code) { return numbers[code]; });
+}
+
+using ToNumbers = void (*)(const std::byte*, std::size_t, double*);
+
+void convert_bfloat16(const std::byte* elements, std::size_t count, double* out) {
+  convert<std::uint16_t>(elements, count, out, [](std::uint16_t code) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(code) << 16);
+  });
+}
+
+void convert_bool(const std::byte* elements, std::size_t count, double* out) {
+  convert<std::uint8_t>(elements, count, out, [](std::uint8_t code) { return code != 0 ? 1 : 0; });
+}
+
+// Null where elements of the dtype are no numbers.
+ToNumbers to_numbers(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kFloat64:
+      return convert_whole<double>;
+    case Dtype::kFloat32:
+      return convert_whole<float>;
+    case Dtype::kBfloat16:
+      return convert_bfloat16;
+    case Dtype::kFloat16:
+      return convert_narrow<std::uint16_t, kFloat16Form>;
+    case Dtype::kFloat8E4m3fn:
+      return convert_narrow<std::uint8_t, kE4m3fnForm>;
+    case Dtype::kFloat8E5m2:
+      return convert_narrow<std::uint8_t, kE5m2Form>;
+    case Dtype::kFloat8E4m3fnuz:
+      return convert_narrow<std::uint8_t, kE4m3fnuzForm>;
+    case Dtype::kFloat8E5m2fnuz:
+      return convert_narrow<std::uint8_t, kE5m2fnuzForm>;
+    case Dtype::kFloat8E8m0fnu:
+      return convert_narrow<std::uint8_t, kE8m0Form>;
+    case Dtype::kInt8:
+      return convert_whole<std::int8_t>;
+    case Dtype::kInt16:
+      return convert_whole<std::int16_t>;
+    case Dtype::kInt32:
+      return convert_whole<std::int32_t>;
+    case Dtype::kInt64:
+      return convert_whole<std::int64_t>;
+    case Dtype::kUint8:
+      return convert_whole<std::uint8_t>;
+    case Dtype::kUint16:
+      return convert_whole<std::uint16_t>;
+    case Dtype::kUint32:
+      return convert_whole<std::uint32_t>;
+    case Dtype::kUint64:
+      return convert_whole<std::uint64_t>;
+    case Dtype::kBool:
+      return convert_bool;
+    default:
+      return nullptr;
+  }
+}
+
+struct Numbers {
+  std::array<double, kTogether> a, b;
+};
+
+// Codes of floats stand in the order of their magnitudes, the sign before them.
+std::uint64_t steps(std::uint64_t a, std::uint64_t b, std::uint64_t sign) {
+  std::uint64_t x = a & ~sign, y = b & ~sign;
+  // Both signs: through zero. Two magnitudes are below 2^63 each.
+  if ((a & sign) != (b & sign)) return x + y;
+  return x < y ? y - x : x - y;
+}
+
+std::uint64_t sign_of_codes(Dtype dtype) {
+  if (dtype == Dtype::kFloat8E8m0fnu) return 0;
+  return std::uint64_t{1} << (8 * size_of(dtype) - 1);
+}
+
+void note_first(ElementDifference& out, std::size_t i) {
+  if (!out.first) out.first = i;
+}
+
+template <class Bits>
+void add_float(Dtype dtype, const std::byte* a, const std::byte* b, const Numbers& numbers,
+               std::size_t begin, std::size_t count, ElementDifference& out) {
+  const std::uint64_t sign = sign_of_codes(dtype);
+  for (std::size_t i = 0; i < count; ++i) {
+    Bits x = code_at<Bits>(a, begin + i), y = code_at<Bits>(b, begin + i);
+    if (x == y) continue;
+    note_first(out, begin + i);
+    ++out.differing;
+    double u = numbers.a[i], v = numbers.b[i];
+    if (std::isnan(u) || std::isnan(v)) {
+      ++(std::isnan(u) && std::isnan(v) ? out.bits_only : out.nan);
+      continue;
+    }
+    if (u == v) ++out.bits_only;
+    out.max_abs = std::max(out.max_abs, std::abs(u - v));
+    out.max_ulp = std::max(out.max_ulp, steps(x, y, sign));
+  }
+}
+
+template <class Whole>
+void add_whole(const std::byte* a, const std::byte* b, std::size_t begin, std::size_t count,
+               ElementDifference& out) {
+  for (std::size_t i = begin; i < begin + count; ++i) {
+    Whole x = code_at<Whole>(a, i), y = code_at<Whole>(b, i);
+    if (x == y) continue;
+    note_first(out, i);
+    ++out.differing;
+    // Of the larger less the smaller, modulo 2^64: it fits for every pair.
+    auto high = static_cast<std::uint64_t>(std::max(x, y));
+    auto low = static_cast<std::uint64_t>(std::min(x, y));
+    out.max_whole = std::max(out.max_whole, high - low);
+  }
+  out.max_abs = static_cast<double>(out.max_whole);
+}
+
+void add_bools(const std::byte* a, const std::byte* b, std::size_t begin, std::size_t count,
+               ElementDifference& out) {
+  for (std::size_t i = begin; i < begin + count; ++i) {
+    if (a[i] == b[i]) continue;
+    note_first(out, i);
+    ++out.differing;
+    bool same_value = (a[i] != std::byte{0}) == (b[i] != std::byte{0});
+    if (same_value) ++out.bits_only;
+    if (!same_value) out.max_whole = 1;
+  }
+  out.max_abs = static_cast<double>(out.max_whole);
+}
+
+void add_opaque(std::size_t width, const std::byte* a, const std::byte* b, std::size_t begin,
+                std::size_t count, ElementDifference& out) {
+  for (std::size_t i = begin; i < begin + count; ++i) {
+    if (std::memcmp(a + i * width, b + i * width, width) == 0) continue;
+    note_first(out, i);
+    ++out.differing;
+  }
+}
+
+void add_together(Dtype dtype, const std::byte* a, const std::byte* b, std::size_t begin,
+                  std::size_t count, ElementDifference& out) {
+  const std::size_t width = size_of(dtype);
+  if (float_form(dtype)) {
+    Numbers numbers;
+    to_numbers(dtype)(a + begin * width, count, numbers.a.data());
+    to_numbers(dtype)(b + begin * width, count, numbers.b.data());
+    if (width == 8) add_float<std::uint64_t>(dtype, a, b, numbers, begin, count, out);
+    if (width == 4) add_float<std::uint32_t>(dtype, a, b, numbers, begin, count, out);
+    if (width == 2) add_float<std::uint16_t>(dtype, a, b, numbers, begin, count, out);
+    if (width == 1) add_float<std::uint8_t>(dtype, a, b, numbers, begin, count, out);
+    return;
+  }
+  switch (dtype) {
+    case Dtype::kInt8:
+      return add_whole<std::int8_t>(a, b, begin, count, out);
+    case Dtype::kInt16:
+      return add_whole<std::int16_t>(a, b, begin, count, out);
+    case Dtype::kInt32:
+      return add_whole<std::int32_t>(a, b, begin, count, out);
+    case Dtype::kInt64:
+      return add_whole<std::int64_t>(a, b, begin, count, out);
+    case Dtype::kUint8:
+      return add_whole<std::uint8_t>(a, b, begin, count, out);
+    case Dtype::kUint16:
+      return add_whole<std::uint16_t>(a, b, begin, count, out);
+    case Dtype::kUint32:
+      return add_whole<std::uint32_t>(a, b, begin, count, out);
+    case Dtype::kUint64:
+      return add_whole<std::uint64_t>(a, b, begin, count, out);
+    case Dtype::kBool:
+      return add_bools(a, b, begin, count, out);
+    default:
+      return add_opaque(width, a, b, begin, count, out);
+  }
+}
+
+struct Lanes {
+  std::array<double, kLanes> ab{}, aa{}, bb{};
+};
+
+void add_products(const Numbers& numbers, Lanes& lanes) {
+  for (std::size_t i = 0; i < kTogether; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      double u = numbers.a[i + lane], v = numbers.b[i + lane];
+      bool finite = u - u == 0 && v - v == 0;
+      u = finite ? u : 0;
+      v = finite ? v : 0;
+      lanes.ab[lane] += u * v;
+      lanes.aa[lane] += u * u;
+      lanes.bb[lane] += v * v;
+    }
+  }
+}
+
+double sum_of(const std::array<double, kLanes>& lanes) {
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+         ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
+bool fits_a_double(Dtype dtype) {
+  return to_numbers(dtype) != nullptr && dtype != Dtype::kInt64 && dtype != Dtype::kUint64;
+}
+
+}  // namespace
+
+void ElementDifference::add(const ElementDifference& other, std::uint64_t begin) {
+  differing += other.differing;
+  bits_only += other.bits_only;
+  nan += other.nan;
+  max_abs = std::max(max_abs, other.max_abs);
+  max_whole = std::max(max_whole, other.max_whole);
+  max_ulp = std::max(max_ulp, other.max_ulp);
+  if (!first && other.first) first = begin + *other.first;
+}
+
+ElementProducts& ElementProducts::operator+=(const ElementProducts& other) {
+  ab += other.ab;
+  aa += other.aa;
+  bb += other.bb;
+  return *this;
+}
+
+std::optional<double> ElementProducts::cosine() const {
+  double cosine = ab / std::sqrt(aa) / std::sqrt(bb);
+  if (!std::isfinite(ab) || !std::isfinite(cosine)) return std::nullopt;
+  return std::clamp(cosine, -1.0, 1.0);
+}
+
+ElementDifference difference_of(Dtype dtype, const std::byte* a, const std::byte* b,
+                                std::size_t count) {
+  ElementDifference out;
+  const std::size_t width = size_of(dtype);
+  for (std::size_t begin = 0; begin < count; begin += kTogether) {
+    std::size_t together = std::min(kTogether, count - begin);
+    if (std::memcmp(a + begin * width, b + begin * width, together * width) != 0)
+      add_together(dtype, a, b, begin, together, out);
+  }
+  return out;
+}
+
+ElementDifference difference_of(Dtype a_dtype, const std::byte* a, Dtype b_dtype,
+                                const std::byte* b, std::size_t count) {
+  ElementDifference out;
+  Numbers numbers;
+  for (std::size_t begin = 0; begin < count; begin += kTogether) {
+    std::size_t together = std::min(kTogether, count - begin);
+    to_numbers(a_dtype)(a + begin * size_of(a_dtype), together, numbers.a.data());
+    to_numbers(b_dtype)(b + begin * size_of(b_dtype), together, numbers.b.data());
+    for (std::size_t i = 0; i < together; ++i) {
+      double u = numbers.a[i], v = numbers.b[i];
+      bool nan = std::isnan(u) || std::isnan(v);
+      if (u == v || (nan && std::isnan(u) == std::isnan(v))) continue;
+      note_first(out, begin + i);
+      ++out.differing;
+      if (nan) ++out.nan;
+      if (!nan) out.max_abs = std::max(out.max_abs, std::abs(u - v));
+    }
+  }
+  return out;
+}
+
+bool can_compare(Dtype a, Dtype b) {
+  return fits_a_double(a) && fits_a_double(b);
+}
+
+ElementProducts products_of(Dtype a_dtype, const std::byte* a, Dtype b_dtype, const std::byte* b,
+                            std::size_t count) {
+  ToNumbers a_numbers = to_numbers(a_dtype), b_numbers = to_numbers(b_dtype);
+  if (a_numbers == nullptr || b_numbers == nullptr) return {};
+  Lanes lanes;
+  Numbers numbers;
+  for (std::size_t begin = 0; begin < count; begin += kTogether) {
+    std::size_t together = std::min(kTogether, count - begin);
+    std::fill(numbers.a.begin() + static_cast<std::ptrdiff_t>(together), numbers.a.end(), 0);
+    std::fill(numbers.b.begin() + static_cast<std::ptrdiff_t>(together), numbers.b.end(), 0);
+    a_numbers(a + begin * size_of(a_dtype), together, numbers.a.data());
+    b_numbers(b + begin * size_of(b_dtype), together, numbers.b.data());
+    add_products(numbers, lanes);
+  }
+  return {sum_of(lanes.ab), sum_of(lanes.aa), sum_of(lanes.bb)};
+}
+
+std::uint64_t steps_between(Dtype dtype, std::uint64_t a, std::uint64_t b) {
+  return steps(a, b, sign_of_codes(dtype));
+}
+
+}  // namespace shw
