@@ -3,8 +3,8 @@
 
 #include "core/base/checked.h"
 #include "core/facts/filled.h"
+#include "core/facts/gone.h"
 #include "core/model/named_only.h"
-#include "core/report/gone.h"
 #include "core/report/json.h"
 #include "core/report/report.h"
 #include "core/tensor/element_text.h"

@@ -1,4 +1,4 @@
-#include "core/report/gone.h"
+#include "core/facts/gone.h"
 
 #include "core/base/checked.h"
 
