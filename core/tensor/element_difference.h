@@ -40,9 +40,10 @@ struct ElementProducts {
   std::optional<double> cosine() const;
 };
 
-// Two runs of `count` elements of one dtype; its size is known.
+// Two runs of `count` elements of one dtype; its size is known. `products`: added to, where it is
+// asked for; the sums are those of products_of().
 ElementDifference difference_of(Dtype dtype, const std::byte* a, const std::byte* b,
-                                std::size_t count);
+                                std::size_t count, ElementProducts* products = nullptr);
 // The same where the dtypes differ: by value. An element differs where the values do, and bits are
 // not spoken of. can_compare() holds.
 ElementDifference difference_of(Dtype a_dtype, const std::byte* a, Dtype b_dtype,
