@@ -167,6 +167,18 @@ Result<std::shared_ptr<const ByteSource>> BoxReader::open(FileId file) {
   return source_;
 }
 
+Result<ChunkStorage> BoxReader::storage(ChunkId chunk) {
+  SHW_TRY(const Item* found, item(chunk));
+  SHW_CHECK(check_recorded(checkpoint_, chunk, found->header));
+  if (is_as_recorded(checkpoint_, chunk, found->header)) return found->storage;
+  return tl::unexpected<Error>(not_as_recorded(checkpoint_, chunk, found->header));
+}
+
+Result<std::shared_ptr<const ByteSource>> BoxReader::stored(const ChunkStorage& storage) {
+  SHW_TRY(auto file, open(storage.file));
+  return window(std::move(file), storage.offset, storage.length);
+}
+
 Result<ItemHeader> BoxReader::header(ChunkId chunk) {
   SHW_TRY(const Item* found, item(chunk));
   return found->header;
@@ -192,8 +204,7 @@ Result<Bytes> BoxReader::read_from(ChunkId chunk, const Item& item, const Box& b
   const ChunkStorage& storage = item.storage;
   std::int64_t first = byte_of_box(storage.first, box, storage.strides);
   if (storage.is_stored) {
-    SHW_TRY(auto file, open(storage.file));
-    auto inside = window(file, storage.offset, storage.length);
+    SHW_TRY(auto inside, stored(storage));
     return read_strided(*inside, first, box.sizes, storage.strides, element);
   }
   SHW_TRY(auto decoded, decoded_.read(chunk, sizes));

@@ -56,6 +56,10 @@ class BoxReader {
   const Checkpoint& checkpoint() const { return checkpoint_; }
   // The elements of a chunk-local box, row-major and little-endian.
   Result<Bytes> read(ChunkId chunk, const Box& box);
+  // Where its elements lie, and those bytes where they are stored as they are. kDamaged where the
+  // item is of another dtype or other sizes than its chunk is recorded.
+  Result<ChunkStorage> storage(ChunkId chunk);
+  Result<std::shared_ptr<const ByteSource>> stored(const ChunkStorage& storage);
   // What the item says of itself, and a box in its own sizes, whatever is recorded of the chunk.
   Result<ItemHeader> header(ChunkId chunk);
   Result<Bytes> read_item(ChunkId chunk, const Box& box);

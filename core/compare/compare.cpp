@@ -1,0 +1,415 @@
+#include "core/compare/compare.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/parallel.h"
+#include "core/base/words.h"
+#include "core/compare/alone.h"
+#include "core/compare/entries.h"
+#include "core/compare/fingerprints.h"
+#include "core/compare/replicas.h"
+#include "core/compare/value_pass.h"
+#include "core/facts/filled.h"
+#include "core/facts/reference_bytes.h"
+#include "core/model/named_only.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// A name that both have.
+struct Matched {
+  TensorPair tensor;
+  TileCover a, b;
+  bool other_shape = false, other_dtype = false, retiled = false;
+  bool same_items = false;  // the very bytes of the very files
+  std::int64_t filled_a = 0, filled_b = 0;
+  std::optional<SeenPair> seen = {};
+  std::optional<bool> same_elements = {};
+  std::vector<std::string> doubts = {};  // why its values are nobody's to tell
+};
+
+class Comparison {
+ public:
+  Comparison(const Checkpoint& a, const Checkpoint& b, const CompareOptions& options,
+             Progress* progress)
+      : both_{a, b}, options_(options), progress_(progress) {}
+  Result<CheckpointDifference> run();
+
+ private:
+  void match();
+  Status judge_by_metadata();
+  Status look_at_values();
+  Status look_at_copies();
+  Status look_at_reshaped();
+  Status look_at_alone();
+  Status look_at_entries();
+  void doubt_openings();
+  void add_alone(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
+                 DifferenceKind kind);
+  void add_renamed();
+  void add_named_only();
+  void settle();
+  void settle(const Matched& matched);
+  void choose_verdict();
+  void say_unjudged();
+
+  BothCheckpoints both_;
+  const CompareOptions& options_;
+  Progress* progress_;
+  FilledReport filled_a_, filled_b_;
+  std::set<std::string_view> named_a_, named_b_;  // of which only the name is known
+  std::vector<Matched> matched_;
+  std::vector<TensorId> only_a_, only_b_;
+  std::vector<TensorPair> renamed_;
+  std::uint64_t entries_open_ = 0;
+  std::uint64_t unproved_ = 0;  // tensors of both whose values were not looked at
+  CheckpointDifference out_;
+};
+
+std::set<std::string_view> names_alone(const Checkpoint& checkpoint) {
+  std::set<std::string_view> names;
+  for (const StrayRecord& stray : named_only(checkpoint)) names.insert(stray.fqn);
+  return names;
+}
+
+TensorSide side_of(const Checkpoint& checkpoint, TensorId tensor) {
+  TensorSide side;
+  side.dtype = checkpoint.dtype(tensor);
+  side.shape = copy_of(checkpoint.shape(tensor));
+  side.tiles = checkpoint.chunks(tensor).size();
+  return side;
+}
+
+std::int64_t filled_of(const FilledReport& report, std::string_view fqn) {
+  const FilledTensor* filled = report.tensors.empty() ? nullptr : report.find(fqn);
+  return filled == nullptr ? 0 : filled->lost;
+}
+
+std::string elements_words(std::int64_t count, const std::string& what) {
+  return plural(static_cast<std::uint64_t>(count), "element") + " " + what;
+}
+
+// Two saves of one model have their names in one order: a name is looked for at the same place
+// first.
+std::optional<TensorId> find_near(const Checkpoint& checkpoint, std::string_view fqn,
+                                  std::uint32_t near) {
+  if (near < checkpoint.tensor_count() && checkpoint.fqn(TensorId{near}) == fqn)
+    return TensorId{near};
+  return checkpoint.find(fqn);
+}
+
+void Comparison::match() {
+  named_a_ = names_alone(both_.a);
+  named_b_ = names_alone(both_.b);
+  for (std::uint32_t t = 0; t < both_.a.tensor_count(); ++t) {
+    std::string_view fqn = both_.a.fqn(TensorId{t});
+    if (auto other = find_near(both_.b, fqn, t))
+      matched_.push_back({.tensor = {TensorId{t}, *other}, .a = {}, .b = {}});
+    else if (!named_b_.contains(fqn))
+      only_a_.push_back(TensorId{t});
+  }
+  for (std::uint32_t t = 0; t < both_.b.tensor_count(); ++t) {
+    std::string_view fqn = both_.b.fqn(TensorId{t});
+    if (!find_near(both_.a, fqn, t) && !named_a_.contains(fqn)) only_b_.push_back(TensorId{t});
+  }
+}
+
+Status Comparison::judge_by_metadata() {
+  bool one_folder = both_.a.directory() != nullptr && both_.b.directory() != nullptr &&
+                    both_.a.directory()->name() == both_.b.directory()->name();
+  return each_in_parallel(matched_.size(), [&](std::size_t i) -> Status {
+    Matched& matched = matched_[i];
+    auto [one, two] = matched.tensor;
+    matched.a = cover_of(both_.a, one);
+    matched.b = cover_of(both_.b, two);
+    matched.other_dtype = both_.a.dtype(one) != both_.b.dtype(two);
+    matched.other_shape = !same(both_.a.shape(one), both_.b.shape(two));
+    matched.retiled = !matched.other_shape && !are_tiled_alike(both_.a, one, both_.b, two);
+    matched.filled_a = filled_of(filled_a_, both_.a.fqn(one));
+    matched.filled_b = filled_of(filled_b_, both_.b.fqn(two));
+    matched.same_items = (one_folder && has_same_items(both_.a, one, both_.b, two)) ||
+                         volume(both_.a.shape(one)) == 0;
+    return {};
+  });
+}
+
+Status Comparison::look_at_values() {
+  std::vector<AskedPair> asked;
+  std::vector<std::size_t> whose;
+  for (std::size_t i = 0; i < matched_.size(); ++i) {
+    const Matched& matched = matched_[i];
+    Dtype a = both_.a.dtype(matched.tensor.a), b = both_.b.dtype(matched.tensor.b);
+    bool comparable = a == b ? size_of(a) != 0 : can_compare(a, b);
+    if (matched.other_shape || !comparable) continue;
+    asked.push_back({matched.tensor, &matched.a, &matched.b});
+    whose.push_back(i);
+  }
+  SHW_TRY(auto seen, compare_values(both_, asked, options_.memory, progress_));
+  for (std::size_t i = 0; i < whose.size(); ++i) {
+    out_.compared += seen[i].values.compared != 0 ? 1 : 0;
+    matched_[whose[i]].seen = std::move(seen[i]);
+  }
+  return {};
+}
+
+Status Comparison::look_at_copies() {
+  SHW_TRY(auto doubts_a, doubtful_replicas(both_.a, progress_));
+  SHW_TRY(auto doubts_b, doubtful_replicas(both_.b, progress_));
+  for (Matched& matched : matched_) {
+    if (auto found = doubts_a.find(matched.tensor.a); found != doubts_a.end())
+      matched.doubts.push_back("in A " + found->second);
+    if (auto found = doubts_b.find(matched.tensor.b); found != doubts_b.end())
+      matched.doubts.push_back("in B " + found->second);
+  }
+  return {};
+}
+
+// Fingerprints go by the row-major index: a reshape of the same elements leaves them as they are.
+Status Comparison::look_at_reshaped() {
+  std::vector<TensorId> a, b;
+  std::vector<Matched*> whose;
+  for (Matched& matched : matched_) {
+    bool may_be =
+        matched.other_shape && !matched.other_dtype &&
+        volume(both_.a.shape(matched.tensor.a)) == volume(both_.b.shape(matched.tensor.b));
+    if (!may_be) continue;
+    a.push_back(matched.tensor.a);
+    b.push_back(matched.tensor.b);
+    whose.push_back(&matched);
+  }
+  SHW_TRY(auto one, fingerprints_of(both_.a, a, options_.memory, progress_));
+  SHW_TRY(auto two, fingerprints_of(both_.b, b, options_.memory, progress_));
+  for (std::size_t i = 0; i < whose.size(); ++i) {
+    if (one[i] && two[i]) whose[i]->same_elements = *one[i] == *two[i];
+  }
+  return {};
+}
+
+Status Comparison::look_at_alone() {
+  SHW_TRY(renamed_, find_renamed(both_, only_a_, only_b_, options_.memory, progress_));
+  std::set<TensorId> a, b;
+  for (const TensorPair& pair : renamed_) {
+    a.insert(pair.a);
+    b.insert(pair.b);
+  }
+  std::erase_if(only_a_, [&](TensorId tensor) { return a.contains(tensor); });
+  std::erase_if(only_b_, [&](TensorId tensor) { return b.contains(tensor); });
+  return {};
+}
+
+Status Comparison::look_at_entries() {
+  SHW_TRY(EntriesSeen seen,
+          compare_entries(both_.a, filled_a_, both_.b, filled_b_, options_.data, progress_));
+  out_.entries = std::move(seen.entries);
+  entries_open_ = seen.left_open;
+  return {};
+}
+
+// What opening could not see may be where they differ.
+void Comparison::doubt_openings() {
+  constexpr std::size_t kMost = 8;
+  auto add = [&](const Checkpoint& checkpoint, const FilledReport& filled, const char* side) {
+    for (const Finding& finding : checkpoint.opening_findings()) {
+      const Rule& rule = rule_of(finding);
+      if ((rule.damages_bytes || rule.leaves_undecided) && out_.doubts.size() < kMost)
+        out_.doubts.push_back(std::string("in ") + side + " " + finding.cause);
+    }
+    for (const std::string& file : filled.unreadable)
+      out_.doubts.push_back(std::string("in ") + side + " " + file +
+                            ", which says what a repair filled, is damaged");
+  };
+  add(both_.a, filled_a_, "A");
+  add(both_.b, filled_b_, "B");
+}
+
+void Comparison::add_alone(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
+                           DifferenceKind kind) {
+  for (TensorId tensor : tensors) {
+    TensorDifference told;
+    told.fqn = checkpoint.fqn(tensor);
+    told.kind = kind;
+    (kind == DifferenceKind::kMissing ? told.a : told.b) = side_of(checkpoint, tensor);
+    out_.tensors.push_back(std::move(told));
+  }
+}
+
+void Comparison::add_renamed() {
+  for (const TensorPair& pair : renamed_) {
+    TensorDifference told;
+    told.fqn = both_.a.fqn(pair.a);
+    told.kind = DifferenceKind::kRenamed;
+    told.a = side_of(both_.a, pair.a);
+    told.b = side_of(both_.b, pair.b);
+    told.retiled = !are_tiled_alike(both_.a, pair.a, both_.b, pair.b);
+    told.other = both_.b.fqn(pair.b);
+    out_.tensors.push_back(std::move(told));
+  }
+}
+
+void Comparison::add_named_only() {
+  std::set<std::string_view> names = named_a_;
+  names.insert(named_b_.begin(), named_b_.end());
+  for (std::string_view fqn : names) {
+    TensorDifference told;
+    told.fqn = fqn;
+    if (auto a = both_.a.find(fqn)) told.a = side_of(both_.a, *a);
+    if (auto b = both_.b.find(fqn)) told.b = side_of(both_.b, *b);
+    for (auto [alone, side] : {std::pair(&named_a_, "A"), std::pair(&named_b_, "B")}) {
+      if (alone->contains(fqn))
+        told.why.push_back(std::string("in ") + side +
+                           " only its name is known: the file that holds it cannot be read");
+    }
+    out_.tensors.push_back(std::move(told));
+  }
+}
+
+// Why nobody can say what the tensor holds in both.
+std::vector<std::string> reasons_of(const Matched& matched, std::optional<std::int64_t> apart) {
+  std::vector<std::string> why = matched.doubts;
+  if (matched.a.too_tangled || matched.b.too_tangled)
+    why.emplace_back("its tiles overlap in too many places to be told apart");
+  else if (!apart)
+    why.emplace_back("what lies in no tile is in too many places to be told apart");
+  if (apart == 0 && matched.a.missing != 0)
+    why.push_back(elements_words(matched.a.missing, "lie in no tile of either"));
+  if (matched.filled_a != 0)
+    why.push_back(elements_words(matched.filled_a, "of A are not its own: a repair filled them"));
+  if (matched.filled_b != 0)
+    why.push_back(elements_words(matched.filled_b, "of B are not its own: a repair filled them"));
+  if (!matched.seen) return why;
+  if (matched.seen->disagrees_a) why.emplace_back("tiles of A that hold the same elements differ");
+  if (matched.seen->disagrees_b) why.emplace_back("tiles of B that hold the same elements differ");
+  if (matched.seen->values.unread != 0)
+    why.push_back(elements_words(static_cast<std::int64_t>(matched.seen->values.unread),
+                                 "could not be read"));
+  return why;
+}
+
+void Comparison::settle(const Matched& matched) {
+  auto [one, two] = matched.tensor;
+  TensorDifference told;
+  told.a = side_of(both_.a, one);
+  told.b = side_of(both_.b, two);
+  told.a->missing = matched.a.missing;
+  told.b->missing = matched.b.missing;
+  told.a->filled = matched.filled_a;
+  told.b->filled = matched.filled_b;
+  told.retiled = matched.retiled;
+  told.same_elements = matched.same_elements;
+  const auto apart =
+      matched.other_shape ? std::optional<std::int64_t>(0) : gaps_apart(matched.a, matched.b);
+  told.why = reasons_of(matched, apart);
+  bool in_b = !matched.a.error;
+  const std::optional<Error>* error = in_b ? &matched.b.error : &matched.a.error;
+  if (matched.seen) {
+    told.values = matched.seen->values;
+    // What reading met says more than what the metadata let expect.
+    if (matched.seen->error) {
+      error = &matched.seen->error;
+      in_b = matched.seen->error_in_b;
+    }
+  }
+  if (*error) {
+    told.error = *error;
+    told.error_in = in_b ? 'b' : 'a';
+  }
+  const bool differs = matched.seen && matched.seen->values.elements.differing != 0;
+  const bool disagrees = matched.seen && (matched.seen->disagrees_a || matched.seen->disagrees_b);
+  std::optional<DifferenceKind> kind;
+  if (matched.other_shape)
+    kind = DifferenceKind::kReshaped;
+  else if (matched.other_dtype)
+    kind = DifferenceKind::kDtype;
+  else if (apart && *apart != 0)
+    kind = DifferenceKind::kIncomplete;
+  else if (differs && !disagrees && matched.doubts.empty())
+    kind = DifferenceKind::kValues;
+  else if (told.error || !told.why.empty())
+    kind = DifferenceKind::kUndecided;
+  else if (matched.retiled)
+    kind = DifferenceKind::kRetiled;
+  const bool settled = !kind || *kind == DifferenceKind::kRetiled;
+  if (settled && (options_.data || matched.same_items))
+    ++out_.same;
+  else if (settled)
+    ++unproved_;
+  if (!kind) return;
+  told.kind = *kind;
+  told.fqn = both_.a.fqn(one);
+  out_.tensors.push_back(std::move(told));
+}
+
+void Comparison::settle() {
+  add_alone(both_.a, only_a_, DifferenceKind::kMissing);
+  add_alone(both_.b, only_b_, DifferenceKind::kAdded);
+  for (const Matched& matched : matched_) settle(matched);
+  add_named_only();
+  add_renamed();
+  std::stable_sort(out_.tensors.begin(), out_.tensors.end(),
+                   [](const auto& x, const auto& y) { return x.kind < y.kind; });
+}
+
+void Comparison::choose_verdict() {
+  auto decides = [](DifferenceKind kind) {
+    return kind != DifferenceKind::kUndecided && kind != DifferenceKind::kRetiled;
+  };
+  auto is_open = [](DifferenceKind kind) { return kind == DifferenceKind::kUndecided; };
+  bool different = false, open = !out_.doubts.empty() || unproved_ != 0 || entries_open_ != 0;
+  for (const TensorDifference& tensor : out_.tensors) {
+    different = different || decides(tensor.kind);
+    open = open || is_open(tensor.kind);
+  }
+  for (const EntryDifference& entry : out_.entries) {
+    different = different || decides(entry.kind);
+    open = open || is_open(entry.kind);
+  }
+  out_.verdict = different ? Sameness::kDifferent : open ? Sameness::kUndecided : Sameness::kSame;
+}
+
+void Comparison::say_unjudged() {
+  if (unproved_ != 0)
+    out_.unjudged.push_back({"values of " + plural(unproved_, "tensor"), "--data"});
+  if (entries_open_ != 0)
+    out_.unjudged.push_back(
+        {"values of " + human_count(entries_open_) +
+             (entries_open_ == 1 ? " entry that is no tensor" : " entries that are no tensors"),
+         "--data"});
+  if (!options_.data && !only_a_.empty() && !only_b_.empty())
+    out_.unjudged.push_back({"which names are new names of old tensors", "--data"});
+}
+
+Result<CheckpointDifference> Comparison::run() {
+  filled_a_ = filled_in(both_.a);
+  filled_b_ = filled_in(both_.b);
+  match();
+  out_.data = options_.data;
+  out_.tensors_a = both_.a.tensor_count() + named_a_.size();
+  out_.tensors_b = both_.b.tensor_count() + named_b_.size();
+  out_.in_both = matched_.size();
+  SHW_CHECK(judge_by_metadata());
+  if (options_.data) {
+    SHW_CHECK(look_at_values());
+    SHW_CHECK(look_at_copies());
+    SHW_CHECK(look_at_reshaped());
+    SHW_CHECK(look_at_alone());
+  }
+  SHW_CHECK(look_at_entries());
+  doubt_openings();
+  settle();
+  say_unjudged();
+  choose_verdict();
+  return std::move(out_);
+}
+
+}  // namespace
+
+Result<CheckpointDifference> compare_checkpoints(const Checkpoint& a, const Checkpoint& b,
+                                                 const CompareOptions& options,
+                                                 Progress* progress) {
+  return Comparison(a, b, options, progress).run();
+}
+
+}  // namespace shw

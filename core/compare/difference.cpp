@@ -1,0 +1,17 @@
+#include "core/compare/difference.h"
+
+namespace shw {
+
+std::string_view name(DifferenceKind kind) {
+  constexpr std::string_view kNames[kDifferenceKinds] = {"missing",   "added",   "incomplete",
+                                                         "reshaped",  "dtype",   "values",
+                                                         "undecided", "renamed", "retiled"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(Sameness verdict) {
+  if (verdict == Sameness::kSame) return "same";
+  return verdict == Sameness::kDifferent ? "different" : "undecided";
+}
+
+}  // namespace shw

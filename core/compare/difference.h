@@ -1,0 +1,108 @@
+// How two checkpoints differ: what is held against what, and what came of it. Nothing here reads.
+//
+// A name that both have is of the first kind that fits, from the top:
+//   reshaped    other shapes
+//   dtype       another dtype
+//   incomplete  elements lie in no tile of one of them, and do in the other
+//   values      elements whose bits differ
+//   undecided   nobody can tell: bytes that are damaged or gone, elements that neither has, that a
+//               repair filled, or whose copies inside one checkpoint disagree
+//   retiled     the same elements, as far as was looked, in other tiles: no difference by itself
+// A name that one has alone:
+//   renamed     the bytes are those of a name that the other has alone; proved by a fingerprint of
+//               every byte, never by shape and dtype
+//   missing     only in A
+//   added       only in B
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/rules/unjudged.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/element_difference.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+// In the order in which a person wants to hear of them.
+enum class DifferenceKind : std::uint8_t {
+  kMissing,
+  kAdded,
+  kIncomplete,
+  kReshaped,
+  kDtype,
+  kValues,
+  kUndecided,
+  kRenamed,
+  kRetiled
+};
+inline constexpr std::size_t kDifferenceKinds = 9;
+std::string_view name(DifferenceKind kind);  // "missing"
+
+enum class Sameness : std::uint8_t { kSame, kDifferent, kUndecided };
+std::string_view name(Sameness verdict);
+
+// What one of the two records of a tensor.
+struct TensorSide {
+  Dtype dtype = Dtype::kUnknown;
+  Extents shape;
+  std::uint32_t tiles = 0;
+  std::int64_t missing = 0;  // elements in no tile
+  std::int64_t filled = 0;   // elements that a repair put there
+};
+
+struct FirstDifference {
+  Extents index;
+  std::string a, b;  // as `show --values` writes them
+};
+
+// Of elements that both have and that could be read.
+struct ValueDifference {
+  std::uint64_t compared = 0;
+  std::uint64_t unread = 0;  // could not be read, of one or both
+  ElementDifference elements;
+  bool by_value = false;  // the dtypes differ: 1.0 is 1.0 in both, and bits are not spoken of
+  std::optional<double> cosine;
+  std::optional<FirstDifference> first;
+};
+
+struct TensorDifference {
+  std::string fqn;
+  DifferenceKind kind = DifferenceKind::kUndecided;
+  std::optional<TensorSide> a = {}, b = {};    // nothing: it has no such tensor
+  bool retiled = false;                        // beside another kind too
+  std::string other = {};                      // renamed: its name in the other one
+  std::optional<ValueDifference> values = {};  // where elements were looked at
+  std::optional<bool> same_elements = {};      // reshaped: the same row-major, or not
+  std::vector<std::string> why = {};           // undecided: sentences
+  std::optional<Error> error = {};             // the first of what could not be read
+  char error_in = 'a';                         // whose file it is
+};
+
+// An entry that is no tensor.
+struct EntryDifference {
+  std::string fqn;
+  DifferenceKind kind = DifferenceKind::kUndecided;  // missing, added, values, undecided
+  std::string a = {}, b = {};                        // short, where they are plain data
+  std::string why = {};
+};
+
+struct CheckpointDifference {
+  Sameness verdict = Sameness::kUndecided;
+  bool data = false;  // values were read
+  std::uint64_t tensors_a = 0, tensors_b = 0, in_both = 0;
+  std::uint64_t compared = 0;  // tensors whose elements were read, all that are in both
+  std::uint64_t same = 0;      // of those in both: proved to be the same to the bit
+  std::vector<TensorDifference>
+      tensors;  // the gravest first; of one kind in the order of A, then B
+  std::vector<EntryDifference> entries;
+  std::vector<std::string> doubts;  // why the whole cannot be called the same: sentences
+  std::vector<Unjudged> unjudged;
+};
+
+}  // namespace shw

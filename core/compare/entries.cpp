@@ -1,0 +1,145 @@
+#include "core/compare/entries.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/parallel.h"
+#include "core/formats/plain_value.h"
+
+namespace shw {
+namespace {
+
+// What is read of an entry to show it, and what two of them may take to be held byte by byte.
+constexpr std::uint64_t kShown = std::uint64_t{1} << 20;
+constexpr std::uint64_t kHeld = std::uint64_t{64} << 20;
+
+std::string shown(const Checkpoint& checkpoint, std::size_t object) {
+  auto value = read_plain_value(checkpoint, object, kShown);
+  if (!value || value->kind == PlainValue::Kind::kOther) return {};
+  if (value->kind == PlainValue::Kind::kDict)
+    return "a dict of " + std::to_string(value->items.size() / 2);
+  return to_text(*value);
+}
+
+Result<Bytes> item_bytes(const Checkpoint& checkpoint, std::size_t object) {
+  const ObjectRow& row = checkpoint.objects()[object];
+  if (!row.item || row.item->file == FileId::kNone)
+    return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
+  if (!is_reachable(checkpoint, *row.item))
+    return fail(ErrorKind::kDamaged, "its bytes are gone: the file is not there or ends before it",
+                {checkpoint.file(row.item->file).path});
+  if (static_cast<std::uint64_t>(row.item->length) > kHeld)
+    return fail(ErrorKind::kUnsupported, "is larger than what is read of an entry like it",
+                {checkpoint.file(row.item->file).path});
+  SHW_TRY(auto source, checkpoint.directory()->open(checkpoint.file(row.item->file).path));
+  return read_bytes(*source, static_cast<std::uint64_t>(row.item->offset),
+                    static_cast<std::uint64_t>(row.item->length));
+}
+
+std::string words_of(const Error& error, const char* side) {
+  std::string file = error.place.file.empty() ? "" : error.place.file + ": ";
+  return std::string("in ") + side + " " + file + error.message;
+}
+
+// Nothing where they say the same.
+std::optional<EntryDifference> compare_entry(const Checkpoint& a, std::size_t one,
+                                             const Checkpoint& b, std::size_t two) {
+  EntryDifference out{a.objects()[one].fqn, DifferenceKind::kUndecided, {}, {}, {}};
+  auto left = read_plain_opcodes(a, one), right = read_plain_opcodes(b, two);
+  if (left && right && *left == *right) return std::nullopt;
+  if (left && right) {
+    out.kind = DifferenceKind::kValues;
+    out.a = shown(a, one);
+    out.b = shown(b, two);
+    return out;
+  }
+  bool has_items = !a.objects()[one].inlined && !b.objects()[two].inlined;
+  auto left_bytes = has_items ? item_bytes(a, one) : Result<Bytes>(Bytes{});
+  auto right_bytes = has_items ? item_bytes(b, two) : Result<Bytes>(Bytes{});
+  if (left_bytes && right_bytes && has_items && *left_bytes == *right_bytes) return std::nullopt;
+  if (!left_bytes || !right_bytes) {
+    out.why = !left_bytes ? words_of(left_bytes.error(), "A") : words_of(right_bytes.error(), "B");
+  } else {
+    // Two pickles of one object need not have the same bytes, and nothing here is executed.
+    out.why = "the bytes differ, and what they stand for is not made: " +
+              (!left ? words_of(left.error(), "A") : words_of(right.error(), "B"));
+  }
+  return out;
+}
+
+// The very bytes of the very file.
+bool is_same_place(const Checkpoint& a, const ObjectRow& one, const Checkpoint& b,
+                   const ObjectRow& two) {
+  if (a.directory() == nullptr || b.directory() == nullptr || !one.item || !two.item) return false;
+  return a.directory()->name() == b.directory()->name() && is_reachable(a, *one.item) &&
+         is_reachable(b, *two.item) && a.file(one.item->file).path == b.file(two.item->file).path &&
+         one.item->offset == two.item->offset && one.item->length == two.item->length;
+}
+
+// A value that stands in the metadata costs nothing to read.
+bool is_read_already(const ObjectRow& a, const ObjectRow& b) {
+  return a.inlined && b.inlined && !a.inlined->opcodes.empty() && !b.inlined->opcodes.empty();
+}
+
+using ByName = std::map<std::string_view, std::size_t>;
+
+ByName by_name(const Checkpoint& checkpoint) {
+  ByName names;
+  for (std::size_t i = 0; i < checkpoint.objects().size(); ++i)
+    names.emplace(checkpoint.objects()[i].fqn, i);
+  return names;
+}
+
+// An entry whose own value is gone says now what another one said.
+void add_taken(const FilledReport& filled, const char* side, std::vector<EntryDifference>& out) {
+  for (const FilledEntry& entry : filled.entries) {
+    bool told = std::any_of(out.begin(), out.end(),
+                            [&](const auto& other) { return other.fqn == entry.fqn; });
+    if (told) continue;
+    EntryDifference taken;
+    taken.fqn = entry.fqn;
+    taken.why =
+        std::string("in ") + side + " its own value is gone: it says what " + entry.from + " said";
+    out.push_back(std::move(taken));
+  }
+}
+
+}  // namespace
+
+Result<EntriesSeen> compare_entries(const Checkpoint& a, const FilledReport& filled_a,
+                                    const Checkpoint& b, const FilledReport& filled_b, bool data,
+                                    Progress* progress) {
+  EntriesSeen out;
+  ByName left = by_name(a), right = by_name(b);
+  std::vector<std::pair<std::size_t, std::size_t>> both;
+  for (const auto& [fqn, one] : left) {
+    auto other = right.find(fqn);
+    // As a tensor it is said there.
+    if (other == right.end() && !b.find(fqn))
+      out.entries.push_back({std::string(fqn), DifferenceKind::kMissing, {}, {}, {}});
+    if (other == right.end()) continue;
+    if (!data && is_same_place(a, a.objects()[one], b, b.objects()[other->second])) continue;
+    if (data || is_read_already(a.objects()[one], b.objects()[other->second]))
+      both.emplace_back(one, other->second);
+    else
+      ++out.left_open;
+  }
+  for (const auto& [fqn, two] : right) {
+    if (!left.contains(fqn) && !a.find(fqn))
+      out.entries.push_back({std::string(fqn), DifferenceKind::kAdded, {}, {}, {}});
+  }
+  std::vector<std::optional<EntryDifference>> seen(both.size());
+  SHW_CHECK(each_in_parallel(both.size(), [&](std::size_t i) -> Status {
+    if (is_cancelled(progress)) return cancelled_error();
+    seen[i] = compare_entry(a, both[i].first, b, both[i].second);
+    return {};
+  }));
+  for (auto& entry : seen) {
+    if (entry) out.entries.push_back(std::move(*entry));
+  }
+  add_taken(filled_a, "A", out.entries);
+  add_taken(filled_b, "B", out.entries);
+  return out;
+}
+
+}  // namespace shw

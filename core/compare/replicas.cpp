@@ -1,0 +1,102 @@
+#include "core/compare/replicas.h"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "core/base/parallel.h"
+#include "core/formats/items.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kAtOnce = 256 << 10;
+
+// Bytes of a file that hold a copy.
+struct CopyRange {
+  std::shared_ptr<const ByteSource> source;
+  std::uint64_t offset = 0, length = 0;
+};
+
+Result<CopyRange> range_of(const Checkpoint& checkpoint, const ItemPlace& place) {
+  if (!is_reachable(checkpoint, place))
+    return fail(ErrorKind::kDamaged, "the file is not there or ends before it");
+  SHW_TRY(auto source, checkpoint.directory()->open(checkpoint.file(place.file).path));
+  return CopyRange{std::move(source), static_cast<std::uint64_t>(place.offset),
+                   static_cast<std::uint64_t>(place.length)};
+}
+
+Result<bool> are_equal(const CopyRange& a, const CopyRange& b, Progress* progress) {
+  if (a.length != b.length) return false;
+  Bytes left, right;
+  for (std::uint64_t at = 0; at < a.length; at += kAtOnce) {
+    if (is_cancelled(progress)) return cancelled_error();
+    left.resize(static_cast<std::size_t>(std::min(kAtOnce, a.length - at)));
+    right.resize(left.size());
+    SHW_CHECK(a.source->read(a.offset + at, left));
+    SHW_CHECK(b.source->read(b.offset + at, right));
+    if (left != right) return false;
+  }
+  return true;
+}
+
+// The same elements lie in the same way: their bytes can be held against each other.
+bool lie_alike(const ItemHeader& a, const ItemHeader& b) {
+  return a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides &&
+         a.storage_offset == b.storage_offset && a.payload_length == b.payload_length &&
+         a.big_endian == b.big_endian && a.conjugate == b.conjugate && a.negative == b.negative &&
+         !a.compressed && !b.compressed;
+}
+
+// Why the copy does not stand for the tile; empty where it does.
+Result<std::string> doubt_of(const Checkpoint& checkpoint, const Replica& replica,
+                             Progress* progress) {
+  ItemPlace other = checkpoint.place(replica.storage);
+  auto first = checkpoint.item(replica.of);
+  std::string file = checkpoint.file(other.file).path;
+  if (!first) return std::string();  // said of the tile itself
+  SHW_TRY(CopyRange left, range_of(checkpoint, *first));
+  SHW_TRY(CopyRange right, range_of(checkpoint, other));
+  SHW_TRY(bool equal, are_equal(left, right, progress));
+  if (equal) return std::string();
+  SHW_TRY(ItemHeader one, read_item_header(checkpoint, replica.of));
+  SHW_TRY(ItemHeader two, read_orphan_header(checkpoint, replica.of, other));
+  std::string words = "copies of one tile differ: " + checkpoint.file(first->file).path + " and " +
+                      file + " were to hold the same";
+  if (!lie_alike(one, two)) return words;
+  left = {left.source, one.payload_offset, one.payload_length};
+  right = {right.source, two.payload_offset, two.payload_length};
+  SHW_TRY(equal, are_equal(left, right, progress));
+  return equal ? std::string() : words;
+}
+
+std::vector<const Replica*> replicas_of(const Checkpoint& checkpoint) {
+  std::vector<const Replica*> all;
+  for (std::uint32_t chunk = 0; chunk < checkpoint.chunk_count(); ++chunk) {
+    for (const Replica& replica : checkpoint.replicas(ChunkId{chunk})) all.push_back(&replica);
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<std::map<TensorId, std::string>> doubtful_replicas(const Checkpoint& checkpoint,
+                                                          Progress* progress) {
+  const std::vector<const Replica*> replicas = replicas_of(checkpoint);
+  std::vector<std::string> doubts(replicas.size());
+  SHW_CHECK(each_in_parallel(replicas.size(), [&](std::size_t i) -> Status {
+    auto doubt = doubt_of(checkpoint, *replicas[i], progress);
+    if (!doubt && doubt.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(std::move(doubt).error());
+    if (doubt) doubts[i] = std::move(*doubt);
+    if (!doubt) doubts[i] = "a copy of a tile cannot be read: " + doubt.error().message;
+    return {};
+  }));
+  std::map<TensorId, std::string> out;
+  for (std::size_t i = 0; i < replicas.size(); ++i) {
+    if (!doubts[i].empty()) out.emplace(checkpoint.tensor_of(replicas[i]->of), doubts[i]);
+  }
+  return out;
+}
+
+}  // namespace shw

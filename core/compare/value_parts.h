@@ -1,0 +1,24 @@
+// The work of a comparison, cut into parts that threads take one by one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/compare/tile_pairs.h"
+
+namespace shw {
+
+// Pairs [first, last) of one tensor, all of each; or blocks [block, block_end) of one pair.
+struct ValuePart {
+  std::uint32_t tensor = 0;  // of those asked for
+  std::uint32_t first = 0, last = 0;
+  std::uint64_t block = 0, block_end = 0;
+  std::uint64_t elements = 0;
+};
+
+// Appends the parts of a tensor whose pairs are [first, last). `most`: elements of a block.
+void add_value_parts(const BothCheckpoints& both, const TilePairs& pairs, std::uint32_t tensor,
+                     std::uint32_t first, std::uint32_t last, std::int64_t most,
+                     std::vector<ValuePart>& parts);
+
+}  // namespace shw

@@ -1,0 +1,412 @@
+#include "core/compare/value_pass.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <mutex>
+
+#include "core/base/checked.h"
+#include "core/base/parallel.h"
+#include "core/compare/block_reader.h"
+#include "core/compare/value_parts.h"
+#include "core/tensor/element_text.h"
+#include "core/tensor/statistics.h"
+#include "core/tiles/blocks.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kPieceBytes = 256 << 10;  // two of them stay in a core's cache
+constexpr std::uint64_t kBlockBytes = 8 << 20;
+
+// What a thread holds: a reader of each checkpoint, and a piece of each.
+struct PairReaders {
+  BlockReader a, b;
+  Bytes a_piece = {}, b_piece = {};
+  bool at_b = false;  // which of them is read: whose file an error is about
+};
+
+// The first element that differs, by its row-major index in the tensor.
+struct FirstSeen {
+  std::uint64_t index = std::numeric_limits<std::uint64_t>::max();
+  std::array<std::byte, 16> a{}, b{};
+};
+
+struct PartResult {
+  bool differs = false;
+  ElementDifference elements;
+  ElementProducts products;
+  FirstSeen first;
+  std::uint64_t compared = 0;
+};
+
+enum class Look : std::uint8_t {
+  kWhether,   // stops at the first difference
+  kNumbers,   // every element
+  kSquaresA,  // of what is equal: A alone is read
+};
+
+struct TensorSums {
+  std::uint64_t expected = 0;  // elements in the parts
+  FirstSeen first;
+  std::uint64_t error_part = std::numeric_limits<std::uint64_t>::max();
+  std::uint32_t first_part = 0, last_part = 0;
+};
+
+std::uint64_t flat_index(ExtentsView shape, const Box& box, std::uint64_t element) {
+  std::uint64_t flat = 0, step = 1;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    auto size = static_cast<std::uint64_t>(box.sizes[d]);
+    flat += (static_cast<std::uint64_t>(box.offsets[d]) + element % size) * step;
+    element /= size;
+    step *= static_cast<std::uint64_t>(shape[d]);
+  }
+  return flat;
+}
+
+Box local_box(const Checkpoint& checkpoint, ChunkId chunk, Box box) {
+  ExtentsView offsets = checkpoint.offsets(chunk);
+  for (std::size_t d = 0; d < offsets.size(); ++d) box.offsets[d] -= offsets[d];
+  return box;
+}
+
+class ValuePass {
+ public:
+  ValuePass(const BothCheckpoints& both, const std::vector<AskedPair>& asked, std::uint64_t memory,
+            Progress* progress)
+      : both_(both), asked_(asked), shares_(shares_of(memory)), progress_(progress) {}
+  Result<std::vector<SeenPair>> run();
+
+ private:
+  // The tiles of a pair, as readers take them.
+  struct Sides {
+    const Checkpoint &a, &b;
+    Dtype a_dtype, b_dtype;
+  };
+  Sides sides_of(const ValuePart& part) const;
+  void cut();
+  void forecast();
+  Status look(std::size_t part);
+  Status add_squares(std::size_t part);
+  Result<PartResult> pass(const ValuePart& part, Look look, bool& in_b);
+  Result<PartResult> look_at(const ValuePart& part, bool& in_b);
+  Status look_apart(std::size_t part);
+  Status pass_block(const ValuePart& part, const TilePair& pair, const Box& box, Look look,
+                    PairReaders& readers, PartResult& out);
+  Status check_decoding(const Sides& sides, const TilePair& pair, bool& in_b) const;
+  void add_piece(const Sides& sides, BytesView a, BytesView b, std::uint64_t begin, const Box& box,
+                 ExtentsView shape, PartResult& out) const;
+  void settle(std::size_t part, const PartResult& result);
+  void settle_error(std::size_t part, Error error, bool in_b);
+  void finish(std::size_t tensor);
+
+  const BothCheckpoints& both_;
+  const std::vector<AskedPair>& asked_;
+  const CompareShares shares_;
+  Progress* progress_;
+  DecodedItems decoded_{shares_.decoded};
+  TilePairs pairs_;
+  std::vector<ValuePart> parts_;
+  std::vector<std::uint8_t> is_equal_;     // by part: read, and nothing differs
+  std::vector<ElementProducts> products_;  // by part: added up in order, whoever was first
+  std::vector<TensorSums> sums_;
+  std::vector<SeenPair> seen_;
+  std::mutex guard_;  // of sums_ and seen_
+  // Of both checkpoints, and of pairs within one of them.
+  std::array<Pool<PairReaders>, 3> readers_{
+      Pool<PairReaders>{[this] { return readers_of(both_.a, both_.b); }},
+      Pool<PairReaders>{[this] { return readers_of(both_.a, both_.a); }},
+      Pool<PairReaders>{[this] { return readers_of(both_.b, both_.b); }}};
+  std::unique_ptr<PairReaders> readers_of(const Checkpoint& a, const Checkpoint& b) {
+    return std::make_unique<PairReaders>(
+        PairReaders{BlockReader(a, decoded_), BlockReader(b, decoded_)});
+  }
+};
+
+ValuePass::Sides ValuePass::sides_of(const ValuePart& part) const {
+  const TensorPair& tensor = asked_[part.tensor].tensor;
+  Dtype a = both_.a.dtype(tensor.a), b = both_.b.dtype(tensor.b);
+  PairOf of = pairs_.pairs[part.first].of;
+  if (of == PairOf::kA) return {both_.a, both_.a, a, a};
+  if (of == PairOf::kB) return {both_.b, both_.b, b, b};
+  return {both_.a, both_.b, a, b};
+}
+
+void ValuePass::cut() {
+  for (std::uint32_t t = 0; t < asked_.size(); ++t) {
+    const AskedPair& asked = asked_[t];
+    auto first = static_cast<std::uint32_t>(pairs_.pairs.size());
+    add_pairs(both_, asked.tensor, *asked.a, *asked.b, pairs_);
+    auto last = static_cast<std::uint32_t>(pairs_.pairs.size());
+    std::uint64_t width = std::max({size_of(both_.a.dtype(asked.tensor.a)),
+                                    size_of(both_.b.dtype(asked.tensor.b)), std::uint32_t{1}});
+    auto most = static_cast<std::int64_t>(std::max<std::uint64_t>(shares_.block / width, 1));
+    sums_[t].first_part = static_cast<std::uint32_t>(parts_.size());
+    add_value_parts(both_, pairs_, t, first, last, most, parts_);
+    sums_[t].last_part = static_cast<std::uint32_t>(parts_.size());
+  }
+}
+
+void ValuePass::forecast() {
+  std::uint64_t bytes = 0;
+  for (const ValuePart& part : parts_) {
+    Sides sides = sides_of(part);
+    bytes += part.elements * (size_of(sides.a_dtype) + size_of(sides.b_dtype));
+    if (pairs_.pairs[part.first].of == PairOf::kBoth) sums_[part.tensor].expected += part.elements;
+  }
+  if (progress_ != nullptr) progress_->begin(Phase::kReadingBytes, bytes, true);
+}
+
+// Both are never held at once, but one of them would push the other out for every block.
+Status ValuePass::check_decoding(const Sides& sides, const TilePair& pair, bool& in_b) const {
+  auto needed = [](const Checkpoint& checkpoint, ChunkId chunk) -> std::uint64_t {
+    if (checkpoint.transforms(chunk).empty()) return 0;
+    auto elements = volume(checkpoint.sizes(chunk)).value_or(0);
+    auto bytes = checked_mul(static_cast<std::uint64_t>(elements),
+                             std::uint64_t{size_of(checkpoint.dtype(checkpoint.tensor_of(chunk)))});
+    return decoding_bytes(checkpoint, chunk, bytes.value_or(UINT64_MAX / 2));
+  };
+  std::uint64_t a = needed(sides.a, pair.a), b = needed(sides.b, pair.b);
+  auto both = checked_add(a, b);
+  if (both && *both <= shares_.decoded) return {};
+  const Checkpoint& large = a >= b ? sides.a : sides.b;
+  ChunkId chunk = a >= b ? pair.a : pair.b;
+  in_b = a < b;
+  auto item = large.item(chunk);
+  return fail(ErrorKind::kUnsupported,
+              "has to be decoded whole, which takes more memory than may be taken",
+              {item ? large.file(item->file).path : std::string(), std::nullopt,
+               std::string(large.fqn(large.tensor_of(chunk)))},
+              "let it take more with --memory");
+}
+
+void ValuePass::add_piece(const Sides& sides, BytesView a, BytesView b, std::uint64_t begin,
+                          const Box& box, ExtentsView shape, PartResult& out) const {
+  const std::size_t a_width = size_of(sides.a_dtype), b_width = size_of(sides.b_dtype);
+  const std::size_t count = a.size() / a_width;
+  bool one_dtype = sides.a_dtype == sides.b_dtype;
+  ElementDifference seen =
+      one_dtype ? difference_of(sides.a_dtype, a.data(), b.data(), count, &out.products)
+                : difference_of(sides.a_dtype, a.data(), sides.b_dtype, b.data(), count);
+  if (!one_dtype)
+    out.products += products_of(sides.a_dtype, a.data(), sides.b_dtype, b.data(), count);
+  if (seen.first) {
+    std::uint64_t index = flat_index(shape, box, begin + *seen.first);
+    if (index < out.first.index) {
+      out.first.index = index;
+      std::memcpy(out.first.a.data(), a.data() + *seen.first * a_width, a_width);
+      std::memcpy(out.first.b.data(), b.data() + *seen.first * b_width, b_width);
+    }
+  }
+  out.differs = out.differs || seen.differing != 0;
+  out.elements.add(seen, 0);
+}
+
+Status ValuePass::pass_block(const ValuePart& part, const TilePair& pair, const Box& box, Look look,
+                             PairReaders& readers, PartResult& out) {
+  const Sides sides = sides_of(part);
+  const std::uint64_t a_width = size_of(sides.a_dtype), b_width = size_of(sides.b_dtype);
+  const ExtentsView shape = both_.a.shape(asked_[part.tensor].tensor.a);
+  const auto count = static_cast<std::uint64_t>(volume(box.sizes).value_or(0));
+  const std::uint64_t together = shares_.piece / std::max(a_width, b_width);
+  const bool one_dtype = sides.a_dtype == sides.b_dtype;
+  readers.at_b = false;
+  SHW_CHECK(readers.a.begin(pair.a, local_box(sides.a, pair.a, box)));
+  readers.at_b = true;
+  if (look != Look::kSquaresA) SHW_CHECK(readers.b.begin(pair.b, local_box(sides.b, pair.b, box)));
+  for (std::uint64_t begin = 0; begin < count; begin += together) {
+    if (is_cancelled(progress_)) return cancelled_error();
+    const std::uint64_t elements = std::min(together, count - begin);
+    bool zeros = readers.a.is_hole(begin * a_width, elements * a_width);
+    if (zeros && look == Look::kSquaresA) continue;
+    if (zeros && one_dtype && readers.b.is_hole(begin * b_width, elements * b_width)) continue;
+    readers.at_b = false;
+    SHW_TRY(BytesView a, readers.a.read(begin * a_width, elements * a_width, readers.a_piece));
+    if (look == Look::kSquaresA) {
+      out.products += products_of(sides.a_dtype, a.data(), sides.a_dtype, a.data(), elements);
+      continue;
+    }
+    readers.at_b = true;
+    SHW_TRY(BytesView b, readers.b.read(begin * b_width, elements * b_width, readers.b_piece));
+    bool equal = one_dtype && std::memcmp(a.data(), b.data(), a.size()) == 0;
+    if (look == Look::kNumbers) {
+      add_piece(sides, a, b, begin, box, shape, out);
+    } else if (!equal) {
+      out.differs = true;
+      return {};
+    }
+  }
+  return {};
+}
+
+Result<PartResult> ValuePass::pass(const ValuePart& part, Look look, bool& in_b) {
+  PartResult out;
+  auto readers = readers_[static_cast<std::size_t>(pairs_.pairs[part.first].of)].take();
+  const Sides sides = sides_of(part);
+  const std::uint64_t width = std::max(size_of(sides.a_dtype), size_of(sides.b_dtype));
+  const auto most = static_cast<std::int64_t>(std::max<std::uint64_t>(shares_.block / width, 1));
+  for (std::uint32_t i = part.first; i < part.last; ++i) {
+    const TilePair& pair = pairs_.pairs[i];
+    SHW_CHECK(check_decoding(sides, pair, in_b));
+    const Box all = box_of(both_, pairs_, pair);
+    Blocks blocks{all.sizes, block_sizes(all.sizes, most, {})};
+    blocks.go_to(part.block);
+    for (std::uint64_t n = part.block; n < part.block_end && blocks.next(); ++n) {
+      Box box = blocks.block;
+      for (std::size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] += all.offsets[d];
+      Status done = pass_block(part, pair, box, look, *readers, out);
+      in_b = readers->at_b;
+      if (!done) return tl::unexpected<Error>(std::move(done).error());
+      out.compared += static_cast<std::uint64_t>(volume(box.sizes).value_or(0));
+      if (look == Look::kWhether && out.differs) return out;
+    }
+  }
+  return out;
+}
+
+Result<PartResult> ValuePass::look_at(const ValuePart& part, bool& in_b) {
+  auto result = pass(part, Look::kWhether, in_b);
+  if (result && result->differs) return pass(part, Look::kNumbers, in_b);
+  return result;
+}
+
+Status ValuePass::look(std::size_t index) {
+  const ValuePart& part = parts_[index];
+  bool in_b = false;
+  auto result = look_at(part, in_b);
+  if (progress_ != nullptr) {
+    const Sides sides = sides_of(part);
+    progress_->add(part.elements * (size_of(sides.a_dtype) + size_of(sides.b_dtype)));
+  }
+  if (result) {
+    settle(index, *result);
+    is_equal_[index] = !result->differs;
+    return {};
+  }
+  if (result.error().kind == ErrorKind::kCancelled)
+    return tl::unexpected<Error>(std::move(result).error());
+  settle_error(index, std::move(result).error(), in_b);
+  return part.last - part.first > 1 ? look_apart(index) : Status{};
+}
+
+// Tiles that can be read tell what they can beside one that cannot.
+Status ValuePass::look_apart(std::size_t index) {
+  ValuePart one = parts_[index];
+  const std::uint32_t last = one.last;
+  for (; one.first < last; ++one.first) {
+    one.last = one.first + 1;
+    bool in_b = false;
+    auto result = look_at(one, in_b);
+    if (result) settle(index, *result);
+    if (!result && result.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(std::move(result).error());
+  }
+  return {};
+}
+
+void ValuePass::settle(std::size_t index, const PartResult& result) {
+  const ValuePart& part = parts_[index];
+  const PairOf of = pairs_.pairs[part.first].of;
+  if (of == PairOf::kBoth) products_[index] += result.products;
+  std::lock_guard lock(guard_);
+  SeenPair& seen = seen_[part.tensor];
+  if (of != PairOf::kBoth) {
+    bool& disagrees = of == PairOf::kA ? seen.disagrees_a : seen.disagrees_b;
+    disagrees = disagrees || result.differs;
+    return;
+  }
+  seen.values.compared += result.compared;
+  seen.values.elements.add(result.elements, 0);
+  TensorSums& sums = sums_[part.tensor];
+  if (result.first.index < sums.first.index) sums.first = result.first;
+}
+
+void ValuePass::settle_error(std::size_t index, Error error, bool in_b) {
+  const ValuePart& part = parts_[index];
+  const PairOf of = pairs_.pairs[part.first].of;
+  std::lock_guard lock(guard_);
+  TensorSums& sums = sums_[part.tensor];
+  // Of several the one that lies first, whichever thread met its own first.
+  if (index >= sums.error_part) return;
+  sums.error_part = index;
+  seen_[part.tensor].error = std::move(error);
+  seen_[part.tensor].error_in_b = of == PairOf::kBoth ? in_b : of == PairOf::kB;
+}
+
+// Cosines are of the whole tensor: the parts that are equal count as well.
+Status ValuePass::add_squares(std::size_t index) {
+  const ValuePart& part = parts_[index];
+  const Sides sides = sides_of(part);
+  const SeenPair& seen = seen_[part.tensor];
+  bool asked = is_equal_[index] != 0 && pairs_.pairs[part.first].of == PairOf::kBoth &&
+               seen.values.elements.differing != 0 && sides.a_dtype == sides.b_dtype &&
+               number_kind(sides.a_dtype) != NumberKind::kOpaque;
+  if (!asked) return {};
+  bool in_b = false;
+  auto result = pass(part, Look::kSquaresA, in_b);
+  if (result) products_[index] = result->products;
+  if (!result && result.error().kind == ErrorKind::kCancelled)
+    return tl::unexpected<Error>(std::move(result).error());
+  if (!result) settle_error(index, std::move(result).error(), in_b);
+  return {};
+}
+
+void ValuePass::finish(std::size_t tensor) {
+  SeenPair& seen = seen_[tensor];
+  const TensorSums& sums = sums_[tensor];
+  const TensorPair& pair = asked_[tensor].tensor;
+  Dtype a = both_.a.dtype(pair.a), b = both_.b.dtype(pair.b);
+  seen.values.by_value = a != b;
+  seen.values.unread = sums.expected - std::min(sums.expected, seen.values.compared);
+  if (seen.values.elements.differing == 0) return;
+  ElementProducts products;
+  for (std::uint32_t part = sums.first_part; part < sums.last_part; ++part)
+    products += products_[part];
+  if (seen.values.unread == 0 && !seen.error) seen.values.cosine = products.cosine();
+  FirstDifference first;
+  std::uint64_t flat = sums.first.index;
+  ExtentsView shape = both_.a.shape(pair.a);
+  first.index.resize(shape.size());
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    first.index[d] = static_cast<std::int64_t>(flat % static_cast<std::uint64_t>(shape[d]));
+    flat /= static_cast<std::uint64_t>(shape[d]);
+  }
+  first.a = element_text(a, sums.first.a, 0);
+  first.b = element_text(b, sums.first.b, 0);
+  seen.values.first = std::move(first);
+}
+
+Result<std::vector<SeenPair>> ValuePass::run() {
+  sums_.resize(asked_.size());
+  seen_.resize(asked_.size());
+  cut();
+  forecast();
+  is_equal_.resize(parts_.size());
+  products_.resize(parts_.size());
+  SHW_CHECK(each_in_parallel(parts_.size(), [&](std::size_t i) { return look(i); }));
+  SHW_CHECK(each_in_parallel(parts_.size(), [&](std::size_t i) { return add_squares(i); }));
+  for (std::size_t t = 0; t < asked_.size(); ++t) finish(t);
+  return std::move(seen_);
+}
+
+}  // namespace
+
+CompareShares shares_of(std::uint64_t memory) {
+  // Of each thread and side: a piece, a block that is held, and once more while it is made.
+  const std::uint64_t each = memory / 2 / (2 * worker_count()) / 3;
+  CompareShares shares;
+  shares.piece = std::clamp(each / 4096 * 4096, std::uint64_t{4096}, kPieceBytes);
+  shares.block = std::clamp(each / 4096 * 4096, std::uint64_t{4096}, kBlockBytes);
+  std::uint64_t taken = (shares.piece + 2 * shares.block) * 2 * worker_count();
+  shares.decoded = memory - std::min(memory, taken);
+  return shares;
+}
+
+Result<std::vector<SeenPair>> compare_values(const BothCheckpoints& both,
+                                             const std::vector<AskedPair>& asked,
+                                             std::uint64_t memory, Progress* progress) {
+  return ValuePass(both, asked, memory, progress).run();
+}
+
+}  // namespace shw

@@ -1,0 +1,324 @@
+#include "core/compare/compare.h"
+
+#include <doctest/doctest.h>
+#include <tbb/global_control.h>
+
+#include <cmath>
+
+#include "core/compare/laid.h"
+#include "core/tensor/element_text.h"
+
+using namespace shw;
+using shw::test::laid;
+using shw::test::LaidTensor;
+using shw::test::LaidTile;
+
+namespace {
+
+constexpr CompareOptions kData{.data = true};
+
+CheckpointDifference compared(const std::vector<LaidTensor>& a, const std::vector<LaidTensor>& b,
+                              const CompareOptions& options = kData) {
+  auto told = compare_checkpoints(*laid(a, "a"), *laid(b, "b"), options, nullptr);
+  REQUIRE(told.has_value());
+  return std::move(*told);
+}
+
+Bytes bytes_of(const std::vector<float>& numbers) {
+  Bytes bytes(numbers.size() * 4);
+  std::memcpy(bytes.data(), numbers.data(), bytes.size());
+  return bytes;
+}
+
+LaidTensor floats_named(const std::string& fqn, const std::vector<float>& numbers) {
+  return {fqn, Dtype::kFloat32, {static_cast<std::int64_t>(numbers.size())}, bytes_of(numbers)};
+}
+
+const TensorDifference& only_one(const CheckpointDifference& told) {
+  REQUIRE(told.tensors.size() == 1);
+  return told.tensors.front();
+}
+
+Extents random_shape(std::mt19937& random) {
+  Extents shape(random() % 4);
+  for (std::int64_t& size : shape) size = static_cast<std::int64_t>(1 + random() % 17);
+  return shape;
+}
+
+// The first element that differs, told the slow way.
+struct SlowFirst {
+  std::uint64_t differing = 0;
+  std::optional<std::size_t> first;
+};
+SlowFirst slow_first(const LaidTensor& a, const LaidTensor& b) {
+  SlowFirst out;
+  std::size_t width = size_of(a.dtype);
+  for (std::size_t i = 0; i < a.bytes.size() / width; ++i) {
+    if (std::memcmp(a.bytes.data() + i * width, b.bytes.data() + i * width, width) == 0) continue;
+    ++out.differing;
+    if (!out.first) out.first = i;
+  }
+  return out;
+}
+
+void check_against_slow(const LaidTensor& a, const LaidTensor& b,
+                        const CheckpointDifference& told) {
+  SlowFirst slow = slow_first(a, b);
+  if (slow.differing == 0) {
+    CHECK(told.verdict == Sameness::kSame);
+    for (const TensorDifference& tensor : told.tensors)
+      CHECK(tensor.kind == DifferenceKind::kRetiled);
+    return;
+  }
+  CHECK(told.verdict == Sameness::kDifferent);
+  const TensorDifference& tensor = only_one(told);
+  CHECK(tensor.kind == DifferenceKind::kValues);
+  REQUIRE(tensor.values.has_value());
+  CHECK(tensor.values->elements.differing == slow.differing);
+  CHECK(tensor.values->compared == static_cast<std::uint64_t>(*volume(a.shape)));
+  CHECK(tensor.values->unread == 0);
+  REQUIRE(tensor.values->first.has_value());
+  CHECK(flat(tensor.values->first->index, a.shape) == *slow.first);
+  CHECK(tensor.values->first->a == element_text(a.dtype, a.bytes, *slow.first));
+  CHECK(tensor.values->first->b == element_text(b.dtype, b.bytes, *slow.first));
+  ElementDifference whole_tensor =
+      difference_of(a.dtype, a.bytes.data(), b.bytes.data(), a.bytes.size() / size_of(a.dtype));
+  CHECK(tensor.values->elements.max_abs == whole_tensor.max_abs);
+  CHECK(tensor.values->elements.max_ulp == whole_tensor.max_ulp);
+  CHECK(tensor.values->elements.nan == whole_tensor.nan);
+  CHECK(tensor.values->elements.bits_only == whole_tensor.bits_only);
+  auto cosine = products_of(a.dtype, a.bytes.data(), b.dtype, b.bytes.data(),
+                            a.bytes.size() / size_of(a.dtype))
+                    .cosine();
+  REQUIRE(tensor.values->cosine.has_value() == cosine.has_value());
+  if (cosine) CHECK(*tensor.values->cosine == doctest::Approx(*cosine));
+}
+
+}  // namespace
+
+TEST_CASE("random tensors in random tiles differ in what a loop over all elements finds") {
+  std::mt19937 random(5);
+  constexpr Dtype kDtypes[] = {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kInt64, Dtype::kUint8,
+                               Dtype::kComplex64};
+  for (int round = 0; round < 300; ++round) {
+    CAPTURE(round);
+    LaidTensor a{"w", kDtypes[random() % 5], random_shape(random), {}};
+    // Small numbers: sums of products of random bits are infinite.
+    a.bytes.resize(static_cast<std::size_t>(*volume(a.shape)) * size_of(a.dtype));
+    for (std::byte& byte : a.bytes) byte = static_cast<std::byte>(random() % 64);
+    LaidTensor b = a;
+    for (unsigned changes = random() % 4; changes > 0; --changes)
+      b.bytes[random() % b.bytes.size()] = static_cast<std::byte>(random() % 64);
+    a.tiles = test::random_tiles(a.shape, random);
+    b.tiles = random() % 3 == 0 ? a.tiles : test::random_tiles(b.shape, random);
+    check_against_slow(a, b, compared({a}, {b}));
+  }
+}
+
+TEST_CASE("tensors of many blocks are told to the same bits whatever the threads") {
+  std::mt19937 random(6);
+  LaidTensor a{"w", Dtype::kFloat32, {90, 31, 20}, {}};
+  a.bytes.resize(static_cast<std::size_t>(*volume(a.shape)) * 4);
+  for (std::size_t at = 0; at < a.bytes.size(); at += 4) {
+    float number = static_cast<float>(random() % 1000) * 0.01f;
+    std::memcpy(a.bytes.data() + at, &number, 4);
+  }
+  LaidTensor b = a;
+  for (int changes = 0; changes < 50; ++changes) b.bytes[random() % b.bytes.size()] ^= std::byte{1};
+  for (bool retiled : {false, true}) {
+    a.tiles = test::random_tiles(a.shape, random);
+    b.tiles = retiled ? test::random_tiles(b.shape, random) : a.tiles;
+    std::optional<double> cosine;
+    for (std::size_t threads : {1, 2, 7}) {
+      tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
+      // 64 KiB a thread: blocks and pieces of 4 KiB.
+      CheckpointDifference told = compared({a}, {b}, {true, 0x10000});
+      check_against_slow(a, b, told);
+      if (cosine) CHECK(*told.tensors.front().values->cosine == *cosine);
+      cosine = told.tensors.front().values->cosine;
+    }
+  }
+}
+
+TEST_CASE("without data the values of two equal headers are open and nothing is the same") {
+  LaidTensor a = floats_named("w", {1, 2, 3});
+  CheckpointDifference told = compared({a}, {a}, {});
+  CHECK(told.verdict == Sameness::kUndecided);
+  CHECK(told.tensors.empty());
+  CHECK(told.same == 0);
+  REQUIRE(told.unjudged.size() == 1);
+  CHECK(told.unjudged.front().needs == "--data");
+  CHECK(compared({a}, {a}).verdict == Sameness::kSame);
+  CHECK(compared({a}, {a}).unjudged.empty());
+  // Without elements there is nothing to look at.
+  LaidTensor none{"w", Dtype::kFloat32, {0, 4}, {}};
+  CHECK(compared({none}, {none}, {}).verdict == Sameness::kSame);
+  // The very bytes of the very file are the same without being read.
+  auto checkpoint = laid({a});
+  auto self = compare_checkpoints(*checkpoint, *checkpoint, {}, nullptr);
+  CHECK(self->verdict == Sameness::kSame);
+}
+
+TEST_CASE("a name, a shape and a dtype that differ are told without data") {
+  LaidTensor w = floats_named("w", {1, 2, 3, 4}), gone = floats_named("gone", {1}),
+             added = floats_named("new", {1});
+  CheckpointDifference names = compared({w, gone}, {added, w}, {});
+  CHECK(names.verdict == Sameness::kDifferent);
+  REQUIRE(names.tensors.size() == 2);
+  CHECK(names.tensors[0].kind == DifferenceKind::kMissing);
+  CHECK(names.tensors[0].fqn == "gone");
+  CHECK(names.tensors[1].kind == DifferenceKind::kAdded);
+  CHECK_FALSE(names.tensors[1].a.has_value());
+  LaidTensor square = w, halves{"w", Dtype::kFloat16, {4}, Bytes(8)};
+  square.shape = {2, 2};
+  CHECK(only_one(compared({w}, {square}, {})).kind == DifferenceKind::kReshaped);
+  CHECK(only_one(compared({w}, {halves}, {})).kind == DifferenceKind::kDtype);
+}
+
+TEST_CASE("only equal bytes make a new name of an old tensor") {
+  LaidTensor old = floats_named("a.old", {1, 2, 3}), same_bytes = floats_named("a.new", {1, 2, 3}),
+             other = floats_named("a.new", {1, 2, 4});
+  CheckpointDifference told = compared({old}, {same_bytes});
+  CHECK(only_one(told).kind == DifferenceKind::kRenamed);
+  CHECK(told.tensors.front().other == "a.new");
+  CHECK(told.verdict == Sameness::kDifferent);
+  CHECK(compared({old}, {other}).tensors.size() == 2);
+  CHECK(compared({old}, {same_bytes}, {}).tensors.size() == 2);
+  // Of several with the same bytes the likest names, and each once.
+  std::vector<LaidTensor> a, b;
+  for (const char* layer : {"3", "4"}) {
+    a.push_back(floats_named(std::string("m.") + layer + ".w", {0, 0}));
+    b.push_back(floats_named(std::string("x.m.") + layer + ".w", {0, 0}));
+  }
+  CheckpointDifference zeros = compared(a, {b[1], b[0]});
+  REQUIRE(zeros.tensors.size() == 2);
+  for (const TensorDifference& tensor : zeros.tensors) {
+    CHECK(tensor.kind == DifferenceKind::kRenamed);
+    CHECK(tensor.other == "x." + tensor.fqn);
+  }
+}
+
+TEST_CASE("a reshape says whether the elements stayed as they were") {
+  LaidTensor flat_one = floats_named("w", {1, 2, 3, 4, 5, 6}), square = flat_one, turned = flat_one;
+  square.shape = {2, 3};
+  turned.shape = {3, 2};
+  turned.bytes = bytes_of({1, 4, 2, 5, 3, 6});
+  CHECK(only_one(compared({flat_one}, {square})).same_elements == true);
+  CHECK(only_one(compared({square}, {turned})).same_elements == false);
+  CHECK_FALSE(only_one(compared({square}, {turned}, {})).same_elements.has_value());
+}
+
+TEST_CASE("another dtype is compared by value") {
+  LaidTensor wide = floats_named("w", {1, 2, 3}), narrow{"w", Dtype::kBfloat16, {3}, Bytes(6)};
+  const std::uint16_t codes[] = {0x3F80, 0x4000, 0x4080};  // 1, 2, 4
+  std::memcpy(narrow.bytes.data(), codes, 6);
+  CheckpointDifference told = compared({wide}, {narrow});
+  const TensorDifference& tensor = only_one(told);
+  CHECK(tensor.kind == DifferenceKind::kDtype);
+  REQUIRE(tensor.values.has_value());
+  CHECK(tensor.values->by_value);
+  CHECK(tensor.values->elements.differing == 1);
+  CHECK(tensor.values->elements.max_abs == 1);
+  CHECK(tensor.values->first->index == Extents{2});
+  CHECK(tensor.values->first->b == "4");
+}
+
+TEST_CASE("elements that one of them has in no tile are a difference and those of both are open") {
+  LaidTensor all = floats_named("w", {1, 2, 3, 4}), holed = all, other_hole = all;
+  holed.tiles = {{Box{{0}, {3}}}};
+  other_hole.tiles = {{Box{{1}, {3}}}};
+  CheckpointDifference one = compared({all}, {holed});
+  CHECK(one.verdict == Sameness::kDifferent);
+  CHECK(only_one(one).kind == DifferenceKind::kIncomplete);
+  CHECK(only_one(one).b->missing == 1);
+  CHECK(only_one(one).values->compared == 3);
+  CHECK(only_one(compared({all}, {holed}, {})).kind == DifferenceKind::kIncomplete);
+  CHECK(only_one(compared({holed}, {other_hole})).kind == DifferenceKind::kIncomplete);
+  CheckpointDifference both = compared({holed}, {holed});
+  CHECK(both.verdict == Sameness::kUndecided);
+  CHECK(only_one(both).kind == DifferenceKind::kUndecided);
+  CHECK_FALSE(only_one(both).why.empty());
+  LaidTensor changed = holed;
+  changed.bytes = bytes_of({1, 9, 3, 4});
+  CHECK(only_one(compared({holed}, {changed})).kind == DifferenceKind::kValues);
+}
+
+TEST_CASE("tiles that hold an element twice must agree before anything is held against them") {
+  LaidTensor all = floats_named("w", {1, 2, 3, 4}), twice = all;
+  twice.tiles = {{Box{{0}, {3}}}, {Box{{1}, {3}}}};
+  CheckpointDifference told = compared({all}, {twice});
+  CHECK(told.verdict == Sameness::kSame);
+  CHECK(only_one(told).kind == DifferenceKind::kRetiled);
+  LaidTensor changed = twice;
+  changed.bytes = bytes_of({1, 2, 7, 4});
+  CheckpointDifference differs = compared({all}, {changed});
+  CHECK(only_one(differs).kind == DifferenceKind::kValues);
+  CHECK(only_one(differs).values->elements.differing == 1);
+  // The two copies of one tile: the second one of another tensor's bytes.
+  CheckpointBuilder builder;
+  builder.set_format(test::kLaidFormat);
+  builder.set_directory(memory_directory("c", {{"data", bytes_of({1, 2, 3, 4, 1, 9, 3, 4})}}));
+  builder.add_tensor("w", Dtype::kFloat32, Extents{4});
+  builder.add_chunk(Extents{0}, Extents{4}, {builder.file("data"), 0, 16});
+  builder.add_chunk(Extents{0}, Extents{4}, {builder.file("data"), 16, 16});
+  auto torn = compare_checkpoints(*laid({all}, "a"), *builder.finish(), kData, nullptr);
+  CHECK(torn->verdict == Sameness::kUndecided);
+  CHECK(only_one(*torn).kind == DifferenceKind::kUndecided);
+}
+
+TEST_CASE("copies of a tile that ranks wrote and that differ leave the tensor open") {
+  LaidTensor all = floats_named("w", {1, 2, 3, 4});
+  for (float last : {4.0f, 5.0f}) {
+    CheckpointBuilder builder;
+    builder.set_format(test::kLaidFormat);
+    builder.set_directory(memory_directory("c", {{"data", bytes_of({1, 2, 3, 4, 1, 2, 3, last})}}));
+    builder.add_tensor("w", Dtype::kFloat32, Extents{4});
+    ChunkId chunk = builder.add_chunk(Extents{0}, Extents{4}, {builder.file("data"), 0, 16});
+    builder.add_replica({chunk, builder.add_storage({builder.file("data"), 16, 16}), 1});
+    auto told = compare_checkpoints(*laid({all}, "a"), *builder.finish(), kData, nullptr);
+    CHECK(told->verdict == (last == 4 ? Sameness::kSame : Sameness::kUndecided));
+  }
+}
+
+TEST_CASE("what cannot be read is undecided with its file, beside what can") {
+  LaidTensor w = floats_named("w", {1, 2, 3, 4}), v = floats_named("v", {5, 6});
+  w.tiles = {{Box{{0}, {2}}}, {Box{{2}, {2}}}};
+  auto whole_one = laid({v, w}, "a"), cut = laid({v, w}, "b", 4);
+  for (bool data : {false, true}) {
+    CAPTURE(data);
+    auto told = compare_checkpoints(*whole_one, *cut, {.data = data}, nullptr);
+    CHECK(told->verdict == Sameness::kUndecided);
+    const TensorDifference& tensor = only_one(*told);
+    CHECK(tensor.kind == DifferenceKind::kUndecided);
+    REQUIRE(tensor.error.has_value());
+    CHECK(tensor.error->place.file == "data");
+    CHECK(tensor.error_in == 'b');
+    if (data) CHECK(tensor.values->unread == 2);
+    if (data) CHECK(tensor.values->compared == 2);
+  }
+  // Damaged on both sides alike is not the same either.
+  auto twice = compare_checkpoints(*laid({v, w}, "a", 4), *cut, kData, nullptr);
+  CHECK(twice->verdict == Sameness::kUndecided);
+  // A difference beside it is one.
+  LaidTensor changed = w;
+  changed.bytes = bytes_of({1, 0, 3, 4});
+  auto beside = compare_checkpoints(*whole_one, *laid({v, changed}, "b", 4), kData, nullptr);
+  CHECK(beside->verdict == Sameness::kDifferent);
+  CHECK(only_one(*beside).kind == DifferenceKind::kValues);
+  CHECK(only_one(*beside).error.has_value());
+}
+
+TEST_CASE("tiles outside of the shape are said and nothing is read by them") {
+  LaidTensor all = floats_named("w", {1, 2, 3, 4});
+  CheckpointBuilder builder;
+  builder.set_format(test::kLaidFormat);
+  builder.set_directory(memory_directory("c", {{"data", bytes_of({1, 2, 3, 4})}}));
+  builder.add_tensor("w", Dtype::kFloat32, Extents{4});
+  builder.add_chunk(Extents{0}, Extents{4}, {builder.file("data"), 0, 16});
+  builder.add_chunk(Extents{std::int64_t{1} << 62}, Extents{std::int64_t{1} << 62},
+                    {builder.file("data"), 0, 16});
+  builder.add_chunk(Extents{-2}, Extents{4}, {builder.file("data"), 0, 16});
+  auto told = compare_checkpoints(*laid({all}, "a"), *builder.finish(), kData, nullptr);
+  CHECK(told->verdict == Sameness::kUndecided);
+  CHECK(only_one(*told).error.has_value());
+}
