@@ -27,6 +27,13 @@ inline Json json_of(const Box& box) {
           {"sizes", json_of(ExtentsView(box.sizes))}};
 }
 
+// An element as `show --values` writes it: NaN and infinities are strings; null for none.
+inline Json element_json(const std::string& text) {
+  if (text.empty()) return nullptr;
+  Json value = Json::parse(text, nullptr, false);
+  return value.is_discarded() ? Json(text) : value;
+}
+
 Json finding_json(const Finding& finding);
 Json error_json(const Error& error);  // without "schema"
 using Evidence = std::vector<std::pair<std::string, EvidenceValue>>;

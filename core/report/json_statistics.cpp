@@ -4,13 +4,6 @@
 namespace shw {
 namespace {
 
-// An element as `show --values` writes it: infinities are strings.
-Json element_json(const std::string& text) {
-  if (text.empty()) return nullptr;
-  Json value = Json::parse(text, nullptr, false);
-  return value.is_discarded() ? Json(text) : value;
-}
-
 Json number_json(std::optional<double> number) {
   return number ? Json(*number) : Json(nullptr);
 }

@@ -31,10 +31,6 @@ int sickness(const TensorStatistics& tensor) {
   return s.denormal * 2 > s.elements - s.zero ? 3 : 4;
 }
 
-std::string short_number(double number) {
-  return fmt::format("{:.3g}", number);
-}
-
 // An element as its exact text says it, in three digits.
 std::string short_element(const std::string& text) {
   double number = 0;
@@ -42,13 +38,6 @@ std::string short_element(const std::string& text) {
   if (error != std::errc() || end != text.data() + text.size()) return text;
   if (std::isinf(number)) return number < 0 ? "-inf" : "inf";
   return short_number(number);
-}
-
-std::string share(std::uint64_t part, std::uint64_t of) {
-  if (part == 0) return "0";
-  if (part == of) return "all";
-  double percent = 100 * static_cast<double>(part) / static_cast<double>(of);
-  return percent < 0.1 ? "<0.1%" : fmt::format("{:.1f}%", std::min(percent, 99.9));
 }
 
 StatisticsCells cells_of(const TensorStatistics& tensor) {

@@ -1,5 +1,7 @@
 #include "core/report/text_words.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace shw {
@@ -50,6 +52,17 @@ std::size_t shared_path(std::span<const std::string> names) {
   }
   std::size_t dot = names.front().rfind('.', shared == 0 ? 0 : shared - 1);
   return dot == std::string::npos ? 0 : dot;
+}
+
+std::string short_number(double number) {
+  return fmt::format("{:.3g}", number);
+}
+
+std::string share(std::uint64_t part, std::uint64_t of) {
+  if (part == 0) return "0";
+  if (part == of) return "all";
+  double percent = 100 * static_cast<double>(part) / static_cast<double>(of);
+  return percent < 0.1 ? "<0.1%" : fmt::format("{:.1f}%", std::min(percent, 99.9));
 }
 
 std::string shell_word(const std::string& text) {

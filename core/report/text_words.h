@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,10 @@ std::string right_aligned(const std::string& text, std::size_t width);  // as nu
 // Letters before the dot up to which all names agree, 0 where they do not: below the first,
 // "….tail" says the others without a doubt.
 std::size_t shared_path(std::span<const std::string> names);
+// "1.23e-05": three digits.
+std::string short_number(double number);
+// "0", "<0.1%", "12.5%", "all".
+std::string share(std::uint64_t part, std::uint64_t of);
 // In single quotes where the shell would read it otherwise.
 std::string shell_word(const std::string& text);
 
