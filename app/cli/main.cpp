@@ -22,6 +22,7 @@ constexpr Verb kHandlers[] = {
     {"resume", run_resume},   {"commit", run_commit},   {"report", run_report},
     {"explain", run_explain}, {"demo", run_demo},       {"gui", run_gui},
     {"stats", run_stats},     {"reshard", run_reshard}, {"convert", run_convert},
+    {"diff", run_diff},
 };
 
 Progress run_progress;  // static: the signal handler has to reach it

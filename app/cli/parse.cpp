@@ -38,6 +38,9 @@ constexpr VerbHelp kVerbs[] = {
      "  shardwright check step_9000 --against step_8000   another checkpoint says what is "
      "expected\n"
      "  shardwright check step_9000 --data        every byte, CRCs included"},
+    {"diff", "Say how two checkpoints differ, in any formats and tiles",
+     "shardwright diff step_8000 step_9000          names, shapes, dtypes, tiles\n"
+     "  shardwright diff step_9000 hf --data          every value as well"},
     {"plan", "Say what a repair would do, and what it would lose",
      "shardwright plan step_9000 --spec spec.json\n"
      "  shardwright plan step_9000 --spec spec.json --json > plan.json\n"
@@ -80,9 +83,8 @@ constexpr VerbHelp kVerbs[] = {
 
 // Which options a verb takes, one letter each: s --spec, a --against, d --data and --depth, m
 // --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
-// --fill, w --world, r --rows and --tp, b --memory, k --roll-back, y --yes, c --placements, t --to
-// and --shard-size, v --against of verify,
-// h --integrity.
+// --fill, v --data alone, w --world, r --rows and --tp, b --memory, k --roll-back, y --yes, c
+// --placements, t --to and --shard-size, A --against of verify, h --integrity.
 struct VerbShape {
   const char* name;
   const char* options;
@@ -95,7 +97,7 @@ constexpr VerbShape kShapes[] = {
     {"check", "sadmf"},
     {"plan", "sadmgp"},
     {"repair", "sadmoipgbh"},
-    {"verify", "v"},
+    {"verify", "A"},
     {"undo", ""},
     {"report", "sadmog"},
     {"resume", "kb"},
@@ -106,6 +108,7 @@ constexpr VerbShape kShapes[] = {
     {"reshard", "sadmoycbh"},
     {"convert", "sadoytbh"},
     {"stats", ""},
+    {"diff", "vb"},
 };
 
 bool takes(std::string_view options, char letter) {
@@ -125,6 +128,9 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                     "the folder that was to be made, the half-made one, or the checkpoint that was "
                     "repaired in place")
         ->required();
+  } else if (name == "diff") {
+    verb.add_option("A", options.checkpoint, "a checkpoint")->required();
+    verb.add_option("B", options.against, "the one that it is held against")->required();
   } else if (name == "gui") {
     verb.add_option("CHECKPOINT", options.checkpoint, "a folder, or its .metadata");
   } else {
@@ -156,7 +162,7 @@ void add_looking_options(CLI::App& verb, std::string_view shape, Options& option
                     "another checkpoint of the same model: what is expected")
         ->type_name("OTHER");
   }
-  if (takes(shape, 'v')) {
+  if (takes(shape, 'A')) {
     verb.add_option("--against", options.against,
                     "the checkpoint that it was made of: every element is held against it")
         ->type_name("SOURCE");
@@ -171,8 +177,10 @@ void add_looking_options(CLI::App& verb, std::string_view shape, Options& option
                                           "how deep to look: metadata, headers, data")
         ->check(CLI::IsMember({"metadata", "headers", "data"}))
         ->type_name("DEPTH");
+  }
+  if (takes(shape, 'd') || takes(shape, 'v')) {
     verb.add_flag_callback(
-        "--data", [&options] { options.depth = Depth::kData; }, "look at every byte: --depth data");
+        "--data", [&options] { options.depth = Depth::kData; }, "look at every byte");
   }
   if (takes(shape, 'm')) {
     verb.add_option("--mesh", options.mesh, "the device mesh, where it cannot be inferred")

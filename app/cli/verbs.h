@@ -37,6 +37,7 @@ int run_list(Context& context);
 int run_show(Context& context);
 int run_stats(Context& context);
 int run_map(Context& context);
+int run_diff(Context& context);
 int run_check(Context& context);
 int run_explain(Context& context);
 int run_plan(Context& context);

@@ -127,6 +127,10 @@ def fixture(case):
     ask("check", ["check", folder, *spec], (0, 1, 2))
     ask("plan", ["plan", folder, *spec], (0, 1))
     ask("stats", ["stats", folder], (0, 2))
+    other = sorted(case.parent.glob("*/ckpt"))[0]
+    for words in ([folder, folder], [folder, str(other)]):
+        ask("diff", ["diff", *words], (0, 1, 2))
+        ask("diff", ["diff", *words, "--data"], (0, 1, 2))
     if listed and listed.get("tensors"):
         first = listed["tensors"][0]["fqn"]
         ask("show", ["show", folder, first])

@@ -1,0 +1,28 @@
+#include "app/cli/verbs.h"
+#include "core/report/difference_report.h"
+#include "core/verbs/diff.h"
+
+namespace shw::cli {
+
+int run_diff(Context& context) {
+  const Options& options = context.options;
+  CompareOptions compared;
+  compared.data = options.depth == Depth::kData;
+  compared.memory = options.memory;
+  auto told = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return verbs::diff(options.checkpoint, options.against, compared, &context.progress);
+  }();
+  if (!told) return fail_with(context, told.error());
+  const CheckpointDifference& difference = told->difference;
+  const ComparedPaths paths{options.checkpoint, options.against};
+  if (options.json)
+    context.terminal.out_line(difference_to_json(difference, paths));
+  else
+    context.terminal.out(
+        difference_to_text(difference, *told->a, *told->b, paths, style_of(context)));
+  if (difference.verdict == Sameness::kSame) return kClean;
+  return difference.verdict == Sameness::kDifferent ? kFindings : kUndecided;
+}
+
+}  // namespace shw::cli

@@ -1,0 +1,40 @@
+#include "core/verbs/diff.h"
+
+#include <array>
+
+#include "core/base/parallel.h"
+#include "core/formats/open.h"
+
+namespace shw::verbs {
+namespace {
+
+// Files inside of a checkpoint are named from its folder, and of two folders nobody knows which.
+Error inside(Error error, const std::string& folder) {
+  std::string& file = error.place.file;
+  bool as_typed = file.empty() || file.front() == '/' || file.starts_with(folder);
+  // A file that stands for its folder was typed itself.
+  if (!as_typed && folder.ends_with("/" + file))
+    file = folder;
+  else if (!as_typed)
+    file = folder + (folder.ends_with('/') ? "" : "/") + file;
+  return error;
+}
+
+}  // namespace
+
+Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,
+                                 const CompareOptions& options, Progress* progress) {
+  ComparedCheckpoints out;
+  const std::array paths{&a, &b};
+  const std::array opened{&out.a, &out.b};
+  SHW_CHECK(each_in_parallel(paths.size(), [&](std::size_t i) -> Status {
+    auto checkpoint = open_checkpoint(*paths[i], progress);
+    if (!checkpoint) return tl::unexpected<Error>(inside(checkpoint.error(), *paths[i]));
+    *opened[i] = std::move(*checkpoint);
+    return {};
+  }));
+  SHW_TRY(out.difference, compare_checkpoints(*out.a, *out.b, options, progress));
+  return out;
+}
+
+}  // namespace shw::verbs

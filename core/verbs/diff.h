@@ -1,0 +1,23 @@
+// Two checkpoints held against each other.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/compare/compare.h"
+#include "core/model/checkpoint.h"
+
+namespace shw::verbs {
+
+struct ComparedCheckpoints {
+  std::shared_ptr<const Checkpoint> a, b;
+  CheckpointDifference difference;
+};
+
+// Errors about B name its files from where the person stands.
+Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,
+                                 const CompareOptions& options, Progress* progress = nullptr);
+
+}  // namespace shw::verbs

@@ -1,0 +1,159 @@
+"""What `diff --data` says of two checkpoints is what torch says of their tensors.
+
+A is written by torch's DCP, B by torch.save, safetensors or DCP with some elements changed, and both
+are cut anew as well. torch.equal of the bits, the largest |a - b| in float64, the cosine and the first
+that differs are computed here; ULP from the codes.
+"""
+
+import math
+
+import torch
+import torch.distributed.checkpoint as dcp
+from safetensors.torch import save_file
+
+import program
+from checks import expect, expect_equal
+
+BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn,
+          torch.int64, torch.int8, torch.uint8, torch.bool]
+
+
+def states(generator):
+    out = {}
+    for dtype in DTYPES:
+        for shape in ((7, 9), (300,), (2, 3, 5), ()):
+            name = f"{str(dtype)[6:]}.{'x'.join(map(str, shape)) or 'scalar'}"
+            values = torch.randn(shape, generator=generator) * 10
+            out[name] = values > 0 if dtype == torch.bool else values.to(dtype)
+    return out
+
+
+def changed(tensors, generator):
+    """About half of them in some elements, among them NaN, infinity and -0.0."""
+    out = {name: tensor.clone() for name, tensor in tensors.items()}
+    for tensor in out.values():
+        if torch.rand((), generator=generator) < 0.5:
+            continue
+        flat = tensor.view(-1)
+        for _ in range(int(torch.randint(1, 4, (), generator=generator))):
+            at = int(torch.randint(0, flat.numel(), (), generator=generator))
+            if tensor.dtype == torch.bool:
+                flat[at] = ~flat[at]
+            elif not tensor.dtype.is_floating_point:
+                flat[at] = flat[at] + 1 if flat[at] < 100 else flat[at] - 1
+            else:
+                new = [flat[at].item() * 1.5 + 0.25, math.nan, -0.0, 2.0]
+                if tensor.dtype != torch.float8_e4m3fn:
+                    new.append(math.inf)
+                flat[at] = new[int(torch.randint(0, len(new), (), generator=generator))]
+    return out
+
+
+def bits(tensor):
+    return tensor.contiguous().view(-1).view(BITS[tensor.element_size()])
+
+
+def number(told):
+    return float(told) if isinstance(told, str) else told
+
+
+def compare(told, a, b, name):
+    differs = bits(a) != bits(b)
+    count = int(differs.sum())
+    expect_equal(name in told, count != 0, f"{name} is told")
+    if count == 0:
+        return
+    tensor = told[name]
+    expect_equal(tensor["kind"], "values", name)
+    expect_equal(tensor["differing"], count, f"{name} differing")
+    expect_equal(tensor["compared"], a.numel(), f"{name} compared")
+    first = int(differs.nonzero()[0])
+    index = [int(i) for i in torch.unravel_index(torch.tensor(first), a.shape)] if a.dim() else []
+    expect_equal(tensor["first"]["index"], index, f"{name} first")
+    whole = not a.dtype.is_floating_point
+    x, y = (t.view(-1).to(torch.int64 if whole else torch.float64) for t in (a, b))
+    apart = (x - y).abs()[differs]
+    apart = apart[~apart.isnan()] if not whole else apart
+    expect_equal(number(tensor["max_abs"]), apart.max().item() if len(apart) else 0,
+                 f"{name} max_abs")
+    nan = (x.isnan() != y.isnan()).sum().item() if not whole else 0
+    expect_equal(tensor["nan"], nan, f"{name} nan")
+    if not whole:
+        ulp(tensor, a.view(-1)[differs], b.view(-1)[differs], name)
+    finite = x.isfinite() & y.isfinite()
+    x, y = x[finite].double(), y[finite].double()
+    if x.norm() > 0 and y.norm() > 0:
+        cosine = (torch.dot(x, y) / x.norm() / y.norm()).item()
+        expect(abs(tensor["cosine"] - cosine) < 1e-12, f"{name} cosine {tensor['cosine']} {cosine}")
+    else:
+        expect_equal(tensor["cosine"], None, f"{name} cosine")
+
+
+def ulp(tensor, a, b, name):
+    """Codes of one sign stand in the order of their numbers; zero is one number."""
+    width = 8 * a.element_size()
+    most = 0
+    for x, y in zip(a, b):
+        if x.double().isnan() or y.double().isnan():
+            continue
+        codes = [int(bits(v.reshape(1))[0]) & ((1 << width) - 1) for v in (x, y)]
+        signs = [code >> (width - 1) for code in codes]
+        steps = [code & ((1 << (width - 1)) - 1) for code in codes]
+        most = max(most, abs(steps[0] - steps[1]) if signs[0] == signs[1] else sum(steps))
+    expect_equal(tensor["max_ulp"], most, f"{name} ULP")
+
+
+def diff(*words):
+    return program.shardwright("diff", *words, "--json")
+
+
+def write(kind, tensors, folder):
+    if kind == "dcp":
+        dcp.save(tensors, checkpoint_id=str(folder))
+        return folder
+    folder.mkdir()
+    if kind == "safetensors":
+        save_file(tensors, folder / "model.safetensors")
+        return folder
+    torch.save(tensors, folder / "model.pt")
+    return folder / "model.pt"
+
+
+def run(checks, other, scratch):
+    generator = torch.Generator().manual_seed(4)
+    before = states(generator)
+    first = write("dcp", before, scratch / "a")
+    cut = scratch / "cut"
+    program.shardwright("reshard", first, "--mesh", "dp=3,tp=2", "--out", cut, "--yes",
+                        "--json").must_exit(0)
+    for number_of_round in range(4):
+        for kind in ("dcp", "safetensors", "torch"):
+            after = changed(before, generator)
+            second = write(kind, after, scratch / f"{kind}{number_of_round}")
+            for left in (first, cut):
+                with checks.that(f"diff of DCP and {kind}, {left.name}, round {number_of_round}"):
+                    answer = diff(left, second, "--data").must_exit(1).json
+                    expect_equal(answer["verdict"], "different", "verdict")
+                    for name in before:
+                        if name in answer["tensors"] and \
+                                answer["tensors"][name]["kind"] == "retiled":
+                            del answer["tensors"][name]
+                        compare(answer["tensors"], before[name], after[name], name)
+    with checks.that("the same tensors in other formats and tiles are the same"):
+        for kind in ("safetensors", "torch"):
+            second = write(kind, before, scratch / f"same-{kind}")
+            for left in (first, cut):
+                answer = diff(left, second, "--data").must_exit(0).json
+                expect_equal(answer["verdict"], "same", kind)
+                expect_equal(answer["same"], len(before), kind)
+                by_metadata = diff(left, second).must_exit(2).json
+                expect_equal(by_metadata["verdict"], "undecided", kind)
+    with checks.that("names that DCP has anew are found by their bytes"):
+        renamed = {f"module.{name}": tensor for name, tensor in before.items()}
+        second = write("safetensors", renamed, scratch / "renamed")
+        told = diff(first, second, "--data").must_exit(1).json["tensors"]
+        for name in before:
+            expect_equal(told[name]["kind"], "renamed", name)
+            same = renamed[told[name]["to"]]
+            expect(torch.equal(bits(same), bits(before[name])), name)
