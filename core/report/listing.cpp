@@ -8,8 +8,8 @@
 
 #include "core/base/checked.h"
 #include "core/facts/filled.h"
-#include "core/model/named_only.h"
 #include "core/facts/gone.h"
+#include "core/model/named_only.h"
 #include "core/report/report.h"
 #include "core/report/text.h"
 

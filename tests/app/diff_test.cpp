@@ -140,3 +140,25 @@ TEST_CASE("diff that is not told two checkpoints says what is missing") {
   CHECK(contains(none.out, "/no/such/folder"));
   CHECK(shardwright({"diff", kMoe, kMoe, "--dta"}).code == 3);
 }
+
+TEST_CASE("every healthy fixture is the same as its copy and as what it converts to") {
+  std::size_t converted = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kData + "/torch-2.14")) {
+    const std::string name = entry.path().filename().string();
+    const std::string folder = entry.path().string() + "/ckpt";
+    if (!name.starts_with("healthy_") || !std::filesystem::exists(folder)) continue;
+    CAPTURE(name);
+    Scratch scratch;
+    copy_folder(folder, scratch / "copy");
+    Run copied = shardwright({"diff", folder, scratch / "copy", "--data", "--memory", "1M"});
+    CHECK(copied.code == 0);
+    INFO(copied.out);
+    Run made = shardwright({"convert", folder, "--to", "torch", "--out", scratch / "pt", "--yes"});
+    if (made.code != 0) continue;
+    Run run = shardwright({"diff", folder, scratch / "pt", "--data", "--json"});
+    CHECK(run.code == 0);
+    CHECK(parsed(run.out)["verdict"] == "same");
+    ++converted;
+  }
+  CHECK(converted > 3);
+}
