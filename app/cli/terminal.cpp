@@ -178,23 +178,51 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// A log of a batch job stays readable, and says that the job is alive.
+constexpr std::chrono::seconds kHeartbeat(30);
+
+// How far the phase is, and how fast.
+class PhaseClock {
+ public:
+  std::string text(const Progress& progress) {
+    if (progress.phase != phase_) {
+      phase_ = progress.phase;
+      began_ = Clock::now();
+    }
+    if (progress.cancelled) return "Stopping";
+    double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    return progress_text(phase_, progress.done, progress.total, progress.in_bytes, seconds);
+  }
+
+ private:
+  Phase phase_ = Phase::kIdle;
+  Clock::time_point began_ = Clock::now();
+};
+
+// A line now and then, where nobody repaints one. Looks ten times a second, so that the rate is
+// that of the phase.
+void beat(const Progress& progress, std::mutex& mutex, std::condition_variable& changed,
+          const bool& stop) {
+  PhaseClock clock;
+  Clock::time_point next = Clock::now() + kHeartbeat;
+  std::unique_lock lock(mutex);
+  while (!changed.wait_for(lock, std::chrono::milliseconds(100), [&] { return stop; })) {
+    std::string text = clock.text(progress);
+    if (Clock::now() < next) continue;
+    write_all(STDERR_FILENO, text + "\n");
+    next += kHeartbeat;
+  }
+}
+
 // Repaints ten times a second; a job of less than 300 ms never shows a line.
 void paint(const Progress& progress, int width, std::mutex& mutex, std::condition_variable& changed,
            const bool& stop) {
-  Phase phase = Phase::kIdle;
-  Clock::time_point began = Clock::now();
+  PhaseClock clock;
   bool shown = false;
   std::unique_lock lock(mutex);
   changed.wait_for(lock, std::chrono::milliseconds(300), [&] { return stop; });
   while (!stop) {
-    if (progress.phase != phase) {
-      phase = progress.phase;
-      began = Clock::now();
-    }
-    double seconds = std::chrono::duration<double>(Clock::now() - began).count();
-    std::string text =
-        progress_text(phase, progress.done, progress.total, progress.in_bytes, seconds);
-    if (progress.cancelled) text = "Stopping";
+    std::string text = clock.text(progress);
     text.resize(std::min(text.size(), static_cast<std::size_t>(width) - 1));
     write_all(STDERR_FILENO, "\r\x1b[K" + text);
     shown = true;
@@ -207,7 +235,13 @@ void paint(const Progress& progress, int width, std::mutex& mutex, std::conditio
 
 ProgressLine::ProgressLine(const Terminal& terminal, const Progress& progress)
     : state_(std::make_unique<State>()) {
-  if (!terminal.talks_to_terminal() || terminal.quiet()) return;
+  if (terminal.quiet()) return;
+  if (!terminal.talks_to_terminal()) {
+    state_->painter = std::thread([state = state_.get(), &progress] {
+      beat(progress, state->mutex, state->stop_now, state->stop);
+    });
+    return;
+  }
   state_->painter = std::thread([state = state_.get(), &progress, width = terminal.width()] {
     paint(progress, width, state->mutex, state->stop_now, state->stop);
   });

@@ -38,8 +38,8 @@ class Terminal {
   int width_ = 100;
 };
 
-// A line on stderr that says what, how much, how fast and how long, as long as it lives. Does
-// nothing where stderr is no terminal.
+// A line on stderr that says what, how much, how fast and how long, as long as it lives; where
+// stderr is no terminal a line every 30 s, so that the log of a batch job says that it is alive.
 class ProgressLine {
  public:
   ProgressLine(const Terminal& terminal, const Progress& progress);
