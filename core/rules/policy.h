@@ -1,0 +1,37 @@
+// What a team requires of every checkpoint, whatever the rules find: a file names it, and each is
+// met, broken, or open.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+//   coverage            every element of every tensor lies in exactly one tile, whose bytes are
+//   there finite              no NaN and no infinity in any float tensor; open without --data
+//   optimizer-complete  every parameter that is trained has all states that its optimizer keeps
+inline constexpr std::string_view kPolicies[] = {"coverage", "finite", "optimizer-complete"};
+
+enum class PolicyVerdict : std::uint8_t { kMet, kBroken, kUndecided };
+std::string_view name(PolicyVerdict verdict);  // "met", "broken", "undecided"
+
+struct PolicyAnswer {
+  std::string require;
+  PolicyVerdict verdict = PolicyVerdict::kUndecided;
+  std::string why;                    // one sentence
+  std::vector<std::string> subjects;  // what breaks it, or leaves it open
+};
+
+// `required`: of kPolicies. `data`: bytes may be read.
+Result<std::vector<PolicyAnswer>> judge_policies(const Checkpoint& checkpoint,
+                                                 std::span<const std::string> required, bool data,
+                                                 Progress* progress);
+
+}  // namespace shw
