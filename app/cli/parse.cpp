@@ -68,8 +68,10 @@ constexpr VerbHelp kVerbs[] = {
      "  shardwright resume --roll-back step_9000-repaired"},
     {"undo", "Take an in-place repair back", "shardwright undo step_9000"},
     {"commit", "Keep an in-place repair for good", "shardwright commit step_9000"},
-    {"report", "Write what was found as one page, HTML or Markdown",
+    {"report", "Write what was found: a page (HTML, Markdown), JSON, or a form for CI",
      "shardwright report step_9000 --spec spec.json --out report.html\n"
+     "  shardwright report step_9000 --format sarif --out report.sarif    for CI: sarif, junit, "
+     "github\n"
      "  shardwright report step_9000 --against step_8000 --fill from:step_8000"},
     {"explain", "Say what an error message can mean, or teach a rule",
      "shardwright explain placement-axis-moved\n"
@@ -83,8 +85,9 @@ constexpr VerbHelp kVerbs[] = {
 
 // Which options a verb takes, one letter each: s --spec, a --against, d --data and --depth, m
 // --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
-// --fill, v --data alone, w --world, r --rows and --tp, b --memory, k --roll-back, y --yes, c
-// --placements, t --to and --shard-size, A --against of verify, h --integrity.
+// --fill, v --data alone, n --baseline and --policy, e --format, w --world, r --rows and --tp, b
+// --memory, k --roll-back, y --yes, c --placements, t --to and --shard-size, A --against of verify,
+// h --integrity.
 struct VerbShape {
   const char* name;
   const char* options;
@@ -94,12 +97,12 @@ constexpr VerbShape kShapes[] = {
     {"ls", "ds"},
     {"show", "l"},
     {"map", "s"},
-    {"check", "sadmf"},
+    {"check", "sadmfn"},
     {"plan", "sadmgp"},
     {"repair", "sadmoipgbh"},
     {"verify", "A"},
     {"undo", ""},
-    {"report", "sadmog"},
+    {"report", "sadmogne"},
     {"resume", "kb"},
     {"commit", ""},
     {"explain", "wr"},
@@ -261,6 +264,19 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
         ->check(CLI::IsMember({"info", "warning", "error", "never"}))
         ->type_name("SEVERITY")
         ->capture_default_str();
+  }
+  if (takes(shape, 'n')) {
+    verb.add_option("--baseline", options.baseline,
+                    "a former answer of check --json: what it knows does not fail")
+        ->type_name("FILE");
+    verb.add_option("--policy", options.policy,
+                    "what is required: coverage, finite, optimizer-complete")
+        ->type_name("FILE");
+  }
+  if (takes(shape, 'e')) {
+    verb.add_option("--format", options.format, "html, md, json, sarif, junit or github")
+        ->check(CLI::IsMember({"html", "md", "json", "sarif", "junit", "github"}))
+        ->type_name("FORMAT");
   }
   if (takes(shape, 'w')) {
     verb.add_option("--world", options.world,

@@ -1,34 +1,40 @@
 #include "app/cli/verbs.h"
 #include "core/report/report.h"
+#include "core/verbs/check_context.h"
 
 namespace shw::cli {
 namespace {
 
-int verdict_code(const CheckReport& report, const std::string& fail_on) {
-  if (report.verdict == Verdict::kUndecided) return kUndecided;
-  if (fail_on == "never") return kClean;
-  Severity least = Severity::kWarning;
-  if (fail_on == "info") least = Severity::kInfo;
-  if (fail_on == "error") least = Severity::kError;
-  for (const Finding& finding : report.findings) {
-    if (finding.severity >= least) return kFindings;
-  }
-  return kClean;
+std::optional<Severity> fails_from(const std::string& fail_on) {
+  if (fail_on == "never") return std::nullopt;
+  if (fail_on == "info") return Severity::kInfo;
+  return fail_on == "error" ? Severity::kError : Severity::kWarning;
 }
 
 }  // namespace
 
 int run_check(Context& context) {
+  const Options& options = context.options;
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
   auto report = check_now(context, *opened);
   if (!report) return fail_with(context, report.error());
-  if (context.options.json) {
-    context.terminal.out_line(check_to_json(*report));
+  auto asked = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return verbs::ask(*opened, options.baseline, options.policy, report->depth == Depth::kData,
+                      &context.progress);
+  }();
+  if (!asked) return fail_with(context, asked.error());
+  const CheckContext beside = asked->context(options.checkpoint);
+  if (options.json) {
+    context.terminal.out_line(check_to_json(*report, beside));
   } else {
     context.terminal.out_line(check_to_text(*opened->checkpoint, *report, text_options(context)));
+    context.terminal.out(context_to_text(*report, beside, style_of(context)));
   }
-  return verdict_code(*report, context.options.fail_on);
+  if (report->verdict == Verdict::kUndecided) return kUndecided;
+  if (verbs::fails(*report, *asked, fails_from(options.fail_on))) return kFindings;
+  return verbs::is_open(*report, *asked) ? kUndecided : kClean;
 }
 
 }  // namespace shw::cli

@@ -4,6 +4,7 @@
 #include "core/io/store.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
+#include "core/verbs/check_context.h"
 
 namespace shw::cli {
 namespace {
@@ -35,8 +36,13 @@ int run_report(Context& context) {
   // Without a plan the page says that nothing can be mended; what was said about fills is answered.
   if (!plan && !options.fill.empty()) return fail_with(context, plan.error());
 
-  auto format = verbs::page_format(options.out);
-  std::string text = verbs::report(*opened, options, *found, plan ? &*plan : nullptr, format);
+  auto asked = verbs::ask(*opened, options.baseline, options.policy, found->depth == Depth::kData,
+                          &context.progress);
+  if (!asked) return fail_with(context, asked.error());
+  auto format =
+      verbs::page_format_of_word(options.format).value_or(verbs::page_format(options.out));
+  std::string text = verbs::report(*opened, options, *found, plan ? &*plan : nullptr, format,
+                                   asked->context(options.checkpoint));
   if (options.out.empty()) {
     context.terminal.out(text);
     return kClean;

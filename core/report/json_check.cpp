@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "core/report/ci_forms.h"
 #include "core/report/json.h"
 #include "core/report/report.h"
 
@@ -64,18 +65,39 @@ Json json_of(const Evidence& evidence) {
 }
 
 std::string check_to_json(const CheckReport& report) {
+  return check_to_json(report, CheckContext{});
+}
+
+std::string check_to_json(const CheckReport& report, const CheckContext& context) {
   Json findings = Json::array(), unjudged = Json::array();
   for (const Unjudged& one : report.unjudged) {
     unjudged.push_back({{"what", one.what}, {"needs", one.needs}});
     if (!one.hint.empty()) unjudged.back()["hint"] = one.hint;
   }
-  for (const Finding& finding : report.findings) findings.push_back(finding_json(finding));
-  return dumped({{"schema", kSchema},
-                 {"verdict", name(report.verdict)},
-                 {"depth", name(report.depth)},
-                 {"deeper", report.deeper},
-                 {"findings", std::move(findings)},
-                 {"unjudged", std::move(unjudged)}});
+  std::size_t known = 0;
+  for (const Finding& finding : report.findings) {
+    findings.push_back(finding_json(finding));
+    if (context.baseline == nullptr || !is_known(*context.baseline, finding)) continue;
+    findings.back()["known"] = true;
+    ++known;
+  }
+  Json out = {{"schema", kSchema},
+              {"verdict", name(report.verdict)},
+              {"depth", name(report.depth)},
+              {"deeper", report.deeper},
+              {"findings", std::move(findings)},
+              {"unjudged", std::move(unjudged)}};
+  if (context.baseline != nullptr)
+    out["baseline"] = {{"file", context.baseline_file},
+                       {"known", known},
+                       {"new", report.findings.size() - known},
+                       {"gone", gone_since(*context.baseline, report.findings)}};
+  for (const PolicyAnswer& policy : context.policies)
+    out["policy"].push_back({{"require", policy.require},
+                             {"verdict", name(policy.verdict)},
+                             {"why", policy.why},
+                             {"subjects", policy.subjects}});
+  return dumped(out);
 }
 
 Json error_json(const Error& error) {

@@ -102,13 +102,33 @@ Status undo(const std::string& checkpoint) {
 }
 
 PageFormat page_format(const std::string& file_name) {
-  bool html = file_name.ends_with(".html") || file_name.ends_with(".htm");
-  return html ? PageFormat::kHtml : PageFormat::kMarkdown;
+  for (const char* ending : {".html", ".json", ".sarif"}) {
+    if (file_name.ends_with(ending)) return *page_format_of_word(ending + 1);
+  }
+  if (file_name.ends_with(".htm")) return PageFormat::kHtml;
+  return file_name.ends_with(".xml") ? PageFormat::kJunit : PageFormat::kMarkdown;
+}
+
+std::optional<PageFormat> page_format_of_word(std::string_view word) {
+  constexpr std::pair<std::string_view, PageFormat> kWords[] = {
+      {"md", PageFormat::kMarkdown}, {"html", PageFormat::kHtml},
+      {"json", PageFormat::kJson},   {"sarif", PageFormat::kSarif},
+      {"junit", PageFormat::kJunit}, {"github", PageFormat::kGithub}};
+  for (const auto& [known, format] : kWords) {
+    if (word == known) return format;
+  }
+  return std::nullopt;
 }
 
 std::string report(const Opened& opened, const VerbOptions& said, const CheckReport& found,
-                   const Plan* plan, PageFormat format) {
-  std::string commands = command_line("check", said);
+                   const Plan* plan, PageFormat format, const CheckContext& context) {
+  CheckContext with_command = context;
+  with_command.command = command_line("check", said);
+  if (format == PageFormat::kJson) return check_to_json(found, context);
+  if (format == PageFormat::kSarif) return report_sarif(*opened.checkpoint, found, with_command);
+  if (format == PageFormat::kJunit) return report_junit(found, context);
+  if (format == PageFormat::kGithub) return report_github(found, context);
+  std::string commands = with_command.command;
   if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", said);
   ReportInput input{*opened.checkpoint, found, plan, found.spec.get(), commands};
   return format == PageFormat::kHtml ? report_html(input) : report_markdown(input);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -15,6 +16,7 @@
 #include "core/model/checkpoint.h"
 #include "core/repair/apply.h"
 #include "core/repair/plan.h"
+#include "core/report/ci_forms.h"
 #include "core/rules/check.h"
 #include "core/spec/spec.h"
 #include "core/verbs/options.h"
@@ -61,10 +63,13 @@ Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress = 
                             const std::string& against = {});
 Status undo(const std::string& checkpoint);
 
-enum class PageFormat : std::uint8_t { kMarkdown, kHtml };
-PageFormat page_format(const std::string& file_name);  // by its ending; Markdown where unknown
-// The page with everything in it. `plan` may be null: then nothing can be mended.
+enum class PageFormat : std::uint8_t { kMarkdown, kHtml, kJson, kSarif, kJunit, kGithub };
+// By the ending of a file's name; Markdown where unknown.
+PageFormat page_format(const std::string& file_name);
+// "html", "md", "json", "sarif", "junit", "github".
+std::optional<PageFormat> page_format_of_word(std::string_view word);
+// The page with everything in it, or what CI reads. `plan` may be null: then nothing can be mended.
 std::string report(const Opened& opened, const VerbOptions& said, const CheckReport& found,
-                   const Plan* plan, PageFormat format);
+                   const Plan* plan, PageFormat format, const CheckContext& context = {});
 
 }  // namespace shw::verbs

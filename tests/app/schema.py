@@ -124,7 +124,13 @@ def fixture(case):
     listed = ask("list", ["ls", folder])
     ask("check", ["check", folder, "--data"], (0, 1, 2))
     spec = ["--spec", str(case / "spec.json")] if (case / "spec.json").exists() else []
-    ask("check", ["check", folder, *spec], (0, 1, 2))
+    checked = ask("check", ["check", folder, *spec], (0, 1, 2))
+    with tempfile.TemporaryDirectory() as scratch:
+        baseline, policy = pathlib.Path(scratch, "b.json"), pathlib.Path(scratch, "p.json")
+        baseline.write_text(json.dumps(checked))
+        policy.write_text('{"require": ["coverage", "finite", "optimizer-complete"]}')
+        ask("check", ["check", folder, *spec, "--baseline", str(baseline), "--policy", str(policy)],
+            (0, 1, 2))
     ask("plan", ["plan", folder, *spec], (0, 1))
     ask("stats", ["stats", folder], (0, 2))
     other = sorted(case.parent.glob("*/ckpt"))[0]

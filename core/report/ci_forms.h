@@ -1,0 +1,41 @@
+// What CI systems read: SARIF 2.1.0, JUnit XML, and the annotations of GitHub's workflow log. Made
+// from what `check` found, like every other form.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/model/checkpoint.h"
+#include "core/report/baseline.h"
+#include "core/report/listing.h"
+#include "core/rules/check.h"
+#include "core/rules/policy.h"
+
+namespace shw {
+
+// What a check was asked beside its findings.
+struct CheckContext {
+  std::string path;                // of the checkpoint, as the person typed it
+  std::string command = {};        // that makes the answer again
+  std::string baseline_file = {};  // empty: there is none
+  const Baseline* baseline = nullptr;
+  std::span<const PolicyAnswer> policies = {};
+};
+
+// One result a finding, with its subjects as locations; a rule's title, text and remedy once. What
+// the baseline knows is "unchanged", the rest "new".
+std::string report_sarif(const Checkpoint& checkpoint, const CheckReport& report,
+                         const CheckContext& context);
+// A test case a rule that ran, one a policy: failed by a finding above info that is not known,
+// skipped where it needs a deeper look.
+std::string report_junit(const CheckReport& report, const CheckContext& context);
+// "::error title=RULE,file=PATH::cause", a line a finding.
+std::string report_github(const CheckReport& report, const CheckContext& context);
+
+// check_to_json() with "known" on findings, "baseline" and "policy" where they were asked.
+std::string check_to_json(const CheckReport& report, const CheckContext& context);
+// A line about the baseline and one a policy; nothing where nothing was asked.
+std::string context_to_text(const CheckReport& report, const CheckContext& context,
+                            const TextStyle& style);
+
+}  // namespace shw

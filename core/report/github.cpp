@@ -1,0 +1,62 @@
+// Workflow commands of GitHub's log: ::error file=PATH,title=TITLE::MESSAGE, one a line. In a
+// message %, CR and LF are %25, %0D and %0A; in a property : and , as well.
+#include "core/base/words.h"
+#include "core/report/ci_forms.h"
+#include "core/report/text_words.h"
+
+namespace shw {
+namespace {
+
+std::string annotated(std::string_view text, bool is_property) {
+  std::string out;
+  for (char c : text) {
+    if (c == '%')
+      out += "%25";
+    else if (c == '\r')
+      out += "%0D";
+    else if (c == '\n')
+      out += "%0A";
+    else if (is_property && c == ':')
+      out += "%3A";
+    else if (is_property && c == ',')
+      out += "%2C";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string annotation(std::string_view command, const std::string& path, const std::string& title,
+                       const std::string& message) {
+  return "::" + std::string(command) + " file=" + annotated(printable(path), true) +
+         ",title=" + annotated(printable(title), true) +
+         "::" + annotated(printable(message), false) + "\n";
+}
+
+std::string_view command_of(const Finding& finding, const CheckContext& context) {
+  bool known = context.baseline != nullptr && is_known(*context.baseline, finding);
+  if (known || finding.severity == Severity::kInfo) return "notice";
+  return finding.severity == Severity::kError ? "error" : "warning";
+}
+
+std::string subjects_words(const std::vector<std::string>& subjects) {
+  return subjects.empty() ? "" : " (" + some_of(subjects) + ")";
+}
+
+}  // namespace
+
+std::string report_github(const CheckReport& report, const CheckContext& context) {
+  std::string out;
+  for (const Finding& finding : report.findings)
+    out += annotation(command_of(finding, context), context.path, finding.rule,
+                      finding.cause + subjects_words(finding.subjects));
+  for (const PolicyAnswer& policy : context.policies) {
+    if (policy.verdict == PolicyVerdict::kMet) continue;
+    bool broken = policy.verdict == PolicyVerdict::kBroken;
+    out += annotation(broken ? "error" : "warning", context.path, "require " + policy.require,
+                      policy.why + subjects_words(policy.subjects));
+  }
+  return out;
+}
+
+}  // namespace shw

@@ -1,0 +1,160 @@
+// JUnit XML as CI dashboards read it: testsuites, testsuite, testcase with failure, skipped or
+// system-out. There is no standard; these are what Jenkins, GitLab and GitHub actions share.
+#include <map>
+#include <vector>
+
+#include "core/base/words.h"
+#include "core/report/ci_forms.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMostListed = 200;  // subjects of one finding
+
+// The next code point and its length in bytes; nothing where it is no UTF-8 or XML 1.0 has no place
+// for it: names come from files.
+std::size_t xml_letter(std::string_view text) {
+  auto byte = static_cast<unsigned char>(text.front());
+  if (byte < 0x20) return byte == '\t' || byte == '\n' || byte == '\r' ? 1 : 0;
+  if (byte < 0x80) return byte == 0x7F ? 0 : 1;
+  std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC2 ? 2 : 0;
+  if (length == 0 || byte > 0xF4 || text.size() < length) return 0;
+  std::uint32_t letter = byte & (0xFFu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    auto next = static_cast<unsigned char>(text[i]);
+    if ((next & 0xC0) != 0x80) return 0;
+    letter = letter << 6 | (next & 0x3F);
+  }
+  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  bool surrogate = letter >= 0xD800 && letter <= 0xDFFF;
+  bool allowed = letter >= kLeast[length] && letter <= 0x10FFFF && !surrogate && letter != 0xFFFE &&
+                 letter != 0xFFFF;
+  return allowed ? length : 0;
+}
+
+std::string xml(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    std::size_t length = xml_letter(text);
+    if (length == 0) {
+      out += '?';
+      text.remove_prefix(1);
+      continue;
+    }
+    switch (text.front()) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\n':
+        out += "&#10;";
+        break;
+      default:
+        out += text.substr(0, length);
+    }
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+std::string finding_body(const Finding& finding) {
+  std::string text = finding.cause + "\n";
+  for (std::size_t i = 0; i < finding.subjects.size() && i < kMostListed; ++i)
+    text += "  " + finding.subjects[i] + "\n";
+  if (finding.subjects.size() > kMostListed)
+    text += "  and " + human_count(finding.subjects.size() - kMostListed) + " more\n";
+  return text + (finding.remedy ? finding.remedy->text : "There is no safe remedy.") + "\n";
+}
+
+enum class CaseEnd : std::uint8_t { kPassed, kFailed, kSkipped };
+struct TestCase {
+  std::string name, title;
+  CaseEnd end = CaseEnd::kPassed;
+  std::string type, summary, body;  // of a failure, or why it was skipped
+  std::string said;                 // what need not fail: infos, and what was known before
+};
+
+TestCase case_of(const Rule& rule, const CheckReport& report, const CheckContext& context) {
+  TestCase out;
+  out.name = std::string(rule.id);
+  out.title = std::string(rule.title);
+  for (const Finding& finding : report.findings) {
+    if (finding.rule != rule.id) continue;
+    bool known = context.baseline != nullptr && is_known(*context.baseline, finding);
+    if (finding.severity == Severity::kInfo || known) {
+      out.said += (known ? "known before: " : "") + finding_body(finding);
+      continue;
+    }
+    if (out.end != CaseEnd::kFailed) out.summary = finding.cause;
+    out.end = CaseEnd::kFailed;
+    if (out.type != "error") out.type = finding.severity == Severity::kError ? "error" : "warning";
+    out.body += finding_body(finding);
+  }
+  if (out.end == CaseEnd::kPassed && out.said.empty() && rule.depth > report.depth) {
+    out.end = CaseEnd::kSkipped;
+    out.summary = "needs --depth " + std::string(name(rule.depth));
+  }
+  return out;
+}
+
+TestCase case_of(const PolicyAnswer& policy) {
+  TestCase out;
+  out.name = "require/" + policy.require;
+  out.title = "Required: " + policy.require;
+  out.summary = policy.why;
+  if (policy.verdict == PolicyVerdict::kMet) out.said = policy.why + "\n";
+  if (policy.verdict == PolicyVerdict::kUndecided) out.end = CaseEnd::kSkipped;
+  if (policy.verdict != PolicyVerdict::kBroken) return out;
+  out.end = CaseEnd::kFailed;
+  out.type = "error";
+  out.body = policy.why + "\n";
+  for (std::size_t i = 0; i < policy.subjects.size() && i < kMostListed; ++i)
+    out.body += "  " + policy.subjects[i] + "\n";
+  return out;
+}
+
+std::string element_of(const TestCase& test, const std::string& suite) {
+  std::string out =
+      "    <testcase classname=\"" + xml(suite) + "\" name=\"" + xml(test.name) + "\" time=\"0\"";
+  if (test.end == CaseEnd::kPassed && test.said.empty()) return out + "/>\n";
+  out += ">\n";
+  if (test.end == CaseEnd::kFailed)
+    out += "      <failure type=\"" + test.type + "\" message=\"" + xml(test.summary) + "\">" +
+           xml(test.body) + "</failure>\n";
+  if (test.end == CaseEnd::kSkipped)
+    out += "      <skipped message=\"" + xml(test.summary) + "\"/>\n";
+  if (!test.said.empty()) out += "      <system-out>" + xml(test.said) + "</system-out>\n";
+  return out + "    </testcase>\n";
+}
+
+}  // namespace
+
+std::string report_junit(const CheckReport& report, const CheckContext& context) {
+  std::vector<TestCase> tests;
+  for (const Rule& rule : all_rules()) tests.push_back(case_of(rule, report, context));
+  for (const PolicyAnswer& policy : context.policies) tests.push_back(case_of(policy));
+  std::size_t failed = 0, skipped = 0;
+  std::string body;
+  for (const TestCase& test : tests) {
+    failed += test.end == CaseEnd::kFailed ? 1 : 0;
+    skipped += test.end == CaseEnd::kSkipped ? 1 : 0;
+    body += element_of(test, "shardwright");
+  }
+  const std::string counts = "tests=\"" + std::to_string(tests.size()) + "\" failures=\"" +
+                             std::to_string(failed) + "\" errors=\"0\" skipped=\"" +
+                             std::to_string(skipped) + "\" time=\"0\"";
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites " + counts +
+         ">\n  <testsuite name=\"" + xml(context.path) + "\" " + counts + ">\n" + body +
+         "  </testsuite>\n</testsuites>\n";
+}
+
+}  // namespace shw

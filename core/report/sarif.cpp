@@ -1,0 +1,154 @@
+// SARIF 2.1.0 (OASIS): https://docs.oasis-open.org/sarif/sarif/v2.1.0/
+#include <algorithm>
+#include <map>
+
+#include "core/base/hash.h"
+#include "core/report/ci_forms.h"
+#include "core/report/json.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr const char* kSarifSchema =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+// A viewer shows a few; how many there are stands in the properties.
+constexpr std::size_t kMostLocations = 100;
+
+const char* sarif_level(Severity severity) {
+  if (severity == Severity::kError) return "error";
+  return severity == Severity::kWarning ? "warning" : "note";
+}
+
+// A path as a URI reference (RFC 3986): what is not unreserved is %XX, slashes stay.
+std::string uri_of(const std::string& path) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out = path.starts_with('/') ? "file://" : "";
+  for (char c : path) {
+    auto byte = static_cast<unsigned char>(c);
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                 std::string_view("-._~/").find(c) != std::string_view::npos;
+    if (plain) {
+      out += c;
+      continue;
+    }
+    out += '%';
+    out += kHex[byte >> 4];
+    out += kHex[byte & 15];
+  }
+  return out;
+}
+
+bool is_file_of(const Checkpoint& checkpoint, const std::string& subject) {
+  return std::any_of(checkpoint.files().begin(), checkpoint.files().end(),
+                     [&](const FileRow& file) { return file.path == subject; });
+}
+
+// Code scanning shows nothing without a file: what is about a tensor is placed at the checkpoint.
+Json location_of(const Checkpoint& checkpoint, const std::string& path,
+                 const std::string& subject) {
+  const std::string folder = path.ends_with('/') ? path : path + "/";
+  bool is_tensor = checkpoint.find(subject).has_value();
+  bool is_file = !is_tensor && is_file_of(checkpoint, subject);
+  Json location = {{"physicalLocation",
+                    {{"artifactLocation", {{"uri", uri_of(is_file ? folder + subject : path)}}}}}};
+  if (!is_file && !subject.empty()) {
+    Json logical = {{"fullyQualifiedName", subject}};
+    if (is_tensor) logical["kind"] = "variable";
+    location["logicalLocations"] = Json::array({std::move(logical)});
+  }
+  return location;
+}
+
+std::string sarif_fingerprint(const Finding& finding) {
+  RunningHash hash;
+  auto add = [&](const std::string& text) {
+    hash.add(std::as_bytes(std::span(text.c_str(), text.size() + 1)));  // with its end
+  };
+  add(finding.rule);
+  for (const std::string& subject : finding.subjects) add(subject);
+  return hash.text();
+}
+
+Json rule_descriptor(const Rule& rule) {
+  Json out = {{"id", std::string(rule.id)},
+              {"shortDescription", {{"text", std::string(rule.title)}}},
+              {"fullDescription", {{"text", std::string(rule.teaches)}}}};
+  if (!rule.lesson.remedy.empty()) out["help"] = {{"text", std::string(rule.lesson.remedy)}};
+  if (rule.lesson.link.starts_with("https://")) out["helpUri"] = std::string(rule.lesson.link);
+  return out;
+}
+
+Json sarif_result(const Checkpoint& checkpoint, const Finding& finding, const CheckContext& context,
+                  std::size_t rule_index) {
+  std::string message = finding.cause;
+  if (finding.remedy) message += " " + finding.remedy->text;
+  Json locations = Json::array();
+  for (std::size_t i = 0; i < std::min(finding.subjects.size(), kMostLocations); ++i)
+    locations.push_back(location_of(checkpoint, context.path, finding.subjects[i]));
+  if (locations.empty()) locations.push_back(location_of(checkpoint, context.path, ""));
+  Json out = {{"ruleId", finding.rule},
+              {"ruleIndex", rule_index},
+              {"level", sarif_level(finding.severity)},
+              {"message", {{"text", std::move(message)}}},
+              {"locations", std::move(locations)},
+              {"partialFingerprints", {{"shardwright/v1", sarif_fingerprint(finding)}}}};
+  if (context.baseline != nullptr)
+    out["baselineState"] = is_known(*context.baseline, finding) ? "unchanged" : "new";
+  out["properties"] = {{"consequence", name(finding.consequence)},
+                       {"subjects", finding.subjects.size()},
+                       {"evidence", json_of(finding.evidence)}};
+  return out;
+}
+
+// A policy that is met is a result too: SARIF has a word for it.
+Json policy_result(const Checkpoint& checkpoint, const PolicyAnswer& policy,
+                   const CheckContext& context, std::size_t rule_index) {
+  bool broken = policy.verdict == PolicyVerdict::kBroken;
+  const char* kind = broken ? "fail" : policy.verdict == PolicyVerdict::kMet ? "pass" : "open";
+  Json locations = Json::array();
+  for (std::size_t i = 0; i < std::min(policy.subjects.size(), kMostLocations); ++i)
+    locations.push_back(location_of(checkpoint, context.path, policy.subjects[i]));
+  if (locations.empty()) locations.push_back(location_of(checkpoint, context.path, ""));
+  return {{"ruleId", "require/" + policy.require},
+          {"ruleIndex", rule_index},
+          {"kind", kind},
+          {"level", broken ? "error" : "none"},
+          {"message", {{"text", policy.why + "."}}},
+          {"locations", std::move(locations)}};
+}
+
+}  // namespace
+
+std::string report_sarif(const Checkpoint& checkpoint, const CheckReport& report,
+                         const CheckContext& context) {
+  Json rules = Json::array(), results = Json::array();
+  std::map<std::string, std::size_t> index;
+  for (const Finding& finding : report.findings) {
+    auto [found, is_new] = index.try_emplace(finding.rule, rules.size());
+    if (is_new) rules.push_back(rule_descriptor(rule_of(finding)));
+    results.push_back(sarif_result(checkpoint, finding, context, found->second));
+  }
+  for (const PolicyAnswer& policy : context.policies) {
+    rules.push_back({{"id", "require/" + policy.require},
+                     {"shortDescription", {{"text", "Required: " + policy.require}}}});
+    results.push_back(policy_result(checkpoint, policy, context, rules.size() - 1));
+  }
+  Json unjudged = Json::array();
+  for (const Unjudged& one : report.unjudged)
+    unjudged.push_back({{"what", one.what}, {"needs", one.needs}});
+  Json invocation = {{"executionSuccessful", true}};
+  if (!context.command.empty()) invocation["commandLine"] = context.command;
+  Json run = {{"tool", {{"driver", {{"name", "shardwright"}, {"rules", std::move(rules)}}}}},
+              {"invocations", Json::array({std::move(invocation)})},
+              {"columnKind", "utf16CodeUnits"},
+              {"results", std::move(results)},
+              {"properties",
+               {{"verdict", name(report.verdict)},
+                {"depth", name(report.depth)},
+                {"unjudged", std::move(unjudged)}}}};
+  return dumped(
+      {{"$schema", kSarifSchema}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}});
+}
+
+}  // namespace shw

@@ -1,0 +1,39 @@
+#include "core/base/words.h"
+#include "core/report/ci_forms.h"
+
+namespace shw {
+namespace {
+
+Ink ink_of(PolicyVerdict verdict) {
+  if (verdict == PolicyVerdict::kMet) return Ink::kGreen;
+  return verdict == PolicyVerdict::kBroken ? Ink::kRed : Ink::kGold;
+}
+
+std::string policy_line(const PolicyAnswer& policy, const TextStyle& style) {
+  std::string line =
+      inked(style, ink_of(policy.verdict),
+            padded(std::string(name(policy.verdict)), std::string_view("undecided").size())) +
+      "  require " + policy.require + ": " + printable(policy.why);
+  if (!policy.subjects.empty()) line += " (" + printable(some_of(policy.subjects)) + ")";
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string context_to_text(const CheckReport& report, const CheckContext& context,
+                            const TextStyle& style) {
+  std::string out;
+  if (context.baseline != nullptr) {
+    std::uint64_t known = 0;
+    for (const Finding& finding : report.findings) known += is_known(*context.baseline, finding);
+    out += printable(context.baseline_file) + " knows " + human_count(known) + " of " +
+           plural(report.findings.size(), "finding");
+    std::vector<std::string> gone = gone_since(*context.baseline, report.findings);
+    if (!gone.empty()) out += "; gone since: " + printable(some_of(gone));
+    out += "\n";
+  }
+  for (const PolicyAnswer& policy : context.policies) out += policy_line(policy, style);
+  return out;
+}
+
+}  // namespace shw

@@ -1,0 +1,121 @@
+#include "core/verbs/check_context.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/spelling.h"
+#include "core/io/source.h"
+
+namespace shw::verbs {
+namespace {
+
+// Answers and policies are text that people keep in a repository.
+constexpr std::uint64_t kMostText = std::uint64_t{256} << 20;
+
+Result<std::string> read_text(const std::string& path) {
+  SHW_TRY(auto source, open_file(path, path));
+  if (source->size() > kMostText)
+    return fail(ErrorKind::kUsage, "is too large to be what was asked for", {path});
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+// Words between commas, blanks and brackets.
+void add_words(std::string_view text, std::vector<std::string>& words) {
+  constexpr std::string_view kBetween = " \t\r,[]\"'";
+  while (true) {
+    std::size_t begin = text.find_first_not_of(kBetween);
+    if (begin == text.npos) return;
+    std::size_t end = std::min(text.find_first_of(kBetween, begin), text.size());
+    words.emplace_back(text.substr(begin, end - begin));
+    text.remove_prefix(end);
+  }
+}
+
+tl::unexpected<Error> no_policies(const std::string& source, const std::string& why) {
+  return fail(ErrorKind::kUsage, why, {source},
+              "write {\"require\": [\"coverage\", \"finite\", \"optimizer-complete\"]}");
+}
+
+Result<std::vector<std::string>> words_of_json(std::string_view text, const std::string& source) {
+  auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains("require"))
+    return no_policies(source, "is no object with \"require\"");
+  const auto& list = json["require"];
+  bool is_list = list.is_array() && std::all_of(list.begin(), list.end(),
+                                                [](const auto& one) { return one.is_string(); });
+  if (!is_list) return no_policies(source, "\"require\" is no list of names");
+  return list.get<std::vector<std::string>>();
+}
+
+Result<std::vector<std::string>> words_of_lines(std::string_view text, const std::string& source) {
+  constexpr std::string_view kWord = "require:";
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    line = line.substr(0, line.find('#'));
+    std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == line.npos) continue;
+    line.remove_prefix(begin);
+    if (!line.starts_with(kWord)) return no_policies(source, "has a line without \"require:\"");
+    add_words(line.substr(kWord.size()), words);
+  }
+  return words;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> policies_from_text(std::string_view text,
+                                                    const std::string& source) {
+  std::size_t begin = text.find_first_not_of(" \t\r\n");
+  bool is_json = begin != text.npos && text[begin] == '{';
+  SHW_TRY(std::vector<std::string> words,
+          is_json ? words_of_json(text, source) : words_of_lines(text, source));
+  if (words.empty()) return no_policies(source, "requires nothing");
+  for (const std::string& word : words) {
+    if (std::find(std::begin(kPolicies), std::end(kPolicies), word) != std::end(kPolicies))
+      continue;
+    std::string meant = did_you_mean_text(did_you_mean(word, kPolicies, 2));
+    return fail(ErrorKind::kUsage, "there is no policy \"" + word + "\"", {source},
+                meant.empty() ? "there are coverage, finite and optimizer-complete" : meant);
+  }
+  return words;
+}
+
+Result<CheckAsked> ask(const Opened& opened, const std::string& baseline_file,
+                       const std::string& policy_file, bool data, Progress* progress) {
+  CheckAsked asked;
+  if (!baseline_file.empty()) {
+    SHW_TRY(std::string text, read_text(baseline_file));
+    SHW_TRY(asked.baseline, baseline_from_json(text, baseline_file));
+    asked.baseline_file = baseline_file;
+  }
+  if (!policy_file.empty()) {
+    SHW_TRY(std::string text, read_text(policy_file));
+    SHW_TRY(auto required, policies_from_text(text, policy_file));
+    SHW_TRY(asked.policies, judge_policies(*opened.checkpoint, required, data, progress));
+  }
+  return asked;
+}
+
+bool fails(const CheckReport& report, const CheckAsked& asked, std::optional<Severity> from) {
+  bool broken =
+      std::any_of(asked.policies.begin(), asked.policies.end(),
+                  [](const PolicyAnswer& one) { return one.verdict == PolicyVerdict::kBroken; });
+  if (broken) return true;
+  return std::any_of(report.findings.begin(), report.findings.end(), [&](const Finding& finding) {
+    bool known = asked.baseline && is_known(*asked.baseline, finding);
+    return from && finding.severity >= *from && !known;
+  });
+}
+
+bool is_open(const CheckReport& report, const CheckAsked& asked) {
+  return report.verdict == Verdict::kUndecided ||
+         std::any_of(asked.policies.begin(), asked.policies.end(), [](const PolicyAnswer& one) {
+           return one.verdict == PolicyVerdict::kUndecided;
+         });
+}
+
+}  // namespace shw::verbs

@@ -1,0 +1,39 @@
+// What a check is asked beside its findings: what was known before, and what is required.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/report/ci_forms.h"
+#include "core/verbs/verbs.h"
+
+namespace shw::verbs {
+
+struct CheckAsked {
+  std::optional<Baseline> baseline;
+  std::string baseline_file;
+  std::vector<PolicyAnswer> policies;
+
+  CheckContext context(const std::string& path, const std::string& command = {}) const {
+    return {path, command, baseline_file, baseline ? &*baseline : nullptr, policies};
+  }
+};
+
+// The files are read, and the policies judged. `data`: bytes may be read. Empty names: not asked.
+Result<CheckAsked> ask(const Opened& opened, const std::string& baseline_file,
+                       const std::string& policy_file, bool data, Progress* progress = nullptr);
+
+// {"require": ["coverage", "finite"]}, or lines of "require: coverage, finite" with # for remarks.
+// kUsage with the word that is no policy.
+Result<std::vector<std::string>> policies_from_text(std::string_view text,
+                                                    const std::string& source);
+
+// Something fails the run: a finding of that severity or above that is not known, or a policy that
+// is broken.
+bool fails(const CheckReport& report, const CheckAsked& asked, std::optional<Severity> from);
+// Nothing failed, and something that was asked could not be answered.
+bool is_open(const CheckReport& report, const CheckAsked& asked);
+
+}  // namespace shw::verbs

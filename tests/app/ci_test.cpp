@@ -1,0 +1,115 @@
+// What CI reads, run as a process: baselines, policies, SARIF, JUnit, annotations.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "app/answer.h"
+#include "app/process.h"
+
+using namespace shw::test;
+
+namespace {
+
+const std::string kBroken = std::string(SHW_TEST_DATA) + "/torch-2.14/s1_placement_not_transposed";
+const std::string kHealthy = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_moe_ep/ckpt";
+
+std::vector<std::string> with_spec(const std::string& verb, std::vector<std::string> more) {
+  std::vector<std::string> words{verb, kBroken + "/ckpt", "--spec", kBroken + "/spec.json"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+void write(const std::string& path, const std::string& text) {
+  std::ofstream(path) << text;
+}
+
+}  // namespace
+
+TEST_CASE("what a baseline knows stays a finding and does not fail") {
+  Scratch scratch;
+  Run before = shardwright(with_spec("check", {"--json"}));
+  REQUIRE(before.code == 1);
+  write(scratch / "known.json", before.out);
+  Run again = shardwright(with_spec("check", {"--json", "--baseline", scratch / "known.json"}));
+  CHECK(again.code == 0);
+  auto answer = parsed(again.out);
+  CHECK(answer["verdict"] == "findings");
+  CHECK(answer["baseline"]["new"] == 0);
+  CHECK(answer["baseline"]["gone"].empty());
+  for (const auto& finding : answer["findings"]) CHECK(finding["known"] == true);
+  // One subject less, or a milder word: no longer known.
+  auto milder = parsed(before.out);
+  milder["findings"][0]["severity"] = "info";
+  write(scratch / "milder.json", milder.dump());
+  CHECK(shardwright(with_spec("check", {"--baseline", scratch / "milder.json"})).code == 1);
+  auto fewer = parsed(before.out);
+  fewer["findings"][0]["subjects"].erase(0);
+  write(scratch / "fewer.json", fewer.dump());
+  CHECK(shardwright(with_spec("check", {"--baseline", scratch / "fewer.json"})).code == 1);
+  Run gone = shardwright({"check", kHealthy, "--baseline", scratch / "known.json", "--json"});
+  CHECK(gone.code == 0);
+  CHECK_FALSE(parsed(gone.out)["baseline"]["gone"].empty());
+  write(scratch / "no.json", "[1, 2]");
+  CHECK(shardwright(with_spec("check", {"--baseline", scratch / "no.json"})).code == 3);
+}
+
+TEST_CASE("a policy is met or broken or open and the exit code says so") {
+  Scratch scratch;
+  write(scratch / "coverage", "# what we require\nrequire: coverage\n");
+  write(scratch / "finite.json", R"({"require": ["coverage", "finite"]})");
+  write(scratch / "optimizer", "require: [optimizer-complete]\n");
+  write(scratch / "typo", "require: coverge\n");
+  auto asked = [&](const std::string& policy, std::vector<std::string> more) {
+    std::vector<std::string> words{"check", kHealthy, "--json", "--policy", scratch / policy};
+    words.insert(words.end(), more.begin(), more.end());
+    return shardwright(words);
+  };
+  Run coverage = asked("coverage", {});
+  CHECK(coverage.code == 0);
+  CHECK(parsed(coverage.out)["policy"][0]["verdict"] == "met");
+  Run finite = asked("finite.json", {});
+  CHECK(finite.code == 2);
+  CHECK(parsed(finite.out)["policy"][1]["verdict"] == "undecided");
+  CHECK(asked("finite.json", {"--data"}).code == 0);
+  Run optimizer = asked("optimizer", {});
+  CHECK(optimizer.code == 1);
+  CHECK(parsed(optimizer.out)["policy"][0]["verdict"] == "broken");
+  Run typo = asked("typo", {});
+  CHECK(typo.code == 3);
+  CHECK(contains(typo.out, "coverage"));
+  // What lies nowhere breaks it, whatever the rules say of it.
+  std::filesystem::copy(kHealthy, scratch / "torn", std::filesystem::copy_options::recursive);
+  for (const auto& entry : std::filesystem::directory_iterator(scratch / "torn")) {
+    if (entry.path().extension() == ".distcp") std::filesystem::resize_file(entry.path(), 10);
+  }
+  Run torn = shardwright({"check", scratch / "torn", "--json", "--fail-on", "never", "--policy",
+                          scratch / "coverage"});
+  CHECK(torn.code == 1);
+  CHECK_FALSE(parsed(torn.out)["policy"][0]["subjects"].empty());
+}
+
+TEST_CASE("every form of a report says the same findings") {
+  auto found = parsed(shardwright(with_spec("check", {"--json"})).out)["findings"];
+  auto sarif = parsed(shardwright(with_spec("report", {"--format", "sarif"})).out);
+  auto results = sarif["runs"][0]["results"];
+  REQUIRE(results.size() == found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    CHECK(results[i]["ruleId"] == found[i]["rule"]);
+    auto rule = sarif["runs"][0]["tool"]["driver"]["rules"][results[i]["ruleIndex"].get<int>()];
+    CHECK(rule["id"] == found[i]["rule"]);
+  }
+  CHECK(parsed(shardwright(with_spec("report", {"--format", "json"})).out)["findings"] == found);
+  Run junit = shardwright(with_spec("report", {"--format", "junit"}));
+  CHECK(contains(junit.out, "<failure type=\"error\""));
+  Run github = shardwright(with_spec("report", {"--format", "github"}));
+  CHECK(contains(github.out, "::error file="));
+  CHECK(contains(github.out, ",title=" + found[0]["rule"].get<std::string>() + "::"));
+  Scratch scratch;
+  CHECK(shardwright(with_spec("report", {"--out", scratch / "r.xml"})).code == 0);
+  std::ifstream file(scratch / "r.xml");
+  std::string first;
+  std::getline(file, first);
+  CHECK(first == "<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
+}
