@@ -1,0 +1,234 @@
+#include "core/hdf5/hdf5_writer.h"
+
+#include <hdf5.h>
+
+#include <array>
+
+#include "core/hdf5/hdf5_handle.h"
+#include "core/hdf5/hdf5_types.h"
+
+namespace shw {
+
+struct Hdf5Writer::State {
+  std::string path;
+  Hdf5Handle file, text, with_groups;
+  std::array<Hdf5Handle, static_cast<std::size_t>(Dtype::kCount)> types;
+
+  hid_t type(Dtype dtype) {
+    Hdf5Handle& known = types[static_cast<std::size_t>(dtype)];
+    if (!known) known = hdf5_type(dtype);
+    return known.get();
+  }
+  tl::unexpected<Error> failed(const std::string& what, const std::string& object = {}) const {
+    return tl::unexpected<Error>(hdf5_error(what, path, object));
+  }
+  Status add_attribute(hid_t object, const Hdf5Attribute& attribute) const;
+  Status add_attributes(hid_t object, const Hdf5Attributes& attributes) const;
+  Result<Hdf5Handle> make(const Hdf5Dataset& dataset, const Hdf5Handle& space,
+                          const Hdf5Handle& creation);
+  Status add_column(const std::string& group, const Hdf5Column& column);
+};
+
+namespace {
+
+std::vector<hsize_t> sizes_of(ExtentsView extents) {
+  return {extents.begin(), extents.end()};
+}
+
+Hdf5Handle space_of(ExtentsView shape) {
+  if (shape.empty()) return Hdf5Handle(H5Screate(H5S_SCALAR));
+  auto sizes = sizes_of(shape);
+  return Hdf5Handle(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr));
+}
+
+bool select(const Hdf5Handle& space, const Box& box) {
+  if (box.sizes.empty()) return H5Sselect_all(space.get()) >= 0;
+  auto start = sizes_of(box.offsets), count = sizes_of(box.sizes);
+  return H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
+                             nullptr) >= 0;
+}
+
+// The elements of a part, in the dataset that has them.
+Hdf5Handle selection_of(const Hdf5Part& part) {
+  Hdf5Handle space = space_of(Extents{part.length});
+  auto start = static_cast<hsize_t>(part.first), step = static_cast<hsize_t>(part.step),
+       count = static_cast<hsize_t>(part.count), run = static_cast<hsize_t>(part.run);
+  if (H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, &step, &count, &run) < 0) return {};
+  return space;
+}
+
+// File locks protect nothing that nobody else knows yet, and parallel file systems refuse them.
+Hdf5Handle file_access() {
+  Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
+#if H5_VERSION_GE(1, 12, 1) || (H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 10 && H5_VERS_RELEASE >= 7)
+  H5Pset_file_locking(access.get(), false, true);
+#endif
+  return access;
+}
+
+std::vector<const char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<const char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  return pointers;
+}
+
+}  // namespace
+
+bool has_hdf5() {
+  return true;
+}
+
+Hdf5Writer::Hdf5Writer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Hdf5Writer::Hdf5Writer(Hdf5Writer&&) noexcept = default;
+Hdf5Writer& Hdf5Writer::operator=(Hdf5Writer&&) noexcept = default;
+Hdf5Writer::~Hdf5Writer() = default;
+
+Result<Hdf5Writer> Hdf5Writer::create(const std::string& path) {
+  silence_hdf5();
+  auto state = std::make_unique<State>();
+  state->path = path;
+  Hdf5Handle access = file_access();
+  state->file = Hdf5Handle(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access.get()));
+  if (!state->file) return state->failed("cannot make the file");
+  state->text = Hdf5Handle(H5Tcopy(H5T_C_S1));
+  H5Tset_size(state->text.get(), H5T_VARIABLE);
+  H5Tset_cset(state->text.get(), H5T_CSET_UTF8);
+  state->with_groups = Hdf5Handle(H5Pcreate(H5P_LINK_CREATE));
+  H5Pset_create_intermediate_group(state->with_groups.get(), 1);
+  H5Pset_char_encoding(state->with_groups.get(), H5T_CSET_UTF8);
+  return Hdf5Writer(std::move(state));
+}
+
+Status Hdf5Writer::State::add_attribute(hid_t object, const Hdf5Attribute& attribute) const {
+  auto add = [&](hid_t type, const Hdf5Handle& space, const void* bytes) -> Status {
+    Hdf5Handle made(
+        H5Acreate2(object, attribute.name.c_str(), type, space.get(), H5P_DEFAULT, H5P_DEFAULT));
+    if (!made || H5Awrite(made.get(), type, bytes) < 0)
+      return failed("cannot write the attribute " + attribute.name);
+    return {};
+  };
+  if (const auto* number = std::get_if<std::int64_t>(&attribute.value))
+    return add(H5T_NATIVE_INT64, space_of({}), number);
+  if (const auto* one = std::get_if<std::string>(&attribute.value)) {
+    const char* words = one->c_str();
+    return add(text.get(), space_of({}), &words);
+  }
+  auto words = pointers_to(std::get<std::vector<std::string>>(attribute.value));
+  return add(text.get(), space_of(Extents{static_cast<std::int64_t>(words.size())}), words.data());
+}
+
+Status Hdf5Writer::State::add_attributes(hid_t object, const Hdf5Attributes& attributes) const {
+  for (const Hdf5Attribute& attribute : attributes) SHW_CHECK(add_attribute(object, attribute));
+  return {};
+}
+
+Status Hdf5Writer::set_attributes(const std::string& group, const Hdf5Attributes& attributes) {
+  hid_t file = state_->file.get();
+  // The root is there already, and so is what another call has made.
+  Hdf5Handle object(H5Oopen(file, group.c_str(), H5P_DEFAULT));
+  if (!object) {
+    H5Eclear2(H5E_DEFAULT);
+    object = Hdf5Handle(
+        H5Gcreate2(file, group.c_str(), state_->with_groups.get(), H5P_DEFAULT, H5P_DEFAULT));
+  }
+  if (!object) return state_->failed("cannot make the group", group);
+  return state_->add_attributes(object.get(), attributes);
+}
+
+Result<Hdf5Handle> Hdf5Writer::State::make(const Hdf5Dataset& dataset, const Hdf5Handle& space,
+                                           const Hdf5Handle& creation) {
+  if (!space || !creation) return failed("cannot describe the dataset", dataset.path);
+  Hdf5Handle made(H5Dcreate2(file.get(), dataset.path.c_str(), type(dataset.dtype), space.get(),
+                             with_groups.get(), creation.get(), H5P_DEFAULT));
+  if (!made) return failed("cannot make the dataset", dataset.path);
+  SHW_CHECK(add_attributes(made.get(), dataset.attributes));
+  return made;
+}
+
+Status Hdf5Writer::add_external(const Hdf5Dataset& dataset, std::span<const Hdf5Segment> segments) {
+  Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));
+  // Or it would be the checkpoint that is filled.
+  H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
+  for (const Hdf5Segment& segment : segments) {
+    if (H5Pset_external(creation.get(), segment.file.c_str(), static_cast<off_t>(segment.offset),
+                        segment.length) < 0)
+      return state_->failed("cannot map the bytes of " + segment.file, dataset.path);
+  }
+  auto made = state_->make(dataset, space_of(dataset.shape), creation);
+  if (!made) return tl::unexpected<Error>(std::move(made).error());
+  return {};
+}
+
+Status Hdf5Writer::add_virtual(const Hdf5Dataset& dataset, std::span<const Hdf5Part> parts) {
+  Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));
+  auto loud = loud_element(dataset.dtype);
+  H5Pset_fill_value(creation.get(), state_->type(dataset.dtype), loud.data());
+  Hdf5Handle space = space_of(dataset.shape);
+  for (const Hdf5Part& part : parts) {
+    Hdf5Handle elements = selection_of(part);
+    if (!elements || !select(space, part.at) ||
+        H5Pset_virtual(creation.get(), space.get(), ".", part.dataset.c_str(), elements.get()) < 0)
+      return state_->failed("cannot map " + part.dataset, dataset.path);
+  }
+  H5Sselect_all(space.get());
+  auto made = state_->make(dataset, space, creation);
+  if (!made) return tl::unexpected<Error>(std::move(made).error());
+  return {};
+}
+
+Status Hdf5Writer::add_copied(const Hdf5Dataset& dataset,
+                              const std::function<Status(const WriteBox&)>& write) {
+  Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));
+  H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
+  auto made = state_->make(dataset, space_of(dataset.shape), creation);
+  if (!made) return tl::unexpected<Error>(std::move(made).error());
+  if (!write) return {};
+  const hid_t type = state_->type(dataset.dtype);
+  Status written = write([&](const Box& box, BytesView bytes) -> Status {
+    Hdf5Handle from = space_of(box.sizes), to = space_of(dataset.shape);
+    if (!select(to, box) ||
+        H5Dwrite(made->get(), type, from.get(), to.get(), H5P_DEFAULT, bytes.data()) < 0)
+      return state_->failed("cannot write the elements", dataset.path);
+    return {};
+  });
+  if (!written) {
+    made = Hdf5Handle();
+    H5Ldelete(state_->file.get(), dataset.path.c_str(), H5P_DEFAULT);
+  }
+  return written;
+}
+
+Status Hdf5Writer::State::add_column(const std::string& group, const Hdf5Column& column) {
+  const std::string name = group + "/" + column.name;
+  auto add = [&](hid_t stored, std::size_t count, const void* cells) -> Status {
+    Hdf5Handle space = space_of(Extents{static_cast<std::int64_t>(count)});
+    Hdf5Handle made(H5Dcreate2(file.get(), name.c_str(), stored, space.get(), with_groups.get(),
+                               H5P_DEFAULT, H5P_DEFAULT));
+    if (!made ||
+        (count != 0 && H5Dwrite(made.get(), stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) < 0))
+      return failed("cannot write the column", name);
+    return {};
+  };
+  if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&column.cells))
+    return add(H5T_NATIVE_INT64, whole->size(), whole->data());
+  if (const auto* numbers = std::get_if<std::vector<double>>(&column.cells))
+    return add(H5T_NATIVE_DOUBLE, numbers->size(), numbers->data());
+  auto words = pointers_to(std::get<std::vector<std::string>>(column.cells));
+  return add(text.get(), words.size(), words.data());
+}
+
+Status Hdf5Writer::add_columns(const std::string& group, std::span<const Hdf5Column> columns) {
+  for (const Hdf5Column& column : columns) SHW_CHECK(state_->add_column(group, column));
+  return {};
+}
+
+Status Hdf5Writer::close() {
+  State& state = *state_;
+  for (Hdf5Handle& type : state.types) type = Hdf5Handle();
+  state.text = Hdf5Handle();
+  state.with_groups = Hdf5Handle();
+  if (H5Fclose(state.file.release()) < 0) return state.failed("cannot be written");
+  return {};
+}
+
+}  // namespace shw
