@@ -16,8 +16,8 @@
 namespace shw {
 namespace {
 
-Status sync_folder(const std::string& path) {
-  int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+Status sync_path(const std::string& path, int flags) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
   int code = fd < 0 || ::fsync(fd) != 0 ? errno : 0;
   if (fd >= 0) ::close(fd);
   if (code == 0) return {};
@@ -82,7 +82,23 @@ Status publish_directory(const std::string& temporary, const std::string& final_
     if (::lstat(to.c_str(), &status) == 0) return rename_error(to, EEXIST);
     if (::rename(temporary.c_str(), to.c_str()) != 0) return rename_error(to, errno);
   }
-  return sync_folder(parent_of(to));
+  return sync_path(parent_of(to), O_DIRECTORY);
+}
+
+HalfMadeFile::HalfMadeFile(std::string final_path) : final_path_(std::move(final_path)) {
+  std::string name = final_path_.substr(final_path_.rfind('/') + 1);
+  path_ = parent_of(final_path_) + "/." + name + kPartialMark + std::to_string(::getpid());
+}
+
+HalfMadeFile::~HalfMadeFile() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+Status HalfMadeFile::publish() {
+  SHW_CHECK(sync_path(path_, 0));
+  SHW_CHECK(publish_directory(path_, final_path_));
+  path_.clear();
+  return {};
 }
 
 Status discard_directory(const std::string& path, const std::string& marker) {

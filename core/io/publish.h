@@ -1,5 +1,5 @@
-// A finished directory gets its name in one step; a half-made one goes away: a part of
-// posix_store.cpp.
+// What is finished gets its name in one step; a half-made folder goes away: a part of
+// posix_store.cpp, and of those whose library writes a file itself.
 #pragma once
 
 #include <string>
@@ -10,6 +10,23 @@ namespace shw {
 
 // rename(2) of a finished directory to its final name (RENAME_NOREPLACE), then fsync of the parent.
 Status publish_directory(const std::string& temporary, const std::string& final_path);
+
+// A file that a library writes under a name of its own beside the final one; it goes with this
+// unless it was published.
+class HalfMadeFile {
+ public:
+  explicit HalfMadeFile(std::string final_path);
+  HalfMadeFile(const HalfMadeFile&) = delete;
+  HalfMadeFile& operator=(const HalfMadeFile&) = delete;
+  ~HalfMadeFile();
+  const std::string& path() const { return path_; }
+  // Its bytes are made durable, and then it gets its name, which nothing has yet.
+  Status publish();
+
+ private:
+  std::string final_path_, path_;
+};
+
 // Removes it with all below; refuses anything whose name does not hold `marker`.
 Status discard_directory(const std::string& path, const std::string& marker);
 
