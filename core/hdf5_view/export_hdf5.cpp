@@ -1,0 +1,302 @@
+#include "core/hdf5_view/export_hdf5.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "core/base/parallel.h"
+#include "core/hdf5/hdf5_writer.h"
+#include "core/hdf5_view/dataset_names.h"
+#include "core/hdf5_view/mapped_tensor.h"
+#include "core/hdf5_view/put_together.h"
+#include "core/io/place.h"
+#include "core/io/publish.h"
+#include "core/io/store.h"
+
+namespace shw {
+namespace {
+
+// Tensors whose headers are read before the next are written: what is known of them stays small.
+constexpr std::uint32_t kBatch = 1024;
+
+class Export {
+ public:
+  Export(const Checkpoint& checkpoint, const ExportOptions& options, Hdf5Writer writer,
+         std::string folder, Progress* progress)
+      : checkpoint_(checkpoint),
+        options_(options),
+        writer_(std::move(writer)),
+        folder_(std::move(folder)),
+        names_(checkpoint),
+        progress_(progress) {}
+
+  Result<Exported> run();
+
+ private:
+  void remember_findings();
+  Status add(TensorId tensor, const MappedTensor& mapped);
+  Status add_in_place(TensorId tensor, const MappedTensor& mapped);
+  Status add_copy(TensorId tensor, const MappedTensor& mapped);
+  Status add_part(TensorId tensor, const MappedTensor& mapped);
+  Result<Hdf5Part> part_of_file(FileId file, std::uint64_t offset, Dtype dtype);
+  Result<std::vector<Hdf5Part>> parts_of(TensorId tensor, const std::vector<MappedTile>& tiles);
+  Hdf5Dataset dataset_of(TensorId tensor, const std::string& group) const;
+  std::vector<Hdf5Segment> segments_of(const std::vector<ByteRun>& runs);
+  void leave_out(TensorId tensor, const MappedTensor& mapped, bool is_in_part);
+  Status add_about();
+
+  const Checkpoint& checkpoint_;
+  const ExportOptions& options_;
+  Hdf5Writer writer_;
+  std::string folder_;  // that paths of files begin with
+  DatasetNames names_;
+  Progress* progress_;
+  std::map<std::string, std::vector<std::string>, std::less<>> rules_;  // by FQN
+  std::set<FileId> mapped_files_;
+  std::set<std::string> sources_;
+  Exported exported_;
+};
+
+void Export::remember_findings() {
+  for (const Finding& finding : options_.findings) {
+    if (finding.severity == Severity::kInfo) continue;
+    exported_.notes.push_back(finding.rule + ": " + finding.cause);
+    for (const std::string& subject : finding.subjects) {
+      auto& rules = rules_[subject];
+      if (std::find(rules.begin(), rules.end(), finding.rule) == rules.end())
+        rules.push_back(finding.rule);
+    }
+  }
+}
+
+Hdf5Dataset Export::dataset_of(TensorId tensor, const std::string& group) const {
+  Hdf5Dataset dataset{group + std::string(checkpoint_.fqn(tensor)),
+                      checkpoint_.dtype(tensor),
+                      copy_of(checkpoint_.shape(tensor)),
+                      {{"dtype", std::string(name(checkpoint_.dtype(tensor)))}}};
+  if (auto found = rules_.find(checkpoint_.fqn(tensor)); found != rules_.end())
+    dataset.attributes.push_back({"findings", found->second});
+  return dataset;
+}
+
+std::vector<Hdf5Segment> Export::segments_of(const std::vector<ByteRun>& runs) {
+  std::vector<Hdf5Segment> segments;
+  for (const ByteRun& run : runs) {
+    mapped_files_.insert(run.file);
+    segments.push_back({folder_ + checkpoint_.file(run.file).path, run.offset, run.length});
+  }
+  return segments;
+}
+
+// All of a file as elements of that dtype, those that begin where `offset` does. Made once: a
+// dataset for every tile would cost four times as much as the tensors themselves.
+Result<Hdf5Part> Export::part_of_file(FileId file, std::uint64_t offset, Dtype dtype) {
+  const std::uint64_t element = size_of(dtype), residue = offset % element;
+  const std::uint64_t elements = (checkpoint_.file(file).size - residue) / element;
+  Hdf5Part part;
+  part.dataset = fmt::format("/sources/{}.{}.{}", index_of(file), name(dtype), residue);
+  part.length = static_cast<std::int64_t>(elements);
+  part.first = static_cast<std::int64_t>(offset / element);
+  if (sources_.insert(part.dataset).second) {
+    Hdf5Dataset source{part.dataset, dtype, {part.length}};
+    SHW_CHECK(writer_.add_external(source, segments_of({{file, residue, elements * element}})));
+  }
+  return part;
+}
+
+// Where every tile stands in the tensor, and which elements of which dataset it is.
+Result<std::vector<Hdf5Part>> Export::parts_of(TensorId tensor,
+                                               const std::vector<MappedTile>& tiles) {
+  const Dtype dtype = checkpoint_.dtype(tensor);
+  std::vector<Hdf5Part> parts;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const MappedTile& tile = tiles[i];
+    Hdf5Part part;
+    if (tile.runs.size() == 1) {
+      SHW_TRY(part, part_of_file(tile.runs[0].file, tile.runs[0].offset, dtype));
+      part.count = std::max<std::int64_t>(tile.count, 1);
+      part.step = tile.step;
+    } else {
+      part.dataset = fmt::format("/sources/tile.{}.{}", index_of(tensor), i);
+      part.length = volume(tile.box.sizes).value_or(0);
+      Hdf5Dataset source{part.dataset, dtype, {part.length}};
+      SHW_CHECK(writer_.add_external(source, segments_of(tile.runs)));
+    }
+    part.at = tile.box;
+    part.run = tile.count != 0 ? tile.run : volume(tile.box.sizes).value_or(0);
+    if (part.count == 1) part.step = part.run;
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+Status Export::add_in_place(TensorId tensor, const MappedTensor& mapped) {
+  ++exported_.tensors;
+  Hdf5Dataset dataset = dataset_of(tensor, "/tensors/");
+  if (!mapped.note.empty()) {
+    dataset.attributes.push_back({"note", mapped.note});
+    exported_.notes.push_back(std::string(checkpoint_.fqn(tensor)) + ": " + mapped.note);
+  }
+  if (mapped.mapping == Mapping::kTiles) {
+    SHW_TRY(auto parts, parts_of(tensor, mapped.tiles));
+    return writer_.add_virtual(dataset, parts);
+  }
+  if (mapped.segments.empty()) return writer_.add_copied(dataset, nullptr);
+  return writer_.add_external(dataset, segments_of(mapped.segments));
+}
+
+// What cannot be read after all is left out as damaged.
+Status Export::add_copy(TensorId tensor, const MappedTensor& mapped) {
+  Hdf5Dataset dataset = dataset_of(tensor, "/tensors/");
+  dataset.attributes.push_back({"copied", "its elements are a copy: " + mapped.why});
+  std::optional<Error> unreadable;
+  Status added = writer_.add_copied(dataset, [&](const Hdf5Writer::WriteBox& write) {
+    return put_together(checkpoint_, mapped.chunks, write, unreadable, progress_);
+  });
+  if (added) {
+    ++exported_.tensors;
+    exported_.copied.emplace_back(checkpoint_.fqn(tensor));
+    return {};
+  }
+  if (!unreadable) return added;
+  MappedTensor refused;
+  refused.why = unreadable->place.file + " " + unreadable->message;
+  leave_out(tensor, refused, false);
+  return {};
+}
+
+Status Export::add_part(TensorId tensor, const MappedTensor& mapped) {
+  leave_out(tensor, mapped, !mapped.tiles.empty());
+  if (mapped.tiles.empty()) return {};
+  Hdf5Dataset dataset = dataset_of(tensor, "/partial/");
+  dataset.attributes.push_back({"missing_elements", mapped.missing});
+  dataset.attributes.push_back({"why", mapped.why});
+  SHW_TRY(auto parts, parts_of(tensor, mapped.tiles));
+  return writer_.add_virtual(dataset, parts);
+}
+
+void Export::leave_out(TensorId tensor, const MappedTensor& mapped, bool is_in_part) {
+  LeftOut left{std::string(checkpoint_.fqn(tensor)), mapped.why};
+  left.can_be_copied = mapped.mapping == Mapping::kNotInPlace;
+  left.is_damaged = !left.can_be_copied;
+  left.is_in_part = is_in_part;
+  left.missing = mapped.missing;
+  exported_.left_out.push_back(std::move(left));
+}
+
+Status Export::add(TensorId tensor, const MappedTensor& mapped) {
+  if (std::string why = names_.refusal(checkpoint_.fqn(tensor)); !why.empty()) {
+    exported_.left_out.push_back({std::string(checkpoint_.fqn(tensor)), std::move(why)});
+    return {};
+  }
+  switch (mapped.mapping) {
+    case Mapping::kSegments:
+    case Mapping::kTiles:
+      return add_in_place(tensor, mapped);
+    case Mapping::kNotInPlace:
+      if (options_.copy) return add_copy(tensor, mapped);
+      leave_out(tensor, mapped, false);
+      return {};
+    case Mapping::kPartly:
+      return add_part(tensor, mapped);
+    case Mapping::kRefused:
+      leave_out(tensor, mapped, false);
+      return {};
+  }
+  return {};
+}
+
+// What a reader has to know before it believes the rest.
+Status Export::add_about() {
+  Hdf5Attributes about{{"schema", "shardwright/1"},
+                       {"checkpoint", checkpoint_.directory()->name()},
+                       {"format", std::string(checkpoint_.format().name)},
+                       {"left_out", static_cast<std::int64_t>(exported_.left_out.size())},
+                       {"open",
+                        "Open this file to read only: through it a writer (h5py mode r+) "
+                        "changes the checkpoint."}};
+  if (options_.paths == Hdf5Paths::kRelative)
+    about.push_back({"hint", std::string("Paths are relative to this file: set ") + kRelativeHint +
+                                 " in the environment before it is opened."});
+  SHW_CHECK(writer_.set_attributes("/", about));
+  SHW_CHECK(writer_.set_attributes("/tensors", {}));
+  std::vector<std::string> paths, names, reasons;
+  std::vector<std::int64_t> sizes;
+  for (FileId file : mapped_files_) {
+    paths.push_back(folder_ + checkpoint_.file(file).path);
+    sizes.push_back(static_cast<std::int64_t>(checkpoint_.file(file).size));
+  }
+  for (const LeftOut& left : exported_.left_out) {
+    names.push_back(left.fqn);
+    reasons.push_back(left.why);
+  }
+  SHW_CHECK(
+      writer_.add_columns("/files", std::vector<Hdf5Column>{{"path", paths}, {"size", sizes}}));
+  return writer_.add_columns("/left_out",
+                             std::vector<Hdf5Column>{{"fqn", names}, {"why", reasons}});
+}
+
+Result<Exported> Export::run() {
+  remember_findings();
+  const std::uint32_t count = checkpoint_.tensor_count();
+  if (progress_ != nullptr) progress_->begin(Phase::kReadingHeaders, count, false);
+  for (std::uint32_t first = 0; first < count; first += kBatch) {
+    std::vector<MappedTensor> mapped(std::min(kBatch, count - first));
+    SHW_CHECK(each_in_parallel(mapped.size(), [&](std::size_t i) -> Status {
+      if (is_cancelled(progress_)) return cancelled_error();
+      mapped[i] = map_tensor(checkpoint_, TensorId{first + static_cast<std::uint32_t>(i)});
+      return {};
+    }));
+    for (std::uint32_t i = 0; i < mapped.size(); ++i) {
+      if (is_cancelled(progress_)) return cancelled_error();
+      SHW_CHECK(add(TensorId{first + i}, mapped[i]));
+      if (progress_ != nullptr) progress_->add(1);
+    }
+  }
+  SHW_CHECK(add_about());
+  SHW_CHECK(writer_.close());
+  return std::move(exported_);
+}
+
+// What the paths of mapped files begin with.
+Result<std::string> folder_prefix(const Checkpoint& checkpoint, const std::string& out,
+                                  Hdf5Paths paths) {
+  Store& store = posix_store();
+  SHW_TRY(std::string source, store.resolved(checkpoint.directory()->name()));
+  if (paths == Hdf5Paths::kRelative) {
+    SHW_TRY(std::string from, store.resolved(parent_of(out)));
+    source = std::filesystem::path(source).lexically_relative(from).string();
+  }
+  return source.ends_with('/') ? source : source + "/";
+}
+
+}  // namespace
+
+bool Exported::is_whole() const {
+  return std::none_of(left_out.begin(), left_out.end(),
+                      [](const LeftOut& left) { return left.is_damaged; });
+}
+
+Result<Exported> export_hdf5(const Checkpoint& checkpoint, const ExportOptions& options,
+                             Progress* progress) {
+  if (checkpoint.directory() == nullptr)
+    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+  if (posix_store().exists(options.out))
+    return fail(ErrorKind::kUsage, "is there already, and is never replaced", {options.out},
+                "choose another name with --out");
+  SHW_TRY(std::string folder, folder_prefix(checkpoint, options.out, options.paths));
+  HalfMadeFile temporary(options.out);
+  SHW_TRY(Hdf5Writer writer, Hdf5Writer::create(temporary.path()));
+  SHW_TRY(Exported exported,
+          Export(checkpoint, options, std::move(writer), std::move(folder), progress).run());
+  SHW_CHECK(temporary.publish());
+  exported.output = options.out;
+  SHW_TRY(auto made, open_file(options.out, options.out));
+  exported.bytes = made->size();
+  return exported;
+}
+
+}  // namespace shw

@@ -1,0 +1,189 @@
+#include "core/hdf5_view/mapped_tensor.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "core/base/checked.h"
+#include "core/hdf5_view/mapped_tile.h"
+#include "core/tiles/coverage.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMostDims = 32;         // of a dataset
+constexpr std::size_t kMostSegments = 2048;   // of one list; the library takes at most 2,729
+constexpr std::size_t kMostTiles = 1u << 16;  // of a virtual dataset: it is searched from the front
+
+MappedTensor refused(std::string why) {
+  MappedTensor out;
+  out.why = std::move(why);
+  return out;
+}
+
+// Chunks that hold elements, each box once: of equal ones the first.
+struct ChosenChunks {
+  std::vector<ChunkId> chunks;
+  std::size_t copies = 0;  // further chunks of the same boxes
+  std::string outside;     // why one was passed over
+};
+
+ChosenChunks choose_chunks(const Checkpoint& checkpoint, TensorId tensor) {
+  ChosenChunks chosen;
+  std::map<std::pair<Extents, Extents>, bool> seen;
+  ExtentsView shape = checkpoint.shape(tensor);
+  const bool alone = checkpoint.chunks(tensor).size() == 1;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    ExtentsView offsets = checkpoint.offsets(chunk), sizes = checkpoint.sizes(chunk);
+    if (!lies_inside(offsets, sizes, shape)) {
+      chosen.outside = "the tile at " + to_text(offsets) + " of sizes " + to_text(sizes) +
+                       " does not lie inside the shape " + to_text(shape);
+      continue;
+    }
+    if (volume(sizes) == 0) continue;
+    if (!alone && !seen.emplace(std::pair(copy_of(offsets), copy_of(sizes)), true).second) {
+      ++chosen.copies;
+      continue;
+    }
+    chosen.chunks.push_back(chunk);
+  }
+  return chosen;
+}
+
+TilingDefects defects_of(const Checkpoint& checkpoint, ExtentsView shape,
+                         const std::vector<ChunkId>& chunks) {
+  FlatBoxes boxes;
+  boxes.ndim = shape.size();
+  for (std::size_t i = 0; i < chunks.size(); ++i)
+    boxes.add(checkpoint.offsets(chunks[i]), checkpoint.sizes(chunks[i]),
+              static_cast<std::uint32_t>(i));
+  if (is_full_grid(shape, boxes)) return {};
+  return find_defects(shape, boxes);
+}
+
+// Tiles that are runs of the tensor's own order, from front to back; nothing where one is not.
+std::optional<std::vector<std::size_t>> front_to_back(ExtentsView shape,
+                                                      const std::vector<MappedTile>& tiles) {
+  Extents strides = row_major_strides(shape);
+  std::vector<std::int64_t> first(tiles.size(), 0);
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const Box& box = tiles[i].box;
+    bool is_cut = false;
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      if (is_cut && box.sizes[d] != 1) return std::nullopt;
+      is_cut = is_cut || box.sizes[d] != shape[d];
+      first[i] += box.offsets[d] * strides[d];
+    }
+  }
+  std::vector<std::size_t> order(tiles.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return first[a] < first[b]; });
+  return order;
+}
+
+void append(std::vector<ByteRun>& segments, const ByteRun& run) {
+  if (!segments.empty() && segments.back().file == run.file &&
+      segments.back().offset + segments.back().length == run.offset)
+    segments.back().length += run.length;
+  else
+    segments.push_back(run);
+}
+
+// One list for the whole tensor, where its tiles follow each other in its own order: what FSDP
+// leaves. It is made in a quarter of the time, and read five times as fast, as a virtual dataset.
+bool make_segments(ExtentsView shape, MappedTensor& out) {
+  auto order = front_to_back(shape, out.tiles);
+  if (!order) return false;
+  std::vector<ByteRun> segments;
+  for (std::size_t i : *order) {
+    if (out.tiles[i].count != 0) return false;
+    for (const ByteRun& run : out.tiles[i].runs) append(segments, run);
+    if (segments.size() > kMostSegments) return false;
+  }
+  out.segments = std::move(segments);
+  out.tiles.clear();
+  return true;
+}
+
+// What keeps a tensor from being mapped in place, of all its tiles.
+struct Obstacles {
+  std::string lies_elsewhere, is_not_there;  // the first of each
+  std::int64_t unmapped = 0;                 // elements of both
+};
+
+Obstacles map_tiles(const Checkpoint& checkpoint, const std::vector<ChunkId>& chunks,
+                    std::vector<MappedTile>& tiles) {
+  Obstacles obstacles;
+  for (ChunkId chunk : chunks) {
+    auto mapped = map_tile(checkpoint, chunk);
+    if (auto* tile = std::get_if<MappedTile>(&mapped)) {
+      tiles.push_back(std::move(*tile));
+      continue;
+    }
+    auto& obstacle = std::get<NoMapping>(mapped);
+    std::string& first = obstacle.is_there ? obstacles.lies_elsewhere : obstacles.is_not_there;
+    if (first.empty()) first = std::move(obstacle.why);
+    obstacles.unmapped += volume(checkpoint.sizes(chunk)).value_or(0);
+  }
+  return obstacles;
+}
+
+// Why it is not whole, before anything was opened.
+std::string why_not_whole(const ChosenChunks& chosen, const TilingDefects& defects) {
+  if (!chosen.outside.empty()) return chosen.outside;
+  if (defects.gaps.empty()) return {};
+  return fmt::format("{} of its elements lie in no tile, the first at {}", defects.missing,
+                     to_text(defects.gaps.front()));
+}
+
+}  // namespace
+
+MappedTensor map_tensor(const Checkpoint& checkpoint, TensorId tensor) {
+  ExtentsView shape = checkpoint.shape(tensor);
+  if (size_of(checkpoint.dtype(tensor)) == 0) return refused("its dtype is not known");
+  if (shape.size() > kMostDims)
+    return refused(fmt::format("it has {} dimensions, and HDF5 takes {}", shape.size(), kMostDims));
+  auto elements = volume(shape);
+  if (!elements) return refused("the shape " + to_text(shape) + " cannot be");
+
+  ChosenChunks chosen = choose_chunks(checkpoint, tensor);
+  MappedTensor out;
+  if (chosen.chunks.empty()) {
+    out.mapping = *elements == 0 && chosen.outside.empty() ? Mapping::kSegments : Mapping::kRefused;
+    if (*elements != 0) out.why = "no tile of it was saved";
+    if (!chosen.outside.empty()) out.why = chosen.outside;
+    return out;
+  }
+  TilingDefects defects = defects_of(checkpoint, shape, chosen.chunks);
+  if (!defects.overlaps.empty())
+    return refused("its tiles overlap in part, and nobody knows whose elements are right");
+  if (!defects.complete) return refused("its tiles are too tangled to be told apart");
+  if (chosen.copies != 0)
+    out.note = fmt::format("{} of its tiles were saved more than once; the first copy is mapped",
+                           chosen.copies);
+  Obstacles obstacles = map_tiles(checkpoint, chosen.chunks, out.tiles);
+  out.why = why_not_whole(chosen, defects);
+  if (!obstacles.is_not_there.empty()) out.why = obstacles.is_not_there;
+  if (!out.why.empty()) {
+    out.mapping = Mapping::kPartly;
+    out.missing = std::min(defects.missing + obstacles.unmapped, *elements);
+    return out;
+  }
+  out.why = obstacles.lies_elsewhere;
+  if (out.why.empty() && out.tiles.size() > kMostTiles)
+    out.why = fmt::format("it has {} tiles, and HDF5 takes {}", out.tiles.size(), kMostTiles);
+  if (out.why.empty()) {
+    out.mapping = make_segments(shape, out) ? Mapping::kSegments : Mapping::kTiles;
+    return out;
+  }
+  out.mapping = Mapping::kNotInPlace;
+  out.tiles.clear();
+  out.chunks = std::move(chosen.chunks);
+  return out;
+}
+
+}  // namespace shw

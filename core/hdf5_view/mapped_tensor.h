@@ -1,0 +1,45 @@
+// Which bytes of which files are a tensor's elements, in a form that HDF5 can be told: as one list
+// of segments, or as tiles of which each is one. What cannot be told, or is not there, is said in
+// words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/formats/items.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+// A tile whose elements lie in its row-major order: in `runs` one after the other, or, with
+// `count`, as that many runs of `run` elements, `step` apart, in the one run that is given.
+struct MappedTile {
+  Box box;
+  std::vector<ByteRun> runs = {};
+  std::int64_t count = 0, step = 0, run = 0;
+};
+
+enum class Mapping : std::uint8_t {
+  kSegments,  // `segments` are all of it, in row-major order; none where it has no elements
+  kTiles,
+  kNotInPlace,  // whole, but HDF5 cannot be told where it lies
+  kPartly,      // `tiles` are what is there of it; may be none
+  kRefused,     // there is nothing that HDF5 could hold
+};
+
+struct MappedTensor {
+  Mapping mapping = Mapping::kRefused;
+  std::vector<ByteRun> segments = {};
+  std::vector<MappedTile> tiles = {};
+  std::vector<ChunkId> chunks = {};  // of kNotInPlace: what it can be put together from
+  std::string why = {};              // of kNotInPlace, kPartly and kRefused, one clause
+  std::int64_t missing = 0;          // elements that are not there or cannot be trusted; of kPartly
+  std::string note = {};             // what else is to be known of it
+};
+
+// Reads the headers of its items, and holds every run against the length of its file: HDF5 would
+// read zeros past the end. On any thread.
+MappedTensor map_tensor(const Checkpoint& checkpoint, TensorId tensor);
+
+}  // namespace shw

@@ -1,0 +1,18 @@
+// The elements of a tensor box by box, for what has to be copied: a part of export_hdf5.cpp.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/hdf5/hdf5_writer.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+// `unreadable`: the error is one of reading, not of writing.
+Status put_together(const Checkpoint& checkpoint, const std::vector<ChunkId>& chunks,
+                    const Hdf5Writer::WriteBox& write, std::optional<Error>& unreadable,
+                    Progress* progress);
+
+}  // namespace shw
