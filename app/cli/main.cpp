@@ -16,12 +16,25 @@ struct Verb {
 };
 
 constexpr Verb kHandlers[] = {
-    {"info", run_info},       {"ls", run_list},         {"show", run_show},
-    {"map", run_map},         {"check", run_check},     {"plan", run_plan},
-    {"repair", run_repair},   {"verify", run_verify},   {"undo", run_undo},
-    {"resume", run_resume},   {"commit", run_commit},   {"report", run_report},
-    {"explain", run_explain}, {"demo", run_demo},       {"gui", run_gui},
-    {"stats", run_stats},     {"reshard", run_reshard}, {"convert", run_convert},
+    {"info", run_info},
+    {"ls", run_list},
+    {"show", run_show},
+    {"map", run_map},
+    {"check", run_check},
+    {"plan", run_plan},
+    {"repair", run_repair},
+    {"verify", run_verify},
+    {"undo", run_undo},
+    {"resume", run_resume},
+    {"commit", run_commit},
+    {"report", run_report},
+    {"explain", run_explain},
+    {"demo", run_demo},
+    {"gui", run_gui},
+    {"stats", run_stats},
+    {"reshard", run_reshard},
+    {"convert", run_convert},
+    {"export-hdf5", run_export_hdf5},
     {"diff", run_diff},
 };
 

@@ -59,6 +59,11 @@ constexpr VerbHelp kVerbs[] = {
      "  shardwright convert step_9000 --to torch --out whole          one file, model.pt\n"
      "  shardwright convert step_9000 --to safetensors --leave-out 'optimizer.*' --out hf\n"
      "  shardwright convert hf --to dcp --out step_0"},
+    {"export-hdf5", "A small HDF5 file through which h5py reads every tensor where it lies",
+     "shardwright export-hdf5 step_9000 --out step_9000.h5\n"
+     "  shardwright export-hdf5 step_9000 --out step_9000.h5 --copy      what HDF5 cannot map "
+     "comes along as a copy\n"
+     "  h5py.File(\"step_9000.h5\", \"r\")[\"tensors\"][\"model.norm.weight\"][:8]"},
     {"verify", "Prove a repaired checkpoint against its certificate",
      "shardwright verify step_9000-repaired\n"
      "  shardwright verify step_9000-repaired --against step_9000    element by element, with what "
@@ -87,7 +92,7 @@ constexpr VerbHelp kVerbs[] = {
 // --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
 // --fill, v --data alone, n --baseline and --policy, e --format, w --world, r --rows and --tp, b
 // --memory, k --roll-back, y --yes, c --placements, t --to and --shard-size, A --against of verify,
-// h --integrity.
+// h --integrity, H --paths and --copy.
 struct VerbShape {
   const char* name;
   const char* options;
@@ -112,6 +117,7 @@ constexpr VerbShape kShapes[] = {
     {"convert", "sadoytbh"},
     {"stats", ""},
     {"diff", "vb"},
+    {"export-hdf5", "sadmoH"},
 };
 
 bool takes(std::string_view options, char letter) {
@@ -251,6 +257,12 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
     verb.add_flag(
         "--integrity", options.integrity,
         "write integrity.json too: the SHA-256 of every file, as Megatron-LM verifies it");
+  }
+  if (takes(shape, 'H')) {
+    verb.add_option("--paths", options.paths, "how the new file names those of the checkpoint")
+        ->check(CLI::IsMember({"absolute", "relative"}))
+        ->type_name("absolute|relative");
+    verb.add_flag("--copy", options.copy, "copy what HDF5 cannot map in place");
   }
   if (takes(shape, 'k'))
     verb.add_flag("--roll-back", options.roll_back, "take away what is half made");
@@ -463,7 +475,7 @@ std::string help_text() {
       "Verbs (shardwright VERB --help says more):\n";
   for (const VerbHelp& verb : kVerbs) {
     std::string name = verb.name;
-    name.resize(10, ' ');
+    name.resize(12, ' ');
     text += "  " + name + verb.summary + "\n";
   }
   return text +

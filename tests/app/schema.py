@@ -144,6 +144,7 @@ def fixture(case):
         ask("map", ["map", folder, first, *spec])
     with tempfile.TemporaryDirectory() as scratch:
         ask("report", ["report", folder, "--out", os.path.join(scratch, "r.md")])
+        ask("exported", ["export-hdf5", folder, "--out", os.path.join(scratch, "r.h5")], (0, 2))
         repairs(folder, spec, pathlib.Path(scratch))
         transforms(folder, pathlib.Path(scratch))
 

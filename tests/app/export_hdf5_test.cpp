@@ -1,0 +1,99 @@
+// `export-hdf5`, run as a process. What h5py reads through the file is judged in tests/interop.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "app/answer.h"
+#include "app/process.h"
+#include "core/hdf5/hdf5_writer.h"
+
+using namespace shw::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kWhole = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_moe_ep/ckpt";
+
+std::string first_data_file(const std::string& folder) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".distcp") return entry.path().string();
+  }
+  return {};
+}
+
+std::size_t entries_in(const std::string& folder) {
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+}  // namespace
+
+TEST_CASE("without HDF5 export-hdf5 says what is missing and writes nothing") {
+  if (shw::has_hdf5()) return;
+  Scratch scratch;
+  Run run = shardwright({"export-hdf5", kWhole, "--out", scratch / "x.h5", "--json"});
+  CHECK(run.code == 2);
+  CHECK(contains(run.out, "libhdf5-dev"));
+  CHECK_FALSE(fs::exists(scratch / "x.h5"));
+}
+
+TEST_CASE("export-hdf5 writes one small file and leaves nothing beside it") {
+  if (!shw::has_hdf5()) return;
+  Scratch scratch;
+  Run run = shardwright({"export-hdf5", kWhole, "--out", scratch / "x.h5", "--json"});
+  CHECK(run.code == 0);
+  auto answer = parsed(run.out);
+  CHECK(answer["tensors"] == 6);
+  CHECK(answer["left_out"].empty());
+  CHECK(answer["output"] == scratch / "x.h5");
+  CHECK(answer["bytes"] == fs::file_size(scratch / "x.h5"));
+  CHECK(entries_in(scratch / "") == 1);
+  std::ifstream file(scratch / "x.h5", std::ios::binary);
+  std::string magic(8, '\0');
+  file.read(magic.data(), 8);
+  CHECK(magic == "\x89HDF\r\n\x1a\n");
+}
+
+TEST_CASE("export-hdf5 replaces nothing and never writes into the checkpoint") {
+  if (!shw::has_hdf5()) return;
+  Scratch scratch;
+  std::ofstream(scratch / "x.h5") << "mine";
+  CHECK(shardwright({"export-hdf5", kWhole, "--out", scratch / "x.h5"}).code == 3);
+  CHECK(fs::file_size(scratch / "x.h5") == 4);
+  fs::copy(kWhole, scratch / "ckpt");
+  const std::size_t before = entries_in(scratch / "ckpt");
+  CHECK(shardwright({"export-hdf5", scratch / "ckpt", "--out", scratch / "ckpt/x.h5"}).code == 3);
+  CHECK(entries_in(scratch / "ckpt") == before);
+  CHECK(shardwright({"export-hdf5", kWhole, "--out", scratch / "no/x.h5"}).code == 4);
+  CHECK(shardwright({"export-hdf5", kWhole, "--paths", "near"}).code == 3);
+}
+
+TEST_CASE("export-hdf5 of a checkpoint that lost a file leaves its tensors out and exits 2") {
+  if (!shw::has_hdf5()) return;
+  Scratch scratch;
+  fs::copy(kWhole, scratch / "ckpt");
+  REQUIRE(fs::remove(first_data_file(scratch / "ckpt")));
+  Run run = shardwright({"export-hdf5", scratch / "ckpt", "--out", scratch / "x.h5", "--json"});
+  CHECK(run.code == 2);
+  auto answer = parsed(run.out);
+  CHECK_FALSE(answer["left_out"].empty());
+  CHECK(answer["tensors"].get<std::size_t>() + answer["left_out"].size() == 6);
+  CHECK(answer["reasons"].size() == answer["left_out"].size());
+  CHECK(answer["reasons"][0]["damaged"] == true);
+  CHECK_FALSE(answer["notes"].empty());
+}
+
+TEST_CASE("what is compressed is left out of an export, and copied when that is asked for") {
+  if (!shw::has_hdf5()) return;
+  const std::string zstd = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_zstd/ckpt";
+  Scratch scratch;
+  Run mapped = shardwright({"export-hdf5", zstd, "--out", scratch / "a.h5", "--json"});
+  CHECK(mapped.code == 0);
+  CHECK(parsed(mapped.out)["reasons"][0]["why"] == "it is compressed");
+  Run copied = shardwright({"export-hdf5", zstd, "--out", scratch / "b.h5", "--json", "--copy"});
+  CHECK(copied.code == 0);
+  CHECK(parsed(copied.out)["left_out"].empty());
+  CHECK(parsed(copied.out)["copied"] == parsed(mapped.out)["left_out"]);
+}
