@@ -15,6 +15,7 @@
 #include "core/io/place.h"
 #include "core/io/publish.h"
 #include "core/io/store.h"
+#include "core/model/named_only.h"
 
 namespace shw {
 namespace {
@@ -179,7 +180,7 @@ Status Export::add_part(TensorId tensor, const MappedTensor& mapped) {
 }
 
 void Export::leave_out(TensorId tensor, const MappedTensor& mapped, bool is_in_part) {
-  LeftOut left{std::string(checkpoint_.fqn(tensor)), mapped.why};
+  LeftOut left{.fqn = std::string(checkpoint_.fqn(tensor)), .why = mapped.why};
   left.can_be_copied = mapped.mapping == Mapping::kNotInPlace;
   left.is_damaged = !left.can_be_copied;
   left.is_in_part = is_in_part;
@@ -189,7 +190,8 @@ void Export::leave_out(TensorId tensor, const MappedTensor& mapped, bool is_in_p
 
 Status Export::add(TensorId tensor, const MappedTensor& mapped) {
   if (std::string why = names_.refusal(checkpoint_.fqn(tensor)); !why.empty()) {
-    exported_.left_out.push_back({std::string(checkpoint_.fqn(tensor)), std::move(why)});
+    exported_.left_out.push_back(
+        {.fqn = std::string(checkpoint_.fqn(tensor)), .why = std::move(why)});
     return {};
   }
   switch (mapped.mapping) {
@@ -256,6 +258,12 @@ Result<Exported> Export::run() {
       if (progress_ != nullptr) progress_->add(1);
     }
   }
+  for (const StrayRecord& tensor : named_only(checkpoint_))
+    exported_.left_out.push_back(
+        {.fqn = tensor.fqn,
+         .why = "only its name is known: " + checkpoint_.file(tensor.item.file).path +
+                " cannot be read",
+         .is_damaged = true});
   SHW_CHECK(add_about());
   SHW_CHECK(writer_.close());
   return std::move(exported_);
