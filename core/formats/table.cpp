@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/formats/dcp/dcp_table.h"
+#include "core/formats/hdf5/hdf5_table.h"
 #include "core/formats/safetensors/safetensors_table.h"
 #include "core/formats/torch_file/torch_file_table.h"
 
@@ -10,8 +11,8 @@ namespace shw {
 
 std::span<const FormatRow> formats() {
   // Whoever has an index by a fixed name comes before those that are told by a listing.
-  static const std::array kRows = {kMegatronRow,    kDcpRow,       kDcpRankLocalRow,
-                                   kSafetensorsRow, kHfShardedRow, kTorchFileRow};
+  static const std::array kRows = {kMegatronRow,  kDcpRow,       kDcpRankLocalRow, kSafetensorsRow,
+                                   kHfShardedRow, kTorchFileRow, kHdf5Row};
   return kRows;
 }
 

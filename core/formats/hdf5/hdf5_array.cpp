@@ -1,0 +1,272 @@
+// A dataset from its messages: type, shape, place, and the attributes of a shard.
+#include <fmt/core.h>
+
+#include "core/base/checked.h"
+#include "core/formats/hdf5/hdf5_cursor.h"
+#include "core/formats/hdf5/hdf5_messages.h"
+#include "core/formats/hdf5/hdf5_object.h"
+
+namespace shw {
+namespace {
+
+// What a datatype is, in as far as it is an element of a tensor.
+struct Hdf5Type {
+  Dtype dtype = Dtype::kUnknown;
+  Hdf5Unread unread = Hdf5Unread::kNothing;
+  bool ok = true;  // false: the message is too short
+};
+
+struct FloatLayout {
+  std::uint32_t size;
+  std::uint8_t sign, exponent_at, exponent_bits, mantissa_at, mantissa_bits;
+  std::uint32_t bias;
+  Dtype dtype;
+};
+constexpr FloatLayout kHdf5Floats[] = {
+    {8, 63, 52, 11, 0, 52, 1023, Dtype::kFloat64}, {4, 31, 23, 8, 0, 23, 127, Dtype::kFloat32},
+    {2, 15, 10, 5, 0, 10, 15, Dtype::kFloat16},    {2, 15, 7, 8, 0, 7, 127, Dtype::kBfloat16},
+    {1, 7, 2, 5, 0, 2, 15, Dtype::kFloat8E5m2},
+};
+// HDF5 takes the greatest exponent for infinity in a float8 of four bits of exponent: it is none of
+// torch's, and is not among the above.
+
+constexpr Hdf5Type kOtherType{Dtype::kUnknown, Hdf5Unread::kOtherType};
+constexpr Hdf5Type kTooShort{Dtype::kUnknown, Hdf5Unread::kNothing, false};
+
+Hdf5Type in_order(Dtype dtype, bool is_big_endian) {
+  return {dtype, is_big_endian ? Hdf5Unread::kBigEndian : Hdf5Unread::kNothing};
+}
+
+Hdf5Type whole_number(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size) {
+  const auto offset = cursor.take<std::uint16_t>(), precision = cursor.take<std::uint16_t>();
+  if (!cursor.ok()) return kTooShort;
+  if (offset != 0 || precision != size * 8) return kOtherType;
+  const bool is_signed = (bits & 8) != 0, is_big = (bits & 1) != 0;
+  switch (size) {
+    case 1:
+      return in_order(is_signed ? Dtype::kInt8 : Dtype::kUint8, false);
+    case 2:
+      return in_order(is_signed ? Dtype::kInt16 : Dtype::kUint16, is_big);
+    case 4:
+      return in_order(is_signed ? Dtype::kInt32 : Dtype::kUint32, is_big);
+    case 8:
+      return in_order(is_signed ? Dtype::kInt64 : Dtype::kUint64, is_big);
+    default:
+      return kOtherType;
+  }
+}
+
+Hdf5Type floating_point(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size) {
+  const auto offset = cursor.take<std::uint16_t>(), precision = cursor.take<std::uint16_t>();
+  FloatLayout seen{};
+  seen.size = size;
+  seen.sign = static_cast<std::uint8_t>(bits >> 8);
+  seen.exponent_at = cursor.take<std::uint8_t>();
+  seen.exponent_bits = cursor.take<std::uint8_t>();
+  seen.mantissa_at = cursor.take<std::uint8_t>();
+  seen.mantissa_bits = cursor.take<std::uint8_t>();
+  seen.bias = cursor.take<std::uint32_t>();
+  if (!cursor.ok()) return kTooShort;
+  for (const FloatLayout& known : kHdf5Floats) {
+    if (known.size == size && offset == 0 && precision == size * 8 && known.sign == seen.sign &&
+        known.exponent_at == seen.exponent_at && known.exponent_bits == seen.exponent_bits &&
+        known.mantissa_at == seen.mantissa_at && known.mantissa_bits == seen.mantissa_bits &&
+        known.bias == seen.bias && (bits >> 4 & 3) == 2)
+      return in_order(known.dtype, size > 1 && (bits & 0x41) != 0);
+  }
+  return kOtherType;
+}
+
+// What h5py makes of bool: the members FALSE and TRUE of one byte.
+Hdf5Type enumeration(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size, int version) {
+  constexpr std::uint32_t kMembers = 2;
+  if ((bits & 0xFFFF) != kMembers || size != 1) return kOtherType;
+  cursor.skip(12);  // the type beneath it
+  std::string names[kMembers];
+  for (std::string& name : names) {
+    for (char c = cursor.take<char>(); c != 0 && cursor.ok(); c = cursor.take<char>()) name += c;
+    if (version < 3) cursor.skip((8 - (name.size() + 1) % 8) % 8);
+  }
+  const auto no = cursor.take<std::uint8_t>(), yes = cursor.take<std::uint8_t>();
+  if (!cursor.ok()) return kTooShort;
+  if (names[0] != "FALSE" || names[1] != "TRUE" || no != 0 || yes != 1) return kOtherType;
+  return {Dtype::kBool};
+}
+
+// class and version, 3 bytes of bits, size, properties
+Hdf5Type hdf5_type_of(BytesView body) {
+  Hdf5Cursor cursor(body);
+  const auto kind = cursor.take<std::uint8_t>();
+  const auto bits = static_cast<std::uint32_t>(cursor.take_sized(3));
+  const auto size = cursor.take<std::uint32_t>();
+  if (!cursor.ok()) return kTooShort;
+  const unsigned number = kind & 15;
+  if (number == 0) return whole_number(cursor, bits, size);
+  if (number == 1) return floating_point(cursor, bits, size);
+  if (number == 8) return enumeration(cursor, bits, size, kind >> 4);
+  return kOtherType;
+}
+
+// Nothing where it is too short; a null dataspace has no elements and no shape.
+struct Hdf5Space {
+  Extents shape;
+  bool is_null = false, ok = true;
+};
+Hdf5Space hdf5_space_of(BytesView body) {
+  Hdf5Cursor cursor(body);
+  Hdf5Space space;
+  const auto version = cursor.take<std::uint8_t>(), rank = cursor.take<std::uint8_t>();
+  cursor.skip(1);
+  const auto kind = cursor.take<std::uint8_t>();
+  if (version == 1) cursor.skip(4);
+  space.is_null = version == 2 && kind == 2;
+  for (int d = 0; d < rank; ++d)
+    space.shape.push_back(static_cast<std::int64_t>(cursor.take<std::uint64_t>()));
+  space.ok = cursor.ok() && (version == 1 || version == 2) && rank <= kMaxDims;
+  return space;
+}
+
+struct Hdf5NamedExtents {
+  std::string name;
+  std::optional<Extents> numbers;  // where it is a list of whole numbers
+};
+
+// An attribute of whole numbers. Version 1 pads its parts to 8 bytes, 3 has a character set.
+std::optional<Hdf5NamedExtents> attribute_of(BytesView body) {
+  Hdf5Cursor cursor(body);
+  const auto version = cursor.take<std::uint8_t>();
+  cursor.skip(1);
+  const std::size_t name_size = cursor.take<std::uint16_t>(),
+                    type_size = cursor.take<std::uint16_t>(),
+                    space_size = cursor.take<std::uint16_t>();
+  if (version == 3) cursor.skip(1);
+  if (version < 1 || version > 3) return std::nullopt;
+  auto padded = [&](std::size_t size) { return version == 1 ? (size + 7) / 8 * 8 : size; };
+  Hdf5NamedExtents out;
+  out.name = cursor.take_text(padded(name_size));
+  out.name.resize(std::min(out.name.find('\0'), out.name.size()));
+  const std::size_t type_at = cursor.at();
+  cursor.skip(padded(type_size));
+  const std::size_t space_at = cursor.at();
+  cursor.skip(padded(space_size));
+  if (!cursor.ok()) return std::nullopt;
+  Hdf5Type type = hdf5_type_of(body.subspan(type_at, type_size));
+  Hdf5Space space = hdf5_space_of(body.subspan(space_at, space_size));
+  const bool is_list = space.ok && !space.is_null && space.shape.size() == 1 &&
+                       space.shape[0] >= 0 && space.shape[0] <= std::int64_t{kMaxDims};
+  const std::size_t size = size_of(type.dtype);
+  const bool is_whole = type.dtype == Dtype::kInt64 || type.dtype == Dtype::kUint64 ||
+                        type.dtype == Dtype::kInt32 || type.dtype == Dtype::kUint32;
+  if (!is_list || !is_whole) return out;
+  Extents numbers;
+  for (std::int64_t i = 0; i < space.shape[0]; ++i) {
+    std::uint64_t number = cursor.take_sized(size);
+    numbers.push_back(type.dtype == Dtype::kInt32
+                          ? static_cast<std::int32_t>(static_cast<std::uint32_t>(number))
+                          : static_cast<std::int64_t>(number));
+  }
+  if (cursor.ok()) out.numbers = std::move(numbers);
+  return out;
+}
+
+// What keeps it from being read, if anything does, told by messages beside type, shape and layout.
+void note_unread(const Hdf5Message& message, Hdf5Array& array) {
+  auto note = [&](Hdf5Unread what) {
+    array.unread = what;
+    array.unread_at = message.offset;
+  };
+  const bool describes = message.type == kHdf5Datatype || message.type == kHdf5Dataspace;
+  if (message.is_shared && describes) note(Hdf5Unread::kSharedType);
+  if (message.type == kHdf5ExternalFiles) note(Hdf5Unread::kExternal);
+  if (message.type == kHdf5Filters) note(Hdf5Unread::kFiltered);
+  if (message.type != kHdf5AttributeInfo) return;
+  Hdf5Cursor cursor(message.body);
+  cursor.skip(1);
+  if (cursor.take<std::uint8_t>() & 1) cursor.skip(2);
+  if (cursor.take<std::uint64_t>() != kHdf5NoAddress) note(Hdf5Unread::kAttributes);
+}
+
+}  // namespace
+
+Result<Hdf5Array> Hdf5Objects::array(const std::vector<Hdf5Message>& messages) const {
+  Hdf5Array array;
+  const Hdf5Message *type_message = nullptr, *space_message = nullptr, *layout = nullptr;
+  for (const Hdf5Message& message : messages) {
+    if (message.type == kHdf5Datatype) type_message = &message;
+    if (message.type == kHdf5Dataspace) space_message = &message;
+    if (message.type == kHdf5Layout) layout = &message;
+    note_unread(message, array);
+  }
+  if (type_message == nullptr || space_message == nullptr || layout == nullptr)
+    return damaged("a dataset lacks its type or its shape",
+                   messages.empty() ? 0 : messages.front().offset);
+  if (array.unread == Hdf5Unread::kSharedType) return array;
+  Hdf5Type type = hdf5_type_of(type_message->body);
+  Hdf5Space space = hdf5_space_of(space_message->body);
+  if (!type.ok) return damaged("a type of elements cannot be", type_message->offset);
+  if (!space.ok) return damaged("a shape cannot be", space_message->offset);
+  array.dtype = type.dtype;
+  array.shape = std::move(space.shape);
+  if (type.unread != Hdf5Unread::kNothing || space.is_null) {
+    array.unread = space.is_null ? Hdf5Unread::kOtherType : type.unread;
+    array.unread_at = type_message->offset;
+    return array;
+  }
+  SHW_CHECK(place_array(*layout, array));
+  for (const Hdf5Message& message : messages) SHW_CHECK(add_attribute(message, array));
+  return array;
+}
+
+Status Hdf5Objects::add_attribute(const Hdf5Message& message, Hdf5Array& array) const {
+  if (message.type != kHdf5Attribute) return {};
+  auto attribute = attribute_of(message.body);
+  if (!attribute) return damaged("an attribute cannot be", message.offset);
+  if (attribute->name != "offsets" && attribute->name != "global_shape") return {};
+  if (!attribute->numbers)
+    return damaged("the attribute " + attribute->name + " is no list of whole numbers",
+                   message.offset);
+  (attribute->name == "offsets" ? array.offsets : array.global_shape) =
+      std::move(attribute->numbers);
+  return {};
+}
+
+// version 3: class, then what it takes; version 4 says the same of what lies in one piece
+Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) const {
+  auto elements = volume(array.shape);
+  auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
+                                      std::uint64_t{size_of(array.dtype)})
+                        : std::nullopt;
+  if (!bytes) return damaged("the shape " + to_text(array.shape) + " cannot be", message.offset);
+  Hdf5Cursor cursor(message.body);
+  const auto version = cursor.take<std::uint8_t>(), kind = cursor.take<std::uint8_t>();
+  if (version != 3 && version != 4)
+    return not_read(fmt::format("its layout is of version {}", version), message.offset);
+  if (kind == 2 || kind == 3 || array.unread != Hdf5Unread::kNothing) {
+    if (array.unread == Hdf5Unread::kNothing) {
+      array.unread = kind == 2 ? Hdf5Unread::kChunked : Hdf5Unread::kVirtual;
+      array.unread_at = message.offset;
+    }
+    return {};
+  }
+  std::uint64_t address = 0;
+  if (kind == 0) {
+    array.length = cursor.take<std::uint16_t>();
+    address = message.offset + cursor.at();
+    if (array.length > cursor.left()) return damaged("elements end behind their block", address);
+  } else if (kind == 1) {
+    address = cursor.take<std::uint64_t>();
+    array.length = cursor.take<std::uint64_t>();
+  } else {
+    return damaged(fmt::format("a layout of class {} cannot be", kind), message.offset);
+  }
+  if (!cursor.ok()) return damaged("a layout cannot be", message.offset);
+  if (address == kHdf5NoAddress) return {};
+  if (array.length != *bytes)
+    return damaged(fmt::format("{} bytes are kept for {} of {}", array.length, to_text(array.shape),
+                               name(array.dtype)),
+                   message.offset);
+  array.offset = address;
+  return {};
+}
+
+}  // namespace shw

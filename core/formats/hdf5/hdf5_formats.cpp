@@ -1,0 +1,47 @@
+#include "core/formats/hdf5/hdf5_formats.h"
+
+#include <iterator>
+
+#include "core/base/words.h"
+#include "core/formats/common/codecs.h"
+
+namespace shw {
+namespace {
+
+// "shard_rank3.h5", "rank_00003.h5", "rank-3.h5": the number behind the last "rank".
+std::optional<std::uint32_t> rank_in_name(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  std::size_t at = name.rfind("rank");
+  if (at == std::string_view::npos) return std::nullopt;
+  name.remove_prefix(at + 4);
+  if (name.starts_with('_') || name.starts_with('-')) name.remove_prefix(1);
+  return take_number(name);
+}
+
+constexpr Codec kUnreadCodecs[] = {
+    {"hdf5"},
+    {"chunked HDF5"},
+    {"filtered or compressed HDF5"},
+    {"external HDF5 (elements in other files)"},
+    {"virtual HDF5 (elements in other datasets)"},
+    {"big-endian HDF5"},
+    {"HDF5 elements that are no numbers of torch's"},
+    {"HDF5 with a type of its own name"},
+    {"HDF5 with its attributes in a heap"},
+};
+static_assert(std::size(kUnreadCodecs) == static_cast<std::size_t>(Hdf5Unread::kCount));
+
+}  // namespace
+
+const Codec& unread_codec(Hdf5Unread unread) {
+  return kUnreadCodecs[static_cast<std::size_t>(unread)];
+}
+
+constexpr Format kHdf5Format = {
+    .name = "hdf5",
+    .title = "HDF5",
+    .codec = &kRawCodec,
+    .traits = {.writer_of_file = rank_in_name},
+};
+
+}  // namespace shw

@@ -1,0 +1,17 @@
+// The messages of an object header that are read.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/bytes.h"
+
+namespace shw {
+
+inline constexpr std::uint16_t kHdf5Dataspace = 0x01, kHdf5LinkInfo = 0x02, kHdf5Datatype = 0x03,
+                               kHdf5Link = 0x06, kHdf5ExternalFiles = 0x07, kHdf5Layout = 0x08,
+                               kHdf5Filters = 0x0B, kHdf5Attribute = 0x0C, kHdf5Continuation = 0x10,
+                               kHdf5SymbolTable = 0x11, kHdf5AttributeInfo = 0x15;
+
+bool is_hdf5(BytesView first_bytes);
+
+}  // namespace shw

@@ -1,0 +1,107 @@
+// The objects of an HDF5 file, read without the library: every byte is hostile until checked, and
+// an error says where.
+//
+//   file      superblock  object header of the root group
+//   object    version 1: messages, continued elsewhere; version 2: "OHDR", the same, "OCHK"
+//   group     symbol table: B-tree ("TREE") of nodes ("SNOD") with names in a heap ("HEAP"); or
+//   link
+//             messages in its header. Links of a large group of the newer form lie in a fractal
+//             heap: not read
+//   dataset   messages: dataspace, datatype, layout, attributes
+//
+// HDF5 File Format Specification, version 3.0; offsets and lengths of 8 bytes, which is what every
+// writer takes unless it is told otherwise.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/io/source.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+inline constexpr std::uint64_t kHdf5NoAddress = ~std::uint64_t{0};
+
+struct Hdf5Message {
+  std::uint16_t type = 0;
+  bool is_shared = false;
+  std::uint64_t offset = 0;  // of its body, in the file
+  Bytes body;
+};
+struct Hdf5Link {
+  std::string name;
+  std::uint64_t address = 0;
+};
+
+// Well formed, and not read.
+enum class Hdf5Unread : std::uint8_t {
+  kNothing,
+  kChunked,
+  kFiltered,
+  kExternal,
+  kVirtual,
+  kBigEndian,
+  kOtherType,   // compound, strings, enumerations, floats that are none of torch's
+  kSharedType,  // a type with a name of its own
+  kAttributes,  // in a heap: they may say where it belongs
+  kCount
+};
+
+// What a dataset says of itself.
+struct Hdf5Array {
+  Dtype dtype = Dtype::kUnknown;  // of a type that is not read
+  Extents shape;
+  Hdf5Unread unread = Hdf5Unread::kNothing;
+  std::uint64_t unread_at = 0;  // in the file
+  // Where its elements lie, row-major; none where they were never written.
+  std::optional<std::uint64_t> offset = {};
+  std::uint64_t length = 0;
+  // Attributes of a shard that is a part of a larger tensor.
+  std::optional<Extents> offsets = {}, global_shape = {};
+};
+
+class Hdf5Objects {
+ public:
+  // Reads the superblock.
+  static Result<Hdf5Objects> open(std::shared_ptr<const ByteSource> source);
+  std::uint64_t root() const { return root_; }
+  // What the superblock says; less than that is left of a file that was cut short.
+  std::uint64_t end_of_file() const { return end_; }
+
+  Result<std::vector<Hdf5Message>> messages(std::uint64_t address) const;
+  static bool is_dataset(const std::vector<Hdf5Message>& messages);
+  // Of a group. Soft and external links are passed over. Each node of a file is read once.
+  Result<std::vector<Hdf5Link>> links(const std::vector<Hdf5Message>& messages);
+  Result<Hdf5Array> array(const std::vector<Hdf5Message>& messages) const;
+
+ private:
+  explicit Hdf5Objects(std::shared_ptr<const ByteSource> source) : source_(std::move(source)) {}
+  Result<Bytes> read(std::uint64_t offset, std::uint64_t length) const;
+  tl::unexpected<Error> damaged(std::string message, std::uint64_t offset) const;
+  tl::unexpected<Error> not_read(std::string message, std::uint64_t offset) const;
+  Status add_old_messages(std::uint64_t offset, std::uint64_t length,
+                          std::vector<Hdf5Message>& messages) const;
+  Status add_new_messages(std::uint64_t offset, std::uint64_t length, bool has_order,
+                          std::vector<Hdf5Message>& messages) const;
+  Result<std::vector<Hdf5Message>> new_messages(std::uint64_t address) const;
+  Status add_symbols(std::uint64_t tree, const Bytes& names, int depth,
+                     std::vector<Hdf5Link>& links);
+  Status add_symbol_node(std::uint64_t address, const Bytes& names, std::vector<Hdf5Link>& links);
+  Result<Hdf5Link> link_of(const Hdf5Message& message, bool& is_hard) const;
+  Status add_attribute(const Hdf5Message& message, Hdf5Array& array) const;
+  Status place_array(const Hdf5Message& message, Hdf5Array& array) const;
+
+  std::shared_ptr<const ByteSource> source_;
+  std::uint64_t root_ = 0, end_ = 0;
+  std::set<std::uint64_t> nodes_;  // of groups, that were read
+};
+
+}  // namespace shw

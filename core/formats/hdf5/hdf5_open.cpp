@@ -1,0 +1,233 @@
+#include "core/formats/hdf5/hdf5_open.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/parallel.h"
+#include "core/formats/hdf5/hdf5_formats.h"
+#include "core/formats/hdf5/hdf5_walk.h"
+#include "core/model/builder.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kMostKerasIndex = std::uint64_t{64} << 20;
+
+Finding unreadable_part(std::string subject, std::string cause,
+                        std::optional<std::uint64_t> at = std::nullopt) {
+  Finding finding;
+  finding.rule = "bad-record";
+  finding.cause = std::move(cause);
+  if (at) finding.evidence.emplace_back("offset", static_cast<std::int64_t>(*at));
+  finding.subjects.push_back(std::move(subject));
+  return finding;
+}
+
+// Which file holds which group: what is missing is known by it.
+using KerasIndex = std::vector<std::pair<std::string, std::string>>;  // group, file
+
+// {"weight_map": {"/layers/dense/vars": ["model_00000.weights.h5", ...], ...}}
+Result<KerasIndex> read_keras_index(const Directory& directory, const std::string& path) {
+  SHW_TRY(auto source, directory.open(path));
+  if (source->size() > kMostKerasIndex)
+    return fail(ErrorKind::kDamaged, "is too large to be an index", {path});
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  const char* text = reinterpret_cast<const char*>(bytes.data());
+  auto json = nlohmann::json::parse(text, text + bytes.size(), nullptr, false);
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
+    return fail(ErrorKind::kDamaged, "is no JSON object with a weight_map", {path});
+  KerasIndex index;
+  for (const auto& [group, files] : json["weight_map"].items()) {
+    auto add = [&, name = group](const nlohmann::json& file) {
+      if (file.is_string())
+        index.emplace_back(name.substr(name.starts_with('/') ? 1 : 0), file.get<std::string>());
+    };
+    if (files.is_array())
+      std::for_each(files.begin(), files.end(), add);
+    else
+      add(files);
+  }
+  if (index.empty()) return fail(ErrorKind::kDamaged, "names no file", {path});
+  return index;
+}
+
+struct Hdf5Shard {
+  std::string path;
+  std::uint64_t size = 0;
+  Hdf5Walk walk;
+};
+
+// A dataset on its way into the columns.
+struct Hdf5Piece {
+  std::string file;
+  const Hdf5Array* array;
+};
+
+Extents offsets_of(const Hdf5Array& array) {
+  return array.offsets ? *array.offsets : Extents(array.shape.size(), 0);
+}
+
+void add_hdf5_tensor(CheckpointBuilder& builder, const std::string& fqn,
+                     const std::vector<Hdf5Piece>& pieces) {
+  const Hdf5Array& first = *pieces.front().array;
+  const Extents& shape = first.global_shape ? *first.global_shape : first.shape;
+  builder.add_tensor(fqn, first.dtype, shape);
+  for (const Hdf5Piece& piece : pieces) {
+    const Hdf5Array& array = *piece.array;
+    const ItemPlace place{builder.file(piece.file),
+                          static_cast<std::int64_t>(array.offset.value_or(array.unread_at)),
+                          static_cast<std::int64_t>(array.offset ? array.length : 0)};
+    // Elements that were never written have no place.
+    const bool is_unread = array.unread != Hdf5Unread::kNothing;
+    const bool is_placed = !is_unread && (array.offset || volume(array.shape) == 0);
+    ChunkId chunk =
+        builder.add_chunk(offsets_of(array), array.shape, is_placed ? place : ItemPlace{});
+    if (is_unread) builder.set_view(chunk, builder.add_storage(place, &unread_codec(array.unread)));
+    const Extents& said = array.global_shape ? *array.global_shape : array.shape;
+    if (array.dtype != first.dtype || said != shape)
+      builder.add_finding(unreadable_part(
+          fqn, fmt::format("In {} it is a part of {} of {}, in {} of {} of {}.", piece.file,
+                           to_text(said), name(array.dtype), pieces.front().file, to_text(shape),
+                           name(first.dtype))));
+  }
+}
+
+void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
+  for (const auto& [path, array] : shard.walk.arrays) {
+    if (array) continue;
+    const Error& error = array.error();
+    Finding finding = unreadable_part(path, fmt::format("In {}: {}.", shard.path, error.message),
+                                      error.place.offset);
+    finding.subjects.push_back(shard.path);
+    builder.add_finding(std::move(finding));
+    builder.add_stray({path, std::nullopt, {builder.file(shard.path), 0, 0}});
+  }
+  for (const auto& [path, error] : shard.walk.lost_groups)
+    builder.add_finding(
+        unreadable_part(shard.path,
+                        fmt::format("In {}, what lies in the group {} cannot be told: {}.",
+                                    shard.path, path, error.message),
+                        error.place.offset));
+  if (shard.walk.end_of_file > shard.size)
+    builder.add_finding(unreadable_part(
+        shard.path,
+        fmt::format("{} is to end at byte {} by its own word and ends at {}: it was cut "
+                    "short.",
+                    shard.path, shard.walk.end_of_file, shard.size),
+        shard.size));
+}
+
+// Two files with the same names that do not say which parts they are: two checkpoints.
+Status check_parts(const std::map<std::string, std::vector<Hdf5Piece>>& tensors,
+                   const Directory& directory) {
+  for (const auto& [fqn, pieces] : tensors) {
+    bool said = std::all_of(pieces.begin(), pieces.end(), [](const Hdf5Piece& piece) {
+      return piece.array->global_shape && piece.array->offsets;
+    });
+    if (pieces.size() < 2 || said) continue;
+    return fail(
+        ErrorKind::kUnsupported,
+        fmt::format("holds several checkpoints: {} has {} and so has {}", pieces[0].file, fqn,
+                    pieces[1].file),
+        {directory.name()},
+        "Open one of them by its name. Parts of one tensor say so by the attributes offsets "
+        "and global_shape.");
+  }
+  return {};
+}
+
+struct Hdf5Files {
+  std::vector<std::string> files;
+  KerasIndex index;
+};
+
+Result<Hdf5Files> list_hdf5_files(const Directory& directory) {
+  SHW_TRY(auto entries, directory.list());
+  Hdf5Files listed;
+  std::vector<std::string> indices;
+  for (const Entry& entry : entries) {
+    if (entry.path.find('/') != std::string::npos || entry.kind != EntryKind::kFile) continue;
+    if (entry.path.ends_with(kKerasIndexSuffix)) indices.push_back(entry.path);
+    if (has_hdf5_name(entry.path) || entries.size() == 1) listed.files.push_back(entry.path);
+  }
+  if (indices.size() > 1)
+    return fail(ErrorKind::kUnsupported,
+                "holds several checkpoints: " + indices[0] + " and " + indices[1],
+                {directory.name()}, "Move one of them into a folder of its own.");
+  if (indices.empty()) return listed;
+  SHW_TRY(listed.index, read_keras_index(directory, indices[0]));
+  listed.files.clear();
+  for (const auto& [group, file] : listed.index) {
+    if (std::find(listed.files.begin(), listed.files.end(), file) == listed.files.end())
+      listed.files.push_back(file);
+  }
+  return listed;
+}
+
+Result<Hdf5Shard> read_hdf5_shard(const Directory& directory, const std::string& path) {
+  SHW_TRY(auto source, directory.open(path));
+  SHW_TRY(Hdf5Walk walk, walk_hdf5(source));
+  return Hdf5Shard{path, source->size(), std::move(walk)};
+}
+
+}  // namespace
+
+bool has_hdf5_name(std::string_view path) {
+  return path.ends_with(".h5") || path.ends_with(".hdf5");
+}
+
+OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(Hdf5Files listed, list_hdf5_files(*directory));
+  if (progress != nullptr) progress->begin(Phase::kOpening, listed.files.size(), false);
+  std::vector<Result<Hdf5Shard>> read(listed.files.size());
+  SHW_CHECK(each_in_parallel(read.size(), [&](std::size_t i) -> Status {
+    if (is_cancelled(progress)) return cancelled_error();
+    read[i] = read_hdf5_shard(*directory, listed.files[i]);
+    if (progress != nullptr) progress->add(1);
+    return {};
+  }));
+
+  CheckpointBuilder builder;
+  builder.set_format(kHdf5Format);
+  builder.set_directory(directory);
+  std::vector<Hdf5Shard> shards;
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    builder.file(listed.files[i]);
+    if (read[i]) {
+      shards.push_back(std::move(*read[i]));
+      continue;
+    }
+    const Error& error = read[i].error();
+    builder.add_finding(unreadable_part(
+        listed.files[i],
+        fmt::format("The file {} cannot be read: {}.", listed.files[i], error.message),
+        error.place.offset));
+    for (const auto& [group, file] : listed.index) {
+      if (file == listed.files[i])
+        builder.add_stray({group, std::nullopt, {builder.file(file), 0, 0}});
+    }
+  }
+  if (shards.empty()) {
+    if (read.empty()) return fail(ErrorKind::kIo, "holds no HDF5 file", {directory->name()});
+    return tl::unexpected<Error>(std::move(read.front()).error());
+  }
+  std::map<std::string, std::vector<Hdf5Piece>> tensors;
+  std::vector<std::string> order;
+  for (const Hdf5Shard& shard : shards) {
+    for (const auto& [path, array] : shard.walk.arrays) {
+      if (!array) continue;
+      auto& pieces = tensors[path];
+      if (pieces.empty()) order.push_back(path);
+      pieces.push_back({shard.path, &*array});
+    }
+  }
+  SHW_CHECK(check_parts(tensors, *directory));
+  for (const std::string& fqn : order) add_hdf5_tensor(builder, fqn, tensors[fqn]);
+  for (const Hdf5Shard& shard : shards) add_unread_arrays(builder, shard);
+  return builder.finish();
+}
+
+}  // namespace shw

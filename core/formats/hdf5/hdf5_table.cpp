@@ -1,0 +1,43 @@
+#include "core/formats/hdf5/hdf5_table.h"
+
+#include "core/formats/hdf5/hdf5_formats.h"
+#include "core/formats/hdf5/hdf5_messages.h"
+#include "core/formats/hdf5/hdf5_open.h"
+
+namespace shw {
+namespace {
+
+bool is_at_top(const Entry& entry) {
+  return entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos;
+}
+
+// An index of Keras, or a file of such a name that begins as HDF5; alone, whatever it is called.
+Result<bool> has_hdf5_files(const DirectoryLook& look) {
+  SHW_TRY(auto entries, look.entries());
+  for (const Entry& entry : entries) {
+    if (!is_at_top(entry)) continue;
+    if (entry.path.ends_with(kKerasIndexSuffix)) return true;
+    if (!has_hdf5_name(entry.path) && entries.size() != 1) continue;
+    SHW_TRY(Bytes bytes, look.first_bytes(entry.path, 8));
+    if (is_hdf5(bytes)) return true;
+  }
+  return false;
+}
+
+NamedFile named_hdf5(std::string_view file) {
+  if (file.ends_with(kKerasIndexSuffix)) return NamedFile::kCheckpoint;
+  return has_hdf5_name(file) ? NamedFile::kAlone : NamedFile::kNothing;
+}
+
+}  // namespace
+
+constexpr FormatRow kHdf5Row = {
+    .format = &kHdf5Format,
+    .sign = ".h5",
+    .recognises = has_hdf5_files,
+    .open = open_hdf5,
+    .named = named_hdf5,
+    .names_are_common = true,
+};
+
+}  // namespace shw

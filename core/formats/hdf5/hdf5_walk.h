@@ -1,0 +1,26 @@
+// All datasets of one HDF5 file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/formats/hdf5/hdf5_object.h"
+
+namespace shw {
+
+struct Hdf5NamedArray {
+  std::string path;  // without the first slash
+  Result<Hdf5Array> array;
+};
+struct Hdf5Walk {
+  std::vector<Hdf5NamedArray> arrays;
+  // Groups whose members cannot be told.
+  std::vector<std::pair<std::string, Error>> lost_groups;
+  std::uint64_t end_of_file = 0;  // as the superblock says it
+};
+
+// An error where not even the root can be read.
+Result<Hdf5Walk> walk_hdf5(std::shared_ptr<const ByteSource> source);
+
+}  // namespace shw

@@ -1,0 +1,188 @@
+// HDF5 files that Keras and h5py wrote, and what becomes of them when bytes are wrong.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <map>
+
+#include "core/fixtures.h"
+#include "core/formats/items.h"
+#include "core/formats/open.h"
+#include "core/rules/check.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+const std::string kData = SHW_TEST_DATA;
+
+std::shared_ptr<const Checkpoint> opened(const std::string& path) {
+  auto checkpoint = open_checkpoint(kData + "/" + path);
+  INFO((checkpoint ? std::string() : checkpoint.error().message));
+  REQUIRE(checkpoint.has_value());
+  return *checkpoint;
+}
+
+Bytes file_bytes(const std::string& path) {
+  auto source = open_file(kData + "/" + path, path);
+  REQUIRE(source.has_value());
+  return *read_bytes(**source, 0, (*source)->size());
+}
+
+OpenedCheckpoint open_bytes(Bytes bytes) {
+  return open_checkpoint(memory_directory("memory", {{"m.h5", std::move(bytes)}}));
+}
+
+Result<TensorValues> read_named(const Checkpoint& checkpoint, std::string_view fqn) {
+  auto tensor = checkpoint.find(fqn);
+  REQUIRE(tensor.has_value());
+  return read_tensor(checkpoint, *tensor);
+}
+
+template <class T>
+std::vector<T> numbers_of(const Checkpoint& checkpoint, std::string_view fqn) {
+  auto values = read_named(checkpoint, fqn);
+  REQUIRE(values.has_value());
+  std::vector<T> out(values->bytes.size() / sizeof(T));
+  std::memcpy(out.data(), values->bytes.data(), values->bytes.size());
+  return out;
+}
+
+// The file has the classes of layers, numbered; the truth has the layers' own names.
+void check_keras(const std::string& folder) {
+  auto checkpoint = opened(folder + "/ckpt");
+  CHECK(checkpoint->format().name == "hdf5");
+  CHECK(checkpoint->opening_findings().empty());
+  auto truth = read_truth(kData + "/" + folder + "/truth.safetensors");
+  REQUIRE(truth.has_value());
+  const std::map<std::string, std::string> kNames{{"conv/kernel", "conv1d/vars/0"},
+                                                  {"conv/bias", "conv1d/vars/1"},
+                                                  {"up/kernel", "dense/vars/0"},
+                                                  {"up/bias", "dense/vars/1"},
+                                                  {"head/kernel", "dense_1/vars/0"},
+                                                  {"head/bias", "dense_1/vars/1"},
+                                                  {"norm/gamma", "layer_normalization/vars/0"},
+                                                  {"norm/beta", "layer_normalization/vars/1"}};
+  for (const auto& [name, path] : kNames) {
+    auto values = read_named(*checkpoint, "layers/" + path);
+    REQUIRE(values.has_value());
+    CHECK(values->shape == (*truth)[name].shape);
+    CHECK(values->dtype == (*truth)[name].dtype);
+    CHECK(values->bytes == (*truth)[name].bytes);
+  }
+  // Adam: step, learning rate, and two of each variable.
+  CHECK(numbers_of<std::int32_t>(*checkpoint, "optimizer/vars/0").size() == 1);
+  CHECK(checkpoint->tensor_count() == 8 + 2 + 16);
+}
+
+}  // namespace
+
+TEST_CASE("weights that Keras saved read as training held them, in one file and in five") {
+  check_keras("keras-3/weights");
+  check_keras("keras-3/weights_sharded");
+}
+
+TEST_CASE("a shard of Keras that is gone is found by its index") {
+  auto whole = open_directory(kData + "/keras-3/weights_sharded/ckpt");
+  REQUIRE(whole.has_value());
+  std::vector<std::pair<std::string, Bytes>> files;
+  auto entries = (*whole)->list();
+  REQUIRE(entries.has_value());
+  for (const Entry& entry : *entries) {
+    if (entry.path == "model_00001.weights.h5") continue;
+    files.emplace_back(entry.path, file_bytes("keras-3/weights_sharded/ckpt/" + entry.path));
+  }
+  auto checkpoint = open_checkpoint(memory_directory("memory", files));
+  REQUIRE(checkpoint.has_value());
+  CHECK_FALSE((*checkpoint)->strays().empty());
+  auto report = check(**checkpoint, {});
+  REQUIRE(report.has_value());
+  CHECK(report->verdict != Verdict::kClean);
+}
+
+TEST_CASE("files of ranks are put together by the attributes offsets and global_shape") {
+  auto checkpoint = opened("h5py/ranks/ckpt");
+  auto w = numbers_of<float>(*checkpoint, "model/w");
+  REQUIRE(w.size() == 40);
+  for (std::size_t i = 0; i < 40; ++i) CHECK(w[i] == static_cast<float>(i));
+  TensorId v = *checkpoint->find("model/v");
+  CHECK(to_text(checkpoint->shape(v)) == "[8, 4]");
+  CHECK(checkpoint->dtype(v) == Dtype::kFloat16);
+  std::vector<std::uint32_t> writers;
+  for (ChunkId chunk : checkpoint->chunks(v))
+    writers.push_back(checkpoint->writer(chunk).value_or(99));
+  CHECK(writers == std::vector<std::uint32_t>{0, 1, 2, 3});
+  CHECK(check(*checkpoint, {})->verdict == Verdict::kClean);
+}
+
+TEST_CASE("what HDF5 can hold and is not read is refused by name, and the rest reads") {
+  auto checkpoint = opened("h5py/kinds.h5");
+  CHECK(numbers_of<float>(*checkpoint, "float") == std::vector<float>{0, 1, 2, 3, 4, 5});
+  CHECK(numbers_of<float>(*checkpoint, "group/hard").size() == 6);
+  CHECK(numbers_of<std::int64_t>(*checkpoint, "scalar") == std::vector<std::int64_t>{-5});
+  CHECK(numbers_of<std::int32_t>(*checkpoint, "compact") == std::vector<std::int32_t>{0, 1, 2, 3});
+  CHECK(numbers_of<std::uint16_t>(*checkpoint, "uint16") == std::vector<std::uint16_t>{0, 1, 2});
+  CHECK(checkpoint->dtype(*checkpoint->find("bool")) == Dtype::kBool);
+  CHECK(checkpoint->dtype(*checkpoint->find("half")) == Dtype::kFloat16);
+  CHECK(read_named(*checkpoint, "empty").has_value());
+  CHECK_FALSE(checkpoint->find("group/soft").has_value());
+  const std::pair<const char*, const char*> kRefused[] = {
+      {"big_float", "big-endian"}, {"big_int", "big-endian"},   {"complex", "dtype"},
+      {"text", "dtype"},           {"compound", "dtype"},       {"chunked", "chunked"},
+      {"gzip", "filtered"},        {"never", "storage record"},
+  };
+  for (const auto& [fqn, word] : kRefused) {
+    auto values = read_named(*checkpoint, fqn);
+    INFO(fqn);
+    REQUIRE_FALSE(values.has_value());
+    CHECK(values.error().message.find(word) != std::string::npos);
+  }
+}
+
+TEST_CASE("objects of the newer form read as those of the older one") {
+  auto checkpoint = opened("h5py/latest.h5");
+  CHECK(checkpoint->tensor_count() == 4);
+  CHECK(numbers_of<double>(*checkpoint, "model/3") == std::vector<double>(8, 3.0));
+}
+
+TEST_CASE("an HDF5 file that was cut short anywhere is never clean") {
+  for (const char* path : {"h5py/latest.h5", "h5py/ranks/ckpt/shard_rank1.h5"}) {
+    const Bytes whole = file_bytes(path);
+    for (std::size_t size = 0; size < whole.size(); size += 37) {
+      auto checkpoint =
+          open_bytes(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
+      if (!checkpoint) {
+        CHECK_FALSE(checkpoint.error().message.empty());
+        continue;
+      }
+      CHECK_FALSE((*checkpoint)->opening_findings().empty());
+    }
+  }
+}
+
+TEST_CASE("any byte of an HDF5 file may be wrong") {
+  for (const char* path : {"h5py/latest.h5", "h5py/ranks/ckpt/shard_rank1.h5"}) {
+    Bytes bytes = file_bytes(path);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      for (std::byte wrong : {std::byte{0xFF}, std::byte{1}}) {
+        bytes[i] ^= wrong;
+        auto checkpoint = open_bytes(bytes);
+        bytes[i] ^= wrong;
+        if (!checkpoint) {
+          CHECK_FALSE(checkpoint.error().message.empty());
+          continue;
+        }
+        for (std::uint32_t t = 0; t < (*checkpoint)->tensor_count(); ++t)
+          (void)read_tensor(**checkpoint, TensorId{t});
+      }
+    }
+  }
+}
+
+TEST_CASE("two files that hold the same names and say nothing of parts are two checkpoints") {
+  Bytes bytes = file_bytes("h5py/latest.h5");
+  auto checkpoint = open_checkpoint(memory_directory("memory", {{"a.h5", bytes}, {"b.h5", bytes}}));
+  REQUIRE_FALSE(checkpoint.has_value());
+  CHECK(checkpoint.error().kind == ErrorKind::kUnsupported);
+  CHECK(checkpoint.error().message.find("several checkpoints") != std::string::npos);
+}
