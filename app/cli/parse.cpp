@@ -73,10 +73,11 @@ constexpr VerbHelp kVerbs[] = {
      "  shardwright resume --roll-back step_9000-repaired"},
     {"undo", "Take an in-place repair back", "shardwright undo step_9000"},
     {"commit", "Keep an in-place repair for good", "shardwright commit step_9000"},
-    {"report", "Write what was found: a page (HTML, Markdown), JSON, or a form for CI",
+    {"report", "Write what was found: a page (HTML, Markdown), JSON, tables, or a form for CI",
      "shardwright report step_9000 --spec spec.json --out report.html\n"
      "  shardwright report step_9000 --format sarif --out report.sarif    for CI: sarif, junit, "
      "github\n"
+     "  shardwright report step_9000 --data --format hdf5 --out report.h5\n"
      "  shardwright report step_9000 --against step_8000 --fill from:step_8000"},
     {"explain", "Say what an error message can mean, or teach a rule",
      "shardwright explain placement-axis-moved\n"
@@ -286,8 +287,9 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
         ->type_name("FILE");
   }
   if (takes(shape, 'e')) {
-    verb.add_option("--format", options.format, "html, md, json, sarif, junit or github")
-        ->check(CLI::IsMember({"html", "md", "json", "sarif", "junit", "github"}))
+    verb.add_option("--format", options.format,
+                    "html, md, json, sarif, junit, github or hdf5; without: by the ending of --out")
+        ->check(CLI::IsMember({"html", "md", "json", "sarif", "junit", "github", "hdf5"}))
         ->type_name("FORMAT");
   }
   if (takes(shape, 'w')) {

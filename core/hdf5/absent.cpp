@@ -41,6 +41,9 @@ Status Hdf5Writer::add_copied(const Hdf5Dataset&, const std::function<Status(con
 Status Hdf5Writer::add_columns(const std::string&, std::span<const Hdf5Column>) {
   return not_built_in();
 }
+Status Hdf5Writer::add_table(const Hdf5Table&, Progress*) {
+  return not_built_in();
+}
 Status Hdf5Writer::close() {
   return not_built_in();
 }

@@ -2,7 +2,9 @@
 
 #include <hdf5.h>
 
+#include <algorithm>
 #include <array>
+#include <deque>
 
 #include "core/hdf5/hdf5_handle.h"
 #include "core/hdf5/hdf5_types.h"
@@ -64,6 +66,48 @@ Hdf5Handle file_access() {
   H5Pset_file_locking(access.get(), false, true);
 #endif
   return access;
+}
+
+// A million cells at once: memory stays small, and a call into the library costs nothing beside it.
+constexpr std::uint64_t kRowsAtOnce = 1 << 16;
+
+// Cells of 8 bytes, side by side as the compound type has them; texts as pointers.
+class RowBuffer final : public Hdf5Row {
+ public:
+  void put(std::int64_t whole) override { append(&whole); }
+  void put(double real) override { append(&real); }
+  void put(std::string text) override {
+    const char* words = texts_.emplace_back(std::move(text)).c_str();
+    append(&words);
+  }
+  const std::vector<char>& bytes() const { return bytes_; }
+  void clear() {
+    bytes_.clear();
+    texts_.clear();
+  }
+
+ private:
+  template <class T>
+  void append(const T* cell) {
+    static_assert(sizeof(T) == 8);
+    const char* bytes = reinterpret_cast<const char*>(cell);
+    bytes_.insert(bytes_.end(), bytes, bytes + sizeof(T));
+  }
+  std::vector<char> bytes_;
+  std::deque<std::string> texts_;
+};
+
+Hdf5Handle row_type(const Hdf5Table& table, const Hdf5Handle& text) {
+  Hdf5Handle type(H5Tcreate(H5T_COMPOUND, 8 * table.fields.size()));
+  std::size_t at = 0;
+  for (const Hdf5Field& field : table.fields) {
+    const hid_t cell = field.kind == Hdf5Field::Kind::kWhole  ? H5T_NATIVE_INT64
+                       : field.kind == Hdf5Field::Kind::kReal ? H5T_NATIVE_DOUBLE
+                                                              : text.get();
+    H5Tinsert(type.get(), field.name.c_str(), at, cell);
+    at += 8;
+  }
+  return type;
 }
 
 std::vector<const char*> pointers_to(const std::vector<std::string>& texts) {
@@ -211,14 +255,41 @@ Status Hdf5Writer::State::add_column(const std::string& group, const Hdf5Column&
   };
   if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&column.cells))
     return add(H5T_NATIVE_INT64, whole->size(), whole->data());
-  if (const auto* numbers = std::get_if<std::vector<double>>(&column.cells))
-    return add(H5T_NATIVE_DOUBLE, numbers->size(), numbers->data());
   auto words = pointers_to(std::get<std::vector<std::string>>(column.cells));
   return add(text.get(), words.size(), words.data());
 }
 
 Status Hdf5Writer::add_columns(const std::string& group, std::span<const Hdf5Column> columns) {
   for (const Hdf5Column& column : columns) SHW_CHECK(state_->add_column(group, column));
+  return {};
+}
+
+Status Hdf5Writer::add_table(const Hdf5Table& table, Progress* progress) {
+  const hid_t file = state_->file.get();
+  Hdf5Handle type = row_type(table, state_->text);
+  Hdf5Handle space = space_of(Extents{static_cast<std::int64_t>(table.rows)});
+  Hdf5Handle made(H5Dcreate2(file, table.path.c_str(), type.get(), space.get(),
+                             state_->with_groups.get(), H5P_DEFAULT, H5P_DEFAULT));
+  if (!made) return state_->failed("cannot make the table", table.path);
+  Hdf5Attributes attributes = table.attributes;
+  std::vector<std::string> units;
+  for (const Hdf5Field& field : table.fields) units.push_back(field.unit);
+  attributes.push_back({"units", std::move(units)});
+  SHW_CHECK(state_->add_attributes(made.get(), attributes));
+  RowBuffer rows;
+  for (std::uint64_t first = 0; first < table.rows; first += kRowsAtOnce) {
+    if (is_cancelled(progress)) return cancelled_error();
+    const std::uint64_t last = std::min(table.rows, first + kRowsAtOnce);
+    rows.clear();
+    for (std::uint64_t row = first; row < last; ++row) table.fill(row, rows);
+    Box box{{static_cast<std::int64_t>(first)}, {static_cast<std::int64_t>(last - first)}};
+    Hdf5Handle from = space_of(box.sizes);
+    if (!select(space, box) || rows.bytes().size() != (last - first) * H5Tget_size(type.get()) ||
+        H5Dwrite(made.get(), type.get(), from.get(), space.get(), H5P_DEFAULT,
+                 rows.bytes().data()) < 0)
+      return state_->failed("cannot write the table", table.path);
+    if (progress != nullptr) progress->add(last - first);
+  }
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
@@ -55,10 +56,32 @@ struct Hdf5Part {
   std::int64_t length = 0, first = 0, count = 1, step = 1, run = 0;
 };
 
-// A column of a table.
+// A column of a list: a dataset of its own.
 struct Hdf5Column {
   std::string name;
-  std::variant<std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>> cells;
+  std::variant<std::vector<std::int64_t>, std::vector<std::string>> cells;
+};
+
+// A table: one dataset of a compound type, a field a column.
+struct Hdf5Field {
+  enum class Kind : std::uint8_t { kWhole, kReal, kText } kind = Kind::kWhole;
+  std::string name;
+  std::string unit = {};  // "B"; empty where it is a plain number
+};
+// Takes the cells of a row, in the order of the fields and each of its kind.
+class Hdf5Row {
+ public:
+  virtual ~Hdf5Row() = default;
+  virtual void put(std::int64_t whole) = 0;
+  virtual void put(double real) = 0;
+  virtual void put(std::string text) = 0;
+};
+struct Hdf5Table {
+  std::string path;
+  std::vector<Hdf5Field> fields;
+  std::uint64_t rows = 0;
+  std::function<void(std::uint64_t row, Hdf5Row& cells)> fill;
+  Hdf5Attributes attributes = {};
 };
 
 class Hdf5Writer {
@@ -80,6 +103,8 @@ class Hdf5Writer {
                     const std::function<Status(const WriteBox& write)>& write);
   // One dataset a column, side by side in a group.
   Status add_columns(const std::string& group, std::span<const Hdf5Column> columns);
+  // Its fields' units are the attribute `units`. Rows are made while they are written.
+  Status add_table(const Hdf5Table& table, Progress* progress);
   // The file is complete; nothing more can be added.
   Status close();
 

@@ -101,6 +101,13 @@ Status HalfMadeFile::publish() {
   return {};
 }
 
+Status HalfMadeFile::replace() {
+  SHW_CHECK(sync_path(path_, 0));
+  if (::rename(path_.c_str(), final_path_.c_str()) != 0) return rename_error(final_path_, errno);
+  path_.clear();
+  return sync_path(parent_of(final_path_), O_DIRECTORY);
+}
+
 Status discard_directory(const std::string& path, const std::string& marker) {
   std::string clean = without_trailing_slashes(path);
   std::size_t slash = clean.rfind('/');

@@ -22,6 +22,8 @@ class HalfMadeFile {
   const std::string& path() const { return path_; }
   // Its bytes are made durable, and then it gets its name, which nothing has yet.
   Status publish();
+  // The same in place of what has that name.
+  Status replace();
 
  private:
   std::string final_path_, path_;

@@ -3,6 +3,7 @@
 #include "core/formats/open.h"
 #include "core/io/source.h"
 #include "core/model/named_only.h"
+#include "core/report/hdf5_report.h"
 #include "core/report/report.h"
 #include "core/rules/rules.h"
 #include "core/verbs/choose_tensors.h"
@@ -105,15 +106,16 @@ PageFormat page_format(const std::string& file_name) {
   for (const char* ending : {".html", ".json", ".sarif"}) {
     if (file_name.ends_with(ending)) return *page_format_of_word(ending + 1);
   }
+  if (file_name.ends_with(".h5") || file_name.ends_with(".hdf5")) return PageFormat::kHdf5;
   if (file_name.ends_with(".htm")) return PageFormat::kHtml;
   return file_name.ends_with(".xml") ? PageFormat::kJunit : PageFormat::kMarkdown;
 }
 
 std::optional<PageFormat> page_format_of_word(std::string_view word) {
   constexpr std::pair<std::string_view, PageFormat> kWords[] = {
-      {"md", PageFormat::kMarkdown}, {"html", PageFormat::kHtml},
-      {"json", PageFormat::kJson},   {"sarif", PageFormat::kSarif},
-      {"junit", PageFormat::kJunit}, {"github", PageFormat::kGithub}};
+      {"md", PageFormat::kMarkdown}, {"html", PageFormat::kHtml},   {"json", PageFormat::kJson},
+      {"sarif", PageFormat::kSarif}, {"junit", PageFormat::kJunit}, {"github", PageFormat::kGithub},
+      {"hdf5", PageFormat::kHdf5}};
   for (const auto& [known, format] : kWords) {
     if (word == known) return format;
   }
@@ -132,6 +134,17 @@ std::string report(const Opened& opened, const VerbOptions& said, const CheckRep
   if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", said);
   ReportInput input{*opened.checkpoint, found, plan, found.spec.get(), commands};
   return format == PageFormat::kHtml ? report_html(input) : report_markdown(input);
+}
+
+Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& said,
+                                    const CheckReport& found, Progress* progress) {
+  std::vector<TensorStatistics> statistics;
+  if (found.depth == Depth::kData) {
+    SHW_TRY(statistics, stats(opened, {}, progress));
+  }
+  ReportInput input{*opened.checkpoint, found, nullptr, found.spec.get(),
+                    command_line("check", said)};
+  return write_hdf5_report(input, statistics, said.out, progress);
 }
 
 }  // namespace shw::verbs

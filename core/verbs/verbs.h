@@ -63,13 +63,17 @@ Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress = 
                             const std::string& against = {});
 Status undo(const std::string& checkpoint);
 
-enum class PageFormat : std::uint8_t { kMarkdown, kHtml, kJson, kSarif, kJunit, kGithub };
+enum class PageFormat : std::uint8_t { kMarkdown, kHtml, kJson, kSarif, kJunit, kGithub, kHdf5 };
 // By the ending of a file's name; Markdown where unknown.
 PageFormat page_format(const std::string& file_name);
-// "html", "md", "json", "sarif", "junit", "github".
+// "html", "md", "json", "sarif", "junit", "github", "hdf5".
 std::optional<PageFormat> page_format_of_word(std::string_view word);
 // The page with everything in it, or what CI reads. `plan` may be null: then nothing can be mended.
 std::string report(const Opened& opened, const VerbOptions& said, const CheckReport& found,
                    const Plan* plan, PageFormat format, const CheckContext& context = {});
+// The tables for a notebook, written to said.out; with the depth data those of the numbers too. How
+// many bytes they take.
+Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& said,
+                                    const CheckReport& found, Progress* progress = nullptr);
 
 }  // namespace shw::verbs

@@ -97,3 +97,18 @@ TEST_CASE("what is compressed is left out of an export, and copied when that is 
   CHECK(parsed(copied.out)["left_out"].empty());
   CHECK(parsed(copied.out)["copied"] == parsed(mapped.out)["left_out"]);
 }
+
+TEST_CASE("a report of tables goes into a file, and replaces the one before") {
+  Scratch scratch;
+  CHECK(shardwright({"report", kWhole, "--format", "hdf5"}).code == 3);
+  for (int round = 0; round < 2; ++round) {
+    Run run = shardwright({"report", kWhole, "--out", scratch / "r.h5", "--data", "--json"});
+    if (!shw::has_hdf5()) {
+      CHECK(run.code == 2);
+      continue;
+    }
+    CHECK(run.code == 0);
+    CHECK(parsed(run.out)["bytes"] == fs::file_size(scratch / "r.h5"));
+    CHECK(entries_in(scratch / "") == 1);
+  }
+}

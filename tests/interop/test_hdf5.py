@@ -1,4 +1,4 @@
-"""HDF5 that h5py wrote, one file a rank: read, drawn and converted as it was held."""
+"""HDF5 that h5py wrote, one file a rank: read and converted as it was held; tables of reports."""
 
 import random
 
@@ -9,7 +9,7 @@ import torch
 import judge
 import program
 from checks import expect_equal
-from test_fixtures import must_show
+from test_fixtures import cases, must_show
 from test_generated import SEED
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.int64, torch.int32, torch.uint8,
@@ -54,7 +54,37 @@ def made(folder, chance):
     return truth
 
 
+def tables(checks, case, out):
+    """What the report says of a fixture, held against its other answers."""
+    with checks.that(f"{case.name}: the tables of the report say what the other verbs say"):
+        program.shardwright("report", case.checkpoint, "--data", "--format", "hdf5", "--out", out,
+                            "--json").must_exit(0)
+        told = program.shardwright("stats", case.checkpoint, "--json").must_exit(0).json["tensors"]
+        info = program.shardwright("info", case.checkpoint, "--json").must_exit(0).json
+        with h5py.File(out, "r") as file:
+            tensors, chunks, statistics = (file[name][:] for name in
+                                           ("tensors", "chunks", "statistics"))
+            expect_equal((len(tensors), len(chunks)), (info["tensors"], info["chunks"]), "rows")
+            units = dict(zip(file["tensors"].dtype.names, file["tensors"].attrs["units"]))
+            expect_equal((units["bytes"], units["elements"]), ("B", ""), "units")
+            expect_equal(int(tensors["bytes"].sum()), info["bytes"], "bytes")
+            expect_equal(file.attrs["verdict"], "clean", "verdict")
+            for row in statistics:
+                wanted = told[row["fqn"].decode()]
+                expect_equal((int(row["elements"]), int(row["nan"])),
+                             (wanted["elements"], wanted["nan"] or 0), row["fqn"])
+                expect_equal(None if numpy.isnan(row["mean"]) else float(row["mean"]),
+                             wanted["mean"], f"mean of {row['fqn']}")
+            named = [tensors["fqn"][chunk["tensor"]] for chunk in chunks]
+            expect_equal(named, sorted(named, key=list(tensors["fqn"]).index), "order")
+            expect_equal(sum(int(row["count"]) for row in file["histogram"][:]),
+                         sum(bucket["count"] for one in told.values()
+                             for bucket in one["histogram"] or ()), "histogram")
+
+
 def run(checks, other, scratch):
+    for number, case in enumerate(cases("healthy_")):
+        tables(checks, case, scratch / f"tables_{number}.h5")
     for number in range(12):
         chance = random.Random(f"{SEED}/hdf5/{number}")
         folder = scratch / f"ranks_{number}"
