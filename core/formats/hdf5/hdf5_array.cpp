@@ -135,7 +135,7 @@ struct Hdf5NamedExtents {
 std::optional<Hdf5NamedExtents> attribute_of(BytesView body) {
   Hdf5Cursor cursor(body);
   const auto version = cursor.take<std::uint8_t>();
-  cursor.skip(1);
+  const bool is_shared = (cursor.take<std::uint8_t>() & 3) != 0;  // its type, or its shape
   const std::size_t name_size = cursor.take<std::uint16_t>(),
                     type_size = cursor.take<std::uint16_t>(),
                     space_size = cursor.take<std::uint16_t>();
@@ -157,7 +157,7 @@ std::optional<Hdf5NamedExtents> attribute_of(BytesView body) {
   const std::size_t size = size_of(type.dtype);
   const bool is_whole = type.dtype == Dtype::kInt64 || type.dtype == Dtype::kUint64 ||
                         type.dtype == Dtype::kInt32 || type.dtype == Dtype::kUint32;
-  if (!is_list || !is_whole) return out;
+  if (is_shared || !is_list || !is_whole || type.unread != Hdf5Unread::kNothing) return out;
   Extents numbers;
   for (std::int64_t i = 0; i < space.shape[0]; ++i) {
     std::uint64_t number = cursor.take_sized(size);
@@ -169,6 +169,32 @@ std::optional<Hdf5NamedExtents> attribute_of(BytesView body) {
   return out;
 }
 
+// version, count, then id, length of the name, flags, count of numbers, name, numbers. False where
+// something else was done to its bytes than deflate, and shuffle before it.
+bool read_filters(BytesView body, Hdf5Array& array) {
+  constexpr std::uint16_t kDeflate = 1, kShuffle = 2;
+  Hdf5Cursor cursor(body);
+  const auto version = cursor.take<std::uint8_t>(), count = cursor.take<std::uint8_t>();
+  if (version == 1) cursor.skip(6);
+  for (int i = 0; i < count; ++i) {
+    const auto id = cursor.take<std::uint16_t>();
+    const bool has_name = version == 1 || id >= 256;
+    const std::size_t name_size = has_name ? cursor.take<std::uint16_t>() : 0u;
+    cursor.skip(2);
+    const std::size_t numbers = cursor.take<std::uint16_t>();
+    cursor.skip(version == 1 ? (name_size + 7) / 8 * 8 : name_size);
+    cursor.skip(numbers * 4 + (version == 1 && numbers % 2 != 0 ? 4 : 0));
+    if (id == kShuffle && !array.is_shuffled && !array.is_deflated)
+      array.is_shuffled = true;
+    else if (id == kDeflate && !array.is_deflated)
+      array.is_deflated = true;
+    else
+      return false;
+  }
+  // Shuffled and nothing else has no writer that we know.
+  return cursor.ok() && (version == 1 || version == 2) && array.is_deflated;
+}
+
 // What keeps it from being read, if anything does, told by messages beside type, shape and layout.
 void note_unread(const Hdf5Message& message, Hdf5Array& array) {
   auto note = [&](Hdf5Unread what) {
@@ -178,7 +204,8 @@ void note_unread(const Hdf5Message& message, Hdf5Array& array) {
   const bool describes = message.type == kHdf5Datatype || message.type == kHdf5Dataspace;
   if (message.is_shared && describes) note(Hdf5Unread::kSharedType);
   if (message.type == kHdf5ExternalFiles) note(Hdf5Unread::kExternal);
-  if (message.type == kHdf5Filters) note(Hdf5Unread::kFiltered);
+  if (message.type == kHdf5Filters && !read_filters(message.body, array))
+    note(Hdf5Unread::kFiltered);
   if (message.type != kHdf5AttributeInfo) return;
   Hdf5Cursor cursor(message.body);
   cursor.skip(1);
@@ -200,6 +227,7 @@ Result<Hdf5Array> Hdf5Objects::array(const std::vector<Hdf5Message>& messages) c
   if (type_message == nullptr || space_message == nullptr || layout == nullptr)
     return damaged("a dataset lacks its type or its shape",
                    messages.empty() ? 0 : messages.front().offset);
+  for (const Hdf5Message& message : messages) SHW_CHECK(add_attribute(message, array));
   if (array.unread == Hdf5Unread::kSharedType) return array;
   Hdf5Type type = hdf5_type_of(type_message->body);
   Hdf5Space space = hdf5_space_of(space_message->body);
@@ -213,7 +241,6 @@ Result<Hdf5Array> Hdf5Objects::array(const std::vector<Hdf5Message>& messages) c
     return array;
   }
   SHW_CHECK(place_array(*layout, array));
-  for (const Hdf5Message& message : messages) SHW_CHECK(add_attribute(message, array));
   return array;
 }
 
@@ -241,6 +268,8 @@ Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) co
   const auto version = cursor.take<std::uint8_t>(), kind = cursor.take<std::uint8_t>();
   if (version != 3 && version != 4)
     return not_read(fmt::format("its layout is of version {}", version), message.offset);
+  if (version == 3 && kind == 2 && array.unread == Hdf5Unread::kNothing)
+    return place_tiles(message, array);
   if (kind == 2 || kind == 3 || array.unread != Hdf5Unread::kNothing) {
     if (array.unread == Hdf5Unread::kNothing) {
       array.unread = kind == 2 ? Hdf5Unread::kChunked : Hdf5Unread::kVirtual;
@@ -266,6 +295,62 @@ Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) co
                                name(array.dtype)),
                    message.offset);
   array.offset = address;
+  return {};
+}
+
+// dimensions and one, tree, an extent for each of them (4 bytes)
+Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) const {
+  Hdf5Cursor cursor(message.body, 2);
+  const std::size_t ndim = array.shape.size();
+  const auto rank = cursor.take<std::uint8_t>();
+  const auto tree = cursor.take<std::uint64_t>();
+  for (std::size_t d = 0; d < ndim; ++d) array.tile_shape.push_back(cursor.take<std::uint32_t>());
+  const auto element = cursor.take<std::uint32_t>();
+  auto elements = volume(array.tile_shape);
+  // A tile of HDF5 has at most 4 GiB.
+  if (!cursor.ok() || rank != ndim + 1 || element != size_of(array.dtype) || !elements ||
+      *elements == 0 || *elements > (std::int64_t{1} << 32))
+    return damaged("tiles of a dataset cannot be", message.offset);
+  array.is_tiled = true;
+  if (tree == kHdf5NoAddress) return {};
+  std::set<std::uint64_t> seen;
+  return add_tiles(tree, -1, seen, array);
+}
+
+// "TREE", type 1, level, count, two neighbours; then keys (size, filters that were left out,
+// offsets and a 0) with children in between
+Status Hdf5Objects::add_tiles(std::uint64_t tree, int depth, std::set<std::uint64_t>& seen,
+                              Hdf5Array& array) const {
+  constexpr std::uint32_t kTree = 0x45455254;
+  SHW_TRY(Bytes head, read(tree, 24));
+  const int level = std::to_integer<int>(head[5]);
+  if (load_little<std::uint32_t>(head) != kTree || head[4] != std::byte{1})
+    return damaged("no tree of tiles stands here", tree);
+  if (!seen.insert(tree).second || level > 32 || (depth >= 0 && level >= depth))
+    return damaged("a tree of tiles comes back to itself", tree);
+  const auto count = load_little<std::uint16_t>(head, 6);
+  const std::size_t ndim = array.shape.size(), key = 8 * (ndim + 2);
+  SHW_TRY(Bytes body, read(tree + 24, count * (key + 8)));
+  for (Hdf5Cursor cursor(body); cursor.left() >= key + 8;) {
+    Hdf5Tile tile;
+    tile.length = cursor.take<std::uint32_t>();
+    const auto left_out = cursor.take<std::uint32_t>();
+    for (std::size_t d = 0; d < ndim; ++d)
+      tile.offsets.push_back(static_cast<std::int64_t>(cursor.take<std::uint64_t>()));
+    cursor.skip(8);
+    tile.offset = cursor.take<std::uint64_t>();
+    if (level > 0) {
+      SHW_CHECK(add_tiles(tile.offset, level, seen, array));
+      continue;
+    }
+    if (left_out != 0) array.unread = Hdf5Unread::kFiltered;
+    for (std::size_t d = 0; d < ndim; ++d) {
+      if (tile.offsets[d] < 0 || tile.offsets[d] >= array.shape[d] ||
+          tile.offsets[d] % array.tile_shape[d] != 0)
+        return damaged("a tile lies outside of its dataset", tree);
+    }
+    array.tiles.push_back(std::move(tile));
+  }
   return {};
 }
 

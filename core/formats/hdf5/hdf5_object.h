@@ -55,6 +55,12 @@ enum class Hdf5Unread : std::uint8_t {
   kCount
 };
 
+// A part of a dataset that is cut into parts of one shape: those at its end go past it.
+struct Hdf5Tile {
+  Extents offsets;
+  std::uint64_t offset = 0, length = 0;  // in the file
+};
+
 // What a dataset says of itself.
 struct Hdf5Array {
   Dtype dtype = Dtype::kUnknown;  // of a type that is not read
@@ -64,6 +70,11 @@ struct Hdf5Array {
   // Where its elements lie, row-major; none where they were never written.
   std::optional<std::uint64_t> offset = {};
   std::uint64_t length = 0;
+  // Or in tiles; those that were never written are not among them.
+  bool is_tiled = false;
+  Extents tile_shape = {};
+  std::vector<Hdf5Tile> tiles = {};
+  bool is_shuffled = false, is_deflated = false;  // each tile by itself
   // Attributes of a shard that is a part of a larger tensor.
   std::optional<Extents> offsets = {}, global_shape = {};
 };
@@ -97,6 +108,9 @@ class Hdf5Objects {
   Status add_symbol_node(std::uint64_t address, const Bytes& names, std::vector<Hdf5Link>& links);
   Result<Hdf5Link> link_of(const Hdf5Message& message, bool& is_hard) const;
   Status add_attribute(const Hdf5Message& message, Hdf5Array& array) const;
+  Status place_tiles(const Hdf5Message& message, Hdf5Array& array) const;
+  Status add_tiles(std::uint64_t tree, int depth, std::set<std::uint64_t>& seen,
+                   Hdf5Array& array) const;
   Status place_array(const Hdf5Message& message, Hdf5Array& array) const;
 
   std::shared_ptr<const ByteSource> source_;

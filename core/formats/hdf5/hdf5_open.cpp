@@ -6,7 +6,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/base/checked.h"
 #include "core/base/parallel.h"
+#include "core/formats/common/codecs.h"
+#include "core/formats/hdf5/hdf5_deflated.h"
 #include "core/formats/hdf5/hdf5_formats.h"
 #include "core/formats/hdf5/hdf5_walk.h"
 #include "core/model/builder.h"
@@ -70,6 +73,40 @@ Extents offsets_of(const Hdf5Array& array) {
   return array.offsets ? *array.offsets : Extents(array.shape.size(), 0);
 }
 
+// All of it in one piece, or in a form that is not read.
+void add_hdf5_chunk(CheckpointBuilder& builder, const Hdf5Piece& piece) {
+  const Hdf5Array& array = *piece.array;
+  const ItemPlace place{builder.file(piece.file),
+                        static_cast<std::int64_t>(array.offset.value_or(array.unread_at)),
+                        static_cast<std::int64_t>(array.offset ? array.length : 0)};
+  // Elements that were never written have no place.
+  const bool is_unread = array.unread != Hdf5Unread::kNothing;
+  const bool is_placed = !is_unread && (array.offset || volume(array.shape) == 0);
+  ChunkId chunk =
+      builder.add_chunk(offsets_of(array), array.shape, is_placed ? place : ItemPlace{});
+  if (is_unread) builder.set_view(chunk, builder.add_storage(place, &unread_codec(array.unread)));
+}
+
+// Every tile is a chunk: a view of a storage that goes past the end of the dataset where the tile
+// does.
+void add_hdf5_tiles(CheckpointBuilder& builder, const Hdf5Piece& piece) {
+  const Hdf5Array& array = *piece.array;
+  const FileId file = builder.file(piece.file);
+  const Extents base = offsets_of(array), strides = row_major_strides(array.tile_shape);
+  const Codec& codec = array.is_deflated ? deflated_codec(array.is_shuffled) : kRawCodec;
+  for (const Hdf5Tile& tile : array.tiles) {
+    Extents offsets = tile.offsets, sizes = array.tile_shape;
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      sizes[d] = std::min(sizes[d], array.shape[d] - tile.offsets[d]);
+      if (d < base.size()) offsets[d] = checked_add(offsets[d], base[d]).value_or(-1);
+    }
+    ItemPlace place{file, static_cast<std::int64_t>(tile.offset),
+                    static_cast<std::int64_t>(tile.length)};
+    ChunkId chunk = builder.add_chunk(offsets, sizes);
+    builder.set_view(chunk, builder.add_storage(place, &codec), 0, strides);
+  }
+}
+
 void add_hdf5_tensor(CheckpointBuilder& builder, const std::string& fqn,
                      const std::vector<Hdf5Piece>& pieces) {
   const Hdf5Array& first = *pieces.front().array;
@@ -77,15 +114,11 @@ void add_hdf5_tensor(CheckpointBuilder& builder, const std::string& fqn,
   builder.add_tensor(fqn, first.dtype, shape);
   for (const Hdf5Piece& piece : pieces) {
     const Hdf5Array& array = *piece.array;
-    const ItemPlace place{builder.file(piece.file),
-                          static_cast<std::int64_t>(array.offset.value_or(array.unread_at)),
-                          static_cast<std::int64_t>(array.offset ? array.length : 0)};
-    // Elements that were never written have no place.
-    const bool is_unread = array.unread != Hdf5Unread::kNothing;
-    const bool is_placed = !is_unread && (array.offset || volume(array.shape) == 0);
-    ChunkId chunk =
-        builder.add_chunk(offsets_of(array), array.shape, is_placed ? place : ItemPlace{});
-    if (is_unread) builder.set_view(chunk, builder.add_storage(place, &unread_codec(array.unread)));
+    if (array.is_tiled && array.unread == Hdf5Unread::kNothing) {
+      add_hdf5_tiles(builder, piece);
+    } else {
+      add_hdf5_chunk(builder, piece);
+    }
     const Extents& said = array.global_shape ? *array.global_shape : array.shape;
     if (array.dtype != first.dtype || said != shape)
       builder.add_finding(unreadable_part(

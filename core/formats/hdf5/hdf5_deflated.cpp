@@ -1,0 +1,100 @@
+#include "core/formats/hdf5/hdf5_deflated.h"
+
+#include <fmt/core.h>
+#include <libdeflate.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "core/base/checked.h"
+#include "core/formats/common/item_reader.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+// Deflate makes at most 1,032 bytes of one.
+constexpr std::uint64_t kDeflateGrowth = 1032;
+
+// A tile at the end of a dataset has more elements than its view: how many, only the stream knows.
+Result<Bytes> inflate(const ItemRange& range, std::uint64_t at_least) {
+  SHW_TRY(Bytes stored, read_bytes(*range.source, range.offset, range.length));
+  std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> inflater(
+      libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+  const std::uint64_t most = checked_mul(range.length, kDeflateGrowth).value_or(~std::uint64_t{0});
+  for (std::uint64_t room = std::max<std::uint64_t>(at_least, 64); room / 2 <= most; room *= 2) {
+    if (at_least > most) break;
+    Bytes out(static_cast<std::size_t>(room));
+    std::size_t made = 0;
+    auto result = libdeflate_zlib_decompress(inflater.get(), stored.data(), stored.size(),
+                                             out.data(), out.size(), &made);
+    if (result == LIBDEFLATE_INSUFFICIENT_SPACE) continue;
+    if (result != LIBDEFLATE_SUCCESS || made < at_least) break;
+    out.resize(made);
+    return out;
+  }
+  return fail(ErrorKind::kDamaged,
+              fmt::format("a compressed tile is no stream of {} bytes or more", at_least),
+              {range.source->name(), range.offset});
+}
+
+// First the first bytes of all elements, then the second ones, ...; what is left over as it is.
+Bytes unshuffled(const Bytes& bytes, std::size_t element) {
+  const std::size_t count = bytes.size() / element;
+  Bytes out = bytes;
+  for (std::size_t b = 0; b < element; ++b) {
+    for (std::size_t i = 0; i < count; ++i) out[i * element + b] = bytes[b * count + i];
+  }
+  return out;
+}
+
+Result<OpenItem> open_tile(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
+                           bool is_shuffled) {
+  OpenItem item;
+  ItemHeader& header = item.header;
+  header.dtype = checkpoint.dtype(checkpoint.tensor_of(chunk));
+  header.sizes = copy_of(checkpoint.sizes(chunk));
+  auto view = checkpoint.view(chunk);
+  header.strides =
+      view && !view->strides.empty() ? copy_of(view->strides) : row_major_strides(header.sizes);
+  header.payload_offset = range.offset;
+  header.compressed = true;
+  const std::uint64_t element = size_of(header.dtype);
+  auto needed = storage_needed(header.sizes, header.strides, 0);
+  auto bytes = needed ? checked_mul(static_cast<std::uint64_t>(*needed), element) : std::nullopt;
+  if (!bytes)
+    return fail(ErrorKind::kDamaged, "has sizes or strides that cannot be",
+                {range.source->name(), range.offset});
+  header.payload_length = *bytes;
+  item.source = range.source;
+  item.stored = [range, is_shuffled, element, needed = *bytes](
+                    std::uint64_t first, std::uint64_t last) -> Result<Bytes> {
+    SHW_TRY(Bytes all, inflate(range, std::max(needed, last)));
+    if (is_shuffled && element > 1) all = unshuffled(all, element);
+    return Bytes(all.begin() + static_cast<std::ptrdiff_t>(first),
+                 all.begin() + static_cast<std::ptrdiff_t>(last));
+  };
+  return item;
+}
+
+Result<OpenItem> open_deflated(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
+                               ItemPart) {
+  return open_tile(checkpoint, chunk, std::move(range), false);
+}
+Result<OpenItem> open_shuffled(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
+                               ItemPart) {
+  return open_tile(checkpoint, chunk, std::move(range), true);
+}
+
+constexpr ItemReader kDeflatedReader{open_deflated, nullptr};
+constexpr ItemReader kShuffledReader{open_shuffled, nullptr};
+constexpr Codec kDeflatedCodec{"hdf5-deflate", &kDeflatedReader};
+constexpr Codec kShuffledCodec{"hdf5-shuffle-deflate", &kShuffledReader};
+
+}  // namespace
+
+const Codec& deflated_codec(bool is_shuffled) {
+  return is_shuffled ? kShuffledCodec : kDeflatedCodec;
+}
+
+}  // namespace shw
