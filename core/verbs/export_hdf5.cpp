@@ -7,6 +7,11 @@
 namespace shw::verbs {
 namespace {
 
+bool holds_one_file(const Directory& directory) {
+  auto entries = directory.list(2);
+  return entries && entries->size() == 1;
+}
+
 Result<std::string> output_of(const Opened& opened, const VerbOptions& said) {
   Store& store = posix_store();
   SHW_TRY(std::string source, store.resolved(said.checkpoint));
@@ -16,7 +21,7 @@ Result<std::string> output_of(const Opened& opened, const VerbOptions& said) {
                 "make the folder first, or choose another one with --out");
   // Of one file that was opened alone the folder around it is not the checkpoint.
   const bool is_alone =
-      !opened.checkpoint->format().traits.has_index && store.names(said.checkpoint).empty();
+      store.names(said.checkpoint).empty() && holds_one_file(*opened.checkpoint->directory());
   SHW_TRY(std::string folder, store.resolved(opened.checkpoint->directory()->name()));
   SHW_TRY(std::string real_out, store.resolved(out));
   if (!is_alone && is_within(real_out, folder))

