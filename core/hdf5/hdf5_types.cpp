@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/hdf5/hdf5_writer.h"
-
 namespace shw {
 namespace {
 

@@ -8,17 +8,10 @@
 #include <vector>
 
 #include "core/formats/items.h"
+#include "core/hdf5_view/mapped_tile.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
-
-// A tile whose elements lie in its row-major order: in `runs` one after the other, or, with
-// `count`, as that many runs of `run` elements, `step` apart, in the one run that is given.
-struct MappedTile {
-  Box box;
-  std::vector<ByteRun> runs = {};
-  std::int64_t count = 0, step = 0, run = 0;
-};
 
 enum class Mapping : std::uint8_t {
   kSegments,  // `segments` are all of it, in row-major order; none where it has no elements

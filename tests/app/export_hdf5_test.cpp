@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string kWhole = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_moe_ep/ckpt";
+const std::string kExported = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_moe_ep/ckpt";
 
 std::string first_data_file(const std::string& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -33,7 +33,7 @@ std::size_t entries_in(const std::string& folder) {
 TEST_CASE("without HDF5 export-hdf5 says what is missing and writes nothing") {
   if (shw::has_hdf5()) return;
   Scratch scratch;
-  Run run = shardwright({"export-hdf5", kWhole, "--out", scratch / "x.h5", "--json"});
+  Run run = shardwright({"export-hdf5", kExported, "--out", scratch / "x.h5", "--json"});
   CHECK(run.code == 2);
   CHECK(contains(run.out, "libhdf5-dev"));
   CHECK_FALSE(fs::exists(scratch / "x.h5"));
@@ -42,7 +42,7 @@ TEST_CASE("without HDF5 export-hdf5 says what is missing and writes nothing") {
 TEST_CASE("export-hdf5 writes one small file and leaves nothing beside it") {
   if (!shw::has_hdf5()) return;
   Scratch scratch;
-  Run run = shardwright({"export-hdf5", kWhole, "--out", scratch / "x.h5", "--json"});
+  Run run = shardwright({"export-hdf5", kExported, "--out", scratch / "x.h5", "--json"});
   CHECK(run.code == 0);
   auto answer = parsed(run.out);
   CHECK(answer["tensors"] == 6);
@@ -60,20 +60,20 @@ TEST_CASE("export-hdf5 replaces nothing and never writes into the checkpoint") {
   if (!shw::has_hdf5()) return;
   Scratch scratch;
   std::ofstream(scratch / "x.h5") << "mine";
-  CHECK(shardwright({"export-hdf5", kWhole, "--out", scratch / "x.h5"}).code == 3);
+  CHECK(shardwright({"export-hdf5", kExported, "--out", scratch / "x.h5"}).code == 3);
   CHECK(fs::file_size(scratch / "x.h5") == 4);
-  fs::copy(kWhole, scratch / "ckpt");
+  fs::copy(kExported, scratch / "ckpt");
   const std::size_t before = entries_in(scratch / "ckpt");
   CHECK(shardwright({"export-hdf5", scratch / "ckpt", "--out", scratch / "ckpt/x.h5"}).code == 3);
   CHECK(entries_in(scratch / "ckpt") == before);
-  CHECK(shardwright({"export-hdf5", kWhole, "--out", scratch / "no/x.h5"}).code == 4);
-  CHECK(shardwright({"export-hdf5", kWhole, "--paths", "near"}).code == 3);
+  CHECK(shardwright({"export-hdf5", kExported, "--out", scratch / "no/x.h5"}).code == 4);
+  CHECK(shardwright({"export-hdf5", kExported, "--paths", "near"}).code == 3);
 }
 
 TEST_CASE("export-hdf5 of a checkpoint that lost a file leaves its tensors out and exits 2") {
   if (!shw::has_hdf5()) return;
   Scratch scratch;
-  fs::copy(kWhole, scratch / "ckpt");
+  fs::copy(kExported, scratch / "ckpt");
   REQUIRE(fs::remove(first_data_file(scratch / "ckpt")));
   Run run = shardwright({"export-hdf5", scratch / "ckpt", "--out", scratch / "x.h5", "--json"});
   CHECK(run.code == 2);
@@ -100,9 +100,9 @@ TEST_CASE("what is compressed is left out of an export, and copied when that is 
 
 TEST_CASE("a report of tables goes into a file, and replaces the one before") {
   Scratch scratch;
-  CHECK(shardwright({"report", kWhole, "--format", "hdf5"}).code == 3);
+  CHECK(shardwright({"report", kExported, "--format", "hdf5"}).code == 3);
   for (int round = 0; round < 2; ++round) {
-    Run run = shardwright({"report", kWhole, "--out", scratch / "r.h5", "--data", "--json"});
+    Run run = shardwright({"report", kExported, "--out", scratch / "r.h5", "--data", "--json"});
     if (!shw::has_hdf5()) {
       CHECK(run.code == 2);
       continue;
