@@ -72,6 +72,7 @@ Status each_block(const Comparing& comparing, const Box& box, const Extents& ord
     for (std::size_t d = 0; d < part.offsets.size(); ++d) part.offsets[d] += box.offsets[d];
     SHW_TRY(Bytes there, comparing.written.read(comparing.at, part));
     SHW_TRY(Bytes expected, wanted(part));
+    if (comparing.progress != nullptr) comparing.progress->add(there.size());
     if (there == expected) continue;
     if (comparing.mismatch != nullptr && there.size() == expected.size()) {
       for (std::size_t d = 0; d < part.offsets.size(); ++d)

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/words.h"
 #include "core/formats/open.h"
@@ -100,7 +101,12 @@ std::vector<std::string> wrong_claims(const Certificate& certificate,
                                       const ExpectedResult& expected) {
   std::vector<std::string> broken;
   compare_record(certificate, "the recorded plan", expected.lost, true, broken);
+  std::set<std::string_view> lost;
+  for (const FilledTensor& tensor : expected.lost.tensors) lost.insert(tensor.fqn);
   for (const TensorCertificate& entry : certificate.tensors) {
+    // What was filled is compared above.
+    if (entry.lost != 0 && entry.fill.empty() && !lost.contains(entry.fqn))
+      broken.push_back(entry.fqn + ": by the recorded plan nothing of it is lost");
     if (entry.is_cast != expected.cast.contains(entry.fqn))
       broken.push_back(entry.fqn + ": the certificate and the recorded plan do not both cast it");
   }
@@ -210,12 +216,13 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   SHW_TRY(Certificate certificate, certificate_from_json(text, kCertificateFile));
 
-  if (progress != nullptr) progress->begin(Phase::kVerifying, item_bytes(checkpoint), true);
+  std::uint64_t sides = source == nullptr ? 1 : 2;
+  if (progress != nullptr) progress->begin(Phase::kVerifying, sides * item_bytes(checkpoint), true);
   SourceRun run{std::move(source)};
   if (run.source != nullptr) begin_source_run(certificate, checkpoint, run, progress);
   auto compare = [&](ChunkId chunk) -> Status {
     if (run.expected.compare == nullptr) return {};
-    auto found = run.expected.compare(chunk, nullptr);
+    auto found = run.expected.compare(chunk, progress);
     if (!found && found.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(found).error());
     run.found[index_of(chunk)].emplace(std::move(found));

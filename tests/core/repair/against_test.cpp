@@ -298,6 +298,12 @@ TEST_CASE("a certificate that claims more than its plan does is broken beside th
     lie.tensors[0].lost_boxes = {{{0, 0}, {1, 1}}};
     lie.tensors[0].fill = "zero";
   }));
+  CHECK(broken_as([](Certificate& lie) {
+    lie.lossless = false;
+    lie.tensors[0].kept = 0;
+    lie.tensors[0].lost = 24;
+    lie.tensors[0].lost_boxes = {{{0, 0}, {6, 4}}};
+  }));
   // Another plan on the same source: what lies there is not what it makes.
   StepPlan plan = steps_from_json(honest.plan, "plan").value();
   plan.steps.emplace_back(PermuteBlocksStep{{"w"}, 0, {3, 3}, {1, 0}});
