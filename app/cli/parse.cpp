@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "app/cli/options.h"
+#include "app/cli/verb_table.h"
 #include "core/base/byte_count.h"
 #include "core/base/spelling.h"
 #include "core/report/report.h"
@@ -13,117 +14,6 @@ namespace shw::cli {
 const char* const kVersion = SHW_VERSION;
 
 namespace {
-
-struct VerbHelp {
-  const char* name;
-  const char* summary;
-  const char* examples;
-};
-
-constexpr VerbHelp kVerbs[] = {
-    {"info", "What it is: format, tensors, ranks, bytes",
-     "shardwright info step_9000\n  shardwright info step_9000 --json"},
-    {"ls", "List the tensors; words and terms narrow the list",
-     "shardwright ls step_9000 experts down\n  shardwright ls step_9000 rank:17 dtype:bfloat16"},
-    {"show", "One tensor: its tiles, their places, its values",
-     "shardwright show step_9000 model.norm.weight\n"
-     "  shardwright show step_9000 model.norm.weight --values --limit 8"},
-    {"stats", "What its numbers are like: NaN, least, greatest, mean, histogram",
-     "shardwright stats step_9000\n"
-     "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json"},
-    {"map", "Draw which rank wrote which tile",
-     "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json"},
-    {"check", "Say what is wrong, and why",
-     "shardwright check step_9000 --spec spec.json\n"
-     "  shardwright check step_9000 --against step_8000   another checkpoint says what is "
-     "expected\n"
-     "  shardwright check step_9000 --data        every byte, CRCs included"},
-    {"diff", "Say how two checkpoints differ, in any formats and tiles",
-     "shardwright diff step_8000 step_9000          names, shapes, dtypes, tiles\n"
-     "  shardwright diff step_9000 hf --data          every value as well"},
-    {"plan", "Say what a repair would do, and what it would lose",
-     "shardwright plan step_9000 --spec spec.json\n"
-     "  shardwright plan step_9000 --spec spec.json --json > plan.json\n"
-     "  shardwright plan step_9000 --plan steps.json        what a plan of steps comes to"},
-    {"repair", "Carry the repair out, into a new folder, with a certificate",
-     "shardwright repair step_9000 --spec spec.json\n"
-     "  shardwright repair step_9000 --plan plan.json --out step_9000-mended --yes\n"
-     "  shardwright repair step_9000 --spec spec.json --in-place --yes"},
-    {"reshard", "Cut every tensor anew, for another mesh",
-     "shardwright reshard step_9000 --mesh dp=8,tp=2 --out step_9000-dp8-tp2\n"
-     "  shardwright reshard step_9000 --mesh dp=8,tp=2 --placements placements.json\n"
-     "      placements.json: {\"*.weight\": [\"Shard(0)\", \"Shard(1)\"], \"*\": [\"Shard(0)\", "
-     "\"Replicate\"]}"},
-    {"convert", "Write the same tensors in another format",
-     "shardwright convert step_9000 --to safetensors --out hf\n"
-     "  shardwright convert step_9000 --to torch --out whole          one file, model.pt\n"
-     "  shardwright convert step_9000 --to safetensors --leave-out 'optimizer.*' --out hf\n"
-     "  shardwright convert hf --to dcp --out step_0"},
-    {"export-hdf5", "A small HDF5 file through which h5py reads every tensor where it lies",
-     "shardwright export-hdf5 step_9000 --out step_9000.h5\n"
-     "  shardwright export-hdf5 step_9000 --out step_9000.h5 --copy      what HDF5 cannot map "
-     "comes along as a copy\n"
-     "  h5py.File(\"step_9000.h5\", \"r\")[\"tensors\"][\"model.norm.weight\"][:8]"},
-    {"verify", "Prove a repaired checkpoint against its certificate",
-     "shardwright verify step_9000-repaired\n"
-     "  shardwright verify step_9000-repaired --against step_9000    element by element, with what "
-     "it was made of"},
-    {"resume", "Go on with what was killed, or take it away",
-     "shardwright resume step_9000-repaired\n"
-     "  shardwright resume --roll-back step_9000-repaired"},
-    {"undo", "Take an in-place repair back", "shardwright undo step_9000"},
-    {"commit", "Keep an in-place repair for good", "shardwright commit step_9000"},
-    {"report", "Write what was found: a page (HTML, Markdown), JSON, tables, or a form for CI",
-     "shardwright report step_9000 --spec spec.json --out report.html\n"
-     "  shardwright report step_9000 --format sarif --out report.sarif    for CI: sarif, junit, "
-     "github\n"
-     "  shardwright report step_9000 --data --format hdf5 --out report.h5\n"
-     "  shardwright report step_9000 --against step_8000 --fill from:step_8000"},
-    {"explain", "Say what an error message can mean, or teach a rule",
-     "shardwright explain placement-axis-moved\n"
-     "  shardwright explain \"Size mismatch between saved torch.Size([64]) and current: "
-     "torch.Size([128]) for optimizer.state.0.exp_avg\" --world 4:2\n"
-     "  shardwright explain - < traceback.txt\n"
-     "  shardwright explain glu-split-local --rows 4,8 --tp 2     what a save will come to"},
-    {"demo", "Make a broken checkpoint to try all this on", "shardwright demo demo"},
-    {"gui", "Open the desktop", "shardwright gui step_9000 --spec spec.json"},
-};
-
-// Which options a verb takes, one letter each: s --spec, a --against, d --data and --depth, m
-// --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
-// --fill, v --data alone, n --baseline and --policy, e --format, w --world, r --rows and --tp, b
-// --memory, k --roll-back, y --yes, c --placements, t --to and --shard-size, A --against of verify,
-// h --integrity, H --paths and --copy.
-struct VerbShape {
-  const char* name;
-  const char* options;
-};
-constexpr VerbShape kShapes[] = {
-    {"info", ""},
-    {"ls", "ds"},
-    {"show", "l"},
-    {"map", "s"},
-    {"check", "sadmfn"},
-    {"plan", "sadmgp"},
-    {"repair", "sadmoipgbh"},
-    {"verify", "A"},
-    {"undo", ""},
-    {"report", "sadmogne"},
-    {"resume", "kb"},
-    {"commit", ""},
-    {"explain", "wr"},
-    {"demo", ""},
-    {"gui", "sam"},
-    {"reshard", "sadmoycbh"},
-    {"convert", "sadoytbh"},
-    {"stats", ""},
-    {"diff", "vb"},
-    {"export-hdf5", "sadmoH"},
-};
-
-bool takes(std::string_view options, char letter) {
-  return options.find(letter) != options.npos;
-}
 
 void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                      std::vector<std::string>& words) {
@@ -342,7 +232,7 @@ std::optional<std::string> unknown_verb(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     std::string_view word = argv[i];
     if (word.starts_with("-")) continue;
-    for (const VerbHelp& verb : kVerbs) {
+    for (const VerbRow& verb : verb_table()) {
       if (word == verb.name) return std::nullopt;
     }
     return std::string(word);
@@ -352,7 +242,7 @@ std::optional<std::string> unknown_verb(int argc, char** argv) {
 
 EarlyExit refuse_verb(bool json, const std::string& word) {
   std::vector<std::string_view> names;
-  for (const VerbHelp& verb : kVerbs) names.push_back(verb.name);
+  for (const VerbRow& verb : verb_table()) names.push_back(verb.name);
   std::string advice = did_you_mean_text(did_you_mean(word, names, 2));
   if (advice.empty()) advice = "`shardwright --help` lists the verbs.";
   return usage_error(json, "there is no verb \"" + word + "\"", advice);
@@ -442,13 +332,11 @@ EarlyExit refuse(bool json, const CLI::ParseError& problem, const Typed& typed) 
 void build(CLI::App& app, Options& options, std::vector<std::string>& words) {
   app.set_help_flag("-h,--help", "say this");
   app.require_subcommand(0, 1);
-  for (const VerbHelp& help : kVerbs) {
+  for (const VerbRow& help : verb_table()) {
     CLI::App* verb =
         app.add_subcommand(help.name, std::string(help.summary) + "\n\n  " + help.examples + "\n");
     add_positionals(*verb, help.name, options, words);
-    for (const VerbShape& shape : kShapes) {
-      if (std::string_view(shape.name) == help.name) add_options(*verb, shape.options, options);
-    }
+    add_options(*verb, help.options, options);
     verb->callback([&options, name = help.name] { options.verb = name; });
   }
 }
@@ -475,7 +363,7 @@ std::string help_text() {
       "  shardwright repair demo/step_9000 --spec demo/spec.json\n"
       "  shardwright verify demo/step_9000-repaired\n\n"
       "Verbs (shardwright VERB --help says more):\n";
-  for (const VerbHelp& verb : kVerbs) {
+  for (const VerbRow& verb : verb_table()) {
     std::string name = verb.name;
     name.resize(12, ' ');
     text += "  " + name + verb.summary + "\n";

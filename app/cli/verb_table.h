@@ -1,0 +1,23 @@
+// Every verb with what it takes and how it is explained: what the command line, its help and its
+// completion are made from.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace shw::cli {
+
+struct VerbRow {
+  const char* name;
+  // One letter an option, or a few that belong together: verb_table.cpp says which.
+  const char* options;
+  const char* summary;
+  const char* examples;
+};
+std::span<const VerbRow> verb_table();
+
+inline bool takes(std::string_view options, char letter) {
+  return options.find(letter) != options.npos;
+}
+
+}  // namespace shw::cli
