@@ -308,6 +308,32 @@ bool keeps_to_itself(const Checkpoint& checkpoint, const PlannedTensor& planned)
   });
 }
 
+// Items that change hands: each is one tensor's afterwards, and none is left by one that takes
+// another's instead of it.
+Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
+                      const std::set<TensorId>& planned) {
+  std::map<ChunkId, int> uses;
+  for (const PlannedTensor& tensor : plan.tensors) {
+    for (const PlannedChunk& chunk : tensor.chunks) {
+      if (chunk.item) ++uses[*chunk.item];
+      for (const Piece& piece : chunk.pieces) uses.try_emplace(piece.chunk, 1);
+    }
+  }
+  for (const PlannedTensor& tensor : plan.tensors) {
+    for (const PlannedChunk& chunk : tensor.chunks) {
+      if (!chunk.item || checkpoint.tensor_of(*chunk.item) == tensor.tensor) continue;
+      if (!planned.contains(checkpoint.tensor_of(*chunk.item)) || uses[*chunk.item] > 1)
+        return cannot_lower(checkpoint, tensor.tensor, "elements of another tensor would be used");
+    }
+    if (!is_pure_relabel(tensor)) continue;
+    for (ChunkId chunk : checkpoint.chunks(tensor.tensor)) {
+      if (!uses.contains(chunk) && volume(checkpoint.sizes(chunk)) != 0)
+        return cannot_lower(checkpoint, tensor.tensor, "a chunk would be left out");
+    }
+  }
+  return {};
+}
+
 Status read_tensors(Reader& reader, const Json& json, Plan& plan) {
   std::set<TensorId> seen;
   for (const Json& one : reader.list(json, "tensors")) {
@@ -322,7 +348,7 @@ Status read_tensors(Reader& reader, const Json& json, Plan& plan) {
     plan.lossless = plan.lossless && tensor.lost_elements == 0;
     plan.tensors.push_back(std::move(tensor));
   }
-  return {};
+  return check_borrowed(reader.checkpoint, plan, seen);
 }
 
 // Entries that are no tensors and get other names.

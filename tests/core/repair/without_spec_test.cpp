@@ -58,6 +58,23 @@ void compare(const TensorValues& actual, const TensorValues& truth, const Planne
   }
 }
 
+// What one tensor takes of another the other has to give: it is planned too.
+void refuses_loans(const Checkpoint& checkpoint, const Plan& plan) {
+  for (const PlannedTensor& tensor : plan.tensors) {
+    for (const PlannedChunk& chunk : tensor.chunks) {
+      if (!chunk.item || checkpoint.tensor_of(*chunk.item) == tensor.tensor) continue;
+      Plan edited = plan;
+      std::erase_if(edited.tensors, [&](const PlannedTensor& one) {
+        return one.tensor == checkpoint.tensor_of(*chunk.item);
+      });
+      auto refused = plan_from_json(checkpoint, plan_to_json(checkpoint, edited), "plan.json");
+      REQUIRE_FALSE(refused.has_value());
+      CHECK(refused.error().message.find("another tensor") != std::string::npos);
+      return;
+    }
+  }
+}
+
 void repair_and_compare(const Case& item) {
   CAPTURE(item.fixture);
   std::string base = std::string(SHW_TEST_DATA) + "/" + item.fixture;
@@ -89,6 +106,7 @@ void repair_and_compare(const Case& item) {
   auto kept = plan_from_json(*checkpoint, plan_to_json(*checkpoint, *plan), "plan.json");
   if (!kept) FAIL(kept.error().place.tensor << ": " << kept.error().message);
   CHECK(plan_to_json(*checkpoint, *kept) == plan_to_json(*checkpoint, *plan));
+  refuses_loans(*checkpoint, *plan);
   auto repaired = apply_plan(*checkpoint, *plan, {folder / "out"});
   if (!repaired) FAIL(repaired.error().message);
   auto verified = verified_against(folder / "out", *checkpoint);
