@@ -54,7 +54,8 @@ Ran run(const Program& program, OutputId output, Workspace& workspace, std::uint
   Ran ran;
   for (std::size_t i = ranges.size(); i-- > 0;) {
     BlockRange range{i * at_once, std::min((i + 1) * at_once, count)};
-    auto written = write_blocks(program, output, range, workspace, Limits{slab, slab}, file, nullptr);
+    auto written =
+        write_blocks(program, output, range, workspace, Limits{slab, slab}, file, nullptr);
     if (!written) FAIL(written.error().message);
     ranges[i] = *written;
     ran.peak_bytes = std::max(ran.peak_bytes, written->peak_bytes);

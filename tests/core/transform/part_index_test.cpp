@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <random>
 
-
 using namespace shw;
 
 namespace {
