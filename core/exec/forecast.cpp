@@ -38,21 +38,29 @@ double best_of(Work work) {
 }
 
 // What jobs have in common that take as long an element.
-using JobClass = std::tuple<ElementOp, Dtype, Dtype, Hops, bool>;
+struct JobClass {
+  ElementOp op = ElementOp::kCopy;
+  Dtype from = Dtype::kUnknown, to = Dtype::kUnknown;
+  Hops via{};
+  bool turned = false;
+  friend bool operator<(const JobClass& a, const JobClass& b) {
+    return std::tie(a.op, a.from, a.to, a.via, a.turned) <
+           std::tie(b.op, b.from, b.to, b.via, b.turned);
+  }
+};
 
 // Seconds an element: it is made, and what is read for it is fingerprinted.
 double seconds_an_element(const JobClass& one, Executor& executor) {
-  auto [op, from, to, via, turned] = one;
-  const auto in_size = static_cast<std::int64_t>(size_of(from));
-  const auto out_size = static_cast<std::int64_t>(size_of(to));
+  const auto in_size = static_cast<std::int64_t>(size_of(one.from));
+  const auto out_size = static_cast<std::int64_t>(size_of(one.to));
   std::vector<std::byte> in(static_cast<std::size_t>(kSide * kSide * in_size));
   std::vector<std::byte> out(static_cast<std::size_t>(kSide * kSide * out_size));
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::byte>(i * 37 % 61);
-  TileJob job{op, from, to, {}, {0, 0}, via};
+  TileJob job{one.op, one.from, one.to, {}, {0, 0}, one.via};
   const Extents sizes{kSide, kSide};
-  Extents strides = byte_strides(sizes, size_of(from));
-  if (turned) std::swap(strides[0], strides[1]);
-  const Extents target = byte_strides(sizes, size_of(to)), logical = row_major_strides(sizes);
+  Extents strides = byte_strides(sizes, size_of(one.from));
+  if (one.turned) std::swap(strides[0], strides[1]);
+  const Extents target = byte_strides(sizes, size_of(one.to)), logical = row_major_strides(sizes);
   LayoutPair elements;
   each_canonical_pair(pair_of(sizes, strides, 0, target, 0),
                       [&](const LayoutPair& pair) { job.layouts = pair; });
@@ -60,7 +68,7 @@ double seconds_an_element(const JobClass& one, Executor& executor) {
                       [&](const LayoutPair& pair) { elements = pair; });
   Fingerprint sum;
   double spent = best_of([&] {
-    if (op != ElementOp::kConstant) add_strided(sum, in.data(), elements, size_of(from));
+    if (one.op != ElementOp::kConstant) add_strided(sum, in.data(), elements, size_of(one.from));
     static_cast<void>(executor.run(in, std::span(&job, 1), out));
   });
   return spent / static_cast<double>(kSide * kSide);
