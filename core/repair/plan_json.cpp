@@ -320,12 +320,13 @@ Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
     }
   }
   for (const PlannedTensor& tensor : plan.tensors) {
+    // One that has lost elements says so, and may copy what survived elsewhere.
+    if (!is_pure_relabel(tensor)) continue;
     for (const PlannedChunk& chunk : tensor.chunks) {
       if (!chunk.item || checkpoint.tensor_of(*chunk.item) == tensor.tensor) continue;
       if (!planned.contains(checkpoint.tensor_of(*chunk.item)) || uses[*chunk.item] > 1)
         return cannot_lower(checkpoint, tensor.tensor, "elements of another tensor would be used");
     }
-    if (!is_pure_relabel(tensor)) continue;
     for (ChunkId chunk : checkpoint.chunks(tensor.tensor)) {
       if (!uses.contains(chunk) && volume(checkpoint.sizes(chunk)) != 0)
         return cannot_lower(checkpoint, tensor.tensor, "a chunk would be left out");

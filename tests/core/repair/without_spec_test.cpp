@@ -8,6 +8,7 @@
 #include "core/formats/open.h"
 #include "core/repair/against_source.h"
 #include "core/repair/apply.h"
+#include "core/repair/lower.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan.h"
 #include "core/rules/check.h"
@@ -61,6 +62,7 @@ void compare(const TensorValues& actual, const TensorValues& truth, const Planne
 // What one tensor takes of another the other has to give: it is planned too.
 void refuses_loans(const Checkpoint& checkpoint, const Plan& plan) {
   for (const PlannedTensor& tensor : plan.tensors) {
+    if (!is_pure_relabel(tensor)) continue;
     for (const PlannedChunk& chunk : tensor.chunks) {
       if (!chunk.item || checkpoint.tensor_of(*chunk.item) == tensor.tensor) continue;
       Plan edited = plan;
