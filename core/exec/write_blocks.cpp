@@ -17,6 +17,8 @@ namespace {
 
 // Below this a hole saves nothing: zeros are written.
 constexpr std::size_t kHole = 1 << 20;
+// Written at once: files that two threads write to are locked as often as they are written to.
+constexpr std::size_t kWritten = 8 << 20;
 
 bool is_zero(std::span<const std::byte> bytes) {
   return bytes.empty() || (bytes[0] == std::byte{0} &&
@@ -248,7 +250,7 @@ class PayloadPart {
     // Piece by piece: holes are found, and whoever wants to stop it does not wait for a slow disk.
     for (std::uint64_t at = begin_ + offset_of(block); !bytes.empty();) {
       if (is_cancelled(progress_)) return cancelled_error();
-      BytesView piece = bytes.first(std::min(bytes.size(), kHole));
+      BytesView piece = bytes.first(std::min(bytes.size(), kWritten));
       if (piece.size() < kHole || !is_zero(piece)) SHW_CHECK(file_.write_at(at, piece));
       at += piece.size();
       bytes = bytes.subspan(piece.size());
