@@ -85,7 +85,7 @@ double seconds_to_make(const Program& program) {
   return seconds;
 }
 
-// The source of which most is read.
+// The longest: what it takes to read a byte of it is taken for all.
 const ProgramSource* largest_source(const Program& program) {
   auto largest = std::max_element(
       program.sources.begin(), program.sources.end(),

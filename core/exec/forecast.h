@@ -18,7 +18,7 @@ namespace shw {
 struct StageRates {
   double read = 0;       // of the inputs, as they lie now: in the page cache, or on their disk
   double write = 0;      // nothing is written to find out: as long as reading takes, and a CRC
-  double read_back = 0;  // as long as reading takes, a CRC, a hash and a fingerprint
+  double read_back = 0;  // as long as reading takes, a hash and a fingerprint
 };
 
 struct Forecast {

@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/repair/against.h"
+#include "core/repair/carry_out.h"
 #include "core/repair/compare.h"
 #include "core/repair/kept_plan.h"
 #include "core/repair/lost.h"
@@ -10,7 +11,6 @@
 #include "core/repair/outputs.h"
 #include "core/repair/plan.h"
 #include "core/repair/prove_result.h"
-#include "core/repair/steps.h"
 
 namespace shw {
 namespace {

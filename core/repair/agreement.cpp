@@ -12,12 +12,12 @@
 #include "core/formats/hash_ranges.h"
 #include "core/formats/items.h"
 #include "core/io/owner.h"
+#include "core/repair/carry_out.h"
 #include "core/repair/digests.h"
 #include "core/repair/in_place_files.h"
 #include "core/repair/lost.h"
 #include "core/repair/operations.h"
 #include "core/repair/proof.h"
-#include "core/repair/steps.h"
 
 namespace shw {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "core/io/place.h"
 #include "core/io/store.h"
+#include "core/repair/carry_out.h"
 #include "core/repair/lower.h"
-#include "core/repair/steps.h"
 
 namespace shw {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "core/formats/open.h"
 #include "core/formats/table.h"
+#include "core/repair/carry_out.h"
 #include "core/repair/plan_fingerprint.h"
-#include "core/repair/steps.h"
 
 namespace shw {
 namespace {

@@ -2,9 +2,9 @@
 #include <compare>
 #include <unordered_map>
 
+#include "core/repair/carry_out.h"
 #include "core/repair/lower.h"
 #include "core/repair/outputs.h"
-#include "core/repair/steps.h"
 
 namespace shw {
 namespace {

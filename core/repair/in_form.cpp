@@ -1,6 +1,6 @@
 // A plan in the form that the format can hold.
+#include "core/repair/carry_out.h"
 #include "core/repair/lower.h"
-#include "core/repair/steps.h"
 
 namespace shw {
 namespace {

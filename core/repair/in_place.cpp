@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "core/formats/open.h"
+#include "core/repair/carry_out.h"
 #include "core/repair/in_place_files.h"
 #include "core/repair/json.h"
 #include "core/repair/kept_plan.h"
@@ -24,7 +25,6 @@
 #include "core/repair/outputs.h"
 #include "core/repair/proof.h"
 #include "core/repair/request.h"
-#include "core/repair/steps.h"
 
 namespace shw {
 namespace {

@@ -3,12 +3,12 @@
 #include "core/facts/filled.h"
 #include "core/formats/open.h"
 #include "core/io/owner.h"
+#include "core/repair/carry_out.h"
 #include "core/repair/certificate.h"
 #include "core/repair/in_place.h"
 #include "core/repair/in_place_files.h"
 #include "core/repair/plan.h"
 #include "core/repair/request.h"
-#include "core/repair/steps.h"
 
 namespace shw {
 

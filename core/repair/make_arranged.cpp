@@ -10,11 +10,11 @@
 #include "core/facts/integrity.h"
 #include "core/formats/item_pass.h"
 #include "core/formats/items.h"
+#include "core/repair/carry_out.h"
 #include "core/repair/compare_arranged.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/proof.h"
-#include "core/repair/steps.h"
 
 namespace shw {
 namespace {

@@ -6,6 +6,7 @@
 #include "core/exec/folder_run.h"
 #include "core/facts/filled.h"
 #include "core/facts/integrity.h"
+#include "core/repair/carry_out.h"
 #include "core/repair/item_place.h"
 #include "core/repair/json.h"
 #include "core/repair/kept_plan.h"
@@ -15,7 +16,6 @@
 #include "core/repair/plan.h"
 #include "core/repair/prove_result.h"
 #include "core/repair/request.h"
-#include "core/repair/steps.h"
 
 namespace shw {
 namespace {

@@ -5,12 +5,12 @@
 #include "core/base/parallel.h"
 #include "core/formats/item_pass.h"
 #include "core/formats/items.h"
+#include "core/repair/carry_out.h"
 #include "core/repair/compare.h"
 #include "core/repair/entries.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/proof.h"
-#include "core/repair/steps.h"
 
 namespace shw {
 namespace {

@@ -7,11 +7,11 @@
 #include "core/formats/open.h"
 #include "core/io/store.h"
 #include "core/repair/arrange_plan.h"
+#include "core/repair/carry_out.h"
 #include "core/repair/kept_plan.h"
 #include "core/repair/make_arranged.h"
 #include "core/repair/plan_fingerprint.h"
 #include "core/repair/request.h"
-#include "core/repair/steps.h"
 #include "core/transform/tilings.h"
 
 namespace shw::verbs {

@@ -12,9 +12,9 @@
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/repair/against_source.h"
 #include "core/repair/apply.h"
+#include "core/repair/carry_out.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan.h"
-#include "core/repair/steps.h"
 #include "core/spec/spec.h"
 #include "core/temporary_folder.h"
 

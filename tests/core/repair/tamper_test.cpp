@@ -9,12 +9,12 @@
 #include "core/base/hash.h"
 #include "core/formats/dcp/dcp_format_writer.h"
 #include "core/repair/apply.h"
+#include "core/repair/carry_out.h"
 #include "core/repair/lost.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/outputs.h"
 #include "core/repair/plan.h"
 #include "core/repair/proof.h"
-#include "core/repair/steps.h"
 #include "core/temporary_folder.h"
 #include "core/tiles/exact_tiling.h"
 

@@ -35,7 +35,8 @@ TEST_CASE("the parts of a tile are found as if all of them were looked at") {
       }
       return box;
     };
-    for (std::uint32_t i = 0; i < random() % 60; ++i) {
+    const auto count = static_cast<std::uint32_t>(random() % 60);
+    for (std::uint32_t i = 0; i < count; ++i) {
       Box box = box_in();
       if (is_empty(box)) continue;
       tensor.parts.push_back(
