@@ -42,7 +42,8 @@ struct RepairedAgain {
     if (is_empty(box_of(result, chunk))) return std::optional<Mismatch>();
     auto sides = readers.take();
     std::optional<Mismatch> mismatch;
-    Comparing comparing{sides->source, sides->written, chunk, progress, &mismatch};
+    std::int64_t seen = 0;
+    Comparing comparing{sides->source, sides->written, chunk, progress, &mismatch, &seen};
     Status compared;
     if (made.item)
       compared = compare_item(comparing, *made.item);
@@ -52,8 +53,11 @@ struct RepairedAgain {
       compared = compare_kept(comparing, *made.chunk);
     else
       compared = compare_payload(*made.tensor, *made.chunk, comparing);
-    if (compared || mismatch) return mismatch;
-    return tl::unexpected<Error>(std::move(compared).error());
+    if (mismatch) return mismatch;
+    if (!compared) return tl::unexpected<Error>(std::move(compared).error());
+    if (seen != volume(result.sizes(chunk)))
+      return fail(ErrorKind::kDamaged, "has elements that nothing was held against");
+    return mismatch;
   }
 };
 
@@ -104,10 +108,13 @@ Result<ExpectedResult> expected_of_repair(const std::shared_ptr<const Checkpoint
   expected.lost = filled_after(*source, again->plan);
   for (const Operation& operation : again->plan.operations)
     expected.words.push_back(operation.text);
-  Status metadata = compare_metadata(*source, again->plan, result);
-  if (metadata) metadata = compare_repaired_objects(*source, again->plan, result);
-  if (!metadata) {
-    expected.contradictions.push_back(words_about(metadata.error()));
+  if (Status same = compare_metadata(*source, again->plan, result); !same) {
+    expected.contradictions.push_back(words_about(same.error()));
+    return expected;
+  }
+  SHW_TRY(auto object, object_that_differs(*source, again->plan, result));
+  if (object) {
+    expected.contradictions.push_back(words_about(*object));
     return expected;
   }
   find_origins(*again);

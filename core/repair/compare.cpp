@@ -73,7 +73,10 @@ Status each_block(const Comparing& comparing, const Box& box, const Extents& ord
     SHW_TRY(Bytes there, comparing.written.read(comparing.at, part));
     SHW_TRY(Bytes expected, wanted(part));
     if (comparing.progress != nullptr) comparing.progress->add(there.size());
-    if (there == expected) continue;
+    if (there == expected) {
+      if (comparing.compared != nullptr) *comparing.compared += *volume(part.sizes);
+      continue;
+    }
     if (comparing.mismatch != nullptr && there.size() == expected.size()) {
       for (std::size_t d = 0; d < part.offsets.size(); ++d)
         part.offsets[d] += result.offsets(comparing.at)[d];
@@ -110,28 +113,47 @@ struct PayloadComparison {
         });
   }
 
-  // The same box of another tensor, cast.
-  Status compare_filled(const Box& box, BoxReader& holder, TensorId from) {
-    Box wanted = box;
-    for (std::size_t d = 0; d < wanted.offsets.size(); ++d)
-      wanted.offsets[d] += chunk.box.offsets[d];
-    for (ChunkId id : holder.checkpoint().chunks(from)) {
-      Box saved = box_of(holder.checkpoint(), id);
-      if (saved.offsets.size() != wanted.offsets.size()) continue;
-      auto common = wanted.sizes.empty() ? std::optional<Box>(wanted) : intersect(saved, wanted);
-      if (!common) continue;
-      for (std::size_t d = 0; d < common->offsets.size(); ++d)
-        common->offsets[d] -= chunk.box.offsets[d];
-      auto filled = [&](const Box& part) -> Result<Bytes> {
-        Box inside = part;
-        for (std::size_t d = 0; d < inside.offsets.size(); ++d)
-          inside.offsets[d] += chunk.box.offsets[d] - saved.offsets[d];
-        SHW_TRY(Bytes bytes, holder.read(id, inside));
-        return cast_elements(holder.checkpoint().dtype(from), bytes, dtype);
-      };
-      SHW_CHECK(each_block(comparing, *common, {}, "a tile", filled));
+  // `common` of the tensor, which a tile of another one holds too, cast.
+  Status compare_cast(const Box& common, BoxReader& holder, ChunkId id) {
+    const Checkpoint& other = holder.checkpoint();
+    Extents from_tile(common.offsets.size());
+    Box here = common;
+    for (std::size_t d = 0; d < here.offsets.size(); ++d) {
+      from_tile[d] = chunk.box.offsets[d] - other.offsets(id)[d];
+      here.offsets[d] -= chunk.box.offsets[d];
     }
-    return {};
+    return each_block(comparing, here, {}, "a tile", [&](const Box& part) -> Result<Bytes> {
+      Box inside = part;
+      for (std::size_t d = 0; d < inside.offsets.size(); ++d) inside.offsets[d] += from_tile[d];
+      SHW_TRY(Bytes bytes, holder.read(id, inside));
+      return cast_elements(other.dtype(other.tensor_of(id)), bytes, dtype);
+    });
+  }
+
+  // The same box of another tensor: all of it, and of elements that lie there twice the last one.
+  Status compare_filled(const Box& box, BoxReader& holder, TensorId from) {
+    const Checkpoint& other = holder.checkpoint();
+    std::vector<Box> open{box};
+    for (std::size_t d = 0; d < box.offsets.size(); ++d)
+      open.front().offsets[d] += chunk.box.offsets[d];
+    auto chunks = other.chunks(from);
+    for (std::uint32_t i = chunks.size(); i-- > 0;) {
+      Box saved = box_of(other, chunks[i]);
+      std::vector<Box> left;
+      for (const Box& part : open) {
+        if (saved.offsets.size() != part.offsets.size()) return differs(comparing, "a fill");
+        auto common = part.sizes.empty() ? std::optional<Box>(part) : intersect(saved, part);
+        if (!common) {
+          left.push_back(part);
+          continue;
+        }
+        SHW_CHECK(compare_cast(*common, holder, chunks[i]));
+        if (part.sizes.empty()) continue;
+        for (Box& rest : subtract(part, *common)) left.push_back(std::move(rest));
+      }
+      open = std::move(left);
+    }
+    return open.empty() ? Status{} : Status(differs(comparing, "the fill of a tile"));
   }
 
   Status compare_rest() {
@@ -162,7 +184,10 @@ Status compare_items(const Comparing& comparing, const ItemPlace& before) {
   if (!now) return differs(comparing, "a tile");
   SHW_TRY(std::string wanted, hash_item(comparing.source.checkpoint(), before, comparing.progress));
   SHW_TRY(std::string there, hash_item(result, *now, comparing.progress));
-  return there == wanted ? Status{} : Status(differs(comparing, "the item of a tile"));
+  if (there != wanted) return differs(comparing, "the item of a tile");
+  if (comparing.compared != nullptr)
+    *comparing.compared += volume(result.sizes(comparing.at)).value_or(0);
+  return {};
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct Comparing {
   Progress* progress = nullptr;
   // Filled where an element is another one, if it is not null.
   std::optional<Mismatch>* mismatch = nullptr;
+  std::int64_t* compared = nullptr;  // grows by every element that was held against its own
 };
 
 // Every piece, side piece and fill of `chunk` is in the chunk that was written.

@@ -71,8 +71,8 @@ struct Lowering {
                      byte_strides(side.sizes, size_of(side.dtype)));
   }
 
-  // `box` of the output from the same elements of another tensor. What that does not hold is zero;
-  // of elements that it holds twice the last one counts.
+  // `box` of the output from the same elements of another tensor, which holds all of them; of those
+  // that it holds twice the last one counts.
   Status add_filled(OutputId output, const PlannedTensor& tensor, const PlannedChunk& chunk,
                     const Box& box) {
     bool elsewhere = tensor.fill == Fill::kReference;
@@ -82,7 +82,6 @@ struct Lowering {
     Box wanted = box;
     for (std::size_t d = 0; d < box.offsets.size(); ++d) wanted.offsets[d] += chunk.box.offsets[d];
     std::vector<Box> open{wanted};
-    std::int64_t found = 0;
     auto chunks = holder.chunks(*from);
     for (std::uint32_t i = chunks.size(); i-- > 0;) {
       Box saved = box_of(holder, chunks[i]);
@@ -94,7 +93,6 @@ struct Lowering {
           left.push_back(part);
           continue;
         }
-        found += volume(common->sizes).value_or(0);
         Box source = *common;
         Extents at = common->offsets;
         for (std::size_t d = 0; d < at.size(); ++d) {
@@ -107,13 +105,8 @@ struct Lowering {
       }
       open = std::move(left);
     }
-    if (elsewhere && found != volume(wanted.sizes))
-      return cannot_lower(checkpoint, tensor.tensor, "what it would be filled from has holes");
-    for (Box& part : open) {
-      for (std::size_t d = 0; d < part.offsets.size(); ++d) part.offsets[d] -= chunk.box.offsets[d];
-      builder.add_zeros(output, part);
-    }
-    return {};
+    if (open.empty()) return {};
+    return cannot_lower(checkpoint, tensor.tensor, "what it would be filled from has holes");
   }
 
   Result<OutputId> add_chunk(const PlannedTensor& tensor, const PlannedChunk& chunk) {

@@ -206,6 +206,15 @@ void choose_fills(Draft& draft) {
   }
 }
 
+// It has no hole: what is cast from it is its own.
+bool is_whole(const Checkpoint& checkpoint, TensorId tensor) {
+  if (!check_chunks_are_boxes(checkpoint, tensor)) return false;
+  std::vector<Box> boxes;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) boxes.push_back(box_of(checkpoint, chunk));
+  auto holes = complement(boxes, checkpoint.shape(tensor));
+  return holes && holes->empty();
+}
+
 // Fill by cast reads the checkpoint as it is: a source that is itself wrong cannot fill anything.
 void settle_fills(Draft& draft) {
   for (PlannedTensor& planned : draft.plan.tensors) {
@@ -213,7 +222,8 @@ void settle_fills(Draft& draft) {
     auto source = draft.checkpoint.find(planned.fill_from);
     bool usable = source &&
                   !draft.planned.contains(static_cast<std::uint32_t>(index_of(*source))) &&
-                  draft.blocked.tensor(draft.checkpoint, *source).empty();
+                  draft.blocked.tensor(draft.checkpoint, *source).empty() &&
+                  is_whole(draft.checkpoint, *source);
     if (usable) continue;
     planned.fill = Fill::kZero;
     planned.fill_from.clear();
