@@ -183,6 +183,15 @@ void compare_record(const Certificate& certificate, const std::string& file,
   for (const auto& [fqn, tensor] : said)
     broken.push_back(std::string(fqn) + ": " + file +
                      " says that it lost elements, and it is not certified");
+  for (const FilledEntry& entry : record.entries) {
+    bool told = std::any_of(certificate.entries.begin(), certificate.entries.end(),
+                            [&](const EntryCertificate& one) {
+                              return one.fqn == entry.fqn && one.from == entry.from;
+                            });
+    if (!told || certificate.lossless)
+      broken.push_back(entry.fqn + ": " + file + " says that it says what " + entry.from +
+                       " said, and the certificate hides it");
+  }
 }
 
 Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result) {
