@@ -199,13 +199,31 @@ Status prove_planned(const Checkpoint& checkpoint, const PlannedTensor& planned)
   return {};
 }
 
-Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+namespace {
+
+// By chunk of the checkpoint what is taken of it.
+std::map<std::uint32_t, std::vector<Box>> used_boxes(const PlannedTensor& planned) {
   std::map<std::uint32_t, std::vector<Box>> used;
   for (const PlannedChunk& chunk : planned.chunks) {
     if (chunk.item) used[static_cast<std::uint32_t>(*chunk.item)].push_back(whole(chunk.box.sizes));
     for (const Piece& piece : chunk.pieces)
       used[static_cast<std::uint32_t>(piece.chunk)].push_back(piece.source);
   }
+  return used;
+}
+
+}  // namespace
+
+Status prove_used_once(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  for (const auto& [chunk, boxes] : used_boxes(planned)) {
+    if (!are_disjoint(boxes))
+      return cannot_lower(checkpoint, planned.tensor, "an element would be used twice");
+  }
+  return {};
+}
+
+Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  auto used = used_boxes(planned);
   for (ChunkId chunk : checkpoint.chunks(planned.tensor)) {
     auto found = used.find(static_cast<std::uint32_t>(chunk));
     Extents sizes = copy_of(checkpoint.sizes(chunk));

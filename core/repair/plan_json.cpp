@@ -303,8 +303,11 @@ Status check_fill(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
 // Its tiles are its own. Where rows were saved under the name of another tensor (S2) they come from
 // there, and its own may be left.
 bool keeps_to_itself(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  auto is_own = [&](ChunkId chunk) { return checkpoint.tensor_of(chunk) == planned.tensor; };
   return std::all_of(planned.chunks.begin(), planned.chunks.end(), [&](const auto& chunk) {
-    return !chunk.item || checkpoint.tensor_of(*chunk.item) == planned.tensor;
+    return (!chunk.item || is_own(*chunk.item)) && chunk.side.empty() &&
+           std::all_of(chunk.pieces.begin(), chunk.pieces.end(),
+                       [&](const Piece& piece) { return is_own(piece.chunk); });
   });
 }
 
@@ -335,6 +338,19 @@ Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
   return {};
 }
 
+// Every saved element is used once. Of more than the shape has room for the rest is padding.
+Status prove_nothing_lost(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  std::int64_t saved = 0;
+  for (ChunkId chunk : checkpoint.chunks(planned.tensor)) {
+    auto elements = volume(checkpoint.sizes(chunk));
+    auto sum = elements ? checked_add(saved, *elements) : std::nullopt;
+    if (!sum) return prove_bijection(checkpoint, planned);
+    saved = *sum;
+  }
+  bool is_cut = saved > volume(planned.shape).value_or(0) && !is_pure_relabel(planned);
+  return is_cut ? prove_used_once(checkpoint, planned) : prove_bijection(checkpoint, planned);
+}
+
 Status read_tensors(Reader& reader, const Json& json, Plan& plan) {
   std::set<TensorId> seen;
   for (const Json& one : reader.list(json, "tensors")) {
@@ -343,8 +359,8 @@ Status read_tensors(Reader& reader, const Json& json, Plan& plan) {
     if (!seen.insert(tensor.tensor).second) reader.complain("a tensor is planned twice");
     SHW_CHECK(reader.status());
     SHW_CHECK(prove_planned(reader.checkpoint, tensor));
-    if (is_pure_relabel(tensor) && keeps_to_itself(reader.checkpoint, tensor))
-      SHW_CHECK(prove_bijection(reader.checkpoint, tensor));
+    if (tensor.lost_elements == 0 && keeps_to_itself(reader.checkpoint, tensor))
+      SHW_CHECK(prove_nothing_lost(reader.checkpoint, tensor));
     SHW_CHECK(check_fill(reader.checkpoint, tensor));
     plan.lossless = plan.lossless && tensor.lost_elements == 0;
     plan.tensors.push_back(std::move(tensor));
