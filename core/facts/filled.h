@@ -32,8 +32,8 @@ struct FilledTensor {
   std::int64_t lost = 0;
   std::vector<Box> boxes = {};  // disjoint
   bool all_boxes = true;        // false: there were more than were kept
-  // "zero", "constant", "cast", "from", "mixed"; empty: not known, or a hole. `fill_from` names the
-  // tensor, `fill_checkpoint` where that lies ("from").
+  // "zero", "constant", "cast", "from", "side" (a side file), "mixed"; empty: not known, or a hole.
+  // `fill_from` names the tensor, `fill_checkpoint` where that lies ("from").
   std::string fill = {}, fill_from = {}, fill_checkpoint = {};
   std::int64_t total() const { return volume(shape).value_or(0); }
   bool operator==(const FilledTensor&) const = default;

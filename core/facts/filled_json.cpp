@@ -60,7 +60,7 @@ std::optional<Extents> extents(const In& json) {
 // What `fill` may be: another word says only that something stands there.
 std::string fill_word(const In& json) {
   std::string word = text_of(json);
-  for (const char* known : {"zero", "constant", "cast", "from", "mixed"}) {
+  for (const char* known : {"zero", "constant", "cast", "from", "side", "mixed"}) {
     if (word == known) return word;
   }
   return word.empty() ? "" : "mixed";

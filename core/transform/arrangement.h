@@ -63,7 +63,8 @@ struct ArrangedTile {
   std::uint32_t writer = 0;
 };
 
-// Elements whose own value is gone, and what stands there now ("zero", "cast", "from", "mixed").
+// Elements whose own value is gone, and what stands there now ("zero", "cast", "from", "side",
+// "mixed").
 struct Loss {
   std::vector<Box> boxes = {};  // disjoint
   std::string fill = {}, fill_from = {}, fill_checkpoint = {};

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/checked.h"
 #include "core/tiles/exact_tiling.h"
@@ -323,7 +324,10 @@ Status take(Arrangement& all, const RelabelStep& step) {
   tensor.shape = step.shape;
   tensor.before = {};
   if (!volume(tensor.shape)) return bad_step(step.tensor, "\"shape\" is none");
+  std::set<std::uint32_t> used;
   for (const RelabelStep::Tile& tile : step.tiles) {
+    if (!used.insert(tile.chunk).second)
+      return bad_step(step.tensor, fmt::format("tile {} is taken twice", tile.chunk));
     if (tile.chunk >= source.chunk_count())
       return bad_step(step.tensor, fmt::format("there is no tile {}", tile.chunk));
     ChunkId chunk{tile.chunk};
@@ -340,6 +344,13 @@ Status take(Arrangement& all, const RelabelStep& step) {
     std::size_t ndim = box.sizes.size();
     tensor.parts.push_back(
         {std::move(box), FromChunk{0, chunk}, Extents(ndim, 0), same_order(ndim), tensor.dtype});
+  }
+  // What it held and is in none of these tiles is left behind.
+  for (const Part& part : old.parts) {
+    const auto* from = std::get_if<FromChunk>(&part.from);
+    bool stays = from != nullptr && from->input == 0 &&
+                 used.contains(static_cast<std::uint32_t>(index_of(from->chunk)));
+    if (!stays) all.trimmed += volume(part.box.sizes).value_or(0);
   }
   // What was filled of it lies elsewhere now, and nobody can say where.
   if (!old.loss.boxes.empty()) {

@@ -60,6 +60,7 @@ void clear_boxes(ArrangedTensor& tensor, const std::vector<Box>& boxes) {
 // The boxes count as lost from now on, as far as they do not yet.
 Status add_loss(ArrangedTensor& tensor, const std::vector<Box>& boxes, const std::string& fill,
                 const std::string& fill_from, const std::string& fill_checkpoint) {
+  if (boxes.empty()) return {};
   std::size_t looks = 20'000'000;
   Loss& loss = tensor.loss;
   bool first = loss.boxes.empty();
@@ -74,6 +75,17 @@ Status add_loss(ArrangedTensor& tensor, const std::vector<Box>& boxes, const std
   loss.fill_from = first || same_fill ? fill_from : "";
   loss.fill_checkpoint = first || same_fill ? fill_checkpoint : "";
   return {};
+}
+
+// The parts of `box` whose own saved elements it has.
+std::vector<Box> saved_in(const ArrangedTensor& tensor, const Box& box) {
+  std::vector<Box> saved;
+  for (const Part& part : tensor.parts) {
+    if (!std::holds_alternative<FromChunk>(part.from)) continue;
+    auto common = box.sizes.empty() ? std::optional<Box>(box) : intersect(part.box, box);
+    if (common) saved.push_back(std::move(*common));
+  }
+  return saved;
 }
 
 // Boxes that may meet, as boxes that do not. All of them, or an error: what is left out would
@@ -255,6 +267,7 @@ Status take(Arrangement& all, const RestoreStep& step) {
       return bad_step(step.tensor, fmt::format("{} of {} do not take {} bytes", to_text(box.sizes),
                                                name(step.dtype), step.payload.length));
     if (is_empty(box)) return {};
+    SHW_CHECK(add_loss(tensor, saved_in(tensor, box), "side", "", ""));
     clear_boxes(tensor, {box});
     add_missing_tiles(tensor);
     std::size_t ndim = box.sizes.size();
