@@ -71,6 +71,9 @@ Result<std::string> unpacked_text(std::string_view packed, std::uint64_t limit) 
   auto size = ZSTD_getFrameContentSize(bytes.data(), bytes.size());
   if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
     return fail(ErrorKind::kDamaged, "is no text that was compressed");
+  // One frame and nothing beside it: what else stands there would only raise the limit.
+  if (ZSTD_findFrameCompressedSize(bytes.data(), bytes.size()) != bytes.size())
+    return fail(ErrorKind::kDamaged, "is more than one text that was compressed");
   if (size > limit) return fail(ErrorKind::kUnsupported, "is too long");
   std::string text(static_cast<std::size_t>(size), '\0');
   std::size_t length = ZSTD_decompress(text.data(), text.size(), bytes.data(), bytes.size());
