@@ -90,11 +90,26 @@ bool is_only_filled(const Finding& finding) {
   return rule_of(finding).outcome == RunOutcome::kIsFilled;
 }
 
+namespace {
+
+// A thing held against itself is always equal.
+bool is_same_folder(const Checkpoint& a, const Checkpoint& b) {
+  if (a.directory() == nullptr || b.directory() == nullptr) return false;
+  auto first = posix_store().resolved(a.directory()->name());
+  auto second = posix_store().resolved(b.directory()->name());
+  return first && second && *first == *second;
+}
+
+}  // namespace
+
 Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress,
                             const std::string& against) {
   if (against.empty()) return verify_repair(checkpoint, progress);
   SHW_TRY(auto source, open_checkpoint(against, progress));
   SHW_TRY(auto result, open_checkpoint(checkpoint, progress));
+  if (is_same_folder(*source, *result))
+    return fail(ErrorKind::kUsage, "is the checkpoint that is to be proved", {against},
+                "name the one that it was made of");
   return verify_repair(*result, progress, source);
 }
 
