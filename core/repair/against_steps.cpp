@@ -78,12 +78,8 @@ Status describe(ArrangedAgain& again, ExpectedResult& expected) {
   }
   if (again.result.tensor_count() != all.tensors.size())
     expected.contradictions.push_back("there is another number of tensors than was made");
-  if (Status same = compare_arranged_objects(all, again.result); !same) {
-    const Error& error = same.error();
-    // Other kinds say that an entry cannot be read.
-    if (error.kind != ErrorKind::kIo) return tl::unexpected<Error>(error);
-    expected.contradictions.push_back(words_about(error));
-  }
+  SHW_TRY(auto object, arranged_object_that_differs(all, again.result));
+  if (object) expected.contradictions.push_back(words_about(*object));
   return {};
 }
 

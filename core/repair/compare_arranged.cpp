@@ -56,18 +56,22 @@ Status compare_tiles(const WrittenTensor& written, const Checkpoint& result, std
   return there == wanted ? Status{} : Status(not_as_arranged(fqn, "its tiles"));
 }
 
-Status compare_arranged_objects(const Arrangement& all, const Checkpoint& result) {
+Result<std::optional<Error>> arranged_object_that_differs(const Arrangement& all,
+                                                          const Checkpoint& result) {
+  auto differs = [](std::string_view fqn, const std::string& what) {
+    return std::optional<Error>(not_as_arranged(fqn, what).value());
+  };
   std::map<std::string_view, std::size_t> there;
   auto rows = result.objects();
   for (std::size_t i = 0; i < rows.size(); ++i) there[rows[i].fqn] = i;
   for (const ArrangedObject& object : all.objects) {
     auto found = there.find(object.fqn);
-    if (found == there.end()) return not_as_arranged(object.fqn, "it is missing");
+    if (found == there.end()) return differs(object.fqn, "it is missing");
     SHW_TRY(bool same, says_the_same(all.source(), object.object, result, found->second));
-    if (!same) return not_as_arranged(object.fqn, "its value differs");
+    if (!same) return differs(object.fqn, "its value differs");
   }
-  if (there.size() == all.objects.size()) return {};
-  return not_as_arranged("", "another number of entries that are no tensors");
+  if (there.size() == all.objects.size()) return std::optional<Error>();
+  return differs("", "another number of entries that are no tensors");
 }
 
 Status compare_elements(const PartIndex& index, ChunkId chunk, PartReader& wanted,

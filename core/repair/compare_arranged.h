@@ -26,8 +26,10 @@ Result<WrittenTensor> written_tensor(const Arrangement& all, const ArrangedEntry
 
 // Dtype, shape and tiles.
 Status compare_tiles(const WrittenTensor& written, const Checkpoint& result, std::string_view fqn);
-// Entries that are no tensors: each is there under its name and says what it said.
-Status compare_arranged_objects(const Arrangement& all, const Checkpoint& result);
+// Entries that are no tensors: one that is not there under its name, or says something else; an
+// error where that cannot be told.
+Result<std::optional<Error>> arranged_object_that_differs(const Arrangement& all,
+                                                          const Checkpoint& result);
 
 // Every element of one tile that was written, beside where it comes from. Fills `mismatch`, if it
 // is not null, where one is another.

@@ -61,18 +61,21 @@ const ItemPlace* kept_item(const TileTask& task, const ProvingArranged& proving,
 // One tile, read back once: what passes by is held against the fingerprint of what was read for it,
 // or against the item that it was; where neither is known, element by element.
 Status prove_tile(const TileTask& task, const ProvingArranged& proving, std::string& hash) {
-  SHW_TRY(ItemPass pass, pass_over_item(proving.result, task.chunk, proving.progress));
-  hash = std::move(pass.hash);
   Box tile = box_of(proving.result, task.chunk);
   auto made = proving.places.find({task.entry, tile.offsets, tile.sizes});
   if (made == proving.places.end()) {
     ItemPlace place;
-    if (const ItemPlace* before = kept_item(task, proving, place)) {
+    const ItemPlace* before = kept_item(task, proving, place);
+    auto now = proving.result.item(task.chunk);
+    if (before != nullptr && now) {
+      SHW_TRY(hash, hash_item(proving.result, *now, proving.progress));
       SHW_TRY(std::string wanted, hash_item(proving.all.source(), *before, nullptr));
       if (wanted == hash) return {};
     }
     return not_as_arranged(task.tensor->fqn, "a tile that was to stay as it is does not");
   }
+  SHW_TRY(ItemPass pass, pass_over_item(proving.result, task.chunk, proving.progress));
+  hash = std::move(pass.hash);
   if (const auto& elements = proving.written.made[made->second]) {
     if (*elements == pass.elements) return {};
     return not_as_arranged(task.tensor->fqn, "its tile at " + to_text(tile.offsets) +
@@ -166,7 +169,8 @@ Status prove_arranged(const ProvingArranged& proving, bool& lossless) {
   if (proving.progress != nullptr)
     proving.progress->begin(Phase::kVerifying, item_bytes(proving.result), true);
   SHW_TRY(auto hashes, prove_tiles(proving));
-  SHW_CHECK(compare_arranged_objects(proving.all, proving.result));
+  SHW_TRY(auto differs, arranged_object_that_differs(proving.all, proving.result));
+  if (differs) return tl::unexpected<Error>(std::move(*differs));
   SHW_TRY(Certificate certificate, certify_arranged(proving, hashes));
   bool anything_lost = std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
                                    [](const TensorCertificate& one) { return one.lost != 0; });

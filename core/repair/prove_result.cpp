@@ -127,8 +127,8 @@ Status write_certificate(const Proving& proving, const std::vector<std::string>&
 
 }  // namespace
 
-Status compare_repaired_objects(const Checkpoint& source, const Plan& plan,
-                                const Checkpoint& result) {
+Result<std::optional<Error>> object_that_differs(const Checkpoint& source, const Plan& plan,
+                                                 const Checkpoint& result) {
   std::map<std::string_view, const ObjectRow*> rows;
   for (const ObjectRow& row : result.objects()) rows[row.fqn] = &row;
   std::map<std::string_view, std::string_view> new_names;
@@ -146,10 +146,11 @@ Status compare_repaired_objects(const Checkpoint& source, const Plan& plan,
       SHW_TRY(std::string after, hash_item(result, *found->second->item, nullptr));
       if (before == after) continue;
     }
-    return fail(ErrorKind::kIo, "an object differs from its source after it was copied",
-                Place{.file = {}, .tensor = row.fqn});
+    Error differs{ErrorKind::kIo, "an object differs from its source after it was copied"};
+    differs.place.tensor = row.fqn;
+    return std::optional<Error>(std::move(differs));
   }
-  return {};
+  return std::optional<Error>();
 }
 
 Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const BesideProof& beside,
@@ -162,7 +163,8 @@ Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const Besi
   SHW_TRY(auto after, prove_items(proving));
   SHW_TRY(Certificate certificate, certify(source, before, written.result, after, plan));
   certificate.plan = beside.plan;
-  SHW_CHECK(compare_repaired_objects(source, plan, written.result));
+  SHW_TRY(std::optional<Error> differs, object_that_differs(source, plan, written.result));
+  if (differs) return tl::unexpected<Error>(std::move(*differs));
   SHW_CHECK(write_certificate(proving, after, beside.integrity, certificate));
   return certificate.lossless;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -24,8 +25,8 @@ struct BesideProof {
 Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const BesideProof& beside,
                           const WrittenFolder& written, const MadeChunks& made, Progress* progress);
 
-// Entries that are no tensors are as planned.
-Status compare_repaired_objects(const Checkpoint& source, const Plan& plan,
-                                const Checkpoint& result);
+// An entry that is no tensor and is not as planned; an error where that cannot be told.
+Result<std::optional<Error>> object_that_differs(const Checkpoint& source, const Plan& plan,
+                                                 const Checkpoint& result);
 
 }  // namespace shw

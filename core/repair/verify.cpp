@@ -132,7 +132,7 @@ void add_differences(const Checkpoint& checkpoint, const SourceRun& run, VerifyR
     if (!run.found[i] || !*run.found[i]) {
       if (unknown.size() >= kMostTold) continue;
       unknown.push_back(fqn + ": its tile at " + to_text(checkpoint.offsets(chunk)) +
-                        " was not compared: " +
+                        " was not compared with " + against.source + ": " +
                         (run.found[i] ? words_about(run.found[i]->error()) : "it has no item"));
       continue;
     }
@@ -177,8 +177,14 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
   add_reasons(report, VerifyReport::Outcome::kBroken, wrong_claims(certificate, run.expected));
   if (!run.expected.contradictions.empty()) return;
   std::vector<std::string> unknown;
+  bool as_certified = report.outcome == VerifyReport::Outcome::kProved;
   add_differences(checkpoint, run, report, unknown);
   add_reasons(report, VerifyReport::Outcome::kBroken, words_of(against));
+  if (as_certified && !against.differences.empty()) {
+    add_reasons(report, VerifyReport::Outcome::kBroken,
+                {"the result has every byte that was certified, so that " + against.source +
+                 " was changed since, or the certificate was made anew"});
+  }
   add_reasons(report, VerifyReport::Outcome::kUndecided, unknown);
   if (report.outcome != VerifyReport::Outcome::kProved) return;
   std::string steps;

@@ -13,9 +13,9 @@ namespace shw {
 
 // Checks a result against its certificate.json: coverage, hashes of all items, kept + lost = total.
 // Undecided without one. With the checkpoint that it was made of, `source`, every element is held
-// against that too, where the plan that the certificate keeps puts it: a certificate that was
-// forged, with all its hashes, does not help. Each tile is then hashed and compared in one go, so
-// that the disk reads either side once.
+// against that too, where the plan that the certificate keeps puts it: a result that was changed
+// and certified anew, with all its hashes, is told by its elements. Each tile is then hashed and
+// compared in one go, so that the disk reads either side once.
 Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress = nullptr,
                                    std::shared_ptr<const Checkpoint> source = nullptr);
 // Opened from this machine's files.
