@@ -15,6 +15,7 @@
 
 #include <algorithm>
 
+#include "core/facts/integrity.h"
 #include "core/formats/open.h"
 #include "core/repair/carry_out.h"
 #include "core/repair/in_place_files.h"
@@ -148,6 +149,11 @@ Status check_in_place(const Checkpoint& checkpoint, const Plan& plan) {
     return fail(ErrorKind::kUnsupported,
                 "only a checkpoint with one .metadata is repaired in place", {},
                 "repair into a new directory instead");
+  }
+  if (checkpoint.directory() != nullptr && is_there(*checkpoint.directory(), kIntegrityFile)) {
+    return fail(ErrorKind::kUnsupported,
+                "lists the hash of .metadata, which would be another one afterwards",
+                {kIntegrityFile}, "repair into a new directory, with --integrity");
   }
   FilledReport earlier = filled_in(checkpoint);
   for (const PlannedTensor& tensor : plan.tensors) {
