@@ -12,6 +12,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/hash.h"
+#include "core/base/utf8.h"
 
 namespace shw {
 namespace {
@@ -29,28 +30,29 @@ std::string hash_of_text(std::string_view text) {
   return to_hex(hash_of(std::as_bytes(std::span(text))));
 }
 
-// Names of files may be no UTF-8: as bytes they would be no JSON.
 std::string line_of(const Json& json) {
   std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
   return hash_of_text(text) + " " + text + "\n";
 }
 
 std::string line_of(const JournalHeader& header) {
-  Json json = {{"schema", "shardwright/1"}, {"journal", kJournalVersion},
-               {"out", header.out},         {"request", header.request},
-               {"program", header.program}, {"laid_out", header.laid_out},
+  Json json = {{"schema", "shardwright/1"},       {"journal", kJournalVersion},
+               {"out", text_of_name(header.out)}, {"request", header.request},
+               {"program", header.program},       {"laid_out", header.laid_out},
                {"inputs", Json::array()}};
   for (const JournalInput& input : header.inputs) {
     Json files = Json::array();
     for (const Entry& file : input.files)
-      files.push_back({{"path", file.path}, {"size", file.size}, {"modified", file.modified_ns}});
-    json["inputs"].push_back({{"folder", input.folder}, {"files", std::move(files)}});
+      files.push_back(
+          {{"path", text_of_name(file.path)}, {"size", file.size}, {"modified", file.modified_ns}});
+    json["inputs"].push_back({{"folder", text_of_name(input.folder)}, {"files", std::move(files)}});
   }
   return line_of(json);
 }
 
 std::string line_of(const DurableFile& file) {
-  return line_of(Json{{"path", file.path}, {"size", file.size}, {"crc32", file.checksums}});
+  return line_of(
+      Json{{"path", text_of_name(file.path)}, {"size", file.size}, {"crc32", file.checksums}});
 }
 
 // ---- reading
@@ -72,6 +74,13 @@ bool read(const Json* json, std::string& out) {
   return true;
 }
 
+// Names of files may be no UTF-8, and are written so that they come back.
+bool read_name(const Json* json, std::string& out) {
+  if (!read(json, out)) return false;
+  out = name_of_text(out);
+  return true;
+}
+
 template <std::integral T>
 bool read(const Json* json, T& out) {
   if (json == nullptr || !json->is_number_integer()) return false;
@@ -83,7 +92,7 @@ bool read(const Json* json, T& out) {
 
 bool read(const Json& json, Entry& file) {
   file.kind = EntryKind::kFile;
-  return read(member(json, "path"), file.path) && read(member(json, "size"), file.size) &&
+  return read_name(member(json, "path"), file.path) && read(member(json, "size"), file.size) &&
          read(member(json, "modified"), file.modified_ns) && is_safe_relative_path(file.path);
 }
 
@@ -93,13 +102,13 @@ bool read(const Json& json, DurableFile& file) {
   for (const Json& checksum : *checksums) {
     if (!read(&checksum, file.checksums.emplace_back())) return false;
   }
-  return read(member(json, "path"), file.path) && read(member(json, "size"), file.size) &&
+  return read_name(member(json, "path"), file.path) && read(member(json, "size"), file.size) &&
          is_safe_relative_path(file.path);
 }
 
 bool read(const Json& json, JournalInput& input) {
   const Json* files = member(json, "files");
-  if (files == nullptr || !files->is_array() || !read(member(json, "folder"), input.folder))
+  if (files == nullptr || !files->is_array() || !read_name(member(json, "folder"), input.folder))
     return false;
   for (const Json& file : *files) {
     if (!read(file, input.files.emplace_back())) return false;
@@ -113,7 +122,8 @@ bool read(const Json& json, JournalHeader& header) {
   for (const Json& input : *inputs) {
     if (!read(input, header.inputs.emplace_back())) return false;
   }
-  return read(member(json, "out"), header.out) && read(member(json, "request"), header.request) &&
+  return read_name(member(json, "out"), header.out) &&
+         read(member(json, "request"), header.request) &&
          read(member(json, "program"), header.program) &&
          read(member(json, "laid_out"), header.laid_out);
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/parallel.h"
+#include "core/base/utf8.h"
 #include "core/io/read_through.h"
 
 namespace shw {
@@ -161,6 +162,12 @@ Result<std::optional<Integrity>> read_integrity(const Checkpoint& checkpoint, De
 Result<std::string> integrity_of(const Directory& folder, const std::vector<std::string>& files,
                                  Progress* progress) {
   std::vector<ListedHash> listed;
+  for (const std::string& name : files) {
+    if (!is_utf8(name))
+      return fail(ErrorKind::kUnsupported,
+                  "has a name that integrity.json cannot say: it is no UTF-8", {name},
+                  "rename it, or leave --integrity out");
+  }
   for (const std::string& name : files) listed.push_back({name, {}, folder.stat(name).size});
   SHW_TRY(auto hashes, hashes_of_files(folder, listed, progress));
   std::map<std::string, std::string> by_name;

@@ -4,14 +4,16 @@
 //    "tensors": {fqn: {"kept", "lost", "lost_boxes": [{"offsets", "sizes"}],
 //                      "items", "before", "after", "tiles", "shape", "dtype",
 //                      "renamed_from", where it had another name,
-//                      "fill": "zero" | "cast" | "from", "fill_from": fqn, "fill_checkpoint",
-//                      "cast", where its values were rounded}},
+//                      "fill": "zero" | "cast" | "from" | "side", "fill_from": fqn,
+//                      "fill_checkpoint", "cast", where its values were rounded}},
 //    "objects": {fqn: {"item"}}, "files": {path: {"bytes", "rest", "items"}},
 //    "entries": [{"fqn", "from", "item"}], only where some changed,
 //    "steps": [text], "dropped": [fqn], "trimmed", of what was made by steps,
 //    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}],
 //    "plan": {...} | "plan_zstd": base64 of it, compressed,
 //    "content_hash"}
+//
+// A path that is no UTF-8 is written as text_of_name() (utf8.h).
 //
 // In certificates of before a tensor has "items_after": [hash] and "layout" where it has "items",
 // "before", "after" and "tiles" now, may have "inverse": [{"sizes", "hash", "parts": [{"at",
@@ -27,6 +29,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/hash.h"
+#include "core/base/utf8.h"
 #include "core/repair/json.h"
 
 namespace shw {
@@ -171,7 +174,7 @@ bool read_objects_and_files(const In& parsed, Certificate& out) {
   }
   for (const auto& [path, value] : files.items()) {
     std::int64_t size = 0;
-    out.files.push_back({path, 0, {}});
+    out.files.push_back({name_of_text(path), 0, {}});
     plain =
         plain && read(member(value, "bytes"), size) && size >= 0 &&
         read(member(value, "rest"), out.files.back().rest) &&

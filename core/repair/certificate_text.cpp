@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/hash.h"
+#include "core/base/utf8.h"
 #include "core/repair/certificate.h"
 #include "core/repair/json.h"
 
@@ -160,7 +161,8 @@ std::string certificate_to_json(const Certificate& certificate) {
   for (const EntryCertificate& entry : certificate.entries) entries.add({}, json_of(entry));
   for (const ObjectCertificate& object : certificate.objects)
     objects.add(object.fqn, {{"item", object.item}});
-  for (const FileCertificate& file : certificate.files) files.add(file.path, json_of(file));
+  for (const FileCertificate& file : certificate.files)
+    files.add(text_of_name(file.path), json_of(file));
 
   std::vector<Member> members;
   members.push_back(member_of("schema", "shardwright/1"));

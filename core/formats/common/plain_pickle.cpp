@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/base/utf8.h"
 #include "core/tensor/dtype.h"
 
 namespace shw {
@@ -17,26 +18,6 @@ void append_little(std::string& out, T value) {
   char bytes[sizeof(T)];
   std::memcpy(bytes, &value, sizeof(T));
   out.append(bytes, sizeof(T));
-}
-
-// Python refuses text that is not UTF-8 while it unpickles; "str" of Python 2 may be anything.
-bool is_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    auto lead = static_cast<unsigned char>(text[i]);
-    std::size_t more = lead < 0x80 ? 0 : lead >> 5 == 6 ? 1 : lead >> 4 == 14 ? 2 : 3;
-    bool valid = lead < 0x80 || (lead >= 0xC2 && lead <= 0xF4);
-    if (!valid || more >= text.size() - i) return false;
-    std::uint32_t code = more == 0 ? lead : lead & (0x3Fu >> more);
-    for (std::size_t k = 1; k <= more; ++k) {
-      auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xC0) != 0x80) return false;
-      code = code << 6 | (next & 0x3F);
-    }
-    constexpr std::uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
-    if (code < kLeast[more] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return false;
-    i += more + 1;
-  }
-  return true;
 }
 
 std::string latin1_as_utf8(BytesView bytes) {
@@ -71,6 +52,7 @@ struct Encoder {
   }
 
   bool text(std::string_view value) {
+    // Python refuses other text while it unpickles; "str" of Python 2 may be anything.
     if (!is_utf8(value) || value.size() > budget) return false;
     out.push_back('X');
     append_little(out, static_cast<std::uint32_t>(value.size()));

@@ -1,0 +1,77 @@
+#include "core/base/utf8.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kAsBytes = "//";
+constexpr std::string_view kHexLetters = "0123456789abcdef";
+
+bool stands_for_itself(unsigned char byte) {
+  return byte > 0x20 && byte < 0x7F && byte != '\\';
+}
+
+// The bytes that are written so; nothing where this is no such text.
+std::optional<std::string> bytes_of(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      if (!stands_for_itself(static_cast<unsigned char>(text[i]))) return std::nullopt;
+      bytes.push_back(text[i]);
+      continue;
+    }
+    if (text.size() - i < 4 || text[i + 1] != 'x') return std::nullopt;
+    std::size_t high = kHexLetters.find(text[i + 2]), low = kHexLetters.find(text[i + 3]);
+    if (high == kHexLetters.npos || low == kHexLetters.npos) return std::nullopt;
+    bytes.push_back(static_cast<char>(high << 4 | low));
+    i += 3;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    auto lead = static_cast<unsigned char>(text[i]);
+    std::size_t more = lead < 0x80 ? 0 : lead >> 5 == 6 ? 1 : lead >> 4 == 14 ? 2 : 3;
+    bool valid = lead < 0x80 || (lead >= 0xC2 && lead <= 0xF4);
+    if (!valid || more >= text.size() - i) return false;
+    std::uint32_t code = more == 0 ? lead : lead & (0x3Fu >> more);
+    for (std::size_t k = 1; k <= more; ++k) {
+      auto next = static_cast<unsigned char>(text[i + k]);
+      if ((next & 0xC0) != 0x80) return false;
+      code = code << 6 | (next & 0x3F);
+    }
+    constexpr std::uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
+    if (code < kLeast[more] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return false;
+    i += more + 1;
+  }
+  return true;
+}
+
+std::string text_of_name(std::string_view name) {
+  if (is_utf8(name) && !name.starts_with(kAsBytes)) return std::string(name);
+  std::string text(kAsBytes);
+  for (char letter : name) {
+    auto byte = static_cast<unsigned char>(letter);
+    if (stands_for_itself(byte)) {
+      text.push_back(letter);
+      continue;
+    }
+    text += "\\x";
+    text.push_back(kHexLetters[byte >> 4]);
+    text.push_back(kHexLetters[byte & 15]);
+  }
+  return text;
+}
+
+std::string name_of_text(std::string_view text) {
+  if (!text.starts_with(kAsBytes)) return std::string(text);
+  auto bytes = bytes_of(text.substr(kAsBytes.size()));
+  return bytes ? *bytes : std::string(text);
+}
+
+}  // namespace shw

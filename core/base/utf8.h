@@ -1,0 +1,20 @@
+// Names that need not be text: POSIX lets a file be called by any bytes, and JSON takes UTF-8
+// alone.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace shw {
+
+// As Unicode 15 and Python have it: nothing overlong, no surrogates, at most U+10FFFF.
+bool is_utf8(std::string_view text);
+
+// A relative path or another name as text, two of them never as the same: itself where it is UTF-8,
+// else "//" and every byte that is no ASCII letter, digit or sign as \xHH. No relative path begins
+// with "//"; a name that does is written so too.
+std::string text_of_name(std::string_view name);
+// The name again. Text that text_of_name() did not make is itself.
+std::string name_of_text(std::string_view text);
+
+}  // namespace shw
