@@ -202,7 +202,8 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
               entry);
     if (found != planned.end()) {
       SHW_CHECK(check_relabels(source, before, result, *made, after, *found->second));
-    } else if (digest_of_items(hashes_of(source, tensor, before)) != entry.after) {
+    } else if (digest_of_items(hashes_of(source, tensor, before)) != entry.after ||
+               digest_of_tiles(source, tensor, before) != entry.tiles) {
       return fail(ErrorKind::kIo, "differs from its source after it was copied",
                   Place{.file = {}, .tensor = entry.fqn});
     }
