@@ -207,9 +207,9 @@ def run(checks, other, scratch):
     made = 0
     for number, case in enumerate(generated(scratch, 60)):
         once = resharded(checks, case, other, number)
+        made += once.exists()
         if once.exists():
-            resharded(checks, case, other, 1000 + number, once)
-        made += 2
+            made += resharded(checks, case, other, 1000 + number, once).exists()
         made += (converted if number % 2 == 0 else converted_to_torch)(checks, case, number) or 0
     with checks.that("200 random reshards and conversions were judged"):
         expect(made >= 200, f"only {made}")

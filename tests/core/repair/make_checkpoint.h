@@ -36,8 +36,9 @@ inline Bytes floats(const Values& values) {
   return bytes;
 }
 
-// All float32. One file a writer, one more entry that is no tensor.
-inline void write_checkpoint(const std::string& path, const std::vector<MadeTensor>& tensors) {
+// All float32. One file a writer; `entry` is one more that is no tensor, in a file of its own.
+inline void write_checkpoint(const std::string& path, const std::vector<MadeTensor>& tensors,
+                             const std::string& entry = {}) {
   auto directory = posix_store().make_folder(path);
   REQUIRE(directory.has_value());
   std::map<std::uint32_t, std::unique_ptr<ByteSink>> sinks;
@@ -65,6 +66,14 @@ inline void write_checkpoint(const std::string& path, const std::vector<MadeTens
     metadata.tensors.push_back(std::move(out));
   }
   for (auto& [writer, sink] : sinks) REQUIRE(sink->finish());
+  if (!entry.empty()) {
+    const std::string file = "entry.distcp", text = "what " + entry + " says";
+    auto sink = (*directory)->create(file);
+    REQUIRE(sink.has_value());
+    REQUIRE((*sink)->write(std::as_bytes(std::span(text))));
+    REQUIRE((*sink)->finish());
+    metadata.objects.push_back({entry, {file, 0, text.size()}, {}});
+  }
   auto sink = (*directory)->create(".metadata");
   REQUIRE(sink.has_value());
   REQUIRE(write_dcp_metadata(metadata, **sink));

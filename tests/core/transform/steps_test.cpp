@@ -106,6 +106,7 @@ TEST_CASE("steps that make no sense are refused with the step and the tensor") {
              "Partial"));
   CHECK(says(one(RelabelStep{"a.weight", {4, 6}, {{99, {0, 0}}}}), "no tile 99"));
   CHECK(says(one(RelabelStep{"a.weight", {9, 9}, {}}), "saved nowhere"));
+  CHECK(says(one(RelabelStep{"a.weight", {4, 6}, {{0, {0, 0}}, {0, {2, 0}}}}), "taken twice"));
   CHECK(says(one(RestoreStep{"a.weight", {"../x", 0, 4, {1, 1}}, Dtype::kFloat32, {0, 0}}),
              "no file of the checkpoint"));
   CHECK(says(one(RestoreStep{"a.weight", {"x.bin", 0, 4, {1, 1}}, Dtype::kFloat32, {0, 0}}),
@@ -134,6 +135,25 @@ TEST_CASE("a payload beside the checkpoint goes where a step restores it") {
   CHECK(last[1] == 2.5f);
   CHECK(saved.store.get("/out/side.bin").has_value());
   CHECK_FALSE(saved.store.get("/out/integrity.json").has_value());
+}
+
+TEST_CASE("what a side file replaces, and tiles that a relabel leaves behind, count as lost") {
+  Saved saved(two_tensors());
+  saved.store.put("/ck/side.bin", Bytes(8));
+  RestoreStep step{"a.weight", {"side.bin", 0, 8, {1, 2}}, Dtype::kFloat32, {3, 4}};
+  auto all = take_steps(arrangement_of(open_in(saved.store, "/ck")), {step});
+  REQUIRE(all.has_value());
+  auto losses = losses_after(*all);
+  REQUIRE(losses.size() == 1);
+  CHECK(losses[0].second.fill == "side");
+  std::int64_t lost = 0;
+  for (const Box& box : losses[0].second.boxes) lost += *volume(box.sizes);
+  CHECK(lost == 2);
+
+  RelabelStep fewer{"a.weight", {4, 6}, {}};
+  auto left = take_steps(arrangement_of(saved.checkpoint), {fewer, FillStep{{"a.weight"}}});
+  REQUIRE(left.has_value());
+  CHECK(left->trimmed == 24);
 }
 
 TEST_CASE("tiles can be taken for other boxes than those that were recorded") {
