@@ -36,6 +36,7 @@ struct Options : VerbOptions {
   bool values = false;
   bool yes = false;
   bool quiet = false;
+  bool plain = false;
   bool html = false;
   bool markdown = false;
 };

@@ -3,17 +3,26 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "app/cli/command_text.h"
 #include "app/cli/options.h"
 #include "app/cli/verb_table.h"
 #include "core/base/byte_count.h"
 #include "core/base/spelling.h"
 #include "core/report/report.h"
+#include "core/report/text_words.h"
 
 namespace shw::cli {
 
 const char* const kVersion = SHW_VERSION;
 
 namespace {
+
+// One of these words, which help and completion name.
+CLI::Option* take_one_of(CLI::Option* option, std::vector<std::string> words) {
+  std::string names;
+  for (const std::string& word : words) names += (names.empty() ? "" : "|") + word;
+  return option->check(CLI::IsMember(std::move(words)).description(""))->type_name(names);
+}
 
 void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                      std::vector<std::string>& words) {
@@ -31,6 +40,10 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
   } else if (name == "diff") {
     verb.add_option("A", options.checkpoint, "a checkpoint")->required();
     verb.add_option("B", options.against, "the one that it is held against")->required();
+  } else if (name == "completion") {
+    take_one_of(verb.add_option("FORM", options.subject, "for which shell, or the man page"),
+                {"bash", "zsh", "fish", "man"})
+        ->required();
   } else if (name == "gui") {
     verb.add_option("CHECKPOINT", options.checkpoint, "a folder, or its .metadata");
   } else {
@@ -73,10 +86,8 @@ void add_looking_options(CLI::App& verb, std::string_view shape, Options& option
         if (word == name(depth)) options.depth = depth;
       }
     };
-    verb.add_option_function<std::string>("--depth", set_depth,
-                                          "how deep to look: metadata, headers, data")
-        ->check(CLI::IsMember({"metadata", "headers", "data"}))
-        ->type_name("DEPTH");
+    take_one_of(verb.add_option_function<std::string>("--depth", set_depth, "how deep to look"),
+                {"metadata", "headers", "data"});
   }
   if (takes(shape, 'd') || takes(shape, 'v')) {
     verb.add_flag_callback(
@@ -110,10 +121,9 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
         ->type_name("FILE");
   }
   if (takes(shape, 't')) {
-    verb.add_option("--to", options.to, "the format to write")
-        ->required()
-        ->check(CLI::IsMember({"dcp", "safetensors", "torch"}))
-        ->type_name("FORMAT");
+    take_one_of(verb.add_option("--to", options.to, "the format to write"),
+                {"dcp", "safetensors", "torch"})
+        ->required();
     verb.add_option("--leave-out", options.leave_out,
                     "entries that do not come along, by shell patterns of names")
         ->type_name("PATTERN");
@@ -128,9 +138,8 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
   }
   if (takes(shape, 'g')) {
     verb.add_option("--fill", options.fill,
-                    "what stands where elements are lost: zero, cast (masters from the model), "
-                    "from:CHECKPOINT")
-        ->type_name("FILL");
+                    "what stands where elements are lost; cast: masters from the model")
+        ->type_name("zero|cast|from:CHECKPOINT");
   }
   if (takes(shape, 'b')) {
     verb.add_option_function<std::string>(
@@ -150,11 +159,13 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
         "write integrity.json too: the SHA-256 of every file, as Megatron-LM verifies it");
   }
   if (takes(shape, 'H')) {
-    verb.add_option("--paths", options.paths, "how the new file names those of the checkpoint")
-        ->check(CLI::IsMember({"absolute", "relative"}))
-        ->type_name("absolute|relative");
+    take_one_of(
+        verb.add_option("--paths", options.paths, "how the new file names those of the checkpoint"),
+        {"absolute", "relative"});
     verb.add_flag("--copy", options.copy, "copy what HDF5 cannot map in place");
   }
+  if (takes(shape, 'P'))
+    verb.add_flag("--plain", options.plain, "draw in ASCII and without colour");
   if (takes(shape, 'k'))
     verb.add_flag("--roll-back", options.roll_back, "take away what is half made");
 }
@@ -163,9 +174,8 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   add_looking_options(verb, shape, options);
   add_writing_options(verb, shape, options);
   if (takes(shape, 'f')) {
-    verb.add_option("--fail-on", options.fail_on, "exit 1 from this severity on")
-        ->check(CLI::IsMember({"info", "warning", "error", "never"}))
-        ->type_name("SEVERITY")
+    take_one_of(verb.add_option("--fail-on", options.fail_on, "exit 1 from this severity on"),
+                {"info", "warning", "error", "never"})
         ->capture_default_str();
   }
   if (takes(shape, 'n')) {
@@ -177,10 +187,9 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
         ->type_name("FILE");
   }
   if (takes(shape, 'e')) {
-    verb.add_option("--format", options.format,
-                    "html, md, json, sarif, junit, github or hdf5; without: by the ending of --out")
-        ->check(CLI::IsMember({"html", "md", "json", "sarif", "junit", "github", "hdf5"}))
-        ->type_name("FORMAT");
+    take_one_of(
+        verb.add_option("--format", options.format, "the form; without: by the ending of --out"),
+        {"html", "md", "json", "sarif", "junit", "github", "hdf5"});
   }
   if (takes(shape, 'w')) {
     verb.add_option("--world", options.world,
@@ -198,9 +207,8 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   }
   verb.add_flag("--json", options.json, "print JSON (schema shardwright/1)");
   verb.add_flag("-q,--quiet", options.quiet, "no talk on stderr, errors excepted");
-  verb.add_option("--color", options.color, "auto, always, never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->type_name("WHEN");
+  take_one_of(verb.add_option("--color", options.color, "whether there is colour"),
+              {"auto", "always", "never"});
 }
 
 bool exists(const std::string& path) {
@@ -329,12 +337,25 @@ EarlyExit refuse(bool json, const CLI::ParseError& problem, const Typed& typed) 
   return usage_error(json, verb + ": " + message, help);
 }
 
+// Paragraphs, each with an empty line before it.
+std::string paragraphs(std::string_view text) {
+  constexpr std::size_t kColumns = 80;
+  std::string out;
+  while (!text.empty()) {
+    std::size_t end = text.find("\n\n");
+    out += "\n" + wrapped(std::string(text.substr(0, end)), 0, kColumns) + "\n";
+    text.remove_prefix(end == text.npos ? text.size() : end + 2);
+  }
+  return out;
+}
+
 void build(CLI::App& app, Options& options, std::vector<std::string>& words) {
   app.set_help_flag("-h,--help", "say this");
   app.require_subcommand(0, 1);
   for (const VerbRow& help : verb_table()) {
     CLI::App* verb =
-        app.add_subcommand(help.name, std::string(help.summary) + "\n\n  " + help.examples + "\n");
+        app.add_subcommand(help.name, std::string(help.summary) + "\n" + paragraphs(help.details) +
+                                          "\n  " + help.examples + "\n");
     add_positionals(*verb, help.name, options, words);
     add_options(*verb, help.options, options);
     verb->callback([&options, name = help.name] { options.verb = name; });
@@ -347,7 +368,42 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+ArgumentUse use_of(const CLI::Option& option) {
+  ArgumentUse use;
+  use.text = option.get_description();
+  use.is_required = option.get_required();
+  bool is_place = option.get_lnames().empty() && option.get_snames().empty();
+  if (is_place) {
+    use.names = {option.get_name()};
+    use.repeats = option.get_items_expected_max() > 1;
+    if (option.get_type_name().find('|') != std::string::npos) use.value = option.get_type_name();
+    return use;
+  }
+  for (const std::string& name : option.get_snames()) use.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) use.names.push_back("--" + name);
+  if (option.get_items_expected_max() > 0) use.value = option.get_type_name();
+  return use;
+}
+
 }  // namespace
+
+std::vector<VerbUse> verb_uses() {
+  Options options;
+  std::vector<std::string> words;
+  CLI::App app("", "shardwright");
+  build(app, options, words);
+  std::vector<VerbUse> uses;
+  for (const VerbRow& row : verb_table()) {
+    VerbUse use{row.name, row.summary, row.details, row.examples, {}, {}};
+    for (const CLI::Option* option : app.get_subcommand(row.name)->get_options()) {
+      ArgumentUse argument = use_of(*option);
+      bool is_place = !argument.names.front().starts_with("-");
+      (is_place ? use.places : use.options).push_back(std::move(argument));
+    }
+    uses.push_back(std::move(use));
+  }
+  return uses;
+}
 
 std::string version_text() {
   return std::string("shardwright ") + kVersion;
@@ -410,6 +466,7 @@ std::variant<Options, EarlyExit> parse_arguments(int argc, char** argv) {
     return refuse(json, problem, typed);
   }
   if (!words.empty()) options.subject = joined(words);
+  if (options.verb == "completion") return EarlyExit{0, *command_text(options.subject), {}};
   settle_order(options);
   return options;
 }

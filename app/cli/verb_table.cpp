@@ -7,20 +7,31 @@ namespace {
 // --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
 // --fill, v --data alone, n --baseline and --policy, e --format, w --world, r --rows and --tp, b
 // --memory, k --roll-back, y --yes, c --placements, t --to and --shard-size, A --against of verify,
-// h --integrity, H --paths and --copy.
+// h --integrity, H --paths and --copy, P --plain.
 constexpr VerbRow kVerbs[] = {
     {"info", "", "What it is: format, tensors, ranks, bytes",
      "shardwright info step_9000\n  shardwright info step_9000 --json"},
     {"ls", "ds", "List the tensors; words and terms narrow the list",
-     "shardwright ls step_9000 experts down\n  shardwright ls step_9000 rank:17 dtype:bfloat16"},
+     "shardwright ls step_9000 experts down\n  shardwright ls step_9000 rank:17 dtype:bfloat16",
+     "Words must occur in the name; terms are finding:*, finding:RULE, dtype:bfloat16, "
+     "rank:17, ndim:3, shape:[288,*,640]. Dtypes may be spelt bf16, fp32, float."},
     {"show", "l", "One tensor: its tiles, their places, its values",
      "shardwright show step_9000 model.norm.weight\n"
-     "  shardwright show step_9000 model.norm.weight --values --limit 8"},
+     "  shardwright show step_9000 model.norm.weight --values --limit 8",
+     "The two arguments may change places."},
     {"stats", "", "What its numbers are like: NaN, least, greatest, mean, histogram",
      "shardwright stats step_9000\n"
-     "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json"},
-    {"map", "s", "Draw which rank wrote which tile",
-     "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json"},
+     "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json",
+     "Elements, NaN, infinities, zeros, denormals, least and greatest, mean, standard "
+     "deviation, histogram by power of two. Every byte is read once. Sums are exact, so "
+     "that the answer does not depend on threads or tiles. Names may be shell patterns in "
+     "quotes; without any, all tensors. Tensors that are not whole or hold NaN come first. "
+     "Exit code 2: of some tensor elements are missing, cannot be read, or lie in several "
+     "tiles."},
+    {"map", "sP", "Draw which rank wrote which tile",
+     "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json",
+     "Saved beside expected, where there is a spec. Where there is colour each writer keeps "
+     "its own; --plain draws in ASCII."},
     {"check", "sadmfn", "Say what is wrong, and why",
      "shardwright check step_9000 --spec spec.json\n"
      "  shardwright check step_9000 --against step_8000   another checkpoint says what is "
@@ -28,54 +39,110 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright check step_9000 --data        every byte, CRCs included"},
     {"diff", "vb", "Say how two checkpoints differ, in any formats and tiles",
      "shardwright diff step_8000 step_9000          names, shapes, dtypes, tiles\n"
-     "  shardwright diff step_9000 hf --data          every value as well"},
+     "  shardwright diff step_9000 hf --data          every value as well",
+     "Names, shapes, dtypes, tiles; with --data every element too, bit by bit, with the "
+     "largest distance, ULP, cosine and the first that differs, and names that are new "
+     "names of the same bytes. Exit code 0: the same to the bit; 1: different; 2: "
+     "undecided, which it is without --data wherever metadata agree, and where bytes are "
+     "damaged, missing, filled by a repair, or differ between copies inside one checkpoint."},
     {"plan", "sadmgp", "Say what a repair would do, and what it would lose",
      "shardwright plan step_9000 --spec spec.json\n"
      "  shardwright plan step_9000 --spec spec.json --json > plan.json\n"
-     "  shardwright plan step_9000 --plan steps.json        what a plan of steps comes to"},
+     "  shardwright plan step_9000 --plan steps.json        what a plan of steps comes to",
+     "Exits 1 where something is not mended by it."},
     {"repair", "sadmoipgbh", "Carry the repair out, into a new folder, with a certificate",
      "shardwright repair step_9000 --spec spec.json\n"
      "  shardwright repair step_9000 --plan plan.json --out step_9000-mended --yes\n"
-     "  shardwright repair step_9000 --spec spec.json --in-place --yes"},
+     "  shardwright repair step_9000 --spec spec.json --in-place --yes",
+     "Into a new folder beside the checkpoint. Asks first; without a terminal and without "
+     "--yes it writes nothing and exits 3. What the same repair left beside it when it was "
+     "killed on this machine is gone on with, what another one left for the same output is "
+     "removed.\n\nThe result is looked at as the checkpoint was: what is still wrong in it "
+     "is said first, and the exit code is 1. What was filled stays a finding "
+     "(filled-elements) and alone leaves the exit code 0. Where nothing was found nothing "
+     "is written, the exit code is 0 and --json names the checkpoint itself as output with "
+     "\"repaired\": false; where nothing that was found can be mended it is an error with "
+     "exit code 2."},
     {"reshard", "sadmoycbh", "Cut every tensor anew, for another mesh",
      "shardwright reshard step_9000 --mesh dp=8,tp=2 --out step_9000-dp8-tp2\n"
      "  shardwright reshard step_9000 --mesh dp=8,tp=2 --placements placements.json\n"
      "      placements.json: {\"*.weight\": [\"Shard(0)\", \"Shard(1)\"], \"*\": [\"Shard(0)\", "
-     "\"Replicate\"]}"},
+     "\"Replicate\"]}",
+     "Into a new folder, with proof. The file of --placements is JSON: shell patterns of "
+     "names, each with a placement for every axis; the first that matches counts. Without "
+     "it: Shard(0) on the first axis, Replicate on the others. What is broken is refused."},
     {"convert", "sadoytbh", "Write the same tensors in another format",
      "shardwright convert step_9000 --to safetensors --out hf\n"
      "  shardwright convert step_9000 --to torch --out whole          one file, model.pt\n"
      "  shardwright convert step_9000 --to safetensors --leave-out 'optimizer.*' --out hf\n"
-     "  shardwright convert hf --to dcp --out step_0"},
+     "  shardwright convert hf --to dcp --out step_0",
+     "With proof. Entries that the format has no place for are refused by name."},
     {"export-hdf5", "sadmoH",
      "A small HDF5 file through which h5py reads every tensor where it lies",
      "shardwright export-hdf5 step_9000 --out step_9000.h5\n"
      "  shardwright export-hdf5 step_9000 --out step_9000.h5 --copy      what HDF5 cannot map "
      "comes along as a copy\n"
-     "  h5py.File(\"step_9000.h5\", \"r\")[\"tensors\"][\"model.norm.weight\"][:8]"},
+     "  h5py.File(\"step_9000.h5\", \"r\")[\"tensors\"][\"model.norm.weight\"][:8]",
+     "A dataset a tensor under /tensors, dots kept. What is there of damaged tensors stands "
+     "under /partial with NaN for the rest, and the exit code is 2. What HDF5 cannot map is "
+     "left out, or copied with --copy. Relative paths need HDF5_EXTFILE_PREFIX='${ORIGIN}' "
+     "in the environment of who reads it. Open it to read only: through it a writer changes "
+     "the checkpoint."},
     {"verify", "A", "Prove a repaired checkpoint against its certificate",
      "shardwright verify step_9000-repaired\n"
      "  shardwright verify step_9000-repaired --against step_9000    element by element, with what "
-     "it was made of"},
+     "it was made of",
+     "Without the source: the bytes of every tile, every file, entry and dtype must be as "
+     "they were certified, and the certificate, lost.json and the record inside the "
+     "checkpoint must agree. A certificate without a hash of itself (content_hash; older "
+     "versions wrote none) is undecided.\n\nWith --against the plan that the certificate "
+     "keeps is followed again on the checkpoint that the result was made of, and every "
+     "element is read on both sides: each must be the source's own (cast, where the plan "
+     "casts) at the place where the plan puts it. Forged hashes do not help. What differs "
+     "is named: tensor, index, file and both values. Of a source that is another one, and "
+     "of certificates without a plan (older versions wrote none), it is undecided."},
     {"resume", "kb", "Go on with what was killed, or take it away",
      "shardwright resume step_9000-repaired\n"
-     "  shardwright resume --roll-back step_9000-repaired"},
+     "  shardwright resume --roll-back step_9000-repaired",
+     "DIR is the output that was asked for, the half-made folder beside it "
+     "(DIR.shardwright-partial-...), or a checkpoint that was being repaired in place. "
+     "Files that were finished are kept, if the inputs are the same; the whole result is "
+     "proved as ever. Inputs that changed are named, with exit code 2. Where all was done "
+     "already nothing happens, with exit code 0; where nothing was killed it is 3. With "
+     "--roll-back what is half made is taken away."},
     {"undo", "", "Take an in-place repair back", "shardwright undo step_9000"},
-    {"commit", "", "Keep an in-place repair for good", "shardwright commit step_9000"},
+    {"commit", "", "Keep an in-place repair for good", "shardwright commit step_9000",
+     "What undo needs is removed."},
     {"report", "sadmogne",
      "Write what was found: a page (HTML, Markdown), JSON, tables, or a form for CI",
      "shardwright report step_9000 --spec spec.json --out report.html\n"
      "  shardwright report step_9000 --format sarif --out report.sarif    for CI: sarif, junit, "
      "github\n"
      "  shardwright report step_9000 --data --format hdf5 --out report.h5\n"
-     "  shardwright report step_9000 --against step_8000 --fill from:step_8000"},
+     "  shardwright report step_9000 --against step_8000 --fill from:step_8000",
+     "The format is that of --format, else what the name of the file says (.html, .json, "
+     ".sarif, .xml, .h5), else Markdown. HDF5 is tables: tensors, chunks, files, findings, "
+     "subjects, and with --data statistics and histograms."},
     {"explain", "wr", "Say what an error message can mean, or teach a rule",
      "shardwright explain placement-axis-moved\n"
      "  shardwright explain \"Size mismatch between saved torch.Size([64]) and current: "
      "torch.Size([128]) for optimizer.state.0.exp_avg\" --world 4:2\n"
      "  shardwright explain - < traceback.txt\n"
-     "  shardwright explain glu-split-local --rows 4,8 --tp 2     what a save will come to"},
-    {"demo", "", "Make a broken checkpoint to try all this on", "shardwright demo demo"},
+     "  shardwright explain glu-split-local --rows 4,8 --tp 2     what a save will come to",
+     "The likeliest first: TEXT is the message or a whole traceback, - reads it from stdin. "
+     "The numbers of ranks of both runs sharpen the answer. Exit code 2: no message was "
+     "found in the text. With the id of a rule, teach it with a drawn example; without "
+     "anything, list the rules. With --rows, the rows of a gated weight that each FSDP rank "
+     "owns (4,8), say before any save what a saver with the defect of Megatron-LM #4423 "
+     "makes of them: harmless, an error, or rows lost in silence."},
+    {"demo", "", "Make a broken checkpoint to try all this on", "shardwright demo demo",
+     "About 40 MB of disk."},
+    {"completion", "", "Print what makes a shell complete all this, or the man page",
+     "source <(shardwright completion bash)        in ~/.bashrc\n"
+     "  shardwright completion zsh > ~/.zfunc/_shardwright\n"
+     "  shardwright completion fish > ~/.config/fish/completions/shardwright.fish\n"
+     "  shardwright completion man | man -l -",
+     "`cmake --install` puts all four where shells and man look for them."},
     {"gui", "sam", "Open the desktop", "shardwright gui step_9000 --spec spec.json"},
 };
 

@@ -13,6 +13,7 @@ struct VerbRow {
   const char* options;
   const char* summary;
   const char* examples;
+  const char* details = "";  // paragraphs, an empty line between them
 };
 std::span<const VerbRow> verb_table();
 

@@ -1,0 +1,186 @@
+// shardwright.1: verbs and options as the command line has them, and what belongs to no verb.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "app/cli/command_text.h"
+#include "app/cli/options.h"
+
+namespace shw::cli {
+namespace {
+
+// What a line of --help has no room for.
+struct Note {
+  const char* option;
+  const char* text;
+};
+constexpr Note kNotes[] = {
+    {"--against",
+     "Where there is no spec another checkpoint of the same model says what is expected. Bytes of "
+     "fused and square weights are compared with it (of all tensors with --data), so that blocks "
+     "in another order, transposes, padding, ties and renumbered layers are found, and repaired "
+     "where the bytes prove them."},
+    {"--depth", "The default is headers up to 100,000 items and metadata above."},
+    {"--data",
+     "The same as --depth data: checksums included, and the SHA-256 of every file that an "
+     "integrity.json (Megatron-LM) beside the checkpoint names."},
+    {"--baseline", "Findings that it knows, no graver than they were, do not fail."},
+    {"--policy",
+     "JSON, {\"require\": [\"coverage\", \"finite\", \"optimizer-complete\"]}, or lines of "
+     "require: coverage, finite. A broken one exits 1, one that is open 2; finite needs --data."},
+    {"--memory",
+     "A compressed item that has to be decoded whole and does not fit is refused by name."},
+    {"--integrity",
+     "certificate.json is not listed: it certifies the list. Megatron-LM verifies it with "
+     "--verify-integrity."},
+    {"--fill",
+     "Zeros; masters cast from the model's weights and zeros elsewhere (the default); or the same "
+     "elements of another checkpoint. Lost they stay: lost.json beside the certificate lists "
+     "every box."},
+    {"--color", "NO_COLOR and CLICOLOR_FORCE are obeyed."},
+};
+
+constexpr const char* kAbout =
+    "Opens a checkpoint that many ranks saved (PyTorch DCP, Hugging Face safetensors, sharded or "
+    "not, one file of torch.save, HDF5: weights of Keras 3, or one file a rank with the "
+    "attributes offsets and global_shape), shows which rank wrote which tile of which tensor, "
+    "says in plain words what is wrong, and repairs it.\n\n"
+    "CHECKPOINT is a folder, or its .metadata. Nothing in a checkpoint is ever executed, and "
+    "nothing is written into it except by repair --in-place.";
+
+constexpr Note kCodes[] = {
+    {"0", "Clean, or done."},
+    {"1", "Findings at or above --fail-on."},
+    {"2", "Could not decide: damaged, incomplete, beyond what is read, or stopped."},
+    {"3", "Wrong use."},
+    {"4", "The system refused to read or write."},
+};
+
+constexpr const char* kSignals =
+    "SIGINT once stops cleanly and leaves nothing half made; twice stops at once. SIGTERM stops "
+    "cleanly and keeps the files that are finished: resume goes on with them.";
+
+// As roff reads it: a backslash, dashes that are typed, and lines that begin like a request.
+std::string plain(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    bool begins = out.empty() || out.back() == '\n';
+    if (begins && (c == '.' || c == '\'')) out += "\\&";
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else
+      out += c;
+  }
+  return out;
+}
+
+// Paragraphs, one a line; `between` is the request that parts them.
+std::string paragraphs(std::string_view text, const char* between) {
+  std::string out;
+  while (!text.empty()) {
+    std::size_t end = text.find("\n\n");
+    if (!out.empty()) out += std::string(between) + "\n";
+    out += plain(text.substr(0, end)) + "\n";
+    text.remove_prefix(end == text.npos ? text.size() : end + 2);
+  }
+  return out;
+}
+
+std::string sentence(std::string text) {
+  if (text.empty()) return text;
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  if (text.back() != '.') text += '.';
+  return text;
+}
+
+std::string place_text(const ArgumentUse& place) {
+  std::string text = "\\fI" + plain(place.names.front()) + "\\fR";
+  if (place.repeats) text += " ...";
+  return place.is_required ? text : "[" + text + "]";
+}
+
+std::string verb_entry(const VerbUse& verb) {
+  std::string text = ".TP\n\\fB" + plain(verb.name) + "\\fR";
+  for (const ArgumentUse& place : verb.places) text += " " + place_text(place);
+  text += "\n" + plain(sentence(verb.summary)) + "\n";
+  if (!verb.details.empty()) text += ".IP\n" + paragraphs(verb.details, ".IP");
+  std::string taken;
+  for (const ArgumentUse& option : verb.options) {
+    const std::string& name = long_name(option);
+    if (name == "--help" || name == "--json" || name == "--quiet" || name == "--color") continue;
+    taken += (taken.empty() ? "" : ", ") + ("\\fB" + plain(name) + "\\fR");
+  }
+  if (!taken.empty()) text += ".IP\nTakes " + taken + ".\n";
+  return text;
+}
+
+// One entry for verbs that mean the same by it.
+struct OptionEntry {
+  ArgumentUse option;
+  std::vector<std::string> verbs;
+};
+
+std::vector<OptionEntry> option_entries(const std::vector<VerbUse>& verbs) {
+  std::vector<OptionEntry> entries;
+  for (const VerbUse& verb : verbs) {
+    for (const ArgumentUse& option : verb.options) {
+      auto same = std::find_if(entries.begin(), entries.end(), [&](const OptionEntry& entry) {
+        return entry.option.names == option.names && entry.option.text == option.text;
+      });
+      if (same == entries.end()) same = entries.insert(entries.end(), {option, {}});
+      same->verbs.push_back(verb.name);
+    }
+  }
+  return entries;
+}
+
+std::string option_entry(const OptionEntry& entry, std::size_t all_verbs, bool is_first) {
+  const ArgumentUse& option = entry.option;
+  std::string text = ".TP\n";
+  for (std::size_t i = 0; i < option.names.size(); ++i)
+    text += (i == 0 ? "\\fB" : ", \\fB") + plain(option.names[i]) + "\\fR";
+  if (!option.value.empty()) text += " \\fI" + plain(option.value) + "\\fR";
+  text += "\n";
+  if (entry.verbs.size() != all_verbs) {
+    std::string verbs;
+    for (const std::string& verb : entry.verbs)
+      verbs += (verbs.empty() ? "Of " : ", ") + ("\\fB" + plain(verb) + "\\fR");
+    text += verbs + ".\n";
+  }
+  text += plain(sentence(option.text)) + "\n";
+  for (const Note& note : kNotes) {
+    if (is_first && long_name(option) == note.option) text += plain(note.text) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string man_page(const std::vector<VerbUse>& verbs) {
+  std::string text = fmt::format(
+      ".\\\" made by `shardwright completion man`\n"
+      ".TH SHARDWRIGHT 1 \"\" \"shardwright {}\" \"User Commands\"\n"
+      ".SH NAME\nshardwright \\- look into sharded checkpoints, say what is wrong, repair it with "
+      "proof\n.SH SYNOPSIS\n\\fBshardwright\\fR \\fIVERB CHECKPOINT\\fR [\\fIoptions\\fR]\n",
+      kVersion);
+  text += ".SH DESCRIPTION\n" + paragraphs(kAbout, ".PP");
+  text += ".SH VERBS\n";
+  for (const VerbUse& verb : verbs) text += verb_entry(verb);
+  text += ".SH OPTIONS\n";
+  std::set<std::string> told;
+  for (const OptionEntry& entry : option_entries(verbs)) {
+    bool is_first = told.insert(long_name(entry.option)).second;
+    text += option_entry(entry, verbs.size(), is_first);
+  }
+  text += ".SH EXAMPLES\n.nf\n";
+  for (const VerbUse& verb : verbs) text += plain(verb.examples) + "\n";
+  text += ".fi\n.SH EXIT STATUS\n";
+  for (const Note& code : kCodes)
+    text += fmt::format(".TP\n.B {}\n{}\n", code.option, plain(code.text));
+  return text + ".SH SIGNALS\n" + plain(kSignals) + "\n";
+}
+
+}  // namespace shw::cli
