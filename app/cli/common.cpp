@@ -56,7 +56,8 @@ int fail_with(Context& context, const Error& error) {
 }
 
 TextStyle style_of(const Context& context) {
-  return {context.terminal.colour(), context.terminal.utf8(), context.terminal.width()};
+  return {context.terminal.colour(), context.terminal.utf8(), context.terminal.width(),
+          context.terminal.millions(), context.terminal.must_fit()};
 }
 
 TextOptions text_options(const Context& context) {

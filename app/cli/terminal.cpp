@@ -38,6 +38,13 @@ bool wants_colour(const std::string& choice, bool is_terminal) {
   return is_terminal && !is_dumb();
 }
 
+// As terminals say it (github.com/termstandard/colors).
+bool shows_millions() {
+  const char* said = std::getenv("COLORTERM");
+  return said != nullptr &&
+         (std::strcmp(said, "truecolor") == 0 || std::strcmp(said, "24bit") == 0);
+}
+
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     if (!set(name)) continue;
@@ -71,8 +78,10 @@ int write_all(int descriptor, std::string_view text) {
 }  // namespace
 
 Terminal::Terminal(const Options& options)
-    : colour_(wants_colour(options.color, isatty(STDOUT_FILENO) != 0)),
-      utf8_(locale_is_utf8()),
+    : colour_(!options.plain && wants_colour(options.color, isatty(STDOUT_FILENO) != 0)),
+      millions_(shows_millions()),
+      must_fit_(isatty(STDOUT_FILENO) != 0 || set("COLUMNS")),
+      utf8_(!options.plain && locale_is_utf8()),
       quiet_(options.quiet),
       err_is_terminal_(isatty(STDERR_FILENO) != 0 && !is_dumb()),
       width_(columns_of(isatty(STDOUT_FILENO) != 0 ? STDOUT_FILENO : STDERR_FILENO)) {}

@@ -14,7 +14,9 @@ class Terminal {
  public:
   explicit Terminal(const Options& options);
 
-  bool colour() const { return colour_; }  // of stdout
+  bool colour() const { return colour_; }      // of stdout
+  bool millions() const { return millions_; }  // of colours
+  bool must_fit() const { return must_fit_; }  // stdout is a terminal, or somebody says how wide
   bool utf8() const { return utf8_; }
   int width() const { return width_; }  // columns; 100 where nobody knows
   bool interactive() const;             // a person can answer: stdin and stderr are terminals
@@ -32,7 +34,7 @@ class Terminal {
   bool out_failed() const { return out_failed_; }
 
  private:
-  bool colour_ = false, utf8_ = false, quiet_ = false;
+  bool colour_ = false, millions_ = false, must_fit_ = false, utf8_ = false, quiet_ = false;
   bool err_is_terminal_ = false;
   bool reader_left_ = false, out_failed_ = false;
   int width_ = 100;

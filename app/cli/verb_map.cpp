@@ -14,8 +14,10 @@ int run_map(Context& context) {
 
   LaidTensor saved = saved_tiling(checkpoint, *tensor);
   std::optional<LaidTensor> expected;
+  const SpecEntry* entry = nullptr;
   if (opened->spec != nullptr) {
-    if (const SpecEntry* entry = opened->spec->find(context.options.subject))
+    entry = opened->spec->find(context.options.subject);
+    if (entry != nullptr)
       expected = expected_tiling(*entry);
     else
       context.terminal.say("the spec does not name this tensor");
@@ -27,7 +29,10 @@ int run_map(Context& context) {
     context.terminal.out_line(map_to_json(context.options.subject, saved, beside, lost));
     return kClean;
   }
-  context.terminal.out_line(map_to_text(context.options.subject, saved, beside, style_of(context)));
+  const Mesh* mesh = entry != nullptr && entry->mesh ? &*entry->mesh : nullptr;
+  Palette palette = palette_of(checkpoint, mesh);
+  context.terminal.out_line(
+      map_to_text(context.options.subject, saved, beside, style_of(context), &palette));
   context.terminal.out(filled_to_text(checkpoint, *tensor, style_of(context)));
   return kClean;
 }

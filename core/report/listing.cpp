@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "core/base/checked.h"
 #include "core/facts/filled.h"
@@ -112,6 +113,19 @@ ListedRow listed_row(const StrayRecord& tensor) {
   return {{printable(tensor.fqn), "?", "?", "gone", "?", "?"}, {}};
 }
 
+// What is beyond the width is cut off, and told by its last column.
+std::string shortened(const std::string& text, std::size_t width) {
+  if (display_width(text) <= width) return text;
+  std::string out;
+  std::size_t columns = 0;
+  for (char c : text) {
+    bool begins = (static_cast<unsigned char>(c) >> 6) != 2;
+    if (begins && ++columns == width) break;
+    out += c;
+  }
+  return out + "\u2026";
+}
+
 std::string separator(const TextStyle& style) {
   return style.utf8 ? " · " : ", ";
 }
@@ -143,15 +157,21 @@ std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint
     for (std::size_t c = 0; c < 6; ++c)
       widths[c] = std::max(widths[c], display_width(row.cells[c]));
   }
+  // Where the columns do not fit a name stands on a line of its own, with the rest below it.
+  auto room = static_cast<std::size_t>(style.width);
+  bool fits = !style.must_fit ||
+              std::accumulate(std::begin(widths), std::end(widths), std::size_t{10}) <= room;
   auto line = [&](auto&& cell, Ink ink) {
     std::string text;
-    for (std::size_t c = 0; c < 6; ++c) {
+    for (std::size_t c = fits ? 0 : 1; c < 6; ++c) {
       bool left = c < 3 || c == 5;
       text += (c > 0 ? "  " : "") +
               (c == 5 ? std::string(cell(c))
                       : (left ? padded(cell(c), widths[c]) : right_aligned(cell(c), widths[c])));
     }
-    return inked(style, ink, text) + "\n";
+    if (fits) return inked(style, ink, text) + "\n";
+    return inked(style, ink, cell(0)) + "\n" + inked(style, Ink::kQuiet, shortened(text, room)) +
+           "\n";
   };
   std::string text = line([&](std::size_t c) { return kTitles[c]; }, Ink::kQuiet);
   for (const ListedRow& row : rows) {
@@ -275,7 +295,8 @@ std::string plan_to_text(const Plan& plan, const TextStyle& style) {
         (operation.tiles > 0 ? ", " + plural(static_cast<std::uint64_t>(operation.tiles), "tile")
                              : "") +
         inked(style, Ink::kQuiet, "   for " + operation.rule) + "\n";
-    text += "     " + printable(operation.text) + "\n" + subjects_text(operation.subjects);
+    text += wrapped(printable(operation.text), 5, static_cast<std::size_t>(style.width)) + "\n" +
+            subjects_text(operation.subjects);
     if (!operation.lossless) {
       std::string lost_now =
           operation.elements_lost == 0

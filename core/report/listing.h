@@ -18,7 +18,9 @@ namespace shw {
 struct TextStyle {
   bool colour = false;
   bool utf8 = true;
-  int width = 100;  // columns
+  int width = 100;        // columns
+  bool millions = false;  // of colours; else 256
+  bool must_fit = false;  // a person reads it: tables are no wider than that
 };
 
 enum class Ink : std::uint8_t { kPlain, kQuiet, kBold, kRed, kGreen, kGold };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -58,6 +59,44 @@ class Axis {
   std::int64_t fold_from_ = 0, fold_to_ = 0;
 };
 
+// What tiles stand on: the colour of their writer, where a terminal shows one.
+struct Grounds {
+  const Palette* palette = nullptr;
+  bool millions = false;
+
+  // From here on; of nobody: as the terminal has it.
+  std::string change(std::optional<std::uint32_t> writer) const {
+    if (palette == nullptr) return {};
+    if (!writer) return "\x1b[0m";
+    std::uint32_t rgb = palette->rgb(*writer);
+    bool is_light = palette->is_light(writer);
+    if (!millions) {
+      return fmt::format("\x1b[48;5;{};38;5;{}m", nearest_of_256(rgb),
+                         is_light ? kBlackOf256 : kWhiteOf256);
+    }
+    int letters = is_light ? 0 : 255;
+    return fmt::format("\x1b[48;2;{};{};{};38;2;{};{};{}m", rgb >> 16, rgb >> 8 & 255, rgb & 255,
+                       letters, letters, letters);
+  }
+
+  static constexpr int kBlackOf256 = 16, kWhiteOf256 = 231;
+
+  // In the cube of 6 x 6 x 6 colours that begins at 16.
+  static std::uint32_t nearest_of_256(std::uint32_t rgb) {
+    static constexpr int kLevels[] = {0, 95, 135, 175, 215, 255};
+    std::uint32_t number = 0;
+    for (int shift : {16, 8, 0}) {
+      int value = static_cast<int>(rgb >> shift & 255);
+      std::uint32_t best = 0;
+      for (std::uint32_t i = 1; i < 6; ++i) {
+        if (std::abs(kLevels[i] - value) < std::abs(kLevels[best] - value)) best = i;
+      }
+      number = number * 6 + best;
+    }
+    return 16 + number;
+  }
+};
+
 // A grid of characters. Lines are kept as directions (1 up, 2 right, 4 down, 8 left), so that
 // tiles that touch share their seam.
 class Canvas {
@@ -66,7 +105,8 @@ class Canvas {
       : lines_(lines),
         columns_(columns),
         seams_(static_cast<std::size_t>(lines * columns), 0),
-        letters_(static_cast<std::size_t>(lines * columns), 0) {}
+        letters_(static_cast<std::size_t>(lines * columns), 0),
+        writers_(static_cast<std::size_t>(lines * columns)) {}
 
   void box(int top, int left, int bottom, int right) {
     for (int x = left; x < right; ++x) {
@@ -74,6 +114,13 @@ class Canvas {
     }
     for (int y = top; y < bottom; ++y) {
       for (int x : {left, right}) seam(y, x, 4), seam(y + 1, x, 1);
+    }
+  }
+
+  // All that lies inside of a box.
+  void paint(int top, int left, int bottom, int right, std::uint32_t writer) {
+    for (int y = top + 1; y < bottom; ++y) {
+      for (int x = left + 1; x < right; ++x) writers_[index(y, x)] = writer;
     }
   }
 
@@ -91,29 +138,33 @@ class Canvas {
     }
   }
 
-  std::vector<std::string> text(bool utf8) const {
-    static constexpr const char* kLines[16] = {" ", "╵", "╶", "└", "╷", "│", "┌", "├",
-                                               "╴", "┘", "─", "┴", "┐", "┤", "┬", "┼"};
+  std::vector<std::string> text(const Grounds& grounds, bool utf8) const {
     std::vector<std::string> rows;
     for (int y = 0; y < lines_; ++y) {
       std::string row;
+      std::optional<std::uint32_t> on;
       for (int x = 0; x < columns_; ++x) {
-        unsigned mask = seams_[index(y, x)];
-        char letter = letters_[index(y, x)];
-        if (letter != 0) {
-          row += letter;
-        } else if (utf8) {
-          row += kLines[mask];
-        } else {
-          row += mask == 0 ? ' ' : mask == 10 ? '-' : mask == 5 ? '|' : '+';
-        }
+        const auto& writer = writers_[index(y, x)];
+        if (writer != on) row += grounds.change(writer);
+        on = writer;
+        row += at(y, x, utf8);
       }
-      rows.push_back(row);
+      if (on) row += grounds.change({});
+      rows.push_back(std::move(row));
     }
     return rows;
   }
 
  private:
+  std::string at(int y, int x, bool utf8) const {
+    static constexpr const char* kLines[16] = {" ", "╵", "╶", "└", "╷", "│", "┌", "├",
+                                               "╴", "┘", "─", "┴", "┐", "┤", "┬", "┼"};
+    unsigned mask = seams_[index(y, x)];
+    char letter = letters_[index(y, x)];
+    if (letter != 0) return std::string(1, letter);
+    if (utf8) return kLines[mask];
+    return std::string(1, mask == 0 ? ' ' : mask == 10 ? '-' : mask == 5 ? '|' : '+');
+  }
   std::size_t index(int y, int x) const {
     assert(y >= 0 && y < lines_ && x >= 0 && x < columns_);
     return static_cast<std::size_t>(y * columns_ + x);
@@ -124,17 +175,25 @@ class Canvas {
   int lines_, columns_;
   std::vector<unsigned char> seams_;
   std::vector<char> letters_;
+  std::vector<std::optional<std::uint32_t>> writers_;  // whose ground it is
 };
 
-int columns_in(std::string_view text) {
-  return static_cast<int>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) >> 6) != 2; }));
-}
+struct TextPicture {
+  std::string title = {};
+  Ink ink = Ink::kPlain;
+  std::vector<std::string> lines = {};
+  std::size_t width = 0;  // of each line
+};
 
-}  // namespace
+// What is drawn on: of pictures side by side the same.
+struct Sheet {
+  std::int64_t rows, columns;  // elements that fill ...
+  int down, across;            // so many characters
+  Grounds grounds;
+  bool utf8;
+};
 
-std::vector<std::string> draw_slice(const TileSlice& slice, std::int64_t scale_rows,
-                                    std::int64_t scale_columns, int lines, int columns, bool utf8) {
+TextPicture draw_slice(const TileSlice& slice, const Sheet& sheet) {
   std::vector<std::int64_t> row_cuts{0, slice.rows}, column_cuts{0, slice.columns};
   std::size_t longest = 1;
   for (const SliceTile& tile : slice.tiles) {
@@ -142,8 +201,8 @@ std::vector<std::string> draw_slice(const TileSlice& slice, std::int64_t scale_r
     column_cuts.insert(column_cuts.end(), {tile.left, tile.right});
     if (tile.writer) longest = std::max(longest, std::to_string(*tile.writer).size());
   }
-  Axis down(row_cuts, scale_rows, lines, 2);
-  Axis across(column_cuts, scale_columns, columns, static_cast<int>(longest) + 1);
+  Axis down(row_cuts, sheet.rows, sheet.down, 2);
+  Axis across(column_cuts, sheet.columns, sheet.across, static_cast<int>(longest) + 1);
   Canvas canvas(down.length(), across.length());
   canvas.box(0, 0, down.length() - 1, across.length() - 1);
   auto fold = [&](const Axis& axis) { return fmt::format("{} more", axis.folded()); };
@@ -164,62 +223,58 @@ std::vector<std::string> draw_slice(const TileSlice& slice, std::int64_t scale_r
     if (down.folds(tile.top, tile.bottom) || across.folds(tile.left, tile.right)) continue;
     canvas.box(*top, *left, *bottom, *right);
     if (!tile.writer) continue;
+    canvas.paint(*top, *left, *bottom, *right, *tile.writer);
     std::string rank = std::to_string(*tile.writer);
     canvas.label(*top, *left, *bottom, *right, {"rank " + rank, rank});
   }
-  return canvas.text(utf8);
+  TextPicture picture;
+  picture.lines = canvas.text(sheet.grounds, sheet.utf8);
+  picture.width = static_cast<std::size_t>(across.length());
+  return picture;
 }
-
-namespace {
-
-struct TextPicture {
-  std::string title;
-  Ink ink = Ink::kPlain;
-  std::vector<std::string> lines;
-};
 
 // Side by side, titles above.
 std::string beside(const std::vector<TextPicture>& pictures, const TextStyle& style) {
-  static constexpr int kGap = 4;
+  static constexpr std::size_t kGap = 4;
   std::size_t height = 0;
-  std::vector<int> widths;
+  std::vector<std::size_t> widths;
   for (const TextPicture& picture : pictures) {
     height = std::max(height, picture.lines.size());
-    int width = columns_in(picture.title);
-    for (const std::string& line : picture.lines) width = std::max(width, columns_in(line));
-    widths.push_back(width + kGap);
+    widths.push_back(std::max(picture.width, display_width(picture.title)) + kGap);
   }
   std::string text;
-  auto cell = [&](std::size_t i, std::string_view content, Ink ink) {
+  auto cell = [&](std::size_t i, std::string_view content, std::size_t width, Ink ink) {
     bool last = i + 1 == pictures.size();
-    int gap = last ? 0 : widths[i] - columns_in(content);
-    text += inked(style, ink, content) + std::string(static_cast<std::size_t>(gap), ' ');
+    text += inked(style, ink, content) + std::string(last ? 0 : widths[i] - width, ' ');
     if (!last) return;
     while (text.ends_with(' ')) text.pop_back();
     text += "\n";
   };
-  for (std::size_t i = 0; i < pictures.size(); ++i) cell(i, pictures[i].title, pictures[i].ink);
+  for (std::size_t i = 0; i < pictures.size(); ++i)
+    cell(i, pictures[i].title, display_width(pictures[i].title), pictures[i].ink);
   for (std::size_t y = 0; y < height; ++y) {
     for (std::size_t i = 0; i < pictures.size(); ++i) {
-      const auto& lines = pictures[i].lines;
-      cell(i, y < lines.size() ? std::string_view(lines[y]) : std::string_view(), Ink::kPlain);
+      bool ends = y >= pictures[i].lines.size();
+      cell(i, ends ? std::string_view() : pictures[i].lines[y], ends ? 0 : pictures[i].width,
+           Ink::kPlain);
     }
   }
   return text;
 }
 
-std::string overview_text(const LaidTensor& saved, const Slice& look, const TextStyle& style) {
+std::string overview_text(const LaidTensor& saved, const Slice& look, const Grounds& grounds,
+                          const TextStyle& style) {
   TileSlice slice = cut(saved, look);
   std::string text = "\n" + inked(style, Ink::kQuiet, "all tiles: " + to_text(look)) + "\n";
-  auto lines = draw_slice(slice, slice.rows, slice.columns, 6, style.width - 2, style.utf8);
-  for (const std::string& line : lines) text += line + "\n";
+  Sheet sheet{slice.rows, slice.columns, 6, style.width - 2, grounds, style.utf8};
+  for (const std::string& line : draw_slice(slice, sheet).lines) text += line + "\n";
   return text;
 }
 
 }  // namespace
 
 std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const LaidTensor* expected,
-                        const TextStyle& style) {
+                        const TextStyle& style, const Palette* palette) {
   Slice slice = choose_slice(saved, expected);
   std::string text = inked(style, Ink::kBold, printable(fqn)) + "\n";
   if (slice.row >= 0) text += inked(style, Ink::kQuiet, to_text(slice)) + "\n";
@@ -237,19 +292,22 @@ std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const L
   int down = std::clamp(static_cast<int>(ratio * across / 2), 4, 16);
   bool same_shape = comparable && same(saved.shape, expected->shape);
   Ink ink = comparable && !same_shape ? Ink::kRed : Ink::kPlain;
+  Grounds grounds{style.colour ? palette : nullptr, style.millions};
+  Sheet sheet{rows, columns, down, across, grounds, style.utf8};
   std::vector<TextPicture> pictures;
-  pictures.push_back({"saved " + to_text(ExtentsView(saved.shape)), ink,
-                      draw_slice(before, rows, columns, down, across, style.utf8)});
-  if (comparable) {
-    pictures.push_back({"expected " + to_text(ExtentsView(expected->shape)), Ink::kPlain,
-                        draw_slice(after, rows, columns, down, across, style.utf8)});
-  }
+  auto add = [&](const char* what, const LaidTensor& laid, const TileSlice& part, Ink of_title) {
+    pictures.push_back(draw_slice(part, sheet));
+    pictures.back().title = what + to_text(ExtentsView(laid.shape));
+    pictures.back().ink = of_title;
+  };
+  add("saved ", saved, before, ink);
+  if (comparable) add("expected ", *expected, after, Ink::kPlain);
   text += beside(pictures, style);
   if (before.hidden > 0) text += human_count(before.hidden) + " more tiles are not drawn\n";
   if (expected != nullptr && !comparable) {
     text += "expected " + to_text(ExtentsView(expected->shape)) + ": of another rank, not drawn\n";
   }
-  if (auto other = overview_of(saved, slice)) text += overview_text(saved, *other, style);
+  if (auto other = overview_of(saved, slice)) text += overview_text(saved, *other, grounds, style);
   return text;
 }
 

@@ -98,6 +98,9 @@ std::string noun_of(const Checkpoint& checkpoint, const Finding& finding) {
   return "file";
 }
 
+// What may stand out beyond the column at which sentences wrap, before a line is broken.
+constexpr std::size_t kOverhang = 8;
+
 struct SubjectRow {
   std::string name, saved, expected;
   bool same = false;
@@ -131,24 +134,28 @@ void append_subjects(std::string& out, const Finding& finding, std::size_t inden
   std::size_t shown = options.all_subjects ? finding.subjects.size()
                                            : std::min(finding.subjects.size(), kShownSubjects);
   std::vector<SubjectRow> rows = subject_rows(finding, shown);
-  std::size_t names = 0, saves = 0;
+  std::size_t names = 0, saves = 0, expects = 0;
   for (SubjectRow& row : rows) {
     row.name = printable(row.name);
     names = std::max(names, display_width(row.name));
-    if (!row.same) saves = std::max(saves, display_width(row.saved));
+    if (row.same) continue;
+    saves = std::max(saves, display_width(row.saved));
+    expects = std::max(expects, display_width(row.expected));
   }
   std::string margin(indent, ' ');
+  // "name   saved [..]   expected [..]", or the shapes below the name where that is too long.
+  bool fits = indent + names + saves + expects + 21 <= options.width + kOverhang;
   for (const SubjectRow& row : rows) {
     out += margin;
     if (row.saved.empty()) {
       out += row.name + "\n";
       continue;
     }
-    out += padded(row.name, names + 3);
     if (row.same) {
-      out += "the same\n";
+      out += (fits ? padded(row.name, names + 3) : row.name + "   ") + "the same\n";
       continue;
     }
+    out += fits ? padded(row.name, names + 3) : row.name + "\n" + margin + "  ";
     out += "saved " + style(kWrong, row.saved);
     if (!row.expected.empty())
       out += std::string(saves - display_width(row.saved), ' ') + "   expected " + row.expected;
@@ -185,7 +192,7 @@ void append_remedy(std::string& out, const Finding& finding, std::size_t indent,
   out += lines;
   if (!command.empty()) {
     // A few columns more than sentences may have: a command is copied whole.
-    bool fits = used + 3 + display_width(command) <= options.width + 8;
+    bool fits = used + 3 + display_width(command) <= options.width + kOverhang;
     out += (fits ? "   " : "\n" + std::string(indent, ' ')) + style(kBold, command);
   }
   out += "\n";

@@ -1,9 +1,11 @@
 // The program as a process: what stands on stdout and stderr, and with which code it ends.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "app/answer.h"
 #include "app/process.h"
@@ -423,4 +425,27 @@ TEST_CASE("a fill that is none is a usage error, one that is not there is named 
   CHECK(shardwright({"check", step(), "--fill", "zero"}).code == 3);
   CHECK(shardwright({"plan", step(), "--plan", "p", "--fill", "zero"}).code == 3);
   CHECK(shardwright({"plan", step(), "--against", "no/such"}).code == 4);
+}
+
+TEST_CASE("tables are as wide as who reads them says, and have a line a tensor in a pipe") {
+  auto columns = [](const std::string& line) {
+    return std::count_if(line.begin(), line.end(),
+                         [](char c) { return (static_cast<unsigned char>(c) >> 6) != 2; });
+  };
+  for (const std::vector<std::string>& verb :
+       {std::vector<std::string>{"ls", step()}, {"stats", step(), kDown}}) {
+    std::istringstream lines(shardwright(verb, {"COLUMNS=60"}).out);
+    bool whole = false;
+    for (std::string line; std::getline(lines, line);) {
+      CHECK_MESSAGE((columns(line) <= 60 || line.find(' ') == line.npos), line);
+      whole = whole || line == kDown;
+    }
+    CHECK(whole);  // names are never cut: they are what is typed next
+  }
+  Run wide = shardwright({"ls", step()});
+  CHECK(contains(wide.out, "\nlm_head.weight   "));
+  CHECK(contains(wide.out, "29, 38, 47, 48, 57\n"));
+  Run plain = shardwright({"map", step(), kDown, "--plain", "--color", "always"}, {"LANG=C.UTF-8"});
+  CHECK(plain.code == 0);
+  for (char c : plain.out) CHECK_MESSAGE((c == '\n' || (c >= ' ' && c <= '~')), plain.out);
 }

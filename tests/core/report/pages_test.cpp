@@ -105,6 +105,33 @@ TEST_CASE("the map draws each tile with its rank, saved beside expected") {
         "+-------------+\n");
 }
 
+TEST_CASE("a tile stands on the colour of its writer, and nothing moves because of it") {
+  LaidTensor saved{{4, 2}, {{{{0, 0}, {2, 2}}, 0}, {{{2, 0}, {2, 2}}, 1}}};
+  Palette palette{2, 1};
+  TextStyle style{true, false, 60, true};
+  std::string plain = map_to_text("w", saved, nullptr, {false, false, 60});
+  for (bool millions : {true, false}) {
+    style.millions = millions;
+    std::string text = map_to_text("w", saved, nullptr, style, &palette), bare;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '\x1b')
+        i = text.find('m', i);
+      else
+        bare += text[i];
+    }
+    CHECK(bare == plain);
+    // The ground of rank 0 is left before its frame is, and rank 1 has another.
+    std::string first = millions ? "\x1b[48;2;73;119;156;" : "\x1b[48;5;67;";
+    CHECK(text.find(first) != std::string::npos);
+    CHECK(text.find("\x1b[0m|\n") != std::string::npos);
+    std::size_t at = text.find("\x1b[48", text.find("rank 0"));
+    at = text.find("\x1b[48", text.find("---", at));
+    CHECK(text.compare(at, first.size(), first) != 0);
+  }
+  style.colour = false;
+  CHECK(map_to_text("w", saved, nullptr, style, &palette) == plain);
+}
+
 TEST_CASE("a tiling of a thousand rows is folded, not cut off") {
   LaidTensor saved{{1000, 1}, {}};
   for (std::int64_t i = 0; i < 1000; ++i)

@@ -1,0 +1,22 @@
+// The colour of a writer, the same in every picture: hue along the last mesh axis, lightness along
+// those before it; along all ranks where there is no mesh.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/mesh/mesh.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+struct Palette {
+  std::uint32_t inner = 1, outer = 1;
+  std::uint32_t rgb(std::uint32_t writer) const;                  // 0x4a73a0
+  std::string colour(std::optional<std::uint32_t> writer) const;  // "#4a73a0", "none"
+  bool is_light(std::optional<std::uint32_t> writer) const;       // dark letters stand on it
+};
+Palette palette_of(const Checkpoint& checkpoint, const Mesh* mesh);
+
+}  // namespace shw
