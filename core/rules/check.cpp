@@ -85,13 +85,16 @@ void sort_findings(std::vector<Finding>& findings) {
   });
 }
 
+bool has_undecided(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return rule_of(finding).leaves_undecided; });
+}
+
 Verdict verdict_of(const std::vector<Finding>& findings) {
-  bool undecided = false;
   for (const Finding& finding : findings) {
     if (finding.severity > Severity::kInfo) return Verdict::kFindings;
-    undecided = undecided || rule_of(finding).leaves_undecided;
   }
-  return undecided ? Verdict::kUndecided : Verdict::kClean;
+  return has_undecided(findings) ? Verdict::kUndecided : Verdict::kClean;
 }
 
 // What is expected: the spec, else what the reference holds. What is of another model is refused:
@@ -138,6 +141,10 @@ std::string_view name(Verdict verdict) {
       break;
   }
   return "undecided";
+}
+
+bool leaves_open(const CheckReport& report) {
+  return report.verdict == Verdict::kUndecided || has_undecided(report.findings);
 }
 
 Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& options,

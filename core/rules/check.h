@@ -39,6 +39,10 @@ struct CheckReport {
   std::vector<Unjudged> unjudged = {};         // hints first
 };
 
+// Something could not be looked at, whatever else was found: who takes the other findings as known
+// must not take the checkpoint for clean.
+bool leaves_open(const CheckReport& report);
+
 Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& options,
                           Progress* progress = nullptr);
 

@@ -112,7 +112,7 @@ bool fails(const CheckReport& report, const CheckAsked& asked, std::optional<Sev
 }
 
 bool is_open(const CheckReport& report, const CheckAsked& asked) {
-  return report.verdict == Verdict::kUndecided ||
+  return leaves_open(report) ||
          std::any_of(asked.policies.begin(), asked.policies.end(), [](const PolicyAnswer& one) {
            return one.verdict == PolicyVerdict::kUndecided;
          });

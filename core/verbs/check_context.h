@@ -33,7 +33,8 @@ Result<std::vector<std::string>> policies_from_text(std::string_view text,
 // Something fails the run: a finding of that severity or above that is not known, or a policy that
 // is broken.
 bool fails(const CheckReport& report, const CheckAsked& asked, std::optional<Severity> from);
-// Nothing failed, and something that was asked could not be answered.
+// Something that was asked could not be answered, or not looked at: a baseline that knows of it, or
+// a severity that passes it over, decides nothing.
 bool is_open(const CheckReport& report, const CheckAsked& asked);
 
 }  // namespace shw::verbs

@@ -55,6 +55,17 @@ TEST_CASE("what a baseline knows stays a finding and does not fail") {
   CHECK(shardwright(with_spec("check", {"--baseline", scratch / "no.json"})).code == 3);
 }
 
+TEST_CASE("what could not be looked at is exit 2 whatever is known and from wherever it fails") {
+  const std::string open = std::string(SHW_TEST_DATA) + "/h5py/kinds.h5";
+  Scratch scratch;
+  Run before = shardwright({"check", open, "--data", "--json"});
+  REQUIRE(before.code == 1);
+  REQUIRE(contains(before.out, "not-looked-at"));
+  write(scratch / "known.json", before.out);
+  CHECK(shardwright({"check", open, "--data", "--baseline", scratch / "known.json"}).code == 2);
+  CHECK(shardwright({"check", open, "--data", "--fail-on", "never"}).code == 2);
+}
+
 TEST_CASE("a policy is met or broken or open and the exit code says so") {
   Scratch scratch;
   write(scratch / "coverage", "# what we require\nrequire: coverage\n");
