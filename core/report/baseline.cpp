@@ -1,11 +1,16 @@
 #include "core/report/baseline.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
+#include "core/base/checked.h"
 #include "core/report/json.h"
 
 namespace shw {
 namespace {
+
+using Counts = std::vector<std::int64_t>;
 
 std::optional<Severity> severity_of(const Json& finding) {
   const std::string word = finding.value("severity", "");
@@ -14,19 +19,118 @@ std::optional<Severity> severity_of(const Json& finding) {
   return word == "info" ? std::optional(Severity::kInfo) : std::nullopt;
 }
 
-void keep_gravest(Baseline& baseline, std::string rule, std::string subject, Severity severity) {
-  auto [found, is_new] =
-      baseline.known.try_emplace({std::move(rule), std::move(subject)}, severity);
-  if (!is_new) found->second = std::max(found->second, severity);
+std::optional<Consequence> consequence_in(const Json& finding) {
+  if (!finding.contains("consequence")) return std::nullopt;
+  for (auto one : {Consequence::kNone, Consequence::kHazard, Consequence::kWillNotLoad,
+                   Consequence::kSilentlyWrong, Consequence::kDataLost}) {
+    if (finding["consequence"] == name(one)) return one;
+  }
+  return std::nullopt;
 }
 
-std::vector<std::string> keys_of(const Finding& finding) {
-  return finding.subjects.empty() ? std::vector<std::string>{""} : finding.subjects;
+Depth depth_in(const Json& answer) {
+  for (Depth depth : {Depth::kMetadata, Depth::kHeaders}) {
+    if (answer.contains("depth") && answer["depth"] == name(depth)) return depth;
+  }
+  return Depth::kData;  // as if all had been looked at: then nothing is called gone too early
 }
 
 bool is_list_of_text(const Json& json) {
   return json.is_array() &&
          std::all_of(json.begin(), json.end(), [](const Json& one) { return one.is_string(); });
+}
+
+std::optional<std::int64_t> whole_number(const Json& json) {
+  if (json.is_boolean()) return json.get<bool>() ? 1 : 0;
+  if (json.is_number_unsigned()) return narrow<std::int64_t>(json.get<std::uint64_t>());
+  return json.is_number_integer() ? std::optional(json.get<std::int64_t>()) : std::nullopt;
+}
+
+// Nothing where the evidence is no number and no list of them.
+std::optional<Counts> counts_in(const Json& evidence) {
+  if (!evidence.is_array()) {
+    auto one = whole_number(evidence);
+    return one ? std::optional(Counts{*one}) : std::nullopt;
+  }
+  Counts counts;
+  for (const Json& entry : evidence) {
+    auto one = whole_number(entry);
+    if (!one) return std::nullopt;
+    counts.push_back(*one);
+  }
+  return counts;
+}
+
+struct CountsOf {
+  std::optional<Counts> operator()(bool value) const { return Counts{value ? 1 : 0}; }
+  std::optional<Counts> operator()(std::int64_t value) const { return Counts{value}; }
+  std::optional<Counts> operator()(const Extents& value) const { return value; }
+  template <class Other>
+  std::optional<Counts> operator()(const Other&) const {
+    return std::nullopt;
+  }
+};
+
+// "kept elements", "pairs_looked_at": more of it is not graver.
+bool counts_what_is_well(std::string_view key) {
+  constexpr std::string_view kWords[] = {"kept", "looked_at", "compared", "agree"};
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](std::string_view word) { return key.find(word) != key.npos; });
+}
+
+// Side by side where both have as many; of fewer all together.
+bool no_more(const Counts& now, const Counts& before) {
+  if (now.size() == before.size())
+    return std::equal(now.begin(), now.end(), before.begin(), std::less_equal<>());
+  auto sum = [](const Counts& counts) {
+    return std::accumulate(counts.begin(), counts.end(), 0.0L);  // hostile numbers do not wrap
+  };
+  return now.size() < before.size() && sum(now) <= sum(before);
+}
+
+bool covers(const AcceptedFinding& accepted, const Finding& finding) {
+  if (accepted.severity < finding.severity || accepted.consequence < finding.consequence)
+    return false;
+  bool about_all = std::all_of(
+      finding.subjects.begin(), finding.subjects.end(),
+      [&](const std::string& subject) { return accepted.subjects.contains(subject); });
+  if (!about_all || finding.subjects.empty() != accepted.subjects.empty()) return false;
+  return std::all_of(finding.evidence.begin(), finding.evidence.end(), [&](const auto& evidence) {
+    auto now = std::visit(CountsOf{}, evidence.second);
+    if (!now) return true;
+    auto before = accepted.counts.find(evidence.first);
+    if (before == accepted.counts.end()) return counts_what_is_well(evidence.first);
+    // "complete": what is not told to the end is at least so much.
+    if (std::holds_alternative<bool>(evidence.second)) return *now == before->second;
+    return counts_what_is_well(evidence.first) || no_more(*now, before->second);
+  });
+}
+
+std::optional<AcceptedFinding> accepted_from(const Json& finding) {
+  bool readable = finding.is_object() && finding.contains("rule") && finding["rule"].is_string() &&
+                  finding.contains("severity") && finding["severity"].is_string() &&
+                  finding.contains("subjects") && is_list_of_text(finding["subjects"]) &&
+                  finding.contains("evidence") && finding["evidence"].is_object();
+  auto severity = readable ? severity_of(finding) : std::nullopt;
+  auto consequence = readable ? consequence_in(finding) : std::nullopt;
+  if (!severity || !consequence) return std::nullopt;
+  AcceptedFinding out{*severity, *consequence, {}, {}};
+  for (const Json& subject : finding["subjects"]) out.subjects.insert(subject.get<std::string>());
+  for (const auto& [key, value] : finding["evidence"].items()) {
+    if (auto counts = counts_in(value)) out.counts.emplace(key, std::move(*counts));
+  }
+  return out;
+}
+
+// The same was asked, and as deep.
+bool looks_at_as_much(const CheckReport& report, const Baseline& baseline) {
+  if (report.depth < baseline.depth) return false;
+  return std::all_of(report.unjudged.begin(), report.unjudged.end(),
+                     [&](const Unjudged& one) { return baseline.needs.contains(one.needs); });
+}
+
+std::set<std::string> subjects_or_none(const std::set<std::string>& subjects) {
+  return subjects.empty() ? std::set<std::string>{""} : subjects;
 }
 
 }  // namespace
@@ -40,38 +144,51 @@ Result<Baseline> baseline_from_json(std::string_view text, const std::string& so
   if (!json.is_object() || !json.contains("findings") || !json["findings"].is_array())
     return refuse();
   Baseline baseline;
+  baseline.depth = depth_in(json);
   for (const Json& finding : json["findings"]) {
-    bool readable = finding.is_object() && finding.contains("rule") &&
-                    finding["rule"].is_string() && finding.contains("severity") &&
-                    finding["severity"].is_string() && finding.contains("subjects") &&
-                    is_list_of_text(finding["subjects"]);
-    auto severity = readable ? severity_of(finding) : std::nullopt;
-    if (!severity) return refuse();
-    const std::string rule = finding["rule"].get<std::string>();
-    if (finding["subjects"].empty()) keep_gravest(baseline, rule, "", *severity);
-    for (const Json& subject : finding["subjects"])
-      keep_gravest(baseline, rule, subject.get<std::string>(), *severity);
+    auto accepted = accepted_from(finding);
+    if (!accepted) return refuse();
+    baseline.accepted[finding["rule"].get<std::string>()].push_back(std::move(*accepted));
+  }
+  if (!json.contains("unjudged") || !json["unjudged"].is_array()) return baseline;
+  for (const Json& one : json["unjudged"]) {
+    if (one.is_object() && one.contains("needs") && one["needs"].is_string())
+      baseline.needs.insert(one["needs"].get<std::string>());
   }
   return baseline;
 }
 
 bool is_known(const Baseline& baseline, const Finding& finding) {
-  const std::vector<std::string> keys = keys_of(finding);
-  return std::all_of(keys.begin(), keys.end(), [&](const std::string& subject) {
-    auto found = baseline.known.find({finding.rule, subject});
-    return found != baseline.known.end() && found->second >= finding.severity;
-  });
+  auto of_rule = baseline.accepted.find(finding.rule);
+  return of_rule != baseline.accepted.end() &&
+         std::any_of(of_rule->second.begin(), of_rule->second.end(),
+                     [&](const AcceptedFinding& accepted) { return covers(accepted, finding); });
 }
 
-std::vector<std::string> gone_since(const Baseline& baseline,
-                                    const std::vector<Finding>& findings) {
-  auto left = baseline.known;
-  for (const Finding& finding : findings) {
-    for (const std::string& subject : keys_of(finding)) left.erase({finding.rule, subject});
+std::size_t known_count(const Baseline& baseline, const std::vector<Finding>& findings) {
+  return static_cast<std::size_t>(
+      std::count_if(findings.begin(), findings.end(),
+                    [&](const Finding& finding) { return is_known(baseline, finding); }));
+}
+
+std::vector<std::string> gone_since(const Baseline& baseline, const CheckReport& report) {
+  if (!looks_at_as_much(report, baseline)) return {};
+  std::map<std::string, std::set<std::string>> left;
+  for (const auto& [rule, findings] : baseline.accepted) {
+    for (const AcceptedFinding& accepted : findings)
+      left[rule].merge(subjects_or_none(accepted.subjects));
+  }
+  for (const Finding& finding : report.findings) {
+    auto of_rule = left.find(finding.rule);
+    if (of_rule == left.end()) continue;
+    if (finding.subjects.empty()) of_rule->second.erase("");
+    for (const std::string& subject : finding.subjects) of_rule->second.erase(subject);
   }
   std::vector<std::string> gone;
-  for (const auto& [key, severity] : left)
-    gone.push_back(key.second.empty() ? key.first : key.first + ": " + key.second);
+  for (const auto& [rule, subjects] : left) {
+    for (const std::string& subject : subjects)
+      gone.push_back(subject.empty() ? rule : rule + ": " + subject);
+  }
   return gone;
 }
 

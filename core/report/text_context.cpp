@@ -24,11 +24,10 @@ std::string context_to_text(const CheckReport& report, const CheckContext& conte
                             const TextStyle& style) {
   std::string out;
   if (context.baseline != nullptr) {
-    std::uint64_t known = 0;
-    for (const Finding& finding : report.findings) known += is_known(*context.baseline, finding);
-    out += printable(context.baseline_file) + " knows " + human_count(known) + " of " +
+    out += printable(context.baseline_file) + " knows " +
+           human_count(known_count(*context.baseline, report.findings)) + " of " +
            plural(report.findings.size(), "finding");
-    std::vector<std::string> gone = gone_since(*context.baseline, report.findings);
+    std::vector<std::string> gone = gone_since(*context.baseline, report);
     if (!gone.empty()) out += "; gone since: " + printable(some_of(gone));
     out += "\n";
   }

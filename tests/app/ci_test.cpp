@@ -48,9 +48,13 @@ TEST_CASE("what a baseline knows stays a finding and does not fail") {
   fewer["findings"][0]["subjects"].erase(0);
   write(scratch / "fewer.json", fewer.dump());
   CHECK(shardwright(with_spec("check", {"--baseline", scratch / "fewer.json"})).code == 1);
-  Run gone = shardwright({"check", kHealthy, "--baseline", scratch / "known.json", "--json"});
+  Run gone = shardwright({"check", kHealthy, "--spec", kBroken + "/spec.json", "--baseline",
+                          scratch / "known.json", "--json"});
   CHECK(gone.code == 0);
   CHECK_FALSE(parsed(gone.out)["baseline"]["gone"].empty());
+  // Without the spec nobody asked.
+  Run unasked = shardwright({"check", kHealthy, "--baseline", scratch / "known.json", "--json"});
+  CHECK(parsed(unasked.out)["baseline"]["gone"].empty());
   write(scratch / "no.json", "[1, 2]");
   CHECK(shardwright(with_spec("check", {"--baseline", scratch / "no.json"})).code == 3);
 }
