@@ -9,6 +9,7 @@
 #include "core/facts/optimizer_states.h"
 #include "core/facts/tensor_statistics.h"
 #include "core/model/named_only.h"
+#include "core/rules/rules.h"
 #include "core/tiles/coverage.h"
 
 namespace shw {
@@ -25,7 +26,28 @@ PolicyAnswer policy_answer(std::string_view require, PolicyVerdict verdict, std:
   return {std::string(require), verdict, std::move(why), std::move(subjects)};
 }
 
+std::vector<std::string> unopened_subjects(const Checkpoint& checkpoint) {
+  std::vector<std::string> subjects;
+  for (const Finding* finding : unopened(checkpoint))
+    subjects.insert(subjects.end(), finding->subjects.begin(), finding->subjects.end());
+  std::sort(subjects.begin(), subjects.end());
+  subjects.erase(std::unique(subjects.begin(), subjects.end()), subjects.end());
+  return subjects;
+}
+
+// What was not read keeps an answer open that would be "met".
+std::optional<PolicyAnswer> left_unopened(const Checkpoint& checkpoint, std::string_view require) {
+  if (checkpoint.directory() == nullptr)
+    return policy_answer(require, PolicyVerdict::kUndecided,
+                         "the folder with the data files is not there to be looked at");
+  if (unopened(checkpoint).empty()) return std::nullopt;
+  return policy_answer(require, PolicyVerdict::kUndecided, "file or record",
+                       " that could not be read: what lies there nobody knows",
+                       unopened_subjects(checkpoint));
+}
+
 PolicyAnswer judge_coverage(const Checkpoint& checkpoint) {
+  constexpr std::string_view kName = "coverage";
   std::vector<std::string> broken;
   std::vector<TensorTiling> tilings = judge_tilings(checkpoint);
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
@@ -34,12 +56,13 @@ PolicyAnswer judge_coverage(const Checkpoint& checkpoint) {
   }
   for (const StrayRecord& stray : named_only(checkpoint)) broken.push_back(stray.fqn);
   if (!broken.empty())
-    return policy_answer("coverage", PolicyVerdict::kBroken, "tensor",
+    return policy_answer(kName, PolicyVerdict::kBroken, "tensor",
                          " with elements in no tile, in several, or in a file that is gone",
                          std::move(broken));
+  if (auto open = left_unopened(checkpoint, kName)) return std::move(*open);
   if (checkpoint.tensor_count() == 0)
-    return policy_answer("coverage", PolicyVerdict::kUndecided, "there are no tensors");
-  return policy_answer("coverage", PolicyVerdict::kMet,
+    return policy_answer(kName, PolicyVerdict::kUndecided, "there are no tensors");
+  return policy_answer(kName, PolicyVerdict::kMet,
                        "every element of " + plural(checkpoint.tensor_count(), "tensor") +
                            " lies in one tile whose bytes are there");
 }
@@ -51,8 +74,10 @@ Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progr
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) tensors.push_back(TensorId{t});
   SHW_TRY(auto told, statistics_of(checkpoint, tensors, progress));
   std::vector<std::string> broken, open;
+  std::uint64_t elements = 0;
   for (const TensorStatistics& tensor : told) {
     bool can_be = tensor.statistics.kind == NumberKind::kOpaque;
+    elements += tensor.statistics.elements;
     if (tensor.statistics.nan + tensor.statistics.infinite != 0)
       broken.push_back(tensor.fqn);
     else if (!tensor.is_whole() || can_be)
@@ -65,6 +90,8 @@ Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progr
   if (!open.empty())
     return policy_answer(kName, PolicyVerdict::kUndecided, "tensor",
                          " that cannot be read whole or holds no plain numbers", std::move(open));
+  if (auto unread = left_unopened(checkpoint, kName)) return std::move(*unread);
+  if (elements == 0) return policy_answer(kName, PolicyVerdict::kUndecided, "there are no values");
   return policy_answer(kName, PolicyVerdict::kMet,
                        "no NaN and no infinity in " + plural(told.size(), "tensor"));
 }
@@ -73,60 +100,109 @@ Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progr
 struct StatesSeen {
   std::map<std::string, std::set<std::string>> kinds;  // by key
   std::set<TensorId> parameters;                       // that have at least one
+  std::vector<std::string> gone;                       // states that are recorded and not there
+  bool all_placed = true;                              // of each it is known whose it is
 };
+
+bool is_there(const Checkpoint& checkpoint, TensorId tensor) {
+  return gone_tiles(checkpoint, tensor) == 0 &&
+         judge_tiling(checkpoint, tensor).tiling == Tiling::kExact;
+}
 
 StatesSeen states_seen(const Checkpoint& checkpoint) {
   StatesSeen seen;
   for (const OptimizerState& state : optimizer_states(checkpoint)) {
     seen.kinds[state.key].insert(state.kind);
     if (state.parameter) seen.parameters.insert(*state.parameter);
+    seen.all_placed = seen.all_placed && state.parameter;
+    if (!is_there(checkpoint, state.state)) seen.gone.emplace_back(checkpoint.fqn(state.state));
   }
   // A state that is an object counts as there: what it holds is not looked at.
   for (const ObjectRow& object : checkpoint.objects()) {
     if (auto path = parse_state_fqn(object.fqn))
       seen.kinds[std::string(path->key)].insert(std::string(path->kind));
   }
+  for (const StrayRecord& stray : named_only(checkpoint)) {
+    if (parse_state_fqn(stray.fqn)) seen.gone.push_back(stray.fqn);
+  }
   return seen;
 }
 
-// What more than half of the parameters have is what the optimizer keeps.
-std::set<std::string> kept_kinds(const StatesSeen& seen) {
+// Every kind that a parameter has, and by how many. What more than half of them have the optimizer
+// keeps for all; what fewer have may be another optimizer's (matrices by one, vectors by another),
+// or all that is left.
+std::map<std::string, std::size_t> kind_counts(const StatesSeen& seen) {
   std::map<std::string, std::size_t> counts;
   for (const auto& [key, kinds] : seen.kinds) {
     for (const std::string& kind : kinds) ++counts[kind];
   }
-  std::set<std::string> kept;
-  for (const auto& [kind, count] : counts) {
-    if (count * 2 > seen.kinds.size()) kept.insert(kind);
+  return counts;
+}
+
+struct Lacking {
+  std::vector<std::string> broken, open;
+};
+
+void add_lacking_kinds(const StatesSeen& seen, Lacking& out) {
+  const auto counts = kind_counts(seen);
+  for (const auto& [key, kinds] : seen.kinds) {
+    bool lacks = false, lacks_common = false;
+    for (const auto& [kind, count] : counts) {
+      if (kinds.contains(kind)) continue;
+      lacks = true;
+      lacks_common = lacks_common || count * 2 > seen.kinds.size();
+    }
+    if (lacks) (lacks_common ? out.broken : out.open).push_back(key);
   }
-  return kept;
+}
+
+// Only some formats say which tensors are trained; where none is said, each float may be.
+void add_stateless(const Checkpoint& checkpoint, const StatesSeen& seen, Lacking& out) {
+  bool says_trained = false;
+  std::vector<TensorId> stateless;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    TensorId tensor{t};
+    if (parse_state_fqn(checkpoint.fqn(tensor))) continue;
+    says_trained = says_trained || checkpoint.requires_grad(tensor);
+    if (!seen.parameters.contains(tensor)) stateless.push_back(tensor);
+  }
+  for (TensorId tensor : stateless) {
+    if (says_trained && !checkpoint.requires_grad(tensor)) continue;
+    if (!says_trained && number_kind(checkpoint.dtype(tensor)) == NumberKind::kInteger) continue;
+    bool is_sure = says_trained && seen.all_placed;
+    (is_sure ? out.broken : out.open).emplace_back(checkpoint.fqn(tensor));
+  }
 }
 
 PolicyAnswer judge_optimizer(const Checkpoint& checkpoint) {
   constexpr std::string_view kName = "optimizer-complete";
   StatesSeen seen = states_seen(checkpoint);
-  if (seen.kinds.empty())
+  auto unread = left_unopened(checkpoint, kName);
+  if (seen.kinds.empty() && seen.gone.empty()) {
+    if (unread) return std::move(*unread);
     return policy_answer(kName, PolicyVerdict::kBroken, "there are no optimizer states");
-  std::set<std::string> kept = kept_kinds(seen);
-  std::vector<std::string> broken;
-  for (const auto& [key, kinds] : seen.kinds) {
-    if (!std::includes(kinds.begin(), kinds.end(), kept.begin(), kept.end())) broken.push_back(key);
   }
-  // Only some formats say which tensors are trained; where none is said, names alone tell nothing.
-  bool says_trained = false;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    TensorId tensor{t};
-    if (!checkpoint.requires_grad(tensor) || parse_state_fqn(checkpoint.fqn(tensor))) continue;
-    says_trained = true;
-    if (!seen.parameters.contains(tensor)) broken.emplace_back(checkpoint.fqn(tensor));
-  }
-  if (!broken.empty())
+  Lacking lacking;
+  add_lacking_kinds(seen, lacking);
+  add_stateless(checkpoint, seen, lacking);
+  if (!seen.gone.empty())
+    return policy_answer(kName, PolicyVerdict::kBroken, "state",
+                         " with elements in no tile, in several, or in a file that is gone",
+                         std::move(seen.gone));
+  // What is lacking may lie in what could not be read.
+  if (unread) return std::move(*unread);
+  if (!lacking.broken.empty())
     return policy_answer(kName, PolicyVerdict::kBroken, "parameter",
-                         " without all of the states that the optimizer keeps", std::move(broken));
-  std::string whole = plural(seen.kinds.size(), "parameter") + " with all states of the optimizer";
-  if (says_trained) return policy_answer(kName, PolicyVerdict::kMet, std::move(whole));
-  return policy_answer(kName, PolicyVerdict::kMet,
-                       whole + "; which tensors are trained the checkpoint does not say");
+                         " without all of the states that the optimizer keeps",
+                         std::move(lacking.broken));
+  if (!lacking.open.empty())
+    return policy_answer(kName, PolicyVerdict::kUndecided, "tensor",
+                         " without states that others have: the checkpoint does not say which are "
+                         "trained, and by which optimizer",
+                         std::move(lacking.open));
+  return policy_answer(
+      kName, PolicyVerdict::kMet,
+      plural(seen.kinds.size(), "parameter") + " with all states of the optimizer");
 }
 
 }  // namespace

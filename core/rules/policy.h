@@ -14,9 +14,12 @@
 
 namespace shw {
 
-//   coverage            every element of every tensor lies in exactly one tile, whose bytes are
-//   there finite              no NaN and no infinity in any float tensor; open without --data
-//   optimizer-complete  every parameter that is trained has all states that its optimizer keeps
+//   coverage            each element of each tensor lies in exactly one tile, its bytes are there
+//   finite              no NaN and no infinity in any float tensor; open without --data
+//   optimizer-complete  each parameter that is trained has all states that its optimizer keeps;
+//                       open where nobody says which are trained, or which states are kept
+//
+// None is met over a file or record that could not be opened.
 inline constexpr std::string_view kPolicies[] = {"coverage", "finite", "optimizer-complete"};
 
 enum class PolicyVerdict : std::uint8_t { kMet, kBroken, kUndecided };

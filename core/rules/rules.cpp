@@ -52,4 +52,15 @@ const Rule& rule_of(const Finding& finding) {
   return rule == nullptr ? kNobody : *rule;
 }
 
+std::vector<const Finding*> unopened(const Checkpoint& checkpoint) {
+  std::vector<const Finding*> found;
+  for (const Finding& finding : checkpoint.opening_findings()) {
+    const Rule& rule = rule_of(finding);
+    // A warning says that something was set right: a key that is there twice.
+    bool damaged = rule.damages_bytes && finding.severity == Severity::kError;
+    if (damaged || rule.leaves_undecided) found.push_back(&finding);
+  }
+  return found;
+}
+
 }  // namespace shw

@@ -3,7 +3,9 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "core/model/checkpoint.h"
 #include "core/rules/rule.h"
 
 namespace shw {
@@ -26,5 +28,8 @@ const Rule* find_rule(std::string_view id);
 
 // The row of the rule that found it; one without roles where there is no such rule.
 const Rule& rule_of(const Finding& finding);
+
+// Of opening: what could not be read, so that nobody knows what else lies there.
+std::vector<const Finding*> unopened(const Checkpoint& checkpoint);
 
 }  // namespace shw
