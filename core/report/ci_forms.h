@@ -22,14 +22,17 @@ struct CheckContext {
   std::span<const PolicyAnswer> policies = {};
 };
 
+// None of them looks clean where the check could not decide, whatever the baseline knows.
+//
 // One result a finding, with its subjects as locations; a rule's title, text and remedy once. What
-// the baseline knows is "unchanged", the rest "new".
+// the baseline knows is "unchanged", the rest "new". What could not be looked at is of the kind
+// "open", and a warning of an execution that did not succeed.
 std::string report_sarif(const Checkpoint& checkpoint, const CheckReport& report,
                          const CheckContext& context);
-// A test case a rule that ran, one a policy: failed by a finding above info that is not known,
-// skipped where it needs a deeper look.
+// A test case a rule that ran, one a policy: failed by a finding above info that is not known, an
+// error where something could not be decided, skipped where it needs a deeper look.
 std::string report_junit(const CheckReport& report, const CheckContext& context);
-// "::error title=RULE,file=PATH::cause", a line a finding.
+// "::error file=PATH,title=RULE::cause", a line a finding; what could not be looked at warns.
 std::string report_github(const CheckReport& report, const CheckContext& context);
 
 // check_to_json() with "known" on findings, "baseline" and "policy" where they were asked.

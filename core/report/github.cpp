@@ -3,6 +3,7 @@
 #include "core/base/words.h"
 #include "core/report/ci_forms.h"
 #include "core/report/text_words.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -34,6 +35,7 @@ std::string annotation(std::string_view command, const std::string& path, const 
 }
 
 std::string_view command_of(const Finding& finding, const CheckContext& context) {
+  if (rule_of(finding).leaves_undecided) return "warning";  // whatever is known: nobody looked
   bool known = context.baseline != nullptr && is_known(*context.baseline, finding);
   if (known || finding.severity == Severity::kInfo) return "notice";
   return finding.severity == Severity::kError ? "error" : "warning";

@@ -1,5 +1,6 @@
-// JUnit XML as CI dashboards read it: testsuites, testsuite, testcase with failure, skipped or
-// system-out. There is no standard; these are what Jenkins, GitLab and GitHub actions share.
+// JUnit XML as CI dashboards read it: testsuites, testsuite, testcase with failure, error,
+// skipped or system-out. There is no standard; these are what Jenkins, GitLab and GitHub actions
+// share.
 #include <map>
 #include <vector>
 
@@ -75,13 +76,21 @@ std::string finding_body(const Finding& finding) {
   return text + (finding.remedy ? finding.remedy->text : "There is no safe remedy.") + "\n";
 }
 
-enum class CaseEnd : std::uint8_t { kPassed, kFailed, kSkipped };
+enum class CaseEnd : std::uint8_t { kPassed, kFailed, kError, kSkipped };
 struct TestCase {
   std::string name, title;
   CaseEnd end = CaseEnd::kPassed;
-  std::string type, summary, body;  // of a failure, or why it was skipped
+  std::string type, summary, body;  // of a failure or an error, or why it was skipped
   std::string said;                 // what need not fail: infos, and what was known before
 };
+
+// Neither passed nor failed, whatever a baseline knows: a green case would say that all is well.
+void add_undecided(const Finding& finding, TestCase& out) {
+  if (out.end != CaseEnd::kError) out.summary = finding.cause;
+  out.end = CaseEnd::kError;
+  out.type = "undecided";
+  out.body += finding_body(finding);
+}
 
 TestCase case_of(const Rule& rule, const CheckReport& report, const CheckContext& context) {
   TestCase out;
@@ -90,6 +99,10 @@ TestCase case_of(const Rule& rule, const CheckReport& report, const CheckContext
   for (const Finding& finding : report.findings) {
     if (finding.rule != rule.id) continue;
     bool known = context.baseline != nullptr && is_known(*context.baseline, finding);
+    if (rule.leaves_undecided) {
+      add_undecided(finding, out);
+      continue;
+    }
     if (finding.severity == Severity::kInfo || known) {
       out.said += (known ? "known before: " : "") + finding_body(finding);
       continue;
@@ -112,10 +125,10 @@ TestCase case_of(const PolicyAnswer& policy) {
   out.title = "Required: " + policy.require;
   out.summary = policy.why;
   if (policy.verdict == PolicyVerdict::kMet) out.said = policy.why + "\n";
-  if (policy.verdict == PolicyVerdict::kUndecided) out.end = CaseEnd::kSkipped;
-  if (policy.verdict != PolicyVerdict::kBroken) return out;
-  out.end = CaseEnd::kFailed;
-  out.type = "error";
+  if (policy.verdict == PolicyVerdict::kMet) return out;
+  bool broken = policy.verdict == PolicyVerdict::kBroken;
+  out.end = broken ? CaseEnd::kFailed : CaseEnd::kError;
+  out.type = broken ? "error" : "undecided";
   out.body = policy.why + "\n";
   for (std::size_t i = 0; i < policy.subjects.size() && i < kMostListed; ++i)
     out.body += "  " + policy.subjects[i] + "\n";
@@ -127,9 +140,11 @@ std::string element_of(const TestCase& test, const std::string& suite) {
       "    <testcase classname=\"" + xml(suite) + "\" name=\"" + xml(test.name) + "\" time=\"0\"";
   if (test.end == CaseEnd::kPassed && test.said.empty()) return out + "/>\n";
   out += ">\n";
-  if (test.end == CaseEnd::kFailed)
-    out += "      <failure type=\"" + test.type + "\" message=\"" + xml(test.summary) + "\">" +
-           xml(test.body) + "</failure>\n";
+  if (test.end == CaseEnd::kFailed || test.end == CaseEnd::kError) {
+    const std::string element = test.end == CaseEnd::kFailed ? "failure" : "error";
+    out += "      <" + element + " type=\"" + test.type + "\" message=\"" + xml(test.summary) +
+           "\">" + xml(test.body) + "</" + element + ">\n";
+  }
   if (test.end == CaseEnd::kSkipped)
     out += "      <skipped message=\"" + xml(test.summary) + "\"/>\n";
   if (!test.said.empty()) out += "      <system-out>" + xml(test.said) + "</system-out>\n";
@@ -142,16 +157,17 @@ std::string report_junit(const CheckReport& report, const CheckContext& context)
   std::vector<TestCase> tests;
   for (const Rule& rule : all_rules()) tests.push_back(case_of(rule, report, context));
   for (const PolicyAnswer& policy : context.policies) tests.push_back(case_of(policy));
-  std::size_t failed = 0, skipped = 0;
+  std::size_t failed = 0, errors = 0, skipped = 0;
   std::string body;
   for (const TestCase& test : tests) {
     failed += test.end == CaseEnd::kFailed ? 1 : 0;
+    errors += test.end == CaseEnd::kError ? 1 : 0;
     skipped += test.end == CaseEnd::kSkipped ? 1 : 0;
     body += element_of(test, "shardwright");
   }
   const std::string counts = "tests=\"" + std::to_string(tests.size()) + "\" failures=\"" +
-                             std::to_string(failed) + "\" errors=\"0\" skipped=\"" +
-                             std::to_string(skipped) + "\" time=\"0\"";
+                             std::to_string(failed) + "\" errors=\"" + std::to_string(errors) +
+                             "\" skipped=\"" + std::to_string(skipped) + "\" time=\"0\"";
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites " + counts +
          ">\n  <testsuite name=\"" + xml(context.path) + "\" " + counts + ">\n" + body +
          "  </testsuite>\n</testsuites>\n";

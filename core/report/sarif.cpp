@@ -87,9 +87,12 @@ Json sarif_result(const Checkpoint& checkpoint, const Finding& finding, const Ch
   for (std::size_t i = 0; i < std::min(finding.subjects.size(), kMostLocations); ++i)
     locations.push_back(location_of(checkpoint, context.path, finding.subjects[i]));
   if (locations.empty()) locations.push_back(location_of(checkpoint, context.path, ""));
+  // Beside any kind but "fail" SARIF has no level (3.27.10); a notification warns of it.
+  bool open = rule_of(finding).leaves_undecided;
   Json out = {{"ruleId", finding.rule},
               {"ruleIndex", rule_index},
-              {"level", sarif_level(finding.severity)},
+              {"kind", open ? "open" : "fail"},
+              {"level", open ? "none" : sarif_level(finding.severity)},
               {"message", {{"text", std::move(message)}}},
               {"locations", std::move(locations)},
               {"partialFingerprints", {{"shardwright/v1", sarif_fingerprint(finding)}}}};
@@ -118,6 +121,33 @@ Json policy_result(const Checkpoint& checkpoint, const PolicyAnswer& policy,
           {"locations", std::move(locations)}};
 }
 
+Json notification(const std::string& id, const std::string& text) {
+  return {{"descriptor", {{"id", id}}}, {"level", "warning"}, {"message", {{"text", text}}}};
+}
+
+// What could not be decided, whatever a baseline knows: a run without it would look like one that
+// found nothing.
+Json notifications_of(const CheckReport& report, const CheckContext& context) {
+  Json out = Json::array();
+  for (const Finding& finding : report.findings) {
+    if (rule_of(finding).leaves_undecided) out.push_back(notification(finding.rule, finding.cause));
+  }
+  for (const PolicyAnswer& policy : context.policies) {
+    if (policy.verdict == PolicyVerdict::kUndecided)
+      out.push_back(notification("require/" + policy.require, policy.why + "."));
+  }
+  return out;
+}
+
+// The run succeeded only where it could decide.
+Json invocation_of(const CheckReport& report, const CheckContext& context) {
+  Json notes = notifications_of(report, context);
+  Json out = {{"executionSuccessful", notes.empty()}};
+  if (!context.command.empty()) out["commandLine"] = context.command;
+  if (!notes.empty()) out["toolExecutionNotifications"] = std::move(notes);
+  return out;
+}
+
 }  // namespace
 
 std::string report_sarif(const Checkpoint& checkpoint, const CheckReport& report,
@@ -137,10 +167,8 @@ std::string report_sarif(const Checkpoint& checkpoint, const CheckReport& report
   Json unjudged = Json::array();
   for (const Unjudged& one : report.unjudged)
     unjudged.push_back({{"what", one.what}, {"needs", one.needs}});
-  Json invocation = {{"executionSuccessful", true}};
-  if (!context.command.empty()) invocation["commandLine"] = context.command;
   Json run = {{"tool", {{"driver", {{"name", "shardwright"}, {"rules", std::move(rules)}}}}},
-              {"invocations", Json::array({std::move(invocation)})},
+              {"invocations", Json::array({invocation_of(report, context)})},
               {"columnKind", "utf16CodeUnits"},
               {"results", std::move(results)},
               {"properties",

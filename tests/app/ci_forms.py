@@ -31,7 +31,17 @@ def run(*words):
                           timeout=250)
 
 
-def judge_sarif(where, text, findings):
+# Rules whose findings say that something could not be looked at.
+UNDECIDED = {"not-looked-at"}
+
+
+def required(answer, verdict):
+    return {f"require/{one['require']}" for one in answer.get("policy", [])
+            if one["verdict"] == verdict}
+
+
+def judge_sarif(where, text, answer):
+    findings = answer["findings"]
     log = json.loads(text)
     if validator:
         for error in list(validator.iter_errors(log))[:3]:
@@ -43,6 +53,16 @@ def judge_sarif(where, text, findings):
         problems.append(f"{where}: SARIF has {len(results)} results of {len(findings)} findings")
     if len({rule["id"] for rule in rules}) != len(rules):
         problems.append(f"{where}: SARIF names a rule twice")
+    open_rules = {one["rule"] for one in findings} & UNDECIDED | required(answer, "undecided")
+    invocation = job["invocations"][0]
+    noted = {one["descriptor"]["id"] for one in invocation.get("toolExecutionNotifications", [])
+             if one["level"] == "warning"}
+    if noted != open_rules or invocation["executionSuccessful"] == bool(open_rules):
+        problems.append(f"{where}: SARIF notes {noted}, not {open_rules}")
+    for result in results:
+        is_open = result["ruleId"] in UNDECIDED
+        if (result["kind"] == "open") != is_open or (result["level"] == "none") != is_open:
+            problems.append(f"{where}: SARIF: {result['ruleId']} is {result['kind']}")
     for result in job["results"]:
         if rules[result["ruleIndex"]]["id"] != result["ruleId"]:
             problems.append(f"{where}: SARIF: ruleIndex is another rule's")
@@ -52,22 +72,36 @@ def judge_sarif(where, text, findings):
                 problems.append(f"{where}: SARIF: {uri!r} is no URI")
 
 
-def judge_junit(where, text, findings):
+def judge_junit(where, text, answer):
+    findings = answer["findings"]
     suites = xml.etree.ElementTree.fromstring(text)
     cases = suites.findall("testsuite/testcase")
     failed = {case.get("name") for case in cases if case.find("failure") is not None}
-    wanted = {one["rule"] for one in findings if one["severity"] != "info"}
-    if {name for name in failed if not name.startswith("require/")} != wanted:
+    errors = {case.get("name") for case in cases if case.find("error") is not None}
+    wanted = {one["rule"] for one in findings if one["severity"] != "info"} - UNDECIDED
+    wanted |= required(answer, "broken")
+    undecided = {one["rule"] for one in findings} & UNDECIDED | required(answer, "undecided")
+    if errors != undecided:
+        problems.append(f"{where}: JUnit has errors {errors}, not {undecided}")
+    if failed != wanted:
         problems.append(f"{where}: JUnit fails {failed}, not {wanted}")
     counts = suites.find("testsuite")
-    if (int(counts.get("tests")), int(counts.get("failures"))) != (len(cases), len(failed)):
+    said = tuple(int(counts.get(name)) for name in ("tests", "failures", "errors"))
+    if said != (len(cases), len(failed), len(errors)):
         problems.append(f"{where}: JUnit counts {counts.attrib}")
 
 
-def judge_github(where, text, findings):
-    lines = text.splitlines()
-    if len(lines) != len(findings):
-        problems.append(f"{where}: {len(lines)} annotations of {len(findings)} findings")
+def judge_github(where, text, answer):
+    findings, lines = answer["findings"], text.splitlines()
+    wanted = len(findings) + len(required(answer, "broken")) + len(required(answer, "undecided"))
+    if len(lines) != wanted:
+        problems.append(f"{where}: {len(lines)} annotations, not {wanted}")
+    for one in findings:
+        word = "warning" if one["rule"] in UNDECIDED else {"info": "notice"}.get(
+            one["severity"], one["severity"])
+        if not any(line.startswith(f"::{word} ") and f"title={one['rule']}::" in line
+                   for line in lines):
+            problems.append(f"{where}: no {word} of {one['rule']}")
     for line in lines:
         if not re.fullmatch(r"::(error|warning|notice) file=[^:,\n]+,title=[^:,\n]+::.+", line):
             problems.append(f"{where}: no annotation: {line[:200]!r}")
@@ -77,16 +111,37 @@ def forms(folder, *more):
     where = " ".join([folder, *more])
     checked = run("check", folder, *more, "--json")
     if checked.returncode > 2:
-        return
+        return False
     answer = json.loads(checked.stdout)
     if "findings" not in answer:
-        return
+        return False
     for form, judge in (("sarif", judge_sarif), ("junit", judge_junit), ("github", judge_github)):
         done = run("report", folder, *more, "--format", form)
         if done.returncode != 0:
             problems.append(f"{where}: --format {form} exits {done.returncode}")
             continue
-        judge(where, done.stdout.decode("utf-8"), answer["findings"])
+        judge(where, done.stdout.decode("utf-8"), answer)
+    return True
+
+
+def undecided():
+    """What could not be looked at is green nowhere, known before or not."""
+    folder = os.path.join(DATA, "h5py", "kinds.h5")
+    if not forms(folder, "--data"):
+        problems.append("undecided: nothing was judged")
+    with tempfile.TemporaryDirectory() as scratch:
+        known = os.path.join(scratch, "known.json")
+        checked = run("check", folder, "--data", "--json")
+        pathlib.Path(known).write_bytes(checked.stdout)
+        words = ("report", folder, "--data", "--baseline", known, "--format")
+        suite = xml.etree.ElementTree.fromstring(run(*words, "junit").stdout).find("testsuite")
+        job = json.loads(run(*words, "sarif").stdout)["runs"][0]
+        if suite.get("failures") != "0" or suite.get("errors") != "1":
+            problems.append(f"undecided: JUnit counts {suite.attrib}")
+        if job["invocations"][0]["executionSuccessful"]:
+            problems.append("undecided: SARIF says that all was executed")
+        if b"::warning " not in run(*words, "github").stdout:
+            problems.append("undecided: no annotation warns")
 
 
 def fixture(case):
@@ -106,15 +161,9 @@ def hostile():
             file.write(len(header).to_bytes(8, "little") + header + b"\0" * 16)
         policy = os.path.join(scratch, "policy")
         pathlib.Path(policy).write_text("require: coverage, finite, optimizer-complete\n")
-        forms(folder)
-        for form in ("sarif", "junit", "github"):
-            done = run("report", folder, "--data", "--format", form, "--policy", policy)
-            text = done.stdout.decode("utf-8")
-            if form == "junit":
-                xml.etree.ElementTree.fromstring(text)
-            if form == "sarif" and validator:
-                for error in validator.iter_errors(json.loads(text)):
-                    problems.append(f"hostile: {error.message[:200]}")
+        for more in ((), ("--policy", policy), ("--data", "--policy", policy)):
+            if not forms(folder, *more):
+                problems.append(f"hostile: nothing was judged with {more}")
         shutil.rmtree(folder)
 
 
@@ -122,7 +171,8 @@ cases = sorted({path.parent for path in pathlib.Path(DATA).rglob("ckpt")})
 if len(cases) < 20:
     sys.exit(f"only {len(cases)} fixtures in {DATA}")
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-    for done in [pool.submit(fixture, case) for case in cases] + [pool.submit(hostile)]:
+    for done in [*(pool.submit(fixture, case) for case in cases), pool.submit(hostile),
+                 pool.submit(undecided)]:
         done.result()
 for problem in problems[:40]:
     print(problem)
