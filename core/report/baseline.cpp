@@ -91,9 +91,9 @@ bool no_more(const Counts& now, const Counts& before) {
 bool covers(const AcceptedFinding& accepted, const Finding& finding) {
   if (accepted.severity < finding.severity || accepted.consequence < finding.consequence)
     return false;
-  bool about_all = std::all_of(
-      finding.subjects.begin(), finding.subjects.end(),
-      [&](const std::string& subject) { return accepted.subjects.contains(subject); });
+  bool about_all =
+      std::all_of(finding.subjects.begin(), finding.subjects.end(),
+                  [&](const std::string& subject) { return accepted.subjects.contains(subject); });
   if (!about_all || finding.subjects.empty() != accepted.subjects.empty()) return false;
   return std::all_of(finding.evidence.begin(), finding.evidence.end(), [&](const auto& evidence) {
     auto now = std::visit(CountsOf{}, evidence.second);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/report/ci_forms.h"
 #include "core/report/listing.h"
 #include "core/report/page_parts.h"
 #include "core/report/svg_map.h"
@@ -52,12 +53,20 @@ pre{background:var(--code);padding:12px 14px;border-radius:6px;overflow-x:auto;w
 @media print{header{border:0}section.finding{break-inside:avoid}}
 )css";
 
+std::span<const PolicyAnswer> asked_policies(const ReportInput& input) {
+  return input.asked != nullptr ? input.asked->policies : std::span<const PolicyAnswer>{};
+}
+
 std::string head(const ReportInput& input) {
   bool errors = false, warnings = input.check.verdict == Verdict::kUndecided ||
                                   !hints_in(input.check.unjudged).empty();
   for (const Finding& finding : input.check.findings) {
     errors = errors || finding.severity == Severity::kError;
     warnings = warnings || finding.severity == Severity::kWarning;
+  }
+  for (const PolicyAnswer& policy : asked_policies(input)) {
+    errors = errors || policy.verdict == PolicyVerdict::kBroken;
+    warnings = warnings || policy.verdict == PolicyVerdict::kUndecided;
   }
   std::string kind = errors ? "error" : warnings ? "warning" : "clean";
   const auto& directory = input.checkpoint.directory();
@@ -125,8 +134,9 @@ std::string remedy(const Finding& finding) {
 std::string finding_section(const ReportInput& input, const Finding& finding, bool with_picture) {
   std::string html = "<section class=\"finding " + std::string(word_of(finding.severity)) +
                      "\"><h3><span class=\"rule\">" + escaped(finding.rule) + "</span>" +
-                     subjects_counted(input.checkpoint, finding) + "</h3>\n<p class=\"cause\">" +
-                     escaped(clipped(finding.cause)) + "</p>\n" + subjects(finding.subjects);
+                     subjects_counted(input.checkpoint, finding) + known_words(input, finding) +
+                     "</h3>\n<p class=\"cause\">" + escaped(clipped(finding.cause)) + "</p>\n" +
+                     subjects(finding.subjects);
   auto tensor = pictured(input.checkpoint, finding);
   if (tensor && with_picture && finding.severity != Severity::kInfo) {
     TensorPictures pictures = pictures_of(input, *tensor);
@@ -162,6 +172,13 @@ std::string unjudged_section(const ReportInput& input) {
   for (const Unjudged& one : input.check.unjudged)
     html += "<tr><td>" + escaped(one.what) + "</td><td>" + escaped(one.needs) + "</td></tr>";
   return html + "</table>\n";
+}
+
+std::string asked_section(const ReportInput& input) {
+  std::string text = asked_text(input);
+  return text.empty()
+             ? ""
+             : "<h2>What was known, and what is required</h2><pre>" + escaped(text) + "</pre>\n";
 }
 
 std::string plan_section(const ReportInput& input) {
@@ -242,6 +259,7 @@ std::string tensors(const ReportInput& input) {
 std::string report_html(const ReportInput& input) {
   std::string html = head(input);
   html += findings(input);
+  html += asked_section(input);
   html += unjudged_section(input);
   html += plan_section(input);
   html += lost_section(input);

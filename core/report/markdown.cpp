@@ -53,8 +53,8 @@ std::string cell(std::string text) {
 std::string finding_paragraph(const ReportInput& input, const Finding& finding, bool with_picture) {
   std::string counted = subjects_counted(input.checkpoint, finding);
   std::string text = "### " + std::string(word_of(finding.severity)) + ": " + code(finding.rule) +
-                     (counted.empty() ? "" : ", " + counted) + "\n\n" +
-                     prose(clipped(finding.cause)) + "\n\n";
+                     (counted.empty() ? "" : ", " + counted) + known_words(input, finding) +
+                     "\n\n" + prose(clipped(finding.cause)) + "\n\n";
   for (std::size_t i = 0; i < std::min(finding.subjects.size(), kMostSubjects); ++i)
     text += "- " + code(clipped(finding.subjects[i])) + "\n";
   std::string more = and_more(finding.subjects.size(), kMostSubjects);
@@ -80,6 +80,11 @@ std::string finding_paragraph(const ReportInput& input, const Finding& finding, 
   if (!finding.link.empty())
     text += "\nThe cause is known upstream: " + prose(finding.link) + ".\n";
   return text + "\n";
+}
+
+std::string asked_list(const ReportInput& input) {
+  std::string text = asked_text(input);
+  return text.empty() ? "" : "## What was known, and what is required\n\n" + block(text) + "\n";
 }
 
 std::string unjudged_list(const ReportInput& input) {
@@ -150,7 +155,7 @@ std::string report_markdown(const ReportInput& input) {
   if (list.size() > kMostFindings)
     text += human_count(list.size() - kMostFindings) +
             " more findings are not listed; `check --json` lists all.\n\n";
-  text += unjudged_list(input) + plan_list(input) + lost_list(input);
+  text += asked_list(input) + unjudged_list(input) + plan_list(input) + lost_list(input);
   return text + "## How to see it yourself\n\n" + block(input.command) +
          "\nDepth: " + std::string(name(input.check.depth)) + ". " + prose(input.check.deeper) +
          "\n";

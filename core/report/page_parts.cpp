@@ -6,6 +6,7 @@
 #include <charconv>
 #include <set>
 
+#include "core/report/ci_forms.h"
 #include "core/report/listing.h"
 #include "core/rules/consequence.h"
 #include "core/rules/unjudged.h"
@@ -44,6 +45,15 @@ std::string verdict_sentence(const ReportInput& input) {
   std::string counts = plural(causes, "cause");
   if (!subjects.empty()) counts += ", " + plural(subjects.size(), "tensor");
   return title_of(worst_consequence(input.check.findings)) + ": " + counts;
+}
+
+std::string known_words(const ReportInput& input, const Finding& finding) {
+  const Baseline* baseline = input.asked != nullptr ? input.asked->baseline : nullptr;
+  return baseline != nullptr && is_known(*baseline, finding) ? ", known before" : "";
+}
+
+std::string asked_text(const ReportInput& input) {
+  return input.asked != nullptr ? context_to_text(input.check, *input.asked, TextStyle{}) : "";
 }
 
 namespace {

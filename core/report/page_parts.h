@@ -26,6 +26,10 @@ std::string_view word_of(Severity severity);  // "error", "warning", "note"
 std::string subjects_counted(const Checkpoint& checkpoint, const Finding& finding);
 std::string label_of(std::string_view key);  // "tile count" for "tile_count"
 std::string evidence_text(const EvidenceValue& value);
+// ", known before" where the baseline has it.
+std::string known_words(const ReportInput& input, const Finding& finding);
+// A line about the baseline and one a policy; empty where nothing was asked.
+std::string asked_text(const ReportInput& input);
 // What stands where elements of a planned tensor are lost: "zeros", "the cast of ...", "... of
 // CHECKPOINT".
 std::string fill_text(const PlannedTensor& tensor);

@@ -31,13 +31,16 @@ std::string finished_to_json(const RepairResult& result);
 std::string verify_to_json(const VerifyReport& report);
 std::string error_to_json(const Error& error);
 
+struct CheckContext;  // ci_forms.h
+
 // What the Markdown and HTML reports are made from.
 struct ReportInput {
   const Checkpoint& checkpoint;
   const CheckReport& check;
   const Plan* plan = nullptr;
   const Spec* spec = nullptr;
-  std::string command;  // how to reproduce it
+  std::string command;                  // how to reproduce it
+  const CheckContext* asked = nullptr;  // a baseline and policies; may be null
 };
 std::string report_markdown(const ReportInput& input);
 // One self-contained page: no script that is needed to read it, no outside reference; tile maps as

@@ -234,6 +234,8 @@ void append_entries(const CheckpointDifference& difference, std::size_t width,
 std::string extent_words(const CheckpointDifference& difference) {
   std::string both = plural(difference.in_both, "tensor") + " that both have";
   if (difference.in_both == 0) return "no tensor is in both";
+  if (difference.same == difference.in_both && !difference.data)
+    return both + ": the very bytes of the very files, none was read";
   if (difference.same == difference.in_both)
     return difference.in_both == 1 ? "the tensor that both have is the same to the bit"
                                    : "all " + both + " are the same to the bit";

@@ -147,7 +147,7 @@ std::string report(const Opened& opened, const VerbOptions& said, const CheckRep
   if (format == PageFormat::kGithub) return report_github(found, context);
   std::string commands = with_command.command;
   if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", said);
-  ReportInput input{*opened.checkpoint, found, plan, found.spec.get(), commands};
+  ReportInput input{*opened.checkpoint, found, plan, found.spec.get(), commands, &context};
   return format == PageFormat::kHtml ? report_html(input) : report_markdown(input);
 }
 

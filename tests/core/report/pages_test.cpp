@@ -4,6 +4,7 @@
 
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/model/builder.h"
+#include "core/report/ci_forms.h"
 #include "core/report/map_text.h"
 #include "core/report/report.h"
 
@@ -78,6 +79,35 @@ TEST_CASE("a page about many tensors says how many it leaves out and stays small
   std::string html = report_html({*checkpoint, check, nullptr, nullptr, ""});
   CHECK(html.size() < 5'000'000);
   CHECK(html.find("1,000 of 92,000 tensors are listed") != std::string::npos);
+}
+
+TEST_CASE("a page says what the baseline knows and what is required") {
+  auto checkpoint = four_tiles();
+  CheckReport check = one_finding();
+  const Baseline baseline = baseline_from_json(check_to_json(check, {}), "b.json").value();
+  const std::vector<PolicyAnswer> policies = {
+      {"finite", PolicyVerdict::kBroken, "1 tensor with NaN", {kName}}};
+  CheckContext asked{"ck", "", "known/b.json", &baseline, policies};
+  ReportInput input{*checkpoint, check, nullptr, nullptr, "shardwright check x"};
+  for (bool is_asked : {false, true}) {
+    if (is_asked) input.asked = &asked;
+    for (const std::string& page : {report_html(input), report_markdown(input)}) {
+      auto has = [&](const char* part) { return page.find(part) != std::string::npos; };
+      CHECK(has("known before") == is_asked);
+      CHECK(has("known/b.json knows 1 of 1 finding") == is_asked);
+      CHECK(has("require finite: 1 tensor with NaN") == is_asked);
+    }
+    CHECK(report_html(input).find("<script") == std::string::npos);
+  }
+  // A page is not calm over what is broken, nor over what is open.
+  check.findings.clear();
+  check.verdict = Verdict::kClean;
+  CHECK(report_html(input).find("<header class=\"error\">") != std::string::npos);
+  const std::vector<PolicyAnswer> open = {{"finite", PolicyVerdict::kUndecided, "no --data", {}}};
+  asked.policies = open;
+  CHECK(report_html(input).find("<header class=\"warning\">") != std::string::npos);
+  input.asked = nullptr;
+  CHECK(report_html(input).find("<header class=\"clean\">") != std::string::npos);
 }
 
 TEST_CASE("the map draws each tile with its rank, saved beside expected") {
