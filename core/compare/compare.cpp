@@ -1,6 +1,7 @@
 #include "core/compare/compare.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -9,6 +10,7 @@
 #include "core/compare/alone.h"
 #include "core/compare/entries.h"
 #include "core/compare/fingerprints.h"
+#include "core/compare/openable.h"
 #include "core/compare/replicas.h"
 #include "core/compare/value_pass.h"
 #include "core/facts/filled.h"
@@ -41,6 +43,8 @@ class Comparison {
  private:
   void match();
   Status judge_by_metadata();
+  bool are_same_items(const Matched& matched) const;
+  void open_same_files();
   Status look_at_values();
   Status look_at_copies();
   Status look_at_reshaped();
@@ -49,6 +53,7 @@ class Comparison {
   void doubt_openings();
   void add_alone(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
                  DifferenceKind kind);
+  std::vector<std::string> may_be_hidden(const Matched& matched, bool is_incomplete) const;
   void add_renamed();
   void add_named_only();
   void settle();
@@ -60,6 +65,7 @@ class Comparison {
   const CompareOptions& options_;
   Progress* progress_;
   FilledReport filled_a_, filled_b_;
+  bool hides_a_ = false, hides_b_ = false;        // something did not open: more may lie there
   std::set<std::string_view> named_a_, named_b_;  // of which only the name is known
   std::vector<Matched> matched_;
   std::vector<TensorId> only_a_, only_b_;
@@ -117,9 +123,24 @@ void Comparison::match() {
   }
 }
 
-Status Comparison::judge_by_metadata() {
+bool has_replicas(const Checkpoint& checkpoint, TensorId tensor) {
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    if (!checkpoint.replicas(chunk).empty()) return true;
+  }
+  return false;
+}
+
+// Copies and overlaps are the same bytes too, and whether they agree is seen by reading them alone.
+bool Comparison::are_same_items(const Matched& matched) const {
+  auto [one, two] = matched.tensor;
+  if (volume(both_.a.shape(one)) == 0) return true;
   bool one_folder = both_.a.directory() != nullptr && both_.b.directory() != nullptr &&
                     both_.a.directory()->name() == both_.b.directory()->name();
+  return one_folder && matched.a.overlaps.empty() && !has_replicas(both_.a, one) &&
+         !has_replicas(both_.b, two) && has_same_items(both_.a, one, both_.b, two);
+}
+
+Status Comparison::judge_by_metadata() {
   return each_in_parallel(matched_.size(), [&](std::size_t i) -> Status {
     Matched& matched = matched_[i];
     auto [one, two] = matched.tensor;
@@ -130,10 +151,20 @@ Status Comparison::judge_by_metadata() {
     matched.retiled = !matched.other_shape && !are_tiled_alike(both_.a, one, both_.b, two);
     matched.filled_a = filled_of(filled_a_, both_.a.fqn(one));
     matched.filled_b = filled_of(filled_b_, both_.b.fqn(two));
-    matched.same_items = (one_folder && has_same_items(both_.a, one, both_.b, two)) ||
-                         volume(both_.a.shape(one)) == 0;
+    matched.same_items = are_same_items(matched);
     return {};
   });
+}
+
+// The very bytes of the very file are the same unread, where they can be read at all.
+void Comparison::open_same_files() {
+  if (both_.a.directory() == nullptr) return;
+  OpenableFiles files(both_.a);
+  for (Matched& matched : matched_) {
+    if (!matched.same_items || matched.a.error) continue;
+    matched.a.error = files.error_of(matched.tensor.a);
+    matched.same_items = !matched.a.error;
+  }
 }
 
 Status Comparison::look_at_values() {
@@ -200,11 +231,23 @@ Status Comparison::look_at_alone() {
   return {};
 }
 
+// "B has what could not be opened, and it may lie there"
+std::string hidden_words(const char* side, const char* what) {
+  return std::string(side) + " has what could not be opened, and " + what + " there";
+}
+
 Status Comparison::look_at_entries() {
   SHW_TRY(EntriesSeen seen,
           compare_entries(both_.a, filled_a_, both_.b, filled_b_, options_.data, progress_));
   out_.entries = std::move(seen.entries);
   entries_open_ = seen.left_open;
+  for (EntryDifference& entry : out_.entries) {
+    bool in_a = entry.kind == DifferenceKind::kMissing && hides_b_;
+    bool in_b = entry.kind == DifferenceKind::kAdded && hides_a_;
+    if (!in_a && !in_b) continue;
+    entry.kind = DifferenceKind::kUndecided;
+    entry.why = hidden_words(in_a ? "B" : "A", "it may lie");
+  }
   return {};
 }
 
@@ -231,7 +274,12 @@ void Comparison::add_alone(const Checkpoint& checkpoint, const std::vector<Tenso
     TensorDifference told;
     told.fqn = checkpoint.fqn(tensor);
     told.kind = kind;
-    (kind == DifferenceKind::kMissing ? told.a : told.b) = side_of(checkpoint, tensor);
+    const bool in_a = kind == DifferenceKind::kMissing;
+    (in_a ? told.a : told.b) = side_of(checkpoint, tensor);
+    if (in_a ? hides_b_ : hides_a_) {
+      told.kind = DifferenceKind::kUndecided;
+      told.why.push_back(hidden_words(in_a ? "B" : "A", "it may lie"));
+    }
     out_.tensors.push_back(std::move(told));
   }
 }
@@ -245,6 +293,11 @@ void Comparison::add_renamed() {
     told.b = side_of(both_.b, pair.b);
     told.retiled = !are_tiled_alike(both_.a, pair.a, both_.b, pair.b);
     told.other = both_.b.fqn(pair.b);
+    if (hides_a_ || hides_b_) {
+      told.kind = DifferenceKind::kUndecided;
+      told.why = {"in B " + told.other + " has the same bytes; " +
+                  hidden_words(hides_a_ ? "A" : "B", "either name may lie")};
+    }
     out_.tensors.push_back(std::move(told));
   }
 }
@@ -288,6 +341,53 @@ std::vector<std::string> reasons_of(const Matched& matched, std::optional<std::i
   return why;
 }
 
+// The shape is made of the tiles that were found: others may make it larger.
+bool may_grow(const Checkpoint& checkpoint, TensorId tensor, ExtentsView other) {
+  ExtentsView shape = checkpoint.shape(tensor);
+  return !checkpoint.format().traits.has_index && shape.size() == other.size() &&
+         std::equal(shape.begin(), shape.end(), other.begin(), std::less_equal<>());
+}
+
+// Why a shape, or tiles that are missing, are no difference: what did not open may have them.
+std::vector<std::string> Comparison::may_be_hidden(const Matched& matched,
+                                                   bool is_incomplete) const {
+  auto [one, two] = matched.tensor;
+  std::vector<std::string> why;
+  auto add = [&](bool hides, const char* side, const TileCover& cover, bool grows) {
+    bool lacks = matched.other_shape ? grows : is_incomplete && cover.missing != 0;
+    if (hides && lacks) why.push_back(hidden_words(side, "more of its tiles may lie"));
+  };
+  add(hides_a_, "A", matched.a, may_grow(both_.a, one, both_.b.shape(two)));
+  add(hides_b_, "B", matched.b, may_grow(both_.b, two, both_.a.shape(one)));
+  return why;
+}
+
+// The first kind that fits, from the top; nothing where all that was looked at is the same.
+std::optional<DifferenceKind> kind_of(const Matched& matched, const TensorDifference& told,
+                                      bool is_incomplete, bool is_hidden) {
+  const bool differs = matched.seen && matched.seen->values.elements.differing != 0;
+  const bool disagrees = matched.seen && (matched.seen->disagrees_a || matched.seen->disagrees_b);
+  if (matched.other_shape && !is_hidden) return DifferenceKind::kReshaped;
+  if (matched.other_dtype) return DifferenceKind::kDtype;
+  if (is_incomplete && !is_hidden) return DifferenceKind::kIncomplete;
+  if (differs && !disagrees && matched.doubts.empty()) return DifferenceKind::kValues;
+  if (told.error || !told.why.empty()) return DifferenceKind::kUndecided;
+  return matched.retiled ? std::optional(DifferenceKind::kRetiled) : std::nullopt;
+}
+
+// What reading met says more than what the metadata let expect.
+void tell_error(const Matched& matched, TensorDifference& told) {
+  bool in_b = !matched.a.error;
+  const std::optional<Error>* error = in_b ? &matched.b.error : &matched.a.error;
+  if (matched.seen && matched.seen->error) {
+    error = &matched.seen->error;
+    in_b = matched.seen->error_in_b;
+  }
+  if (!*error) return;
+  told.error = *error;
+  told.error_in = in_b ? 'b' : 'a';
+}
+
 void Comparison::settle(const Matched& matched) {
   auto [one, two] = matched.tensor;
   TensorDifference told;
@@ -299,38 +399,15 @@ void Comparison::settle(const Matched& matched) {
   told.b->filled = matched.filled_b;
   told.retiled = matched.retiled;
   told.same_elements = matched.same_elements;
+  if (matched.seen) told.values = matched.seen->values;
   const auto apart =
       matched.other_shape ? std::optional<std::int64_t>(0) : gaps_apart(matched.a, matched.b);
+  const bool is_incomplete = apart && *apart != 0;
+  const auto hidden = may_be_hidden(matched, is_incomplete);
   told.why = reasons_of(matched, apart);
-  bool in_b = !matched.a.error;
-  const std::optional<Error>* error = in_b ? &matched.b.error : &matched.a.error;
-  if (matched.seen) {
-    told.values = matched.seen->values;
-    // What reading met says more than what the metadata let expect.
-    if (matched.seen->error) {
-      error = &matched.seen->error;
-      in_b = matched.seen->error_in_b;
-    }
-  }
-  if (*error) {
-    told.error = *error;
-    told.error_in = in_b ? 'b' : 'a';
-  }
-  const bool differs = matched.seen && matched.seen->values.elements.differing != 0;
-  const bool disagrees = matched.seen && (matched.seen->disagrees_a || matched.seen->disagrees_b);
-  std::optional<DifferenceKind> kind;
-  if (matched.other_shape)
-    kind = DifferenceKind::kReshaped;
-  else if (matched.other_dtype)
-    kind = DifferenceKind::kDtype;
-  else if (apart && *apart != 0)
-    kind = DifferenceKind::kIncomplete;
-  else if (differs && !disagrees && matched.doubts.empty())
-    kind = DifferenceKind::kValues;
-  else if (told.error || !told.why.empty())
-    kind = DifferenceKind::kUndecided;
-  else if (matched.retiled)
-    kind = DifferenceKind::kRetiled;
+  told.why.insert(told.why.end(), hidden.begin(), hidden.end());
+  tell_error(matched, told);
+  const auto kind = kind_of(matched, told, is_incomplete, !hidden.empty());
   const bool settled = !kind || *kind == DifferenceKind::kRetiled;
   if (settled && (options_.data || matched.same_items))
     ++out_.same;
@@ -384,12 +461,15 @@ void Comparison::say_unjudged() {
 Result<CheckpointDifference> Comparison::run() {
   filled_a_ = filled_in(both_.a);
   filled_b_ = filled_in(both_.b);
+  hides_a_ = !unopened(both_.a).empty();
+  hides_b_ = !unopened(both_.b).empty();
   match();
   out_.data = options_.data;
   out_.tensors_a = both_.a.tensor_count() + named_a_.size();
   out_.tensors_b = both_.b.tensor_count() + named_b_.size();
   out_.in_both = matched_.size();
   SHW_CHECK(judge_by_metadata());
+  if (!options_.data) open_same_files();
   if (options_.data) {
     SHW_CHECK(look_at_values());
     SHW_CHECK(look_at_copies());

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/base/parallel.h"
+#include "core/compare/openable.h"
 #include "core/formats/plain_value.h"
 
 namespace shw {
@@ -67,7 +68,7 @@ std::optional<EntryDifference> compare_entry(const Checkpoint& a, std::size_t on
   return out;
 }
 
-// The very bytes of the very file.
+// The very bytes of the very file. Whether it opens is not asked.
 bool is_same_place(const Checkpoint& a, const ObjectRow& one, const Checkpoint& b,
                    const ObjectRow& two) {
   if (a.directory() == nullptr || b.directory() == nullptr || !one.item || !two.item) return false;
@@ -110,6 +111,7 @@ Result<EntriesSeen> compare_entries(const Checkpoint& a, const FilledReport& fil
                                     const Checkpoint& b, const FilledReport& filled_b, bool data,
                                     Progress* progress) {
   EntriesSeen out;
+  OpenableFiles files(a);
   ByName left = by_name(a), right = by_name(b);
   std::vector<std::pair<std::size_t, std::size_t>> both;
   for (const auto& [fqn, one] : left) {
@@ -118,7 +120,12 @@ Result<EntriesSeen> compare_entries(const Checkpoint& a, const FilledReport& fil
     if (other == right.end() && !b.find(fqn))
       out.entries.push_back({std::string(fqn), DifferenceKind::kMissing, {}, {}, {}});
     if (other == right.end()) continue;
-    if (!data && is_same_place(a, a.objects()[one], b, b.objects()[other->second])) continue;
+    if (!data && is_same_place(a, a.objects()[one], b, b.objects()[other->second])) {
+      if (const auto& error = files.error_of(a.objects()[one].item->file))
+        out.entries.push_back(
+            {std::string(fqn), DifferenceKind::kUndecided, {}, {}, words_of(*error, "A")});
+      continue;
+    }
     if (data || is_read_already(a.objects()[one], b.objects()[other->second]))
       both.emplace_back(one, other->second);
     else

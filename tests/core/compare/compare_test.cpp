@@ -159,6 +159,121 @@ TEST_CASE("without data the values of two equal headers are open and nothing is 
   CHECK(self->verdict == Sameness::kSame);
 }
 
+TEST_CASE("a checkpoint and itself are the same unread only as far as that says anything") {
+  // A folder whose files lie there and do not open.
+  struct Closed final : Directory {
+    explicit Closed(std::shared_ptr<const Directory> inner) : inner_(std::move(inner)) {}
+    const std::string& name() const override { return inner_->name(); }
+    Result<std::vector<Entry>> list(std::size_t limit) const override {
+      return inner_->list(limit);
+    }
+    Entry stat(const std::string& path) const override { return inner_->stat(path); }
+    Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
+      return fail(ErrorKind::kIo, "permission denied", {path});
+    }
+    std::shared_ptr<const Directory> inner_;
+  };
+  enum class Made { kPlain, kClosed, kReplica, kOverlap, kObject };
+  for (Made how : {Made::kPlain, Made::kClosed, Made::kReplica, Made::kOverlap, Made::kObject}) {
+    CAPTURE(static_cast<int>(how));
+    CheckpointBuilder builder;
+    builder.set_format(test::kLaidFormat);
+    auto folder = memory_directory("c", {{"data", bytes_of({1, 2, 3, 4, 1, 2, 3, 5})}});
+    if (how == Made::kClosed || how == Made::kObject) folder = std::make_shared<Closed>(folder);
+    builder.set_directory(folder);
+    FileId file = builder.file("data");
+    if (how == Made::kObject) {
+      builder.add_object({"step", ItemPlace{file, 0, 16}});
+    } else {
+      builder.add_tensor("w", Dtype::kFloat32, Extents{4});
+      ChunkId chunk = builder.add_chunk(Extents{0}, Extents{4}, {file, 0, 16});
+      if (how == Made::kReplica)
+        builder.add_replica({chunk, builder.add_storage({file, 16, 16}), 1});
+      if (how == Made::kOverlap) builder.add_chunk(Extents{0}, Extents{4}, {file, 16, 16});
+    }
+    auto checkpoint = builder.finish();
+    auto told = compare_checkpoints(*checkpoint, *checkpoint, {}, nullptr);
+    REQUIRE(told);
+    CHECK(told->verdict == (how == Made::kPlain ? Sameness::kSame : Sameness::kUndecided));
+    CHECK(told->same == (how == Made::kPlain ? 1 : 0));
+    if (how == Made::kClosed) {
+      REQUIRE(only_one(*told).error);
+      CHECK(only_one(*told).error->place.file == "data");
+    }
+    if (how == Made::kObject) {
+      REQUIRE(told->entries.size() == 1);
+      CHECK(told->entries.front().kind == DifferenceKind::kUndecided);
+    }
+  }
+}
+
+TEST_CASE("what may lie in a file that did not open is no difference") {
+  LaidTensor w = floats_named("w", {1, 2, 3, 4}), more = floats_named("v", {5, 6});
+  Finding closed;
+  closed.rule = "bad-record";
+  closed.subjects = {"other"};
+  // Of w so many rows, in a shape that is made of what was found, or not.
+  auto opened = [&](const LaidTensor& tensor, std::int64_t shape, std::int64_t rows, bool hides) {
+    CheckpointBuilder builder;
+    builder.set_format(test::kLaidFormat);
+    builder.set_directory(memory_directory(hides ? "h" : "p", {{"data", tensor.bytes}}));
+    builder.add_tensor(tensor.fqn, Dtype::kFloat32, Extents{shape});
+    builder.add_chunk(Extents{0}, Extents{rows}, {builder.file("data"), 0, rows * 4});
+    if (hides) builder.add_finding(closed);
+    return builder.finish();
+  };
+  auto two = laid({w, more}, "two");
+  using enum DifferenceKind;
+  for (bool data : {false, true}) {
+    CAPTURE(data);
+    CompareOptions options{.data = data};
+    auto kinds = [&](const std::shared_ptr<const Checkpoint>& a,
+                     const std::shared_ptr<const Checkpoint>& b) {
+      auto told = compare_checkpoints(*a, *b, options, nullptr);
+      REQUIRE(told);
+      REQUIRE(told->tensors.size() == 1);
+      bool open = told->tensors.front().kind == kUndecided;
+      CHECK(told->verdict == (open ? Sameness::kUndecided : Sameness::kDifferent));
+      CHECK(told->tensors.front().why.empty() != open);
+      return told->tensors.front().kind;
+    };
+    // A name that the other has alone.
+    CHECK(kinds(opened(w, 4, 4, false), two) == kAdded);
+    CHECK(kinds(opened(w, 4, 4, true), two) == kUndecided);
+    CHECK(kinds(two, opened(w, 4, 4, false)) == kMissing);
+    CHECK(kinds(two, opened(w, 4, 4, true)) == kUndecided);
+    // Rows that are missing, and a shape that may grow.
+    auto whole_one = laid({w}, "one");
+    CHECK(kinds(opened(w, 4, 3, false), whole_one) == kIncomplete);
+    CHECK(kinds(opened(w, 4, 3, true), whole_one) == kUndecided);
+    CHECK(kinds(whole_one, opened(w, 4, 3, true)) == kUndecided);
+    CHECK(kinds(opened(w, 3, 3, false), whole_one) == kReshaped);
+    CHECK(kinds(opened(w, 3, 3, true), whole_one) == kUndecided);
+    // What it has more than the other is a difference, whatever else it has.
+    CHECK(kinds(opened(floats_named("w", {1, 2, 3, 4, 5}), 5, 5, true), whole_one) == kReshaped);
+  }
+  // Under a new name: either checkpoint may have both.
+  LaidTensor renamed = w;
+  renamed.fqn = "x";
+  auto told = compare_checkpoints(*opened(w, 4, 4, true), *laid({renamed}, "r"), kData, nullptr);
+  CHECK(told->verdict == Sameness::kUndecided);
+  CHECK(only_one(*told).kind == kUndecided);
+  // Other values are other values.
+  LaidTensor changed = w;
+  changed.bytes = bytes_of({1, 2, 3, 5});
+  auto differs = compare_checkpoints(*opened(w, 4, 4, true), *laid({changed}, "d"), kData, nullptr);
+  CHECK(differs->verdict == Sameness::kDifferent);
+  // An entry that is no tensor.
+  CheckpointBuilder builder;
+  builder.set_format(test::kLaidFormat);
+  builder.add_object({"step", std::nullopt});
+  auto entry = builder.finish();
+  auto lone = compare_checkpoints(*entry, *opened(w, 4, 4, true), {}, nullptr);
+  REQUIRE(lone->entries.size() == 1);
+  CHECK(lone->entries.front().kind == kUndecided);
+  CHECK_FALSE(lone->entries.front().why.empty());
+}
+
 TEST_CASE("a name, a shape and a dtype that differ are told without data") {
   LaidTensor w = floats_named("w", {1, 2, 3, 4}), gone = floats_named("gone", {1}),
              added = floats_named("new", {1});
