@@ -32,7 +32,8 @@ Error seen_from_outside(Error error, const Options& options) {
   bool of_output = !options.out.empty() && (file.starts_with(options.out) ||
                                             options.out.starts_with(file + "/") || file == ".");
   bool as_typed = of_output || file.empty() || file.front() == '/' || file == options.spec ||
-                  file == options.plan || file.starts_with(options.checkpoint) ||
+                  file == options.plan || file == options.baseline || file == options.policy ||
+                  file.starts_with(options.checkpoint) ||
                   (!options.against.empty() && file.starts_with(options.against)) ||
                   (options.fill.starts_with("from:") && file.starts_with(options.fill.substr(5)));
   if (as_typed || options.checkpoint.empty()) return error;

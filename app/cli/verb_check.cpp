@@ -15,16 +15,17 @@ std::optional<Severity> fails_from(const std::string& fail_on) {
 
 int run_check(Context& context) {
   const Options& options = context.options;
+  auto asked = verbs::read_asked(options.baseline, options.policy);
+  if (!asked) return fail_with(context, asked.error());
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
   auto report = check_now(context, *opened);
   if (!report) return fail_with(context, report.error());
-  auto asked = [&] {
+  auto judged = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::ask(*opened, options.baseline, options.policy, report->depth == Depth::kData,
-                      &context.progress);
+    return verbs::judge(*asked, *opened, report->depth == Depth::kData, &context.progress);
   }();
-  if (!asked) return fail_with(context, asked.error());
+  if (!judged) return fail_with(context, judged.error());
   const CheckContext beside = asked->context(options.checkpoint);
   if (options.json) {
     context.terminal.out_line(check_to_json(*report, beside));

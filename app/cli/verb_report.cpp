@@ -55,6 +55,8 @@ int run_report(Context& context) {
   const Options& options = context.options;
   const auto format =
       verbs::page_format_of_word(options.format).value_or(verbs::page_format(options.out));
+  auto asked = verbs::read_asked(options.baseline, options.policy);
+  if (!asked) return fail_with(context, asked.error());
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
   auto found = check_now(context, *opened);
@@ -64,9 +66,8 @@ int run_report(Context& context) {
   // Without a plan the page says that nothing can be mended; what was said about fills is answered.
   if (!plan && !options.fill.empty()) return fail_with(context, plan.error());
 
-  auto asked = verbs::ask(*opened, options.baseline, options.policy, found->depth == Depth::kData,
-                          &context.progress);
-  if (!asked) return fail_with(context, asked.error());
+  auto judged = verbs::judge(*asked, *opened, found->depth == Depth::kData, &context.progress);
+  if (!judged) return fail_with(context, judged.error());
   std::string text = verbs::report(*opened, options, *found, plan ? &*plan : nullptr, format,
                                    asked->context(options.checkpoint));
   if (options.out.empty()) {

@@ -72,9 +72,9 @@ Result<verbs::Opened> open_all(Context& context);  // with all that the person s
 Result<CheckReport> check_now(Context& context, const verbs::Opened& opened);
 // From --plan, or made from a check of the checkpoint.
 Result<Plan> plan_now(Context& context, const verbs::Opened& opened);
-// Says that a result was begun by an earlier run, where it was.
 // "Read 2.1 GB at 3.1 GB/s, ..., writing took longest.\n": of what was written; else nothing.
 std::string stages_in_words(const Progress& progress);
+// Says that a result was begun by an earlier run, where it was.
 void tell_kept(Context& context, const RepairResult& result);
 
 }  // namespace shw::cli

@@ -84,8 +84,7 @@ Result<std::vector<std::string>> policies_from_text(std::string_view text,
   return words;
 }
 
-Result<CheckAsked> ask(const Opened& opened, const std::string& baseline_file,
-                       const std::string& policy_file, bool data, Progress* progress) {
+Result<CheckAsked> read_asked(const std::string& baseline_file, const std::string& policy_file) {
   CheckAsked asked;
   if (!baseline_file.empty()) {
     SHW_TRY(std::string text, read_text(baseline_file));
@@ -94,10 +93,14 @@ Result<CheckAsked> ask(const Opened& opened, const std::string& baseline_file,
   }
   if (!policy_file.empty()) {
     SHW_TRY(std::string text, read_text(policy_file));
-    SHW_TRY(auto required, policies_from_text(text, policy_file));
-    SHW_TRY(asked.policies, judge_policies(*opened.checkpoint, required, data, progress));
+    SHW_TRY(asked.required, policies_from_text(text, policy_file));
   }
   return asked;
+}
+
+Status judge(CheckAsked& asked, const Opened& opened, bool data, Progress* progress) {
+  SHW_TRY(asked.policies, judge_policies(*opened.checkpoint, asked.required, data, progress));
+  return {};
 }
 
 bool fails(const CheckReport& report, const CheckAsked& asked, std::optional<Severity> from) {

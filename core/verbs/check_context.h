@@ -14,16 +14,19 @@ namespace shw::verbs {
 struct CheckAsked {
   std::optional<Baseline> baseline;
   std::string baseline_file;
-  std::vector<PolicyAnswer> policies;
+  std::vector<std::string> required;   // of kPolicies
+  std::vector<PolicyAnswer> policies;  // once judged
 
   CheckContext context(const std::string& path, const std::string& command = {}) const {
     return {path, command, baseline_file, baseline ? &*baseline : nullptr, policies};
   }
 };
 
-// The files are read, and the policies judged. `data`: bytes may be read. Empty names: not asked.
-Result<CheckAsked> ask(const Opened& opened, const std::string& baseline_file,
-                       const std::string& policy_file, bool data, Progress* progress = nullptr);
+// What stands in the files: read first, so that a mistake in one is known before terabytes are
+// opened. Empty names: not asked.
+Result<CheckAsked> read_asked(const std::string& baseline_file, const std::string& policy_file);
+// Judges what is required. `data`: bytes may be read.
+Status judge(CheckAsked& asked, const Opened& opened, bool data, Progress* progress = nullptr);
 
 // {"require": ["coverage", "finite"]}, or lines of "require: coverage, finite" with # for remarks.
 // kUsage with the word that is no policy.

@@ -11,12 +11,15 @@ namespace {
 // Files inside of a checkpoint are named from its folder, and of two folders nobody knows which.
 Error inside(Error error, const std::string& folder) {
   std::string& file = error.place.file;
-  bool as_typed = file.empty() || file.front() == '/' || file.starts_with(folder);
+  const std::string inside_of = folder + (folder.ends_with('/') ? "" : "/");
+  // Of "run", a file "run.safetensors" lies inside.
+  bool as_typed =
+      file.empty() || file.front() == '/' || file == folder || file.starts_with(inside_of);
   // A file that stands for its folder was typed itself.
   if (!as_typed && folder.ends_with("/" + file))
     file = folder;
   else if (!as_typed)
-    file = folder + (folder.ends_with('/') ? "" : "/") + file;
+    file = inside_of + file;
   return error;
 }
 

@@ -70,6 +70,26 @@ TEST_CASE("what could not be looked at is exit 2 whatever is known and from wher
   CHECK(shardwright({"check", open, "--data", "--fail-on", "never"}).code == 2);
 }
 
+TEST_CASE("a mistake in a baseline or a policy is told of the file as typed and before all else") {
+  Scratch scratch;
+  write(scratch / "b.json", "[]");
+  write(scratch / "p", "require: coverge\n");
+  // From the folder of both files, as a job types them.
+  auto there = [&](const std::string& words) {
+    return shell("cd '" + scratch / "" + "' && \"$SHARDWRIGHT\" " + words);
+  };
+  for (const std::string verb : {"check ", "report "}) {
+    for (const std::string file : {"--baseline b.json", "--policy p"}) {
+      CAPTURE(verb + file);
+      Run refused = there(verb + kHealthy + " " + file);
+      CHECK(refused.code == 3);
+      CHECK_FALSE(contains(refused.err, kHealthy));
+      // Before the checkpoint is looked for.
+      CHECK(there(verb + "nowhere " + file).code == 3);
+    }
+  }
+}
+
 TEST_CASE("a policy is met or broken or open and the exit code says so") {
   Scratch scratch;
   write(scratch / "coverage", "# what we require\nrequire: coverage\n");

@@ -133,6 +133,15 @@ TEST_CASE("what a repair filled is never called the same again") {
   CHECK(shardwright({"diff", fixture, out, "--data"}).code == 1);
 }
 
+TEST_CASE("diff names a file from where the person stands, whatever it is called") {
+  Scratch scratch;
+  std::filesystem::create_directory(scratch / "run");
+  std::ofstream(scratch / "run/run.safetensors") << "no header at all";
+  Run refused = shell("cd '" + scratch / "" + "' && \"$SHARDWRIGHT\" diff run run");
+  CHECK(refused.code == 2);
+  CHECK(contains(refused.err, "run/run.safetensors"));
+}
+
 TEST_CASE("diff that is not told two checkpoints says what is missing") {
   CHECK(shardwright({"diff", kMoe}).code == 3);
   Run none = shardwright({"diff", kMoe, "/no/such/folder", "--json"});
