@@ -326,7 +326,7 @@ std::vector<std::string> reasons_of(const Matched& matched, std::optional<std::i
     why.emplace_back("its tiles overlap in too many places to be told apart");
   else if (!apart)
     why.emplace_back("what lies in no tile is in too many places to be told apart");
-  if (apart == 0 && matched.a.missing != 0)
+  if (apart == 0 && matched.a.missing != 0 && !matched.other_shape)
     why.push_back(elements_words(matched.a.missing, "lie in no tile of either"));
   if (matched.filled_a != 0)
     why.push_back(elements_words(matched.filled_a, "of A are not its own: a repair filled them"));
@@ -335,7 +335,9 @@ std::vector<std::string> reasons_of(const Matched& matched, std::optional<std::i
   if (!matched.seen) return why;
   if (matched.seen->disagrees_a) why.emplace_back("tiles of A that hold the same elements differ");
   if (matched.seen->disagrees_b) why.emplace_back("tiles of B that hold the same elements differ");
-  if (matched.seen->values.unread != 0)
+  if (matched.seen->too_many_pairs)
+    why.emplace_back("its tiles meet those of the other in more places than --memory can hold");
+  if (matched.seen->values.unread != 0 && !matched.seen->too_many_pairs)
     why.push_back(elements_words(static_cast<std::int64_t>(matched.seen->values.unread),
                                  "could not be read"));
   return why;

@@ -1,9 +1,8 @@
 #include "core/compare/tile_pairs.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
-#include <set>
+#include <span>
 
 namespace shw {
 namespace {
@@ -56,59 +55,99 @@ std::vector<OwnPart> parts_of(const Checkpoint& checkpoint, TensorId tensor,
   return parts;
 }
 
-// The dim along which there are the most places where a part begins.
-std::size_t most_cut(const std::vector<OwnPart>& parts) {
-  std::size_t best = 0, most = 0;
+// The dim along which the parts begin furthest from each other.
+std::size_t widest(const std::vector<OwnPart>& parts, std::span<const std::uint32_t> which) {
+  std::size_t best = 0;
+  std::int64_t most = 0;
   for (std::size_t d = 0; d < parts.front().box.sizes.size(); ++d) {
-    std::set<std::int64_t> begins;
-    for (const OwnPart& part : parts) begins.insert(part.box.offsets[d]);
-    if (begins.size() <= most) continue;
-    most = begins.size();
+    auto [least, greatest] =
+        std::minmax_element(which.begin(), which.end(), [&](std::uint32_t x, std::uint32_t y) {
+          return parts[x].box.offsets[d] < parts[y].box.offsets[d];
+        });
+    std::int64_t apart = parts[*greatest].box.offsets[d] - parts[*least].box.offsets[d];
+    if (apart <= most) continue;
+    most = apart;
     best = d;
   }
   return best;
 }
 
-// Finds the parts that a box meets: sorted by where they begin along one dim, with the furthest
-// end of all so far.
+// Finds the parts that a box meets: a tree of boxes around half of the parts each. Sorted along one
+// dim, a single tile as long as the tensor made every search a look at all of them.
 class PartFinder {
  public:
   explicit PartFinder(const std::vector<OwnPart>& parts) : parts_(parts), order_(parts.size()) {
     std::iota(order_.begin(), order_.end(), 0u);
-    if (parts.empty() || parts.front().box.sizes.empty()) return;
-    dim_ = most_cut(parts);
-    std::sort(order_.begin(), order_.end(), [&](std::uint32_t x, std::uint32_t y) {
-      return low(x) != low(y) ? low(x) < low(y) : x < y;
-    });
-    std::int64_t furthest = std::numeric_limits<std::int64_t>::min();
-    for (std::uint32_t i : order_) {
-      furthest = std::max(furthest, low(i) + parts[i].box.sizes[dim_]);
-      furthest_.push_back(furthest);
-    }
+    if (!parts.empty()) build(0, order_.size());
   }
 
+  // In the order of the parts: neighbours are read one after the other.
   template <class Visit>
-  void each_met(const Box& box, Visit visit) const {
-    std::size_t last = order_.size();
-    if (!furthest_.empty()) {
-      std::int64_t end = box.offsets[dim_] + box.sizes[dim_];
-      auto after = std::lower_bound(order_.begin(), order_.end(), end,
-                                    [&](std::uint32_t i, std::int64_t at) { return low(i) < at; });
-      last = static_cast<std::size_t>(after - order_.begin());
-    }
-    while (last > 0 && (furthest_.empty() || furthest_[last - 1] > box.offsets[dim_])) {
-      const OwnPart& part = parts_[order_[--last]];
-      if (auto common = intersect(box, part.box)) visit(part, std::move(*common));
+  void each_met(const Box& box, Visit visit) {
+    met_.clear();
+    if (!nodes_.empty()) gather(0, box);
+    std::sort(met_.begin(), met_.end());
+    for (std::uint32_t i : met_) {
+      if (auto common = intersect(box, parts_[i].box)) visit(parts_[i], std::move(*common));
     }
   }
 
  private:
-  std::int64_t low(std::uint32_t i) const { return parts_[i].box.offsets[dim_]; }
+  static constexpr std::size_t kFew = 8;  // looked at one by one
+  struct Node {
+    std::size_t first = 0, last = 0, second_child = 0;  // the first one follows it; 0: a leaf
+    Extents low, high;                                  // around the parts [first, last)
+  };
+
+  // At most 34 deep: each child has half of the parts.
+  std::size_t build(std::size_t first, std::size_t last) {
+    const std::size_t self = nodes_.size();
+    nodes_.push_back(around(first, last));
+    if (last - first <= kFew) return self;
+    const std::size_t middle = first + (last - first) / 2;
+    const std::size_t dim = widest(parts_, std::span(order_).subspan(first, last - first));
+    auto at = [&](std::size_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); };
+    auto begin_of = [&](std::uint32_t i) {
+      return parts_[i].box.offsets.empty() ? 0 : parts_[i].box.offsets[dim];
+    };
+    std::nth_element(at(first), at(middle), at(last), [&](std::uint32_t x, std::uint32_t y) {
+      return begin_of(x) != begin_of(y) ? begin_of(x) < begin_of(y) : x < y;
+    });
+    build(first, middle);
+    nodes_[self].second_child = build(middle, last);
+    return self;
+  }
+
+  Node around(std::size_t first, std::size_t last) const {
+    const Box& one = parts_[order_[first]].box;
+    Node node{first, last, 0, one.offsets, one.offsets};
+    for (std::size_t i = first; i < last; ++i) {
+      const Box& box = parts_[order_[i]].box;
+      for (std::size_t d = 0; d < box.offsets.size(); ++d) {
+        node.low[d] = std::min(node.low[d], box.offsets[d]);
+        node.high[d] = std::max(node.high[d], box.offsets[d] + box.sizes[d]);
+      }
+    }
+    return node;
+  }
+
+  void gather(std::size_t index, const Box& box) {
+    const Node& node = nodes_[index];
+    for (std::size_t d = 0; d < box.offsets.size(); ++d) {
+      if (box.offsets[d] >= node.high[d] || node.low[d] >= box.offsets[d] + box.sizes[d]) return;
+    }
+    if (node.second_child == 0) {
+      met_.insert(met_.end(), order_.begin() + static_cast<std::ptrdiff_t>(node.first),
+                  order_.begin() + static_cast<std::ptrdiff_t>(node.last));
+      return;
+    }
+    gather(index + 1, box);
+    gather(node.second_child, box);
+  }
 
   const std::vector<OwnPart>& parts_;
-  std::vector<std::uint32_t> order_;
-  std::vector<std::int64_t> furthest_;
-  std::size_t dim_ = 0;
+  std::vector<std::uint32_t> order_, met_;
+  std::vector<Node> nodes_;
 };
 
 std::uint32_t add_box(TilePairs& pairs, Box box) {
@@ -128,35 +167,38 @@ void add_own_overlaps(const Checkpoint& checkpoint, TensorId tensor, const TileC
 
 }  // namespace
 
-void add_pairs(const BothCheckpoints& both, TensorPair tensor, const TileCover& a,
-               const TileCover& b, TilePairs& pairs) {
-  if (a.too_tangled || b.too_tangled) return;
+bool add_pairs(const BothCheckpoints& both, TensorPair tensor, const TileCover& a,
+               const TileCover& b, std::size_t most, TilePairs& pairs) {
+  if (a.too_tangled || b.too_tangled) return true;
   auto one = both.a.chunks(tensor.a), two = both.b.chunks(tensor.b);
   bool alike = a.exact && b.exact && one.size() == two.size();
   for (std::uint32_t i = 0; alike && i < one.size(); ++i)
     alike = same(both.a.offsets(one[i]), both.b.offsets(two[i])) &&
             same(both.a.sizes(one[i]), both.b.sizes(two[i]));
+  const std::size_t pairs_before = pairs.pairs.size(), boxes_before = pairs.boxes.size();
   if (alike) {
     for (std::uint32_t i = 0; i < one.size(); ++i) {
       if (volume(both.a.sizes(one[i])).value_or(0) != 0)
         pairs.pairs.push_back({one[i], two[i], kAllShared, PairOf::kBoth});
     }
-    return;
+    return true;
   }
   std::vector<OwnPart> left = parts_of(both.a, tensor.a, a), right = parts_of(both.b, tensor.b, b);
   PartFinder finder(right);
   for (const OwnPart& part : left) {
-    std::size_t begin = pairs.pairs.size();
     finder.each_met(part.box, [&](const OwnPart& met, Box common) {
       bool all = part.is_all && met.is_all;
       std::uint32_t box = all ? kAllShared : add_box(pairs, std::move(common));
       pairs.pairs.push_back({part.chunk, met.chunk, box, PairOf::kBoth});
     });
-    // As they lie in B: neighbours are read one after the other.
-    std::reverse(pairs.pairs.begin() + static_cast<std::ptrdiff_t>(begin), pairs.pairs.end());
+    if (pairs.pairs.size() <= most) continue;
+    pairs.pairs.resize(pairs_before);
+    pairs.boxes.resize(boxes_before);
+    return false;
   }
   add_own_overlaps(both.a, tensor.a, a, PairOf::kA, pairs);
   add_own_overlaps(both.b, tensor.b, b, PairOf::kB, pairs);
+  return true;
 }
 
 Box box_of(const BothCheckpoints& both, const TilePairs& pairs, const TilePair& pair) {

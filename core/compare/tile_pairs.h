@@ -37,9 +37,11 @@ struct TensorPair {
   TensorId a{}, b{};
 };
 
-// Appends the pairs of a tensor; nothing where a cover is too tangled.
-void add_pairs(const BothCheckpoints& both, TensorPair tensor, const TileCover& a,
-               const TileCover& b, TilePairs& pairs);
+// Appends the pairs of a tensor; nothing where a cover is too tangled. False, and nothing is
+// appended, where there would be more than `most` of all tensors together: rows against columns
+// meet in as many places as there are rows times columns.
+bool add_pairs(const BothCheckpoints& both, TensorPair tensor, const TileCover& a,
+               const TileCover& b, std::size_t most, TilePairs& pairs);
 
 // The part of the tensor that a pair holds.
 Box box_of(const BothCheckpoints& both, const TilePairs& pairs, const TilePair& pair);

@@ -48,7 +48,7 @@ enum class Look : std::uint8_t {
 };
 
 struct TensorSums {
-  std::uint64_t expected = 0;  // elements in the parts
+  std::uint64_t expected = 0;  // elements that both have, by the shape
   FirstSeen first;
   std::uint64_t error_part = std::numeric_limits<std::uint64_t>::max();
   std::uint32_t first_part = 0, last_part = 0;
@@ -71,11 +71,37 @@ Box local_box(const Checkpoint& checkpoint, ChunkId chunk, Box box) {
   return box;
 }
 
+// What is linear in the tiles is always held; beyond, an eighth of the memory. Never so many that
+// the index of a pair wraps.
+std::size_t most_pairs(const BothCheckpoints& both, const std::vector<AskedPair>& asked,
+                       std::uint64_t memory) {
+  std::uint64_t tiles = 0;
+  for (const AskedPair& one : asked)
+    tiles += both.a.chunks(one.tensor.a).size() + both.b.chunks(one.tensor.b).size();
+  const std::uint64_t most =
+      std::max<std::uint64_t>(memory / 8 / sizeof(TilePair), 4 * tiles + 0x10000);
+  return static_cast<std::size_t>(std::min<std::uint64_t>(most, kAllShared / 2));
+}
+
+// Counted by the shape and by what lies in no tile, not by the pairs: elements that no pair has
+// are unread, whatever went wrong. 0 where the gaps cannot be told apart, which is said.
+std::uint64_t elements_of_both(const BothCheckpoints& both, const AskedPair& asked) {
+  const auto all = volume(both.a.shape(asked.tensor.a));
+  const auto apart = gaps_apart(*asked.a, *asked.b);
+  if (!all || !apart) return 0;
+  const std::int64_t in_gaps = (asked.a->missing + asked.b->missing + *apart) / 2;
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(*all - in_gaps, 0));
+}
+
 class ValuePass {
  public:
   ValuePass(const BothCheckpoints& both, const std::vector<AskedPair>& asked, std::uint64_t memory,
             Progress* progress)
-      : both_(both), asked_(asked), shares_(shares_of(memory)), progress_(progress) {}
+      : both_(both),
+        asked_(asked),
+        shares_(shares_of(memory)),
+        most_pairs_(most_pairs(both, asked, memory)),
+        progress_(progress) {}
   Result<std::vector<SeenPair>> run();
 
  private:
@@ -104,6 +130,7 @@ class ValuePass {
   const BothCheckpoints& both_;
   const std::vector<AskedPair>& asked_;
   const CompareShares shares_;
+  const std::size_t most_pairs_;
   Progress* progress_;
   DecodedItems decoded_{shares_.decoded};
   TilePairs pairs_;
@@ -137,7 +164,9 @@ void ValuePass::cut() {
   for (std::uint32_t t = 0; t < asked_.size(); ++t) {
     const AskedPair& asked = asked_[t];
     auto first = static_cast<std::uint32_t>(pairs_.pairs.size());
-    add_pairs(both_, asked.tensor, *asked.a, *asked.b, pairs_);
+    sums_[t].expected = elements_of_both(both_, asked);
+    seen_[t].too_many_pairs =
+        !add_pairs(both_, asked.tensor, *asked.a, *asked.b, most_pairs_, pairs_);
     auto last = static_cast<std::uint32_t>(pairs_.pairs.size());
     std::uint64_t width = std::max({size_of(both_.a.dtype(asked.tensor.a)),
                                     size_of(both_.b.dtype(asked.tensor.b)), std::uint32_t{1}});
@@ -153,7 +182,6 @@ void ValuePass::forecast() {
   for (const ValuePart& part : parts_) {
     Sides sides = sides_of(part);
     bytes += part.elements * (size_of(sides.a_dtype) + size_of(sides.b_dtype));
-    if (pairs_.pairs[part.first].of == PairOf::kBoth) sums_[part.tensor].expected += part.elements;
   }
   if (progress_ != nullptr) progress_->begin(Phase::kReadingBytes, bytes, true);
 }

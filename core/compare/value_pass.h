@@ -25,6 +25,7 @@ struct SeenPair {
   bool disagrees_a = false, disagrees_b = false;  // tiles of one checkpoint that overlap
   std::optional<Error> error = {};                // the first, in the order of the tiles
   bool error_in_b = false;
+  bool too_many_pairs = false;  // for the memory: nothing was read
 };
 
 // In the order of `asked`. `memory`: what may be taken of it, in bytes. An error ends it only where

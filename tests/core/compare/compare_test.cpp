@@ -321,6 +321,9 @@ TEST_CASE("a reshape says whether the elements stayed as they were") {
   CHECK(only_one(compared({flat_one}, {square})).same_elements == true);
   CHECK(only_one(compared({square}, {turned})).same_elements == false);
   CHECK_FALSE(only_one(compared({square}, {turned}, {})).same_elements.has_value());
+  // What lies in no tile of one shape is not said of both.
+  square.tiles = {{Box{{0, 0}, {1, 3}}}};
+  CHECK(only_one(compared({square}, {turned})).why.empty());
 }
 
 TEST_CASE("another dtype is compared by value") {
@@ -421,6 +424,43 @@ TEST_CASE("what cannot be read is undecided with its file, beside what can") {
   CHECK(beside->verdict == Sameness::kDifferent);
   CHECK(only_one(*beside).kind == DifferenceKind::kValues);
   CHECK(only_one(*beside).error.has_value());
+}
+
+TEST_CASE("tiles that meet in more places than memory holds are open and nothing is the same") {
+  LaidTensor rows{"w", Dtype::kUint8, {400, 400}, Bytes(160'000)}, columns = rows;
+  for (std::int64_t i = 0; i < 400; ++i) {
+    rows.tiles.push_back({Box{{i, 0}, {1, 400}}});
+    columns.tiles.push_back({Box{{0, i}, {400, 1}}});
+  }
+  CheckpointDifference told = compared({rows}, {columns}, {true, 0x10000});
+  CHECK(told.verdict == Sameness::kUndecided);
+  CHECK(told.same == 0);
+  const TensorDifference& tensor = only_one(told);
+  CHECK(tensor.kind == DifferenceKind::kUndecided);
+  REQUIRE(tensor.values);
+  CHECK(tensor.values->compared == 0);
+  CHECK(tensor.values->unread == 160'000);
+  REQUIRE(tensor.why.size() == 1);
+  CHECK(tensor.why.front().find("--memory") != std::string::npos);
+  CHECK(compared({rows}, {columns}).verdict == Sameness::kSame);
+  // Tensors beside it are read.
+  LaidTensor other = floats_named("v", {1, 2}), changed = floats_named("v", {1, 3});
+  CheckpointDifference beside = compared({rows, other}, {columns, changed}, {true, 0x10000});
+  CHECK(beside.verdict == Sameness::kDifferent);
+  CHECK(beside.tensors.size() == 2);
+}
+
+TEST_CASE("elements that could not be read are counted by the shape and by what has no tile") {
+  LaidTensor all = floats_named("w", {1, 2, 3, 4, 5, 6, 7, 8}), holed = all, other_hole = all;
+  holed.tiles = {{Box{{0}, {3}}}, {Box{{4}, {4}}}};       // without 3
+  other_hole.tiles = {{Box{{0}, {2}}}, {Box{{4}, {4}}}};  // without 2 and 3
+  auto told = compare_checkpoints(*laid({holed}, "a"), *laid({other_hole}, "b", 8), kData, nullptr);
+  REQUIRE(told);
+  const TensorDifference& tensor = only_one(*told);
+  REQUIRE(tensor.values);
+  CHECK(tensor.values->compared == 2);
+  CHECK(tensor.values->unread == 4);  // the tile whose end is cut off, of B
+  CHECK(tensor.kind == DifferenceKind::kIncomplete);
 }
 
 TEST_CASE("tiles outside of the shape are said and nothing is read by them") {

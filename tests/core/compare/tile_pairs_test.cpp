@@ -1,0 +1,95 @@
+#include "core/compare/tile_pairs.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/compare/laid.h"
+
+using namespace shw;
+using shw::test::laid;
+using shw::test::LaidTensor;
+using shw::test::LaidTile;
+
+namespace {
+
+using PairSeen = std::tuple<std::uint32_t, std::uint32_t, Extents, Extents>;
+
+struct PairsSeen {
+  bool complete = false;
+  std::vector<PairSeen> pairs;
+};
+
+PairsSeen pairs_seen(const Checkpoint& a, const Checkpoint& b, std::size_t most = 1u << 30) {
+  const BothCheckpoints both{a, b};
+  TilePairs pairs;
+  PairsSeen out;
+  out.complete = add_pairs(both, {TensorId{0}, TensorId{0}}, cover_of(a, TensorId{0}),
+                           cover_of(b, TensorId{0}), most, pairs);
+  for (const TilePair& pair : pairs.pairs) {
+    Box box = box_of(both, pairs, pair);
+    out.pairs.emplace_back(static_cast<std::uint32_t>(index_of(pair.a)),
+                           static_cast<std::uint32_t>(index_of(pair.b)), box.offsets, box.sizes);
+  }
+  return out;
+}
+
+// Every tile against every tile.
+std::vector<PairSeen> slow_pairs(const LaidTensor& a, const LaidTensor& b) {
+  std::vector<PairSeen> out;
+  for (std::uint32_t i = 0; i < a.tiles.size(); ++i) {
+    for (std::uint32_t j = 0; j < b.tiles.size(); ++j) {
+      if (auto common = intersect(a.tiles[i].box, b.tiles[j].box))
+        out.emplace_back(i, j, common->offsets, common->sizes);
+    }
+  }
+  return out;
+}
+
+// A column that runs along all rows, and beside it single elements.
+LaidTensor column_and_elements(std::int64_t rows) {
+  LaidTensor tensor{"w", Dtype::kUint8, {rows, 2}, Bytes(static_cast<std::size_t>(rows) * 2)};
+  tensor.tiles.push_back({Box{{0, 0}, {rows, 1}}});
+  for (std::int64_t i = 0; i < rows; ++i) tensor.tiles.push_back({Box{{i, 1}, {1, 1}}});
+  return tensor;
+}
+
+}  // namespace
+
+TEST_CASE("tiles meet those that a loop over all pairs says, in the order of the tiles") {
+  std::mt19937 random(11);
+  for (int round = 0; round < 60; ++round) {
+    CAPTURE(round);
+    LaidTensor a{"w", Dtype::kUint8, {31, 7, 9}, Bytes(31 * 7 * 9)}, b = a;
+    for (LaidTensor* tensor : {&a, &b}) {
+      test::cut_at_random(whole(a.shape), static_cast<int>(random() % 60), random, tensor->tiles);
+      std::shuffle(tensor->tiles.begin(), tensor->tiles.end(), random);
+    }
+    auto seen = pairs_seen(*laid({a}, "a"), *laid({b}, "b"));
+    CHECK(seen.complete);
+    CHECK(seen.pairs == slow_pairs(a, b));
+  }
+}
+
+TEST_CASE("single elements beside a tile as long as the tensor find what they meet") {
+  const std::int64_t rows = 40'000;
+  LaidTensor a = column_and_elements(rows), b = a;
+  std::reverse(b.tiles.begin(), b.tiles.end());
+  auto seen = pairs_seen(*laid({a}, "a"), *laid({b}, "b"));
+  REQUIRE(seen.pairs.size() == static_cast<std::size_t>(rows) + 1);
+  for (std::uint32_t i = 0; i < seen.pairs.size(); ++i) {
+    CHECK(std::get<0>(seen.pairs[i]) == i);
+    CHECK(std::get<1>(seen.pairs[i]) == static_cast<std::uint32_t>(rows) - i);
+  }
+}
+
+TEST_CASE("more pairs than may be are none") {
+  LaidTensor a = column_and_elements(20), b = a;
+  std::reverse(b.tiles.begin(), b.tiles.end());
+  auto left = laid({a}, "a"), right = laid({b}, "b");
+  CHECK(pairs_seen(*left, *right, 21).pairs.size() == 21);
+  auto refused = pairs_seen(*left, *right, 20);
+  CHECK_FALSE(refused.complete);
+  CHECK(refused.pairs.empty());
+}
