@@ -25,7 +25,9 @@ constexpr Note kNotes[] = {
     {"--data",
      "The same as --depth data: checksums included, and the SHA-256 of every file that an "
      "integrity.json (Megatron-LM) beside the checkpoint names."},
-    {"--baseline", "Findings that it knows, no graver than they were, do not fail."},
+    {"--baseline",
+     "It knows findings of the same rule about all of their subjects, no less grave and with no "
+     "less in what their evidence counts. What could not be looked at exits 2 all the same."},
     {"--policy",
      "JSON, {\"require\": [\"coverage\", \"finite\", \"optimizer-complete\"]}, or lines of "
      "require: coverage, finite. A broken one exits 1, one that is open 2; finite needs --data."},
