@@ -1,27 +1,21 @@
-#include <filesystem>
-
 #include "app/cli/verbs.h"
+#include "core/io/place.h"
+#include "core/io/publish.h"
 #include "core/io/store.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
 #include "core/verbs/check_context.h"
+#include "core/verbs/output_place.h"
 
 namespace shw::cli {
 namespace {
 
 // Through a temporary name: a report that breaks off leaves the old one as it was.
 Status write_file(const std::string& path, std::string_view text) {
-  std::filesystem::path target(path);
-  std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
-  std::string final_name = target.filename().string();
-  std::string temporary = "." + final_name + ".shardwright-partial";
-  SHW_TRY(auto directory, posix_store().edit_folder(folder));
-  std::error_code ignored;
-  std::filesystem::remove(std::filesystem::path(folder) / temporary, ignored);
-  SHW_TRY(auto sink, directory->create(temporary));
-  SHW_CHECK(sink->write(std::as_bytes(std::span(text))));
-  SHW_CHECK(sink->finish());
-  return directory->rename(temporary, final_name);
+  HalfMadeFile half_made(path);
+  SHW_TRY(auto folder, posix_store().edit_folder(parent_of(path)));
+  SHW_CHECK(write_text(*folder, half_made.path().substr(half_made.path().rfind('/') + 1), text));
+  return half_made.replace();
 }
 
 // Tables go into a file only.
@@ -59,6 +53,10 @@ int run_report(Context& context) {
   if (!asked) return fail_with(context, asked.error());
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
+  if (!options.out.empty()) {
+    if (auto apart = verbs::check_output_place(*opened, options, options.out); !apart)
+      return fail_with(context, apart.error());
+  }
   auto found = check_now(context, *opened);
   if (!found) return fail_with(context, found.error());
   if (format == verbs::PageFormat::kHdf5) return run_tables(context, *opened, *found);

@@ -1,0 +1,60 @@
+#include "core/verbs/output_place.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "core/io/place.h"
+#include "core/io/store.h"
+
+namespace shw::verbs {
+namespace {
+
+constexpr const char* kElsewhere = "choose another place with --out";
+
+bool holds_one_file(const Directory& directory) {
+  auto entries = directory.list(2);
+  return entries && entries->size() == 1;
+}
+
+// By the inode: links of both kinds are followed.
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code none_there;
+  return std::filesystem::equivalent(a, b, none_there);
+}
+
+Status check_apart(const Checkpoint& checkpoint, const std::string& opened_as,
+                   const std::string& out) {
+  if (checkpoint.directory() == nullptr) return {};
+  Store& store = posix_store();
+  const Directory& directory = *checkpoint.directory();
+  const bool is_alone = store.names(opened_as).empty() && holds_one_file(directory);
+  SHW_TRY(std::string folder, store.resolved(directory.name()));
+  // The name itself, which is what is replaced, and what it points to.
+  SHW_TRY(std::string around, store.resolved(parent_of(out)));
+  SHW_TRY(std::string real_out, store.resolved(out));
+  if (!is_alone && (is_within(around, folder) || is_within(real_out, folder)))
+    return fail(ErrorKind::kUsage, "the output must lie beside the checkpoint, not in it", {out},
+                kElsewhere);
+  if (!store.exists(out)) return {};
+  if (is_same_file(out, opened_as))
+    return fail(ErrorKind::kUsage, "is the checkpoint that was opened", {out}, kElsewhere);
+  for (const FileRow& file : checkpoint.files()) {
+    if (is_same_file(out, folder + "/" + file.path))
+      return fail(ErrorKind::kUsage, "is a file of the checkpoint, " + file.path, {out},
+                  kElsewhere);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_output_place(const Opened& opened, const VerbOptions& said, const std::string& out) {
+  if (!posix_store().exists(parent_of(out)))
+    return fail(ErrorKind::kIo, "is not there, so nothing can be written into it", {parent_of(out)},
+                "make the folder first, or choose another one with --out");
+  SHW_CHECK(check_apart(*opened.checkpoint, said.checkpoint, out));
+  if (opened.reference != nullptr) SHW_CHECK(check_apart(*opened.reference, said.against, out));
+  return {};
+}
+
+}  // namespace shw::verbs

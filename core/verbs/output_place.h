@@ -1,0 +1,15 @@
+// Where a verb may leave the file that it makes.
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+#include "core/verbs/verbs.h"
+
+namespace shw::verbs {
+
+// Refuses (kUsage) a place inside of what was opened, or under whatever name a file of it. Of one
+// file that was opened alone the folder around it is not the checkpoint.
+Status check_output_place(const Opened& opened, const VerbOptions& said, const std::string& out);
+
+}  // namespace shw::verbs

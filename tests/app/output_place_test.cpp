@@ -1,0 +1,82 @@
+// Where a verb may leave the file that it makes: never in the checkpoint that was opened.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "app/answer.h"
+#include "app/process.h"
+
+using namespace shw::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kPlaceData = std::string(SHW_TEST_DATA) + "/h5py/";
+
+std::map<std::string, std::string> contents_of(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    files[entry.path().filename().string()] = {std::istreambuf_iterator<char>(file), {}};
+  }
+  return files;
+}
+
+void check_refused(const std::vector<std::string>& arguments) {
+  Run run = shardwright(arguments);
+  INFO(arguments.back());
+  CHECK(run.code == 3);
+  auto answer = parsed(run.out);
+  CHECK(contains(answer["error"]["message"], "checkpoint"));
+  CHECK(contains(answer["error"]["advice"], "--out"));
+}
+
+}  // namespace
+
+TEST_CASE("a report of any form is never written into the checkpoint that was opened") {
+  Scratch scratch;
+  fs::copy(kPlaceData + "ranks/ckpt", scratch / "ckpt");
+  fs::create_directory_symlink("ckpt", scratch / "link");
+  const auto before = contents_of(scratch / "ckpt");
+  for (const char* form : {"html", "md", "json", "sarif", "junit", "github", "hdf5"}) {
+    for (const char* out : {"ckpt/new", "ckpt/shard_rank0.h5", "link/shard_rank1.h5"})
+      check_refused(
+          {"report", scratch / "ckpt", "--json", "--format", form, "--out", scratch / out});
+  }
+  check_refused({"report", scratch / "link", "--json", "--out", scratch / "ckpt/r.html"});
+  CHECK(contents_of(scratch / "ckpt") == before);
+  // Beside it is no part of it.
+  CHECK(shardwright({"report", scratch / "ckpt", "--out", scratch / "r.html"}).code == 0);
+}
+
+TEST_CASE("a report never replaces the one file that was opened, whatever it is called there") {
+  Scratch scratch;
+  fs::copy_file(kPlaceData + "latest.h5", scratch / "one.h5");
+  fs::create_symlink("one.h5", scratch / "soft.h5");
+  fs::create_hard_link(scratch / "one.h5", scratch / "hard.h5");
+  const auto before = contents_of(scratch / "");
+  for (const char* form : {"html", "hdf5"}) {
+    for (const char* out : {"one.h5", "soft.h5", "hard.h5"}) {
+      check_refused(
+          {"report", scratch / "one.h5", "--json", "--format", form, "--out", scratch / out});
+      check_refused(
+          {"report", scratch / "soft.h5", "--json", "--format", form, "--out", scratch / out});
+    }
+  }
+  CHECK(contents_of(scratch / "") == before);
+  // The folder around one file is not the checkpoint.
+  CHECK(shardwright({"report", scratch / "one.h5", "--out", scratch / "r.html"}).code == 0);
+}
+
+TEST_CASE("a file of the checkpoint that lies elsewhere is not replaced by a report") {
+  Scratch scratch;
+  fs::copy(kPlaceData + "ranks/ckpt", scratch / "ckpt");
+  fs::rename(scratch / "ckpt/shard_rank2.h5", scratch / "blob");
+  fs::create_symlink("../blob", scratch / "ckpt/shard_rank2.h5");
+  const auto size = fs::file_size(scratch / "blob");
+  check_refused({"report", scratch / "ckpt", "--json", "--out", scratch / "blob"});
+  CHECK(fs::file_size(scratch / "blob") == size);
+}
