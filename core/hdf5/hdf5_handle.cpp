@@ -2,12 +2,29 @@
 
 #include <hdf5.h>
 
+#include <string_view>
+
 namespace shw {
 namespace {
 
+// What the system said, out of "errno = 28, error message = 'No space left on device', buf =
+// 0x55..".
+std::string system_words(std::string_view description) {
+  constexpr std::string_view kBefore = "error message = '";
+  std::size_t at = description.find(kBefore);
+  if (at == std::string_view::npos) return {};
+  description.remove_prefix(at + kBefore.size());
+  return std::string(description.substr(0, description.find('\'')));
+}
+
+// Only what an error is called: the descriptions are full of pointers.
 herr_t take_words(unsigned, const H5E_error2_t* entry, void* words) {
   auto& text = *static_cast<std::string*>(words);
-  if (text.empty() && entry->desc != nullptr) text = entry->desc;
+  if (!text.empty()) return 0;
+  char name[64] = "";
+  if (H5Eget_msg(entry->min_num, nullptr, name, sizeof name) > 0) text = name;
+  std::string system = entry->desc == nullptr ? std::string() : system_words(entry->desc);
+  if (!system.empty()) text += (text.empty() ? "" : ": ") + system;
   return 0;
 }
 
@@ -16,7 +33,11 @@ herr_t take_words(unsigned, const H5E_error2_t* entry, void* words) {
 static_assert(sizeof(hid_t) == sizeof(std::int64_t));
 
 Hdf5Handle::~Hdf5Handle() {
-  if (id_ >= 0) H5Idec_ref(id_);
+  close();
+}
+
+bool Hdf5Handle::close() {
+  return id_ < 0 || H5Idec_ref(release()) >= 0;
 }
 
 Error hdf5_error(const std::string& what, const std::string& file, const std::string& object) {
@@ -27,6 +48,9 @@ Error hdf5_error(const std::string& what, const std::string& file, const std::st
 }
 
 void silence_hdf5() {
+  // At the end of the process the library would write once more what could not be written, and
+  // falls over it. Files are closed by those who made them.
+  H5dont_atexit();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 

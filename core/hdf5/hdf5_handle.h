@@ -24,16 +24,19 @@ class Hdf5Handle {
   std::int64_t get() const { return id_; }
   std::int64_t release() { return std::exchange(id_, -1); }
   explicit operator bool() const { return id_ >= 0; }
+  // False where what was still to be written could not be. A destructor cannot say it.
+  bool close();
 
  private:
   std::int64_t id_ = -1;
 };
 
-// "cannot make the dataset: unable to create file (No space left on device)", with the innermost
-// words of the library, which are then forgotten. Without words left out where it has none.
+// "cannot write the elements: Write failed: No space left on device", with the innermost words of
+// the library, which are then forgotten. Without words where it has none.
 Error hdf5_error(const std::string& what, const std::string& file, const std::string& object = {});
 
-// The library prints nothing of its own from here on.
+// The library prints nothing of its own from here on, and does nothing after main(). Before any
+// other call.
 void silence_hdf5();
 
 }  // namespace shw

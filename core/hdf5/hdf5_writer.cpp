@@ -28,6 +28,11 @@ struct Hdf5Writer::State {
   Status add_attributes(hid_t object, const Hdf5Attributes& attributes) const;
   Result<Hdf5Handle> make(const Hdf5Dataset& dataset, const Hdf5Handle& space,
                           const Hdf5Handle& creation);
+  // Elements wait in memory until a dataset is closed.
+  Status finished(Hdf5Handle& dataset, const std::string& name) const {
+    if (!dataset.close()) return failed("cannot write the dataset", name);
+    return {};
+  }
   Status add_column(const std::string& group, const Hdf5Column& column);
 };
 
@@ -198,9 +203,8 @@ Status Hdf5Writer::add_external(const Hdf5Dataset& dataset, std::span<const Hdf5
                         segment.length) < 0)
       return state_->failed("cannot map the bytes of " + segment.file, dataset.path);
   }
-  auto made = state_->make(dataset, space_of(dataset.shape), creation);
-  if (!made) return tl::unexpected<Error>(std::move(made).error());
-  return {};
+  SHW_TRY(Hdf5Handle made, state_->make(dataset, space_of(dataset.shape), creation));
+  return state_->finished(made, dataset.path);
 }
 
 Status Hdf5Writer::add_virtual(const Hdf5Dataset& dataset, std::span<const Hdf5Part> parts) {
@@ -215,30 +219,27 @@ Status Hdf5Writer::add_virtual(const Hdf5Dataset& dataset, std::span<const Hdf5P
       return state_->failed("cannot map " + part.dataset, dataset.path);
   }
   H5Sselect_all(space.get());
-  auto made = state_->make(dataset, space, creation);
-  if (!made) return tl::unexpected<Error>(std::move(made).error());
-  return {};
+  SHW_TRY(Hdf5Handle made, state_->make(dataset, space, creation));
+  return state_->finished(made, dataset.path);
 }
 
 Status Hdf5Writer::add_copied(const Hdf5Dataset& dataset,
                               const std::function<Status(const WriteBox&)>& write) {
   Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));
   H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
-  auto made = state_->make(dataset, space_of(dataset.shape), creation);
-  if (!made) return tl::unexpected<Error>(std::move(made).error());
-  if (!write) return {};
+  SHW_TRY(Hdf5Handle made, state_->make(dataset, space_of(dataset.shape), creation));
+  if (!write) return state_->finished(made, dataset.path);
   const hid_t type = state_->type(dataset.dtype);
   Status written = write([&](const Box& box, BytesView bytes) -> Status {
     Hdf5Handle from = space_of(box.sizes), to = space_of(dataset.shape);
     if (!select(to, box) ||
-        H5Dwrite(made->get(), type, from.get(), to.get(), H5P_DEFAULT, bytes.data()) < 0)
+        H5Dwrite(made.get(), type, from.get(), to.get(), H5P_DEFAULT, bytes.data()) < 0)
       return state_->failed("cannot write the elements", dataset.path);
     return {};
   });
-  if (!written) {
-    made = Hdf5Handle();
-    H5Ldelete(state_->file.get(), dataset.path.c_str(), H5P_DEFAULT);
-  }
+  if (written) return state_->finished(made, dataset.path);
+  made.close();
+  H5Ldelete(state_->file.get(), dataset.path.c_str(), H5P_DEFAULT);
   return written;
 }
 
@@ -251,7 +252,7 @@ Status Hdf5Writer::State::add_column(const std::string& group, const Hdf5Column&
     if (!made ||
         (count != 0 && H5Dwrite(made.get(), stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) < 0))
       return failed("cannot write the column", name);
-    return {};
+    return finished(made, name);
   };
   if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&column.cells))
     return add(H5T_NATIVE_INT64, whole->size(), whole->data());
@@ -290,7 +291,7 @@ Status Hdf5Writer::add_table(const Hdf5Table& table, Progress* progress) {
       return state_->failed("cannot write the table", table.path);
     if (progress != nullptr) progress->add(last - first);
   }
-  return {};
+  return state_->finished(made, table.path);
 }
 
 Status Hdf5Writer::close() {
@@ -298,7 +299,9 @@ Status Hdf5Writer::close() {
   for (Hdf5Handle& type : state.types) type = Hdf5Handle();
   state.text = Hdf5Handle();
   state.with_groups = Hdf5Handle();
-  if (H5Fclose(state.file.release()) < 0) return state.failed("cannot be written");
+  // First all of it, and only then the file: one that fails to close keeps what it could not write.
+  if (H5Fflush(state.file.get(), H5F_SCOPE_LOCAL) < 0 || !state.file.close())
+    return state.failed("cannot be written");
   return {};
 }
 

@@ -1,6 +1,8 @@
-// Where a verb may leave the file that it makes: never in the checkpoint that was opened.
+// Where a verb may leave the file that it makes, never in the checkpoint that was opened, and what
+// becomes of it on a full disk.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -8,6 +10,7 @@
 
 #include "app/answer.h"
 #include "app/process.h"
+#include "core/hdf5/hdf5_writer.h"
 
 using namespace shw::test;
 namespace fs = std::filesystem;
@@ -79,4 +82,30 @@ TEST_CASE("a file of the checkpoint that lies elsewhere is not replaced by a rep
   const auto size = fs::file_size(scratch / "blob");
   check_refused({"report", scratch / "ckpt", "--json", "--out", scratch / "blob"});
   CHECK(fs::file_size(scratch / "blob") == size);
+}
+
+// What a disk that is full does, on every machine: no file may grow beyond the limit.
+TEST_CASE("a file of HDF5 that cannot be written whole is not published, and nothing crashes") {
+  if (!shw::has_hdf5()) return;
+  const std::string copied = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_zstd/ckpt";
+  const std::pair<const char*, std::string> kVerbs[] = {
+      {"r.h5", "report '" + copied + "' --data"}, {"x.h5", "export-hdf5 '" + copied + "' --copy"}};
+  for (const auto& [name, verb] : kVerbs) {
+    Scratch whole;
+    const std::string to = " --json --out '" + (whole / name) + "'";
+    REQUIRE(shell("$SHARDWRIGHT " + verb + to).code == 0);
+    const auto blocks = (fs::file_size(whole / name) + 1023) / 1024;  // what ulimit counts in
+    for (std::uintmax_t limit = 1; limit < blocks;
+         limit += std::max<std::uintmax_t>(blocks / 9, 1)) {
+      Scratch scratch;
+      Run run = shell("trap '' XFSZ; ulimit -f " + std::to_string(limit) + "; $SHARDWRIGHT " +
+                      verb + " --json --out '" + (scratch / name) + "'");
+      INFO(verb << " " << limit << " of " << blocks << ": " << run.code << " " << run.err);
+      CHECK(run.code == 4);
+      auto answer = parsed(run.out);
+      CHECK(contains(answer["error"]["message"], "File too large"));
+      CHECK_FALSE(contains(answer["error"]["message"], "0x"));
+      CHECK(fs::is_empty(scratch / ""));
+    }
+  }
 }
