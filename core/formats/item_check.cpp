@@ -1,5 +1,7 @@
 // Passes over the bytes of items: CRCs, which torch itself never looks at, and fingerprints of
 // files' ranges.
+#include <fmt/core.h>
+
 #include <array>
 
 #include "core/base/hash.h"
@@ -28,22 +30,32 @@ Result<DataCheck> check_with(const Codec* codec, const ItemRange& range,
   return reader->check(range, transforms, limit, progress, watch);
 }
 
+// Compressed, with no checksum that could be looked at by itself: what can be decoded is whole.
+bool is_checked_by_decoding(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header) {
+  const ItemReader* reader = checkpoint.codec(chunk).reader;
+  return header.compressed && reader != nullptr && reader->check == nullptr;
+}
+
 Result<std::optional<FloatCounts>> count_decoded(const Checkpoint& checkpoint, ChunkId chunk,
                                                  const ItemHeader& header) {
   auto elements = volume(header.sizes);
-  if (!elements || static_cast<std::uint64_t>(*elements) > kMostDecoded / size_of(header.dtype))
-    return std::nullopt;
-  auto bytes = read_chunk(checkpoint, chunk);
-  if (!bytes) return std::nullopt;
+  if (!elements || static_cast<std::uint64_t>(*elements) > kMostDecoded / size_of(header.dtype)) {
+    if (!is_checked_by_decoding(checkpoint, chunk, header)) return std::nullopt;
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("it is compressed and holds more than {} bytes", kMostDecoded));
+  }
+  SHW_TRY(Bytes bytes, read_chunk(checkpoint, chunk));
+  if (!can_be_counted(header.dtype)) return std::nullopt;
   FloatCounter counter(header.dtype);
-  counter.add(*bytes);
+  counter.add(bytes);
   return counter.counts();
 }
 
 Result<std::optional<FloatCounts>> count_floats(const Checkpoint& checkpoint, ChunkId chunk,
                                                 const ItemHeader& header, const ItemRange& range,
                                                 PayloadWatch& watch, Progress* progress) {
-  if (!can_be_counted(header.dtype) || !is_as_recorded(checkpoint, chunk, header))
+  if (!is_as_recorded(checkpoint, chunk, header) || size_of(header.dtype) == 0) return std::nullopt;
+  if (!can_be_counted(header.dtype) && !is_checked_by_decoding(checkpoint, chunk, header))
     return std::nullopt;
   if (watch.seen) return watch.counter.counts();
   if (!lies_as_it_is(header)) return count_decoded(checkpoint, chunk, header);
@@ -94,9 +106,12 @@ Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, P
     SHW_TRY(DataCheck done,
             check_with(&checkpoint.codec(chunk), range, checkpoint.transforms(chunk), kMaxItem,
                        progress, watches ? &watch : nullptr));
-    if (header != nullptr) {
-      SHW_TRY(done.floats, count_floats(checkpoint, chunk, *header, range, watch, progress));
-    }
+    if (header == nullptr) return done;
+    auto floats = count_floats(checkpoint, chunk, *header, range, watch, progress);
+    if (floats) done.floats = *floats;
+    // A checksum that differs says more than that the elements cannot be had.
+    if (!floats && done.crc != DataCheck::Crc::kDiffers)
+      return tl::unexpected<Error>(std::move(floats).error());
     return done;
   }();
   if (check) return check;

@@ -65,15 +65,20 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   std::vector<std::string> records;
+  std::string first;  // what is wrong with it
   auto look = [&](std::string_view fqn, const ItemPlace& item, const Result<DataCheck>& data,
                   bool header_is_good) {
     if (!is_reachable(checkpoint, item)) return;
     if (!data) {
       // A header that is none was reported with the headers.
-      if (data.error().kind == ErrorKind::kDamaged && header_is_good)
-        add_record(finding, records, fqn, where(data.error()) + ": " + data.error().message);
+      if (data.error().kind != ErrorKind::kDamaged || !header_is_good) return;
+      std::string record = where(data.error()) + ": " + data.error().message;
+      if (first.empty()) first = record;
+      add_record(finding, records, fqn, std::move(record));
     } else if (data->crc == DataCheck::Crc::kDiffers) {
-      add_record(finding, records, fqn, crc_text(checkpoint, item.file, *data));
+      std::string record = crc_text(checkpoint, item.file, *data);
+      if (first.empty()) first = record + " does not match its checksum";
+      add_record(finding, records, fqn, std::move(record));
     }
   };
   for (std::uint32_t t = 0; t < checkpoint.tensor_count() && !facts.data.empty(); ++t) {
@@ -90,8 +95,7 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
   }
   std::string count = plural(records.size(), "item");
   finish_records(finding, records,
-                 "The bytes of " + count + " are not those that were written: " +
-                     (records.empty() ? "" : records.front()) + " does not match its checksum.",
+                 "The bytes of " + count + " are not those that were written: " + first + ".",
                  findings);
 }
 

@@ -1,12 +1,9 @@
 // HDF5 files that Keras and h5py wrote, and what becomes of them when bytes are wrong.
 #include <doctest/doctest.h>
 
-#include <cstring>
 #include <map>
 
-#include "core/fixtures.h"
-#include "core/formats/items.h"
-#include "core/formats/open.h"
+#include "core/formats/hdf5/hdf5_files.h"
 #include "core/rules/check.h"
 
 using namespace shw;
@@ -14,46 +11,12 @@ using namespace shw::test;
 
 namespace {
 
-const std::string kData = SHW_TEST_DATA;
-
-std::shared_ptr<const Checkpoint> opened(const std::string& path) {
-  auto checkpoint = open_checkpoint(kData + "/" + path);
-  INFO((checkpoint ? std::string() : checkpoint.error().message));
-  REQUIRE(checkpoint.has_value());
-  return *checkpoint;
-}
-
-Bytes file_bytes(const std::string& path) {
-  auto source = open_file(kData + "/" + path, path);
-  REQUIRE(source.has_value());
-  return *read_bytes(**source, 0, (*source)->size());
-}
-
-OpenedCheckpoint open_bytes(Bytes bytes) {
-  return open_checkpoint(memory_directory("memory", {{"m.h5", std::move(bytes)}}));
-}
-
-Result<TensorValues> read_named(const Checkpoint& checkpoint, std::string_view fqn) {
-  auto tensor = checkpoint.find(fqn);
-  REQUIRE(tensor.has_value());
-  return read_tensor(checkpoint, *tensor);
-}
-
-template <class T>
-std::vector<T> numbers_of(const Checkpoint& checkpoint, std::string_view fqn) {
-  auto values = read_named(checkpoint, fqn);
-  REQUIRE(values.has_value());
-  std::vector<T> out(values->bytes.size() / sizeof(T));
-  std::memcpy(out.data(), values->bytes.data(), values->bytes.size());
-  return out;
-}
-
 // The file has the classes of layers, numbered; the truth has the layers' own names.
 void check_keras(const std::string& folder) {
   auto checkpoint = opened(folder + "/ckpt");
   CHECK(checkpoint->format().name == "hdf5");
   CHECK(checkpoint->opening_findings().empty());
-  auto truth = read_truth(kData + "/" + folder + "/truth.safetensors");
+  auto truth = read_truth(kDataFolder + "/" + folder + "/truth.safetensors");
   REQUIRE(truth.has_value());
   const std::map<std::string, std::string> kNames{{"conv/kernel", "conv1d/vars/0"},
                                                   {"conv/bias", "conv1d/vars/1"},
@@ -94,7 +57,7 @@ TEST_CASE("weights that Keras saved read as training held them, in one file and 
 }
 
 TEST_CASE("a shard of Keras that is gone is found by its index") {
-  auto whole = open_directory(kData + "/keras-3/weights_sharded/ckpt");
+  auto whole = open_directory(kDataFolder + "/keras-3/weights_sharded/ckpt");
   REQUIRE(whole.has_value());
   std::vector<std::pair<std::string, Bytes>> files;
   auto entries = (*whole)->list();
