@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/formats/hdf5/hdf5_checksum.h"
 #include "core/formats/hdf5/hdf5_cursor.h"
 #include "core/formats/hdf5/hdf5_messages.h"
 
@@ -23,15 +24,6 @@ bool has_signature(BytesView bytes, std::string_view magic) {
   return bytes.size() >= magic.size() &&
          std::equal(magic.begin(), magic.end(), bytes.begin(),
                     [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
-}
-
-// The name at that place of a heap; nothing where it does not end in it.
-std::optional<std::string> name_in_heap(const Bytes& heap, std::uint64_t at) {
-  if (at >= heap.size()) return std::nullopt;
-  auto begin = heap.begin() + static_cast<std::ptrdiff_t>(at);
-  auto end = std::find(begin, heap.end(), std::byte{0});
-  if (end == heap.end()) return std::nullopt;
-  return std::string(reinterpret_cast<const char*>(&*begin), static_cast<std::size_t>(end - begin));
 }
 
 }  // namespace
@@ -81,51 +73,77 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source) 
   if (is_old) cursor.skip(16);
   objects.root_ = cursor.take<std::uint64_t>();
   if (!cursor.ok()) return objects.damaged("ends inside of its superblock", first.size());
+  if (!is_old) SHW_CHECK(objects.read_checked(0, cursor.at()));
   if (base != 0) return objects.not_read("begins behind a user block", 0);
   return objects;
 }
 
-Status Hdf5Objects::add_old_messages(std::uint64_t offset, std::uint64_t length,
-                                     std::vector<Hdf5Message>& messages) const {
-  SHW_TRY(Bytes block, read(offset, length));
-  for (Hdf5Cursor cursor(block); cursor.left() >= 8;) {
+Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head,
+                                 std::vector<Hdf5Message>& messages) const {
+  const std::size_t size_of_head = head.type_bytes + 3 + head.passed_over;
+  for (Hdf5Cursor cursor(block.bytes, block.first); cursor.left() >= size_of_head;) {
     Hdf5Message message;
-    message.type = cursor.take<std::uint16_t>();
+    message.type = static_cast<std::uint16_t>(cursor.take_sized(head.type_bytes));
     const auto size = cursor.take<std::uint16_t>();
     message.is_shared = (cursor.take<std::uint8_t>() & 2) != 0;
-    cursor.skip(3);
-    message.offset = offset + cursor.at();
+    cursor.skip(head.passed_over);
+    message.offset = block.offset + cursor.at();
     if (size > cursor.left()) return damaged("a message ends behind its block", message.offset);
-    auto body = std::span(block).subspan(cursor.at(), size);
+    auto body = std::span(block.bytes).subspan(cursor.at(), size);
     message.body.assign(body.begin(), body.end());
     cursor.skip(size);
     messages.push_back(std::move(message));
     if (messages.size() > kMostHdf5Messages)
-      return damaged("an object has too many messages", offset);
+      return damaged("an object has too many messages", block.offset);
   }
   return {};
 }
 
-Status Hdf5Objects::add_new_messages(std::uint64_t offset, std::uint64_t length, bool has_order,
-                                     std::vector<Hdf5Message>& messages) const {
-  SHW_TRY(Bytes block, read(offset, length));
-  const std::size_t head = has_order ? 6 : 4;
-  for (Hdf5Cursor cursor(block); cursor.left() >= head;) {
-    Hdf5Message message;
-    message.type = cursor.take<std::uint8_t>();
-    const auto size = cursor.take<std::uint16_t>();
-    message.is_shared = (cursor.take<std::uint8_t>() & 2) != 0;
-    if (has_order) cursor.skip(2);
-    message.offset = offset + cursor.at();
-    if (size > cursor.left()) return damaged("a message ends behind its block", message.offset);
-    auto body = std::span(block).subspan(cursor.at(), size);
-    message.body.assign(body.begin(), body.end());
-    cursor.skip(size);
-    messages.push_back(std::move(message));
-    if (messages.size() > kMostHdf5Messages)
-      return damaged("an object has too many messages", offset);
+// All but the checksum behind it, which is looked at.
+Result<Bytes> Hdf5Objects::read_checked(std::uint64_t offset, std::uint64_t length) const {
+  SHW_TRY(Bytes bytes, read(offset, length + kHdf5Checksum));
+  const auto written = load_little<std::uint32_t>(bytes, static_cast<std::size_t>(length));
+  bytes.resize(static_cast<std::size_t>(length));
+  if (hdf5_checksum(bytes) != written)
+    return damaged(fmt::format("{} bytes of metadata do not match their checksum", length), offset);
+  return bytes;
+}
+
+Result<Hdf5Objects::Hdf5Block> Hdf5Objects::continued(const Hdf5Message& message,
+                                                      bool is_new) const {
+  Hdf5Cursor where(message.body);
+  const auto at = where.take<std::uint64_t>(), size = where.take<std::uint64_t>();
+  if (!where.ok() || size > kMostHeader || (is_new && size < 4 + kHdf5Checksum))
+    return damaged("an object is continued nowhere", message.offset);
+  if (!is_new) {
+    SHW_TRY(Bytes bytes, read(at, size));
+    return Hdf5Block{at, 0, std::move(bytes)};
   }
-  return {};
+  SHW_TRY(Bytes bytes, read_checked(at, size - kHdf5Checksum));
+  if (!has_signature(bytes, "OCHK")) return damaged("no part of an object stands here", at);
+  return Hdf5Block{at, 4, std::move(bytes)};
+}
+
+// The messages of the first block and of those in which it is continued. Together they take no more
+// than a header may: blocks that lie over each other are many bytes of few.
+Result<std::vector<Hdf5Message>> Hdf5Objects::all_messages(const Hdf5Block& first,
+                                                           const MessageHead& head) const {
+  std::vector<Hdf5Message> messages;
+  SHW_CHECK(add_messages(first, head, messages));
+  std::uint64_t taken = first.bytes.size();
+  std::set<std::uint64_t> seen{first.offset};
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (messages[i].type != kHdf5Continuation) continue;
+    SHW_TRY(Hdf5Block block, continued(messages[i], head.type_bytes == 1));
+    if (!seen.insert(block.offset).second)
+      return damaged("an object comes back to itself", messages[i].offset);
+    taken += block.bytes.size();
+    if (taken > kMostHeader)
+      return damaged(fmt::format("an object has more than {} bytes of messages", kMostHeader),
+                     messages[i].offset);
+    SHW_CHECK(add_messages(block, head, messages));
+  }
+  return messages;
 }
 
 Result<std::vector<Hdf5Message>> Hdf5Objects::new_messages(std::uint64_t address) const {
@@ -137,21 +155,9 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::new_messages(std::uint64_t address
   if (flags & 0x10) cursor.skip(4);
   const std::uint64_t length = cursor.take_sized(std::size_t{1} << (flags & 3));
   if (!cursor.ok() || length > kMostHeader) return damaged("an object header cannot be", address);
+  SHW_TRY(Bytes bytes, read_checked(address, cursor.at() + length));
   const bool has_order = (flags & 4) != 0;
-  std::vector<Hdf5Message> messages;
-  SHW_CHECK(add_new_messages(address + cursor.at(), length, has_order, messages));
-  std::set<std::uint64_t> seen{address};
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    if (messages[i].type != kHdf5Continuation) continue;
-    Hdf5Cursor where(messages[i].body);
-    const auto at = where.take<std::uint64_t>(), size = where.take<std::uint64_t>();
-    if (!where.ok() || size > kMostHeader || size < 4 + kHdf5Checksum || !seen.insert(at).second)
-      return damaged("an object is continued nowhere", messages[i].offset);
-    SHW_TRY(Bytes magic, read(at, 4));
-    if (!has_signature(magic, "OCHK")) return damaged("no part of an object stands here", at);
-    SHW_CHECK(add_new_messages(at + 4, size - 4 - kHdf5Checksum, has_order, messages));
-  }
-  return messages;
+  return all_messages({address, cursor.at(), std::move(bytes)}, {1, has_order ? 2u : 0u});
 }
 
 Result<std::vector<Hdf5Message>> Hdf5Objects::messages(std::uint64_t address) const {
@@ -164,17 +170,9 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::messages(std::uint64_t address) co
   const auto count = cursor.take<std::uint16_t>();
   cursor.skip(4);
   const auto length = cursor.take<std::uint32_t>();
-  std::vector<Hdf5Message> messages;
-  SHW_CHECK(add_old_messages(address + 16, length, messages));
-  std::set<std::uint64_t> seen{address + 16};
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    if (messages[i].type != kHdf5Continuation) continue;
-    Hdf5Cursor where(messages[i].body);
-    const auto at = where.take<std::uint64_t>(), size = where.take<std::uint64_t>();
-    if (!where.ok() || size > kMostHeader || !seen.insert(at).second)
-      return damaged("an object is continued nowhere", messages[i].offset);
-    SHW_CHECK(add_old_messages(at, size, messages));
-  }
+  if (length > kMostHeader) return damaged("an object header cannot be", address);
+  SHW_TRY(Bytes bytes, read(address + 16, length));
+  SHW_TRY(auto messages, all_messages({address + 16, 0, std::move(bytes)}, {2, 3}));
   if (messages.size() < count)
     return damaged(fmt::format("an object has {} of its {} messages", messages.size(), count),
                    address);
@@ -186,7 +184,22 @@ bool Hdf5Objects::is_dataset(const std::vector<Hdf5Message>& messages) {
                      [](const Hdf5Message& message) { return message.type == kHdf5Layout; });
 }
 
-Status Hdf5Objects::add_symbol_node(std::uint64_t address, const Bytes& names,
+// No two names share bytes: a few that did would be many in memory.
+Result<std::string> Hdf5Objects::take_name(std::uint64_t at, Hdf5Heap& heap,
+                                           std::uint64_t asked_at) const {
+  if (at >= heap.bytes.size())
+    return damaged("a name of a group lies outside of its names", asked_at);
+  auto begin = heap.bytes.begin() + static_cast<std::ptrdiff_t>(at);
+  auto end = std::find(begin, heap.bytes.end(), std::byte{0});
+  if (end == heap.bytes.end() || end == begin)
+    return damaged("a name of a group lies outside of its names", asked_at);
+  const auto taken = static_cast<std::uint64_t>(end - begin) + 1;
+  if (taken > heap.left) return damaged("names of a group lie over each other", asked_at);
+  heap.left -= taken;
+  return std::string(reinterpret_cast<const char*>(&*begin), static_cast<std::size_t>(taken - 1));
+}
+
+Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
                                     std::vector<Hdf5Link>& links) {
   SHW_TRY(Bytes head, read(address, 8));
   if (!has_signature(head, "SNOD")) return damaged("no symbols of a group stand here", address);
@@ -198,15 +211,13 @@ Status Hdf5Objects::add_symbol_node(std::uint64_t address, const Bytes& names,
     const auto name = cursor.take<std::uint64_t>(), object = cursor.take<std::uint64_t>();
     const auto kind = cursor.take<std::uint32_t>();
     if (kind == 2) continue;  // a symbolic link
-    auto text = name_in_heap(names, name);
-    if (!text || text->empty())
-      return damaged("a name of a group lies outside of its names", address + 8 + i * kEntry);
-    links.push_back({std::move(*text), object});
+    SHW_TRY(std::string text, take_name(name, names, address + 8 + i * kEntry));
+    links.push_back({std::move(text), object});
   }
   return {};
 }
 
-Status Hdf5Objects::add_symbols(std::uint64_t tree, const Bytes& names, int depth,
+Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
                                 std::vector<Hdf5Link>& links) {
   SHW_TRY(Bytes head, read(tree, 24));
   if (!has_signature(head, "TREE") || head[4] != std::byte{0})
@@ -228,19 +239,28 @@ Status Hdf5Objects::add_symbols(std::uint64_t tree, const Bytes& names, int dept
   return {};
 }
 
-// version, flags, [kind], [order], [character set], length of the name, name, address
-Result<Hdf5Link> Hdf5Objects::link_of(const Hdf5Message& message, bool& is_hard) const {
+// version, flags, [kind], [order], [character set], length of the name, name; then an address, or
+// what another kind takes: a length, and of an external link flags, the file, 0, the object, 0
+Result<std::optional<Hdf5Link>> Hdf5Objects::link_of(const Hdf5Message& message) const {
+  constexpr std::uint8_t kHard = 0, kExternal = 64;
   Hdf5Cursor cursor(message.body);
   const auto version = cursor.take<std::uint8_t>(), flags = cursor.take<std::uint8_t>();
-  const auto kind = flags & 8 ? cursor.take<std::uint8_t>() : std::uint8_t{0};
+  const auto kind = flags & 8 ? cursor.take<std::uint8_t>() : kHard;
   if (flags & 4) cursor.skip(8);
   if (flags & 16) cursor.skip(1);
   Hdf5Link link;
   link.name = cursor.take_text(cursor.take_sized(std::size_t{1} << (flags & 3)));
-  is_hard = kind == 0;
-  if (is_hard) link.address = cursor.take<std::uint64_t>();
+  link.is_external = kind == kExternal;
+  if (kind == kHard) link.address = cursor.take<std::uint64_t>();
+  if (link.is_external) {
+    const std::size_t length = cursor.take<std::uint16_t>();
+    cursor.skip(1);
+    link.file = cursor.take_text(std::max<std::size_t>(length, 1) - 1);
+    link.file.resize(std::min(link.file.find('\0'), link.file.size()));
+  }
   if (version != 1 || !cursor.ok() || link.name.empty())
     return damaged("a link of a group cannot be", message.offset);
+  if (kind != kHard && !link.is_external) return std::nullopt;
   return link;
 }
 
@@ -255,12 +275,12 @@ Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>&
       if (!has_signature(head, "HEAP")) return damaged("no names of a group stand here", heap);
       const auto size = load_little<std::uint64_t>(head, 8);
       if (size > kMostHeap) return damaged("the names of a group take too much", heap);
-      SHW_TRY(Bytes names, read(load_little<std::uint64_t>(head, 24), size));
+      SHW_TRY(Bytes bytes, read(load_little<std::uint64_t>(head, 24), size));
+      Hdf5Heap names{std::move(bytes), size};
       SHW_CHECK(add_symbols(tree, names, -1, links));
     } else if (message.type == kHdf5Link) {
-      bool is_hard = false;
-      SHW_TRY(Hdf5Link link, link_of(message, is_hard));
-      if (is_hard) links.push_back(std::move(link));
+      SHW_TRY(std::optional<Hdf5Link> link, link_of(message));
+      if (link) links.push_back(std::move(*link));
     } else if (message.type == kHdf5LinkInfo) {
       cursor.skip(1);
       if (cursor.take<std::uint8_t>() & 1) cursor.skip(8);

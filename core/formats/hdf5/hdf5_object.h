@@ -39,6 +39,8 @@ struct Hdf5Message {
 struct Hdf5Link {
   std::string name;
   std::uint64_t address = 0;
+  bool is_external = false;  // into another file, which is not read
+  std::string file = {};     // that one
 };
 
 // Well formed, and not read.
@@ -86,27 +88,47 @@ class Hdf5Objects {
   std::uint64_t root() const { return root_; }
   // What the superblock says; less than that is left of a file that was cut short.
   std::uint64_t end_of_file() const { return end_; }
+  std::uint64_t size() const { return source_->size(); }
 
   Result<std::vector<Hdf5Message>> messages(std::uint64_t address) const;
   static bool is_dataset(const std::vector<Hdf5Message>& messages);
-  // Of a group. Soft and external links are passed over. Each node of a file is read once.
+  // Of a group. Soft links are passed over: they are further names of what the file has. Each node
+  // of a file is read once, so a group is asked for once.
   Result<std::vector<Hdf5Link>> links(const std::vector<Hdf5Message>& messages);
   Result<Hdf5Array> array(const std::vector<Hdf5Message>& messages) const;
 
  private:
+  // Bytes of the file from `offset`; the messages begin at `first` of them.
+  struct Hdf5Block {
+    std::uint64_t offset = 0;
+    std::size_t first = 0;
+    Bytes bytes;
+  };
+  // type, size (2 bytes), flags, and what is passed over.
+  struct MessageHead {
+    std::size_t type_bytes = 2, passed_over = 3;
+  };
+  // The names of a group, and how many bytes of them no name has yet.
+  struct Hdf5Heap {
+    Bytes bytes;
+    std::uint64_t left = 0;
+  };
   explicit Hdf5Objects(std::shared_ptr<const ByteSource> source) : source_(std::move(source)) {}
   Result<Bytes> read(std::uint64_t offset, std::uint64_t length) const;
   tl::unexpected<Error> damaged(std::string message, std::uint64_t offset) const;
   tl::unexpected<Error> not_read(std::string message, std::uint64_t offset) const;
-  Status add_old_messages(std::uint64_t offset, std::uint64_t length,
-                          std::vector<Hdf5Message>& messages) const;
-  Status add_new_messages(std::uint64_t offset, std::uint64_t length, bool has_order,
-                          std::vector<Hdf5Message>& messages) const;
+  Result<Bytes> read_checked(std::uint64_t offset, std::uint64_t length) const;
+  Status add_messages(const Hdf5Block& block, const MessageHead& head,
+                      std::vector<Hdf5Message>& messages) const;
+  Result<Hdf5Block> continued(const Hdf5Message& message, bool is_new) const;
+  Result<std::vector<Hdf5Message>> all_messages(const Hdf5Block& first,
+                                                const MessageHead& head) const;
   Result<std::vector<Hdf5Message>> new_messages(std::uint64_t address) const;
-  Status add_symbols(std::uint64_t tree, const Bytes& names, int depth,
-                     std::vector<Hdf5Link>& links);
-  Status add_symbol_node(std::uint64_t address, const Bytes& names, std::vector<Hdf5Link>& links);
-  Result<Hdf5Link> link_of(const Hdf5Message& message, bool& is_hard) const;
+  Result<std::string> take_name(std::uint64_t at, Hdf5Heap& heap, std::uint64_t asked_at) const;
+  Status add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth, std::vector<Hdf5Link>& links);
+  Status add_symbol_node(std::uint64_t address, Hdf5Heap& names, std::vector<Hdf5Link>& links);
+  // Nothing of a soft link.
+  Result<std::optional<Hdf5Link>> link_of(const Hdf5Message& message) const;
   Status add_attribute(const Hdf5Message& message, Hdf5Array& array) const;
   Status place_tiles(const Hdf5Message& message, Hdf5Array& array) const;
   Status add_tiles(std::uint64_t tree, int depth, std::set<std::uint64_t>& seen,

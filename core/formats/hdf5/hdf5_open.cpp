@@ -130,8 +130,8 @@ void add_hdf5_tensor(CheckpointBuilder& builder, const std::string& fqn,
 
 void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   for (const auto& [path, array] : shard.walk.arrays) {
-    if (array) continue;
-    const Error& error = array.error();
+    if (*array) continue;
+    const Error& error = array->error();
     Finding finding = unreadable_part(path, fmt::format("In {}: {}.", shard.path, error.message),
                                       error.place.offset);
     finding.subjects.push_back(shard.path);
@@ -144,6 +144,16 @@ void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
                         fmt::format("In {}, what lies in the group {} cannot be told: {}.",
                                     shard.path, path, error.message),
                         error.place.offset));
+  for (const auto& [path, file] : shard.walk.links_outside) {
+    Finding finding;
+    finding.rule = "not-looked-at";
+    finding.severity = Severity::kInfo;
+    finding.cause = fmt::format("{} of {} is a link to another file, {}, and was not followed.",
+                                path, shard.path, file);
+    finding.evidence = {{"file", shard.path}, {"link", file}};
+    finding.subjects.push_back(path);
+    builder.add_finding(std::move(finding));
+  }
   if (shard.walk.end_of_file > shard.size)
     builder.add_finding(unreadable_part(
         shard.path,
@@ -170,6 +180,33 @@ Status check_parts(const std::map<std::string, std::vector<Hdf5Piece>>& tensors,
         "and global_shape.");
   }
   return {};
+}
+
+// Whether it holds anything below that group, or could: what it holds may not be known.
+bool has_group(const Hdf5Walk& walk, const std::string& group) {
+  auto lies_below = [&](const std::string& path) {
+    return path.starts_with(group) && (path.size() == group.size() || path[group.size()] == '/');
+  };
+  return std::any_of(walk.arrays.begin(), walk.arrays.end(),
+                     [&](const auto& array) { return lies_below(array.path); }) ||
+         std::any_of(walk.links_outside.begin(), walk.links_outside.end(),
+                     [&](const auto& link) { return lies_below(link.first); });
+}
+
+// What the index places in a file that does not have it is as gone as with the file.
+void hold_against_index(CheckpointBuilder& builder, const KerasIndex& index,
+                        const std::vector<Hdf5Shard>& shards) {
+  for (const auto& [group, file] : index) {
+    auto shard = std::find_if(shards.begin(), shards.end(),
+                              [&, name = file](const Hdf5Shard& one) { return one.path == name; });
+    if (shard == shards.end() || has_group(shard->walk, group)) continue;
+    Finding finding = unreadable_part(
+        group,
+        fmt::format("The index places {} in {}, and nothing of it lies there.", group, file));
+    finding.subjects.push_back(file);
+    builder.add_finding(std::move(finding));
+    builder.add_stray({group, std::nullopt, {builder.file(file), 0, 0}});
+  }
 }
 
 struct Hdf5Files {
@@ -251,15 +288,16 @@ OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress*
   std::vector<std::string> order;
   for (const Hdf5Shard& shard : shards) {
     for (const auto& [path, array] : shard.walk.arrays) {
-      if (!array) continue;
+      if (!*array) continue;
       auto& pieces = tensors[path];
       if (pieces.empty()) order.push_back(path);
-      pieces.push_back({shard.path, &*array});
+      pieces.push_back({shard.path, &**array});
     }
   }
   SHW_CHECK(check_parts(tensors, *directory));
   for (const std::string& fqn : order) add_hdf5_tensor(builder, fqn, tensors[fqn]);
   for (const Hdf5Shard& shard : shards) add_unread_arrays(builder, shard);
+  hold_against_index(builder, listed.index, shards);
   return builder.finish();
 }
 

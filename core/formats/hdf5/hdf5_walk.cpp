@@ -7,60 +7,115 @@ namespace {
 
 constexpr std::size_t kMostGroups = 64;
 constexpr std::size_t kLongestPath = 4096;
+// What may be told of a file, in bytes of memory: a link takes some 40 bytes of it and a dataset
+// some 250, so this is several names for each. Groups that name each other twice are 2^n names.
+constexpr std::uint64_t kToldOfAny = std::uint64_t{1} << 20;
+constexpr std::uint64_t kToldOfAByte = 32;
+constexpr std::uint64_t kOfAName = 64;
 
 struct Hdf5Walker {
   Hdf5Objects objects;
+  std::uint64_t room = 0;  // for what is still to be told
   Hdf5Walk found = {};
-  std::set<std::uint64_t> groups = {};                       // on no way twice
-  std::map<std::uint64_t, Result<Hdf5Array>> datasets = {};  // an object may have several names
+  // What is read once, whatever its names.
+  std::map<std::uint64_t, Result<std::vector<Hdf5Link>>> groups = {};
+  std::map<std::uint64_t, std::shared_ptr<const Result<Hdf5Array>>> datasets = {};
+  std::set<std::uint64_t> way = {};  // the groups around: a link back is passed over
 
+  bool has_room(const std::string& path, std::uint64_t more);
   void visit(const std::string& path, std::uint64_t address, std::size_t level);
-  Status visit_group(const std::string& path, const std::vector<Hdf5Message>& messages,
-                     std::size_t level);
+  void visit_link(const std::string& path, const Hdf5Link& link, std::size_t level);
+  void visit_group(const std::string& path, std::uint64_t address, std::size_t level);
+  void read_object(const std::string& path, std::uint64_t address);
 };
 
-Status Hdf5Walker::visit_group(const std::string& path, const std::vector<Hdf5Message>& messages,
-                               std::size_t level) {
-  SHW_TRY(auto links, objects.links(messages));
-  for (const Hdf5Link& link : links)
-    visit(path.empty() ? link.name : path + "/" + link.name, link.address, level + 1);
-  return {};
+std::uint64_t bytes_of(const Result<Hdf5Array>& array) {
+  if (!array) return 0;
+  const std::uint64_t tile = sizeof(Hdf5Tile) + array->shape.size() * sizeof(std::int64_t);
+  return array->tiles.size() * tile;
+}
+
+std::uint64_t bytes_of(const Result<std::vector<Hdf5Link>>& links) {
+  std::uint64_t bytes = 0;
+  if (!links) return 0;
+  for (const Hdf5Link& link : *links) bytes += kOfAName + link.name.size() + link.file.size();
+  return bytes;
+}
+
+// False from the first time on that there is none.
+bool Hdf5Walker::has_room(const std::string& path, std::uint64_t more) {
+  const std::uint64_t wanted = path.size() + kOfAName + more;
+  if (wanted <= room) {
+    room -= wanted;
+    return true;
+  }
+  if (room != 0)
+    found.lost_groups.emplace_back(
+        path, Error{ErrorKind::kDamaged, "the file has more names than its size allows"});
+  room = 0;
+  return false;
+}
+
+// What it holds is kept only where there is room for it: objects may share what they are made of.
+void Hdf5Walker::read_object(const std::string& path, std::uint64_t address) {
+  auto messages = objects.messages(address);
+  // What cannot be read has a name, and may be a tensor.
+  if (!messages || Hdf5Objects::is_dataset(*messages)) {
+    auto array = messages ? objects.array(*messages)
+                          : Result<Hdf5Array>(tl::unexpected<Error>(messages.error()));
+    if (has_room(path, bytes_of(array)))
+      datasets.emplace(address, std::make_shared<const Result<Hdf5Array>>(std::move(array)));
+  } else {
+    auto links = objects.links(*messages);
+    if (has_room(path, bytes_of(links))) groups.emplace(address, std::move(links));
+  }
+}
+
+void Hdf5Walker::visit_group(const std::string& path, std::uint64_t address, std::size_t level) {
+  const Result<std::vector<Hdf5Link>>& links = groups.at(address);
+  if (!links) {
+    found.lost_groups.emplace_back(path, links.error());
+    return;
+  }
+  if (level > kMostGroups || path.size() > kLongestPath) {
+    found.lost_groups.emplace_back(path,
+                                   Error{ErrorKind::kDamaged, "groups lie too deep in each other"});
+    return;
+  }
+  way.insert(address);
+  for (const Hdf5Link& link : *links)
+    visit_link(path.empty() ? link.name : path + "/" + link.name, link, level + 1);
+  way.erase(address);
+}
+
+void Hdf5Walker::visit_link(const std::string& path, const Hdf5Link& link, std::size_t level) {
+  if (!link.is_external) {
+    visit(path, link.address, level);
+  } else if (has_room(path, link.file.size())) {
+    found.links_outside.emplace_back(path, link.file);
+  }
 }
 
 void Hdf5Walker::visit(const std::string& path, std::uint64_t address, std::size_t level) {
-  if (auto known = datasets.find(address); known != datasets.end()) {
-    found.arrays.push_back({path, known->second});
-    return;
+  if (way.contains(address) || !has_room(path, 0)) return;
+  if (!groups.contains(address) && !datasets.contains(address)) read_object(path, address);
+  if (auto dataset = datasets.find(address); dataset != datasets.end()) {
+    if (has_room(path, bytes_of(*dataset->second))) found.arrays.push_back({path, dataset->second});
+  } else if (groups.contains(address)) {
+    visit_group(path, address, level);
   }
-  if (groups.contains(address)) return;  // a link back, or a second name of a group
-  auto messages = objects.messages(address);
-  Status status;
-  if (!messages) {
-    status = tl::unexpected<Error>(messages.error());
-  } else if (Hdf5Objects::is_dataset(*messages)) {
-    auto array = objects.array(*messages);
-    datasets.emplace(address, array);
-    found.arrays.push_back({path, std::move(array)});
-    return;
-  } else if (level > kMostGroups || path.size() > kLongestPath) {
-    status = fail(ErrorKind::kDamaged, "groups lie too deep in each other");
-  } else {
-    groups.insert(address);
-    status = visit_group(path, *messages, level);
-  }
-  groups.insert(address);
-  if (!status) found.lost_groups.emplace_back(path, std::move(status).error());
 }
 
 }  // namespace
 
 Result<Hdf5Walk> walk_hdf5(std::shared_ptr<const ByteSource> source) {
   SHW_TRY(Hdf5Objects objects, Hdf5Objects::open(std::move(source)));
-  const std::uint64_t root = objects.root();
-  Hdf5Walker walker{std::move(objects)};
+  const std::uint64_t root = objects.root(), room = kToldOfAny + kToldOfAByte * objects.size();
+  Hdf5Walker walker{std::move(objects), room};
   SHW_TRY(auto messages, walker.objects.messages(root));
-  walker.groups.insert(root);
-  SHW_CHECK(walker.visit_group("", messages, 0));
+  SHW_TRY(auto links, walker.objects.links(messages));
+  walker.groups.emplace(root, std::move(links));
+  walker.visit_group("", root, 0);
   walker.found.end_of_file = walker.objects.end_of_file();
   return std::move(walker.found);
 }

@@ -9,14 +9,17 @@
 
 namespace shw {
 
+// An object may have several names: its array is one.
 struct Hdf5NamedArray {
   std::string path;  // without the first slash
-  Result<Hdf5Array> array;
+  std::shared_ptr<const Result<Hdf5Array>> array;
 };
 struct Hdf5Walk {
   std::vector<Hdf5NamedArray> arrays;
   // Groups whose members cannot be told.
   std::vector<std::pair<std::string, Error>> lost_groups;
+  // Links into other files, which are not followed: path and file.
+  std::vector<std::pair<std::string, std::string>> links_outside;
   std::uint64_t end_of_file = 0;  // as the superblock says it
 };
 

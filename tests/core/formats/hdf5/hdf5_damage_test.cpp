@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <span>
 
+#include "core/base/little_endian.h"
+#include "core/formats/hdf5/hdf5_checksum.h"
 #include "core/formats/hdf5/hdf5_files.h"
 #include "core/rules/check.h"
 
@@ -28,6 +30,13 @@ std::vector<Finding> findings_at_data(const Checkpoint& checkpoint) {
   auto report = check(checkpoint, options);
   REQUIRE(report.has_value());
   return report->findings;
+}
+
+std::size_t place_of(const Bytes& bytes, std::string_view signature) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::size_t at = text.find(signature);
+  REQUIRE(at != std::string_view::npos);
+  return at;
 }
 
 }  // namespace
@@ -62,4 +71,45 @@ TEST_CASE("floats that cannot be decoded are damage too, not values without a fi
   bytes[static_cast<std::size_t>(item->offset + item->length - 1)] ^= std::byte{1};
   auto damaged = open_bytes(std::move(bytes));
   CHECK(finding_of(findings_at_data(**damaged), "bad-record", "deflated") != nullptr);
+}
+
+TEST_CASE("the checksum of HDF5 metadata is lookup3, as its author prints it") {
+  const std::string text = "Four score and seven years ago";
+  CHECK(hdf5_checksum({}) == 0xdeadbeef);
+  CHECK(hdf5_checksum(std::as_bytes(std::span(text))) == 0x17770551);
+}
+
+TEST_CASE("a byte of the newer metadata that is not what was written is damage, and said where") {
+  const Bytes whole = file_bytes("h5py/latest.h5");
+  for (const char* signature : {"\x89HDF", "OHDR"}) {
+    const std::size_t at = place_of(whole, signature);
+    // Behind what says the form, which is refused in other words.
+    for (std::size_t i = at + 12; i < at + 40; ++i) {
+      Bytes bytes = whole;
+      bytes[i] ^= std::byte{8};
+      auto checkpoint = open_bytes(std::move(bytes));
+      INFO(signature << " byte " << i);
+      REQUIRE_FALSE(checkpoint.has_value());
+      CHECK(checkpoint.error().kind != ErrorKind::kIo);
+      CHECK(checkpoint.error().place.offset.has_value());
+    }
+  }
+  // A dataset's own header: all others read.
+  auto checkpoint = open_bytes(whole);
+  auto item = (*checkpoint)->item((*checkpoint)->chunks(*(*checkpoint)->find("model/3"))[0]);
+  Bytes bytes = whole;
+  std::size_t named = 0;
+  for (std::size_t i = 0; i + 8 <= bytes.size(); ++i) {
+    if (load_little<std::int64_t>(bytes, i) != item->offset) continue;
+    bytes[i] ^= std::byte{8};
+    ++named;
+  }
+  REQUIRE(named != 0);
+  auto damaged = open_bytes(std::move(bytes));
+  REQUIRE(damaged.has_value());
+  const Finding* finding = finding_of((*damaged)->opening_findings(), "bad-record", "model/3");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->cause.find("checksum") != std::string::npos);
+  CHECK(finding->evidence.front().first == "offset");
+  CHECK(numbers_of<double>(**damaged, "model/2") == std::vector<double>(6, 2.0));
 }

@@ -166,3 +166,45 @@ TEST_CASE("two files that hold the same names and say nothing of parts are two c
   CHECK(checkpoint.error().kind == ErrorKind::kUnsupported);
   CHECK(checkpoint.error().message.find("several checkpoints") != std::string::npos);
 }
+
+TEST_CASE("a group of two names shows its datasets under both, and a way back ends") {
+  auto checkpoint = opened("h5py/links.h5");
+  for (const char* fqn : {"enc/w", "dec/w"})
+    CHECK(numbers_of<float>(*checkpoint, fqn) == std::vector<float>{0, 1, 2, 3});
+  CHECK(checkpoint->tensor_count() == 2);
+}
+
+TEST_CASE("a link into another file is not followed, and that is said") {
+  auto checkpoint = opened("h5py/links.h5");
+  REQUIRE(checkpoint->opening_findings().size() == 1);
+  const Finding& finding = checkpoint->opening_findings().front();
+  CHECK(finding.rule == "not-looked-at");
+  CHECK(finding.subjects == std::vector<std::string>{"outside"});
+  CHECK(finding.cause.find("other.bin") != std::string::npos);
+  CHECK(check(*checkpoint, {})->verdict == Verdict::kUndecided);
+}
+
+TEST_CASE("what the index of Keras places in a file that opens without it is as gone as the file") {
+  // Another file of the same name: it opens, and holds none of the layers.
+  auto whole = open_directory(kDataFolder + "/keras-3/weights_sharded/ckpt");
+  REQUIRE(whole.has_value());
+  std::vector<std::pair<std::string, Bytes>> files;
+  auto entries = (*whole)->list();
+  REQUIRE(entries.has_value());
+  for (const Entry& entry : *entries) {
+    const bool is_other = entry.path == "model_00001.weights.h5";
+    files.emplace_back(
+        entry.path,
+        file_bytes(is_other ? "h5py/latest.h5" : "keras-3/weights_sharded/ckpt/" + entry.path));
+  }
+  auto checkpoint = open_checkpoint(memory_directory("memory", files));
+  REQUIRE(checkpoint.has_value());
+  std::vector<std::string> said;
+  for (const Finding& finding : (*checkpoint)->opening_findings()) {
+    CHECK(finding.rule == "bad-record");
+    CHECK(finding.subjects.back() == "model_00001.weights.h5");
+    said.push_back(finding.subjects.front());
+  }
+  CHECK(said == std::vector<std::string>{"layers/dense_1/vars", "optimizer/vars"});
+  CHECK((*checkpoint)->strays().size() == 2);
+}

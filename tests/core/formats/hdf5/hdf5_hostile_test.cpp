@@ -1,0 +1,213 @@
+// HDF5 files that are small and would be large in memory: what is told of a file is bounded by its
+// size.
+#include "core/formats/hdf5/hdf5_files.h"
+#include "core/formats/hdf5/hdf5_walk.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
+constexpr std::uint64_t kRootAt = 96;
+
+// Bytes one after the other, as HDF5 of the older form has them.
+struct Forge {
+  Bytes bytes = {};
+
+  Forge& zeros(std::size_t count) {
+    bytes.resize(bytes.size() + count);
+    return *this;
+  }
+  Forge& text(std::string_view words) {
+    auto more = std::as_bytes(std::span(words));
+    bytes.insert(bytes.end(), more.begin(), more.end());
+    return *this;
+  }
+  Forge& number(std::uint64_t value, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) bytes.push_back(std::byte(value >> (8 * i) & 0xFF));
+    return *this;
+  }
+  Forge& message(std::uint16_t type, const Bytes& body) {
+    number(type, 2).number(body.size(), 2).zeros(4);
+    bytes.insert(bytes.end(), body.begin(), body.end());
+    return *this;
+  }
+  Forge& object(std::uint16_t count, const Bytes& messages) {
+    number(1, 1).zeros(1).number(count, 2).number(1, 4).number(messages.size(), 4).zeros(4);
+    bytes.insert(bytes.end(), messages.begin(), messages.end());
+    return *this;
+  }
+  Forge& superblock() {
+    text("\x89HDF\r\n\x1a\n").zeros(5).number(8, 1).number(8, 1).zeros(1);
+    number(4, 2).number(16, 2).zeros(4).zeros(8).number(kNowhere, 8).zeros(8).number(kNowhere, 8);
+    return zeros(8).number(kRootAt, 8).zeros(24);
+  }
+  Forge& tree(std::uint8_t type, std::uint16_t count) {
+    return text("TREE")
+        .number(type, 1)
+        .zeros(1)
+        .number(count, 2)
+        .number(kNowhere, 8)
+        .number(kNowhere, 8);
+  }
+};
+
+struct Symbol {
+  std::uint64_t name = 0, object = 0;
+};
+
+// A root group with these symbols, whose names lie in `heap`; then what follows it.
+Forge group_of(const std::vector<Symbol>& symbols, std::string_view heap) {
+  const std::uint64_t tree = kRootAt + 40, names = tree + 48, node = names + 32;
+  const std::uint64_t data = node + 8 + 40 * symbols.size();
+  Forge file;
+  file.superblock();
+  file.object(1, Forge{}.message(0x11, Forge{}.number(tree, 8).number(names, 8).bytes).bytes);
+  file.tree(0, 1).zeros(8).number(node, 8).zeros(8);
+  file.text("HEAP").zeros(4).number(heap.size(), 8).zeros(8).number(data, 8);
+  file.text("SNOD").number(1, 1).zeros(1).number(symbols.size(), 2);
+  for (const Symbol& symbol : symbols)
+    file.number(symbol.name, 8).number(symbol.object, 8).zeros(24);
+  return file.text(heap);
+}
+
+std::uint64_t end_of_group(std::size_t symbols, std::size_t heap) {
+  return kRootAt + 40 + 48 + 32 + 8 + 40 * symbols + heap;
+}
+
+// Names of seven digits, one after the other.
+std::string numbered(std::size_t count) {
+  std::string heap;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string digits = std::to_string(1'000'000 + i);
+    heap += digits + '\0';
+  }
+  return heap;
+}
+
+// A dataset of tiles of one byte, whose tree follows it.
+Bytes tiled(std::uint64_t at, std::uint16_t tiles) {
+  auto object = [&](std::uint64_t tree) {
+    Forge space, type, layout, messages;
+    space.number(1, 1).number(1, 1).zeros(6).number(tiles, 8);
+    type.number(0x10, 1).zeros(3).number(1, 4).number(0, 2).number(8, 2).zeros(4);
+    layout.number(3, 1).number(2, 1).number(2, 1).number(tree, 8).number(1, 4).number(1, 4).zeros(
+        5);
+    messages.message(1, space.bytes).message(3, type.bytes).message(8, layout.bytes);
+    return Forge{}.object(3, messages.bytes);
+  };
+  Forge dataset = object(at + object(0).bytes.size());
+  dataset.tree(1, tiles);
+  for (std::uint64_t i = 0; i < tiles; ++i)
+    dataset.number(1, 4).zeros(4).number(i, 8).zeros(8).number(100, 8);
+  return dataset.zeros(32).bytes;
+}
+
+struct Told {
+  std::size_t bytes = 0, tiles = 0, arrays = 0;
+  bool says_that_more_is_there = false;
+};
+
+Told told_of(const Bytes& bytes) {
+  auto source = memory_source("m.h5", bytes);
+  auto walk = walk_hdf5(source);
+  REQUIRE(walk.has_value());
+  Told told;
+  told.arrays = walk->arrays.size();
+  for (const Hdf5NamedArray& array : walk->arrays) {
+    told.bytes += array.path.size();
+    if (*array.array) told.tiles += (*array.array)->tiles.size();
+  }
+  for (const auto& [path, error] : walk->lost_groups) {
+    told.bytes += path.size();
+    told.says_that_more_is_there = true;
+  }
+  return told;
+}
+
+}  // namespace
+
+TEST_CASE("names of an HDF5 group that lie over each other are not many names") {
+  std::string heap(20'000, 'a');
+  heap.back() = '\0';
+  Bytes bytes = group_of(std::vector<Symbol>(2'000, Symbol{0, kRootAt}), heap).bytes;
+  // Of 100 kB these would be 40 MB of names.
+  auto walk = walk_hdf5(memory_source("m.h5", bytes));
+  REQUIRE_FALSE(walk.has_value());
+  CHECK(walk.error().kind == ErrorKind::kDamaged);
+  CHECK(walk.error().message == "names of a group lie over each other");
+}
+
+TEST_CASE("one dataset under thousands of names is told as often as the file is large") {
+  constexpr std::uint16_t kTiles = 3'000;
+  constexpr std::size_t kNames = 3'000;
+  const std::string heap = numbered(kNames);
+  std::vector<Symbol> symbols;
+  const std::uint64_t at = end_of_group(kNames, heap.size());
+  for (std::size_t i = 0; i < kNames; ++i) symbols.push_back({8 * i, at});
+  Forge file = group_of(symbols, heap);
+  REQUIRE(file.bytes.size() == at);
+  Bytes dataset = tiled(at, kTiles);
+  file.bytes.insert(file.bytes.end(), dataset.begin(), dataset.end());
+  Told told = told_of(file.bytes);
+  CHECK(told.arrays >= 1);
+  CHECK(told.says_that_more_is_there);
+  // Nine millions of them, if every name had its own.
+  CHECK(told.tiles * sizeof(Hdf5Tile) <= (std::size_t{1} << 20) + 32 * file.bytes.size());
+
+  // A few names are nothing: weights that are tied.
+  symbols.resize(3);
+  const std::string few = numbered(3);
+  const std::uint64_t next = end_of_group(3, few.size());
+  for (Symbol& symbol : symbols) symbol.object = next;
+  file = group_of(symbols, few);
+  dataset = tiled(next, kTiles);
+  file.bytes.insert(file.bytes.end(), dataset.begin(), dataset.end());
+  told = told_of(file.bytes);
+  CHECK(told.tiles == 3 * kTiles);
+  CHECK_FALSE(told.says_that_more_is_there);
+}
+
+TEST_CASE("groups that name each other again and again are told as often as the file is large") {
+  // Every group has two names for the next one: 2^40 in all.
+  constexpr std::size_t kLevels = 40;
+  const std::string heap = numbered(2);
+  const std::size_t size = end_of_group(2, heap.size()) - kRootAt;
+  Forge file;
+  file.superblock();
+  for (std::size_t level = 0; level < kLevels; ++level) {
+    const std::uint64_t here = kRootAt + level * size, next = here + size;
+    const std::uint64_t tree = here + 40, names = tree + 48, node = names + 32;
+    file.object(1, Forge{}.message(0x11, Forge{}.number(tree, 8).number(names, 8).bytes).bytes);
+    file.tree(0, 1).zeros(8).number(node, 8).zeros(8);
+    file.text("HEAP").zeros(4).number(heap.size(), 8).zeros(8).number(node + 88, 8);
+    file.text("SNOD").number(1, 1).zeros(1).number(2, 2);
+    file.number(0, 8).number(next, 8).zeros(24).number(8, 8).number(next, 8).zeros(24).text(heap);
+  }
+  Bytes dataset = tiled(kRootAt + kLevels * size, 1);
+  file.bytes.insert(file.bytes.end(), dataset.begin(), dataset.end());
+  Told told = told_of(file.bytes);
+  CHECK(told.arrays >= 1);
+  CHECK(told.says_that_more_is_there);
+  CHECK(told.bytes <= (std::size_t{1} << 20) + 32 * file.bytes.size());
+}
+
+TEST_CASE("continuations of an HDF5 object that lie over each other are not many bytes") {
+  constexpr std::size_t kContinuations = 2'000, kBlock = 65'536;
+  const std::uint64_t table = kRootAt + 16 + 24, blocks = table + 24 * kContinuations;
+  Forge file;
+  file.superblock();
+  file.object(
+      1,
+      Forge{}.message(0x10, Forge{}.number(table, 8).number(24 * kContinuations, 8).bytes).bytes);
+  for (std::size_t i = 0; i < kContinuations; ++i)
+    file.message(0x10, Forge{}.number(blocks + 8 * i, 8).number(kBlock, 8).bytes);
+  for (std::size_t i = 0; i < kContinuations; ++i) file.number(0, 2).number(kBlock - 8, 2).zeros(4);
+  file.zeros(kBlock);
+  // Of 130 kB these would be 131 MB of messages.
+  auto walk = walk_hdf5(memory_source("m.h5", file.bytes));
+  REQUIRE_FALSE(walk.has_value());
+  CHECK(walk.error().kind == ErrorKind::kDamaged);
+  CHECK(walk.error().message.find("bytes of messages") != std::string::npos);
+}
