@@ -166,6 +166,8 @@ Hdf5Table statistics_table(std::span<const TensorStatistics> tensors) {
     cells.put(told.std.value_or(kNone));
     cells.put(tensors[row].missing);
     cells.put(tensors[row].unread);
+    cells.put(tensors[row].repeated);
+    cells.put(tensors[row].error ? tensors[row].error->message : std::string());
   };
   return {"/statistics",
           {{Kind::kText, "fqn"},
@@ -179,7 +181,9 @@ Hdf5Table statistics_table(std::span<const TensorStatistics> tensors) {
            {Kind::kReal, "mean"},
            {Kind::kReal, "std"},
            {Kind::kWhole, "missing"},
-           {Kind::kWhole, "unread"}},
+           {Kind::kWhole, "unread"},
+           {Kind::kWhole, "repeated"},
+           {Kind::kText, "error"}},
           tensors.size(),
           fill};
 }

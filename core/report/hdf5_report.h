@@ -6,10 +6,12 @@
 //   files       path, bytes, rank, is_there, is_referenced
 //   findings    rule, severity, consequence, cause, remedy, subjects
 //   subjects    finding (row), name
-//   statistics  fqn, elements, nan, inf, zero, denormal, min, max, mean, std, missing, unread
+//   statistics  fqn, elements, nan, inf, zero, denormal, min, max, mean, std, missing, unread,
+//               repeated, error (why something could not be read, else empty)
 //   histogram   statistics (row), sign, exponent, count
 //
-// The last two only where every byte was read. Bytes have the unit "B" (attribute `units`).
+// The last two only where every byte was read; `statistics` also has tensors of which only the name
+// is known, behind those of `tensors`. Bytes have the unit "B" (attribute `units`).
 #pragma once
 
 #include <span>
@@ -22,8 +24,8 @@
 
 namespace shw {
 
-// Replaces `path` when it is complete. `statistics`: of all tensors, in their order; may be empty.
-// How many bytes were written.
+// Replaces `path` when it is complete. `statistics`: of all tensors, in their order, and then of
+// those of which only the name is known; may be empty. How many bytes were written.
 Result<std::uint64_t> write_hdf5_report(const ReportInput& input,
                                         std::span<const TensorStatistics> statistics,
                                         const std::string& path, Progress* progress);
