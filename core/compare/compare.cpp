@@ -11,10 +11,10 @@
 #include "core/compare/entries.h"
 #include "core/compare/fingerprints.h"
 #include "core/compare/openable.h"
-#include "core/compare/replicas.h"
 #include "core/compare/value_pass.h"
 #include "core/facts/filled.h"
 #include "core/facts/reference_bytes.h"
+#include "core/formats/replicas.h"
 #include "core/model/named_only.h"
 #include "core/rules/rules.h"
 
@@ -191,9 +191,9 @@ Status Comparison::look_at_copies() {
   SHW_TRY(auto doubts_b, doubtful_replicas(both_.b, progress_));
   for (Matched& matched : matched_) {
     if (auto found = doubts_a.find(matched.tensor.a); found != doubts_a.end())
-      matched.doubts.push_back("in A " + found->second);
+      matched.doubts.push_back("in A " + found->second.words);
     if (auto found = doubts_b.find(matched.tensor.b); found != doubts_b.end())
-      matched.doubts.push_back("in B " + found->second);
+      matched.doubts.push_back("in B " + found->second.words);
   }
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include "core/base/checked.h"
 #include "core/formats/hdf5/hdf5_cursor.h"
+#include "core/formats/hdf5/hdf5_fill.h"
 #include "core/formats/hdf5/hdf5_messages.h"
 #include "core/formats/hdf5/hdf5_object.h"
 
@@ -217,11 +218,13 @@ void note_unread(const Hdf5Message& message, Hdf5Array& array) {
 
 Result<Hdf5Array> Hdf5Objects::array(const std::vector<Hdf5Message>& messages) const {
   Hdf5Array array;
-  const Hdf5Message *type_message = nullptr, *space_message = nullptr, *layout = nullptr;
+  const Hdf5Message *type_message = nullptr, *space_message = nullptr, *layout = nullptr,
+                    *fill = nullptr;
   for (const Hdf5Message& message : messages) {
     if (message.type == kHdf5Datatype) type_message = &message;
     if (message.type == kHdf5Dataspace) space_message = &message;
     if (message.type == kHdf5Layout) layout = &message;
+    if (message.type == kHdf5OldFill || message.type == kHdf5Fill) fill = &message;
     note_unread(message, array);
   }
   if (type_message == nullptr || space_message == nullptr || layout == nullptr)
@@ -240,6 +243,11 @@ Result<Hdf5Array> Hdf5Objects::array(const std::vector<Hdf5Message>& messages) c
     array.unread_at = type_message->offset;
     return array;
   }
+  auto value = fill == nullptr ? Hdf5Fill{} : read_fill(*fill);
+  if (!value) return damaged("a fill value cannot be", fill->offset);
+  array.fill = std::move(*value);
+  // Of zeros any byte stands for the value.
+  if (array.fill.value.empty()) array.fill.offset = layout->offset;
   SHW_CHECK(place_array(*layout, array));
   return array;
 }

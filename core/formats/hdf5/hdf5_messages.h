@@ -8,8 +8,9 @@
 namespace shw {
 
 inline constexpr std::uint16_t kHdf5Dataspace = 0x01, kHdf5LinkInfo = 0x02, kHdf5Datatype = 0x03,
-                               kHdf5Link = 0x06, kHdf5ExternalFiles = 0x07, kHdf5Layout = 0x08,
-                               kHdf5Filters = 0x0B, kHdf5Attribute = 0x0C, kHdf5Continuation = 0x10,
+                               kHdf5OldFill = 0x04, kHdf5Fill = 0x05, kHdf5Link = 0x06,
+                               kHdf5ExternalFiles = 0x07, kHdf5Layout = 0x08, kHdf5Filters = 0x0B,
+                               kHdf5Attribute = 0x0C, kHdf5Continuation = 0x10,
                                kHdf5SymbolTable = 0x11, kHdf5AttributeInfo = 0x15;
 
 bool is_hdf5(BytesView first_bytes);

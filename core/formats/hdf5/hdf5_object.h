@@ -63,6 +63,13 @@ struct Hdf5Tile {
   std::uint64_t offset = 0, length = 0;  // in the file
 };
 
+// What HDF5 reads where nothing was written.
+struct Hdf5Fill {
+  bool is_defined = true;    // else whatever stood there
+  std::uint64_t offset = 0;  // in the file
+  Bytes value = {};          // of one element; empty: zeros
+};
+
 // What a dataset says of itself.
 struct Hdf5Array {
   Dtype dtype = Dtype::kUnknown;  // of a type that is not read
@@ -76,6 +83,7 @@ struct Hdf5Array {
   bool is_tiled = false;
   Extents tile_shape = {};
   std::vector<Hdf5Tile> tiles = {};
+  Hdf5Fill fill = {};
   bool is_shuffled = false, is_deflated = false;  // each tile by itself
   // Attributes of a shard that is a part of a larger tensor.
   std::optional<Extents> offsets = {}, global_shape = {};

@@ -1,5 +1,5 @@
 // P18: what every rank was to hold alike, and they do not. Only files of single ranks show it: a
-// sharded save keeps one copy.
+// sharded save keeps one copy. And copies of one tile that several ranks wrote into one checkpoint.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/side_masters.h"
 #include "core/facts/value_reader.h"
+#include "core/formats/replicas.h"
 #include "core/rules/rules.h"
 #include "core/tensor/element_difference.h"
 
@@ -191,6 +192,38 @@ void find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings) 
   findings.push_back(std::move(finding));
 }
 
+// Copies of one tile in one checkpoint: loading takes one of them and says nothing of the others.
+void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings) {
+  auto doubts = doubtful_replicas(facts.checkpoint, nullptr);
+  if (!doubts) return;
+  Finding finding, unread;
+  finding.rule = "replica-diverge";
+  std::vector<std::string> how;
+  for (const auto& [tensor, doubt] : *doubts) {
+    std::string fqn(facts.checkpoint.fqn(tensor));
+    (doubt.differ ? finding : unread).subjects.push_back(fqn);
+    if (doubt.differ) how.push_back(fqn + ": " + doubt.words);
+    if (!doubt.differ && unread.cause.empty()) unread.cause = fqn + ": " + doubt.words;
+  }
+  if (!unread.subjects.empty()) {
+    unread.rule = kNotLookedAt.id;
+    unread.severity = Severity::kInfo;
+    unread.cause = "Copies of tiles of " + plural(unread.subjects.size(), "tensor") +
+                   " could not be compared (" + unread.cause + ").";
+    findings.push_back(std::move(unread));
+  }
+  if (how.empty()) return;
+  finding.cause = "Ranks saved the same elements of " + plural(how.size(), "tensor") +
+                  ", and nobody knows whose are right (" + some_of(how) + ").";
+  finding.evidence = {{"copies", capped(how)}, {"count", count_of(how.size())}};
+  findings.push_back(std::move(finding));
+}
+
+void find_diverged(const Facts& facts, std::vector<Finding>& findings) {
+  find_diverged_replicas(facts, findings);
+  find_diverged_copies(facts, findings);
+}
+
 }  // namespace
 
 const Rule kReplicaDiverge = {
@@ -212,7 +245,7 @@ const Rule kReplicaDiverge = {
          .remedy =
              "Nothing is right by itself: choose one rank's copy, or average them, and say so.",
          .link = "https://github.com/pytorch/torchtitan/issues/2387"},
-    .run = find_diverged_replicas,
+    .run = find_diverged,
 };
 
 }  // namespace shw

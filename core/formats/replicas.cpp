@@ -1,16 +1,19 @@
-#include "core/compare/replicas.h"
+#include "core/formats/replicas.h"
+
+#include <fmt/core.h>
 
 #include <algorithm>
-#include <mutex>
 #include <vector>
 
 #include "core/base/parallel.h"
+#include "core/formats/item_access.h"
 #include "core/formats/items.h"
 
 namespace shw {
 namespace {
 
 constexpr std::uint64_t kAtOnce = 256 << 10;
+constexpr std::uint64_t kMostDecodedCopy = std::uint64_t{256} << 20;
 
 // Bytes of a file that hold a copy.
 struct CopyRange {
@@ -48,26 +51,27 @@ bool lie_alike(const ItemHeader& a, const ItemHeader& b) {
          !a.compressed && !b.compressed;
 }
 
-// Why the copy does not stand for the tile; empty where it does.
-Result<std::string> doubt_of(const Checkpoint& checkpoint, const Replica& replica,
-                             Progress* progress) {
-  ItemPlace other = checkpoint.place(replica.storage);
-  auto first = checkpoint.item(replica.of);
-  std::string file = checkpoint.file(other.file).path;
-  if (!first) return std::string();  // said of the tile itself
-  SHW_TRY(CopyRange left, range_of(checkpoint, *first));
-  SHW_TRY(CopyRange right, range_of(checkpoint, other));
-  SHW_TRY(bool equal, are_equal(left, right, progress));
-  if (equal) return std::string();
-  SHW_TRY(ItemHeader one, read_item_header(checkpoint, replica.of));
-  SHW_TRY(ItemHeader two, read_orphan_header(checkpoint, replica.of, other));
-  std::string words = "copies of one tile differ: " + checkpoint.file(first->file).path + " and " +
-                      file + " were to hold the same";
-  if (!lie_alike(one, two)) return words;
-  left = {left.source, one.payload_offset, one.payload_length};
-  right = {right.source, two.payload_offset, two.payload_length};
-  SHW_TRY(equal, are_equal(left, right, progress));
-  return equal ? std::string() : words;
+Result<OpenItem> open_copy(const Checkpoint& checkpoint, const Replica& replica, ItemPart part) {
+  ItemFiles files(checkpoint);
+  SHW_TRY(ItemRange range, find_item(files, checkpoint.place(replica.storage)));
+  const ItemReader* reader = checkpoint.codec(replica.storage).reader;
+  if (reader == nullptr)
+    return fail(ErrorKind::kUnsupported, "holds items that say nothing of themselves",
+                {range.source->name(), range.offset});
+  return reader->open(checkpoint, replica.of, std::move(range), part);
+}
+
+// Compressed, or with other bytes between their elements.
+Result<bool> hold_the_same(const Checkpoint& checkpoint, const Replica& replica,
+                           const ItemHeader& one, const ItemHeader& two) {
+  if (one.dtype != two.dtype || one.sizes != two.sizes) return false;
+  if (std::max(one.payload_length, two.payload_length) > kMostDecodedCopy)
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("copies of more than {} bytes are not decoded", kMostDecodedCopy));
+  SHW_TRY(Bytes left, read_chunk(checkpoint, replica.of));
+  SHW_TRY(OpenItem copy, open_copy(checkpoint, replica, ItemPart::kPayload));
+  SHW_TRY(Bytes right, read_elements(copy));
+  return left == right;
 }
 
 std::vector<const Replica*> replicas_of(const Checkpoint& checkpoint) {
@@ -80,21 +84,51 @@ std::vector<const Replica*> replicas_of(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-Result<std::map<TensorId, std::string>> doubtful_replicas(const Checkpoint& checkpoint,
-                                                          Progress* progress) {
+Result<std::string> doubt_of(const Checkpoint& checkpoint, const Replica& replica,
+                             Progress* progress) {
+  ItemPlace other = checkpoint.place(replica.storage);
+  auto first = checkpoint.item(replica.of);
+  std::string file = checkpoint.file(other.file).path;
+  if (!first) return std::string();  // said of the tile itself
+  SHW_TRY(CopyRange left, range_of(checkpoint, *first));
+  SHW_TRY(CopyRange right, range_of(checkpoint, other));
+  const bool same_codec = &checkpoint.codec(replica.of) == &checkpoint.codec(replica.storage);
+  if (same_codec) {
+    SHW_TRY(bool equal, are_equal(left, right, progress));
+    if (equal) return std::string();
+  }
+  SHW_TRY(ItemHeader one, read_item_header(checkpoint, replica.of));
+  SHW_TRY(OpenItem copy, open_copy(checkpoint, replica, ItemPart::kHeader));
+  const ItemHeader& two = copy.header;
+  std::string words = "copies of one tile differ: " + checkpoint.file(first->file).path + " and " +
+                      file + " were to hold the same";
+  if (!same_codec || !lie_alike(one, two) || !lies_as_it_is(one)) {
+    SHW_TRY(bool equal, hold_the_same(checkpoint, replica, one, two));
+    return equal ? std::string() : words;
+  }
+  left = {left.source, one.payload_offset, one.payload_length};
+  right = {right.source, two.payload_offset, two.payload_length};
+  SHW_TRY(bool equal, are_equal(left, right, progress));
+  return equal ? std::string() : words;
+}
+
+Result<std::map<TensorId, ReplicaDoubt>> doubtful_replicas(const Checkpoint& checkpoint,
+                                                           Progress* progress) {
   const std::vector<const Replica*> replicas = replicas_of(checkpoint);
-  std::vector<std::string> doubts(replicas.size());
+  std::vector<ReplicaDoubt> doubts(replicas.size());
   SHW_CHECK(each_in_parallel(replicas.size(), [&](std::size_t i) -> Status {
     auto doubt = doubt_of(checkpoint, *replicas[i], progress);
     if (!doubt && doubt.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(doubt).error());
-    if (doubt) doubts[i] = std::move(*doubt);
-    if (!doubt) doubts[i] = "a copy of a tile cannot be read: " + doubt.error().message;
+    if (doubt) doubts[i] = {true, std::move(*doubt)};
+    if (!doubt) doubts[i].words = "a copy of a tile cannot be read: " + doubt.error().message;
     return {};
   }));
-  std::map<TensorId, std::string> out;
+  std::map<TensorId, ReplicaDoubt> out;
   for (std::size_t i = 0; i < replicas.size(); ++i) {
-    if (!doubts[i].empty()) out.emplace(checkpoint.tensor_of(replicas[i]->of), doubts[i]);
+    if (doubts[i].words.empty()) continue;
+    ReplicaDoubt& worst = out[checkpoint.tensor_of(replicas[i]->of)];
+    if (worst.words.empty() || (doubts[i].differ && !worst.differ)) worst = std::move(doubts[i]);
   }
   return out;
 }

@@ -1,0 +1,27 @@
+// Copies of one tile that several ranks wrote into one checkpoint: loading takes one and passes
+// over the others, so that they must agree before anything is said of "the" values.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+// Why a copy does not stand for its tile, by the bytes of both: they are not the same. Empty where
+// they are; an error where one of them cannot be read.
+Result<std::string> doubt_of(const Checkpoint& checkpoint, const Replica& replica,
+                             Progress* progress);
+
+// By tensor, why its copies do not settle what it holds: they differ, or one cannot be read.
+struct ReplicaDoubt {
+  bool differ = false;
+  std::string words;
+};
+Result<std::map<TensorId, ReplicaDoubt>> doubtful_replicas(const Checkpoint& checkpoint,
+                                                           Progress* progress);
+
+}  // namespace shw
