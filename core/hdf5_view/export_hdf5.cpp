@@ -43,7 +43,8 @@ class Export {
   Status add_copy(TensorId tensor, const MappedTensor& mapped);
   Status add_part(TensorId tensor, const MappedTensor& mapped);
   Result<Hdf5Part> part_of_file(FileId file, std::uint64_t offset, Dtype dtype);
-  Result<std::vector<Hdf5Part>> parts_of(TensorId tensor, const std::vector<MappedTile>& tiles);
+  Result<std::vector<Hdf5Part>> parts_of(TensorId tensor, Dtype dtype,
+                                         const std::vector<MappedTile>& tiles);
   Hdf5Dataset dataset_of(TensorId tensor, const std::string& group) const;
   std::vector<Hdf5Segment> segments_of(const std::vector<ByteRun>& runs);
   void leave_out(TensorId tensor, const MappedTensor& mapped, bool is_in_part);
@@ -109,9 +110,8 @@ Result<Hdf5Part> Export::part_of_file(FileId file, std::uint64_t offset, Dtype d
 }
 
 // Where every tile stands in the tensor, and which elements of which dataset it is.
-Result<std::vector<Hdf5Part>> Export::parts_of(TensorId tensor,
+Result<std::vector<Hdf5Part>> Export::parts_of(TensorId tensor, Dtype dtype,
                                                const std::vector<MappedTile>& tiles) {
-  const Dtype dtype = checkpoint_.dtype(tensor);
   std::vector<Hdf5Part> parts;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const MappedTile& tile = tiles[i];
@@ -142,7 +142,7 @@ Status Export::add_in_place(TensorId tensor, const MappedTensor& mapped) {
     exported_.notes.push_back(std::string(checkpoint_.fqn(tensor)) + ": " + mapped.note);
   }
   if (mapped.mapping == Mapping::kTiles) {
-    SHW_TRY(auto parts, parts_of(tensor, mapped.tiles));
+    SHW_TRY(auto parts, parts_of(tensor, dataset.dtype, mapped.tiles));
     return writer_.add_virtual(dataset, parts);
   }
   if (mapped.segments.empty()) return writer_.add_copied(dataset, nullptr);
@@ -175,7 +175,9 @@ Status Export::add_part(TensorId tensor, const MappedTensor& mapped) {
   Hdf5Dataset dataset = dataset_of(tensor, "/partial/");
   dataset.attributes.push_back({"missing_elements", mapped.missing});
   dataset.attributes.push_back({"why", mapped.why});
-  SHW_TRY(auto parts, parts_of(tensor, mapped.tiles));
+  // A bool has no third value that says that it is missing.
+  if (dataset.dtype == Dtype::kBool) dataset.dtype = Dtype::kUint8;
+  SHW_TRY(auto parts, parts_of(tensor, dataset.dtype, mapped.tiles));
   return writer_.add_virtual(dataset, parts);
 }
 
@@ -192,6 +194,14 @@ Status Export::add(TensorId tensor, const MappedTensor& mapped) {
   if (std::string why = names_.refusal(checkpoint_.fqn(tensor)); !why.empty()) {
     exported_.left_out.push_back(
         {.fqn = std::string(checkpoint_.fqn(tensor)), .why = std::move(why)});
+    return {};
+  }
+  const bool is_whole = mapped.mapping != Mapping::kPartly && mapped.mapping != Mapping::kRefused;
+  if (auto doubt = options_.doubts.find(checkpoint_.fqn(tensor));
+      is_whole && doubt != options_.doubts.end()) {
+    MappedTensor refused;
+    refused.why = doubt->second;
+    leave_out(tensor, refused, false);
     return {};
   }
   switch (mapped.mapping) {

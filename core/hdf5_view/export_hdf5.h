@@ -1,7 +1,8 @@
 // A small HDF5 file through which h5py reads every tensor of a checkpoint where it lies.
 //
 //   /tensors/<fqn>   what is whole: external segments, or a virtual dataset over /sources
-//   /partial/<fqn>   what is there of the others; the rest reads as NaN (or the least whole number)
+//   /partial/<fqn>   what is there of the others; the rest reads as NaN (or the
+//                    extreme value of whole numbers; of bool 255: its bytes are numbers here)
 //   /sources         files as elements of one dtype, and tiles that are many runs of them
 //   /files           path and size of every file that is mapped: past an end HDF5 reads zeros
 //   /left_out        fqn, why
@@ -10,6 +11,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +29,8 @@ struct ExportOptions {
   Hdf5Paths paths = Hdf5Paths::kAbsolute;
   bool copy = false;                   // what cannot be mapped in place comes along as it reads
   std::vector<Finding> findings = {};  // told with the tensors that they name
+  // By FQN, why elements that could be mapped are not to be believed, one clause: left out.
+  std::map<std::string, std::string, std::less<>> doubts = {};
 };
 
 struct LeftOut {

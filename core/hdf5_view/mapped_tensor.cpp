@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/base/checked.h"
-#include "core/hdf5_view/mapped_tile.h"
+#include "core/hdf5_view/tile_copies.h"
 #include "core/tiles/coverage.h"
 
 namespace shw {
@@ -27,13 +27,13 @@ MappedTensor refused(std::string why) {
 // Chunks that hold elements, each box once: of equal ones the first.
 struct ChosenChunks {
   std::vector<ChunkId> chunks;
-  std::size_t copies = 0;  // further chunks of the same boxes
-  std::string outside;     // why one was passed over
+  EqualBoxes copies;    // further chunks of the same boxes
+  std::string outside;  // why one was passed over
 };
 
 ChosenChunks choose_chunks(const Checkpoint& checkpoint, TensorId tensor) {
   ChosenChunks chosen;
-  std::map<std::pair<Extents, Extents>, bool> seen;
+  std::map<std::pair<Extents, Extents>, ChunkId> seen;
   ExtentsView shape = checkpoint.shape(tensor);
   const bool alone = checkpoint.chunks(tensor).size() == 1;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
@@ -44,9 +44,12 @@ ChosenChunks choose_chunks(const Checkpoint& checkpoint, TensorId tensor) {
       continue;
     }
     if (volume(sizes) == 0) continue;
-    if (!alone && !seen.emplace(std::pair(copy_of(offsets), copy_of(sizes)), true).second) {
-      ++chosen.copies;
-      continue;
+    if (!alone) {
+      auto [first, is_new] = seen.emplace(std::pair(copy_of(offsets), copy_of(sizes)), chunk);
+      if (!is_new) {
+        chosen.copies.emplace_back(first->second, chunk);
+        continue;
+      }
     }
     chosen.chunks.push_back(chunk);
   }
@@ -113,13 +116,16 @@ bool make_segments(ExtentsView shape, MappedTensor& out) {
 struct Obstacles {
   std::string lies_elsewhere, is_not_there;  // the first of each
   std::int64_t unmapped = 0;                 // elements of both
+  std::size_t others = 0;                    // tiles of which another copy than the first is mapped
 };
 
-Obstacles map_tiles(const Checkpoint& checkpoint, const std::vector<ChunkId>& chunks,
+Obstacles map_tiles(const Checkpoint& checkpoint, const ChosenChunks& chosen,
                     std::vector<MappedTile>& tiles) {
   Obstacles obstacles;
-  for (ChunkId chunk : chunks) {
-    auto mapped = map_tile(checkpoint, chunk);
+  for (ChunkId chunk : chosen.chunks) {
+    bool is_another = false;
+    auto mapped = map_any_copy(checkpoint, chunk, chosen.copies, is_another);
+    if (is_another) ++obstacles.others;
     if (auto* tile = std::get_if<MappedTile>(&mapped)) {
       tiles.push_back(std::move(*tile));
       continue;
@@ -138,6 +144,16 @@ std::string why_not_whole(const ChosenChunks& chosen, const TilingDefects& defec
   if (defects.gaps.empty()) return {};
   return fmt::format("{} of its elements lie in no tile, the first at {}", defects.missing,
                      to_text(defects.gaps.front()));
+}
+
+std::string note_of_copies(const ChosenChunks& chosen, const Obstacles& obstacles) {
+  std::string note;
+  if (!chosen.copies.empty())
+    note = fmt::format("{} of its tiles were saved more than once", chosen.copies.size());
+  if (obstacles.others != 0)
+    note += fmt::format("{}of {} of its tiles the first copy cannot be read, and another is mapped",
+                        note.empty() ? "" : "; ", obstacles.others);
+  return note;
 }
 
 }  // namespace
@@ -162,10 +178,10 @@ MappedTensor map_tensor(const Checkpoint& checkpoint, TensorId tensor) {
   if (!defects.overlaps.empty())
     return refused("its tiles overlap in part, and nobody knows whose elements are right");
   if (!defects.complete) return refused("its tiles are too tangled to be told apart");
-  if (chosen.copies != 0)
-    out.note = fmt::format("{} of its tiles were saved more than once; the first copy is mapped",
-                           chosen.copies);
-  Obstacles obstacles = map_tiles(checkpoint, chosen.chunks, out.tiles);
+  if (std::string why = why_copies_differ(checkpoint, chosen.chunks, chosen.copies); !why.empty())
+    return refused(std::move(why));
+  Obstacles obstacles = map_tiles(checkpoint, chosen, out.tiles);
+  out.note = note_of_copies(chosen, obstacles);
   out.why = why_not_whole(chosen, defects);
   if (!obstacles.is_not_there.empty()) out.why = obstacles.is_not_there;
   if (!out.why.empty()) {

@@ -32,7 +32,8 @@ struct MappedTensor {
 };
 
 // Reads the headers of its items, and holds every run against the length of its file: HDF5 would
-// read zeros past the end. On any thread.
+// read zeros past the end. Of tiles that were saved more than once it reads all bytes: copies that
+// differ are refused. On any thread.
 MappedTensor map_tensor(const Checkpoint& checkpoint, TensorId tensor);
 
 }  // namespace shw

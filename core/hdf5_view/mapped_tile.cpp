@@ -111,20 +111,31 @@ std::string in_words(const Error& error) {
   return text;
 }
 
-}  // namespace
-
-std::variant<MappedTile, NoMapping> map_tile(const Checkpoint& checkpoint, ChunkId chunk) {
+std::variant<MappedTile, NoMapping> map_header(const Checkpoint& checkpoint, ChunkId chunk,
+                                               FileId file, const Result<ItemHeader>& header) {
   const Dtype dtype = checkpoint.dtype(checkpoint.tensor_of(chunk));
-  auto header = read_item_header(checkpoint, chunk);
   if (!header) return NoMapping{false, in_words(header.error())};
   if (header->dtype != dtype || !same(header->sizes, checkpoint.sizes(chunk)))
     return NoMapping{false, fmt::format("an item holds {} of {} where {} of {} is recorded",
                                         to_text(header->sizes), name(header->dtype),
                                         to_text(checkpoint.sizes(chunk)), name(dtype))};
-  auto mapped = map_item(checkpoint, checkpoint.item(chunk)->file, *header);
+  auto mapped = map_item(checkpoint, file, *header);
   if (auto* tile = std::get_if<MappedTile>(&mapped))
     tile->box = {copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
   return mapped;
+}
+
+}  // namespace
+
+std::variant<MappedTile, NoMapping> map_tile(const Checkpoint& checkpoint, ChunkId chunk) {
+  auto place = checkpoint.item(chunk);
+  return map_header(checkpoint, chunk, place ? place->file : FileId::kNone,
+                    read_item_header(checkpoint, chunk));
+}
+
+std::variant<MappedTile, NoMapping> map_copy(const Checkpoint& checkpoint, ChunkId chunk,
+                                             const ItemPlace& place) {
+  return map_header(checkpoint, chunk, place.file, read_orphan_header(checkpoint, chunk, place));
 }
 
 }  // namespace shw

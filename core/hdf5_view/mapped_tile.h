@@ -25,5 +25,8 @@ struct NoMapping {
   std::string why;
 };
 std::variant<MappedTile, NoMapping> map_tile(const Checkpoint& checkpoint, ChunkId chunk);
+// The same of a copy of the tile, which lies in another place.
+std::variant<MappedTile, NoMapping> map_copy(const Checkpoint& checkpoint, ChunkId chunk,
+                                             const ItemPlace& place);
 
 }  // namespace shw

@@ -27,7 +27,10 @@ std::string left_out_lines(const Exported& exported, const TextStyle& style) {
   for (const auto& [why, names] : by_reason)
     text += fmt::format("{}  {}\n    {}\n", inked(style, Ink::kGold, "left out"),
                         some_of(names, kNamesShown), printable(why));
-  if (any_in_part) text += "  What is there of them stands under /partial, the rest is NaN.\n";
+  if (any_in_part)
+    text +=
+        "  What is there of them stands under /partial; the rest is NaN, or the extreme value of "
+        "whole numbers.\n";
   if (any_to_copy) text += "  --copy takes what cannot be mapped in place along as a copy.\n";
   return text;
 }

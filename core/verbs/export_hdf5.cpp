@@ -2,6 +2,7 @@
 
 #include "core/io/place.h"
 #include "core/io/store.h"
+#include "core/rules/rules.h"
 #include "core/verbs/output_place.h"
 
 namespace shw::verbs {
@@ -18,6 +19,47 @@ Result<std::string> output_of(const Opened& opened, const VerbOptions& said) {
   return out;
 }
 
+// All elements are there and the right ones; where they belong, or what they are called, is wrong.
+bool is_of_places_only(const Finding& finding) {
+  const Rule& rule = rule_of(finding);
+  return finding.remedy && finding.remedy->kind != "fill" && !rule.damages_bytes &&
+         rule.coverage.text.empty();
+}
+
+// Bytes that are not those that were written, and load without a word: of the files that it names
+// none can be believed.
+bool is_of_whole_files(const Rule& rule) {
+  return rule.damages_bytes && rule.outcome == RunOutcome::kReadsWrong;
+}
+
+std::vector<std::string_view> tensors_in(const Checkpoint& checkpoint, std::string_view path) {
+  std::vector<std::string_view> names;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+      auto item = checkpoint.item(chunk);
+      if (!item || item->file == FileId::kNone || checkpoint.file(item->file).path != path)
+        continue;
+      names.push_back(checkpoint.fqn(TensorId{t}));
+      break;
+    }
+  }
+  return names;
+}
+
+// What check calls an error must not look whole.
+void remember_doubts(const Checkpoint& checkpoint, ExportOptions& options) {
+  for (const Finding& finding : options.findings) {
+    if (finding.severity != Severity::kError || is_of_places_only(finding)) continue;
+    std::string why = finding.rule + ": " + finding.cause;
+    if (why.ends_with('.')) why.pop_back();
+    for (const std::string& subject : finding.subjects) {
+      options.doubts.emplace(subject, why);
+      if (!is_of_whole_files(rule_of(finding))) continue;
+      for (std::string_view fqn : tensors_in(checkpoint, subject)) options.doubts.emplace(fqn, why);
+    }
+  }
+}
+
 }  // namespace
 
 Result<Exported> export_hdf5(const Opened& opened, const VerbOptions& said, ExportOptions options,
@@ -27,6 +69,7 @@ Result<Exported> export_hdf5(const Opened& opened, const VerbOptions& said, Expo
   if (!found && found.error().kind == ErrorKind::kCancelled)
     return tl::unexpected<Error>(std::move(found).error());
   if (found) options.findings = std::move(found->findings);
+  remember_doubts(*opened.checkpoint, options);
   auto exported = shw::export_hdf5(*opened.checkpoint, options, progress);
   if (exported && !found)
     exported->notes.push_back("the checkpoint could not be checked: " + found.error().message);

@@ -112,3 +112,63 @@ TEST_CASE("a report of tables goes into a file, and replaces the one before") {
     CHECK(entries_in(scratch / "") == 1);
   }
 }
+
+TEST_CASE("what ranks saved alike is exported once, and left out where they differ") {
+  if (!shw::has_hdf5()) return;
+  Scratch scratch;
+  fs::copy(std::string(SHW_TEST_DATA) + "/h5py/replicas", scratch / "ckpt");
+  auto exported = [&](const std::string& name) {
+    Run run = shardwright({"export-hdf5", scratch / "ckpt", "--out", scratch / name, "--json"});
+    auto answer = parsed(run.out);
+    answer["code"] = run.code;
+    return answer;
+  };
+  auto alike = exported("alike.h5");
+  // The mask has no last part, and is there in part; the tiles are deflated.
+  CHECK(alike["left_out"] == nlohmann::json({"mask", "tiles"}));
+  CHECK(alike["tensors"] == 2);
+  CHECK(alike["partial"] == nlohmann::json({"mask"}));
+
+  const std::string second = scratch / "ckpt/shard_rank1.h5";
+  std::ifstream whole(second, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(whole)), {});
+  const float numbers[] = {0, 1, 2, 3, 4};
+  std::string tail(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  const std::size_t at = bytes.find(tail);
+  REQUIRE(at != std::string::npos);
+  bytes[at] = '\x7f';
+  std::ofstream(second, std::ios::binary) << bytes;
+  auto differing = exported("differing.h5");
+  CHECK(differing["code"] == 2);
+  CHECK(differing["left_out"] == nlohmann::json({"mask", "norm", "tiles"}));
+  for (const auto& reason : differing["reasons"]) {
+    if (reason["fqn"] != "norm") continue;
+    CHECK(reason["damaged"] == true);
+    CHECK(contains(reason["why"], "nobody knows whose elements are right"));
+  }
+}
+
+TEST_CASE("a tensor that check calls an error does not look whole in an export") {
+  if (!shw::has_hdf5()) return;
+  Scratch scratch;
+  fs::copy(std::string(SHW_TEST_DATA) + "/h5py/ranks/ckpt", scratch / "ckpt");
+  CHECK(shardwright({"export-hdf5", scratch / "ckpt", "--out", scratch / "a.h5"}).code == 0);
+  // Another file than the one that its maker hashed.
+  std::ofstream(scratch / "ckpt/integrity.json")
+      << R"({"algorithm": "sha256", "files": {"shard_rank0.h5": ")" << std::string(64, '0')
+      << "\"}}";
+  Run run =
+      shardwright({"export-hdf5", scratch / "ckpt", "--out", scratch / "b.h5", "--data", "--json"});
+  CHECK(run.code == 2);
+  auto answer = parsed(run.out);
+  CHECK(answer["tensors"] == 0);
+  REQUIRE_FALSE(answer["reasons"].empty());
+  CHECK(answer["reasons"][0]["damaged"] == true);
+  CHECK(contains(answer["reasons"][0]["why"], "file-hash"));
+  // Rows that stand in the wrong order are all there: they are shown as they were recorded.
+  Run rows =
+      shardwright({"export-hdf5", std::string(SHW_TEST_DATA) + "/torch-2.14/s2_swiglu_t1/ckpt",
+                   "--out", scratch / "c.h5", "--json"});
+  CHECK(rows.code == 0);
+  CHECK(parsed(rows.out)["left_out"].empty());
+}

@@ -1,0 +1,70 @@
+#include "core/hdf5_view/tile_copies.h"
+
+#include "core/formats/box_reader.h"
+#include "core/formats/replicas.h"
+#include "core/tiles/blocks.h"
+
+namespace shw {
+namespace {
+
+constexpr std::int64_t kComparedBytes = 8 << 20;
+constexpr const char* kNobodyKnows = ", and nobody knows whose elements are right";
+
+Result<bool> are_same(const Checkpoint& checkpoint, ChunkId one, ChunkId other) {
+  BoxReader reader(checkpoint);
+  ExtentsView sizes = checkpoint.sizes(one);
+  const std::int64_t element = size_of(checkpoint.dtype(checkpoint.tensor_of(one)));
+  Blocks blocks{copy_of(sizes), block_sizes(sizes, kComparedBytes / element, {})};
+  while (blocks.next()) {
+    SHW_TRY(Bytes left, reader.read(one, blocks.block));
+    SHW_TRY(Bytes right, reader.read(other, blocks.block));
+    if (left != right) return false;
+  }
+  return true;
+}
+
+std::string file_of(const Checkpoint& checkpoint, ChunkId chunk) {
+  auto item = checkpoint.item(chunk);
+  return item ? checkpoint.file(item->file).path : std::string("nowhere");
+}
+
+}  // namespace
+
+std::string why_copies_differ(const Checkpoint& checkpoint, const std::vector<ChunkId>& chunks,
+                              const EqualBoxes& equal) {
+  for (auto [one, other] : equal) {
+    auto same = are_same(checkpoint, one, other);
+    if (same && !*same)
+      return "copies of one tile differ: " + file_of(checkpoint, one) + " and " +
+             file_of(checkpoint, other) + " were to hold the same" + kNobodyKnows;
+  }
+  for (ChunkId chunk : chunks) {
+    for (const Replica& replica : checkpoint.replicas(chunk)) {
+      auto doubt = doubt_of(checkpoint, replica, nullptr);
+      if (doubt && !doubt->empty()) return *doubt + kNobodyKnows;
+    }
+  }
+  return {};
+}
+
+std::variant<MappedTile, NoMapping> map_any_copy(const Checkpoint& checkpoint, ChunkId chunk,
+                                                 const EqualBoxes& equal, bool& is_another) {
+  auto first = map_tile(checkpoint, chunk);
+  const auto* obstacle = std::get_if<NoMapping>(&first);
+  if (obstacle == nullptr || obstacle->is_there) return first;
+  is_another = true;
+  for (auto [one, other] : equal) {
+    if (one != chunk) continue;
+    auto mapped = map_tile(checkpoint, other);
+    if (std::holds_alternative<MappedTile>(mapped)) return mapped;
+  }
+  for (const Replica& replica : checkpoint.replicas(chunk)) {
+    if (&checkpoint.codec(replica.storage) != &checkpoint.codec(chunk)) continue;
+    auto mapped = map_copy(checkpoint, chunk, checkpoint.place(replica.storage));
+    if (std::holds_alternative<MappedTile>(mapped)) return mapped;
+  }
+  is_another = false;
+  return first;
+}
+
+}  // namespace shw
