@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/tensor/cast.h"
+#include "core/tensor/float_steps.h"
 
 namespace shw {
 namespace {
@@ -58,12 +59,11 @@ class Chain {
       std::memcpy(out + i * out_stride, in + i * in_stride, size);
   }
 
-  // One rounding to float32 each, as torch multiplies.
   void scale(std::byte* values, std::int64_t count) const {
     for (std::int64_t i = 0; i < count; ++i) {
       float value = 0;
       std::memcpy(&value, values + i * 4, sizeof value);
-      value *= job_.factor;
+      value = scaled(value, job_.factor);
       std::memcpy(values + i * 4, &value, sizeof value);
     }
   }

@@ -2,20 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cassert>
 #include <cstring>
 
 #include "core/tensor/convert.h"
 #include "core/tensor/cpu_clones.h"
+#include "core/tensor/float_steps.h"
 
 namespace shw {
 namespace {
 
 // torch goes through float for every narrow type, from double too (c10::BFloat16(float)). So does
 // this: some elements at a time become float side by side, and those become what is wanted; both
-// loops are free of branches, so that the compiler does several elements at once. What they give is
-// from_narrow() and to_narrow(), code by code (tests/core/tensor/cast_test.cpp).
+// loops are free of branches (float_steps.h), so that the compiler does several elements at once.
 constexpr std::int64_t kCastAtOnce = 256;
 
 // --- to float
@@ -30,30 +29,12 @@ SHW_CPU_CLONES void widen_by_table(const std::byte* in, float* out, std::int64_t
   for (std::int64_t i = 0; i < count; ++i) out[i] = kTable[static_cast<std::size_t>(in[i])];
 }
 
-SHW_CPU_CLONES void widen_bfloat16(const std::byte* in, float* out, std::int64_t count) {
+template <NarrowFloat form>
+SHW_CPU_CLONES void widen_16(const std::byte* in, float* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     std::uint16_t code;
     std::memcpy(&code, in + 2 * i, sizeof code);
-    std::uint32_t bits = static_cast<std::uint32_t>(code) << 16;
-    bool is_nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
-    bits = is_nan ? (bits & 0x80000000u) | 0x7FC00000u : bits;
-    std::memcpy(out + i, &bits, sizeof bits);
-  }
-}
-
-// In whole numbers where a half is subnormal: multiplying it would stop the processor for long.
-SHW_CPU_CLONES void widen_float16(const std::byte* in, float* out, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::uint16_t code;
-    std::memcpy(&code, in + 2 * i, sizeof code);
-    std::uint32_t sign = static_cast<std::uint32_t>(code & 0x8000u) << 16;
-    std::uint32_t magnitude = code & 0x7FFFu;
-    float subnormal = static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f;
-    std::uint32_t bits = (magnitude << 13) + (112u << 23);
-    bits = magnitude < 0x0400u ? std::bit_cast<std::uint32_t>(subnormal) : bits;
-    bits = magnitude >= 0x7C00u ? (magnitude > 0x7C00u ? 0x7FC00000u : 0x7F800000u) : bits;
-    bits |= sign;
-    std::memcpy(out + i, &bits, sizeof bits);
+    out[i] = widened<form>(code);
   }
 }
 
@@ -71,49 +52,10 @@ void widen_float32(const std::byte* in, float* out, std::int64_t count) {
 
 // --- from float
 
-// The magnitude of the nearest code, ties to even, before anything is too large for it.
-template <NarrowFloat form>
-inline std::uint32_t rounded_magnitude(std::uint32_t magnitude) {
-  constexpr int shift = 23 - form.mantissa_bits;
-  constexpr std::uint32_t half = (1u << (shift - 1)) - 1;
-  constexpr std::uint32_t rebias = static_cast<std::uint32_t>(127 - form.bias)
-                                   << form.mantissa_bits;
-  std::uint32_t normal = ((magnitude + half + ((magnitude >> shift) & 1)) >> shift) - rebias;
-  if constexpr (form.exponent_bits == 8) return normal;  // its subnormals are float's
-  // Below its normal numbers: the addition rounds to a multiple of the smallest of them.
-  constexpr std::uint32_t smallest_normal = static_cast<std::uint32_t>(128 - form.bias) << 23;
-  constexpr std::uint32_t magic = static_cast<std::uint32_t>(151 - form.bias - form.mantissa_bits)
-                                  << 23;
-  float sum = std::bit_cast<float>(magnitude) + std::bit_cast<float>(magic);
-  std::uint32_t subnormal = std::bit_cast<std::uint32_t>(sum) - magic;
-  return magnitude < smallest_normal ? subnormal : normal;
-}
-
 template <NarrowFloat form, class Code>
 SHW_CPU_CLONES void narrow_to(const float* in, std::byte* out, std::int64_t count) {
-  constexpr int width = 1 + form.exponent_bits + form.mantissa_bits;
-  constexpr std::uint32_t all_ones = (1u << (width - 1)) - 1;
-  constexpr std::uint32_t infinity = all_ones ^ ((1u << form.mantissa_bits) - 1);
-  constexpr std::uint32_t largest = form.specials == NarrowSpecials::kIeee ? infinity - 1
-                                    : form.specials == NarrowSpecials::kFn ? all_ones - 1
-                                                                           : all_ones;
-  constexpr std::uint32_t quiet_nan = infinity | (1u << (form.mantissa_bits - 1));
   for (std::int64_t i = 0; i < count; ++i) {
-    std::uint32_t bits = std::bit_cast<std::uint32_t>(in[i]);
-    std::uint32_t magnitude = bits & 0x7FFFFFFFu;
-    std::uint32_t sign = (bits >> 31) << (width - 1);
-    std::uint32_t code = rounded_magnitude<form>(magnitude);
-    bool too_large = code > largest || magnitude >= 0x7F800000u;
-    if constexpr (form.specials == NarrowSpecials::kIeee) {
-      std::uint32_t special = magnitude > 0x7F800000u ? quiet_nan : infinity;
-      code = sign | (too_large ? special : code);
-    } else if constexpr (form.specials == NarrowSpecials::kFn) {
-      code = sign | (too_large ? all_ones : code);
-    } else {
-      std::uint32_t signed_code = code == 0 ? 0 : sign | code;
-      code = too_large ? all_ones + 1 : signed_code;
-    }
-    auto narrow = static_cast<Code>(code);
+    auto narrow = static_cast<Code>(narrowed<form>(in[i]));
     std::memcpy(out + i * static_cast<std::int64_t>(sizeof narrow), &narrow, sizeof narrow);
   }
 }
@@ -141,9 +83,9 @@ Access access(Dtype dtype) {
     case Dtype::kFloat32:
       return {widen_float32, to_float32};
     case Dtype::kFloat16:
-      return {widen_float16, narrow_to<kFloat16Form, std::uint16_t>};
+      return {widen_16<kFloat16Form>, narrow_to<kFloat16Form, std::uint16_t>};
     case Dtype::kBfloat16:
-      return {widen_bfloat16, narrow_to<kBfloat16Form, std::uint16_t>};
+      return {widen_16<kBfloat16Form>, narrow_to<kBfloat16Form, std::uint16_t>};
     case Dtype::kFloat8E4m3fn:
       return {widen_by_table<kE4m3fnForm, std::uint8_t>, narrow_to<kE4m3fnForm, std::uint8_t>};
     case Dtype::kFloat8E5m2:

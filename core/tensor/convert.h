@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #if defined(__CUDACC__)
-#define SHW_HOST_DEVICE __host__ __device__
+#define SHW_HOST_DEVICE __host__ __device__ __forceinline__
 #else
 #define SHW_HOST_DEVICE
 #endif

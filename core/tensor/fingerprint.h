@@ -57,18 +57,20 @@ SHW_HOST_DEVICE constexpr std::uint64_t splitmix64(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-inline constexpr std::uint64_t kFingerprintSeed[2] = {0x9E3779B97F4A7C15u, 0xD1B54A32D192ED03u};
+SHW_HOST_DEVICE constexpr std::uint64_t fingerprint_seed(int sum) {
+  return sum == 0 ? 0x9E3779B97F4A7C15u : 0xD1B54A32D192ED03u;
+}
 
 // u: the weight of a block, of sum 0 or 1.
 SHW_HOST_DEVICE constexpr std::uint64_t block_weight(int sum, std::uint64_t block) {
   std::uint64_t weight =
-      fingerprint_reduced(splitmix64(block * 0x9E3779B97F4A7C15u + kFingerprintSeed[sum]));
+      fingerprint_reduced(splitmix64(block * 0x9E3779B97F4A7C15u + fingerprint_seed(sum)));
   return weight == 0 ? 1 : weight;
 }
 
 // v: the weight of a word in its block.
 SHW_HOST_DEVICE constexpr std::uint32_t word_weight(int sum, std::uint32_t at) {
-  return static_cast<std::uint32_t>(splitmix64(~kFingerprintSeed[sum] * (at + 1)) >> 38) | 1u;
+  return static_cast<std::uint32_t>(splitmix64(~fingerprint_seed(sum) * (at + 1)) >> 38) | 1u;
 }
 
 SHW_HOST_DEVICE constexpr std::uint64_t fingerprint_product(std::uint64_t x, std::uint64_t y) {
