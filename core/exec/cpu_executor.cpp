@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "core/exec/change_elements.h"
+#include "core/exec/element_fingerprint.h"
 #include "core/exec/executor.h"
 #include "core/tensor/strided_copy.h"
 
@@ -62,23 +63,24 @@ void fill(const TileJob& job, std::byte* out) {
 
 class CpuExecutor final : public Executor {
  public:
-  Status run(std::span<const std::byte> in, std::span<const TileJob> jobs,
-             std::span<std::byte> out) override {
-    for (const TileJob& job : jobs) {
+  Result<Fingerprint> run(const SlabWork& work) override {
+    for (const TileJob& job : work.tiles) {
       switch (job.op) {
         case ElementOp::kCopy:
-          copy_elements(in.data(), out.data(), job.layouts, size_of(job.to));
+          copy_elements(work.in.data(), work.out.data(), job.layouts, size_of(job.to));
           break;
         case ElementOp::kCast:
         case ElementOp::kScale:
-          change(in.data(), job, out.data());
+          change(work.in.data(), job, work.out.data());
           break;
         case ElementOp::kConstant:
-          fill(job, out.data());
+          fill(job, work.out.data());
           break;
       }
     }
-    return {};
+    Fingerprint sum;
+    for (const TileJob& job : work.elements) add_elements(sum, work.in.data(), job);
+    return sum;
   }
 };
 

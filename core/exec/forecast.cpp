@@ -69,7 +69,7 @@ double seconds_an_element(const JobClass& one, Executor& executor) {
   Fingerprint sum;
   double spent = best_of([&] {
     if (one.op != ElementOp::kConstant) add_strided(sum, in.data(), elements, size_of(one.from));
-    static_cast<void>(executor.run(in, std::span(&job, 1), out));
+    static_cast<void>(executor.run({in, std::span(&job, 1), {}, out}));
   });
   return spent / static_cast<double>(kSide * kSide);
 }

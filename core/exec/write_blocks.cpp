@@ -1,12 +1,11 @@
 #include "core/exec/write_blocks.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cassert>
 #include <cstring>
 
-#include "core/exec/change_elements.h"
+#include "core/exec/element_fingerprint.h"
 #include "core/formats/common/crc32.h"
 #include "core/io/gather.h"
 #include "core/tensor/strided_copy.h"
@@ -112,58 +111,20 @@ Result<float> factor_of(const ProgramJob& job, BlockWork& work) {
   return factor;
 }
 
-// Elements that change on their way, a few at a time: from where they were read, and along their
-// indices in the tensor.
-void add_changed(const TileJob& tile, const std::byte* bytes, const LayoutPair& pair,
-                 Fingerprint& to) {
-  constexpr std::int64_t kAtOnce = 256;
-  std::array<std::byte, kAtOnce * 8> made;  // float64 is the widest
-  const Layout &source = pair.source, &target = pair.target;
-  const int last = source.ndim - 1;
-  const std::int64_t row = last < 0 ? 1 : source.shape[last], all = elements(source);
-  const std::int64_t step = last < 0 ? 0 : source.stride[last];
-  const std::int64_t apart = last < 0 ? 1 : target.stride[last];
-  const std::size_t size = size_of(tile.to);
-  for (std::int64_t first = 0; first < all; first += row) {
-    std::int64_t from = byte_of(source, first), index = byte_of(target, first);
-    for (std::int64_t done = 0; done < row; done += kAtOnce) {
-      std::int64_t count = std::min(kAtOnce, row - done);
-      change_elements(tile, bytes + from + done * step, step, made.data(),
-                      static_cast<std::int64_t>(size), count);
-      const std::int64_t runs = apart == 1 ? 1 : count, length = apart == 1 ? count : 1;
-      for (std::int64_t i = 0; i < runs; ++i)
-        add_run(to, made.data() + static_cast<std::size_t>(i) * size, size,
-                static_cast<std::uint64_t>(index + (done + i) * apart),
-                static_cast<std::uint64_t>(length));
-    }
-  }
-}
-
 // Elements of a job as they were read, by their index in the whole tensor; `strides` and `offset`
 // say where they lie in `bytes`.
-void add_elements(const ProgramJob& job, const TileJob& tile, const Box& common,
-                  const std::byte* bytes, ExtentsView strides, std::int64_t offset,
-                  BlockWork& work) {
+void add_elements(const ProgramJob& job, TileJob tile, const Box& common, const std::byte* bytes,
+                  ExtentsView strides, std::int64_t offset, BlockWork& work) {
   const ProgramOutput& out = work.program.output(job.output);
   Extents logical = row_major_strides(work.program.shape(out));
   ExtentsView at = work.program.at(job);
   std::int64_t first = job.logical;
   for (std::size_t d = 0; d < at.size(); ++d) first += (common.offsets[d] - at[d]) * logical[d];
-  bool changes = job.op == ElementOp::kCast || job.op == ElementOp::kScale;
   each_canonical_pair(pair_of(common.sizes, strides, offset, logical, first),
                       [&](const LayoutPair& pair) {
-                        if (changes)
-                          add_changed(tile, bytes, pair, work.elements);
-                        else
-                          add_strided(work.elements, bytes, pair, size_of(out.dtype));
+                        tile.layouts = pair;
+                        add_elements(work.elements, bytes, tile);
                       });
-}
-
-// One element everywhere; zeros add nothing.
-void add_constant(const ProgramJob& job, const TileJob& tile, const Box& common, BlockWork& work) {
-  if (job.constant[0] == 0 && job.constant[1] == 0) return;
-  add_elements(job, tile, common, reinterpret_cast<const std::byte*>(job.constant),
-               Extents(common.sizes.size(), 0), 0, work);
 }
 
 Status read_job(const ProgramJob& job, const Box& common, BlockWork& work) {
@@ -197,7 +158,7 @@ Status read_job(const ProgramJob& job, const Box& common, BlockWork& work) {
     if (alike) return {};
     work.held += length;
   } else {
-    add_constant(job, tile, common, work);
+    add_elements(job, tile, common, nullptr, Extents(common.sizes.size(), 0), 0, work);
   }
   auto pair = pair_of(common.sizes, box->strides, static_cast<std::int64_t>(held) + box->offset,
                       target, begin);
@@ -317,7 +278,9 @@ Status fill_block(JobRange jobs, BlockWork& work) {
   }
   StageClock clock(work.stages, Stage::kMake, work.out.size());
   if (work.space.jobs.empty()) return {};
-  return work.space.executor->run(work.in.first(work.held), work.space.jobs, work.out);
+  SHW_TRY([[maybe_unused]] Fingerprint none,
+          work.space.executor->run({work.in.first(work.held), work.space.jobs, {}, work.out}));
+  return {};
 }
 
 }  // namespace

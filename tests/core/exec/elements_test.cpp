@@ -16,14 +16,13 @@ namespace {
 // Makes what it is asked for, and then one byte of it another one.
 class Slipping final : public Executor {
  public:
-  Status run(std::span<const std::byte> in, std::span<const TileJob> jobs,
-             std::span<std::byte> out) override {
-    SHW_CHECK(inner_->run(in, jobs, out));
-    for (const TileJob& job : jobs) {
+  Result<Fingerprint> run(const SlabWork& work) override {
+    auto sum = inner_->run(work);
+    for (const TileJob& job : work.tiles) {
       auto at = static_cast<std::size_t>(job.layouts.target.offset);
-      if (at < out.size()) out[at] ^= std::byte{1};
+      if (at < work.out.size()) work.out[at] ^= std::byte{1};
     }
-    return {};
+    return sum;
   }
 
  private:
