@@ -22,7 +22,7 @@ tool() {
 format=$(tool clang-format)
 tidy=$(tool clang-tidy)
 
-mapfile -t files < <(find app core gpu views tests -name '*.cpp' -o -name '*.h' 2>/dev/null | sort)
+mapfile -t files < <(find app core gpu views tests -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null | sort)
 if [[ $# -gt 0 ]]; then files=("$@"); fi
 if [[ -n $format ]]; then
   "$format" --dry-run --Werror "${files[@]}"

@@ -174,7 +174,7 @@ Words circles_in(const Includes& includes) {
 
 bool is_source(const fs::path& path) {
   std::string extension = path.extension().string();
-  return extension == ".h" || extension == ".cpp" || extension == ".cu";
+  return extension == ".h" || extension == ".cpp" || extension == ".cu" || extension == ".cuh";
 }
 
 Words planted(const std::string& folder, const std::string& file, const std::string& text) {

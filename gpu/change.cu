@@ -1,0 +1,72 @@
+// Casts and scalings of elements that lie side by side on both sides. A thread moves 16 bytes of
+// the wider dtype at a time and as many elements of the other, so that neighbours are side by side
+// on both sides; and it holds 16 elements before it writes the first.
+#include "gpu/change.cuh"
+
+namespace shw {
+namespace {
+
+template <int kBefore, int kAfter>
+struct Shape {
+  static constexpr int kUnit = 16 / (kBefore > kAfter ? kBefore : kAfter);  // elements
+  static constexpr int kDeep = kUnit >= 16 ? 1 : 16 / kUnit;                // units of a thread
+  static constexpr int kCount = kUnit * kDeep;
+};
+
+template <int kBefore, int kAfter, class Spots>
+__device__ __forceinline__ void change_units(const DeviceSlab& slab, const DeviceJob& job,
+                                             std::uint32_t count, const Spots& spots) {
+  using Of = Shape<kBefore, kAfter>;
+  for (std::uint32_t first = threadIdx.x; first < count; first += Of::kDeep * kRowThreads) {
+    Held<kBefore, Of::kUnit> before[Of::kDeep];
+#pragma unroll
+    for (int i = 0; i < Of::kDeep; ++i) {
+      const std::uint32_t unit = first + static_cast<std::uint32_t>(i) * kRowThreads;
+      if (unit < count) before[i].load(slab.in + spots(unit).source);
+    }
+    float values[Of::kCount];
+    with_steps<kBefore>(job.from, [&](auto steps) {
+#pragma unroll
+      for (int i = 0; i < Of::kCount; ++i)
+        values[i] = steps.widen(before[i / Of::kUnit].get(i % Of::kUnit));
+    });
+    between(job, values);
+    Held<kAfter, Of::kUnit> after[Of::kDeep];
+    with_steps<kAfter>(job.to, [&](auto steps) {
+#pragma unroll
+      for (int i = 0; i < Of::kCount; ++i)
+        after[i / Of::kUnit].put(i % Of::kUnit, steps.narrow(values[i]));
+    });
+#pragma unroll
+    for (int i = 0; i < Of::kDeep; ++i) {
+      const std::uint32_t unit = first + static_cast<std::uint32_t>(i) * kRowThreads;
+      if (unit < count) after[i].store(slab.out + spots(unit).target);
+    }
+  }
+}
+
+template <int kBefore, int kAfter>
+__global__ void __launch_bounds__(kRowThreads) change_rows(DeviceSlab slab) {
+  __shared__ DeviceJob job;
+  const Item item = slab.items[blockIdx.x];
+  copy_job(job, slab.jobs[item.job]);
+  with_spots(job, item, [&](const auto& spots) {
+    change_units<kBefore, kAfter>(slab, job, item.count, spots);
+  });
+}
+
+}  // namespace
+
+cudaError_t launch_change(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+                          cudaStream_t stream) {
+  using Function = void(DeviceSlab);
+  Function* const kernels[] = {
+      change_rows<1, 1>, change_rows<1, 2>, change_rows<1, 4>, change_rows<1, 8>,
+      change_rows<2, 1>, change_rows<2, 2>, change_rows<2, 4>, change_rows<2, 8>,
+      change_rows<4, 1>, change_rows<4, 2>, change_rows<4, 4>, change_rows<4, 8>,
+      change_rows<8, 1>, change_rows<8, 2>, change_rows<8, 4>, change_rows<8, 8>};
+  const auto index = static_cast<unsigned>(kernel) - static_cast<unsigned>(Kernel::kChange1To1);
+  return launch_blocks(kernels[index], kRowThreads, slab, count, stream);
+}
+
+}  // namespace shw

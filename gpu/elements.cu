@@ -1,0 +1,32 @@
+// Whatever no other kernel is made for: element by element, in the order of the target.
+#include "gpu/change.cuh"
+
+namespace shw {
+namespace {
+
+__global__ void __launch_bounds__(kRowThreads) move_elements(DeviceSlab slab) {
+  __shared__ DeviceJob job;
+  const Item item = slab.items[blockIdx.x];
+  copy_job(job, slab.jobs[item.job]);
+  for (std::uint32_t i = threadIdx.x; i < item.count; i += kRowThreads) {
+    const Spot at = spot_of(job, job.ndim, item.first + i);
+    store_element(slab.out + at.target, job.target_size, made_element(job, slab.in + at.source));
+  }
+}
+
+}  // namespace
+
+cudaError_t launch_elements(const DeviceSlab& slab, std::uint32_t count, cudaStream_t stream) {
+  return launch_blocks(move_elements, kRowThreads, slab, count, stream);
+}
+
+cudaError_t launch_tiles(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+                         cudaStream_t stream) {
+  if (kernel <= Kernel::kFill16) return launch_rows(kernel, slab, count, stream);
+  if (kernel <= Kernel::kTurn16) return launch_turn(kernel, slab, count, stream);
+  if (kernel <= Kernel::kTurnEach8) return launch_turn_each(kernel, slab, count, stream);
+  if (kernel <= Kernel::kChange8To8) return launch_change(kernel, slab, count, stream);
+  return launch_elements(slab, count, stream);
+}
+
+}  // namespace shw

@@ -1,0 +1,221 @@
+// Fingerprints of what was read (core/tensor/fingerprint.h), in a pass of its own: a run is proved
+// by two ways to the same number, and a kernel that moves elements wrongly would weigh them wrongly
+// too.
+//
+// Blocks of 64 words of the tensor are read side by side, 16 bytes a thread, and put into shared
+// memory; what does not belong to the run counts as zeros, which add nothing. Then every thread has
+// a block of its own, so that the two products modulo 2^61 - 1 are made once in 64 words. Vector c
+// of block b stands at a place that eight neighbours find in 32 banks.
+#include "gpu/change.cuh"
+
+namespace shw {
+namespace {
+
+constexpr std::uint32_t kWordsOfBlock = kFingerprintBlock;
+
+// Sums of this item's threads, into its place.
+__device__ __forceinline__ void add_up(const DeviceSlab& slab, Fingerprint own, Fingerprint* room) {
+  Fingerprint* const place = room + threadIdx.x;
+  store_room(place, own);
+  for (std::uint32_t half = blockDim.x / 2; half != 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x >= half) continue;
+    own += load_room(place + half);
+    store_room(place, own);
+  }
+  if (threadIdx.x == 0) slab.sums[blockIdx.x] = own;
+}
+
+template <int kWord>
+struct BlockVectors {
+  static constexpr std::uint32_t kCount = kWordsOfBlock * kWord / 16;
+  static constexpr std::uint32_t kIn = 16 / kWord;  // words
+  // Blocks that fit side by side into all banks.
+  static constexpr std::uint32_t kBeside = kCount >= 8 ? 1 : 8 / kCount;
+  static __device__ __forceinline__ std::uint32_t place(std::uint32_t block, std::uint32_t vector) {
+    return block * kCount + (vector ^ (block / kBeside & ((kCount < 8 ? kCount : 8) - 1)));
+  }
+};
+
+// Vector `vector` of the 64 words that begin at word `begin` of the tensor; of the run that begins
+// at `run.target` and lies at `run.source`.
+template <int kWord>
+__device__ __forceinline__ uint4 vector_of(const DeviceSlab& slab, const Spot& run,
+                                           std::uint32_t length, std::int64_t begin) {
+  constexpr std::int64_t kIn = 16 / kWord;
+  const std::int64_t first = begin - run.target;  // in words of the run
+  const std::byte* at = slab.in + run.source + first * kWord;
+  if (first >= 0 && first + kIn <= length) return load_once<16>(at);
+  unsigned int words[4] = {0, 0, 0, 0};
+#pragma unroll
+  for (int i = 0; i < kIn; ++i) {
+    if (first + i < 0 || first + i >= length) continue;
+    words[i * kWord / 4] |= static_cast<unsigned int>(load_once<kWord>(at + i * kWord))
+                            << (i * kWord % 4 * 8);
+  }
+  return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+// Adds the words of one vector; `kFirst` is its first one's place in the block.
+template <int kWord, int kFirst>
+__device__ __forceinline__ void weigh(const uint4& vector, std::uint64_t& a, std::uint64_t& b) {
+  const unsigned int words[4] = {vector.x, vector.y, vector.z, vector.w};
+#pragma unroll
+  for (int i = 0; i < 16 / kWord; ++i) {
+    unsigned int word = words[i * kWord / 4];
+    if constexpr (kWord < 4) word = word >> (i * kWord % 4 * 8) & ((1u << kWord * 8) - 1);
+    a += std::uint64_t{word_weight(0, static_cast<std::uint32_t>(kFirst + i))} * word;
+    b += std::uint64_t{word_weight(1, static_cast<std::uint32_t>(kFirst + i))} * word;
+  }
+}
+
+template <int kWord, int kVector = 0>
+__device__ __forceinline__ void weigh_block(const uint4* room, std::uint32_t block,
+                                            std::uint64_t& a, std::uint64_t& b) {
+  if constexpr (kVector < static_cast<int>(BlockVectors<kWord>::kCount)) {
+    const uint4 vector = load_room(room + BlockVectors<kWord>::place(block, kVector));
+    weigh<kWord, kVector * 16 / kWord>(vector, a, b);
+    weigh_block<kWord, kVector + 1>(room, block, a, b);
+  }
+}
+
+// The blocks of a tensor that 128 threads do at a time: some rows of it, or a part of one.
+template <int kWord>
+struct Pass {
+  const DeviceSlab& slab;
+  const DeviceJob& job;
+  std::uint32_t first, count;  // units
+
+  // Of a unit: the row that it belongs to, and the block of the tensor.
+  __device__ __forceinline__ Spot run_of(std::uint32_t unit, std::int64_t& block) const {
+    const DeviceDim& row = job.dims[job.ndim - 1];
+    const std::uint32_t number = divided(unit, row.by);
+    const Spot run = spot_of(job, job.ndim - 1, number);
+    block = run.target / kWordsOfBlock + (unit - number * row.size);
+    return run;
+  }
+  // Where these units begin to lie side by side in the slab; null where they do not, or where one
+  // of them reaches beyond the run.
+  __device__ __forceinline__ const std::byte* straight() const {
+    std::int64_t begin, end;
+    const Spot run = run_of(first, begin), last = run_of(first + kScanThreads - 1, end);
+    const std::int64_t skipped = begin * kWordsOfBlock - run.target;
+    const bool whole = count >= kScanThreads && last.source == run.source && skipped >= 0 &&
+                       (end + 1) * kWordsOfBlock - run.target <= job.run;
+    return whole ? slab.in + run.source + skipped * kWord : nullptr;
+  }
+};
+
+template <int kWord>
+__device__ __forceinline__ void read_blocks(const Pass<kWord>& pass, uint4* room) {
+  using Of = BlockVectors<kWord>;
+  constexpr std::uint32_t kHeld = Of::kCount < 8 ? Of::kCount : 8;
+  const std::byte* straight = pass.straight();
+  for (std::uint32_t part = 0; part < Of::kCount; part += kHeld) {
+    uint4 held[kHeld];
+    const std::uint32_t begin = part * kScanThreads + threadIdx.x;
+    if (straight != nullptr) {
+#pragma unroll
+      for (std::uint32_t i = 0; i < kHeld; ++i)
+        held[i] = load_once<16>(straight + (begin + i * kScanThreads) * 16);
+    } else {
+      for (std::uint32_t i = 0; i < kHeld; ++i) {
+        const std::uint32_t at = begin + i * kScanThreads, unit = at / Of::kCount;
+        uint4 vector = make_uint4(0, 0, 0, 0);
+        if (unit < pass.count) {
+          std::int64_t block;
+          const Spot run = pass.run_of(pass.first + unit, block);
+          vector = vector_of<kWord>(pass.slab, run, pass.job.run,
+                                    block * kWordsOfBlock + at % Of::kCount * Of::kIn);
+        }
+        store_room(&room[Of::place(unit, at % Of::kCount)], vector);
+      }
+      continue;
+    }
+#pragma unroll
+    for (std::uint32_t i = 0; i < kHeld; ++i) {
+      const std::uint32_t at = begin + i * kScanThreads;
+      store_room(&room[Of::place(at / Of::kCount, at % Of::kCount)], held[i]);
+    }
+  }
+}
+
+template <int kWord>
+__global__ void __launch_bounds__(kScanThreads) scan_rows(DeviceSlab slab) {
+  using Of = BlockVectors<kWord>;
+  __shared__ DeviceJob job;
+  __shared__ uint4 room[kScanThreads * Of::kCount];
+  const Item item = slab.items[blockIdx.x];
+  copy_job(job, slab.jobs[item.job]);
+  Fingerprint sum;
+  for (std::uint32_t done = 0; done < item.count; done += kScanThreads) {
+    const Pass<kWord> pass{slab, job, item.first + done, item.count - done};
+    read_blocks(pass, room);
+    __syncthreads();
+    if (threadIdx.x < pass.count) {
+      std::int64_t block;
+      pass.run_of(pass.first + threadIdx.x, block);
+      std::uint64_t a = 0, b = 0;
+      weigh_block<kWord>(room, threadIdx.x, a, b);
+      add_block(sum, static_cast<std::uint64_t>(block), a, b);
+    }
+    __syncthreads();
+  }
+  add_up(slab, sum, reinterpret_cast<Fingerprint*>(room));
+}
+
+// Elements one by one: a thread goes along the tensor, and makes the two products when it comes to
+// another block.
+__global__ void __launch_bounds__(kRowThreads) scan_elements(DeviceSlab slab) {
+  __shared__ DeviceJob job;
+  __shared__ uint4 room[kRowThreads];
+  __shared__ uint2 weights[kWordsOfBlock];
+  if (threadIdx.x < kWordsOfBlock)
+    weights[threadIdx.x] = make_uint2(word_weight(0, threadIdx.x), word_weight(1, threadIdx.x));
+  const Item item = slab.items[blockIdx.x];
+  copy_job(job, slab.jobs[item.job]);
+  Fingerprint sum;
+  const auto words = static_cast<std::uint32_t>(words_of_element(job.target_size));
+  for (std::uint32_t i = threadIdx.x; i < item.count; i += kRowThreads) {
+    Spot at = spot_of(job, job.ndim, item.first + i);
+    const std::uint32_t skipped = divided(item.first + i, job.along.by) * job.run;
+    const std::uint32_t left = job.along.size - skipped;
+    auto number = static_cast<std::uint64_t>(at.target);
+    std::uint64_t block = number / kWordsOfBlock, a = 0, b = 0;
+    for (std::uint32_t e = 0; e < left && e < job.run; ++e, at.source += job.along.source) {
+      Element element = made_element(job, slab.in + at.source);
+      for (std::uint32_t part = 0; part < words; ++part, ++number) {
+        if (number / kWordsOfBlock != block) {
+          add_block(sum, block, a, b);
+          block = number / kWordsOfBlock;
+          a = b = 0;
+        }
+        const uint2 weight = weights[number % kWordsOfBlock];
+        a += std::uint64_t{weight.x} * static_cast<std::uint32_t>(element.low);
+        b += std::uint64_t{weight.y} * static_cast<std::uint32_t>(element.low);
+        element.low = element.low >> 32 | element.high << 32;
+        element.high >>= 32;
+      }
+    }
+    add_block(sum, block, a, b);
+  }
+  add_up(slab, sum, reinterpret_cast<Fingerprint*>(room));
+}
+
+}  // namespace
+
+cudaError_t launch_scan(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+                        cudaStream_t stream) {
+  switch (kernel) {
+    case Kernel::kScan1:
+      return launch_blocks(scan_rows<1>, kScanThreads, slab, count, stream);
+    case Kernel::kScan2:
+      return launch_blocks(scan_rows<2>, kScanThreads, slab, count, stream);
+    case Kernel::kScan4:
+      return launch_blocks(scan_rows<4>, kScanThreads, slab, count, stream);
+    default:
+      return launch_blocks(scan_elements, kRowThreads, slab, count, stream);
+  }
+}
+
+}  // namespace shw

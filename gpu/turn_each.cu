@@ -1,0 +1,79 @@
+// Turned planes, element by element: the borders beside whole vectors, planes that begin at odd
+// addresses, and narrow ones (two interleaved rows are a plane of height two). Threads go along the
+// source when they read and along the target when they write, so that both are side by side; a tile
+// is 64 x 64 elements, or longer where the plane is narrow.
+#include "gpu/plane_tile.cuh"
+
+namespace shw {
+namespace {
+
+constexpr std::uint32_t kThreads = kTurnThreads;
+
+// Elements from one row of a tile to the next in shared memory: more than its width, so that
+// threads that stand below each other meet different banks.
+template <int kElement>
+__device__ __forceinline__ std::uint32_t pitch_of(std::uint32_t height, std::uint32_t width) {
+  constexpr std::uint32_t kBankElements = kElement < 4 ? 4 / kElement : 1;  // of 4 bytes, or one
+  constexpr std::uint32_t kAtOnce = kElement <= 4 ? 32 : 128 / kElement;    // threads
+  std::uint32_t words = (width + kBankElements - 1) / kBankElements;
+  std::uint32_t apart = height >= kAtOnce ? 1 : kAtOnce / kBankElements / height;
+  if (apart == 0) apart = 1;
+  return words % 2 == 1 && apart == 1 ? words * kBankElements : (words + apart) * kBankElements;
+}
+
+template <int kElement>
+__global__ void __launch_bounds__(kThreads) turn_elements(DeviceSlab slab) {
+  using Element = Unit<kElement>;
+  constexpr std::uint32_t kElements = turn_each_elements(kElement);
+  constexpr std::uint32_t kEach = kElements / kThreads;
+  __shared__ DeviceJob job;
+  // Two columns of bytes take a word a row, which is the most beside the elements themselves.
+  __shared__ Element room[kElement == 1 ? kElements * 2 : kElements * 3 / 2 + 256];
+  const Item item = slab.items[blockIdx.x];
+  copy_job(job, slab.jobs[item.job]);
+  const DeviceDim &rows = job.dims[job.ndim - 2], &columns = job.dims[job.ndim - 1];
+  const std::uint32_t height = 1u << job.tile_shift[0], width = 1u << job.tile_shift[1];
+  const std::uint32_t pitch = pitch_of<kElement>(height, width);
+  for (std::uint32_t i = 0; i < item.count; ++i) {
+    const Tile tile = tile_of(job, item.first + i, height, width);
+    const std::uint32_t down = rows.size - tile.row, across = columns.size - tile.column;
+    Element held[kEach];
+#pragma unroll
+    for (std::uint32_t e = 0; e < kEach; ++e) {
+      const std::uint32_t at = e * kThreads + threadIdx.x;
+      const std::uint32_t s = at & (height - 1), t = at >> job.tile_shift[0];
+      if (s < down && t < across && t < width)
+        held[e] = load_shared_line<kElement>(slab.in + tile.at.source + s * kElement +
+                                             columns.source * t);
+    }
+#pragma unroll
+    for (std::uint32_t e = 0; e < kEach; ++e) {
+      const std::uint32_t at = e * kThreads + threadIdx.x;
+      const std::uint32_t s = at & (height - 1), t = at >> job.tile_shift[0];
+      if (s < down && t < across && t < width) store_room(&room[s * pitch + t], held[e]);
+    }
+    __syncthreads();
+#pragma unroll
+    for (std::uint32_t e = 0; e < kEach; ++e) {
+      const std::uint32_t at = e * kThreads + threadIdx.x;
+      const std::uint32_t t = at & (width - 1), s = at >> job.tile_shift[1];
+      if (s < down && t < across && s < height)
+        store_once<kElement>(slab.out + tile.at.target + rows.target * s + t * kElement,
+                             load_room(&room[s * pitch + t]));
+    }
+    if (i + 1 < item.count) __syncthreads();
+  }
+}
+
+}  // namespace
+
+cudaError_t launch_turn_each(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+                             cudaStream_t stream) {
+  using Function = void(DeviceSlab);
+  Function* const kernels[] = {turn_elements<1>, turn_elements<2>, turn_elements<4>,
+                               turn_elements<8>};
+  const auto index = static_cast<unsigned>(kernel) - static_cast<unsigned>(Kernel::kTurnEach1);
+  return launch_blocks(kernels[index], kTurnThreads, slab, count, stream);
+}
+
+}  // namespace shw
