@@ -1,0 +1,38 @@
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "device.h"
+#include "gpu/cuda_executor.h"
+
+using namespace shw;
+
+int main(int count, char** words) {
+  const std::string what = count > 1 ? words[1] : "";
+  const std::string more = count > 2 ? words[2] : "";
+  CudaDevices found = cuda_devices();
+  if (!found.none.empty()) {
+    std::printf("GPU: none (%s)\n", found.none.c_str());
+    return 4;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  bool right = false;
+  if (what == "slabs")
+    right = test::check_slabs(more.empty() ? 500 : std::strtoull(more.c_str(), nullptr, 10));
+  else if (what == "codes")
+    right = test::check_codes();
+  else if (what == "floats")
+    right = test::check_all_floats();
+  else if (what == "kernels")
+    right = test::measure_kernels(more);
+  else if (what == "pipeline")
+    right = test::measure_pipeline(more.empty() ? "/dev/shm" : more);
+  else
+    std::printf(
+        "usage: device slabs [N] | codes | floats | kernels [PART OF A NAME] | pipeline "
+        "[FOLDER]\n");
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+  std::printf("%s: %s in %.1f s\n\n", what.c_str(), right ? "right" : "WRONG", spent.count());
+  return right ? 0 : 1;
+}

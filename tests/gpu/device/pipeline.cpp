@@ -1,0 +1,206 @@
+// From file to file, out of and into memory that the system keeps files in: threads that each own a
+// slab of pinned memory on either side, a stream and the tables of their slab, so that one reads
+// while another one's slab is on its way to the card. Each stage is also run alone, by as many
+// threads: the whole can be no faster than the slowest of them. The CPU's executor does the same
+// work for comparison.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <thread>
+
+#include "../slab_cases.h"
+#include "device.h"
+#include "gpu/device_tables.h"
+
+namespace shw::test {
+namespace {
+
+enum Stage : unsigned { kRead = 1, kSend = 2, kKernel = 4, kFetch = 8, kWrite = 16, kCpu = 32 };
+
+struct Work {
+  const char* name;
+  std::vector<TileJob> tiles, elements;
+  std::size_t in, out;  // bytes of a slab
+};
+
+struct Files {
+  int in, out;
+};
+
+constexpr std::size_t kSlabs = 192;
+
+struct Lane {
+  PinnedMemory in, out;
+  DeviceMemory device_in, device_out;
+  DeviceTables tables;
+  cudaStream_t stream = nullptr;
+  ~Lane() {
+    if (stream != nullptr) cudaStreamDestroy(stream);
+  }
+
+  bool open(const Work& work) {
+    SlabTables slab;
+    add_tiles(slab, work.tiles);
+    add_scans(slab, work.elements);
+    return in.reserve(work.in) && out.reserve(work.out) && device_in.reserve(work.in) &&
+           device_out.reserve(work.out) &&
+           cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess &&
+           tables.upload(slab, stream) && cudaStreamSynchronize(stream) == cudaSuccess;
+  }
+
+  bool carry(const Work& work, std::size_t slab, unsigned stages, const Files& files,
+             Fingerprint& sum) {
+    if ((stages & kRead) != 0 &&
+        pread(files.in, in.data(), work.in, static_cast<off_t>(slab * work.in)) < 0)
+      return false;
+    if ((stages & kCpu) != 0) {
+      auto made = cpu_executor()->run(
+          {{in.data(), work.in}, work.tiles, work.elements, {out.data(), work.out}});
+      sum += *made;
+    }
+    if ((stages & kSend) != 0)
+      cudaMemcpyAsync(device_in.data(), in.data(), work.in, cudaMemcpyHostToDevice, stream);
+    if ((stages & kKernel) != 0 && !tables.launch(device_in.data(), device_out.data(), stream))
+      return false;
+    if ((stages & kFetch) != 0)
+      cudaMemcpyAsync(out.data(), device_out.data(), work.out, cudaMemcpyDeviceToHost, stream);
+    if ((stages & kKernel) != 0) {
+      auto made = tables.sum(stream);
+      if (!made) return false;
+      sum += *made;
+    } else if (cudaStreamSynchronize(stream) != cudaSuccess) {
+      return false;
+    }
+    return (stages & kWrite) == 0 ||
+           pwrite(files.out, out.data(), work.out, static_cast<off_t>(slab * work.out)) >= 0;
+  }
+};
+
+struct Ran {
+  double seconds = 0;
+  Fingerprint sum;
+};
+
+std::optional<Ran> run_stages(const Work& work, unsigned stages, unsigned threads,
+                              const Files& files) {
+  std::vector<Lane> lanes(threads);
+  for (Lane& lane : lanes) {
+    if (!lane.open(work)) return std::nullopt;
+    std::memset(lane.in.data(), 0x5A, work.in);
+    std::memset(lane.out.data(), 0x5A, work.out);
+  }
+  if ((stages & kWrite) != 0 && ftruncate(files.out, 0) != 0) return std::nullopt;
+  std::vector<Fingerprint> sums(threads);
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> right{true};
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::thread> running;
+  for (unsigned t = 0; t < threads; ++t)
+    running.emplace_back([&, t] {
+      for (std::size_t slab; (slab = next++) < kSlabs;)
+        if (!lanes[t].carry(work, slab, stages, files, sums[t])) right = false;
+    });
+  for (std::thread& thread : running) thread.join();
+  Ran ran{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), {}};
+  for (const Fingerprint& sum : sums) ran.sum += sum;
+  return right ? std::optional(ran) : std::nullopt;
+}
+
+Work work_of(const char* name, ElementOp op, Dtype to, bool turned) {
+  constexpr std::int64_t kSide = 4096;  // 64 MiB of float32
+  const Extents sizes{kSide, kSide}, rows{kSide, 1}, columns{1, kSide};
+  const auto after = static_cast<std::int64_t>(size_of(to));
+  TileJob job{op, Dtype::kFloat32, to, {}, {0, 0}, {}};
+  Work work{name,
+            {},
+            {},
+            std::size_t{kSide * kSide * 4},
+            static_cast<std::size_t>(kSide * kSide * after)};
+  const Extents source = turned ? Extents{4, kSide * 4} : Extents{kSide * 4, 4};
+  each_canonical_pair(pair_of(sizes, source, 0, Extents{kSide * after, after}, 0),
+                      [&](const LayoutPair& pair) { job.layouts = pair; });
+  work.tiles.push_back(job);
+  each_canonical_pair(pair_of(sizes, source, 0, rows, 0),
+                      [&](const LayoutPair& pair) { job.layouts = pair; });
+  work.elements.push_back(job);
+  return work;
+}
+
+bool measure(const Work& work, const std::string& folder, unsigned threads) {
+  const std::string in = folder + "/shardwright_in", out = folder + "/shardwright_out";
+  Files files{open(in.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600),
+              open(out.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600)};
+  bool right = files.in >= 0 && files.out >= 0;
+  std::vector<std::byte> noise(work.in);
+  SlabDice dice(3);
+  for (std::size_t at = 0; at < noise.size(); at += 8) {
+    const std::uint64_t bits = dice.bits();
+    std::memcpy(noise.data() + at, &bits, 8);
+  }
+  for (std::size_t slab = 0; right && slab < kSlabs; ++slab)
+    right = pwrite(files.in, noise.data(), work.in, static_cast<off_t>(slab * work.in)) > 0;
+  struct Row {
+    const char* name;
+    unsigned stages;
+    std::size_t bytes;
+  };
+  const Row rows[] = {{"read", kRead, work.in},
+                      {"to the GPU", kSend, work.in},
+                      {"kernels", kKernel, work.in},
+                      {"from the GPU", kFetch, work.out},
+                      {"write", kWrite, work.out},
+                      {"all, by the GPU", kRead | kSend | kKernel | kFetch | kWrite, work.in},
+                      {"all, by the CPU", kRead | kCpu | kWrite, work.in}};
+  double slowest = 0;
+  Fingerprint sums[2];
+  std::printf("%s, %u threads, %zu slabs of %zu MiB:", work.name, threads, kSlabs, work.in >> 20);
+  for (const Row& row : rows) {
+    auto ran = right ? run_stages(work, row.stages, threads, files) : std::nullopt;
+    if (!ran) {
+      right = false;
+      break;
+    }
+    const bool alone = row.stages <= kWrite && (row.stages & (row.stages - 1)) == 0;
+    if (alone) slowest = std::max(slowest, ran->seconds);
+    std::printf(" %s %.1f GB/s", row.name,
+                static_cast<double>(kSlabs * row.bytes) / ran->seconds / 1e9);
+    if (!alone) std::printf(" (%.0f %% of the slowest stage)", 100 * slowest / ran->seconds);
+    std::printf(" |");
+    if (!alone) sums[(row.stages & kCpu) != 0] = ran->sum;
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+  if (right && !(sums[0] == sums[1])) {
+    std::printf("the fingerprints differ\n");
+    right = false;
+  }
+  close(files.in);
+  close(files.out);
+  unlink(in.c_str());
+  unlink(out.c_str());
+  return right;
+}
+
+}  // namespace
+
+bool measure_pipeline(const std::string& folder) {
+  bool right = true;
+  for (unsigned threads : {4u, 8u, 16u}) {
+    right = measure(work_of("float32 turned", ElementOp::kCopy, Dtype::kFloat32, true), folder,
+                    threads) &&
+            right;
+    right = measure(work_of("float32 to bfloat16", ElementOp::kCast, Dtype::kBfloat16, false),
+                    folder, threads) &&
+            right;
+  }
+  right =
+      measure(work_of("float32 as it is", ElementOp::kCopy, Dtype::kFloat32, false), folder, 8) &&
+      right;
+  return right;
+}
+
+}  // namespace shw::test
