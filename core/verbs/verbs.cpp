@@ -2,6 +2,7 @@
 
 #include "core/formats/open.h"
 #include "core/io/source.h"
+#include "core/io/store.h"
 #include "core/model/named_only.h"
 #include "core/report/hdf5_report.h"
 #include "core/report/report.h"
