@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "app/cli/command_text.h"
@@ -139,14 +140,15 @@ std::vector<OptionEntry> option_entries(const std::vector<VerbUse>& verbs) {
   return entries;
 }
 
-std::string option_entry(const OptionEntry& entry, std::size_t all_verbs, bool is_first) {
+// `most`: so many verbs take what nearly all take, and are not named.
+std::string option_entry(const OptionEntry& entry, std::size_t most, bool is_first) {
   const ArgumentUse& option = entry.option;
   std::string text = ".TP\n";
   for (std::size_t i = 0; i < option.names.size(); ++i)
     text += (i == 0 ? "\\fB" : ", \\fB") + plain(option.names[i]) + "\\fR";
   if (!option.value.empty()) text += " \\fI" + plain(option.value) + "\\fR";
   text += "\n";
-  if (entry.verbs.size() != all_verbs) {
+  if (entry.verbs.size() < most) {
     std::string verbs;
     for (const std::string& verb : entry.verbs)
       verbs += (verbs.empty() ? "Of " : ", ") + ("\\fB" + plain(verb) + "\\fR");
@@ -175,7 +177,7 @@ std::string man_page(const std::vector<VerbUse>& verbs) {
   std::set<std::string> told;
   for (const OptionEntry& entry : option_entries(verbs)) {
     bool is_first = told.insert(long_name(entry.option)).second;
-    text += option_entry(entry, verbs.size(), is_first);
+    text += option_entry(entry, verbs.size() - 1, is_first);
   }
   text += ".SH EXAMPLES\n.nf\n";
   for (const VerbUse& verb : verbs) text += plain(verb.examples) + "\n";

@@ -357,7 +357,8 @@ void build(CLI::App& app, Options& options, std::vector<std::string>& words) {
         app.add_subcommand(help.name, std::string(help.summary) + "\n" + paragraphs(help.details) +
                                           "\n  " + help.examples + "\n");
     add_positionals(*verb, help.name, options, words);
-    add_options(*verb, help.options, options);
+    // What it prints is for a shell, and for nobody else.
+    if (help.name != std::string_view("completion")) add_options(*verb, help.options, options);
     verb->callback([&options, name = help.name] { options.verb = name; });
   }
 }
@@ -425,8 +426,9 @@ std::string help_text() {
     text += "  " + name + verb.summary + "\n";
   }
   return text +
-         "\nEvery verb takes --json, --quiet and --color; `shardwright --version` says which one "
-         "this is.\n"
+         "\nEvery verb but completion takes --json, --quiet and --color; `shardwright --version` "
+         "says\n"
+         "which one this is.\n"
          "Exit codes: 0 clean, 1 findings at or above --fail-on, 2 could not decide or "
          "incomplete,\n"
          "3 usage, 4 the system refused to read or write.\n";

@@ -106,4 +106,5 @@ TEST_CASE("zsh, fish and groff read what is made for them without a complaint") 
     CHECK(run.err.empty());
   }
   CHECK(shardwright({"completion", "csh"}).code == 3);
+  CHECK(shardwright({"completion", "bash", "--json"}).code == 3);
 }
