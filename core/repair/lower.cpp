@@ -199,51 +199,6 @@ Status prove_planned(const Checkpoint& checkpoint, const PlannedTensor& planned)
   return {};
 }
 
-namespace {
-
-// By chunk of the checkpoint what is taken of it.
-std::map<std::uint32_t, std::vector<Box>> used_boxes(const PlannedTensor& planned) {
-  std::map<std::uint32_t, std::vector<Box>> used;
-  for (const PlannedChunk& chunk : planned.chunks) {
-    if (chunk.item) used[static_cast<std::uint32_t>(*chunk.item)].push_back(whole(chunk.box.sizes));
-    for (const Piece& piece : chunk.pieces)
-      used[static_cast<std::uint32_t>(piece.chunk)].push_back(piece.source);
-  }
-  return used;
-}
-
-}  // namespace
-
-Status prove_used_once(const Checkpoint& checkpoint, const PlannedTensor& planned) {
-  for (const auto& [chunk, boxes] : used_boxes(planned)) {
-    if (!are_disjoint(boxes))
-      return cannot_lower(checkpoint, planned.tensor, "an element would be used twice");
-  }
-  return {};
-}
-
-Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planned) {
-  auto used = used_boxes(planned);
-  for (ChunkId chunk : checkpoint.chunks(planned.tensor)) {
-    auto found = used.find(static_cast<std::uint32_t>(chunk));
-    Extents sizes = copy_of(checkpoint.sizes(chunk));
-    if (found == used.end()) {
-      if (volume(sizes) == 0) continue;
-      return cannot_lower(checkpoint, planned.tensor, "a chunk would be left out");
-    }
-    // A relabel may correct the size as well; then the item's own size counts, checked before.
-    bool as_item = found->second.size() == 1 && found->second.front().sizes != sizes &&
-                   std::any_of(planned.chunks.begin(), planned.chunks.end(),
-                               [&](const PlannedChunk& c) { return c.item == chunk; });
-    if (!as_item && !tiles_exactly(found->second, sizes))
-      return cannot_lower(checkpoint, planned.tensor, "an element would be used twice or not");
-    used.erase(found);
-  }
-  if (!used.empty())
-    return cannot_lower(checkpoint, planned.tensor, "elements of another tensor would be used");
-  return {};
-}
-
 Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagnosis) {
   SHW_CHECK(check_chunks_are_boxes(checkpoint, tensor_of(diagnosis)));
   struct Lower {

@@ -33,8 +33,9 @@ Status prove_planned(const Checkpoint& checkpoint, const PlannedTensor& planned)
 // And for a repair that claims to lose nothing: every element of the tensor's chunks is used
 // exactly once, so that the plan can be run backwards.
 Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planned);
-// Where what is left over is padding that is cut off: no element is used twice.
-Status prove_used_once(const Checkpoint& checkpoint, const PlannedTensor& planned);
+// For one that came back as JSON and says that nothing is lost: the same, or what is left over are
+// rows at the end that are padding, as their bytes say.
+Status prove_nothing_lost(const Checkpoint& checkpoint, const PlannedTensor& planned);
 
 // No byte of the tensor is touched: every new chunk is an old item as it is.
 bool is_pure_relabel(const PlannedTensor& planned);

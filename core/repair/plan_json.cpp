@@ -338,19 +338,6 @@ Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
   return {};
 }
 
-// Every saved element is used once. Of more than the shape has room for the rest is padding.
-Status prove_nothing_lost(const Checkpoint& checkpoint, const PlannedTensor& planned) {
-  std::int64_t saved = 0;
-  for (ChunkId chunk : checkpoint.chunks(planned.tensor)) {
-    auto elements = volume(checkpoint.sizes(chunk));
-    auto sum = elements ? checked_add(saved, *elements) : std::nullopt;
-    if (!sum) return prove_bijection(checkpoint, planned);
-    saved = *sum;
-  }
-  bool is_cut = saved > volume(planned.shape).value_or(0) && !is_pure_relabel(planned);
-  return is_cut ? prove_used_once(checkpoint, planned) : prove_bijection(checkpoint, planned);
-}
-
 Status read_tensors(Reader& reader, const Json& json, Plan& plan) {
   std::set<TensorId> seen;
   for (const Json& one : reader.list(json, "tensors")) {

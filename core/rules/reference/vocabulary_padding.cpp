@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/padding.h"
 #include "core/facts/reference_bytes.h"
 #include "core/rules/rules.h"
 
@@ -28,17 +28,6 @@ bool is_of_vocabulary(const SpecEntry& entry, std::string_view fqn) {
 bool differs_in_rows(ExtentsView saved, ExtentsView expected) {
   return saved.size() == expected.size() && !saved.empty() && saved[0] != expected[0] &&
          same(saved.subspan(1), expected.subspan(1)) && saved[0] > 0 && expected[0] > 0;
-}
-
-// Rows [begin, end) are all zeros, or (`or_identical`) one row over and over, at least two of them.
-bool is_padding(const TensorValues& values, std::int64_t begin, bool or_identical) {
-  auto rows = static_cast<std::size_t>(values.shape[0]);
-  std::size_t row = values.bytes.size() / rows;
-  BytesView tail = BytesView(values.bytes).subspan(static_cast<std::size_t>(begin) * row);
-  if (std::all_of(tail.begin(), tail.end(), [](std::byte b) { return b == std::byte{0}; }))
-    return true;
-  if (!or_identical || tail.size() < 2 * row || row == 0) return false;
-  return std::memcmp(tail.data(), tail.data() + row, tail.size() - row) == 0;
 }
 
 // The chunks without what lies beyond `expected`.

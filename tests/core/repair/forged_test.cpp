@@ -130,10 +130,10 @@ TEST_CASE("a plan that loses nothing and takes elements twice is refused") {
   CHECK_FALSE(plan_from_json(*checkpoint, json.dump(), "plan").has_value());
 }
 
-TEST_CASE("padding is cut off by a plan that comes back, and by none that takes an element twice") {
-  TemporaryFolder folder;
-  write_rows(folder / "ckpt");
-  auto checkpoint = opened(folder / "ckpt");
+namespace {
+
+// The first four rows of "w" in tiles of three.
+Plan plan_of_cut(const Checkpoint& checkpoint) {
   Finding finding;
   finding.rule = "planted";
   finding.subjects = {"w"};
@@ -144,19 +144,57 @@ TEST_CASE("padding is cut off by a plan that comes back, and by none that takes 
                  ""}};
   CheckReport report;
   report.findings = {finding};
-  auto plan = make_plan(*checkpoint, report, {});
+  auto plan = make_plan(checkpoint, report, {});
   REQUIRE(plan.has_value());
   REQUIRE(plan->tensors.size() == 1);
   REQUIRE(plan->tensors[0].lost_elements == 0);
-  std::string text = plan_to_json(*checkpoint, *plan);
-  CHECK(plan_from_json(*checkpoint, text, "plan").has_value());
-  std::string out = repaired(folder, *checkpoint, *plan);
+  return std::move(*plan);
+}
+
+std::string error_of_plan(const Checkpoint& checkpoint, const std::string& text) {
+  auto read = plan_from_json(checkpoint, text, "plan");
+  return read ? "" : read.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("padding is cut off by a plan that comes back, and by none that takes an element twice") {
+  TemporaryFolder folder;
+  MadeTensor w = two_tiles();
+  for (std::size_t k = 4; k < 12; ++k) w.chunks[1].values[k] = 9;
+  write_checkpoint(folder / "ckpt", {w});
+  auto checkpoint = opened(folder / "ckpt");
+  Plan plan = plan_of_cut(*checkpoint);
+  std::string text = plan_to_json(*checkpoint, plan);
+  CHECK(error_of_plan(*checkpoint, text).empty());
+  std::string out = repaired(folder, *checkpoint, plan);
   CHECK(verified_against(out, *checkpoint)->outcome == Outcome::kProved);
   auto json = nlohmann::json::parse(text);
   for (auto& chunk : json["tensors"][0]["chunks"]) {
     for (auto& piece : chunk["pieces"]) piece["chunk"] = 0;
   }
-  CHECK_FALSE(plan_from_json(*checkpoint, json.dump(), "plan").has_value());
+  CHECK_FALSE(error_of_plan(*checkpoint, json.dump()).empty());
+}
+
+TEST_CASE("a plan that cuts off rows that are no padding does not lose nothing") {
+  TemporaryFolder folder;
+  write_rows(folder / "ckpt");
+  auto checkpoint = opened(folder / "ckpt");
+  std::string text = plan_to_json(*checkpoint, plan_of_cut(*checkpoint));
+  CHECK(error_of_plan(*checkpoint, text).find("no padding") != std::string::npos);
+  // Rows from the middle: the last ones are moved up.
+  auto json = nlohmann::json::parse(text);
+  std::size_t moved = 0;
+  for (auto& chunk : json["tensors"][0]["chunks"]) {
+    for (auto& piece : chunk["pieces"]) {
+      if (piece["chunk"] != 1) continue;
+      piece["offsets"][0] = 2;
+      ++moved;
+    }
+  }
+  REQUIRE(moved > 0);
+  CHECK(error_of_plan(*checkpoint, json.dump()).find("other than those at its end") !=
+        std::string::npos);
 }
 
 TEST_CASE("entries that a record gives another's value are not hidden by the certificate") {

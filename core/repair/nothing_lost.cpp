@@ -1,0 +1,94 @@
+// That a planned tensor loses nothing, by geometry; and where rows are cut off, by their bytes.
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "core/base/checked.h"
+#include "core/facts/padding.h"
+#include "core/facts/reference_bytes.h"
+#include "core/repair/lower.h"
+#include "core/tiles/exact_tiling.h"
+
+namespace shw {
+namespace {
+
+// By chunk of the checkpoint what is taken of it.
+std::map<std::uint32_t, std::vector<Box>> used_boxes(const PlannedTensor& planned) {
+  std::map<std::uint32_t, std::vector<Box>> used;
+  for (const PlannedChunk& chunk : planned.chunks) {
+    if (chunk.item) used[static_cast<std::uint32_t>(*chunk.item)].push_back(whole(chunk.box.sizes));
+    for (const Piece& piece : chunk.pieces)
+      used[static_cast<std::uint32_t>(piece.chunk)].push_back(piece.source);
+  }
+  return used;
+}
+
+// Only rows at the end are left out: every element of those before them is used once.
+Status prove_cut_at_the_end(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  ExtentsView saved = checkpoint.shape(planned.tensor);
+  bool shorter = !saved.empty() && saved.size() == planned.shape.size() && planned.shape[0] > 0 &&
+                 planned.shape[0] < saved[0] &&
+                 same(saved.subspan(1), ExtentsView(planned.shape).subspan(1));
+  std::vector<Box> tiles;
+  for (ChunkId chunk : checkpoint.chunks(planned.tensor))
+    tiles.push_back(box_of(checkpoint, chunk));
+  if (!shorter || !tiles_exactly(tiles, saved))
+    return cannot_lower(checkpoint, planned.tensor, "elements would be left out");
+  for (const auto& [chunk, boxes] : used_boxes(planned)) {
+    if (!are_disjoint(boxes))
+      return cannot_lower(checkpoint, planned.tensor, "an element would be used twice");
+    std::int64_t first = checkpoint.offsets(ChunkId{chunk})[0];
+    for (const Box& box : boxes) {
+      if (first + box.offsets[0] + box.sizes[0] > planned.shape[0])
+        return cannot_lower(checkpoint, planned.tensor,
+                            "rows other than those at its end would be left out");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  auto used = used_boxes(planned);
+  for (ChunkId chunk : checkpoint.chunks(planned.tensor)) {
+    auto found = used.find(static_cast<std::uint32_t>(chunk));
+    Extents sizes = copy_of(checkpoint.sizes(chunk));
+    if (found == used.end()) {
+      if (volume(sizes) == 0) continue;
+      return cannot_lower(checkpoint, planned.tensor, "a chunk would be left out");
+    }
+    // A relabel may correct the size as well; then the item's own size counts, checked before.
+    bool as_item = found->second.size() == 1 && found->second.front().sizes != sizes &&
+                   std::any_of(planned.chunks.begin(), planned.chunks.end(),
+                               [&](const PlannedChunk& c) { return c.item == chunk; });
+    if (!as_item && !tiles_exactly(found->second, sizes))
+      return cannot_lower(checkpoint, planned.tensor, "an element would be used twice or not");
+    used.erase(found);
+  }
+  if (!used.empty())
+    return cannot_lower(checkpoint, planned.tensor, "elements of another tensor would be used");
+  return {};
+}
+
+Status prove_nothing_lost(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  Status bijection = prove_bijection(checkpoint, planned);
+  std::int64_t saved = 0;
+  for (ChunkId chunk : checkpoint.chunks(planned.tensor)) {
+    auto elements = volume(checkpoint.sizes(chunk));
+    auto sum = elements ? checked_add(saved, *elements) : std::nullopt;
+    if (!sum) return bijection;
+    saved = *sum;
+  }
+  if (bijection || saved <= volume(planned.shape).value_or(0)) return bijection;
+  SHW_CHECK(prove_cut_at_the_end(checkpoint, planned));
+  auto values = whole_values(checkpoint, planned.tensor);
+  if (values && is_padding(*values, planned.shape[0], true)) return {};
+  return cannot_lower(checkpoint, planned.tensor,
+                      "the rows from " + std::to_string(planned.shape[0]) +
+                          " on would be cut off, and " +
+                          (values ? "they are no padding: what is in them would be lost"
+                                  : "whether they are padding cannot be read"));
+}
+
+}  // namespace shw
