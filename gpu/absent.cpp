@@ -3,12 +3,12 @@
 
 namespace shw {
 
-CudaDevices cuda_devices() {
-  return {{}, "this program was built without CUDA"};
+Gpus cuda_gpus() {
+  return {{}, "this program was built without CUDA", cuda_executor};
 }
 
 Result<std::unique_ptr<Executor>> cuda_executor(int) {
-  return fail(ErrorKind::kUnsupported, cuda_devices().none, {},
+  return fail(ErrorKind::kUnsupported, cuda_gpus().none, {},
               "build it where nvcc is found, or take --device cpu");
 }
 

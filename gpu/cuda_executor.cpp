@@ -122,8 +122,9 @@ Status cuda_status(cudaError_t error, const char* what) {
   return fail(ErrorKind::kIo, std::move(message), {}, "take --device cpu");
 }
 
-CudaDevices cuda_devices() {
-  CudaDevices found;
+Gpus cuda_gpus() {
+  Gpus found;
+  found.open = cuda_executor;
   int count = 0;  // an error leaves it as it is
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaErrorInsufficientDriver) {
@@ -144,13 +145,13 @@ CudaDevices cuda_devices() {
   for (int i = 0; i < count; ++i) {
     cudaDeviceProp properties;
     if (cudaGetDeviceProperties(&properties, i) != cudaSuccess) continue;
-    found.devices.push_back({i, properties.name, properties.totalGlobalMem});
+    found.found.push_back({i, properties.name, properties.totalGlobalMem});
   }
   return found;
 }
 
 Result<std::unique_ptr<Executor>> cuda_executor(int device) {
-  CudaDevices found = cuda_devices();
+  Gpus found = cuda_gpus();
   if (!found.none.empty())
     return fail(ErrorKind::kUnsupported, found.none, {}, "take --device cpu");
   auto executor = std::make_unique<CudaExecutor>(device);

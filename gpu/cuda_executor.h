@@ -3,24 +3,14 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
+#include "core/exec/device.h"
 #include "core/exec/executor.h"
 
 namespace shw {
 
-struct CudaDevice {
-  int index = 0;
-  std::string name;
-  std::uint64_t memory = 0;  // bytes
-};
-
-struct CudaDevices {
-  std::vector<CudaDevice> devices;
-  std::string none;  // why there is none; empty where there is one
-};
-CudaDevices cuda_devices();
+// As core/exec/device.h asks for them; what `open` answers is cuda_executor().
+Gpus cuda_gpus();
 
 // For one thread. What it takes on the device grows with the slabs that it is given.
 Result<std::unique_ptr<Executor>> cuda_executor(int device);

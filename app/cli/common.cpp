@@ -6,6 +6,7 @@
 #include "core/formats/open.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
+#include "gpu/cuda_executor.h"
 
 namespace shw::cli {
 
@@ -102,6 +103,20 @@ std::string stages_in_words(const Progress& progress) {
   if (text.empty()) return text;
   return text + ": " + kDoes[static_cast<std::size_t>(longest(progress.stages))] +
          " took longest.\n";
+}
+
+DeviceWish device_wish(const Context& context) {
+  DeviceWish wish = context.options.device;
+  wish.gpus = cuda_gpus;
+  return wish;
+}
+
+void tell_device(Context& context, const DeviceUse& use) {
+  if (!use.failed.empty()) {
+    context.terminal.say("The GPU failed, and the CPU went on: " + printable(use.failed));
+  } else if (use.device != "cpu" || context.options.device.kind != DeviceKind::kAuto) {
+    context.terminal.say("Elements were made on " + use.device + ": " + printable(use.why) + ".");
+  }
 }
 
 void tell_kept(Context& context, const RepairResult& result) {

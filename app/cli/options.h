@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/exec/device.h"
 #include "core/exec/run_limits.h"
 #include "core/verbs/options.h"
 
@@ -28,7 +29,8 @@ struct Options : VerbOptions {
   std::string color = "auto";
   std::size_t limit = 1000;               // values of show --values; 0 for all
   std::uint64_t memory = kDefaultMemory;  // bytes
-  std::string paths = "absolute";         // of export-hdf5
+  DeviceWish device;
+  std::string paths = "absolute";  // of export-hdf5
   bool copy = false;
   bool roll_back = false;
   bool integrity = false;

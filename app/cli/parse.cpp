@@ -99,6 +99,26 @@ void add_looking_options(CLI::App& verb, std::string_view shape, Options& option
   }
 }
 
+// On what elements are made.
+void add_device_options(CLI::App& verb, Options& options) {
+  verb.add_option_function<std::string>(
+          "--device",
+          [&options](const std::string& text) {
+            if (!parse_device(text, options.device))
+              throw CLI::ValidationError("--device", "is auto, cpu, cuda or cuda:N");
+          },
+          "what makes the elements; auto: a GPU where that is predicted to take less time")
+      ->type_name("auto|cpu|cuda[:N]");
+  take_one_of(verb.add_option_function<std::string>(
+                  "--on-device-error",
+                  [&options](const std::string& text) {
+                    options.device.on_error =
+                        text == "stop" ? OnDeviceError::kStop : OnDeviceError::kCpu;
+                  },
+                  "where a GPU fails: the CPU goes on, or stop so that `resume` can"),
+              {"cpu", "stop"});
+}
+
 // Where a result goes, and in which form.
 void add_writing_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'l')) {
@@ -153,6 +173,7 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
             "what may be taken of memory to move bytes: 256M, 4G; 1G without")
         ->type_name("BYTES");
   }
+  if (takes(shape, 'u')) add_device_options(verb, options);
   if (takes(shape, 'h')) {
     verb.add_flag(
         "--integrity", options.integrity,

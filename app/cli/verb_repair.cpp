@@ -166,6 +166,7 @@ int run_repair(Context& context) {
   if (plan->empty()) return nothing_to_repair(context, *plan);
   ApplyOptions wanted{options.out, options.in_place, options.checkpoint};
   wanted.memory = options.memory;
+  wanted.device = device_wish(context);
   wanted.integrity = options.integrity;
   auto output = output_of(posix_store(), *opened->checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
@@ -178,6 +179,7 @@ int run_repair(Context& context) {
   }();
   if (!result) return fail_with(context, result.error());
   tell_kept(context, *result);
+  tell_device(context, result->device);
   auto remaining = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::still_wrong(*opened, result->output, options.depth, &context.progress);

@@ -30,11 +30,13 @@ int run_resume(Context& context) {
   if (options.roll_back) return roll_back(context);
   auto resumed = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::resume(posix_store(), options.checkpoint, options.memory, &context.progress);
+    return verbs::resume(posix_store(), options.checkpoint, {options.memory, device_wish(context)},
+                         &context.progress);
   }();
   if (!resumed) return fail_with(context, resumed.error());
   const RepairResult& result = resumed->result;
   tell_kept(context, result);
+  tell_device(context, result.device);
   if (options.json) {
     context.terminal.out_line(finished_to_json(result));
     return kClean;

@@ -50,7 +50,7 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright plan step_9000 --spec spec.json --json > plan.json\n"
      "  shardwright plan step_9000 --plan steps.json        what a plan of steps comes to",
      "Exits 1 where something is not mended by it."},
-    {"repair", "sadmoipgbh", "Carry the repair out, into a new folder, with a certificate",
+    {"repair", "sadmoipgbhu", "Carry the repair out, into a new folder, with a certificate",
      "shardwright repair step_9000 --spec spec.json\n"
      "  shardwright repair step_9000 --plan plan.json --out step_9000-mended --yes\n"
      "  shardwright repair step_9000 --spec spec.json --in-place --yes",
@@ -63,7 +63,7 @@ constexpr VerbRow kVerbs[] = {
      "is written, the exit code is 0 and --json names the checkpoint itself as output with "
      "\"repaired\": false; where nothing that was found can be mended it is an error with "
      "exit code 2."},
-    {"reshard", "sadmoycbh", "Cut every tensor anew, for another mesh",
+    {"reshard", "sadmoycbhu", "Cut every tensor anew, for another mesh",
      "shardwright reshard step_9000 --mesh dp=8,tp=2 --out step_9000-dp8-tp2\n"
      "  shardwright reshard step_9000 --mesh dp=8,tp=2 --placements placements.json\n"
      "      placements.json: {\"*.weight\": [\"Shard(0)\", \"Shard(1)\"], \"*\": [\"Shard(0)\", "
@@ -71,7 +71,7 @@ constexpr VerbRow kVerbs[] = {
      "Into a new folder, with proof. The file of --placements is JSON: shell patterns of "
      "names, each with a placement for every axis; the first that matches counts. Without "
      "it: Shard(0) on the first axis, Replicate on the others. What is broken is refused."},
-    {"convert", "sadoytbh", "Write the same tensors in another format",
+    {"convert", "sadoytbhu", "Write the same tensors in another format",
      "shardwright convert step_9000 --to safetensors --out hf\n"
      "  shardwright convert step_9000 --to torch --out whole          one file, model.pt\n"
      "  shardwright convert step_9000 --to safetensors --leave-out 'optimizer.*' --out hf\n"
@@ -101,7 +101,7 @@ constexpr VerbRow kVerbs[] = {
      "casts) at the place where the plan puts it. Forged hashes do not help. What differs "
      "is named: tensor, index, file and both values. Of a source that is another one, and "
      "of certificates without a plan (older versions wrote none), it is undecided."},
-    {"resume", "kb", "Go on with what was killed, or take it away",
+    {"resume", "kbu", "Go on with what was killed, or take it away",
      "shardwright resume step_9000-repaired\n"
      "  shardwright resume --roll-back step_9000-repaired",
      "DIR is the output that was asked for, the half-made folder beside it "

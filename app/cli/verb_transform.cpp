@@ -102,6 +102,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
   wanted.suffix = suffix;
   wanted.checkpoint = options.checkpoint;
   wanted.memory = options.memory;
+  wanted.device = device_wish(context);
   wanted.integrity = options.integrity;
   auto output = output_of(posix_store(), *opened.checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
@@ -112,6 +113,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
     return verbs::take(opened, plan, wanted, &context.progress);
   }();
   if (!result) return fail_with(context, result.error());
+  tell_device(context, result->device);
   verbs::Opened bare = opened;
   bare.mesh.reset();
   bare.spec.reset();

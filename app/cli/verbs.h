@@ -76,5 +76,9 @@ Result<Plan> plan_now(Context& context, const verbs::Opened& opened);
 std::string stages_in_words(const Progress& progress);
 // Says that a result was begun by an earlier run, where it was.
 void tell_kept(Context& context, const RepairResult& result);
+// What was said about the device, and where GPUs are found.
+DeviceWish device_wish(const Context& context);
+// Where somebody asked, or a GPU had a part in it.
+void tell_device(Context& context, const DeviceUse& use);
 
 }  // namespace shw::cli

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/exec/device.h"
 #include "core/exec/run_limits.h"
 #include "core/formats/format_writer.h"
 #include "core/io/store.h"
@@ -41,6 +42,7 @@ struct FolderRun {
   // looked for.
   std::string partial = {};
   std::uint64_t memory = kDefaultMemory;
+  DeviceWish device = {};  // on what elements are made
 };
 
 // What has been written, opened as anybody would open it.
@@ -59,6 +61,7 @@ using ProveFolder = std::function<Status(const WrittenFolder& written)>;
 struct FolderMade {
   std::size_t files_kept = 0;
   std::uint64_t bytes_kept = 0;
+  DeviceUse device = {};
 };
 // After an error nothing is left of it; where it was cancelled and Progress::keeps says so, what is
 // durable is.

@@ -9,7 +9,6 @@
 
 #include "core/base/hash.h"
 #include "core/base/parallel.h"
-#include "core/exec/executor.h"
 #include "core/exec/memory_shares.h"
 #include "core/formats/common/crc32.h"
 #include "core/tensor/fingerprint.h"
@@ -50,7 +49,7 @@ struct JobClass {
 };
 
 // Seconds an element: it is made, and what is read for it is fingerprinted.
-double seconds_an_element(const JobClass& one, Executor& executor) {
+Result<MakeSeconds> seconds_an_element(const JobClass& one, Executor& executor) {
   const auto in_size = static_cast<std::int64_t>(size_of(one.from));
   const auto out_size = static_cast<std::int64_t>(size_of(one.to));
   std::vector<std::byte> in(static_cast<std::size_t>(kSide * kSide * in_size));
@@ -67,23 +66,37 @@ double seconds_an_element(const JobClass& one, Executor& executor) {
   each_canonical_pair(pair_of(sizes, strides, 0, logical, 0),
                       [&](const LayoutPair& pair) { elements = pair; });
   Fingerprint sum;
-  double spent = best_of([&] {
-    if (one.op != ElementOp::kConstant) add_strided(sum, in.data(), elements, size_of(one.from));
-    static_cast<void>(executor.run({in, std::span(&job, 1), {}, out}));
+  Status made;
+  MakeSeconds spent;
+  spent.make = best_of([&] {
+    auto done = executor.run({in, std::span(&job, 1), {}, out});
+    if (!done) made = tl::unexpected<Error>(std::move(done).error());
   });
-  return spent / static_cast<double>(kSide * kSide);
+  SHW_CHECK(made);
+  if (one.op != ElementOp::kConstant) {
+    spent.fingerprint = best_of([&] { add_strided(sum, in.data(), elements, size_of(one.from)); });
+  }
+  constexpr auto kCount = static_cast<double>(kSide * kSide);
+  return MakeSeconds{spent.make / kCount, spent.fingerprint / kCount};
 }
 
-double seconds_to_make(const Program& program) {
+}  // namespace
+
+Result<MakeSeconds> seconds_to_make(const Program& program, Executor& executor) {
   std::map<JobClass, double> elements;
   for (const ProgramJob& job : program.jobs)
     elements[{job.op, job.from, job.to, job.via, !reads_in_rows(program, job)}] +=
         static_cast<double>(volume(program.sizes(job)).value_or(0));
-  auto executor = cpu_executor();
-  double seconds = 0;
-  for (const auto& [one, count] : elements) seconds += count * seconds_an_element(one, *executor);
-  return seconds;
+  MakeSeconds all;
+  for (const auto& [one, count] : elements) {
+    SHW_TRY(MakeSeconds each, seconds_an_element(one, executor));
+    all.make += count * each.make;
+    all.fingerprint += count * each.fingerprint;
+  }
+  return all;
 }
+
+namespace {
 
 // The longest: what it takes to read a byte of it is taken for all.
 const ProgramSource* largest_source(const Program& program) {
@@ -152,8 +165,9 @@ Result<Forecast> forecast(const Program& program, const std::vector<const Checkp
     read += static_cast<std::uint64_t>(volume(program.sizes(job)).value_or(0)) * size_of(job.from);
   }
   for (const ProgramOutput& output : program.outputs) written += output.length;
-  Forecast out = forecast_of(rates_of(read_rate), seconds_to_make(program), read, written, copied,
-                             worker_count());
+  SHW_TRY(MakeSeconds make, seconds_to_make(program, *cpu_executor()));
+  Forecast out = forecast_of(rates_of(read_rate), make.make + make.fingerprint, read, written,
+                             copied, worker_count());
   SHW_TRY(MemoryShares shares, share_memory(program, inputs, memory));
   bool turns = std::any_of(program.jobs.begin(), program.jobs.end(),
                            [&](const ProgramJob& job) { return !reads_in_rows(program, job); });

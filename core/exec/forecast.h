@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/base/stages.h"
+#include "core/exec/executor.h"
 #include "core/model/checkpoint.h"
 #include "core/program/program.h"
 
@@ -28,6 +29,13 @@ struct Forecast {
   double read_rate = 0;      // bytes a second that a thread has read
   std::uint64_t memory = 0;  // bytes that slabs and decoded items take at most
 };
+
+// One thread with this executor, in seconds: what it takes to make all elements of the program, and
+// to fingerprint what is read for them. Tried on samples; an error is the executor's.
+struct MakeSeconds {
+  double make = 0, fingerprint = 0;
+};
+Result<MakeSeconds> seconds_to_make(const Program& program, Executor& executor);
 
 // `copied`: bytes that come along as they are. Reads at most 32 MB of the inputs.
 Result<Forecast> forecast(const Program& program, const std::vector<const Checkpoint*>& inputs,

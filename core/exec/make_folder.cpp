@@ -28,6 +28,7 @@ struct Making {
   FolderRun& run;
   const ProveFolder& prove;
   Progress* progress;
+  Executors executors{};
   MemoryShares shares{};
   JournalText noted{};    // what is durable already
   std::string partial{};  // the name that the folder has until it is finished
@@ -136,8 +137,8 @@ Status make_files(Making& making) {
   std::vector<bool> there;
   for (const LaidOut::File& file : run.laid_out.files) there.push_back(making.has(file.path));
   auto done = [&](const DurableFile& file) { return making.journal->add(file); };
-  SHW_TRY(making.made,
-          write_files(run, making.shares, there, *making.folder, done, making.progress));
+  SHW_TRY(making.made, write_files(run, making.shares, making.executors, there, *making.folder,
+                                   done, making.progress));
   return {};
 }
 
@@ -248,9 +249,14 @@ void tidy(Making& making) {
 tl::unexpected<Error> give_up(const Making& making, Error error) {
   const std::string& partial = making.partial;
   bool went_on = !making.run.partial.empty() && !making.is_written;
-  bool is_kept = went_on || (error.kind == ErrorKind::kCancelled && making.progress->keeps);
+  // Only the GPU is at fault: another device may go on.
+  bool device_failed = !making.is_written && making.executors.has_stopped();
+  bool is_kept =
+      went_on || device_failed || (error.kind == ErrorKind::kCancelled && making.progress->keeps);
   if (partial.empty() || !making.store.exists(partial)) return tl::unexpected<Error>(error);
   if (is_kept) {
+    // Where that fails it is this process' as long as it lives.
+    static_cast<void>(give_up_directory(making.store, partial));
     error.advice += fmt::format(
         "{}what is finished stays: go on with `shardwright resume {}`, or "
         "take it away with `shardwright resume --roll-back {}`",
@@ -268,6 +274,7 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
                                Progress* progress) {
   Making making{store, run, prove, progress};
   SHW_TRY(making.shares, share_memory(run.program, run.inputs, run.memory));
+  SHW_TRY(making.executors, choose_executors(run.device, run.program));
   SHW_TRY(JournalHeader header, header_of(store, run));
   SHW_CHECK(find_begun(making, header));
   making.noted.header = std::move(header);
@@ -277,7 +284,7 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
   if (made) made = build(making);
   if (made) {
     tidy(making);
-    FolderMade result{making.noted.files.size(), 0};
+    FolderMade result{making.noted.files.size(), 0, making.executors.use()};
     for (const DurableFile& file : making.noted.files) result.bytes_kept += file.size;
     return result;
   }

@@ -3,14 +3,14 @@
 namespace shw {
 
 Payloads::Payloads(const Program& program, const std::vector<const Checkpoint*>& inputs,
-                   const MemoryShares& shares, Progress* progress)
+                   const MemoryShares& shares, const Executors& executors, Progress* progress)
     : program_(program),
       limits_(shares.limits),
-      workspaces_(
-          [&program, inputs, decoded = std::make_shared<DecodedItems>(shares.decoded_bytes)] {
-            return std::make_unique<Workspace>(
-                Workspace{Storages(program, inputs, decoded), cpu_executor(), {}, {}, {}});
-          }),
+      workspaces_([&program, inputs, executors,
+                   decoded = std::make_shared<DecodedItems>(shares.decoded_bytes)] {
+        return std::make_unique<Workspace>(
+            Workspace{Storages(program, inputs, decoded), executors.make(), {}, {}, {}});
+      }),
       progress_(progress) {}
 
 std::uint64_t Payloads::block_count(OutputId output) const {

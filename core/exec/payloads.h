@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/parallel.h"
+#include "core/exec/device.h"
 #include "core/exec/memory_shares.h"
 
 namespace shw {
@@ -10,7 +11,7 @@ class Payloads {
  public:
   // Refers to the program, which is proved, and to its inputs.
   Payloads(const Program& program, const std::vector<const Checkpoint*>& inputs,
-           const MemoryShares& shares, Progress* progress);
+           const MemoryShares& shares, const Executors& executors, Progress* progress);
   Payloads(const Payloads&) = delete;
   Payloads& operator=(const Payloads&) = delete;
 

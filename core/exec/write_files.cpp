@@ -183,15 +183,16 @@ struct Writing {
 }  // namespace
 
 Result<std::vector<std::optional<Fingerprint>>> write_files(
-    const FolderRun& run, const MemoryShares& shares, const std::vector<bool>& there,
-    WritableDirectory& directory, const FileDone& done, Progress* progress) {
+    const FolderRun& run, const MemoryShares& shares, const Executors& executors,
+    const std::vector<bool>& there, WritableDirectory& directory, const FileDone& done,
+    Progress* progress) {
   const LaidOut& laid_out = run.laid_out;
   Writing writing{run,
                   laid_out,
                   directory,
                   done,
                   progress,
-                  Payloads(run.program, run.inputs, shares, progress),
+                  Payloads(run.program, run.inputs, shares, executors, progress),
                   std::vector<std::uint32_t>(laid_out.made.size()),
                   std::vector<std::optional<Fingerprint>>(laid_out.made.size()),
                   std::vector<OpenFile>(laid_out.files.size())};

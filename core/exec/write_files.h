@@ -18,7 +18,8 @@ using FileDone = std::function<Status(const DurableFile& file)>;
 // All but those that are `there`, by index in LaidOut::files. What their tiles must hold, by index
 // in LaidOut::made; nothing of tiles that were there.
 Result<std::vector<std::optional<Fingerprint>>> write_files(
-    const FolderRun& run, const MemoryShares& shares, const std::vector<bool>& there,
-    WritableDirectory& directory, const FileDone& done, Progress* progress);
+    const FolderRun& run, const MemoryShares& shares, const Executors& executors,
+    const std::vector<bool>& there, WritableDirectory& directory, const FileDone& done,
+    Progress* progress);
 
 }  // namespace shw

@@ -88,6 +88,22 @@ Owner parsed(std::string_view text) {
   return owner;
 }
 
+std::string text_of(const Owner& owner) {
+  return owner.host + "\n" + owner.boot + "\n" + owner.space + "\n" + owner.pid + "\n" +
+         owner.start + "\n";
+}
+
+// At once as a whole: a torn one would be nobody's that is known.
+Status write_owner(Store& store, const std::string& path, const std::string& text) {
+  SHW_TRY(auto folder, store.edit_folder(path));
+  SHW_TRY(auto now, store.read_folder(path));
+  if (now->stat(kNextOwnerFile).kind != EntryKind::kMissing)
+    SHW_CHECK(folder->remove(kNextOwnerFile));
+  SHW_CHECK(write_text(*folder, kNextOwnerFile, text));
+  SHW_CHECK(folder->rename(kNextOwnerFile, kOwnerFile));
+  return folder->sync();
+}
+
 // As the repair that made the directory wrote it; empty where it did not, or cannot be read.
 std::string owner_of(const Store& store, const std::string& path) {
   auto folder = store.read_folder(path);
@@ -114,9 +130,7 @@ bool is_being_taken(const std::string& path, const std::string& owner) {
 }  // namespace
 
 std::string this_process() {
-  Owner owner = here();
-  return owner.host + "\n" + owner.boot + "\n" + owner.space + "\n" + owner.pid + "\n" +
-         owner.start + "\n";
+  return text_of(here());
 }
 
 bool is_dead_process(std::string_view text) {
@@ -156,14 +170,14 @@ Result<std::string> take_over(Store& store, const std::string& path, const std::
   std::string to = base;
   for (int i = 2; store.exists(to); ++i) to = base + "-" + std::to_string(i);
   SHW_CHECK(store.publish(from, to));
-  SHW_TRY(auto folder, store.edit_folder(to));
-  SHW_TRY(auto now, store.read_folder(to));
-  if (now->stat(kNextOwnerFile).kind != EntryKind::kMissing)
-    SHW_CHECK(folder->remove(kNextOwnerFile));
-  SHW_CHECK(write_text(*folder, kNextOwnerFile, this_process()));
-  SHW_CHECK(folder->rename(kNextOwnerFile, kOwnerFile));
-  SHW_CHECK(folder->sync());
+  SHW_CHECK(write_owner(store, to, this_process()));
   return to;
+}
+
+Status give_up_directory(Store& store, const std::string& path) {
+  Owner owner = here();
+  owner.start = "given up";  // no process began then: is_dead_process()
+  return write_owner(store, path, text_of(owner));
 }
 
 void sweep_abandoned(Store& store, const std::string& path, const std::string& marker,

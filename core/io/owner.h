@@ -26,6 +26,10 @@ MadeBy made_by(const Store& store, const std::string& path);
 // holds `marker`; of several processes that try only one succeeds. Returns the name.
 Result<std::string> take_over(Store& store, const std::string& path, const std::string& marker);
 
+// This process makes it no more, and has not finished it: whoever wants to go on may, this process
+// too.
+Status give_up_directory(Store& store, const std::string& path);
+
 // Discards the directories beside `path` whose name holds `marker` and whose owner is dead, but for
 // those that `spared` says to leave. What cannot be removed stays.
 void sweep_abandoned(Store& store, const std::string& path, const std::string& marker,

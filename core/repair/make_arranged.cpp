@@ -222,6 +222,7 @@ Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const A
   run.out = wanted.form.out;
   run.request = wanted.request;
   run.memory = wanted.memory;
+  run.device = wanted.device;
   run.partial = wanted.partial;
   SHW_TRY(run.watched, watch_inputs(run.inputs));
   choose_neighbours(all, run);
@@ -237,7 +238,7 @@ Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const A
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(run), prove, progress));
   return RepairResult{wanted.form.out, wanted.form.out + "/" + kCertificateFile, lossless,
-                      made.files_kept};
+                      made.files_kept, made.device};
 }
 
 }  // namespace shw

@@ -21,6 +21,7 @@ struct ArrangedRun {
   std::string request = {};        // FolderRun::request
   std::string partial = {};        // FolderRun::partial
   std::uint64_t memory = kDefaultMemory;
+  DeviceWish device = {};  // ApplyOptions::device
 };
 
 Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const ArrangedRun& run,

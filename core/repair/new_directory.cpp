@@ -108,6 +108,7 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
   repair.run.out = options.out;
   repair.run.partial = options.partial;
   repair.run.memory = options.memory;
+  repair.run.device = options.device;
   // Without an index of its own there is nothing that a plan of nothing could write.
   if (repair.run.writer == nullptr || (files_change(repair) && formed.empty())) {
     return fail(ErrorKind::kUnsupported, std::string("repairs of ") +
@@ -135,7 +136,8 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
     return {};
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(repair.run), prove, progress));
-  return RepairResult{options.out, options.out + "/" + kCertificateFile, lossless, made.files_kept};
+  return RepairResult{options.out, options.out + "/" + kCertificateFile, lossless, made.files_kept,
+                      made.device};
 }
 
 }  // namespace shw

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/exec/device.h"
 #include "core/exec/run_limits.h"
 
 namespace shw {
@@ -18,6 +19,7 @@ struct ApplyOptions {
   std::uint64_t memory = kDefaultMemory;  // that slabs and decoded items may take
   std::string suffix = "-repaired";       // of the name that is made where none is given
   bool integrity = false;                 // writes an integrity.json (core/facts/integrity.h) too
+  DeviceWish device = {};                 // on what elements are made
 };
 
 struct RepairResult {
@@ -25,6 +27,7 @@ struct RepairResult {
   std::string certificate;  // the file
   bool lossless = true;
   std::size_t files_kept = 0;  // that an earlier run had made already
+  DeviceUse device = {};       // what made the elements
 };
 
 }  // namespace shw

@@ -20,6 +20,12 @@ Json stages_json(const Progress* progress) {
   return out;
 }
 
+Json device_json(const DeviceUse& use) {
+  Json out = {{"used", use.device}, {"why", use.why}};
+  if (!use.failed.empty()) out["failed"] = use.failed;
+  return out;
+}
+
 }  // namespace
 
 std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining,
@@ -31,6 +37,7 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
                  {"certificate", result.certificate},
                  {"lossless", result.lossless},
                  {"remaining", std::move(left)},
+                 {"device", device_json(result.device)},
                  {"stages", stages_json(progress)}});
 }
 
@@ -38,7 +45,8 @@ std::string finished_to_json(const RepairResult& result) {
   return dumped({{"schema", kSchema},
                  {"output", result.output},
                  {"certificate", result.certificate},
-                 {"lossless", result.lossless}});
+                 {"lossless", result.lossless},
+                 {"device", device_json(result.device)}});
 }
 
 std::string verify_to_json(const VerifyReport& report) {

@@ -26,6 +26,7 @@ Result<RepairResult> resume_repair(const ResumeOrder& order, Progress* progress)
   options.checkpoint = path;
   options.partial = order.partial;
   options.memory = order.memory;
+  options.device = order.device;
   options.integrity = request.integrity;
   return apply_plan(order.store, *checkpoint, plan, options, progress);
 }
@@ -41,6 +42,7 @@ Result<RepairResult> resume_steps(const ResumeOrder& order, Progress* progress) 
   options.checkpoint = said.checkpoint;
   options.partial = order.partial;
   options.memory = order.memory;
+  options.device = order.device;
   options.integrity = request.integrity;
   return take(order.store, opened, plan, options, progress);
 }
@@ -126,7 +128,7 @@ Result<std::string> out_of(const Store& store, const Begun& begun) {
   return as_said(store, begun.journal.header.out, out);
 }
 
-Result<RepairResult> go_on(Store& store, const Begun& begun, std::uint64_t memory,
+Result<RepairResult> go_on(Store& store, const Begun& begun, const ResumeLimits& limits,
                            Progress* progress) {
   const JournalHeader& header = begun.journal.header;
   SHW_TRY(std::string out, out_of(store, begun));
@@ -137,7 +139,8 @@ Result<RepairResult> go_on(Store& store, const Begun& begun, std::uint64_t memor
   std::string verb = verb_of_request(header.request);
   for (const ResumeRow& row : kRows) {
     if (verb != row.verb) continue;
-    auto result = row.run({store, header.request, begun.partial, out, memory}, progress);
+    auto result = row.run({store, header.request, begun.partial, out, limits.memory, limits.device},
+                          progress);
     if (result) return result;
     return tl::unexpected<Error>(in_folder(std::move(result).error(), begun.partial));
   }
@@ -166,12 +169,12 @@ Result<Resumed> resume_there(Store& store, const std::string& folder, Progress* 
 
 }  // namespace
 
-Result<Resumed> resume(Store& store, const std::string& folder, std::uint64_t memory,
+Result<Resumed> resume(Store& store, const std::string& folder, const ResumeLimits& limits,
                        Progress* progress) {
   std::string path = without_trailing_slashes(folder);
   if (!is_partial(path) && store.exists(path)) return resume_there(store, path, progress);
   SHW_TRY(Begun begun, find_begun(store, path));
-  SHW_TRY(RepairResult result, go_on(store, begun, memory, progress));
+  SHW_TRY(RepairResult result, go_on(store, begun, limits, progress));
   return Resumed{std::move(result)};
 }
 

@@ -21,11 +21,18 @@ struct ResumeOrder {
   std::string partial;  // for FolderRun::partial
   std::string out;      // for FolderRun::out: as it was said, where that is still the place
   std::uint64_t memory = kDefaultMemory;
+  DeviceWish device = {};
 };
 // How a verb makes its run again from its request: a row of the table in resume.cpp.
 struct ResumeRow {
   const char* verb;  // "verb" in the request
   Result<RepairResult> (*run)(const ResumeOrder& order, Progress* progress);
+};
+
+// What the rest of a run may take.
+struct ResumeLimits {
+  std::uint64_t memory = kDefaultMemory;
+  DeviceWish device = {};
 };
 
 struct Resumed {
@@ -34,7 +41,7 @@ struct Resumed {
 };
 // `folder`: the output that was asked for, the half-made folder itself, or a checkpoint that a
 // repair in place was killed in. kUsage where nothing was killed there.
-Result<Resumed> resume(Store& store, const std::string& folder, std::uint64_t memory,
+Result<Resumed> resume(Store& store, const std::string& folder, const ResumeLimits& limits,
                        Progress* progress = nullptr);
 // Takes away what is half made; says which folders that was.
 Result<std::vector<std::string>> roll_back(Store& store, const std::string& folder);

@@ -174,6 +174,7 @@ Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& pl
   kept.fingerprint = fingerprint(*opened.checkpoint);
   run.plan = keep_plan(steps_to_json(kept));
   run.memory = options.memory;
+  run.device = options.device;
   run.partial = options.partial;
   run.integrity = options.integrity;
   std::string said =

@@ -157,3 +157,21 @@ TEST_CASE("an output whose folder is not there is named itself, not the checkpoi
   CHECK(contains(relative.err, "nodir: "));
   CHECK_FALSE(contains(relative.err, "ckpt/nodir"));
 }
+
+TEST_CASE("the device that makes elements is said, chosen by name, and never made up") {
+  Scratch scratch;
+  auto run = [&](const std::string& device, const std::string& out) {
+    return shardwright({"repair", kLossy + "/ckpt", "--out", scratch / out, "--yes", "--json",
+                        "--device", device});
+  };
+  Run cpu = run("cpu", "cpu");
+  CHECK(cpu.code == 0);
+  CHECK(parsed(cpu.out)["device"]["used"] == "cpu");
+  CHECK(parsed(run("auto", "auto").out)["device"]["used"] == "cpu");
+  CHECK(run("gpu", "wrong").code == 3);
+  // No machine has that many of them.
+  Run missing = run("cuda:4095", "missing");
+  CHECK(missing.code == 4);
+  CHECK(contains(parsed(missing.out)["error"]["message"].get<std::string>(), "GPU"));
+  CHECK_FALSE(std::filesystem::exists(scratch / "missing"));
+}

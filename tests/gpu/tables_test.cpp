@@ -58,9 +58,9 @@ TEST_CASE("what is too long for an index is several jobs, and no narrow dimensio
 }
 
 TEST_CASE("a machine without a GPU is told so in words") {
-  CudaDevices found = cuda_devices();
-  CHECK(found.devices.empty() == !found.none.empty());
-  if (!found.devices.empty()) return;
+  Gpus found = cuda_gpus();
+  CHECK(found.found.empty() == !found.none.empty());
+  if (!found.found.empty()) return;
   auto executor = cuda_executor(0);
   REQUIRE_FALSE(executor.has_value());
   CHECK(executor.error().message == found.none);

@@ -178,7 +178,7 @@ TEST_CASE("a repair in place that is cut off at any step is finished or taken ba
         // The folder of a process that runs is left alone.
         auto bytes = std::as_bytes(std::span(made.dead));
         if (!made.store.get(std::string("/ckpt/") + kOwnerFile).value_or(Bytes{}).empty()) {
-          CHECK_FALSE(verbs::resume(made.store, "/ckpt", kDefaultMemory).has_value());
+          CHECK_FALSE(verbs::resume(made.store, "/ckpt", {}).has_value());
           CHECK_FALSE(verbs::roll_back(made.store, "/ckpt").has_value());
           made.store.put(std::string("/ckpt/") + kOwnerFile, {bytes.begin(), bytes.end()});
         }
@@ -192,7 +192,7 @@ TEST_CASE("a repair in place that is cut off at any step is finished or taken ba
           ++taken_back;
           continue;
         }
-        auto resumed = verbs::resume(made.store, "/ckpt", kDefaultMemory);
+        auto resumed = verbs::resume(made.store, "/ckpt", {});
         if (!resumed) {
           CHECK(resumed.error().kind == ErrorKind::kUsage);
           CHECK(files_below(made.store, "/ckpt")[".metadata"] == before[".metadata"]);
@@ -217,7 +217,7 @@ TEST_CASE("what undo needs is dropped by commit, and then there is nothing to ta
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::kUsage);
   REQUIRE(apply_plan(made.store, *checkpoint, plan_of_rows(*checkpoint, false), options));
-  auto resumed = verbs::resume(made.store, "/ckpt", kDefaultMemory);
+  auto resumed = verbs::resume(made.store, "/ckpt", {});
   REQUIRE(resumed.has_value());
   CHECK(resumed->was_complete);
   REQUIRE(verbs::commit(made.store, "/ckpt"));
@@ -258,7 +258,7 @@ struct KilledOnDisk {
     put(partial + "/" + kOwnerFile, test::dead_process());
   }
   Result<verbs::Resumed> resume(const std::string& name) {
-    return verbs::resume(posix_store(), name, kDefaultMemory);
+    return verbs::resume(posix_store(), name, {});
   }
 };
 
@@ -398,7 +398,7 @@ TEST_CASE("where nothing was killed there is nothing to go on with or to take aw
   write_three(folder / "ckpt");
   for (const char* name : {"ckpt", "out", "x.shardwright-partial-1", "no/where"}) {
     CAPTURE(name);
-    auto resumed = verbs::resume(posix_store(), folder / name, kDefaultMemory);
+    auto resumed = verbs::resume(posix_store(), folder / name, {});
     REQUIRE_FALSE(resumed.has_value());
     CHECK(resumed.error().kind == ErrorKind::kUsage);
     auto rolled_back = verbs::roll_back(posix_store(), folder / name);
@@ -440,4 +440,39 @@ TEST_CASE("a cancel that is to be gone on with keeps what is finished") {
     });
     CHECK(left == keeps);
   }
+}
+
+TEST_CASE("what was cancelled to be gone on with is gone on with by the same process too") {
+  TemporaryFolder folder;
+  write_three(folder / "ckpt");
+  auto checkpoint = opened(folder / "ckpt");
+  Plan plan = plan_of_rows(*checkpoint, true);
+  REQUIRE(apply_plan(*checkpoint, plan, {folder / "wanted"}).has_value());
+  auto stop = [&](const std::string& out) {
+    Progress progress;
+    progress.keeps = true;
+    FaultyStore store(posix_store(), [&](const std::string& step, const std::string& path) {
+      if (step == "create" && path == ".metadata") progress.cancel();
+      return std::optional<Error>();
+    });
+    REQUIRE_FALSE(apply_plan(store, *checkpoint, plan, {out}, &progress).has_value());
+  };
+  auto payloads = [&](const std::string& name) {
+    Files files = files_below(posix_store(), folder / name);
+    std::erase_if(files, [](const auto& file) { return !file.first.ends_with(".distcp"); });
+    return files;
+  };
+  stop(folder / "resumed");
+  auto resumed = verbs::resume(posix_store(), folder / "resumed", {});
+  if (!resumed) FAIL(resumed.error().message);
+  CHECK(resumed->result.files_kept > 0);
+  CHECK(payloads("resumed") == payloads("wanted"));
+  // The same repair once more finds it as well.
+  stop(folder / "again");
+  auto again = apply_plan(*checkpoint, plan, {folder / "again"});
+  if (!again) FAIL(again.error().message);
+  CHECK(again->files_kept > 0);
+  CHECK(payloads("again") == payloads("wanted"));
+  stop(folder / "taken");
+  CHECK(verbs::roll_back(posix_store(), folder / "taken").has_value());
 }

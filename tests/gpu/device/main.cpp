@@ -11,7 +11,7 @@ using namespace shw;
 int main(int count, char** words) {
   const std::string what = count > 1 ? words[1] : "";
   const std::string more = count > 2 ? words[2] : "";
-  CudaDevices found = cuda_devices();
+  Gpus found = cuda_gpus();
   if (!found.none.empty()) {
     std::printf("GPU: none (%s)\n", found.none.c_str());
     return 4;

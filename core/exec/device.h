@@ -1,0 +1,77 @@
+// What makes the elements of a run: the CPU, or a GPU where there is one. Chosen before anything is
+// written, and said in the answer. The bytes are the same either way.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/exec/executor.h"
+#include "core/program/program.h"
+
+namespace shw {
+
+struct Gpu {
+  int index = 0;
+  std::string name;
+  std::uint64_t memory = 0;  // bytes
+};
+
+struct Gpus {
+  std::vector<Gpu> found;
+  std::string none;  // why there is none; empty where there is one
+  // An executor on one of them, for one thread.
+  std::function<Result<std::unique_ptr<Executor>>(int index)> open;
+};
+
+enum class DeviceKind : std::uint8_t { kAuto, kCpu, kCuda };
+// Where a GPU fails under way: the CPU goes on, or the run stops and can be gone on with (resume).
+enum class OnDeviceError : std::uint8_t { kCpu, kStop };
+
+struct DeviceWish {
+  DeviceKind kind = DeviceKind::kAuto;
+  int index = 0;  // of kCuda
+  OnDeviceError on_error = OnDeviceError::kCpu;
+  std::function<Gpus()> gpus = {};  // looks for them; empty: there are none
+};
+// "auto", "cpu", "cuda", "cuda:1"; false where it is none of these.
+bool parse_device(std::string_view text, DeviceWish& wish);
+
+// What became of a wish.
+struct DeviceUse {
+  std::string device = "cpu";  // or "cuda:0"
+  std::string why = "no element is made";
+  std::string failed;  // what a GPU answered when it failed under way; empty: none did
+};
+
+struct DeviceState;
+
+// Executors of one run, one a thread. A copy is of the same run.
+class Executors {
+ public:
+  // Of the CPU alone.
+  Executors();
+  // The GPU's. `gpu` is called by every thread for one of its own.
+  Executors(std::function<Result<std::unique_ptr<Executor>>()> gpu, OnDeviceError on_error,
+            DeviceUse use);
+  explicit Executors(DeviceUse cpu);
+
+  std::unique_ptr<Executor> make() const;
+  DeviceUse use() const;
+  // The GPU failed, and nobody was to go on without it.
+  bool has_stopped() const;
+
+ private:
+  std::shared_ptr<DeviceState> state_;
+};
+
+// `kAuto` takes a GPU only where making the elements is predicted to take less time there, bytes
+// there and back included; it is not even looked for where there is little to make. An error where
+// a GPU was asked for by name and is not there.
+Result<Executors> choose_executors(const DeviceWish& wish, const Program& program);
+
+}  // namespace shw
