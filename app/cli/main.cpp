@@ -6,6 +6,8 @@
 #include "app/cli/options.h"
 #include "app/cli/terminal.h"
 #include "app/cli/verbs.h"
+#include "core/cluster/launch.h"
+#include "core/report/report.h"
 
 namespace shw::cli {
 namespace {
@@ -63,9 +65,26 @@ void install_signal_handlers() {
   sigaction(SIGPIPE, &ignore, nullptr);
 }
 
+// Of several processes each would do the whole of it, and all would write to the same places.
+// stdout is that of the first.
+int refuse_several(Context& context, const Launch& launch) {
+  Error error{ErrorKind::kUsage,
+              "`" + context.options.verb + "` does not run in several processes, and " +
+                  std::string(launch.by) + " has begun " + std::to_string(launch.size),
+              {},
+              "Begin it without " + std::string(launch.by) +
+                  "; one that a program begins which runs under it: with " + kAloneVariable +
+                  "=1 in its environment."};
+  if (launch.rank == 0) return fail_with(context, error);
+  context.terminal.error(error_to_text(error, text_options(context)));
+  return exit_code(error.kind);
+}
+
 int run(const Options& options) {
   Terminal terminal(options);
   Context context{options, terminal, run_progress};
+  Launch launch = launch_of_this_process();
+  if (launch.size > 1) return refuse_several(context, launch);
   for (const Verb& verb : kHandlers) {
     if (options.verb != verb.name) continue;
     int code = verb.run(context);

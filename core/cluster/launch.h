@@ -1,0 +1,24 @@
+// Whether this process is one of several that a launcher began with the same command, and which of
+// them. Asked of the environment alone: it holds in a build without MPI too, where four processes
+// would otherwise write one folder.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+namespace shw {
+
+struct Launch {
+  int rank = 0, size = 1;
+  std::string_view by = {};  // "mpirun", "srun"; empty for a process that is alone
+};
+
+// Says of a process that it is alone, whatever began it: a training script that a launcher runs may
+// call this program from one of its ranks.
+inline constexpr const char* kAloneVariable = "SHARDWRIGHT_ALONE";
+
+// `get` answers as std::getenv does.
+Launch launch_of(const std::function<const char*(const char*)>& get);
+Launch launch_of_this_process();
+
+}  // namespace shw

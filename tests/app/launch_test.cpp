@@ -1,0 +1,39 @@
+// The program as one of several processes that a launcher began.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "app/answer.h"
+#include "app/process.h"
+
+using namespace shw::test;
+
+namespace {
+
+const std::vector<std::string> kFirst = {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=4"};
+const std::vector<std::string> kThird = {"OMPI_COMM_WORLD_RANK=2", "OMPI_COMM_WORLD_SIZE=4"};
+
+}  // namespace
+
+TEST_CASE("Several processes of a verb for one refuse, and write nothing") {
+  Scratch scratch;
+  std::string checkpoint = demo() + "/step_9000", out = scratch / "out";
+  std::vector<std::string> words = {"repair", checkpoint, "--spec", demo() + "/spec.json",
+                                    "--out",  out,        "--yes",  "--json"};
+  Run first = shardwright(words, kFirst);
+  CHECK(first.code == 3);
+  CHECK(contains(parsed(first.out)["error"]["message"].get<std::string>(), "mpirun has begun 4"));
+  Run third = shardwright(words, kThird);
+  CHECK(third.code == 3);
+  CHECK(third.out.empty());  // stdout is the first one's
+  CHECK(contains(third.err, "`repair` does not run in several processes"));
+  CHECK_FALSE(std::filesystem::exists(out));
+}
+
+TEST_CASE("A program that runs under a launcher may begin one that is alone") {
+  std::vector<std::string> environment = kThird;
+  environment.push_back("SHARDWRIGHT_ALONE=1");
+  Run run = shardwright({"info", demo() + "/step_9000", "--json"}, environment);
+  CHECK(run.code == 0);
+  CHECK(parsed(run.out)["tensors"] == 1142);
+}

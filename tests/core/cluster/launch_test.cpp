@@ -1,0 +1,53 @@
+#include "core/cluster/launch.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+using namespace shw;
+
+namespace {
+
+Launch launched_with(const std::map<std::string, std::string>& environment) {
+  return launch_of([&](const char* name) -> const char* {
+    auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  });
+}
+
+}  // namespace
+
+TEST_CASE("A process knows which of several it is from what its launcher said") {
+  Launch open_mpi = launched_with({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}});
+  CHECK(open_mpi.rank == 3);
+  CHECK(open_mpi.size == 4);
+  CHECK(open_mpi.by == "mpirun");
+  Launch mpich = launched_with({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}});
+  CHECK(mpich.rank == 0);
+  CHECK(mpich.size == 2);
+  Launch slurm = launched_with({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "8"}});
+  CHECK(slurm.rank == 1);
+  CHECK(slurm.size == 8);
+  CHECK(slurm.by == "srun");
+  // Inside of a batch job mpirun has the last word.
+  Launch both = launched_with({{"SLURM_PROCID", "0"},
+                               {"SLURM_STEP_NUM_TASKS", "2"},
+                               {"OMPI_COMM_WORLD_RANK", "2"},
+                               {"OMPI_COMM_WORLD_SIZE", "4"}});
+  CHECK(both.rank == 2);
+  CHECK(both.by == "mpirun");
+}
+
+TEST_CASE("A process that nobody multiplied is alone") {
+  CHECK(launched_with({}).size == 1);
+  CHECK(launched_with({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}).size == 1);
+  // A batch script, of which there is one, for a job of eight tasks.
+  CHECK(launched_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}).size == 1);
+  CHECK(launched_with({{"PMI_RANK", "-1"}, {"PMI_SIZE", "many"}}).size == 1);
+  CHECK(launched_with({{"PMI_RANK", "4"}, {"PMI_SIZE", "4"}}).size == 1);
+  CHECK(launched_with({{"OMPI_COMM_WORLD_RANK", "1"},
+                       {"OMPI_COMM_WORLD_SIZE", "4"},
+                       {"SHARDWRIGHT_ALONE", "1"}})
+            .size == 1);
+}
