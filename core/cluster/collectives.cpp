@@ -1,0 +1,148 @@
+#include "core/cluster/collectives.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/checked.h"
+
+namespace shw {
+namespace {
+
+using Sizes = std::vector<std::uint64_t>;
+
+std::span<std::byte> bytes_of(std::uint64_t& number) {
+  return std::as_writable_bytes(std::span(&number, 1));
+}
+
+// Errors of our own, which nobody else would hear of.
+template <class T>
+Result<T> told(Transport& transport, Error error) {
+  transport.abort(error);
+  return tl::unexpected<Error>(std::move(error));
+}
+
+// How much each of the others is about to send.
+Result<Sizes> exchange_sizes(Transport& transport, Sizes own, const Step& step) {
+  Sizes sizes(own.size());
+  for (int peer = 0; peer < transport.size(); ++peer) {
+    if (peer == transport.rank()) continue;
+    auto at = static_cast<std::size_t>(peer);
+    SHW_CHECK(transport.receive(peer, Tag::kSizes, bytes_of(sizes[at])));
+    SHW_CHECK(transport.send(peer, Tag::kSizes, bytes_of(own[at])));
+  }
+  SHW_CHECK(transport.wait(step));
+  return sizes;
+}
+
+Error too_much(const Step& step, int peer, std::uint64_t size, std::uint64_t most) {
+  return {ErrorKind::kIo, fmt::format("in `{}` worker {} announced {} bytes, and at most {} are "
+                                      "taken",
+                                      step.name, peer, size, most)};
+}
+
+// One message of each worker, where it has any; `to(peer)` is what goes to it.
+template <class To>
+Result<std::vector<Bytes>> exchange_with(Transport& transport, To to, std::uint64_t most,
+                                         const Step& step) {
+  const auto count = static_cast<std::size_t>(transport.size());
+  Sizes own(count);
+  for (int peer = 0; peer < transport.size(); ++peer)
+    own[static_cast<std::size_t>(peer)] = to(peer).size();
+  SHW_TRY(Sizes sizes, exchange_sizes(transport, std::move(own), step));
+  std::vector<Bytes> come(count);
+  std::uint64_t all = 0;
+  for (int peer = 0; peer < transport.size(); ++peer) {
+    const std::uint64_t size = sizes[static_cast<std::size_t>(peer)];
+    auto sum = checked_add(all, size);
+    if (!sum || *sum > most)
+      return told<std::vector<Bytes>>(transport, too_much(step, peer, size, most));
+    all = *sum;
+  }
+  for (int peer = 0; peer < transport.size(); ++peer) {
+    if (peer == transport.rank()) continue;
+    Bytes& message = come[static_cast<std::size_t>(peer)];
+    message.resize(sizes[static_cast<std::size_t>(peer)]);
+    if (!message.empty()) SHW_CHECK(transport.receive(peer, Tag::kBytes, message));
+    if (!to(peer).empty()) SHW_CHECK(transport.send(peer, Tag::kBytes, to(peer)));
+  }
+  SHW_CHECK(transport.wait(step));
+  return come;
+}
+
+std::uint64_t reduced(std::uint64_t a, std::uint64_t b, Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return a + b;
+    case Reduction::kLeast:
+      return std::min(a, b);
+    case Reduction::kGreatest:
+      return std::max(a, b);
+  }
+  return a;
+}
+
+}  // namespace
+
+Status barrier(Transport& transport, const Step& step) {
+  SHW_TRY([[maybe_unused]] Sizes none,
+          exchange_sizes(transport, Sizes(static_cast<std::size_t>(transport.size())), step));
+  return {};
+}
+
+Result<Bytes> broadcast(Transport& transport, int root, BytesView own, std::uint64_t most,
+                        const Step& step) {
+  const BytesView nothing;
+  const bool is_root = transport.rank() == root;
+  SHW_TRY(auto come, exchange_with(
+                         transport, [&](int) { return is_root ? own : nothing; }, most, step));
+  if (is_root) return Bytes(own.begin(), own.end());
+  return std::move(come[static_cast<std::size_t>(root)]);
+}
+
+Result<std::vector<Bytes>> exchange(Transport& transport, std::vector<Bytes> to_each,
+                                    std::uint64_t most, const Step& step) {
+  if (to_each.size() != static_cast<std::size_t>(transport.size())) {
+    return told<std::vector<Bytes>>(
+        transport, {ErrorKind::kUsage, fmt::format("in `{}` there are {} messages for {} workers",
+                                                   step.name, to_each.size(), transport.size())});
+  }
+  auto to = [&](int peer) { return BytesView(to_each[static_cast<std::size_t>(peer)]); };
+  SHW_TRY(auto come, exchange_with(transport, to, most, step));
+  auto self = static_cast<std::size_t>(transport.rank());
+  come[self] = std::move(to_each[self]);
+  return come;
+}
+
+Result<std::vector<Bytes>> gather_all(Transport& transport, Bytes own, std::uint64_t most,
+                                      const Step& step) {
+  SHW_TRY(auto come, exchange_with(
+                         transport, [&](int) { return BytesView(own); }, most, step));
+  come[static_cast<std::size_t>(transport.rank())] = std::move(own);
+  return come;
+}
+
+Result<std::vector<std::uint64_t>> all_reduce(Transport& transport,
+                                              std::vector<std::uint64_t> values,
+                                              Reduction reduction, const Step& step) {
+  auto bytes = std::as_bytes(std::span(values));
+  const std::uint64_t most = bytes.size() * static_cast<std::uint64_t>(transport.size());
+  SHW_TRY(auto come, gather_all(transport, Bytes(bytes.begin(), bytes.end()), most, step));
+  for (int peer = 0; peer < transport.size(); ++peer) {
+    if (peer == transport.rank()) continue;
+    const Bytes& message = come[static_cast<std::size_t>(peer)];
+    if (message.size() != bytes.size()) {
+      return told<std::vector<std::uint64_t>>(
+          transport, wrong_size_error(step, peer, bytes.size(), message.size()));
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::uint64_t other = 0;
+      std::memcpy(&other, message.data() + i * sizeof other, sizeof other);
+      values[i] = reduced(values[i], other, reduction);
+    }
+  }
+  return values;
+}
+
+}  // namespace shw

@@ -1,0 +1,181 @@
+#include "core/cluster/loopback.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <tuple>
+
+namespace shw {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Where the threads meet.
+struct Hub {
+  Hub(int workers, bool in_fixed_order)
+      : size(workers), fixed_order(in_fixed_order), ended(static_cast<std::size_t>(workers)) {}
+
+  const int size;
+  const bool fixed_order;
+  std::mutex guard;
+  std::condition_variable changed;
+  std::map<std::tuple<int, int, Tag>, std::deque<Bytes>> mail;  // from, to
+  std::vector<bool> ended;
+  std::optional<std::pair<int, Bytes>> stopped;  // who first, and why
+  int turn = 0;                                  // who runs, in a fixed order
+  int in_vain = 0;                               // hand-overs since anything was sent or taken
+
+  void hand_over(int rank) {
+    for (int step = 1; step <= size; ++step) {
+      turn = (rank + step) % size;
+      if (!ended[static_cast<std::size_t>(turn)]) break;
+    }
+    changed.notify_all();
+  }
+  bool may_run(int rank) const { return !fixed_order || turn == rank; }
+  int alive() const { return static_cast<int>(std::count(ended.begin(), ended.end(), false)); }
+};
+
+struct Awaited {
+  int peer = 0;
+  Tag tag{};
+  std::span<std::byte> bytes;
+};
+
+class Loopback final : public Transport {
+ public:
+  Loopback(Hub& hub, int rank) : hub_(hub), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return hub_.size; }
+
+  // The hub keeps a copy, as if it were on its way.
+  Status send(int peer, Tag tag, BytesView bytes) override {
+    if (is_dead_) return tl::unexpected<Error>(used_after_error());
+    SHW_CHECK(check_peer(*this, peer));
+    std::lock_guard lock(hub_.guard);
+    hub_.mail[{rank_, peer, tag}].emplace_back(bytes.begin(), bytes.end());
+    hub_.in_vain = 0;
+    hub_.changed.notify_all();
+    return {};
+  }
+
+  Status receive(int peer, Tag tag, std::span<std::byte> bytes) override {
+    if (is_dead_) return tl::unexpected<Error>(used_after_error());
+    SHW_CHECK(check_peer(*this, peer));
+    awaited_.push_back({peer, tag, bytes});
+    return {};
+  }
+
+  Status wait(const Step& step) override {
+    if (is_dead_) return tl::unexpected<Error>(used_after_error());
+    std::unique_lock lock(hub_.guard);
+    const auto deadline = Clock::now() + step.within;
+    if (auto error = wait_locked(lock, step, deadline)) {
+      stop(*error);
+      return tl::unexpected<Error>(std::move(*error));
+    }
+    return {};
+  }
+
+  void abort(const Error& why) override {
+    std::lock_guard lock(hub_.guard);
+    stop(why);
+  }
+
+  // Its turn, at the beginning.
+  void begin() {
+    std::unique_lock lock(hub_.guard);
+    hub_.changed.wait(lock, [&] { return hub_.may_run(rank_) || hub_.stopped; });
+  }
+
+  void end(const Status& status) {
+    std::lock_guard lock(hub_.guard);
+    if (!status) stop(status.error());
+    hub_.ended[static_cast<std::size_t>(rank_)] = true;
+    if (hub_.fixed_order && hub_.turn == rank_) hub_.hand_over(rank_);
+    hub_.in_vain = 0;
+    hub_.changed.notify_all();
+  }
+
+ private:
+  void stop(const Error& why) {
+    is_dead_ = true;
+    awaited_.clear();
+    if (!hub_.stopped) hub_.stopped.emplace(rank_, packed_error(why));
+    hub_.changed.notify_all();
+  }
+
+  std::optional<Error> wait_locked(std::unique_lock<std::mutex>& lock, const Step& step,
+                                   Clock::time_point deadline) {
+    for (bool in_time = true;;) {
+      if (auto error = take_mail(step)) return error;
+      if (awaited_.empty()) return std::nullopt;
+      if (hub_.stopped) return error_of_worker(hub_.stopped->first, hub_.stopped->second);
+      const Awaited& first = awaited_.front();
+      if (hub_.ended[static_cast<std::size_t>(first.peer)])
+        return gone_error(step, first.peer, first.bytes.size());
+      // In a fixed order also where all have had their turn, and nothing came of it.
+      if (!in_time || (hub_.fixed_order && ++hub_.in_vain > hub_.alive()))
+        return silent_error(step, first.peer, first.bytes.size(), true);
+      if (hub_.fixed_order) {
+        hub_.hand_over(rank_);
+        in_time = hub_.changed.wait_until(lock, deadline,
+                                          [&] { return hub_.may_run(rank_) || hub_.stopped; });
+      } else {
+        in_time = hub_.changed.wait_until(lock, deadline) == std::cv_status::no_timeout;
+      }
+    }
+  }
+
+  // What has come of what is awaited, in the order in which it was asked for.
+  std::optional<Error> take_mail(const Step& step) {
+    std::vector<Awaited> left;
+    for (const Awaited& one : awaited_) {
+      auto found = hub_.mail.find({one.peer, rank_, one.tag});
+      if (found == hub_.mail.end() || found->second.empty()) {
+        left.push_back(one);
+        continue;
+      }
+      Bytes message = std::move(found->second.front());
+      found->second.pop_front();
+      hub_.in_vain = 0;
+      if (message.size() != one.bytes.size())
+        return wrong_size_error(step, one.peer, one.bytes.size(), message.size());
+      std::copy(message.begin(), message.end(), one.bytes.begin());
+    }
+    awaited_ = std::move(left);
+    return std::nullopt;
+  }
+
+  Hub& hub_;
+  const int rank_;
+  bool is_dead_ = false;
+  std::vector<Awaited> awaited_;
+};
+
+}  // namespace
+
+std::vector<Status> run_on_threads(int size, const LoopbackOptions& options,
+                                   const std::function<Status(Transport&)>& work) {
+  Hub hub(size, options.fixed_order);
+  std::vector<Status> ended(static_cast<std::size_t>(size));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      Loopback transport(hub, rank);
+      transport.begin();
+      Status& status = ended[static_cast<std::size_t>(rank)];
+      status = work(transport);
+      transport.end(status);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return ended;
+}
+
+}  // namespace shw

@@ -1,0 +1,259 @@
+#include "core/cluster/conformance.h"
+
+#include <random>
+#include <string>
+#include <thread>
+
+#include "core/cluster/collectives.h"
+
+namespace shw::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Step kStep{"conformance", 30s};
+// For those who wait in vain; the silent one is silent for longer.
+const Step kShort{"patience", 300ms};
+constexpr auto kSilence = 900ms;
+
+Status expect(bool holds, const std::string& what) {
+  if (holds) return {};
+  return fail(ErrorKind::kDamaged, what);
+}
+
+// Bytes that nobody else has.
+Bytes bytes_from(int from, int to, std::size_t size) {
+  std::mt19937 random(static_cast<unsigned>(from * 1000 + to));
+  Bytes bytes(size);
+  for (std::byte& one : bytes) one = static_cast<std::byte>(random());
+  return bytes;
+}
+
+std::vector<int> peers_of(const Transport& transport) {
+  std::vector<int> peers;
+  for (int peer = 0; peer < transport.size(); ++peer) {
+    if (peer != transport.rank()) peers.push_back(peer);
+  }
+  return peers;
+}
+
+bool says(const Status& status, const std::string& part) {
+  return !status && status.error().message.find(part) != std::string::npos;
+}
+
+// It ended as it should, and nobody can go on as if nothing had been.
+Status expect_dead(Transport& transport, const Status& ended, const std::string& part) {
+  SHW_CHECK(expect(!ended, "no error where `" + part + "` was expected"));
+  SHW_CHECK(expect(says(ended, part), "instead of `" + part + "`: " + ended.error().message));
+  Bytes byte(1);
+  for (int peer : peers_of(transport)) {
+    SHW_CHECK(expect(!transport.send(peer, Tag::kBytes, byte), "sends after an error"));
+    SHW_CHECK(expect(!transport.receive(peer, Tag::kBytes, byte), "receives after an error"));
+  }
+  return expect(!transport.wait(kStep), "waits after an error");
+}
+
+Status every_size(Transport& transport) {
+  SHW_CHECK(expect(transport.rank() >= 0 && transport.rank() < transport.size(), "rank and size"));
+  for (std::size_t size : {0u, 1u, 7u, 4096u, (1u << 20) - 1, (1u << 20) + 1}) {
+    std::vector<Bytes> out, in;
+    for (int peer : peers_of(transport)) {
+      out.push_back(bytes_from(transport.rank(), peer, size));
+      in.emplace_back(size);
+    }
+    std::size_t at = 0;
+    for (int peer : peers_of(transport)) {
+      SHW_CHECK(transport.receive(peer, Tag::kBytes, in[at]));
+      SHW_CHECK(transport.send(peer, Tag::kBytes, out[at++]));
+    }
+    SHW_CHECK(transport.wait(kStep));
+    at = 0;
+    for (int peer : peers_of(transport)) {
+      SHW_CHECK(expect(in[at++] == bytes_from(peer, transport.rank(), size),
+                       "other bytes than were sent, of " + std::to_string(size)));
+    }
+  }
+  return {};
+}
+
+// Around the largest piece that a form sends at once, which is 1,000 bytes in the suites.
+Status around_a_piece(Transport& transport) {
+  for (std::size_t size : {999u, 1000u, 1001u, 1999u, 2000u, 2001u, 5000u}) {
+    std::vector<Bytes> to_each;
+    for (int peer = 0; peer < transport.size(); ++peer)
+      to_each.push_back(bytes_from(transport.rank(), peer, size));
+    SHW_TRY(auto come, exchange(transport, std::move(to_each), 1 << 20, kStep));
+    for (int peer = 0; peer < transport.size(); ++peer) {
+      SHW_CHECK(
+          expect(come[static_cast<std::size_t>(peer)] == bytes_from(peer, transport.rank(), size),
+                 "other bytes than were sent, of " + std::to_string(size)));
+    }
+  }
+  return {};
+}
+
+// Ten messages of each tag to the next worker, who asks for one tag first.
+Status in_order(Transport& transport) {
+  if (transport.size() == 1) return {};
+  const int next = (transport.rank() + 1) % transport.size();
+  const int last = (transport.rank() + transport.size() - 1) % transport.size();
+  std::vector<Bytes> out, first(10, Bytes(3)), second(10, Bytes(3));
+  for (int i = 0; i < 10; ++i) out.push_back(Bytes(3, static_cast<std::byte>(i)));
+  for (const Bytes& bytes : out) {
+    SHW_CHECK(transport.send(next, Tag::kBytes, bytes));
+    SHW_CHECK(transport.send(next, Tag::kSizes, bytes));
+  }
+  for (Bytes& bytes : first) SHW_CHECK(transport.receive(last, Tag::kSizes, bytes));
+  for (Bytes& bytes : second) SHW_CHECK(transport.receive(last, Tag::kBytes, bytes));
+  SHW_CHECK(transport.wait(kStep));
+  return expect(first == out && second == out, "messages came in another order");
+}
+
+// A hundred rounds of messages of any size, many of nothing.
+Status many_rounds(Transport& transport) {
+  for (int round = 0; round < 100; ++round) {
+    auto size_of = [&](int from, int to) -> std::size_t {
+      std::mt19937 random(static_cast<unsigned>((round * 64 + from) * 64 + to));
+      return random() % 3 == 0 ? 0 : random() % 3000;
+    };
+    std::vector<Bytes> to_each;
+    for (int peer = 0; peer < transport.size(); ++peer)
+      to_each.push_back(bytes_from(transport.rank(), peer, size_of(transport.rank(), peer)));
+    SHW_TRY(auto come, exchange(transport, std::move(to_each), 1 << 20, kStep));
+    for (int peer = 0; peer < transport.size(); ++peer) {
+      SHW_CHECK(expect(come[static_cast<std::size_t>(peer)] ==
+                           bytes_from(peer, transport.rank(), size_of(peer, transport.rank())),
+                       "other bytes in round " + std::to_string(round)));
+    }
+  }
+  return {};
+}
+
+Status together(Transport& transport) {
+  const auto size = static_cast<std::uint64_t>(transport.size());
+  const auto rank = static_cast<std::uint64_t>(transport.rank());
+  for (int root = 0; root < transport.size(); ++root) {
+    Bytes own = transport.rank() == root ? bytes_from(root, root, 5000) : Bytes();
+    SHW_TRY(Bytes all, broadcast(transport, root, own, 1 << 20, kStep));
+    SHW_CHECK(expect(all == bytes_from(root, root, 5000), "broadcast"));
+  }
+  SHW_TRY(auto nothing, broadcast(transport, 0, {}, 0, kStep));
+  SHW_CHECK(expect(nothing.empty(), "broadcast of nothing"));
+  SHW_TRY(auto sums, all_reduce(transport, {rank, ~std::uint64_t{0}}, Reduction::kSum, kStep));
+  SHW_CHECK(expect(sums[0] == size * (size - 1) / 2 && sums[1] == 0 - size, "sums"));
+  SHW_TRY(auto least, all_reduce(transport, {rank + 5}, Reduction::kLeast, kStep));
+  SHW_TRY(auto greatest, all_reduce(transport, {rank + 5}, Reduction::kGreatest, kStep));
+  SHW_CHECK(expect(least[0] == 5 && greatest[0] == size + 4, "least and greatest"));
+  SHW_CHECK(barrier(transport, kStep));
+  SHW_TRY(auto gathered,
+          gather_all(transport, bytes_from(transport.rank(), 0, 10 * rank), 1 << 20, kStep));
+  for (int peer = 0; peer < transport.size(); ++peer) {
+    auto at = static_cast<std::size_t>(peer);
+    SHW_CHECK(expect(gathered[at] == bytes_from(peer, 0, 10 * at), "gathered bytes"));
+  }
+  return {};
+}
+
+Status wrong_peers(Transport& transport) {
+  Bytes byte(1);
+  for (int peer : {-1, transport.size(), transport.rank()}) {
+    SHW_CHECK(expect(!transport.send(peer, Tag::kBytes, byte), "sends to nobody"));
+    SHW_CHECK(expect(!transport.receive(peer, Tag::kBytes, byte), "receives from nobody"));
+  }
+  return barrier(transport, kStep);  // and goes on
+}
+
+// Worker 0 sends `sent` bytes where worker 1 has agreed on others.
+Status sizes_differ(Transport& transport, std::size_t sent, std::size_t agreed) {
+  if (transport.size() == 1) return {};
+  Bytes bytes(transport.rank() == 0 ? sent : agreed);
+  if (transport.rank() == 0) SHW_CHECK(transport.send(1, Tag::kBytes, bytes));
+  if (transport.rank() == 1) SHW_CHECK(transport.receive(0, Tag::kBytes, bytes));
+  Status ended = transport.wait(kStep);
+  // A sender may learn of it in what it does next.
+  if (transport.rank() != 1 && ended) ended = barrier(transport, kStep);
+  return expect_dead(transport, ended,
+                     transport.rank() == 1 ? "worker 0 sent" : "worker 1 stopped");
+}
+
+Status too_long(Transport& transport) {
+  return sizes_differ(transport, 12, 10);
+}
+Status too_short(Transport& transport) {
+  return sizes_differ(transport, 10, 12);
+}
+Status too_many_pieces(Transport& transport) {
+  return sizes_differ(transport, 3000, 2000);
+}
+Status too_few_pieces(Transport& transport) {
+  return sizes_differ(transport, 2000, 3000);
+}
+
+// The last worker is silent: all others name it, the step and the bytes.
+Status silent_worker(Transport& transport) {
+  if (transport.size() == 1) return {};
+  const int silent = transport.size() - 1;
+  if (transport.rank() == silent) {
+    std::this_thread::sleep_for(kSilence);
+    // What the others sent before they lost patience may still come.
+    Status ended = barrier(transport, kStep);
+    if (ended) ended = barrier(transport, kStep);
+    return expect_dead(transport, ended, "stopped: in `patience`");
+  }
+  std::vector<Bytes> to_each(static_cast<std::size_t>(transport.size()), Bytes(100));
+  auto come = exchange(transport, std::move(to_each), 1 << 20, kShort);
+  Status ended;
+  if (!come) ended = tl::unexpected<Error>(std::move(come).error());
+  SHW_CHECK(expect(says(ended, "`patience`"), "the step is not named"));
+  SHW_CHECK(expect(says(ended, "8 bytes were to come"), "the bytes are not named"));
+  return expect_dead(transport, ended, "worker " + std::to_string(silent) + " sent nothing");
+}
+
+// One stops, and says why.
+Status stopping_worker(Transport& transport) {
+  const std::string why = "the disk is full";
+  const int stopping = transport.size() / 2;
+  if (transport.rank() == stopping) {
+    transport.abort({ErrorKind::kIo, why, {"out/model.bin"}});
+    return expect_dead(transport, transport.wait(kStep), "");
+  }
+  return expect_dead(transport, barrier(transport, kStep),
+                     "worker " + std::to_string(stopping) + " stopped: out/model.bin: " + why);
+}
+
+// More is announced than anybody takes.
+Status too_much_announced(Transport& transport) {
+  if (transport.size() == 1) return {};
+  std::vector<Bytes> to_each(static_cast<std::size_t>(transport.size()));
+  if (transport.rank() == 0) to_each[1].resize(5000);
+  auto come = exchange(transport, std::move(to_each), transport.rank() == 1 ? 4999 : 6000, kStep);
+  Status ended;
+  if (!come) ended = tl::unexpected<Error>(std::move(come).error());
+  if (transport.rank() != 1 && ended) ended = barrier(transport, kStep);
+  return expect_dead(transport, ended,
+                     transport.rank() == 1 ? "worker 0 announced 5000" : "worker 1 stopped");
+}
+
+constexpr ConformanceCase kCases[] = {
+    {"messages of every size, each way", every_size},
+    {"messages around the largest piece", around_a_piece},
+    {"messages of one pair and tag keep their order", in_order},
+    {"a hundred rounds of any sizes", many_rounds},
+    {"broadcast, reduction, barrier", together},
+    {"a worker that is not there is refused", wrong_peers},
+    {"a message that is too long ends all", too_long},
+    {"a message that is too short ends all", too_short},
+    {"a message of too many pieces ends all", too_many_pieces},
+    {"a message of too few pieces ends all", too_few_pieces},
+    {"a silent worker ends all, and is named", silent_worker},
+    {"a worker that stops says why to all", stopping_worker},
+    {"more than is taken ends all", too_much_announced},
+};
+
+}  // namespace
+
+std::span<const ConformanceCase> conformance_cases() {
+  return kCases;
+}
+
+}  // namespace shw::test
