@@ -157,9 +157,9 @@ desktop_lacks() {
   sed -n 's/^SHW_DESKTOP_MISSING:INTERNAL=//p' "build/$1/CMakeCache.txt" 2>/dev/null || true
 }
 
-# The same of HDF5 files, which may be missing.
-hdf5_lacks() {
-  sed -n 's/^SHW_HDF5_MISSING:INTERNAL=//p' "build/$1/CMakeCache.txt" 2>/dev/null || true
+# The same of HDF5 files and MPI, which may be missing.
+rest_lacks() {
+  sed -nE 's/^SHW_(HDF5|MPI)_MISSING:INTERNAL=//p' "build/$1/CMakeCache.txt" 2>/dev/null || true
 }
 
 # Configures once; CMake itself notices later changes, but not that a package has come. Output only
@@ -170,7 +170,7 @@ configure_and_build() {
   shift
   local log=build/$preset-configure.log
   mkdir -p build
-  if [[ ! -f build/$preset/build.ninja || -n $(desktop_lacks "$preset")$(hdf5_lacks "$preset") ]] &&
+  if [[ ! -f build/$preset/build.ninja || -n $(desktop_lacks "$preset")$(rest_lacks "$preset") ]] &&
     ! cmake --preset "$preset" "${configure_options[@]}" >"$log" 2>&1; then
     cat "$log" >&2
     return 1

@@ -134,7 +134,7 @@ Result<std::vector<std::uint64_t>> all_reduce(Transport& transport,
     const Bytes& message = come[static_cast<std::size_t>(peer)];
     if (message.size() != bytes.size()) {
       return told<std::vector<std::uint64_t>>(
-          transport, wrong_size_error(step, peer, bytes.size(), message.size()));
+          transport, wrong_size_error(step, peer, bytes.size(), message.size() > bytes.size()));
     }
     for (std::size_t i = 0; i < values.size(); ++i) {
       std::uint64_t other = 0;

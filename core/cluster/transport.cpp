@@ -31,9 +31,10 @@ Error silent_error(const Step& step, int peer, std::uint64_t bytes, bool is_send
                             step.name, peer, patience_of(step), bytes)};
 }
 
-Error wrong_size_error(const Step& step, int peer, std::uint64_t expected, std::uint64_t got) {
-  return {ErrorKind::kIo, fmt::format("in `{}` worker {} sent {} bytes, and {} were agreed",
-                                      step.name, peer, got, expected)};
+Error wrong_size_error(const Step& step, int peer, std::uint64_t agreed, bool is_more) {
+  return {ErrorKind::kIo,
+          fmt::format("in `{}` worker {} sent {} bytes than the {} that were agreed", step.name,
+                      peer, is_more ? "more" : "fewer", agreed)};
 }
 
 Error gone_error(const Step& step, int peer, std::uint64_t bytes) {

@@ -48,7 +48,8 @@ class Transport {
 Status check_peer(const Transport& transport, int peer);
 // "in `exchange 3` worker 2 sent nothing for 60 s: 4096 bytes were to come from it"
 Error silent_error(const Step& step, int peer, std::uint64_t bytes, bool is_sender);
-Error wrong_size_error(const Step& step, int peer, std::uint64_t expected, std::uint64_t got);
+// More or fewer bytes than were agreed.
+Error wrong_size_error(const Step& step, int peer, std::uint64_t agreed, bool is_more);
 Error gone_error(const Step& step, int peer, std::uint64_t bytes);
 Error used_after_error();
 // What others are told of an error, and what they make of it.

@@ -1,0 +1,15 @@
+// What stands in for MPI where nobody could build it.
+#include "core/cluster/mpi.h"
+
+namespace shw {
+
+bool has_mpi() {
+  return false;
+}
+
+Result<std::unique_ptr<MpiSession>> begin_mpi() {
+  return fail(ErrorKind::kUnsupported, "this program was built without MPI", {},
+              "build it where libopenmpi-dev is installed");
+}
+
+}  // namespace shw

@@ -1,0 +1,257 @@
+#include "core/cluster/mpi.h"
+
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <fmt/core.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <list>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace shw {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+// Of all that a worker that stops tells the others; on a communicator of its own.
+constexpr int kNoteTag = 1;
+// For what is on its way when something goes wrong, and for the others at the end.
+constexpr auto kAftermath = 1s;
+constexpr auto kFarewell = 5s;
+
+Status check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return {};
+  char text[MPI_MAX_ERROR_STRING + 1] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return fail(ErrorKind::kIo, fmt::format("{}: {}", call, text));
+}
+
+// Quick answers are met by looking again at once; what takes longer gets out of the way of those
+// who work on the same cores.
+class Pause {
+ public:
+  void take() {
+    if (++looked_ < 200)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(looked_ < 2000 ? 50us : 500us);
+  }
+
+ private:
+  int looked_ = 0;
+};
+
+// A piece of a message on its way. A message ends with the first piece that is shorter than the
+// largest, if need be one of nothing: two that differ in length differ in a piece.
+struct Piece {
+  MPI_Request request = MPI_REQUEST_NULL;
+  int peer = 0;
+  int bytes = 0;
+  std::uint64_t message = 0;  // bytes of all of it
+  bool is_receive = false;
+};
+
+class MpiTransport final : public Transport {
+ public:
+  MpiTransport(MPI_Comm data, MPI_Comm notes, int rank, int size, const MpiOptions& options)
+      : data_(data), notes_(notes), rank_(rank), size_(size), piece_(options.piece_bytes) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  Status send(int peer, Tag tag, BytesView bytes) override {
+    return begin(peer, tag, const_cast<std::byte*>(bytes.data()), bytes.size(), false);
+  }
+  Status receive(int peer, Tag tag, std::span<std::byte> bytes) override {
+    return begin(peer, tag, bytes.data(), bytes.size(), true);
+  }
+
+  Status wait(const Step& step) override {
+    if (is_dead_) return tl::unexpected<Error>(used_after_error());
+    const auto deadline = Clock::now() + step.within;
+    Pause pause;
+    while (true) {
+      auto error = look(step);
+      if (!error && pieces_.empty()) return {};
+      if (!error) error = note_of_another();
+      if (!error && Clock::now() > deadline) {
+        auto late = std::find_if(pieces_.begin(), pieces_.end(),
+                                 [](const Piece& piece) { return piece.is_receive; });
+        if (late == pieces_.end()) late = pieces_.begin();
+        error = silent_error(step, late->peer, late->message, late->is_receive);
+      }
+      if (error) {
+        abort(*error);
+        return tl::unexpected<Error>(std::move(*error));
+      }
+      pause.take();
+    }
+  }
+
+  void abort(const Error& why) override {
+    if (is_dead_) return;
+    is_dead_ = true;
+    told_ = packed_error(why);
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      // Short enough to be gone when this returns; told_ stays for those that are not.
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Isend(told_.data(), static_cast<int>(told_.size()), MPI_BYTE, peer, kNoteTag, notes_,
+                &request);
+      if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    }
+    leave_buffers();
+  }
+
+ private:
+  Status begin(int peer, Tag tag, std::byte* bytes, std::size_t length, bool is_receive) {
+    if (is_dead_) return tl::unexpected<Error>(used_after_error());
+    SHW_CHECK(check_peer(*this, peer));
+    std::size_t at = 0;
+    while (true) {
+      const std::size_t size = std::min(piece_, length - at);
+      Piece piece{MPI_REQUEST_NULL, peer, static_cast<int>(size), length, is_receive};
+      int code = is_receive ? MPI_Irecv(bytes + at, piece.bytes, MPI_BYTE, peer,
+                                        static_cast<int>(tag), data_, &piece.request)
+                            : MPI_Isend(bytes + at, piece.bytes, MPI_BYTE, peer,
+                                        static_cast<int>(tag), data_, &piece.request);
+      if (Status begun = check_mpi(code, is_receive ? "MPI_Irecv" : "MPI_Isend"); !begun) {
+        abort(begun.error());
+        return begun;
+      }
+      pieces_.push_back(piece);
+      at += size;
+      if (size < piece_) return {};
+    }
+  }
+
+  // What has come to its end; an error where one did not as was agreed.
+  std::optional<Error> look(const Step& step) {
+    for (auto piece = pieces_.begin(); piece != pieces_.end();) {
+      int done = 0;
+      MPI_Status status{};
+      int code = MPI_Test(&piece->request, &done, &status);
+      if (code == MPI_SUCCESS && done == 0) {
+        ++piece;
+        continue;
+      }
+      const Piece ended = *piece;
+      piece = pieces_.erase(piece);
+      int kind = MPI_SUCCESS;
+      if (code != MPI_SUCCESS) MPI_Error_class(code, &kind);
+      if (kind == MPI_ERR_TRUNCATE) return wrong_size_error(step, ended.peer, ended.message, true);
+      if (code != MPI_SUCCESS) {
+        Error error = check_mpi(code, "MPI_Test").error();
+        error.message =
+            fmt::format("in `{}` with worker {}: {}", step.name, ended.peer, error.message);
+        return error;
+      }
+      int count = 0;
+      if (ended.is_receive) MPI_Get_count(&status, MPI_BYTE, &count);
+      if (ended.is_receive && count != ended.bytes)
+        return wrong_size_error(step, ended.peer, ended.message, false);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Error> note_of_another() {
+    int there = 0;
+    MPI_Status status{};
+    if (MPI_Iprobe(MPI_ANY_SOURCE, kNoteTag, notes_, &there, &status) != MPI_SUCCESS || there == 0)
+      return std::nullopt;
+    Bytes note(kMostOfError);
+    int count = 0;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    if (count < 0 || static_cast<std::size_t>(count) > note.size())
+      return error_of_worker(status.MPI_SOURCE, {});
+    if (MPI_Recv(note.data(), count, MPI_BYTE, status.MPI_SOURCE, kNoteTag, notes_,
+                 MPI_STATUS_IGNORE) != MPI_SUCCESS)
+      return error_of_worker(status.MPI_SOURCE, {});
+    return error_of_worker(status.MPI_SOURCE,
+                           BytesView(note).first(static_cast<std::size_t>(count)));
+  }
+
+  // Nothing that was begun may touch the caller's bytes any more: what nobody has answered yet is
+  // called back, and what is on its way gets a while to end.
+  void leave_buffers() {
+    for (Piece& piece : pieces_) {
+      if (piece.is_receive) MPI_Cancel(&piece.request);
+    }
+    const auto end = Clock::now() + kAftermath;
+    Pause pause;
+    while (std::any_of(pieces_.begin(), pieces_.end(), [](Piece& p) { return p.is_receive; }) &&
+           Clock::now() < end) {
+      std::erase_if(pieces_, [](Piece& piece) {
+        int done = 0;
+        return MPI_Test(&piece.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
+      });
+      pause.take();
+    }
+    for (Piece& piece : pieces_) MPI_Request_free(&piece.request);
+    pieces_.clear();
+  }
+
+  MPI_Comm data_, notes_;  // they go with the session: freeing them would wait for the others
+  const int rank_, size_;
+  const std::size_t piece_;
+  bool is_dead_ = false;
+  Bytes told_;
+  std::list<Piece> pieces_;
+};
+
+class OpenedMpi final : public MpiSession {
+ public:
+  OpenedMpi(int rank, int size) : rank_(rank), size_(size) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  Result<std::unique_ptr<Transport>> transport(const MpiOptions& options) override {
+    MPI_Comm data = MPI_COMM_NULL, notes = MPI_COMM_NULL;
+    SHW_CHECK(check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &data), "MPI_Comm_dup"));
+    SHW_CHECK(check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &notes), "MPI_Comm_dup"));
+    MPI_Comm_set_errhandler(data, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(notes, MPI_ERRORS_RETURN);
+    return std::make_unique<MpiTransport>(data, notes, rank_, size_, options);
+  }
+
+  void end() override {
+    MPI_Request all = MPI_REQUEST_NULL;
+    if (MPI_Ibarrier(MPI_COMM_WORLD, &all) != MPI_SUCCESS) return;
+    const auto deadline = Clock::now() + kFarewell;
+    Pause pause;
+    for (int done = 0; done == 0; pause.take()) {
+      if (MPI_Test(&all, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+      // Whoever is missing would keep MPI_Finalize waiting for ever.
+      if (done == 0 && Clock::now() > deadline) return;
+    }
+    MPI_Finalize();
+  }
+
+ private:
+  const int rank_, size_;
+};
+
+}  // namespace
+
+bool has_mpi() {
+  return true;
+}
+
+Result<std::unique_ptr<MpiSession>> begin_mpi() {
+  int given = MPI_THREAD_SINGLE, rank = 0, size = 1;
+  SHW_CHECK(check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given), "MPI_Init"));
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (given < MPI_THREAD_FUNNELED)
+    return fail(ErrorKind::kUnsupported, "this MPI is for programs without threads");
+  SHW_CHECK(check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank"));
+  SHW_CHECK(check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size"));
+  return std::make_unique<OpenedMpi>(rank, size);
+}
+
+}  // namespace shw

@@ -1,0 +1,34 @@
+// Workers that are processes, begun by mpirun or srun. The only header of this room behind which
+// MPI is: mpi.cpp, and absent.cpp where it is not to be had.
+#pragma once
+
+#include <memory>
+
+#include "core/cluster/transport.h"
+
+namespace shw {
+
+struct MpiOptions {
+  // MPI counts in an int: larger messages are sent in pieces of so many bytes.
+  std::size_t piece_bytes = std::size_t{1} << 30;
+};
+
+// This process as one of several: one session in a process, used by one thread, which is also the
+// one that uses its transports.
+class MpiSession {
+ public:
+  virtual ~MpiSession() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // All processes ask for it, each as often as the others. May be used until the session ends.
+  virtual Result<std::unique_ptr<Transport>> transport(const MpiOptions& options) = 0;
+  // Last of all, whatever became of the run. Waits a few seconds for the others to come here:
+  // mpirun ends all of them as soon as one has left, and some may still have something to say.
+  virtual void end() = 0;
+};
+
+bool has_mpi();  // in this build
+// kUnsupported in a build without MPI.
+Result<std::unique_ptr<MpiSession>> begin_mpi();
+
+}  // namespace shw
