@@ -24,7 +24,7 @@ Result<T> told(Transport& transport, Error error) {
 }
 
 // How much each of the others is about to send.
-Result<Sizes> exchange_sizes(Transport& transport, Sizes own, const Step& step) {
+Result<Sizes> exchange_sizes(Transport& transport, Sizes own, const WaitStep& step) {
   Sizes sizes(own.size());
   for (int peer = 0; peer < transport.size(); ++peer) {
     if (peer == transport.rank()) continue;
@@ -36,7 +36,7 @@ Result<Sizes> exchange_sizes(Transport& transport, Sizes own, const Step& step) 
   return sizes;
 }
 
-Error too_much(const Step& step, int peer, std::uint64_t size, std::uint64_t most) {
+Error too_much(const WaitStep& step, int peer, std::uint64_t size, std::uint64_t most) {
   return {ErrorKind::kIo, fmt::format("in `{}` worker {} announced {} bytes, and at most {} are "
                                       "taken",
                                       step.name, peer, size, most)};
@@ -45,7 +45,7 @@ Error too_much(const Step& step, int peer, std::uint64_t size, std::uint64_t mos
 // One message of each worker, where it has any; `to(peer)` is what goes to it.
 template <class To>
 Result<std::vector<Bytes>> exchange_with(Transport& transport, To to, std::uint64_t most,
-                                         const Step& step) {
+                                         const WaitStep& step) {
   const auto count = static_cast<std::size_t>(transport.size());
   Sizes own(count);
   for (int peer = 0; peer < transport.size(); ++peer)
@@ -85,14 +85,14 @@ std::uint64_t reduced(std::uint64_t a, std::uint64_t b, Reduction reduction) {
 
 }  // namespace
 
-Status barrier(Transport& transport, const Step& step) {
+Status barrier(Transport& transport, const WaitStep& step) {
   SHW_TRY([[maybe_unused]] Sizes none,
           exchange_sizes(transport, Sizes(static_cast<std::size_t>(transport.size())), step));
   return {};
 }
 
 Result<Bytes> broadcast(Transport& transport, int root, BytesView own, std::uint64_t most,
-                        const Step& step) {
+                        const WaitStep& step) {
   const BytesView nothing;
   const bool is_root = transport.rank() == root;
   SHW_TRY(auto come, exchange_with(
@@ -102,7 +102,7 @@ Result<Bytes> broadcast(Transport& transport, int root, BytesView own, std::uint
 }
 
 Result<std::vector<Bytes>> exchange(Transport& transport, std::vector<Bytes> to_each,
-                                    std::uint64_t most, const Step& step) {
+                                    std::uint64_t most, const WaitStep& step) {
   if (to_each.size() != static_cast<std::size_t>(transport.size())) {
     return told<std::vector<Bytes>>(
         transport, {ErrorKind::kUsage, fmt::format("in `{}` there are {} messages for {} workers",
@@ -116,7 +116,7 @@ Result<std::vector<Bytes>> exchange(Transport& transport, std::vector<Bytes> to_
 }
 
 Result<std::vector<Bytes>> gather_all(Transport& transport, Bytes own, std::uint64_t most,
-                                      const Step& step) {
+                                      const WaitStep& step) {
   SHW_TRY(auto come, exchange_with(
                          transport, [&](int) { return BytesView(own); }, most, step));
   come[static_cast<std::size_t>(transport.rank())] = std::move(own);
@@ -125,7 +125,7 @@ Result<std::vector<Bytes>> gather_all(Transport& transport, Bytes own, std::uint
 
 Result<std::vector<std::uint64_t>> all_reduce(Transport& transport,
                                               std::vector<std::uint64_t> values,
-                                              Reduction reduction, const Step& step) {
+                                              Reduction reduction, const WaitStep& step) {
   auto bytes = std::as_bytes(std::span(values));
   const std::uint64_t most = bytes.size() * static_cast<std::uint64_t>(transport.size());
   SHW_TRY(auto come, gather_all(transport, Bytes(bytes.begin(), bytes.end()), most, step));

@@ -71,7 +71,7 @@ class Loopback final : public Transport {
     return {};
   }
 
-  Status wait(const Step& step) override {
+  Status wait(const WaitStep& step) override {
     if (is_dead_) return tl::unexpected<Error>(used_after_error());
     std::unique_lock lock(hub_.guard);
     const auto deadline = Clock::now() + step.within;
@@ -110,7 +110,7 @@ class Loopback final : public Transport {
     hub_.changed.notify_all();
   }
 
-  std::optional<Error> wait_locked(std::unique_lock<std::mutex>& lock, const Step& step,
+  std::optional<Error> wait_locked(std::unique_lock<std::mutex>& lock, const WaitStep& step,
                                    Clock::time_point deadline) {
     for (bool in_time = true;;) {
       if (auto error = take_mail(step)) return error;
@@ -133,7 +133,7 @@ class Loopback final : public Transport {
   }
 
   // What has come of what is awaited, in the order in which it was asked for.
-  std::optional<Error> take_mail(const Step& step) {
+  std::optional<Error> take_mail(const WaitStep& step) {
     std::vector<Awaited> left;
     for (const Awaited& one : awaited_) {
       auto found = hub_.mail.find({one.peer, rank_, one.tag});

@@ -71,7 +71,7 @@ class MpiTransport final : public Transport {
     return begin(peer, tag, bytes.data(), bytes.size(), true);
   }
 
-  Status wait(const Step& step) override {
+  Status wait(const WaitStep& step) override {
     if (is_dead_) return tl::unexpected<Error>(used_after_error());
     const auto deadline = Clock::now() + step.within;
     Pause pause;
@@ -131,7 +131,7 @@ class MpiTransport final : public Transport {
   }
 
   // What has come to its end; an error where one did not as was agreed.
-  std::optional<Error> look(const Step& step) {
+  std::optional<Error> look(const WaitStep& step) {
     for (auto piece = pieces_.begin(); piece != pieces_.end();) {
       int done = 0;
       MPI_Status status{};

@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-std::string patience_of(const Step& step) {
+std::string patience_of(const WaitStep& step) {
   return human_seconds(static_cast<double>(step.within.count()) * 1e-3);
 }
 
@@ -21,7 +21,7 @@ Status check_peer(const Transport& transport, int peer) {
                                              transport.rank(), transport.size(), peer));
 }
 
-Error silent_error(const Step& step, int peer, std::uint64_t bytes, bool is_sender) {
+Error silent_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_sender) {
   return {ErrorKind::kIo,
           is_sender
               ? fmt::format("in `{}` worker {} sent nothing for {}: {} bytes were to come "
@@ -31,13 +31,13 @@ Error silent_error(const Step& step, int peer, std::uint64_t bytes, bool is_send
                             step.name, peer, patience_of(step), bytes)};
 }
 
-Error wrong_size_error(const Step& step, int peer, std::uint64_t agreed, bool is_more) {
+Error wrong_size_error(const WaitStep& step, int peer, std::uint64_t agreed, bool is_more) {
   return {ErrorKind::kIo,
           fmt::format("in `{}` worker {} sent {} bytes than the {} that were agreed", step.name,
                       peer, is_more ? "more" : "fewer", agreed)};
 }
 
-Error gone_error(const Step& step, int peer, std::uint64_t bytes) {
+Error gone_error(const WaitStep& step, int peer, std::uint64_t bytes) {
   return {ErrorKind::kIo, fmt::format("in `{}` worker {} had ended: {} bytes were to come from it",
                                       step.name, peer, bytes)};
 }

@@ -18,7 +18,7 @@
 namespace shw {
 
 // What is going on, for whoever waits in vain, and how long one may be silent in it.
-struct Step {
+struct WaitStep {
   std::string name;
   std::chrono::milliseconds within{60'000};
 };
@@ -38,7 +38,7 @@ class Transport {
   virtual Status send(int peer, Tag tag, BytesView bytes) = 0;
   virtual Status receive(int peer, Tag tag, std::span<std::byte> bytes) = 0;
   // Until all that was begun is done.
-  virtual Status wait(const Step& step) = 0;
+  virtual Status wait(const WaitStep& step) = 0;
 
   // Tells all others that this worker stops, and why: what they wait for fails at once.
   virtual void abort(const Error& why) = 0;
@@ -47,10 +47,10 @@ class Transport {
 // What the forms have to say in the same words.
 Status check_peer(const Transport& transport, int peer);
 // "in `exchange 3` worker 2 sent nothing for 60 s: 4096 bytes were to come from it"
-Error silent_error(const Step& step, int peer, std::uint64_t bytes, bool is_sender);
+Error silent_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_sender);
 // More or fewer bytes than were agreed.
-Error wrong_size_error(const Step& step, int peer, std::uint64_t agreed, bool is_more);
-Error gone_error(const Step& step, int peer, std::uint64_t bytes);
+Error wrong_size_error(const WaitStep& step, int peer, std::uint64_t agreed, bool is_more);
+Error gone_error(const WaitStep& step, int peer, std::uint64_t bytes);
 Error used_after_error();
 // What others are told of an error, and what they make of it.
 inline constexpr std::size_t kMostOfError = 1000;  // bytes

@@ -11,9 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Step kStep{"conformance", 30s};
+const WaitStep kStep{"conformance", 30s};
 // For those who wait in vain; the silent one is silent for longer.
-const Step kShort{"patience", 300ms};
+const WaitStep kShort{"patience", 300ms};
 constexpr auto kSilence = 900ms;
 
 Status expect(bool holds, const std::string& what) {

@@ -24,7 +24,7 @@ void conform(int workers, bool fixed_order) {
   }
 }
 
-const Step kStep{"test", std::chrono::seconds(30)};
+const WaitStep kStep{"test", std::chrono::seconds(30)};
 
 }  // namespace
 
