@@ -48,7 +48,16 @@ Error seen_from_outside(Error error, const Options& options) {
 }  // namespace
 
 int fail_with(Context& context, const Error& error) {
-  if (context.options.json) {
+  // The others would wait for this one; where all fail alike nobody is waiting.
+  if (context.team != nullptr) context.team->stop(error);
+  const bool is_first = context.team == nullptr || context.team->rank() == 0;
+  if (!is_first) {
+    // What one alone has met may be all that is ever said of it.
+    if (error.kind == ErrorKind::kIo)
+      context.terminal.error(
+          "worker " + std::to_string(context.team->rank()) + ": " +
+          error_to_text(seen_from_outside(error, context.options), text_options(context)));
+  } else if (context.options.json) {
     context.terminal.out_line(error_to_json(error));
   } else {
     context.terminal.error(

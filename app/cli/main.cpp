@@ -7,6 +7,8 @@
 #include "app/cli/terminal.h"
 #include "app/cli/verbs.h"
 #include "core/cluster/launch.h"
+#include "core/cluster/mpi.h"
+#include "core/cluster/transport_team.h"
 #include "core/report/report.h"
 
 namespace shw::cli {
@@ -15,6 +17,7 @@ namespace {
 struct Verb {
   const char* name;
   int (*run)(Context&);
+  bool in_several = false;  // processes, which mpirun or srun have begun
 };
 
 constexpr Verb kHandlers[] = {
@@ -33,7 +36,7 @@ constexpr Verb kHandlers[] = {
     {"explain", run_explain},
     {"demo", run_demo},
     {"gui", run_gui},
-    {"stats", run_stats},
+    {"stats", run_stats, true},
     {"reshard", run_reshard},
     {"convert", run_convert},
     {"export-hdf5", run_export_hdf5},
@@ -65,30 +68,68 @@ void install_signal_handlers() {
   sigaction(SIGPIPE, &ignore, nullptr);
 }
 
+int run_verb(const Verb& verb, Context& context) {
+  int code = verb.run(context);
+  return context.terminal.out_failed() ? kIo : code;
+}
+
 // Of several processes each would do the whole of it, and all would write to the same places.
-// stdout is that of the first.
-int refuse_several(Context& context, const Launch& launch) {
-  Error error{ErrorKind::kUsage,
-              "`" + context.options.verb + "` does not run in several processes, and " +
-                  std::string(launch.by) + " has begun " + std::to_string(launch.size),
-              {},
-              "Begin it without " + std::string(launch.by) +
-                  "; one that a program begins which runs under it: with " + kAloneVariable +
-                  "=1 in its environment."};
+Error does_not_run_in_several(const Context& context, const Launch& launch) {
+  return {ErrorKind::kUsage,
+          "`" + context.options.verb + "` does not run in several processes, and " +
+              std::string(launch.by) + " has begun " + std::to_string(launch.size),
+          {},
+          "Begin it without " + std::string(launch.by) +
+              "; one that a program begins which runs under it: with " + kAloneVariable +
+              "=1 in its environment."};
+}
+
+// srun without --mpi, or a launcher of another MPI: each process believes that it is alone.
+Status check_all_are_there(const MpiSession& session, const Launch& launch) {
+  if (session.size() == launch.size && session.rank() == launch.rank) return {};
+  return fail(ErrorKind::kUsage,
+              std::string(launch.by) + " has begun " + std::to_string(launch.size) +
+                  " processes, and MPI knows of " + std::to_string(session.size()),
+              {}, "begin them with the mpirun of Open MPI, or with `srun --mpi=pmix`");
+}
+
+// How long one process may be silent: its rounds are seconds of work on any disk.
+constexpr std::chrono::seconds kPatience(120);
+
+// Before there is a team, stderr is everybody's and stdout is the first one's.
+int refuse(Context& context, const Launch& launch, const Error& error) {
   if (launch.rank == 0) return fail_with(context, error);
   context.terminal.error(error_to_text(error, text_options(context)));
   return exit_code(error.kind);
 }
 
+int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
+  auto session = begin_mpi();
+  if (!session) return refuse(context, launch, session.error());
+  int code = [&] {
+    if (auto there = check_all_are_there(**session, launch); !there)
+      return refuse(context, launch, there.error());
+    auto transport = (*session)->transport({});
+    if (!transport) return refuse(context, launch, transport.error());
+    TransportTeam team(**transport, kPatience);
+    context.team = &team;
+    int done = run_verb(verb, context);
+    context.team = nullptr;
+    return done;
+  }();
+  (*session)->end();
+  return code;
+}
+
 int run(const Options& options) {
-  Terminal terminal(options);
+  const Launch launch = launch_of_this_process();
+  Terminal terminal(options, launch.rank == 0);
   Context context{options, terminal, run_progress};
-  Launch launch = launch_of_this_process();
-  if (launch.size > 1) return refuse_several(context, launch);
   for (const Verb& verb : kHandlers) {
     if (options.verb != verb.name) continue;
-    int code = verb.run(context);
-    return terminal.out_failed() ? kIo : code;
+    if (launch.size == 1) return run_verb(verb, context);
+    if (verb.in_several) return run_with_others(verb, context, launch);
+    return refuse(context, launch, does_not_run_in_several(context, launch));
   }
   return kUsage;  // the parser lets no other verb through
 }

@@ -77,13 +77,14 @@ int write_all(int descriptor, std::string_view text) {
 
 }  // namespace
 
-Terminal::Terminal(const Options& options)
+Terminal::Terminal(const Options& options, bool is_first)
     : colour_(!options.plain && wants_colour(options.color, isatty(STDOUT_FILENO) != 0)),
       millions_(shows_millions()),
       must_fit_(isatty(STDOUT_FILENO) != 0 || set("COLUMNS")),
       utf8_(!options.plain && locale_is_utf8()),
-      quiet_(options.quiet),
-      err_is_terminal_(isatty(STDERR_FILENO) != 0 && !is_dumb()),
+      quiet_(options.quiet || !is_first),
+      err_is_terminal_(is_first && isatty(STDERR_FILENO) != 0 && !is_dumb()),
+      is_first_(is_first),
       width_(columns_of(isatty(STDOUT_FILENO) != 0 ? STDOUT_FILENO : STDERR_FILENO)) {}
 
 bool Terminal::interactive() const {
@@ -91,6 +92,7 @@ bool Terminal::interactive() const {
 }
 
 bool Terminal::out(std::string_view text) {
+  if (!is_first_) return true;
   if (reader_left_ || out_failed_) return false;
   int problem = write_all(STDOUT_FILENO, text);
   if (problem == EPIPE) {

@@ -12,7 +12,8 @@ namespace shw::cli {
 
 class Terminal {
  public:
-  explicit Terminal(const Options& options);
+  // `is_first`: of several processes only the first writes to stdout and talks.
+  explicit Terminal(const Options& options, bool is_first = true);
 
   bool colour() const { return colour_; }      // of stdout
   bool millions() const { return millions_; }  // of colours
@@ -36,6 +37,7 @@ class Terminal {
  private:
   bool colour_ = false, millions_ = false, must_fit_ = false, utf8_ = false, quiet_ = false;
   bool err_is_terminal_ = false;
+  bool is_first_ = true;
   bool reader_left_ = false, out_failed_ = false;
   int width_ = 100;
 };

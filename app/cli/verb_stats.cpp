@@ -10,7 +10,7 @@ int run_stats(Context& context) {
   if (!opened) return fail_with(context, opened.error());
   auto told = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::stats(*opened, context.options.names, &context.progress);
+    return verbs::stats(*opened, context.options.names, &context.progress, context.team);
   }();
   if (!told) return fail_with(context, told.error());
   if (context.options.json) {

@@ -8,6 +8,7 @@
 #include "app/cli/terminal.h"
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/base/team.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/plan.h"
 #include "core/report/listing.h"
@@ -30,6 +31,7 @@ struct Context {
   const Options& options;
   Terminal& terminal;
   Progress& progress;
+  Team* team = nullptr;  // of the processes that run this verb together; null for one alone
 };
 
 int run_info(Context& context);

@@ -7,6 +7,7 @@
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
 #include "core/formats/element_pass.h"
+#include "core/tensor/statistics_bytes.h"
 #include "core/tensor/statistics_counter.h"
 #include "core/tiles/coverage.h"
 
@@ -131,19 +132,27 @@ void add_parts(const Checkpoint& checkpoint, TensorId tensor, std::uint32_t inde
 class StatisticsPass {
  public:
   StatisticsPass(const Checkpoint& checkpoint, std::span<const TensorId> tensors,
-                 Progress* progress)
-      : checkpoint_(checkpoint), tensors_(tensors), progress_(progress) {}
+                 Progress* progress, Team* team)
+      : checkpoint_(checkpoint), tensors_(tensors), progress_(progress), team_(team) {}
   Result<std::vector<TensorStatistics>> run();
 
  private:
-  Status look(std::size_t part);
+  // What lies in a part, or, where one of its chunks cannot be read, in the others.
+  struct Looked {
+    StatisticsSums sums;
+    std::optional<Error> error = {};
+  };
+  Result<Looked> look(std::size_t part);
+  Status look_with_team();
+  std::uint64_t bytes_of(const StatisticsPart& part) const;
   Status add(StatisticsCounter& counter, const StatisticsPart& part, std::uint32_t chunk);
-  void settle(std::size_t part, const StatisticsSums& sums, std::optional<Error> error);
+  void settle(std::size_t part, Looked looked);
   void finish(TensorState& state);
 
   const Checkpoint& checkpoint_;
   std::span<const TensorId> tensors_;
   Progress* progress_;
+  Team* team_;
   std::vector<TensorState> states_;
   std::vector<StatisticsPart> parts_;
   std::mutex guard_;  // of states_
@@ -169,44 +178,75 @@ Status StatisticsPass::add(StatisticsCounter& counter, const StatisticsPart& par
   return {};
 }
 
-// Sums of a part, or, where one of its chunks cannot be read, of the others.
-Status StatisticsPass::look(std::size_t index) {
+Result<StatisticsPass::Looked> StatisticsPass::look(std::size_t index) {
   const StatisticsPart& part = parts_[index];
   const Dtype dtype = checkpoint_.dtype(tensors_[part.tensor]);
   auto counter = counters_.take();
   counter->begin(dtype);
   Status all;
   for (std::uint32_t i = part.first; i < part.last && all; ++i) all = add(*counter, part, i);
-  if (all) {
-    settle(index, counter->take(), std::nullopt);
-    return {};
-  }
-  if (all.error().kind == ErrorKind::kCancelled) return all;
-  StatisticsSums sums(dtype);
-  std::optional<Error> error;
+  if (all) return Looked{counter->take()};
+  if (all.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(all.error());
+  Looked looked{StatisticsSums(dtype)};
   for (std::uint32_t i = part.first; i < part.last; ++i) {
     counter->begin(dtype);
     Status done = add(*counter, part, i);
     if (done) {
-      sums += counter->take();
+      looked.sums += counter->take();
       continue;
     }
-    if (done.error().kind == ErrorKind::kCancelled) return done;
-    if (!error) error = std::move(done).error();
+    if (done.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(done.error());
+    if (!looked.error) looked.error = std::move(done).error();
   }
-  settle(index, sums, std::move(error));
-  return {};
+  return looked;
 }
 
-void StatisticsPass::settle(std::size_t part, const StatisticsSums& sums,
-                            std::optional<Error> error) {
+std::uint64_t StatisticsPass::bytes_of(const StatisticsPart& part) const {
+  const TensorId tensor = tensors_[part.tensor];
+  std::int64_t elements = part.range.last - part.range.first;
+  if (part.last - part.first > 1) {
+    elements = 0;
+    for (std::uint32_t i = part.first; i < part.last; ++i)
+      elements = saturating_sum(elements, elements_of(checkpoint_, checkpoint_.chunks(tensor)[i]));
+  }
+  return static_cast<std::uint64_t>(elements) * size_of(checkpoint_.dtype(tensor));
+}
+
+// Sums add up in any order to the same bits, and errors are settled by where they lie.
+Status StatisticsPass::look_with_team() {
+  std::vector<std::uint64_t> costs;
+  for (const StatisticsPart& part : parts_) costs.push_back(bytes_of(part));
+  TeamWork work{"statistics", costs, {}, {}};
+  work.find = [&](std::size_t part) -> Result<Bytes> {
+    SHW_TRY(Looked looked, look(part));
+    Packer words;
+    shw::add(words, looked.sums);
+    words.add(std::uint64_t{looked.error.has_value()});
+    if (looked.error) words.add(*looked.error);
+    return words.take();
+  };
+  work.hear = [&](std::size_t part, BytesView found) -> Status {
+    Unpacker words(found);
+    Looked looked;
+    SHW_TRY(looked.sums, take_sums(words, checkpoint_.dtype(tensors_[parts_[part].tensor])));
+    SHW_TRY(std::uint64_t has_error, words.number());
+    if (has_error != 0) {
+      SHW_TRY(looked.error, words.error());
+    }
+    settle(part, std::move(looked));
+    return {};
+  };
+  return each_in_team(*team_, work);
+}
+
+void StatisticsPass::settle(std::size_t part, Looked looked) {
   std::lock_guard lock(guard_);
   TensorState& state = states_[parts_[part].tensor];
-  state.sums += sums;
+  state.sums += looked.sums;
   // Of several the one that lies first, whichever thread met its own first.
   bool is_first = state.error_part == 0 ? !state.told.error : part + 1 < state.error_part;
-  if (error && is_first) {
-    state.told.error = std::move(error);
+  if (looked.error && is_first) {
+    state.told.error = std::move(looked.error);
     state.error_part = part + 1;
   }
   if (--state.parts_left == 0) finish(state);
@@ -239,7 +279,15 @@ Result<std::vector<TensorStatistics>> StatisticsPass::run() {
     if (states_[i].parts_left == 0) finish(states_[i]);
   }
   if (progress_ != nullptr) progress_->begin(Phase::kReadingBytes, bytes, true);
-  SHW_CHECK(each_in_parallel(parts_.size(), [&](std::size_t i) { return look(i); }));
+  if (team_ != nullptr) {
+    SHW_CHECK(look_with_team());
+  } else {
+    SHW_CHECK(each_in_parallel(parts_.size(), [&](std::size_t i) -> Status {
+      SHW_TRY(Looked looked, look(i));
+      settle(i, std::move(looked));
+      return {};
+    }));
+  }
   std::vector<TensorStatistics> told;
   for (TensorState& state : states_) told.push_back(std::move(state.told));
   return told;
@@ -249,8 +297,8 @@ Result<std::vector<TensorStatistics>> StatisticsPass::run() {
 
 Result<std::vector<TensorStatistics>> statistics_of(const Checkpoint& checkpoint,
                                                     std::span<const TensorId> tensors,
-                                                    Progress* progress) {
-  return StatisticsPass(checkpoint, tensors, progress).run();
+                                                    Progress* progress, Team* team) {
+  return StatisticsPass(checkpoint, tensors, progress, team).run();
 }
 
 }  // namespace shw

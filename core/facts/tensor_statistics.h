@@ -10,6 +10,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/base/team.h"
 #include "core/model/checkpoint.h"
 #include "core/tensor/statistics.h"
 
@@ -32,9 +33,10 @@ struct TensorStatistics {
   bool is_whole() const { return missing == 0 && unread == 0 && repeated == 0 && !error; }
 };
 
-// In the order of `tensors`. An error ends it only where somebody stopped it.
+// In the order of `tensors`. An error ends it only where somebody stopped it. A team reads every
+// byte once, one member each part, and all members are told the same.
 Result<std::vector<TensorStatistics>> statistics_of(const Checkpoint& checkpoint,
                                                     std::span<const TensorId> tensors,
-                                                    Progress* progress);
+                                                    Progress* progress, Team* team = nullptr);
 
 }  // namespace shw

@@ -38,11 +38,11 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
 }
 
 Result<std::vector<TensorStatistics>> stats(const Opened& opened,
-                                            std::span<const std::string> names,
-                                            Progress* progress) {
+                                            std::span<const std::string> names, Progress* progress,
+                                            Team* team) {
   const Checkpoint& checkpoint = *opened.checkpoint;
   SHW_TRY(std::vector<TensorId> tensors, choose_tensors(checkpoint, names));
-  SHW_TRY(auto told, statistics_of(checkpoint, tensors, progress));
+  SHW_TRY(auto told, statistics_of(checkpoint, tensors, progress, team));
   for (const StrayRecord& tensor :
        names.empty() ? named_only(checkpoint) : std::span<const StrayRecord>{}) {
     TensorStatistics unknown;

@@ -41,7 +41,7 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth,
 // those of which only the name is known: their error says so.
 Result<std::vector<TensorStatistics>> stats(const Opened& opened,
                                             std::span<const std::string> names,
-                                            Progress* progress = nullptr);
+                                            Progress* progress = nullptr, Team* team = nullptr);
 
 // From the findings of `report`, filled as `fill` says (VerbOptions::fill).
 Result<Plan> plan(const Opened& opened, const CheckReport& report, const std::string& fill,

@@ -1,0 +1,48 @@
+// Processes that do the same work on the same things at the same time: what costs is dealt out
+// among them, and each learns what the others found, so that all of them go on alike. What carries
+// their words is core/cluster's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+
+namespace shw {
+
+class Team {
+ public:
+  virtual ~Team() = default;
+  virtual std::size_t rank() const = 0;
+  virtual std::size_t size() const = 0;
+  // What each has to say in a step, by rank: the same for all of them. None goes on before all have
+  // spoken; an error where one is silent for too long.
+  virtual Result<std::vector<Bytes>> tell_all(Bytes own, const std::string& step) = 0;
+  // The others are told that this one stops, and why.
+  virtual void stop(const Error& why) = 0;
+};
+
+// [first, last) of things that are dealt out.
+struct Share {
+  std::size_t first = 0, last = 0;
+};
+// Things of these costs, in shares of neighbours that cost about the same, one a member.
+std::vector<Share> deal(std::span<const std::uint64_t> costs, std::size_t members);
+
+struct TeamWork {
+  std::string step;                      // what it is called where somebody waits in vain
+  std::span<const std::uint64_t> costs;  // in bytes, one a thing; at most 256 MiB are best
+  // What is found of a thing, from several threads. An error ends the work of all.
+  std::function<Result<Bytes>(std::size_t thing)> find;
+  // Everything that was found, in order, on every member, whoever found it.
+  std::function<Status(std::size_t thing, BytesView found)> hear;
+};
+// Each thing is found by exactly one member. In rounds, so that a member that hangs is missed soon.
+Status each_in_team(Team& team, const TeamWork& work);
+
+}  // namespace shw

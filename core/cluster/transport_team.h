@@ -1,0 +1,26 @@
+// The workers of a transport as a team.
+#pragma once
+
+#include "core/base/team.h"
+#include "core/cluster/transport.h"
+
+namespace shw {
+
+class TransportTeam final : public Team {
+ public:
+  // `patience`: how long one may be silent in a step.
+  TransportTeam(Transport& transport, std::chrono::milliseconds patience)
+      : transport_(transport), patience_(patience) {}
+
+  std::size_t rank() const override { return static_cast<std::size_t>(transport_.rank()); }
+  std::size_t size() const override { return static_cast<std::size_t>(transport_.size()); }
+  Result<std::vector<Bytes>> tell_all(Bytes own, const std::string& step) override;
+  void stop(const Error& why) override { transport_.abort(why); }
+
+ private:
+  Transport& transport_;
+  std::chrono::milliseconds patience_;
+  std::size_t told_ = 0;
+};
+
+}  // namespace shw

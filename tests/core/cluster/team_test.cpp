@@ -1,0 +1,128 @@
+// What a team finds together, beside what one finds alone.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "core/base/packed.h"
+#include "core/cluster/loopback.h"
+#include "core/cluster/transport_team.h"
+#include "core/facts/tensor_statistics.h"
+#include "core/formats/open.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+
+namespace {
+
+constexpr std::chrono::seconds kPatience(30);
+
+std::string first_error(const std::vector<Status>& ended) {
+  for (const Status& one : ended) {
+    if (!one) return one.error().message;
+  }
+  return "";
+}
+
+TeamWork squares_of(std::span<const std::uint64_t> costs, std::atomic<int>& found,
+                    std::vector<std::uint64_t>& heard) {
+  TeamWork work{"squares", costs, {}, {}};
+  work.find = [&found](std::size_t thing) -> Result<Bytes> {
+    ++found;
+    Packer words;
+    words.add(std::uint64_t{thing * thing});
+    return words.take();
+  };
+  work.hear = [&heard](std::size_t thing, BytesView bytes) -> Status {
+    SHW_TRY(std::uint64_t square, Unpacker(bytes).number());
+    CHECK(heard.size() == thing);
+    heard.push_back(square);
+    return {};
+  };
+  return work;
+}
+
+}  // namespace
+
+TEST_CASE("A team finds each thing once, and all hear of all in order") {
+  for (int members : {1, 2, 5}) {
+    for (std::size_t count : {0u, 1u, 3u, 1000u}) {
+      // Large ones make several rounds.
+      std::vector<std::uint64_t> costs(count, count == 3 ? std::uint64_t{3} << 30 : 100);
+      std::atomic<int> found{0};
+      auto ended = run_on_threads(members, {}, [&](Transport& transport) -> Status {
+        TransportTeam team(transport, kPatience);
+        std::vector<std::uint64_t> heard;
+        SHW_CHECK(each_in_team(team, squares_of(costs, found, heard)));
+        CHECK(heard.size() == count);
+        for (std::size_t i = 0; i < heard.size(); ++i) CHECK(heard[i] == i * i);
+        return {};
+      });
+      CHECK(first_error(ended) == "");
+      CHECK(found == static_cast<int>(count));
+    }
+  }
+}
+
+TEST_CASE("Members that look at other things end all of them") {
+  auto ended = run_on_threads(3, {}, [&](Transport& transport) -> Status {
+    TransportTeam team(transport, kPatience);
+    std::vector<std::uint64_t> costs(10, transport.rank() == 1 ? 5 : 6), heard;
+    std::atomic<int> found{0};
+    return each_in_team(team, squares_of(costs, found, heard));
+  });
+  for (const Status& one : ended) {
+    REQUIRE_FALSE(one.has_value());
+    CHECK(one.error().message.find("looks at other things") != std::string::npos);
+  }
+}
+
+TEST_CASE("What one member cannot do ends all, who are told why") {
+  auto ended = run_on_threads(3, {}, [&](Transport& transport) -> Status {
+    TransportTeam team(transport, kPatience);
+    std::vector<std::uint64_t> costs(9, 1), heard;
+    std::atomic<int> found{0};
+    TeamWork work = squares_of(costs, found, heard);
+    auto find = work.find;
+    work.find = [&, find](std::size_t thing) -> Result<Bytes> {
+      if (thing == 4) return fail(ErrorKind::kIo, "no more room");
+      return find(thing);
+    };
+    return each_in_team(team, work);
+  });
+  CHECK(ended[1].error().message == "no more room");
+  CHECK(ended[0].error().message == "worker 1 stopped: no more room");
+  CHECK(ended[2].error().message == "worker 1 stopped: no more room");
+}
+
+TEST_CASE("The statistics of a team are those of one, to the bit") {
+  namespace fs = std::filesystem;
+  TemporaryFolder folder;
+  const fs::path whole = fs::path(SHW_TEST_DATA) / "torch-2.14/healthy_moe_ep/ckpt";
+  const fs::path damaged = fs::path(folder.path()) / "damaged";
+  fs::copy(whole, damaged, fs::copy_options::recursive);
+  fs::resize_file(damaged / "__1_0.distcp", 1000);
+  for (const fs::path& path : {whole, damaged}) {
+    auto checkpoint = open_checkpoint(path.string());
+    REQUIRE(checkpoint.has_value());
+    std::vector<TensorId> tensors;
+    for (std::uint32_t t = 0; t < (*checkpoint)->tensor_count(); ++t)
+      tensors.push_back(TensorId{t});
+    auto alone = statistics_of(**checkpoint, tensors, nullptr);
+    REQUIRE(alone.has_value());
+    auto ended = run_on_threads(4, {}, [&](Transport& transport) -> Status {
+      TransportTeam team(transport, kPatience);
+      SHW_TRY(auto told, statistics_of(**checkpoint, tensors, nullptr, &team));
+      CHECK(told.size() == alone->size());
+      for (std::size_t i = 0; i < told.size(); ++i) {
+        CHECK(told[i].fqn == (*alone)[i].fqn);
+        CHECK(told[i].statistics == (*alone)[i].statistics);
+        CHECK(told[i].unread == (*alone)[i].unread);
+        CHECK(told[i].error.has_value() == (*alone)[i].error.has_value());
+        if (told[i].error) CHECK(told[i].error->message == (*alone)[i].error->message);
+      }
+      return {};
+    });
+    CHECK(first_error(ended) == "");
+  }
+}
