@@ -28,7 +28,7 @@ constexpr Verb kHandlers[] = {
     {"check", run_check},
     {"plan", run_plan},
     {"repair", run_repair},
-    {"verify", run_verify},
+    {"verify", run_verify, true},
     {"undo", run_undo},
     {"resume", run_resume},
     {"commit", run_commit},

@@ -193,7 +193,8 @@ int run_repair(Context& context) {
 int run_verify(Context& context) {
   auto report = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::verify(context.options.checkpoint, &context.progress, context.options.against);
+    return verbs::verify(context.options.checkpoint, &context.progress, context.options.against,
+                         context.team);
   }();
   if (!report) return fail_with(context, report.error());
   context.terminal.out_line(

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
 #include "core/base/checked.h"
 #include "core/base/hash.h"
+#include "core/base/packed.h"
 #include "core/base/parallel.h"
+#include "core/base/team.h"
 #include "core/base/words.h"
 #include "core/formats/items.h"
 #include "core/repair/digests.h"
@@ -111,28 +114,74 @@ std::uint64_t item_bytes(const Checkpoint& checkpoint) {
   return total;
 }
 
+namespace {
+
+// An item and the chunks that lie in it.
+using ItemTask = std::pair<Key, const std::vector<std::uint32_t>*>;
+
+Result<std::string> hash_of_task(const Checkpoint& checkpoint, const ItemTask& task,
+                                 Progress* progress) {
+  const auto& [key, chunks] = task;
+  ItemPlace place{FileId{std::get<0>(key)}, std::get<1>(key), std::get<2>(key)};
+  auto hash = hash_item(checkpoint, place, progress);
+  if (!hash)
+    hash.error().place.tensor = checkpoint.fqn(checkpoint.tensor_of(ChunkId{chunks->front()}));
+  return hash;
+}
+
+}  // namespace
+
 Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
                                                 const ThenOf& then) {
   auto by_item = chunks_by_item(checkpoint);
-  std::vector<std::pair<Key, const std::vector<std::uint32_t>*>> tasks;
+  std::vector<ItemTask> tasks;
   for (const auto& [key, chunks] : by_item) tasks.emplace_back(key, &chunks);
   std::vector<std::string> hashes(checkpoint.chunk_count());
   SHW_CHECK(each_in_parallel(tasks.size(), [&](std::size_t t) -> Status {
-    const auto& [key, chunks] = tasks[t];
-    ItemPlace place{FileId{std::get<0>(key)}, std::get<1>(key), std::get<2>(key)};
-    auto hash = hash_item(checkpoint, place, progress);
-    if (!hash) {
-      hash.error().place.tensor = checkpoint.fqn(checkpoint.tensor_of(ChunkId{chunks->front()}));
-      return tl::unexpected<Error>(std::move(hash).error());
-    }
-    for (std::uint32_t chunk : *chunks) {
-      hashes[chunk] = *hash;
+    SHW_TRY(std::string hash, hash_of_task(checkpoint, tasks[t], progress));
+    for (std::uint32_t chunk : *tasks[t].second) {
+      hashes[chunk] = hash;
       Status done = then ? then(ChunkId{chunk}) : Status{};
       if (!done) return done;
     }
     return {};
   }));
   return hashes;
+}
+
+Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkpoint,
+                                                        Progress* progress, Team& team) {
+  using Hashes = Result<std::vector<std::string>>;
+  auto by_item = chunks_by_item(checkpoint);
+  std::vector<ItemTask> tasks;
+  std::vector<std::uint64_t> costs;
+  for (const auto& [key, chunks] : by_item) {
+    tasks.emplace_back(key, &chunks);
+    costs.push_back(narrow<std::uint64_t>(std::get<2>(key)).value_or(0));
+  }
+  std::vector<std::string> hashes(checkpoint.chunk_count());
+  std::optional<Error> first;
+  TeamWork work{"hashes", costs, {}, {}};
+  work.find = [&](std::size_t t) -> Result<Bytes> {
+    auto hash = hash_of_task(checkpoint, tasks[t], progress);
+    if (!hash && hash.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(std::move(hash).error());
+    Packer words;
+    words.add(std::string_view(hash ? *hash : std::string()));
+    if (!hash) words.add(hash.error());
+    return words.take();
+  };
+  work.hear = [&](std::size_t t, BytesView found) -> Status {
+    Unpacker words(found);
+    SHW_TRY(std::string hash, words.text());
+    for (std::uint32_t chunk : *tasks[t].second) hashes[chunk] = hash;
+    if (!hash.empty()) return {};
+    SHW_TRY(Error error, words.error());
+    if (!first) first = std::move(error);
+    return {};
+  };
+  SHW_CHECK(each_in_team(team, work));
+  return first ? Hashes(tl::unexpected<Error>(std::move(*first))) : Hashes(std::move(hashes));
 }
 
 namespace {

@@ -15,11 +15,17 @@
 
 namespace shw {
 
+class Team;
+
 // XXH3-128 of every chunk's item, by chunk id; in parallel, items that several chunks share once.
 // `then` is called for every chunk when its item has been hashed, by the same thread.
 using ThenOf = std::function<Status(ChunkId)>;
 Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
                                                 const ThenOf& then = {});
+// The same, each item read by one member of the team. Outside the team's own errors, inside that of
+// the first item that cannot be read: the same for all members.
+Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkpoint,
+                                                        Progress* progress, Team& team);
 // The bytes that it reads.
 std::uint64_t item_bytes(const Checkpoint& checkpoint);
 

@@ -201,13 +201,17 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
 
 }  // namespace
 
-Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress) {
+Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress,
+                                   Team* team) {
   SHW_TRY(auto checkpoint, open_checkpoint(checkpoint_path, progress));
-  return verify_repair(*checkpoint, progress);
+  return verify_repair(*checkpoint, progress, nullptr, team);
 }
 
 Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress,
-                                   std::shared_ptr<const Checkpoint> source) {
+                                   std::shared_ptr<const Checkpoint> source, Team* team) {
+  if (team != nullptr && source != nullptr)
+    return fail(ErrorKind::kUsage, "several processes do not compare with a source", {},
+                "do it in one process");
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   const Directory& directory = *checkpoint.directory();
@@ -234,7 +238,12 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
     run.found[index_of(chunk)].emplace(std::move(found));
     return {};
   };
-  auto hashes = hash_all_items(checkpoint, progress, compare);
+  Result<std::vector<std::string>> hashes;
+  if (team == nullptr) {
+    hashes = hash_all_items(checkpoint, progress, compare);
+  } else {
+    SHW_TRY(hashes, hash_all_items(checkpoint, progress, *team));
+  }
   if (!hashes) {
     if (hashes.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(hashes.error());
     // A file that is gone or cut off breaks the proof; it does not stop the verdict.

@@ -11,15 +11,19 @@
 
 namespace shw {
 
+class Team;
+
 // Checks a result against its certificate.json: coverage, hashes of all items, kept + lost = total.
 // Undecided without one. With the checkpoint that it was made of, `source`, every element is held
 // against that too, where the plan that the certificate keeps puts it: a result that was changed
 // and certified anew, with all its hashes, is told by its elements. Each tile is then hashed and
-// compared in one go, so that the disk reads either side once.
+// compared in one go, so that the disk reads either side once. A team hashes together, each item
+// once; with a source it is refused.
 Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress = nullptr,
-                                   std::shared_ptr<const Checkpoint> source = nullptr);
+                                   std::shared_ptr<const Checkpoint> source = nullptr,
+                                   Team* team = nullptr);
 // Opened from this machine's files.
-Result<VerifyReport> verify_repair(const std::string& checkpoint_path,
-                                   Progress* progress = nullptr);
+Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress = nullptr,
+                                   Team* team = nullptr);
 
 }  // namespace shw

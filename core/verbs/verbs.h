@@ -60,7 +60,7 @@ bool is_only_filled(const Finding& finding);
 
 // `against`: the checkpoint that it was made of; may be empty.
 Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress = nullptr,
-                            const std::string& against = {});
+                            const std::string& against = {}, Team* team = nullptr);
 Status undo(const std::string& checkpoint);
 
 enum class PageFormat : std::uint8_t { kMarkdown, kHtml, kJson, kSarif, kJunit, kGithub, kHdf5 };

@@ -9,6 +9,7 @@
 #include "core/cluster/transport_team.h"
 #include "core/facts/tensor_statistics.h"
 #include "core/formats/open.h"
+#include "core/repair/proof.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
@@ -93,6 +94,31 @@ TEST_CASE("What one member cannot do ends all, who are told why") {
   CHECK(ended[1].error().message == "no more room");
   CHECK(ended[0].error().message == "worker 1 stopped: no more room");
   CHECK(ended[2].error().message == "worker 1 stopped: no more room");
+}
+
+TEST_CASE("The hashes of a team are those of one, and so is what cannot be read") {
+  namespace fs = std::filesystem;
+  TemporaryFolder folder;
+  const fs::path damaged = folder / "damaged";
+  fs::copy(fs::path(SHW_TEST_DATA) / "torch-2.14/healthy_moe_ep/ckpt", damaged,
+           fs::copy_options::recursive);
+  for (bool is_whole : {true, false}) {
+    auto checkpoint = open_checkpoint(damaged.string());
+    REQUIRE(checkpoint.has_value());
+    if (!is_whole) fs::resize_file(damaged / "__2_0.distcp", 1000);
+    auto alone = hash_all_items(**checkpoint, nullptr);
+    REQUIRE(alone.has_value() == is_whole);
+    auto ended = run_on_threads(3, {}, [&](Transport& transport) -> Status {
+      TransportTeam team(transport, kPatience);
+      SHW_TRY(auto together, hash_all_items(**checkpoint, nullptr, team));
+      REQUIRE(together.has_value() == is_whole);
+      if (is_whole) CHECK(*together == *alone);
+      if (!is_whole) CHECK(together.error().message == alone.error().message);
+      if (!is_whole) CHECK(together.error().place.file == alone.error().place.file);
+      return {};
+    });
+    CHECK(first_error(ended) == "");
+  }
 }
 
 TEST_CASE("The statistics of a team are those of one, to the bit") {

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# A result that is proved, one that is broken and one that was cut off: four processes say of each
+# what one says.
+#
+#   verify.sh MPIRUN PROGRAM CHECKPOINT
+set -eu
+mpirun=$1 program=$2 checkpoint=$3
+beside=$(dirname "${BASH_SOURCE[0]}")/program.sh
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+cd "$out"
+"$program" convert "$checkpoint" --to dcp --out result --yes --quiet
+bash "$beside" "$mpirun" "$program" verify result
+file=$(ls -S result/*.distcp | head -n 1)
+printf 'x' | dd of="$file" bs=1 seek=700 conv=notrunc status=none
+bash "$beside" "$mpirun" "$program" verify result
+"$program" verify result --quiet > said && { echo "a byte that was changed is proved"; exit 1; }
+truncate -s 600 "$file"
+bash "$beside" "$mpirun" "$program" verify result
