@@ -36,6 +36,8 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
                        const PlanOptions& options);
 
 std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan);
+// Of what it does: "hash" of its JSON.
+std::string plan_hash(const Checkpoint& checkpoint, const Plan& plan);
 // Refuses a plan that was made for another checkpoint (other shapes, chunks or items).
 Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
                             const std::string& source);

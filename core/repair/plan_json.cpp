@@ -384,13 +384,8 @@ std::string hash_of_plan(const Json& plan, const Checkpoint& checkpoint,
   return hash.text();
 }
 
-}  // namespace
-
-std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
-  return plan_text(checkpoint, plan, 1) + "\n";
-}
-
-std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent) {
+// All of it but its tensors and its hash.
+Json frame_of(const Checkpoint& checkpoint, const Plan& plan) {
   Json out = {{"schema", "shardwright/1"},     {"plan", 1},
               {"checkpoint", plan.checkpoint}, {"fingerprint", fingerprint(checkpoint)},
               {"lossless", plan.lossless},     {"operations", Json::array()},
@@ -415,8 +410,23 @@ std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent
                               {"new_fqn", object.fqn}});
   }
   for (const Finding& finding : plan.undecided) out["undecided"].push_back(json_of(finding));
+  return out;
+}
+
+}  // namespace
+
+std::string plan_hash(const Checkpoint& checkpoint, const Plan& plan) {
+  return hash_of_plan(frame_of(checkpoint, plan), checkpoint, plan.tensors);
+}
+
+std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent) {
+  Json out = frame_of(checkpoint, plan);
   out["hash"] = hash_of_plan(out, checkpoint, plan.tensors);
   return with_tensors(dumped(out, indent), checkpoint, plan, indent);
+}
+
+std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
+  return plan_text(checkpoint, plan, 1) + "\n";
 }
 
 Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
