@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/hash.h"
 #include "core/exec/folder_run.h"
 #include "core/facts/filled.h"
 #include "core/facts/integrity.h"
@@ -12,6 +13,7 @@
 #include "core/repair/kept_plan.h"
 #include "core/repair/lower.h"
 #include "core/repair/lower_to_program.h"
+#include "core/repair/outlook.h"
 #include "core/repair/outputs.h"
 #include "core/repair/plan.h"
 #include "core/repair/prove_result.h"
@@ -96,21 +98,18 @@ Status lower_payloads(Repair& repair) {
   return {};
 }
 
-}  // namespace
-
-Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& checkpoint,
-                                               const Plan& plan, const ApplyOptions& options,
-                                               Progress* progress) {
-  Plan formed = in_form_of(checkpoint, plan);
-  for (const PlannedTensor& tensor : formed.tensors) SHW_CHECK(prove_planned(checkpoint, tensor));
-  Repair repair{checkpoint, formed};
+// All that is decided before anything is written.
+Status settle(Repair& repair, const ApplyOptions& options) {
+  const Checkpoint& checkpoint = repair.checkpoint;
+  for (const PlannedTensor& tensor : repair.plan.tensors)
+    SHW_CHECK(prove_planned(checkpoint, tensor));
   repair.run.writer = checkpoint.format().writer;
   repair.run.out = options.out;
   repair.run.partial = options.partial;
   repair.run.memory = options.memory;
   repair.run.device = options.device;
   // Without an index of its own there is nothing that a plan of nothing could write.
-  if (repair.run.writer == nullptr || (files_change(repair) && formed.empty())) {
+  if (repair.run.writer == nullptr || (files_change(repair) && repair.plan.empty())) {
     return fail(ErrorKind::kUnsupported, std::string("repairs of ") +
                                              std::string(checkpoint.format().title) +
                                              " are not written yet");
@@ -119,6 +118,46 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
   SHW_CHECK(lower_payloads(repair));
   SHW_TRY(repair.run.watched, watch_inputs(repair.run.inputs));
   choose_files(repair);
+  return {};
+}
+
+}  // namespace
+
+Result<RepairOutlook> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
+                                 const ApplyOptions& options) {
+  if (checkpoint.directory() == nullptr)
+    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+  Plan formed = in_form_of(checkpoint, plan);
+  Repair repair{checkpoint, formed};
+  SHW_CHECK(settle(repair, options));
+  const FolderRun& run = repair.run;
+  RepairOutlook outlook;
+  outlook.files_copied = run.copied.size();
+  outlook.files_made = run.laid_out.files.size();
+  outlook.tiles_made = run.laid_out.made.size();
+  for (const OutputTensor& tensor : run.outputs.tensors) outlook.tiles_kept += tensor.tiles.size();
+  outlook.tiles_kept -= std::min(outlook.tiles_kept, outlook.tiles_made);
+  for (const Entry& entry : run.copied) outlook.bytes_copied += entry.size;
+  std::uint64_t along = outlook.bytes_copied;
+  for (const OutputCopy& copy : run.laid_out.copies) along += copy.length;
+  outlook.bytes_read = outlook.bytes_written = along;
+  for (const ProgramJob& job : run.program.jobs) {
+    if (job.source == SourceId::kNone) continue;
+    outlook.bytes_read +=
+        static_cast<std::uint64_t>(volume(run.program.sizes(job)).value_or(0)) * size_of(job.from);
+  }
+  for (const MadeTile& made : run.laid_out.made) outlook.bytes_written += made.length;
+  outlook.program = to_hex(hash_of(run.program));
+  SHW_TRY(outlook.forecast, forecast(run.program, run.inputs, along, options.memory));
+  return outlook;
+}
+
+Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& checkpoint,
+                                               const Plan& plan, const ApplyOptions& options,
+                                               Progress* progress) {
+  Plan formed = in_form_of(checkpoint, plan);
+  Repair repair{checkpoint, formed};
+  SHW_CHECK(settle(repair, options));
   const std::string& said =
       options.checkpoint.empty() ? checkpoint.directory()->name() : options.checkpoint;
   std::string text = plan_text(checkpoint, plan, -1);

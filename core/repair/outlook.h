@@ -1,0 +1,28 @@
+// What a repair comes to, before anything is written: a dry run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/exec/forecast.h"
+#include "core/model/checkpoint.h"
+#include "core/repair/plan_types.h"
+#include "core/repair/repair_result.h"
+
+namespace shw {
+
+struct RepairOutlook {
+  std::uint64_t files_copied = 0, bytes_copied = 0;  // whole files that come along
+  std::uint64_t files_made = 0, tiles_made = 0, tiles_kept = 0;
+  std::uint64_t bytes_read = 0;     // of the checkpoint, what is copied too
+  std::uint64_t bytes_written = 0;  // what is copied too, but for metadata
+  std::string program;              // its hash
+  Forecast forecast;
+};
+
+// Into a new folder. Everything that can be refused is refused here; nothing is written.
+Result<RepairOutlook> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
+                                 const ApplyOptions& options);
+
+}  // namespace shw
