@@ -51,9 +51,31 @@ struct SortCommand {
   SortKey key = SortKey::kRecorded;
   bool descending = false;
 };
+// One step of the plan, and all that go with it.
+struct StepCommand {
+  std::size_t step = 0;  // from 0
+  bool on = false;
+};
+struct PlanUndoCommand {};
+struct PlanRedoCommand {};
+struct EditPlanCommand {
+  std::string json;
+};
+struct SavePlanCommand {
+  std::string path;
+};
+struct LoadPlanCommand {
+  std::string path;
+};
+struct DryRunCommand {};
+struct TargetCommand {
+  std::string path = {};  // where a repair would go; empty: the default
+};
 using Command = std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand,
                              VerifyCommand, UndoCommand, CancelCommand, SelectTensorCommand,
-                             SelectChunkCommand, SelectFindingCommand, FilterCommand, SortCommand>;
+                             SelectChunkCommand, SelectFindingCommand, FilterCommand, SortCommand,
+                             StepCommand, PlanUndoCommand, PlanRedoCommand, EditPlanCommand,
+                             SavePlanCommand, LoadPlanCommand, DryRunCommand, TargetCommand>;
 
 // The command as the one that its row says it is.
 template <class C>

@@ -1,6 +1,7 @@
 #include "core/session/command_run.h"
 
 #include "core/formats/open.h"
+#include "core/verbs/plan_file.h"
 
 namespace shw {
 namespace {
@@ -44,6 +45,9 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
     s.said.depth = depth;
     s.report = report;
     s.plan = nullptr;
+    s.edits = nullptr;
+    s.outlook = nullptr;
+    s.said.plan.clear();
     s.not_in_place.reset();
     s.finding.reset();
     if (report->findings.empty() || report->findings.front().severity == Severity::kInfo) return;
@@ -64,6 +68,9 @@ Result<Change> run_mesh(const Snapshot&, const Command& command, Progress*) {
     s.mesh = mesh;
     s.report = nullptr;
     s.plan = nullptr;
+    s.edits = nullptr;
+    s.outlook = nullptr;
+    s.said.plan.clear();
     s.not_in_place.reset();
     s.finding.reset();
   };
@@ -74,20 +81,22 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
     return fail(ErrorKind::kUsage, "check it first: a plan is made from findings");
   const std::string& fill = as<PlanCommand>(command).fill;
   SHW_TRY(Plan made, verbs::plan(opened_in(before), *before.report, fill, progress));
-  Status in_place = check_in_place(*before.checkpoint, made);
-  std::optional<Error> why_not;
-  if (!in_place) why_not = in_place.error();
-  return [fill, why_not, plan = shared(std::move(made))](Snapshot& s) {
-    s.said.fill = fill;
-    s.plan = plan;
-    s.not_in_place = why_not;
-  };
+  auto whole = shared(std::move(made));
+  const PlanEdits* edits = before.repaired == nullptr ? before.edits.get() : nullptr;
+  StepsOff off(whole->operations.size(), false);
+  if (edits != nullptr) off = same_steps_off(edits->edit(), *whole);
+  std::string what = fill.empty() ? "planned" : "planned, what is lost filled with: " + fill;
+  SHW_TRY(PlanEdit edit, make_edit(opened_in(before), before.report.get(), whole, std::move(off),
+                                   std::move(what)));
+  edit.fill = fill;
+  return [made = with_edit(edits, std::move(edit))](Snapshot& s) { put_edits(s, made); };
 }
 
 Result<Change> run_repair(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.plan == nullptr) return fail(ErrorKind::kUsage, "plan it first");
   ApplyOptions options = as<RepairCommand>(command).options;
   options.checkpoint = before.said.checkpoint;
+  options.out = verbs::expanded_path(options.out);
   SHW_TRY(RepairResult made, verbs::repair(opened_in(before), *before.plan, options, progress));
   SHW_TRY(auto after, open_checkpoint(made.output, progress));
   std::optional<Depth> depth;

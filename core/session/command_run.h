@@ -18,4 +18,15 @@ Result<Change> select_tensor(const Snapshot& before, const Command& command, Pro
 Result<Change> select_chunk(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> select_finding(const Snapshot& before, const Command& command, Progress* progress);
 
+// On the plan (plan_run.cpp).
+void put_edits(Snapshot& snapshot, std::shared_ptr<const PlanEdits> edits);
+Result<Change> run_step(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_plan_undo(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_plan_redo(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_edit_plan(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_save_plan(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_load_plan(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_dry_run(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_target(const Snapshot& before, const Command& command, Progress* progress);
+
 }  // namespace shw

@@ -20,6 +20,18 @@ std::optional<Command> parse_finding(std::string_view rest);
 std::optional<Command> parse_filter(std::string_view rest);
 std::optional<Command> parse_sort(std::string_view rest);
 
+// Of the plan (plan_text.cpp).
+std::optional<Command> parse_step(std::string_view rest);
+std::optional<Command> parse_edit_plan(std::string_view rest);
+std::optional<Command> parse_save_plan(std::string_view rest);
+std::optional<Command> parse_load_plan(std::string_view rest);
+std::optional<Command> parse_target(std::string_view rest);
+std::string print_step(const Command& command);
+std::string print_edit_plan(const Command& command);
+std::string print_save_plan(const Command& command);
+std::string print_load_plan(const Command& command);
+std::string print_target(const Command& command);
+
 std::string print_open(const Command& command);
 std::string print_check(const Command& command);
 std::string print_mesh(const Command& command);

@@ -41,6 +41,22 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
     {"filter", "filter [TEXT]", "Filtering", Lane::kList, parse_filter, print_filter, nullptr},
     {"sort", "sort recorded|name|bytes|tiles|findings [desc]", "Sorting", Lane::kList, parse_sort,
      print_sort, nullptr},
+    {"plan-step", "plan-step N on|off", "Planning without it", Lane::kQuick, parse_step, print_step,
+     run_step},
+    {"plan-undo", "plan-undo", "", Lane::kNow, parse_bare<PlanUndoCommand>, print_nothing,
+     run_plan_undo},
+    {"plan-redo", "plan-redo", "", Lane::kNow, parse_bare<PlanRedoCommand>, print_nothing,
+     run_plan_redo},
+    {"plan-edit", "plan-edit JSON", "Reading the plan", Lane::kQuick, parse_edit_plan,
+     print_edit_plan, run_edit_plan},
+    {"plan-save", "plan-save PATH", "Saving the plan", Lane::kQuick, parse_save_plan,
+     print_save_plan, run_save_plan},
+    {"plan-load", "plan-load PATH", "Reading the plan", Lane::kQuick, parse_load_plan,
+     print_load_plan, run_load_plan},
+    {"dry-run", "dry-run", "Working out what it takes", Lane::kJob, parse_bare<DryRunCommand>,
+     print_nothing, run_dry_run},
+    {"target", "target [PATH]", "Looking at the place", Lane::kQuick, parse_target, print_target,
+     run_target},
 }};
 
 }  // namespace

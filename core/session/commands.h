@@ -16,9 +16,10 @@ namespace shw {
 
 // Who carries it out.
 enum class Lane : std::uint8_t {
-  kNow,   // the caller, at once: a change of the selection
-  kJob,   // the thread of long jobs, in order
-  kList,  // the thread of the list: only the last filter and the last order matter
+  kNow,    // the caller, at once: a change of the selection
+  kJob,    // the thread of long jobs, in order
+  kQuick,  // the same, told only where it takes longer than a person notices
+  kList,   // the thread of the list: only the last filter and the last order matter
 };
 
 struct CommandRow {

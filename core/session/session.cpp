@@ -18,6 +18,7 @@ namespace shw {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr double kNoticed = 0.3;  // seconds
 
 template <class T>
 std::shared_ptr<const T> shared_value(T&& value) {
@@ -34,7 +35,7 @@ struct Session::State {
   bool stopping = false;
 
   std::deque<Command> jobs;
-  bool job_running = false;
+  bool job_running = false, job_is_quick = false;
   std::string job_title;
   Clock::time_point job_begin;
   std::shared_ptr<Progress> job_progress = std::make_shared<Progress>();
@@ -113,6 +114,7 @@ void Session::State::run_jobs() {
       jobs.pop_front();
       job_running = true;
       job_title = row_of(command).title;
+      job_is_quick = row_of(command).lane == Lane::kQuick;
       job_begin = Clock::now();
       job_progress = std::make_shared<Progress>();
       progress = job_progress;
@@ -173,6 +175,7 @@ void Session::State::run_list() {
 bool Session::State::apply_now(const Command& command) {
   switch (row_of(command).lane) {
     case Lane::kJob:
+    case Lane::kQuick:
       return false;
     case Lane::kList: {
       {
@@ -249,15 +252,16 @@ JobState Session::job() const {
   std::lock_guard lock(state_->mutex);
   const Progress& progress = *state_->job_progress;
   JobState job;
-  job.running = state_->job_running;
+  job.seconds = state_->job_running
+                    ? std::chrono::duration<double>(Clock::now() - state_->job_begin).count()
+                    : 0;
+  job.running = state_->job_running && (!state_->job_is_quick || job.seconds > kNoticed);
+  job.stopping = job.running && progress.cancelled;
   job.title = state_->job_title;
   job.phase = progress.phase;
   job.done = progress.done;
   job.total = progress.total;
   job.in_bytes = progress.in_bytes;
-  job.seconds = state_->job_running
-                    ? std::chrono::duration<double>(Clock::now() - state_->job_begin).count()
-                    : 0;
   return job;
 }
 

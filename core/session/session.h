@@ -21,7 +21,8 @@ struct JobState {
   Phase phase = Phase::kIdle;
   std::uint64_t done = 0, total = 0;
   bool in_bytes = false;
-  double seconds = 0;  // since the job began
+  double seconds = 0;     // since the job began
+  bool stopping = false;  // somebody has asked it to stop
 };
 
 class Session {

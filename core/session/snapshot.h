@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/repair/outlook.h"
+#include "core/session/plan_edits.h"
+#include "core/verbs/plan_file.h"
 #include "core/verbs/verbs.h"
 
 namespace shw {
@@ -22,9 +25,12 @@ struct Snapshot {
   std::optional<Mesh> mesh;                      // what the person said about the ranks
   std::shared_ptr<const CheckReport> report;     // null until checked
   std::shared_ptr<const Plan> plan;              // null until planned
+  std::shared_ptr<const PlanEdits> edits;        // of the plan; null until planned
   std::optional<Error> not_in_place;             // of a plan: why it cannot be carried out in place
-  std::shared_ptr<const RepairResult> repaired;  // null until applied
-  std::shared_ptr<const Checkpoint> after;       // the repaired checkpoint, opened
+  std::shared_ptr<const RepairOutlook> outlook;  // of the plan; null until asked for
+  std::shared_ptr<const verbs::RepairTarget> target;  // where it would go; null until looked at
+  std::shared_ptr<const RepairResult> repaired;       // null until applied
+  std::shared_ptr<const Checkpoint> after;            // the repaired checkpoint, opened
   // What is still found above info in it, as deep as the report looked; null until applied.
   std::shared_ptr<const std::vector<Finding>> still_wrong;
   std::shared_ptr<const VerifyReport> verified;

@@ -31,7 +31,17 @@ TEST_CASE("every command reads back from its own text") {
                               SelectFindingCommand{2},
                               FilterCommand{"finding:* down_proj"},
                               FilterCommand{},
-                              SortCommand{SortKey::kBytes, true}};
+                              SortCommand{SortKey::kBytes, true},
+                              StepCommand{2, true},
+                              StepCommand{0, false},
+                              PlanUndoCommand{},
+                              PlanRedoCommand{},
+                              EditPlanCommand{"{\"plan\":\n 1}"},
+                              SavePlanCommand{"~/my plan.json"},
+                              LoadPlanCommand{"/runs/7/plan.json"},
+                              DryRunCommand{},
+                              TargetCommand{"../out dir"},
+                              TargetCommand{}};
   for (const Command& command : commands) {
     std::string text = to_text(command);
     auto parsed = parse_command(text);
@@ -43,7 +53,8 @@ TEST_CASE("every command reads back from its own text") {
 
 TEST_CASE("a line that is no command says what was expected") {
   for (const char* line :
-       {"", "opne x", "open", "check deep", "tile x", "sort size", "repair into x", "plan now"}) {
+       {"", "opne x", "open", "check deep", "tile x", "sort size", "repair into x", "plan now",
+        "plan-step 0 on", "plan-step 1", "plan-save"}) {
     auto parsed = parse_command(line);
     REQUIRE_FALSE(parsed.has_value());
     CHECK(parsed.error().kind == ErrorKind::kUsage);
@@ -60,8 +71,10 @@ TEST_CASE("every row of the table of commands stands at its alternative") {
     CHECK_MESSAGE((row.lane == Lane::kNow) == row.title.empty(), verb);
   }
   for (const char* line :
-       {"open x", "check", "mesh a=2", "plan", "repair", "verify", "undo", "cancel", "select a.b",
-        "tile 1", "finding 0", "filter x", "sort name"}) {
+       {"open x",      "check",           "mesh a=2",   "plan",      "repair",       "verify",
+        "undo",        "cancel",          "select a.b", "tile 1",    "finding 0",    "filter x",
+        "sort name",   "plan-step 1 off", "plan-undo",  "plan-redo", "plan-edit {}", "plan-save a",
+        "plan-load a", "dry-run",         "target a"}) {
     auto command = parse_command(line);
     REQUIRE_MESSAGE(command.has_value(), line);
     CHECK(to_text(*command) == line);

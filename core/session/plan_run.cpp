@@ -1,0 +1,130 @@
+// What becomes of a snapshot when a person works on its plan.
+#include <fmt/core.h>
+
+#include "core/io/store.h"
+#include "core/session/command_run.h"
+#include "core/verbs/plan_file.h"
+
+namespace shw {
+namespace {
+
+tl::unexpected<Error> not_planned() {
+  return fail(ErrorKind::kUsage, "plan it first");
+}
+
+// What is carried out already is not changed any more.
+Status check_editable(const Snapshot& snapshot) {
+  if (snapshot.edits == nullptr) return not_planned();
+  if (snapshot.repaired == nullptr) return {};
+  return fail(ErrorKind::kUsage, "the plan is carried out: check again to make another");
+}
+
+}  // namespace
+
+// The plan that stands is what everybody else looks at.
+void put_edits(Snapshot& s, std::shared_ptr<const PlanEdits> edits) {
+  const PlanEdit& edit = edits->edit();
+  s.plan = edit.plan;
+  s.not_in_place = edit.not_in_place;
+  s.said.fill = edit.fill;
+  s.said.plan = edit.file;
+  s.outlook = nullptr;
+  s.edits = std::move(edits);
+}
+
+Result<Change> run_step(const Snapshot& before, const Command& command, Progress*) {
+  SHW_CHECK(check_editable(before));
+  const auto& c = as<StepCommand>(command);
+  const PlanEdit& now = before.edits->edit();
+  SHW_TRY(StepsOff off, switch_step(*now.whole, now.off, c.step, c.on));
+  std::string what = fmt::format("step {} {}: {}", c.step + 1, c.on ? "on" : "off",
+                                 now.whole->operations[c.step].text);
+  SHW_TRY(PlanEdit edit, make_edit(opened_in(before), before.report.get(), now.whole,
+                                   std::move(off), std::move(what)));
+  edit.fill = now.fill;
+  return [edits = with_edit(before.edits.get(), std::move(edit))](Snapshot& s) {
+    put_edits(s, edits);
+  };
+}
+
+namespace {
+
+Result<Change> step_through(const Snapshot& before, bool back) {
+  SHW_CHECK(check_editable(before));
+  if (back ? !before.edits->can_undo() : !before.edits->can_redo())
+    return fail(ErrorKind::kUsage,
+                back ? "nothing is left to take back" : "nothing was taken back");
+  auto edits = std::make_shared<PlanEdits>(*before.edits);
+  edits->now = back ? edits->now - 1 : edits->now + 1;
+  return [edits = std::shared_ptr<const PlanEdits>(edits)](Snapshot& s) {
+    put_edits(s, edits);
+    s.error.reset();
+  };
+}
+
+Result<Change> take_plan(const Snapshot& before, Plan plan, std::string what,
+                         const std::string& file) {
+  auto whole = std::make_shared<const Plan>(std::move(plan));
+  StepsOff off(whole->operations.size(), false);
+  SHW_TRY(PlanEdit edit, make_edit(opened_in(before), before.report.get(), std::move(whole),
+                                   std::move(off), std::move(what)));
+  edit.file = file;
+  return [edits = with_edit(before.edits.get(), std::move(edit))](Snapshot& s) {
+    put_edits(s, edits);
+  };
+}
+
+}  // namespace
+
+Result<Change> run_plan_undo(const Snapshot& before, const Command&, Progress*) {
+  return step_through(before, true);
+}
+Result<Change> run_plan_redo(const Snapshot& before, const Command&, Progress*) {
+  return step_through(before, false);
+}
+
+Result<Change> run_edit_plan(const Snapshot& before, const Command& command, Progress*) {
+  SHW_CHECK(check_editable(before));
+  SHW_TRY(Plan plan, verbs::read_plan_text(opened_in(before), as<EditPlanCommand>(command).json));
+  return take_plan(before, std::move(plan), "edited as text", "");
+}
+
+Result<Change> run_load_plan(const Snapshot& before, const Command& command, Progress*) {
+  if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
+  if (before.repaired != nullptr) SHW_CHECK(check_editable(before));
+  std::string path = verbs::expanded_path(as<LoadPlanCommand>(command).path);
+  SHW_TRY(Plan plan, verbs::read_plan(opened_in(before), path));
+  return take_plan(before, std::move(plan), "loaded from " + path, path);
+}
+
+Result<Change> run_save_plan(const Snapshot& before, const Command& command, Progress*) {
+  if (before.edits == nullptr) return not_planned();
+  std::string path = verbs::expanded_path(as<SavePlanCommand>(command).path);
+  SHW_CHECK(verbs::save_plan(posix_store(), opened_in(before), before.said, *before.plan, path));
+  return [path, saved = before.edits](Snapshot& s) {
+    if (s.edits != saved) return;  // it was edited meanwhile: that one is not saved
+    s.edits = with_file(*saved, path);
+    s.said.plan = path;
+  };
+}
+
+Result<Change> run_dry_run(const Snapshot& before, const Command&, Progress* progress) {
+  if (before.plan == nullptr) return not_planned();
+  if (progress != nullptr) progress->begin(Phase::kPlanning, 0, false);
+  ApplyOptions options;
+  options.out = before.target ? before.target->path : std::string();
+  SHW_TRY(RepairOutlook outlook, outlook_of(*before.checkpoint, *before.plan, options));
+  auto made = std::make_shared<const RepairOutlook>(std::move(outlook));
+  return [made, plan = before.plan](Snapshot& s) {
+    if (s.plan == plan) s.outlook = made;
+  };
+}
+
+Result<Change> run_target(const Snapshot& before, const Command& command, Progress*) {
+  if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
+  auto target = std::make_shared<const verbs::RepairTarget>(
+      verbs::look_at_target(posix_store(), opened_in(before), as<TargetCommand>(command).path));
+  return [target](Snapshot& s) { s.target = target; };
+}
+
+}  // namespace shw

@@ -1,0 +1,60 @@
+// The text halves of what a person does with a plan: see command_text.h.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/session/command_text.h"
+
+namespace shw {
+
+// "3 off": steps are counted from 1, as they are shown.
+std::optional<Command> parse_step(std::string_view rest) {
+  std::size_t step = 0;
+  auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), step);
+  if (code != std::errc{} || step == 0) return std::nullopt;
+  std::string_view word(end, static_cast<std::size_t>(rest.data() + rest.size() - end));
+  if (word != " on" && word != " off") return std::nullopt;
+  return StepCommand{step - 1, word == " on"};
+}
+std::string print_step(const Command& command) {
+  const auto& c = as<StepCommand>(command);
+  return fmt::format("{} {}", c.step + 1, c.on ? "on" : "off");
+}
+
+std::optional<Command> parse_edit_plan(std::string_view rest) {
+  if (rest.empty()) return std::nullopt;
+  return EditPlanCommand{std::string(rest)};
+}
+// On one line: a break in JSON is a blank, and in its strings there is none.
+std::string print_edit_plan(const Command& command) {
+  std::string text = as<EditPlanCommand>(command).json;
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return text;
+}
+
+std::optional<Command> parse_save_plan(std::string_view rest) {
+  if (rest.empty()) return std::nullopt;
+  return SavePlanCommand{std::string(rest)};
+}
+std::string print_save_plan(const Command& command) {
+  return as<SavePlanCommand>(command).path;
+}
+
+std::optional<Command> parse_load_plan(std::string_view rest) {
+  if (rest.empty()) return std::nullopt;
+  return LoadPlanCommand{std::string(rest)};
+}
+std::string print_load_plan(const Command& command) {
+  return as<LoadPlanCommand>(command).path;
+}
+
+std::optional<Command> parse_target(std::string_view rest) {
+  return TargetCommand{std::string(rest)};
+}
+std::string print_target(const Command& command) {
+  return as<TargetCommand>(command).path;
+}
+
+}  // namespace shw

@@ -1,0 +1,80 @@
+#include "core/verbs/plan_file.h"
+
+#include <cstdlib>
+
+#include "core/exec/partial_folder.h"
+#include "core/io/place.h"
+#include "core/io/store.h"
+#include "core/repair/apply.h"
+#include "core/repair/plan_fingerprint.h"
+#include "core/verbs/output_place.h"
+
+namespace shw::verbs {
+namespace {
+
+constexpr const char* kHalf = ".shardwright-half";
+
+// What is there may be a plan from before; what else it is would be lost.
+Status check_replaces_a_plan(const Directory& folder, const std::string& name,
+                             const std::string& path) {
+  Entry entry = folder.stat(name);
+  if (entry.kind == EntryKind::kMissing) return {};
+  auto refuse = [&] {
+    return fail(ErrorKind::kUsage, "is there already and is no plan", {path},
+                "choose another name");
+  };
+  if (entry.kind != EntryKind::kFile) return refuse();
+  SHW_TRY(auto source, folder.open(name));
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (fingerprint_in(text).empty()) return refuse();
+  return {};
+}
+
+}  // namespace
+
+std::string expanded_path(std::string path) {
+  bool is_home = path == "~" || path.starts_with("~/");
+  const char* home = std::getenv("HOME");
+  if (!is_home || home == nullptr || *home == 0) return path;
+  return without_trailing_slashes(home) + path.substr(1);
+}
+
+Status save_plan(Store& store, const Opened& opened, const VerbOptions& said, const Plan& plan,
+                 const std::string& wanted) {
+  std::string path = expanded_path(wanted);
+  std::string name = path.substr(path.rfind('/') + 1);
+  if (name.empty()) return fail(ErrorKind::kUsage, "is no name of a file", {path});
+  SHW_CHECK(check_output_place(opened, said, path));
+  std::string parent = parent_of(path);
+  SHW_TRY(auto there, store.read_folder(parent));
+  SHW_CHECK(check_replaces_a_plan(*there, name, path));
+  SHW_TRY(auto folder, store.edit_folder(parent));
+  if (there->stat(name + kHalf).kind != EntryKind::kMissing)
+    SHW_CHECK(folder->remove(name + kHalf));
+  SHW_CHECK(write_text(*folder, name + kHalf, plan_to_json(*opened.checkpoint, plan)));
+  SHW_CHECK(folder->rename(name + kHalf, name));
+  return folder->sync();
+}
+
+Result<Plan> read_plan_text(const Opened& opened, std::string_view json) {
+  return plan_from_json(*opened.checkpoint, json, "the text");
+}
+
+RepairTarget look_at_target(const Store& store, const Opened& opened, const std::string& said) {
+  RepairTarget target{said};
+  ApplyOptions options;
+  options.out = expanded_path(said);
+  auto output = output_of(store, *opened.checkpoint, options);
+  if (!output) {
+    target.refused = output.error();
+    target.path = options.out;
+    return target;
+  }
+  target.path = *output;
+  if (auto whole = store.resolved(*output)) target.path = *whole;
+  target.half_made = partial_folders(store, target.path);
+  return target;
+}
+
+}  // namespace shw::verbs
