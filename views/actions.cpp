@@ -13,7 +13,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 32> kActions{{
+constexpr std::array<ActionRow, 35> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -23,6 +23,9 @@ constexpr std::array<ActionRow, 32> kActions{{
     {Action::kReview, "Review the repair", ctrl(Key::kR)},
     {Action::kApply, "Apply the repair into a new directory", ctrl(Key::kEnter)},
     {Action::kApplyInPlace, "Apply the repair in place", {}},
+    {Action::kDryRun, "Say what the repair takes", ctrl(Key::kD)},
+    {Action::kPlanUndo, "Undo the last edit of the plan", ctrl(Key::kZ)},
+    {Action::kPlanRedo, "Redo the edit of the plan", ctrl(Key::kY)},
     {Action::kVerify, "Verify what was repaired", {}},
     {Action::kOpenRepaired, "Open what was repaired", {}},
     {Action::kUndo, "Undo a repair in place", {}},
@@ -138,8 +141,16 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
       return s.checkpoint != nullptr;
     case Action::kReview:
       return findings && s.repaired == nullptr;
-    case Action::kApply:
+    case Action::kApply: {
+      bool refused = s.target != nullptr && s.target->said == state.out && s.target->refused;
+      return plan && idle && s.repaired == nullptr && !refused;
+    }
+    case Action::kDryRun:
       return plan && idle && s.repaired == nullptr;
+    case Action::kPlanUndo:
+      return s.edits != nullptr && s.edits->can_undo() && s.repaired == nullptr;
+    case Action::kPlanRedo:
+      return s.edits != nullptr && s.edits->can_redo() && s.repaired == nullptr;
     case Action::kApplyInPlace:
       return plan && idle && s.repaired == nullptr && !s.not_in_place;
     case Action::kOpenRepaired:
@@ -162,7 +173,6 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
     default:
       return s.checkpoint != nullptr || action == Action::kQuit || action == Action::kPalette;
   }
-  (void)state;
 }
 
 void run(Action action, Frame& frame, DeskState& state) {
@@ -192,6 +202,12 @@ void run(Action action, Frame& frame, DeskState& state) {
       return apply_repair(frame, state, false);
     case Action::kApplyInPlace:
       return apply_repair(frame, state, true);
+    case Action::kDryRun:
+      return frame.emit(DryRunCommand{});
+    case Action::kPlanUndo:
+      return frame.emit(PlanUndoCommand{});
+    case Action::kPlanRedo:
+      return frame.emit(PlanRedoCommand{});
     case Action::kVerify:
       return frame.emit(VerifyCommand{});
     case Action::kUndo:
@@ -244,9 +260,20 @@ void run(Action action, Frame& frame, DeskState& state) {
   }
 }
 
+namespace {
+
+// What can be done while the repair is reviewed.
+bool is_of_plan(Action action) {
+  return action == Action::kApply || action == Action::kDryRun || action == Action::kPlanUndo ||
+         action == Action::kPlanRedo;
+}
+
+}  // namespace
+
 void run_keys(Frame& frame, DeskState& state) {
   bool typing = ImGui::GetIO().WantTextInput;
   for (KeyPress key : frame.keys) {
+    if (key == KeyPress{Key::kZ, true, true, false}) key = key_of(Action::kPlanRedo);
     if (key.key == Key::kEscape) {
       if (state.palette_open || state.plan_open || state.explain_open || state.mesh_open)
         state.palette_open = state.plan_open = state.explain_open = state.mesh_open = false;
@@ -256,14 +283,14 @@ void run_keys(Frame& frame, DeskState& state) {
     }
     // A text field keeps letters, and the clipboard keys too.
     bool function = key.key >= Key::kF1 && key.key <= Key::kF12;
-    bool clipboard =
-        key.ctrl && !key.shift &&
-        (key.key == Key::kC || key.key == Key::kV || key.key == Key::kX || key.key == Key::kA);
-    if (typing && (clipboard || (!key.ctrl && !function))) continue;
+    bool of_field = key.ctrl && !key.shift &&
+                    (key.key == Key::kC || key.key == Key::kV || key.key == Key::kX ||
+                     key.key == Key::kA || key.key == Key::kZ || key.key == Key::kY);
+    if (typing && (of_field || (!key.ctrl && !function))) continue;
     for (const ActionRow& row : kActions) {
       if (row.key.key == Key::kNone || !(row.key == key)) continue;
       bool above = state.palette_open || state.explain_open || state.mesh_open ||
-                   (state.plan_open && row.action != Action::kApply);
+                   (state.plan_open && !is_of_plan(row.action));
       if (!above) run(row.action, frame, state);
     }
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "views/frame.h"
+#include "views/plan_state.h"
 
 namespace shw {
 
@@ -29,6 +30,8 @@ struct DeskState {
   std::optional<TensorId> shown;  // the row that was last scrolled to
   SortCommand sort;
   MapState map;
+
+  PlanState plan;  // of the repair's panel
 
   bool map_has_keys = false;  // arrows move the tile, not the row
   bool fill_open = false;     // another checkpoint to fill from is being named

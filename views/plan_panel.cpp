@@ -6,48 +6,16 @@
 
 #include "views/actions.h"
 #include "views/parts.h"
+#include "views/plan_parts.h"
 #include "views/text.h"
 
 namespace shw {
 namespace {
 
-std::string loss_text(const Operation& operation) {
-  if (operation.lossless && operation.bytes_moved == 0) return "loses nothing, moves no byte";
-  if (operation.lossless) return "loses nothing, rewrites " + human_bytes(operation.bytes_moved);
-  if (operation.elements_lost == 0) return "what was lost stays lost";
-  return "loses " +
-         plural(static_cast<std::uint64_t>(std::max<std::int64_t>(operation.elements_lost, 0)),
-                "element");
-}
-
-void draw_operation(Frame& frame, Column& column, std::size_t number, const Operation& operation) {
-  const ImFont* mono = frame.fonts.mono_small;
-  Measure measure = [&](std::string_view t) { return text_width(mono, t); };
-  float indent = frame.px(30), middle = column.y + frame.px(10);
-  text_from(column.draw, mono, column.left, middle, frame.theme.quiet, fmt::format("{}.", number));
-  Column inside{column.draw, column.left + indent, column.right, column.y};
-  paragraph(frame, inside, frame.fonts.text, frame.theme.text, operation.text);
-  inside.y += frame.px(4);
-  std::string subject = operation.subjects.empty() ? operation.rule : operation.subjects.front();
-  std::string more = operation.subjects.size() > 1
-                         ? "  and " + human_count(operation.subjects.size() - 1) + " more"
-                         : "";
-  std::string loss = loss_text(operation);
-  float loss_width = text_width(frame.fonts.small, loss);
-  float room = inside.width() - loss_width - text_width(frame.fonts.small, more) - frame.px(24);
-  float line = inside.y + frame.px(9);
-  float used = text_from(column.draw, mono, inside.left, line, frame.theme.quiet,
-                         elide_path(subject, room, measure));
-  text_from(column.draw, frame.fonts.small, inside.left + used, line, frame.theme.quiet, more);
-  text_until(column.draw, frame.fonts.small, column.right, line,
-             operation.lossless            ? frame.theme.ok
-             : operation.elements_lost > 0 ? frame.theme.warn
-                                           : frame.theme.quiet,
-             loss);
-  column.y = inside.y + frame.px(34);
-}
-
-std::string summary_of(const Plan& plan) {
+std::string summary_of(const Snapshot& snapshot) {
+  const Plan& plan = *snapshot.plan;
+  bool all_off = plan.empty() && snapshot.edits && !snapshot.edits->edit().whole->empty();
+  if (all_off) return "Every step is switched off: nothing would be repaired.";
   std::uint64_t moved = 0, tiles = 0;
   std::int64_t lost = 0;
   for (const Operation& operation : plan.operations) {
@@ -64,12 +32,6 @@ std::string summary_of(const Plan& plan) {
   return text;
 }
 
-std::string default_out(const Snapshot& snapshot) {
-  std::string path = snapshot.said.checkpoint;
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path + "-repaired";
-}
-
 // True when Enter was pressed in it.
 bool draw_path(Frame& frame, Column& column, const char* id, const std::string& hint,
                std::string& text) {
@@ -80,19 +42,10 @@ bool draw_path(Frame& frame, Column& column, const char* id, const std::string& 
   return entered;
 }
 
-void draw_target(Frame& frame, DeskState& state, Column& column) {
-  head(frame, column, "INTO A NEW DIRECTORY");
-  draw_path(frame, column, "plan/out", default_out(frame.snapshot), state.out);
-  paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-            "The checkpoint that is open is not touched. What comes out is verified before it gets "
-            "its name. "
-            "In place swaps .metadata alone; Undo brings it back byte for byte.");
-  column.y += frame.px(20);
-}
-
+// By its steps: tensors are too many to be looked at in every frame.
 bool loses_elements(const Plan& plan) {
-  return std::any_of(plan.tensors.begin(), plan.tensors.end(),
-                     [](const PlannedTensor& tensor) { return tensor.lost_elements > 0; });
+  return std::any_of(plan.operations.begin(), plan.operations.end(),
+                     [](const Operation& step) { return step.elements_lost > 0; });
 }
 
 // What stands in for lost elements is the person's choice; a click plans anew.
@@ -126,19 +79,6 @@ void draw_fill(Frame& frame, DeskState& state, Column& column) {
   column.y += frame.px(4);
 }
 
-void draw_undecided(Frame& frame, Column& column, const Plan& plan) {
-  if (plan.undecided.empty()) return;
-  head(frame, column, "NOT MENDED BY THIS PLAN");
-  std::size_t shown = 0;
-  for (const Finding& finding : plan.undecided) {
-    if (++shown > 4) break;
-    paragraph(frame, column, frame.fonts.small, frame.theme.text,
-              finding.rule + ": " + finding.cause);
-    column.y += frame.px(6);
-  }
-  column.y += frame.px(14);
-}
-
 void draw_plan_buttons(Frame& frame, DeskState& state, Column& column) {
   float right = column.right;
   struct {
@@ -160,14 +100,32 @@ void draw_plan_buttons(Frame& frame, DeskState& state, Column& column) {
   column.y += frame.px(30);
 }
 
+void draw_content(Frame& frame, DeskState& state, Column& column, const Plan& plan) {
+  paragraph(frame, column, frame.fonts.text, frame.theme.quiet, summary_of(frame.snapshot));
+  column.y += frame.px(14);
+  if (frame.snapshot.error) draw_plan_error(frame, column, *frame.snapshot.error);
+  draw_plan_edits(frame, state, column);
+  if (plan.empty() && plan.undecided.empty()) {
+    paragraph(frame, column, frame.fonts.text, frame.theme.text,
+              "There is nothing that a plan can mend safely.");
+    column.y += frame.px(14);
+  }
+  draw_plan_steps(frame, state, column);
+  draw_plan_rest(frame, column);
+  if (loses_elements(plan)) draw_fill(frame, state, column);
+  if (!plan.empty()) draw_plan_target(frame, state, column);
+}
+
 }  // namespace
 
+// What does not fit scrolls; what there is to press stays below it.
 void draw_plan_panel(Frame& frame, DeskState& state) {
   const Plan* plan = frame.snapshot.plan.get();
-  std::size_t shown = plan ? std::min<std::size_t>(plan->operations.size(), 5) : 0;
+  ImVec2 screen = ImGui::GetIO().DisplaySize;
+  ImVec2 size{std::min(frame.px(820), screen.x - frame.px(32)),
+              std::min(state.plan_height, screen.y - frame.px(48))};
   Column column;
-  if (!begin_overlay(frame, "##plan", {frame.px(720), state.plan_height}, column))
-    state.plan_open = false;
+  if (!begin_overlay(frame, "##plan", size, column)) state.plan_open = false;
   paragraph(frame, column, frame.fonts.title, frame.theme.text, "Review the repair");
   column.y += frame.px(6);
   if (plan == nullptr) {
@@ -175,25 +133,17 @@ void draw_plan_panel(Frame& frame, DeskState& state) {
     end_overlay();
     return;
   }
-  paragraph(frame, column, frame.fonts.text, frame.theme.quiet, summary_of(*plan));
-  column.y += frame.px(20);
-  if (plan->empty()) {
-    paragraph(frame, column, frame.fonts.text, frame.theme.text,
-              "There is nothing that a plan can mend safely.");
-    column.y += frame.px(20);
-  }
-  for (std::size_t i = 0; i < shown; ++i) draw_operation(frame, column, i + 1, plan->operations[i]);
-  if (plan->operations.size() > shown) {
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-              "and " + human_count(plan->operations.size() - shown) + " more of the same kinds");
-    column.y += frame.px(10);
-  }
-  draw_undecided(frame, column, *plan);
-  if (loses_elements(*plan)) draw_fill(frame, state, column);
-  column.y += frame.px(4);
-  if (!plan->empty()) draw_target(frame, state, column);
+  float below = frame.px(30 + 22 + 12), used = column.y - (column.bottom - size.y) + below;
+  Region region{{column.left, column.y}, {column.right + frame.px(14), column.bottom - below}};
+  begin_region(frame, "plan-content", region, frame.theme.side, true);
+  float top = region.min.y - ImGui::GetScrollY();
+  Column content{ImGui::GetWindowDrawList(), column.left, column.right, top, region.max.y};
+  draw_content(frame, state, content, *plan);
+  close_column(frame, content);
+  end_region();
+  state.plan_height = std::max(frame.px(300), used + content.y - top + frame.px(16));
+  column.y = column.bottom - below + frame.px(12);
   draw_plan_buttons(frame, state, column);
-  state.plan_height += column.y + frame.px(22) - column.bottom;
   end_overlay();
 }
 

@@ -57,7 +57,8 @@ VerdictText of_findings(const Snapshot& snapshot, std::size_t marked) {
   }
   text.brief = what_is_lost(report, snapshot.plan.get());
   text.detail += text.brief;
-  if (remedy && (snapshot.plan == nullptr || !snapshot.plan->empty())) {
+  const Plan* plan = snapshot.edits ? snapshot.edits->edit().whole.get() : snapshot.plan.get();
+  if (remedy && (plan == nullptr || !plan->empty())) {
     text.next = Action::kReview;
     text.next_label = "Review repair";
   } else if (report.depth != Depth::kData) {

@@ -1,0 +1,192 @@
+// What a person does to a plan, and where it goes.
+#include <fmt/core.h>
+
+#include <imgui.h>
+#include <imgui_stdlib.h>
+
+#include "views/actions.h"
+#include "views/imgui_versions.h"
+#include "views/plan_parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+// A line of text with a button behind it; true when either says go.
+bool path_with(Frame& frame, Column& column, const char* id, const char* hint, std::string& text,
+               const char* first, const char* second, bool* second_clicked) {
+  float gap = frame.px(8), height = frame.px(30);
+  float wide = column.width() - button_size(frame, first).x - gap;
+  if (second != nullptr) wide -= button_size(frame, second).x + gap;
+  bool go = text_field(frame, column.draw, id, hint, {column.left, column.y}, {wide, height}, text);
+  float x = column.left + wide + gap;
+  go = button(frame, fmt::format("{}-{}", id, first).c_str(), first, {x, column.y}) || go;
+  x += button_size(frame, first).x + gap;
+  if (second != nullptr)
+    *second_clicked =
+        button(frame, fmt::format("{}-{}", id, second).c_str(), second, {x, column.y});
+  column.y += height + frame.px(8);
+  return go;
+}
+
+void draw_history(Frame& frame, DeskState& state, Column& column) {
+  const PlanEdits& edits = *frame.snapshot.edits;
+  struct {
+    const char *id, *label;
+    Action action;
+  } buttons[] = {{"plan/undo", "Undo", Action::kPlanUndo},
+                 {"plan/redo", "Redo", Action::kPlanRedo}};
+  float x = column.left, middle = column.y + frame.px(15);
+  for (const auto& b : buttons) {
+    if (!is_possible(b.action, frame, state)) continue;
+    if (button(frame, b.id, b.label, {x, column.y}, ButtonStyle::kQuiet))
+      run(b.action, frame, state);
+    x += button_size(frame, b.label).x + frame.px(8);
+  }
+  std::string text =
+      fmt::format("Edit {} of {}: {}", edits.now + 1, edits.all.size(), edits.edit().what);
+  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  std::string hash = "hash " + edits.edit().hash.substr(0, 12);
+  float room = column.right - x - text_width(frame.fonts.mono_small, hash) - frame.px(16);
+  text_from(column.draw, frame.fonts.small, x, middle, frame.theme.quiet,
+            elide_middle(text, room, measure));
+  text_until(column.draw, frame.fonts.mono_small, column.right, middle, frame.theme.quiet, hash);
+  column.y += frame.px(38);
+}
+
+void draw_as_text(Frame& frame, DeskState& state, Column& column) {
+  const std::shared_ptr<const PlanEdit>& edit =
+      frame.snapshot.edits->all[frame.snapshot.edits->now];
+  if (edit->json.empty()) {
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+              "The plan is too long to be edited here: save it, edit the file, load it.");
+    column.y += frame.px(8);
+    return;
+  }
+  if (state.plan.text_of.lock() != edit) {
+    state.plan.text = edit->json;
+    state.plan.text_of = edit;
+  }
+  push_font(frame.fonts.mono_small);
+  ImGui::PushStyleColor(ImGuiCol_FrameBg, frame.theme.field);
+  ImGui::SetCursorScreenPos({column.left, column.y});
+  ImGui::InputTextMultiline("##plan-text", &state.plan.text, {column.width(), frame.px(220)});
+  mark(frame, "plan/text");
+  ImGui::PopStyleColor();
+  ImGui::PopFont();
+  column.y += frame.px(228);
+  if (button(frame, "plan/text-use", "Use this text", {column.left, column.y}) &&
+      !state.plan.text.empty())
+    frame.emit(EditPlanCommand{state.plan.text});
+  column.y += frame.px(40);
+}
+
+}  // namespace
+
+// Red and with its place, where the person looks.
+void draw_plan_error(Frame& frame, Column& column, const Error& error) {
+  Column inside = column;
+  inside.left += frame.px(24);
+  bool stopped = error.kind == ErrorKind::kCancelled;
+  draw_sign(frame, column.draw, {column.left + frame.px(8), column.y + frame.px(8)}, frame.px(7),
+            stopped ? Sign::kQuiet : Sign::kBad);
+  std::string where = error.place.file.empty() ? error.place.tensor : error.place.file;
+  std::string text = (where.empty() ? "" : where + ": ") + error.message;
+  if (!error.advice.empty()) text += ". " + error.advice;
+  paragraph(frame, inside, frame.fonts.small, stopped ? frame.theme.quiet : frame.theme.bad, text);
+  column.y = inside.y + frame.px(10);
+}
+
+namespace {
+
+std::string stage_seconds(const Forecast& forecast) {
+  std::string text;
+  constexpr const char* kNames[kStages] = {"reading", "making", "writing", "reading back"};
+  for (std::size_t i = 0; i < kStages; ++i) {
+    text += text.empty() ? "" : ", ";
+    text += fmt::format("{} {}", kNames[i], duration_text(forecast.seconds[i]));
+  }
+  return text;
+}
+
+void draw_outlook(Frame& frame, Column& column, const RepairOutlook& outlook) {
+  head(frame, column, "WHAT IT TAKES", "nothing was written to find out");
+  const Rgba text = frame.theme.text;
+  row(frame, column, "reads", human_bytes(outlook.bytes_read), text);
+  row(frame, column, "writes", human_bytes(outlook.bytes_written), text);
+  row(frame, column, "files",
+      fmt::format("{} copied, {} made", human_count(outlook.files_copied),
+                  human_count(outlook.files_made)),
+      text);
+  row(frame, column, "tiles",
+      fmt::format("{} made, {} kept as they are", human_count(outlook.tiles_made),
+                  human_count(outlook.tiles_kept)),
+      text);
+  row(frame, column, "memory", "at most " + human_bytes(outlook.forecast.memory), text);
+  row(frame, column, "predicted", "about " + duration_text(outlook.forecast.total), text);
+  row(frame, column, "by stage", stage_seconds(outlook.forecast), text);
+  column.y += frame.px(10);
+}
+
+// What is there already is said before anybody presses Apply.
+void draw_place(Frame& frame, Column& column, const verbs::RepairTarget& target) {
+  if (target.refused) return draw_plan_error(frame, column, *target.refused);
+  paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+            "Will be " + target.path + "; nothing is there yet.");
+  column.y += frame.px(4);
+  if (!target.half_made.empty()) {
+    paragraph(frame, column, frame.fonts.small, frame.theme.warn,
+              "A repair that was stopped or is still running left its work beside it: " +
+                  target.half_made.front() + ".");
+    column.y += frame.px(4);
+  }
+}
+
+}  // namespace
+
+void draw_plan_edits(Frame& frame, DeskState& state, Column& column) {
+  if (frame.snapshot.edits == nullptr) return;
+  draw_history(frame, state, column);
+  bool load = false;
+  bool save = path_with(frame, column, "plan/file", "plan.json: save it here, or load it",
+                        state.plan.file, "Save", "Load", &load);
+  if (!state.plan.file.empty() && load) {
+    frame.emit(LoadPlanCommand{state.plan.file});
+  } else if (!state.plan.file.empty() && save) {
+    frame.emit(SavePlanCommand{state.plan.file});
+  }
+  const PlanEdit& edit = frame.snapshot.edits->edit();
+  if (!edit.file.empty()) {
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+              "Saved as " + edit.file + ". At a terminal: shardwright repair --plan.");
+    column.y += frame.px(6);
+  }
+  const char* label = state.plan.text_open ? "Close the text" : "Edit as text";
+  if (button(frame, "plan/as-text", label, {column.left, column.y}, ButtonStyle::kQuiet))
+    state.plan.text_open = !state.plan.text_open;
+  column.y += frame.px(40);
+  if (state.plan.text_open) draw_as_text(frame, state, column);
+}
+
+void draw_plan_target(Frame& frame, DeskState& state, Column& column) {
+  const Snapshot& s = frame.snapshot;
+  if (state.plan.asked_target != state.out) {
+    state.plan.asked_target = state.out;
+    frame.emit(TargetCommand{state.out});
+  }
+  head(frame, column, "INTO A NEW DIRECTORY");
+  std::string hint = s.target != nullptr && s.target->said.empty()
+                         ? s.target->path
+                         : s.said.checkpoint + "-repaired";
+  bool dry =
+      path_with(frame, column, "plan/out", hint.c_str(), state.out, "Dry run", nullptr, nullptr);
+  if (dry) run(Action::kDryRun, frame, state);
+  if (s.target != nullptr && s.target->said == state.out) draw_place(frame, column, *s.target);
+  paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+            "The checkpoint that is open is not touched. What comes out is verified before it gets "
+            "its name. In place swaps .metadata alone; Undo brings it back byte for byte.");
+  column.y += frame.px(12);
+  if (s.outlook != nullptr) draw_outlook(frame, column, *s.outlook);
+}
+
+}  // namespace shw
