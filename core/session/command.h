@@ -71,11 +71,20 @@ struct DryRunCommand {};
 struct TargetCommand {
   std::string path = {};  // where a repair would go; empty: the default
 };
-using Command = std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand,
-                             VerifyCommand, UndoCommand, CancelCommand, SelectTensorCommand,
-                             SelectChunkCommand, SelectFindingCommand, FilterCommand, SortCommand,
-                             StepCommand, PlanUndoCommand, PlanRedoCommand, EditPlanCommand,
-                             SavePlanCommand, LoadPlanCommand, DryRunCommand, TargetCommand>;
+// Of what a stopped or killed repair left: goes on with it, or takes it away.
+struct ResumeCommand {
+  std::string folder;
+};
+struct RollBackCommand {
+  std::string folder;
+};
+struct CommitCommand {};  // a repair in place stays: undo is given up
+using Command =
+    std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
+                 UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
+                 SelectFindingCommand, FilterCommand, SortCommand, StepCommand, PlanUndoCommand,
+                 PlanRedoCommand, EditPlanCommand, SavePlanCommand, LoadPlanCommand, DryRunCommand,
+                 TargetCommand, ResumeCommand, RollBackCommand, CommitCommand>;
 
 // The command as the one that its row says it is.
 template <class C>

@@ -1,7 +1,7 @@
 #include "core/session/command_run.h"
 
 #include "core/formats/open.h"
-#include "core/verbs/plan_file.h"
+#include "core/repair/in_place.h"
 
 namespace shw {
 namespace {
@@ -28,7 +28,13 @@ Result<Change> run_open(const Snapshot&, const Command& command, Progress* progr
   said.against = c.against;
   said.mesh = c.mesh;
   SHW_TRY(verbs::Opened opened, verbs::open(said, progress));
-  return [said = std::move(said), opened = std::move(opened)](Snapshot& s) {
+  bool can_undo = false;
+  if (opened.checkpoint->directory() != nullptr) {
+    auto state = in_place_state(*opened.checkpoint->directory());
+    can_undo = state && *state == InPlace::kDone;
+  }
+  return [said = std::move(said), opened = std::move(opened), can_undo](Snapshot& s) {
+    s.can_undo = can_undo;
     s.said = said;
     s.checkpoint = opened.checkpoint;
     s.spec = opened.spec;
@@ -92,40 +98,10 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
   return [made = with_edit(edits, std::move(edit))](Snapshot& s) { put_edits(s, made); };
 }
 
-Result<Change> run_repair(const Snapshot& before, const Command& command, Progress* progress) {
-  if (before.plan == nullptr) return fail(ErrorKind::kUsage, "plan it first");
-  ApplyOptions options = as<RepairCommand>(command).options;
-  options.checkpoint = before.said.checkpoint;
-  options.out = verbs::expanded_path(options.out);
-  SHW_TRY(RepairResult made, verbs::repair(opened_in(before), *before.plan, options, progress));
-  SHW_TRY(auto after, open_checkpoint(made.output, progress));
-  std::optional<Depth> depth;
-  if (before.report != nullptr) depth = before.report->depth;
-  SHW_TRY(auto wrong, verbs::still_wrong(opened_in(before), made.output, depth, progress));
-  std::erase_if(wrong, verbs::is_only_filled);
-  return
-      [after, repaired = shared(std::move(made)), wrong = shared(std::move(wrong))](Snapshot& s) {
-        s.repaired = repaired;
-        s.after = after;
-        s.still_wrong = wrong;
-        s.verified = nullptr;
-      };
-}
-
 Result<Change> run_verify(const Snapshot& before, const Command&, Progress* progress) {
   const std::string& path = before.repaired ? before.repaired->output : before.said.checkpoint;
   SHW_TRY(VerifyReport made, verbs::verify(path, progress));
   return [verified = shared(std::move(made))](Snapshot& s) { s.verified = verified; };
-}
-
-// What lies there afterwards is another checkpoint: it is opened as the first one was.
-Result<Change> run_undo(const Snapshot& before, const Command&, Progress* progress) {
-  SHW_CHECK(verbs::undo(before.said.checkpoint));
-  SHW_TRY(Change opened, run_open(before, open_again(before, before.said.checkpoint), progress));
-  return [opened](Snapshot& s) {
-    s = blank(s.revision);
-    opened(s);
-  };
 }
 
 Result<Change> select_tensor(const Snapshot& before, const Command& command, Progress*) {

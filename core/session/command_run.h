@@ -18,6 +18,10 @@ Result<Change> select_tensor(const Snapshot& before, const Command& command, Pro
 Result<Change> select_chunk(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> select_finding(const Snapshot& before, const Command& command, Progress* progress);
 
+Result<Change> run_resume(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_roll_back(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_commit(const Snapshot& before, const Command& command, Progress* progress);
+
 // On the plan (plan_run.cpp).
 void put_edits(Snapshot& snapshot, std::shared_ptr<const PlanEdits> edits);
 Result<Change> run_step(const Snapshot& before, const Command& command, Progress* progress);

@@ -57,6 +57,12 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      print_nothing, run_dry_run},
     {"target", "target [PATH]", "Looking at the place", Lane::kQuick, parse_target, print_target,
      run_target},
+    {"resume", "resume FOLDER", "Going on with the repair", Lane::kJob, parse_resume, print_resume,
+     run_resume},
+    {"roll-back", "roll-back FOLDER", "Taking away what is half made", Lane::kJob, parse_roll_back,
+     print_roll_back, run_roll_back},
+    {"commit", "commit", "Giving up undo", Lane::kQuick, parse_bare<CommitCommand>, print_nothing,
+     run_commit},
 }};
 
 }  // namespace

@@ -57,4 +57,20 @@ std::string print_target(const Command& command) {
   return as<TargetCommand>(command).path;
 }
 
+std::optional<Command> parse_resume(std::string_view rest) {
+  if (rest.empty()) return std::nullopt;
+  return ResumeCommand{std::string(rest)};
+}
+std::string print_resume(const Command& command) {
+  return as<ResumeCommand>(command).folder;
+}
+
+std::optional<Command> parse_roll_back(std::string_view rest) {
+  if (rest.empty()) return std::nullopt;
+  return RollBackCommand{std::string(rest)};
+}
+std::string print_roll_back(const Command& command) {
+  return as<RollBackCommand>(command).folder;
+}
+
 }  // namespace shw

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/session/command_run.h"
 #include "core/verbs/filter.h"
 #include "core/verbs/sort.h"
 
@@ -38,6 +39,10 @@ struct Session::State {
   bool job_running = false, job_is_quick = false;
   std::string job_title;
   Clock::time_point job_begin;
+  // Of the phase that was seen last, by those who ask.
+  Phase seen_phase = Phase::kIdle;
+  Clock::time_point phase_begin;
+  bool seen_proof = false;
   std::shared_ptr<Progress> job_progress = std::make_shared<Progress>();
 
   std::string filter;
@@ -84,6 +89,7 @@ struct Session::State {
   void run_jobs();
   void run_list();
   void carry_out(const Command& command, Progress* progress);
+  void look_at_what_is_left(const Command& command);
   bool apply_now(const Command& command);
 };
 
@@ -95,11 +101,27 @@ void Session::State::carry_out(const Command& command, Progress* progress) {
       s.said.checkpoint = open->path;
     });
   }
+  bool repairs = std::holds_alternative<RepairCommand>(command) ||
+                 std::holds_alternative<ResumeCommand>(command);
+  // What is finished when it is stopped stays, and can be gone on with.
+  if (repairs && progress != nullptr) progress->keeps = true;
   auto change = row_of(command).run(*now(), command, progress);
-  if (!change) return publish_error(change.error());
+  if (!change) {
+    if (repairs) look_at_what_is_left(command);
+    return publish_error(change.error());
+  }
   publish(*change);
   // Terms like finding:* look at the report.
   if (row_of(command).lane == Lane::kJob) want_list();
+}
+
+void Session::State::look_at_what_is_left(const Command& command) {
+  auto before = now();
+  if (before->checkpoint == nullptr) return;
+  std::string out = before->target ? before->target->said : std::string();
+  if (const auto* repair = std::get_if<RepairCommand>(&command)) out = repair->options.out;
+  auto looked = run_target(*before, TargetCommand{out}, nullptr);
+  if (looked) publish(*looked);
 }
 
 void Session::State::run_jobs() {
@@ -115,7 +137,9 @@ void Session::State::run_jobs() {
       job_running = true;
       job_title = row_of(command).title;
       job_is_quick = row_of(command).lane == Lane::kQuick;
-      job_begin = Clock::now();
+      job_begin = phase_begin = Clock::now();
+      seen_phase = Phase::kIdle;
+      seen_proof = false;
       job_progress = std::make_shared<Progress>();
       progress = job_progress;
     }
@@ -248,6 +272,17 @@ std::shared_ptr<const Snapshot> Session::snapshot() const {
   return state_->now();
 }
 
+void Session::note_phase(State& state, JobState& job) {
+  Clock::time_point now = Clock::now();
+  if (job.phase != state.seen_phase) {
+    state.seen_phase = job.phase;
+    state.phase_begin = now;
+  }
+  state.seen_proof = state.seen_proof || job.phase == Phase::kVerifying;
+  job.past_proof = state.seen_proof && job.phase != Phase::kVerifying;
+  job.phase_seconds = std::chrono::duration<double>(now - state.phase_begin).count();
+}
+
 JobState Session::job() const {
   std::lock_guard lock(state_->mutex);
   const Progress& progress = *state_->job_progress;
@@ -257,6 +292,10 @@ JobState Session::job() const {
                     : 0;
   job.running = state_->job_running && (!state_->job_is_quick || job.seconds > kNoticed);
   job.stopping = job.running && progress.cancelled;
+  note_phase(*state_, job);
+  for (std::size_t i = 0; i < kStages; ++i)
+    job.stages[i] = {progress.stages[i].bytes,
+                     static_cast<double>(progress.stages[i].nanoseconds) * 1e-9};
   job.title = state_->job_title;
   job.phase = progress.phase;
   job.done = progress.done;

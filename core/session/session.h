@@ -3,6 +3,7 @@
 // views draw.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,8 +22,16 @@ struct JobState {
   Phase phase = Phase::kIdle;
   std::uint64_t done = 0, total = 0;
   bool in_bytes = false;
-  double seconds = 0;     // since the job began
-  bool stopping = false;  // somebody has asked it to stop
+  double seconds = 0;        // since the job began
+  bool stopping = false;     // somebody has asked it to stop
+  double phase_seconds = 0;  // since the phase was first seen
+  bool past_proof = false;   // the result is proved and looked at
+  // What the threads have spent their time on, all of them together.
+  struct StageShare {
+    std::uint64_t bytes = 0;
+    double seconds = 0;
+  };
+  std::array<StageShare, kStages> stages = {};
 };
 
 class Session {
@@ -46,6 +55,7 @@ class Session {
 
  private:
   struct State;
+  static void note_phase(State& state, JobState& job);
   std::unique_ptr<State> state_;
 };
 

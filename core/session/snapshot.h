@@ -11,6 +11,7 @@
 #include "core/base/result.h"
 #include "core/repair/outlook.h"
 #include "core/session/plan_edits.h"
+#include "core/verbs/certificate_list.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/verbs.h"
 
@@ -29,8 +30,10 @@ struct Snapshot {
   std::optional<Error> not_in_place;             // of a plan: why it cannot be carried out in place
   std::shared_ptr<const RepairOutlook> outlook;  // of the plan; null until asked for
   std::shared_ptr<const verbs::RepairTarget> target;  // where it would go; null until looked at
-  std::shared_ptr<const RepairResult> repaired;       // null until applied
-  std::shared_ptr<const Checkpoint> after;            // the repaired checkpoint, opened
+  bool can_undo = false;  // what is open was repaired in place, and that is not committed
+  std::shared_ptr<const RepairResult> repaired;               // null until applied
+  std::shared_ptr<const verbs::CertificateList> certificate;  // of `repaired`
+  std::shared_ptr<const Checkpoint> after;                    // the repaired checkpoint, opened
   // What is still found above info in it, as deep as the report looked; null until applied.
   std::shared_ptr<const std::vector<Finding>> still_wrong;
   std::shared_ptr<const VerifyReport> verified;

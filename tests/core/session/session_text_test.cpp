@@ -41,7 +41,10 @@ TEST_CASE("every command reads back from its own text") {
                               LoadPlanCommand{"/runs/7/plan.json"},
                               DryRunCommand{},
                               TargetCommand{"../out dir"},
-                              TargetCommand{}};
+                              TargetCommand{},
+                              ResumeCommand{"/runs/7/out dir"},
+                              RollBackCommand{"/runs/7/out"},
+                              CommitCommand{}};
   for (const Command& command : commands) {
     std::string text = to_text(command);
     auto parsed = parse_command(text);

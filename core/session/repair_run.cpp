@@ -1,0 +1,90 @@
+// What becomes of a snapshot when a repair is carried out, gone on with, or taken back.
+#include "core/formats/open.h"
+#include "core/io/store.h"
+#include "core/session/command_run.h"
+#include "core/verbs/plan_file.h"
+#include "core/verbs/resume.h"
+
+namespace shw {
+namespace {
+
+// What came out, looked at as the source was.
+Result<Change> look_at_result(const Snapshot& before, RepairResult made, Progress* progress) {
+  SHW_TRY(auto after, open_checkpoint(made.output, progress));
+  std::optional<Depth> depth;
+  if (before.report != nullptr) depth = before.report->depth;
+  SHW_TRY(auto wrong, verbs::still_wrong(opened_in(before), made.output, depth, progress));
+  std::erase_if(wrong, verbs::is_only_filled);
+  SHW_TRY(auto certificate, verbs::certificate_of(made.output));
+  bool in_place = made.output == before.said.checkpoint;
+  if (before.checkpoint->directory() != nullptr)
+    in_place = in_place || made.output == before.checkpoint->directory()->name();
+  auto repaired = std::make_shared<const RepairResult>(std::move(made));
+  auto left = std::make_shared<const std::vector<Finding>>(std::move(wrong));
+  auto list = std::make_shared<const verbs::CertificateList>(std::move(certificate));
+  return [after, repaired, left, list, in_place, edits = before.edits](Snapshot& s) {
+    if (edits != nullptr) put_edits(s, edits);  // the plan that was carried out
+    s.repaired = repaired;
+    s.certificate = list;
+    s.after = after;
+    s.still_wrong = left;
+    s.verified = nullptr;
+    s.target = nullptr;
+    s.can_undo = in_place;
+  };
+}
+
+}  // namespace
+
+Result<Change> run_repair(const Snapshot& before, const Command& command, Progress* progress) {
+  if (before.plan == nullptr) return fail(ErrorKind::kUsage, "plan it first");
+  ApplyOptions options = as<RepairCommand>(command).options;
+  options.checkpoint = before.said.checkpoint;
+  options.out = verbs::expanded_path(options.out);
+  SHW_TRY(RepairResult made, verbs::repair(opened_in(before), *before.plan, options, progress));
+  return look_at_result(before, std::move(made), progress);
+}
+
+Result<Change> run_resume(const Snapshot& before, const Command& command, Progress* progress) {
+  if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
+  std::string folder = verbs::expanded_path(as<ResumeCommand>(command).folder);
+  SHW_TRY(verbs::Resumed resumed, verbs::resume(posix_store(), folder, kDefaultMemory, progress));
+  return look_at_result(before, std::move(resumed.result), progress);
+}
+
+Result<Change> run_roll_back(const Snapshot& before, const Command& command, Progress*) {
+  if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
+  std::string folder = verbs::expanded_path(as<RollBackCommand>(command).folder);
+  SHW_TRY(auto taken, verbs::roll_back(posix_store(), folder));
+  std::string said = before.target ? before.target->said : std::string();
+  auto target = std::make_shared<const verbs::RepairTarget>(
+      verbs::look_at_target(posix_store(), opened_in(before), said));
+  return [target](Snapshot& s) { s.target = target; };
+}
+
+// What lies there afterwards is another checkpoint: it is opened and checked as the first one was.
+Result<Change> run_undo(const Snapshot& before, const Command&, Progress* progress) {
+  SHW_CHECK(verbs::undo(before.said.checkpoint));
+  SHW_TRY(Change opened, run_open(before, open_again(before, before.said.checkpoint), progress));
+  Snapshot after = blank(before.revision);
+  opened(after);
+  if (before.tensor) after.tensor = after.checkpoint->find(before.checkpoint->fqn(*before.tensor));
+  Change checked = [](Snapshot&) {};
+  if (before.report != nullptr) {
+    SHW_TRY(checked, run_check(after, CheckCommand{before.said.depth}, progress));
+  }
+  return [opened, checked, tensor = after.tensor](Snapshot& s) {
+    s = blank(s.revision);
+    opened(s);
+    s.tensor = tensor;
+    checked(s);
+  };
+}
+
+Result<Change> run_commit(const Snapshot& before, const Command&, Progress*) {
+  if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
+  SHW_CHECK(verbs::commit(posix_store(), before.said.checkpoint));
+  return [](Snapshot& s) { s.can_undo = false; };
+}
+
+}  // namespace shw

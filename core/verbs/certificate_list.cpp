@@ -1,0 +1,63 @@
+#include "core/verbs/certificate_list.h"
+
+#include <algorithm>
+
+#include "core/facts/filled.h"
+#include "core/io/source.h"
+
+namespace shw::verbs {
+namespace {
+
+TensorFate fate_of(const TensorCertificate& tensor) {
+  if (tensor.lost != 0) return TensorFate::kLost;
+  if (tensor.is_cast) return TensorFate::kCast;
+  if (tensor.before != tensor.after) return TensorFate::kMoved;
+  return tensor.renamed_from.empty() ? TensorFate::kKept : TensorFate::kRenamed;
+}
+
+std::string note_of(const TensorCertificate& tensor) {
+  std::string note;
+  if (tensor.lost != 0 && tensor.fill == "cast")
+    note = "filled with the cast of " + tensor.fill_from;
+  else if (tensor.lost != 0 && tensor.fill == "from")
+    note = "filled from " + tensor.fill_checkpoint;
+  else if (tensor.lost != 0)
+    note = tensor.fill == "zero" ? "filled with zeros" : "a hole that was there before";
+  if (!tensor.renamed_from.empty())
+    note += (note.empty() ? "was " : ", was ") + tensor.renamed_from;
+  return note;
+}
+
+}  // namespace
+
+std::string_view name(TensorFate fate) {
+  constexpr std::string_view kNames[kFates] = {"lost", "cast", "moved", "renamed", "kept"};
+  return kNames[static_cast<std::size_t>(fate)];
+}
+
+CertificateList list_of(const Certificate& certificate, const std::string& path) {
+  CertificateList list{
+      path, certificate.lossless, certificate.seal != Certificate::Seal::kBroken, {}};
+  for (const TensorCertificate& tensor : certificate.tensors) {
+    TensorFate fate = fate_of(tensor);
+    ++list.count[static_cast<std::size_t>(fate)];
+    list.rows.push_back({tensor.fqn, fate, tensor.kept, tensor.lost, note_of(tensor)});
+  }
+  std::stable_sort(list.rows.begin(), list.rows.end(),
+                   [](const FateRow& a, const FateRow& b) { return a.fate < b.fate; });
+  for (const EntryCertificate& entry : certificate.entries)
+    list.entries.push_back(entry.fqn + " says what " + entry.from + " says");
+  list.dropped = certificate.dropped;
+  return list;
+}
+
+Result<CertificateList> certificate_of(const std::string& folder) {
+  std::string path = folder + "/" + kCertificateFile;
+  SHW_TRY(auto source, open_file(path, path));
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  SHW_TRY(Certificate certificate, certificate_from_json(text, path));
+  return list_of(certificate, path);
+}
+
+}  // namespace shw::verbs

@@ -1,0 +1,134 @@
+// A repair carried out by a session: stopped, gone on with, taken away, taken back, kept.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "core/io/store.h"
+#include "core/session/session.h"
+#include "core/temporary_folder.h"
+#include "core/verbs/certificate_list.h"
+#include "core/verbs/resume.h"
+
+using namespace shw;
+
+namespace {
+
+struct RepairSession {
+  TemporaryFolder folder;
+  Session session;
+  explicit RepairSession(const char* fixture) {
+    std::string base = std::string(SHW_TEST_DATA) + "/torch-2.14/" + fixture;
+    std::filesystem::copy(base + "/ckpt", folder / "step",
+                          std::filesystem::copy_options::recursive);
+    session.apply(
+        {OpenCommand{folder / "step", base + "/spec.json"}, CheckCommand{}, PlanCommand{}});
+    session.wait();
+    REQUIRE(now()->plan != nullptr);
+  }
+  std::shared_ptr<const Snapshot> now() const { return session.snapshot(); }
+  void apply(Command command) {
+    session.apply(std::move(command));
+    session.wait();
+  }
+  // As a run that was stopped before its first file was whole.
+  void stop_at_once(const std::string& out) {
+    Progress progress;
+    progress.keeps = true;
+    progress.cancel();
+    auto stopped = verbs::repair(opened_in(*now()), *now()->plan, {out, false}, &progress);
+    REQUIRE_FALSE(stopped.has_value());
+    CHECK(stopped.error().kind == ErrorKind::kCancelled);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what a stopped repair left is gone on with by the process that stopped it") {
+  RepairSession s("s1_placement_not_transposed");
+  std::string out = s.folder / "out";
+  for (int i = 0; i < 2; ++i) s.stop_at_once(out);
+  s.apply(TargetCommand{out});
+  REQUIRE(s.now()->target != nullptr);
+  REQUIRE(s.now()->target->half_made.size() == 1);
+  s.apply(ResumeCommand{s.now()->target->half_made.front()});
+  if (s.now()->error) FAIL(s.now()->error->message);
+  REQUIRE(s.now()->repaired != nullptr);
+  CHECK(s.now()->repaired->output == out);
+  REQUIRE(s.now()->still_wrong != nullptr);
+  CHECK(s.now()->still_wrong->empty());
+  CHECK_FALSE(s.now()->can_undo);
+  auto left = std::filesystem::directory_iterator(s.folder / "");
+  CHECK(std::distance(begin(left), end(left)) == 2);  // the step and what came out
+}
+
+TEST_CASE("what a stopped repair left is taken away, and the checkpoint stays as it was") {
+  RepairSession s("s1_placement_not_transposed");
+  std::string out = s.folder / "out";
+  s.stop_at_once(out);
+  s.apply(TargetCommand{out});
+  REQUIRE(s.now()->target->half_made.size() == 1);
+  s.apply(RollBackCommand{s.now()->target->half_made.front()});
+  if (s.now()->error) FAIL(s.now()->error->message);
+  CHECK(s.now()->target->half_made.empty());
+  auto left = std::filesystem::directory_iterator(s.folder / "");
+  CHECK(std::distance(begin(left), end(left)) == 1);
+  s.apply(RollBackCommand{out});
+  CHECK(s.now()->error.has_value());  // nothing is left there
+}
+
+TEST_CASE("undo of a repair in place ends in the checkpoint as it was, checked, with its list") {
+  RepairSession s("s1_placement_not_transposed");
+  s.apply(FilterCommand{"finding:*"});
+  std::size_t shown = s.now()->order->size();
+  REQUIRE(shown > 0);
+  std::size_t findings = s.now()->report->findings.size();
+  s.apply(RepairCommand{{"", true}});
+  if (s.now()->error) FAIL(s.now()->error->message);
+  CHECK(s.now()->can_undo);
+  s.apply(UndoCommand{});
+  if (s.now()->error) FAIL(s.now()->error->message);
+  CHECK(s.now()->repaired == nullptr);
+  CHECK_FALSE(s.now()->can_undo);
+  REQUIRE(s.now()->report != nullptr);
+  CHECK(s.now()->report->findings.size() == findings);
+  REQUIRE(s.now()->order != nullptr);
+  CHECK(s.now()->order->size() == shown);
+  CHECK(s.now()->tensor.has_value());
+}
+
+TEST_CASE("a repair in place can be taken back until it is committed, by a later session as well") {
+  RepairSession s("s1_placement_not_transposed");
+  s.apply(RepairCommand{{"", true}});
+  REQUIRE(s.now()->can_undo);
+  Session later;
+  later.apply(OpenCommand{s.folder / "step"});
+  later.wait();
+  CHECK(later.snapshot()->can_undo);
+  later.apply(CommitCommand{});
+  later.wait();
+  CHECK_FALSE(later.snapshot()->error.has_value());
+  CHECK_FALSE(later.snapshot()->can_undo);
+  s.apply(UndoCommand{});
+  CHECK(s.now()->error.has_value());
+}
+
+TEST_CASE("the certificate tells of every tensor what became of it, the gravest first") {
+  RepairSession s("s2_swiglu_t2");
+  s.apply(RepairCommand{{s.folder / "out", false}});
+  if (s.now()->error) FAIL(s.now()->error->message);
+  REQUIRE(s.now()->certificate != nullptr);
+  const verbs::CertificateList& list = *s.now()->certificate;
+  CHECK(list.sealed);
+  CHECK_FALSE(list.lossless);
+  CHECK(list.rows.size() == s.now()->after->tensor_count());
+  std::size_t counted = 0;
+  for (std::size_t count : list.count) counted += count;
+  CHECK(counted == list.rows.size());
+  CHECK(list.rows.front().fate == verbs::TensorFate::kLost);
+  CHECK(list.rows.front().note == "filled with zeros");
+  CHECK(list.rows.back().fate == verbs::TensorFate::kKept);
+  std::int64_t lost = 0, planned = 0;
+  for (const auto& row : list.rows) lost += row.lost;
+  for (const PlannedTensor& tensor : s.now()->plan->tensors) planned += tensor.lost_elements;
+  CHECK(lost == planned);
+}
