@@ -13,7 +13,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 35> kActions{{
+constexpr std::array<ActionRow, 39> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -26,6 +26,10 @@ constexpr std::array<ActionRow, 35> kActions{{
     {Action::kDryRun, "Say what the repair takes", ctrl(Key::kD)},
     {Action::kPlanUndo, "Undo the last edit of the plan", ctrl(Key::kZ)},
     {Action::kPlanRedo, "Redo the edit of the plan", ctrl(Key::kY)},
+    {Action::kResume, "Go on with the repair that was stopped", {}},
+    {Action::kRollBack, "Take away what the stopped repair left", {}},
+    {Action::kCommit, "Keep the repair in place for good", {}},
+    {Action::kCertificate, "Show the certificate", {Key::kF7}},
     {Action::kVerify, "Verify what was repaired", {}},
     {Action::kOpenRepaired, "Open what was repaired", {}},
     {Action::kUndo, "Undo a repair in place", {}},
@@ -157,7 +161,13 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
     case Action::kVerify:
       return s.repaired != nullptr && idle;
     case Action::kUndo:
-      return s.repaired != nullptr && s.repaired->output == s.said.checkpoint && idle;
+    case Action::kCommit:
+      return s.can_undo && idle;
+    case Action::kResume:
+    case Action::kRollBack:
+      return s.target != nullptr && !s.target->half_made.empty() && idle;
+    case Action::kCertificate:
+      return s.certificate != nullptr;
     case Action::kCheck:
     case Action::kCheckData:
       return s.checkpoint != nullptr && idle;
@@ -211,8 +221,19 @@ void run(Action action, Frame& frame, DeskState& state) {
     case Action::kVerify:
       return frame.emit(VerifyCommand{});
     case Action::kUndo:
-      frame.emit(UndoCommand{});
-      return frame.emit(CheckCommand{});
+      return frame.emit(UndoCommand{});  // which checks again what it brings back
+    case Action::kCommit:
+      return frame.emit(CommitCommand{});
+    case Action::kResume:
+      frame.emit(ResumeCommand{frame.snapshot.target->half_made.front()});
+      frame.emit(VerifyCommand{});
+      state.plan_open = false;
+      return;
+    case Action::kRollBack:
+      return frame.emit(RollBackCommand{frame.snapshot.target->half_made.front()});
+    case Action::kCertificate:
+      state.certificate_open = true;
+      return;
     case Action::kCheck:
       return frame.emit(CheckCommand{});
     case Action::kCheckData:
@@ -275,8 +296,10 @@ void run_keys(Frame& frame, DeskState& state) {
   for (KeyPress key : frame.keys) {
     if (key == KeyPress{Key::kZ, true, true, false}) key = key_of(Action::kPlanRedo);
     if (key.key == Key::kEscape) {
-      if (state.palette_open || state.plan_open || state.explain_open || state.mesh_open)
-        state.palette_open = state.plan_open = state.explain_open = state.mesh_open = false;
+      if (state.palette_open || state.plan_open || state.explain_open || state.mesh_open ||
+          state.certificate_open)
+        state.palette_open = state.plan_open = state.explain_open = state.mesh_open =
+            state.certificate_open = false;
       else if (!typing && !state.filter.empty())
         set_filter(frame, state, "");
       continue;
@@ -290,7 +313,7 @@ void run_keys(Frame& frame, DeskState& state) {
     for (const ActionRow& row : kActions) {
       if (row.key.key == Key::kNone || !(row.key == key)) continue;
       bool above = state.palette_open || state.explain_open || state.mesh_open ||
-                   (state.plan_open && !is_of_plan(row.action));
+                   state.certificate_open || (state.plan_open && !is_of_plan(row.action));
       if (!above) run(row.action, frame, state);
     }
   }

@@ -60,6 +60,7 @@ void draw_desk(Frame& frame, DeskState& state) {
   draw_regions(frame, state, regions_of(frame, size));
   ImGui::End();
   if (state.plan_open) draw_plan_panel(frame, state);
+  if (state.certificate_open) draw_certificate(frame, state);
   if (state.explain_open) draw_explain(frame, state);
   if (state.mesh_open) draw_mesh_panel(frame, state);
   if (state.palette_open) draw_palette(frame, state);

@@ -32,6 +32,7 @@ struct DeskState {
   MapState map;
 
   PlanState plan;  // of the repair's panel
+  bool certificate_open = false;
 
   bool map_has_keys = false;  // arrows move the tile, not the row
   bool fill_open = false;     // another checkpoint to fill from is being named

@@ -1,7 +1,8 @@
 // The bottom: what runs, how much of it, how fast, what limits it, how long still; or what was
 // looked at.
 #include <algorithm>
-#include <cstdio>
+#include <string>
+#include <vector>
 
 #include "views/actions.h"
 #include "views/parts.h"
@@ -40,42 +41,110 @@ std::string amount_text(const JobState& job, std::uint64_t amount) {
   return job.in_bytes ? human_bytes(amount) : human_count(amount);
 }
 
+std::string rate_text(std::uint64_t bytes, double seconds) {
+  return human_bytes(static_cast<std::uint64_t>(static_cast<double>(bytes) / seconds)) + "/s";
+}
+
+// "read 1.2 GB/s, write 0.6 GB/s; writing takes longest": of what threads have spent their time on.
+std::string stages_text(const JobState& job) {
+  constexpr const char* kWords[kStages] = {"read", "make", "write", "read back"};
+  constexpr const char* kLimits[kStages] = {"reading", "making values", "writing", "reading back"};
+  std::string text;
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < kStages; ++i) {
+    const auto& stage = job.stages[i];
+    if (stage.seconds > job.stages[longest].seconds) longest = i;
+    if (stage.seconds < 0.05 || stage.bytes == 0) continue;
+    text += (text.empty() ? "" : ", ") + std::string(kWords[i]) + " " +
+            rate_text(stage.bytes, stage.seconds);
+  }
+  return text.empty() ? text : text + " a thread; " + kLimits[longest] + " takes longest";
+}
+
+// A repair writes, proves, and looks at what came out; anything else is one piece of work.
+constexpr std::size_t kRepairSteps = 3;
+std::size_t steps_of(const JobState& job) {
+  bool repairs = job.phase == Phase::kCopying || job.phase == Phase::kWritingMetadata ||
+                 job.past_proof || job.title == "Repairing";
+  return repairs ? kRepairSteps : 1;
+}
+std::size_t step_of(const JobState& job) {
+  if (steps_of(job) == 1) return 0;
+  if (job.past_proof) return 2;
+  return job.phase == Phase::kVerifying ? 1 : 0;
+}
+
+// Never full while there is something left to do.
+double part_of(const JobState& job) {
+  if (job.total == 0) return 0;
+  return std::min(0.98, static_cast<double>(job.done) / static_cast<double>(job.total));
+}
+
+void draw_bar(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max) {
+  const JobState& job = frame.job;
+  std::size_t steps = steps_of(job), now = step_of(job);
+  float gap = frame.px(4);
+  float wide = (max.x - min.x - gap * static_cast<float>(steps - 1)) / static_cast<float>(steps);
+  for (std::size_t i = 0; i < steps; ++i) {
+    float x = min.x + (wide + gap) * static_cast<float>(i);
+    draw->AddRectFilled({x, min.y}, {x + wide, max.y}, frame.theme.raised, frame.px(2));
+    double part = i < now ? 1 : i == now ? part_of(job) : 0;
+    if (part > 0)
+      draw->AddRectFilled({x, min.y}, {x + wide * static_cast<float>(part), max.y},
+                          job.stopping ? frame.theme.quiet : frame.theme.text, frame.px(2));
+  }
+}
+
+std::string phase_now(const JobState& job) {
+  if (job.stopping) return "stopping; what is open stays as it is";
+  if (job.past_proof) return "looking at what came out";
+  bool waits = job.phase == Phase::kCopying && job.total > 0 && job.done >= job.total;
+  std::string text = waits ? "waiting until the disk has it all" : phase_text(job.phase);
+  std::string stages = stages_text(job);
+  return stages.empty() ? text : text + " · " + stages;
+}
+
+// "1.9 of 3.0 GB", "1.1 GB/s", "1 s left", of the phase that is under way.
+std::vector<std::string> amounts_of(const JobState& job) {
+  std::vector<std::string> texts;
+  if (job.total == 0) return texts;
+  texts.push_back(amount_text(job, std::min(job.done, job.total)) + " of " +
+                  amount_text(job, job.total));
+  double seconds = job.phase_seconds > 0 ? job.phase_seconds : job.seconds;
+  if (seconds < 0.5 || job.done == 0 || job.done >= job.total || job.stopping) return texts;
+  double rate = static_cast<double>(job.done) / seconds;
+  texts.push_back(amount_text(job, static_cast<std::uint64_t>(rate)) + "/s");
+  texts.push_back(duration_text(static_cast<double>(job.total - job.done) / rate) + " left");
+  return texts;
+}
+
 void draw_running(Frame& frame, DeskState& state, Region region) {
   const JobState& job = frame.job;
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float middle = region.min.y + frame.px(20), x = region.min.x + frame.px(16);
   float right = region.max.x - frame.px(16);
   ImVec2 size = button_size(frame, "Cancel");
-  if (button(frame, "job/cancel", "Cancel", {right - size.x, middle - size.y / 2}))
-    run(Action::kCancel, frame, state);
-  float hint_end = right - size.x - frame.px(16);
-  hint_end -= text_until(draw, frame.fonts.small, hint_end, middle, frame.theme.quiet, "commands");
-  text_until(draw, frame.fonts.mono_small, hint_end - frame.px(8), middle, frame.theme.quiet,
-             to_text(key_of(Action::kPalette)));
-  x += text_from(draw, frame.fonts.text, x, middle, frame.theme.text, job.title) + frame.px(18);
-  double part = 0;
-  if (job.total > 0) {
-    part = std::min(1.0, static_cast<double>(job.done) / static_cast<double>(job.total));
-    std::string of = amount_text(job, job.done) + " of " + amount_text(job, job.total);
-    x += text_from(draw, frame.fonts.mono_small, x, middle, frame.theme.quiet, of) + frame.px(20);
-    if (job.seconds > 0.5 && job.done > 0) {
-      double rate = static_cast<double>(job.done) / job.seconds;
-      std::string speed = amount_text(job, static_cast<std::uint64_t>(rate)) + "/s";
-      x += text_from(draw, frame.fonts.mono_small, x, middle, frame.theme.quiet, speed) +
-           frame.px(20);
-      double left = static_cast<double>(job.total - std::min(job.total, job.done)) / rate;
-      x += text_from(draw, frame.fonts.mono_small, x, middle, frame.theme.quiet,
-                     duration_text(left) + " left") +
-           frame.px(20);
-    }
+  float end = right;
+  if (!job.stopping) {
+    if (button(frame, "job/cancel", "Cancel", {right - size.x, middle - size.y / 2}))
+      run(Action::kCancel, frame, state);
+    end = right - size.x - frame.px(16);
   }
-  text_from(draw, frame.fonts.small, x, middle, frame.theme.quiet, phase_text(job.phase));
+  std::string title = job.title;
+  if (steps_of(job) > 1)
+    title += " · step " + std::to_string(step_of(job) + 1) + " of " + std::to_string(steps_of(job));
+  x += text_from(draw, frame.fonts.text, x, middle, frame.theme.text, title) + frame.px(18);
+  for (const std::string& text : amounts_of(job)) {
+    float width = text_width(frame.fonts.mono_small, text);
+    if (x + width > end) break;
+    x += text_from(draw, frame.fonts.mono_small, x, middle, frame.theme.quiet, text) + frame.px(20);
+  }
+  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  if (end - x > frame.px(40))
+    text_from(draw, frame.fonts.small, x, middle, frame.theme.quiet,
+              elide_middle(phase_now(job), end - x, measure));
   ImVec2 min{region.min.x + frame.px(16), region.min.y + frame.px(44)};
-  ImVec2 max{right, min.y + frame.px(5)};
-  draw->AddRectFilled(min, max, frame.theme.raised, frame.px(2));
-  if (job.total > 0)
-    draw->AddRectFilled(min, {min.x + (max.x - min.x) * static_cast<float>(part), max.y},
-                        frame.theme.text, frame.px(2));
+  draw_bar(frame, draw, min, {right, min.y + frame.px(5)});
 }
 
 void draw_idle(Frame& frame, DeskState& state, Region region) {
@@ -90,7 +159,9 @@ void draw_idle(Frame& frame, DeskState& state, Region region) {
   std::string said;
   if (frame.snapshot.error && frame.snapshot.report != nullptr) {
     const Error& error = *frame.snapshot.error;
-    draw_sign(frame, draw, {x + frame.px(8), middle}, frame.px(8), Sign::kBad);
+    bool stopped = error.kind == ErrorKind::kCancelled;  // as somebody wished: no failure
+    draw_sign(frame, draw, {x + frame.px(8), middle}, frame.px(8),
+              stopped ? Sign::kQuiet : Sign::kBad);
     x += frame.px(24);
     said = (error.place.file.empty() ? "" : error.place.file + ": ") + error.message;
     if (!error.advice.empty()) said += ". " + error.advice;

@@ -17,6 +17,7 @@ void draw_open_error(Frame& frame, DeskState& state, Region region);
 
 // Above the rest.
 void draw_plan_panel(Frame& frame, DeskState& state);
+void draw_certificate(Frame& frame, DeskState& state);
 void draw_explain(Frame& frame, DeskState& state);
 void draw_mesh_panel(Frame& frame, DeskState& state);
 void draw_palette(Frame& frame, DeskState& state);

@@ -129,7 +129,7 @@ void draw_outlook(Frame& frame, Column& column, const RepairOutlook& outlook) {
 }
 
 // What is there already is said before anybody presses Apply.
-void draw_place(Frame& frame, Column& column, const verbs::RepairTarget& target) {
+void draw_place(Frame& frame, DeskState& state, Column& column, const verbs::RepairTarget& target) {
   if (target.refused) return draw_plan_error(frame, column, *target.refused);
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
             "Will be " + target.path + "; nothing is there yet.");
@@ -138,7 +138,15 @@ void draw_place(Frame& frame, Column& column, const verbs::RepairTarget& target)
     paragraph(frame, column, frame.fonts.small, frame.theme.warn,
               "A repair that was stopped or is still running left its work beside it: " +
                   target.half_made.front() + ".");
-    column.y += frame.px(4);
+    column.y += frame.px(6);
+    if (is_possible(Action::kResume, frame, state)) {
+      if (button(frame, "plan/resume", "Go on with it", {column.left, column.y}))
+        run(Action::kResume, frame, state);
+      float x = column.left + button_size(frame, "Go on with it").x + frame.px(8);
+      if (button(frame, "plan/roll-back", "Take it away", {x, column.y}, ButtonStyle::kQuiet))
+        run(Action::kRollBack, frame, state);
+      column.y += frame.px(40);
+    }
   }
 }
 
@@ -181,7 +189,8 @@ void draw_plan_target(Frame& frame, DeskState& state, Column& column) {
   bool dry =
       path_with(frame, column, "plan/out", hint.c_str(), state.out, "Dry run", nullptr, nullptr);
   if (dry) run(Action::kDryRun, frame, state);
-  if (s.target != nullptr && s.target->said == state.out) draw_place(frame, column, *s.target);
+  if (s.target != nullptr && s.target->said == state.out)
+    draw_place(frame, state, column, *s.target);
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
             "The checkpoint that is open is not touched. What comes out is verified before it gets "
             "its name. In place swaps .metadata alone; Undo brings it back byte for byte.");

@@ -48,9 +48,14 @@ struct BarButton {
 float draw_buttons(Frame& frame, DeskState& state, const VerdictText& verdict, Region region) {
   std::vector<BarButton> buttons;
   bool findings = frame.snapshot.report != nullptr && !frame.snapshot.report->findings.empty();
-  if (frame.snapshot.repaired != nullptr && is_possible(Action::kUndo, frame, state))
+  if (is_possible(Action::kUndo, frame, state)) {
+    buttons.push_back({"bar/commit", Action::kCommit, "Keep it", ButtonStyle::kPlain});
     buttons.push_back({"bar/undo", Action::kUndo, "Undo", ButtonStyle::kPlain});
-  if (findings) {
+  }
+  if (is_possible(Action::kCertificate, frame, state))
+    buttons.push_back(
+        {"bar/certificate", Action::kCertificate, "Certificate", ButtonStyle::kPlain});
+  if (findings && frame.snapshot.repaired == nullptr) {
     buttons.push_back({"bar/report", Action::kCopyReport, "Copy report", ButtonStyle::kPlain});
     buttons.push_back({"bar/explain", Action::kExplain, "Explain", ButtonStyle::kPlain});
   }

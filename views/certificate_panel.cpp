@@ -1,0 +1,119 @@
+// The certificate at the end of a repair: what became of every tensor, the gravest first.
+#include <fmt/core.h>
+
+#include <imgui.h>
+#include <algorithm>
+
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+using verbs::CertificateList;
+using verbs::FateRow;
+using verbs::TensorFate;
+
+Sign sign_of_fate(TensorFate fate) {
+  switch (fate) {
+    case TensorFate::kLost:
+      return Sign::kBad;
+    case TensorFate::kCast:
+      return Sign::kWarn;
+    case TensorFate::kMoved:
+    case TensorFate::kRenamed:
+      return Sign::kOk;
+    case TensorFate::kKept:
+      break;
+  }
+  return Sign::kQuiet;
+}
+
+std::string counts_text(const CertificateList& list) {
+  std::string text;
+  for (std::size_t i = 0; i < verbs::kFates; ++i) {
+    if (list.count[i] == 0) continue;
+    text += (text.empty() ? "" : ", ") + human_count(list.count[i]) + " " +
+            std::string(name(static_cast<TensorFate>(i)));
+  }
+  return plural(list.rows.size(), "tensor") + ": " + (text.empty() ? "none" : text) + ".";
+}
+
+void draw_fate(Frame& frame, const Column& column, float y, float height, const FateRow& row) {
+  const ImFont* mono = frame.fonts.mono_small;
+  float middle = y + height / 2;
+  draw_sign(frame, column.draw, {column.left + frame.px(8), middle}, frame.px(6),
+            sign_of_fate(row.fate));
+  text_from(column.draw, frame.fonts.small, column.left + frame.px(24), middle, frame.theme.text,
+            name(row.fate));
+  std::string numbers = row.lost == 0
+                            ? human_count(static_cast<std::uint64_t>(row.kept)) + " kept"
+                            : human_count(static_cast<std::uint64_t>(row.lost)) + " lost, " +
+                                  human_count(static_cast<std::uint64_t>(row.kept)) + " kept";
+  if (!row.note.empty()) numbers += ", " + row.note;
+  float left = column.left + frame.px(96);
+  Measure measure = [&](std::string_view t) { return text_width(mono, t); };
+  numbers = elide_middle(numbers, column.width() * 0.45f, measure);
+  float used = text_until(column.draw, mono, column.right, middle,
+                          row.lost != 0 ? frame.theme.bad : frame.theme.quiet, numbers);
+  text_from(column.draw, mono, left, middle, frame.theme.text,
+            elide_path(row.fqn, column.right - used - frame.px(16) - left, measure));
+}
+
+// Of a quarter of a million tensors those that are seen.
+void draw_fates(Frame& frame, Column& column, const std::vector<FateRow>& rows) {
+  float height = frame.px(24), top = ImGui::GetWindowPos().y;
+  float bottom = top + ImGui::GetWindowHeight();
+  auto above = static_cast<std::size_t>(std::max(0.0f, (top - column.y) / height));
+  for (std::size_t i = std::min(above, rows.size()); i < rows.size(); ++i) {
+    float y = column.y + height * static_cast<float>(i);
+    if (y > bottom) break;
+    draw_fate(frame, column, y, height, rows[i]);
+  }
+  column.y += height * static_cast<float>(rows.size());
+}
+
+}  // namespace
+
+void draw_certificate(Frame& frame, DeskState& state) {
+  if (frame.snapshot.certificate == nullptr) {
+    state.certificate_open = false;
+    return;
+  }
+  const CertificateList& list = *frame.snapshot.certificate;
+  ImVec2 screen = ImGui::GetIO().DisplaySize;
+  Column column;
+  if (!begin_overlay(frame, "##certificate",
+                     {std::min(frame.px(860), screen.x - frame.px(32)), screen.y - frame.px(80)},
+                     column))
+    state.certificate_open = false;
+  paragraph(frame, column, frame.fonts.title, frame.theme.text, "The certificate");
+  column.y += frame.px(4);
+  paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, list.path);
+  column.y += frame.px(8);
+  std::string said = counts_text(list);
+  said += list.lossless ? " Nothing is lost." : " What is lost stays told for ever after.";
+  if (!list.sealed) said += " It is not what was written: somebody has changed it.";
+  paragraph(frame, column, frame.fonts.text, list.sealed ? frame.theme.text : frame.theme.bad,
+            said);
+  column.y += frame.px(10);
+  float below = frame.px(30 + 22 + 12);
+  Region region{{column.left, column.y}, {column.right + frame.px(14), column.bottom - below}};
+  begin_region(frame, "certificate-rows", region, frame.theme.side, true);
+  Column inside{ImGui::GetWindowDrawList(), column.left, column.right,
+                region.min.y - ImGui::GetScrollY(), region.max.y};
+  for (const std::string& entry : list.entries)
+    paragraph(frame, inside, frame.fonts.small, frame.theme.warn, entry);
+  for (const std::string& dropped : list.dropped)
+    paragraph(frame, inside, frame.fonts.small, frame.theme.bad, "not there any more: " + dropped);
+  draw_fates(frame, inside, list.rows);
+  close_column(frame, inside);
+  end_region();
+  ImVec2 size = button_size(frame, "Close");
+  if (button(frame, "certificate/close", "Close",
+             {column.right - size.x, column.bottom - below + frame.px(12)}))
+    state.certificate_open = false;
+  end_overlay();
+}
+
+}  // namespace shw
