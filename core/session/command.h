@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -51,9 +52,17 @@ struct SortCommand {
   SortKey key = SortKey::kRecorded;
   bool descending = false;
 };
-using Command = std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand,
-                             VerifyCommand, UndoCommand, CancelCommand, SelectTensorCommand,
-                             SelectChunkCommand, SelectFindingCommand, FilterCommand, SortCommand>;
+// Bytes of a file, with what they are: closed, those of the selected tile, of a place, or a step.
+struct BytesCommand {
+  enum class Go : std::uint8_t { kClose, kTile, kFinding, kAt, kNext, kPrevious };
+  Go go = Go::kTile;
+  std::string file = {};  // of kAt; empty: the one that is looked at
+  std::uint64_t at = 0;
+};
+using Command =
+    std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
+                 UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
+                 SelectFindingCommand, FilterCommand, SortCommand, BytesCommand>;
 
 // The command as the one that its row says it is.
 template <class C>

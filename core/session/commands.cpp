@@ -5,6 +5,8 @@
 
 #include "core/session/command_run.h"
 #include "core/session/command_text.h"
+#include "core/session/look_run.h"
+#include "core/session/look_text.h"
 
 namespace shw {
 namespace {
@@ -41,6 +43,8 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
     {"filter", "filter [TEXT]", "Filtering", Lane::kList, parse_filter, print_filter, nullptr},
     {"sort", "sort recorded|name|bytes|tiles|findings [desc]", "Sorting", Lane::kList, parse_sort,
      print_sort, nullptr},
+    {"bytes", "bytes [finding | next | previous | off | [file PATH] at OFFSET]", "Reading bytes",
+     Lane::kLook, parse_byte_look, print_byte_look, run_byte_look},
 }};
 
 }  // namespace

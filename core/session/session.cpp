@@ -1,14 +1,16 @@
-// Two threads of its own: one for the long jobs, in order; one for the list (filter and sort), so
-// that typing never waits for a repair. Both publish new snapshots; nobody ever waits for them but
-// wait().
+// Three threads of its own: one for the long jobs, in order; one for the list (filter and sort), so
+// that typing never waits for a repair; one that looks into files. All publish new snapshots;
+// nobody ever waits for them but wait().
 #include "core/session/session.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <iterator>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "core/verbs/filter.h"
@@ -44,7 +46,12 @@ struct Session::State {
   bool list_wanted = false, list_running = false;
   std::shared_ptr<Progress> list_progress = std::make_shared<Progress>();
 
-  std::thread job_thread, list_thread;
+  std::array<std::optional<Command>, std::variant_size_v<Command>> looks;  // the newest of a kind
+  std::size_t look_kind = 0;
+  bool look_running = false;
+  std::shared_ptr<Progress> look_progress = std::make_shared<Progress>();
+
+  std::thread job_thread, list_thread, look_thread;
 
   // Every change to the snapshot goes through here; `change` works on a copy.
   template <class Change>
@@ -80,8 +87,21 @@ struct Session::State {
     changed.notify_all();
   }
 
+  void want_look(const Command& command) {
+    {
+      std::lock_guard lock(mutex);
+      looks[command.index()] = command;
+      if (look_running && look_kind == command.index()) look_progress->cancel();
+    }
+    changed.notify_all();
+  }
+  bool look_wanted() const {
+    return std::any_of(looks.begin(), looks.end(), [](const auto& look) { return look; });
+  }
+
   void run_jobs();
   void run_list();
+  void run_looks();
   void carry_out(const Command& command, Progress* progress);
   bool apply_now(const Command& command);
 };
@@ -169,6 +189,38 @@ void Session::State::run_list() {
   }
 }
 
+void Session::State::run_looks() {
+  while (true) {
+    Command command;
+    std::shared_ptr<const Snapshot> before;
+    std::shared_ptr<Progress> progress;
+    {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return stopping || look_wanted(); });
+      if (stopping) return;
+      auto wanted = std::find_if(looks.begin(), looks.end(), [](const auto& look) { return look; });
+      command = std::move(**wanted);
+      wanted->reset();
+      look_running = true;
+      look_kind = command.index();
+      look_progress = std::make_shared<Progress>();
+      progress = look_progress;
+      before = snapshot;
+    }
+    // What was opened meanwhile has its own files: the look is dropped with what it looked at.
+    auto change = row_of(command).run(*before, command, progress.get());
+    if (change)
+      publish([&](Snapshot& s) {
+        if (s.checkpoint == before->checkpoint) (*change)(s);
+      });
+    {
+      std::lock_guard lock(mutex);
+      look_running = false;
+    }
+    changed.notify_all();
+  }
+}
+
 // False for the long ones, which wait for their turn.
 bool Session::State::apply_now(const Command& command) {
   switch (row_of(command).lane) {
@@ -183,6 +235,9 @@ bool Session::State::apply_now(const Command& command) {
       want_list();
       return true;
     }
+    case Lane::kLook:
+      want_look(command);
+      return true;
     case Lane::kNow:
       break;
   }
@@ -190,6 +245,7 @@ bool Session::State::apply_now(const Command& command) {
     std::lock_guard lock(mutex);
     jobs.clear();
     job_progress->cancel();
+    look_progress->cancel();
   } else {
     carry_out(command, nullptr);
   }
@@ -199,6 +255,7 @@ bool Session::State::apply_now(const Command& command) {
 Session::Session() : state_(std::make_unique<State>()) {
   state_->job_thread = std::thread([state = state_.get()] { state->run_jobs(); });
   state_->list_thread = std::thread([state = state_.get()] { state->run_list(); });
+  state_->look_thread = std::thread([state = state_.get()] { state->run_looks(); });
 }
 
 Session::~Session() {
@@ -208,10 +265,12 @@ Session::~Session() {
     state_->callback = nullptr;
     state_->job_progress->cancel();
     state_->list_progress->cancel();
+    state_->look_progress->cancel();
   }
   state_->changed.notify_all();
   state_->job_thread.join();
   state_->list_thread.join();
+  state_->look_thread.join();
 }
 
 void Session::apply(Command command) {
@@ -237,7 +296,8 @@ void Session::wait() {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   state.changed.wait(lock, [&] {
-    return state.jobs.empty() && !state.job_running && !state.list_wanted && !state.list_running;
+    return state.jobs.empty() && !state.job_running && !state.list_wanted && !state.list_running &&
+           !state.look_wanted() && !state.look_running;
   });
 }
 
@@ -258,6 +318,9 @@ JobState Session::job() const {
   job.seconds = state_->job_running
                     ? std::chrono::duration<double>(Clock::now() - state_->job_begin).count()
                     : 0;
+  job.looking = state_->look_running || state_->look_wanted();
+  job.looked = state_->look_progress->done;
+  job.to_look = state_->look_progress->total;
   return job;
 }
 

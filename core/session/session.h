@@ -21,7 +21,9 @@ struct JobState {
   Phase phase = Phase::kIdle;
   std::uint64_t done = 0, total = 0;
   bool in_bytes = false;
-  double seconds = 0;  // since the job began
+  double seconds = 0;    // since the job began
+  bool looking = false;  // beside it, into a file: how many of how many elements
+  std::uint64_t looked = 0, to_look = 0;
 };
 
 class Session {
@@ -30,7 +32,7 @@ class Session {
   ~Session();  // cancels and waits
 
   // Carries a command out. Cheap ones at once; opening, checking, planning, repairing, verifying,
-  // filtering on the session's own thread, in order. Never blocks.
+  // filtering and looking into files on the session's own threads, in order. Never blocks.
   void apply(Command command);
   // Commands that were given for each other's results (open, then check): none is left standing
   // when one before it fails, however soon that is.

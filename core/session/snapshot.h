@@ -9,9 +9,16 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/verbs/bytes_window.h"
 #include "core/verbs/verbs.h"
 
 namespace shw {
+
+// What a look into a file has brought.
+struct BytesLook {
+  std::optional<verbs::BytesWindow> window;
+  std::optional<Error> error;  // why there is none
+};
 
 struct Snapshot {
   std::uint64_t revision = 0;
@@ -31,10 +38,11 @@ struct Snapshot {
   std::shared_ptr<const std::vector<std::uint32_t>>
       order;  // tensors that the filter lets through, sorted; null: all, as recorded
   std::string filter;
-  std::optional<TensorId> tensor;      // selected
-  std::optional<ChunkId> chunk;        // selected tile
-  std::optional<std::size_t> finding;  // selected, index into report->findings
-  std::optional<Error> error;          // of the last command that failed
+  std::optional<TensorId> tensor;          // selected
+  std::optional<ChunkId> chunk;            // selected tile
+  std::optional<std::size_t> finding;      // selected, index into report->findings
+  std::optional<Error> error;              // of the last command that failed
+  std::shared_ptr<const BytesLook> bytes;  // null: nobody looks at bytes
 };
 
 // Nothing is open: what follows snapshot `revision` when another checkpoint is opened.

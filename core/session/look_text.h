@@ -1,0 +1,15 @@
+// The rows' text halves of those commands that look into files: see commands.h.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/session/command.h"
+
+namespace shw {
+
+std::optional<Command> parse_byte_look(std::string_view rest);
+std::string print_byte_look(const Command& command);
+
+}  // namespace shw
