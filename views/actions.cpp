@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/verbs/command_line.h"
+#include "views/look_panels.h"
 #include "views/text.h"
 
 namespace shw {
@@ -13,7 +14,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 32> kActions{{
+constexpr std::array<ActionRow, 37> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -46,6 +47,11 @@ constexpr std::array<ActionRow, 32> kActions{{
     {Action::kUnfoldAll, "Unfold all modules", {}},
     {Action::kReload, "Open again from disk", {Key::kF5}},
     {Action::kQuit, "Quit", ctrl(Key::kQ)},
+    {Action::kShowBytes, "Show the bytes", ctrl(Key::kB)},
+    {Action::kShowFindingBytes, "Show the bytes of the finding", {Key::kB, true, true, false}},
+    {Action::kNextRecord, "Go to the next record", {Key::kDown, false, false, true}},
+    {Action::kPreviousRecord, "Go to the previous record", {Key::kUp, false, false, true}},
+    {Action::kCopyBytes, "Copy the bytes as text", {}},
 }};
 
 void sort_by(Frame& frame, DeskState& state, SortKey key, bool descending) {
@@ -154,6 +160,13 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
       return !s.said.checkpoint.empty() && idle;
     case Action::kCancel:
       return frame.job.running;
+    case Action::kShowFindingBytes:
+      return findings;
+    case Action::kNextRecord:
+    case Action::kPreviousRecord:
+    case Action::kCopyBytes:
+      return s.bytes != nullptr && s.bytes->window;
+    case Action::kShowBytes:
     case Action::kCopyName:
     case Action::kZoomIn:
     case Action::kZoomOut:
@@ -239,6 +252,16 @@ void run(Action action, Frame& frame, DeskState& state) {
     case Action::kQuit:
       state.quit = true;
       return;
+    case Action::kShowBytes:
+      return show_bytes(frame, state, false);
+    case Action::kShowFindingBytes:
+      return show_bytes(frame, state, true);
+    case Action::kNextRecord:
+      return frame.emit(BytesCommand{BytesCommand::Go::kNext});
+    case Action::kPreviousRecord:
+      return frame.emit(BytesCommand{BytesCommand::Go::kPrevious});
+    case Action::kCopyBytes:
+      return copy_bytes(frame, state);
     default:
       return run_sort_or_list(action, frame, state);
   }
@@ -250,6 +273,8 @@ void run_keys(Frame& frame, DeskState& state) {
     if (key.key == Key::kEscape) {
       if (state.palette_open || state.plan_open || state.explain_open || state.mesh_open)
         state.palette_open = state.plan_open = state.explain_open = state.mesh_open = false;
+      else if (!typing && look_is_open(frame, state))
+        close_looks(frame, state);
       else if (!typing && !state.filter.empty())
         set_filter(frame, state, "");
       continue;

@@ -41,6 +41,11 @@ enum class Action : std::uint8_t {
   kUnfoldAll,
   kReload,
   kQuit,
+  kShowBytes,
+  kShowFindingBytes,
+  kNextRecord,
+  kPreviousRecord,
+  kCopyBytes,
 };
 
 struct ActionRow {

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "views/bytes_state.h"
 #include "views/frame.h"
 
 namespace shw {
@@ -29,6 +30,7 @@ struct DeskState {
   std::optional<TensorId> shown;  // the row that was last scrolled to
   SortCommand sort;
   MapState map;
+  BytesState bytes;
 
   bool map_has_keys = false;  // arrows move the tile, not the row
   bool fill_open = false;     // another checkpoint to fill from is being named
