@@ -14,7 +14,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 37> kActions{{
+constexpr std::array<ActionRow, 38> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -52,6 +52,7 @@ constexpr std::array<ActionRow, 37> kActions{{
     {Action::kNextRecord, "Go to the next record", {Key::kDown, false, false, true}},
     {Action::kPreviousRecord, "Go to the previous record", {Key::kUp, false, false, true}},
     {Action::kCopyBytes, "Copy the bytes as text", {}},
+    {Action::kShowValues, "Show the values", {Key::kV, true, true, false}},
 }};
 
 void sort_by(Frame& frame, DeskState& state, SortKey key, bool descending) {
@@ -108,7 +109,7 @@ void run_sort_or_list(Action action, Frame& frame, DeskState& state) {
     case Action::kUnfoldAll:
       return state.folded.clear();
     default:
-      return;
+      return run_look(action, frame, state);
   }
 }
 
@@ -167,6 +168,7 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
     case Action::kCopyBytes:
       return s.bytes != nullptr && s.bytes->window;
     case Action::kShowBytes:
+    case Action::kShowValues:
     case Action::kCopyName:
     case Action::kZoomIn:
     case Action::kZoomOut:
@@ -252,16 +254,6 @@ void run(Action action, Frame& frame, DeskState& state) {
     case Action::kQuit:
       state.quit = true;
       return;
-    case Action::kShowBytes:
-      return show_bytes(frame, state, false);
-    case Action::kShowFindingBytes:
-      return show_bytes(frame, state, true);
-    case Action::kNextRecord:
-      return frame.emit(BytesCommand{BytesCommand::Go::kNext});
-    case Action::kPreviousRecord:
-      return frame.emit(BytesCommand{BytesCommand::Go::kPrevious});
-    case Action::kCopyBytes:
-      return copy_bytes(frame, state);
     default:
       return run_sort_or_list(action, frame, state);
   }

@@ -46,6 +46,7 @@ enum class Action : std::uint8_t {
   kNextRecord,
   kPreviousRecord,
   kCopyBytes,
+  kShowValues,
 };
 
 struct ActionRow {

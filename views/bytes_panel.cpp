@@ -321,6 +321,10 @@ void follow_selection(Frame& frame, DeskState& state) {
 }  // namespace
 
 void show_bytes(Frame& frame, DeskState& state, bool of_finding) {
+  if (state.values.open || frame.snapshot.values != nullptr) {
+    frame.emit(ValuesCommand{true});
+    state.values.open = false;
+  }
   auto tile = current_tile(frame, state);
   if (!of_finding && tile && tile != frame.snapshot.chunk) frame.emit(SelectChunkCommand{tile});
   frame.emit(BytesCommand{of_finding ? Go::kFinding : Go::kTile});

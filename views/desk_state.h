@@ -8,6 +8,7 @@
 
 #include "views/bytes_state.h"
 #include "views/frame.h"
+#include "views/values_state.h"
 
 namespace shw {
 
@@ -31,6 +32,7 @@ struct DeskState {
   SortCommand sort;
   MapState map;
   BytesState bytes;
+  ValuesState values;
 
   bool map_has_keys = false;  // arrows move the tile, not the row
   bool fill_open = false;     // another checkpoint to fill from is being named

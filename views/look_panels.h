@@ -1,6 +1,7 @@
-// What takes the middle of the desktop while somebody looks into files: bytes.
+// What takes the middle of the desktop while somebody looks into files: bytes, values.
 #pragma once
 
+#include "views/actions.h"
 #include "views/desk_state.h"
 #include "views/widgets.h"
 
@@ -18,5 +19,12 @@ void draw_look_chips(Frame& frame, DeskState& state, Column& column, bool of_fin
 void show_bytes(Frame& frame, DeskState& state, bool of_finding);
 void copy_bytes(Frame& frame, DeskState& state);
 void draw_bytes(Frame& frame, DeskState& state, Region region);
+
+// The numbers of the slice that the map shows.
+void show_values(Frame& frame, DeskState& state);
+void draw_values(Frame& frame, DeskState& state, Region region);
+
+// The actions of both.
+void run_look(Action action, Frame& frame, DeskState& state);
 
 }  // namespace shw

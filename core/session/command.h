@@ -59,10 +59,15 @@ struct BytesCommand {
   std::string file = {};  // of kAt; empty: the one that is looked at
   std::uint64_t at = 0;
 };
+// Numbers of the selected tensor.
+struct ValuesCommand {
+  bool close = false;
+  verbs::ValuesAsk ask = {};
+};
 using Command =
     std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
                  UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
-                 SelectFindingCommand, FilterCommand, SortCommand, BytesCommand>;
+                 SelectFindingCommand, FilterCommand, SortCommand, BytesCommand, ValuesCommand>;
 
 // The command as the one that its row says it is.
 template <class C>

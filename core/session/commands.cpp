@@ -45,6 +45,8 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      print_sort, nullptr},
     {"bytes", "bytes [finding | next | previous | off | [file PATH] at OFFSET]", "Reading bytes",
      Lane::kLook, parse_byte_look, print_byte_look, run_byte_look},
+    {"values", "values [off | [I, A:B, C:D] [transposed]]", "Reading values", Lane::kLook,
+     parse_value_look, print_value_look, run_value_look},
 }};
 
 }  // namespace

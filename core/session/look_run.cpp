@@ -107,4 +107,18 @@ Result<Change> run_byte_look(const Snapshot& before, const Command& command, Pro
   return Change([look = std::move(look)](Snapshot& s) { s.bytes = look; });
 }
 
+Result<Change> run_value_look(const Snapshot& before, const Command& command, Progress* progress) {
+  const auto& wanted = as<ValuesCommand>(command);
+  if (before.checkpoint == nullptr || !before.tensor || wanted.close)
+    return Change([](Snapshot& s) { s.values = nullptr; });
+  auto look = std::make_shared<ValuesLook>();
+  auto values = verbs::slice_values(*before.checkpoint, *before.tensor, wanted.ask, progress);
+  if (!values && values.error().kind == ErrorKind::kCancelled) return cancelled_error();
+  if (values)
+    look->values = std::move(*values);
+  else
+    look->error = std::move(values).error();
+  return Change([look = std::move(look)](Snapshot& s) { s.values = look; });
+}
+
 }  // namespace shw

@@ -8,6 +8,7 @@
 namespace shw {
 
 Result<Change> run_byte_look(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_value_look(const Snapshot& before, const Command& command, Progress* progress);
 
 // Where a finding says that something stands: a file of the checkpoint and a byte of it.
 struct BytePlace {

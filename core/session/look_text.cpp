@@ -43,4 +43,18 @@ std::string print_byte_look(const Command& command) {
   return (c.file.empty() ? "" : "file " + c.file + " ") + "at " + std::to_string(c.at);
 }
 
+std::optional<Command> parse_value_look(std::string_view rest) {
+  if (rest.empty()) return ValuesCommand{};
+  if (rest == "off") return ValuesCommand{true};
+  auto ask = verbs::parse_values_ask(rest);
+  if (!ask) return std::nullopt;
+  return ValuesCommand{false, std::move(*ask)};
+}
+
+std::string print_value_look(const Command& command) {
+  const auto& c = as<ValuesCommand>(command);
+  if (c.close) return "off";
+  return c.ask == verbs::ValuesAsk{} ? "" : verbs::to_text(c.ask);
+}
+
 }  // namespace shw

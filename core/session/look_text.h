@@ -11,5 +11,7 @@ namespace shw {
 
 std::optional<Command> parse_byte_look(std::string_view rest);
 std::string print_byte_look(const Command& command);
+std::optional<Command> parse_value_look(std::string_view rest);
+std::string print_value_look(const Command& command);
 
 }  // namespace shw

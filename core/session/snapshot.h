@@ -10,6 +10,7 @@
 
 #include "core/base/result.h"
 #include "core/verbs/bytes_window.h"
+#include "core/verbs/slice_values.h"
 #include "core/verbs/verbs.h"
 
 namespace shw {
@@ -18,6 +19,11 @@ namespace shw {
 struct BytesLook {
   std::optional<verbs::BytesWindow> window;
   std::optional<Error> error;  // why there is none
+};
+
+struct ValuesLook {
+  std::optional<verbs::SliceValues> values;
+  std::optional<Error> error;  // why there are none
 };
 
 struct Snapshot {
@@ -38,11 +44,12 @@ struct Snapshot {
   std::shared_ptr<const std::vector<std::uint32_t>>
       order;  // tensors that the filter lets through, sorted; null: all, as recorded
   std::string filter;
-  std::optional<TensorId> tensor;          // selected
-  std::optional<ChunkId> chunk;            // selected tile
-  std::optional<std::size_t> finding;      // selected, index into report->findings
-  std::optional<Error> error;              // of the last command that failed
-  std::shared_ptr<const BytesLook> bytes;  // null: nobody looks at bytes
+  std::optional<TensorId> tensor;            // selected
+  std::optional<ChunkId> chunk;              // selected tile
+  std::optional<std::size_t> finding;        // selected, index into report->findings
+  std::optional<Error> error;                // of the last command that failed
+  std::shared_ptr<const BytesLook> bytes;    // null: nobody looks at bytes
+  std::shared_ptr<const ValuesLook> values;  // likewise
 };
 
 // Nothing is open: what follows snapshot `revision` when another checkpoint is opened.

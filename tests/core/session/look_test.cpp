@@ -22,7 +22,8 @@ Command read(const char* line) {
 TEST_CASE("commands that look into files are written and read") {
   for (const char* line :
        {"bytes", "bytes finding", "bytes next", "bytes previous", "bytes off", "bytes at 4096",
-        "bytes file __0_0.distcp at 16", "bytes file a file at noon at 3"}) {
+        "bytes file __0_0.distcp at 16", "bytes file a file at noon at 3", "values", "values off",
+        "values [1, 0:4, 2:8]", "values [0:4, 2:8] transposed"}) {
     CAPTURE(line);
     CHECK(to_text(read(line)) == line);
   }
@@ -56,9 +57,18 @@ TEST_CASE("a session shows the bytes of the selected tile, walks on, and stops w
   session.wait();
   CHECK(session.snapshot()->bytes->error.has_value());
   CHECK_FALSE(session.snapshot()->error.has_value());
+  session.apply(read("values"));
+  session.wait();
+  REQUIRE(session.snapshot()->values != nullptr);
+  CHECK(session.snapshot()->values->values.has_value());
+  session.apply(read("values [99]"));
+  session.wait();
+  CHECK(session.snapshot()->values->error.has_value());
+  session.apply(read("values off"));
   session.apply(read("bytes off"));
   session.wait();
   CHECK(session.snapshot()->bytes == nullptr);
+  CHECK(session.snapshot()->values == nullptr);
 }
 
 TEST_CASE("bytes of nothing are no error, and a path that leaves the checkpoint is not opened") {
