@@ -19,7 +19,8 @@ struct OpenCommand {
   std::string path;
   std::string spec = {};  // these three may be empty
   std::string against = {};
-  std::string mesh = {};  // "dp=4,tp=2"
+  std::string mesh = {};    // "dp=4,tp=2"
+  std::string tensor = {};  // to be selected; may be empty, and need not be there
 };
 struct CheckCommand {
   std::optional<Depth> depth = {};
@@ -64,10 +65,18 @@ struct ValuesCommand {
   bool close = false;
   verbs::ValuesAsk ask = {};
 };
-using Command =
-    std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
-                 UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
-                 SelectFindingCommand, FilterCommand, SortCommand, BytesCommand, ValuesCommand>;
+// A folder is listed, and what lies in it looked at.
+struct BrowseCommand {
+  std::string folder;  // "~/runs/"; empty: where the program runs
+};
+// Back (-1) or forward (1) through what was opened and selected.
+struct StepCommand {
+  int step = -1;
+};
+using Command = std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand,
+                             VerifyCommand, UndoCommand, CancelCommand, SelectTensorCommand,
+                             SelectChunkCommand, SelectFindingCommand, FilterCommand, SortCommand,
+                             BytesCommand, ValuesCommand, BrowseCommand, StepCommand>;
 
 // The command as the one that its row says it is.
 template <class C>

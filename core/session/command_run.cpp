@@ -27,12 +27,14 @@ Result<Change> run_open(const Snapshot&, const Command& command, Progress* progr
   said.against = c.against;
   said.mesh = c.mesh;
   SHW_TRY(verbs::Opened opened, verbs::open(said, progress));
-  return [said = std::move(said), opened = std::move(opened)](Snapshot& s) {
+  return [said = std::move(said), opened = std::move(opened), tensor = c.tensor](Snapshot& s) {
+    s = blank(s);
     s.said = said;
     s.checkpoint = opened.checkpoint;
     s.spec = opened.spec;
     s.reference = opened.reference;
     s.mesh = opened.mesh;
+    s.tensor = s.checkpoint->find(tensor);
   };
 }
 
@@ -113,10 +115,7 @@ Result<Change> run_verify(const Snapshot& before, const Command&, Progress* prog
 Result<Change> run_undo(const Snapshot& before, const Command&, Progress* progress) {
   SHW_CHECK(verbs::undo(before.said.checkpoint));
   SHW_TRY(Change opened, run_open(before, open_again(before, before.said.checkpoint), progress));
-  return [opened](Snapshot& s) {
-    s = blank(s.revision);
-    opened(s);
-  };
+  return opened;
 }
 
 Result<Change> select_tensor(const Snapshot& before, const Command& command, Progress*) {

@@ -22,8 +22,8 @@ std::string print_nothing(const Command&) {
 }
 
 constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
-    {"open", "open PATH [spec PATH] [against PATH] [mesh AXIS=SIZE,...]", "Opening", Lane::kJob,
-     parse_open, print_open, run_open},
+    {"open", "open PATH [spec PATH] [against PATH] [mesh AXIS=SIZE,...] [tensor FQN]", "Opening",
+     Lane::kJob, parse_open, print_open, run_open},
     {"check", "check [metadata|headers|data]", "Checking", Lane::kJob, parse_check, print_check,
      run_check},
     {"mesh", "mesh [AXIS=SIZE,...]", "Reading the mesh", Lane::kJob, parse_said_mesh, print_mesh,
@@ -47,6 +47,8 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      Lane::kLook, parse_byte_look, print_byte_look, run_byte_look},
     {"values", "values [off | [I, A:B, C:D] [transposed]]", "Reading values", Lane::kLook,
      parse_value_look, print_value_look, run_value_look},
+    {"browse", "browse [FOLDER]", "Listing", Lane::kLook, parse_browse, print_browse, run_browse},
+    {"go", "go back|forward", "", Lane::kNow, parse_step, print_step, nullptr},
 }};
 
 }  // namespace

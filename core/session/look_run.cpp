@@ -121,4 +121,20 @@ Result<Change> run_value_look(const Snapshot& before, const Command& command, Pr
   return Change([look = std::move(look)](Snapshot& s) { s.values = look; });
 }
 
+Result<Change> run_browse(const Snapshot& before, const Command& command, Progress* progress) {
+  const std::string& folder = as<BrowseCommand>(command).folder;
+  bool goes_on = sees_more(before, command);
+  auto listing = goes_on ? verbs::look_closer(*before.folder, progress)
+                         : Result<verbs::FolderListing>(verbs::list_folder(folder));
+  if (!listing) return tl::unexpected<Error>(std::move(listing).error());
+  auto seen = std::make_shared<const verbs::FolderListing>(std::move(*listing));
+  return Change([seen = std::move(seen)](Snapshot& s) { s.folder = seen; });
+}
+
+bool sees_more(const Snapshot& snapshot, const Command& command) {
+  const auto* browse = std::get_if<BrowseCommand>(&command);
+  return browse != nullptr && snapshot.folder != nullptr &&
+         snapshot.folder->asked == browse->folder && !snapshot.folder->is_complete();
+}
+
 }  // namespace shw

@@ -9,6 +9,10 @@ namespace shw {
 
 Result<Change> run_byte_look(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_value_look(const Snapshot& before, const Command& command, Progress* progress);
+// The folder's names first; asked again, what the next few of its places are.
+Result<Change> run_browse(const Snapshot& before, const Command& command, Progress* progress);
+// True where the same look would see more.
+bool sees_more(const Snapshot& snapshot, const Command& command);
 
 // Where a finding says that something stands: a file of the checkpoint and a byte of it.
 struct BytePlace {

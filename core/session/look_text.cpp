@@ -57,4 +57,22 @@ std::string print_value_look(const Command& command) {
   return c.ask == verbs::ValuesAsk{} ? "" : verbs::to_text(c.ask);
 }
 
+std::optional<Command> parse_browse(std::string_view rest) {
+  return BrowseCommand{std::string(rest)};
+}
+
+std::string print_browse(const Command& command) {
+  return as<BrowseCommand>(command).folder;
+}
+
+std::optional<Command> parse_step(std::string_view rest) {
+  if (rest == "back") return StepCommand{-1};
+  if (rest == "forward") return StepCommand{1};
+  return std::nullopt;
+}
+
+std::string print_step(const Command& command) {
+  return as<StepCommand>(command).step < 0 ? "back" : "forward";
+}
+
 }  // namespace shw

@@ -13,5 +13,9 @@ std::optional<Command> parse_byte_look(std::string_view rest);
 std::string print_byte_look(const Command& command);
 std::optional<Command> parse_value_look(std::string_view rest);
 std::string print_value_look(const Command& command);
+std::optional<Command> parse_browse(std::string_view rest);
+std::string print_browse(const Command& command);
+std::optional<Command> parse_step(std::string_view rest);
+std::string print_step(const Command& command);
 
 }  // namespace shw

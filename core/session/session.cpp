@@ -13,6 +13,10 @@
 #include <optional>
 #include <thread>
 
+#include "core/base/words.h"
+#include "core/io/store.h"
+#include "core/session/history.h"
+#include "core/session/look_run.h"
 #include "core/verbs/filter.h"
 #include "core/verbs/sort.h"
 
@@ -41,6 +45,9 @@ struct Session::State {
   Clock::time_point job_begin;
   std::shared_ptr<Progress> job_progress = std::make_shared<Progress>();
 
+  History history;
+  std::string recent_file;  // empty: nothing is remembered
+
   std::string filter;
   SortCommand sort;
   bool list_wanted = false, list_running = false;
@@ -61,6 +68,9 @@ struct Session::State {
       std::lock_guard lock(mutex);
       auto next = std::make_shared<Snapshot>(*snapshot);
       change(*next);
+      if (auto visit = visit_of(*next)) history.note(*visit);
+      next->can_go_back = history.can_go(-1);
+      next->can_go_forward = history.can_go(1);
       ++next->revision;
       snapshot = std::move(next);
       notify = callback;
@@ -104,21 +114,72 @@ struct Session::State {
   void run_looks();
   void carry_out(const Command& command, Progress* progress);
   bool apply_now(const Command& command);
+  void go(int step);
+  void remember();
 };
 
 void Session::State::carry_out(const Command& command, Progress* progress) {
-  // While another checkpoint is being opened, the old one is no longer what is looked at.
-  if (const auto* open = std::get_if<OpenCommand>(&command)) {
-    publish([&](Snapshot& s) {
-      s = blank(s.revision);
-      s.said.checkpoint = open->path;
-    });
-  }
+  // The old checkpoint stays until the new one is there, and for good where it cannot be opened.
+  const auto* open = std::get_if<OpenCommand>(&command);
+  if (open != nullptr && now()->checkpoint == nullptr)
+    publish([&](Snapshot& s) { s.said.checkpoint = open->path; });
   auto change = row_of(command).run(*now(), command, progress);
-  if (!change) return publish_error(change.error());
+  if (!change) {
+    Error error = std::move(change).error();
+    if (open != nullptr && error.place.file.empty()) error.place.file = open->path;
+    if (open != nullptr) {
+      std::lock_guard lock(mutex);
+      history.stay();
+    }
+    return publish_error(std::move(error));
+  }
   publish(*change);
   // Terms like finding:* look at the report.
   if (row_of(command).lane == Lane::kJob) want_list();
+  if (std::holds_alternative<CheckCommand>(command)) remember();
+}
+
+// A file that cannot be written is not worth a word: nothing of the work depends on it.
+void Session::State::remember() {
+  auto snapshot_now = now();
+  if (recent_file.empty() || snapshot_now->report == nullptr) return;
+  const VerbOptions& said = snapshot_now->said;
+  const CheckReport& report = *snapshot_now->report;
+  verbs::RecentPlace place{posix_store().resolved(said.checkpoint).value_or(said.checkpoint),
+                           said.spec, said.against, said.mesh};
+  place.verdict = report.verdict == Verdict::kClean      ? "clean"
+                  : report.verdict == Verdict::kFindings ? "findings"
+                                                         : "undecided";
+  place.summary = plural(report.findings.size(), "finding") + ", " +
+                  plural(snapshot_now->checkpoint->tensor_count(), "tensor");
+  // Another window may have written meanwhile.
+  auto places = verbs::with_place(verbs::read_recent(recent_file), std::move(place));
+  (void)verbs::write_recent(posix_store(), recent_file, places);
+  publish([&](Snapshot& s) {
+    s.recent = std::make_shared<const verbs::RecentPlaces>(std::move(places));
+  });
+}
+
+// Inside of one checkpoint at once; another one is opened, and checked as any other.
+void Session::State::go(int step) {
+  std::optional<Visit> to, from;
+  {
+    std::lock_guard lock(mutex);
+    from = visit_of(*snapshot);
+    to = history.go(step);
+    if (to && !(from && to->same_checkpoint(*from))) {
+      jobs.push_back(OpenCommand{to->path, to->spec, to->against, to->mesh, to->fqn});
+      jobs.push_back(CheckCommand{});
+      to.reset();
+    }
+  }
+  if (to)
+    publish([&](Snapshot& s) {
+      s.tensor = s.checkpoint->find(to->fqn);
+      s.chunk.reset();
+    });
+  else
+    changed.notify_all();
 }
 
 void Session::State::run_jobs() {
@@ -133,6 +194,7 @@ void Session::State::run_jobs() {
       jobs.pop_front();
       job_running = true;
       job_title = row_of(command).title;
+      if (const auto* open = std::get_if<OpenCommand>(&command)) job_title += " " + open->path;
       job_begin = Clock::now();
       job_progress = std::make_shared<Progress>();
       progress = job_progress;
@@ -216,6 +278,8 @@ void Session::State::run_looks() {
     {
       std::lock_guard lock(mutex);
       look_running = false;
+      auto& next = looks[command.index()];
+      if (change && !next && sees_more(*snapshot, command)) next = command;
     }
     changed.notify_all();
   }
@@ -241,7 +305,9 @@ bool Session::State::apply_now(const Command& command) {
     case Lane::kNow:
       break;
   }
-  if (std::holds_alternative<CancelCommand>(command)) {
+  if (const auto* step = std::get_if<StepCommand>(&command)) {
+    go(step->step);
+  } else if (std::holds_alternative<CancelCommand>(command)) {
     std::lock_guard lock(mutex);
     jobs.clear();
     job_progress->cancel();
@@ -290,6 +356,15 @@ void Session::apply(std::vector<Command> commands) {
     std::move(jobs.begin(), jobs.end(), std::back_inserter(state_->jobs));
   }
   state_->changed.notify_all();
+}
+
+void Session::remember_in(std::string file) {
+  auto recent = std::make_shared<const verbs::RecentPlaces>(verbs::read_recent(file));
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->recent_file = std::move(file);
+  }
+  state_->publish([&](Snapshot& s) { s.recent = recent; });
 }
 
 void Session::wait() {

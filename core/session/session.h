@@ -37,6 +37,8 @@ class Session {
   // Commands that were given for each other's results (open, then check): none is left standing
   // when one before it fails, however soon that is.
   void apply(std::vector<Command> commands);
+  // What was opened is kept in a file, with its last verdict: read now, written after each check.
+  void remember_in(std::string file);
   // Waits until nothing is left to do: the headless program, tests, screenshots.
   void wait();
 
