@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/verbs/command_line.h"
+#include "views/browser.h"
 #include "views/look_panels.h"
 #include "views/text.h"
 
@@ -14,7 +15,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 38> kActions{{
+constexpr std::array<ActionRow, 41> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -53,6 +54,9 @@ constexpr std::array<ActionRow, 38> kActions{{
     {Action::kPreviousRecord, "Go to the previous record", {Key::kUp, false, false, true}},
     {Action::kCopyBytes, "Copy the bytes as text", {}},
     {Action::kShowValues, "Show the values", {Key::kV, true, true, false}},
+    {Action::kOpen, "Open a checkpoint", ctrl(Key::kO)},
+    {Action::kBack, "Go back", {Key::kLeft, false, false, true}},
+    {Action::kForward, "Go forward", {Key::kRight, false, false, true}},
 }};
 
 void sort_by(Frame& frame, DeskState& state, SortKey key, bool descending) {
@@ -109,7 +113,8 @@ void run_sort_or_list(Action action, Frame& frame, DeskState& state) {
     case Action::kUnfoldAll:
       return state.folded.clear();
     default:
-      return run_look(action, frame, state);
+      run_look(action, frame, state);
+      return run_browser(action, frame, state);
   }
 }
 
@@ -161,6 +166,12 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
       return !s.said.checkpoint.empty() && idle;
     case Action::kCancel:
       return frame.job.running;
+    case Action::kOpen:
+      return true;
+    case Action::kBack:
+      return s.can_go_back && idle;
+    case Action::kForward:
+      return s.can_go_forward && idle;
     case Action::kShowFindingBytes:
       return findings;
     case Action::kNextRecord:
@@ -263,7 +274,9 @@ void run_keys(Frame& frame, DeskState& state) {
   bool typing = ImGui::GetIO().WantTextInput;
   for (KeyPress key : frame.keys) {
     if (key.key == Key::kEscape) {
-      if (state.palette_open || state.plan_open || state.explain_open || state.mesh_open)
+      if (state.browser.open)
+        state.browser.open = false;
+      else if (state.palette_open || state.plan_open || state.explain_open || state.mesh_open)
         state.palette_open = state.plan_open = state.explain_open = state.mesh_open = false;
       else if (!typing && look_is_open(frame, state))
         close_looks(frame, state);
@@ -279,8 +292,8 @@ void run_keys(Frame& frame, DeskState& state) {
     if (typing && (clipboard || (!key.ctrl && !function))) continue;
     for (const ActionRow& row : kActions) {
       if (row.key.key == Key::kNone || !(row.key == key)) continue;
-      bool above = state.palette_open || state.explain_open || state.mesh_open ||
-                   (state.plan_open && row.action != Action::kApply);
+      bool above = state.palette_open || state.browser.open || state.explain_open ||
+                   state.mesh_open || (state.plan_open && row.action != Action::kApply);
       if (!above) run(row.action, frame, state);
     }
   }

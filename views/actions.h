@@ -47,6 +47,9 @@ enum class Action : std::uint8_t {
   kPreviousRecord,
   kCopyBytes,
   kShowValues,
+  kOpen,
+  kBack,
+  kForward,
 };
 
 struct ActionRow {

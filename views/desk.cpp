@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "views/actions.h"
+#include "views/browser.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
 
@@ -68,6 +69,7 @@ void draw_desk(Frame& frame, DeskState& state) {
   if (state.plan_open) draw_plan_panel(frame, state);
   if (state.explain_open) draw_explain(frame, state);
   if (state.mesh_open) draw_mesh_panel(frame, state);
+  if (state.browser.open) draw_browser(frame, state);
   if (state.palette_open) draw_palette(frame, state);
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "views/browser_state.h"
 #include "views/bytes_state.h"
 #include "views/frame.h"
 #include "views/values_state.h"
@@ -32,6 +33,7 @@ struct DeskState {
   SortCommand sort;
   MapState map;
   BytesState bytes;
+  BrowserState browser;
   ValuesState values;
 
   bool map_has_keys = false;  // arrows move the tile, not the row
