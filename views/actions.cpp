@@ -4,6 +4,8 @@
 #include <array>
 
 #include "core/verbs/command_line.h"
+#include "views/browser.h"
+#include "views/look_panels.h"
 #include "views/text.h"
 
 namespace shw {
@@ -13,7 +15,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 39> kActions{{
+constexpr std::array<ActionRow, 48> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -53,6 +55,15 @@ constexpr std::array<ActionRow, 39> kActions{{
     {Action::kUnfoldAll, "Unfold all modules", {}},
     {Action::kReload, "Open again from disk", {Key::kF5}},
     {Action::kQuit, "Quit", ctrl(Key::kQ)},
+    {Action::kShowBytes, "Show the bytes", ctrl(Key::kB)},
+    {Action::kShowFindingBytes, "Show the bytes of the finding", {Key::kB, true, true, false}},
+    {Action::kNextRecord, "Go to the next record", {Key::kDown, false, false, true}},
+    {Action::kPreviousRecord, "Go to the previous record", {Key::kUp, false, false, true}},
+    {Action::kCopyBytes, "Copy the bytes as text", {}},
+    {Action::kShowValues, "Show the values", {Key::kV, true, true, false}},
+    {Action::kOpen, "Open a checkpoint", ctrl(Key::kO)},
+    {Action::kBack, "Go back", {Key::kLeft, false, false, true}},
+    {Action::kForward, "Go forward", {Key::kRight, false, false, true}},
 }};
 
 void sort_by(Frame& frame, DeskState& state, SortKey key, bool descending) {
@@ -109,7 +120,8 @@ void run_sort_or_list(Action action, Frame& frame, DeskState& state) {
     case Action::kUnfoldAll:
       return state.folded.clear();
     default:
-      return;
+      run_look(action, frame, state);
+      return run_browser(action, frame, state);
   }
 }
 
@@ -175,6 +187,20 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
       return !s.said.checkpoint.empty() && idle;
     case Action::kCancel:
       return frame.job.running;
+    case Action::kOpen:
+      return true;
+    case Action::kBack:
+      return s.can_go_back && idle;
+    case Action::kForward:
+      return s.can_go_forward && idle;
+    case Action::kShowFindingBytes:
+      return findings;
+    case Action::kNextRecord:
+    case Action::kPreviousRecord:
+    case Action::kCopyBytes:
+      return s.bytes != nullptr && s.bytes->window;
+    case Action::kShowBytes:
+    case Action::kShowValues:
     case Action::kCopyName:
     case Action::kZoomIn:
     case Action::kZoomOut:
@@ -296,10 +322,14 @@ void run_keys(Frame& frame, DeskState& state) {
   for (KeyPress key : frame.keys) {
     if (key == KeyPress{Key::kZ, true, true, false}) key = key_of(Action::kPlanRedo);
     if (key.key == Key::kEscape) {
-      if (state.palette_open || state.plan_open || state.explain_open || state.mesh_open ||
-          state.certificate_open)
+      if (state.browser.open)
+        state.browser.open = false;
+      else if (state.palette_open || state.plan_open || state.explain_open || state.mesh_open ||
+               state.certificate_open)
         state.palette_open = state.plan_open = state.explain_open = state.mesh_open =
             state.certificate_open = false;
+      else if (!typing && look_is_open(frame, state))
+        close_looks(frame, state);
       else if (!typing && !state.filter.empty())
         set_filter(frame, state, "");
       continue;
@@ -312,8 +342,9 @@ void run_keys(Frame& frame, DeskState& state) {
     if (typing && (of_field || (!key.ctrl && !function))) continue;
     for (const ActionRow& row : kActions) {
       if (row.key.key == Key::kNone || !(row.key == key)) continue;
-      bool above = state.palette_open || state.explain_open || state.mesh_open ||
-                   state.certificate_open || (state.plan_open && !is_of_plan(row.action));
+      bool above = state.palette_open || state.browser.open || state.explain_open ||
+                   state.mesh_open || state.certificate_open ||
+                   (state.plan_open && !is_of_plan(row.action));
       if (!above) run(row.action, frame, state);
     }
   }

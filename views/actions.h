@@ -48,6 +48,15 @@ enum class Action : std::uint8_t {
   kUnfoldAll,
   kReload,
   kQuit,
+  kShowBytes,
+  kShowFindingBytes,
+  kNextRecord,
+  kPreviousRecord,
+  kCopyBytes,
+  kShowValues,
+  kOpen,
+  kBack,
+  kForward,
 };
 
 struct ActionRow {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "views/actions.h"
+#include "views/browser.h"
+#include "views/look_panels.h"
 #include "views/parts.h"
 
 namespace shw {
@@ -31,6 +33,11 @@ void draw_regions(Frame& frame, DeskState& state, const Regions& regions) {
       draw_open_error(frame, state, all);
     else
       draw_welcome(frame, state, all);
+  } else if (look_is_open(frame, state)) {
+    Region look = look_region(frame, regions.left, regions.centre, regions.right);
+    if (look.min.x >= regions.left.max.x) draw_left(frame, state, regions.left);
+    draw_look(frame, state, look);
+    if (look.max.x <= regions.right.min.x) draw_inspector(frame, state, regions.right);
   } else {
     draw_left(frame, state, regions.left);
     draw_tensor(frame, state, regions.centre);
@@ -63,6 +70,7 @@ void draw_desk(Frame& frame, DeskState& state) {
   if (state.certificate_open) draw_certificate(frame, state);
   if (state.explain_open) draw_explain(frame, state);
   if (state.mesh_open) draw_mesh_panel(frame, state);
+  if (state.browser.open) draw_browser(frame, state);
   if (state.palette_open) draw_palette(frame, state);
 }
 

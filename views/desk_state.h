@@ -6,8 +6,11 @@
 #include <set>
 #include <string>
 
+#include "views/browser_state.h"
+#include "views/bytes_state.h"
 #include "views/frame.h"
 #include "views/plan_state.h"
+#include "views/values_state.h"
 
 namespace shw {
 
@@ -30,6 +33,9 @@ struct DeskState {
   std::optional<TensorId> shown;  // the row that was last scrolled to
   SortCommand sort;
   MapState map;
+  BytesState bytes;
+  BrowserState browser;
+  ValuesState values;
 
   PlanState plan;  // of the repair's panel
   bool certificate_open = false;

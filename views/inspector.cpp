@@ -5,6 +5,7 @@
 
 #include "core/rules/rules.h"
 #include "views/actions.h"
+#include "views/look_panels.h"
 #include "views/parts.h"
 #include "views/text.h"
 #include "views/verdict.h"
@@ -264,7 +265,7 @@ std::string crc_text(const Frame& frame, Rgba* colour) {
   return "matches, or none was written";
 }
 
-void draw_tile(Frame& frame, const DeskState& state, Column& column) {
+void draw_tile(Frame& frame, DeskState& state, Column& column) {
   auto tile = current_tile(frame, state);
   head(frame, column, state.map.hovered || state.map.pinned ? "TILE UNDER THE CURSOR" : "TILE");
   if (!tile) {
@@ -300,6 +301,7 @@ void draw_tile(Frame& frame, const DeskState& state, Column& column) {
   Rgba colour = theme.quiet;
   std::string crc = crc_text(frame, &colour);
   row(frame, column, "CRC-32", crc, colour);
+  draw_look_chips(frame, state, column, false);
   column.y += frame.px(14);
 }
 
@@ -310,6 +312,7 @@ void draw_finding(Frame& frame, DeskState& state, Column& column) {
   draw_rule(frame, state, column, finding, index, findings.size());
   paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.cause);
   column.y += frame.px(18);
+  draw_look_chips(frame, state, column, true);
   draw_evidence(frame, column, finding);
   draw_subjects(frame, column, finding);
   draw_remedy(frame, column, finding);

@@ -127,8 +127,9 @@ void draw_tensor_row(Frame& frame, const ListModel& list, const ListRow& row, Im
 // Arrows, Home, End and pages move the selection over tensors; heads are passed over.
 void list_keys(Frame& frame, DeskState& state, const ListModel& list, std::uint32_t rows,
                int page) {
-  if (rows == 0 || state.map_has_keys || state.palette_open || state.plan_open ||
-      state.explain_open || (ImGui::GetIO().WantTextInput && !state.filter_wanted))
+  if (rows == 0 || state.map_has_keys || state.palette_open || state.browser.open ||
+      state.plan_open || state.explain_open ||
+      (ImGui::GetIO().WantTextInput && !state.filter_wanted))
     return;
   int step = 0;
   for (KeyPress key : frame.keys) {

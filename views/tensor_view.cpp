@@ -417,8 +417,8 @@ void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Pictu
 
 // Arrows step from tile to tile in the recorded order of the slice's neighbours.
 void map_keys(Frame& frame, DeskState& state, const Picture& picture) {
-  if (!state.map_has_keys || state.palette_open || state.plan_open || state.mesh_open ||
-      ImGui::GetIO().WantTextInput)
+  if (!state.map_has_keys || state.palette_open || state.browser.open || state.plan_open ||
+      state.mesh_open || ImGui::GetIO().WantTextInput)
     return;
   auto tile = current_tile(frame, state);
   for (KeyPress key : frame.keys) {

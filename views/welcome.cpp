@@ -5,6 +5,7 @@
 #include <imgui.h>
 
 #include "views/actions.h"
+#include "views/browser.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -37,6 +38,16 @@ void open_path(Frame& frame, const DeskState& state) {
   frame.emit(CheckCommand{});
 }
 
+// Looks for one in the folder that is named, or in that which could not be opened.
+void browse_button(Frame& frame, DeskState& state, Column& column, const std::string& folder) {
+  if (button(frame, "open/browse", "Browse…", {column.left, column.y}))
+    open_browser(frame, state, folder);
+  text_from(column.draw, frame.fonts.mono_small,
+            column.left + button_size(frame, "Browse…").x + frame.px(14), column.y + frame.px(15),
+            frame.theme.quiet, to_text(key_of(Action::kOpen)));
+  column.y += frame.px(40);
+}
+
 }  // namespace
 
 void draw_welcome(Frame& frame, DeskState& state, Region region) {
@@ -57,7 +68,8 @@ void draw_welcome(Frame& frame, DeskState& state, Region region) {
             "nothing is ever written into what was opened.");
   column.y += frame.px(20);
   if (path_line(frame, state, column)) open_path(frame, state);
-  column.y += frame.px(14);
+  browse_button(frame, state, column, "");
+  column.y += frame.px(6);
   head(frame, column, "WHAT IT READS");
   for (const char* line : {"PyTorch DCP, one .metadata or one a rank",
                            "Hugging Face sharded safetensors, with or without an index",
@@ -103,6 +115,7 @@ void draw_open_error(Frame& frame, DeskState& state, Region region) {
   }
   head(frame, inside, "OPEN ANOTHER");
   if (path_line(frame, state, inside)) open_path(frame, state);
+  browse_button(frame, state, inside, frame.snapshot.said.checkpoint);
   end_region();
 }
 

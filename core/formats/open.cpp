@@ -3,9 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 
-#include "core/formats/unread.h"
+#include "core/formats/folder_kind.h"
 
 namespace shw {
 namespace {
@@ -32,41 +31,12 @@ class OneFile final : public Directory {
   std::string file_;
 };
 
-// Folders of this one that are checkpoints themselves, each with what it is: "unet (safetensors)".
-std::vector<std::string> checkpoints_below(std::span<const Entry> entries, Rows rows) {
-  std::map<std::string, const FormatRow*> kinds;
-  auto offer = [&](const std::string& folder, const FormatRow& row) {
-    const FormatRow*& kind = kinds[folder];
-    if (kind == nullptr || &row < kind) kind = &row;  // the row that would open it
-  };
-  for (const Entry& entry : entries) {
-    std::size_t slash = entry.path.rfind('/');
-    if (slash == std::string::npos) continue;
-    std::string_view name = std::string_view(entry.path).substr(slash + 1);
-    for (const FormatRow& row : rows) {
-      bool tells = row.named != nullptr && !row.names_are_common;
-      if (tells && row.named(name) != NamedFile::kNothing) offer(entry.path.substr(0, slash), row);
-    }
-  }
-  std::vector<std::string> found;
-  for (const auto& [folder, kind] : kinds)
-    found.push_back(folder + " (" + std::string(kind->format->title) + ")");
-  return found;
-}
-
 std::string joined(const std::vector<std::string>& names, std::size_t most) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
     text += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > most) text += ", ...";
   return text;
-}
-
-bool matches(const UnreadFormat& format, std::span<const Entry> entries) {
-  return std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
-    std::string_view path = entry.path;
-    return format.matches(path, path.substr(path.rfind('/') + 1));
-  });
 }
 
 // "there is no .metadata and no .safetensors"
@@ -100,10 +70,8 @@ tl::unexpected<Error> refuse(const Directory& directory, std::span<const Entry> 
     auto unfinished = row.unfinished == nullptr ? std::nullopt : row.unfinished(entries);
     if (unfinished) return tl::unexpected<Error>(std::move(*unfinished));
   }
-  for (const UnreadFormat& other : unread_formats()) {
-    if (matches(other, entries))
-      return unsupported("is " + std::string(other.title) + ", which is not read", other.advice);
-  }
+  if (const UnreadFormat* other = unread_format_of(entries))
+    return unsupported("is " + std::string(other->title) + ", which is not read", other->advice);
   if (entries.empty())
     return unsupported("is an empty folder: there is no checkpoint here",
                        "A checkpoint has a .metadata, or files that end in .safetensors.");

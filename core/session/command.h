@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,7 +19,8 @@ struct OpenCommand {
   std::string path;
   std::string spec = {};  // these three may be empty
   std::string against = {};
-  std::string mesh = {};  // "dp=4,tp=2"
+  std::string mesh = {};    // "dp=4,tp=2"
+  std::string tensor = {};  // to be selected; may be empty, and need not be there
 };
 struct CheckCommand {
   std::optional<Depth> depth = {};
@@ -79,12 +81,33 @@ struct RollBackCommand {
   std::string folder;
 };
 struct CommitCommand {};  // a repair in place stays: undo is given up
+// Bytes of a file, with what they are: closed, those of the selected tile, of a place, or a step.
+struct BytesCommand {
+  enum class Go : std::uint8_t { kClose, kTile, kFinding, kAt, kNext, kPrevious };
+  Go go = Go::kTile;
+  std::string file = {};  // of kAt; empty: the one that is looked at
+  std::uint64_t at = 0;
+};
+// Numbers of the selected tensor.
+struct ValuesCommand {
+  bool close = false;
+  verbs::ValuesAsk ask = {};
+};
+// A folder is listed, and what lies in it looked at.
+struct BrowseCommand {
+  std::string folder;  // "~/runs/"; empty: where the program runs
+};
+// Back (-1) or forward (1) through what was opened and selected.
+struct GoCommand {
+  int step = -1;
+};
 using Command =
     std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
                  UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
                  SelectFindingCommand, FilterCommand, SortCommand, StepCommand, PlanUndoCommand,
                  PlanRedoCommand, EditPlanCommand, SavePlanCommand, LoadPlanCommand, DryRunCommand,
-                 TargetCommand, ResumeCommand, RollBackCommand, CommitCommand>;
+                 TargetCommand, ResumeCommand, RollBackCommand, CommitCommand, BytesCommand,
+                 ValuesCommand, BrowseCommand, GoCommand>;
 
 // The command as the one that its row says it is.
 template <class C>

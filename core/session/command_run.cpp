@@ -33,13 +33,16 @@ Result<Change> run_open(const Snapshot&, const Command& command, Progress* progr
     auto state = in_place_state(*opened.checkpoint->directory());
     can_undo = state && *state == InPlace::kDone;
   }
-  return [said = std::move(said), opened = std::move(opened), can_undo](Snapshot& s) {
+  return [said = std::move(said), opened = std::move(opened), tensor = c.tensor,
+          can_undo](Snapshot& s) {
+    s = blank(s);
     s.can_undo = can_undo;
     s.said = said;
     s.checkpoint = opened.checkpoint;
     s.spec = opened.spec;
     s.reference = opened.reference;
     s.mesh = opened.mesh;
+    s.tensor = s.checkpoint->find(tensor);
   };
 }
 

@@ -43,6 +43,7 @@ std::string with(std::string_view keyword, const std::string& value) {
 std::optional<Command> parse_open(std::string_view rest) {
   if (rest.empty()) return std::nullopt;
   OpenCommand open;
+  open.tensor = take_last(rest, "tensor");
   open.mesh = take_last(rest, "mesh");
   open.against = take_last(rest, "against");
   open.spec = take_last(rest, "spec");
@@ -51,7 +52,8 @@ std::optional<Command> parse_open(std::string_view rest) {
 }
 std::string print_open(const Command& command) {
   const auto& c = as<OpenCommand>(command);
-  return c.path + with("spec", c.spec) + with("against", c.against) + with("mesh", c.mesh);
+  return c.path + with("spec", c.spec) + with("against", c.against) + with("mesh", c.mesh) +
+         with("tensor", c.tensor);
 }
 
 std::optional<Command> parse_check(std::string_view rest) {

@@ -5,6 +5,8 @@
 
 #include "core/session/command_run.h"
 #include "core/session/command_text.h"
+#include "core/session/look_run.h"
+#include "core/session/look_text.h"
 
 namespace shw {
 namespace {
@@ -20,8 +22,8 @@ std::string print_nothing(const Command&) {
 }
 
 constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
-    {"open", "open PATH [spec PATH] [against PATH] [mesh AXIS=SIZE,...]", "Opening", Lane::kJob,
-     parse_open, print_open, run_open},
+    {"open", "open PATH [spec PATH] [against PATH] [mesh AXIS=SIZE,...] [tensor FQN]", "Opening",
+     Lane::kJob, parse_open, print_open, run_open},
     {"check", "check [metadata|headers|data]", "Checking", Lane::kJob, parse_check, print_check,
      run_check},
     {"mesh", "mesh [AXIS=SIZE,...]", "Reading the mesh", Lane::kJob, parse_said_mesh, print_mesh,
@@ -63,6 +65,12 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      print_roll_back, run_roll_back},
     {"commit", "commit", "Giving up undo", Lane::kQuick, parse_bare<CommitCommand>, print_nothing,
      run_commit},
+    {"bytes", "bytes [finding | next | previous | off | [file PATH] at OFFSET]", "Reading bytes",
+     Lane::kLook, parse_byte_look, print_byte_look, run_byte_look},
+    {"values", "values [off | [I, A:B, C:D] [transposed]]", "Reading values", Lane::kLook,
+     parse_value_look, print_value_look, run_value_look},
+    {"browse", "browse [FOLDER]", "Listing", Lane::kLook, parse_browse, print_browse, run_browse},
+    {"go", "go back|forward", "", Lane::kNow, parse_go, print_go, nullptr},
 }};
 
 }  // namespace

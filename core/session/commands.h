@@ -20,6 +20,7 @@ enum class Lane : std::uint8_t {
   kJob,    // the thread of long jobs, in order
   kQuick,  // the same, told only where it takes longer than a person notices
   kList,   // the thread of the list: only the last filter and the last order matter
+  kLook,   // the thread that looks into files: of each kind only the last one matters
 };
 
 struct CommandRow {
@@ -30,8 +31,9 @@ struct CommandRow {
   // What stands after the verb; nothing where it cannot be read.
   std::optional<Command> (*parse)(std::string_view rest);
   std::string (*print)(const Command& command);
-  // Pure: from what is there to what becomes of it. Null for cancel, filter and sort, which are the
-  // session's own.
+  // Pure: from what is there to what becomes of it. Null for cancel, filter, sort and go, which are
+  // the session's own. One of Lane::kLook fails only when it is stopped: what is wrong is what it
+  // saw.
   Result<Change> (*run)(const Snapshot& before, const Command& command, Progress* progress);
 };
 

@@ -48,7 +48,7 @@ Result<Change> run_repair(const Snapshot& before, const Command& command, Progre
 Result<Change> run_resume(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   std::string folder = verbs::expanded_path(as<ResumeCommand>(command).folder);
-  SHW_TRY(verbs::Resumed resumed, verbs::resume(posix_store(), folder, kDefaultMemory, progress));
+  SHW_TRY(verbs::Resumed resumed, verbs::resume(posix_store(), folder, {}, progress));
   return look_at_result(before, std::move(resumed.result), progress);
 }
 
@@ -66,7 +66,7 @@ Result<Change> run_roll_back(const Snapshot& before, const Command& command, Pro
 Result<Change> run_undo(const Snapshot& before, const Command&, Progress* progress) {
   SHW_CHECK(verbs::undo(before.said.checkpoint));
   SHW_TRY(Change opened, run_open(before, open_again(before, before.said.checkpoint), progress));
-  Snapshot after = blank(before.revision);
+  Snapshot after = blank(before);
   opened(after);
   if (before.tensor) after.tensor = after.checkpoint->find(before.checkpoint->fqn(*before.tensor));
   Change checked = [](Snapshot&) {};
@@ -74,7 +74,6 @@ Result<Change> run_undo(const Snapshot& before, const Command&, Progress* progre
     SHW_TRY(checked, run_check(after, CheckCommand{before.said.depth}, progress));
   }
   return [opened, checked, tensor = after.tensor](Snapshot& s) {
-    s = blank(s.revision);
     opened(s);
     s.tensor = tensor;
     checked(s);

@@ -1,17 +1,23 @@
-// Two threads of its own: one for the long jobs, in order; one for the list (filter and sort), so
-// that typing never waits for a repair. Both publish new snapshots; nobody ever waits for them but
-// wait().
+// Three threads of its own: one for the long jobs, in order; one for the list (filter and sort), so
+// that typing never waits for a repair; one that looks into files. All publish new snapshots;
+// nobody ever waits for them but wait().
 #include "core/session/session.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <iterator>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "core/session/command_run.h"
+#include "core/base/words.h"
+#include "core/io/store.h"
+#include "core/session/history.h"
+#include "core/session/look_run.h"
 #include "core/verbs/filter.h"
 #include "core/verbs/sort.h"
 
@@ -45,12 +51,20 @@ struct Session::State {
   bool seen_proof = false;
   std::shared_ptr<Progress> job_progress = std::make_shared<Progress>();
 
+  History history;
+  std::string recent_file;  // empty: nothing is remembered
+
   std::string filter;
   SortCommand sort;
   bool list_wanted = false, list_running = false;
   std::shared_ptr<Progress> list_progress = std::make_shared<Progress>();
 
-  std::thread job_thread, list_thread;
+  std::array<std::optional<Command>, std::variant_size_v<Command>> looks;  // the newest of a kind
+  std::size_t look_kind = 0;
+  bool look_running = false;
+  std::shared_ptr<Progress> look_progress = std::make_shared<Progress>();
+
+  std::thread job_thread, list_thread, look_thread;
 
   // Every change to the snapshot goes through here; `change` works on a copy.
   template <class Change>
@@ -60,6 +74,9 @@ struct Session::State {
       std::lock_guard lock(mutex);
       auto next = std::make_shared<Snapshot>(*snapshot);
       change(*next);
+      if (auto visit = visit_of(*next)) history.note(*visit);
+      next->can_go_back = history.can_go(-1);
+      next->can_go_forward = history.can_go(1);
       ++next->revision;
       snapshot = std::move(next);
       notify = callback;
@@ -86,21 +103,33 @@ struct Session::State {
     changed.notify_all();
   }
 
+  void want_look(const Command& command) {
+    {
+      std::lock_guard lock(mutex);
+      looks[command.index()] = command;
+      if (look_running && look_kind == command.index()) look_progress->cancel();
+    }
+    changed.notify_all();
+  }
+  bool look_wanted() const {
+    return std::any_of(looks.begin(), looks.end(), [](const auto& look) { return look; });
+  }
+
   void run_jobs();
   void run_list();
+  void run_looks();
   void carry_out(const Command& command, Progress* progress);
   void look_at_what_is_left(const Command& command);
   bool apply_now(const Command& command);
+  void go(int step);
+  void remember();
 };
 
 void Session::State::carry_out(const Command& command, Progress* progress) {
-  // While another checkpoint is being opened, the old one is no longer what is looked at.
-  if (const auto* open = std::get_if<OpenCommand>(&command)) {
-    publish([&](Snapshot& s) {
-      s = blank(s.revision);
-      s.said.checkpoint = open->path;
-    });
-  }
+  // The old checkpoint stays until the new one is there, and for good where it cannot be opened.
+  const auto* open = std::get_if<OpenCommand>(&command);
+  if (open != nullptr && now()->checkpoint == nullptr)
+    publish([&](Snapshot& s) { s.said.checkpoint = open->path; });
   bool repairs = std::holds_alternative<RepairCommand>(command) ||
                  std::holds_alternative<ResumeCommand>(command);
   // What is finished when it is stopped stays, and can be gone on with.
@@ -108,11 +137,61 @@ void Session::State::carry_out(const Command& command, Progress* progress) {
   auto change = row_of(command).run(*now(), command, progress);
   if (!change) {
     if (repairs) look_at_what_is_left(command);
-    return publish_error(change.error());
+    Error error = std::move(change).error();
+    if (open != nullptr && error.place.file.empty()) error.place.file = open->path;
+    if (open != nullptr) {
+      std::lock_guard lock(mutex);
+      history.stay();
+    }
+    return publish_error(std::move(error));
   }
   publish(*change);
   // Terms like finding:* look at the report.
   if (row_of(command).lane == Lane::kJob) want_list();
+  if (std::holds_alternative<CheckCommand>(command)) remember();
+}
+
+// A file that cannot be written is not worth a word: nothing of the work depends on it.
+void Session::State::remember() {
+  auto snapshot_now = now();
+  if (recent_file.empty() || snapshot_now->report == nullptr) return;
+  const VerbOptions& said = snapshot_now->said;
+  const CheckReport& report = *snapshot_now->report;
+  verbs::RecentPlace place{posix_store().resolved(said.checkpoint).value_or(said.checkpoint),
+                           said.spec, said.against, said.mesh};
+  place.verdict = report.verdict == Verdict::kClean      ? "clean"
+                  : report.verdict == Verdict::kFindings ? "findings"
+                                                         : "undecided";
+  place.summary = plural(report.findings.size(), "finding") + ", " +
+                  plural(snapshot_now->checkpoint->tensor_count(), "tensor");
+  // Another window may have written meanwhile.
+  auto places = verbs::with_place(verbs::read_recent(recent_file), std::move(place));
+  (void)verbs::write_recent(posix_store(), recent_file, places);
+  publish([&](Snapshot& s) {
+    s.recent = std::make_shared<const verbs::RecentPlaces>(std::move(places));
+  });
+}
+
+// Inside of one checkpoint at once; another one is opened, and checked as any other.
+void Session::State::go(int step) {
+  std::optional<Visit> to, from;
+  {
+    std::lock_guard lock(mutex);
+    from = visit_of(*snapshot);
+    to = history.go(step);
+    if (to && !(from && to->same_checkpoint(*from))) {
+      jobs.push_back(OpenCommand{to->path, to->spec, to->against, to->mesh, to->fqn});
+      jobs.push_back(CheckCommand{});
+      to.reset();
+    }
+  }
+  if (to)
+    publish([&](Snapshot& s) {
+      s.tensor = s.checkpoint->find(to->fqn);
+      s.chunk.reset();
+    });
+  else
+    changed.notify_all();
 }
 
 void Session::State::look_at_what_is_left(const Command& command) {
@@ -136,6 +215,7 @@ void Session::State::run_jobs() {
       jobs.pop_front();
       job_running = true;
       job_title = row_of(command).title;
+      if (const auto* open = std::get_if<OpenCommand>(&command)) job_title += " " + open->path;
       job_is_quick = row_of(command).lane == Lane::kQuick;
       job_begin = phase_begin = Clock::now();
       seen_phase = Phase::kIdle;
@@ -195,6 +275,40 @@ void Session::State::run_list() {
   }
 }
 
+void Session::State::run_looks() {
+  while (true) {
+    Command command;
+    std::shared_ptr<const Snapshot> before;
+    std::shared_ptr<Progress> progress;
+    {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return stopping || look_wanted(); });
+      if (stopping) return;
+      auto wanted = std::find_if(looks.begin(), looks.end(), [](const auto& look) { return look; });
+      command = std::move(**wanted);
+      wanted->reset();
+      look_running = true;
+      look_kind = command.index();
+      look_progress = std::make_shared<Progress>();
+      progress = look_progress;
+      before = snapshot;
+    }
+    // What was opened meanwhile has its own files: the look is dropped with what it looked at.
+    auto change = row_of(command).run(*before, command, progress.get());
+    if (change)
+      publish([&](Snapshot& s) {
+        if (s.checkpoint == before->checkpoint) (*change)(s);
+      });
+    {
+      std::lock_guard lock(mutex);
+      look_running = false;
+      auto& next = looks[command.index()];
+      if (change && !next && sees_more(*snapshot, command)) next = command;
+    }
+    changed.notify_all();
+  }
+}
+
 // False for the long ones, which wait for their turn.
 bool Session::State::apply_now(const Command& command) {
   switch (row_of(command).lane) {
@@ -210,13 +324,19 @@ bool Session::State::apply_now(const Command& command) {
       want_list();
       return true;
     }
+    case Lane::kLook:
+      want_look(command);
+      return true;
     case Lane::kNow:
       break;
   }
-  if (std::holds_alternative<CancelCommand>(command)) {
+  if (const auto* step = std::get_if<GoCommand>(&command)) {
+    go(step->step);
+  } else if (std::holds_alternative<CancelCommand>(command)) {
     std::lock_guard lock(mutex);
     jobs.clear();
     job_progress->cancel();
+    look_progress->cancel();
   } else {
     carry_out(command, nullptr);
   }
@@ -226,6 +346,7 @@ bool Session::State::apply_now(const Command& command) {
 Session::Session() : state_(std::make_unique<State>()) {
   state_->job_thread = std::thread([state = state_.get()] { state->run_jobs(); });
   state_->list_thread = std::thread([state = state_.get()] { state->run_list(); });
+  state_->look_thread = std::thread([state = state_.get()] { state->run_looks(); });
 }
 
 Session::~Session() {
@@ -235,10 +356,12 @@ Session::~Session() {
     state_->callback = nullptr;
     state_->job_progress->cancel();
     state_->list_progress->cancel();
+    state_->look_progress->cancel();
   }
   state_->changed.notify_all();
   state_->job_thread.join();
   state_->list_thread.join();
+  state_->look_thread.join();
 }
 
 void Session::apply(Command command) {
@@ -260,11 +383,21 @@ void Session::apply(std::vector<Command> commands) {
   state_->changed.notify_all();
 }
 
+void Session::remember_in(std::string file) {
+  auto recent = std::make_shared<const verbs::RecentPlaces>(verbs::read_recent(file));
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->recent_file = std::move(file);
+  }
+  state_->publish([&](Snapshot& s) { s.recent = recent; });
+}
+
 void Session::wait() {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   state.changed.wait(lock, [&] {
-    return state.jobs.empty() && !state.job_running && !state.list_wanted && !state.list_running;
+    return state.jobs.empty() && !state.job_running && !state.list_wanted && !state.list_running &&
+           !state.look_wanted() && !state.look_running;
   });
 }
 
@@ -301,6 +434,9 @@ JobState Session::job() const {
   job.done = progress.done;
   job.total = progress.total;
   job.in_bytes = progress.in_bytes;
+  job.looking = state_->look_running || state_->look_wanted();
+  job.looked = state_->look_progress->done;
+  job.to_look = state_->look_progress->total;
   return job;
 }
 

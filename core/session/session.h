@@ -32,6 +32,8 @@ struct JobState {
     double seconds = 0;
   };
   std::array<StageShare, kStages> stages = {};
+  bool looking = false;  // beside it, into a file: how many of how many elements
+  std::uint64_t looked = 0, to_look = 0;
 };
 
 class Session {
@@ -40,11 +42,13 @@ class Session {
   ~Session();  // cancels and waits
 
   // Carries a command out. Cheap ones at once; opening, checking, planning, repairing, verifying,
-  // filtering on the session's own thread, in order. Never blocks.
+  // filtering and looking into files on the session's own threads, in order. Never blocks.
   void apply(Command command);
   // Commands that were given for each other's results (open, then check): none is left standing
   // when one before it fails, however soon that is.
   void apply(std::vector<Command> commands);
+  // What was opened is kept in a file, with its last verdict: read now, written after each check.
+  void remember_in(std::string file);
   // Waits until nothing is left to do: the headless program, tests, screenshots.
   void wait();
 

@@ -2,9 +2,10 @@
 
 namespace shw {
 
-Snapshot blank(std::uint64_t revision) {
+Snapshot blank(const Snapshot& before) {
   Snapshot snapshot;
-  snapshot.revision = revision;
+  snapshot.revision = before.revision;
+  snapshot.recent = before.recent;
   return snapshot;
 }
 

@@ -13,9 +13,24 @@
 #include "core/session/plan_edits.h"
 #include "core/verbs/certificate_list.h"
 #include "core/verbs/plan_file.h"
+#include "core/verbs/browse.h"
+#include "core/verbs/bytes_window.h"
+#include "core/verbs/recent.h"
+#include "core/verbs/slice_values.h"
 #include "core/verbs/verbs.h"
 
 namespace shw {
+
+// What a look into a file has brought.
+struct BytesLook {
+  std::optional<verbs::BytesWindow> window;
+  std::optional<Error> error;  // why there is none
+};
+
+struct ValuesLook {
+  std::optional<verbs::SliceValues> values;
+  std::optional<Error> error;  // why there are none
+};
 
 struct Snapshot {
   std::uint64_t revision = 0;
@@ -40,14 +55,19 @@ struct Snapshot {
   std::shared_ptr<const std::vector<std::uint32_t>>
       order;  // tensors that the filter lets through, sorted; null: all, as recorded
   std::string filter;
-  std::optional<TensorId> tensor;      // selected
-  std::optional<ChunkId> chunk;        // selected tile
-  std::optional<std::size_t> finding;  // selected, index into report->findings
-  std::optional<Error> error;          // of the last command that failed
+  std::optional<TensorId> tensor;                      // selected
+  std::optional<ChunkId> chunk;                        // selected tile
+  std::optional<std::size_t> finding;                  // selected, index into report->findings
+  std::optional<Error> error;                          // of the last command that failed
+  std::shared_ptr<const BytesLook> bytes;              // null: nobody looks at bytes
+  std::shared_ptr<const ValuesLook> values;            // likewise
+  std::shared_ptr<const verbs::FolderListing> folder;  // null: nobody looks for a checkpoint
+  std::shared_ptr<const verbs::RecentPlaces> recent;   // null: nothing is remembered
+  bool can_go_back = false, can_go_forward = false;
 };
 
-// Nothing is open: what follows snapshot `revision` when another checkpoint is opened.
-Snapshot blank(std::uint64_t revision);
+// Nothing is open: what is left of a snapshot when another checkpoint is opened.
+Snapshot blank(const Snapshot& before);
 
 // As the verbs take it.
 verbs::Opened opened_in(const Snapshot& snapshot);

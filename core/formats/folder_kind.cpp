@@ -1,0 +1,105 @@
+#include "core/formats/folder_kind.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace shw {
+namespace {
+
+// An index of a megabyte lists some 7,000 tiles and is read in a few milliseconds.
+constexpr std::uint64_t kSmallIndex = 1 << 20;
+constexpr std::size_t kFewFiles = 64;
+
+// Lists no more than so many files; what has more is looked at by names that are known.
+class ShortList final : public Directory {
+ public:
+  ShortList(std::shared_ptr<const Directory> inner, std::size_t most)
+      : inner_(std::move(inner)), most_(most) {}
+  const std::string& name() const override { return inner_->name(); }
+  Result<std::vector<Entry>> list(std::size_t) const override {
+    auto entries = inner_->list(most_);
+    if (entries || entries.error().kind != ErrorKind::kUnsupported) return entries;
+    has_more = true;
+    return std::vector<Entry>{};
+  }
+  Entry stat(const std::string& path) const override { return inner_->stat(path); }
+  Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
+    return inner_->open(path);
+  }
+  mutable bool has_more = false;
+
+ private:
+  std::shared_ptr<const Directory> inner_;
+  std::size_t most_;
+};
+
+}  // namespace
+
+std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
+                                           std::span<const FormatRow> rows) {
+  std::map<std::string, const FormatRow*> kinds;
+  auto offer = [&](const std::string& folder, const FormatRow& row) {
+    const FormatRow*& kind = kinds[folder];
+    if (kind == nullptr || &row < kind) kind = &row;  // the row that would open it
+  };
+  for (const Entry& entry : entries) {
+    std::size_t slash = entry.path.rfind('/');
+    if (slash == std::string::npos) continue;
+    std::string_view name = std::string_view(entry.path).substr(slash + 1);
+    for (const FormatRow& row : rows) {
+      bool tells = row.named != nullptr && !row.names_are_common;
+      if (tells && row.named(name) != NamedFile::kNothing) offer(entry.path.substr(0, slash), row);
+    }
+  }
+  std::vector<std::string> found;
+  for (const auto& [folder, kind] : kinds)
+    found.push_back(folder + " (" + std::string(kind->format->title) + ")");
+  return found;
+}
+
+const UnreadFormat* unread_format_of(std::span<const Entry> entries) {
+  for (const UnreadFormat& format : unread_formats()) {
+    bool matches = std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
+      std::string_view path = entry.path;
+      return format.matches(path, path.substr(path.rfind('/') + 1));
+    });
+    if (matches) return &format;
+  }
+  return nullptr;
+}
+
+Result<FolderKind> kind_of_folder(std::shared_ptr<const Directory> directory, std::size_t most,
+                                  std::span<const FormatRow> rows) {
+  ShortList shortened(std::move(directory), most);
+  DirectoryLook look(shortened);
+  FolderKind kind;
+  for (const FormatRow& row : rows) {
+    if (row.recognises == nullptr) continue;
+    SHW_TRY(bool recognised, row.recognises(look));
+    if (!recognised) continue;
+    kind.format = row.format;
+    break;
+  }
+  SHW_TRY(auto entries, look.entries());
+  kind.has_many = shortened.has_more;
+  if (kind.format != nullptr) {
+    kind.opens_at_once = !kind.has_many && entries.size() <= kFewFiles;
+    std::string_view index = kind.format->traits.index_file;
+    if (!index.empty() && look.entry(index).size > kSmallIndex) kind.opens_at_once = false;
+    return kind;
+  }
+  kind.below = checkpoints_below(entries, rows).size();
+  const UnreadFormat* unread = kind.below > 0 ? nullptr : unread_format_of(entries);
+  if (unread != nullptr) kind.unread = unread->title;
+  return kind;
+}
+
+bool is_file_of_checkpoint(std::string_view name, std::span<const FormatRow> rows) {
+  return std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
+    return row.named != nullptr && row.named(name) == NamedFile::kAlone;
+  });
+}
+
+}  // namespace shw

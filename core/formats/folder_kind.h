@@ -1,0 +1,40 @@
+// What a folder is, without opening it: for lists of many, and for saying what one is instead of a
+// checkpoint.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/formats/table.h"
+#include "core/formats/unread.h"
+
+namespace shw {
+
+// Folders among these that are checkpoints themselves, each with what it is: "unet (safetensors)".
+std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
+                                           std::span<const FormatRow> rows);
+// The format that is only told by name; null where it is none of them either.
+const UnreadFormat* unread_format_of(std::span<const Entry> entries);
+
+struct FolderKind {
+  const Format* format = nullptr;  // of the checkpoint that it is
+  std::size_t below = 0;           // checkpoints in its folders, where it is none
+  std::string_view unread = {};    // what it is, where that is not read
+  bool has_many = false;           // more files than were looked at: only its top was
+  // Of a checkpoint that opens at once: no large index, few files.
+  bool opens_at_once = false;
+};
+// Looks at `most` files at the most.
+Result<FolderKind> kind_of_folder(std::shared_ptr<const Directory> directory,
+                                  std::size_t most = 2048,
+                                  std::span<const FormatRow> rows = formats());
+
+// Whether a file is opened by itself, by its name: a .safetensors file, one of torch.save.
+bool is_file_of_checkpoint(std::string_view name, std::span<const FormatRow> rows = formats());
+
+}  // namespace shw

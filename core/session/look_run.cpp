@@ -1,0 +1,140 @@
+#include "core/session/look_run.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shw {
+namespace {
+
+using Go = BytesCommand::Go;
+
+Error nothing(std::string what) {
+  return {ErrorKind::kUsage, std::move(what)};
+}
+
+bool has_file(const Checkpoint& checkpoint, const std::string& path) {
+  if (checkpoint.directory() == nullptr || !is_safe_relative_path(path)) return false;
+  return checkpoint.directory()->stat(path).kind == EntryKind::kFile;
+}
+
+// Of a finding about a file: the first of its records that do not lie in it.
+std::optional<ChunkId> cut_off_in(const Checkpoint& checkpoint, const Finding& finding) {
+  if (finding.subjects.empty() || checkpoint.find(finding.subjects[0])) return std::nullopt;
+  for (std::uint32_t c = 0; c < checkpoint.chunk_count(); ++c) {
+    auto item = checkpoint.item(ChunkId{c});
+    if (!item || item->file == FileId::kNone) continue;
+    const FileRow& file = checkpoint.file(item->file);
+    if (file.path == finding.subjects[0] && !range_in_file(*item, file.size)) return ChunkId{c};
+  }
+  return std::nullopt;
+}
+
+Result<verbs::BytesWindow> look_at_bytes(const Snapshot& before, const BytesCommand& wanted,
+                                         Progress* progress) {
+  const Checkpoint& checkpoint = *before.checkpoint;
+  auto go = [&](const std::string& file, std::uint64_t at, std::optional<ChunkId> preferred) {
+    return verbs::bytes_at(checkpoint, file, at, preferred, progress);
+  };
+  if (wanted.go == Go::kFinding && before.report != nullptr && !before.report->findings.empty()) {
+    const auto& findings = before.report->findings;
+    const Finding& finding = findings[std::min(before.finding.value_or(0), findings.size() - 1)];
+    if (auto place = byte_place_of(before, finding)) return go(place->file, place->at, {});
+    if (auto cut = cut_off_in(checkpoint, finding))
+      return verbs::bytes_of(checkpoint, *cut, progress);
+  }
+  if (wanted.go == Go::kTile || wanted.go == Go::kFinding) {
+    auto tile = tile_of(before);
+    if (!tile) return tl::unexpected<Error>(nothing("no tile is selected"));
+    return verbs::bytes_of(checkpoint, *tile, progress);
+  }
+  const verbs::BytesWindow* now =
+      before.bytes != nullptr && before.bytes->window ? &*before.bytes->window : nullptr;
+  std::string file = wanted.file.empty() && now != nullptr ? now->path : wanted.file;
+  if (file.empty()) {
+    auto tile = tile_of(before);
+    auto item = tile ? checkpoint.item(*tile) : std::nullopt;
+    if (item && item->file != FileId::kNone) file = checkpoint.file(item->file).path;
+  }
+  if (file.empty()) return tl::unexpected<Error>(nothing("no file is looked at"));
+  if (wanted.go == Go::kAt) return go(file, wanted.at, before.chunk);
+  std::optional<std::uint64_t> step;
+  if (now != nullptr) step = wanted.go == Go::kNext ? now->next : now->previous;
+  if (!step && now != nullptr) return *now;  // the first or the last record
+  return go(file, step.value_or(0), std::nullopt);
+}
+
+}  // namespace
+
+std::optional<BytePlace> byte_place_of(const Snapshot& snapshot, const Finding& finding) {
+  if (snapshot.checkpoint == nullptr) return std::nullopt;
+  std::optional<std::uint64_t> at;
+  std::string file;
+  for (const auto& [label, value] : finding.evidence) {
+    const auto* number = std::get_if<std::int64_t>(&value);
+    const auto* text = std::get_if<std::string>(&value);
+    if (label == "offset" && number && *number >= 0) at = static_cast<std::uint64_t>(*number);
+    if (label == "file" && text) file = *text;
+  }
+  if (!at) return std::nullopt;
+  for (const std::string& subject : finding.subjects) {
+    if (file.empty() && has_file(*snapshot.checkpoint, subject)) file = subject;
+  }
+  if (!has_file(*snapshot.checkpoint, file)) return std::nullopt;
+  return BytePlace{file, *at};
+}
+
+std::optional<ChunkId> tile_of(const Snapshot& snapshot) {
+  if (snapshot.checkpoint == nullptr) return std::nullopt;
+  if (snapshot.chunk && index_of(*snapshot.chunk) < snapshot.checkpoint->chunk_count())
+    return snapshot.chunk;
+  if (!snapshot.tensor) return std::nullopt;
+  auto chunks = snapshot.checkpoint->chunks(*snapshot.tensor);
+  if (chunks.empty()) return std::nullopt;
+  return chunks[0];
+}
+
+Result<Change> run_byte_look(const Snapshot& before, const Command& command, Progress* progress) {
+  const auto& wanted = as<BytesCommand>(command);
+  if (before.checkpoint == nullptr || wanted.go == Go::kClose)
+    return Change([](Snapshot& s) { s.bytes = nullptr; });
+  auto look = std::make_shared<BytesLook>();
+  auto window = look_at_bytes(before, wanted, progress);
+  if (!window && window.error().kind == ErrorKind::kCancelled) return cancelled_error();
+  if (window)
+    look->window = std::move(*window);
+  else
+    look->error = std::move(window).error();
+  return Change([look = std::move(look)](Snapshot& s) { s.bytes = look; });
+}
+
+Result<Change> run_value_look(const Snapshot& before, const Command& command, Progress* progress) {
+  const auto& wanted = as<ValuesCommand>(command);
+  if (before.checkpoint == nullptr || !before.tensor || wanted.close)
+    return Change([](Snapshot& s) { s.values = nullptr; });
+  auto look = std::make_shared<ValuesLook>();
+  auto values = verbs::slice_values(*before.checkpoint, *before.tensor, wanted.ask, progress);
+  if (!values && values.error().kind == ErrorKind::kCancelled) return cancelled_error();
+  if (values)
+    look->values = std::move(*values);
+  else
+    look->error = std::move(values).error();
+  return Change([look = std::move(look)](Snapshot& s) { s.values = look; });
+}
+
+Result<Change> run_browse(const Snapshot& before, const Command& command, Progress* progress) {
+  const std::string& folder = as<BrowseCommand>(command).folder;
+  bool goes_on = sees_more(before, command);
+  auto listing = goes_on ? verbs::look_closer(*before.folder, progress)
+                         : Result<verbs::FolderListing>(verbs::list_folder(folder));
+  if (!listing) return tl::unexpected<Error>(std::move(listing).error());
+  auto seen = std::make_shared<const verbs::FolderListing>(std::move(*listing));
+  return Change([seen = std::move(seen)](Snapshot& s) { s.folder = seen; });
+}
+
+bool sees_more(const Snapshot& snapshot, const Command& command) {
+  const auto* browse = std::get_if<BrowseCommand>(&command);
+  return browse != nullptr && snapshot.folder != nullptr &&
+         snapshot.folder->asked == browse->folder && !snapshot.folder->is_complete();
+}
+
+}  // namespace shw

@@ -1,0 +1,78 @@
+#include "core/session/look_text.h"
+
+#include <array>
+#include <utility>
+
+namespace shw {
+namespace {
+
+using Go = BytesCommand::Go;
+
+constexpr std::array<std::pair<Go, std::string_view>, 5> kGoes{{{Go::kTile, ""},
+                                                                {Go::kFinding, "finding"},
+                                                                {Go::kNext, "next"},
+                                                                {Go::kPrevious, "previous"},
+                                                                {Go::kClose, "off"}}};
+
+}  // namespace
+
+// "at OFFSET" stands last, so that a path may hold any word.
+std::optional<Command> parse_byte_look(std::string_view rest) {
+  for (auto [go, word] : kGoes) {
+    if (rest == word) return BytesCommand{go};
+  }
+  BytesCommand bytes{Go::kAt};
+  std::size_t at = rest.rfind("at ");
+  if (at == rest.npos || (at > 0 && rest[at - 1] != ' ')) return std::nullopt;
+  auto offset = verbs::parse_offset(rest.substr(at + 3), 0);
+  if (!offset) return std::nullopt;
+  bytes.at = *offset;
+  std::string_view file = rest.substr(0, at > 0 ? at - 1 : 0);
+  if (!file.empty()) {
+    if (!file.starts_with("file ") || file.size() == 5) return std::nullopt;
+    bytes.file = file.substr(5);
+  }
+  return bytes;
+}
+
+std::string print_byte_look(const Command& command) {
+  const auto& c = as<BytesCommand>(command);
+  for (auto [go, word] : kGoes) {
+    if (c.go == go) return std::string(word);
+  }
+  return (c.file.empty() ? "" : "file " + c.file + " ") + "at " + std::to_string(c.at);
+}
+
+std::optional<Command> parse_value_look(std::string_view rest) {
+  if (rest.empty()) return ValuesCommand{};
+  if (rest == "off") return ValuesCommand{true};
+  auto ask = verbs::parse_values_ask(rest);
+  if (!ask) return std::nullopt;
+  return ValuesCommand{false, std::move(*ask)};
+}
+
+std::string print_value_look(const Command& command) {
+  const auto& c = as<ValuesCommand>(command);
+  if (c.close) return "off";
+  return c.ask == verbs::ValuesAsk{} ? "" : verbs::to_text(c.ask);
+}
+
+std::optional<Command> parse_browse(std::string_view rest) {
+  return BrowseCommand{std::string(rest)};
+}
+
+std::string print_browse(const Command& command) {
+  return as<BrowseCommand>(command).folder;
+}
+
+std::optional<Command> parse_go(std::string_view rest) {
+  if (rest == "back") return GoCommand{-1};
+  if (rest == "forward") return GoCommand{1};
+  return std::nullopt;
+}
+
+std::string print_go(const Command& command) {
+  return as<GoCommand>(command).step < 0 ? "back" : "forward";
+}
+
+}  // namespace shw

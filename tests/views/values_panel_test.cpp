@@ -1,0 +1,128 @@
+#include <doctest/doctest.h>
+
+#include "make/snapshots.h"
+#include "views/driver.h"
+#include "views/imgui_versions.h"
+
+using namespace shw;
+
+namespace {
+
+std::shared_ptr<Snapshot> with_values() {
+  auto snapshot = make::demo();
+  auto look = std::make_shared<ValuesLook>();
+  verbs::SliceValues values;
+  values.tensor = *snapshot->tensor;
+  values.dtype = Dtype::kBfloat16;
+  ExtentsView shape = snapshot->checkpoint->shape(values.tensor);
+  values.ask.dims = {{3, 4, false}, {0, shape[1], true}, {0, shape[2], true}};
+  values.row_dim = 1;
+  values.column_dim = 2;
+  values.rows = values.looked_rows = shape[1];
+  values.columns = values.looked_columns = shape[2];
+  values.cell_rows = 8;
+  values.cell_columns = 16;
+  for (int c = 0; c < 128; ++c)
+    values.cells.push_back({static_cast<float>(c - 64), true, c == 5, c == 6, c == 7, c == 8});
+  values.greatest = 64;
+  values.statistics.kind = NumberKind::kFloat;
+  values.statistics.nan = 1;
+  values.statistics.histogram = {{-1, 3, 10}, {1, -2, 7}, {1, 4, 3}};
+  values.table_rows = values.table_columns = 2;
+  values.table = {"1", "NaN", "", "-0.125"};
+  look->values = values;
+  snapshot->values = look;
+  return snapshot;
+}
+
+const ValuesCommand* values_of(const std::vector<Command>& commands) {
+  for (const Command& command : commands) {
+    if (const auto* values = std::get_if<ValuesCommand>(&command)) return values;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("the values of the slice that the map shows are one key away, and closed by Escape") {
+  Driver driver(make::demo());
+  driver.frame();
+  driver.frame();
+  auto commands = driver.frame({{Key::kV, true, true, false}});
+  REQUIRE(values_of(commands) != nullptr);
+  const auto& dims = values_of(commands)->ask.dims;
+  REQUIRE(dims.size() == 3);
+  CHECK_FALSE(dims[0].shown);
+  CHECK(dims[1].shown);
+  CHECK(dims[2].shown);
+  driver.frame();
+  CHECK(driver.marks.items.contains("values/close"));
+  driver.show(with_values());
+  driver.frame();
+  commands = driver.frame({{Key::kEscape}});
+  REQUIRE(values_of(commands) != nullptr);
+  CHECK(values_of(commands)->close);
+  driver.show(make::demo());
+  driver.frame();
+  CHECK(driver.marks.items.contains("map/saved"));
+}
+
+TEST_CASE("a click into the heat map looks closer, and the whole slice comes back") {
+  Driver driver(with_values());
+  auto commands = driver.click("values/map");
+  REQUIRE(values_of(commands) != nullptr);
+  verbs::ValuesAsk closer = values_of(commands)->ask;
+  auto snapshot = with_values();
+  ExtentsView shape = snapshot->checkpoint->shape(*snapshot->tensor);
+  CHECK(closer.dims[0] == verbs::DimRange{3, 4, false});
+  CHECK(closer.dims[1].last - closer.dims[1].first == shape[1] / 4);
+  CHECK(closer.dims[1].first > 0);
+  auto look = std::make_shared<ValuesLook>(*snapshot->values);
+  look->values->ask = closer;
+  look->values->rows = shape[1] / 4;
+  look->values->columns = shape[2] / 4;
+  snapshot->values = look;
+  driver.show(snapshot);
+  commands = driver.click("values/all");
+  REQUIRE(values_of(commands) != nullptr);
+  CHECK(values_of(commands)->ask.dims[1] == verbs::DimRange{0, shape[1], true});
+}
+
+TEST_CASE("the window of the selected tile is offered") {
+  auto snapshot = with_values();
+  snapshot->chunk = snapshot->checkpoint->chunks(*snapshot->tensor)[0];
+  Driver driver(snapshot);
+  auto commands = driver.click("values/tile");
+  REQUIRE(values_of(commands) != nullptr);
+  CHECK(values_of(commands)->ask.dims[1].last == snapshot->checkpoint->sizes(*snapshot->chunk)[1]);
+}
+
+TEST_CASE("another tensor shows its own values, and bytes take the place of values") {
+  Driver driver(with_values());
+  driver.frame();
+  auto other = with_values();
+  other->tensor = TensorId{0};
+  driver.show(other);
+  auto commands = driver.frame();
+  REQUIRE(values_of(commands) != nullptr);
+  CHECK(values_of(commands)->ask.dims.empty());
+  commands = driver.frame({{Key::kB, true, false, false}});
+  REQUIRE(values_of(commands) != nullptr);
+  CHECK(values_of(commands)->close);
+  CHECK(driver.desk.bytes.open);
+}
+
+TEST_CASE("values are drawn at every size, and where nothing could be read") {
+  for (ImVec2 size : {ImVec2{2560, 1440}, ImVec2{1280, 720}, ImVec2{960, 540}, ImVec2{320, 240}}) {
+    Driver driver(with_values(), size);
+    driver.frame();
+    driver.frame();
+    CHECK(driver.marks.items.contains("values/close"));
+    auto failed = make::demo();
+    auto look = std::make_shared<ValuesLook>();
+    look->error = Error{ErrorKind::kDamaged, "no such slice"};
+    failed->values = look;
+    driver.show(failed);
+    CHECK(driver.frame().empty());
+  }
+}

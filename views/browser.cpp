@@ -1,0 +1,50 @@
+#include "views/browser.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shw {
+
+std::pair<std::string, std::string> split_typed(const std::string& text) {
+  if (text == "~") return {"~/", ""};
+  std::size_t slash = text.rfind('/');
+  if (slash == std::string::npos) return {"", text};
+  return {text.substr(0, slash + 1), text.substr(slash + 1)};
+}
+
+std::string common_start(const std::vector<std::string_view>& names) {
+  if (names.empty()) return {};
+  std::string_view start = names.front();
+  for (std::string_view name : names) {
+    std::size_t same = 0;
+    while (same < start.size() && same < name.size() && start[same] == name[same]) ++same;
+    start = start.substr(0, same);
+  }
+  return std::string(start);
+}
+
+void open_browser(Frame& frame, DeskState& state, std::string folder) {
+  if (folder.empty()) folder = split_typed(frame.snapshot.said.checkpoint).first;
+  if (folder.empty()) folder = "~/";
+  if (!folder.ends_with('/')) folder += '/';
+  state.browser = {};
+  state.browser.open = state.browser.wanted = true;
+  state.browser.text = folder;
+  state.browser.pending = std::move(folder);  // the cursor behind it, nothing selected
+}
+
+void open_place(Frame& frame, DeskState& state, OpenCommand what) {
+  state.browser.open = false;
+  state.filter.clear();
+  frame.emit(FilterCommand{});
+  frame.emit(std::move(what));
+  frame.emit(CheckCommand{});
+}
+
+void run_browser(Action action, Frame& frame, DeskState& state) {
+  if (action == Action::kOpen) return open_browser(frame, state, "");
+  if (action == Action::kBack) return frame.emit(GoCommand{-1});
+  if (action == Action::kForward) return frame.emit(GoCommand{1});
+}
+
+}  // namespace shw

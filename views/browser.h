@@ -1,0 +1,22 @@
+// The panel that opens checkpoints: a path with completion, what lies in its folder, what was
+// opened before.
+#pragma once
+
+#include "views/actions.h"
+#include "views/desk_state.h"
+
+namespace shw {
+
+void draw_browser(Frame& frame, DeskState& state);
+// At a folder; empty: beside what is open.
+void open_browser(Frame& frame, DeskState& state, std::string folder);
+// Opens it and checks it; the list starts anew.
+void open_place(Frame& frame, DeskState& state, OpenCommand what);
+void run_browser(Action action, Frame& frame, DeskState& state);
+
+// Of "/runs/7/st": "/runs/7/" and "st".
+std::pair<std::string, std::string> split_typed(const std::string& text);
+// As much of a name as all of these begin with.
+std::string common_start(const std::vector<std::string_view>& names);
+
+}  // namespace shw

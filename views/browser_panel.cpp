@@ -1,0 +1,286 @@
+#include <fmt/core.h>
+
+#include <imgui.h>
+#include <imgui_stdlib.h>
+#include <algorithm>
+
+#include "views/browser.h"
+#include "views/imgui_versions.h"
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+using verbs::FolderListing;
+using verbs::ListedPlace;
+using verbs::PlaceKind;
+using verbs::RecentPlace;
+
+// A line of the list: one that was opened before, or a place of the folder.
+struct BrowserRow {
+  const RecentPlace* recent = nullptr;
+  const ListedPlace* place = nullptr;
+};
+
+bool contains(std::string_view name, std::string_view part) {
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::search(name.begin(), name.end(), part.begin(), part.end(),
+                     [&](char a, char b) { return lower(a) == lower(b); }) != name.end();
+}
+
+std::vector<BrowserRow> rows_of(const Frame& frame, const BrowserState& browser) {
+  std::vector<BrowserRow> rows;
+  auto [folder, part] = split_typed(browser.text);
+  const FolderListing* listing = frame.snapshot.folder.get();
+  if (listing != nullptr && listing->asked == folder) {
+    // Those that begin with what is typed, then those that have it anywhere.
+    for (bool begins : {true, false}) {
+      for (const ListedPlace& place : listing->places) {
+        bool does = place.name.starts_with(part);
+        if (does == begins && (does || contains(place.name, part)))
+          rows.push_back({nullptr, &place});
+      }
+    }
+  }
+  if (frame.snapshot.recent != nullptr) {
+    for (const RecentPlace& recent : *frame.snapshot.recent) {
+      if (part.empty() || contains(recent.path, part)) rows.push_back({&recent, nullptr});
+    }
+  }
+  return rows;
+}
+
+void set_text(BrowserState& browser, std::string text) {
+  browser.text = text;
+  browser.pending = std::move(text);
+  browser.row = -1;
+}
+
+// The field keeps its text while it has the keyboard: a completion is put into it from inside.
+int edit_field(ImGuiInputTextCallbackData* data) {
+  auto& browser = *static_cast<BrowserState*>(data->UserData);
+  if (!browser.pending) return 0;
+  data->DeleteChars(0, data->BufTextLen);
+  data->InsertChars(0, browser.pending->c_str());
+  data->ClearSelection();
+  browser.pending.reset();
+  return 0;
+}
+
+void draw_field(Frame& frame, DeskState& state, Column& column) {
+  BrowserState& browser = state.browser;
+  ImVec2 end{column.right, column.y + frame.px(36)};
+  column.draw->AddRectFilled({column.left, column.y}, end, frame.theme.field, frame.px(5));
+  column.draw->AddRect({column.left, column.y}, end, frame.theme.strong_line, frame.px(5));
+  push_font(frame.fonts.mono_small);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding,
+                      ImVec2{frame.px(12), std::floor((frame.px(36) - ImGui::GetFontSize()) / 2)});
+  ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
+  ImGui::SetCursorScreenPos({column.left, column.y});
+  ImGui::SetNextItemWidth(column.width());
+  if (browser.wanted) ImGui::SetKeyboardFocusHere();
+  browser.wanted = false;
+  // With the completion flag Tab stays in the field; what it does is decided by the keys below.
+  if (ImGui::InputTextWithHint(
+          "##path", "a path; Tab completes it", &browser.text,
+          ImGuiInputTextFlags_CallbackAlways | ImGuiInputTextFlags_CallbackCompletion, edit_field,
+          &browser))
+    browser.row = -1;
+  mark(frame, "browser/path");
+  ImGui::PopStyleColor();
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  column.y += frame.px(46);
+}
+
+void complete(BrowserState& browser, const std::vector<BrowserRow>& rows) {
+  auto [folder, part] = split_typed(browser.text);
+  if (browser.row >= 0 && static_cast<std::size_t>(browser.row) < rows.size()) {
+    const BrowserRow& row = rows[static_cast<std::size_t>(browser.row)];
+    if (row.recent != nullptr) return set_text(browser, row.recent->path);
+    return set_text(browser,
+                    folder + row.place->name + (row.place->kind == PlaceKind::kFile ? "" : "/"));
+  }
+  std::vector<std::string_view> names;
+  const ListedPlace* only = nullptr;
+  for (const BrowserRow& row : rows) {
+    if (row.place == nullptr || !row.place->name.starts_with(part)) continue;
+    names.push_back(row.place->name);
+    only = row.place;
+  }
+  if (names.empty()) return;
+  bool whole = names.size() == 1 && only->kind != PlaceKind::kFile;
+  set_text(browser, folder + common_start(names) + (whole ? "/" : ""));
+}
+
+// A checkpoint is opened, a folder entered.
+void take(Frame& frame, DeskState& state, const BrowserRow& row) {
+  if (row.recent != nullptr)
+    return open_place(frame, state,
+                      {row.recent->path, row.recent->spec, row.recent->against, row.recent->mesh});
+  const FolderListing& listing = *frame.snapshot.folder;
+  if (row.place->is_openable()) {
+    std::string base = listing.path == "/" ? "/" : listing.path + "/";
+    return open_place(frame, state, {base + row.place->name});
+  }
+  set_text(state.browser, split_typed(state.browser.text).first + row.place->name + "/");
+  state.browser.wanted = true;
+}
+
+void take_typed(Frame& frame, DeskState& state, const std::vector<BrowserRow>& rows) {
+  BrowserState& browser = state.browser;
+  if (browser.row >= 0 && static_cast<std::size_t>(browser.row) < rows.size())
+    return take(frame, state, rows[static_cast<std::size_t>(browser.row)]);
+  auto [folder, part] = split_typed(browser.text);
+  const FolderListing* listing = frame.snapshot.folder.get();
+  bool listed = listing != nullptr && listing->asked == folder && !listing->error;
+  if (listed && part.empty() && listing->here.is_openable())
+    return open_place(frame, state, {listing->path});
+  for (const BrowserRow& row : rows) {
+    if (row.place != nullptr && row.place->name == part) return take(frame, state, row);
+  }
+  if (part.empty()) return;
+  // A path that is not in the list is opened as it is typed: its error says what is wrong.
+  std::string base = listed ? (listing->path == "/" ? "/" : listing->path + "/") : folder;
+  open_place(frame, state, {base + part});
+}
+
+void draw_recent(Frame& frame, ImDrawList* draw, const RecentPlace& recent, ImVec2 min,
+                 ImVec2 max) {
+  Sign sign = recent.verdict == "clean"      ? Sign::kOk
+              : recent.verdict == "findings" ? Sign::kBad
+                                             : Sign::kUnknown;
+  float middle = (min.y + max.y) / 2, x = min.x + frame.px(8);
+  draw_sign(frame, draw, {x + frame.px(6), middle}, frame.px(6), sign);
+  x += frame.px(22);
+  float room = max.x - x - frame.px(8);
+  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  std::string summary = elide_middle(recent.summary, room * 0.4f, small);
+  room -=
+      text_until(draw, frame.fonts.small, max.x - frame.px(8), middle, frame.theme.quiet, summary);
+  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  text_from(draw, frame.fonts.mono_small, x, middle, frame.theme.text,
+            elide_path(recent.path, room - frame.px(12), mono));
+}
+
+void draw_place(Frame& frame, ImDrawList* draw, const ListedPlace& place, ImVec2 min, ImVec2 max) {
+  float middle = (min.y + max.y) / 2, x = min.x + frame.px(8), right = max.x - frame.px(8);
+  std::string what = place.looked ? place.what : "…";
+  if (place.tensors) what += fmt::format(", {}", plural(*place.tensors, "tensor"));
+  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  right -= text_until(draw, frame.fonts.small, right, middle,
+                      place.is_openable() ? frame.theme.ok : frame.theme.quiet,
+                      elide_middle(what, (right - x) * 0.5f, small));
+  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  std::string name = place.name + (place.kind == PlaceKind::kFile ? "" : "/");
+  text_from(draw, place.is_openable() ? frame.fonts.mono_strong : frame.fonts.mono_small, x, middle,
+            frame.theme.text, elide_middle(name, right - x - frame.px(16), mono));
+}
+
+void draw_rows(Frame& frame, DeskState& state, Column& column, const std::vector<BrowserRow>& rows,
+               float bottom) {
+  float line = frame.px(27);
+  begin_region(frame, "browser/list",
+               {{column.left - frame.px(8), column.y}, {column.right + frame.px(8), bottom}},
+               frame.theme.side, true);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2{0, 0});
+  ImGui::SetCursorPos({0, 0});
+  if (state.browser.reveal && state.browser.row >= 0) {
+    float top = line * static_cast<float>(state.browser.row), high = bottom - column.y;
+    if (top < ImGui::GetScrollY()) ImGui::SetScrollY(top);
+    if (top + line > ImGui::GetScrollY() + high) ImGui::SetScrollY(top + line - high);
+  }
+  state.browser.reveal = false;
+  float width = ImGui::GetContentRegionAvail().x;
+  std::optional<std::size_t> taken;
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(rows.size()), line);
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+      const BrowserRow& row = rows[static_cast<std::size_t>(i)];
+      ImVec2 min = ImGui::GetCursorScreenPos(), max{min.x + width, min.y + line};
+      ImGui::PushID(i);
+      if (ImGui::InvisibleButton("row", {width, line})) taken = static_cast<std::size_t>(i);
+      ImDrawList* draw = ImGui::GetWindowDrawList();
+      if (i == state.browser.row || ImGui::IsItemHovered())
+        draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
+      if (row.recent != nullptr)
+        draw_recent(frame, draw, *row.recent, min, max);
+      else
+        draw_place(frame, draw, *row.place, min, max);
+      focus_ring(frame, draw);
+      if (frame.marks != nullptr) mark(frame, fmt::format("browser/row/{}", i));
+      ImGui::PopID();
+    }
+  }
+  ImGui::PopStyleVar();
+  end_region();
+  if (taken) take(frame, state, rows[*taken]);
+}
+
+// What the folder is itself, and what of it is not listed.
+std::string folder_text(const FolderListing* listing, const std::string& folder) {
+  if (listing == nullptr || listing->asked != folder) return "Listing…";
+  if (listing->error) return listing->error->message;
+  std::string text = listing->path;
+  if (listing->here.looked && !listing->here.what.empty()) text += ": " + listing->here.what;
+  if (listing->here.tensors) text += ", " + plural(*listing->here.tensors, "tensor");
+  if (!listing->is_complete())
+    text += fmt::format("; looked at {} of {}", listing->looked,
+                        plural(listing->places.size(), "place"));
+  else
+    text += "; " + plural(listing->places.size(), "place");
+  if (listing->other_files > 0) text += ", " + plural(listing->other_files, "other entry");
+  return text;
+}
+
+}  // namespace
+
+void draw_browser(Frame& frame, DeskState& state) {
+  BrowserState& browser = state.browser;
+  ImVec2 screen = ImGui::GetIO().DisplaySize;
+  ImVec2 size{std::min(frame.px(760), screen.x - frame.px(48)),
+              std::min(frame.px(620), screen.y - frame.px(48))};
+  Column column;
+  if (!begin_overlay(frame, "##browser", size, column)) browser.open = false;
+  paragraph(frame, column, frame.fonts.title, frame.theme.text, "Open a checkpoint");
+  column.y += frame.px(10);
+  draw_field(frame, state, column);
+  std::string folder = split_typed(browser.text).first;
+  if (browser.asked != folder) {
+    browser.asked = folder;
+    frame.emit(BrowseCommand{folder});
+  }
+  auto rows = rows_of(frame, browser);
+  const FolderListing* listing = frame.snapshot.folder.get();
+  float button_top = column.bottom - frame.px(46);
+  for (KeyPress key : frame.keys) {
+    bool moves = key.key == Key::kDown || key.key == Key::kUp;
+    if (moves && !key.alt) browser.row += key.key == Key::kDown ? 1 : -1;
+    if (moves) browser.reveal = true;
+    if (key == KeyPress{Key::kTab}) complete(browser, rows);
+  }
+  browser.row = std::clamp(browser.row, -1, static_cast<int>(rows.size()) - 1);
+  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  bool wrong = listing != nullptr && listing->asked == folder && listing->error;
+  text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(7),
+            wrong ? frame.theme.bad : frame.theme.quiet,
+            elide_middle(folder_text(listing, folder), column.width(), measure));
+  column.y += frame.px(24);
+  draw_rows(frame, state, column, rows, button_top - frame.px(10));
+  float right = column.right - button_size(frame, "Open").x;
+  bool click = button(frame, "browser/open", "Open", {right, button_top}, ButtonStyle::kPrimary);
+  right -= button_size(frame, "Cancel").x + frame.px(10);
+  if (button(frame, "browser/close", "Cancel", {right, button_top})) browser.open = false;
+  text_from(column.draw, frame.fonts.small, column.left, button_top + frame.px(15),
+            frame.theme.quiet, "Tab completes, arrows choose, Enter opens");
+  bool enter = frame.pressed({Key::kEnter});
+  if (browser.open && (click || enter)) {
+    take_typed(frame, state, rows);
+    browser.wanted = browser.open;
+  }
+  end_overlay();
+}
+
+}  // namespace shw

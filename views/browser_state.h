@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace shw {
+
+struct BrowserState {
+  bool open = false;
+  bool wanted = false;                 // puts the keyboard into the field at the next frame
+  std::string text;                    // "/runs/7/step_"
+  std::optional<std::string> pending;  // what the field, which keeps its own text, is to hold
+  std::optional<std::string> asked;    // the folder that was last listed
+  int row = -1;                        // chosen; -1: what is typed
+  bool reveal = false;                 // the chosen row was reached by a key: scroll to it
+};
+
+}  // namespace shw

@@ -1,0 +1,74 @@
+#include "views/look_panels.h"
+
+#include <algorithm>
+
+#include "views/actions.h"
+
+namespace shw {
+namespace {
+
+constexpr float kLeastWidth = 780;  // offset, sixteen bytes, their letters and what they are
+
+}  // namespace
+
+bool look_is_open(const Frame& frame, const DeskState& state) {
+  return state.bytes.open || frame.snapshot.bytes != nullptr || state.values.open ||
+         frame.snapshot.values != nullptr;
+}
+
+Region look_region(const Frame& frame, Region left, Region centre, Region right) {
+  float wanted = frame.px(kLeastWidth);
+  if (centre.max.x - centre.min.x >= wanted) return centre;
+  if (centre.max.x - left.min.x >= wanted) return {left.min, centre.max};
+  return {left.min, right.max};
+}
+
+void draw_look(Frame& frame, DeskState& state, Region region) {
+  state.map.hovered.reset();  // the map is not there to be pointed at
+  // What was asked for last, where the other one is not closed yet.
+  bool values = state.values.open || (!state.bytes.open && frame.snapshot.values != nullptr);
+  if (values)
+    draw_values(frame, state, region);
+  else
+    draw_bytes(frame, state, region);
+}
+
+void close_looks(Frame& frame, DeskState& state) {
+  if (frame.snapshot.bytes != nullptr || state.bytes.open)
+    frame.emit(BytesCommand{BytesCommand::Go::kClose});
+  if (frame.snapshot.values != nullptr || state.values.open) frame.emit(ValuesCommand{true});
+  state.bytes.open = state.values.open = state.map_has_keys = false;
+}
+
+void run_look(Action action, Frame& frame, DeskState& state) {
+  switch (action) {
+    case Action::kShowBytes:
+      return show_bytes(frame, state, false);
+    case Action::kShowFindingBytes:
+      return show_bytes(frame, state, true);
+    case Action::kNextRecord:
+      return frame.emit(BytesCommand{BytesCommand::Go::kNext});
+    case Action::kPreviousRecord:
+      return frame.emit(BytesCommand{BytesCommand::Go::kPrevious});
+    case Action::kCopyBytes:
+      return copy_bytes(frame, state);
+    case Action::kShowValues:
+      return show_values(frame, state);
+    default:
+      return;
+  }
+}
+
+void draw_look_chips(Frame& frame, DeskState& state, Column& column, bool of_finding) {
+  float width = 0;
+  const char* id = of_finding ? "finding/bytes" : "tile/bytes";
+  if (chip_button(frame, id, column.left, column.y + frame.px(11), "Show the bytes", &width))
+    show_bytes(frame, state, of_finding);
+  float x = column.left + width + frame.px(8);
+  if (!of_finding &&
+      chip_button(frame, "tile/values", x, column.y + frame.px(11), "Show the values", &width))
+    show_values(frame, state);
+  column.y += frame.px(of_finding ? 40 : 32);
+}
+
+}  // namespace shw

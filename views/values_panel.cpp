@@ -1,0 +1,376 @@
+// The numbers of a slice: a heat map, what they are like, and a table of the first of them.
+#include <fmt/core.h>
+
+#include <imgui.h>
+#include <algorithm>
+#include <cmath>
+
+#include "views/actions.h"
+#include "views/imgui_versions.h"
+#include "views/look_panels.h"
+#include "views/parts.h"
+#include "views/text.h"
+#include "views/tile_map.h"
+
+namespace shw {
+namespace {
+
+using verbs::DimRange;
+using verbs::SliceValues;
+using verbs::ValueCell;
+using verbs::ValuesAsk;
+
+// The root of the magnitude: weights crowd around zero, and an outlier should not hide them all.
+Rgba value_colour(const Theme& theme, float value, float greatest) {
+  if (greatest <= 0 || value == 0) return theme.raised;
+  float part = std::sqrt(std::min(1.0f, std::abs(value) / greatest));
+  return mix(theme.raised, value > 0 ? theme.warn : theme.unknown, 0.08f + 0.92f * part);
+}
+
+// Signs of their own, whatever the colours are: NaN is crossed out, infinity has a plus.
+void draw_odd_cell(Frame& frame, ImDrawList* draw, const ValueCell& cell, ImVec2 min, ImVec2 max) {
+  const Theme& theme = frame.theme;
+  if (cell.missing || cell.unread)
+    hatch(frame, draw, min, max, cell.unread ? theme.bad : theme.quiet);
+  if (!cell.nan && !cell.infinite) return;
+  // One cell among thousands has to be seen: three pixels at least.
+  ImVec2 end{std::max(max.x, min.x + 3), std::max(max.y, min.y + 3)};
+  draw->AddRectFilled(min, end, cell.nan ? theme.bad : theme.frame);
+  if (end.x - min.x < frame.px(7) || end.y - min.y < frame.px(7)) return;
+  float thick = frame.px(1.5f), in = frame.px(2);
+  if (cell.nan) {
+    draw->AddLine({min.x + in, min.y + in}, {end.x - in, end.y - in}, theme.bad_text, thick);
+    draw->AddLine({end.x - in, min.y + in}, {min.x + in, end.y - in}, theme.bad_text, thick);
+  } else {
+    float x = (min.x + end.x) / 2, y = (min.y + end.y) / 2;
+    draw->AddLine({x, min.y + in}, {x, end.y - in}, theme.dark_ink, thick);
+    draw->AddLine({min.x + in, y}, {end.x - in, y}, theme.dark_ink, thick);
+  }
+}
+
+// The window that is `factor` times as narrow around a point of it, inside the tensor.
+ValuesAsk zoomed_ask(const Frame& frame, const SliceValues& values, double row, double column,
+                     double factor) {
+  ValuesAsk ask = values.ask;
+  ExtentsView shape = frame.snapshot.checkpoint->shape(values.tensor);
+  auto narrow = [&](int dim, double at, std::int64_t count) {
+    if (dim < 0) return;
+    auto d = static_cast<std::size_t>(dim);
+    DimRange& range = ask.dims[d];
+    double wide = std::max(1.0, std::round(static_cast<double>(count) / factor));
+    double middle = static_cast<double>(range.first) + at * static_cast<double>(count);
+    double most = static_cast<double>(shape[d]);
+    wide = std::min(wide, most);
+    range.first =
+        static_cast<std::int64_t>(std::clamp(std::floor(middle - wide * at), 0.0, most - wide));
+    range.last = range.first + static_cast<std::int64_t>(wide);
+  };
+  narrow(values.row_dim, row, values.rows);
+  narrow(values.column_dim, column, values.columns);
+  return ask;
+}
+
+std::string place_text(const SliceValues& values, std::int64_t row, std::int64_t column) {
+  Extents index;
+  for (const DimRange& range : values.ask.dims) index.push_back(range.first);
+  if (values.row_dim >= 0) index[static_cast<std::size_t>(values.row_dim)] = row;
+  if (values.column_dim >= 0) index[static_cast<std::size_t>(values.column_dim)] = column;
+  return to_text(ExtentsView(index));
+}
+
+void tell_cell(Frame& frame, const SliceValues& values, std::int64_t r, std::int64_t c) {
+  const ValueCell& cell = values.cells[static_cast<std::size_t>(r * values.cell_columns + c)];
+  auto edge = [](std::int64_t at, std::int64_t cells, std::int64_t of) {
+    return static_cast<std::int64_t>(
+        std::ceil(static_cast<double>(at) * static_cast<double>(of) / static_cast<double>(cells)));
+  };
+  std::int64_t row = values.first_row + edge(r, values.cell_rows, values.rows);
+  std::int64_t column = values.first_column + edge(c, values.cell_columns, values.columns);
+  std::string text = "from " + place_text(values, row, column) + " on";
+  if (cell.seen) text += fmt::format("\nlargest magnitude {:.6g}", static_cast<double>(cell.value));
+  if (cell.nan) text += "\nholds NaN";
+  if (cell.infinite) text += "\nholds infinity";
+  if (cell.missing) text += "\nelements in no tile";
+  if (cell.unread) text += "\nelements that cannot be read";
+  tooltip(frame, text + "\nclick: look closer; wheel: closer and further");
+}
+
+void draw_heat_map(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec2 at,
+                   ImVec2 size) {
+  float high = size.y / static_cast<float>(values.cell_rows);
+  float wide = size.x / static_cast<float>(values.cell_columns);
+  auto corner = [&](std::int64_t r, std::int64_t c) {
+    return ImVec2{std::floor(at.x + wide * static_cast<float>(c)),
+                  std::floor(at.y + high * static_cast<float>(r))};
+  };
+  for (bool odd : {false, true}) {
+    for (std::int64_t r = 0; r < values.cell_rows; ++r) {
+      for (std::int64_t c = 0; c < values.cell_columns; ++c) {
+        const ValueCell& cell = values.cells[static_cast<std::size_t>(r * values.cell_columns + c)];
+        ImVec2 min = corner(r, c), max = corner(r + 1, c + 1);
+        if (!odd && cell.seen)
+          draw->AddRectFilled(min, max, value_colour(frame.theme, cell.value, values.greatest));
+        else if (odd && (cell.nan || cell.infinite || cell.missing || cell.unread))
+          draw_odd_cell(frame, draw, cell, min, max);
+      }
+    }
+  }
+  ImGui::SetCursorScreenPos(at);
+  bool clicked = ImGui::InvisibleButton("values/map", size);
+  mark(frame, "values/map");
+  focus_ring(frame, draw);
+  if (!ImGui::IsItemHovered()) return;
+  ImVec2 mouse = ImGui::GetMousePos();
+  double row = std::clamp(static_cast<double>((mouse.y - at.y) / size.y), 0.0, 0.999);
+  double column = std::clamp(static_cast<double>((mouse.x - at.x) / size.x), 0.0, 0.999);
+  float wheel = ImGui::GetIO().MouseWheel;
+  double factor = clicked ? 4 : wheel > 0 ? 2 : wheel < 0 ? 0.5 : 1;
+  if (factor != 1) {
+    ValuesAsk ask = zoomed_ask(frame, values, row, column, factor);
+    if (!(ask == values.ask)) frame.emit(ValuesCommand{false, std::move(ask)});
+  }
+  if (!frame.stable)
+    tell_cell(frame, values, static_cast<std::int64_t>(row * static_cast<double>(values.cell_rows)),
+              static_cast<std::int64_t>(column * static_cast<double>(values.cell_columns)));
+}
+
+void draw_histogram(Frame& frame, Column& column, const Statistics& statistics) {
+  if (statistics.histogram.empty()) return;
+  head(frame, column, "HISTOGRAM", "by power of two");
+  float height = frame.px(76), count = static_cast<float>(statistics.histogram.size());
+  float wide = std::min(frame.px(14), column.width() / count);
+  std::uint64_t most = 1;
+  for (const PowerBucket& bucket : statistics.histogram) most = std::max(most, bucket.count);
+  float x = column.left;
+  for (const PowerBucket& bucket : statistics.histogram) {
+    float part = std::sqrt(static_cast<float>(bucket.count) / static_cast<float>(most));
+    float top = column.y + height - std::max(1.0f, height * part);
+    column.draw->AddRectFilled({x, top}, {x + std::max(1.0f, wide - 1), column.y + height},
+                               bucket.sign > 0 ? frame.theme.warn : frame.theme.unknown);
+    if (!frame.stable && ImGui::IsMouseHoveringRect({x, column.y}, {x + wide, column.y + height}))
+      tooltip(frame, fmt::format("{} in {}[2^{}, 2^{})", human_count(bucket.count),
+                                 bucket.sign < 0 ? "-" : "", bucket.exponent, bucket.exponent + 1));
+    x += wide;
+  }
+  auto label = [](const PowerBucket& bucket) {
+    return fmt::format("{}2^{}", bucket.sign < 0 ? "-" : "", bucket.exponent);
+  };
+  float below = column.y + height + frame.px(9);
+  float used = text_from(column.draw, frame.fonts.mono_small, column.left, below, frame.theme.quiet,
+                         label(statistics.histogram.front()));
+  if (statistics.histogram.size() > 1)
+    text_until(column.draw, frame.fonts.mono_small, std::max(x, column.left + used + frame.px(60)),
+               below, frame.theme.quiet, label(statistics.histogram.back()));
+  column.y += height + frame.px(26);
+}
+
+void draw_statistics(Frame& frame, Column& column, const SliceValues& values) {
+  const Theme& theme = frame.theme;
+  const Statistics& s = values.statistics;
+  head(frame, column, "STATISTICS", values.is_all() ? "" : "of what was looked at");
+  auto count = [&](const char* label, std::uint64_t value, Rgba colour) {
+    row(frame, column, label, human_count(value), value > 0 ? colour : theme.text);
+  };
+  count("count", s.elements, theme.text);
+  if (s.kind == NumberKind::kFloat) {
+    count("× NaN", s.nan, theme.bad);
+    count("+ infinite", s.infinite, theme.bad);
+  }
+  count("zeros", s.zero, theme.text);
+  if (values.missing > 0)
+    count("in no tile", static_cast<std::uint64_t>(values.missing), theme.bad);
+  if (values.unread > 0)
+    count("not readable", static_cast<std::uint64_t>(values.unread), theme.bad);
+  if (!s.least.empty()) row(frame, column, "min", s.least, theme.text);
+  if (!s.greatest.empty()) row(frame, column, "max", s.greatest, theme.text);
+  if (s.mean) row(frame, column, "mean", fmt::format("{:.6g}", *s.mean), theme.text);
+  if (s.std) row(frame, column, "std", fmt::format("{:.6g}", *s.std), theme.text);
+  column.y += frame.px(10);
+  draw_histogram(frame, column, s);
+}
+
+// Rows and columns with their indices, as many as there is room for.
+void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec2 at, ImVec2 end) {
+  const ImFont* font = frame.fonts.mono_small;
+  float line = frame.px(19), index = text_width(font, "0,000,000") + frame.px(10);
+  float wide = text_width(font, "-0.0000000000") + frame.px(10);
+  auto shown_columns = std::min<std::int64_t>(
+      values.table_columns, static_cast<std::int64_t>((end.x - at.x - index) / wide));
+  auto shown_rows = std::min<std::int64_t>(values.table_rows,
+                                           static_cast<std::int64_t>((end.y - at.y) / line) - 1);
+  Measure measure = [&](std::string_view t) { return text_width(font, t); };
+  for (std::int64_t c = 0; c < shown_columns; ++c)
+    text_until(draw, font, at.x + index + wide * static_cast<float>(c + 1), at.y + line / 2,
+               frame.theme.head, human_count(static_cast<std::uint64_t>(values.first_column + c)));
+  for (std::int64_t r = 0; r < shown_rows; ++r) {
+    float middle = at.y + line * (static_cast<float>(r) + 1.5f);
+    text_until(draw, font, at.x + index - frame.px(10), middle, frame.theme.head,
+               human_count(static_cast<std::uint64_t>(values.first_row + r)));
+    for (std::int64_t c = 0; c < shown_columns; ++c) {
+      const std::string& text =
+          values.table[static_cast<std::size_t>(r * values.table_columns + c)];
+      bool odd = text == "NaN" || text.ends_with("Infinity");
+      float right = at.x + index + wide * static_cast<float>(c + 1);
+      text_until(draw, font, right, middle,
+                 odd            ? frame.theme.bad
+                 : text.empty() ? frame.theme.quiet
+                                : frame.theme.text,
+                 text.empty() ? "none" : elide_middle(text, wide - frame.px(8), measure));
+    }
+  }
+  if (frame.marks != nullptr && shown_rows > 0 && shown_columns > 0)
+    frame.marks->items["values/table"] = {at.x, at.y, end.x, end.y};
+}
+
+std::string looked_text(const SliceValues& values) {
+  std::string of = fmt::format("{} × {}", human_count(static_cast<std::uint64_t>(values.rows)),
+                               human_count(static_cast<std::uint64_t>(values.columns)));
+  if (values.is_all()) return "all " + of + " elements were looked at";
+  return fmt::format("looked at {} × {} of {} elements, evenly spaced",
+                     human_count(static_cast<std::uint64_t>(values.looked_rows)),
+                     human_count(static_cast<std::uint64_t>(values.looked_columns)), of);
+}
+
+// The window that is the tile which is selected, in the slice that is shown.
+std::optional<ValuesAsk> tile_ask(const Frame& frame, const SliceValues& values) {
+  const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
+  auto chunk = frame.snapshot.chunk;
+  if (!chunk || index_of(*chunk) >= checkpoint.chunk_count() ||
+      checkpoint.tensor_of(*chunk) != values.tensor)
+    return std::nullopt;
+  ExtentsView offsets = checkpoint.offsets(*chunk), sizes = checkpoint.sizes(*chunk);
+  ValuesAsk ask = values.ask;
+  if (offsets.size() != ask.dims.size() || sizes.size() != ask.dims.size()) return std::nullopt;
+  if (!lies_inside(offsets, sizes, checkpoint.shape(values.tensor))) return std::nullopt;
+  for (std::size_t d = 0; d < ask.dims.size(); ++d) {
+    if (sizes[d] == 0) return std::nullopt;
+    DimRange& range = ask.dims[d];
+    if (range.shown) range = {offsets[d], offsets[d] + sizes[d], true};
+    if (!range.shown && (range.first < offsets[d] || range.first - offsets[d] >= sizes[d]))
+      range = {offsets[d], offsets[d] + 1, false};
+  }
+  return ask;
+}
+
+void draw_values_buttons(Frame& frame, DeskState& state, Column& column,
+                         const SliceValues* values) {
+  text_from(column.draw, frame.fonts.title, column.left, column.y + frame.px(15), frame.theme.text,
+            "Values");
+  float right = column.right - button_size(frame, "Close").x;
+  if (button(frame, "values/close", "Close", {right, column.y})) close_looks(frame, state);
+  auto offer = [&](const char* id, const char* label, std::optional<ValuesAsk> ask) {
+    if (!ask || *ask == values->ask) return;
+    right -= button_size(frame, label).x + frame.px(8);
+    if (button(frame, id, label, {right, column.y}))
+      frame.emit(ValuesCommand{false, std::move(*ask)});
+  };
+  if (values != nullptr) {
+    offer("values/all", "Whole slice", zoomed_ask(frame, *values, 0.5, 0.5, 1e-12));
+    offer("values/tile", "This tile", tile_ask(frame, *values));
+    ValuesAsk turned = values->ask;
+    turned.transposed = !turned.transposed;
+    offer("values/turn", "Transpose",
+          values->row_dim >= 0 ? std::optional(std::move(turned)) : std::nullopt);
+  }
+  if (frame.job.looking && !frame.stable) {
+    std::string text = "Reading…";
+    if (frame.job.to_look > 0)
+      text = fmt::format("{} of {} elements", human_count(frame.job.looked),
+                         human_count(frame.job.to_look));
+    text_until(column.draw, frame.fonts.small, right - frame.px(12), column.y + frame.px(15),
+               frame.theme.quiet, text);
+  }
+  column.y += frame.px(42);
+}
+
+void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, float bottom) {
+  float side = std::clamp(column.width() * 0.28f, frame.px(180), frame.px(300));
+  Column facts{column.draw, column.right - side, column.right, column.y};
+  draw_statistics(frame, facts, values);
+  float right = column.right - side - frame.px(20), room = bottom - column.y;
+  ImVec2 at{column.left, column.y};
+  if (!values.cells.empty() && right > at.x && room > frame.px(40)) {
+    float height = std::floor(room * 0.56f), width = right - at.x;
+    if (values.row_dim < 0) height = std::min(height, frame.px(60));
+    draw_heat_map(frame, column.draw, values, at, {width, height});
+    at.y += height + frame.px(6);
+    std::string most = fmt::format("{:.4g}", static_cast<double>(values.greatest));
+    float x = at.x, middle = at.y + frame.px(9);
+    x += text_from(column.draw, frame.fonts.mono_small, x, middle, frame.theme.unknown, "-" + most);
+    x += text_from(column.draw, frame.fonts.small, x, middle, frame.theme.quiet, "  to  ");
+    x += text_from(column.draw, frame.fonts.mono_small, x, middle, frame.theme.warn, most);
+    std::string_view more = "  root scale; a cell shows its largest magnitude; × NaN, + infinite";
+    Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+    if (right > x + frame.px(40))
+      text_from(column.draw, frame.fonts.small, x, middle, frame.theme.quiet,
+                elide_middle(more, right - x, measure));
+    at.y += frame.px(26);
+  } else if (values.cells.empty()) {
+    Column said{column.draw, column.left, right, column.y};
+    paragraph(frame, said, frame.fonts.small, frame.theme.quiet,
+              std::string(name(values.dtype)) + " has no numbers to draw.");
+    at.y = said.y + frame.px(8);
+  }
+  draw_table(frame, column.draw, values, at, {right, bottom});
+}
+
+}  // namespace
+
+void show_values(Frame& frame, DeskState& state) {
+  close_looks(frame, state);
+  ValuesCommand command;
+  // The slice of the map, where the map is of this tensor.
+  const Picture* picture = frame.digest.picture.get();
+  const Slice& slice = state.map.slice;
+  if (picture != nullptr && state.map.of.lock() == picture->saved && frame.snapshot.tensor &&
+      slice.at.size() == picture->saved->ndim()) {
+    const Extents& shape = picture->saved->shape();
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      command.ask.dims.push_back(slice.shows(d) ? DimRange{0, shape[d], true}
+                                                : DimRange{slice.at[d], slice.at[d] + 1, false});
+    command.ask.transposed = slice.column >= 0 && slice.row > slice.column;
+  }
+  auto tile = current_tile(frame, state);
+  if (tile && tile != frame.snapshot.chunk) frame.emit(SelectChunkCommand{tile});
+  frame.emit(std::move(command));
+  state.values.open = true;
+  state.values.followed = frame.snapshot.tensor;
+}
+
+void draw_values(Frame& frame, DeskState& state, Region region) {
+  begin_region(frame, "values", region, frame.theme.background, false);
+  Column column{ImGui::GetWindowDrawList(), region.min.x + frame.px(16),
+                region.max.x - frame.px(16), region.min.y + frame.px(12)};
+  std::shared_ptr<const ValuesLook> look = frame.snapshot.values;
+  const SliceValues* values = look != nullptr && look->values ? &*look->values : nullptr;
+  draw_values_buttons(frame, state, column, values);
+  if (look != nullptr && state.values.followed != frame.snapshot.tensor) {
+    if (state.values.followed) frame.emit(ValuesCommand{});
+    state.values.followed = frame.snapshot.tensor;
+  }
+  if (values == nullptr) {
+    bool failed = look != nullptr && look->error;
+    paragraph(frame, column, frame.fonts.text, failed ? frame.theme.bad : frame.theme.quiet,
+              failed ? look->error->place.tensor + ": " + look->error->message : "Reading…");
+    end_region();
+    return;
+  }
+  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  std::string name_and_slice =
+      std::string(frame.snapshot.checkpoint->fqn(values->tensor)) + verbs::to_text(values->ask);
+  text_from(column.draw, frame.fonts.mono_small, column.left, column.y + frame.px(9),
+            frame.theme.text, elide_middle(name_and_slice, column.width(), measure));
+  column.y += frame.px(20);
+  std::string said = fmt::format("{}, {}", name(values->dtype), looked_text(*values));
+  if (values->row_dim >= 0)
+    said += fmt::format("; dim {} down, dim {} across", values->row_dim, values->column_dim);
+  paragraph(frame, column, frame.fonts.small, frame.theme.quiet, said);
+  if (values->error)
+    paragraph(frame, column, frame.fonts.small, frame.theme.bad,
+              values->error->place.file + ": " + values->error->message);
+  column.y += frame.px(8);
+  draw_numbers_of(frame, *values, column, region.max.y - frame.px(12));
+  end_region();
+}
+
+}  // namespace shw

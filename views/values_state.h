@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "core/base/ids.h"
+
+namespace shw {
+
+struct ValuesLook;
+
+struct ValuesState {
+  bool open = false;                 // asked for: stands before the first values are there
+  std::optional<TensorId> followed;  // the selection that was last gone to
+};
+
+}  // namespace shw
