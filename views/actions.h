@@ -29,6 +29,8 @@ enum class Action : std::uint8_t {
   kCopyReport,
   kCopyName,
   kCopyCommand,
+  kLeftColumn,
+  kRightColumn,
   kZoomIn,
   kZoomOut,
   kZoomFit,

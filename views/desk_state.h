@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "views/columns.h"
 #include "views/frame.h"
 
 namespace shw {
@@ -16,7 +17,9 @@ struct MapState {
   double zoom = 1, pan_row = 0, pan_column = 0;  // pan: elements at the upper left corner
   std::optional<ChunkId> hovered;                // under the mouse, by arithmetic
   std::optional<ChunkId> pinned;                 // a replay's "hover tile N": stands for the mouse
-  std::optional<ChunkId> followed;               // the selection that last moved the slice
+  std::size_t panels_hidden = 0;                 // in the last frame
+  std::size_t first_panel = 0;      // where not all pictures fit: which one comes first
+  std::optional<ChunkId> followed;  // the selection that last moved the slice
 };
 
 struct DeskState {
@@ -30,8 +33,10 @@ struct DeskState {
   SortCommand sort;
   MapState map;
 
-  bool map_has_keys = false;  // arrows move the tile, not the row
-  bool fill_open = false;     // another checkpoint to fill from is being named
+  DeskLayout layout;
+  bool left_rail = false, right_rail = false;  // in the last frame
+  bool map_has_keys = false;                   // arrows move the tile, not the row
+  bool fill_open = false;                      // another checkpoint to fill from is being named
   bool plan_open = false, palette_open = false, explain_open = false, mesh_open = false;
   std::string palette_text, out, fill_path, open_path, mesh_text;
   int palette_row = 0;

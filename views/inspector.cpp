@@ -5,6 +5,7 @@
 
 #include "core/rules/rules.h"
 #include "views/actions.h"
+#include "views/columns.h"
 #include "views/parts.h"
 #include "views/text.h"
 #include "views/verdict.h"
@@ -89,7 +90,7 @@ void draw_rule(Frame& frame, DeskState& state, Column& column, const Finding& fi
   float middle = column.y + frame.px(11);
   draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6),
             is_mended(frame.snapshot, finding) ? Sign::kOk : severity_sign(finding.severity));
-  float right = column.right;
+  float right = column.right - frame.px(22);  // behind it: the sign that hides the column
   if (count > 1) {
     for (bool forward : {true, false}) {
       right -= frame.px(22);
@@ -339,9 +340,11 @@ void draw_inspector(Frame& frame, DeskState& state, Region region) {
   begin_region(frame, "inspector", region, frame.theme.side, true);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float scroll = ImGui::GetScrollY();
+  bool findings = frame.snapshot.report != nullptr && !frame.snapshot.report->findings.empty();
   Column column{draw, region.min.x + frame.px(17), region.max.x - frame.px(16),
                 region.min.y + frame.px(12) - scroll};
-  bool findings = frame.snapshot.report != nullptr && !frame.snapshot.report->findings.empty();
+  draw_collapse(frame, "collapse/right", state.layout.right, column.right,
+                column.y + frame.px(findings ? 11 : 7), false);
   if (findings)
     draw_finding(frame, state, column);
   else

@@ -50,8 +50,8 @@ void draw_running(Frame& frame, DeskState& state, Region region) {
     run(Action::kCancel, frame, state);
   float hint_end = right - size.x - frame.px(16);
   hint_end -= text_until(draw, frame.fonts.small, hint_end, middle, frame.theme.quiet, "commands");
-  text_until(draw, frame.fonts.mono_small, hint_end - frame.px(8), middle, frame.theme.quiet,
-             to_text(key_of(Action::kPalette)));
+  hint_end -= frame.px(8) + text_until(draw, frame.fonts.mono_small, hint_end - frame.px(8), middle,
+                                       frame.theme.quiet, to_text(key_of(Action::kPalette)));
   x += text_from(draw, frame.fonts.text, x, middle, frame.theme.text, job.title) + frame.px(18);
   double part = 0;
   if (job.total > 0) {
@@ -69,7 +69,9 @@ void draw_running(Frame& frame, DeskState& state, Region region) {
            frame.px(20);
     }
   }
-  text_from(draw, frame.fonts.small, x, middle, frame.theme.quiet, phase_text(job.phase));
+  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  text_from(draw, frame.fonts.small, x, middle, frame.theme.quiet,
+            elide_end(phase_text(job.phase), hint_end - frame.px(16) - x, measure));
   ImVec2 min{region.min.x + frame.px(16), region.min.y + frame.px(44)};
   ImVec2 max{right, min.y + frame.px(5)};
   draw->AddRectFilled(min, max, frame.theme.raised, frame.px(2));

@@ -57,6 +57,21 @@ std::string elide_middle(std::string_view text, float width, const Measure& meas
   return shortened(fits);
 }
 
+std::string elide_end(std::string_view text, float width, const Measure& measure) {
+  if (measure(text) <= width) return std::string(text);
+  auto shortened = [&](std::size_t kept) {
+    while (kept > 0 && !starts_character(text[kept])) --kept;
+    while (kept > 0 && (text[kept - 1] == ' ' || text[kept - 1] == '.')) --kept;
+    return std::string(text.substr(0, kept)) + std::string(kEllipsis);
+  };
+  std::size_t fits = 0, too_long = text.size();
+  while (fits + 1 < too_long) {
+    std::size_t middle = fits + (too_long - fits) / 2;
+    (measure(shortened(middle)) <= width ? fits : too_long) = middle;
+  }
+  return shortened(fits);
+}
+
 std::string elide_path(std::string_view text, float width, const Measure& measure) {
   if (measure(text) <= width) return std::string(text);
   for (std::size_t at = text.find_first_of("./"); at != text.npos;
