@@ -112,8 +112,10 @@ void run_sort_or_list(Action action, Frame& frame, DeskState& state) {
       return sort_by(frame, state, SortKey::kFindings, true);
     case Action::kFoldAll:
       for (const ListGroup& group : frame.digest.list->groups) state.folded.emplace(group.module);
+      state.unfolded.clear();
       return;
     case Action::kUnfoldAll:
+      for (const ListRun& run : frame.digest.list->runs) state.unfolded.emplace(run.title);
       return state.folded.clear();
     default:
       return;

@@ -8,6 +8,7 @@
 
 #include "views/columns.h"
 #include "views/frame.h"
+#include "views/list_rows.h"
 
 namespace shw {
 
@@ -26,10 +27,10 @@ struct DeskState {
   std::string filter;
   bool filter_wanted = false;                 // puts the keyboard into the filter at the next frame
   std::set<std::string, std::less<>> folded;  // modules
-  std::weak_ptr<const ListModel> folded_for;  // the list that `row_of_group` was made for
-  std::size_t folded_count = 0;
-  std::vector<std::uint32_t> row_of_group;
-  std::optional<TensorId> shown;  // the row that was last scrolled to
+  std::set<std::string, std::less<>> unfolded;  // runs of layers, by their titles
+  ListRows rows;
+  bool rows_moved_by_key = false;  // the next selection comes from an arrow in the list
+  std::optional<TensorId> shown;   // the row that was last scrolled to
   SortCommand sort;
   MapState map;
 

@@ -191,7 +191,8 @@ void draw_left(Frame& frame, DeskState& state, Region region) {
                 column.y + text_height(frame.fonts.head) / 2, true);
   head(frame, column, "TENSORS", shown);
   float room = region.max.y - column.y - frame.px(30);
-  std::uint32_t rows = list.size() + static_cast<std::uint32_t>(list.groups.size());
+  state.rows.update(frame.digest.list, state.folded, state.unfolded);
+  std::uint32_t rows = state.rows.size();
   float wanted = frame.px(24) * static_cast<float>(std::max(rows, 1u));
   Below below = fit_below(frame, column.width(), room, wanted);
   wanted = std::clamp(wanted, 0.0f, std::max(frame.px(48), room - below.height));

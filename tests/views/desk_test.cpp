@@ -120,6 +120,47 @@ TEST_CASE("arrows move through the list and pass over the heads") {
   CHECK(select->fqn == "model.layers.3.moe.experts.gate_proj.weight");
 }
 
+TEST_CASE("every press of Down moves one row, and a fold that is stepped onto opens") {
+  auto snapshot = std::make_shared<Snapshot>(*make::healthy());
+  snapshot->tensor = TensorId{0};
+  Driver driver(snapshot);
+  driver.frame();
+  REQUIRE_FALSE(make_list(*snapshot)->runs.empty());
+  std::set<std::string> seen;
+  for (int press = 0; press < 200; ++press) {
+    auto commands = driver.frame({{Key::kDown}});
+    auto* select = only<SelectTensorCommand>(commands);
+    REQUIRE(select != nullptr);
+    CHECK(seen.insert(select->fqn).second);
+    snapshot = std::make_shared<Snapshot>(*snapshot);
+    snapshot->tensor = snapshot->checkpoint->find(select->fqn);
+    driver.show(snapshot);
+    driver.frame();
+  }
+  std::string last = *seen.rbegin();
+  for (int press = 0; press < 30; ++press) {
+    auto commands = driver.frame({{Key::kUp}});
+    auto* select = only<SelectTensorCommand>(commands);
+    REQUIRE(select != nullptr);
+    CHECK(seen.contains(select->fqn));
+    snapshot = std::make_shared<Snapshot>(*snapshot);
+    snapshot->tensor = snapshot->checkpoint->find(select->fqn);
+    driver.show(snapshot);
+    driver.frame();
+  }
+}
+
+TEST_CASE("a click on folded layers opens them, and visible rows have names of their own") {
+  Driver driver(make::healthy(), {1280, 720}, 1);
+  driver.frame();
+  driver.frame();
+  for (const char* row : {"list/row/1", "list/row/2", "list/row/3"}) {
+    if (driver.marks.items.contains(row)) driver.click(row);
+  }
+  CHECK_FALSE(driver.desk.unfolded.empty());
+  for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
+}
+
 TEST_CASE("F8 goes to the next finding and from the last to the first") {
   auto snapshot = make::damaged();
   Driver driver(snapshot);
