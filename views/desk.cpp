@@ -55,6 +55,7 @@ void draw_desk(Frame& frame, DeskState& state) {
   if (frame.marks != nullptr) {
     frame.marks->items.clear();
     frame.marks->texts.clear();
+    frame.marks->tooltip.clear();
   }
   record_texts(frame.marks);
   if (frame.snapshot.checkpoint == nullptr)

@@ -36,6 +36,10 @@ struct DeskState {
 
   DeskLayout layout;
   bool left_rail = false, right_rail = false;  // in the last frame
+  bool summary_open = false;                   // the whole checkpoint in place of the tensor
+  std::optional<TensorId> summary_for;         // chosen when it was opened
+  bool subjects_open = false;                  // of the finding shown: all of them
+  const void* subjects_of = nullptr;           // compared, never followed
   bool map_has_keys = false;                   // arrows move the tile, not the row
   bool fill_open = false;                      // another checkpoint to fill from is being named
   bool plan_open = false, palette_open = false, explain_open = false, mesh_open = false;

@@ -58,6 +58,7 @@ struct Marks {
   std::map<std::string, ImVec4, std::less<>> items;  // x0 y0 x1 y1
   bool wants_texts = false;                          // every text that is drawn is noted
   std::vector<TextMark> texts;
+  std::string tooltip;  // of the map, in the last frame
 };
 
 struct Frame {

@@ -190,6 +190,38 @@ void pan_and_zoom(DeskState& state, ImVec2 at, const TileView& view, double base
                               std::max(0.0, static_cast<double>(columns) - seen_columns));
 }
 
+void tile_tooltip(Frame& frame, ChunkId chunk) {
+  if (frame.snapshot.checkpoint == nullptr ||
+      index_of(chunk) >= frame.snapshot.checkpoint->chunk_count())
+    return;
+  std::string text = tile_text(frame, chunk);
+  tooltip(frame, text);
+  if (frame.marks != nullptr) frame.marks->tooltip = std::move(text);
+}
+
+// How far in, and where: all of the extent in small, the part that is seen framed.
+void draw_minimap(Frame& frame, ImDrawList* draw, const DeskState& state, ImVec2 corner,
+                  std::int64_t rows, std::int64_t columns, double seen_rows, double seen_columns) {
+  std::string text = fmt::format("{:.3g}×", state.map.zoom);
+  float wide = frame.px(44), high = frame.px(30);
+  ImVec2 min{corner.x - wide, corner.y}, max{corner.x, corner.y + high};
+  draw->AddRectFilled(min, max, frame.theme.raised);
+  auto along = [](double at, std::int64_t extent, float side) {
+    double part = at / static_cast<double>(std::max<std::int64_t>(extent, 1));
+    return side * static_cast<float>(std::clamp(part, 0.0, 1.0));
+  };
+  ImVec2 from{min.x + along(state.map.pan_column, columns, wide),
+              min.y + along(state.map.pan_row, rows, high)};
+  ImVec2 to{min.x + along(state.map.pan_column + seen_columns, columns, wide),
+            min.y + along(state.map.pan_row + seen_rows, rows, high)};
+  add_frame(draw, from,
+            {std::max(to.x, from.x + frame.px(3)), std::max(to.y, from.y + frame.px(3))},
+            frame.theme.frame, 0, frame.px(1.5f));
+  add_frame(draw, min, max, frame.theme.strong_line, 0, frame.px(1));
+  text_until(draw, frame.fonts.mono_small, min.x - frame.px(6), min.y + frame.px(9),
+             frame.theme.quiet, text);
+}
+
 // Where the room is for fewer pictures than there are, those that are shown can be stepped through.
 void keep_what_fits(const Frame& frame, DeskState& state, std::vector<Panel>& panels, float room,
                     float margin) {
@@ -267,6 +299,7 @@ void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture
       auto under = draw_map(frame, state, map, &clicked);
       pan_and_zoom(state, at, view, base_row, base_column, rows, columns);
       if (under) hovered = under;
+      if (under && !frame.stable && !ImGui::IsItemActive()) tile_tooltip(frame, *under);
       if (clicked && under &&
           ImGui::GetIO().MouseDragMaxDistanceSqr[0] < frame.px(4) * frame.px(4)) {
         state.map_has_keys = true;
@@ -277,6 +310,10 @@ void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture
     x += slot;
   }
   state.map.hovered = hovered;
+  if (state.map.zoom > 1)
+    draw_minimap(frame, draw, state, {column.right, column.y - frame.px(42)}, rows, columns,
+                 static_cast<double>(height - head_room) / (base_row * state.map.zoom),
+                 static_cast<double>(columns) / state.map.zoom);
   column.y += height;
 }
 
@@ -312,6 +349,7 @@ void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Pictu
   MapPicture map{"map/all", 2, at, picture.saved, slice, view, false, false, picture.missing};
   auto under = draw_map(frame, state, map, &clicked);
   if (under) state.map.hovered = under;
+  if (under && !frame.stable && !ImGui::IsItemActive()) tile_tooltip(frame, *under);
   if (ImGui::IsItemActive()) {
     Element element = element_at(view, ImGui::GetMousePos().x - at.x, 0);
     state.map.slice.at[across] = std::clamp<std::int64_t>(element.column, 0, extent - 1);

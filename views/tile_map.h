@@ -25,6 +25,11 @@ struct MapPicture {
 // Draws it and gives the tile under the mouse (or nothing); `clicked` where it was pressed.
 std::optional<ChunkId> draw_map(Frame& frame, DeskState& state, const MapPicture& picture,
                                 bool* clicked);
+std::string offset_text(std::int64_t offset);  // "0x2D41180"
+// Everything about a tile, a line each: rank, where it stands on the mesh, box, file, bytes.
+std::string tile_text(const Frame& frame, ChunkId chunk);
+// "33  (ep_shard 1, ep 1)"
+std::string rank_text(const Frame& frame, std::uint32_t rank);
 // Edges of a box in the picture's pixels, clipped; nothing where the slice misses it.
 std::optional<ImVec4> box_on_screen(const MapPicture& picture, ExtentsView offsets,
                                     ExtentsView sizes);
