@@ -13,7 +13,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 34> kActions{{
+constexpr std::array<ActionRow, 35> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -34,6 +34,7 @@ constexpr std::array<ActionRow, 34> kActions{{
     {Action::kCopyReport, "Copy the findings as text", {Key::kC, true, true, false}},
     {Action::kCopyName, "Copy the tensor's name", ctrl(Key::kC)},
     {Action::kCopyCommand, "Copy the command for a terminal", {}},
+    {Action::kSummary, "Show the checkpoint as a whole", ctrl(Key::kHome)},
     {Action::kLeftColumn, "Show or hide the list of tensors", ctrl(Key::kB)},
     {Action::kRightColumn, "Show or hide the findings", {Key::kB, true, true, false}},
     {Action::kZoomIn, "Zoom in", {Key::kPlus}},
@@ -237,6 +238,9 @@ void run(Action action, Frame& frame, DeskState& state) {
     case Action::kCopyCommand:
       ImGui::SetClipboardText(command_text(frame.snapshot).c_str());
       return say(frame, state, "Copied: " + command_text(frame.snapshot));
+    case Action::kSummary:
+      state.summary_open = !state.summary_open;
+      return;
     case Action::kLeftColumn:
       return toggle(state.layout.left, state.left_rail);
     case Action::kRightColumn:

@@ -29,6 +29,7 @@ enum class Action : std::uint8_t {
   kCopyReport,
   kCopyName,
   kCopyCommand,
+  kSummary,
   kLeftColumn,
   kRightColumn,
   kZoomIn,

@@ -78,6 +78,7 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
       same_checkpoint && old->order == snapshot->order ? before->list : make_list(*snapshot);
   digest->mesh = same_spec && old->mesh == snapshot->mesh ? before->mesh : make_mesh(*snapshot);
   digest->facts = same_report ? before->facts : make_card(*snapshot);
+  digest->overview = same_marks ? before->overview : make_overview(*snapshot, *digest->marks);
   bool same_heads = same_marks && before->list == digest->list;
   digest->run_marks =
       same_heads ? before->run_marks : make_run_marks(*digest->list, *digest->marks);

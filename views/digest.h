@@ -89,6 +89,17 @@ struct Picture {
   Slice slice;                         // the look that shows what matters
 };
 
+// A part of the checkpoint: its tensors, what they take, and the filter that lists them.
+struct Share {
+  std::string name, filter;
+  std::size_t tensors = 0;
+  double bytes = 0;
+};
+struct Overview {
+  std::vector<Share> modules, states, dtypes;
+  std::vector<Share> layers;  // that a finding names
+};
+
 inline constexpr std::uint8_t kFilled = 2;  // a mark like a warning's: something was filled in it
 inline constexpr std::uint8_t kMended = 4;  // a mark: the repair has changed this tensor
 
@@ -101,6 +112,7 @@ struct Digest {
   std::shared_ptr<const ListModel> list;
   std::shared_ptr<const MeshInfo> mesh;
   std::shared_ptr<const CheckpointCard> facts;
+  std::shared_ptr<const Overview> overview;
   std::shared_ptr<const Picture> picture;  // null where no tensor is selected
 };
 
@@ -114,6 +126,8 @@ std::shared_ptr<const std::vector<std::uint8_t>> make_run_marks(
     const ListModel& list, const std::vector<std::uint8_t>& marks);
 std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot);
 std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot);
+std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
+                                              const std::vector<std::uint8_t>& marks);
 std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot);
 
 }  // namespace shw

@@ -10,6 +10,8 @@ void draw_verdict_bar(Frame& frame, DeskState& state, Region region);
 void draw_left(Frame& frame, DeskState& state, Region region);
 void draw_list(Frame& frame, DeskState& state, Region region);
 void draw_tensor(Frame& frame, DeskState& state, Region region);
+// Of the whole checkpoint, in the place of a tensor.
+void draw_summary(Frame& frame, DeskState& state, Region region);
 void draw_inspector(Frame& frame, DeskState& state, Region region);
 void draw_job_bar(Frame& frame, DeskState& state, Region region);
 void draw_welcome(Frame& frame, DeskState& state, Region region);

@@ -137,9 +137,11 @@ void draw_pickers(Frame& frame, ImDrawList* draw, DeskState& state, const Pictur
   if (pick("columns", slice.column)) slice.column = next_dim(slice.column, slice.row, ndim);
   bool first = true;
   int lines = 1;
+  float reserved = state.map.zoom > 1 ? frame.px(110) : 0;  // for the small map of a zoom
   for (int dim : other_dims(picture, slice)) {
     auto d = static_cast<std::size_t>(dim);
-    if (column.right - x < frame.px(first ? 236 : 212)) {  // the next line; three are enough
+    if (column.right - x <
+        frame.px(first ? 236 : 212) + reserved) {  // the next line; three are enough
       if (++lines > 3) break;
       x = column.left;
       middle += frame.px(30);
@@ -194,17 +196,14 @@ void map_keys(Frame& frame, DeskState& state, const Picture& picture) {
 }  // namespace
 
 void draw_tensor(Frame& frame, DeskState& state, Region region) {
+  if (state.summary_for != frame.snapshot.tensor) state.summary_open = false;
+  state.summary_for = frame.snapshot.tensor;
+  if (frame.digest.picture == nullptr || state.summary_open)
+    return draw_summary(frame, state, region);
   begin_region(frame, "tensor", region, frame.theme.background, false);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float pad = frame.px(16);
   Column column{draw, region.min.x + pad, region.max.x - pad, region.min.y + frame.px(10)};
-  if (frame.digest.picture == nullptr) {
-    column.y += frame.px(20);
-    paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
-              "Choose a tensor on the left to see who wrote its tiles.");
-    end_region();
-    return;
-  }
   const Picture& picture = *frame.digest.picture;
   follow_tensor(frame, state);
   draw_name(frame, draw, picture, column);

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 
@@ -194,6 +195,95 @@ TEST_CASE("pointing at a tile finds it by arithmetic, in every picture") {
   CHECK(at(saved, 0.5f, 0.75f) == ChunkId{first + 33});
   CHECK(at(after, 0.25f, 0.5f) == ChunkId{first + 1});
   CHECK(at(after, 0.75f, 0.5f) == ChunkId{first + 33});
+}
+
+TEST_CASE("the tooltip at a tile says who wrote it and where its bytes are") {
+  auto snapshot = make::demo_planned();
+  Driver driver(snapshot);
+  driver.frame();
+  driver.frame();
+  ImVec4 box = driver.marks.items.at("map/saved");
+  move_mouse({(box.x + box.z) / 2, box.y + (box.w - box.y) * 0.75f});
+  driver.frame();
+  driver.frame();
+  auto says = [&](std::string_view text) {
+    return driver.marks.tooltip.find(text) != std::string::npos;
+  };
+  CHECK(says("rank 33  (ep_shard 1, ep 1)"));
+  CHECK(says("offsets [9, 4096, 0]"));
+  CHECK(says("sizes [9, 4096, 640]"));
+  CHECK(says("__33_0.distcp"));
+  CHECK(says("0x"));
+  CHECK(says(" bytes"));
+}
+
+TEST_CASE("the inspector says when the finding is of another tensor, and leads to its own") {
+  auto snapshot = std::make_shared<Snapshot>(*make::demo());
+  auto says = [](const Driver& driver, std::string_view text) {
+    return std::any_of(driver.marks.texts.begin(), driver.marks.texts.end(),
+                       [&](const TextMark& mark) { return mark.text.find(text) == 0; });
+  };
+  {
+    Driver driver(snapshot);
+    driver.frame();
+    CHECK_FALSE(says(driver, "No finding names this tensor."));
+  }
+  for (std::uint32_t t = 0; t < snapshot->checkpoint->tensor_count(); ++t) {
+    const auto& subjects = snapshot->report->findings[0].subjects;
+    std::string fqn(snapshot->checkpoint->fqn(TensorId{t}));
+    if (std::find(subjects.begin(), subjects.end(), fqn) == subjects.end())
+      snapshot->tensor = TensorId{t};
+  }
+  Driver driver(snapshot);
+  driver.frame();
+  CHECK(says(driver, "No finding names this tensor."));
+}
+
+TEST_CASE("more subjects than fit unfold") {
+  auto snapshot = std::make_shared<Snapshot>(*make::demo());
+  auto report = std::make_shared<CheckReport>(*snapshot->report);
+  for (int i = 0; i < 40; ++i) report->findings[0].subjects.push_back("extra." + std::to_string(i));
+  snapshot->report = report;
+  Driver driver(snapshot, {1440, 2000});
+  driver.frame();
+  CHECK_FALSE(driver.marks.items.contains("subject/30"));
+  driver.click("subject/more");
+  driver.frame();
+  CHECK(driver.marks.items.contains("subject/30"));
+}
+
+TEST_CASE("a healthy start shows the checkpoint as a whole, and a click on a part lists it") {
+  auto snapshot = std::make_shared<Snapshot>(*make::healthy());
+  snapshot->tensor.reset();
+  Driver driver(snapshot);
+  driver.frame();
+  auto commands = driver.click("overview/bfloat16");
+  REQUIRE(commands.size() == 1);
+  CHECK(std::get<FilterCommand>(commands[0]).text == "dtype:bfloat16");
+  double bytes = 0, all = 0;
+  auto overview = make_digest(snapshot)->overview;
+  for (const Share& share : overview->modules) bytes += share.bytes;
+  for (const Share& share : overview->dtypes) all += share.bytes;
+  CHECK(bytes == all);
+  CHECK(overview->layers.empty());
+}
+
+TEST_CASE("the overview counts the findings of each layer and can be called up and left") {
+  auto snapshot = make::demo();
+  auto overview = make_digest(snapshot)->overview;
+  REQUIRE(overview->layers.size() == 1);
+  CHECK(overview->layers[0].name == "model.layers.3");
+  CHECK(overview->layers[0].tensors == 3);
+  Driver driver(snapshot);
+  driver.frame();
+  driver.frame({{Key::kHome, true, false, false}});
+  driver.frame();
+  CHECK(driver.marks.items.contains("overview/model.layers.3"));
+  auto other = std::make_shared<Snapshot>(*snapshot);
+  other->tensor = TensorId{1};
+  driver.show(other);
+  driver.frame();
+  CHECK_FALSE(driver.marks.items.contains("overview/model.layers.3"));
 }
 
 TEST_CASE("saved, expected and after stand at one scale") {

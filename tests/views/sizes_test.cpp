@@ -38,6 +38,11 @@ TEST_CASE("no text is cut off or overprinted in any state at any size") {
       driver.frame();
       driver.frame();
       check_texts(driver);
+      driver.desk.map.zoom = 3;
+      driver.desk.summary_open = screen.size.y > 1000;
+      driver.frame();
+      driver.frame();
+      check_texts(driver);
       if (!driver.desk.left_rail) continue;
       driver.desk.layout.left.peeked = true;
       driver.frame();
