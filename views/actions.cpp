@@ -91,6 +91,7 @@ void apply_repair(Frame& frame, DeskState& state, bool in_place) {
 // A filter stays: what it took minutes to find must not be wiped in passing.
 void take_back_one(DeskState& state) {
   if (close_peeks(state.layout)) return;
+  if (state.isolated) return state.isolated.reset();
   if (state.map.zoom > 1) {
     state.map.zoom = 1;
     state.map.pan_row = state.map.pan_column = 0;

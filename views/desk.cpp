@@ -77,6 +77,7 @@ void draw_desk(Frame& frame, DeskState& state) {
   state.left_rail = regions.left_rail;
   state.right_rail = regions.right_rail;
   draw_regions(frame, state, regions);
+  draw_context_menu(frame, state);
   ImGui::End();
   text_layer(frame, 2);
   if (state.plan_open) draw_plan_panel(frame, state);

@@ -23,6 +23,13 @@ struct MapState {
   std::optional<ChunkId> followed;  // the selection that last moved the slice
 };
 
+// What a right click asked for, until its menu is drawn; and whose menu that is.
+struct MenuState {
+  std::optional<TensorId> tensor;
+  std::optional<ChunkId> chunk;  // nothing: the tensor's row
+  bool wanted = false;
+};
+
 struct DeskState {
   std::string filter;
   bool filter_wanted = false;                 // puts the keyboard into the filter at the next frame
@@ -40,8 +47,11 @@ struct DeskState {
   std::optional<TensorId> summary_for;         // chosen when it was opened
   bool subjects_open = false;                  // of the finding shown: all of them
   const void* subjects_of = nullptr;           // compared, never followed
-  bool map_has_keys = false;                   // arrows move the tile, not the row
-  bool fill_open = false;                      // another checkpoint to fill from is being named
+  int colour_axis = -1;  // tiles are coloured by: -1 their writer, else a mesh axis
+  std::optional<std::uint32_t> isolated;  // the rank whose tiles stand out
+  MenuState menu;
+  bool map_has_keys = false;  // arrows move the tile, not the row
+  bool fill_open = false;     // another checkpoint to fill from is being named
   bool plan_open = false, palette_open = false, explain_open = false, mesh_open = false;
   std::string palette_text, out, fill_path, open_path, mesh_text;
   int palette_row = 0;
@@ -53,6 +63,8 @@ struct DeskState {
   bool quit = false;
 };
 
+// What tiles are coloured by, of the mesh as it is known.
+Colouring colouring_of(const Frame& frame, const DeskState& state);
 // The chunk that the right column describes and every picture frames.
 std::optional<ChunkId> current_tile(const Frame& frame, const DeskState& state);
 

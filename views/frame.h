@@ -31,6 +31,7 @@ struct TileRequest {
   Slice slice;
   TileView view;
   MeshGrid grid;
+  Colouring colouring = {};
 };
 struct PaintedLayout {
   TileRequest request;

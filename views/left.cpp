@@ -121,6 +121,7 @@ void draw_mesh(Frame& frame, DeskState& state, Column& column, const Below& belo
   if (tile && frame.snapshot.checkpoint) writer = frame.snapshot.checkpoint->writer(*tile);
   float gap = width >= 5 ? 1.0f : 0.0f;
   std::uint64_t places = std::uint64_t{mesh.grid.rows} * mesh.grid.columns;
+  Colouring colouring = colouring_of(frame, state);
   ImVec2 frame_min{}, frame_max{};
   // 16,384 ranks are 0.5 ms; beyond, a cell is smaller than a pixel and the map tells more.
   for (std::uint64_t rank = 0; rank < std::min<std::uint64_t>(places, 16'384); ++rank) {
@@ -130,20 +131,24 @@ void draw_mesh(Frame& frame, DeskState& state, Column& column, const Below& belo
     float y = column.y + height * static_cast<float>(row);
     ImVec2 min{std::floor(x), std::floor(y)};
     ImVec2 max{std::floor(x + width) - gap, std::floor(y + height) - (height >= 5 ? 2.0f : 0.0f)};
-    column.draw->AddRectFilled(min, max, writer_colour(r, mesh.grid));
+    column.draw->AddRectFilled(min, max, tile_colour(r, mesh.grid, colouring));
     if (writer == r) frame_min = min, frame_max = max;
   }
   if (frame_max.x > frame_min.x)
     add_frame(column.draw, {frame_min.x - 1, frame_min.y - 1}, {frame_max.x + 1, frame_max.y + 1},
               frame.theme.frame, frame.px(1), frame.px(2));
   ImGui::SetCursorScreenPos({column.left, column.y});
-  if (ImGui::InvisibleButton("mesh", {column.width(), total}) || ImGui::IsItemHovered()) {
+  bool clicked = ImGui::InvisibleButton("mesh", {column.width(), total});
+  mark(frame, "mesh");
+  if (clicked || ImGui::IsItemHovered()) {
     ImVec2 mouse = ImGui::GetMousePos();
     auto c = static_cast<std::uint32_t>(std::clamp((mouse.x - column.left) / width, 0.0f,
                                                    static_cast<float>(mesh.grid.columns - 1)));
     auto r = static_cast<std::uint32_t>(
         std::clamp((mouse.y - column.y) / height, 0.0f, static_cast<float>(mesh.grid.rows - 1)));
     std::uint32_t rank = r * mesh.grid.columns + c;
+    if (clicked && rank < places)
+      state.isolated = state.isolated == rank ? std::nullopt : std::optional(rank);
     if (!frame.stable && rank < places)
       tooltip(frame, fmt::format("rank {}", rank) + (below.mesh_text ? "" : "\n" + mesh.text));
   }

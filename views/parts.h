@@ -17,6 +17,9 @@ void draw_job_bar(Frame& frame, DeskState& state, Region region);
 void draw_welcome(Frame& frame, DeskState& state, Region region);
 void draw_open_error(Frame& frame, DeskState& state, Region region);
 
+// What a right click on a tile or a row offers.
+void draw_context_menu(Frame& frame, DeskState& state);
+
 // Above the rest.
 void draw_plan_panel(Frame& frame, DeskState& state);
 void draw_explain(Frame& frame, DeskState& state);

@@ -290,6 +290,7 @@ void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture
           after,
           after ? std::span<const Box>(picture.lost) : std::span<const Box>(picture.missing),
           after ? std::span<const Box>() : std::span<const Box>(picture.overlapping)};
+      map.colouring = colouring_of(frame, state);
       if (after) {
         map.origins = picture.origins;
         map.bad_word = "lost";
@@ -347,6 +348,7 @@ void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Pictu
   view.row_pixels = view.height / static_cast<double>(std::max<std::int64_t>(rows, 1));
   bool clicked = false;
   MapPicture map{"map/all", 2, at, picture.saved, slice, view, false, false, picture.missing};
+  map.colouring = colouring_of(frame, state);
   auto under = draw_map(frame, state, map, &clicked);
   if (under) state.map.hovered = under;
   if (under && !frame.stable && !ImGui::IsItemActive()) tile_tooltip(frame, *under);

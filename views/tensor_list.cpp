@@ -260,7 +260,7 @@ void list_keys(Frame& frame, DeskState& state, const std::shared_ptr<const ListM
                int page) {
   std::uint32_t rows = state.rows.size();
   if (rows == 0 || state.map_has_keys || state.palette_open || state.plan_open ||
-      state.explain_open || state.mesh_open ||
+      state.explain_open || state.mesh_open || ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
       (ImGui::GetIO().WantTextInput && !state.filter_wanted))
     return;
   int step = steps_asked_for(frame, rows, page);
@@ -302,6 +302,8 @@ void draw_row(Frame& frame, DeskState& state, const ListModel& list, const Visib
   ImVec2 corner = ImGui::GetCursorScreenPos();
   ImGui::PushID(static_cast<int>(at));
   bool clicked = ImGui::InvisibleButton("row", {visible.width, visible.height});
+  if (row.kind == ListRow::Kind::kTensor && ImGui::IsItemClicked(ImGuiMouseButton_Right))
+    state.menu = {list.tensor(row.at), std::nullopt, true};
   if (row.kind != ListRow::Kind::kTensor) {
     draw_head_row(frame, list, visible, i, corner);
     if (clicked) fold_or_unfold(state, list, row);

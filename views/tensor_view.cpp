@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "views/imgui_versions.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -115,6 +116,35 @@ void draw_slider(Frame& frame, ImDrawList* draw, DeskState& state, int dim, std:
   ImGui::PopID();
 }
 
+// "coloured by writer" is a menu: the writer, or an axis of the mesh; "only rank 33" ends that.
+void draw_colour_picker(Frame& frame, DeskState& state, Column& column, float from, float middle) {
+  const auto& axes = frame.digest.mesh->axes;
+  bool by_axis =
+      state.colour_axis >= 0 && static_cast<std::size_t>(state.colour_axis) < axes.size();
+  std::string by = by_axis ? axes[static_cast<std::size_t>(state.colour_axis)].name : "writer";
+  std::string text =
+      state.isolated ? "only rank " + std::to_string(*state.isolated) : "coloured by " + by;
+  float width = text_width(frame.fonts.small, text) + frame.px(16);
+  float right = column.right - (state.map.zoom > 1 ? frame.px(106) : 0);
+  if (right - from < width || state.map.panels_hidden > 0) return;
+  if (chip_button(frame, "colour", right - width, middle, text, &width)) {
+    if (state.isolated)
+      state.isolated.reset();
+    else
+      ImGui::OpenPopup("colour-menu");
+  }
+  push_font(frame.fonts.small);
+  if (ImGui::BeginPopup("colour-menu")) {
+    for (int axis = -1; axis < static_cast<int>(axes.size()); ++axis) {
+      std::string label = axis < 0 ? "writer" : axes[static_cast<std::size_t>(axis)].name;
+      if (ImGui::Selectable(label.c_str(), axis == state.colour_axis)) state.colour_axis = axis;
+      mark(frame, "colour/" + label);
+    }
+    ImGui::EndPopup();
+  }
+  ImGui::PopFont();
+}
+
 void draw_pickers(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
                   Column& column) {
   Slice& slice = state.map.slice;
@@ -154,6 +184,7 @@ void draw_pickers(Frame& frame, ImDrawList* draw, DeskState& state, const Pictur
     draw_slider(frame, draw, state, dim, picture.saved->shape()[d], x, middle, frame.px(116));
     x += frame.px(116 + 16);
   }
+  draw_colour_picker(frame, state, column, x, middle);
   if (state.map.panels_hidden > 0) {
     constexpr std::string_view kNext = "next picture";
     float wide = text_width(frame.fonts.small, kNext) + frame.px(16);
@@ -170,8 +201,8 @@ void draw_pickers(Frame& frame, ImDrawList* draw, DeskState& state, const Pictur
 
 // Arrows step from tile to tile in the recorded order of the slice's neighbours.
 void map_keys(Frame& frame, DeskState& state, const Picture& picture) {
-  if (!state.map_has_keys || state.palette_open || state.plan_open || state.mesh_open ||
-      ImGui::GetIO().WantTextInput)
+  if (!state.map_has_keys || ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
+      state.palette_open || state.plan_open || state.mesh_open || ImGui::GetIO().WantTextInput)
     return;
   auto tile = current_tile(frame, state);
   for (KeyPress key : frame.keys) {

@@ -16,9 +16,10 @@ struct MapPicture {
   TileView view;
   bool labels = true;
   bool seams = false;  // what moved is sewn in gold along the dim that it moved along
-  std::span<const Box> bad_boxes = {};                   // missing or lost: hatched
-  std::span<const Box> twice_boxes = {};                 // claimed by more than one tile
-  std::span<const TileOrigin> origins = {};              // one a tile: where it was; or none
+  std::span<const Box> bad_boxes = {};       // missing or lost: hatched
+  std::span<const Box> twice_boxes = {};     // claimed by more than one tile
+  std::span<const TileOrigin> origins = {};  // one a tile: where it was; or none
+  Colouring colouring = {};
   std::string_view bad_word = "missing", bad_note = {};  // written on the hatched boxes
 };
 

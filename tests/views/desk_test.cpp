@@ -286,6 +286,54 @@ TEST_CASE("the overview counts the findings of each layer and can be called up a
   CHECK_FALSE(driver.marks.items.contains("overview/model.layers.3"));
 }
 
+TEST_CASE("a right click offers the tile as text, and its rank alone") {
+  auto snapshot = make::demo_planned();
+  Driver driver(snapshot);
+  driver.frame();
+  driver.frame();
+  ImVec4 box = driver.marks.items.at("map/saved");
+  auto open_menu = [&] {
+    move_mouse({(box.x + box.z) / 2, box.y + (box.w - box.y) * 0.75f});
+    driver.frame();
+    for (bool down : {true, false}) {
+      press_mouse(down, 1);
+      driver.frame();
+    }
+    driver.frame();
+  };
+  open_menu();
+  driver.click("menu/Copy Python slice");
+  CHECK(std::string(ImGui::GetClipboardText()) ==
+        "state_dict[\"model.layers.3.moe.experts.down_proj.weight\"][9:18, 4096:8192, 0:640]");
+  open_menu();
+  driver.click("menu/Copy JSON");
+  CHECK(std::string(ImGui::GetClipboardText()).find("\"offsets\": [9, 4096, 0]") !=
+        std::string::npos);
+  open_menu();
+  driver.click("menu/Show this rank alone");
+  CHECK(driver.desk.isolated == 33u);
+  driver.frame({{Key::kEscape}});
+  CHECK_FALSE(driver.desk.isolated.has_value());
+}
+
+TEST_CASE("a cell of the mesh isolates its rank, and tiles are coloured by a mesh axis") {
+  Driver driver(make::demo_planned());
+  driver.click("mesh");
+  REQUIRE(driver.desk.isolated.has_value());
+  MeshGrid grid{2, 32};
+  Colouring only{0, 0, 5};
+  CHECK(tile_colour(5, grid, only) == writer_colour(5, grid));
+  CHECK(tile_colour(6, grid, only) != writer_colour(6, grid));
+  driver.click("colour");  // "only rank N" is pressed away
+  CHECK_FALSE(driver.desk.isolated.has_value());
+  driver.click("colour");
+  driver.click("colour/ep_shard");
+  CHECK(driver.desk.colour_axis == 0);
+  Colouring by_axis{32, 2, {}};
+  CHECK(tile_colour(1, grid, by_axis) == tile_colour(31, grid, by_axis));
+  CHECK(tile_colour(1, grid, by_axis) != tile_colour(33, grid, by_axis));
+}
+
 TEST_CASE("saved, expected and after stand at one scale") {
   Driver driver(make::demo_planned());
   driver.frame();
