@@ -15,7 +15,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 48> kActions{{
+constexpr std::array<ActionRow, 51> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -43,6 +43,9 @@ constexpr std::array<ActionRow, 48> kActions{{
     {Action::kCopyReport, "Copy the findings as text", {Key::kC, true, true, false}},
     {Action::kCopyName, "Copy the tensor's name", ctrl(Key::kC)},
     {Action::kCopyCommand, "Copy the command for a terminal", {}},
+    {Action::kSummary, "Show the checkpoint as a whole", ctrl(Key::kHome)},
+    {Action::kLeftColumn, "Show or hide the list of tensors", ctrl(Key::kB)},
+    {Action::kRightColumn, "Show or hide the findings", {Key::kB, true, true, false}},
     {Action::kZoomIn, "Zoom in", {Key::kPlus}},
     {Action::kZoomOut, "Zoom out", {Key::kMinus}},
     {Action::kZoomFit, "Show the whole tensor", {Key::k0}},
@@ -102,6 +105,19 @@ void apply_repair(Frame& frame, DeskState& state, bool in_place) {
   state.plan_open = false;
 }
 
+// Escape, outside of panels and text fields: what was done last and lies above the rest goes first.
+// A filter stays: what it took minutes to find must not be wiped in passing.
+void take_back_one(DeskState& state) {
+  if (close_peeks(state.layout)) return;
+  if (state.isolated) return state.isolated.reset();
+  if (state.map.zoom > 1) {
+    state.map.zoom = 1;
+    state.map.pan_row = state.map.pan_column = 0;
+    return;
+  }
+  state.map_has_keys = false;
+}
+
 void run_sort_or_list(Action action, Frame& frame, DeskState& state) {
   switch (action) {
     case Action::kSortRecorded:
@@ -116,8 +132,10 @@ void run_sort_or_list(Action action, Frame& frame, DeskState& state) {
       return sort_by(frame, state, SortKey::kFindings, true);
     case Action::kFoldAll:
       for (const ListGroup& group : frame.digest.list->groups) state.folded.emplace(group.module);
+      state.unfolded.clear();
       return;
     case Action::kUnfoldAll:
+      for (const ListRun& run : frame.digest.list->runs) state.unfolded.emplace(run.title);
       return state.folded.clear();
     default:
       run_look(action, frame, state);
@@ -221,6 +239,7 @@ void run(Action action, Frame& frame, DeskState& state) {
       return;
     case Action::kFilter:
       state.filter_wanted = true;
+      if (state.left_rail && !state.layout.left.peeked) toggle(state.layout.left, true);
       return;
     case Action::kShowFindings:
       return set_filter(frame, state, "finding:*");
@@ -283,6 +302,13 @@ void run(Action action, Frame& frame, DeskState& state) {
     case Action::kCopyCommand:
       ImGui::SetClipboardText(command_text(frame.snapshot).c_str());
       return say(frame, state, "Copied: " + command_text(frame.snapshot));
+    case Action::kSummary:
+      state.summary_open = !state.summary_open;
+      return;
+    case Action::kLeftColumn:
+      return toggle(state.layout.left, state.left_rail);
+    case Action::kRightColumn:
+      return toggle(state.layout.right, state.right_rail);
     case Action::kZoomIn:
       return zoom_by(state, 1.5);
     case Action::kZoomOut:
@@ -330,8 +356,8 @@ void run_keys(Frame& frame, DeskState& state) {
             state.certificate_open = false;
       else if (!typing && look_is_open(frame, state))
         close_looks(frame, state);
-      else if (!typing && !state.filter.empty())
-        set_filter(frame, state, "");
+      else if (!typing)
+        take_back_one(state);
       continue;
     }
     // A text field keeps letters, and the clipboard keys too.

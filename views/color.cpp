@@ -101,4 +101,11 @@ Rgba writer_colour(std::uint32_t rank, MeshGrid grid) {
   return from_oklch(lightness, 0.085f, hue);
 }
 
+Rgba tile_colour(std::uint32_t rank, MeshGrid grid, const Colouring& colouring) {
+  Rgba colour = colouring.size > 0 && colouring.stride > 0
+                    ? writer_colour(rank / colouring.stride % colouring.size, {1, colouring.size})
+                    : writer_colour(rank, grid);
+  return colouring.only && *colouring.only != rank ? with_alpha(colour, 0.14f) : colour;
+}
+
 }  // namespace shw

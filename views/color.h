@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace shw {
 
@@ -31,5 +32,14 @@ struct MeshGrid {
 // A rank's colour in every picture: the hue runs along its row, each row is lighter than the one
 // above.
 Rgba writer_colour(std::uint32_t rank, MeshGrid grid);
+
+// What tiles are coloured by: their writer, or its place on one axis of the mesh; and the one rank
+// that stands out, the others being a breath of their colour.
+struct Colouring {
+  std::uint32_t stride = 0, size = 0;  // of the axis: (rank / stride) % size; 0: by writer
+  std::optional<std::uint32_t> only;
+  friend bool operator==(const Colouring&, const Colouring&) = default;
+};
+Rgba tile_colour(std::uint32_t rank, MeshGrid grid, const Colouring& colouring);
 
 }  // namespace shw

@@ -1,28 +1,40 @@
 #include "views/desk.h"
 
-#include <algorithm>
-
 #include "views/actions.h"
 #include "views/browser.h"
+#include "views/columns.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
 
 namespace shw {
 namespace {
 
-struct Regions {
-  Region verdict, left, centre, right, job;
-};
-
-Regions regions_of(const Frame& frame, ImVec2 size) {
-  float top = frame.px(52), bottom = size.y - frame.px(frame.job.running ? 66 : 36);
-  float left = std::clamp(std::floor(size.x * 0.222f), frame.px(270), frame.px(420));
-  float right = size.x - std::clamp(std::floor(size.x * 0.257f), frame.px(320), frame.px(460));
-  return {{{0, 0}, {size.x, top}},
-          {{0, top}, {left, bottom}},
-          {{left, top}, {right, bottom}},
-          {{right, top}, {size.x, bottom}},
-          {{0, bottom}, size}};
+// The side columns in their places, or as rails that may be open above the map.
+void draw_columns(Frame& frame, DeskState& state, const Regions& regions) {
+  DeskLayout& layout = state.layout;
+  if (!regions.left_rail) layout.left.peeked = false;
+  if (!regions.right_rail) layout.right.peeked = false;
+  if (regions.left_rail)
+    draw_rail(frame, "rail/left", regions.left, layout.left, true);
+  else
+    draw_left(frame, state, regions.left);
+  draw_tensor(frame, state, regions.centre);
+  if (regions.right_rail)
+    draw_rail(frame, "rail/right", regions.right, layout.right, false);
+  else
+    draw_inspector(frame, state, regions.right);
+  draw_splitters(frame, layout, regions);
+  text_layer(frame, 1);
+  if (layout.left.peeked) draw_left(frame, state, regions.left_peek);
+  if (layout.right.peeked) draw_inspector(frame, state, regions.right_peek);
+  text_layer(frame, 0);
+  bool beside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
+                ImGui::IsMouseHoveringRect(regions.centre.min, regions.centre.max, false);
+  auto inside = [](Region region) {
+    return ImGui::IsMouseHoveringRect(region.min, region.max, false);
+  };
+  if (beside && !inside(regions.left_peek)) layout.left.peeked = false;
+  if (beside && !inside(regions.right_peek)) layout.right.peeked = false;
 }
 
 void draw_regions(Frame& frame, DeskState& state, const Regions& regions) {
@@ -39,9 +51,7 @@ void draw_regions(Frame& frame, DeskState& state, const Regions& regions) {
     draw_look(frame, state, look);
     if (look.max.x <= regions.right.min.x) draw_inspector(frame, state, regions.right);
   } else {
-    draw_left(frame, state, regions.left);
-    draw_tensor(frame, state, regions.centre);
-    draw_inspector(frame, state, regions.right);
+    draw_columns(frame, state, regions);
   }
   draw_job_bar(frame, state, regions.job);
 }
@@ -49,7 +59,12 @@ void draw_regions(Frame& frame, DeskState& state, const Regions& regions) {
 }  // namespace
 
 void draw_desk(Frame& frame, DeskState& state) {
-  if (frame.marks != nullptr) frame.marks->items.clear();
+  if (frame.marks != nullptr) {
+    frame.marks->items.clear();
+    frame.marks->texts.clear();
+    frame.marks->tooltip.clear();
+  }
+  record_texts(frame.marks);
   if (frame.snapshot.checkpoint == nullptr)
     state.plan_open = state.explain_open = state.mesh_open = false;
   run_keys(frame, state);
@@ -64,14 +79,21 @@ void draw_desk(Frame& frame, DeskState& state) {
                    ImGuiWindowFlags_NoScrollWithMouse);
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
-  draw_regions(frame, state, regions_of(frame, size));
+  Regions regions =
+      regions_of(size, frame.scale, frame.px(frame.job.running ? 66 : 36), state.layout);
+  state.left_rail = regions.left_rail;
+  state.right_rail = regions.right_rail;
+  draw_regions(frame, state, regions);
+  draw_context_menu(frame, state);
   ImGui::End();
+  text_layer(frame, 2);
   if (state.plan_open) draw_plan_panel(frame, state);
   if (state.certificate_open) draw_certificate(frame, state);
   if (state.explain_open) draw_explain(frame, state);
   if (state.mesh_open) draw_mesh_panel(frame, state);
   if (state.browser.open) draw_browser(frame, state);
   if (state.palette_open) draw_palette(frame, state);
+  record_texts(nullptr);
 }
 
 }  // namespace shw

@@ -2,6 +2,22 @@
 
 namespace shw {
 
+Colouring colouring_of(const Frame& frame, const DeskState& state) {
+  Colouring colouring;
+  colouring.only = state.isolated;
+  const auto& axes = frame.digest.mesh->axes;
+  if (state.colour_axis < 0 || static_cast<std::size_t>(state.colour_axis) >= axes.size())
+    return colouring;
+  std::int64_t stride = 1;
+  for (std::size_t a = axes.size() - 1; a > static_cast<std::size_t>(state.colour_axis); --a)
+    stride *= axes[a].size;
+  auto axis = axes[static_cast<std::size_t>(state.colour_axis)].size;
+  if (stride < 1 || stride > 10'000'000 || axis < 1 || axis > 10'000'000) return colouring;
+  colouring.stride = static_cast<std::uint32_t>(stride);
+  colouring.size = static_cast<std::uint32_t>(axis);
+  return colouring;
+}
+
 std::optional<ChunkId> current_tile(const Frame& frame, const DeskState& state) {
   auto valid = [&](std::optional<ChunkId> chunk) {
     return chunk && frame.snapshot.checkpoint != nullptr &&

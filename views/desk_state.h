@@ -8,7 +8,9 @@
 
 #include "views/browser_state.h"
 #include "views/bytes_state.h"
+#include "views/columns.h"
 #include "views/frame.h"
+#include "views/list_rows.h"
 #include "views/plan_state.h"
 #include "views/values_state.h"
 
@@ -20,17 +22,26 @@ struct MapState {
   double zoom = 1, pan_row = 0, pan_column = 0;  // pan: elements at the upper left corner
   std::optional<ChunkId> hovered;                // under the mouse, by arithmetic
   std::optional<ChunkId> pinned;                 // a replay's "hover tile N": stands for the mouse
-  std::optional<ChunkId> followed;               // the selection that last moved the slice
+  std::size_t panels_hidden = 0;                 // in the last frame
+  std::size_t first_panel = 0;      // where not all pictures fit: which one comes first
+  std::optional<ChunkId> followed;  // the selection that last moved the slice
+};
+
+// What a right click asked for, until its menu is drawn; and whose menu that is.
+struct MenuState {
+  std::optional<TensorId> tensor;
+  std::optional<ChunkId> chunk;  // nothing: the tensor's row
+  bool wanted = false;
 };
 
 struct DeskState {
   std::string filter;
   bool filter_wanted = false;                 // puts the keyboard into the filter at the next frame
   std::set<std::string, std::less<>> folded;  // modules
-  std::weak_ptr<const ListModel> folded_for;  // the list that `row_of_group` was made for
-  std::size_t folded_count = 0;
-  std::vector<std::uint32_t> row_of_group;
-  std::optional<TensorId> shown;  // the row that was last scrolled to
+  std::set<std::string, std::less<>> unfolded;  // runs of layers, by their titles
+  ListRows rows;
+  bool rows_moved_by_key = false;  // the next selection comes from an arrow in the list
+  std::optional<TensorId> shown;   // the row that was last scrolled to
   SortCommand sort;
   MapState map;
   BytesState bytes;
@@ -40,6 +51,15 @@ struct DeskState {
   PlanState plan;  // of the repair's panel
   bool certificate_open = false;
 
+  DeskLayout layout;
+  bool left_rail = false, right_rail = false;  // in the last frame
+  bool summary_open = false;                   // the whole checkpoint in place of the tensor
+  std::optional<TensorId> summary_for;         // chosen when it was opened
+  bool subjects_open = false;                  // of the finding shown: all of them
+  const void* subjects_of = nullptr;           // compared, never followed
+  int colour_axis = -1;  // tiles are coloured by: -1 their writer, else a mesh axis
+  std::optional<std::uint32_t> isolated;  // the rank whose tiles stand out
+  MenuState menu;
   bool map_has_keys = false;  // arrows move the tile, not the row
   bool fill_open = false;     // another checkpoint to fill from is being named
   bool plan_open = false, palette_open = false, explain_open = false, mesh_open = false;
@@ -53,6 +73,8 @@ struct DeskState {
   bool quit = false;
 };
 
+// What tiles are coloured by, of the mesh as it is known.
+Colouring colouring_of(const Frame& frame, const DeskState& state);
 // The chunk that the right column describes and every picture frames.
 std::optional<ChunkId> current_tile(const Frame& frame, const DeskState& state);
 

@@ -1,45 +1,12 @@
 #include "views/digest.h"
 
 #include <algorithm>
-#include <set>
 
 #include "core/rules/consequence.h"
 #include "core/rules/rules.h"
 #include "views/text.h"
 
 namespace shw {
-namespace {
-
-std::size_t shared_prefix(const Checkpoint& checkpoint) {
-  if (checkpoint.tensor_count() < 2) return 0;
-  std::string_view first = checkpoint.fqn(TensorId{0});
-  std::size_t length = first.find('.') == first.npos ? 0 : first.find('.') + 1;
-  for (std::uint32_t t = 1; t < checkpoint.tensor_count() && length > 0; ++t) {
-    if (!checkpoint.fqn(TensorId{t}).starts_with(first.substr(0, length))) length = 0;
-  }
-  // "blocks.0.…" keeps its first word: a bare number would be no name of a module.
-  if (length < first.size() && first[length] >= '0' && first[length] <= '9') return 0;
-  return length;
-}
-
-}  // namespace
-
-std::uint32_t ListModel::size() const {
-  if (checkpoint == nullptr) return 0;
-  return order == nullptr ? checkpoint->tensor_count() : static_cast<std::uint32_t>(order->size());
-}
-
-TensorId ListModel::tensor(std::uint32_t row) const {
-  return TensorId{order == nullptr ? row : (*order)[row]};
-}
-
-std::size_t module_length(std::string_view fqn) {
-  std::size_t last = fqn.rfind('.');
-  if (last == fqn.npos || last == 0) return 0;
-  std::size_t before = fqn.rfind('.', last - 1);
-  return before == fqn.npos ? 0 : before;
-}
-
 std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot) {
   auto marks = std::make_shared<std::vector<std::uint8_t>>();
   if (snapshot.checkpoint == nullptr) return marks;
@@ -61,31 +28,6 @@ std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snap
     }
   }
   return marks;
-}
-
-std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot) {
-  auto list = std::make_shared<ListModel>();
-  list->checkpoint = snapshot.checkpoint;
-  list->order = snapshot.order;
-  if (snapshot.checkpoint == nullptr) return list;
-  list->prefix = shared_prefix(*snapshot.checkpoint);
-  std::uint32_t scattered = 0, again = 0;
-  std::set<std::string_view> seen;
-  for (std::uint32_t row = 0; row < list->size(); ++row) {
-    std::string_view fqn = snapshot.checkpoint->fqn(list->tensor(row));
-    std::size_t length = module_length(fqn);
-    std::string_view module =
-        length > list->prefix ? fqn.substr(list->prefix, length - list->prefix) : "";
-    if (list->groups.empty() || list->groups.back().module != module)
-      list->groups.push_back({module, row, 0});
-    if (++list->groups.back().count == 1) {
-      ++scattered;
-      if (list->size() <= 4'096 && !seen.insert(module).second) ++again;
-    }
-  }
-  // A list sorted by size scatters the modules: a head over every row would say nothing.
-  if ((scattered * 10 > list->size() * 7 && list->size() > 8) || again > 1) list->groups.clear();
-  return list;
 }
 
 std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot) {
@@ -136,6 +78,10 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
       same_checkpoint && old->order == snapshot->order ? before->list : make_list(*snapshot);
   digest->mesh = same_spec && old->mesh == snapshot->mesh ? before->mesh : make_mesh(*snapshot);
   digest->facts = same_report ? before->facts : make_card(*snapshot);
+  digest->overview = same_marks ? before->overview : make_overview(*snapshot, *digest->marks);
+  bool same_heads = same_marks && before->list == digest->list;
+  digest->run_marks =
+      same_heads ? before->run_marks : make_run_marks(*digest->list, *digest->marks);
   bool same_picture = same_plan && old->tensor == snapshot->tensor;
   digest->picture = same_picture ? before->picture : make_picture(*snapshot);
   return digest;

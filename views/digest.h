@@ -22,10 +22,20 @@ struct ListGroup {
   std::string_view module;  // "layers.3.moe.experts"; empty: no module
   std::uint32_t first = 0, count = 0;
 };
+// Layers with the same tensors, side by side: one row until it is opened.
+struct ListRun {
+  std::string title;  // "layers.0-60"; with what follows if it is the same in all
+  std::uint32_t first_group = 0, groups = 0;
+  std::uint32_t layers = 0;  // 0: no layer, its groups stand as they are
+  std::uint32_t tensors_each = 0;
+  bool odd = false;   // most of its siblings are made of other tensors
+  bool gaps = false;  // of the numbers in the title some are not in it
+};
 struct ListModel {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::shared_ptr<const std::vector<std::uint32_t>> order;  // null: all, as recorded
-  std::vector<ListGroup> groups;  // empty where the order scatters modules: whole names are shown
+  std::vector<ListGroup> groups;  // what a sort scatters is brought together again
+  std::vector<ListRun> runs;      // of groups, in order; empty where no layer repeats
   std::size_t prefix = 0;         // bytes that all FQNs share ("model."), left out of modules
   std::uint32_t size() const;
   TensorId tensor(std::uint32_t row) const;
@@ -79,16 +89,30 @@ struct Picture {
   Slice slice;                         // the look that shows what matters
 };
 
+// A part of the checkpoint: its tensors, what they take, and the filter that lists them.
+struct SizeShare {
+  std::string name, filter;
+  std::size_t tensors = 0;
+  double bytes = 0;
+};
+struct Overview {
+  std::vector<SizeShare> modules, states, dtypes;
+  std::vector<SizeShare> layers;  // that a finding names
+};
+
 inline constexpr std::uint8_t kFilled = 2;  // a mark like a warning's: something was filled in it
 inline constexpr std::uint8_t kMended = 4;  // a mark: the repair has changed this tensor
 
 struct Digest {
   std::shared_ptr<const Snapshot> snapshot;
   std::shared_ptr<const std::vector<std::uint8_t>> marks;  // a tensor: worst severity + 1, 0: none
+  // The worst mark in each group of the list, then in each run.
+  std::shared_ptr<const std::vector<std::uint8_t>> run_marks;
   std::size_t marked = 0;  // tensors that a warning or an error names
   std::shared_ptr<const ListModel> list;
   std::shared_ptr<const MeshInfo> mesh;
   std::shared_ptr<const CheckpointCard> facts;
+  std::shared_ptr<const Overview> overview;
   std::shared_ptr<const Picture> picture;  // null where no tensor is selected
 };
 
@@ -98,8 +122,12 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
 // Its parts.
 std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot);
 std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot);
+std::shared_ptr<const std::vector<std::uint8_t>> make_run_marks(
+    const ListModel& list, const std::vector<std::uint8_t>& marks);
 std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot);
 std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot);
+std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
+                                              const std::vector<std::uint8_t>& marks);
 std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot);
 
 }  // namespace shw

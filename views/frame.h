@@ -31,6 +31,7 @@ struct TileRequest {
   Slice slice;
   TileView view;
   MeshGrid grid;
+  Colouring colouring = {};
 };
 struct PaintedLayout {
   TileRequest request;
@@ -48,8 +49,17 @@ class Layouts {
 };
 
 // Where a driven test finds what it clicks: the rectangle of every named item of the last frame.
+struct TextMark {
+  ImVec4 box, clip;      // where it stands, and what of that is seen
+  bool scrolls = false;  // what is cut above or below can be scrolled to
+  int layer = 0;         // 0: the desk, 1: an open rail's column, 2: panels above
+  std::string text;
+};
 struct Marks {
   std::map<std::string, ImVec4, std::less<>> items;  // x0 y0 x1 y1
+  bool wants_texts = false;                          // every text that is drawn is noted
+  std::vector<TextMark> texts;
+  std::string tooltip;  // of the map, in the last frame
 };
 
 struct Frame {

@@ -90,11 +90,11 @@ inline void move_mouse(ImVec2 to) {
 #endif
 }
 
-inline void press_mouse(bool down) {
+inline void press_mouse(bool down, int button = 0) {
 #if IMGUI_VERSION_NUM < 18700
-  ImGui::GetIO().MouseDown[0] = down;
+  ImGui::GetIO().MouseDown[button] = down;
 #else
-  ImGui::GetIO().AddMouseButtonEvent(0, down);
+  ImGui::GetIO().AddMouseButtonEvent(button, down);
 #endif
 }
 

@@ -5,15 +5,17 @@
 
 #include "core/rules/rules.h"
 #include "views/actions.h"
+#include "views/columns.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
 #include "views/text.h"
+#include "views/tile_map.h"
 #include "views/verdict.h"
 
 namespace shw {
 namespace {
 
-constexpr std::size_t kShownSubjects = 6;
+constexpr std::size_t kShownSubjects = 6, kMostSubjects = 400;
 
 Rgba severity_colour(const Theme& theme, Severity severity) {
   return severity == Severity::kError     ? theme.bad
@@ -90,7 +92,7 @@ void draw_rule(Frame& frame, DeskState& state, Column& column, const Finding& fi
   float middle = column.y + frame.px(11);
   draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6),
             is_mended(frame.snapshot, finding) ? Sign::kOk : severity_sign(finding.severity));
-  float right = column.right;
+  float right = column.right - frame.px(22);  // behind it: the sign that hides the column
   if (count > 1) {
     for (bool forward : {true, false}) {
       right -= frame.px(22);
@@ -150,8 +152,23 @@ void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
   column.y += frame.px(12);
 }
 
+// Words that can be pressed, on a line of their own.
+bool link(Frame& frame, const Column& column, const char* id, std::string_view text) {
+  float middle = column.y + frame.px(11);
+  float width =
+      text_from(column.draw, frame.fonts.small, column.left, middle, frame.theme.text, text);
+  ImGui::SetCursorScreenPos({column.left, column.y});
+  bool clicked = ImGui::InvisibleButton(id, {std::max(width, 1.0f), frame.px(22)});
+  column.draw->AddLine({column.left, middle + frame.px(9)},
+                       {column.left + width, middle + frame.px(9)},
+                       ImGui::IsItemHovered() ? frame.theme.text : frame.theme.line);
+  focus_ring(frame, column.draw);
+  mark(frame, id);
+  return clicked;
+}
+
 // Its other subjects; each steps the map to itself.
-void draw_subjects(Frame& frame, Column& column, const Finding& finding) {
+void draw_subjects(Frame& frame, DeskState& state, Column& column, const Finding& finding) {
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   std::string_view now = frame.snapshot.tensor ? checkpoint.fqn(*frame.snapshot.tensor) : "";
   std::size_t others = finding.subjects.size();
@@ -163,7 +180,7 @@ void draw_subjects(Frame& frame, Column& column, const Finding& finding) {
   std::size_t shown = 0;
   for (const std::string& subject : finding.subjects) {
     if (subject == now) continue;
-    if (shown == kShownSubjects) break;
+    if (shown == (state.subjects_open ? kMostSubjects : kShownSubjects)) break;
     ImGui::SetCursorScreenPos({column.left, column.y});
     ImGui::PushID(static_cast<int>(shown));
     bool tensor = checkpoint.find(subject).has_value();
@@ -185,8 +202,12 @@ void draw_subjects(Frame& frame, Column& column, const Finding& finding) {
   }
   std::size_t left = others - (here ? 1 : 0) - shown;
   if (left > 0) {
-    text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(11),
-              frame.theme.quiet, "and " + human_count(left) + " more; finding:* lists them");
+    std::string more = "and " + human_count(left) + " more";
+    if (state.subjects_open)  // beyond it the list is the better place
+      text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(11),
+                frame.theme.quiet, more + "; finding:* lists them");
+    else if (link(frame, column, "subject/more", more))
+      state.subjects_open = true;
     column.y += frame.px(22);
   }
   column.y += frame.px(14);
@@ -222,23 +243,6 @@ void draw_remedy(Frame& frame, Column& column, const Finding& finding) {
            frame.theme.text);
   }
   column.y += frame.px(30);
-}
-
-std::string rank_text(const Frame& frame, std::uint32_t rank) {
-  std::string text = std::to_string(rank);
-  const MeshInfo& mesh = *frame.digest.mesh;
-  if (mesh.axes.size() < 2 || mesh.axes[0].name.starts_with("dim ")) return text;
-  Mesh named{mesh.axes};
-  std::int64_t at = rank, rest = 1;
-  for (const MeshAxis& axis : mesh.axes) rest *= axis.size;
-  std::string coordinates;
-  for (const MeshAxis& axis : mesh.axes) {
-    rest /= std::max<std::int64_t>(axis.size, 1);
-    if (rest == 0) return text;
-    coordinates += fmt::format("{}{} {}", coordinates.empty() ? "" : ", ", axis.name, at / rest);
-    at %= rest;
-  }
-  return text + "  (" + coordinates + ")";
 }
 
 std::optional<Extents> offsets_after(const Frame& frame, ChunkId chunk) {
@@ -293,8 +297,7 @@ void draw_tile(Frame& frame, DeskState& state, Column& column) {
   bool missing = checkpoint.directory() != nullptr && file.kind != EntryKind::kFile;
   row(frame, column, "file", missing ? file.path + " (missing)" : file.path,
       missing ? theme.bad : theme.text);
-  std::string offset =
-      item->offset < 0 ? std::to_string(item->offset) : fmt::format("0x{:X}", item->offset);
+  std::string offset = offset_text(item->offset);
   std::string length = item->length < 0 ? fmt::format("{} B", item->length)
                                         : human_bytes(static_cast<std::uint64_t>(item->length));
   row(frame, column, "at", fmt::format("{}, {}", offset, length), theme.text);
@@ -314,8 +317,51 @@ void draw_finding(Frame& frame, DeskState& state, Column& column) {
   column.y += frame.px(18);
   draw_look_chips(frame, state, column, true);
   draw_evidence(frame, column, finding);
-  draw_subjects(frame, column, finding);
+  draw_subjects(frame, state, column, finding);
   draw_remedy(frame, column, finding);
+}
+
+bool names_tensor(const Finding& finding, std::string_view fqn) {
+  return std::find(finding.subjects.begin(), finding.subjects.end(), fqn) != finding.subjects.end();
+}
+
+// What is so of the tensor in the middle, whatever the finding shown is about.
+void draw_tensor_facts(Frame& frame, Column& column) {
+  const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
+  TensorId tensor = *frame.snapshot.tensor;
+  head(frame, column, "TENSOR");
+  row(frame, column, "name", checkpoint.fqn(tensor), frame.theme.text);
+  row(frame, column, "shape", to_text(checkpoint.shape(tensor)), frame.theme.text);
+  row(frame, column, "dtype", name(checkpoint.dtype(tensor)), frame.theme.text);
+  auto chunks = checkpoint.chunks(tensor);
+  row(frame, column, "tiles", human_count(chunks.size()), frame.theme.text);
+  if (auto elements = volume(checkpoint.shape(tensor))) {
+    double bytes = static_cast<double>(*elements) * size_of(checkpoint.dtype(tensor));
+    row(frame, column, "bytes", human_bytes(static_cast<std::uint64_t>(std::min(bytes, 1e18))),
+        frame.theme.text);
+  }
+}
+
+// The finding that is shown is about other tensors than the one in the middle: said, not passed
+// over, with the way to the finding that does name it.
+void draw_other_tensor(Frame& frame, Column& column) {
+  const auto& findings = frame.snapshot.report->findings;
+  std::string_view fqn = frame.snapshot.checkpoint->fqn(*frame.snapshot.tensor);
+  draw_tensor_facts(frame, column);
+  column.y += frame.px(6);
+  const Picture* picture = frame.digest.picture.get();
+  if (picture != nullptr && picture->finding && *picture->finding < findings.size()) {
+    std::size_t index = *picture->finding;
+    if (link(frame, column, "finding/own", "Show what is found of it: " + findings[index].rule)) {
+      frame.emit(SelectFindingCommand{index});
+      frame.emit(SelectTensorCommand{std::string(fqn)});  // the finding goes to its first tensor
+    }
+    column.y += frame.px(34);
+  } else {
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet, "No finding names this tensor.");
+    column.y += frame.px(20);
+  }
+  head(frame, column, "FINDING, OF OTHER TENSORS");
 }
 
 void draw_calm(Frame& frame, Column& column) {
@@ -342,13 +388,31 @@ void draw_inspector(Frame& frame, DeskState& state, Region region) {
   begin_region(frame, "inspector", region, frame.theme.side, true);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float scroll = ImGui::GetScrollY();
+  bool findings = frame.snapshot.report != nullptr && !frame.snapshot.report->findings.empty();
   Column column{draw, region.min.x + frame.px(17), region.max.x - frame.px(16),
                 region.min.y + frame.px(12) - scroll};
-  bool findings = frame.snapshot.report != nullptr && !frame.snapshot.report->findings.empty();
+  draw_collapse(frame, "collapse/right", state.layout.right, column.right,
+                column.y + frame.px(findings ? 11 : 7), false);
+  const Finding* shown = nullptr;
+  if (findings) {
+    const auto& all = frame.snapshot.report->findings;
+    shown = &all[std::min(frame.snapshot.finding.value_or(0), all.size() - 1)];
+    if (state.subjects_of != shown) state.subjects_open = false;
+    state.subjects_of = shown;
+  }
+  bool selected = frame.snapshot.tensor &&
+                  index_of(*frame.snapshot.tensor) < frame.snapshot.checkpoint->tensor_count();
+  if (selected && shown != nullptr &&
+      !names_tensor(*shown, frame.snapshot.checkpoint->fqn(*frame.snapshot.tensor)))
+    draw_other_tensor(frame, column);
   if (findings)
     draw_finding(frame, state, column);
   else
     draw_calm(frame, column);
+  if (!findings && selected) {
+    draw_tensor_facts(frame, column);
+    column.y += frame.px(14);
+  }
   draw_tile(frame, state, column);
   if (findings) {
     std::size_t index =

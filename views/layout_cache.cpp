@@ -3,13 +3,14 @@
 namespace shw {
 
 bool same_request(const TileRequest& a, const TileRequest& b) {
-  return a.tiles == b.tiles && a.slice == b.slice && a.view == b.view && a.grid == b.grid;
+  return a.tiles == b.tiles && a.slice == b.slice && a.view == b.view && a.grid == b.grid &&
+         a.colouring == b.colouring;
 }
 
 PaintedLayout paint_layout(const TileRequest& request, const Theme& theme) {
   PaintedLayout painted{request, layout_tiles(*request.tiles, request.slice, request.view), {}, 0};
-  painted.pixels =
-      colour_raster(painted.layout, *request.tiles, request.grid, theme.bad, theme.nobody);
+  painted.pixels = colour_raster(painted.layout, *request.tiles, request.grid, theme.bad,
+                                 theme.nobody, request.colouring);
   return painted;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "views/actions.h"
+#include "views/columns.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"
 #include "views/text.h"
@@ -35,6 +36,11 @@ void draw_filter(Frame& frame, DeskState& state, Column& column) {
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
   ImGui::PopFont();
+  // Escape empties the line only from inside of it.
+  if (active && frame.pressed({Key::kEscape}) && !state.filter.empty()) {
+    state.filter.clear();
+    changed = true;
+  }
   if (changed) frame.emit(FilterCommand{state.filter});
   draw->AddRect(at, {column.right, at.y + height},
                 active ? frame.theme.quiet : frame.theme.strong_line, frame.px(4));
@@ -53,14 +59,43 @@ void draw_filter(Frame& frame, DeskState& state, Column& column) {
   column.y += height + frame.px(18);
 }
 
-float mesh_height(const Frame& frame, MeshGrid grid) {
-  float cell = grid.rows <= 2   ? 32.0f
-               : grid.rows <= 8 ? 18.0f
-                                : 160.0f / static_cast<float>(grid.rows);
-  return frame.px(std::max(1.0f, cell) * static_cast<float>(grid.rows));
+// What stands below the list, and how much of it: the list is not pushed away by either.
+struct Below {
+  float cells = 0;        // pixels that the mesh's cells take
+  bool mesh_text = true;  // what was inferred, whole; false: in a tooltip
+  bool facts = true;      // all rows; false: one line
+  float height = 0;
+};
+
+float text_block(const ImFont* font, float width, const std::string& text) {
+  return face(font)->CalcTextSizeA(text_height(font), FLT_MAX, width, text.c_str()).y * 1.2f;
 }
 
-void draw_mesh(Frame& frame, DeskState& state, Column& column) {
+Below below_of(const Frame& frame, float width, bool short_cells, bool mesh_text, bool facts) {
+  const MeshInfo& mesh = *frame.digest.mesh;
+  auto rows = static_cast<float>(mesh.grid.rows);
+  float cell = mesh.grid.rows <= 2 ? 32.0f : mesh.grid.rows <= 8 ? 18.0f : 160.0f / rows;
+  Below below;
+  below.cells = mesh.ranks == 0 ? 0.0f : frame.px(std::clamp(cell * rows, 1.0f, 160.0f));
+  if (short_cells) below.cells = std::min(below.cells, frame.px(28));
+  below.mesh_text = mesh_text || mesh.ranks == 0;
+  below.facts = facts;
+  below.height = frame.px(14 + 8 + 4 + 10 + 22) + below.cells +
+                 (below.mesh_text ? text_block(frame.fonts.small, width, mesh.text) : 0.0f) +
+                 frame.px(facts ? 24 * 4 + 34 : 30);
+  return below;
+}
+
+// The fullest form that leaves the list half of the room, or all that its rows need.
+Below fit_below(const Frame& frame, float width, float room, float list_wants) {
+  float least = std::min(list_wants, room * 0.55f);
+  Below below = below_of(frame, width, false, true, true);
+  for (int step = 0; step < 3 && room - below.height < least; ++step)
+    below = below_of(frame, width, step >= 1, step < 2, false);
+  return below;
+}
+
+void draw_mesh(Frame& frame, DeskState& state, Column& column, const Below& below) {
   const MeshInfo& mesh = *frame.digest.mesh;
   head(frame, column, "MESH",
        mesh.ranks == 0   ? "·  WRITERS NOT KNOWN"
@@ -78,7 +113,7 @@ void draw_mesh(Frame& frame, DeskState& state, Column& column) {
     column.y += frame.px(22);
     return;
   }
-  float total = mesh_height(frame, mesh.grid);
+  float total = below.cells;
   float width = column.width() / static_cast<float>(mesh.grid.columns);
   float height = total / static_cast<float>(mesh.grid.rows);
   auto tile = current_tile(frame, state);
@@ -86,6 +121,7 @@ void draw_mesh(Frame& frame, DeskState& state, Column& column) {
   if (tile && frame.snapshot.checkpoint) writer = frame.snapshot.checkpoint->writer(*tile);
   float gap = width >= 5 ? 1.0f : 0.0f;
   std::uint64_t places = std::uint64_t{mesh.grid.rows} * mesh.grid.columns;
+  Colouring colouring = colouring_of(frame, state);
   ImVec2 frame_min{}, frame_max{};
   // 16,384 ranks are 0.5 ms; beyond, a cell is smaller than a pixel and the map tells more.
   for (std::uint64_t rank = 0; rank < std::min<std::uint64_t>(places, 16'384); ++rank) {
@@ -95,30 +131,43 @@ void draw_mesh(Frame& frame, DeskState& state, Column& column) {
     float y = column.y + height * static_cast<float>(row);
     ImVec2 min{std::floor(x), std::floor(y)};
     ImVec2 max{std::floor(x + width) - gap, std::floor(y + height) - (height >= 5 ? 2.0f : 0.0f)};
-    column.draw->AddRectFilled(min, max, writer_colour(r, mesh.grid));
+    column.draw->AddRectFilled(min, max, tile_colour(r, mesh.grid, colouring));
     if (writer == r) frame_min = min, frame_max = max;
   }
   if (frame_max.x > frame_min.x)
     add_frame(column.draw, {frame_min.x - 1, frame_min.y - 1}, {frame_max.x + 1, frame_max.y + 1},
               frame.theme.frame, frame.px(1), frame.px(2));
   ImGui::SetCursorScreenPos({column.left, column.y});
-  if (ImGui::InvisibleButton("mesh", {column.width(), total}) || ImGui::IsItemHovered()) {
+  bool clicked = ImGui::InvisibleButton("mesh", {column.width(), total});
+  mark(frame, "mesh");
+  if (clicked || ImGui::IsItemHovered()) {
     ImVec2 mouse = ImGui::GetMousePos();
     auto c = static_cast<std::uint32_t>(std::clamp((mouse.x - column.left) / width, 0.0f,
                                                    static_cast<float>(mesh.grid.columns - 1)));
     auto r = static_cast<std::uint32_t>(
         std::clamp((mouse.y - column.y) / height, 0.0f, static_cast<float>(mesh.grid.rows - 1)));
     std::uint32_t rank = r * mesh.grid.columns + c;
-    if (!frame.stable && rank < places) tooltip(frame, fmt::format("rank {}", rank));
+    if (clicked && rank < places)
+      state.isolated = state.isolated == rank ? std::nullopt : std::optional(rank);
+    if (!frame.stable && rank < places)
+      tooltip(frame, fmt::format("rank {}", rank) + (below.mesh_text ? "" : "\n" + mesh.text));
   }
   column.y += total + frame.px(10);
-  paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);
+  if (below.mesh_text) paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);
   column.y += frame.px(22);
 }
 
-void draw_facts(Frame& frame, Column& column) {
+void draw_facts(Frame& frame, Column& column, bool all) {
   const CheckpointCard& facts = *frame.digest.facts;
   const Theme& theme = frame.theme;
+  if (!all) {  // one line where the rows would push the list away
+    Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+    std::string line = facts.bytes + " · " + facts.format + " · " + facts.files + " files";
+    if (facts.coverage_known) line = facts.bytes + " · " + facts.coverage + " · " + facts.format;
+    std::string shown = elide_end(line, column.width(), measure);
+    text_from(column.draw, frame.fonts.small, column.left, column.y, theme.quiet, shown);
+    return;
+  }
   head(frame, column, "CHECKPOINT");
   row(frame, column, "format", facts.format, theme.text);
   row(frame, column, "files", facts.files, theme.text);
@@ -128,10 +177,6 @@ void draw_facts(Frame& frame, Column& column) {
       : facts.sound         ? theme.ok
       : facts.complete      ? theme.text
                             : theme.bad);
-}
-
-float facts_height(const Frame& frame) {
-  return frame.px(24 * 4 + 14 + 8 + 12);
 }
 
 }  // namespace
@@ -147,18 +192,15 @@ void draw_left(Frame& frame, DeskState& state, Region region) {
   std::string shown = list.size() == all ? "·  " + human_count(all)
                                          : "·  " + human_count(list.size()) + "  OF  " +
                                                human_count(all) + "  SHOWN";
+  draw_collapse(frame, "collapse/left", state.layout.left, column.right,
+                column.y + text_height(frame.fonts.head) / 2, true);
   head(frame, column, "TENSORS", shown);
-  const MeshInfo& mesh = *frame.digest.mesh;
-  float below = mesh_height(frame, mesh.grid) + facts_height(frame) +
-                frame.px(14 + 8 + 4 + 10 + 22) +
-                face(frame.fonts.small)
-                    ->CalcTextSizeA(text_height(frame.fonts.small), FLT_MAX, column.width(),
-                                    mesh.text.c_str())
-                    .y;
-  float room = region.max.y - column.y - below - frame.px(30);
-  std::uint32_t rows = list.size() + static_cast<std::uint32_t>(list.groups.size());
-  float wanted = std::min(room, frame.px(24) * static_cast<float>(std::max(rows, 1u)));
-  wanted = std::max(wanted, frame.px(72));
+  float room = region.max.y - column.y - frame.px(30);
+  state.rows.update(frame.digest.list, state.folded, state.unfolded);
+  std::uint32_t rows = state.rows.size();
+  float wanted = frame.px(24) * static_cast<float>(std::max(rows, 1u));
+  Below below = fit_below(frame, column.width(), room, wanted);
+  wanted = std::clamp(wanted, 0.0f, std::max(frame.px(48), room - below.height));
   if (list.size() == 0 && all > 0) {
     Column inside{draw, column.left, column.right, column.y};
     paragraph(frame, inside, frame.fonts.small, frame.theme.quiet,
@@ -169,8 +211,8 @@ void draw_left(Frame& frame, DeskState& state, Region region) {
               {{region.min.x, column.y}, {region.max.x - 1, std::floor(column.y + wanted)}});
   }
   column.y += wanted + frame.px(24);
-  draw_mesh(frame, state, column);
-  draw_facts(frame, column);
+  draw_mesh(frame, state, column, below);
+  draw_facts(frame, column, below.facts);
   draw->AddLine({region.max.x - 1, region.min.y}, {region.max.x - 1, region.max.y},
                 frame.theme.line);
   end_region();

@@ -10,10 +10,15 @@ void draw_verdict_bar(Frame& frame, DeskState& state, Region region);
 void draw_left(Frame& frame, DeskState& state, Region region);
 void draw_list(Frame& frame, DeskState& state, Region region);
 void draw_tensor(Frame& frame, DeskState& state, Region region);
+// Of the whole checkpoint, in the place of a tensor.
+void draw_summary(Frame& frame, DeskState& state, Region region);
 void draw_inspector(Frame& frame, DeskState& state, Region region);
 void draw_job_bar(Frame& frame, DeskState& state, Region region);
 void draw_welcome(Frame& frame, DeskState& state, Region region);
 void draw_open_error(Frame& frame, DeskState& state, Region region);
+
+// What a right click on a tile or a row offers.
+void draw_context_menu(Frame& frame, DeskState& state);
 
 // Above the rest.
 void draw_plan_panel(Frame& frame, DeskState& state);

@@ -1,5 +1,5 @@
-// The list of tensors: modules with their tensors under them, only what passes the filter, only
-// what is visible is drawn.
+// The list of tensors: modules with their tensors under them, layers that repeat as one row, only
+// what passes the filter, only what is visible is drawn.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,127 +10,237 @@
 namespace shw {
 namespace {
 
-// Where every module's head stands in the list, with folded modules taking one row. Made anew when
-// the list or what is folded changes: a sum over modules, not over tensors.
-void index_rows(DeskState& state, const std::shared_ptr<const ListModel>& shared) {
-  const ListModel& list = *shared;
-  if (state.folded_for.lock() == shared && state.folded_count == state.folded.size()) return;
-  state.folded_for = shared;
-  state.folded_count = state.folded.size();
-  state.row_of_group.clear();
-  std::uint32_t row = 0;
-  for (const ListGroup& group : list.groups) {
-    state.row_of_group.push_back(row);
-    bool folded = !state.folded.empty() && state.folded.contains(group.module);
-    row += (group.module.empty() ? 0 : 1) + (folded && !group.module.empty() ? 0 : group.count);
-  }
-  state.row_of_group.push_back(row);
-}
-
-struct ListRow {
-  const ListGroup* group = nullptr;  // the head of this module, or of the tensor
-  bool is_head = false;
-  std::uint32_t at = 0;  // row of the order
+// What a frame knows of the rows that it draws: texts are made for all of them together, so that no
+// two different names become the same.
+struct Visible {
+  std::uint32_t first = 0;
+  std::vector<ListRow> rows;
+  std::vector<std::string_view> names;
+  std::vector<std::string> texts;
+  float height = 0, width = 0;
 };
 
-ListRow row_at(const DeskState& state, const ListModel& list, std::uint32_t row) {
-  if (list.groups.empty()) return {nullptr, false, row};
-  auto after = std::upper_bound(state.row_of_group.begin(), state.row_of_group.end(), row);
-  auto g = static_cast<std::size_t>(after - state.row_of_group.begin() - 1);
-  const ListGroup& group = list.groups[g];
-  std::uint32_t inside = row - state.row_of_group[g];
-  if (group.module.empty()) return {&group, false, group.first + inside};
-  if (inside == 0) return {&group, true, group.first};
-  return {&group, false, group.first + inside - 1};
+// Columns from the right; those that names leave no room for are left out.
+struct Columns {
+  float shape = 0, dtype = 0, bytes = 0;  // widths; 0: not shown
+  float all() const { return shape + dtype + bytes; }
+};
+
+std::string bytes_text(const Checkpoint& checkpoint, TensorId tensor) {
+  auto elements = volume(checkpoint.shape(tensor));
+  if (!elements) return "";
+  auto bytes = static_cast<double>(*elements) * size_of(checkpoint.dtype(tensor));
+  return human_bytes(static_cast<std::uint64_t>(std::min(bytes, 1e18)));
 }
 
-std::optional<std::uint32_t> row_of(const DeskState& state, const ListModel& list, TensorId tensor,
-                                    std::uint32_t rows) {
-  // Only when the selection changed: a search over what passes.
-  std::uint32_t at = 0;
-  if (list.order == nullptr) {
-    at = static_cast<std::uint32_t>(tensor);
-  } else {
-    auto found =
-        std::find(list.order->begin(), list.order->end(), static_cast<std::uint32_t>(tensor));
-    if (found == list.order->end()) return std::nullopt;
-    at = static_cast<std::uint32_t>(found - list.order->begin());
+float indent_of(const Frame& frame, const ListModel& list, const ListRow& row) {
+  float layer = !list.runs.empty() && list.runs[row.run].layers > 0 ? 12 : 0;
+  if (row.kind == ListRow::Kind::kRun) return frame.px(32);
+  if (row.kind == ListRow::Kind::kModule) return frame.px(32 + layer);
+  return frame.px((list.groups[row.group].module.empty() ? 32 : 44) + layer);
+}
+
+std::string_view name_of(const ListModel& list, const ListRow& row) {
+  if (row.kind == ListRow::Kind::kRun) return list.runs[row.run].title;
+  const ListGroup& group = list.groups[row.group];
+  if (row.kind == ListRow::Kind::kModule) return group.module;
+  std::string_view fqn = list.checkpoint->fqn(list.tensor(row.at));
+  if (!group.module.empty())
+    fqn.remove_prefix(std::min(fqn.size(), list.prefix + group.module.size() + 1));
+  return fqn;
+}
+
+// "26 tensors each", or how many a folded module has.
+std::string count_of(const ListModel& list, const ListRow& row) {
+  if (row.kind == ListRow::Kind::kModule)
+    return row.folded ? std::to_string(list.groups[row.group].count) : "";
+  if (row.kind == ListRow::Kind::kTensor) return "";
+  const ListRun& run = list.runs[row.run];
+  std::string count = plural(run.tensors_each, "tensor");
+  if (run.layers > 1) count += " each";
+  if (run.gaps) count = human_count(run.layers) + " layers · " + count;
+  return count;
+}
+
+Columns columns_of(const Frame& frame, const ListModel& list, const Visible& visible) {
+  const ImFont* font = frame.fonts.mono_small;
+  float names = 0, shapes = 0;
+  for (std::size_t i = 0; i < visible.rows.size(); ++i) {
+    const ListRow& row = visible.rows[i];
+    if (row.kind != ListRow::Kind::kTensor) continue;
+    names = std::max(names, indent_of(frame, list, row) + text_width(font, visible.names[i]));
+    shapes =
+        std::max(shapes, text_width(font, times_text(list.checkpoint->shape(list.tensor(row.at)))));
   }
-  if (list.groups.empty()) return at;
-  auto after = std::upper_bound(list.groups.begin(), list.groups.end(), at,
-                                [](std::uint32_t v, const ListGroup& g) { return v < g.first; });
-  auto g = static_cast<std::size_t>(after - list.groups.begin() - 1);
-  std::uint32_t head = list.groups[g].module.empty() ? 0 : 1;
-  return std::min(rows - 1, state.row_of_group[g] + head + at - list.groups[g].first);
+  float room = visible.width - names - frame.px(13);
+  Columns columns;
+  auto take = [&](float wanted) {
+    if (wanted + frame.px(12) > room) return 0.0f;
+    room -= wanted + frame.px(12);
+    return wanted + frame.px(12);
+  };
+  // A name that is cut anyway gives way to the shape down to some letters.
+  if (room < shapes + frame.px(12)) room = std::max(room, visible.width * 0.4f);
+  columns.shape = take(shapes);
+  if (columns.shape > 0) columns.dtype = take(text_width(font, "float8_e4m3"));
+  if (columns.dtype > 0) columns.bytes = take(text_width(font, "999.9 MB"));
+  return columns;
 }
 
-void draw_head_row(Frame& frame, DeskState& state, const ListGroup& group, ImVec2 at, float width,
-                   float height) {
-  ImDrawList* draw = ImGui::GetWindowDrawList();
-  bool folded = state.folded.contains(group.module);
-  if (ImGui::IsItemHovered())
-    draw->AddRectFilled(at, {at.x + width, at.y + height}, frame.theme.raised);
-  float x = at.x + frame.px(14), y = at.y + height / 2, s = frame.px(3.5f);
-  if (folded)
-    draw->AddTriangleFilled({x, y - s}, {x + 1.6f * s, y}, {x, y + s}, frame.theme.head);
-  else
-    draw->AddTriangleFilled({x, y - s * 0.7f}, {x + 2 * s, y - s * 0.7f}, {x + s, y + s},
-                            frame.theme.head);
+// Texts of the visible names, those of one indent and kind together.
+void shorten(const Frame& frame, const ListModel& list, const Columns& columns, Visible& visible) {
   const ImFont* font = frame.fonts.mono_small;
   Measure measure = [&](std::string_view t) { return text_width(font, t); };
-  float room = width - frame.px(44);
-  std::string count = folded ? std::to_string(group.count) : "";
-  if (folded) {
-    text_until(draw, font, at.x + width - frame.px(13), y, frame.theme.head, count);
-    room -= text_width(font, count) + frame.px(8);
+  visible.texts.resize(visible.rows.size());
+  auto together = [&](const std::vector<std::size_t>& which, float room) {
+    std::vector<std::string_view> names;
+    for (std::size_t i : which) names.push_back(visible.names[i]);
+    auto texts = elide_apart(names, room, measure);
+    for (std::size_t n = 0; n < which.size(); ++n) visible.texts[which[n]] = std::move(texts[n]);
+  };
+  std::vector<std::size_t> heads, tensors;
+  float head_room = 1e9f;
+  for (std::size_t i = 0; i < visible.rows.size(); ++i) {
+    const ListRow& row = visible.rows[i];
+    float room = visible.width - indent_of(frame, list, row) - frame.px(13);
+    if (row.kind != ListRow::Kind::kTensor) {
+      std::string count = count_of(list, row);
+      if (!count.empty()) room -= text_width(frame.fonts.small, count) + frame.px(10);
+      visible.texts[i] = visible.names[i];
+      if (measure(visible.names[i]) > room) {
+        head_room = std::min(head_room, room);
+        heads.push_back(i);
+      }
+    }
+    bool ends = row.kind != ListRow::Kind::kTensor ||
+                (!tensors.empty() && visible.rows[tensors.back()].group != row.group);
+    if (ends && !tensors.empty()) {
+      together(tensors, visible.width - frame.px(13) - columns.all() -
+                            indent_of(frame, list, visible.rows[tensors.back()]));
+      tensors.clear();
+    }
+    if (row.kind == ListRow::Kind::kTensor) tensors.push_back(i);
   }
-  text_from(draw, font, at.x + frame.px(32), y, frame.theme.text,
-            elide_path(group.module, room, measure));
+  if (!tensors.empty())
+    together(tensors, visible.width - frame.px(13) - columns.all() -
+                          indent_of(frame, list, visible.rows[tensors.back()]));
+  together(heads, std::max(head_room, frame.px(40)));
 }
 
-void draw_tensor_row(Frame& frame, const ListModel& list, const ListRow& row, ImVec2 at,
-                     float width, float height, bool selected) {
+Visible visible_rows(Frame& frame, const DeskState& state, const ListModel& list, Region region) {
+  Visible visible;
+  visible.height = frame.px(24);
+  visible.width = region.max.x - region.min.x;
+  float scroll = ImGui::GetScrollY();
+  auto from = static_cast<std::uint32_t>(std::max(0.0f, std::floor(scroll / visible.height)));
+  auto to = static_cast<std::uint32_t>(
+      std::ceil((scroll + region.max.y - region.min.y) / visible.height) + 1);
+  visible.first = std::min(from, state.rows.size());
+  for (std::uint32_t row = visible.first; row < std::min(to, state.rows.size()); ++row) {
+    visible.rows.push_back(state.rows.at(row));
+    visible.names.push_back(name_of(list, visible.rows.back()));
+  }
+  return visible;
+}
+
+void draw_mark(Frame& frame, ImVec2 at, std::uint8_t mark) {
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  if (mark == kMended) draw_sign(frame, draw, at, frame.px(5), Sign::kOk);
+  if (mark == 3) draw_sign(frame, draw, at, frame.px(5), Sign::kBad);
+  if (mark == 2) draw_sign(frame, draw, at, frame.px(5), Sign::kWarn);
+  if (mark == 1) draw_sign(frame, draw, at, frame.px(4), Sign::kQuiet);
+}
+
+// The head of a module or of a run of layers; what is folded shows the worst mark inside.
+void draw_head_row(Frame& frame, const ListModel& list, const Visible& visible, std::size_t i,
+                   ImVec2 at) {
+  const ListRow& row = visible.rows[i];
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const Theme& theme = frame.theme;
+  if (ImGui::IsItemHovered())
+    draw->AddRectFilled(at, {at.x + visible.width, at.y + visible.height}, theme.raised);
+  float indent = indent_of(frame, list, row);
+  float x = at.x + indent - frame.px(18), y = at.y + visible.height / 2, s = frame.px(3.5f);
+  const auto& marks = *frame.digest.run_marks;
+  bool is_run = row.kind == ListRow::Kind::kRun;
+  std::size_t place = is_run ? list.groups.size() + row.run : row.group;
+  if (row.folded && place < marks.size() && marks[place] > 1)
+    draw_mark(frame, {at.x + visible.width - frame.px(4), y}, marks[place]);
+  if (row.folded)
+    draw->AddTriangleFilled({x, y - s}, {x + 1.6f * s, y}, {x, y + s}, theme.head);
+  else
+    draw->AddTriangleFilled({x, y - s * 0.7f}, {x + 2 * s, y - s * 0.7f}, {x + s, y + s},
+                            theme.head);
+  bool odd = is_run && list.runs[row.run].odd;
+  std::string count = count_of(list, row);
+  text_until(draw, frame.fonts.small, at.x + visible.width - frame.px(13), y,
+             odd ? theme.warn : theme.head, count);
+  text_from(draw, is_run ? frame.fonts.mono_strong : frame.fonts.mono_small, at.x + indent, y,
+            odd ? theme.warn : theme.text, visible.texts[i]);
+  if (!ImGui::IsItemHovered() || frame.stable) return;
+  if (odd)
+    tooltip(frame, std::string(visible.names[i]) + ": made of other tensors than its siblings");
+  else if (visible.texts[i] != visible.names[i])
+    tooltip(frame, visible.names[i]);
+}
+
+void draw_tensor_row(Frame& frame, const ListModel& list, const Visible& visible, std::size_t i,
+                     const Columns& columns, ImVec2 at, bool selected) {
+  const ListRow& row = visible.rows[i];
   ImDrawList* draw = ImGui::GetWindowDrawList();
   const Theme& theme = frame.theme;
   TensorId tensor = list.tensor(row.at);
+  ImVec2 end{at.x + visible.width, at.y + visible.height};
   if (selected) {
-    draw->AddRectFilled(at, {at.x + width, at.y + height}, theme.selected);
-    draw->AddRectFilled(at, {at.x + frame.px(2), at.y + height}, theme.text);
+    draw->AddRectFilled(at, end, theme.selected);
+    draw->AddRectFilled(at, {at.x + frame.px(2), end.y}, theme.text);
   } else if (ImGui::IsItemHovered()) {
-    draw->AddRectFilled(at, {at.x + width, at.y + height}, theme.raised);
+    draw->AddRectFilled(at, end, theme.raised);
   }
-  float middle = at.y + height / 2;
-  std::uint8_t mark = index_of(tensor) < frame.digest.marks->size()
-                          ? (*frame.digest.marks)[index_of(tensor)]
-                          : std::uint8_t{0};
-  ImVec2 sign{at.x + frame.px(16), middle};
-  if (mark == kMended) draw_sign(frame, draw, sign, frame.px(5), Sign::kOk);
-  if (mark == 3) draw_sign(frame, draw, sign, frame.px(5), Sign::kBad);
-  if (mark == 2) draw_sign(frame, draw, sign, frame.px(5), Sign::kWarn);
-  if (mark == 1) draw_sign(frame, draw, sign, frame.px(4), Sign::kQuiet);
+  float middle = at.y + visible.height / 2;
+  if (index_of(tensor) < frame.digest.marks->size())
+    draw_mark(frame, {at.x + frame.px(16), middle}, (*frame.digest.marks)[index_of(tensor)]);
   const ImFont* font = frame.fonts.mono_small;
-  std::string shape = times_text(list.checkpoint->shape(tensor));
-  float used = text_until(draw, font, at.x + width - frame.px(13), middle, theme.quiet, shape);
-  std::string_view fqn = list.checkpoint->fqn(tensor);
-  bool inside = row.group != nullptr && !row.group->module.empty();
-  float indent = frame.px(inside ? 44 : 32);
-  if (row.group != nullptr && !row.group->module.empty())
-    fqn.remove_prefix(std::min(fqn.size(), list.prefix + row.group->module.size() + 1));
-  float room = width - indent - used - frame.px(26);
-  Measure measure = [&](std::string_view t) { return text_width(font, t); };
-  std::string shown = elide_middle(fqn, room, measure);
-  text_from(draw, font, at.x + indent, middle, theme.text, shown);
-  if (ImGui::IsItemHovered() && shown != fqn && !frame.stable)
-    tooltip(frame, list.checkpoint->fqn(tensor));
+  const Checkpoint& checkpoint = *list.checkpoint;
+  float right = end.x - frame.px(13);
+  auto cell = [&](float width, std::string_view text) {
+    if (width == 0) return;
+    text_until(draw, font, right, middle, theme.quiet, text);
+    right -= width;
+  };
+  if (columns.bytes > 0) cell(columns.bytes, bytes_text(checkpoint, tensor));
+  if (columns.dtype > 0) cell(columns.dtype, name(checkpoint.dtype(tensor)));
+  cell(columns.shape, times_text(checkpoint.shape(tensor)));
+  text_from(draw, font, at.x + indent_of(frame, list, row), middle, theme.text, visible.texts[i]);
+  bool cut = visible.texts[i] != visible.names[i] || columns.shape == 0;
+  if (ImGui::IsItemHovered() && cut && !frame.stable)
+    tooltip(frame,
+            std::string(checkpoint.fqn(tensor)) + "  " + times_text(checkpoint.shape(tensor)));
 }
 
-// Arrows, Home, End and pages move the selection over tensors; heads are passed over.
-void list_keys(Frame& frame, DeskState& state, const ListModel& list, std::uint32_t rows,
-               int page) {
-  if (rows == 0 || state.map_has_keys || state.palette_open || state.browser.open ||
-      state.plan_open || state.explain_open ||
-      (ImGui::GetIO().WantTextInput && !state.filter_wanted))
-    return;
+void fold_or_unfold(DeskState& state, const ListModel& list, const ListRow& row) {
+  bool is_run = row.kind == ListRow::Kind::kRun;
+  FoldSet& set = is_run ? state.unfolded : state.folded;
+  std::string name(is_run ? std::string_view(list.runs[row.run].title)
+                          : list.groups[row.group].module);
+  if (set.erase(name) == 0) set.insert(name);
+}
+
+// Opens every fold that a row is in, and gives where the tensor stands then.
+std::optional<std::uint32_t> reveal(DeskState& state, const std::shared_ptr<const ListModel>& list,
+                                    TensorId tensor) {
+  auto row = state.rows.row_of(tensor);
+  for (int depth = 0; row && depth < 2; ++depth) {
+    ListRow there = state.rows.at(*row);
+    if (there.kind == ListRow::Kind::kTensor || !there.folded) return row;
+    fold_or_unfold(state, *list, there);
+    state.rows.update(list, state.folded, state.unfolded);
+    row = state.rows.row_of(tensor);
+  }
+  return row;
+}
+
+int steps_asked_for(const Frame& frame, std::uint32_t rows, int page) {
   int step = 0;
   for (KeyPress key : frame.keys) {
     if (key.ctrl || key.alt) continue;
@@ -141,41 +251,66 @@ void list_keys(Frame& frame, DeskState& state, const ListModel& list, std::uint3
     if (key.key == Key::kHome) step -= static_cast<int>(rows);
     if (key.key == Key::kEnd) step += static_cast<int>(rows);
   }
+  return step;
+}
+
+// Arrows, Home, End and pages move the selection over tensors; heads are passed over, and a fold
+// that is stepped onto opens: its first tensor follows, or its last on the way up.
+void list_keys(Frame& frame, DeskState& state, const std::shared_ptr<const ListModel>& list,
+               int page) {
+  std::uint32_t rows = state.rows.size();
+  if (rows == 0 || state.map_has_keys || state.palette_open || state.browser.open ||
+      state.plan_open || state.explain_open || state.mesh_open ||
+      ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
+      (ImGui::GetIO().WantTextInput && !state.filter_wanted))
+    return;
+  int step = steps_asked_for(frame, rows, page);
   if (step == 0) return;
   std::optional<std::uint32_t> now;
-  if (frame.snapshot.tensor) now = row_of(state, list, *frame.snapshot.tensor, rows);
+  if (frame.snapshot.tensor) now = state.rows.row_of(*frame.snapshot.tensor);
   std::int64_t wanted = now ? std::int64_t{*now} + step : 0;
   wanted = std::clamp<std::int64_t>(wanted, 0, std::int64_t{rows} - 1);
   std::int64_t direction = step > 0 ? 1 : -1;
-  while (wanted >= 0 && wanted < rows) {
-    ListRow row = row_at(state, list, static_cast<std::uint32_t>(wanted));
-    if (!row.is_head) {
-      frame.emit(SelectTensorCommand{std::string(list.checkpoint->fqn(list.tensor(row.at)))});
+  for (int turns = 0; wanted >= 0 && wanted < state.rows.size() && turns < 2;) {
+    ListRow row = state.rows.at(static_cast<std::uint32_t>(wanted));
+    if (row.kind == ListRow::Kind::kTensor) {
+      state.rows_moved_by_key = true;
+      frame.emit(SelectTensorCommand{std::string(list->checkpoint->fqn(list->tensor(row.at)))});
       return;
+    }
+    bool at_now = now && wanted == std::int64_t{*now};  // the selection is in this very fold
+    if (row.folded && !at_now) {
+      std::uint32_t before = state.rows.size();
+      fold_or_unfold(state, *list, row);
+      state.rows.update(list, state.folded, state.unfolded);
+      if (direction < 0) wanted += std::int64_t{state.rows.size()} - std::int64_t{before};
+      if (direction > 0) ++wanted;
+      continue;
     }
     wanted += direction;
     if (wanted < 0) {
       wanted = 0;
       direction = 1;
+      ++turns;
     }
   }
 }
 
-void draw_row(Frame& frame, DeskState& state, const ListModel& list, std::uint32_t at, float width,
-              float height) {
-  ListRow row = row_at(state, list, at);
+void draw_row(Frame& frame, DeskState& state, const ListModel& list, const Visible& visible,
+              std::size_t i, const Columns& columns) {
+  const ListRow& row = visible.rows[i];
+  std::uint32_t at = visible.first + static_cast<std::uint32_t>(i);
   ImVec2 corner = ImGui::GetCursorScreenPos();
   ImGui::PushID(static_cast<int>(at));
-  bool clicked = ImGui::InvisibleButton("row", {width, height});
-  if (row.is_head) {
-    draw_head_row(frame, state, *row.group, corner, width, height);
-    if (clicked) {
-      std::string module(row.group->module);
-      if (state.folded.erase(module) == 0) state.folded.insert(module);
-    }
+  bool clicked = ImGui::InvisibleButton("row", {visible.width, visible.height});
+  if (row.kind == ListRow::Kind::kTensor && ImGui::IsItemClicked(ImGuiMouseButton_Right))
+    state.menu = {list.tensor(row.at), std::nullopt, true};
+  if (row.kind != ListRow::Kind::kTensor) {
+    draw_head_row(frame, list, visible, i, corner);
+    if (clicked) fold_or_unfold(state, list, row);
   } else {
     TensorId tensor = list.tensor(row.at);
-    draw_tensor_row(frame, list, row, corner, width, height, frame.snapshot.tensor == tensor);
+    draw_tensor_row(frame, list, visible, i, columns, corner, frame.snapshot.tensor == tensor);
     if (clicked) {
       state.map_has_keys = false;
       frame.emit(SelectTensorCommand{std::string(list.checkpoint->fqn(tensor))});
@@ -186,31 +321,43 @@ void draw_row(Frame& frame, DeskState& state, const ListModel& list, std::uint32
   ImGui::PopID();
 }
 
+// A selection that is new is brought into view, out of the fold that it is in.
+void follow_selection(Frame& frame, DeskState& state, Region region) {
+  if (state.shown == frame.snapshot.tensor || !frame.snapshot.tensor || state.rows.size() == 0)
+    return;
+  state.shown = frame.snapshot.tensor;
+  auto row = reveal(state, frame.digest.list, *frame.snapshot.tensor);
+  float height = frame.px(24), room = region.max.y - region.min.y;
+  float top = row ? static_cast<float>(*row) * height : 0, scroll = ImGui::GetScrollY();
+  if (row && (top < scroll || top + height > scroll + room)) {
+    // A key moves by a row; what is chosen elsewhere comes to the upper third.
+    float to = !state.rows_moved_by_key ? top - room / 3 : top < scroll ? top : top + height - room;
+    ImGui::SetScrollY(std::max(0.0f, to));
+  }
+  state.rows_moved_by_key = false;
+}
+
 }  // namespace
 
 void draw_list(Frame& frame, DeskState& state, Region region) {
   const ListModel& list = *frame.digest.list;
-  index_rows(state, frame.digest.list);
-  std::uint32_t rows = list.groups.empty() ? list.size() : state.row_of_group.back();
+  state.rows.update(frame.digest.list, state.folded, state.unfolded);
   begin_region(frame, "list", region, frame.theme.side, true);
-  float height = frame.px(24), width = region.max.x - region.min.x;
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2{0, 0});
   ImGui::SetCursorPos({0, 0});
-  float page = (region.max.y - region.min.y) / height;
-  list_keys(frame, state, list, rows, std::max(1, static_cast<int>(page) - 1));
-  if (state.shown != frame.snapshot.tensor && frame.snapshot.tensor && rows > 0) {
-    state.shown = frame.snapshot.tensor;
-    auto row = row_of(state, list, *frame.snapshot.tensor, rows);
-    float top = row ? static_cast<float>(*row) * height : 0, scroll = ImGui::GetScrollY();
-    if (row && (top < scroll || top + height > scroll + region.max.y - region.min.y))
-      ImGui::SetScrollY(std::max(0.0f, top - (region.max.y - region.min.y) / 3));
-  }
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(rows), height);
-  while (clipper.Step()) {
-    for (int at = clipper.DisplayStart; at < clipper.DisplayEnd; ++at)
-      draw_row(frame, state, list, static_cast<std::uint32_t>(at), width, height);
-  }
+  float page = (region.max.y - region.min.y) / frame.px(24);
+  list_keys(frame, state, frame.digest.list, std::max(1, static_cast<int>(page) - 1));
+  follow_selection(frame, state, region);
+  Visible visible = visible_rows(frame, state, list, region);
+  if (ImGui::GetScrollMaxY() > 0) visible.width -= ImGui::GetStyle().ScrollbarSize;
+  Columns columns = columns_of(frame, list, visible);
+  shorten(frame, list, columns, visible);
+  // As the clipper does: room above, the visible rows, room below.
+  ImGui::SetCursorPosY(static_cast<float>(visible.first) * visible.height);
+  for (std::size_t i = 0; i < visible.rows.size(); ++i)
+    draw_row(frame, state, list, visible, i, columns);
+  ImGui::SetCursorPosY(static_cast<float>(state.rows.size()) * visible.height);
+  ImGui::Dummy({1, 0});
   ImGui::PopStyleVar();
   end_region();
 }

@@ -1,9 +1,13 @@
-// How the pictures of one tensor share the room: pure arithmetic.
+// One tensor in the centre: how its pictures share the room, and what draws them.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
+
+#include "views/desk_state.h"
+#include "views/widgets.h"
 
 namespace shw {
 
@@ -14,5 +18,15 @@ struct PanelWish {
 // Pixels of one column so that all panels stand side by side at one scale, each at least as wide
 // as its title, `gap` between them.
 double column_pixels_for(std::span<const PanelWish> panels, float room, float gap);
+
+std::int64_t extent_of(const Extents& shape, int dim);  // 1 where there is no such dim
+std::string dim_text(int dim);
+// The dims that are neither rows nor columns, the one with the most cuts first.
+std::vector<int> other_dims(const Picture& picture, const Slice& slice);
+
+void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
+                 Column& column, float height);
+void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
+                   Column& column, float height);
 
 }  // namespace shw

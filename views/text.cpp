@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
 
 namespace shw {
 namespace {
@@ -19,6 +21,37 @@ std::string formatted(const char* format, Arguments... arguments) {
   std::array<char, 64> buffer{};
   std::snprintf(buffer.data(), buffer.size(), format, arguments...);
   return buffer.data();
+}
+
+// Names of `which` that became the same text: each from where the first two of them part.
+void part(const std::vector<std::string_view>& names, const std::vector<std::size_t>& which,
+          std::vector<std::string>& texts, float width, const Measure& measure) {
+  std::size_t shared = names[which.front()].size();
+  for (std::size_t i : which) {
+    std::size_t same = 0;
+    while (same < std::min(shared, names[i].size()) && names[i][same] == names[which.front()][same])
+      ++same;
+    shared = same;
+  }
+  // From the word in which they part, where that fits.
+  std::string_view front = names[which.front()];
+  std::size_t word = shared == 0 ? 0 : front.rfind('.', shared - 1) + 1;  // npos + 1 is 0
+  bool fits = std::all_of(which.begin(), which.end(), [&](std::size_t i) {
+    return measure(kEllipsis) + measure(names[i].substr(word)) <= width;
+  });
+  std::map<std::string, std::vector<std::size_t>> again;
+  for (std::size_t i : which) {
+    std::size_t from = fits ? word : shared;
+    while (from > 0 && from < names[i].size() && !starts_character(names[i][from])) --from;
+    texts[i] = std::string(from > 0 ? kEllipsis : "") + std::string(names[i].substr(from));
+    if (measure(texts[i]) > width) texts[i] = elide_end(texts[i], width, measure);
+    again[texts[i]].push_back(i);
+  }
+  for (const auto& [text, same] : again) {
+    bool differ = std::any_of(same.begin(), same.end(),
+                              [&](std::size_t i) { return names[i] != names[same.front()]; });
+    if (differ && same.size() < which.size()) part(names, same, texts, width, measure);
+  }
 }
 
 }  // namespace
@@ -55,6 +88,41 @@ std::string elide_middle(std::string_view text, float width, const Measure& meas
     (measure(shortened(middle)) <= width ? fits : too_long) = middle;
   }
   return shortened(fits);
+}
+
+std::string elide_end(std::string_view text, float width, const Measure& measure) {
+  if (measure(text) <= width) return std::string(text);
+  auto shortened = [&](std::size_t kept) {
+    while (kept > 0 && !starts_character(text[kept])) --kept;
+    while (kept > 0 && (text[kept - 1] == ' ' || text[kept - 1] == '.')) --kept;
+    return std::string(text.substr(0, kept)) + std::string(kEllipsis);
+  };
+  std::size_t fits = 0, too_long = text.size();
+  while (fits + 1 < too_long) {
+    std::size_t middle = fits + (too_long - fits) / 2;
+    (measure(shortened(middle)) <= width ? fits : too_long) = middle;
+  }
+  return shortened(fits);
+}
+
+std::vector<std::string> elide_apart(const std::vector<std::string_view>& names, float width,
+                                     const Measure& measure) {
+  std::vector<std::string> texts;
+  for (std::string_view name : names) texts.push_back(elide_middle(name, width, measure));
+  // Texts that were told apart may meet those of others.
+  for (int round = 0; round < 4; ++round) {
+    std::map<std::string, std::vector<std::size_t>> same;
+    for (std::size_t i = 0; i < names.size(); ++i) same[texts[i]].push_back(i);
+    bool clash = false;
+    for (const auto& [text, which] : same) {
+      bool differ = std::any_of(which.begin(), which.end(),
+                                [&](std::size_t i) { return names[i] != names[which.front()]; });
+      if (differ) part(names, which, texts, width, measure);
+      clash = clash || differ;
+    }
+    if (!clash) break;
+  }
+  return texts;
 }
 
 std::string elide_path(std::string_view text, float width, const Measure& measure) {

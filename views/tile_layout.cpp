@@ -71,10 +71,10 @@ TileLayout layout_tiles(const TileSet& tiles, const Slice& slice, const TileView
 }
 
 std::vector<Rgba> colour_raster(const TileLayout& layout, const TileSet& tiles, MeshGrid grid,
-                                Rgba bad, Rgba nobody) {
+                                Rgba bad, Rgba nobody, const Colouring& colouring) {
   std::vector<Rgba> by_rank(static_cast<std::size_t>(grid.rows) * grid.columns);
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
-    by_rank[rank] = writer_colour(static_cast<std::uint32_t>(rank), grid);
+    by_rank[rank] = tile_colour(static_cast<std::uint32_t>(rank), grid, colouring);
   std::vector<Rgba> pixels(layout.raster.size(), 0);
   for (std::size_t i = 0; i < pixels.size(); ++i) {
     if (layout.raster[i] == 0) continue;
@@ -82,7 +82,7 @@ std::vector<Rgba> colour_raster(const TileLayout& layout, const TileSet& tiles, 
     pixels[i] = tiles.status(tile) == TileStatus::kBad ? bad
                 : writer == kNoWriter                  ? nobody
                 : writer < by_rank.size()              ? by_rank[writer]
-                                                       : writer_colour(writer, grid);
+                                                       : tile_colour(writer, grid, colouring);
   }
   return pixels;
 }

@@ -120,7 +120,8 @@ void draw_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
     ImVec2 min{picture.at.x + quad.x0, picture.at.y + quad.y0};
     ImVec2 max{picture.at.x + quad.x1 - gap, picture.at.y + quad.y1 - gap};
     std::uint32_t writer = tiles.writer(quad.tile);
-    Rgba fill = writer == kNoWriter ? frame.theme.nobody : writer_colour(writer, grid);
+    Rgba fill =
+        writer == kNoWriter ? frame.theme.nobody : tile_colour(writer, grid, picture.colouring);
     bool bad = tiles.status(quad.tile) == TileStatus::kBad;
     if (bad) fill = dense ? frame.theme.bad : mix(fill, frame.theme.background, 0.72f);
     draw->AddRectFilled(min, max, fill);
@@ -128,7 +129,9 @@ void draw_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
       hatch(frame, draw, min, max, frame.theme.bad);
       add_frame(draw, min, max, frame.theme.bad, 0, frame.px(2));
     }
-    if (picture.labels && quad.x1 - quad.x0 > frame.px(16) && quad.y1 - quad.y0 > frame.px(14))
+    bool aside = picture.colouring.only && *picture.colouring.only != writer;
+    if (picture.labels && !aside && quad.x1 - quad.x0 > frame.px(16) &&
+        quad.y1 - quad.y0 > frame.px(14))
       draw_label(frame, draw, picture, quad.tile, min, max, fill);
   }
   if (tiles.worst() == TileStatus::kBad) ring_small_bad_tiles(frame, draw, picture, layout);
@@ -289,7 +292,8 @@ std::optional<ChunkId> draw_map(Frame& frame, DeskState& state, const MapPicture
   if (size.x < 1 || size.y < 1) return std::nullopt;
   ImVec2 end{picture.at.x + size.x, picture.at.y + size.y};
   const PaintedLayout* painted = frame.layouts.get(
-      picture.slot, {picture.tiles, picture.slice, picture.view, frame.digest.mesh->grid});
+      picture.slot,
+      {picture.tiles, picture.slice, picture.view, frame.digest.mesh->grid, picture.colouring});
   if (painted != nullptr && painted->request.tiles == picture.tiles) {
     draw->PushClipRect(picture.at, end, true);
     draw_raster(frame, draw, picture, *painted);
@@ -306,11 +310,13 @@ std::optional<ChunkId> draw_map(Frame& frame, DeskState& state, const MapPicture
   if (ImGui::InvisibleButton(picture.id, size)) *clicked = true;
   focus_ring(frame, draw);
   mark(frame, picture.id);
+  bool menu = ImGui::IsItemClicked(ImGuiMouseButton_Right);
   if (!ImGui::IsItemHovered()) return std::nullopt;
   ImVec2 mouse = ImGui::GetMousePos();
   Element element = element_at(picture.view, mouse.x - picture.at.x, mouse.y - picture.at.y);
   auto tile = picture.tiles->find(point_at(picture.slice, picture.tiles->ndim(), element));
   if (!tile) return std::nullopt;
+  if (menu) state.menu = {frame.snapshot.tensor, picture.tiles->chunk(*tile), true};
   return picture.tiles->chunk(*tile);
 }
 

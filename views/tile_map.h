@@ -16,15 +16,21 @@ struct MapPicture {
   TileView view;
   bool labels = true;
   bool seams = false;  // what moved is sewn in gold along the dim that it moved along
-  std::span<const Box> bad_boxes = {};                   // missing or lost: hatched
-  std::span<const Box> twice_boxes = {};                 // claimed by more than one tile
-  std::span<const TileOrigin> origins = {};              // one a tile: where it was; or none
+  std::span<const Box> bad_boxes = {};       // missing or lost: hatched
+  std::span<const Box> twice_boxes = {};     // claimed by more than one tile
+  std::span<const TileOrigin> origins = {};  // one a tile: where it was; or none
+  Colouring colouring = {};
   std::string_view bad_word = "missing", bad_note = {};  // written on the hatched boxes
 };
 
 // Draws it and gives the tile under the mouse (or nothing); `clicked` where it was pressed.
 std::optional<ChunkId> draw_map(Frame& frame, DeskState& state, const MapPicture& picture,
                                 bool* clicked);
+std::string offset_text(std::int64_t offset);  // "0x2D41180"
+// Everything about a tile, a line each: rank, where it stands on the mesh, box, file, bytes.
+std::string tile_text(const Frame& frame, ChunkId chunk);
+// "33  (ep_shard 1, ep 1)"
+std::string rank_text(const Frame& frame, std::uint32_t rank);
 // Edges of a box in the picture's pixels, clipped; nothing where the slice misses it.
 std::optional<ImVec4> box_on_screen(const MapPicture& picture, ExtentsView offsets,
                                     ExtentsView sizes);

@@ -52,13 +52,15 @@ float draw_buttons(Frame& frame, DeskState& state, const VerdictText& verdict, R
     buttons.push_back({"bar/commit", Action::kCommit, "Keep it", ButtonStyle::kPlain});
     buttons.push_back({"bar/undo", Action::kUndo, "Undo", ButtonStyle::kPlain});
   }
-  if (is_possible(Action::kCertificate, frame, state))
+  // Words first: on a small screen what the palette offers too makes room for them.
+  float across = (region.max.x - region.min.x) / frame.scale;
+  if (is_possible(Action::kCertificate, frame, state) && across >= 900)
     buttons.push_back(
         {"bar/certificate", Action::kCertificate, "Certificate", ButtonStyle::kPlain});
-  if (findings && frame.snapshot.repaired == nullptr) {
+  if (findings && frame.snapshot.repaired == nullptr && across >= 900)
     buttons.push_back({"bar/report", Action::kCopyReport, "Copy report", ButtonStyle::kPlain});
+  if (findings && across >= 560)
     buttons.push_back({"bar/explain", Action::kExplain, "Explain", ButtonStyle::kPlain});
-  }
   if (verdict.next) {
     bool primary = *verdict.next == Action::kReview || *verdict.next == Action::kVerify ||
                    *verdict.next == Action::kOpenRepaired;
@@ -81,7 +83,7 @@ float draw_buttons(Frame& frame, DeskState& state, const VerdictText& verdict, R
 void draw_quiet(Frame& frame, ImDrawList* draw, const std::string& text, const std::string& whole,
                 Region region, float y) {
   Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-  std::string shown = elide_middle(text, region.max.x - region.min.x, small);
+  std::string shown = elide_end(text, region.max.x - region.min.x, small);
   Rgba quiet = mix(frame.theme.quiet, frame.theme.text, 0.35f);
   text_from(draw, frame.fonts.small, region.min.x, y, quiet, shown);
   if (shown != whole && ImGui::IsMouseHoveringRect(region.min, region.max)) tooltip(frame, whole);
@@ -94,7 +96,7 @@ void draw_words(Frame& frame, ImDrawList* draw, const VerdictText& verdict, Regi
   float line = verdict.unjudged.empty() ? middle : middle - frame.px(9);
   float x = region.min.x;
   x += text_from(draw, frame.fonts.title, x, line, frame.theme.text,
-                 elide_middle(verdict.title, region.max.x - x, title));
+                 elide_end(verdict.title, region.max.x - x, title));
   x += frame.px(10);
   float split = verdict.unjudged.empty() ? region.max.y : middle;
   if (region.max.x - x > frame.px(60)) {

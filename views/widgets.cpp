@@ -20,6 +20,20 @@ const char* end_of(std::string_view text) {
   return text.data() + text.size();
 }
 
+// Where the texts of this frame are noted: text is drawn by functions that know a draw list only.
+thread_local Marks* noted = nullptr;
+thread_local int noted_layer = 0;
+
+void note(ImDrawList* draw, const ImFont* font, float x, float y, std::string_view text) {
+  if (noted == nullptr || !noted->wants_texts) return;
+  ImVec2 min = draw->GetClipRectMin(), max = draw->GetClipRectMax();
+  noted->texts.push_back({{x, y, x + text_width(font, text), y + text_height(font)},
+                          {min.x, min.y, max.x, max.y},
+                          ImGui::GetScrollMaxY() > 0,
+                          noted_layer,
+                          std::string(text)});
+}
+
 Measure measure_with(const ImFont* font) {
   return [font](std::string_view text) { return text_width(font, text); };
 }
@@ -38,6 +52,7 @@ float text_height(const ImFont* font) {
 void draw_text(ImDrawList* draw, const ImFont* font, float x, float y, Rgba colour,
                std::string_view text) {
   if (text.empty()) return;
+  note(draw, font, std::floor(x), std::floor(y), text);
   draw->AddText(face(font), font_size(font), {std::floor(x), std::floor(y)}, colour, begin_of(text),
                 end_of(text));
 }
@@ -264,6 +279,15 @@ void draw_sign(Frame& frame, ImDrawList* draw, ImVec2 middle, float radius, Sign
       draw->AddCircle(middle, radius - thick / 2, theme.quiet, 0, thick);
       return;
   }
+}
+
+void record_texts(Marks* marks) {
+  noted = marks;
+  noted_layer = 0;
+}
+
+void text_layer(const Frame&, int layer) {
+  noted_layer = layer;
 }
 
 void mark(Frame& frame, std::string_view name) {

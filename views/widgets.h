@@ -59,6 +59,10 @@ void tooltip(Frame& frame, std::string_view text);
 enum class Sign { kBad, kWarn, kOk, kUnknown, kQuiet };
 void draw_sign(Frame& frame, ImDrawList* draw, ImVec2 middle, float radius, Sign sign);
 
+// While a frame is drawn: where its texts are noted. Null: nowhere.
+void record_texts(Marks* marks);
+void text_layer(const Frame& frame, int layer);
+
 // Names the last item for driven tests.
 void mark(Frame& frame, std::string_view name);
 // The ring around what has the keyboard.

@@ -118,6 +118,10 @@ void feed_keys(Window& window) {
          (changed.insert(window.raw.front().key).second || !kKeysMayBeLost)) {
     RawKey raw = window.raw.front();
     window.raw.pop_front();
+    // Arrows and pages are the list's and the map's: imgui would walk its own focus away from them.
+    bool walks = raw.key >= GLFW_KEY_RIGHT && raw.key <= GLFW_KEY_END;
+    bool menu = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);
+    if (walks && raw.action != GLFW_RELEASE && !menu && !ImGui::GetIO().WantTextInput) continue;
     ImGui_ImplGlfw_KeyCallback(window.handle, raw.key, raw.scancode, raw.action, raw.mods);
   }
   if (!window.raw.empty()) window.frames_due = 3;

@@ -13,9 +13,9 @@
 #include <optional>
 #include <thread>
 
-#include "core/session/command_run.h"
 #include "core/base/words.h"
 #include "core/io/store.h"
+#include "core/session/command_run.h"
 #include "core/session/history.h"
 #include "core/session/look_run.h"
 #include "core/verbs/filter.h"

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 
@@ -120,6 +121,47 @@ TEST_CASE("arrows move through the list and pass over the heads") {
   CHECK(select->fqn == "model.layers.3.moe.experts.gate_proj.weight");
 }
 
+TEST_CASE("every press of Down moves one row, and a fold that is stepped onto opens") {
+  auto snapshot = std::make_shared<Snapshot>(*make::healthy());
+  snapshot->tensor = TensorId{0};
+  Driver driver(snapshot);
+  driver.frame();
+  REQUIRE_FALSE(make_list(*snapshot)->runs.empty());
+  std::set<std::string> seen;
+  for (int press = 0; press < 200; ++press) {
+    auto commands = driver.frame({{Key::kDown}});
+    auto* select = only<SelectTensorCommand>(commands);
+    REQUIRE(select != nullptr);
+    CHECK(seen.insert(select->fqn).second);
+    snapshot = std::make_shared<Snapshot>(*snapshot);
+    snapshot->tensor = snapshot->checkpoint->find(select->fqn);
+    driver.show(snapshot);
+    driver.frame();
+  }
+  std::string last = *seen.rbegin();
+  for (int press = 0; press < 30; ++press) {
+    auto commands = driver.frame({{Key::kUp}});
+    auto* select = only<SelectTensorCommand>(commands);
+    REQUIRE(select != nullptr);
+    CHECK(seen.contains(select->fqn));
+    snapshot = std::make_shared<Snapshot>(*snapshot);
+    snapshot->tensor = snapshot->checkpoint->find(select->fqn);
+    driver.show(snapshot);
+    driver.frame();
+  }
+}
+
+TEST_CASE("a click on folded layers opens them, and visible rows have names of their own") {
+  Driver driver(make::healthy(), {1280, 720}, 1);
+  driver.frame();
+  driver.frame();
+  for (const char* row : {"list/row/1", "list/row/2", "list/row/3"}) {
+    if (driver.marks.items.contains(row)) driver.click(row);
+  }
+  CHECK_FALSE(driver.desk.unfolded.empty());
+  for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
+}
+
 TEST_CASE("F8 goes to the next finding and from the last to the first") {
   auto snapshot = make::damaged();
   Driver driver(snapshot);
@@ -153,6 +195,143 @@ TEST_CASE("pointing at a tile finds it by arithmetic, in every picture") {
   CHECK(at(saved, 0.5f, 0.75f) == ChunkId{first + 33});
   CHECK(at(after, 0.25f, 0.5f) == ChunkId{first + 1});
   CHECK(at(after, 0.75f, 0.5f) == ChunkId{first + 33});
+}
+
+TEST_CASE("the tooltip at a tile says who wrote it and where its bytes are") {
+  auto snapshot = make::demo_planned();
+  Driver driver(snapshot);
+  driver.frame();
+  driver.frame();
+  ImVec4 box = driver.marks.items.at("map/saved");
+  move_mouse({(box.x + box.z) / 2, box.y + (box.w - box.y) * 0.75f});
+  driver.frame();
+  driver.frame();
+  auto says = [&](std::string_view text) {
+    return driver.marks.tooltip.find(text) != std::string::npos;
+  };
+  CHECK(says("rank 33  (ep_shard 1, ep 1)"));
+  CHECK(says("offsets [9, 4096, 0]"));
+  CHECK(says("sizes [9, 4096, 640]"));
+  CHECK(says("__33_0.distcp"));
+  CHECK(says("0x"));
+  CHECK(says(" bytes"));
+}
+
+TEST_CASE("the inspector says when the finding is of another tensor, and leads to its own") {
+  auto snapshot = std::make_shared<Snapshot>(*make::demo());
+  auto says = [](const Driver& driver, std::string_view text) {
+    return std::any_of(driver.marks.texts.begin(), driver.marks.texts.end(),
+                       [&](const TextMark& mark) { return mark.text.find(text) == 0; });
+  };
+  {
+    Driver driver(snapshot);
+    driver.frame();
+    CHECK_FALSE(says(driver, "No finding names this tensor."));
+  }
+  for (std::uint32_t t = 0; t < snapshot->checkpoint->tensor_count(); ++t) {
+    const auto& subjects = snapshot->report->findings[0].subjects;
+    std::string fqn(snapshot->checkpoint->fqn(TensorId{t}));
+    if (std::find(subjects.begin(), subjects.end(), fqn) == subjects.end())
+      snapshot->tensor = TensorId{t};
+  }
+  Driver driver(snapshot);
+  driver.frame();
+  CHECK(says(driver, "No finding names this tensor."));
+}
+
+TEST_CASE("more subjects than fit unfold") {
+  auto snapshot = std::make_shared<Snapshot>(*make::demo());
+  auto report = std::make_shared<CheckReport>(*snapshot->report);
+  for (int i = 0; i < 40; ++i) report->findings[0].subjects.push_back("extra." + std::to_string(i));
+  snapshot->report = report;
+  Driver driver(snapshot, {1440, 2000});
+  driver.frame();
+  CHECK_FALSE(driver.marks.items.contains("subject/30"));
+  driver.click("subject/more");
+  driver.frame();
+  CHECK(driver.marks.items.contains("subject/30"));
+}
+
+TEST_CASE("a healthy start shows the checkpoint as a whole, and a click on a part lists it") {
+  auto snapshot = std::make_shared<Snapshot>(*make::healthy());
+  snapshot->tensor.reset();
+  Driver driver(snapshot);
+  driver.frame();
+  auto commands = driver.click("overview/bfloat16");
+  REQUIRE(commands.size() == 1);
+  CHECK(std::get<FilterCommand>(commands[0]).text == "dtype:bfloat16");
+  double bytes = 0, all = 0;
+  auto overview = make_digest(snapshot)->overview;
+  for (const SizeShare& share : overview->modules) bytes += share.bytes;
+  for (const SizeShare& share : overview->dtypes) all += share.bytes;
+  CHECK(bytes == all);
+  CHECK(overview->layers.empty());
+}
+
+TEST_CASE("the overview counts the findings of each layer and can be called up and left") {
+  auto snapshot = make::demo();
+  auto overview = make_digest(snapshot)->overview;
+  REQUIRE(overview->layers.size() == 1);
+  CHECK(overview->layers[0].name == "model.layers.3");
+  CHECK(overview->layers[0].tensors == 3);
+  Driver driver(snapshot);
+  driver.frame();
+  driver.frame({{Key::kHome, true, false, false}});
+  driver.frame();
+  CHECK(driver.marks.items.contains("overview/model.layers.3"));
+  auto other = std::make_shared<Snapshot>(*snapshot);
+  other->tensor = TensorId{1};
+  driver.show(other);
+  driver.frame();
+  CHECK_FALSE(driver.marks.items.contains("overview/model.layers.3"));
+}
+
+TEST_CASE("a right click offers the tile as text, and its rank alone") {
+  auto snapshot = make::demo_planned();
+  Driver driver(snapshot);
+  driver.frame();
+  driver.frame();
+  ImVec4 box = driver.marks.items.at("map/saved");
+  auto open_menu = [&] {
+    move_mouse({(box.x + box.z) / 2, box.y + (box.w - box.y) * 0.75f});
+    driver.frame();
+    for (bool down : {true, false}) {
+      press_mouse(down, 1);
+      driver.frame();
+    }
+    driver.frame();
+  };
+  open_menu();
+  driver.click("menu/Copy Python slice");
+  CHECK(std::string(ImGui::GetClipboardText()) ==
+        "state_dict[\"model.layers.3.moe.experts.down_proj.weight\"][9:18, 4096:8192, 0:640]");
+  open_menu();
+  driver.click("menu/Copy JSON");
+  CHECK(std::string(ImGui::GetClipboardText()).find("\"offsets\": [9, 4096, 0]") !=
+        std::string::npos);
+  open_menu();
+  driver.click("menu/Show this rank alone");
+  CHECK(driver.desk.isolated == 33u);
+  driver.frame({{Key::kEscape}});
+  CHECK_FALSE(driver.desk.isolated.has_value());
+}
+
+TEST_CASE("a cell of the mesh isolates its rank, and tiles are coloured by a mesh axis") {
+  Driver driver(make::demo_planned());
+  driver.click("mesh");
+  REQUIRE(driver.desk.isolated.has_value());
+  MeshGrid grid{2, 32};
+  Colouring only{0, 0, 5};
+  CHECK(tile_colour(5, grid, only) == writer_colour(5, grid));
+  CHECK(tile_colour(6, grid, only) != writer_colour(6, grid));
+  driver.click("colour");  // "only rank N" is pressed away
+  CHECK_FALSE(driver.desk.isolated.has_value());
+  driver.click("colour");
+  driver.click("colour/ep_shard");
+  CHECK(driver.desk.colour_axis == 0);
+  Colouring by_axis{32, 2, {}};
+  CHECK(tile_colour(1, grid, by_axis) == tile_colour(31, grid, by_axis));
+  CHECK(tile_colour(1, grid, by_axis) != tile_colour(33, grid, by_axis));
 }
 
 TEST_CASE("saved, expected and after stand at one scale") {

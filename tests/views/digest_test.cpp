@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "core/model/builder.h"
 #include "make/snapshots.h"
 #include "views/verdict.h"
 
@@ -15,14 +18,79 @@ TEST_CASE("the list shows what passes, under the head of its module") {
   CHECK(digest->marked == 3);
 }
 
-TEST_CASE("a list that scatters its modules shows whole names") {
+TEST_CASE("a module that a sort scatters is brought together again") {
   auto snapshot = make::many_tensors(4000);
   auto order = std::make_shared<std::vector<std::uint32_t>>();
   for (std::uint32_t i = 0; i < 4000; ++i) order->push_back(i * 1237 % 4000);
   snapshot->order = order;
-  CHECK(make_list(*snapshot)->groups.empty());
+  auto list = make_list(*snapshot);
+  CHECK(list->groups.size() == 1000);
+  std::vector<std::uint32_t> seen(4000), at(4000);
+  for (std::uint32_t row = 0; row < 4000; ++row) ++seen[index_of(list->tensor(row))];
+  CHECK(std::count(seen.begin(), seen.end(), 1u) == 4000);
+  for (std::uint32_t i = 0; i < 4000; ++i) at[(*order)[i]] = i;
+  for (const ListGroup& group : list->groups) {
+    for (std::uint32_t row = group.first + 1; row < group.first + group.count; ++row)
+      CHECK(at[index_of(list->tensor(row - 1))] < at[index_of(list->tensor(row))]);
+  }
   snapshot->order = nullptr;
   CHECK(make_list(*snapshot)->groups.size() == 1000);
+}
+
+namespace {
+
+// `layers` layers of three tensors; layer `odd` has one more.
+std::shared_ptr<Snapshot> layered(std::uint32_t layers, std::uint32_t odd) {
+  CheckpointBuilder builder;
+  for (std::uint32_t layer = 0; layer < layers; ++layer) {
+    std::string before = "model.layers." + std::to_string(layer);
+    for (const char* name : {".attn.q.weight", ".attn.k.weight", ".norm.weight"})
+      builder.add_tensor(before + name, Dtype::kBfloat16, Extents{8, 8});
+    if (layer == odd) builder.add_tensor(before + ".norm.bias", Dtype::kBfloat16, Extents{8});
+  }
+  builder.add_tensor("model.out.head.weight", Dtype::kBfloat16, Extents{8, 8});
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->checkpoint = builder.finish();
+  return snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("layers of the same tensors are one row, and the odd one stands out") {
+  auto snapshot = layered(20, 2);
+  auto digest = make_digest(snapshot);
+  const ListModel& list = *digest->list;
+  REQUIRE(list.runs.size() == 4);
+  CHECK(list.runs[0].title == "layers.0-1");
+  CHECK(list.runs[0].tensors_each == 3);
+  CHECK_FALSE(list.runs[0].odd);
+  CHECK_FALSE(list.runs[2].odd);
+  CHECK(list.runs[1].title == "layers.2");
+  CHECK(list.runs[1].odd);
+  CHECK(list.runs[2].title == "layers.3-19");
+  CHECK(list.runs[3].layers == 0);
+  ListRows rows;
+  rows.update(digest->list, {}, {});
+  CHECK(rows.size() == 3 + 2);  // three runs, and the head with its module
+  rows.update(digest->list, {}, {"layers.2"});
+  CHECK(rows.size() == 3 + 2 + 2 + 4);
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    ListRow there = rows.at(row);
+    if (there.kind == ListRow::Kind::kTensor) CHECK(rows.row_of(list.tensor(there.at)) == row);
+  }
+}
+
+TEST_CASE("layers fold also where a sort has scattered them") {
+  auto snapshot = layered(20, 99);
+  auto order = std::make_shared<std::vector<std::uint32_t>>();
+  for (std::uint32_t part = 0; part < 3; ++part) {
+    for (std::uint32_t layer = 0; layer < 20; ++layer) order->push_back(layer * 3 + part);
+  }
+  snapshot->order = order;
+  auto list = make_list(*snapshot);
+  REQUIRE(list->runs.size() == 2);
+  CHECK(list->runs[0].title == "layers.0-19.attn");
+  CHECK(list->runs[1].title == "layers.0-19");
 }
 
 TEST_CASE("the mesh has the spec's names, or the dims that the writers follow") {

@@ -1,6 +1,12 @@
 #include "views/driver.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "app/gui/fonts.h"
+#include "app/gui/imgui_setup.h"
 
 #include "views/imgui_versions.h"
 
@@ -35,7 +41,8 @@ void render_nowhere() {
 
 }  // namespace
 
-Driver::Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size) : layouts_(dark_theme()) {
+Driver::Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size, float scale)
+    : scale_(scale > 0 ? scale : 1), layouts_(dark_theme()) {
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
@@ -44,8 +51,10 @@ Driver::Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size) : layouts_
   io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
   io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
   take_own_input();
-  ImFont* font = io.Fonts->AddFontDefault();
+  // Real faces where it matters what is cut off or overprinted; they take 0.2 s to rasterise.
+  ImFont* font = scale > 0 ? nullptr : io.Fonts->AddFontDefault();
   fonts_ = {font, font, font, font, font, font, font, font};
+  if (scale > 0) fonts_ = load_fonts(scale);
   start_null_renderer();
   show(std::move(snapshot));
 }
@@ -64,7 +73,9 @@ std::vector<Command> Driver::frame(std::vector<KeyPress> keys) {
   ImGui::NewFrame();
   Frame frame{*digest_, *digest_->snapshot, job_, dark_theme(), fonts_, layouts_, commands, keys};
   frame.now = now_ += 1.0 / 60;
+  frame.scale = scale_;
   frame.marks = &marks;
+  marks.wants_texts = true;
   draw_desk(frame, desk);
   render_nowhere();
   return commands;
@@ -91,6 +102,57 @@ std::vector<Command> Driver::click(const std::string& name) {
   step();
   step();
   return all;
+}
+
+void Driver::drag(ImVec2 from, ImVec2 to) {
+  move_mouse(from);
+  frame();
+  press_mouse(true);
+  frame();
+  for (int step = 1; step <= 4; ++step) {
+    float part = static_cast<float>(step) / 4;
+    move_mouse({from.x + (to.x - from.x) * part, from.y + (to.y - from.y) * part});
+    frame();
+  }
+  press_mouse(false);
+  frame();
+  frame();
+}
+
+std::vector<std::string> Driver::text_faults() const {
+  std::vector<std::string> faults;
+  auto say = [&](const char* what, const TextMark& a, const std::string& with) {
+    if (faults.size() < 8)
+      faults.push_back(fmt::format("{} \"{}\" at {:.0f},{:.0f}{}", what, a.text,
+                                   static_cast<double>(a.box.x), static_cast<double>(a.box.y),
+                                   with));
+  };
+  float slack = 1.5f * scale_;
+  std::vector<TextMark> seen;
+  for (const TextMark& mark : marks.texts) {
+    const ImVec4 &box = mark.box, &clip = mark.clip;
+    if (box.w <= clip.y || box.y >= clip.w) {
+      if (!mark.scrolls) say("hidden", mark, "");
+      continue;
+    }
+    if (box.x < clip.x - slack || box.z > clip.z + slack) say("cut off", mark, "");
+    float bearing = (box.w - box.y) * 0.2f;  // letters do not reach the ends of their line
+    if (!mark.scrolls && (box.y < clip.y - bearing || box.w > clip.w + bearing))
+      say("cut off below or above", mark, "");
+    seen.push_back(mark);
+  }
+  for (std::size_t a = 0; a < seen.size(); ++a) {
+    for (std::size_t b = a + 1; b < seen.size(); ++b) {
+      if (seen[a].layer != seen[b].layer || seen[a].text == " " || seen[b].text == " ") continue;
+      const ImVec4 &one = seen[a].box, &two = seen[b].box;
+      float x = std::min({one.z, two.z, seen[a].clip.z, seen[b].clip.z}) - std::max(one.x, two.x);
+      float y = std::min({one.w, two.w, seen[a].clip.w, seen[b].clip.w}) -
+                std::max({one.y, two.y, seen[a].clip.y, seen[b].clip.y});
+      if (x > slack && y > (one.w - one.y) * 0.25f)
+        say("overprinted", seen[a], " by \"" + seen[b].text + "\"");
+    }
+  }
+  return faults;
 }
 
 std::vector<Command> Driver::type(const std::string& text) {

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+#include <random>
+
 using namespace shw;
 
 namespace {
@@ -42,4 +45,35 @@ TEST_CASE("durations and shapes are said as people say them") {
   CHECK(duration_text(1e300) == "years");
   CHECK(times_text(Extents{288, 8192, 640}) == "288×8192×640");
   CHECK(times_text(Extents{}) == "scalar");
+}
+
+TEST_CASE("two different names never become the same text") {
+  std::mt19937 random(5);
+  const char* parts[] = {"model", "layers", "decoder", "down_proj", "up_proj", "gate", "weight",
+                         "bias",  "moe",    "experts", "0",         "1",       "11",   "101"};
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::string> names;
+    for (int n = 0; n < 30; ++n) {
+      std::string name = round % 2 ? "model.layers.experts" : "";
+      for (unsigned p = 0; p < 2 + random() % 6; ++p)
+        name += (name.empty() ? "" : ".") + std::string(parts[random() % std::size(parts)]);
+      names.push_back(name);
+    }
+    std::vector<std::string_view> views(names.begin(), names.end());
+    float width = 120.0f + static_cast<float>(random() % 12) * 10;
+    auto texts = elide_apart(views, width, ten_each);
+    std::map<std::string, std::string> said;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      CHECK(ten_each(texts[i]) <= width);
+      auto [found, is_new] = said.emplace(texts[i], names[i]);
+      if (!is_new) CHECK(found->second == names[i]);
+    }
+  }
+  CHECK(elide_apart({"down_projection.weight", "up"}, 100, ten_each)[1] == "up");
+}
+
+TEST_CASE("a sentence that is too long loses its end") {
+  CHECK(elide_end("Nothing is lost.", 400, ten_each) == "Nothing is lost.");
+  CHECK(elide_end("Nothing is lost.", 100, ten_each) == "Nothing i…");
+  CHECK(elide_end("möe", 20, ten_each) == "m…");
 }

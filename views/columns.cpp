@@ -1,0 +1,166 @@
+#include "views/columns.h"
+
+#include <algorithm>
+
+#include "views/actions.h"
+
+namespace shw {
+namespace {
+
+struct Bounds {
+  float part, least, most;  // the standard width
+};
+constexpr Bounds kLeft{0.222f, 270, 420}, kRight{0.257f, 320, 460};
+
+float width_of(const SideColumn& column, Bounds bounds, float least, float across, float scale) {
+  float width = column.part > 0
+                    ? std::max(column.part * across, least * scale)
+                    : std::clamp(bounds.part * across, bounds.least * scale, bounds.most * scale);
+  return std::floor(std::min(width, across - kRailWidth * scale));
+}
+
+// A chevron that points to where the column goes.
+void draw_chevron(Frame& frame, ImDrawList* draw, ImVec2 middle, bool to_left, Rgba colour) {
+  float s = frame.px(4), way = to_left ? 1.0f : -1.0f;
+  draw->AddLine({middle.x + way * s * 0.5f, middle.y - s}, {middle.x - way * s * 0.5f, middle.y},
+                colour, frame.px(1.5f));
+  draw->AddLine({middle.x - way * s * 0.5f, middle.y}, {middle.x + way * s * 0.5f, middle.y + s},
+                colour, frame.px(1.5f));
+}
+
+void draw_splitter(Frame& frame, const char* id, float x, Region region, SideColumn& column,
+                   float least, float most, bool is_left) {
+  float across = ImGui::GetIO().DisplaySize.x;
+  Region strip{{x - frame.px(3), region.min.y}, {x + frame.px(3), region.max.y}};
+  begin_region(frame, id, strip, 0, false);
+  ImGui::SetCursorScreenPos(strip.min);
+  ImGui::InvisibleButton(id, {strip.max.x - strip.min.x, strip.max.y - strip.min.y});
+  mark(frame, id);
+  bool lit = ImGui::IsItemHovered() || ImGui::IsItemActive();
+  auto set_width = [&](float width) {
+    column.part = std::clamp(width, least, std::max(least, most)) / across;
+  };
+  float now = is_left ? x : across - x;
+  if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, frame.px(2))) {
+    float mouse = ImGui::GetMousePos().x;
+    set_width(is_left ? mouse : across - mouse);
+  }
+  if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) column.part = 0;
+  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible) {
+    float step = frame.px(16) * (is_left ? 1.0f : -1.0f);
+    if (frame.pressed({Key::kLeft})) set_width(now - step);
+    if (frame.pressed({Key::kRight})) set_width(now + step);
+  }
+  if (lit) {
+    ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
+    ImGui::GetWindowDrawList()->AddRectFilled({x - frame.px(1), region.min.y},
+                                              {x + frame.px(1), region.max.y}, frame.theme.quiet);
+  }
+  focus_ring(frame, ImGui::GetWindowDrawList());
+  end_region();
+}
+
+}  // namespace
+
+Regions regions_of(ImVec2 size, float scale, float job_height, const DeskLayout& layout) {
+  float top = 52 * scale, bottom = std::max(top, size.y - job_height);
+  float left = width_of(layout.left, kLeft, kLeftLeast * scale, size.x, scale);
+  float right = width_of(layout.right, kRight, kRightLeast * scale, size.x, scale);
+  float rail = std::floor(kRailWidth * scale);
+  bool left_rail = !layout.left.wanted, right_rail = !layout.right.wanted;
+  auto centre = [&] { return size.x - (left_rail ? rail : left) - (right_rail ? rail : right); };
+  if (centre() < kMapWants * scale) left_rail = true;
+  if (centre() < kMapLeast * scale) right_rail = true;
+  float from = left_rail ? rail : left, to = size.x - (right_rail ? rail : right);
+  Regions regions{{{0, 0}, {size.x, top}},
+                  {{0, top}, {from, bottom}},
+                  {{from, top}, {to, bottom}},
+                  {{to, top}, {size.x, bottom}},
+                  {{0, bottom}, size},
+                  left_rail,
+                  right_rail,
+                  {},
+                  {}};
+  regions.left_peek = {{rail, top}, {std::min(rail + left, size.x), bottom}};
+  regions.right_peek = {{std::max(0.0f, size.x - rail - right), top}, {size.x - rail, bottom}};
+  return regions;
+}
+
+void toggle(SideColumn& column, bool is_rail) {
+  if (!is_rail) {
+    column.wanted = false;
+    return;
+  }
+  // Where it has room it goes back to its place, and the next frame forgets that it was peeked at.
+  column.wanted = true;
+  column.peeked = !column.peeked;
+}
+
+bool close_peeks(DeskLayout& layout) {
+  bool open = layout.left.peeked || layout.right.peeked;
+  layout.left.peeked = layout.right.peeked = false;
+  return open;
+}
+
+void draw_splitters(Frame& frame, DeskLayout& layout, const Regions& regions) {
+  float across = ImGui::GetIO().DisplaySize.x;
+  float left = regions.left.max.x, right = across - regions.right.min.x;
+  if (!regions.left_rail)
+    draw_splitter(frame, "split/left", regions.left.max.x, regions.left, layout.left,
+                  frame.px(kLeftLeast), across - right - frame.px(kMapWants), true);
+  if (!regions.right_rail)
+    draw_splitter(frame, "split/right", regions.right.min.x, regions.right, layout.right,
+                  frame.px(kRightLeast),
+                  across - left - frame.px(regions.left_rail ? kMapLeast : kMapWants), false);
+}
+
+void draw_rail(Frame& frame, const char* id, Region region, SideColumn& column, bool is_left) {
+  begin_region(frame, id, region, frame.theme.side, false);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  ImVec2 size{region.max.x - region.min.x, region.max.y - region.min.y};
+  ImGui::SetCursorScreenPos(region.min);
+  if (size.x >= 1 && size.y >= 1 && ImGui::InvisibleButton(id, size)) toggle(column, true);
+  mark(frame, id);
+  bool lit = ImGui::IsItemHovered();
+  if (lit) draw->AddRectFilled(region.min, region.max, frame.theme.raised);
+  Rgba colour = lit ? frame.theme.text : frame.theme.quiet;
+  float x = std::floor((region.min.x + region.max.x) / 2), y = region.min.y + frame.px(20);
+  draw_chevron(frame, draw, {x, y}, is_left == column.peeked, colour);
+  const ImFont* font = frame.fonts.head;
+  y += frame.px(18);
+  for (char letter : std::string_view(is_left ? "TENSORS" : "FINDINGS")) {
+    std::string_view text(&letter, 1);
+    if (y + text_height(font) > region.max.y) break;
+    draw_text(draw, font, x - text_width(font, text) / 2, y, colour, text);
+    y += std::floor(text_height(font) * 1.05f);
+  }
+  if (lit && !frame.stable)
+    tooltip(frame, std::string(is_left ? "Tensors, mesh, checkpoint  " : "Findings and tile  ") +
+                       to_text(key_of(is_left ? Action::kLeftColumn : Action::kRightColumn)));
+  focus_ring(frame, draw);
+  float edge = is_left ? region.max.x - 1 : region.min.x;
+  draw->AddLine({edge, region.min.y}, {edge, region.max.y}, frame.theme.line);
+  end_region();
+}
+
+void draw_collapse(Frame& frame, const char* id, SideColumn& column, float right, float middle,
+                   bool is_left) {
+  ImGui::SetCursorScreenPos({right - frame.px(18), middle - frame.px(10)});
+  if (ImGui::InvisibleButton(id, {frame.px(20), frame.px(20)})) {
+    if (column.peeked)
+      column.peeked = false;
+    else
+      column.wanted = false;
+  }
+  mark(frame, id);
+  bool lit = ImGui::IsItemHovered();
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw_chevron(frame, draw, {right - frame.px(8), middle}, is_left,
+               lit ? frame.theme.text : frame.theme.head);
+  if (lit && !frame.stable)
+    tooltip(frame, std::string("Hide this column  ") +
+                       to_text(key_of(is_left ? Action::kLeftColumn : Action::kRightColumn)));
+  focus_ring(frame, draw);
+}
+
+}  // namespace shw

@@ -1,0 +1,44 @@
+// What a right click on a tile or on a tensor's row offers: the same thing as text for elsewhere,
+// and the rank alone.
+#include "views/copy_text.h"
+#include "views/imgui_versions.h"
+#include "views/parts.h"
+
+namespace shw {
+
+void draw_context_menu(Frame& frame, DeskState& state) {
+  const Checkpoint* checkpoint = frame.snapshot.checkpoint.get();
+  MenuState& menu = state.menu;
+  bool valid = checkpoint != nullptr && menu.tensor &&
+               index_of(*menu.tensor) < checkpoint->tensor_count() &&
+               (!menu.chunk || index_of(*menu.chunk) < checkpoint->chunk_count());
+  if (menu.wanted && valid) ImGui::OpenPopup("context-menu");
+  menu.wanted = false;
+  push_font(frame.fonts.small);
+  if (ImGui::BeginPopup("context-menu")) {
+    auto offer = [&](const char* label, auto&& text) {
+      bool chosen = valid && ImGui::Selectable(label);
+      mark(frame, std::string("menu/") + label);
+      if (!chosen) return;
+      std::string copied = text();
+      ImGui::SetClipboardText(copied.c_str());
+      state.toast = "Copied: " + copied;
+      state.toast_until = frame.now + 4;
+    };
+    offer("Copy name", [&] { return std::string(checkpoint->fqn(*menu.tensor)); });
+    offer("Copy Python slice", [&] { return python_text(*checkpoint, *menu.tensor, menu.chunk); });
+    offer("Copy command", [&] { return show_command(frame.snapshot, *menu.tensor); });
+    offer("Copy JSON", [&] { return json_text(*checkpoint, *menu.tensor, menu.chunk); });
+    offer("Copy Markdown", [&] { return markdown_text(*checkpoint, *menu.tensor, menu.chunk); });
+    auto writer = valid && menu.chunk ? checkpoint->writer(*menu.chunk) : std::nullopt;
+    if (writer) {
+      if (ImGui::Selectable("Show this rank alone")) state.isolated = *writer;
+      mark(frame, "menu/Show this rank alone");
+    }
+    if (!valid) ImGui::CloseCurrentPopup();
+    ImGui::EndPopup();
+  }
+  ImGui::PopFont();
+}
+
+}  // namespace shw

@@ -1,0 +1,206 @@
+// The checkpoint as a whole: what takes its bytes, and where findings lie. Summed up in the digest;
+// in the centre where no tensor is chosen.
+#include <algorithm>
+#include <map>
+
+#include "views/actions.h"
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kShownShares = 8;
+
+// "layers.3.moe.experts" and "layers.4.moe.experts" are both "layers.*.moe.experts".
+std::string family_of(std::string_view module) {
+  std::string family;
+  for (std::size_t at = 0; at <= module.size();) {
+    std::size_t end = std::min(module.find('.', at), module.size());
+    std::string_view word = module.substr(at, end - at);
+    bool number = !word.empty() && word.find_first_not_of("0123456789") == word.npos;
+    if (!family.empty()) family += '.';
+    family += number ? std::string_view("*") : word;
+    at = end + 1;
+  }
+  return family;
+}
+
+// What a filter says for a family: the words between its stars.
+std::string filter_of(std::string_view family) {
+  std::string text(family);
+  std::replace(text.begin(), text.end(), '*', ' ');
+  return text;
+}
+
+std::string_view state_of(std::string_view fqn) {
+  std::string_view last = fqn.substr(fqn.rfind('.') + 1);
+  for (std::string_view state :
+       {"exp_avg_sq", "exp_avg", "step", "momentum_buffer", "master_param"})
+    if (last == state) return state;
+  bool optimizer = fqn.starts_with("optim") || fqn.find("optimizer") != fqn.npos;
+  return optimizer ? "other optimizer state" : "weights and the rest";
+}
+
+// "layers.3" of a name; empty where there is no layer.
+std::string layer_in(std::string_view fqn) {
+  for (std::size_t at = 0; at < fqn.size();) {
+    std::size_t end = std::min(fqn.find('.', at), fqn.size());
+    std::string_view word = fqn.substr(at, end - at);
+    if (at > 0 && !word.empty() && word.find_first_not_of("0123456789") == word.npos)
+      return std::string(fqn.substr(0, end));
+    at = end + 1;
+  }
+  return "";
+}
+
+struct Sums {
+  std::map<std::string, SizeShare, std::less<>> by_name;
+  void add(std::string_view name, std::string filter, double bytes) {
+    SizeShare& share = by_name.try_emplace(std::string(name)).first->second;
+    if (share.tensors == 0) share.filter = std::move(filter);
+    ++share.tensors;
+    share.bytes += bytes;
+  }
+  // The largest first; what is not among them is one share.
+  std::vector<SizeShare> sorted() {
+    std::vector<SizeShare> shares;
+    for (auto& [name, share] : by_name) {
+      share.name = name;
+      shares.push_back(share);
+    }
+    std::stable_sort(shares.begin(), shares.end(),
+                     [](const SizeShare& a, const SizeShare& b) { return a.bytes > b.bytes; });
+    if (shares.size() <= kShownShares) return shares;
+    SizeShare rest;
+    for (std::size_t i = kShownShares - 1; i < shares.size(); ++i) {
+      rest.tensors += shares[i].tensors;
+      rest.bytes += shares[i].bytes;
+    }
+    rest.name = human_count(shares.size() - kShownShares + 1) + " others";
+    shares.resize(kShownShares - 1);
+    shares.push_back(std::move(rest));
+    return shares;
+  }
+};
+
+void draw_shares(Frame& frame, DeskState& state, Column& column, std::string_view title,
+                 const std::vector<SizeShare>& shares, bool in_bytes) {
+  if (shares.empty()) return;
+  head(frame, column, title);
+  double most = 1;
+  for (const SizeShare& share : shares)
+    most = std::max(most, in_bytes ? share.bytes : static_cast<double>(share.tensors));
+  const ImFont *mono = frame.fonts.mono_small, *small = frame.fonts.small;
+  Measure measure = [&](std::string_view t) { return text_width(mono, t); };
+  float height = frame.px(24), value_room = text_width(small, "999,999 tensors");
+  float names = std::floor(column.width() * 0.46f);
+  float bar_from = column.left + names + frame.px(10), bar_to = column.right - value_room;
+  std::vector<std::string_view> whole;
+  for (const SizeShare& share : shares) whole.push_back(share.name);
+  auto texts = elide_apart(whole, names, measure);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const SizeShare& share = shares[i];
+    float middle = column.y + height / 2;
+    ImGui::SetCursorScreenPos({column.left, column.y});
+    std::string id = "overview/" + share.name;
+    bool clicked = ImGui::InvisibleButton(id.c_str(), {column.width(), height});
+    bool lit = ImGui::IsItemHovered() && !share.filter.empty();
+    if (clicked && !share.filter.empty()) {
+      state.filter = share.filter;
+      frame.emit(FilterCommand{share.filter});
+    }
+    mark(frame, id);
+    text_from(column.draw, mono, column.left, middle,
+              lit ? frame.theme.text : mix(frame.theme.quiet, frame.theme.text, 0.6f), texts[i]);
+    double value = in_bytes ? share.bytes : static_cast<double>(share.tensors);
+    float length = (bar_to - bar_from - frame.px(8)) * static_cast<float>(value / most);
+    if (bar_to > bar_from)
+      column.draw->AddRectFilled({bar_from, middle - frame.px(4)},
+                                 {bar_from + std::max(frame.px(2), length), middle + frame.px(4)},
+                                 !in_bytes ? frame.theme.bad
+                                 : lit     ? frame.theme.quiet
+                                           : frame.theme.strong_line,
+                                 frame.px(2));
+    std::string said = in_bytes
+                           ? human_bytes(static_cast<std::uint64_t>(std::min(share.bytes, 1e18)))
+                           : plural(share.tensors, "tensor");
+    text_until(column.draw, small, column.right, middle, frame.theme.quiet, said);
+    if (lit && !frame.stable)
+      tooltip(frame, share.name + ": " + plural(share.tensors, "tensor") + ". A click lists them.");
+    focus_ring(frame, column.draw);
+    column.y += height;
+  }
+  column.y += frame.px(18);
+}
+
+}  // namespace
+
+std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
+                                              const std::vector<std::uint8_t>& marks) {
+  auto overview = std::make_shared<Overview>();
+  if (snapshot.checkpoint == nullptr) return overview;
+  const Checkpoint& checkpoint = *snapshot.checkpoint;
+  Sums modules, states, dtypes, layers;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    TensorId tensor{t};
+    std::string_view fqn = checkpoint.fqn(tensor);
+    double bytes = static_cast<double>(volume(checkpoint.shape(tensor)).value_or(0)) *
+                   size_of(checkpoint.dtype(tensor));
+    std::string family = family_of(fqn.substr(0, module_length(fqn)));
+    std::string filter = filter_of(family);
+    modules.add(family.empty() ? "(no module)" : family, filter, bytes);
+    states.add(state_of(fqn), "", bytes);
+    std::string dtype(name(checkpoint.dtype(tensor)));
+    dtypes.add(dtype, "dtype:" + dtype, bytes);
+    if (t < marks.size() && marks[t] > 1 && marks[t] != kMended) {
+      std::string layer = layer_in(fqn);
+      layers.add(layer.empty() ? "outside of layers" : layer, "finding:*", bytes);
+    }
+  }
+  overview->modules = modules.sorted();
+  overview->states = states.sorted();
+  overview->dtypes = dtypes.sorted();
+  overview->layers = layers.sorted();
+  return overview;
+}
+
+void draw_summary(Frame& frame, DeskState& state, Region region) {
+  const Overview& overview = *frame.digest.overview;
+  const CheckpointCard& facts = *frame.digest.facts;
+  const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
+  begin_region(frame, "summary", region, frame.theme.background, true);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  float pad = frame.px(24);
+  Column column{draw, region.min.x + pad, region.max.x - pad,
+                region.min.y + frame.px(18) - ImGui::GetScrollY()};
+  std::string title = frame.snapshot.said.checkpoint;
+  title = title.substr(title.find_last_of('/') + 1);
+  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.title, t); };
+  text_from(draw, frame.fonts.title, column.left, column.y + frame.px(10), frame.theme.text,
+            elide_middle(title.empty() ? "The checkpoint" : title, column.width(), measure));
+  column.y += frame.px(30);
+  std::string line = plural(checkpoint.tensor_count(), "tensor") + " in " +
+                     plural(checkpoint.chunk_count(), "tile") + ", " + facts.bytes + ", " +
+                     facts.files.substr(0, facts.files.find(' ')) + " files";
+  if (frame.digest.mesh->ranks > 0) line += ", " + plural(frame.digest.mesh->ranks, "rank");
+  paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
+            line + ", " + facts.format + ". Choose a tensor on the left to see its tiles.");
+  column.y += frame.px(20);
+  bool two = column.width() > frame.px(720);
+  Column left = column, right = column;
+  if (two) {
+    left.right = column.left + column.width() / 2 - frame.px(18);
+    right.left = column.left + column.width() / 2 + frame.px(18);
+  }
+  draw_shares(frame, state, left, "FINDINGS BY LAYER", overview.layers, false);
+  draw_shares(frame, state, left, "BYTES BY MODULE", overview.modules, true);
+  if (!two) right.y = left.y;
+  draw_shares(frame, state, right, "BYTES BY STATE", overview.states, true);
+  draw_shares(frame, state, right, "BYTES BY DTYPE", overview.dtypes, true);
+  column.y = std::max(left.y, right.y);
+  close_column(frame, column);
+  end_region();
+}
+
+}  // namespace shw

@@ -1,0 +1,383 @@
+// The pictures of one tensor, side by side at one scale, with their numbers, and all its tiles
+// below.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "views/imgui_versions.h"
+#include "views/parts.h"
+#include "views/tensor_view.h"
+#include "views/text.h"
+#include "views/tile_map.h"
+
+namespace shw {
+
+double column_pixels_for(std::span<const PanelWish> panels, float room, float gap) {
+  auto width_at = [&](double pixels) {
+    double width = panels.empty() ? 0 : gap * static_cast<double>(panels.size() - 1);
+    for (const PanelWish& panel : panels)
+      width += std::max(static_cast<double>(panel.head_width), panel.columns * pixels);
+    return width;
+  };
+  double most = 1;
+  for (const PanelWish& panel : panels) most = std::max(most, panel.columns);
+  double low = 0, high = std::max(1.0f, room) / most;
+  for (int step = 0; step < 40; ++step) {
+    double middle = (low + high) / 2;
+    (width_at(middle) <= room ? low : high) = middle;
+  }
+  return low;
+}
+
+namespace {
+
+enum class Kind { kSaved, kExpected, kAfter };
+struct Panel {
+  Kind kind;
+  std::string title, caption;
+  Extents shape;
+  float width = 0;  // of the picture, whole pixels
+  float x = 0;
+};
+
+std::vector<Panel> panels_of(const Frame& frame, const Picture& picture, const Slice& slice) {
+  std::vector<Panel> panels;
+  std::string how = slice.row < 0
+                        ? dim_text(slice.column) + " across"
+                        : dim_text(slice.row) + " down, " + dim_text(slice.column) + " across";
+  if (slice.column < 0) how = "one element";
+  panels.push_back({Kind::kSaved, "SAVED", how, picture.saved->shape()});
+  bool differs = picture.expects && picture.expected.size() == picture.saved->ndim() &&
+                 (picture.expected != picture.saved->shape() || picture.after != nullptr);
+  if (differs)
+    panels.push_back(
+        {Kind::kExpected, "EXPECTED", "from " + picture.expected_from, picture.expected});
+  else if (picture.expects && picture.expected == picture.saved->shape())
+    panels[0].caption += ", as " + picture.expected_from + " expects";
+  if (picture.after != nullptr) {
+    bool done = frame.snapshot.repaired != nullptr;
+    panels.push_back({Kind::kAfter, done ? "REPAIRED" : "AFTER REPAIR", picture.after_text,
+                      picture.after->shape()});
+  }
+  return panels;
+}
+
+float head_width(const Frame& frame, const Panel& panel) {
+  float title =
+      text_width(frame.fonts.strong, panel.title) + frame.px(12) +
+      (panel.kind == Kind::kAfter ? 0 : extents_width(frame.fonts.mono_small, panel.shape));
+  return std::max(title, text_width(frame.fonts.small, panel.caption));
+}
+
+// Wrong numbers are red, what the repair changes is gold.
+Rgba number_colour(const Frame& frame, const Picture& picture, const Panel& panel, int dim) {
+  bool differs =
+      picture.expects && extent_of(picture.saved->shape(), dim) != extent_of(picture.expected, dim);
+  if (panel.kind == Kind::kSaved && differs) return frame.theme.bad;
+  if (panel.kind == Kind::kAfter && differs) return frame.theme.accent;
+  return frame.theme.quiet;
+}
+
+// Title, extents and caption in two lines of `room`: the numbers matter more than the caption.
+void draw_panel_head(Frame& frame, ImDrawList* draw, const Picture& picture, const Panel& panel,
+                     ImVec2 at, float room) {
+  auto fit = [](const ImFont* font) {
+    return [font](std::string_view t) { return text_width(font, t); };
+  };
+  const ImFont *mono = frame.fonts.mono_small, *strong = frame.fonts.strong;
+  bool after = panel.kind == Kind::kAfter;
+  float title = text_from(draw, strong, at.x, at.y + frame.px(9),
+                          after ? frame.theme.accent : frame.theme.text,
+                          elide_end(panel.title, room, fit(strong)));
+  ExtentsView other =
+      panel.kind == Kind::kSaved && picture.expects ? ExtentsView(picture.expected) : ExtentsView{};
+  float wide = extents_width(mono, panel.shape);
+  bool beside = title + frame.px(12) + wide < room;
+  float below = at.y + frame.px(29);
+  if (!after && beside)
+    draw_extents(frame, draw, mono, at.x + title + frame.px(12), at.y + frame.px(9), panel.shape,
+                 other, frame.theme.text, frame.theme.bad);
+  if (!after && !beside && wide <= room)
+    draw_extents(frame, draw, mono, at.x, below, panel.shape, other, frame.theme.text,
+                 frame.theme.bad);
+  else if (!after && !beside)
+    text_from(draw, mono, at.x, below, frame.theme.quiet,
+              elide_middle(to_text(ExtentsView(panel.shape)), room, fit(mono)));
+  else
+    text_from(draw, frame.fonts.small, at.x, below, frame.theme.quiet,
+              elide_end(panel.caption, room, fit(frame.fonts.small)));
+}
+
+// What of an extent is seen: all of it, or the part that was zoomed to.
+struct Seen {
+  std::int64_t first = 0, last = 0;
+  bool whole = true;
+};
+Seen seen_of(double first, double pixels, int side, std::int64_t extent) {
+  if (!(pixels > 0)) return {0, extent, true};
+  double last = first + side / pixels;
+  // A side is whole pixels: what is missing of the last one is not out of sight.
+  if (last + 1.5 / pixels >= static_cast<double>(extent)) last = static_cast<double>(extent);
+  Seen seen{static_cast<std::int64_t>(std::floor(first + 0.5)),
+            static_cast<std::int64_t>(std::floor(last + 0.5))};
+  seen.whole = seen.first <= 0 && seen.last >= extent;
+  return seen;
+}
+
+// What is seen of the extent across, over the upper corners; the rows' numbers along the right
+// edge: where the picture ends, and the cuts between.
+void draw_numbers(Frame& frame, ImDrawList* draw, const Picture& picture, const Panel& panel,
+                  const Slice& slice, ImVec2 at, ImVec2 end, const TileView& view) {
+  const ImFont* font = frame.fonts.mono_small;
+  if (slice.column >= 0) {
+    Seen seen = seen_of(view.first_column, view.column_pixels, view.width,
+                        extent_of(panel.shape, slice.column));
+    Rgba colour =
+        seen.whole ? number_colour(frame, picture, panel, slice.column) : frame.theme.quiet;
+    float used = text_until(draw, font, std::max(end.x, at.x + frame.px(8)), at.y - frame.px(10),
+                            colour, std::to_string(seen.last));
+    std::string first = std::to_string(seen.first);
+    if (!seen.whole && text_width(font, first) + used + frame.px(8) < end.x - at.x)
+      text_from(draw, font, at.x, at.y - frame.px(10), colour, first);
+  }
+  if (slice.row < 0) return;
+  std::int64_t rows = extent_of(panel.shape, slice.row);
+  Seen seen = seen_of(view.first_row, view.row_pixels, view.height, rows);
+  float x = end.x + frame.px(8), lowest = 1e9f;
+  auto number = [&](std::int64_t value, Rgba colour) {
+    float y =
+        at.y + static_cast<float>((static_cast<double>(value) - view.first_row) * view.row_pixels);
+    if (y < at.y - 1 || y > end.y + 1 || lowest - y < text_height(font)) return;
+    lowest = y - (value == seen.last ? frame.px(6) : 0);
+    text_from(draw, font, x, lowest, colour, std::to_string(value));
+  };
+  number(seen.last,
+         seen.whole ? number_colour(frame, picture, panel, slice.row) : frame.theme.quiet);
+  const auto& cuts = panel.kind == Kind::kExpected
+                         ? picture.expected_cuts[static_cast<std::size_t>(slice.row)]
+                         : (panel.kind == Kind::kAfter ? picture.after : picture.saved)
+                               ->cuts(static_cast<std::size_t>(slice.row));
+  if (cuts.size() <= 64) {
+    for (std::size_t c = cuts.size(); c-- > 0;) {
+      if (cuts[c] > seen.first && cuts[c] < seen.last) number(cuts[c], frame.theme.quiet);
+    }
+  }
+  if (!seen.whole) number(seen.first, frame.theme.quiet);
+}
+
+// Wheel zooms around the mouse, dragging pans, both for all pictures together.
+void pan_and_zoom(DeskState& state, ImVec2 at, const TileView& view, double base_row,
+                  double base_column, std::int64_t rows, std::int64_t columns) {
+  ImGuiIO& io = ImGui::GetIO();
+  MapState& map = state.map;
+  TileView next = view;
+  if (ImGui::IsItemHovered() && io.MouseWheel != 0) {
+    double factor = std::pow(1.25, static_cast<double>(io.MouseWheel));
+    factor = std::clamp(map.zoom * factor, 1.0, 1e7) / map.zoom;
+    next = zoomed(view, factor, io.MousePos.x - at.x, io.MousePos.y - at.y);
+    map.zoom *= factor;
+  }
+  if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
+    next.first_row -= io.MouseDelta.y / next.row_pixels;
+    next.first_column -= io.MouseDelta.x / next.column_pixels;
+  }
+  double seen_rows = view.height / (base_row * map.zoom);
+  double seen_columns = view.width / (base_column * map.zoom);
+  map.pan_row =
+      std::clamp(next.first_row, 0.0, std::max(0.0, static_cast<double>(rows) - seen_rows));
+  map.pan_column = std::clamp(next.first_column, 0.0,
+                              std::max(0.0, static_cast<double>(columns) - seen_columns));
+}
+
+void tile_tooltip(Frame& frame, ChunkId chunk) {
+  if (frame.snapshot.checkpoint == nullptr ||
+      index_of(chunk) >= frame.snapshot.checkpoint->chunk_count())
+    return;
+  std::string text = tile_text(frame, chunk);
+  tooltip(frame, text);
+  if (frame.marks != nullptr) frame.marks->tooltip = std::move(text);
+}
+
+// How far in, and where: all of the extent in small, the part that is seen framed.
+void draw_minimap(Frame& frame, ImDrawList* draw, const DeskState& state, ImVec2 corner,
+                  std::int64_t rows, std::int64_t columns, double seen_rows, double seen_columns) {
+  std::string text = fmt::format("{:.3g}×", state.map.zoom);
+  float wide = frame.px(44), high = frame.px(30);
+  ImVec2 min{corner.x - wide, corner.y}, max{corner.x, corner.y + high};
+  draw->AddRectFilled(min, max, frame.theme.raised);
+  auto along = [](double at, std::int64_t extent, float side) {
+    double part = at / static_cast<double>(std::max<std::int64_t>(extent, 1));
+    return side * static_cast<float>(std::clamp(part, 0.0, 1.0));
+  };
+  ImVec2 from{min.x + along(state.map.pan_column, columns, wide),
+              min.y + along(state.map.pan_row, rows, high)};
+  ImVec2 to{min.x + along(state.map.pan_column + seen_columns, columns, wide),
+            min.y + along(state.map.pan_row + seen_rows, rows, high)};
+  add_frame(draw, from,
+            {std::max(to.x, from.x + frame.px(3)), std::max(to.y, from.y + frame.px(3))},
+            frame.theme.frame, 0, frame.px(1.5f));
+  add_frame(draw, min, max, frame.theme.strong_line, 0, frame.px(1));
+  text_until(draw, frame.fonts.mono_small, min.x - frame.px(6), min.y + frame.px(9),
+             frame.theme.quiet, text);
+}
+
+// Where the room is for fewer pictures than there are, those that are shown can be stepped through.
+void keep_what_fits(const Frame& frame, DeskState& state, std::vector<Panel>& panels, float room,
+                    float margin) {
+  auto fits = static_cast<std::size_t>(
+      std::max(1.0f, std::floor((room + margin) / (frame.px(64) + margin))));
+  state.map.panels_hidden = panels.size() - std::min(panels.size(), fits);
+  if (panels.size() <= fits) return;
+  std::size_t first = state.map.first_panel % panels.size();
+  std::rotate(panels.begin(), panels.begin() + static_cast<std::ptrdiff_t>(first), panels.end());
+  panels.resize(fits);
+}
+
+}  // namespace
+
+void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
+                 Column& column, float height) {
+  const Slice& slice = state.map.slice;
+  auto panels = panels_of(frame, picture, slice);
+  std::vector<PanelWish> wishes;
+  std::int64_t rows = 1, columns = 1;
+  float margin = frame.px(56);  // numbers to the right of each
+  float room = column.width() - margin;
+  keep_what_fits(frame, state, panels, room, margin);
+  float count = static_cast<float>(panels.size());
+  // Titles must not starve the pictures: on a small screen they are cut instead.
+  float most_head = std::max(1.0f, (room - margin * (count - 1)) / count - 1);
+  for (const Panel& panel : panels) {
+    wishes.push_back({static_cast<double>(extent_of(panel.shape, slice.column)),
+                      std::min(head_width(frame, panel) - margin + frame.px(24), most_head)});
+    rows = std::max(rows, extent_of(panel.shape, slice.row));
+    columns = std::max(columns, extent_of(panel.shape, slice.column));
+  }
+  double base_column = column_pixels_for(wishes, room, margin);
+  if (slice.row < 0) height = std::min(height, frame.px(220));
+  float head_room = frame.px(66);
+  double base_row = static_cast<double>(height - head_room) / static_cast<double>(rows);
+  if (base_row <= 0) return;
+  std::optional<ChunkId> hovered;
+  float x = column.left;
+  for (std::size_t p = 0; p < panels.size(); ++p) {
+    Panel& panel = panels[p];
+    std::int64_t panel_rows = extent_of(panel.shape, slice.row);
+    std::int64_t panel_columns = extent_of(panel.shape, slice.column);
+    TileView view{state.map.pan_row,
+                  state.map.pan_column,
+                  base_row * state.map.zoom,
+                  base_column * state.map.zoom,
+                  static_cast<int>(std::max(1.0, static_cast<double>(panel_columns) * base_column)),
+                  static_cast<int>(std::max(1.0, static_cast<double>(panel_rows) * base_row))};
+    ImVec2 at{std::floor(x), std::floor(column.y + head_room)};
+    ImVec2 end{at.x + static_cast<float>(view.width), at.y + static_cast<float>(view.height)};
+    bool after = panel.kind == Kind::kAfter;
+    float slot = std::max(wishes[p].head_width, static_cast<float>(view.width)) + margin;
+    draw_panel_head(frame, draw, picture, panel, {at.x, column.y}, slot - frame.px(10));
+    if (panel.kind == Kind::kExpected) {
+      draw_expected(frame, draw, picture, slice, at, end, view);
+    } else {
+      MapPicture map{
+          after ? "map/after" : "map/saved",
+          after ? 1 : 0,
+          at,
+          after ? picture.after : picture.saved,
+          slice,
+          view,
+          true,
+          after,
+          after ? std::span<const Box>(picture.lost) : std::span<const Box>(picture.missing),
+          after ? std::span<const Box>() : std::span<const Box>(picture.overlapping)};
+      map.colouring = colouring_of(frame, state);
+      if (after) {
+        map.origins = picture.origins;
+        map.bad_word = "lost";
+        map.bad_note = picture.fill_text;
+      }
+      bool clicked = false;
+      auto under = draw_map(frame, state, map, &clicked);
+      pan_and_zoom(state, at, view, base_row, base_column, rows, columns);
+      if (under) hovered = under;
+      if (under && !frame.stable && !ImGui::IsItemActive()) tile_tooltip(frame, *under);
+      if (clicked && under &&
+          ImGui::GetIO().MouseDragMaxDistanceSqr[0] < frame.px(4) * frame.px(4)) {
+        state.map_has_keys = true;
+        frame.emit(SelectChunkCommand{under});
+      }
+    }
+    draw_numbers(frame, draw, picture, panel, slice, at, end, view);
+    x += slot;
+  }
+  state.map.hovered = hovered;
+  if (state.map.zoom > 1)
+    draw_minimap(frame, draw, state, {column.right, column.y - frame.px(42)}, rows, columns,
+                 static_cast<double>(height - head_room) / (base_row * state.map.zoom),
+                 static_cast<double>(columns) / state.map.zoom);
+  column.y += height;
+}
+
+void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
+                   Column& column, float height) {
+  auto others = other_dims(picture, state.map.slice);
+  const TileSet& tiles = *picture.saved;
+  auto across = static_cast<std::size_t>(others.front());
+  Slice slice = state.map.slice;
+  slice.column = others.front();
+  std::int64_t extent = tiles.shape()[across], rows = extent_of(tiles.shape(), slice.row);
+  float middle = column.y + frame.px(9);
+  float title =
+      text_from(draw, frame.fonts.strong, column.left, middle, frame.theme.text, "ALL TILES");
+  std::size_t parts = tiles.cuts(across).size();
+  std::string caption = dim_text(others.front()) + " across in " + plural(parts, "tile");
+  if (parts > 1) caption += fmt::format(" of {}", tiles.cuts(across)[1] - tiles.cuts(across)[0]);
+  if (slice.row >= 0) caption += ", " + dim_text(slice.row) + " down";
+  float caption_room = column.width() - title - frame.px(12);
+  std::string_view more = "; the frame marks where the slice above was taken";
+  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  if (text_width(frame.fonts.small, caption + std::string(more)) <= caption_room) caption += more;
+  caption = elide_end(caption, caption_room, small);
+  text_from(draw, frame.fonts.small, column.left + title + frame.px(12), middle, frame.theme.quiet,
+            caption);
+  ImVec2 at{column.left, column.y + frame.px(28)};
+  TileView view{
+      0, 0, 1, 1, static_cast<int>(column.width()), static_cast<int>(height - frame.px(28 + 26))};
+  if (view.height < 4 || extent < 1) return;
+  view.column_pixels = view.width / static_cast<double>(extent);
+  view.row_pixels = view.height / static_cast<double>(std::max<std::int64_t>(rows, 1));
+  bool clicked = false;
+  MapPicture map{"map/all", 2, at, picture.saved, slice, view, false, false, picture.missing};
+  map.colouring = colouring_of(frame, state);
+  auto under = draw_map(frame, state, map, &clicked);
+  if (under) state.map.hovered = under;
+  if (under && !frame.stable && !ImGui::IsItemActive()) tile_tooltip(frame, *under);
+  if (ImGui::IsItemActive()) {
+    Element element = element_at(view, ImGui::GetMousePos().x - at.x, 0);
+    state.map.slice.at[across] = std::clamp<std::int64_t>(element.column, 0, extent - 1);
+  }
+  auto& cuts = tiles.cuts(across);
+  auto after = std::upper_bound(cuts.begin(), cuts.end(), state.map.slice.at[across]);
+  double from = after == cuts.begin() ? 0 : static_cast<double>(*std::prev(after));
+  double to = after == cuts.end() ? static_cast<double>(extent) : static_cast<double>(*after);
+  float x0 = at.x + static_cast<float>(from * view.column_pixels);
+  float x1 = std::max(x0 + frame.px(3), at.x + static_cast<float>(to * view.column_pixels));
+  float out = frame.px(4), end_y = at.y + static_cast<float>(view.height);
+  add_frame(draw, {std::floor(x0) - frame.px(1), at.y - out}, {std::floor(x1), end_y + out},
+            frame.theme.frame, frame.px(2), frame.px(2));
+  int ticks = static_cast<int>(std::min<std::int64_t>(4, extent));
+  float widest = text_width(frame.fonts.mono_small, std::to_string(extent)) * 1.5f;
+  while (ticks > 1 && static_cast<float>(view.width) / static_cast<float>(ticks) < widest)
+    ticks /= 2;
+  for (int tick = 0; tick <= ticks; ++tick) {
+    std::int64_t value = extent * tick / ticks;
+    std::string text = std::to_string(value);
+    float width = text_width(frame.fonts.mono_small, text);
+    float x = at.x + static_cast<float>(static_cast<double>(value) * view.column_pixels);
+    x -= width * static_cast<float>(tick) / static_cast<float>(ticks);
+    text_from(draw, frame.fonts.mono_small, x, end_y + frame.px(15), frame.theme.quiet, text);
+  }
+  column.y += height;
+}
+
+}  // namespace shw

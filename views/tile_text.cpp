@@ -1,0 +1,48 @@
+// A tile in words: what the tooltip and the right column say of it.
+#include <fmt/core.h>
+
+#include "views/text.h"
+#include "views/tile_map.h"
+
+namespace shw {
+
+std::string rank_text(const Frame& frame, std::uint32_t rank) {
+  std::string text = std::to_string(rank);
+  const MeshInfo& mesh = *frame.digest.mesh;
+  if (mesh.axes.size() < 2 || mesh.axes[0].name.starts_with("dim ")) return text;
+  std::int64_t at = rank, rest = 1;
+  for (const MeshAxis& axis : mesh.axes) rest *= axis.size;
+  std::string coordinates;
+  for (const MeshAxis& axis : mesh.axes) {
+    rest /= std::max<std::int64_t>(axis.size, 1);
+    if (rest == 0) return text;
+    coordinates += fmt::format("{}{} {}", coordinates.empty() ? "" : ", ", axis.name, at / rest);
+    at %= rest;
+  }
+  return text + "  (" + coordinates + ")";
+}
+
+std::string offset_text(std::int64_t offset) {
+  return offset < 0 ? std::to_string(offset) : fmt::format("0x{:X}", offset);
+}
+
+std::string tile_text(const Frame& frame, ChunkId chunk) {
+  const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
+  auto writer = checkpoint.writer(chunk);
+  std::string text = writer ? "rank " + rank_text(frame, *writer) : "writer not known";
+  text += "\noffsets " + to_text(checkpoint.offsets(chunk));
+  text += "\nsizes " + to_text(checkpoint.sizes(chunk));
+  auto item = checkpoint.item(chunk);
+  if (!item) return text + "\nno storage record";
+  text += "\n" + checkpoint.file(item->file).path;
+  text += "\nat " + offset_text(item->offset);
+  if (item->offset >= 0) text += " = " + human_count(static_cast<std::uint64_t>(item->offset));
+  if (item->length >= 0) {
+    auto length = static_cast<std::uint64_t>(item->length);
+    text += "\n" + human_count(length) + " bytes";
+    if (length >= 1000) text += " (" + human_bytes(length) + ")";
+  }
+  return text;
+}
+
+}  // namespace shw
