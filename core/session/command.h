@@ -101,13 +101,21 @@ struct BrowseCommand {
 struct GoCommand {
   int step = -1;
 };
+// What is open against another checkpoint.
+struct CompareCommand {
+  std::string path;
+  bool data = false;  // every value too
+};
+struct DifferenceCommand {
+  std::size_t index = 0;
+};
 using Command =
     std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
                  UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
                  SelectFindingCommand, FilterCommand, SortCommand, StepCommand, PlanUndoCommand,
                  PlanRedoCommand, EditPlanCommand, SavePlanCommand, LoadPlanCommand, DryRunCommand,
                  TargetCommand, ResumeCommand, RollBackCommand, CommitCommand, BytesCommand,
-                 ValuesCommand, BrowseCommand, GoCommand>;
+                 ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand>;
 
 // The command as the one that its row says it is.
 template <class C>

@@ -22,6 +22,11 @@ Result<Change> run_resume(const Snapshot& before, const Command& command, Progre
 Result<Change> run_roll_back(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_commit(const Snapshot& before, const Command& command, Progress* progress);
 
+// Beside another checkpoint (compare_run.cpp).
+Result<Change> run_compare(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> select_difference(const Snapshot& before, const Command& command,
+                                 Progress* progress);
+
 // On the plan (plan_run.cpp).
 void put_edits(Snapshot& snapshot, std::shared_ptr<const PlanEdits> edits);
 Result<Change> run_step(const Snapshot& before, const Command& command, Progress* progress);

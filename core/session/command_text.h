@@ -20,6 +20,12 @@ std::optional<Command> parse_finding(std::string_view rest);
 std::optional<Command> parse_filter(std::string_view rest);
 std::optional<Command> parse_sort(std::string_view rest);
 
+// Of a comparison (compare_run.cpp).
+std::optional<Command> parse_compare(std::string_view rest);
+std::optional<Command> parse_difference(std::string_view rest);
+std::string print_compare(const Command& command);
+std::string print_difference(const Command& command);
+
 // Of the plan (plan_text.cpp).
 std::optional<Command> parse_step(std::string_view rest);
 std::optional<Command> parse_edit_plan(std::string_view rest);

@@ -71,6 +71,10 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      parse_value_look, print_value_look, run_value_look},
     {"browse", "browse [FOLDER]", "Listing", Lane::kLook, parse_browse, print_browse, run_browse},
     {"go", "go back|forward", "", Lane::kNow, parse_go, print_go, nullptr},
+    {"compare", "compare [data] PATH", "Comparing", Lane::kJob, parse_compare, print_compare,
+     run_compare},
+    {"difference", "difference N", "", Lane::kNow, parse_difference, print_difference,
+     select_difference},
 }};
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "core/verbs/browse.h"
 #include "core/verbs/bytes_window.h"
 #include "core/verbs/certificate_list.h"
+#include "core/verbs/diff.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/recent.h"
 #include "core/verbs/slice_values.h"
@@ -55,6 +56,10 @@ struct Snapshot {
   std::shared_ptr<const std::vector<std::uint32_t>>
       order;  // tensors that the filter lets through, sorted; null: all, as recorded
   std::string filter;
+  // Beside another checkpoint; null until asked for.
+  std::shared_ptr<const verbs::ComparedCheckpoints> compared;
+  std::string compared_with;              // as the person named it
+  std::optional<std::size_t> difference;  // selected, index into its tensors
   std::optional<TensorId> tensor;                      // selected
   std::optional<ChunkId> chunk;                        // selected tile
   std::optional<std::size_t> finding;                  // selected, index into report->findings

@@ -44,7 +44,10 @@ TEST_CASE("every command reads back from its own text") {
                               TargetCommand{},
                               ResumeCommand{"/runs/7/out dir"},
                               RollBackCommand{"/runs/7/out"},
-                              CommitCommand{}};
+                              CommitCommand{},
+                              CompareCommand{"/runs/8/step 9"},
+                              CompareCommand{"x", true},
+                              DifferenceCommand{12}};
   for (const Command& command : commands) {
     std::string text = to_text(command);
     auto parsed = parse_command(text);
