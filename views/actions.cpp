@@ -15,7 +15,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 51> kActions{{
+constexpr std::array<ActionRow, 54> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -32,6 +32,9 @@ constexpr std::array<ActionRow, 51> kActions{{
     {Action::kRollBack, "Take away what the stopped repair left", {}},
     {Action::kCommit, "Keep the repair in place for good", {}},
     {Action::kCertificate, "Show the certificate", {Key::kF7}},
+    {Action::kCompare, "Compare with another checkpoint", ctrl(Key::kK)},
+    {Action::kNextDifference, "Go to the next difference", ctrl(Key::kF8)},
+    {Action::kPreviousDifference, "Go to the previous difference", {Key::kF8, true, true, false}},
     {Action::kVerify, "Verify what was repaired", {}},
     {Action::kOpenRepaired, "Open what was repaired", {}},
     {Action::kUndo, "Undo a repair in place", {}},
@@ -90,6 +93,13 @@ void step_finding(Frame& frame, int direction) {
   std::size_t next = direction > 0 ? (now + 1) % count : (now + count - 1) % count;
   if (!frame.snapshot.finding) next = direction > 0 ? 0 : count - 1;
   frame.emit(SelectFindingCommand{next});
+}
+
+void step_difference(Frame& frame, DeskState& state, int direction) {
+  std::size_t count = frame.snapshot.compared->difference.tensors.size();
+  std::size_t now = frame.snapshot.difference.value_or(direction > 0 ? count - 1 : 0);
+  state.compare_open = true;
+  frame.emit(DifferenceCommand{(now + (direction > 0 ? 1 : count - 1)) % count});
 }
 
 void zoom_by(DeskState& state, double factor) {
@@ -198,6 +208,11 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
       return s.target != nullptr && !s.target->half_made.empty() && idle;
     case Action::kCertificate:
       return s.certificate != nullptr;
+    case Action::kCompare:
+      return s.checkpoint != nullptr;
+    case Action::kNextDifference:
+    case Action::kPreviousDifference:
+      return s.compared != nullptr && !s.compared->difference.tensors.empty();
     case Action::kCheck:
     case Action::kCheckData:
       return s.checkpoint != nullptr && idle;
@@ -279,6 +294,13 @@ void run(Action action, Frame& frame, DeskState& state) {
     case Action::kCertificate:
       state.certificate_open = true;
       return;
+    case Action::kCompare:
+      state.compare_open = !state.compare_open;
+      return;
+    case Action::kNextDifference:
+      return step_difference(frame, state, 1);
+    case Action::kPreviousDifference:
+      return step_difference(frame, state, -1);
     case Action::kCheck:
       return frame.emit(CheckCommand{});
     case Action::kCheckData:

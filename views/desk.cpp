@@ -9,24 +9,39 @@
 namespace shw {
 namespace {
 
+void draw_right(Frame& frame, DeskState& state, Region region) {
+  if (state.compare_open)
+    draw_compare(frame, state, region);
+  else
+    draw_inspector(frame, state, region);
+}
+
+// A side column in its place, or the rail that opens it.
+void draw_left_side(Frame& frame, DeskState& state, const Regions& regions) {
+  if (regions.left_rail)
+    draw_rail(frame, "rail/left", regions.left, state.layout.left, true);
+  else
+    draw_left(frame, state, regions.left);
+}
+void draw_right_side(Frame& frame, DeskState& state, const Regions& regions) {
+  if (regions.right_rail)
+    draw_rail(frame, "rail/right", regions.right, state.layout.right, false);
+  else
+    draw_right(frame, state, regions.right);
+}
+
 // The side columns in their places, or as rails that may be open above the map.
 void draw_columns(Frame& frame, DeskState& state, const Regions& regions) {
   DeskLayout& layout = state.layout;
   if (!regions.left_rail) layout.left.peeked = false;
   if (!regions.right_rail) layout.right.peeked = false;
-  if (regions.left_rail)
-    draw_rail(frame, "rail/left", regions.left, layout.left, true);
-  else
-    draw_left(frame, state, regions.left);
+  draw_left_side(frame, state, regions);
   draw_tensor(frame, state, regions.centre);
-  if (regions.right_rail)
-    draw_rail(frame, "rail/right", regions.right, layout.right, false);
-  else
-    draw_inspector(frame, state, regions.right);
+  draw_right_side(frame, state, regions);
   draw_splitters(frame, layout, regions);
   text_layer(frame, 1);
   if (layout.left.peeked) draw_left(frame, state, regions.left_peek);
-  if (layout.right.peeked) draw_inspector(frame, state, regions.right_peek);
+  if (layout.right.peeked) draw_right(frame, state, regions.right_peek);
   text_layer(frame, 0);
   bool beside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
                 ImGui::IsMouseHoveringRect(regions.centre.min, regions.centre.max, false);
@@ -47,9 +62,9 @@ void draw_regions(Frame& frame, DeskState& state, const Regions& regions) {
       draw_welcome(frame, state, all);
   } else if (look_is_open(frame, state)) {
     Region look = look_region(frame, regions.left, regions.centre, regions.right);
-    if (look.min.x >= regions.left.max.x) draw_left(frame, state, regions.left);
+    if (look.min.x >= regions.left.max.x) draw_left_side(frame, state, regions);
     draw_look(frame, state, look);
-    if (look.max.x <= regions.right.min.x) draw_inspector(frame, state, regions.right);
+    if (look.max.x <= regions.right.min.x) draw_right_side(frame, state, regions);
   } else {
     draw_columns(frame, state, regions);
   }

@@ -50,6 +50,8 @@ struct DeskState {
 
   PlanState plan;  // of the repair's panel
   bool certificate_open = false;
+  bool compare_open = false;
+  std::string compare_path;
 
   DeskLayout layout;
   bool left_rail = false, right_rail = false;  // in the last frame

@@ -13,6 +13,7 @@ void draw_tensor(Frame& frame, DeskState& state, Region region);
 // Of the whole checkpoint, in the place of a tensor.
 void draw_summary(Frame& frame, DeskState& state, Region region);
 void draw_inspector(Frame& frame, DeskState& state, Region region);
+void draw_compare(Frame& frame, DeskState& state, Region region);
 void draw_job_bar(Frame& frame, DeskState& state, Region region);
 void draw_welcome(Frame& frame, DeskState& state, Region region);
 void draw_open_error(Frame& frame, DeskState& state, Region region);

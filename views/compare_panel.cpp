@@ -1,0 +1,154 @@
+// Another checkpoint beside what is open: how they differ, tensor by tensor.
+#include <fmt/core.h>
+
+#include <imgui.h>
+#include <algorithm>
+
+#include "views/actions.h"
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+Sign sign_of_kind(DifferenceKind kind) {
+  switch (kind) {
+    case DifferenceKind::kUndecided:
+      return Sign::kUnknown;
+    case DifferenceKind::kRenamed:
+    case DifferenceKind::kRetiled:
+      return Sign::kQuiet;
+    case DifferenceKind::kAdded:
+    case DifferenceKind::kDtype:
+      return Sign::kWarn;
+    default:
+      return Sign::kBad;
+  }
+}
+
+std::string verdict_text(const CheckpointDifference& difference) {
+  std::string text = difference.verdict == Sameness::kSame ? "The same to the bit."
+                     : difference.verdict == Sameness::kDifferent
+                         ? "Different: " + plural(difference.tensors.size(), "tensor") + "."
+                         : "Cannot tell whether they are the same.";
+  if (!difference.data) text += " Names, shapes and tiles were compared, values were not.";
+  return text;
+}
+
+void draw_question(Frame& frame, DeskState& state, Column& column) {
+  head(frame, column, "COMPARE WITH");
+  bool go = text_field(frame, column.draw, "compare/path", "path of another checkpoint",
+                       {column.left, column.y}, {column.width(), frame.px(32)}, state.compare_path);
+  column.y += frame.px(40);
+  float x = column.left;
+  go = button(frame, "compare/go", "Compare", {x, column.y}) || go;
+  x += button_size(frame, "Compare").x + frame.px(8);
+  bool data = button(frame, "compare/data", "Every value too", {x, column.y});
+  x += button_size(frame, "Every value too").x + frame.px(8);
+  if (button(frame, "compare/close", "Close", {x, column.y}, ButtonStyle::kQuiet))
+    state.compare_open = false;
+  column.y += frame.px(42);
+  if ((go || data) && !state.compare_path.empty() && !frame.job.running)
+    frame.emit(CompareCommand{state.compare_path, data});
+}
+
+void draw_side(Frame& frame, Column& column, const char* label,
+               const std::optional<TensorSide>& side, const std::optional<TensorSide>& other) {
+  if (!side) return row(frame, column, label, "not there", frame.theme.bad);
+  row_extents(frame, column, label, side->shape, other ? ExtentsView(other->shape) : ExtentsView{},
+              frame.theme.bad);
+  row(frame, column, "", fmt::format("{}, {}", name(side->dtype), plural(side->tiles, "tile")),
+      frame.theme.text);
+}
+
+void draw_values(Frame& frame, Column& column, const ValueDifference& values) {
+  const ElementDifference& elements = values.elements;
+  const Rgba text = frame.theme.text;
+  row(frame, column, "differing",
+      human_count(elements.differing) + " of " + human_count(values.compared), text);
+  row(frame, column, "max |a-b|", fmt::format("{}", elements.max_abs), text);
+  if (!values.by_value) row(frame, column, "max ULP", human_count(elements.max_ulp), text);
+  if (values.cosine) row(frame, column, "cosine", fmt::format("{:.9g}", *values.cosine), text);
+  if (elements.nan != 0)
+    row(frame, column, "NaN in one", human_count(elements.nan), frame.theme.bad);
+  if (values.unread != 0)
+    row(frame, column, "could not be read", human_count(values.unread), frame.theme.bad);
+  if (!values.first) return;
+  row(frame, column, "first at", to_text(ExtentsView(values.first->index)), text);
+  row(frame, column, "a, b there", values.first->a + ", " + values.first->b, text);
+}
+
+void draw_selected(Frame& frame, Column& column, const TensorDifference& tensor) {
+  head(frame, column, "THIS DIFFERENCE");
+  row(frame, column, "kind", name(tensor.kind), frame.theme.text);
+  if (!tensor.other.empty()) row(frame, column, "there named", tensor.other, frame.theme.text);
+  draw_side(frame, column, "open", tensor.a, tensor.b);
+  draw_side(frame, column, "other", tensor.b, tensor.a);
+  if (tensor.values) draw_values(frame, column, *tensor.values);
+  for (const std::string& why : tensor.why)
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet, why);
+  if (tensor.error)
+    paragraph(frame, column, frame.fonts.small, frame.theme.bad,
+              tensor.error->place.file + ": " + tensor.error->message);
+  column.y += frame.px(12);
+}
+
+// Of many thousands those that are seen.
+void draw_differences(Frame& frame, Column& column, const std::vector<TensorDifference>& tensors) {
+  const ImFont* mono = frame.fonts.mono_small;
+  Measure measure = [&](std::string_view t) { return text_width(mono, t); };
+  float height = frame.px(24), top = ImGui::GetWindowPos().y;
+  float bottom = top + ImGui::GetWindowHeight();
+  auto above = static_cast<std::size_t>(std::max(0.0f, (top - column.y) / height));
+  for (std::size_t i = std::min(above, tensors.size()); i < tensors.size(); ++i) {
+    float y = column.y + height * static_cast<float>(i), middle = y + height / 2;
+    if (y > bottom) break;
+    ImGui::SetCursorScreenPos({column.left - frame.px(6), y});
+    ImGui::PushID(static_cast<int>(i));
+    bool clicked = ImGui::InvisibleButton("row", {column.width() + frame.px(12), height});
+    if (frame.snapshot.difference == i || ImGui::IsItemHovered())
+      column.draw->AddRectFilled(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
+                                 frame.theme.selected, frame.px(4));
+    mark(frame, fmt::format("compare/row/{}", i));
+    ImGui::PopID();
+    if (clicked) frame.emit(DifferenceCommand{i});
+    draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6),
+              sign_of_kind(tensors[i].kind));
+    float used = text_until(column.draw, frame.fonts.small, column.right, middle, frame.theme.quiet,
+                            name(tensors[i].kind));
+    text_from(column.draw, mono, column.left + frame.px(20), middle, frame.theme.text,
+              elide_path(tensors[i].fqn, column.width() - used - frame.px(36), measure));
+  }
+  column.y += height * static_cast<float>(tensors.size());
+}
+
+}  // namespace
+
+void draw_compare(Frame& frame, DeskState& state, Region region) {
+  begin_region(frame, "compare", region, frame.theme.side, true);
+  Column column{ImGui::GetWindowDrawList(), region.min.x + frame.px(17),
+                region.max.x - frame.px(16), region.min.y + frame.px(12) - ImGui::GetScrollY()};
+  draw_question(frame, state, column);
+  if (frame.snapshot.compared != nullptr) {
+    const CheckpointDifference& difference = frame.snapshot.compared->difference;
+    paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet,
+              frame.snapshot.compared_with);
+    column.y += frame.px(6);
+    paragraph(frame, column, frame.fonts.text, frame.theme.text, verdict_text(difference));
+    column.y += frame.px(4);
+    for (const std::string& doubt : difference.doubts)
+      paragraph(frame, column, frame.fonts.small, frame.theme.quiet, doubt);
+    column.y += frame.px(12);
+    if (frame.snapshot.difference && *frame.snapshot.difference < difference.tensors.size())
+      draw_selected(frame, column, difference.tensors[*frame.snapshot.difference]);
+    if (!difference.tensors.empty()) head(frame, column, "DIFFERENT");
+    draw_differences(frame, column, difference.tensors);
+    if (!difference.entries.empty())
+      paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+                "and entries that are no tensors: " + human_count(difference.entries.size()));
+  }
+  close_column(frame, column);
+  end_region();
+}
+
+}  // namespace shw
