@@ -44,6 +44,7 @@ struct DeskState {
   std::optional<TensorId> shown;   // the row that was last scrolled to
   SortCommand sort;
   MapState map;
+  std::weak_ptr<const Checkpoint> looked_into;  // whose files the two below are of
   BytesState bytes;
   BrowserState browser;
   ValuesState values;

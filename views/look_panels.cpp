@@ -11,7 +11,11 @@ constexpr float kLeastWidth = 780;  // offset, sixteen bytes, their letters and 
 
 }  // namespace
 
-bool look_is_open(const Frame& frame, const DeskState& state) {
+bool look_is_open(const Frame& frame, DeskState& state) {
+  if (state.looked_into.lock() != frame.snapshot.checkpoint) {
+    state.looked_into = frame.snapshot.checkpoint;
+    state.bytes.open = state.values.open = false;
+  }
   return state.bytes.open || frame.snapshot.bytes != nullptr || state.values.open ||
          frame.snapshot.values != nullptr;
 }

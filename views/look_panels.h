@@ -7,7 +7,8 @@
 
 namespace shw {
 
-bool look_is_open(const Frame& frame, const DeskState& state);
+// What was asked for of another checkpoint is no longer waited for.
+bool look_is_open(const Frame& frame, DeskState& state);
 // The middle where it is wide enough for rows of bytes, else what stands beside it too.
 Region look_region(const Frame& frame, Region left, Region centre, Region right);
 void draw_look(Frame& frame, DeskState& state, Region region);

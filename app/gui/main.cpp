@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.5, 4.0));
   app.add_option("--replay", options.replay,
                  "a script of commands, one a line, without any display");
+  app.add_option("--record", options.record, "write every command into this file, for --replay");
   app.add_flag("--frame-times", options.frame_times, "measure 300 frames, without any display");
   app.add_flag("--fonts", fonts, "say which fonts are used");
   try {

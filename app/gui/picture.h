@@ -8,7 +8,8 @@
 namespace shw {
 
 struct GuiOptions {
-  std::string checkpoint = {}, spec = {}, against = {}, mesh = {}, screenshot = {}, replay = {};
+  std::string checkpoint = {}, spec = {}, against = {}, mesh = {}, screenshot = {}, replay = {},
+              record = {};
   int width = 1440, height = 900;
   float scale = 0;  // 0: the monitor's
   bool frame_times = false;
@@ -20,7 +21,7 @@ Status parse_size(const std::string& text, int* width, int* height);
 // Draws what the desktop would show into options.screenshot, after the lines of options.replay:
 // commands of the session (parse_command) and
 //   wait | screenshot PATH | hover tile N | open-plan | explain | palette | zoom FACTOR | key NAME
-//   | click NAME | type TEXT | slice DIM POSITION
+//   | click NAME | type TEXT | slice DIM POSITION | recent FILE
 Status take_pictures(const GuiOptions& options);
 
 }  // namespace shw

@@ -136,6 +136,8 @@ Status play_line(Studio& studio, const std::string& line) {
     desk.plan_open = true;
   } else if (line == "explain") {
     desk.explain_open = true;
+  } else if (line.starts_with("recent ")) {
+    studio.bench().remember_in(rest("recent "));
   } else if (line == "mesh-panel") {
     desk.mesh_open = true;
   } else if (line == "palette") {
@@ -219,6 +221,7 @@ Status parse_size(const std::string& text, int* width, int* height) {
 
 Status take_pictures(const GuiOptions& options) {
   SHW_TRY(auto studio, Studio::create(options));
+  if (!options.record.empty()) SHW_CHECK(studio->bench().record_in(options.record));
   if (!options.checkpoint.empty()) studio->bench().open(options);
   studio->settle();
   if (!options.replay.empty()) SHW_CHECK(play(*studio, options.replay));

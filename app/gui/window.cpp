@@ -5,12 +5,14 @@
 #include <backends/imgui_impl_opengl3.h>
 #include <imgui.h>
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <set>
 
 #include "app/gui/fonts.h"
 #include "app/gui/imgui_setup.h"
 #include "app/gui/workbench.h"
+#include "core/verbs/recent.h"
 
 namespace shw {
 namespace {
@@ -200,17 +202,21 @@ Status run_window(const GuiOptions& options) {
   listen(window);
   ImGui_ImplGlfw_InitForOpenGL(window.handle, false);
   ImGui_ImplOpenGL3_Init("#version 330 core");
+  Status recorded;
   {
     Workbench bench(dark_theme(), [] { glfwPostEmptyEvent(); });
+    if (!options.record.empty()) recorded = bench.record_in(options.record);
+    std::string recent = verbs::recent_file(std::getenv("XDG_STATE_HOME"), std::getenv("HOME"));
+    if (!recent.empty()) bench.remember_in(std::move(recent));
     if (!options.checkpoint.empty()) bench.open(options);
-    loop(window, bench, options);
+    if (recorded) loop(window, bench, options);
   }
   ImGui_ImplOpenGL3_Shutdown();
   ImGui_ImplGlfw_Shutdown();
   ImGui::DestroyContext();
   glfwDestroyWindow(window.handle);
   glfwTerminate();
-  return {};
+  return recorded;
 }
 
 }  // namespace shw

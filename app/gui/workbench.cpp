@@ -24,8 +24,31 @@ Workbench::~Workbench() {
 }
 
 void Workbench::open(const GuiOptions& what) {
-  session_.apply(
-      {OpenCommand{what.checkpoint, what.spec, what.against, what.mesh}, CheckCommand{}});
+  // The list of another checkpoint begins with all of it.
+  std::vector<Command> commands;
+  if (!desk_.filter.empty()) commands.emplace_back(FilterCommand{});
+  desk_.filter.clear();
+  commands.emplace_back(OpenCommand{what.checkpoint, what.spec, what.against, what.mesh});
+  commands.emplace_back(CheckCommand{});
+  apply(std::move(commands));
+}
+
+Status Workbench::record_in(const std::string& file) {
+  record_.open(file, std::ios::trunc);
+  if (!record_) return fail(ErrorKind::kIo, "cannot write the record", {file});
+  record_ << "# shardwright-gui --replay plays it\n" << std::flush;
+  return {};
+}
+
+// Written before it is carried out: what brings a program down is the last line.
+void Workbench::apply(std::vector<Command> commands) {
+  for (const Command& command : commands) {
+    if (!record_.is_open()) break;
+    std::string line = to_text(command);
+    bool one_line = line.find_first_of("\n\r") == line.npos;
+    record_ << (one_line ? line : "# left out: a name with a line break in it") << std::endl;
+  }
+  session_.apply(std::move(commands));
 }
 
 bool Workbench::digest_is_late() const {
@@ -78,7 +101,7 @@ void Workbench::draw(const Fonts& fonts, float scale, double now, std::span<cons
   frame.stable = stable;
   frame.marks = &marks_;
   draw_desk(frame, desk_);
-  session_.apply(std::move(commands));
+  if (!commands.empty()) apply(std::move(commands));
 }
 
 void Workbench::settle() {
@@ -94,7 +117,8 @@ void Workbench::settle() {
 }
 
 bool Workbench::busy() const {
-  if (session_.job().running || layouts_.pending()) return true;
+  JobState job = session_.job();
+  if (job.running || job.looking || layouts_.pending()) return true;
   std::lock_guard lock(mutex_);
   return digest_is_late();
 }

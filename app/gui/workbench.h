@@ -3,12 +3,14 @@
 #pragma once
 
 #include <condition_variable>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "app/gui/gl_layouts.h"
 #include "app/gui/picture.h"
@@ -25,7 +27,11 @@ class Workbench {
   ~Workbench();
 
   void open(const GuiOptions& what);
-  void apply(Command command) { session_.apply(std::move(command)); }
+  void apply(Command command) { apply(std::vector<Command>{std::move(command)}); }
+  void apply(std::vector<Command> commands);
+  // Every command from now on, as a line that --replay plays.
+  Status record_in(const std::string& file);
+  void remember_in(std::string file) { session_.remember_in(std::move(file)); }
   // Between ImGui::NewFrame and ImGui::Render.
   void draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
             bool stable);
@@ -44,6 +50,7 @@ class Workbench {
   bool digest_is_late() const;
 
   const Theme& theme_;
+  std::ofstream record_;
   std::function<void()> wake_;
   DeskState desk_;
   Marks marks_;

@@ -29,6 +29,23 @@ diff -r "$case_dir/ckpt" "$WORK/step" || { echo "the checkpoint that was opened 
 env -u DISPLAY "$GUI" "$WORK/step" --screenshot "$WORK/a.png" && env -u DISPLAY "$GUI" "$WORK/step" --screenshot "$WORK/b.png"
 cmp "$WORK/a.png" "$WORK/b.png" || { echo "the picture depends on the moment"; exit 1; }
 
+# What somebody did is recorded as it is done, and plays again: bytes, values, another checkpoint, back.
+cat > "$WORK/hands" <<END
+key Ctrl+Shift+B
+bytes next
+key Ctrl+Shift+V
+open $WORK/step-repaired
+check
+go back
+screenshot $WORK/first.png
+END
+env -u DISPLAY "$GUI" "$WORK/step" --replay "$WORK/hands" --record "$WORK/record" --size 1280x720
+for line in "open $WORK/step" "bytes finding" "bytes next" "bytes off" "go back"; do
+  grep -qx "$line" "$WORK/record" || { echo "not recorded: $line"; cat "$WORK/record"; exit 1; }
+done
+env -u DISPLAY "$GUI" --replay "$WORK/record" --screenshot "$WORK/again.png" --size 1280x720
+cmp "$WORK/first.png" "$WORK/again.png" || { echo "the record plays to another picture"; exit 1; }
+
 expect() {  # the exit code, then the arguments
   local wanted=$1 got=0
   shift
@@ -41,6 +58,7 @@ expect 0 "$WORK/step" --against "$WORK/step-repaired" --mesh ep_shard=2,ep=2 --s
 test -s "$WORK/held.png" || { echo "held against another checkpoint it has no picture"; exit 1; }
 expect 3 --size 3x3 --screenshot "$WORK/x.png"
 expect 3 --no-such-option
+expect 4 "$WORK/step" --record "$WORK/no/such/record" --screenshot "$WORK/x.png"
 expect 2 "$WORK/step"
 grep -q screenshot "$WORK/said" || { echo "without a display it must say what to do"; exit 1; }
 echo "no such command" > "$WORK/bad"

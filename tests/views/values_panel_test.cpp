@@ -126,3 +126,15 @@ TEST_CASE("values are drawn at every size, and where nothing could be read") {
     CHECK(driver.frame().empty());
   }
 }
+
+TEST_CASE("values of a checkpoint that is no longer open are not waited for") {
+  Driver driver(make::demo());
+  driver.frame();
+  driver.frame({{Key::kV, true, true, false}});
+  CHECK(driver.desk.values.open);
+  driver.show(make::damaged());
+  driver.frame();
+  driver.frame();
+  CHECK_FALSE(driver.desk.values.open);
+  CHECK(driver.marks.items.contains("map/saved"));
+}
