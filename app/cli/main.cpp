@@ -117,7 +117,7 @@ int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
     context.team = nullptr;
     return done;
   }();
-  (*session)->end();
+  (*session)->end(is_cancelled(&run_progress));
   return code;
 }
 

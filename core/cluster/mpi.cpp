@@ -220,7 +220,8 @@ class OpenedMpi final : public MpiSession {
     return std::make_unique<MpiTransport>(data, notes, rank_, size_, options);
   }
 
-  void end() override {
+  void end(bool is_stopped) override {
+    if (is_stopped) return;
     MPI_Request all = MPI_REQUEST_NULL;
     if (MPI_Ibarrier(MPI_COMM_WORLD, &all) != MPI_SUCCESS) return;
     const auto deadline = Clock::now() + kFarewell;

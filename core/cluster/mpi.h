@@ -24,7 +24,8 @@ class MpiSession {
   virtual Result<std::unique_ptr<Transport>> transport(const MpiOptions& options) = 0;
   // Last of all, whatever became of the run. Waits a few seconds for the others to come here:
   // mpirun ends all of them as soon as one has left, and some may still have something to say.
-  virtual void end() = 0;
+  // Nothing to wait for is left where the launcher itself is ending them (`is_stopped`).
+  virtual void end(bool is_stopped) = 0;
 };
 
 bool has_mpi();  // in this build

@@ -52,6 +52,6 @@ int main(int argc, char** argv) {
   }
   bool dies = argc > 1 && std::string_view(argv[1]) == "--die";
   int code = dies ? run_until_one_dies(**session) : run_cases(**session);
-  (*session)->end();
+  (*session)->end(false);
   return code;
 }
