@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "views/columns.h"
+#include "views/desk_layout.h"
 #include "views/frame.h"
 #include "views/list_rows.h"
 
