@@ -153,6 +153,29 @@ void run_sort_or_list(Action action, Frame& frame, DeskState& state) {
   }
 }
 
+// What is seen and of what size: nothing of it leaves the desk.
+void run_look(Action action, Frame& frame, DeskState& state) {
+  switch (action) {
+    case Action::kSummary:
+      state.summary_open = !state.summary_open;
+      return;
+    case Action::kLeftColumn:
+      return toggle(state.layout.left, state.left_rail);
+    case Action::kRightColumn:
+      return toggle(state.layout.right, state.right_rail);
+    case Action::kZoomIn:
+      return zoom_by(state, 1.5);
+    case Action::kZoomOut:
+      return zoom_by(state, 1 / 1.5);
+    case Action::kZoomFit:
+      state.map.zoom = 1;
+      state.map.pan_row = state.map.pan_column = 0;
+      return;
+    default:
+      return run_sort_or_list(action, frame, state);
+  }
+}
+
 }  // namespace
 
 std::span<const ActionRow> all_actions() {
@@ -324,21 +347,6 @@ void run(Action action, Frame& frame, DeskState& state) {
     case Action::kCopyCommand:
       ImGui::SetClipboardText(command_text(frame.snapshot).c_str());
       return say(frame, state, "Copied: " + command_text(frame.snapshot));
-    case Action::kSummary:
-      state.summary_open = !state.summary_open;
-      return;
-    case Action::kLeftColumn:
-      return toggle(state.layout.left, state.left_rail);
-    case Action::kRightColumn:
-      return toggle(state.layout.right, state.right_rail);
-    case Action::kZoomIn:
-      return zoom_by(state, 1.5);
-    case Action::kZoomOut:
-      return zoom_by(state, 1 / 1.5);
-    case Action::kZoomFit:
-      state.map.zoom = 1;
-      state.map.pan_row = state.map.pan_column = 0;
-      return;
     case Action::kOpenRepaired:
       state.filter.clear();
       frame.emit(FilterCommand{});
@@ -351,7 +359,7 @@ void run(Action action, Frame& frame, DeskState& state) {
       state.quit = true;
       return;
     default:
-      return run_sort_or_list(action, frame, state);
+      return run_look(action, frame, state);
   }
 }
 

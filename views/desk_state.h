@@ -8,7 +8,7 @@
 
 #include "views/browser_state.h"
 #include "views/bytes_state.h"
-#include "views/columns.h"
+#include "views/desk_layout.h"
 #include "views/frame.h"
 #include "views/list_rows.h"
 #include "views/plan_state.h"

@@ -47,7 +47,8 @@ void part(const std::vector<std::string_view>& names, const std::vector<std::siz
     if (measure(texts[i]) > width) texts[i] = elide_end(texts[i], width, measure);
     again[texts[i]].push_back(i);
   }
-  for (const auto& [text, same] : again) {
+  for (const auto& entry : again) {
+    const std::vector<std::size_t>& same = entry.second;
     bool differ = std::any_of(same.begin(), same.end(),
                               [&](std::size_t i) { return names[i] != names[same.front()]; });
     if (differ && same.size() < which.size()) part(names, same, texts, width, measure);
@@ -114,7 +115,8 @@ std::vector<std::string> elide_apart(const std::vector<std::string_view>& names,
     std::map<std::string, std::vector<std::size_t>> same;
     for (std::size_t i = 0; i < names.size(); ++i) same[texts[i]].push_back(i);
     bool clash = false;
-    for (const auto& [text, which] : same) {
+    for (const auto& entry : same) {
+      const std::vector<std::size_t>& which = entry.second;
       bool differ = std::any_of(which.begin(), which.end(),
                                 [&](std::size_t i) { return names[i] != names[which.front()]; });
       if (differ) part(names, which, texts, width, measure);
