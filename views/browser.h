@@ -2,10 +2,11 @@
 // opened before.
 #pragma once
 
-#include "views/actions.h"
 #include "views/desk_state.h"
 
 namespace shw {
+
+enum class Action : std::uint8_t;
 
 void draw_browser(Frame& frame, DeskState& state);
 // At a folder; empty: beside what is open.

@@ -4,6 +4,7 @@
 #include <imgui_stdlib.h>
 #include <algorithm>
 
+#include "views/actions.h"
 #include "views/browser.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"

@@ -1,11 +1,12 @@
 // What takes the middle of the desktop while somebody looks into files: bytes, values.
 #pragma once
 
-#include "views/actions.h"
 #include "views/desk_state.h"
 #include "views/widgets.h"
 
 namespace shw {
+
+enum class Action : std::uint8_t;
 
 // What was asked for of another checkpoint is no longer waited for.
 bool look_is_open(const Frame& frame, DeskState& state);

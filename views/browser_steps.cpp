@@ -1,3 +1,4 @@
+#include "views/actions.h"
 #include "views/browser.h"
 
 #include <algorithm>
