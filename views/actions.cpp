@@ -61,8 +61,8 @@ constexpr std::array<ActionRow, 54> kActions{{
     {Action::kUnfoldAll, "Unfold all modules", {}},
     {Action::kReload, "Open again from disk", {Key::kF5}},
     {Action::kQuit, "Quit", ctrl(Key::kQ)},
-    {Action::kShowBytes, "Show the bytes", ctrl(Key::kB)},
-    {Action::kShowFindingBytes, "Show the bytes of the finding", {Key::kB, true, true, false}},
+    {Action::kShowBytes, "Show the bytes", ctrl(Key::kH)},
+    {Action::kShowFindingBytes, "Show the bytes of the finding", {Key::kH, true, true, false}},
     {Action::kNextRecord, "Go to the next record", {Key::kDown, false, false, true}},
     {Action::kPreviousRecord, "Go to the previous record", {Key::kUp, false, false, true}},
     {Action::kCopyBytes, "Copy the bytes as text", {}},
@@ -95,24 +95,8 @@ void step_finding(Frame& frame, int direction) {
   frame.emit(SelectFindingCommand{next});
 }
 
-void step_difference(Frame& frame, DeskState& state, int direction) {
-  std::size_t count = frame.snapshot.compared->difference.tensors.size();
-  std::size_t now = frame.snapshot.difference.value_or(direction > 0 ? count - 1 : 0);
-  state.compare_open = true;
-  frame.emit(DifferenceCommand{(now + (direction > 0 ? 1 : count - 1)) % count});
-}
-
 void zoom_by(DeskState& state, double factor) {
   state.map.zoom = std::clamp(state.map.zoom * factor, 1.0, 1e7);
-}
-
-void apply_repair(Frame& frame, DeskState& state, bool in_place) {
-  ApplyOptions options;
-  options.in_place = in_place;
-  if (!in_place) options.out = state.out;
-  frame.emit(RepairCommand{options});
-  frame.emit(VerifyCommand{});
-  state.plan_open = false;
 }
 
 // Escape, outside of panels and text fields: what was done last and lies above the rest goes first.
@@ -154,7 +138,7 @@ void run_sort_or_list(Action action, Frame& frame, DeskState& state) {
 }
 
 // What is seen and of what size: nothing of it leaves the desk.
-void run_look(Action action, Frame& frame, DeskState& state) {
+void run_view(Action action, Frame& frame, DeskState& state) {
   switch (action) {
     case Action::kSummary:
       state.summary_open = !state.summary_open;
@@ -287,43 +271,6 @@ void run(Action action, Frame& frame, DeskState& state) {
       return step_finding(frame, 1);
     case Action::kPreviousFinding:
       return step_finding(frame, -1);
-    case Action::kReview:
-      if (frame.snapshot.plan == nullptr) frame.emit(PlanCommand{});
-      state.plan_open = true;
-      return;
-    case Action::kApply:
-      return apply_repair(frame, state, false);
-    case Action::kApplyInPlace:
-      return apply_repair(frame, state, true);
-    case Action::kDryRun:
-      return frame.emit(DryRunCommand{});
-    case Action::kPlanUndo:
-      return frame.emit(PlanUndoCommand{});
-    case Action::kPlanRedo:
-      return frame.emit(PlanRedoCommand{});
-    case Action::kVerify:
-      return frame.emit(VerifyCommand{});
-    case Action::kUndo:
-      return frame.emit(UndoCommand{});  // which checks again what it brings back
-    case Action::kCommit:
-      return frame.emit(CommitCommand{});
-    case Action::kResume:
-      frame.emit(ResumeCommand{frame.snapshot.target->half_made.front()});
-      frame.emit(VerifyCommand{});
-      state.plan_open = false;
-      return;
-    case Action::kRollBack:
-      return frame.emit(RollBackCommand{frame.snapshot.target->half_made.front()});
-    case Action::kCertificate:
-      state.certificate_open = true;
-      return;
-    case Action::kCompare:
-      state.compare_open = !state.compare_open;
-      return;
-    case Action::kNextDifference:
-      return step_difference(frame, state, 1);
-    case Action::kPreviousDifference:
-      return step_difference(frame, state, -1);
     case Action::kCheck:
       return frame.emit(CheckCommand{});
     case Action::kCheckData:
@@ -359,7 +306,7 @@ void run(Action action, Frame& frame, DeskState& state) {
       state.quit = true;
       return;
     default:
-      return run_look(action, frame, state);
+      if (!run_on_repair(action, frame, state)) run_view(action, frame, state);
   }
 }
 

@@ -75,6 +75,9 @@ KeyPress key_of(Action action);
 
 bool is_possible(Action action, const Frame& frame, const DeskState& state);
 void run(Action action, Frame& frame, DeskState& state);
+// Those that plan, carry out, take back and compare, once they are known to be possible; false: it
+// is none of them.
+bool run_on_repair(Action action, Frame& frame, DeskState& state);
 // Keys that no focused text field takes.
 void run_keys(Frame& frame, DeskState& state);
 

@@ -50,10 +50,10 @@ TEST_CASE("a finding is two clicks from its bytes") {
   CHECK(driver.marks.items.contains("bytes/close"));
 }
 
-TEST_CASE("Ctrl+B shows the bytes of the tile, Escape leaves them") {
+TEST_CASE("Ctrl+H shows the bytes of the tile, Escape leaves them") {
   Driver driver(make::demo());
   driver.frame();
-  auto commands = driver.frame({{Key::kB, true, false, false}});
+  auto commands = driver.frame({{Key::kH, true, false, false}});
   REQUIRE(bytes_of(commands) != nullptr);
   CHECK(bytes_of(commands)->go == BytesCommand::Go::kTile);
   driver.show(with_bytes());

@@ -106,7 +106,7 @@ TEST_CASE("another tensor shows its own values, and bytes take the place of valu
   auto commands = driver.frame();
   REQUIRE(values_of(commands) != nullptr);
   CHECK(values_of(commands)->ask.dims.empty());
-  commands = driver.frame({{Key::kB, true, false, false}});
+  commands = driver.frame({{Key::kH, true, false, false}});
   REQUIRE(values_of(commands) != nullptr);
   CHECK(values_of(commands)->close);
   CHECK(driver.desk.bytes.open);

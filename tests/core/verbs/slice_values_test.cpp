@@ -38,7 +38,7 @@ std::string write_floats(const TemporaryFolder& folder, std::int64_t rows, std::
   return path;
 }
 
-std::shared_ptr<const Checkpoint> opened(const std::string& path) {
+std::shared_ptr<const Checkpoint> looked_at(const std::string& path) {
   auto checkpoint = open_checkpoint(path);
   REQUIRE_MESSAGE(checkpoint.has_value(), checkpoint.error().message);
   return *checkpoint;
@@ -52,7 +52,7 @@ TEST_CASE("the numbers of every small slice are those of the whole tensor, read 
   std::size_t looked = 0;
   for (const std::string& folder : test::fixture_cases("healthy_")) {
     CAPTURE(folder);
-    auto checkpoint = opened(folder + "/ckpt");
+    auto checkpoint = looked_at(folder + "/ckpt");
     for (std::uint32_t t = 0; t < checkpoint->tensor_count(); t += 3) {
       ExtentsView shape = checkpoint->shape(TensorId{t});
       if (shape.size() > 2 || volume(shape).value_or(0) == 0) continue;
@@ -90,7 +90,7 @@ TEST_CASE("what is not finite is never decimated away, and every cell has its la
                             {700 * 999 + 699, kInfinity},
                             {700 * 500, -kInfinity},
                             {700 * 10 + 699, 8}});
-  auto checkpoint = opened(path);
+  auto checkpoint = looked_at(path);
   auto values = slice_values(*checkpoint, TensorId{0}, {});
   REQUIRE(values.has_value());
   CHECK(values->is_all());
@@ -133,7 +133,7 @@ TEST_CASE("a look at a large tensor is bounded and says so") {
                                {9'000'000, 3},
                                {300, 200'000}}) {
     CAPTURE(rows);
-    auto checkpoint = opened(write_floats(folder, rows, columns, said));
+    auto checkpoint = looked_at(write_floats(folder, rows, columns, said));
     auto values = slice_values(
         *checkpoint, TensorId{0},
         *parse_values_ask("[0:" + std::to_string(rows) + ", 0:" + std::to_string(columns) + "]"));
@@ -150,7 +150,7 @@ TEST_CASE("elements that cannot be read are counted and marked, the others are s
   TemporaryFolder folder;
   std::string source = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_fsdp/ckpt";
   std::filesystem::copy(source, folder / "ckpt");
-  auto checkpoint = opened(folder / "ckpt");
+  auto checkpoint = looked_at(folder / "ckpt");
   TensorId tensor{0};
   while (checkpoint->chunks(tensor).size() < 2 || checkpoint->shape(tensor).size() != 2)
     tensor = TensorId{static_cast<std::uint32_t>(tensor) + 1};
@@ -176,7 +176,7 @@ TEST_CASE("slices are written and read as Python writes them, and wrong ones are
   for (const char* text : {"", "[", "1:2", "[a]", "[1:]", "[1,,2]", "[9223372036854775808]"})
     CHECK_FALSE(parse_values_ask(text).has_value());
   TemporaryFolder folder;
-  auto checkpoint = opened(write_floats(folder, 4, 5, {}));
+  auto checkpoint = looked_at(write_floats(folder, 4, 5, {}));
   for (const char* text : {"[0:4]", "[4, 0:5]", "[-1, 0:5]", "[2:2, 0:5]", "[3:1, 0:5]",
                            "[9223372036854775807, 0:5]"}) {
     CAPTURE(text);
