@@ -31,7 +31,7 @@ cmp "$WORK/a.png" "$WORK/b.png" || { echo "the picture depends on the moment"; e
 
 # What somebody did is recorded as it is done, and plays again: bytes, values, another checkpoint, back.
 cat > "$WORK/hands" <<END
-key Ctrl+Shift+B
+key Ctrl+Shift+H
 bytes next
 key Ctrl+Shift+V
 open $WORK/step-repaired
