@@ -58,8 +58,8 @@ struct Snapshot {
   std::string filter;
   // Beside another checkpoint; null until asked for.
   std::shared_ptr<const verbs::ComparedCheckpoints> compared;
-  std::string compared_with;              // as the person named it
-  std::optional<std::size_t> difference;  // selected, index into its tensors
+  std::string compared_with;                           // as the person named it
+  std::optional<std::size_t> difference;               // selected, index into its tensors
   std::optional<TensorId> tensor;                      // selected
   std::optional<ChunkId> chunk;                        // selected tile
   std::optional<std::size_t> finding;                  // selected, index into report->findings
