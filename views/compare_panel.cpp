@@ -27,10 +27,22 @@ Sign sign_of_kind(DifferenceKind kind) {
 }
 
 std::string verdict_text(const CheckpointDifference& difference) {
-  std::string text = difference.verdict == Sameness::kSame ? "The same to the bit."
-                     : difference.verdict == Sameness::kDifferent
-                         ? "Different: " + plural(difference.tensors.size(), "tensor") + "."
-                         : "Cannot tell whether they are the same.";
+  auto of_kind = [&](DifferenceKind kind) {
+    return static_cast<std::size_t>(
+        std::count_if(difference.tensors.begin(), difference.tensors.end(),
+                      [&](const TensorDifference& one) { return one.kind == kind; }));
+  };
+  // Other tiles are no difference, and a doubt is none yet.
+  std::size_t open = of_kind(DifferenceKind::kUndecided);
+  std::size_t different = difference.tensors.size() - open - of_kind(DifferenceKind::kRetiled);
+  if (difference.verdict == Sameness::kSame)
+    return difference.data ? "The same to the bit." : "The same: both lie in the same files.";
+  std::string text =
+      difference.verdict == Sameness::kDifferent
+          ? "Different: " +
+                (different != 0 ? plural(different, "tensor") : "entries that are no tensors") + "."
+          : "Cannot tell whether they are the same.";
+  if (open != 0) text += " Undecided: " + plural(open, "tensor") + ".";
   if (!difference.data) text += " Names, shapes and tiles were compared, values were not.";
   return text;
 }
@@ -141,7 +153,7 @@ void draw_compare(Frame& frame, DeskState& state, Region region) {
     column.y += frame.px(12);
     if (frame.snapshot.difference && *frame.snapshot.difference < difference.tensors.size())
       draw_selected(frame, column, difference.tensors[*frame.snapshot.difference]);
-    if (!difference.tensors.empty()) head(frame, column, "DIFFERENT");
+    if (!difference.tensors.empty()) head(frame, column, "TENSORS");
     draw_differences(frame, column, difference.tensors);
     if (!difference.entries.empty())
       paragraph(frame, column, frame.fonts.small, frame.theme.quiet,

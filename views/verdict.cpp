@@ -18,11 +18,17 @@ std::string what_is_lost(const CheckReport& report, const Plan* plan) {
       moved += operation.bytes_moved;
       lost += operation.elements_lost;
     }
+    // Whether anything is lost by what it leaves nobody has said.
+    std::string leaves;
+    if (!plan->undecided.empty())
+      leaves = "It leaves " + plural(plan->undecided.size(), "finding") + " as they are.";
     if (lost > 0)
       return plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is" : " are") +
-             " lost; the repair keeps the rest and marks them.";
-    return moved == 0 ? "Nothing is lost; the repair moves no byte."
-                      : "Nothing is lost; the repair rewrites " + human_bytes(moved) + ".";
+             " lost; the repair keeps the rest and marks them." +
+             (leaves.empty() ? "" : " " + leaves);
+    std::string does = moved == 0 ? "moves no byte." : "rewrites " + human_bytes(moved) + ".";
+    return leaves.empty() ? "Nothing is lost; the repair " + does
+                          : "The repair mends a part and " + does + " " + leaves;
   }
   bool remedy = false, lossless = true;
   for (const Finding& finding : report.findings) {
@@ -120,7 +126,7 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
       }
       text.detail =
           verified.lost == 0
-              ? "Every saved element is kept" + in + "."
+              ? "Nothing is lost" + in + "."
               : "What is lost was filled and is no trained value; all others kept" + in + ".";
       if (snapshot.still_wrong != nullptr && !snapshot.still_wrong->empty()) {
         text.tone = Tone::kBad;

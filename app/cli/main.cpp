@@ -79,9 +79,8 @@ Error does_not_run_in_several(const Context& context, const Launch& launch) {
           "`" + context.options.verb + "` does not run in several processes, and " +
               std::string(launch.by) + " has begun " + std::to_string(launch.size),
           {},
-          "Begin it without " + std::string(launch.by) +
-              "; one that a program begins which runs under it: with " + kAloneVariable +
-              "=1 in its environment."};
+          "Start it once, without " + std::string(launch.by) + ". Inside a job that " +
+              std::string(launch.by) + " started, set " + kAloneVariable + "=1 for it."};
 }
 
 // srun without --mpi, or a launcher of another MPI: each process believes that it is alone.

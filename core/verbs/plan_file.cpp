@@ -7,6 +7,7 @@
 #include "core/io/store.h"
 #include "core/repair/apply.h"
 #include "core/repair/plan_fingerprint.h"
+#include "core/verbs/browse.h"
 #include "core/verbs/output_place.h"
 
 namespace shw::verbs {
@@ -34,10 +35,9 @@ Status check_replaces_a_plan(const Directory& folder, const std::string& name,
 }  // namespace
 
 std::string expanded_path(std::string path) {
-  bool is_home = path == "~" || path.starts_with("~/");
-  const char* home = std::getenv("HOME");
-  if (!is_home || home == nullptr || *home == 0) return path;
-  return without_trailing_slashes(home) + path.substr(1);
+  const char* home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  bool is_known = home != nullptr && *home != 0;
+  return is_known && path.starts_with('~') ? expanded(path, without_trailing_slashes(home)) : path;
 }
 
 Status save_plan(Store& store, const Opened& opened, const VerbOptions& said, const Plan& plan,

@@ -9,7 +9,6 @@ trap 'rm -rf "$work"' EXIT
 "$build/app/shardwright" demo "$work" > /dev/null
 cat > "$work/script" <<END
 screenshot assets/screenshot.png
-tile 3
 key Ctrl+H
 wait
 screenshot assets/bytes.png

@@ -1,0 +1,41 @@
+// What the bar at the top says: never more than what was looked at.
+#include "views/verdict.h"
+
+#include <doctest/doctest.h>
+
+using namespace shw;
+
+namespace {
+
+Finding finding_of(const std::string& rule) {
+  Finding finding;
+  finding.rule = rule;
+  finding.severity = Severity::kError;
+  finding.subjects = {"w"};
+  finding.remedy = Remedy{"relabel", true, ""};
+  return finding;
+}
+
+Snapshot planned(std::vector<Finding> undecided) {
+  Snapshot snapshot;
+  snapshot.checkpoint = std::make_shared<const Checkpoint>();
+  CheckReport report;
+  report.findings = {finding_of("placement-axis-moved"), finding_of("partly-lost")};
+  report.verdict = Verdict::kFindings;
+  snapshot.report = std::make_shared<const CheckReport>(std::move(report));
+  Plan plan;
+  plan.operations.emplace_back();
+  plan.undecided = std::move(undecided);
+  snapshot.plan = std::make_shared<const Plan>(std::move(plan));
+  return snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("a repair that mends all says that nothing is lost, one that leaves a finding does not") {
+  auto detail = [](const Snapshot& snapshot) { return verdict_of(snapshot, {}, 1).detail; };
+  CHECK(detail(planned({})).find("Nothing is lost") != std::string::npos);
+  std::string partly = detail(planned({finding_of("partly-lost")}));
+  CHECK(partly.find("Nothing is lost") == std::string::npos);
+  CHECK(partly.find("leaves 1 finding") != std::string::npos);
+}
