@@ -39,4 +39,9 @@ class Unpacker {
   BytesView left_;
 };
 
+// Packed bytes as text, for what carries text.
+inline std::string packed_text(const Bytes& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace shw

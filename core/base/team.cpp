@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
+#include <future>
+#include <optional>
 
 #include "core/base/hash.h"
 #include "core/base/packed.h"
@@ -14,6 +17,83 @@ namespace {
 // Of one member in a round: seconds of work, against which the words of a round are nothing.
 constexpr std::uint64_t kRoundBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kRoundThings = 1 << 14;
+
+// Often enough that nobody who works is taken for dead, seldom enough to cost nothing.
+constexpr std::chrono::seconds kBeat(2);
+constexpr std::chrono::seconds kStill(120);
+
+// When each of the others was last seen to move something.
+class Movement {
+ public:
+  explicit Movement(std::size_t members) : seen_(members) {}
+
+  Status note(std::size_t member, bool is_done, std::uint64_t moved, const std::string& step) {
+    const auto now = std::chrono::steady_clock::now();
+    Seen& seen = seen_[member];
+    if (is_done || !seen.moved || *seen.moved != moved) seen = {moved, now};
+    if (now - seen.at < kStill) return {};
+    return fail(ErrorKind::kIo, fmt::format("in `{}` worker {} has moved no byte for {} s: its "
+                                            "disk may hang",
+                                            step, member, kStill.count()));
+  }
+
+ private:
+  struct Seen {
+    std::optional<std::uint64_t> moved;
+    std::chrono::steady_clock::time_point at{};
+  };
+  std::vector<Seen> seen_;
+};
+
+// What it does besides, and what it has done of it.
+Bytes beat_of(bool is_done, const BesideWork& beside) {
+  Packer words;
+  words.add(std::uint64_t{is_done});
+  words.add(beside.progress == nullptr ? 0 : beside.progress->done.load());
+  Bytes news = beside.news ? beside.news() : Bytes{};
+  words.add(std::string_view(reinterpret_cast<const char*>(news.data()), news.size()));
+  return words.take();
+}
+
+// Whether all have done their work.
+Result<bool> hear_beats(const std::vector<Bytes>& told, const BesideWork& beside,
+                        Movement& movement) {
+  bool all = true;
+  for (std::size_t member = 0; member < told.size(); ++member) {
+    Unpacker words(told[member]);
+    SHW_TRY(std::uint64_t is_done, words.number());
+    SHW_TRY(std::uint64_t moved, words.number());
+    SHW_TRY(std::string news, words.text());
+    all = all && is_done != 0;
+    if (beside.progress != nullptr)
+      SHW_CHECK(movement.note(member, is_done != 0, moved, beside.step));
+    if (beside.hear && !news.empty())
+      SHW_CHECK(beside.hear(member, std::as_bytes(std::span(news))));
+  }
+  return all;
+}
+
+// The others have stopped: nothing more of it is needed.
+void stop_waiting(std::future<Status>& work, Progress* progress) {
+  if (progress == nullptr || is_cancelled(progress)) return work.wait();
+  progress->cancel();
+  work.wait();
+  progress->cancelled = false;
+}
+
+Status beat_until_done(Team& team, const BesideWork& beside, std::future<Status>& work) {
+  Movement movement(team.size());
+  std::optional<Status> own;
+  for (bool all = false; !all;) {
+    if (!own && work.wait_for(kBeat) == std::future_status::ready) {
+      own = work.get();
+      if (!*own) return *own;
+    }
+    SHW_TRY(auto told, team.tell_all(beat_of(own.has_value(), beside), beside.step));
+    SHW_TRY(all, hear_beats(told, beside, movement));
+  }
+  return {};
+}
 
 // Where the round ends that begins here.
 std::size_t end_of_round(std::span<const std::uint64_t> costs, std::size_t first,
@@ -62,7 +142,13 @@ Status hear_share(const TeamWork& work, std::size_t first, Share share, std::siz
 Status do_round(Team& team, const TeamWork& work, std::size_t first, std::size_t end,
                 const std::string& agreed) {
   auto shares = deal(work.costs.subspan(first, end - first), team.size());
-  SHW_TRY(Bytes own, find_share(work, first, shares[team.rank()], agreed));
+  Bytes own;
+  BesideWork beside{work.step, {}, work.progress};
+  beside.work = [&]() -> Status {
+    SHW_TRY(own, find_share(work, first, shares[team.rank()], agreed));
+    return {};
+  };
+  SHW_CHECK(work_beside(team, beside));
   SHW_TRY(auto told, team.tell_all(std::move(own), work.step));
   for (std::size_t member = 0; member < team.size(); ++member)
     SHW_CHECK(hear_share(work, first, shares[member], member, agreed, told[member]));
@@ -70,6 +156,20 @@ Status do_round(Team& team, const TeamWork& work, std::size_t first, std::size_t
 }
 
 }  // namespace
+
+Status meet(Team& team, const std::string& step) {
+  SHW_TRY([[maybe_unused]] auto told, team.tell_all({}, step));
+  return {};
+}
+
+Status work_beside(Team& team, const BesideWork& beside) {
+  auto work = std::async(std::launch::async, beside.work);
+  Status done = beat_until_done(team, beside, work);
+  if (done) return done;
+  team.stop(done.error());
+  if (work.valid()) stop_waiting(work, beside.progress);
+  return done;
+}
 
 std::vector<Share> deal(std::span<const std::uint64_t> costs, std::size_t members) {
   double all = 0;
@@ -87,6 +187,31 @@ std::vector<Share> deal(std::span<const std::uint64_t> costs, std::size_t member
     shares[member].last = at;
   }
   return shares;
+}
+
+Result<std::vector<std::string>> find_each(Team* team, const EachWork& work) {
+  std::vector<std::string> found(work.costs.size());
+  if (team == nullptr) {
+    SHW_CHECK(each_in_parallel(found.size(), [&](std::size_t i) -> Status {
+      if (is_cancelled(work.progress)) return cancelled_error();
+      SHW_TRY(found[i], work.find(i));
+      return {};
+    }));
+    return found;
+  }
+  TeamWork dealt{work.step, work.costs, {}, {}, work.progress};
+  dealt.find = [&](std::size_t i) -> Result<Bytes> {
+    if (is_cancelled(work.progress)) return cancelled_error();
+    SHW_TRY(std::string words, work.find(i));
+    auto bytes = std::as_bytes(std::span(words));
+    return Bytes(bytes.begin(), bytes.end());
+  };
+  dealt.hear = [&](std::size_t i, BytesView words) -> Status {
+    found[i].assign(reinterpret_cast<const char*>(words.data()), words.size());
+    return {};
+  };
+  SHW_CHECK(each_in_team(*team, dealt));
+  return found;
 }
 
 Status each_in_team(Team& team, const TeamWork& work) {

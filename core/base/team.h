@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/base/progress.h"
 #include "core/base/result.h"
 
 namespace shw {
@@ -23,9 +24,29 @@ class Team {
   // What each has to say in a step, by rank: the same for all of them. None goes on before all have
   // spoken; an error where one is silent for too long.
   virtual Result<std::vector<Bytes>> tell_all(Bytes own, const std::string& step) = 0;
+  // A message for each, by rank, becomes a message of each; the one to itself stays as it is.
+  virtual Result<std::vector<Bytes>> exchange(std::vector<Bytes> to_each,
+                                              const std::string& step) = 0;
   // The others are told that this one stops, and why.
   virtual void stop(const Error& why) = 0;
 };
+
+// None goes on before all have come here.
+Status meet(Team& team, const std::string& step);
+
+// Work that each does for itself and that may take longer than the others would wait in silence.
+struct BesideWork {
+  std::string step;
+  std::function<Status()> work;  // on a thread of its own
+  // What shows that it moves; null: nobody looks. It is cancelled where the others have stopped.
+  Progress* progress = nullptr;
+  // What is new since it was last asked, and what another one said was. May be empty.
+  std::function<Bytes()> news = {};
+  std::function<Status(std::size_t member, BytesView news)> hear = {};
+};
+// Until all members have done theirs. A member that works and moves nothing for two minutes is an
+// error that names it.
+Status work_beside(Team& team, const BesideWork& beside);
 
 // [first, last) of things that are dealt out.
 struct Share {
@@ -41,8 +62,19 @@ struct TeamWork {
   std::function<Result<Bytes>(std::size_t thing)> find;
   // Everything that was found, in order, on every member, whoever found it.
   std::function<Status(std::size_t thing, BytesView found)> hear;
+  Progress* progress = nullptr;  // as in BesideWork
 };
 // Each thing is found by exactly one member. In rounds, so that a member that hangs is missed soon.
 Status each_in_team(Team& team, const TeamWork& work);
+
+// What is found of each thing, in order, by threads; the members of a team share the things out,
+// and all of them get all of it. `team` and `progress` may be null.
+struct EachWork {
+  std::string step;
+  std::span<const std::uint64_t> costs;  // as in TeamWork
+  std::function<Result<std::string>(std::size_t thing)> find;
+  Progress* progress = nullptr;
+};
+Result<std::vector<std::string>> find_each(Team* team, const EachWork& work);
 
 }  // namespace shw

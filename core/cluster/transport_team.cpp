@@ -16,4 +16,10 @@ Result<std::vector<Bytes>> TransportTeam::tell_all(Bytes own, const std::string&
                     {fmt::format("{}, round {}", step, ++told_), patience_});
 }
 
+Result<std::vector<Bytes>> TransportTeam::exchange(std::vector<Bytes> to_each,
+                                                   const std::string& step) {
+  return shw::exchange(transport_, std::move(to_each), kMostWords,
+                       {fmt::format("{}, round {}", step, ++told_), patience_});
+}
+
 }  // namespace shw

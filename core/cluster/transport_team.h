@@ -15,6 +15,7 @@ class TransportTeam final : public Team {
   std::size_t rank() const override { return static_cast<std::size_t>(transport_.rank()); }
   std::size_t size() const override { return static_cast<std::size_t>(transport_.size()); }
   Result<std::vector<Bytes>> tell_all(Bytes own, const std::string& step) override;
+  Result<std::vector<Bytes>> exchange(std::vector<Bytes> to_each, const std::string& step) override;
   void stop(const Error& why) override { transport_.abort(why); }
 
  private:
