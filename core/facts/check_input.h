@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 
 #include "core/facts/depth.h"
 #include "core/facts/integrity.h"
 #include "core/formats/items.h"
+#include "core/formats/replicas.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
 #include "core/spec/spec.h"
@@ -32,6 +34,8 @@ struct CheckInput {
   // One a tensor, empty without a reference: which tensor of the reference it is.
   std::span<const std::optional<TensorId>> counterparts = {};
   std::int64_t ranks = ranks_that_wrote(checkpoint);
+  // At Depth::kData: of copies of tiles in the checkpoint itself.
+  std::map<TensorId, ReplicaDoubt> replica_doubts = {};
   const Integrity* integrity = nullptr;  // null where no list of files lies beside it
 };
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/hash.h"
-#include "core/base/parallel.h"
+#include "core/base/packed.h"
 #include "core/base/utf8.h"
 #include "core/io/read_through.h"
 
@@ -101,23 +101,38 @@ std::vector<ListedHash> files_there(const Directory& directory, std::vector<List
 // thread's, and none shall be left for the end.
 Result<std::vector<Result<std::string>>> hashes_of_files(const Directory& directory,
                                                          std::vector<ListedHash>& files,
-                                                         Progress* progress) {
+                                                         Progress* progress, Team* team) {
   std::stable_sort(files.begin(), files.end(),
                    [](const ListedHash& a, const ListedHash& b) { return a.size > b.size; });
+  std::vector<std::uint64_t> sizes;
+  for (const ListedHash& file : files) sizes.push_back(file.size);
   std::vector<Result<std::string>> hashes(files.size());
-  SHW_CHECK(each_in_parallel(files.size(), [&](std::size_t i) -> Status {
+  // Of others a hash, or nothing and why.
+  EachWork work{"hash files", sizes, {}, progress};
+  work.find = [&](std::size_t i) -> Result<std::string> {
     hashes[i] = sha256_of_file(directory, files[i].name, progress);
-    if (!hashes[i] && hashes[i].error().kind == ErrorKind::kCancelled) return cancelled_error();
-    return {};
-  }));
+    if (!hashes[i] && hashes[i].error().kind == ErrorKind::kCancelled) return hashes[i];
+    Packer words;
+    words.add(std::string_view(hashes[i] ? *hashes[i] : std::string()));
+    if (!hashes[i]) words.add(hashes[i].error());
+    return packed_text(words.take());
+  };
+  SHW_TRY(std::vector<std::string> told, find_each(team, work));
+  for (std::size_t i = 0; team != nullptr && i < told.size(); ++i) {
+    Unpacker words(std::as_bytes(std::span(told[i])));
+    SHW_TRY(hashes[i], words.text());
+    if (!hashes[i]->empty()) continue;
+    SHW_TRY(Error why, words.error());
+    hashes[i] = tl::unexpected<Error>(std::move(why));
+  }
   return hashes;
 }
 
 Status hash_files(const Directory& directory, std::vector<ListedHash> files, Integrity& out,
-                  Progress* progress) {
+                  Progress* progress, Team* team) {
   for (const ListedHash& file : files) out.hashed_bytes += file.size;
   if (progress != nullptr) progress->begin(Phase::kReadingBytes, out.hashed_bytes, true);
-  SHW_TRY(auto actual, hashes_of_files(directory, files, progress));
+  SHW_TRY(auto actual, hashes_of_files(directory, files, progress, team));
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!actual[i])
       out.unread.push_back(files[i].name);
@@ -133,7 +148,7 @@ Status hash_files(const Directory& directory, std::vector<ListedHash> files, Int
 }  // namespace
 
 Result<std::optional<Integrity>> read_integrity(const Checkpoint& checkpoint, Depth depth,
-                                                Progress* progress) {
+                                                Progress* progress, Team* team) {
   if (checkpoint.directory() == nullptr) return std::nullopt;
   const Directory& directory = *checkpoint.directory();
   if (directory.stat(kIntegrityFile).kind != EntryKind::kFile) return std::nullopt;
@@ -152,7 +167,7 @@ Result<std::optional<Integrity>> read_integrity(const Checkpoint& checkpoint, De
   }
   std::vector<ListedHash> there = files_there(directory, std::move(*listed), *out);
   if (depth == Depth::kData) {
-    SHW_CHECK(hash_files(directory, std::move(there), *out, progress));
+    SHW_CHECK(hash_files(directory, std::move(there), *out, progress, team));
   } else {
     out->not_hashed = there.size();
   }
@@ -169,7 +184,7 @@ Result<std::string> integrity_of(const Directory& folder, const std::vector<std:
                   "rename it, or leave --integrity out");
   }
   for (const std::string& name : files) listed.push_back({name, {}, folder.stat(name).size});
-  SHW_TRY(auto hashes, hashes_of_files(folder, listed, progress));
+  SHW_TRY(auto hashes, hashes_of_files(folder, listed, progress, nullptr));
   std::map<std::string, std::string> by_name;
   for (std::size_t i = 0; i < listed.size(); ++i) {
     SHW_TRY(by_name[listed[i].name], std::move(hashes[i]));

@@ -13,6 +13,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/base/team.h"
 #include "core/facts/depth.h"
 #include "core/model/checkpoint.h"
 
@@ -37,9 +38,9 @@ struct Integrity {
 };
 
 // Nothing where no such list lies there. Hashes are taken at Depth::kData, files side by side on
-// all cores. An error only where somebody stopped it.
+// all cores and by all members of a team. An error only where somebody stopped it.
 Result<std::optional<Integrity>> read_integrity(const Checkpoint& checkpoint, Depth depth,
-                                                Progress* progress);
+                                                Progress* progress, Team* team = nullptr);
 
 // Such a list of files of a folder, as Megatron-LM writes it. Hashes as above.
 Result<std::string> integrity_of(const Directory& folder, const std::vector<std::string>& files,

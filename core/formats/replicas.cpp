@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/base/parallel.h"
 #include "core/formats/item_access.h"
 #include "core/formats/items.h"
 
@@ -113,17 +112,26 @@ Result<std::string> doubt_of(const Checkpoint& checkpoint, const Replica& replic
 }
 
 Result<std::map<TensorId, ReplicaDoubt>> doubtful_replicas(const Checkpoint& checkpoint,
-                                                           Progress* progress) {
+                                                           Progress* progress, Team* team) {
   const std::vector<const Replica*> replicas = replicas_of(checkpoint);
-  std::vector<ReplicaDoubt> doubts(replicas.size());
-  SHW_CHECK(each_in_parallel(replicas.size(), [&](std::size_t i) -> Status {
+  std::vector<std::uint64_t> costs;
+  for (const Replica* replica : replicas)
+    costs.push_back(2 * static_cast<std::uint64_t>(
+                            std::max<std::int64_t>(checkpoint.place(replica->storage).length, 0)));
+  // Words with a letter in front: of copies that differ, or that cannot be read.
+  EachWork work{"compare copies", costs, {}, progress};
+  work.find = [&](std::size_t i) -> Result<std::string> {
     auto doubt = doubt_of(checkpoint, *replicas[i], progress);
     if (!doubt && doubt.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(doubt).error());
-    if (doubt) doubts[i] = {true, std::move(*doubt)};
-    if (!doubt) doubts[i].words = "a copy of a tile cannot be read: " + doubt.error().message;
-    return {};
-  }));
+    if (!doubt) return "?a copy of a tile cannot be read: " + doubt.error().message;
+    return doubt->empty() ? std::string() : "!" + *doubt;
+  };
+  SHW_TRY(std::vector<std::string> words, find_each(team, work));
+  std::vector<ReplicaDoubt> doubts(replicas.size());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].empty()) doubts[i] = {words[i].front() == '!', words[i].substr(1)};
+  }
   std::map<TensorId, ReplicaDoubt> out;
   for (std::size_t i = 0; i < replicas.size(); ++i) {
     if (doubts[i].words.empty()) continue;

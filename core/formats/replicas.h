@@ -7,6 +7,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/base/team.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -21,7 +22,9 @@ struct ReplicaDoubt {
   bool differ = false;
   std::string words;
 };
+// A team compares each copy once.
 Result<std::map<TensorId, ReplicaDoubt>> doubtful_replicas(const Checkpoint& checkpoint,
-                                                           Progress* progress);
+                                                           Progress* progress,
+                                                           Team* team = nullptr);
 
 }  // namespace shw

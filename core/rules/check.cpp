@@ -1,10 +1,8 @@
 #include "core/rules/check.h"
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 
+#include "core/facts/data_checks.h"
 #include "core/facts/facts.h"
 #include "core/rules/consequence.h"
 #include "core/rules/explained.h"
@@ -42,38 +40,6 @@ std::string what_is_deeper(Depth depth) {
       break;
   }
   return "";
-}
-
-struct Data {
-  std::vector<Result<DataCheck>> chunks, objects;
-};
-
-template <class Check>
-std::vector<Result<DataCheck>> check_all(std::size_t count, Progress* progress, Check check_one) {
-  std::vector<Result<DataCheck>> out(count, DataCheck{});
-  tbb::parallel_for(tbb::blocked_range<std::size_t>(0, count),
-                    [&](const tbb::blocked_range<std::size_t>& range) {
-                      for (std::size_t i = range.begin(); i != range.end(); ++i) {
-                        if (is_cancelled(progress)) return;
-                        out[i] = check_one(i);
-                      }
-                    });
-  return out;
-}
-
-Data read_all_data(const Checkpoint& checkpoint, const std::vector<Result<ItemHeader>>& headers,
-                   Progress* progress) {
-  if (progress != nullptr)
-    progress->begin(Phase::kReadingBytes, checkpoint.tensor_bytes(), /*bytes=*/true);
-  Data data;
-  data.chunks = check_all(checkpoint.chunk_count(), progress, [&](std::size_t i) {
-    const ItemHeader* header = headers[i] ? &*headers[i] : nullptr;
-    return check_item_data(checkpoint, ChunkId{static_cast<std::uint32_t>(i)}, progress, header);
-  });
-  data.objects = check_all(checkpoint.objects().size(), progress, [&](std::size_t i) {
-    return check_object_data(checkpoint, i, progress);
-  });
-  return data;
 }
 
 // Errors first, then warnings, then what is only to know; among equals a cause stands before what
@@ -161,13 +127,17 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
 
   // What the items say about themselves, and whether their bytes are those that were written.
   std::vector<Result<ItemHeader>> headers;
-  Data data;
+  DataChecks data;
+  std::map<TensorId, ReplicaDoubt> doubts;
   if (report.depth >= Depth::kHeaders && checkpoint.directory() != nullptr) {
     SHW_TRY(headers, read_item_headers(checkpoint, progress));
   }
-  if (report.depth == Depth::kData && checkpoint.directory() != nullptr)
-    data = read_all_data(checkpoint, headers, progress);
-  SHW_TRY(std::optional<Integrity> integrity, read_integrity(checkpoint, report.depth, progress));
+  if (report.depth == Depth::kData && checkpoint.directory() != nullptr) {
+    SHW_TRY(data, read_all_data(checkpoint, headers, progress, options.team));
+    SHW_TRY(doubts, doubtful_replicas(checkpoint, progress, options.team));
+  }
+  SHW_TRY(std::optional<Integrity> integrity,
+          read_integrity(checkpoint, report.depth, progress, options.team));
   if (is_cancelled(progress)) return cancelled_error();
 
   Expectation expected = expectation_of(checkpoint, options);
@@ -182,6 +152,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
                    expected.reference,
                    expected.names.in_reference};
   input.integrity = integrity ? &*integrity : nullptr;
+  input.replica_doubts = std::move(doubts);
   report.spec = expected.spec;
   auto opened = checkpoint.opening_findings();
   report.findings.assign(opened.begin(), opened.end());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/base/team.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
 #include "core/rules/rules.h"
@@ -24,6 +25,8 @@ struct CheckOptions {
   // Another checkpoint of the same model (--against): its names, shapes and dtypes are expected
   // where there is no spec, and rules may compare bytes with it. May be null.
   std::shared_ptr<const Checkpoint> reference = nullptr;
+  // Each member calls check() alike; what reads every byte is shared out. Null: alone.
+  Team* team = nullptr;
 };
 
 enum class Verdict : std::uint8_t { kClean, kFindings, kUndecided };

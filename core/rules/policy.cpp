@@ -67,12 +67,13 @@ PolicyAnswer judge_coverage(const Checkpoint& checkpoint) {
                            " lies in one tile whose bytes are there");
 }
 
-Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progress* progress) {
+Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progress* progress,
+                                  Team* team) {
   constexpr std::string_view kName = "finite";
   if (!data) return policy_answer(kName, PolicyVerdict::kUndecided, "values were not read: --data");
   std::vector<TensorId> tensors;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) tensors.push_back(TensorId{t});
-  SHW_TRY(auto told, statistics_of(checkpoint, tensors, progress));
+  SHW_TRY(auto told, statistics_of(checkpoint, tensors, progress, team));
   std::vector<std::string> broken, open;
   std::uint64_t elements = 0;
   for (const TensorStatistics& tensor : told) {
@@ -214,12 +215,12 @@ std::string_view name(PolicyVerdict verdict) {
 
 Result<std::vector<PolicyAnswer>> judge_policies(const Checkpoint& checkpoint,
                                                  std::span<const std::string> required, bool data,
-                                                 Progress* progress) {
+                                                 Progress* progress, Team* team) {
   std::vector<PolicyAnswer> answers;
   for (const std::string& require : required) {
     if (require == kPolicies[0]) answers.push_back(judge_coverage(checkpoint));
     if (require == kPolicies[1]) {
-      SHW_TRY(PolicyAnswer finite, judge_finite(checkpoint, data, progress));
+      SHW_TRY(PolicyAnswer finite, judge_finite(checkpoint, data, progress, team));
       answers.push_back(std::move(finite));
     }
     if (require == kPolicies[2]) answers.push_back(judge_optimizer(checkpoint));

@@ -10,6 +10,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/base/team.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -35,6 +36,6 @@ struct PolicyAnswer {
 // `required`: of kPolicies. `data`: bytes may be read.
 Result<std::vector<PolicyAnswer>> judge_policies(const Checkpoint& checkpoint,
                                                  std::span<const std::string> required, bool data,
-                                                 Progress* progress);
+                                                 Progress* progress, Team* team = nullptr);
 
 }  // namespace shw

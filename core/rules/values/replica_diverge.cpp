@@ -194,12 +194,10 @@ void find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings) 
 
 // Copies of one tile in one checkpoint: loading takes one of them and says nothing of the others.
 void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings) {
-  auto doubts = doubtful_replicas(facts.checkpoint, nullptr);
-  if (!doubts) return;
   Finding finding, unread;
   finding.rule = "replica-diverge";
   std::vector<std::string> how;
-  for (const auto& [tensor, doubt] : *doubts) {
+  for (const auto& [tensor, doubt] : facts.replica_doubts) {
     std::string fqn(facts.checkpoint.fqn(tensor));
     (doubt.differ ? finding : unread).subjects.push_back(fqn);
     if (doubt.differ) how.push_back(fqn + ": " + doubt.words);

@@ -1,0 +1,126 @@
+#include "core/facts/data_checks.h"
+
+#include <functional>
+#include <string>
+
+#include "core/base/packed.h"
+#include "core/base/parallel.h"
+
+namespace shw {
+namespace {
+
+void pack_check(Packer& words, const DataCheck& check) {
+  words.add(static_cast<std::uint64_t>(check.crc));
+  words.add(std::uint64_t{check.expected});
+  words.add(std::uint64_t{check.actual});
+  words.add(check.record);
+  words.add(check.record_offset);
+  words.add(check.record_length);
+  std::vector<std::uint64_t> counts;
+  if (check.floats) {
+    for (std::int64_t one : {check.floats->count, check.floats->nan, check.floats->infinite,
+                             check.floats->denormal, check.floats->zero})
+      counts.push_back(static_cast<std::uint64_t>(one));
+  }
+  words.add(counts);
+}
+
+Result<DataCheck> unpack_check(Unpacker& words) {
+  DataCheck check;
+  SHW_TRY(std::uint64_t crc, words.number());
+  if (crc > static_cast<std::uint64_t>(DataCheck::Crc::kDiffers))
+    return fail(ErrorKind::kIo, "another worker says nonsense of an item");
+  check.crc = static_cast<DataCheck::Crc>(crc);
+  SHW_TRY(std::uint64_t expected, words.number());
+  SHW_TRY(std::uint64_t actual, words.number());
+  check.expected = static_cast<std::uint32_t>(expected);
+  check.actual = static_cast<std::uint32_t>(actual);
+  SHW_TRY(check.record, words.text());
+  SHW_TRY(check.record_offset, words.number());
+  SHW_TRY(check.record_length, words.number());
+  SHW_TRY(auto counts, words.numbers());
+  if (counts.size() == 5) {
+    auto at = [&](std::size_t i) { return static_cast<std::int64_t>(counts[i]); };
+    check.floats = FloatCounts{at(0), at(1), at(2), at(3), at(4)};
+  }
+  return check;
+}
+
+// One thing and its answer, or why there is none, as words.
+std::string in_words(const Result<DataCheck>& check) {
+  Packer words;
+  words.add(std::uint64_t{check.has_value()});
+  if (check)
+    pack_check(words, *check);
+  else
+    words.add(check.error());
+  return packed_text(words.take());
+}
+
+Result<Result<DataCheck>> from_words(const std::string& text) {
+  Unpacker words(std::as_bytes(std::span(text)));
+  SHW_TRY(std::uint64_t is_good, words.number());
+  if (is_good != 0) {
+    SHW_TRY(DataCheck check, unpack_check(words));
+    return Result<DataCheck>(std::move(check));
+  }
+  SHW_TRY(Error error, words.error());
+  return Result<DataCheck>(tl::unexpected<Error>(std::move(error)));
+}
+
+std::uint64_t length_of(const std::optional<ItemPlace>& item) {
+  return item && item->length > 0 ? static_cast<std::uint64_t>(item->length) : 0;
+}
+
+// Alone every answer stays where it is: as words millions of them would take hundreds of megabytes.
+Result<std::vector<Result<DataCheck>>> check_each(
+    Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
+    Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check) {
+  std::vector<Result<DataCheck>> out(costs.size(), DataCheck{});
+  if (team == nullptr) {
+    SHW_CHECK(each_in_parallel(out.size(), [&](std::size_t i) -> Status {
+      if (is_cancelled(progress)) return cancelled_error();
+      out[i] = check(i);
+      return {};
+    }));
+    return out;
+  }
+  EachWork work{step, costs, {}, progress};
+  work.find = [&](std::size_t i) -> Result<std::string> {
+    Result<DataCheck> found = check(i);
+    if (!found && found.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(std::move(found).error());
+    return in_words(found);
+  };
+  SHW_TRY(std::vector<std::string> told, find_each(team, work));
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    SHW_TRY(out[i], from_words(told[i]));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<DataChecks> read_all_data(const Checkpoint& checkpoint,
+                                 const std::vector<Result<ItemHeader>>& headers, Progress* progress,
+                                 Team* team) {
+  if (progress != nullptr)
+    progress->begin(Phase::kReadingBytes, checkpoint.tensor_bytes(), /*bytes=*/true);
+  DataChecks data;
+  std::vector<std::uint64_t> costs;
+  for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i)
+    costs.push_back(length_of(checkpoint.item(ChunkId{i})));
+  SHW_TRY(data.chunks, check_each(team, "read items", costs, progress, [&](std::size_t i) {
+            const ItemHeader* header = headers[i] ? &*headers[i] : nullptr;
+            return check_item_data(checkpoint, ChunkId{static_cast<std::uint32_t>(i)}, progress,
+                                   header);
+          }));
+  costs.clear();
+  for (const ObjectRow& object : checkpoint.objects()) costs.push_back(length_of(object.item));
+  SHW_TRY(data.objects, check_each(team, "read entries", costs, progress, [&](std::size_t i) {
+            return check_object_data(checkpoint, i, progress);
+          }));
+  return data;
+}
+
+}  // namespace shw

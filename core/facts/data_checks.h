@@ -1,0 +1,22 @@
+// Every item read to its end: whether its bytes are those that were written, and what they are.
+#pragma once
+
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/base/team.h"
+#include "core/formats/items.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+struct DataChecks {
+  std::vector<Result<DataCheck>> chunks, objects;
+};
+// `headers`, one a chunk, where they have been read. A team reads each item once. An error only
+// where somebody stopped it, or the team's own.
+Result<DataChecks> read_all_data(const Checkpoint& checkpoint,
+                                 const std::vector<Result<ItemHeader>>& headers, Progress* progress,
+                                 Team* team);
+
+}  // namespace shw
