@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/base/team.h"
 #include "core/exec/device.h"
 #include "core/exec/run_limits.h"
 #include "core/formats/format_writer.h"
@@ -43,6 +44,8 @@ struct FolderRun {
   std::string partial = {};
   std::uint64_t memory = kDefaultMemory;
   DeviceWish device = {};  // on what elements are made
+  // Of workers who make it together: each calls make_folder() with the same run. Null: alone.
+  Team* team = nullptr;
 };
 
 // What has been written, opened as anybody would open it.
@@ -52,6 +55,9 @@ struct WrittenFolder {
   // Of each tile that was made, by index in LaidOut::made, the fingerprint of what was read for it;
   // nothing of those that an earlier run had made.
   std::span<const std::optional<Fingerprint>> made;
+  Team* team = nullptr;  // FolderRun::team
+  // Of several workers one writes what lies beside the items.
+  bool is_first() const { return team == nullptr || team->rank() == 0; }
 };
 // Called when all is written and durable. Holds it against what was asked for, and writes the
 // certificate into the folder.
@@ -64,7 +70,7 @@ struct FolderMade {
   DeviceUse device = {};
 };
 // After an error nothing is left of it; where it was cancelled and Progress::keeps says so, what is
-// durable is.
+// durable is, and so it is where one of several workers failed while others wrote.
 Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& prove,
                                Progress* progress);
 

@@ -15,7 +15,9 @@
 #include "core/exec/journal.h"
 #include "core/exec/memory_shares.h"
 #include "core/exec/partial_folder.h"
+#include "core/exec/team_begin.h"
 #include "core/exec/write_files.h"
+#include "core/exec/write_in_team.h"
 #include "core/formats/open.h"
 #include "core/io/owner.h"
 #include "core/io/place.h"
@@ -38,7 +40,15 @@ struct Making {
   std::vector<std::optional<Fingerprint>> made{};  // WrittenFolder::made
   bool is_written = false;                         // and has still to be proved
 
+  Team* team = run.team;
+  std::unique_ptr<TeamJournal> team_journal{};
+
   bool has(const std::string& path) const { return there.contains(path); }
+  bool is_first() const { return team == nullptr || team->rank() == 0; }
+  // Alone there is nobody to meet.
+  Status meet(const char* step) const {
+    return team == nullptr ? Status{} : shw::meet(*team, step);
+  }
 };
 
 const Directory& source_of(const FolderRun& run) {
@@ -111,31 +121,67 @@ Status check_space(const Making& making) {
               {parent_of(run.out)}, "choose a directory on another disk with --out");
 }
 
-Status copy_files(Making& making) {
+// This one's share of the files that come along.
+Share own_copies(const Making& making) {
   const FolderRun& run = making.run;
-  return each_in_parallel(run.copied.size(), [&](std::size_t i) -> Status {
+  if (making.team == nullptr) return {0, run.copied.size()};
+  std::vector<std::uint64_t> sizes;
+  for (const Entry& entry : run.copied) sizes.push_back(making.has(entry.path) ? 0 : entry.size);
+  return deal(sizes, making.team->size())[making.team->rank()];
+}
+
+Status note_done(Making& making, const DurableFile& file) {
+  return making.team == nullptr ? making.journal->add(file) : making.team_journal->add(file);
+}
+
+Status copy_files(Making& making, Share own) {
+  const FolderRun& run = making.run;
+  return each_in_parallel(own.last - own.first, [&](std::size_t i) -> Status {
     if (is_cancelled(making.progress)) return cancelled_error();
-    const Entry& file = run.copied[i];
+    const Entry& file = run.copied[own.first + i];
     if (making.has(file.path)) return {};
     SHW_CHECK(making.folder->copy_in(source_of(run).name() + "/" + file.path, file.path,
                                      making.progress));
-    return making.journal->add({file.path, file.size});
+    return note_done(making, {file.path, file.size});
   });
+}
+
+Status copy_in_team(Making& making, Share own) {
+  TeamJournal& journal = *making.team_journal;
+  BesideWork beside{"copy files", [&] { return copy_files(making, own); }, making.progress};
+  beside.news = [&] { return journal.news(); };
+  beside.hear = [&](std::size_t member, BytesView news) { return journal.hear(member, news); };
+  return work_beside(*making.team, beside);
+}
+
+// Of several workers each knows of its own share alone.
+std::uint64_t bytes_to_make(const Making& making, Share copies) {
+  const FolderRun& run = making.run;
+  std::uint64_t bytes = 0, made = 0;
+  for (std::size_t i = copies.first; i < copies.last; ++i) bytes += run.copied[i].size;
+  for (const OutputCopy& copy : run.laid_out.copies) made += copy.length;
+  for (const MadeTile& tile : run.laid_out.made) made += tile.length;
+  return bytes + made / (making.team == nullptr ? 1 : making.team->size());
 }
 
 Status make_files(Making& making) {
   const FolderRun& run = making.run;
-  std::uint64_t bytes = 0;
-  for (const Entry& entry : run.copied) bytes += entry.size;
-  for (const OutputCopy& copy : run.laid_out.copies) bytes += copy.length;
-  for (const MadeTile& made : run.laid_out.made) bytes += made.length;
-  if (making.progress != nullptr) making.progress->begin(Phase::kCopying, bytes, true);
-  for (const DurableFile& file : making.noted.files) {
-    if (making.progress != nullptr) making.progress->add(file.size);
+  const Share copies = own_copies(making);
+  if (making.progress != nullptr) {
+    making.progress->begin(Phase::kCopying, bytes_to_make(making, copies), true);
+    const std::uint64_t members = making.team == nullptr ? 1 : making.team->size();
+    for (const DurableFile& file : making.noted.files) making.progress->add(file.size / members);
   }
-  SHW_CHECK(copy_files(making));
   std::vector<bool> there;
   for (const LaidOut::File& file : run.laid_out.files) there.push_back(making.has(file.path));
+  if (making.team != nullptr) {
+    making.team_journal = std::make_unique<TeamJournal>(*making.team, making.journal.get());
+    SHW_CHECK(copy_in_team(making, copies));
+    SHW_TRY(making.made, write_in_team(run, making.shares, making.executors, there, *making.folder,
+                                       *making.team_journal, making.progress));
+    return {};
+  }
+  SHW_CHECK(copy_files(making, copies));
   auto done = [&](const DurableFile& file) { return making.journal->add(file); };
   SHW_TRY(making.made, write_files(run, making.shares, making.executors, there, *making.folder,
                                    done, making.progress));
@@ -147,6 +193,7 @@ Status write_metadata(Making& making) {
   if (making.progress != nullptr) making.progress->begin(Phase::kWritingMetadata, 0, false);
   FolderRun& run = making.run;
   run.program = {};  // and what it holds in memory
+  if (!making.is_first()) return {};
   return run.writer->seal(std::move(run.outputs), run.laid_out,
                           [&](const std::string& path) { return making.folder->create(path); });
 }
@@ -156,7 +203,7 @@ Status prove_folder(Making& making) {
   if (making.progress != nullptr) making.progress->begin(Phase::kVerifying, 0, true);
   SHW_TRY(auto written, making.store.read_folder(making.partial));
   SHW_TRY(auto result, open_checkpoint(written));
-  return making.prove({*result, *making.folder, making.made});
+  return making.prove({*result, *making.folder, making.made, making.team});
 }
 
 Status check_inputs_unchanged(const FolderRun& run) {
@@ -175,12 +222,15 @@ Status check_inputs_unchanged(const FolderRun& run) {
 Status build(Making& making) {
   SHW_CHECK(make_files(making));
   SHW_CHECK(write_metadata(making));
+  SHW_CHECK(making.meet("write metadata"));
   making.is_written = true;
   SHW_CHECK(prove_folder(making));
   SHW_CHECK(check_inputs_unchanged(making.run));
   if (is_cancelled(making.progress)) return cancelled_error();
   SHW_CHECK(making.folder->sync());
-  return making.store.publish(making.partial, making.run.out);
+  SHW_CHECK(making.meet("make it durable"));
+  if (making.is_first()) SHW_CHECK(making.store.publish(making.partial, making.run.out));
+  return making.meet("give it its name");
 }
 
 // What a killed run has left of this one. After that nothing has been changed yet.
@@ -238,6 +288,7 @@ Status begin(Making& making) {
 
 // The result is there and whole: what is left of its making harms nobody.
 void tidy(Making& making) {
+  if (!making.is_first()) return;
   // The journal last: it says that an owner beside it is of that making.
   static_cast<void>(making.folder->remove(kOwnerFile));
   static_cast<void>(making.folder->remove(kJournalFile));
@@ -247,12 +298,16 @@ void tidy(Making& making) {
 // After an error nothing is left of what this run began. What it went on with stays as long as the
 // error says nothing against it.
 tl::unexpected<Error> give_up(const Making& making, Error error) {
+  if (making.team != nullptr) making.team->stop(error);
+  if (!making.is_first()) return tl::unexpected<Error>(std::move(error));
   const std::string& partial = making.partial;
   bool went_on = !making.run.partial.empty() && !making.is_written;
   // Only the GPU is at fault: another device may go on.
   bool device_failed = !making.is_written && making.executors.has_stopped();
-  bool is_kept =
-      went_on || device_failed || (error.kind == ErrorKind::kCancelled && making.progress->keeps);
+  // Others may still be writing into it.
+  bool in_team = !making.is_written && making.team != nullptr;
+  bool is_kept = went_on || device_failed || in_team ||
+                 (error.kind == ErrorKind::kCancelled && making.progress->keeps);
   if (partial.empty() || !making.store.exists(partial)) return tl::unexpected<Error>(error);
   if (is_kept) {
     // Where that fails it is this process' as long as it lives.
@@ -270,17 +325,43 @@ tl::unexpected<Error> give_up(const Making& making, Error error) {
 
 }  // namespace
 
+namespace {
+
+Status begin_alone(Making& making, JournalHeader header) {
+  SHW_CHECK(find_begun(making, header));
+  making.noted.header = std::move(header);
+  making.run.request.clear();  // of millions of chunks it takes much memory
+  Status made = making.run.partial.empty() ? begin(making) : go_on(making);
+  making.noted.header = {};
+  return made;
+}
+
+// The first worker begins, and tells the others where, and what is there already.
+Status begin_in_team(Making& making, JournalHeader header) {
+  Team& team = *making.team;
+  SHW_CHECK(agree_on_run(team, header, making.shares));
+  if (making.is_first()) SHW_CHECK(begin_alone(making, std::move(header)));
+  making.run.request.clear();
+  SHW_TRY(BegunFolder begun, share_begun(team, {making.partial, making.noted.files}));
+  if (making.is_first()) return {};
+  making.partial = std::move(begun.partial);
+  making.noted.files = std::move(begun.files);
+  for (const DurableFile& file : making.noted.files) making.there.insert(file.path);
+  SHW_TRY(making.folder, making.store.edit_folder(making.partial));
+  return {};
+}
+
+}  // namespace
+
 Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& prove,
                                Progress* progress) {
   Making making{store, run, prove, progress};
-  SHW_TRY(making.shares, share_memory(run.program, run.inputs, run.memory));
+  const std::size_t workers = run.team == nullptr ? 1 : run.team->size();
+  SHW_TRY(making.shares, share_memory(run.program, run.inputs, run.memory, workers));
   SHW_TRY(making.executors, choose_executors(run.device, run.program));
   SHW_TRY(JournalHeader header, header_of(store, run));
-  SHW_CHECK(find_begun(making, header));
-  making.noted.header = std::move(header);
-  run.request.clear();  // of millions of chunks it takes much memory
-  Status made = run.partial.empty() ? begin(making) : go_on(making);
-  making.noted.header = {};
+  Status made = run.team == nullptr ? begin_alone(making, std::move(header))
+                                    : begin_in_team(making, std::move(header));
   if (made) made = build(making);
   if (made) {
     tidy(making);

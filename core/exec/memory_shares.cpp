@@ -16,7 +16,14 @@ constexpr std::uint64_t kLeastSlab = 16;
 
 Result<MemoryShares> share_memory(const Program& program,
                                   const std::vector<const Checkpoint*>& inputs,
-                                  std::uint64_t memory) {
+                                  std::uint64_t memory, std::size_t workers) {
+  // What is sent to each of the others, and what comes from them: half of all.
+  const std::uint64_t all = memory;
+  std::uint64_t round_bytes = 0;
+  if (workers > 1) {
+    round_bytes = std::max(memory / 2 / workers, kLeastSlab);
+    memory -= memory / 2;
+  }
   const std::uint64_t slabs = 2 * worker_count();  // what is read and what is made, by thread
   bool decodes = std::any_of(program.sources.begin(), program.sources.end(),
                              [](const auto& one) { return one.form == SourceForm::kItem; });
@@ -26,6 +33,13 @@ Result<MemoryShares> share_memory(const Program& program,
   limits.slab_bytes = std::clamp(share, kLeastSlab, limits.slab_bytes);
   limits.turned_bytes =
       decodes ? limits.slab_bytes : std::clamp(share, kLeastSlab, limits.turned_bytes);
+  if (workers > 1) {
+    limits.slab_bytes = std::min(limits.slab_bytes, round_bytes);
+    // Every thread finds something to do in a round.
+    limits.turned_bytes = std::clamp(round_bytes / worker_count(), limits.slab_bytes,
+                                     std::max(limits.turned_bytes, limits.slab_bytes));
+  }
+  shares.round_bytes = round_bytes;
   std::uint64_t taken = slabs * limits.turned_bytes;
   shares.decoded_bytes = memory - std::min(taken, memory);
   for (const ProgramSource& source : program.sources) {
@@ -39,7 +53,7 @@ Result<MemoryShares> share_memory(const Program& program,
         ErrorKind::kUnsupported,
         fmt::format("has to be decoded whole, which takes {} bytes, and of the {} that may "
                     "be taken {} are left for it",
-                    needed, memory, shares.decoded_bytes),
+                    needed, all, shares.decoded_bytes),
         {program.names[source.file], std::nullopt, std::string(input.fqn(input.tensor_of(chunk)))},
         "let it take more with --memory");
   }

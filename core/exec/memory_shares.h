@@ -11,10 +11,12 @@ namespace shw {
 struct MemoryShares {
   Limits limits;                    // of each thread's slabs
   std::uint64_t decoded_bytes = 0;  // of DecodedItems
+  // Of what a worker is sent by all others at a time; 0 for one that is alone.
+  std::uint64_t round_bytes = 0;
 };
 // An error that names the item where one that has to be decoded whole cannot fit.
 Result<MemoryShares> share_memory(const Program& program,
                                   const std::vector<const Checkpoint*>& inputs,
-                                  std::uint64_t memory);
+                                  std::uint64_t memory, std::size_t workers = 1);
 
 }  // namespace shw

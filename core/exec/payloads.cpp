@@ -17,9 +17,10 @@ std::uint64_t Payloads::block_count(OutputId output) const {
   return shw::block_count(program_, output, limits_);
 }
 
-Result<WrittenBlocks> Payloads::write(OutputId output, BlockRange range, OutputFile& file) {
+Result<WrittenBlocks> Payloads::write(OutputId output, BlockRange range, OutputFile& file,
+                                      SentParts* sent) {
   auto workspace = workspaces_.take();
-  return write_blocks(program_, output, range, *workspace, limits_, file, progress_);
+  return write_blocks(program_, output, range, *workspace, limits_, file, progress_, sent);
 }
 
 }  // namespace shw

@@ -17,7 +17,11 @@ class Payloads {
 
   std::uint64_t block_count(OutputId output) const;
   // Into its file, where the program says.
-  Result<WrittenBlocks> write(OutputId output, BlockRange range, OutputFile& file);
+  Result<WrittenBlocks> write(OutputId output, BlockRange range, OutputFile& file,
+                              SentParts* sent = nullptr);
+  // What a thread reads and makes with, for one that does so for others.
+  Pool<Workspace>::Lease workspace() { return workspaces_.take(); }
+  const Limits& limits() const { return limits_; }
 
  private:
   const Program& program_;

@@ -1,13 +1,10 @@
 #include "core/exec/write_blocks.h"
 
 #include <algorithm>
-#include <bit>
-#include <cassert>
 #include <cstring>
 
-#include "core/exec/element_fingerprint.h"
+#include "core/exec/job_part.h"
 #include "core/formats/common/crc32.h"
-#include "core/io/gather.h"
 #include "core/tensor/strided_copy.h"
 #include "core/tiles/blocks.h"
 
@@ -24,61 +21,6 @@ bool is_zero(std::span<const std::byte> bytes) {
                            std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
-// The dims of a job, fastest in its source first.
-Extents inner_first(const Program& program, const ProgramJob& job) {
-  ExtentsView sizes = program.sizes(job), strides = program.source_strides(job);
-  Extents order(sizes.size());
-  for (std::size_t d = 0; d < order.size(); ++d)
-    order[d] = static_cast<std::int64_t>(order.size() - 1 - d);
-  auto width = [&](std::int64_t dim) { return magnitude(strides[static_cast<std::size_t>(dim)]); };
-  auto steps = [&](std::int64_t dim) {
-    return sizes[static_cast<std::size_t>(dim)] > 1 && width(dim) != 0;
-  };
-  // Dims that are not stepped along keep their places; they would only hide that nothing is turned.
-  Extents turned;
-  std::copy_if(order.begin(), order.end(), std::back_inserter(turned), steps);
-  std::stable_sort(turned.begin(), turned.end(),
-                   [&](std::int64_t a, std::int64_t b) { return width(a) < width(b); });
-  auto next = turned.begin();
-  for (std::int64_t& dim : order) {
-    if (steps(dim)) dim = *next++;
-  }
-  return order;
-}
-
-struct Cut {
-  Extents block;         // sizes
-  bool in_order = true;  // every block is one run of the output, and they follow each other
-};
-
-Cut cut_of(const Program& program, const ProgramOutput& out, JobRange jobs, const Limits& limits) {
-  ExtentsView sizes = program.sizes(out);
-  std::uint64_t element = size_of(out.dtype);
-  std::int64_t turned_elements = 0;
-  Extents order;
-  for (std::size_t j = jobs.first; j < jobs.last; ++j) {
-    const ProgramJob& job = program.jobs[j];
-    element = std::max<std::uint64_t>(element, size_of(job.from));
-    if (job.op == ElementOp::kConstant) continue;
-    Extents own = inner_first(program, job);
-    bool turned = !std::is_sorted(own.rbegin(), own.rend());
-    std::int64_t count = volume(program.sizes(job)).value_or(0);
-    if (!turned || count <= turned_elements) continue;
-    turned_elements = count;
-    order = std::move(own);
-  }
-  Cut cut;
-  std::uint64_t bytes = order.empty() ? limits.slab_bytes : limits.turned_bytes;
-  cut.block = block_sizes(
-      sizes, static_cast<std::int64_t>(std::max<std::uint64_t>(bytes / element, 1)), order);
-  bool whole_below = true;
-  for (std::size_t d = sizes.size(); d-- > 0;) {
-    if (!whole_below && cut.block[d] != 1) cut.in_order = false;
-    whole_below = whole_below && cut.block[d] == sizes[d];
-  }
-  return cut;
-}
-
 // One block on its way: its source bytes, its elements, and what turns the one into the other.
 struct BlockWork {
   const Program& program;
@@ -86,6 +28,7 @@ struct BlockWork {
   Box block;
   std::span<std::byte> in, out;
   Fingerprint& elements;  // WrittenBlocks::elements
+  SentParts* sent;
   StageWorks* stages;
   std::size_t held = 0;  // of `in`
 
@@ -101,77 +44,37 @@ bool lie_alike(ExtentsView sizes, const PackedBox& box, const Extents& target) {
   return true;
 }
 
-Result<float> factor_of(const ProgramJob& job, BlockWork& work) {
-  float factor = 0;
-  if (job.factor == SourceId::kNone)
-    return std::bit_cast<float>(static_cast<std::uint32_t>(job.constant[0]));
-  SHW_TRY(auto source, work.space.storages.open(job.factor));
-  SHW_CHECK(source->read(static_cast<std::uint64_t>(job.factor_at),
-                         std::as_writable_bytes(std::span(&factor, 1))));
-  return factor;
-}
-
-// Elements of a job as they were read, by their index in the whole tensor; `strides` and `offset`
-// say where they lie in `bytes`.
-void add_elements(const ProgramJob& job, TileJob tile, const Box& common, const std::byte* bytes,
-                  ExtentsView strides, std::int64_t offset, BlockWork& work) {
-  const ProgramOutput& out = work.program.output(job.output);
-  Extents logical = row_major_strides(work.program.shape(out));
-  ExtentsView at = work.program.at(job);
-  std::int64_t first = job.logical;
-  for (std::size_t d = 0; d < at.size(); ++d) first += (common.offsets[d] - at[d]) * logical[d];
-  each_canonical_pair(pair_of(common.sizes, strides, offset, logical, first),
-                      [&](const LayoutPair& pair) {
-                        tile.layouts = pair;
-                        add_elements(work.elements, bytes, tile);
-                      });
-}
-
-Status read_job(const ProgramJob& job, const Box& common, BlockWork& work) {
+Status read_job(const JobPart& part, BlockWork& work) {
   const Program& program = work.program;
-  TileJob tile{job.op, job.from, job.to, {}, {job.constant[0], job.constant[1]}, job.via};
-  if (job.op == ElementOp::kScale) {
-    SHW_TRY(tile.factor, factor_of(job, work));
-  }
-  ExtentsView at = program.at(job), strides = program.source_strides(job);
-  Extents target = byte_strides(work.block.sizes, size_of(job.to));
-  std::int64_t first = job.first, begin = 0;
-  for (std::size_t d = 0; d < at.size(); ++d) {
-    first += (common.offsets[d] - at[d]) * strides[d];
-    begin += (common.offsets[d] - work.block.offsets[d]) * target[d];
-  }
-  auto box = packed(common.sizes, strides, size_of(job.from));
-  assert(box);
-  std::size_t held = work.held;
-  if (job.op != ElementOp::kConstant) {
-    auto length = static_cast<std::size_t>(box->length);
-    bool alike = job.op == ElementOp::kCopy && lie_alike(common.sizes, *box, target);
+  SHW_TRY(TileJob tile, tile_of(part.job, work.space.storages));
+  const std::size_t held = work.held, length = part.length();
+  const Extents target = byte_strides(work.block.sizes, size_of(part.job.to));
+  std::int64_t begin = 0;
+  for (std::size_t d = 0; d < target.size(); ++d)
+    begin += (part.common.offsets[d] - work.block.offsets[d]) * target[d];
+  if (part.is_read()) {
+    bool alike = part.job.op == ElementOp::kCopy && lie_alike(part.common.sizes, part.box, target);
     auto to = alike ? work.out.subspan(static_cast<std::size_t>(begin), length)
                     : work.in.subspan(held, length);
-    SHW_TRY(auto source, work.space.storages.open(job.source));
-    {
-      StageClock clock(work.stages, Stage::kRead, length);
-      SHW_CHECK(gather(*source, first, common.sizes, strides, size_of(job.from), to));
+    bool is_here = false;
+    if (work.sent != nullptr) {
+      SHW_TRY(is_here, work.sent->take(part.job.source, to));
     }
-    StageClock clock(work.stages, Stage::kMake, 0);
-    add_elements(job, tile, common, to.data(), box->strides, box->offset, work);
+    if (!is_here)
+      SHW_CHECK(
+          read_part(program, part, tile, work.space.storages, to, work.elements, work.stages));
     if (alike) return {};
     work.held += length;
   } else {
-    add_elements(job, tile, common, nullptr, Extents(common.sizes.size(), 0), 0, work);
+    add_part(program, part, tile, nullptr, work.elements);
   }
-  auto pair = pair_of(common.sizes, box->strides, static_cast<std::int64_t>(held) + box->offset,
-                      target, begin);
+  auto pair = pair_of(part.common.sizes, part.box.strides,
+                      static_cast<std::int64_t>(held) + part.box.offset, target, begin);
   each_canonical_pair(pair, [&](const LayoutPair& layouts) {
     tile.layouts = layouts;
     work.space.jobs.push_back(tile);
   });
   return {};
-}
-
-std::optional<Box> common_of(const Program& program, const ProgramJob& job, const Box& block) {
-  if (block.sizes.empty()) return block;
-  return intersect(block, Box{copy_of(program.at(job)), copy_of(program.sizes(job))});
 }
 
 // Blocks of a payload on their way into its file, and their CRC.
@@ -253,28 +156,12 @@ class PayloadPart {
   WrittenBlocks written_;
 };
 
-bool is_zeros(const Program& program, JobRange jobs) {
-  return std::all_of(
-      program.jobs.begin() + static_cast<std::ptrdiff_t>(jobs.first),
-      program.jobs.begin() + static_cast<std::ptrdiff_t>(jobs.last), [](const ProgramJob& job) {
-        return job.op == ElementOp::kConstant && job.constant[0] == 0 && job.constant[1] == 0;
-      });
-}
-
-// The widest element that any job reads.
-std::size_t widest(const Program& program, JobRange jobs) {
-  std::size_t widest = 0;
-  for (std::size_t j = jobs.first; j < jobs.last; ++j)
-    widest = std::max<std::size_t>(widest, size_of(program.jobs[j].from));
-  return widest;
-}
-
 Status fill_block(JobRange jobs, BlockWork& work) {
   work.space.jobs.clear();
   for (std::size_t j = jobs.first; j < jobs.last; ++j) {
     const ProgramJob& job = work.program.jobs[j];
-    auto common = common_of(work.program, job, work.block);
-    if (common) SHW_CHECK(read_job(job, *common, work));
+    auto part = part_of(work.program, job, work.block);
+    if (part) SHW_CHECK(read_job(*part, work));
   }
   StageClock clock(work.stages, Stage::kMake, work.out.size());
   if (work.space.jobs.empty()) return {};
@@ -285,25 +172,15 @@ Status fill_block(JobRange jobs, BlockWork& work) {
 
 }  // namespace
 
-std::uint64_t block_count(const Program& program, OutputId output, const Limits& limits) {
-  const ProgramOutput& out = program.output(output);
-  JobRange jobs = jobs_of(program, output);
-  // A payload of zeros alone, however large, costs nothing.
-  if (is_zeros(program, jobs)) return 1;
-  ExtentsView sizes = program.sizes(out);
-  Blocks blocks{copy_of(sizes), cut_of(program, out, jobs, limits).block};
-  return std::max<std::uint64_t>(blocks.count(), 1);
-}
-
 Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, BlockRange range,
                                    Workspace& workspace, const Limits& limits, OutputFile& file,
-                                   Progress* progress) {
+                                   Progress* progress, SentParts* sent) {
   const ProgramOutput& out = program.output(output);
   JobRange jobs = jobs_of(program, output);
   if (is_zeros(program, jobs))
     return WrittenBlocks{crc32_of_zeros(0, out.length), true, out.length, 0, {}};
   ExtentsView sizes = program.sizes(out);
-  Cut cut = cut_of(program, out, jobs, limits);
+  BlockCut cut = cut_of(program, output, limits);
   PayloadPart part(file, out, sizes, cut.in_order, progress);
   std::uint64_t peak = 0;
   Fingerprint elements;
@@ -319,6 +196,7 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
                    workspace.in.room(count * read_width),
                    workspace.out.room(count * size_of(out.dtype)),
                    elements,
+                   sent,
                    stages_of(progress)};
     SHW_CHECK(fill_block(jobs, work));
     peak = std::max<std::uint64_t>(peak, work.bytes());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/exec/block_cut.h"
 #include "core/exec/executor.h"
 #include "core/exec/slab.h"
 #include "core/exec/storages.h"
@@ -14,20 +15,6 @@
 #include "core/tensor/fingerprint.h"
 
 namespace shw {
-
-struct Limits {
-  // Of what is read, and of what is made, at a time. Large enough that starting a block costs
-  // nothing beside moving it, small enough to stay in a core's cache between reading and writing.
-  std::uint64_t slab_bytes = std::uint64_t{8} << 20;
-  // The same where elements are turned: runs of both sides are then as long as a block is wide, and
-  // each of them is a call to the system.
-  std::uint64_t turned_bytes = std::uint64_t{64} << 20;
-};
-
-// Blocks of an output, by their number: [first, last).
-struct BlockRange {
-  std::uint64_t first = 0, last = 0;
-};
 
 // What became of a range of blocks.
 struct WrittenBlocks {
@@ -51,15 +38,21 @@ struct Workspace {
   std::vector<TileJob> jobs;
 };
 
-// How many blocks of at most `limits` an output is made in: at least one, which may be empty.
-std::uint64_t block_count(const Program& program, OutputId output, const Limits& limits);
+// What other workers have read for the blocks that follow, job by job in the blocks' order.
+class SentParts {
+ public:
+  virtual ~SentParts() = default;
+  // Fills `to` with the bytes of a job's part, and has added its elements up already; false where
+  // this worker reads the source itself.
+  virtual Result<bool> take(SourceId source, std::span<std::byte> to) = 0;
+};
 
 // Writes blocks of the payload where the program says that they lie in its file. The program is
 // proved. Zeros that fill a block become a hole. Several threads may each write a range of their
-// own.
+// own. What `sent` has added up is in no WrittenBlocks.
 Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, BlockRange range,
                                    Workspace& workspace, const Limits& limits, OutputFile& file,
-                                   Progress* progress);
+                                   Progress* progress, SentParts* sent = nullptr);
 
 // CRC-32 of a payload of `length` bytes, of ranges that make it up, in order.
 std::uint32_t crc_of_all(std::span<const WrittenBlocks> ranges, std::uint64_t length);

@@ -2,18 +2,9 @@
 // belongs.
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <vector>
-
-#include "core/exec/folder_run.h"
-#include "core/exec/journal.h"
-#include "core/exec/memory_shares.h"
+#include "core/exec/file_writer.h"
 
 namespace shw {
-
-// Told of every file as soon as it is durable, from several threads.
-using FileDone = std::function<Status(const DurableFile& file)>;
 
 // All but those that are `there`, by index in LaidOut::files. What their tiles must hold, by index
 // in LaidOut::made; nothing of tiles that were there.

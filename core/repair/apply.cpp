@@ -65,6 +65,9 @@ Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, cons
                                 const ApplyOptions& options, Progress* progress) {
   SHW_CHECK(check_plan(checkpoint, plan));
   if (options.in_place) {
+    if (options.team != nullptr)
+      return fail(ErrorKind::kUsage, "a repair in place is one small file: nothing to share out",
+                  {}, "do it in one process");
     if (!options.out.empty())
       return fail(ErrorKind::kUsage, "in place and into a directory exclude each other");
     if (options.integrity)

@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/base/parallel.h"
+#include "core/base/team.h"
 #include "core/exec/folder_run.h"
 #include "core/facts/integrity.h"
 #include "core/formats/item_pass.h"
@@ -59,8 +59,8 @@ const ItemPlace* kept_item(const TileTask& task, const ProvingArranged& proving,
 }
 
 // One tile, read back once: what passes by is held against the fingerprint of what was read for it,
-// or against the item that it was; where neither is known, element by element.
-Status prove_tile(const TileTask& task, const ProvingArranged& proving, std::string& hash) {
+// or against the item that it was; where neither is known, element by element. The item's hash.
+Result<std::string> prove_tile(const TileTask& task, const ProvingArranged& proving) {
   Box tile = box_of(proving.result, task.chunk);
   auto made = proving.places.find({task.entry, tile.offsets, tile.sizes});
   if (made == proving.places.end()) {
@@ -68,22 +68,22 @@ Status prove_tile(const TileTask& task, const ProvingArranged& proving, std::str
     const ItemPlace* before = kept_item(task, proving, place);
     auto now = proving.result.item(task.chunk);
     if (before != nullptr && now) {
-      SHW_TRY(hash, hash_item(proving.result, *now, proving.progress));
+      SHW_TRY(std::string hash, hash_item(proving.result, *now, proving.progress));
       SHW_TRY(std::string wanted, hash_item(proving.all.source(), *before, nullptr));
-      if (wanted == hash) return {};
+      if (wanted == hash) return hash;
     }
     return not_as_arranged(task.tensor->fqn, "a tile that was to stay as it is does not");
   }
   SHW_TRY(ItemPass pass, pass_over_item(proving.result, task.chunk, proving.progress));
-  hash = std::move(pass.hash);
   if (const auto& elements = proving.written.made[made->second]) {
-    if (*elements == pass.elements) return {};
+    if (*elements == pass.elements) return std::move(pass.hash);
     return not_as_arranged(task.tensor->fqn, "its tile at " + to_text(tile.offsets) +
                                                  " does not hold what was read for it");
   }
   PartReader wanted(proving.all);
   BoxReader written(proving.result);
-  return compare_elements(*task.index, task.chunk, wanted, written, proving.progress);
+  SHW_CHECK(compare_elements(*task.index, task.chunk, wanted, written, proving.progress));
+  return std::move(pass.hash);
 }
 
 // By chunk of the result the hash of its item.
@@ -99,11 +99,15 @@ Result<std::vector<std::string>> prove_tiles(const ProvingArranged& proving) {
     for (ChunkId chunk : proving.result.chunks(written.at))
       tasks.push_back({written.tensor, index, i, chunk});
   }
+  const std::vector<std::uint64_t> lengths = item_lengths(proving.result);
+  std::vector<std::uint64_t> costs;
+  for (const TileTask& task : tasks) costs.push_back(lengths[index_of(task.chunk)]);
+  EachWork work{"prove", costs, {}, proving.progress};
+  work.find = [&](std::size_t i) { return prove_tile(tasks[i], proving); };
+  SHW_TRY(auto found, find_each(proving.written.team, work));
   std::vector<std::string> hashes(proving.result.chunk_count());
-  SHW_CHECK(each_in_parallel(tasks.size(), [&](std::size_t i) -> Status {
-    if (is_cancelled(proving.progress)) return cancelled_error();
-    return prove_tile(tasks[i], proving, hashes[index_of(tasks[i].chunk)]);
-  }));
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    hashes[index_of(tasks[i].chunk)] = std::move(found[i]);
   return hashes;
 }
 
@@ -165,10 +169,9 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving,
   return certificate;
 }
 
-Status prove_arranged(const ProvingArranged& proving, bool& lossless) {
-  if (proving.progress != nullptr)
-    proving.progress->begin(Phase::kVerifying, item_bytes(proving.result), true);
-  SHW_TRY(auto hashes, prove_tiles(proving));
+// What is none of the tiles, and the certificate. Whether nothing is lost.
+Result<bool> certify_and_write(const ProvingArranged& proving,
+                               const std::vector<std::string>& hashes) {
   SHW_TRY(auto differs, arranged_object_that_differs(proving.all, proving.result));
   if (differs) return tl::unexpected<Error>(std::move(*differs));
   SHW_TRY(Certificate certificate, certify_arranged(proving, hashes));
@@ -180,8 +183,17 @@ Status prove_arranged(const ProvingArranged& proving, bool& lossless) {
     SHW_CHECK(write_integrity(proving.result, proving.written.folder, proving.progress));
   SHW_TRY(certificate.objects, certify_objects(proving.result));
   SHW_TRY(certificate.files, certify_files(proving.result, hashes, nullptr));
-  lossless = certificate.lossless;
-  return write_text(proving.written.folder, kCertificateFile, certificate_to_json(certificate));
+  SHW_CHECK(write_text(proving.written.folder, kCertificateFile, certificate_to_json(certificate)));
+  return certificate.lossless;
+}
+
+Status prove_arranged(const ProvingArranged& proving, bool& lossless) {
+  if (proving.progress != nullptr)
+    proving.progress->begin(Phase::kVerifying, item_bytes(proving.result), true);
+  SHW_TRY(auto hashes, prove_tiles(proving));
+  SHW_TRY(lossless,
+          by_first(proving.written.team, [&] { return certify_and_write(proving, hashes); }));
+  return {};
 }
 
 // What lies beside the data of the source and is none of it comes along where the format stays.
@@ -224,6 +236,7 @@ Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const A
   run.memory = wanted.memory;
   run.device = wanted.device;
   run.partial = wanted.partial;
+  run.team = wanted.team;
   SHW_TRY(run.watched, watch_inputs(run.inputs));
   choose_neighbours(all, run);
   MadePlaces places;

@@ -20,6 +20,7 @@ struct ArrangedRun {
   bool integrity = false;          // ApplyOptions::integrity
   std::string request = {};        // FolderRun::request
   std::string partial = {};        // FolderRun::partial
+  Team* team = nullptr;            // FolderRun::team
   std::uint64_t memory = kDefaultMemory;
   DeviceWish device = {};  // ApplyOptions::device
 };

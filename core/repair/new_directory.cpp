@@ -106,6 +106,7 @@ Status settle(Repair& repair, const ApplyOptions& options) {
   repair.run.writer = checkpoint.format().writer;
   repair.run.out = options.out;
   repair.run.partial = options.partial;
+  repair.run.team = options.team;
   repair.run.memory = options.memory;
   repair.run.device = options.device;
   // Without an index of its own there is nothing that a plan of nothing could write.

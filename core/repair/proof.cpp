@@ -114,6 +114,33 @@ std::uint64_t item_bytes(const Checkpoint& checkpoint) {
   return total;
 }
 
+std::vector<std::uint64_t> item_lengths(const Checkpoint& checkpoint) {
+  std::vector<std::uint64_t> lengths(checkpoint.chunk_count());
+  for (std::uint32_t i = 0; i < lengths.size(); ++i) {
+    if (auto item = checkpoint.item(ChunkId{i}))
+      lengths[i] = narrow<std::uint64_t>(item->length).value_or(0);
+  }
+  return lengths;
+}
+
+Result<bool> by_first(Team* team, const std::function<Result<bool>()>& work) {
+  if (team == nullptr) return work();
+  bool is_good = false;
+  BesideWork beside{"certify", {}, nullptr};
+  beside.work = [&]() -> Status {
+    if (team->rank() != 0) return {};
+    SHW_TRY(is_good, work());
+    return {};
+  };
+  SHW_CHECK(work_beside(*team, beside));
+  Packer words;
+  words.add(std::uint64_t{is_good});
+  SHW_TRY(auto told, team->tell_all(words.take(), "certify"));
+  Unpacker first(told.front());
+  SHW_TRY(std::uint64_t answer, first.number());
+  return answer != 0;
+}
+
 namespace {
 
 // An item and the chunks that lie in it.

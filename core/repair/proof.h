@@ -28,6 +28,10 @@ Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkp
                                                         Progress* progress, Team& team);
 // The bytes that it reads.
 std::uint64_t item_bytes(const Checkpoint& checkpoint);
+// By chunk; 0 where it has no item.
+std::vector<std::uint64_t> item_lengths(const Checkpoint& checkpoint);
+// What the first member of a team finds and writes, heard by all; alone it is this one.
+Result<bool> by_first(Team* team, const std::function<Result<bool>()>& work);
 
 // The boxes of a tensor's chunks as recorded.
 std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor);

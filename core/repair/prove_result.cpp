@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "core/base/parallel.h"
+#include "core/base/team.h"
 #include "core/formats/item_pass.h"
 #include "core/formats/items.h"
 #include "core/repair/carry_out.h"
@@ -75,20 +75,15 @@ Result<std::string> prove_made(const Proving& proving, const MadeChunk& made, Ch
 // Of all items of the result, those of tiles that were made proved on the way.
 Result<std::vector<std::string>> prove_items(const Proving& proving) {
   std::vector<MadeChunk> made = made_chunks(proving);
-  std::vector<std::string> hashes(made.size());
-  SHW_CHECK(each_in_parallel(made.size(), [&](std::size_t i) -> Status {
-    if (is_cancelled(proving.progress)) return cancelled_error();
+  std::vector<std::uint64_t> costs = item_lengths(proving.result);
+  EachWork work{"prove", costs, {}, proving.progress};
+  work.find = [&](std::size_t i) -> Result<std::string> {
     ChunkId chunk{static_cast<std::uint32_t>(i)};
-    if (made[i].tensor != nullptr) {
-      SHW_TRY(hashes[i], prove_made(proving, made[i], chunk));
-      return {};
-    }
+    if (made[i].tensor != nullptr) return prove_made(proving, made[i], chunk);
     auto item = proving.result.item(chunk);
-    if (!item) return {};
-    SHW_TRY(hashes[i], hash_item(proving.result, *item, proving.progress));
-    return {};
-  }));
-  return hashes;
+    return item ? hash_item(proving.result, *item, proving.progress) : std::string();
+  };
+  return find_each(proving.written.team, work);
 }
 
 // Items of the source that came along, by chunk; empty for those whose elements were moved.
@@ -102,15 +97,15 @@ Result<std::vector<std::string>> hash_kept_items(const Proving& proving) {
       if (chunk.item) kept[index_of(*chunk.item)] = true;
     }
   }
-  std::vector<std::string> hashes(kept.size());
-  SHW_CHECK(each_in_parallel(kept.size(), [&](std::size_t i) -> Status {
-    if (is_cancelled(proving.progress)) return cancelled_error();
+  std::vector<std::uint64_t> costs = item_lengths(proving.source);
+  for (std::size_t i = 0; i < kept.size(); ++i) costs[i] = kept[i] ? costs[i] : 0;
+  EachWork work{"hash what came along", costs, {}, proving.progress};
+  work.find = [&](std::size_t i) -> Result<std::string> {
     auto item = proving.source.item(ChunkId{static_cast<std::uint32_t>(i)});
-    if (!kept[i] || !item) return {};
-    SHW_TRY(hashes[i], hash_item(proving.source, *item, proving.progress));
-    return {};
-  }));
-  return hashes;
+    if (!kept[i] || !item) return std::string();
+    return hash_item(proving.source, *item, proving.progress);
+  };
+  return find_each(proving.written.team, work);
 }
 
 // lost.json first: it is certified too.
@@ -161,12 +156,14 @@ Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const Besi
   SHW_CHECK(compare_metadata(source, plan, written.result));
   SHW_TRY(auto before, hash_kept_items(proving));
   SHW_TRY(auto after, prove_items(proving));
-  SHW_TRY(Certificate certificate, certify(source, before, written.result, after, plan));
-  certificate.plan = beside.plan;
-  SHW_TRY(std::optional<Error> differs, object_that_differs(source, plan, written.result));
-  if (differs) return tl::unexpected<Error>(std::move(*differs));
-  SHW_CHECK(write_certificate(proving, after, beside.integrity, certificate));
-  return certificate.lossless;
+  return by_first(written.team, [&]() -> Result<bool> {
+    SHW_TRY(Certificate certificate, certify(source, before, written.result, after, plan));
+    certificate.plan = beside.plan;
+    SHW_TRY(std::optional<Error> differs, object_that_differs(source, plan, written.result));
+    if (differs) return tl::unexpected<Error>(std::move(*differs));
+    SHW_CHECK(write_certificate(proving, after, beside.integrity, certificate));
+    return certificate.lossless;
+  });
 }
 
 }  // namespace shw

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/team.h"
 #include "core/exec/device.h"
 #include "core/exec/run_limits.h"
 
@@ -20,6 +21,7 @@ struct ApplyOptions {
   std::string suffix = "-repaired";       // of the name that is made where none is given
   bool integrity = false;                 // writes an integrity.json (core/facts/integrity.h) too
   DeviceWish device = {};                 // on what elements are made
+  Team* team = nullptr;                   // FolderRun::team
 };
 
 struct RepairResult {

@@ -1,0 +1,96 @@
+#include "core/exec/deal_files.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/base/team.h"
+
+namespace shw {
+namespace {
+
+// Bytes of a source that a worker needs for what it writes.
+struct Need {
+  std::uint32_t source = 0, worker = 0;
+  std::uint64_t bytes = 0;
+};
+
+std::vector<Need> needs_of(const FolderRun& run, const std::vector<bool>& there,
+                           const std::vector<std::uint32_t>& writer) {
+  std::vector<Need> needs;
+  for (std::size_t i = 0; i < run.made.size(); ++i) {
+    const std::uint32_t file = run.laid_out.made[i].file;
+    if (there[file]) continue;
+    const JobRange jobs = jobs_of(run.program, run.made[i]);
+    for (std::size_t j = jobs.first; j < jobs.last; ++j) {
+      const ProgramJob& job = run.program.jobs[j];
+      if (job.source == SourceId::kNone) continue;
+      auto elements = static_cast<std::uint64_t>(volume(run.program.sizes(job)).value_or(0));
+      needs.push_back(
+          {static_cast<std::uint32_t>(job.source), writer[file], elements * size_of(job.from)});
+    }
+  }
+  std::sort(needs.begin(), needs.end(), [](const Need& a, const Need& b) {
+    return std::tuple(a.source, a.worker) < std::tuple(b.source, b.worker);
+  });
+  // What one worker needs of a source is one row.
+  std::size_t kept = 0;
+  for (const Need& need : needs) {
+    if (kept != 0 && needs[kept - 1].source == need.source &&
+        needs[kept - 1].worker == need.worker) {
+      needs[kept - 1].bytes += need.bytes;
+    } else {
+      needs[kept++] = need;
+    }
+  }
+  needs.resize(kept);
+  return needs;
+}
+
+// Of the workers who need at least half of what the one with the most needs, the one that reads
+// least; of all, where these have more than their share.
+std::uint32_t reader_of(std::span<const Need> needs, const std::vector<std::uint64_t>& reads,
+                        double share) {
+  std::uint64_t most = 0;
+  for (const Need& need : needs) most = std::max(most, need.bytes);
+  std::optional<std::uint32_t> best;
+  for (const Need& need : needs) {
+    if (need.bytes < most / 2 || static_cast<double>(reads[need.worker]) > share) continue;
+    if (!best || reads[need.worker] < reads[*best]) best = need.worker;
+  }
+  if (best) return *best;
+  return static_cast<std::uint32_t>(std::min_element(reads.begin(), reads.end()) - reads.begin());
+}
+
+}  // namespace
+
+DealtFiles deal_files(const FolderRun& run, const std::vector<bool>& there, std::size_t workers) {
+  DealtFiles dealt;
+  std::vector<std::uint64_t> sizes;
+  for (std::size_t i = 0; i < run.laid_out.files.size(); ++i)
+    sizes.push_back(there[i] ? 0 : run.laid_out.files[i].size);
+  dealt.writer.resize(sizes.size());
+  std::vector<Share> shares = deal(sizes, workers);
+  for (std::uint32_t worker = 0; worker < workers; ++worker)
+    std::fill(dealt.writer.begin() + static_cast<std::ptrdiff_t>(shares[worker].first),
+              dealt.writer.begin() + static_cast<std::ptrdiff_t>(shares[worker].last), worker);
+
+  dealt.reader.assign(run.program.sources.size(), 0);
+  std::vector<Need> needs = needs_of(run, there, dealt.writer);
+  double all = 0;
+  for (const Need& need : needs) all += static_cast<double>(need.bytes);
+  const double share = all / static_cast<double>(workers);
+  std::vector<std::uint64_t> reads(workers);
+  for (std::size_t first = 0; first < needs.size();) {
+    std::size_t last = first;
+    std::uint64_t bytes = 0;
+    while (last < needs.size() && needs[last].source == needs[first].source)
+      bytes += needs[last++].bytes;
+    std::uint32_t reader = reader_of(std::span(needs).subspan(first, last - first), reads, share);
+    reads[reader] += bytes;
+    dealt.reader[needs[first].source] = reader;
+    first = last;
+  }
+  return dealt;
+}
+
+}  // namespace shw

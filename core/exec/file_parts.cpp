@@ -1,0 +1,59 @@
+#include "core/exec/file_parts.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/base/checked.h"
+
+namespace shw {
+namespace {
+
+std::vector<FilePart> sorted_parts(const LaidOut& laid_out) {
+  std::vector<FilePart> parts;
+  for (std::size_t i = 0; i < laid_out.before.size(); ++i) {
+    const OutputBytes& bytes = laid_out.before[i];
+    parts.push_back({FilePart::Is::kBytes, bytes.file, i, bytes.offset, bytes.bytes.size()});
+  }
+  for (std::size_t i = 0; i < laid_out.copies.size(); ++i) {
+    const OutputCopy& copy = laid_out.copies[i];
+    parts.push_back({FilePart::Is::kCopy, copy.file, i, copy.offset, copy.length});
+  }
+  for (std::size_t i = 0; i < laid_out.made.size(); ++i) {
+    const MadeTile& made = laid_out.made[i];
+    parts.push_back({FilePart::Is::kMade, made.file, i, made.offset, made.length});
+  }
+  std::stable_sort(parts.begin(), parts.end(), [](const FilePart& a, const FilePart& b) {
+    // Of nothing comes first: it begins where the next one does.
+    return std::tuple(a.file, a.offset, a.length) < std::tuple(b.file, b.offset, b.length);
+  });
+  return parts;
+}
+
+// Each lies inside of its file, behind the one before.
+Status check_parts(const LaidOut& laid_out, const std::vector<FilePart>& parts) {
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const FilePart& part = parts[i];
+    if (i == 0 || parts[i - 1].file != part.file) end = 0;
+    const LaidOut::File& file = laid_out.files[part.file];
+    auto next = checked_add(part.offset, part.length);
+    if (part.offset < end)
+      return fail(ErrorKind::kIo, "two parts of a new file would lie at one place",
+                  {file.path, part.offset});
+    if (!next || *next > file.size)
+      return fail(ErrorKind::kIo, "a part of a new file would lie beyond its end",
+                  {file.path, part.offset});
+    end = *next;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<FilePart>> file_parts_of(const LaidOut& laid_out) {
+  std::vector<FilePart> parts = sorted_parts(laid_out);
+  SHW_CHECK(check_parts(laid_out, parts));
+  return parts;
+}
+
+}  // namespace shw

@@ -1,0 +1,114 @@
+#include "core/exec/file_writer.h"
+
+#include <algorithm>
+
+#include "core/io/copy_range.h"
+
+namespace shw {
+
+FileWriter::FileWriter(const FolderRun& run, const MemoryShares& shares, const Executors& executors,
+                       WritableDirectory& directory, const FileDone& done, Progress* progress)
+    : run_(run),
+      laid_out_(run.laid_out),
+      directory_(directory),
+      done_(done),
+      progress_(progress),
+      payloads_(run.program, run.inputs, shares, executors, progress),
+      checksums_(laid_out_.made.size()),
+      elements_(laid_out_.made.size()),
+      files_(laid_out_.files.size()) {}
+
+void FileWriter::add(const FilePart& whole, std::uint64_t piece_bytes) {
+  FilePart part = whole;
+  if (part.is == FilePart::Is::kCopy) {
+    for (std::uint64_t begin = 0; begin < whole.length; begin += piece_bytes) {
+      part.skipped = begin;
+      part.length = std::min(piece_bytes, whole.length - begin);
+      part.offset = whole.offset + begin;
+      parts_.push_back(part);
+    }
+    return;
+  }
+  if (part.is == FilePart::Is::kMade) {
+    std::uint64_t count = payloads_.block_count(run_.made[part.index]);
+    std::uint64_t of_one = std::max<std::uint64_t>(part.length / count, 1);
+    std::uint64_t at_once = std::max<std::uint64_t>(piece_bytes / of_one, 1);
+    std::size_t first_piece = pieces_.size();
+    for (std::uint64_t first = 0; first < count; first += at_once) {
+      part.blocks = {first, std::min(first + at_once, count)};
+      part.piece = pieces_.size();
+      pieces_.emplace_back();
+      parts_.push_back(part);
+    }
+    files_[part.file].tiles.push_back({part.index, first_piece, pieces_.size()});
+    return;
+  }
+  parts_.push_back(part);
+}
+
+void FileWriter::expect(std::span<const FilePart> own) {
+  for (const FilePart& part : own) ++files_[part.file].left;
+}
+
+Result<OutputFile*> FileWriter::open(std::uint32_t index) {
+  OpenFile& file = files_[index];
+  std::lock_guard lock(file.guard);
+  if (file.file == nullptr) {
+    SHW_TRY(file.file, directory_.create_file(laid_out_.files[index].path));
+  }
+  return file.file.get();
+}
+
+Status FileWriter::put(const FilePart& part, OutputFile& file, SentParts* sent) {
+  switch (part.is) {
+    case FilePart::Is::kBytes:
+      return file.write_at(part.offset, laid_out_.before[part.index].bytes);
+    case FilePart::Is::kCopy: {
+      const OutputCopy& copy = laid_out_.copies[part.index];
+      SHW_TRY(auto source, run_.outputs.source->directory()->open(copy.from));
+      StageClock clock(stages_of(progress_), Stage::kWrite, part.length);
+      return copy_range(*source, copy.begin + part.skipped, part.length, file, part.offset,
+                        progress_);
+    }
+    case FilePart::Is::kMade: {
+      SHW_TRY(pieces_[part.piece], payloads_.write(run_.made[part.index], part.blocks, file, sent));
+      return {};
+    }
+  }
+  return {};
+}
+
+// What depends on the bytes of all parts, and the end.
+Status FileWriter::finish(std::uint32_t index, OutputFile& file) {
+  if (is_cancelled(progress_)) return cancelled_error();
+  std::vector<std::uint32_t> own;
+  for (const OpenFile::Tile& tile : files_[index].tiles) {
+    auto of_tile = std::span(pieces_).subspan(tile.first_piece, tile.last_piece - tile.first_piece);
+    checksums_[tile.made] = crc_of_all(of_tile, laid_out_.made[tile.made].length);
+    elements_[tile.made].emplace();
+    for (const WrittenBlocks& piece : of_tile) *elements_[tile.made] += piece.elements;
+    own.push_back(checksums_[tile.made]);
+  }
+  if (run_.writer->seal_file != nullptr) {
+    SHW_TRY(auto around, run_.writer->seal_file(run_.outputs, laid_out_, index, checksums_));
+    for (const OutputBytes& bytes : around) SHW_CHECK(file.write_at(bytes.offset, bytes.bytes));
+  }
+  SHW_CHECK(file.finish(laid_out_.files[index].size));
+  files_[index].file.reset();
+  return done_({laid_out_.files[index].path, laid_out_.files[index].size, std::move(own)});
+}
+
+Status FileWriter::write(const FilePart& part, SentParts* sent, const Fingerprint* sent_elements) {
+  if (is_cancelled(progress_)) return cancelled_error();
+  SHW_TRY(OutputFile * file, open(part.file));
+  SHW_CHECK(put(part, *file, sent));
+  if (sent_elements != nullptr) pieces_[part.piece].elements += *sent_elements;
+  return --files_[part.file].left == 0 ? finish(part.file, *file) : Status{};
+}
+
+Status FileWriter::write_empty(std::uint32_t index) {
+  SHW_TRY(OutputFile * file, open(index));
+  return finish(index, *file);
+}
+
+}  // namespace shw

@@ -1,0 +1,105 @@
+#include "core/exec/job_part.h"
+
+#include <bit>
+#include <cassert>
+
+#include "core/exec/element_fingerprint.h"
+#include "core/tensor/strided_copy.h"
+#include "core/tiles/blocks.h"
+
+namespace shw {
+namespace {
+
+std::optional<Box> common_of(const Program& program, const ProgramJob& job, const Box& block) {
+  if (block.sizes.empty()) return block;
+  return intersect(block, Box{copy_of(program.at(job)), copy_of(program.sizes(job))});
+}
+
+Result<float> factor_of(const ProgramJob& job, Storages& storages) {
+  float factor = 0;
+  if (job.factor == SourceId::kNone)
+    return std::bit_cast<float>(static_cast<std::uint32_t>(job.constant[0]));
+  SHW_TRY(auto source, storages.open(job.factor));
+  SHW_CHECK(source->read(static_cast<std::uint64_t>(job.factor_at),
+                         std::as_writable_bytes(std::span(&factor, 1))));
+  return factor;
+}
+
+}  // namespace
+
+std::optional<JobPart> part_of(const Program& program, const ProgramJob& job, const Box& block) {
+  auto common = common_of(program, job, block);
+  if (!common) return std::nullopt;
+  if (job.op == ElementOp::kConstant) {
+    PackedBox nothing{Extents(common->sizes.size(), 0)};
+    return JobPart{job, std::move(*common), std::move(nothing)};
+  }
+  auto box = packed(common->sizes, program.source_strides(job), size_of(job.from));
+  assert(box);  // the program is proved
+  return JobPart{job, std::move(*common), std::move(*box)};
+}
+
+Result<TileJob> tile_of(const ProgramJob& job, Storages& storages) {
+  TileJob tile{job.op, job.from, job.to, {}, {job.constant[0], job.constant[1]}, job.via};
+  if (job.op == ElementOp::kScale) {
+    SHW_TRY(tile.factor, factor_of(job, storages));
+  }
+  return tile;
+}
+
+void add_part(const Program& program, const JobPart& part, const TileJob& tile,
+              const std::byte* bytes, Fingerprint& elements) {
+  const Extents logical = row_major_strides(program.shape(program.output(part.job.output)));
+  ExtentsView at = program.at(part.job);
+  std::int64_t first = part.job.logical;
+  for (std::size_t d = 0; d < at.size(); ++d)
+    first += (part.common.offsets[d] - at[d]) * logical[d];
+  TileJob job = tile;
+  each_canonical_pair(pair_of(part.common.sizes, part.box.strides, part.box.offset, logical, first),
+                      [&](const LayoutPair& pair) {
+                        job.layouts = pair;
+                        add_elements(elements, bytes, job);
+                      });
+}
+
+Status read_part(const Program& program, const JobPart& part, const TileJob& tile,
+                 Storages& storages, std::span<std::byte> to, Fingerprint& elements,
+                 StageWorks* stages) {
+  const ProgramJob& job = part.job;
+  ExtentsView at = program.at(job), strides = program.source_strides(job);
+  std::int64_t first = job.first;
+  for (std::size_t d = 0; d < at.size(); ++d)
+    first += (part.common.offsets[d] - at[d]) * strides[d];
+  SHW_TRY(auto source, storages.open(job.source));
+  {
+    StageClock clock(stages, Stage::kRead, to.size());
+    SHW_CHECK(gather(*source, first, part.common.sizes, strides, size_of(job.from), to));
+  }
+  StageClock clock(stages, Stage::kMake, 0);
+  add_part(program, part, tile, to.data(), elements);
+  return {};
+}
+
+Status each_part(const Program& program, OutputId output, BlockRange range, const Limits& limits,
+                 const std::function<bool(const ProgramJob&)>& wanted,
+                 const std::function<Status(const JobPart&)>& then) {
+  const JobRange all = jobs_of(program, output);
+  if (is_zeros(program, all)) return {};
+  std::vector<const ProgramJob*> jobs;
+  for (std::size_t j = all.first; j < all.last; ++j) {
+    if (wanted(program.jobs[j])) jobs.push_back(&program.jobs[j]);
+  }
+  if (jobs.empty()) return {};
+  Blocks blocks{copy_of(program.sizes(program.output(output))),
+                cut_of(program, output, limits).block};
+  blocks.go_to(range.first);
+  for (std::uint64_t i = range.first; i < range.last && blocks.next(); ++i) {
+    for (const ProgramJob* job : jobs) {
+      auto part = part_of(program, *job, blocks.block);
+      if (part) SHW_CHECK(then(*part));
+    }
+  }
+  return {};
+}
+
+}  // namespace shw

@@ -1,0 +1,45 @@
+// What a job gives to a block: where its elements are read, and what becomes of them.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "core/base/stages.h"
+#include "core/exec/block_cut.h"
+#include "core/exec/storages.h"
+#include "core/io/gather.h"
+#include "core/program/tile_job.h"
+#include "core/tensor/fingerprint.h"
+
+namespace shw {
+
+struct JobPart {
+  const ProgramJob& job;
+  Box common;     // of the job and the block, in the output
+  PackedBox box;  // how its elements lie once they are read; of a constant nothing is
+  bool is_read() const { return job.op != ElementOp::kConstant; }
+  std::size_t length() const { return static_cast<std::size_t>(box.length); }  // in bytes
+};
+// Nothing where they do not meet.
+std::optional<JobPart> part_of(const Program& program, const ProgramJob& job, const Box& block);
+
+// What is done to each element. Where there is a factor, its four bytes are read.
+Result<TileJob> tile_of(const ProgramJob& job, Storages& storages);
+
+// Adds the elements up as they were read, each at its index in the whole tensor. `bytes` is null
+// for a constant.
+void add_part(const Program& program, const JobPart& part, const TileJob& tile,
+              const std::byte* bytes, Fingerprint& elements);
+
+// Reads the part into `to`, length() bytes, and adds its elements up.
+Status read_part(const Program& program, const JobPart& part, const TileJob& tile,
+                 Storages& storages, std::span<std::byte> to, Fingerprint& elements,
+                 StageWorks* stages);
+
+// The parts of those jobs of an output that are `wanted`, in the order in which write_blocks()
+// takes them: block by block, and in each by job.
+Status each_part(const Program& program, OutputId output, BlockRange range, const Limits& limits,
+                 const std::function<bool(const ProgramJob&)>& wanted,
+                 const std::function<Status(const JobPart&)>& then);
+
+}  // namespace shw

@@ -1,0 +1,375 @@
+#include "core/exec/write_in_team.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/packed.h"
+#include "core/base/parallel.h"
+#include "core/exec/job_part.h"
+
+namespace shw {
+namespace {
+
+// What a worker writes in a round where nothing has to be sent.
+constexpr std::uint64_t kRoundBytes = std::uint64_t{256} << 20;
+constexpr std::size_t kRoundParts = 1 << 14;
+
+// Pieces of a message from one worker to another: of the receiver's parts in a round, those that
+// somebody else has a hand in, in order.
+struct SentPiece {
+  Fingerprint elements;
+  BytesView bytes;
+};
+
+// What all the others have sent for one part.
+class PartOfOthers final : public SentParts {
+ public:
+  PartOfOthers(const DealtFiles& dealt, std::size_t self, std::size_t workers)
+      : dealt_(dealt), self_(self), left_(workers) {}
+
+  void add(std::size_t worker, const SentPiece& piece) {
+    left_[worker] = piece.bytes;
+    elements_ += piece.elements;
+  }
+  Result<bool> take(SourceId source, std::span<std::byte> to) override {
+    const std::uint32_t reader = dealt_.reader[static_cast<std::size_t>(source)];
+    if (reader == self_) return false;
+    BytesView& left = left_[reader];
+    if (left.size() < to.size())
+      return fail(ErrorKind::kIo, fmt::format("worker {} sent {} bytes of a part, and {} were to "
+                                              "come",
+                                              reader, left.size(), to.size()));
+    std::memcpy(to.data(), left.data(), to.size());
+    left = left.subspan(to.size());
+    return true;
+  }
+  Status check_all_taken() const {
+    for (std::size_t worker = 0; worker < left_.size(); ++worker) {
+      if (!left_[worker].empty())
+        return fail(ErrorKind::kIo, fmt::format("worker {} sent {} bytes more than were to come",
+                                                worker, left_[worker].size()));
+    }
+    return {};
+  }
+  const Fingerprint& elements() const { return elements_; }
+
+ private:
+  const DealtFiles& dealt_;
+  std::size_t self_;
+  std::vector<BytesView> left_;  // by worker
+  Fingerprint elements_{};
+};
+
+class TeamWriting {
+ public:
+  TeamWriting(const FolderRun& run, const MemoryShares& shares, Team& team, DealtFiles dealt,
+              FileWriter& writer, TeamJournal& journal, Progress* progress)
+      : run_(run),
+        shares_(shares),
+        team_(team),
+        dealt_(std::move(dealt)),
+        writer_(writer),
+        journal_(journal),
+        progress_(progress) {}
+
+  Status plan(const std::vector<bool>& there);
+  Status write_all();
+
+ private:
+  using Rounds = std::vector<Share>;  // of FileWriter::parts()
+
+  std::span<const FilePart> parts_in(std::size_t worker, std::size_t round) const;
+  // Whether another worker than the one who writes the part reads something of it.
+  bool is_shared(const FilePart& part) const;
+  void cut_rounds(std::size_t worker, Share parts);
+  Status begin_messages(std::size_t round, std::vector<Bytes>& messages);
+  Status each_of_mine(const FilePart& part, const std::function<Status(const JobPart&)>& then);
+  Result<std::uint64_t> bytes_for(const FilePart& part);
+  Result<Fingerprint> read_for(const FilePart& part, std::span<std::byte> to);
+  Result<Bytes> message_to(std::size_t worker, std::size_t round);
+  Result<std::vector<std::vector<SentPiece>>> open_messages(const std::vector<Bytes>& come,
+                                                            std::size_t round) const;
+  Status write_round(const std::vector<Bytes>& come, std::size_t round);
+
+  const FolderRun& run_;
+  const MemoryShares& shares_;
+  Team& team_;
+  const DealtFiles dealt_;
+  FileWriter& writer_;
+  TeamJournal& journal_;
+  Progress* progress_;
+  std::vector<Rounds> rounds_;  // by worker
+  std::size_t round_count_ = 0;
+  std::vector<std::uint32_t> empty_files_;  // of this worker
+};
+
+bool TeamWriting::is_shared(const FilePart& part) const {
+  if (part.is != FilePart::Is::kMade) return false;
+  const JobRange jobs = jobs_of(run_.program, run_.made[part.index]);
+  return std::any_of(run_.program.jobs.begin() + static_cast<std::ptrdiff_t>(jobs.first),
+                     run_.program.jobs.begin() + static_cast<std::ptrdiff_t>(jobs.last),
+                     [&](const ProgramJob& job) {
+                       return job.source != SourceId::kNone &&
+                              dealt_.reader[static_cast<std::size_t>(job.source)] !=
+                                  dealt_.writer[part.file];
+                     });
+}
+
+// What a part takes of a message, at most.
+std::uint64_t sent_at_most(const FolderRun& run, const FilePart& part, std::uint64_t pieces) {
+  const JobRange jobs = jobs_of(run.program, run.made[part.index]);
+  const std::size_t made = size_of(run.program.output(run.made[part.index]).dtype);
+  const std::uint64_t elements = part.length / std::max<std::size_t>(made, 1) / pieces + 1;
+  return elements * std::max(widest(run.program, jobs), made);
+}
+
+void TeamWriting::cut_rounds(std::size_t worker, Share parts) {
+  std::uint64_t bytes = 0, sent = 0;
+  Share round{parts.first, parts.first};
+  for (; round.last < parts.last; ++round.last) {
+    const FilePart& part = writer_.parts()[round.last];
+    std::uint64_t length = part.length, own = 0;
+    if (part.is == FilePart::Is::kMade) {
+      const std::uint64_t count = writer_.payloads().block_count(run_.made[part.index]);
+      const std::uint64_t blocks = part.blocks.last - part.blocks.first;
+      length = part.length / count * blocks;
+      if (is_shared(part)) own = sent_at_most(run_, part, count) * blocks;
+    }
+    bool is_full = bytes + length > kRoundBytes || sent + own > shares_.round_bytes ||
+                   round.last - round.first >= kRoundParts;
+    if (is_full && round.last != round.first) {
+      rounds_[worker].push_back(round);
+      round.first = round.last;
+      bytes = sent = 0;
+    }
+    bytes += length;
+    sent += own;
+  }
+  if (round.last != round.first) rounds_[worker].push_back(round);
+}
+
+Status TeamWriting::plan(const std::vector<bool>& there) {
+  SHW_TRY(std::vector<FilePart> whole, file_parts_of(run_.laid_out));
+  std::vector<bool> has_parts = there;
+  // A team of one is sent nothing.
+  const std::uint64_t piece =
+      shares_.round_bytes == 0 ? kPieceBytes : std::min(kPieceBytes, shares_.round_bytes);
+  std::vector<Share> own(team_.size());  // files of a worker are neighbours, and so are their parts
+  std::size_t worker = 0;
+  for (const FilePart& part : whole) {
+    has_parts[part.file] = true;
+    if (there[part.file]) continue;
+    while (worker < dealt_.writer[part.file]) {
+      own[worker].last = writer_.parts().size();
+      own[++worker].first = writer_.parts().size();
+    }
+    writer_.add(part, piece);
+  }
+  for (; worker < own.size(); ++worker) {
+    own[worker].last = writer_.parts().size();
+    if (worker + 1 < own.size()) own[worker + 1].first = writer_.parts().size();
+  }
+  rounds_.resize(team_.size());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    cut_rounds(i, own[i]);
+    round_count_ = std::max(round_count_, rounds_[i].size());
+  }
+  const Share mine = own[team_.rank()];
+  writer_.expect(writer_.parts().subspan(mine.first, mine.last - mine.first));
+  for (std::uint32_t file = 0; file < has_parts.size(); ++file) {
+    if (!has_parts[file] && dealt_.writer[file] == team_.rank()) empty_files_.push_back(file);
+  }
+  return {};
+}
+
+std::span<const FilePart> TeamWriting::parts_in(std::size_t worker, std::size_t round) const {
+  if (round >= rounds_[worker].size()) return {};
+  const Share share = rounds_[worker][round];
+  return writer_.parts().subspan(share.first, share.last - share.first);
+}
+
+// Those parts of jobs that this worker reads.
+Status TeamWriting::each_of_mine(const FilePart& part,
+                                 const std::function<Status(const JobPart&)>& then) {
+  auto is_mine = [&](const ProgramJob& job) {
+    return job.source != SourceId::kNone &&
+           dealt_.reader[static_cast<std::size_t>(job.source)] == team_.rank();
+  };
+  return each_part(run_.program, run_.made[part.index], part.blocks, writer_.payloads().limits(),
+                   is_mine, then);
+}
+
+Result<std::uint64_t> TeamWriting::bytes_for(const FilePart& part) {
+  std::uint64_t bytes = 0;
+  auto count = [&](const JobPart& one) -> Status {
+    bytes += one.length();
+    return {};
+  };
+  SHW_CHECK(each_of_mine(part, count));
+  return bytes;
+}
+
+Result<Fingerprint> TeamWriting::read_for(const FilePart& part, std::span<std::byte> to) {
+  Fingerprint elements;
+  auto space = writer_.payloads().workspace();
+  auto read = [&](const JobPart& one) -> Status {
+    if (is_cancelled(progress_)) return cancelled_error();
+    SHW_TRY(TileJob tile, tile_of(one.job, space->storages));
+    SHW_CHECK(read_part(run_.program, one, tile, space->storages, to.first(one.length()), elements,
+                        stages_of(progress_)));
+    to = to.subspan(one.length());
+    return {};
+  };
+  SHW_CHECK(each_of_mine(part, read));
+  return elements;
+}
+
+// length, fingerprint a, b of every shared part; then their bytes.
+Result<Bytes> TeamWriting::message_to(std::size_t worker, std::size_t round) {
+  std::vector<const FilePart*> shared;
+  for (const FilePart& part : parts_in(worker, round)) {
+    if (is_shared(part)) shared.push_back(&part);
+  }
+  constexpr std::size_t kRow = 3;
+  std::vector<std::uint64_t> rows(kRow * shared.size()), begin;
+  const std::uint64_t head = rows.size() * sizeof(std::uint64_t);
+  std::uint64_t length = head;
+  for (std::size_t i = 0; i < shared.size(); ++i) {
+    SHW_TRY(rows[kRow * i], bytes_for(*shared[i]));
+    begin.push_back(length);
+    length += rows[kRow * i];
+  }
+  Bytes message(static_cast<std::size_t>(length));
+  SHW_CHECK(each_in_parallel(shared.size(), [&](std::size_t i) -> Status {
+    auto to = std::span(message).subspan(static_cast<std::size_t>(begin[i]),
+                                         static_cast<std::size_t>(rows[kRow * i]));
+    if (to.empty()) return {};
+    SHW_TRY(Fingerprint elements, read_for(*shared[i], to));
+    rows[kRow * i + 1] = elements.a;
+    rows[kRow * i + 2] = elements.b;
+    return {};
+  }));
+  if (head != 0) std::memcpy(message.data(), rows.data(), static_cast<std::size_t>(head));
+  return message;
+}
+
+Status TeamWriting::begin_messages(std::size_t round, std::vector<Bytes>& messages) {
+  messages.assign(team_.size(), {});
+  for (std::size_t worker = 0; worker < team_.size(); ++worker) {
+    if (worker == team_.rank()) continue;
+    SHW_TRY(messages[worker], message_to(worker, round));
+  }
+  return {};
+}
+
+// By worker, the pieces that it has sent.
+Result<std::vector<std::vector<SentPiece>>> TeamWriting::open_messages(
+    const std::vector<Bytes>& come, std::size_t round) const {
+  const auto own = parts_in(team_.rank(), round);
+  const auto count = static_cast<std::size_t>(
+      std::count_if(own.begin(), own.end(), [&](const FilePart& part) { return is_shared(part); }));
+  std::vector<std::vector<SentPiece>> pieces(come.size(), std::vector<SentPiece>(count));
+  for (std::size_t worker = 0; worker < come.size(); ++worker) {
+    if (worker == team_.rank()) continue;
+    BytesView bytes = come[worker];
+    Unpacker rows(bytes);
+    std::size_t at = 3 * count * sizeof(std::uint64_t);
+    for (SentPiece& piece : pieces[worker]) {
+      SHW_TRY(std::uint64_t length, rows.number());
+      SHW_TRY(piece.elements.a, rows.number());
+      SHW_TRY(piece.elements.b, rows.number());
+      if (at > bytes.size() || length > bytes.size() - at)
+        return fail(ErrorKind::kIo, fmt::format("a message of worker {} is cut off", worker));
+      piece.bytes = bytes.subspan(at, static_cast<std::size_t>(length));
+      at += static_cast<std::size_t>(length);
+    }
+    if (at != bytes.size())
+      return fail(ErrorKind::kIo, fmt::format("a message of worker {} is too long", worker));
+  }
+  return pieces;
+}
+
+Status TeamWriting::write_round(const std::vector<Bytes>& come, std::size_t round) {
+  SHW_TRY(auto pieces, open_messages(come, round));
+  const auto own = parts_in(team_.rank(), round);
+  std::vector<std::size_t> piece_of(own.size());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) piece_of[i] = is_shared(own[i]) ? next++ : SIZE_MAX;
+  return each_in_parallel(own.size(), [&](std::size_t i) -> Status {
+    if (piece_of[i] == SIZE_MAX) return writer_.write(own[i]);
+    PartOfOthers sent(dealt_, team_.rank(), team_.size());
+    for (std::size_t worker = 0; worker < pieces.size(); ++worker) {
+      if (worker != team_.rank()) sent.add(worker, pieces[worker][piece_of[i]]);
+    }
+    SHW_CHECK(writer_.write(own[i], &sent, &sent.elements()));
+    return sent.check_all_taken();
+  });
+}
+
+Status TeamWriting::write_all() {
+  std::vector<Bytes> next;
+  BesideWork beside{"read and write", {}, progress_};
+  beside.news = [&] { return journal_.news(); };
+  beside.hear = [&](std::size_t member, BytesView news) { return journal_.hear(member, news); };
+  beside.work = [&]() { return begin_messages(0, next); };
+  SHW_CHECK(work_beside(team_, beside));
+  for (std::size_t round = 0; round < round_count_; ++round) {
+    auto come = team_.exchange(std::move(next), "tiles");
+    if (!come) {
+      team_.stop(come.error());
+      return tl::unexpected<Error>(std::move(come).error());
+    }
+    beside.work = [&]() -> Status {
+      return each_in_parallel(2, [&](std::size_t half) {
+        return half == 0 ? write_round(*come, round) : begin_messages(round + 1, next);
+      });
+    };
+    SHW_CHECK(work_beside(team_, beside));
+  }
+  beside.work = [&]() -> Status {
+    for (std::uint32_t file : empty_files_) SHW_CHECK(writer_.write_empty(file));
+    return {};
+  };
+  return work_beside(team_, beside);
+}
+
+// What each has read for a tile, told to all: (tile, a, b) of those that were made.
+Result<std::vector<std::optional<Fingerprint>>> share_elements(
+    Team& team, std::vector<std::optional<Fingerprint>> own) {
+  std::vector<std::uint64_t> rows;
+  for (std::size_t tile = 0; tile < own.size(); ++tile) {
+    if (own[tile]) rows.insert(rows.end(), {tile, own[tile]->a, own[tile]->b});
+  }
+  Packer words;
+  words.add(rows);
+  SHW_TRY(auto told, team.tell_all(words.take(), "fingerprints"));
+  for (const Bytes& message : told) {
+    Unpacker theirs(message);
+    SHW_TRY(rows, theirs.numbers());
+    for (std::size_t i = 0; i + 2 < rows.size(); i += 3) {
+      if (rows[i] >= own.size())
+        return fail(ErrorKind::kIo, "another worker made a tile that is not to be made");
+      own[static_cast<std::size_t>(rows[i])] = Fingerprint{rows[i + 1], rows[i + 2]};
+    }
+  }
+  return own;
+}
+
+}  // namespace
+
+Result<std::vector<std::optional<Fingerprint>>> write_in_team(
+    const FolderRun& run, const MemoryShares& shares, const Executors& executors,
+    const std::vector<bool>& there, WritableDirectory& directory, TeamJournal& journal,
+    Progress* progress) {
+  const FileDone done = [&](const DurableFile& file) { return journal.add(file); };
+  FileWriter writer(run, shares, executors, directory, done, progress);
+  TeamWriting writing(run, shares, *run.team, deal_files(run, there, run.team->size()), writer,
+                      journal, progress);
+  SHW_CHECK(writing.plan(there));
+  SHW_CHECK(writing.write_all());
+  return share_elements(*run.team, writer.take_elements());
+}
+
+}  // namespace shw
