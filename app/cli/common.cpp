@@ -66,6 +66,11 @@ int fail_with(Context& context, const Error& error) {
   return exit_code(error.kind);
 }
 
+Status needs_yes() {
+  return fail(ErrorKind::kUsage, "nothing was written: several processes ask nobody, and no --yes",
+              {}, "Look at the plan with `shardwright plan`, then repeat this with --yes.");
+}
+
 TextStyle style_of(const Context& context) {
   return {context.terminal.colour(), context.terminal.utf8(), context.terminal.width(),
           context.terminal.millions(), context.terminal.must_fit()};
@@ -94,7 +99,7 @@ Result<verbs::Opened> open_all(Context& context) {
 
 Result<CheckReport> check_now(Context& context, const verbs::Opened& opened) {
   ProgressLine line(context.terminal, context.progress);
-  return verbs::check(opened, context.options.depth, &context.progress);
+  return verbs::check(opened, context.options.depth, &context.progress, context.team);
 }
 
 std::string stages_in_words(const Progress& progress) {

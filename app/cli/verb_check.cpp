@@ -23,7 +23,8 @@ int run_check(Context& context) {
   if (!report) return fail_with(context, report.error());
   auto judged = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::judge(*asked, *opened, report->depth == Depth::kData, &context.progress);
+    return verbs::judge(*asked, *opened, report->depth == Depth::kData, &context.progress,
+                        context.team);
   }();
   if (!judged) return fail_with(context, judged.error());
   const CheckContext beside = asked->context(options.checkpoint);

@@ -51,6 +51,7 @@ namespace {
 Status agree(Context& context, const Checkpoint& checkpoint, const Plan& plan,
              const std::string& output) {
   if (context.options.yes) return {};
+  if (context.team != nullptr) return needs_yes();
   Terminal& terminal = context.terminal;
   if (!terminal.interactive()) {
     return fail(ErrorKind::kUsage, "nothing was written: no terminal to ask at, and no --yes", {},
@@ -167,6 +168,7 @@ int run_repair(Context& context) {
   ApplyOptions wanted{options.out, options.in_place, options.checkpoint};
   wanted.memory = options.memory;
   wanted.device = device_wish(context);
+  wanted.team = context.team;
   wanted.integrity = options.integrity;
   auto output = output_of(posix_store(), *opened->checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
@@ -182,7 +184,8 @@ int run_repair(Context& context) {
   tell_device(context, result->device);
   auto remaining = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::still_wrong(*opened, result->output, options.depth, &context.progress);
+    return verbs::still_wrong(*opened, result->output, options.depth, &context.progress,
+                              context.team);
   }();
   if (!remaining) return fail_with(context, remaining.error());
   tell_result(context, *plan, *result, *remaining);

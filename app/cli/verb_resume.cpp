@@ -27,11 +27,16 @@ int roll_back(Context& context) {
 
 int run_resume(Context& context) {
   const Options& options = context.options;
+  if (options.roll_back && context.team != nullptr)
+    return fail_with(context, {ErrorKind::kUsage,
+                               "several processes do not take away what is half made",
+                               {},
+                               "do it in one process"});
   if (options.roll_back) return roll_back(context);
   auto resumed = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::resume(posix_store(), options.checkpoint, {options.memory, device_wish(context)},
-                         &context.progress);
+    return verbs::resume(posix_store(), options.checkpoint,
+                         {options.memory, device_wish(context), context.team}, &context.progress);
   }();
   if (!resumed) return fail_with(context, resumed.error());
   const RepairResult& result = resumed->result;

@@ -44,6 +44,7 @@ std::string in_words(const verbs::StepOutlook& outlook) {
 Status agree_to_write(Context& context, const verbs::Opened& opened, const StepPlan& plan,
                       const std::string& output) {
   if (context.options.yes) return {};
+  if (context.team != nullptr) return needs_yes();
   Terminal& terminal = context.terminal;
   auto outlook = [&] {
     ProgressLine line(terminal, context.progress);
@@ -103,6 +104,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
   wanted.checkpoint = options.checkpoint;
   wanted.memory = options.memory;
   wanted.device = device_wish(context);
+  wanted.team = context.team;
   wanted.integrity = options.integrity;
   auto output = output_of(posix_store(), *opened.checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
@@ -119,7 +121,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
   bare.spec.reset();
   auto remaining = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::still_wrong(bare, result->output, options.depth, &context.progress);
+    return verbs::still_wrong(bare, result->output, options.depth, &context.progress, context.team);
   }();
   if (!remaining) return fail_with(context, remaining.error());
   tell_written(context, *result, *remaining);
@@ -155,7 +157,8 @@ int run_transform(Context& context, const std::string& suffix, MakePlan make_pla
   if (!plan) return fail_with(context, plan.error());
   auto wrong = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::reasons_to_repair_first(*opened, context.options.depth, &context.progress);
+    return verbs::reasons_to_repair_first(*opened, context.options.depth, &context.progress,
+                                          context.team);
   }();
   if (!wrong) return fail_with(context, wrong.error());
   if (auto sound = refuse_broken(*wrong, context.options.checkpoint); !sound)

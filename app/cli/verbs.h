@@ -62,6 +62,9 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
 // Says what the steps come to.
 int tell_steps(Context& context, const verbs::Opened& opened, StepPlan plan);
 
+// Several processes have no terminal to ask at.
+Status needs_yes();
+
 // Says what went wrong, as text or as JSON, and returns the exit code that belongs to it.
 int fail_with(Context& context, const Error& error);
 int exit_code(ErrorKind kind);

@@ -98,8 +98,8 @@ Result<CheckAsked> read_asked(const std::string& baseline_file, const std::strin
   return asked;
 }
 
-Status judge(CheckAsked& asked, const Opened& opened, bool data, Progress* progress) {
-  SHW_TRY(asked.policies, judge_policies(*opened.checkpoint, asked.required, data, progress));
+Status judge(CheckAsked& asked, const Opened& opened, bool data, Progress* progress, Team* team) {
+  SHW_TRY(asked.policies, judge_policies(*opened.checkpoint, asked.required, data, progress, team));
   return {};
 }
 

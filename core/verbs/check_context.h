@@ -26,7 +26,8 @@ struct CheckAsked {
 // opened. Empty names: not asked.
 Result<CheckAsked> read_asked(const std::string& baseline_file, const std::string& policy_file);
 // Judges what is required. `data`: bytes may be read.
-Status judge(CheckAsked& asked, const Opened& opened, bool data, Progress* progress = nullptr);
+Status judge(CheckAsked& asked, const Opened& opened, bool data, Progress* progress = nullptr,
+             Team* team = nullptr);
 
 // {"require": ["coverage", "finite"]}, or lines of "require: coverage, finite" with # for remarks.
 // kUsage with the word that is no policy.

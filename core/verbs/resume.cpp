@@ -27,6 +27,7 @@ Result<RepairResult> resume_repair(const ResumeOrder& order, Progress* progress)
   options.partial = order.partial;
   options.memory = order.memory;
   options.device = order.device;
+  options.team = order.team;
   options.integrity = request.integrity;
   return apply_plan(order.store, *checkpoint, plan, options, progress);
 }
@@ -43,6 +44,7 @@ Result<RepairResult> resume_steps(const ResumeOrder& order, Progress* progress) 
   options.partial = order.partial;
   options.memory = order.memory;
   options.device = order.device;
+  options.team = order.team;
   options.integrity = request.integrity;
   return take(order.store, opened, plan, options, progress);
 }
@@ -139,8 +141,9 @@ Result<RepairResult> go_on(Store& store, const Begun& begun, const ResumeLimits&
   std::string verb = verb_of_request(header.request);
   for (const ResumeRow& row : kRows) {
     if (verb != row.verb) continue;
-    auto result = row.run({store, header.request, begun.partial, out, limits.memory, limits.device},
-                          progress);
+    auto result = row.run(
+        {store, header.request, begun.partial, out, limits.memory, limits.device, limits.team},
+        progress);
     if (result) return result;
     return tl::unexpected<Error>(in_folder(std::move(result).error(), begun.partial));
   }
@@ -172,7 +175,12 @@ Result<Resumed> resume_there(Store& store, const std::string& folder, Progress* 
 Result<Resumed> resume(Store& store, const std::string& folder, const ResumeLimits& limits,
                        Progress* progress) {
   std::string path = without_trailing_slashes(folder);
-  if (!is_partial(path) && store.exists(path)) return resume_there(store, path, progress);
+  if (!is_partial(path) && store.exists(path)) {
+    if (limits.team != nullptr)
+      return fail(ErrorKind::kUsage, "there is nothing to share out: it has its name already",
+                  {path}, "do it in one process");
+    return resume_there(store, path, progress);
+  }
   SHW_TRY(Begun begun, find_begun(store, path));
   SHW_TRY(RepairResult result, go_on(store, begun, limits, progress));
   return Resumed{std::move(result)};

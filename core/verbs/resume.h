@@ -22,6 +22,7 @@ struct ResumeOrder {
   std::string out;      // for FolderRun::out: as it was said, where that is still the place
   std::uint64_t memory = kDefaultMemory;
   DeviceWish device = {};
+  Team* team = nullptr;
 };
 // How a verb makes its run again from its request: a row of the table in resume.cpp.
 struct ResumeRow {
@@ -33,6 +34,7 @@ struct ResumeRow {
 struct ResumeLimits {
   std::uint64_t memory = kDefaultMemory;
   DeviceWish device = {};
+  Team* team = nullptr;  // of processes that go on together with what any number of them began
 };
 
 struct Resumed {

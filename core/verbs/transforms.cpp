@@ -176,6 +176,7 @@ Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& pl
   run.memory = options.memory;
   run.device = options.device;
   run.partial = options.partial;
+  run.team = options.team;
   run.integrity = options.integrity;
   std::string said =
       options.checkpoint.empty() ? opened.checkpoint->directory()->name() : options.checkpoint;
@@ -190,11 +191,11 @@ Result<RepairResult> take(const Opened& opened, const StepPlan& plan, const Appl
 }
 
 Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
-                                                     std::optional<Depth> depth,
-                                                     Progress* progress) {
+                                                     std::optional<Depth> depth, Progress* progress,
+                                                     Team* team) {
   Opened bare = opened;
   bare.mesh.reset();  // the one that is asked for, not the one that it was saved on
-  SHW_TRY(CheckReport report, check(bare, depth, progress));
+  SHW_TRY(CheckReport report, check(bare, depth, progress, team));
   std::erase_if(report.findings, [](const Finding& finding) {
     return finding.severity != Severity::kError || is_only_filled(finding);
   });

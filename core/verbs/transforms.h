@@ -51,7 +51,7 @@ Result<RepairResult> take(const Opened& opened, const StepPlan& plan, const Appl
 // Findings that speak against carrying a checkpoint over as it is: in new tiles nobody could tell
 // them any more.
 Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
-                                                     std::optional<Depth> depth,
-                                                     Progress* progress);
+                                                     std::optional<Depth> depth, Progress* progress,
+                                                     Team* team = nullptr);
 
 }  // namespace shw::verbs

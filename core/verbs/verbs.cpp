@@ -28,12 +28,14 @@ Result<Opened> open(const VerbOptions& said, Progress* progress) {
   return opened;
 }
 
-Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Progress* progress) {
+Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Progress* progress,
+                          Team* team) {
   CheckOptions options;
   options.depth = depth;
   options.spec = opened.spec;
   options.mesh = opened.mesh;
   options.reference = opened.reference;
+  options.team = team;
   return shw::check(*opened.checkpoint, options, progress);
 }
 
@@ -78,10 +80,11 @@ Result<RepairResult> repair(const Opened& opened, const Plan& plan, const ApplyO
 }
 
 Result<std::vector<Finding>> still_wrong(const Opened& source, const std::string& output,
-                                         std::optional<Depth> depth, Progress* progress) {
+                                         std::optional<Depth> depth, Progress* progress,
+                                         Team* team) {
   Opened result = source;
   SHW_TRY(result.checkpoint, open_checkpoint(output, progress));
-  SHW_TRY(CheckReport report, check(result, depth, progress));
+  SHW_TRY(CheckReport report, check(result, depth, progress, team));
   std::erase_if(report.findings,
                 [](const Finding& finding) { return finding.severity == Severity::kInfo; });
   return std::move(report.findings);

@@ -35,7 +35,7 @@ struct Opened {
 Result<Opened> open(const VerbOptions& said, Progress* progress = nullptr);
 
 Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth,
-                          Progress* progress = nullptr);
+                          Progress* progress = nullptr, Team* team = nullptr);
 
 // Of the tensors that are named, by FQN or as a shell pattern, or of all. With all of them come
 // those of which only the name is known: their error says so.
@@ -54,7 +54,8 @@ Result<RepairResult> repair(const Opened& opened, const Plan& plan, const ApplyO
 // What was written, looked at as the source was: findings above info, which a person would
 // otherwise meet later.
 Result<std::vector<Finding>> still_wrong(const Opened& source, const std::string& output,
-                                         std::optional<Depth> depth, Progress* progress = nullptr);
+                                         std::optional<Depth> depth, Progress* progress = nullptr,
+                                         Team* team = nullptr);
 // A finding that no repair can take away: elements that are gone and filled.
 bool is_only_filled(const Finding& finding);
 

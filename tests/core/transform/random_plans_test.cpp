@@ -6,14 +6,9 @@
 
 #include "core/exec/write_blocks.h"
 #include "core/formats/items.h"
-#include "core/formats/table.h"
 #include "core/memory_sink.h"
-#include "core/repair/kept_plan.h"
-#include "core/repair/make_arranged.h"
-#include "core/repair/plan_fingerprint.h"
-#include "core/repair/verify.h"
+#include "core/transform/drawn_plan.h"
 #include "core/transform/lower.h"
-#include "core/transform/random_steps.h"
 #include "core/transform/steps_json.h"
 
 using namespace shw;
@@ -21,47 +16,9 @@ using namespace shw::test;
 
 namespace {
 
-const Format& dcp_format() {
-  for (const FormatRow& row : formats()) {
-    if (row.format->name == "dcp") return *row.format;
-  }
-  FAIL("there is no DCP");
-  return kUnknownFormat;
-}
-
 int plans_asked_for(int usual) {
   const char* asked = std::getenv("SHARDWRIGHT_PLANS");
   return asked != nullptr ? std::atoi(asked) : usual;
-}
-
-struct DrawnPlan {
-  MemoryStore store{};
-  PlainCheckpoint wanted;  // after the steps
-  std::vector<Step> steps;
-};
-
-void draw_plan(Dice& dice, bool only_lossless, DrawnPlan& plan) {
-  plan.wanted = random_tensors(dice);
-  save_in(plan.store, plan.wanted, dice);
-  StepDrawer drawer(plan.wanted, dice, only_lossless);
-  std::int64_t count = dice.pick(1, 5);
-  for (std::int64_t i = 0; i < count; ++i) {
-    plan.steps.push_back(drawer.draw());
-    std::visit(PlainSteps{plan.wanted}, plan.steps.back());
-  }
-}
-
-std::string told(const std::vector<Step>& steps, const std::string& fingerprint = {}) {
-  StepPlan plan;
-  plan.steps = steps;
-  plan.fingerprint = fingerprint;
-  return steps_to_json(plan);
-}
-
-Arrangement taken(std::shared_ptr<const Checkpoint> checkpoint, const std::vector<Step>& steps) {
-  auto all = take_steps(arrangement_of(std::move(checkpoint)), steps);
-  if (!all) FAIL(all.error().message << " " << all.error().place.tensor << "\n" << told(steps));
-  return std::move(*all);
 }
 
 // What one tile holds, made by the program or kept as an item.
@@ -130,36 +87,13 @@ void check_losses(const DrawnPlan& plan, const Arrangement& all) {
 
 constexpr std::uint64_t kSlabs[] = {64, 100, 4096, std::uint64_t{64} << 20};
 
-// The whole way, into a folder, on so many threads.
 std::map<std::string, Bytes> folder_made(DrawnPlan& plan, const Arrangement& all, int threads) {
-  std::string out = "/out" + std::to_string(threads);
-  ArrangedRun run;
-  run.form = {&dcp_format(), 0, out};
-  for (const Step& step : plan.steps) run.steps.push_back(to_text(step));
-  run.plan = keep_plan(told(plan.steps, fingerprint(all.source())));
+  const std::string out = "/out" + std::to_string(threads);
   tbb::task_arena arena(threads);
-  auto made = arena.execute([&] { return make_arranged(plan.store, all, run, nullptr); });
+  auto made = arena.execute(
+      [&] { return make_arranged(plan.store, all, run_into(plan, all, out), nullptr); });
   if (!made) FAIL(made.error().message << "\n" << told(plan.steps));
-  auto result = open_in(plan.store, out);
-  // By the plan that the certificate keeps, with what it was made of beside it.
-  auto proof = verify_repair(*result, nullptr, all.inputs.front());
-  REQUIRE(proof.has_value());
-  if (proof->outcome != VerifyReport::Outcome::kProved)
-    FAIL(proof->reasons.front() << "\n" << told(plan.steps));
-  REQUIRE(proof->against.has_value());
-  CHECK(proof->against->compared == proof->kept + proof->lost);
-  for (const auto& [fqn, wanted] : plan.wanted) {
-    auto id = result->find(fqn);
-    REQUIRE(id.has_value());
-    auto values = read_tensor(*result, *id);
-    REQUIRE(values.has_value());
-    CHECK(values->bytes == bytes_in(wanted, whole(wanted.shape)));
-  }
-  std::map<std::string, Bytes> files;
-  auto entries = result->directory()->list();
-  REQUIRE(entries.has_value());
-  for (const Entry& entry : *entries) files[entry.path] = *plan.store.get(out + "/" + entry.path);
-  return files;
+  return proved_files(plan, all, out);
 }
 
 }  // namespace

@@ -1,0 +1,197 @@
+// Folders that several workers make together, beside what one makes.
+#include <doctest/doctest.h>
+
+#include <atomic>
+
+#include "core/cluster/loopback.h"
+#include "core/cluster/transport_team.h"
+#include "core/formats/open.h"
+#include "core/io/faulty_store.h"
+#include "core/io/place.h"
+#include "core/transform/drawn_plan.h"
+#include "core/transform/lower.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+constexpr std::chrono::seconds kWait(60);
+
+std::vector<Status> make_in_team(Store& store, const DrawnPlan& plan, const Arrangement& all,
+                                 const std::string& out, int workers, std::uint64_t memory) {
+  return run_on_threads(workers, {}, [&](Transport& transport) -> Status {
+    TransportTeam team(transport, kWait);
+    ArrangedRun run = run_into(plan, all, out);
+    run.team = &team;
+    run.memory = memory;
+    auto made = make_arranged(store, all, run, nullptr);
+    if (!made) return tl::unexpected<Error>(std::move(made).error());
+    return {};
+  });
+}
+
+std::string worst_of(const std::vector<Status>& ended) {
+  for (const Status& one : ended) {
+    if (!one) return one.error().message;
+  }
+  return "";
+}
+
+std::vector<std::string> half_made_of(const Store& store) {
+  std::vector<std::string> found;
+  for (const std::string& name : store.names("/")) {
+    if (name.find(kPartialMark) != std::string::npos) found.push_back(name);
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("workers make of random plans what one makes, in rounds of any size") {
+  const char* asked = std::getenv("SHARDWRIGHT_PLANS");
+  const int count = asked != nullptr ? std::atoi(asked) : 25;
+  for (int i = 0; i < count; ++i) {
+    Dice dice(static_cast<unsigned>(300'000 + i));
+    DrawnPlan plan;
+    draw_plan(dice, false, plan);
+    Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
+    auto alone = make_arranged(plan.store, all, run_into(plan, all, "/alone"), nullptr);
+    if (!alone) FAIL(alone.error().message << "\n" << told(plan.steps));
+    auto wanted = proved_files(plan, all, "/alone");
+    for (int workers : {1, 2, 3, 8}) {
+      const std::string out = "/out" + std::to_string(workers);
+      const std::uint64_t memory = i % 2 == 0 ? 4096u * static_cast<unsigned>(workers) : 1u << 30;
+      auto ended = make_in_team(plan.store, plan, all, out, workers, memory);
+      if (worst_of(ended) != "") FAIL(worst_of(ended) << "\n" << told(plan.steps));
+      CHECK(half_made_of(plan.store).empty());
+      CHECK(proved_files(plan, all, out) == wanted);
+    }
+  }
+}
+
+namespace {
+
+// Bytes read of what a program's sources name, whoever reads them.
+struct SourceReads {
+  struct Range {
+    std::string file;
+    std::uint64_t first = 0, last = 0;
+  };
+  std::vector<Range> ranges;
+  std::atomic<std::uint64_t> bytes{0};
+
+  explicit SourceReads(const Program& program) {
+    for (const ProgramSource& source : program.sources)
+      ranges.push_back({program.names[source.file], source.offset, source.offset + source.length});
+  }
+  void note(const std::string& path, std::uint64_t offset, std::uint64_t length) {
+    for (const Range& range : ranges) {
+      if (!path.ends_with(range.file)) continue;
+      const std::uint64_t first = std::max(offset, range.first);
+      const std::uint64_t last = std::min(offset + length, range.last);
+      if (first < last) bytes += last - first;
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("workers read together what one reads, each source by one of them") {
+  int moved = 0;
+  for (int i = 0; i < 20; ++i) {
+    Dice dice(static_cast<unsigned>(410'000 + i));
+    DrawnPlan plan;
+    draw_plan(dice, true, plan);
+    Arrangement planned = taken(open_in(plan.store, "/ck"), plan.steps);
+    auto lowered = lower_arrangement(planned, run_into(plan, planned, "/out").form, nullptr);
+    REQUIRE(lowered.has_value());
+    SourceReads reads(lowered->program);
+    auto folder = plan.store.read_folder("/ck");
+    REQUIRE(folder.has_value());
+    auto opened = open_checkpoint(faulty_directory(
+        *folder, [&](const std::string& path, std::uint64_t offset, std::size_t length) {
+          reads.note(path, offset, length);
+          return std::nullopt;
+        }));
+    REQUIRE(opened.has_value());
+    Arrangement all = taken(*opened, plan.steps);
+    // Each worker finds out for itself where the bytes lie.
+    reads.bytes = 0;
+    REQUIRE(lower_arrangement(all, run_into(plan, all, "/out").form, nullptr).has_value());
+    const std::uint64_t headers = reads.bytes;
+    reads.bytes = 0;
+    REQUIRE(worst_of(make_in_team(plan.store, plan, all, "/out1", 1, 1u << 30)) == "");
+    const std::uint64_t alone = reads.bytes;
+    if (alone > headers) ++moved;
+    for (int workers : {2, 3, 5}) {
+      reads.bytes = 0;
+      auto ended =
+          make_in_team(plan.store, plan, all, "/out" + std::to_string(workers), workers, 1u << 30);
+      if (worst_of(ended) != "") FAIL(worst_of(ended) << "\n" << told(plan.steps));
+      const auto more = static_cast<std::uint64_t>(workers - 1);
+      CHECK(reads.bytes.load() == alone + more * headers);
+    }
+  }
+  CHECK(moved > 10);
+}
+
+TEST_CASE(
+    "a worker whose disk is full ends all, and what is durable is gone on with by any number") {
+  int failed = 0, kept = 0;
+  for (int i = 0; i < 12; ++i) {
+    Dice dice(static_cast<unsigned>(520'000 + i));
+    DrawnPlan plan;
+    draw_plan(dice, false, plan);
+    Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
+    auto alone = make_arranged(plan.store, all, run_into(plan, all, "/alone"), nullptr);
+    REQUIRE(alone.has_value());
+    auto wanted = proved_files(plan, all, "/alone");
+    std::atomic<int> writes{0};
+    const int full_from = static_cast<int>(dice.pick(1, 12));
+    FaultyStore full(plan.store, [&](const std::string& step, const std::string& path) {
+      bool is_full = path.ends_with(".distcp") && (step == "write" || step == "create") &&
+                     ++writes >= full_from;
+      return is_full ? std::optional<Error>(Error{ErrorKind::kIo, "no space left", {path}})
+                     : std::nullopt;
+    });
+    auto ended = make_in_team(full, plan, all, "/out", 3, 4096);
+    const bool all_ended =
+        std::all_of(ended.begin(), ended.end(), [](const Status& one) { return !one.has_value(); });
+    if (worst_of(ended) != "") {
+      ++failed;
+      CHECK(all_ended);
+      CHECK_FALSE(plan.store.exists("/out"));
+    }
+    if (!half_made_of(plan.store).empty()) ++kept;
+    if (plan.store.exists("/out")) continue;
+    // What is left of it is found by whoever makes the same again.
+    ended = make_in_team(plan.store, plan, all, "/out", 1 + i % 4, 1u << 30);
+    if (worst_of(ended) != "") FAIL(worst_of(ended) << "\n" << told(plan.steps));
+    CHECK(half_made_of(plan.store).empty());
+    CHECK(proved_files(plan, all, "/out") == wanted);
+  }
+  CHECK(failed > 6);
+  CHECK(kept > 3);
+}
+
+TEST_CASE("workers that were asked for other things write nothing") {
+  Dice dice(77);
+  DrawnPlan plan;
+  draw_plan(dice, false, plan);
+  Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
+  auto ended = run_on_threads(3, {}, [&](Transport& transport) -> Status {
+    TransportTeam team(transport, kWait);
+    ArrangedRun run = run_into(plan, all, transport.rank() == 2 ? "/elsewhere" : "/out");
+    run.team = &team;
+    auto made = make_arranged(plan.store, all, run, nullptr);
+    if (!made) return tl::unexpected<Error>(std::move(made).error());
+    return {};
+  });
+  for (const Status& one : ended) {
+    REQUIRE_FALSE(one.has_value());
+    CHECK(one.error().message.find("nothing was written") != std::string::npos);
+  }
+  CHECK_FALSE(plan.store.exists("/out"));
+  CHECK(half_made_of(plan.store).empty());
+}

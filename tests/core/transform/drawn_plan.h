@@ -1,0 +1,90 @@
+// A random checkpoint, random steps, and what they must come to.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include "core/formats/items.h"
+#include "core/formats/table.h"
+#include "core/repair/kept_plan.h"
+#include "core/repair/make_arranged.h"
+#include "core/repair/plan_fingerprint.h"
+#include "core/repair/verify.h"
+#include "core/transform/random_steps.h"
+#include "core/transform/steps_json.h"
+
+namespace shw::test {
+
+inline const Format& dcp_format() {
+  for (const FormatRow& row : formats()) {
+    if (row.format->name == "dcp") return *row.format;
+  }
+  FAIL("there is no DCP");
+  return kUnknownFormat;
+}
+
+struct DrawnPlan {
+  MemoryStore store{};
+  PlainCheckpoint wanted;  // after the steps
+  std::vector<Step> steps;
+};
+
+inline void draw_plan(Dice& dice, bool only_lossless, DrawnPlan& plan) {
+  plan.wanted = random_tensors(dice);
+  save_in(plan.store, plan.wanted, dice);
+  StepDrawer drawer(plan.wanted, dice, only_lossless);
+  std::int64_t count = dice.pick(1, 5);
+  for (std::int64_t i = 0; i < count; ++i) {
+    plan.steps.push_back(drawer.draw());
+    std::visit(PlainSteps{plan.wanted}, plan.steps.back());
+  }
+}
+
+inline std::string told(const std::vector<Step>& steps, const std::string& fingerprint = {}) {
+  StepPlan plan;
+  plan.steps = steps;
+  plan.fingerprint = fingerprint;
+  return steps_to_json(plan);
+}
+
+inline Arrangement taken(std::shared_ptr<const Checkpoint> checkpoint,
+                         const std::vector<Step>& steps) {
+  auto all = take_steps(arrangement_of(std::move(checkpoint)), steps);
+  if (!all) FAIL(all.error().message << " " << all.error().place.tensor << "\n" << told(steps));
+  return std::move(*all);
+}
+
+// The whole way, into a folder.
+inline ArrangedRun run_into(const DrawnPlan& plan, const Arrangement& all, const std::string& out) {
+  ArrangedRun run;
+  run.form = {&dcp_format(), 0, out};
+  for (const Step& step : plan.steps) run.steps.push_back(to_text(step));
+  run.plan = keep_plan(told(plan.steps, fingerprint(all.source())));
+  return run;
+}
+
+// What lies in a folder that was made of it, by path, once it is proved: by the plan that its
+// certificate keeps, with what it was made of beside it, and against `wanted`.
+inline std::map<std::string, Bytes> proved_files(DrawnPlan& plan, const Arrangement& all,
+                                                 const std::string& out) {
+  auto result = open_in(plan.store, out);
+  auto proof = verify_repair(*result, nullptr, all.inputs.front());
+  REQUIRE(proof.has_value());
+  if (proof->outcome != VerifyReport::Outcome::kProved)
+    FAIL(proof->reasons.front() << "\n" << told(plan.steps));
+  REQUIRE(proof->against.has_value());
+  CHECK(proof->against->compared == proof->kept + proof->lost);
+  for (const auto& [fqn, wanted] : plan.wanted) {
+    auto id = result->find(fqn);
+    REQUIRE(id.has_value());
+    auto values = read_tensor(*result, *id);
+    REQUIRE(values.has_value());
+    CHECK(values->bytes == bytes_in(wanted, whole(wanted.shape)));
+  }
+  std::map<std::string, Bytes> files;
+  auto entries = result->directory()->list();
+  REQUIRE(entries.has_value());
+  for (const Entry& entry : *entries) files[entry.path] = *plan.store.get(out + "/" + entry.path);
+  return files;
+}
+
+}  // namespace shw::test

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# One of four processes is killed at a random moment, again and again: all of them end within the
+# deadline, the destination is absent or whole, and any number of processes goes on with what is
+# left, to the same bytes.
+#
+#   killed.sh MPIRUN PROGRAM TIMES [MEGABYTES] [SEED]
+#
+# Ends with how often what was met; by default 64 MB, of which a run takes about a second.
+set -eu
+mpirun=$1 program=$2 times=$3 megabytes=${4:-64}
+RANDOM=${5:-1}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+deadline=30  # seconds, on a machine that has other things to do
+
+/usr/bin/python3 "$here/make_large.py" plain $((megabytes / 4)) 1024 1024
+"$program" convert plain --to dcp --out source.1 --yes --quiet > /dev/null
+"$program" reshard source.1 --mesh dp=2,tp=4 --out source --yes --quiet > /dev/null
+words=(reshard source --mesh tp=3 --memory 64M --out out --yes --quiet)
+"$program" reshard source --mesh tp=3 --out wanted --yes --quiet > /dev/null
+
+# Each process says its number before it becomes the program.
+cat > begin.sh <<'END'
+echo $$ > "pids/$OMPI_COMM_WORLD_RANK"
+exec "$@"
+END
+now() { date +%s%N; }
+
+mkdir -p pids
+began=$(now)
+"$mpirun" -n 4 bash begin.sh "$program" "${words[@]}" > /dev/null
+took=$((($(now) - began) / 1000000))
+diff -r wanted out || { echo "four processes made something else than one"; exit 1; }
+rm -rf out
+
+whole=0 absent=0 resumed=0 longest=0
+for ((i = 0; i < times; ++i)); do
+  rm -f pids/*
+  "$mpirun" -n 4 bash begin.sh "$program" "${words[@]}" > /dev/null 2> talk &
+  all=$!
+  sleep "$(printf '0.%03d' $((RANDOM % 1000)))"
+  extra=$((RANDOM % (took + 200)))
+  sleep "$((extra / 1000)).$(printf '%03d' $((extra % 1000)))"
+  victim=pids/$((RANDOM % 4))
+  began=$(now)
+  if [[ -s $victim ]]; then kill -9 "$(cat "$victim")" 2> /dev/null || true; fi
+  code=0
+  wait "$all" || code=$?
+  for pid in pids/*; do
+    # mpirun may be gone a moment before what it has begun.
+    while [[ -e $pid ]] && kill -0 "$(cat "$pid")" 2> /dev/null; do
+      if (($(now) - began > deadline * 1000000000)); then echo "run $i: worker ${pid#*/} goes on"; exit 1; fi
+      sleep 0.02
+    done
+  done
+  spent=$((($(now) - began) / 1000000))
+  if ((spent > longest)); then longest=$spent; fi
+  if ((spent > deadline * 1000)); then echo "run $i: ended after $spent ms"; cat talk; exit 1; fi
+  if [[ -e out ]]; then
+    whole=$((whole + 1))
+  elif compgen -G 'out.shardwright-partial-*' > /dev/null && [[ ! $(echo out.shardwright-partial-*) == *new-* ]]; then
+    workers=$((RANDOM % 4 + 1))
+    "$mpirun" -n "$workers" "$program" resume out --quiet > /dev/null 2> talk || {
+      echo "run $i: not resumed by $workers"; cat talk; ls -la . out.shardwright-partial-*; exit 1; }
+    resumed=$((resumed + 1))
+  else
+    absent=$((absent + 1))
+    "$mpirun" -n 2 "$program" "${words[@]}" > /dev/null
+  fi
+  diff -r wanted out || { echo "run $i (exit code $code): not what one process makes"; exit 1; }
+  if compgen -G 'out.shardwright-*' > /dev/null; then echo "run $i: something is left"; ls; exit 1; fi
+  rm -rf out
+done
+echo "$times kills: $whole whole already, $resumed gone on with, $absent begun anew;" \
+     "a run takes $took ms, all had ended $longest ms after a kill at the latest"
