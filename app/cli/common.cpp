@@ -122,6 +122,7 @@ std::string stages_in_words(const Progress& progress) {
 DeviceWish device_wish(const Context& context) {
   DeviceWish wish = context.options.device;
   wish.gpus = cuda_gpus;
+  wish.local_rank = context.local_rank;
   return wish;
 }
 

@@ -112,6 +112,7 @@ int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
     if (!transport) return refuse(context, launch, transport.error());
     TransportTeam team(**transport, kPatience);
     context.team = &team;
+    context.local_rank = launch.local_rank;
     int done = run_verb(verb, context);
     context.team = nullptr;
     return done;

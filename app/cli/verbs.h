@@ -32,6 +32,7 @@ struct Context {
   Terminal& terminal;
   Progress& progress;
   Team* team = nullptr;  // of the processes that run this verb together; null for one alone
+  std::optional<int> local_rank = {};  // of this process among those on its machine
 };
 
 int run_info(Context& context);

@@ -12,6 +12,7 @@ namespace {
 struct Launcher {
   const char* rank;
   const char* size;
+  const char* local_rank;
   const char* by;
 };
 
@@ -19,9 +20,9 @@ struct Launcher {
 // Slurm only those of a step: SLURM_NTASKS and SLURM_PROCID stand in the environment of the batch
 // script too, which runs once.
 constexpr Launcher kLaunchers[] = {
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "mpirun"},
-    {"PMI_RANK", "PMI_SIZE", "mpirun"},  // MPICH, Intel MPI
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "srun"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "mpirun"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "mpirun"},  // MPICH, Intel MPI
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "srun"},
 };
 
 std::optional<int> number_of(const char* text) {
@@ -40,7 +41,8 @@ Launch launch_of(const std::function<const char*(const char*)>& get) {
   for (const Launcher& launcher : kLaunchers) {
     auto rank = number_of(get(launcher.rank)), size = number_of(get(launcher.size));
     if (!rank || !size || *rank >= *size) continue;
-    return *size == 1 ? Launch{} : Launch{*rank, *size, launcher.by};
+    if (*size == 1) return {};
+    return {*rank, *size, number_of(get(launcher.local_rank)), launcher.by};
   }
   return {};
 }

@@ -4,12 +4,15 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 namespace shw {
 
 struct Launch {
   int rank = 0, size = 1;
+  // Among those on its machine; nothing where the launcher does not say.
+  std::optional<int> local_rank = {};
   std::string_view by = {};  // "mpirun", "srun"; empty for a process that is alone
 };
 

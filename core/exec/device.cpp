@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <mutex>
@@ -40,46 +41,69 @@ std::uint64_t bytes_made(const Program& program) {
   return bytes;
 }
 
-Result<int> index_of_gpu(const DeviceWish& wish, const Gpus& gpus) {
+// Those that this process may take.
+Result<std::vector<int>> gpus_to_take(const DeviceWish& wish, const Gpus& gpus) {
   if (!gpus.none.empty() || gpus.found.empty()) {
     return fail(ErrorKind::kIo,
                 "no GPU can be taken: " + (gpus.none.empty() ? "none was found" : gpus.none), {},
                 "repeat this with --device cpu");
   }
+  std::vector<int> all;
   std::string there;
   for (const Gpu& gpu : gpus.found) {
-    if (gpu.index == wish.index) return gpu.index;
+    all.push_back(gpu.index);
     there += fmt::format("{}cuda:{} ({})", there.empty() ? "" : ", ", gpu.index, gpu.name);
   }
-  return fail(ErrorKind::kIo, fmt::format("there is no GPU {}", wish.index), {},
-              "there is " + there);
+  const bool is_named = wish.kind == DeviceKind::kCuda && wish.index != kAnyGpu;
+  if (is_named && std::find(all.begin(), all.end(), wish.index) == all.end())
+    return fail(ErrorKind::kIo, fmt::format("there is no GPU {}", wish.index), {},
+                "there is " + there);
+  if (is_named) return std::vector{wish.index};
+  if (wish.local_rank)
+    return std::vector{all[static_cast<std::size_t>(*wish.local_rank) % all.size()]};
+  return all;
 }
 
-Executors on_gpu(const DeviceWish& wish, const Gpus& gpus, int index, std::string why) {
-  return {[open = gpus.open, index] { return open(index); },
+// Threads take them in turns.
+Executors on_gpus(const DeviceWish& wish, const Gpus& gpus, const std::vector<int>& taken,
+                  std::string why) {
+  std::string device = "cuda:";
+  for (std::size_t i = 0; i < taken.size(); ++i)
+    device += fmt::format("{}{}", i == 0 ? "" : ",", taken[i]);
+  auto next = std::make_shared<std::atomic<std::size_t>>(0);
+  return {[open = gpus.open, taken, next] { return open(taken[(*next)++ % taken.size()]); },
           wish.on_error,
-          {fmt::format("cuda:{}", index), std::move(why), {}}};
+          {std::move(device), std::move(why), {}}};
 }
 
 Executors on_cpu(std::string why) {
   return Executors(DeviceUse{"cpu", std::move(why), {}});
 }
 
+std::string name_of(const Gpus& gpus, int index) {
+  for (const Gpu& gpu : gpus.found) {
+    if (gpu.index == index) return gpu.name;
+  }
+  return fmt::format("cuda:{}", index);
+}
+
 // What is predicted to make the elements first.
-Executors sooner(const DeviceWish& wish, const Program& program, const Gpus& gpus) {
-  const int index = gpus.found.front().index;
-  auto gpu = gpus.open(index);
+Executors sooner(const DeviceWish& wish, const Program& program, const Gpus& gpus,
+                 const std::vector<int>& taken) {
+  auto gpu = gpus.open(taken.front());
   if (!gpu) return on_cpu("the GPU did not start: " + gpu.error().message);
   auto cpu = cpu_executor();
   const auto here = seconds_to_make(program, *cpu), there = seconds_to_make(program, **gpu);
   if (!here) return on_cpu(here.error().message);
   if (!there) return on_cpu("the GPU failed in a sample: " + there.error().message);
   // Threads share the way to the GPU and back.
-  const double by_cpu = here->make / static_cast<double>(worker_count()), by_gpu = there->make;
+  const double by_cpu = here->make / static_cast<double>(worker_count());
+  const double by_gpu = there->make / static_cast<double>(taken.size());
   std::string why =
       fmt::format("making is predicted to take {} on {} and {} on {}", human_seconds(by_cpu),
-                  plural(worker_count(), "thread"), human_seconds(by_gpu), gpus.found.front().name);
-  return by_gpu < by_cpu ? on_gpu(wish, gpus, index, std::move(why)) : on_cpu(std::move(why));
+                  plural(worker_count(), "thread"), human_seconds(by_gpu),
+                  taken.size() == 1 ? name_of(gpus, taken.front()) : plural(taken.size(), "GPU"));
+  return by_gpu < by_cpu ? on_gpus(wish, gpus, taken, std::move(why)) : on_cpu(std::move(why));
 }
 
 }  // namespace
@@ -149,7 +173,7 @@ bool Executors::has_stopped() const {
 }
 
 bool parse_device(std::string_view text, DeviceWish& wish) {
-  wish.index = 0;
+  wish.index = kAnyGpu;
   wish.kind = text == "auto"  ? DeviceKind::kAuto
               : text == "cpu" ? DeviceKind::kCpu
                               : DeviceKind::kCuda;
@@ -169,12 +193,10 @@ Result<Executors> choose_executors(const DeviceWish& wish, const Program& progra
                             : "only " + human_bytes(made) + " are made: not worth a GPU's start");
   }
   Gpus gpus = wish.gpus == nullptr ? Gpus{{}, "none was looked for", {}} : wish.gpus();
-  if (wish.kind == DeviceKind::kCuda) {
-    SHW_TRY(int index, index_of_gpu(wish, gpus));
-    return on_gpu(wish, gpus, index, "it was asked for");
-  }
-  if (gpus.found.empty()) return on_cpu(gpus.none);
-  return sooner(wish, program, gpus);
+  if (wish.kind == DeviceKind::kAuto && gpus.found.empty()) return on_cpu(gpus.none);
+  SHW_TRY(std::vector<int> taken, gpus_to_take(wish, gpus));
+  if (wish.kind == DeviceKind::kCuda) return on_gpus(wish, gpus, taken, "it was asked for");
+  return sooner(wish, program, gpus, taken);
 }
 
 }  // namespace shw

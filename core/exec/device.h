@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,18 +33,23 @@ enum class DeviceKind : std::uint8_t { kAuto, kCpu, kCuda };
 // Where a GPU fails under way: the CPU goes on, or the run stops and can be gone on with (resume).
 enum class OnDeviceError : std::uint8_t { kCpu, kStop };
 
+inline constexpr int kAnyGpu = -1;
+
 struct DeviceWish {
   DeviceKind kind = DeviceKind::kAuto;
-  int index = 0;  // of kCuda
+  int index = kAnyGpu;  // of kCuda
   OnDeviceError on_error = OnDeviceError::kCpu;
   std::function<Gpus()> gpus = {};  // looks for them; empty: there are none
+  // Of a process that is one of several on its machine: its number there. Each takes one GPU, in
+  // turn; one that is alone there takes all of them, a thread each.
+  std::optional<int> local_rank = {};
 };
 // "auto", "cpu", "cuda", "cuda:1"; false where it is none of these.
 bool parse_device(std::string_view text, DeviceWish& wish);
 
 // What became of a wish.
 struct DeviceUse {
-  std::string device = "cpu";  // or "cuda:0"
+  std::string device = "cpu";  // or "cuda:0", "cuda:0,1"
   std::string why = "no element is made";
   std::string failed;  // what a GPU answered when it failed under way; empty: none did
 };

@@ -18,15 +18,14 @@ const std::vector<std::string> kThird = {"OMPI_COMM_WORLD_RANK=2", "OMPI_COMM_WO
 TEST_CASE("Several processes of a verb for one refuse, and write nothing") {
   Scratch scratch;
   std::string checkpoint = demo() + "/step_9000", out = scratch / "out";
-  std::vector<std::string> words = {"repair", checkpoint, "--spec", demo() + "/spec.json",
-                                    "--out",  out,        "--yes",  "--json"};
+  std::vector<std::string> words = {"report", checkpoint, "--out", out, "--json"};
   Run first = shardwright(words, kFirst);
   CHECK(first.code == 3);
   CHECK(contains(parsed(first.out)["error"]["message"].get<std::string>(), "mpirun has begun 4"));
   Run third = shardwright(words, kThird);
   CHECK(third.code == 3);
   CHECK(third.out.empty());  // stdout is the first one's
-  CHECK(contains(third.err, "`repair` does not run in several processes"));
+  CHECK(contains(third.err, "`report` does not run in several processes"));
   CHECK_FALSE(std::filesystem::exists(out));
 }
 

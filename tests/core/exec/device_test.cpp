@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include "core/io/store.h"
@@ -120,7 +122,7 @@ TEST_CASE("a device is auto, cpu, cuda or one of several GPUs, and nothing else"
   CHECK(wish.kind == DeviceKind::kCpu);
   REQUIRE(parse_device("cuda", wish));
   CHECK(wish.kind == DeviceKind::kCuda);
-  CHECK(wish.index == 0);
+  CHECK(wish.index == kAnyGpu);
   REQUIRE(parse_device("cuda:3", wish));
   CHECK(wish.index == 3);
   for (const char* text :
@@ -234,4 +236,43 @@ TEST_CASE("a run that is to stop with its GPU leaves what another device goes on
       verbs::resume(posix_store(), cut.folder / "out", {kDefaultMemory, on_none(DeviceKind::kCpu)});
   if (!resumed) FAIL(resumed.error().message);
   CHECK(cut.payload("out") == cut.payload("cpu"));
+}
+
+TEST_CASE("a process takes all GPUs, one of several on a machine takes its own") {
+  std::mutex guard;
+  std::set<int> opened_on;
+  auto three = [&] {
+    Gpus gpus{{{0, "A", 1 << 30}, {2, "B", 1 << 30}, {5, "C", 1 << 30}}, "", {}};
+    gpus.open = [&](int index) -> Result<std::unique_ptr<Executor>> {
+      std::lock_guard lock(guard);
+      opened_on.insert(index);
+      return cpu_executor();
+    };
+    return gpus;
+  };
+  struct {
+    std::optional<int> local_rank;
+    int index;
+    std::set<int> taken;
+    std::string device;
+  } cases[] = {{std::nullopt, kAnyGpu, {0, 2, 5}, "cuda:0,2,5"},
+               {0, kAnyGpu, {0}, "cuda:0"},
+               {1, kAnyGpu, {2}, "cuda:2"},
+               {4, kAnyGpu, {2}, "cuda:2"},
+               {1, 5, {5}, "cuda:5"},
+               {std::nullopt, 0, {0}, "cuda:0"}};
+  Program nothing;
+  for (const auto& one : cases) {
+    opened_on.clear();
+    DeviceWish wish{DeviceKind::kCuda, one.index, OnDeviceError::kCpu, three, one.local_rank};
+    auto executors = choose_executors(wish, nothing);
+    REQUIRE(executors.has_value());
+    std::byte none[1] = {};
+    for (int thread = 0; thread < 6; ++thread) {
+      auto executor = executors->make();
+      CHECK(executor->run({std::span(none, 0), {}, {}, std::span(none, 0)}).has_value());
+    }
+    CHECK(opened_on == one.taken);
+    CHECK(executors->use().device == one.device);
+  }
 }
