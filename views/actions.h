@@ -63,6 +63,14 @@ enum class Action : std::uint8_t {
   kOpen,
   kBack,
   kForward,
+  kSettings,
+  kNextTheme,
+  kDarkTheme,
+  kLightTheme,
+  kContrastTheme,
+  kScaleUp,
+  kScaleDown,
+  kScaleReset,
 };
 
 struct ActionRow {

@@ -3,6 +3,7 @@
 #include "views/actions.h"
 #include "views/browser.h"
 #include "views/columns.h"
+#include "views/habits.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
 
@@ -82,6 +83,7 @@ void draw_desk(Frame& frame, DeskState& state) {
   record_texts(frame.marks);
   if (frame.snapshot.checkpoint == nullptr)
     state.plan_open = state.explain_open = state.mesh_open = false;
+  restore_panel(frame, state);
   run_keys(frame, state);
   ImVec2 size = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({0, 0});
@@ -107,6 +109,7 @@ void draw_desk(Frame& frame, DeskState& state) {
   if (state.explain_open) draw_explain(frame, state);
   if (state.mesh_open) draw_mesh_panel(frame, state);
   if (state.browser.open) draw_browser(frame, state);
+  draw_habit_panels(frame, state);
   if (state.palette_open) draw_palette(frame, state);
   record_texts(nullptr);
 }

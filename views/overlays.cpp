@@ -34,24 +34,36 @@ std::vector<const ActionRow*> matching(const Frame& frame, const DeskState& stat
 
 bool begin_overlay(Frame& frame, const char* id, ImVec2 size, Column& column) {
   ImVec2 screen = ImGui::GetIO().DisplaySize;
+  size.x = std::min(size.x, screen.x - frame.px(16));
+  bool scrolls = size.y + frame.px(48) > screen.y;
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(screen);
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, with_alpha(frame.theme.field, 0.62f));
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, with_alpha(frame.theme.scrim, 0.62f));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2{0, 0});
+  // A panel that is higher than the window is scrolled with all that is in it.
   ImGui::Begin(id, nullptr,
-               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
-                   ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoScrollWithMouse);
+               (scrolls ? ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize |
+                              ImGuiWindowFlags_NoCollapse
+                        : ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoScrollWithMouse) |
+                   ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings);
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
   if (ImGui::IsWindowAppearing()) ImGui::SetWindowFocus();
   ImVec2 min{std::floor((screen.x - size.x) / 2),
              std::floor(std::max(frame.px(24), (screen.y - size.y) * 0.4f))};
+  if (scrolls) {
+    ImGui::SetCursorPos({0, size.y + frame.px(48) - 1});
+    ImGui::Dummy({1, 1});
+    min.y -= ImGui::GetScrollY();
+  }
   ImVec2 max{min.x + size.x, min.y + size.y};
   ImDrawList* draw = ImGui::GetWindowDrawList();
   draw->AddRectFilled(min, max, frame.theme.side, frame.px(8));
   draw->AddRect(min, max, frame.theme.strong_line, frame.px(8));
   column = {draw, min.x + frame.px(24), max.x - frame.px(24), min.y + frame.px(22), max.y};
-  bool beside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
+  bool on_scrollbar =
+      scrolls && ImGui::GetMousePos().x > screen.x - ImGui::GetStyle().ScrollbarSize;
+  bool beside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) && !on_scrollbar &&
                 !ImGui::IsMouseHoveringRect(min, max) && !ImGui::IsWindowAppearing();
   return !beside;
 }

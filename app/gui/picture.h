@@ -1,15 +1,18 @@
 // Pictures without a window, and replay scripts.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/base/result.h"
+#include "core/verbs/desk_settings.h"
 
 namespace shw {
 
 struct GuiOptions {
   std::string checkpoint = {}, spec = {}, against = {}, mesh = {}, screenshot = {}, replay = {},
-              record = {};
+              record = {}, settings = {};
+  std::optional<verbs::DeskTheme> theme = {};  // nothing: as the settings say
   int width = 1440, height = 900;
   float scale = 0;  // 0: the monitor's
   bool frame_times = false;

@@ -1,0 +1,178 @@
+// What the desk does with itself: themes, scale, settings.
+#include "views/habits.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "app/gui/imgui_setup.h"
+#include "app/gui/settings_keeper.h"
+#include "core/io/store.h"
+#include "core/temporary_folder.h"
+#include "make/snapshots.h"
+#include "views/driver.h"
+
+using namespace shw;
+using verbs::DeskTheme;
+
+TEST_CASE("no two commands have the same shortcut") {
+  std::set<std::string> seen;
+  for (const ActionRow& row : all_actions()) {
+    if (row.key.key == Key::kNone) continue;
+    CAPTURE(row.name);
+    CHECK(seen.insert(to_text(row.key)).second);
+    CHECK(parse_key(to_text(row.key)) == row.key);
+  }
+}
+
+TEST_CASE("the theme is changed by its key, its commands and in the settings") {
+  Driver driver(make::demo());
+  auto theme = [&] { return driver.desk.habits.settings.theme; };
+  driver.frame({{Key::kT, true, true, false}});
+  CHECK(theme() == DeskTheme::kLight);
+  driver.frame({{Key::kT, true, true, false}});
+  CHECK(theme() == DeskTheme::kContrast);
+  driver.frame({{Key::kT, true, true, false}});
+  CHECK(theme() == DeskTheme::kDark);
+  driver.frame({{Key::kP, true, true, false}});
+  driver.frame();
+  driver.type("high contrast");
+  driver.frame({{Key::kEnter}});
+  CHECK(theme() == DeskTheme::kContrast);
+  driver.frame({{Key::kComma, true, false, false}});
+  CHECK(driver.desk.habits.settings_open);
+  driver.click("settings/light");
+  CHECK(theme() == DeskTheme::kLight);
+  driver.frame({{Key::kEscape}});
+  CHECK_FALSE(driver.desk.habits.settings_open);
+}
+
+TEST_CASE("the scale is stepped between 100 and 300 percent by keys and in the settings") {
+  Driver driver(make::demo());
+  auto scale = [&] { return driver.desk.habits.settings.scale; };
+  KeyPress larger{Key::kPlus, true, false, false}, smaller{Key::kMinus, true, false, false};
+  driver.frame({smaller});
+  CHECK(scale() == 1);
+  driver.frame({larger});
+  CHECK(scale() == doctest::Approx(1.1));
+  driver.frame({{Key::kPlus, true, true, false}});  // as a keyboard of the US types it
+  CHECK(scale() == doctest::Approx(1.25));
+  for (int i = 0; i < 12; ++i) driver.frame({larger});
+  CHECK(scale() == 3);
+  driver.frame({{Key::k0, true, false, false}});
+  CHECK(scale() == 1);
+  CHECK(driver.desk.map.zoom == 1);  // the keys without Ctrl are the map's
+  driver.frame({{Key::kComma, true, false, false}});
+  driver.click("settings/larger");
+  CHECK(scale() == doctest::Approx(1.1));
+  driver.frame({larger});  // with the panel open, too
+  CHECK(scale() == doctest::Approx(1.25));
+  driver.click("settings/smaller");
+  driver.click("settings/standard");
+  CHECK(scale() == 1);
+  CHECK(stepped_scale(1.3, 1) == 1.5);  // a file may say what no step is
+  CHECK(stepped_scale(1.3, -1) == 1.25);
+}
+
+TEST_CASE("monitor and person together ask for no letters beyond four times their size") {
+  CHECK(total_scale(1, 3) == 3);
+  CHECK(total_scale(2, 1.5) == 3);
+  CHECK(total_scale(2, 3) == 4);
+  CHECK(total_scale(6, 1) == 6);
+}
+
+TEST_CASE("what the desk looks like is what its settings say, and the other way round") {
+  Driver driver(make::demo_planned(), {1440, 900});
+  driver.frame();
+  driver.frame();
+  ImVec2 at = driver.middle("split/left");
+  driver.drag(at, {at.x + 90, at.y});
+  driver.frame({{Key::kB, true, true, false}});
+  driver.desk.habits.settings.theme = DeskTheme::kLight;
+  driver.desk.sort = {SortKey::kBytes, true};
+  verbs::DeskSettings kept = settings_of(driver.desk);
+  CHECK(kept.left.part > 0.2);
+  CHECK_FALSE(kept.right.open);
+  driver.desk = DeskState{};
+  use_settings(driver.desk, kept);
+  driver.frame();
+  driver.frame();
+  CHECK(driver.middle("split/left").x == doctest::Approx(at.x + 90).epsilon(0.02));
+  CHECK(driver.marks.items.contains("rail/right"));
+  CHECK(settings_of(driver.desk) == kept);
+  driver.frame({{Key::kComma, true, false, false}});
+  auto commands = driver.click("settings/reset");
+  REQUIRE(commands.size() == 1);  // the list goes back to its order
+  CHECK(std::get<SortCommand>(commands[0]).key == SortKey::kRecorded);
+  CHECK(settings_of(driver.desk) == verbs::DeskSettings{});
+}
+
+TEST_CASE("the panel that was open is opened again with the first tensor") {
+  for (auto panel : {verbs::DeskPanel::kBytes, verbs::DeskPanel::kValues}) {
+    Driver driver(make::demo());
+    verbs::DeskSettings settings;
+    settings.panel = panel;
+    use_settings(driver.desk, settings);
+    CHECK(settings_of(driver.desk).panel == panel);
+    auto commands = driver.frame();
+    REQUIRE(commands.size() == 1);
+    CHECK(std::holds_alternative<BytesCommand>(commands[0]) == (panel == verbs::DeskPanel::kBytes));
+    CHECK(driver.frame().empty());
+  }
+  Driver driver(make::demo());
+  verbs::DeskSettings settings;
+  settings.panel = verbs::DeskPanel::kOverview;
+  use_settings(driver.desk, settings);
+  driver.frame();
+  CHECK(driver.desk.summary_open);
+}
+
+TEST_CASE("the settings say where they are kept, and why a file was not taken") {
+  Driver driver(make::demo(), {1280, 720}, 1);
+  driver.desk.habits.settings_file = "/home/me/.config/shardwright/desk.json";
+  driver.desk.habits.settings_refused = "it is no JSON";
+  driver.desk.habits.settings_open = true;
+  for (int i = 0; i < 4; ++i) driver.frame();
+  auto says = [&](std::string_view text) {
+    for (const TextMark& mark : driver.marks.texts) {
+      if (mark.text.find(text) != std::string::npos) return true;
+    }
+    return false;
+  };
+  CHECK(says("desk.json"));
+  CHECK(says("it is no JSON"));
+  for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
+}
+
+TEST_CASE("settings are written beside the frames, once they have settled") {
+  TemporaryFolder folder;
+  std::string file = folder / "config/shardwright/desk.json";
+  verbs::DeskSettings settings;
+  {
+    HabitsState habits;
+    SettingsKeeper keeper(file, habits);
+    CHECK(keeper.read() == verbs::DeskSettings{});
+    CHECK(keeper.keep(settings).empty());
+    settings.theme = DeskTheme::kContrast;
+    for (int i = 0; i < 20; ++i) {
+      settings.left.part = 0.2 + i * 0.01;
+      keeper.keep(settings);
+    }
+  }  // what is not yet written is written now
+  HabitsState habits;
+  SettingsKeeper keeper(file, habits);
+  CHECK(keeper.read() == settings);
+  CHECK(habits.settings_file == file);
+  CHECK(habits.settings_refused.empty());
+}
+
+TEST_CASE("nothing is written where nothing was changed") {
+  TemporaryFolder folder;
+  std::string file = folder / "desk.json";
+  {
+    HabitsState habits;
+    SettingsKeeper keeper(file, habits);
+    keeper.keep(verbs::DeskSettings{});
+  }
+  CHECK_FALSE(posix_store().exists(file));
+}

@@ -1,0 +1,30 @@
+// How the desk is set up, and its panels that are of no checkpoint: settings, the tour, an error
+// message that was pasted, the report.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/verbs/desk_settings.h"
+
+namespace shw {
+
+struct HabitsState {
+  verbs::DeskSettings settings;
+  // By the program, which alone touches files.
+  std::string settings_file;                // where the settings are kept; empty: nowhere
+  std::string settings_refused;             // why the file that lay there was not taken
+  std::string settings_trouble;             // why they could not be written
+  std::string cache_folder;                 // where the demo is made; empty: nowhere
+  std::optional<verbs::DeskPanel> restore;  // to be opened once a tensor is selected
+
+  bool settings_open = false, errors_open = false, report_open = false;
+  bool errors_wanted = false;  // puts the keyboard into its field at the next frame
+  float settings_height = 480, errors_height = 420, report_height = 240;  // of the last frame
+  std::string error_text, report_path;
+  std::string lesson;                 // the rule that is explained; empty: the finding's
+  const void* report_seen = nullptr;  // compared, never followed
+  int tour_step = -1;                 // -1: nobody is led around
+};
+
+}  // namespace shw
