@@ -16,7 +16,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 62> kActions{{
+constexpr std::array<ActionRow, 64> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -79,6 +79,8 @@ constexpr std::array<ActionRow, 62> kActions{{
     {Action::kScaleUp, "Make everything larger", ctrl(Key::kPlus)},
     {Action::kScaleDown, "Make everything smaller", ctrl(Key::kMinus)},
     {Action::kScaleReset, "Make everything of its own size", ctrl(Key::k0)},
+    {Action::kExplainError, "Explain an error message", {Key::kF1, false, true, false}},
+    {Action::kReport, "Write a report of what is on the screen", {Key::kR, true, true, false}},
 }};
 
 void sort_by(Frame& frame, DeskState& state, SortKey key, bool descending) {
@@ -288,6 +290,7 @@ void run(Action action, Frame& frame, DeskState& state) {
     case Action::kCancel:
       return frame.emit(CancelCommand{});
     case Action::kExplain:
+      state.habits.lesson.clear();
       state.explain_open = true;
       return;
     case Action::kMesh:

@@ -71,6 +71,8 @@ enum class Action : std::uint8_t {
   kScaleUp,
   kScaleDown,
   kScaleReset,
+  kExplainError,
+  kReport,
 };
 
 struct ActionRow {

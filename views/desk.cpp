@@ -81,8 +81,7 @@ void draw_desk(Frame& frame, DeskState& state) {
     frame.marks->tooltip.clear();
   }
   record_texts(frame.marks);
-  if (frame.snapshot.checkpoint == nullptr)
-    state.plan_open = state.explain_open = state.mesh_open = false;
+  if (frame.snapshot.checkpoint == nullptr) state.plan_open = state.mesh_open = false;
   restore_panel(frame, state);
   run_keys(frame, state);
   ImVec2 size = ImGui::GetIO().DisplaySize;

@@ -124,12 +124,17 @@ bool run_habit(Action action, Frame& frame, DeskState& state) {
       return set_scale(frame, state, stepped_scale(habits.settings.scale, -1)), true;
     case Action::kScaleReset:
       return set_scale(frame, state, 1), true;
+    case Action::kExplainError:
+      habits.errors_open = habits.errors_wanted = true;
+      return true;
+    case Action::kReport:
+      return ask_for_report(frame, state), true;
     default:
       return false;
   }
 }
 
-std::optional<bool> is_habit_possible(Action action, const Frame&, const DeskState&) {
+std::optional<bool> is_habit_possible(Action action, const Frame& frame, const DeskState&) {
   switch (action) {
     case Action::kSettings:
     case Action::kNextTheme:
@@ -139,22 +144,28 @@ std::optional<bool> is_habit_possible(Action action, const Frame&, const DeskSta
     case Action::kScaleUp:
     case Action::kScaleDown:
     case Action::kScaleReset:
+    case Action::kExplainError:
       return true;
+    case Action::kReport:
+      return frame.snapshot.report != nullptr && !frame.job.running;
     default:
       return std::nullopt;
   }
 }
 
 bool habit_panel_is_open(const DeskState& state) {
-  return state.habits.settings_open;
+  return state.habits.settings_open || state.habits.errors_open || state.habits.report_open;
 }
 
 void close_habit_panels(DeskState& state) {
-  state.habits.settings_open = false;
+  state.habits.settings_open = state.habits.errors_open = state.habits.report_open = false;
 }
 
 void draw_habit_panels(Frame& frame, DeskState& state) {
+  follow_report(frame, state);
   if (state.habits.settings_open) draw_settings(frame, state);
+  if (state.habits.errors_open) draw_error_meaning(frame, state);
+  if (state.habits.report_open) draw_report(frame, state);
 }
 
 }  // namespace shw

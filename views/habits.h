@@ -29,5 +29,11 @@ void close_habit_panels(DeskState& state);
 void draw_habit_panels(Frame& frame, DeskState& state);
 
 void draw_settings(Frame& frame, DeskState& state);
+// What an error message can mean (explain_panel.cpp).
+void draw_error_meaning(Frame& frame, DeskState& state);
+// The report of what is on the screen (report_panel.cpp).
+void ask_for_report(Frame& frame, DeskState& state);
+void follow_report(Frame& frame, DeskState& state);
+void draw_report(Frame& frame, DeskState& state);
 
 }  // namespace shw

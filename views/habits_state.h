@@ -2,9 +2,11 @@
 // message that was pasted, the report.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "core/verbs/desk_report.h"
 #include "core/verbs/desk_settings.h"
 
 namespace shw {
@@ -22,9 +24,10 @@ struct HabitsState {
   bool errors_wanted = false;  // puts the keyboard into its field at the next frame
   float settings_height = 480, errors_height = 420, report_height = 240;  // of the last frame
   std::string error_text, report_path;
-  std::string lesson;                 // the rule that is explained; empty: the finding's
-  const void* report_seen = nullptr;  // compared, never followed
-  int tour_step = -1;                 // -1: nobody is led around
+  std::string lesson;         // the rule that is explained; empty: the finding's
+  bool report_asked = false;  // and not there yet; the one before it
+  std::weak_ptr<const verbs::WrittenReport> report_before;
+  int tour_step = -1;  // -1: nobody is led around
 };
 
 }  // namespace shw

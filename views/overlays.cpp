@@ -1,9 +1,8 @@
-// What opens above the desktop: its frame, the rule explained, the command palette.
+// What opens above the desktop: its frame, the command palette.
 #include <imgui.h>
 #include <imgui_stdlib.h>
 #include <algorithm>
 
-#include "core/rules/rules.h"
 #include "views/actions.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"
@@ -70,34 +69,6 @@ bool begin_overlay(Frame& frame, const char* id, ImVec2 size, Column& column) {
 
 void end_overlay() {
   ImGui::End();
-}
-
-void draw_explain(Frame& frame, DeskState& state) {
-  Column column;
-  if (!begin_overlay(frame, "##explain", {frame.px(680), state.explain_height}, column))
-    state.explain_open = false;
-  const CheckReport* report = frame.snapshot.report.get();
-  if (report != nullptr && !report->findings.empty()) {
-    const Finding& finding =
-        report->findings[std::min(frame.snapshot.finding.value_or(0), report->findings.size() - 1)];
-    const Rule* rule = find_rule(finding.rule);
-    paragraph(frame, column, frame.fonts.title, frame.theme.text,
-              rule ? std::string(rule->title) : finding.rule);
-    column.y += frame.px(4);
-    paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, finding.rule);
-    column.y += frame.px(16);
-    paragraph(frame, column, frame.fonts.text, frame.theme.text,
-              rule ? std::string(rule->teaches) : finding.cause);
-    column.y += frame.px(16);
-    head(frame, column, "HERE");
-    paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.cause);
-    column.y += frame.px(20);
-  }
-  float wide = button_size(frame, "Close").x;
-  if (button(frame, "explain/close", "Close", {column.right - wide, column.y}))
-    state.explain_open = false;
-  state.explain_height += column.y + frame.px(30 + 22) - column.bottom;
-  end_overlay();
 }
 
 void draw_palette(Frame& frame, DeskState& state) {
