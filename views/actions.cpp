@@ -16,7 +16,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 64> kActions{{
+constexpr std::array<ActionRow, 66> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -81,6 +81,8 @@ constexpr std::array<ActionRow, 64> kActions{{
     {Action::kScaleReset, "Make everything of its own size", ctrl(Key::k0)},
     {Action::kExplainError, "Explain an error message", {Key::kF1, false, true, false}},
     {Action::kReport, "Write a report of what is on the screen", {Key::kR, true, true, false}},
+    {Action::kOpenDemo, "Open the demo", {}},
+    {Action::kTour, "Lead me around the desk", {Key::kF2}},
 }};
 
 void sort_by(Frame& frame, DeskState& state, SortKey key, bool descending) {
@@ -349,6 +351,8 @@ void run_keys(Frame& frame, DeskState& state) {
                state.certificate_open)
         state.palette_open = state.plan_open = state.explain_open = state.mesh_open =
             state.certificate_open = false;
+      else if (tour_is_on(state))
+        leave_tour(state);
       else if (!typing && look_is_open(frame, state))
         close_looks(frame, state);
       else if (!typing)

@@ -73,6 +73,8 @@ enum class Action : std::uint8_t {
   kScaleReset,
   kExplainError,
   kReport,
+  kOpenDemo,
+  kTour,
 };
 
 struct ActionRow {

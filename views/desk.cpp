@@ -100,8 +100,13 @@ void draw_desk(Frame& frame, DeskState& state) {
   state.left_rail = regions.left_rail;
   state.right_rail = regions.right_rail;
   draw_regions(frame, state, regions);
+  if (frame.marks != nullptr)
+    frame.marks->items["region/verdict"] = {regions.verdict.min.x, regions.verdict.min.y,
+                                            regions.verdict.max.x, regions.verdict.max.y};
   draw_context_menu(frame, state);
   ImGui::End();
+  text_layer(frame, 3);
+  draw_tour(frame, state);
   text_layer(frame, 2);
   if (state.plan_open) draw_plan_panel(frame, state);
   if (state.certificate_open) draw_certificate(frame, state);

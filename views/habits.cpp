@@ -129,12 +129,16 @@ bool run_habit(Action action, Frame& frame, DeskState& state) {
       return true;
     case Action::kReport:
       return ask_for_report(frame, state), true;
+    case Action::kOpenDemo:
+      return open_demo(frame, state), true;
+    case Action::kTour:
+      return step_tour(frame, state), true;
     default:
       return false;
   }
 }
 
-std::optional<bool> is_habit_possible(Action action, const Frame& frame, const DeskState&) {
+std::optional<bool> is_habit_possible(Action action, const Frame& frame, const DeskState& state) {
   switch (action) {
     case Action::kSettings:
     case Action::kNextTheme:
@@ -148,6 +152,11 @@ std::optional<bool> is_habit_possible(Action action, const Frame& frame, const D
       return true;
     case Action::kReport:
       return frame.snapshot.report != nullptr && !frame.job.running;
+    case Action::kOpenDemo:
+      return !state.habits.cache_folder.empty() && !frame.job.running;
+    case Action::kTour:
+      return tour_is_on(state) || frame.snapshot.report != nullptr ||
+             (!state.habits.cache_folder.empty() && !frame.job.running);
     default:
       return std::nullopt;
   }

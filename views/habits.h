@@ -28,6 +28,14 @@ bool habit_panel_is_open(const DeskState& state);
 void close_habit_panels(DeskState& state);
 void draw_habit_panels(Frame& frame, DeskState& state);
 
+// The demo in a folder of the program's own, and the tour (tour.cpp).
+void open_demo(Frame& frame, DeskState& state);
+// Begins it, or goes to its next step.
+void step_tour(Frame& frame, DeskState& state);
+bool tour_is_on(const DeskState& state);
+void leave_tour(DeskState& state);
+void draw_tour(Frame& frame, DeskState& state);
+
 void draw_settings(Frame& frame, DeskState& state);
 // What an error message can mean (explain_panel.cpp).
 void draw_error_meaning(Frame& frame, DeskState& state);

@@ -11,6 +11,13 @@
 
 namespace shw {
 
+// What a step of the tour asks for, as far as it is done.
+struct TourMoment {
+  std::optional<TensorId> tensor;
+  std::optional<std::size_t> finding;
+  bool on_map = false, bytes = false, plan = false;
+};
+
 struct HabitsState {
   verbs::DeskSettings settings;
   // By the program, which alone touches files.
@@ -27,7 +34,11 @@ struct HabitsState {
   std::string lesson;         // the rule that is explained; empty: the finding's
   bool report_asked = false;  // and not there yet; the one before it
   std::weak_ptr<const verbs::WrittenReport> report_before;
-  int tour_step = -1;  // -1: nobody is led around
+  int tour_step = -1;                            // -1: nobody is led around
+  bool tour_wanted = false;                      // as soon as something is open and checked
+  std::weak_ptr<const CheckReport> tour_not_of;  // what was open when the demo was asked for
+  TourMoment tour_began;
+  float tour_height = 190;
 };
 
 }  // namespace shw

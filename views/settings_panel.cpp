@@ -113,6 +113,12 @@ void draw_columns_kept(Frame& frame, DeskState& state, Column& column) {
     frame.emit(state.sort);
     tell(frame, state, "The desk is set up as shipped");
   }
+  float x = column.left + button_size(frame, "Put everything back").x + frame.px(10);
+  if (is_possible(Action::kTour, frame, state) &&
+      button(frame, "settings/tour", "Show the tour", {x, column.y})) {
+    state.habits.settings_open = false;
+    run(Action::kTour, frame, state);
+  }
   column.y += frame.px(30 + 18);
 }
 

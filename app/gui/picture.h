@@ -25,6 +25,7 @@ Status parse_size(const std::string& text, int* width, int* height);
 // commands of the session (parse_command) and
 //   wait | screenshot PATH | hover tile N | open-plan | explain | palette | zoom FACTOR | key NAME
 //   | click NAME | type TEXT | slice DIM POSITION | recent FILE
+//   | cache FOLDER
 Status take_pictures(const GuiOptions& options);
 
 }  // namespace shw

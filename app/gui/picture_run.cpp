@@ -146,6 +146,8 @@ Status play_line(Studio& studio, const std::string& line) {
     studio.bench().remember_in(rest("recent "));
   } else if (line == "mesh-panel") {
     desk.mesh_open = true;
+  } else if (line.starts_with("cache ")) {
+    desk.habits.cache_folder = rest("cache ");
   } else if (line == "palette") {
     desk.palette_open = desk.palette_wanted = true;
   } else if (line.starts_with("screenshot ")) {

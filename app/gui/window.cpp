@@ -12,6 +12,7 @@
 #include "app/gui/fonts.h"
 #include "app/gui/imgui_setup.h"
 #include "app/gui/workbench.h"
+#include "core/verbs/own_file.h"
 #include "core/verbs/recent.h"
 
 namespace shw {
@@ -205,6 +206,8 @@ Status run_window(const GuiOptions& options) {
     if (!recent.empty()) bench.remember_in(std::move(recent));
     bench.keep_settings_in(
         verbs::desk_settings_file(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME")));
+    bench.desk().habits.cache_folder =
+        verbs::own_file(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"), ".cache", "gui");
     if (options.theme) bench.desk().habits.settings.theme = *options.theme;
     if (!options.checkpoint.empty()) bench.open(options);
     if (recorded) loop(window, bench, options);

@@ -176,3 +176,188 @@ TEST_CASE("nothing is written where nothing was changed") {
   }
   CHECK_FALSE(posix_store().exists(file));
 }
+
+namespace {
+
+bool says(const Driver& driver, std::string_view text) {
+  for (const TextMark& mark : driver.marks.texts) {
+    if (mark.text.find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+std::shared_ptr<Snapshot> copy_of(const std::shared_ptr<const Snapshot>& snapshot) {
+  auto copy = std::make_shared<Snapshot>(*snapshot);
+  ++copy->revision;
+  return copy;
+}
+
+std::shared_ptr<const Snapshot> with_meaning(const std::string& text) {
+  Session session;
+  session.apply(ExplainErrorCommand{text});
+  session.wait();
+  auto snapshot = copy_of(make::demo());
+  snapshot->explained = session.snapshot()->explained;
+  return snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("F1 shows the rule of the finding with its drawing, and the chip at the finding too") {
+  Driver driver(make::demo(), {1280, 720}, 1);
+  driver.frame({{Key::kF1}});
+  for (int i = 0; i < 3; ++i) driver.frame();
+  CHECK(says(driver, "Placement recorded for the wrong axis"));
+  CHECK(says(driver, "relabels the tiles"));
+  for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
+  driver.click("explain/close");
+  CHECK_FALSE(driver.desk.explain_open);
+  driver.click("finding/explain");
+  CHECK(driver.desk.explain_open);
+}
+
+TEST_CASE("an error message that is pasted is asked about, and what it can mean is drawn") {
+  const std::string text =
+      "Size mismatch between saved torch.Size([288, 8192, 640]) and current: torch.Size([288, "
+      "4096, "
+      "1280])";
+  Driver driver(make::demo(), {1280, 720}, 1);
+  driver.frame({{Key::kF1, false, true, false}});
+  driver.frame();
+  driver.click("meaning/text");
+  auto commands = driver.type(text);
+  REQUIRE(commands.size() == 1);
+  CHECK(std::get<ExplainErrorCommand>(commands[0]).text == text);
+  driver.show(with_meaning(text));
+  for (int i = 0; i < 3; ++i) driver.frame();
+  CHECK(says(driver, "Most likely: a placement was recorded for the wrong axis"));
+  CHECK(says(driver, "saved [288, 8192, 640]"));
+  for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
+  driver.click("meaning/copy/0");
+  CHECK(std::string(ImGui::GetClipboardText()).starts_with("shardwright "));
+  driver.click("meaning/rule/0");
+  driver.frame();
+  CHECK(driver.desk.explain_open);
+  CHECK_FALSE(driver.desk.habits.errors_open);
+  CHECK(driver.desk.habits.lesson == "placement-axis-moved");
+  driver.frame({{Key::kEscape}});
+  driver.frame({{Key::kF1}});  // the finding's again
+  CHECK(driver.desk.habits.lesson.empty());
+}
+
+TEST_CASE("a message that nobody knows is said to be unknown") {
+  Driver driver(with_meaning("the coffee is cold"), {1280, 720}, 1);
+  driver.desk.habits.errors_open = true;
+  driver.desk.habits.error_text = "the coffee is cold";
+  for (int i = 0; i < 3; ++i) driver.frame();
+  CHECK(says(driver, "not known, so nothing is said about it"));
+}
+
+TEST_CASE("a report is asked for by its key, and said to be where it is") {
+  Driver driver(make::demo(), {1280, 720}, 1);
+  auto commands = driver.frame({{Key::kR, true, true, false}});
+  REQUIRE(commands.size() == 1);
+  CHECK(std::get<ReportCommand>(commands[0]).path.empty());
+  driver.frame();
+  CHECK_FALSE(driver.desk.habits.report_open);
+  auto snapshot = copy_of(make::demo());
+  snapshot->written = std::make_shared<const verbs::WrittenReport>(
+      verbs::WrittenReport{"/runs/7/step_9000-report.html", 120'000});
+  driver.show(snapshot);
+  for (int i = 0; i < 3; ++i) driver.frame();
+  CHECK(driver.desk.habits.report_open);
+  CHECK(says(driver, "/runs/7/step_9000-report.html"));
+  for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
+  driver.desk.habits.report_path = "/tmp/elsewhere";
+  commands = driver.click("report/again");
+  REQUIRE(commands.size() == 1);
+  CHECK(std::get<ReportCommand>(commands[0]).path == "/tmp/elsewhere");
+  driver.click("report/copy");
+  CHECK(std::string(ImGui::GetClipboardText()) == "/runs/7/step_9000-report.html");
+  CHECK_FALSE(driver.desk.habits.report_open);
+}
+
+TEST_CASE("the demo is offered where nothing is open, and leads into the tour once") {
+  Driver driver(std::make_shared<Snapshot>());
+  driver.frame();
+  driver.frame();
+  CHECK_FALSE(driver.marks.items.contains("open/demo"));  // there is no place to make it in
+  driver.desk.habits.cache_folder = "/cache";
+  auto commands = driver.click("open/demo");
+  REQUIRE(commands.size() == 2);
+  CHECK(std::get<DemoCommand>(commands[0]).folder == "/cache/demo");
+  CHECK(std::holds_alternative<CheckCommand>(commands[1]));
+  CHECK_FALSE(tour_is_on(driver.desk));
+  driver.show(make::demo());
+  driver.frame();
+  CHECK(tour_is_on(driver.desk));
+  driver.frame({{Key::kEscape}});
+  CHECK_FALSE(tour_is_on(driver.desk));
+  CHECK(settings_of(driver.desk).tour_seen);
+  driver.show(std::make_shared<Snapshot>());
+  driver.click("open/demo");
+  driver.show(make::demo());
+  driver.frame();
+  CHECK_FALSE(tour_is_on(driver.desk));
+  driver.frame({{Key::kF2}});  // asked for, it comes again
+  driver.frame();
+  CHECK(tour_is_on(driver.desk));
+}
+
+TEST_CASE("every step of the tour points at what is there, and goes on when it is done") {
+  Driver driver(make::demo_planned(), {1440, 900}, 1);
+  driver.frame();
+  driver.frame({{Key::kF2}});
+  auto step = [&] { return driver.desk.habits.tour_step; };
+  auto settle = [&] {
+    for (int i = 0; i < 3; ++i) driver.frame();
+    for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
+  };
+  settle();
+  CHECK(step() == 0);
+  CHECK(says(driver, "The verdict comes first"));
+  driver.click("tour/next");
+  CHECK(step() == 1);
+  settle();
+  auto snapshot = copy_of(make::demo_planned());
+  snapshot->tensor = TensorId{index_of(*snapshot->tensor) == 0 ? 1u : 0u};
+  driver.show(snapshot);
+  settle();
+  CHECK(step() == 2);
+  driver.desk.map.zoom = 2;
+  settle();
+  CHECK(step() == 3);
+  snapshot = copy_of(snapshot);
+  snapshot->bytes = std::make_shared<const BytesLook>();
+  driver.show(snapshot);
+  settle();
+  CHECK(step() == 4);
+  driver.frame({{Key::kR, true, false, false}});
+  driver.frame();
+  CHECK(step() == -1);
+  CHECK(settings_of(driver.desk).tour_seen);
+}
+
+TEST_CASE("the tour stays inside the window and its text whole at every size") {
+  struct Size {
+    ImVec2 size;
+    float scale;
+  };
+  for (Size each : {Size{{960, 540}, 1}, Size{{2560, 1440}, 1}, Size{{1280, 720}, 1.5f}}) {
+    Driver driver(make::demo_planned(), each.size, each.scale);
+    driver.frame();
+    driver.frame({{Key::kF2}});
+    for (int at = 0; at < 5; ++at) {
+      CAPTURE(each.size.x);
+      CAPTURE(at);
+      for (int i = 0; i < 3; ++i) driver.frame();
+      CHECK(driver.desk.habits.tour_step == at);
+      for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
+      ImVec2 next = driver.middle("tour/next");
+      CHECK(next.x < each.size.x);
+      CHECK(next.y < each.size.y);
+      driver.frame({{Key::kF2}});
+    }
+    CHECK_FALSE(tour_is_on(driver.desk));
+  }
+}
