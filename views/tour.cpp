@@ -40,8 +40,8 @@ constexpr std::array<TourStep, 5> kSteps{{
      "back."},
     {{"bar/next", "region/verdict", ""},
      "The repair, before it is made",
-     "Review it: every step with what it costs and loses, to be switched off or edited. Nothing is "
-     "written into what was opened, and what is made is proved."},
+     "Review it: every step with what it costs and loses, to be switched off or edited. What was "
+     "opened stays as it is unless you ask for a repair in place, and what is made is proved."},
 }};
 
 struct Target {
@@ -152,10 +152,13 @@ void draw_bubble(Frame& frame, DeskState& state, const TourStep& step) {
   habits.tour_height += column.y + frame.px(30 + 14) - column.bottom;
   ImGui::End();
   if (!target) return;
-  float out = frame.px(3);
-  add_frame(ImGui::GetForegroundDrawList(), {target->min.x - out, target->min.y - out},
-            {target->max.x + out, target->max.y + out}, frame.theme.unknown, frame.px(5),
-            frame.px(2));
+  // Inside the window, whatever it points at.
+  float out = frame.px(3), edge = frame.px(1);
+  add_frame(ImGui::GetForegroundDrawList(),
+            {std::max(target->min.x - out, edge), std::max(target->min.y - out, edge)},
+            {std::min(target->max.x + out, screen.x - edge),
+             std::min(target->max.y + out, screen.y - edge)},
+            frame.theme.unknown, frame.px(5), frame.px(2));
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ class Hands {
         "explain-error \\\\n\\n what?", "report", "report " + (folder_ / "reports"),
         "report " + (folder_ / "a/.metadata"),
         // Refused: it is not the demo's.
-        "demo " + (folder_ / "a")};
+        "demo " + (folder_ / "a/.metadata")};
     if (pick(4) == 0) {
       auto snapshot = session_.snapshot();
       if (snapshot->checkpoint != nullptr && snapshot->checkpoint->tensor_count() > 0)

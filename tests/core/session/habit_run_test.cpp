@@ -137,10 +137,10 @@ TEST_CASE("the demo is made in a folder that is not there yet, and opened with i
   REQUIRE(snapshot->report != nullptr);
   REQUIRE_FALSE(snapshot->report->findings.empty());
   CHECK(snapshot->report->findings[0].rule == "placement-axis-moved");
-  fs::create_directories(folder / "other");
-  std::ofstream(folder / "other/file") << "mine";
+  fs::create_directories(folder / "other/step_9000");
+  std::ofstream(folder / "other/step_9000/file") << "mine";
   session.apply(DemoCommand{folder / "other"});
   session.wait();
   CHECK(session.snapshot()->error.has_value());
-  CHECK(whole_text(folder / "other/file") == "mine");
+  CHECK(whole_text(folder / "other/step_9000/file") == "mine");
 }
