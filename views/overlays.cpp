@@ -75,8 +75,12 @@ void draw_palette(Frame& frame, DeskState& state) {
   Column column;
   auto rows = matching(frame, state);
   float line = frame.px(28);
-  std::size_t shown = std::min<std::size_t>(rows.size(), 16);
-  if (!begin_overlay(frame, "##palette", {frame.px(560), frame.px(96) + line * 16}, column))
+  // As many as fit: the chosen one must be seen where arrows alone are used.
+  float room = (ImGui::GetIO().DisplaySize.y - frame.px(96 + 48)) / line;
+  auto fits = static_cast<std::size_t>(std::clamp(room, 3.0f, 16.0f));
+  std::size_t shown = std::min(rows.size(), fits);
+  if (!begin_overlay(frame, "##palette",
+                     {frame.px(560), frame.px(96) + line * static_cast<float>(fits)}, column))
     state.palette_open = false;
   push_font(frame.fonts.text);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2{frame.px(10), frame.px(7)});

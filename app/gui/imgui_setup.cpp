@@ -67,7 +67,7 @@ void follow_look(Look wanted, Look& now, Fonts& fonts) {
 }
 
 float total_scale(float monitor, double own) {
-  return std::clamp(monitor * static_cast<float>(own), 0.5f, std::max(4.0f, monitor));
+  return std::clamp(monitor * static_cast<float>(own), 0.5f, std::max(6.0f, monitor));
 }
 
 }  // namespace shw

@@ -20,7 +20,7 @@ struct Look {
 // Between two frames, with the GL context current: `now` and `fonts` become what is wanted.
 void follow_look(Look wanted, Look& now, Fonts& fonts);
 
-// Of the monitor and the person's own factor: beyond 4 the letters take more than 200 MB.
+// Of the monitor and the person's own factor; at 6 the letters take 134 MB and 0.2 s.
 float total_scale(float monitor, double own);
 
 }  // namespace shw

@@ -74,11 +74,12 @@ TEST_CASE("the scale is stepped between 100 and 300 percent by keys and in the s
   CHECK(stepped_scale(1.3, -1) == 1.25);
 }
 
-TEST_CASE("monitor and person together ask for no letters beyond four times their size") {
+TEST_CASE("monitor and person together ask for no letters beyond six times their size") {
   CHECK(total_scale(1, 3) == 3);
   CHECK(total_scale(2, 1.5) == 3);
-  CHECK(total_scale(2, 3) == 4);
-  CHECK(total_scale(6, 1) == 6);
+  CHECK(total_scale(2, 3) == 6);
+  CHECK(total_scale(3, 3) == 6);
+  CHECK(total_scale(8, 1) == 8);
 }
 
 TEST_CASE("what the desk looks like is what its settings say, and the other way round") {
