@@ -5,6 +5,7 @@
 
 #include "core/verbs/command_line.h"
 #include "views/browser.h"
+#include "views/habits.h"
 #include "views/look_panels.h"
 #include "views/text.h"
 
@@ -15,7 +16,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 54> kActions{{
+constexpr std::array<ActionRow, 66> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -70,6 +71,18 @@ constexpr std::array<ActionRow, 54> kActions{{
     {Action::kOpen, "Open a checkpoint", ctrl(Key::kO)},
     {Action::kBack, "Go back", {Key::kLeft, false, false, true}},
     {Action::kForward, "Go forward", {Key::kRight, false, false, true}},
+    {Action::kSettings, "Settings", ctrl(Key::kComma)},
+    {Action::kNextTheme, "Use the next theme", {Key::kT, true, true, false}},
+    {Action::kDarkTheme, "Use the dark theme", {}},
+    {Action::kLightTheme, "Use the light theme", {}},
+    {Action::kContrastTheme, "Use the theme of high contrast", {}},
+    {Action::kScaleUp, "Make everything larger", ctrl(Key::kPlus)},
+    {Action::kScaleDown, "Make everything smaller", ctrl(Key::kMinus)},
+    {Action::kScaleReset, "Make everything of its own size", ctrl(Key::k0)},
+    {Action::kExplainError, "Explain an error message", {Key::kF1, false, true, false}},
+    {Action::kReport, "Write a report of what is on the screen", {Key::kR, true, true, false}},
+    {Action::kOpenDemo, "Open the demo", {}},
+    {Action::kTour, "Lead me around the desk", {Key::kF2}},
 }};
 
 void sort_by(Frame& frame, DeskState& state, SortKey key, bool descending) {
@@ -178,6 +191,7 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
   bool findings = s.report != nullptr && !s.report->findings.empty();
   bool plan = s.plan != nullptr && !s.plan->empty();
   bool idle = !frame.job.running;
+  if (auto possible = is_habit_possible(action, frame, state)) return *possible;
   switch (action) {
     case Action::kNextFinding:
     case Action::kPreviousFinding:
@@ -278,6 +292,7 @@ void run(Action action, Frame& frame, DeskState& state) {
     case Action::kCancel:
       return frame.emit(CancelCommand{});
     case Action::kExplain:
+      state.habits.lesson.clear();
       state.explain_open = true;
       return;
     case Action::kMesh:
@@ -306,7 +321,8 @@ void run(Action action, Frame& frame, DeskState& state) {
       state.quit = true;
       return;
     default:
-      if (!run_on_repair(action, frame, state)) run_view(action, frame, state);
+      if (!run_on_repair(action, frame, state) && !run_habit(action, frame, state))
+        run_view(action, frame, state);
   }
 }
 
@@ -324,13 +340,19 @@ void run_keys(Frame& frame, DeskState& state) {
   bool typing = ImGui::GetIO().WantTextInput;
   for (KeyPress key : frame.keys) {
     if (key == KeyPress{Key::kZ, true, true, false}) key = key_of(Action::kPlanRedo);
+    // On many keyboards the plus is Shift and another key.
+    if (key == KeyPress{Key::kPlus, true, true, false}) key = key_of(Action::kScaleUp);
     if (key.key == Key::kEscape) {
       if (state.browser.open)
         state.browser.open = false;
+      else if (habit_panel_is_open(state) && !state.palette_open)
+        close_habit_panels(state);
       else if (state.palette_open || state.plan_open || state.explain_open || state.mesh_open ||
                state.certificate_open)
         state.palette_open = state.plan_open = state.explain_open = state.mesh_open =
             state.certificate_open = false;
+      else if (tour_is_on(state))
+        leave_tour(state);
       else if (!typing && look_is_open(frame, state))
         close_looks(frame, state);
       else if (!typing)
@@ -346,9 +368,12 @@ void run_keys(Frame& frame, DeskState& state) {
     for (const ActionRow& row : kActions) {
       if (row.key.key == Key::kNone || !(row.key == key)) continue;
       bool above = state.palette_open || state.browser.open || state.explain_open ||
-                   state.mesh_open || state.certificate_open ||
+                   state.mesh_open || state.certificate_open || habit_panel_is_open(state) ||
                    (state.plan_open && !is_of_plan(row.action));
-      if (!above) run(row.action, frame, state);
+      // The size of everything can be changed wherever one is.
+      bool scales = row.action == Action::kScaleUp || row.action == Action::kScaleDown ||
+                    row.action == Action::kScaleReset;
+      if (!above || scales) run(row.action, frame, state);
     }
   }
 }

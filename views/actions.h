@@ -63,6 +63,18 @@ enum class Action : std::uint8_t {
   kOpen,
   kBack,
   kForward,
+  kSettings,
+  kNextTheme,
+  kDarkTheme,
+  kLightTheme,
+  kContrastTheme,
+  kScaleUp,
+  kScaleDown,
+  kScaleReset,
+  kExplainError,
+  kReport,
+  kOpenDemo,
+  kTour,
 };
 
 struct ActionRow {

@@ -73,7 +73,7 @@ void draw_field(Frame& frame, DeskState& state, Column& column) {
   BrowserState& browser = state.browser;
   ImVec2 end{column.right, column.y + frame.px(36)};
   column.draw->AddRectFilled({column.left, column.y}, end, frame.theme.field, frame.px(5));
-  column.draw->AddRect({column.left, column.y}, end, frame.theme.strong_line, frame.px(5));
+  column.draw->AddRect({column.left, column.y}, end, frame.theme.control, frame.px(5));
   push_font(frame.fonts.mono_small);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding,
                       ImVec2{frame.px(12), std::floor((frame.px(36) - ImGui::GetFontSize()) / 2)});

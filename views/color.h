@@ -29,15 +29,26 @@ struct MeshGrid {
   std::uint32_t columns = 1;
   friend bool operator==(const MeshGrid&, const MeshGrid&) = default;
 };
+// What tiles are painted with, of one theme. Along a row of ranks the hue runs from blue over red
+// to olive while the lightness falls, so that neighbours differ by lightness where an eye sees no
+// hue.
+struct TilePalette {
+  float first_row = 0.59f, last_row = 0.70f;  // lightness of the rows of ranks
+  float fall = 0.13f;                         // of the lightness, from the first column to the last
+  float chroma = 0.085f;
+  Rgba bad = 0, nobody = 0;  // of tiles that are wrong, and of those that no rank wrote
+  friend bool operator==(const TilePalette&, const TilePalette&) = default;
+};
 // A rank's colour in every picture: the hue runs along its row, each row is lighter than the one
 // above.
-Rgba writer_colour(std::uint32_t rank, MeshGrid grid);
+Rgba writer_colour(std::uint32_t rank, MeshGrid grid, const TilePalette& palette);
 
 // What tiles are coloured by: their writer, or its place on one axis of the mesh; and the one rank
 // that stands out, the others being a breath of their colour.
 struct Colouring {
   std::uint32_t stride = 0, size = 0;  // of the axis: (rank / stride) % size; 0: by writer
   std::optional<std::uint32_t> only;
+  TilePalette palette = {};
   friend bool operator==(const Colouring&, const Colouring&) = default;
 };
 Rgba tile_colour(std::uint32_t rank, MeshGrid grid, const Colouring& colouring);

@@ -3,6 +3,7 @@
 #include "views/actions.h"
 #include "views/browser.h"
 #include "views/columns.h"
+#include "views/habits.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
 
@@ -80,8 +81,8 @@ void draw_desk(Frame& frame, DeskState& state) {
     frame.marks->tooltip.clear();
   }
   record_texts(frame.marks);
-  if (frame.snapshot.checkpoint == nullptr)
-    state.plan_open = state.explain_open = state.mesh_open = false;
+  if (frame.snapshot.checkpoint == nullptr) state.plan_open = state.mesh_open = false;
+  restore_panel(frame, state);
   run_keys(frame, state);
   ImVec2 size = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({0, 0});
@@ -99,14 +100,20 @@ void draw_desk(Frame& frame, DeskState& state) {
   state.left_rail = regions.left_rail;
   state.right_rail = regions.right_rail;
   draw_regions(frame, state, regions);
+  if (frame.marks != nullptr)
+    frame.marks->items["region/verdict"] = {regions.verdict.min.x, regions.verdict.min.y,
+                                            regions.verdict.max.x, regions.verdict.max.y};
   draw_context_menu(frame, state);
   ImGui::End();
+  text_layer(frame, 3);
+  draw_tour(frame, state);
   text_layer(frame, 2);
   if (state.plan_open) draw_plan_panel(frame, state);
   if (state.certificate_open) draw_certificate(frame, state);
   if (state.explain_open) draw_explain(frame, state);
   if (state.mesh_open) draw_mesh_panel(frame, state);
   if (state.browser.open) draw_browser(frame, state);
+  draw_habit_panels(frame, state);
   if (state.palette_open) draw_palette(frame, state);
   record_texts(nullptr);
 }

@@ -5,6 +5,7 @@ namespace shw {
 Colouring colouring_of(const Frame& frame, const DeskState& state) {
   Colouring colouring;
   colouring.only = state.isolated;
+  colouring.palette = frame.theme.tiles;
   const auto& axes = frame.digest.mesh->axes;
   if (state.colour_axis < 0 || static_cast<std::size_t>(state.colour_axis) >= axes.size())
     return colouring;

@@ -10,6 +10,7 @@
 #include "views/bytes_state.h"
 #include "views/desk_layout.h"
 #include "views/frame.h"
+#include "views/habits_state.h"
 #include "views/list_rows.h"
 #include "views/plan_state.h"
 #include "views/values_state.h"
@@ -74,6 +75,7 @@ struct DeskState {
   std::string toast;
   double toast_until = 0;
   bool quit = false;
+  HabitsState habits;
 };
 
 // What tiles are coloured by, of the mesh as it is known.

@@ -37,8 +37,9 @@ void draw_holders(Frame& frame, ImDrawList* draw, const Picture& picture, const 
         where += (where.empty() ? "" : ", ") + place.text;
     }
     if (writer != kNoWriter)
-      draw->AddRectFilled({box->x + 1, box->y + 1}, {box->z - 1, box->w - 1},
-                          with_alpha(writer_colour(writer, frame.digest.mesh->grid), 0.16f));
+      draw->AddRectFilled(
+          {box->x + 1, box->y + 1}, {box->z - 1, box->w - 1},
+          with_alpha(writer_colour(writer, frame.digest.mesh->grid, frame.theme.tiles), 0.16f));
     float width = box->z - box->x - frame.px(8), height = box->w - box->y - frame.px(4);
     bool who_fits =
         !who.empty() && text_width(strong, who) <= width && text_height(strong) <= height;

@@ -52,7 +52,7 @@ class Layouts {
 struct TextMark {
   ImVec4 box, clip;      // where it stands, and what of that is seen
   bool scrolls = false;  // what is cut above or below can be scrolled to
-  int layer = 0;         // 0: the desk, 1: an open rail's column, 2: panels above
+  int layer = 0;         // 0: the desk, 1: an open rail's column, 2: panels above, 3: the tour
   std::string text;
 };
 struct Marks {

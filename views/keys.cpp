@@ -12,7 +12,7 @@ struct Named {
   Key key;
   std::string_view name;
 };
-constexpr std::array<Named, 16> kNamed{{{Key::kUp, "Up"},
+constexpr std::array<Named, 17> kNamed{{{Key::kUp, "Up"},
                                         {Key::kDown, "Down"},
                                         {Key::kLeft, "Left"},
                                         {Key::kRight, "Right"},
@@ -27,7 +27,8 @@ constexpr std::array<Named, 16> kNamed{{{Key::kUp, "Up"},
                                         {Key::kBackspace, "Backspace"},
                                         {Key::kDelete, "Delete"},
                                         {Key::kPlus, "Plus"},
-                                        {Key::kMinus, "Minus"}}};
+                                        {Key::kMinus, "Minus"},
+                                        {Key::kComma, "Comma"}}};
 
 std::string name_of(Key key) {
   for (const Named& named : kNamed) {

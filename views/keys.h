@@ -73,6 +73,7 @@ enum class Key : std::uint8_t {
   kDelete,
   kPlus,
   kMinus,
+  kComma,
   kCount
 };
 

@@ -9,15 +9,13 @@
 namespace shw {
 
 bool same_request(const TileRequest& a, const TileRequest& b);
-PaintedLayout paint_layout(const TileRequest& request, const Theme& theme);
+PaintedLayout paint_layout(const TileRequest& request);
 
 class LayoutCache final : public Layouts {
  public:
-  explicit LayoutCache(const Theme& theme) : theme_(theme) {}
   const PaintedLayout* get(int slot, const TileRequest& request) override;
 
  private:
-  const Theme& theme_;
   std::map<int, PaintedLayout> slots_;
 };
 

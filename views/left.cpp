@@ -42,8 +42,8 @@ void draw_filter(Frame& frame, DeskState& state, Column& column) {
     changed = true;
   }
   if (changed) frame.emit(FilterCommand{state.filter});
-  draw->AddRect(at, {column.right, at.y + height},
-                active ? frame.theme.quiet : frame.theme.strong_line, frame.px(4));
+  draw->AddRect(at, {column.right, at.y + height}, active ? frame.theme.quiet : frame.theme.control,
+                frame.px(4));
   if (!state.filter.empty()) {
     ImGui::SetCursorScreenPos({column.right - frame.px(26), at.y});
     if (ImGui::InvisibleButton("filter/clear", {frame.px(26), height})) {

@@ -72,6 +72,9 @@ void draw_look_chips(Frame& frame, DeskState& state, Column& column, bool of_fin
   if (!of_finding &&
       chip_button(frame, "tile/values", x, column.y + frame.px(11), "Show the values", &width))
     show_values(frame, state);
+  if (of_finding && chip_button(frame, "finding/explain", x, column.y + frame.px(11),
+                                "Explain this rule", &width))
+    run(Action::kExplain, frame, state);
   column.y += frame.px(of_finding ? 40 : 32);
 }
 

@@ -88,7 +88,7 @@ void draw_grid(Frame& frame, Column& column) {
     float y = column.y + height * static_cast<float>(row);
     ImVec2 min{std::floor(x), std::floor(y)};
     ImVec2 max{std::floor(x + width) - frame.px(1), std::floor(y + height) - frame.px(1)};
-    Rgba fill = writer_colour(rank, mesh.grid);
+    Rgba fill = writer_colour(rank, mesh.grid, frame.theme.tiles);
     column.draw->AddRectFilled(min, max, fill);
     std::string text = std::to_string(rank);
     float wide = text_width(frame.fonts.mono_small, text);

@@ -1,9 +1,8 @@
-// What opens above the desktop: its frame, the rule explained, the command palette.
+// What opens above the desktop: its frame, the command palette.
 #include <imgui.h>
 #include <imgui_stdlib.h>
 #include <algorithm>
 
-#include "core/rules/rules.h"
 #include "views/actions.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"
@@ -34,24 +33,36 @@ std::vector<const ActionRow*> matching(const Frame& frame, const DeskState& stat
 
 bool begin_overlay(Frame& frame, const char* id, ImVec2 size, Column& column) {
   ImVec2 screen = ImGui::GetIO().DisplaySize;
+  size.x = std::min(size.x, screen.x - frame.px(16));
+  bool scrolls = size.y + frame.px(48) > screen.y;
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(screen);
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, with_alpha(frame.theme.field, 0.62f));
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, with_alpha(frame.theme.scrim, 0.62f));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2{0, 0});
+  // A panel that is higher than the window is scrolled with all that is in it.
   ImGui::Begin(id, nullptr,
-               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
-                   ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoScrollWithMouse);
+               (scrolls ? ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize |
+                              ImGuiWindowFlags_NoCollapse
+                        : ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoScrollWithMouse) |
+                   ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings);
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
   if (ImGui::IsWindowAppearing()) ImGui::SetWindowFocus();
   ImVec2 min{std::floor((screen.x - size.x) / 2),
              std::floor(std::max(frame.px(24), (screen.y - size.y) * 0.4f))};
+  if (scrolls) {
+    ImGui::SetCursorPos({0, size.y + frame.px(48) - 1});
+    ImGui::Dummy({1, 1});
+    min.y -= ImGui::GetScrollY();
+  }
   ImVec2 max{min.x + size.x, min.y + size.y};
   ImDrawList* draw = ImGui::GetWindowDrawList();
   draw->AddRectFilled(min, max, frame.theme.side, frame.px(8));
   draw->AddRect(min, max, frame.theme.strong_line, frame.px(8));
   column = {draw, min.x + frame.px(24), max.x - frame.px(24), min.y + frame.px(22), max.y};
-  bool beside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
+  bool on_scrollbar =
+      scrolls && ImGui::GetMousePos().x > screen.x - ImGui::GetStyle().ScrollbarSize;
+  bool beside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) && !on_scrollbar &&
                 !ImGui::IsMouseHoveringRect(min, max) && !ImGui::IsWindowAppearing();
   return !beside;
 }
@@ -60,40 +71,16 @@ void end_overlay() {
   ImGui::End();
 }
 
-void draw_explain(Frame& frame, DeskState& state) {
-  Column column;
-  if (!begin_overlay(frame, "##explain", {frame.px(680), state.explain_height}, column))
-    state.explain_open = false;
-  const CheckReport* report = frame.snapshot.report.get();
-  if (report != nullptr && !report->findings.empty()) {
-    const Finding& finding =
-        report->findings[std::min(frame.snapshot.finding.value_or(0), report->findings.size() - 1)];
-    const Rule* rule = find_rule(finding.rule);
-    paragraph(frame, column, frame.fonts.title, frame.theme.text,
-              rule ? std::string(rule->title) : finding.rule);
-    column.y += frame.px(4);
-    paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, finding.rule);
-    column.y += frame.px(16);
-    paragraph(frame, column, frame.fonts.text, frame.theme.text,
-              rule ? std::string(rule->teaches) : finding.cause);
-    column.y += frame.px(16);
-    head(frame, column, "HERE");
-    paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.cause);
-    column.y += frame.px(20);
-  }
-  float wide = button_size(frame, "Close").x;
-  if (button(frame, "explain/close", "Close", {column.right - wide, column.y}))
-    state.explain_open = false;
-  state.explain_height += column.y + frame.px(30 + 22) - column.bottom;
-  end_overlay();
-}
-
 void draw_palette(Frame& frame, DeskState& state) {
   Column column;
   auto rows = matching(frame, state);
   float line = frame.px(28);
-  std::size_t shown = std::min<std::size_t>(rows.size(), 16);
-  if (!begin_overlay(frame, "##palette", {frame.px(560), frame.px(96) + line * 16}, column))
+  // As many as fit: the chosen one must be seen where arrows alone are used.
+  float room = (ImGui::GetIO().DisplaySize.y - frame.px(96 + 48)) / line;
+  auto fits = static_cast<std::size_t>(std::clamp(room, 3.0f, 16.0f));
+  std::size_t shown = std::min(rows.size(), fits);
+  if (!begin_overlay(frame, "##palette",
+                     {frame.px(560), frame.px(96) + line * static_cast<float>(fits)}, column))
     state.palette_open = false;
   push_font(frame.fonts.text);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2{frame.px(10), frame.px(7)});

@@ -120,7 +120,7 @@ void draw_shares(Frame& frame, DeskState& state, Column& column, std::string_vie
                                  {bar_from + std::max(frame.px(2), length), middle + frame.px(4)},
                                  !in_bytes ? frame.theme.bad
                                  : lit     ? frame.theme.quiet
-                                           : frame.theme.strong_line,
+                                           : frame.theme.control,
                                  frame.px(2));
     std::string said = in_bytes
                            ? human_bytes(static_cast<std::uint64_t>(std::min(share.bytes, 1e18)))

@@ -37,7 +37,7 @@ bool draw_switch(Frame& frame, ImDrawList* draw, const std::string& id, ImVec2 a
   const Theme& theme = frame.theme;
   draw->AddRectFilled(at, end, ImGui::IsItemHovered() ? theme.raised_hover : theme.field,
                       frame.px(4));
-  draw->AddRect(at, end, on ? theme.quiet : theme.strong_line, frame.px(4));
+  draw->AddRect(at, end, on ? theme.quiet : theme.control, frame.px(4));
   if (on) {
     ImVec2 a{at.x + size * 0.22f, at.y + size * 0.52f}, b{at.x + size * 0.42f, at.y + size * 0.74f},
         c{at.x + size * 0.80f, at.y + size * 0.26f};

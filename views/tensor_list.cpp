@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "views/habits.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -260,7 +261,7 @@ void list_keys(Frame& frame, DeskState& state, const std::shared_ptr<const ListM
                int page) {
   std::uint32_t rows = state.rows.size();
   if (rows == 0 || state.map_has_keys || state.palette_open || state.browser.open ||
-      state.plan_open || state.explain_open || state.mesh_open ||
+      state.plan_open || state.explain_open || state.mesh_open || habit_panel_is_open(state) ||
       ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
       (ImGui::GetIO().WantTextInput && !state.filter_wanted))
     return;

@@ -71,7 +71,7 @@ TileLayout layout_tiles(const TileSet& tiles, const Slice& slice, const TileView
 }
 
 std::vector<Rgba> colour_raster(const TileLayout& layout, const TileSet& tiles, MeshGrid grid,
-                                Rgba bad, Rgba nobody, const Colouring& colouring) {
+                                const Colouring& colouring) {
   std::vector<Rgba> by_rank(static_cast<std::size_t>(grid.rows) * grid.columns);
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
     by_rank[rank] = tile_colour(static_cast<std::uint32_t>(rank), grid, colouring);
@@ -79,8 +79,8 @@ std::vector<Rgba> colour_raster(const TileLayout& layout, const TileSet& tiles, 
   for (std::size_t i = 0; i < pixels.size(); ++i) {
     if (layout.raster[i] == 0) continue;
     std::uint32_t tile = layout.raster[i] - 1, writer = tiles.writer(tile);
-    pixels[i] = tiles.status(tile) == TileStatus::kBad ? bad
-                : writer == kNoWriter                  ? nobody
+    pixels[i] = tiles.status(tile) == TileStatus::kBad ? colouring.palette.bad
+                : writer == kNoWriter                  ? colouring.palette.nobody
                 : writer < by_rank.size()              ? by_rank[writer]
                                                        : tile_colour(writer, grid, colouring);
   }

@@ -38,9 +38,10 @@ struct TileLayout {
 
 TileLayout layout_tiles(const TileSet& tiles, const Slice& slice, const TileView& view);
 
-// Colours of a raster, ready for a texture. `bad` for tiles of that status, else the writer's.
+// Colours of a raster, ready for a texture: the palette's `bad` for tiles of that status, else the
+// writer's.
 std::vector<Rgba> colour_raster(const TileLayout& layout, const TileSet& tiles, MeshGrid grid,
-                                Rgba bad, Rgba nobody, const Colouring& colouring = {});
+                                const Colouring& colouring);
 
 // The element under a pixel of the viewport: row and column may lie outside the tensor.
 struct Element {

@@ -159,12 +159,17 @@ void draw_seams(Frame& frame, ImDrawList* draw, const MapPicture& picture,
     };
     ImVec2 min{picture.at.x + quad.x0, picture.at.y + quad.y0};
     ImVec2 max{picture.at.x + quad.x1, picture.at.y + quad.y1};
+    // On a halo: some tile is as light as the gold.
+    auto seam = [&](ImVec2 from, ImVec2 to) {
+      float out = frame.px(1);
+      draw->AddRectFilled({from.x - out, from.y - out}, {to.x + out, to.y + out},
+                          frame.theme.tile_line);
+      draw->AddRectFilled(from, to, frame.theme.accent);
+    };
     if (moved_in(picture.slice.column))
-      draw->AddRectFilled({min.x - half - 0.5f, min.y - over},
-                          {min.x + half - 0.5f, max.y + over - 1}, frame.theme.accent);
+      seam({min.x - half - 0.5f, min.y - over}, {min.x + half - 0.5f, max.y + over - 1});
     if (moved_in(picture.slice.row))
-      draw->AddRectFilled({min.x - over, min.y - half - 0.5f},
-                          {max.x + over - 1, min.y + half - 0.5f}, frame.theme.accent);
+      seam({min.x - over, min.y - half - 0.5f}, {max.x + over - 1, min.y + half - 0.5f});
   }
 }
 

@@ -43,8 +43,9 @@ void draw_odd_cell(Frame& frame, ImDrawList* draw, const ValueCell& cell, ImVec2
     draw->AddLine({end.x - in, min.y + in}, {min.x + in, end.y - in}, theme.bad_text, thick);
   } else {
     float x = (min.x + end.x) / 2, y = (min.y + end.y) / 2;
-    draw->AddLine({x, min.y + in}, {x, end.y - in}, theme.dark_ink, thick);
-    draw->AddLine({min.x + in, y}, {end.x - in, y}, theme.dark_ink, thick);
+    Rgba ink = readable_on(theme.frame, theme.dark_ink, theme.light_ink);
+    draw->AddLine({x, min.y + in}, {x, end.y - in}, ink, thick);
+    draw->AddLine({min.x + in, y}, {end.x - in, y}, ink, thick);
   }
 }
 

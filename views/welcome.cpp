@@ -6,6 +6,7 @@
 
 #include "views/actions.h"
 #include "views/browser.h"
+#include "views/habits.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -68,6 +69,16 @@ void draw_welcome(Frame& frame, DeskState& state, Region region) {
             "nothing is ever written into what was opened.");
   column.y += frame.px(20);
   if (path_line(frame, state, column)) open_path(frame, state);
+  if (is_possible(Action::kOpenDemo, frame, state)) {
+    float wide = button_size(frame, "Open the demo").x;
+    if (button(frame, "open/demo", "Open the demo", {column.right - wide, column.y}))
+      run(Action::kOpenDemo, frame, state);
+    if (ImGui::IsItemHovered() && !frame.stable)
+      tooltip(frame,
+              "A mixture of experts that 64 ranks saved and that will not load. It is made "
+              "in " +
+                  state.habits.cache_folder + "/demo and takes 60 MB of disk.");
+  }
   browse_button(frame, state, column, "");
   column.y += frame.px(6);
   head(frame, column, "WHAT IT READS");

@@ -172,7 +172,7 @@ bool button(Frame& frame, const char* id, std::string_view label, ImVec2 at, But
   ImDrawList* draw = ImGui::GetWindowDrawList();
   ImVec2 end{at.x + size.x, at.y + size.y};
   bool primary = style == ButtonStyle::kPrimary;
-  Rgba fill = primary   ? (hovered ? mix(theme.accent, theme.light_ink, 0.2f) : theme.accent)
+  Rgba fill = primary   ? (hovered ? mix(theme.accent, theme.text, 0.2f) : theme.accent)
               : hovered ? theme.raised_hover
                         : theme.raised;
   if (style != ButtonStyle::kQuiet || hovered) draw->AddRectFilled(at, end, fill, frame.px(5));
@@ -202,7 +202,7 @@ bool text_field(Frame& frame, ImDrawList* draw, const char* id, const char* hint
                 ImVec2 size, std::string& text) {
   ImVec2 end{at.x + size.x, at.y + size.y};
   draw->AddRectFilled(at, end, frame.theme.field, frame.px(5));
-  draw->AddRect(at, end, frame.theme.strong_line, frame.px(5));
+  draw->AddRect(at, end, frame.theme.control, frame.px(5));
   push_font(frame.fonts.mono_small);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding,
                       ImVec2{frame.px(12), std::floor((size.y - ImGui::GetFontSize()) / 2)});
@@ -252,6 +252,7 @@ void draw_sign(Frame& frame, ImDrawList* draw, ImVec2 middle, float radius, Sign
     draw->AddLine({middle.x + ax * radius, middle.y + ay * radius},
                   {middle.x + bx * radius, middle.y + by * radius}, colour, thick);
   };
+  auto on = [&](Rgba fill) { return readable_on(fill, theme.dark_ink, theme.light_ink); };
   switch (sign) {
     case Sign::kBad:
       draw->AddCircleFilled(middle, radius, theme.bad);
@@ -262,13 +263,13 @@ void draw_sign(Frame& frame, ImDrawList* draw, ImVec2 middle, float radius, Sign
       draw->AddTriangleFilled({middle.x, middle.y - radius},
                               {middle.x + radius, middle.y + radius * 0.85f},
                               {middle.x - radius, middle.y + radius * 0.85f}, theme.warn);
-      line(0, -0.4f, 0, 0.25f, theme.dark_ink);
-      draw->AddCircleFilled({middle.x, middle.y + radius * 0.55f}, thick * 0.6f, theme.dark_ink);
+      line(0, -0.4f, 0, 0.25f, on(theme.warn));
+      draw->AddCircleFilled({middle.x, middle.y + radius * 0.55f}, thick * 0.6f, on(theme.warn));
       return;
     case Sign::kOk:
       draw->AddCircleFilled(middle, radius, theme.ok);
-      line(-0.45f, 0.02f, -0.1f, 0.38f, theme.dark_ink);
-      line(-0.12f, 0.38f, 0.48f, -0.32f, theme.dark_ink);
+      line(-0.45f, 0.02f, -0.1f, 0.38f, on(theme.ok));
+      line(-0.12f, 0.38f, 0.48f, -0.32f, on(theme.ok));
       return;
     case Sign::kUnknown:
       draw->AddCircle(middle, radius - thick / 2, theme.unknown, 0, thick);

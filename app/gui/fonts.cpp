@@ -25,7 +25,7 @@ constexpr std::array kSymbols{"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"}
 // Latin with its extensions, Greek, dashes, quotes, the ellipsis, arrows, mathematics, shapes.
 constexpr ImWchar kRanges[] = {0x20,   0x17F,  0x370,  0x3FF,  0x2010, 0x2027,
                                0x2030, 0x203A, 0x2070, 0x209C, 0x2190, 0x21FF,
-                               0x2200, 0x22FF, 0x25A0, 0x25FF, 0};
+                               0x2200, 0x22FF, 0x2500, 0x25FF, 0};
 
 const char* first_there(Paths paths) {
   std::error_code ignored;

@@ -12,8 +12,8 @@ constexpr std::uint32_t kAtOnce = 20'000;
 
 }  // namespace
 
-GlLayouts::GlLayouts(const Theme& theme, std::function<void()> wake)
-    : theme_(theme), wake_(std::move(wake)), thread_([this] { work(); }) {}
+GlLayouts::GlLayouts(std::function<void()> wake)
+    : wake_(std::move(wake)), thread_([this] { work(); }) {}
 
 GlLayouts::~GlLayouts() {
   {
@@ -51,7 +51,7 @@ const PaintedLayout* GlLayouts::get(int slot, const TileRequest& request) {
   };
   auto found = shown_.find(slot);
   if (found != shown_.end() && same_request(found->second.request, request)) return &found->second;
-  if (request.tiles->size() <= kAtOnce) return show(paint_layout(request, theme_));
+  if (request.tiles->size() <= kAtOnce) return show(paint_layout(request));
   {
     std::lock_guard lock(mutex_);
     auto ready = ready_.find(slot);
@@ -102,7 +102,7 @@ void GlLayouts::work() {
       wanted_.erase(wanted_.begin());
       working_ = true;
     }
-    PaintedLayout painted = paint_layout(request, theme_);
+    PaintedLayout painted = paint_layout(request);
     {
       std::lock_guard lock(mutex_);
       ready_.insert_or_assign(slot, std::move(painted));

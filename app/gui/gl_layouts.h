@@ -16,7 +16,7 @@ class GlLayouts final : public Layouts {
  public:
   // `wake` is called on the thread when a late layout is ready. Needs the GL context current in
   // get() and in the destructor.
-  GlLayouts(const Theme& theme, std::function<void()> wake);
+  explicit GlLayouts(std::function<void()> wake);
   ~GlLayouts() override;
   const PaintedLayout* get(int slot, const TileRequest& request) override;
   // Waits until nothing is being laid out: pictures.
@@ -27,7 +27,6 @@ class GlLayouts final : public Layouts {
   void work();
   void upload(PaintedLayout& painted);
 
-  const Theme& theme_;
   std::function<void()> wake_;
   std::map<int, PaintedLayout> shown_;
   mutable std::mutex mutex_;

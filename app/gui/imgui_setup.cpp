@@ -1,5 +1,10 @@
 #include "app/gui/imgui_setup.h"
 
+#include <backends/imgui_impl_opengl3.h>
+
+#include <algorithm>
+
+#include "app/gui/fonts.h"
 #include "views/imgui_versions.h"
 
 namespace shw {
@@ -46,6 +51,23 @@ void create_imgui(const Theme& theme, float scale, bool own_input) {
   io.ConfigInputTextCursorBlink = !own_input;  // pictures must not depend on the moment
   apply_style(theme, scale);
   if (own_input) take_own_input();
+}
+
+void follow_look(Look wanted, Look& now, Fonts& fonts) {
+  if (wanted == now) return;
+  apply_style(theme_of(wanted.theme), wanted.scale);
+  if (wanted.scale != now.scale) {
+    fonts = load_fonts(wanted.scale);
+#if IMGUI_VERSION_NUM < 19200  // since then the backend follows the atlas by itself
+    ImGui_ImplOpenGL3_DestroyFontsTexture();
+    ImGui_ImplOpenGL3_CreateFontsTexture();
+#endif
+  }
+  now = wanted;
+}
+
+float total_scale(float monitor, double own) {
+  return std::clamp(monitor * static_cast<float>(own), 0.5f, std::max(6.0f, monitor));
 }
 
 }  // namespace shw

@@ -38,6 +38,11 @@ int main(int argc, char** argv) {
   app.add_option("--size", size, "of the window or the picture: WIDTHxHEIGHT");
   app.add_option("--scale", options.scale, "1 to 4; the monitor's by default")
       ->check(CLI::Range(0.5, 4.0));
+  std::string theme;
+  app.add_option("--theme", theme, "dark, light or contrast; as the settings say by default")
+      ->check(CLI::IsMember({"dark", "light", "contrast"}));
+  app.add_option("--settings", options.settings,
+                 "of a picture: the file of settings that it follows; none by default");
   app.add_option("--replay", options.replay,
                  "a script of commands, one a line, without any display");
   app.add_option("--record", options.record, "write every command into this file, for --replay");
@@ -49,6 +54,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 3;
   }
   if (fonts) return std::printf("%s", shw::font_report().c_str()), 0;
+  options.theme = shw::verbs::desk_theme(theme);
   if (auto parsed = shw::parse_size(size, &options.width, &options.height); !parsed)
     return report(parsed.error());
   bool picture = !options.screenshot.empty() || !options.replay.empty() || options.frame_times;

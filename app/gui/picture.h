@@ -1,15 +1,18 @@
 // Pictures without a window, and replay scripts.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/base/result.h"
+#include "core/verbs/desk_settings.h"
 
 namespace shw {
 
 struct GuiOptions {
   std::string checkpoint = {}, spec = {}, against = {}, mesh = {}, screenshot = {}, replay = {},
-              record = {};
+              record = {}, settings = {};
+  std::optional<verbs::DeskTheme> theme = {};  // nothing: as the settings say
   int width = 1440, height = 900;
   float scale = 0;  // 0: the monitor's
   bool frame_times = false;
@@ -22,6 +25,7 @@ Status parse_size(const std::string& text, int* width, int* height);
 // commands of the session (parse_command) and
 //   wait | screenshot PATH | hover tile N | open-plan | explain | palette | zoom FACTOR | key NAME
 //   | click NAME | type TEXT | slice DIM POSITION | recent FILE
+//   | cache FOLDER
 Status take_pictures(const GuiOptions& options);
 
 }  // namespace shw

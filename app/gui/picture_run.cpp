@@ -39,13 +39,16 @@ class Studio {
   static Result<std::unique_ptr<Studio>> create(const GuiOptions& options) {
     SHW_TRY(auto screen, Offscreen::create(options.width, options.height));
     std::unique_ptr<Studio> studio(new Studio);
-    studio->scale_ = options.scale > 0 ? options.scale : 1;
+    studio->monitor_ = options.scale > 0 ? options.scale : 1;
     studio->screen_ = std::move(screen);
-    create_imgui(dark_theme(), studio->scale_, true);
+    create_imgui(dark_theme(), studio->monitor_, true);
     studio->has_imgui_ = true;
     SHW_CHECK(studio->screen_->attach_imgui());
-    studio->fonts_ = load_fonts(studio->scale_);
-    studio->bench_ = std::make_unique<Workbench>(dark_theme(), nullptr);
+    studio->bench_ = std::make_unique<Workbench>(nullptr);
+    // A picture is the same on every desk: it has the person's settings only where they are asked
+    // for.
+    studio->bench_->keep_settings_in(options.settings);
+    if (options.theme) studio->bench_->desk().habits.settings.theme = *options.theme;
     return studio;
   }
   ~Studio() {
@@ -58,11 +61,13 @@ class Studio {
 
   // Seconds of CPU from NewFrame to Render.
   double frame(std::span<const KeyPress> keys = {}) {
+    const verbs::DeskSettings& settings = bench_->desk().habits.settings;
+    follow_look({settings.theme, total_scale(monitor_, settings.scale)}, look_, fonts_);
     screen_->new_frame();
     ImGui::GetIO().DeltaTime = 1.0f / 60;
     double begin = thread_seconds();
     ImGui::NewFrame();
-    bench_->draw(fonts_, scale_, now_ += 1.0 / 60, keys, true);
+    bench_->draw(fonts_, look_.scale, now_ += 1.0 / 60, keys, true);
     ImGui::Render();
     return thread_seconds() - begin;
   }
@@ -109,7 +114,8 @@ class Studio {
   std::unique_ptr<Offscreen> screen_;
   std::unique_ptr<Workbench> bench_;
   Fonts fonts_;
-  float scale_ = 1;
+  Look look_;
+  float monitor_ = 1;
   double now_ = 0;
   bool has_imgui_ = false;
 };
@@ -140,6 +146,8 @@ Status play_line(Studio& studio, const std::string& line) {
     studio.bench().remember_in(rest("recent "));
   } else if (line == "mesh-panel") {
     desk.mesh_open = true;
+  } else if (line.starts_with("cache ")) {
+    desk.habits.cache_folder = rest("cache ");
   } else if (line == "palette") {
     desk.palette_open = desk.palette_wanted = true;
   } else if (line.starts_with("screenshot ")) {

@@ -12,6 +12,7 @@
 #include "app/gui/fonts.h"
 #include "app/gui/imgui_setup.h"
 #include "app/gui/workbench.h"
+#include "core/verbs/own_file.h"
 #include "core/verbs/recent.h"
 
 namespace shw {
@@ -46,7 +47,7 @@ Key key_of(int key, int scancode) {
       {GLFW_KEY_SPACE, Key::kSpace},    {GLFW_KEY_BACKSPACE, Key::kBackspace},
       {GLFW_KEY_DELETE, Key::kDelete},  {GLFW_KEY_KP_ADD, Key::kPlus},
       {GLFW_KEY_EQUAL, Key::kPlus},     {GLFW_KEY_KP_SUBTRACT, Key::kMinus},
-      {GLFW_KEY_MINUS, Key::kMinus}};
+      {GLFW_KEY_MINUS, Key::kMinus},    {GLFW_KEY_COMMA, Key::kComma}};
   for (auto [from, to] : kOthers) {
     if (from == key) return to;
   }
@@ -147,8 +148,9 @@ tl::unexpected<Error> no_window() {
 }
 
 void loop(Window& window, Workbench& bench, const GuiOptions& options) {
-  float scale = wanted_scale(options, window.handle);
-  Fonts fonts = load_fonts(scale);
+  Fonts fonts;
+  Look look;
+  float monitor = wanted_scale(options, window.handle);
   while (!glfwWindowShouldClose(window.handle) && !bench.desk().quit) {
     if (window.frames_due > 0)
       glfwPollEvents();
@@ -157,16 +159,10 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
     else
       glfwWaitEvents();
     window.frames_due = std::max(0, window.frames_due - 1);
-    if (window.scale_changed) {
-      window.scale_changed = false;
-      scale = wanted_scale(options, window.handle);
-      apply_style(dark_theme(), scale);
-      fonts = load_fonts(scale);
-#if IMGUI_VERSION_NUM < 19200  // since then the backend follows the atlas by itself
-      ImGui_ImplOpenGL3_DestroyFontsTexture();
-      ImGui_ImplOpenGL3_CreateFontsTexture();
-#endif
-    }
+    if (window.scale_changed) monitor = wanted_scale(options, window.handle);
+    window.scale_changed = false;
+    const verbs::DeskSettings& settings = bench.desk().habits.settings;
+    follow_look({settings.theme, total_scale(monitor, settings.scale)}, look, fonts);
     for (const std::string& path : window.dropped) bench.open({.checkpoint = path});
     window.dropped.clear();
     feed_keys(window);
@@ -175,7 +171,7 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
     ImGui::NewFrame();
     std::vector<KeyPress> keys = std::move(window.keys);
     window.keys.clear();
-    bench.draw(fonts, scale, glfwGetTime(), keys, false);
+    bench.draw(fonts, look.scale, glfwGetTime(), keys, false);
     ImGui::Render();
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     glfwSwapBuffers(window.handle);
@@ -204,10 +200,15 @@ Status run_window(const GuiOptions& options) {
   ImGui_ImplOpenGL3_Init("#version 330 core");
   Status recorded;
   {
-    Workbench bench(dark_theme(), [] { glfwPostEmptyEvent(); });
+    Workbench bench([] { glfwPostEmptyEvent(); });
     if (!options.record.empty()) recorded = bench.record_in(options.record);
     std::string recent = verbs::recent_file(std::getenv("XDG_STATE_HOME"), std::getenv("HOME"));
     if (!recent.empty()) bench.remember_in(std::move(recent));
+    bench.keep_settings_in(
+        verbs::desk_settings_file(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME")));
+    bench.desk().habits.cache_folder =
+        verbs::own_file(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"), ".cache", "gui");
+    if (options.theme) bench.desk().habits.settings.theme = *options.theme;
     if (!options.checkpoint.empty()) bench.open(options);
     if (recorded) loop(window, bench, options);
   }

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "views/habits.h"
+
 namespace shw {
 
-Workbench::Workbench(const Theme& theme, std::function<void()> wake)
-    : theme_(theme),
-      wake_(wake),
-      layouts_(theme, wake),
-      digest_(make_digest(std::make_shared<const Snapshot>())) {
+Workbench::Workbench(std::function<void()> wake)
+    : wake_(wake), layouts_(wake), digest_(make_digest(std::make_shared<const Snapshot>())) {
   session_.on_change([this] { changed_.notify_all(); });
   digest_thread_ = std::thread([this] { make_digests(); });
 }
@@ -95,13 +94,26 @@ void Workbench::draw(const Fonts& fonts, float scale, double now, std::span<cons
   follow_up(*digest->snapshot);
   JobState job = session_.job();
   std::vector<Command> commands;
-  Frame frame{*digest, *digest->snapshot, job, theme_, fonts, layouts_, commands, keys};
+  const Theme& theme = theme_of(desk_.habits.settings.theme);
+  Frame frame{*digest, *digest->snapshot, job, theme, fonts, layouts_, commands, keys};
   frame.scale = scale;
   frame.now = now;
   frame.stable = stable;
   frame.marks = &marks_;
   draw_desk(frame, desk_);
   if (!commands.empty()) apply(std::move(commands));
+  if (keeper_ != nullptr) desk_.habits.settings_trouble = keeper_->keep(settings_of(desk_));
+}
+
+void Workbench::keep_settings_in(const std::string& file) {
+  if (file.empty()) return;
+  keeper_ = std::make_unique<SettingsKeeper>(file, desk_.habits);
+  use_settings(desk_, keeper_->read());
+  if (!desk_.habits.settings_refused.empty()) {
+    desk_.toast = "Settings not taken from " + file + ": " + desk_.habits.settings_refused;
+    desk_.toast_until = 12;
+  }
+  apply(desk_.sort);
 }
 
 void Workbench::settle() {

@@ -14,6 +14,7 @@
 
 #include "app/gui/gl_layouts.h"
 #include "app/gui/picture.h"
+#include "app/gui/settings_keeper.h"
 #include "core/session/session.h"
 #include "views/desk.h"
 
@@ -23,7 +24,7 @@ class Workbench {
  public:
   // `wake` is called on any thread when there is something new to draw. Needs a current GL context
   // and an imgui context.
-  Workbench(const Theme& theme, std::function<void()> wake);
+  explicit Workbench(std::function<void()> wake);
   ~Workbench();
 
   void open(const GuiOptions& what);
@@ -32,6 +33,8 @@ class Workbench {
   // Every command from now on, as a line that --replay plays.
   Status record_in(const std::string& file);
   void remember_in(std::string file) { session_.remember_in(std::move(file)); }
+  // The desk as it was left; it is kept there from now on. An empty name: nowhere.
+  void keep_settings_in(const std::string& file);
   // Between ImGui::NewFrame and ImGui::Render.
   void draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
             bool stable);
@@ -49,10 +52,10 @@ class Workbench {
   void follow_up(const Snapshot& snapshot);
   bool digest_is_late() const;
 
-  const Theme& theme_;
   std::ofstream record_;
   std::function<void()> wake_;
   DeskState desk_;
+  std::unique_ptr<SettingsKeeper> keeper_;
   Marks marks_;
   GlLayouts layouts_;
   std::shared_ptr<const CheckReport> followed_;

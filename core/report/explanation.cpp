@@ -42,60 +42,15 @@ std::string message_text(const ErrorMessage& message) {
   return message.name.empty() ? out : out + "   " + printable(message.name);
 }
 
-// What was read: so that a person sees whether it was read right.
-std::string what_was_read(const Explanation& explanation) {
-  const auto& messages = explanation.parsed.messages;
-  std::string out;
-  std::size_t shown = std::min(messages.size(), kShownMessages);
-  for (std::size_t i = 0; i < shown; ++i) out += "  " + message_text(messages[i]) + "\n";
-  std::size_t more = messages.size() - shown + explanation.parsed.left_out;
-  if (more != 0) out += "  \u2026 and " + human_count(more) + " more\n";
-  if (explanation.worlds)
-    out += "  saved by " + plural(static_cast<std::uint64_t>(explanation.worlds->save), "rank") +
-           ", loaded by " + plural(static_cast<std::uint64_t>(explanation.worlds->load), "rank") +
-           "\n";
-  return out;
-}
-
-std::string_view side_text(WrongSide side) {
-  switch (side) {
-    case WrongSide::kCheckpoint:
-      return "then the checkpoint is at fault";
-    case WrongSide::kRequest:
-      return "then the loader is at fault, not the checkpoint";
-    case WrongSide::kBoth:
-      return "then both runs are at fault";
-    case WrongSide::kEither:
-      break;
-  }
-  return "";
-}
-
 std::string titled(const Hypothesis& one) {
-  std::string_view side = side_text(one.wrong);
+  std::string_view side = wrong_side_words(one.wrong);
   return printable(one.title) + (side.empty() ? "" : " (" + std::string(side) + ")");
-}
-
-std::string_view likelihood(double share) {
-  if (share >= 0.5) return "likely";
-  if (share >= 0.2) return "possible";
-  return share >= 0.05 ? "less likely" : "unlikely";
 }
 
 std::size_t likeliest(const Explanation& explanation) {
   const auto& all = explanation.hypotheses;
   return static_cast<std::size_t>(
       std::count_if(all.begin(), all.end(), [](const Hypothesis& one) { return one.rank == 1; }));
-}
-
-// The one line that is read if no other is.
-std::string first_line(const Explanation& explanation) {
-  const auto& all = explanation.hypotheses;
-  std::size_t first = likeliest(explanation);
-  std::string lead = first > 1                  ? fmt::format("Equally likely, one of {}: ", first)
-                     : all[0].confidence >= 0.5 ? "Most likely: "
-                                                : "Perhaps: ";
-  return lead + titled(all[0]);
 }
 
 void append_in_full(std::string& out, const Hypothesis& one, const TextOptions& options) {
@@ -108,7 +63,7 @@ void append_in_full(std::string& out, const Hypothesis& one, const TextOptions& 
 }
 
 void append_in_short(std::string& out, const Hypothesis& one, const TextOptions& options) {
-  out += wrapped("- " + std::string(likelihood(one.confidence)) + ": " + titled(one), 2,
+  out += wrapped("- " + std::string(likelihood_words(one.confidence)) + ": " + titled(one), 2,
                  options.width) +
          "\n";
   out += wrapped("What decides: " + printable(one.decide), kIndent, options.width) + "\n";
@@ -164,16 +119,59 @@ double none_of_these(const Explanation& explanation) {
 
 }  // namespace
 
+std::string words_of_what_was_read(const Explanation& explanation) {
+  const auto& messages = explanation.parsed.messages;
+  std::string out;
+  std::size_t shown = std::min(messages.size(), kShownMessages);
+  for (std::size_t i = 0; i < shown; ++i) out += "  " + message_text(messages[i]) + "\n";
+  std::size_t more = messages.size() - shown + explanation.parsed.left_out;
+  if (more != 0) out += "  \u2026 and " + human_count(more) + " more\n";
+  if (explanation.worlds)
+    out += "  saved by " + plural(static_cast<std::uint64_t>(explanation.worlds->save), "rank") +
+           ", loaded by " + plural(static_cast<std::uint64_t>(explanation.worlds->load), "rank") +
+           "\n";
+  return out;
+}
+
+std::string_view wrong_side_words(WrongSide side) {
+  switch (side) {
+    case WrongSide::kCheckpoint:
+      return "then the checkpoint is at fault";
+    case WrongSide::kRequest:
+      return "then the loader is at fault, not the checkpoint";
+    case WrongSide::kBoth:
+      return "then both runs are at fault";
+    case WrongSide::kEither:
+      break;
+  }
+  return "";
+}
+
+std::string_view likelihood_words(double share) {
+  if (share >= 0.5) return "likely";
+  if (share >= 0.2) return "possible";
+  return share >= 0.05 ? "less likely" : "unlikely";
+}
+
+std::string lead_of(const Explanation& explanation) {
+  const auto& all = explanation.hypotheses;
+  std::size_t first = likeliest(explanation);
+  std::string lead = first > 1                  ? fmt::format("Equally likely, one of {}: ", first)
+                     : all[0].confidence >= 0.5 ? "Most likely: "
+                                                : "Perhaps: ";
+  return lead + titled(all[0]);
+}
+
 std::string explanation_to_text(const Explanation& explanation, const TextOptions& options) {
   if (explanation.hypotheses.empty())
-    return what_was_read(explanation) + "\n" +
+    return words_of_what_was_read(explanation) + "\n" +
            wrapped(
                "The two shapes are equal: this message is not what stopped the load. Paste the "
                "lines after it.",
                0, options.width) +
            "\n";
-  std::string out = inked(options, "1", wrapped(first_line(explanation), 0, options.width)) + "\n";
-  out += what_was_read(explanation) + "\n";
+  std::string out = inked(options, "1", wrapped(lead_of(explanation), 0, options.width)) + "\n";
+  out += words_of_what_was_read(explanation) + "\n";
   std::size_t first = likeliest(explanation);
   for (std::size_t i = 0; i < first; ++i) {
     if (i != 0)

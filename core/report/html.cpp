@@ -131,6 +131,15 @@ std::string remedy(const Finding& finding) {
   return "<h2>Remedy</h2><p>" + std::string(badge) + escaped(finding.remedy->text) + "</p>\n";
 }
 
+std::string tiles_section(const ReportInput& input, TensorId tensor) {
+  TensorPictures pictures = pictures_of(input, tensor);
+  const SpecEntry* entry =
+      input.spec != nullptr ? input.spec->find(input.checkpoint.fqn(tensor)) : nullptr;
+  const Mesh* mesh = entry != nullptr && entry->mesh ? &*entry->mesh : nullptr;
+  return "<h2>Tiles of <code>" + escaped(clipped(input.checkpoint.fqn(tensor))) + "</code></h2>" +
+         svg_pictures(pictures, palette_of(input.checkpoint, mesh));
+}
+
 std::string finding_section(const ReportInput& input, const Finding& finding, bool with_picture) {
   std::string html = "<section class=\"finding " + std::string(word_of(finding.severity)) +
                      "\"><h3><span class=\"rule\">" + escaped(finding.rule) + "</span>" +
@@ -138,14 +147,8 @@ std::string finding_section(const ReportInput& input, const Finding& finding, bo
                      "</h3>\n<p class=\"cause\">" + escaped(clipped(finding.cause)) + "</p>\n" +
                      subjects(finding.subjects);
   auto tensor = pictured(input.checkpoint, finding);
-  if (tensor && with_picture && finding.severity != Severity::kInfo) {
-    TensorPictures pictures = pictures_of(input, *tensor);
-    const SpecEntry* entry =
-        input.spec != nullptr ? input.spec->find(input.checkpoint.fqn(*tensor)) : nullptr;
-    const Mesh* mesh = entry != nullptr && entry->mesh ? &*entry->mesh : nullptr;
-    html += "<h2>Tiles of <code>" + escaped(clipped(input.checkpoint.fqn(*tensor))) +
-            "</code></h2>" + svg_pictures(pictures, palette_of(input.checkpoint, mesh));
-  }
+  if (tensor && with_picture && finding.severity != Severity::kInfo)
+    html += tiles_section(input, *tensor);
   html += evidence(finding);
   if (finding.severity != Severity::kInfo || finding.remedy) html += remedy(finding);
   if (!finding.link.empty())
@@ -163,6 +166,22 @@ std::string findings(const ReportInput& input) {
     html += "<p class=\"quiet\">" + human_count(list.size() - kMostFindings) +
             " more findings are not on this page; <code>check --json</code> lists all.</p>\n";
   return html;
+}
+
+// What the person had before them, where no finding above has drawn it.
+std::string looked_at_section(const ReportInput& input) {
+  if (!input.looked_at) return "";
+  const auto& list = input.check.findings;
+  for (std::size_t i = 0; i < std::min(list.size(), kMostPictured); ++i) {
+    if (list[i].severity != Severity::kInfo &&
+        pictured(input.checkpoint, list[i]) == input.looked_at)
+      return "";
+  }
+  const Checkpoint& checkpoint = input.checkpoint;
+  return "<h2>What was looked at</h2>\n<p><code>" + to_text(checkpoint.shape(*input.looked_at)) +
+         "</code> " + std::string(name(checkpoint.dtype(*input.looked_at))) + ", " +
+         plural(checkpoint.chunks(*input.looked_at).size(), "tile") + "</p>\n" +
+         tiles_section(input, *input.looked_at);
 }
 
 std::string unjudged_section(const ReportInput& input) {
@@ -259,6 +278,7 @@ std::string tensors(const ReportInput& input) {
 std::string report_html(const ReportInput& input) {
   std::string html = head(input);
   html += findings(input);
+  html += looked_at_section(input);
   html += asked_section(input);
   html += unjudged_section(input);
   html += plan_section(input);

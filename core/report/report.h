@@ -2,6 +2,7 @@
 // text for terminals, Markdown, and one HTML page.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,8 +40,9 @@ struct ReportInput {
   const CheckReport& check;
   const Plan* plan = nullptr;
   const Spec* spec = nullptr;
-  std::string command;                  // how to reproduce it
-  const CheckContext* asked = nullptr;  // a baseline and policies; may be null
+  std::string command;                     // how to reproduce it
+  const CheckContext* asked = nullptr;     // a baseline and policies; may be null
+  std::optional<TensorId> looked_at = {};  // drawn on the page, whatever was found; HTML only
 };
 std::string report_markdown(const ReportInput& input);
 // One self-contained page: no script that is needed to read it, no outside reference; tile maps as

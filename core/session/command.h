@@ -109,13 +109,26 @@ struct CompareCommand {
 struct DifferenceCommand {
   std::size_t index = 0;
 };
+// What an error message can mean.
+struct ExplainErrorCommand {
+  std::string text;
+};
+// A page about what is open and selected.
+struct ReportCommand {
+  std::string path = {};  // a file, or a folder; empty: beside the checkpoint
+};
+// The demo, made in a folder and opened.
+struct DemoCommand {
+  std::string folder;
+};
 using Command =
     std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
                  UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
                  SelectFindingCommand, FilterCommand, SortCommand, StepCommand, PlanUndoCommand,
                  PlanRedoCommand, EditPlanCommand, SavePlanCommand, LoadPlanCommand, DryRunCommand,
                  TargetCommand, ResumeCommand, RollBackCommand, CommitCommand, BytesCommand,
-                 ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand>;
+                 ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
+                 ExplainErrorCommand, ReportCommand, DemoCommand>;
 
 // The command as the one that its row says it is.
 template <class C>

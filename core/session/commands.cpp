@@ -5,6 +5,7 @@
 
 #include "core/session/command_run.h"
 #include "core/session/command_text.h"
+#include "core/session/habit_run.h"
 #include "core/session/look_run.h"
 #include "core/session/look_text.h"
 
@@ -75,6 +76,11 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      run_compare},
     {"difference", "difference N", "", Lane::kNow, parse_difference, print_difference,
      select_difference},
+    {"explain-error", "explain-error TEXT", "Explaining", Lane::kLook, parse_explain_error,
+     print_explain_error, run_explain_error},
+    {"report", "report [PATH]", "Writing the report", Lane::kQuick, parse_report, print_report,
+     run_report},
+    {"demo", "demo FOLDER", "Making the demo", Lane::kJob, parse_demo, print_demo, run_demo},
 }};
 
 }  // namespace

@@ -6,6 +6,8 @@ Snapshot blank(const Snapshot& before) {
   Snapshot snapshot;
   snapshot.revision = before.revision;
   snapshot.recent = before.recent;
+  snapshot.explained = before.explained;
+  snapshot.written = before.written;
   return snapshot;
 }
 

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/explain/explain.h"
 #include "core/repair/outlook.h"
 #include "core/session/plan_edits.h"
 #include "core/verbs/browse.h"
 #include "core/verbs/bytes_window.h"
 #include "core/verbs/certificate_list.h"
+#include "core/verbs/desk_report.h"
 #include "core/verbs/diff.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/recent.h"
@@ -31,6 +33,13 @@ struct BytesLook {
 struct ValuesLook {
   std::optional<verbs::SliceValues> values;
   std::optional<Error> error;  // why there are none
+};
+
+// An error message, and what it can mean.
+struct ExplainedText {
+  std::string text;
+  Explanation explanation;
+  std::string nearest;  // where nothing is known about it: a message that is; may be empty
 };
 
 struct Snapshot {
@@ -58,16 +67,18 @@ struct Snapshot {
   std::string filter;
   // Beside another checkpoint; null until asked for.
   std::shared_ptr<const verbs::ComparedCheckpoints> compared;
-  std::string compared_with;                           // as the person named it
-  std::optional<std::size_t> difference;               // selected, index into its tensors
-  std::optional<TensorId> tensor;                      // selected
-  std::optional<ChunkId> chunk;                        // selected tile
-  std::optional<std::size_t> finding;                  // selected, index into report->findings
-  std::optional<Error> error;                          // of the last command that failed
-  std::shared_ptr<const BytesLook> bytes;              // null: nobody looks at bytes
-  std::shared_ptr<const ValuesLook> values;            // likewise
-  std::shared_ptr<const verbs::FolderListing> folder;  // null: nobody looks for a checkpoint
-  std::shared_ptr<const verbs::RecentPlaces> recent;   // null: nothing is remembered
+  std::string compared_with;                            // as the person named it
+  std::optional<std::size_t> difference;                // selected, index into its tensors
+  std::optional<TensorId> tensor;                       // selected
+  std::optional<ChunkId> chunk;                         // selected tile
+  std::optional<std::size_t> finding;                   // selected, index into report->findings
+  std::optional<Error> error;                           // of the last command that failed
+  std::shared_ptr<const BytesLook> bytes;               // null: nobody looks at bytes
+  std::shared_ptr<const ValuesLook> values;             // likewise
+  std::shared_ptr<const verbs::FolderListing> folder;   // null: nobody looks for a checkpoint
+  std::shared_ptr<const verbs::RecentPlaces> recent;    // null: nothing is remembered
+  std::shared_ptr<const ExplainedText> explained;       // null: no message was pasted
+  std::shared_ptr<const verbs::WrittenReport> written;  // the last one; null until asked for
   bool can_go_back = false, can_go_forward = false;
 };
 

@@ -5,15 +5,13 @@
 #include <utility>
 
 #include "core/base/utf8.h"
-#include "core/io/place.h"
-#include "core/io/source.h"
+#include "core/verbs/own_file.h"
 
 namespace shw::verbs {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::uint64_t kMostRecentBytes = 1 << 20;
 constexpr std::size_t kMostPathText = 4096;  // of one path: PATH_MAX
 
 std::string text_in(const Json& json, const char* key) {
@@ -26,11 +24,7 @@ std::string text_in(const Json& json, const char* key) {
 }  // namespace
 
 std::string recent_file(const char* state_home, const char* home) {
-  constexpr const char* kName = "/shardwright/recent.json";
-  // A relative one is to be passed over, as the XDG specification has it.
-  if (state_home != nullptr && state_home[0] == '/') return std::string(state_home) + kName;
-  if (home == nullptr || home[0] != '/') return {};
-  return std::string(home) + "/.local/state" + kName;
+  return own_file(state_home, home, ".local/state", "recent.json");
 }
 
 RecentPlaces parse_recent(std::string_view text) {
@@ -49,11 +43,8 @@ RecentPlaces parse_recent(std::string_view text) {
 }
 
 RecentPlaces read_recent(const std::string& file) {
-  auto source = open_file(file, file);
-  if (!source || (*source)->size() > kMostRecentBytes) return {};
-  auto bytes = read_bytes(**source, 0, (*source)->size());
-  if (!bytes) return {};
-  return parse_recent({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  auto text = read_own_file(file);
+  return text ? parse_recent(*text) : RecentPlaces{};
 }
 
 std::string to_text(const RecentPlaces& places) {
@@ -83,15 +74,7 @@ RecentPlaces with_place(RecentPlaces places, RecentPlace place) {
 }
 
 Status write_recent(Store& store, const std::string& file, const RecentPlaces& places) {
-  // From the nearest folder that is there: those below it are made on the way.
-  std::string base = parent_of(file);
-  while (!store.exists(base) && parent_of(base) != base) base = parent_of(base);
-  std::string name = file.substr(base == "/" ? 1 : base.size() + 1);
-  SHW_TRY(auto folder, store.edit_folder(base));
-  std::string half = name + ".new";
-  if (store.exists(file + ".new")) SHW_CHECK(folder->remove(half));
-  SHW_CHECK(write_text(*folder, half, to_text(places)));
-  return folder->rename(half, name);
+  return write_own_file(store, file, to_text(places));
 }
 
 }  // namespace shw::verbs

@@ -1,5 +1,5 @@
 // Draws one hand-made state into a PNG, without a session: gallery STATE OUT.png [WIDTH HEIGHT
-// SCALE OVERLAY]. Exits 77 where EGL is missing, which ctest counts as skipped.
+// SCALE OVERLAY THEME]. Exits 77 where EGL is missing, which ctest counts as skipped.
 #include <imgui.h>
 #include <algorithm>
 #include <chrono>
@@ -16,11 +16,14 @@
 using namespace shw;
 
 int main(int argc, char** argv) {
-  if (argc < 3) return std::fprintf(stderr, "gallery STATE OUT.png [W H SCALE OVERLAY]\n"), 3;
+  if (argc < 3) return std::fprintf(stderr, "gallery STATE OUT.png [W H SCALE OVERLAY THEME]\n"), 3;
   std::string wanted = argv[1];
   int width = argc > 4 ? std::atoi(argv[3]) : 1440, height = argc > 4 ? std::atoi(argv[4]) : 900;
   float scale = argc > 5 ? static_cast<float>(std::atof(argv[5])) : 1;
   std::string overlay = argc > 6 ? argv[6] : "";
+  auto said = verbs::desk_theme(argc > 7 ? argv[7] : "dark");
+  if (!said) return std::fprintf(stderr, "no theme %s\n", argv[7]), 3;
+  const Theme& theme = theme_of(*said);
   make::State state;
   for (make::State& each : make::all_states()) {
     if (each.name == wanted) state = each;
@@ -30,17 +33,19 @@ int main(int argc, char** argv) {
   if (state.name.empty()) return std::fprintf(stderr, "no state %s\n", wanted.c_str()), 3;
   auto screen = Offscreen::create(width, height);
   if (!screen) return std::fprintf(stderr, "skipped: %s\n", screen.error().message.c_str()), 77;
-  create_imgui(dark_theme(), scale, true);
+  create_imgui(theme, scale, true);
   if (!(*screen)->attach_imgui()) return 77;
   Fonts fonts = load_fonts(scale);
   {
-    GlLayouts layouts(dark_theme(), nullptr);
+    GlLayouts layouts(nullptr);
     auto digest = make_digest(state.snapshot);
     DeskState desk;
     desk.filter = state.snapshot->filter;
     desk.plan_open = overlay == "plan";
     desk.explain_open = overlay == "explain";
     desk.palette_open = overlay == "palette";
+    desk.habits.settings_open = overlay == "settings";
+    desk.habits.settings.theme = *said;
     desk.map.pinned = state.snapshot->chunk;
     std::vector<double> times;
     int frames = std::getenv("FRAME_TIMES") != nullptr ? 200 : 6;
@@ -50,7 +55,7 @@ int main(int argc, char** argv) {
       auto begin = std::chrono::steady_clock::now();
       ImGui::NewFrame();
       std::vector<Command> commands;
-      Frame frame{*digest, *state.snapshot, state.job, dark_theme(), fonts, layouts, commands, {}};
+      Frame frame{*digest, *state.snapshot, state.job, theme, fonts, layouts, commands, {}};
       frame.scale = scale;
       frame.stable = true;
       draw_desk(frame, desk);

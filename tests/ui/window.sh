@@ -5,6 +5,8 @@ set -eu
 for tool in Xvfb xvfb-run xdotool; do
   command -v $tool > /dev/null || { echo "skipped: $tool is not installed"; exit 77; }
 done
+# Neither settings nor recent places of whoever runs this.
+export XDG_CONFIG_HOME="$WORK/config" XDG_STATE_HOME="$WORK/state"
 case_dir=$(ls -d "$DATA"/torch-*/s1_placement_not_transposed | head -1)
 if [ "${1:-}" != inside ]; then
   rm -rf "$WORK" && mkdir -p "$WORK"

@@ -322,8 +322,8 @@ TEST_CASE("a cell of the mesh isolates its rank, and tiles are coloured by a mes
   REQUIRE(driver.desk.isolated.has_value());
   MeshGrid grid{2, 32};
   Colouring only{0, 0, 5};
-  CHECK(tile_colour(5, grid, only) == writer_colour(5, grid));
-  CHECK(tile_colour(6, grid, only) != writer_colour(6, grid));
+  CHECK(tile_colour(5, grid, only) == writer_colour(5, grid, {}));
+  CHECK(tile_colour(6, grid, only) != writer_colour(6, grid, {}));
   driver.click("colour");  // "only rank N" is pressed away
   CHECK_FALSE(driver.desk.isolated.has_value());
   driver.click("colour");

@@ -42,7 +42,7 @@ void render_nowhere() {
 }  // namespace
 
 Driver::Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size, float scale)
-    : scale_(scale > 0 ? scale : 1), layouts_(dark_theme()) {
+    : scale_(scale > 0 ? scale : 1) {
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
@@ -71,7 +71,8 @@ void Driver::show(std::shared_ptr<const Snapshot> snapshot, JobState job) {
 std::vector<Command> Driver::frame(std::vector<KeyPress> keys) {
   std::vector<Command> commands;
   ImGui::NewFrame();
-  Frame frame{*digest_, *digest_->snapshot, job_, dark_theme(), fonts_, layouts_, commands, keys};
+  Frame frame{*digest_, *digest_->snapshot, job_,     theme_of(desk.habits.settings.theme),
+              fonts_,   layouts_,           commands, keys};
   frame.now = now_ += 1.0 / 60;
   frame.scale = scale_;
   frame.marks = &marks;

@@ -33,6 +33,9 @@ class Hands {
     auto commands = driver_.frame(keys);
     driver_.desk.quit = false;
     driver_.desk.out = folder_ / "out" + std::to_string(pick(3));
+    driver_.desk.habits.report_path = pick(2) == 0 ? "" : folder_ / "reports";
+    // A file: nothing can be made in it, and the demo is ten gigabytes to check.
+    driver_.desk.habits.cache_folder = folder_ / "b/__0_0.distcp";
     std::vector<Command> safe;
     for (Command& command : commands) {
       auto again = parse_command(to_text(command));
@@ -63,47 +66,23 @@ class Hands {
   }
 
   Command any_command() {
-    const std::vector<std::string> lines{"open " + (folder_ / "a"),
-                                         "open " + (folder_ / "b"),
-                                         "open " + (folder_ / "nothing"),
-                                         "open " + folder_.path(),
-                                         "check",
-                                         "check data",
-                                         "check metadata",
-                                         "plan",
-                                         "plan fill zero",
-                                         "repair out " + (folder_ / "made"),
-                                         "verify",
-                                         "undo",
-                                         "cancel",
-                                         "mesh",
-                                         "mesh dp=4",
-                                         "tile " + std::to_string(pick(40)),
-                                         "tile",
-                                         "finding " + std::to_string(pick(4)),
-                                         "filter w",
-                                         "filter",
-                                         "filter finding:*",
-                                         "sort bytes desc",
-                                         "sort name",
-                                         "bytes",
-                                         "bytes finding",
-                                         "bytes next",
-                                         "bytes previous",
-                                         "bytes off",
-                                         "bytes at " + std::to_string(pick(100'000)),
-                                         "bytes file __0_0.distcp at 0",
-                                         "bytes file ../x at 3",
-                                         "values",
-                                         "values off",
-                                         "values [0:4, 0:4]",
-                                         "values [3]",
-                                         "values [1:2, 0:9, 4] transposed",
-                                         "go back",
-                                         "go forward",
-                                         "browse " + folder_.path() + "/",
-                                         "browse ~/",
-                                         "browse /no/such"};
+    const std::vector<std::string> lines{
+        "open " + (folder_ / "a"), "open " + (folder_ / "b"), "open " + (folder_ / "nothing"),
+        "open " + folder_.path(), "check", "check data", "check metadata", "plan", "plan fill zero",
+        "repair out " + (folder_ / "made"), "verify", "undo", "cancel", "mesh", "mesh dp=4",
+        "tile " + std::to_string(pick(40)), "tile", "finding " + std::to_string(pick(4)),
+        "filter w", "filter", "filter finding:*", "sort bytes desc", "sort name", "bytes",
+        "bytes finding", "bytes next", "bytes previous", "bytes off",
+        "bytes at " + std::to_string(pick(100'000)), "bytes file __0_0.distcp at 0",
+        "bytes file ../x at 3", "values", "values off", "values [0:4, 0:4]", "values [3]",
+        "values [1:2, 0:9, 4] transposed", "go back", "go forward",
+        "browse " + folder_.path() + "/", "browse ~/", "browse /no/such",
+        "explain-error Size mismatch between saved "
+        "torch.Size([64]) and current: torch.Size([8])",
+        "explain-error \\\\n\\n what?", "report", "report " + (folder_ / "reports"),
+        "report " + (folder_ / "a/.metadata"),
+        // Refused: it is not the demo's.
+        "demo " + (folder_ / "a/.metadata")};
     if (pick(4) == 0) {
       auto snapshot = session_.snapshot();
       if (snapshot->checkpoint != nullptr && snapshot->checkpoint->tensor_count() > 0)

@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "make/snapshots.h"
 #include "views/driver.h"
+#include "views/habits.h"
 #include "views/imgui_versions.h"
 
 using namespace shw;
@@ -50,6 +52,111 @@ TEST_CASE("no text is cut off or overprinted in any state at any size") {
       check_texts(driver);
     }
   }
+}
+
+TEST_CASE("no text is cut off at any step of the scale on a window of 960 by 540 of its units") {
+  auto states = make::all_states();
+  std::size_t theme = 0;
+  for (double scale = 1; scale < 3; scale = stepped_scale(scale, 1)) {
+    double next = stepped_scale(scale, 1);
+    auto s = static_cast<float>(next);
+    Driver driver(states[0].snapshot, {std::ceil(960 * s), std::ceil(540 * s)}, s);
+    for (const make::State& state : states) {
+      CAPTURE(state.name);
+      CAPTURE(next);
+      driver.desk = DeskState{};
+      driver.desk.habits.settings.theme = verbs::kDeskThemes[theme++ % verbs::kDeskThemes.size()];
+      driver.show(state.snapshot, state.job);
+      driver.frame();
+      driver.frame();
+      check_texts(driver);
+      driver.desk.habits.settings_open = true;
+      for (int i = 0; i < 3; ++i) driver.frame();
+      check_texts(driver);
+    }
+  }
+}
+
+TEST_CASE("every panel above the desk keeps its texts whole on small windows and large letters") {
+  struct Panel {
+    const char* name;
+    void (*open)(DeskState&);
+  };
+  const Panel panels[] = {{"explain", [](DeskState& desk) { desk.explain_open = true; }},
+                          {"settings", [](DeskState& desk) { desk.habits.settings_open = true; }},
+                          {"error", [](DeskState& desk) { desk.habits.errors_open = true; }},
+                          {"report", [](DeskState& desk) { desk.habits.report_open = true; }},
+                          {"plan", [](DeskState& desk) { desk.plan_open = true; }},
+                          {"mesh", [](DeskState& desk) { desk.mesh_open = true; }},
+                          {"palette", [](DeskState& desk) { desk.palette_open = true; }}};
+  auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
+  auto explained = std::make_shared<ExplainedText>();
+  explained->text =
+      "Size mismatch between saved torch.Size([288, 8192, 640]) and current: torch.Size([288, "
+      "4096, 1280])";
+  explained->explanation = explain(explained->text);
+  snapshot->explained = explained;
+  snapshot->written = std::make_shared<const verbs::WrittenReport>(verbs::WrittenReport{
+      "/mnt/lustre/experiments/2026/moe-288x8/checkpoints/step_9000-report.html", 198'577});
+  for (const Screen& screen : {Screen{{960, 540}, 1}, Screen{{1280, 720}, 1.5f},
+                               Screen{{1920, 1080}, 2}, Screen{{1280, 720}, 2}}) {
+    Driver driver(snapshot, screen.size, screen.scale);
+    for (const Panel& panel : panels) {
+      CAPTURE(panel.name);
+      CAPTURE(screen.size.x);
+      CAPTURE(screen.scale);
+      driver.desk = DeskState{};
+      driver.desk.habits.error_text = explained->text;
+      panel.open(driver.desk);
+      for (int i = 0; i < 4; ++i) driver.frame();
+      check_texts(driver);
+    }
+  }
+}
+
+TEST_CASE("where a panel is higher than the window its end is reached by scrolling") {
+  Driver driver(make::demo_planned(), {1280, 720}, 3);
+  driver.desk.habits.settings_open = true;
+  for (int i = 0; i < 4; ++i) driver.frame();
+  CHECK(driver.middle("settings/close").y > 720);
+  move_mouse({640, 360});
+  for (int i = 0; i < 40; ++i) {
+    turn_wheel(-3);
+    driver.frame();
+  }
+  turn_wheel(0);
+  driver.frame();
+  CHECK(driver.middle("settings/close").y < 720);
+  driver.click("settings/close");
+  CHECK_FALSE(driver.desk.habits.settings_open);
+}
+
+TEST_CASE("the palette's chosen row is seen on a small window however far down it is") {
+  Driver driver(make::demo_planned(), {1280, 720}, 3);
+  driver.desk.palette_open = driver.desk.palette_wanted = true;
+  driver.frame();
+  for (int i = 0; i < 30; ++i) driver.frame({{Key::kDown}});
+  driver.frame();
+  CHECK(driver.desk.palette_row == 30);
+  float lowest = 0;
+  for (const auto& [name, box] : driver.marks.items) {
+    if (name.starts_with("palette/")) lowest = std::max(lowest, box.w);
+  }
+  CHECK(lowest <= 720);
+}
+
+TEST_CASE("at 300 percent on a small window both columns are reached from their rails") {
+  Driver driver(make::demo_planned(), {1280, 720}, 3);
+  driver.click("rail/left");
+  CHECK(driver.marks.items.contains("filter"));
+  driver.frame({{Key::kEscape}});
+  driver.frame();
+  driver.click("rail/right");
+  CHECK(driver.desk.layout.right.peeked);
+  driver.frame({{Key::k0, true, false, false}});
+  driver.frame({{Key::kP, true, true, false}});
+  driver.frame();
+  CHECK(driver.marks.items.contains("palette/text"));
 }
 
 TEST_CASE("the check of texts finds what is cut off and what stands on another text") {

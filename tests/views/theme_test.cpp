@@ -2,48 +2,185 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
 
 using namespace shw;
 
-TEST_CASE("every text token reaches 4.5 to 1 on what it stands on") {
-  const Theme& t = dark_theme();
-  for (Rgba back : {t.background, t.side, t.field, t.raised, t.selected, t.raised_hover})
-    CHECK(contrast(t.text, back) >= 7);
-  for (Rgba back : {t.background, t.side, t.field, t.selected}) {
-    CHECK(contrast(t.quiet, back) >= 4.5);
-    CHECK(contrast(t.bad, back) >= 4.5);
-    CHECK(contrast(t.warn, back) >= 4.5);
-    CHECK(contrast(t.ok, back) >= 4.5);
-    CHECK(contrast(t.accent, back) >= 4.5);
-    CHECK(contrast(t.unknown, back) >= 4.5);
+namespace {
+
+// What an eye without one of its three kinds of cones sees of a colour: Machado, Oliveira and
+// Fernandes 2009, severity 1, on linear light.
+using Matrix = std::array<std::array<double, 3>, 3>;
+constexpr Matrix kWithoutRed{{{0.152286, 1.052583, -0.204868},
+                              {0.114503, 0.786281, 0.099216},
+                              {-0.003882, -0.048116, 1.051998}}};
+constexpr Matrix kWithoutGreen{{{0.367322, 0.860646, -0.227968},
+                                {0.280085, 0.672501, 0.047413},
+                                {-0.011820, 0.042940, 0.968881}}};
+constexpr Matrix kWithoutBlue{{{1.255528, -0.076749, -0.178779},
+                               {-0.078411, 0.930809, 0.147602},
+                               {0.004733, 0.691367, 0.303900}}};
+constexpr Matrix kWithAll{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+
+using Triple = std::array<double, 3>;
+
+Triple linear_of(Rgba colour) {
+  Triple light{};
+  for (unsigned c = 0; c < 3; ++c) {
+    double v = ((colour >> (8 * c)) & 0xFF) / 255.0;
+    light[c] = v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
   }
-  CHECK(contrast(t.head, t.side) >= 4.5);
-  CHECK(contrast(t.head, t.background) >= 4.5);
-  CHECK(contrast(t.accent_text, t.accent) >= 4.5);
-  for (Rgba back : {t.bad_back, t.ok_back, t.warn_back, t.unknown_back}) {
-    CHECK(contrast(t.text, back) >= 7);
-    CHECK(contrast(mix(t.quiet, t.text, 0.35f), back) >= 4.5);
-  }
+  return light;
 }
 
-TEST_CASE("a label is readable on the colour of every writer") {
-  const Theme& t = dark_theme();
-  for (MeshGrid grid : {MeshGrid{2, 32}, MeshGrid{1, 8}, MeshGrid{16, 1}, MeshGrid{32, 32}}) {
-    for (std::uint32_t rank = 0; rank < grid.rows * grid.columns; ++rank) {
-      Rgba fill = writer_colour(rank, grid);
-      CHECK(contrast(readable_on(fill, t.dark_ink, t.light_ink), fill) >= 4.5);
+Triple times(const Matrix& matrix, const Triple& v) {
+  Triple out{};
+  for (std::size_t r = 0; r < 3; ++r)
+    out[r] = matrix[r][0] * v[0] + matrix[r][1] * v[1] + matrix[r][2] * v[2];
+  return out;
+}
+
+Triple oklab_of(Triple light) {
+  constexpr Matrix kCones{{{0.4122214708, 0.5363325363, 0.0514459929},
+                           {0.2119034982, 0.6806995451, 0.1073969566},
+                           {0.0883024619, 0.2817188376, 0.6299787005}}};
+  constexpr Matrix kLab{{{0.2104542553, 0.7936177850, -0.0040720468},
+                         {1.9779984951, -2.4285922050, 0.4505937099},
+                         {0.0259040371, 0.7827717662, -0.8086757660}}};
+  for (double& v : light) v = std::clamp(v, 0.0, 1.0);
+  Triple cones = times(kCones, light);
+  for (double& v : cones) v = std::cbrt(v);
+  return times(kLab, cones);
+}
+
+double apart(Rgba a, Rgba b, const Matrix& eye) {
+  Triple x = oklab_of(times(eye, linear_of(a))), y = oklab_of(times(eye, linear_of(b)));
+  return std::hypot(x[0] - y[0], x[1] - y[1], x[2] - y[2]);
+}
+
+std::vector<Rgba> colours_of(MeshGrid grid, const TilePalette& palette) {
+  std::vector<Rgba> colours;
+  for (std::uint32_t rank = 0; rank < grid.rows * grid.columns; ++rank)
+    colours.push_back(writer_colour(rank, grid, palette));
+  return colours;
+}
+
+}  // namespace
+
+TEST_CASE("every text token reaches 4.5 to 1 on what it stands on in each theme") {
+  for (verbs::DeskTheme name : verbs::kDeskThemes) {
+    CAPTURE(verbs::name(name));
+    const Theme& t = theme_of(name);
+    for (Rgba back : {t.background, t.side, t.field, t.raised, t.selected, t.raised_hover})
+      CHECK(contrast(t.text, back) >= 7);
+    for (Rgba back : {t.background, t.side, t.field, t.selected}) {
+      CHECK(contrast(t.quiet, back) >= 4.5);
+      CHECK(contrast(t.bad, back) >= 4.5);
+      CHECK(contrast(t.warn, back) >= 4.5);
+      CHECK(contrast(t.ok, back) >= 4.5);
+      CHECK(contrast(t.accent, back) >= 4.5);
+      CHECK(contrast(t.unknown, back) >= 4.5);
+    }
+    for (Rgba chip : {t.ok, t.warn, t.bad, t.quiet}) CHECK(contrast(chip, t.raised) >= 4.5);
+    for (Rgba back : {t.side, t.background, t.field}) CHECK(contrast(t.head, back) >= 4.5);
+    CHECK(contrast(t.accent_text, t.accent) >= 4.5);
+    CHECK(contrast(t.accent_text, mix(t.accent, t.text, 0.2f)) >= 4.5);  // under the mouse
+    CHECK(contrast(t.bad_text, t.bad) >= 4.5);
+    for (Rgba back : {t.bad_back, t.ok_back, t.warn_back, t.unknown_back}) {
+      CHECK(contrast(t.text, back) >= 7);
+      CHECK(contrast(mix(t.quiet, t.text, 0.35f), back) >= 4.5);
     }
   }
 }
 
+TEST_CASE("signs and borders that say something reach 3 to 1 in each theme") {
+  for (verbs::DeskTheme name : verbs::kDeskThemes) {
+    CAPTURE(verbs::name(name));
+    const Theme& t = theme_of(name);
+    for (Rgba back : {t.background, t.side, t.field}) {
+      CHECK(contrast(t.control, back) >= 3);  // the edge of a field, of a box to tick
+      CHECK(contrast(t.frame, back) >= 3);    // the focus and the selected tile
+      CHECK(contrast(t.nobody, back) >= 3);
+    }
+    CHECK(contrast(t.bad, t.bad_back) >= 3);  // the sign of the verdict on its bar
+    CHECK(contrast(t.warn, t.warn_back) >= 3);
+    CHECK(contrast(t.ok, t.ok_back) >= 3);
+    CHECK(contrast(t.unknown, t.unknown_back) >= 3);
+    CHECK(contrast(t.accent, t.tile_line) >= 3);  // a mended seam on its halo
+    for (Rgba sign : {t.warn, t.ok})
+      CHECK(contrast(readable_on(sign, t.dark_ink, t.light_ink), sign) >= 3);
+  }
+}
+
+TEST_CASE("the theme of high contrast keeps 7 to 1 for every text") {
+  const Theme& t = theme_of(verbs::DeskTheme::kContrast);
+  for (Rgba text : {t.text, t.quiet, t.head, t.accent, t.ok, t.bad, t.warn, t.unknown}) {
+    for (Rgba back : {t.background, t.side, t.field}) CHECK(contrast(text, back) >= 7);
+  }
+  for (Rgba line : {t.line, t.strong_line, t.control}) CHECK(contrast(line, t.background) >= 3);
+}
+
+TEST_CASE("a label is readable on the colour of every writer in each theme") {
+  for (verbs::DeskTheme name : verbs::kDeskThemes) {
+    const Theme& t = theme_of(name);
+    for (MeshGrid grid : {MeshGrid{2, 32}, MeshGrid{1, 8}, MeshGrid{16, 1}, MeshGrid{32, 32}}) {
+      for (Rgba fill : colours_of(grid, t.tiles)) {
+        CHECK(contrast(readable_on(fill, t.dark_ink, t.light_ink), fill) >= 4.5);
+        CHECK(contrast(fill, t.background) >= 3);
+      }
+    }
+  }
+}
+
+TEST_CASE("eight ranks are eight colours to every eye in each theme") {
+  for (verbs::DeskTheme name : verbs::kDeskThemes) {
+    CAPTURE(verbs::name(name));
+    const TilePalette& palette = theme_of(name).tiles;
+    for (const Matrix* eye : {&kWithAll, &kWithoutRed, &kWithoutGreen, &kWithoutBlue}) {
+      CAPTURE(eye - &kWithAll);
+      auto ranks = colours_of({1, 8}, palette);
+      double least = 1;
+      for (std::size_t a = 0; a < ranks.size(); ++a) {
+        for (std::size_t b = a + 1; b < ranks.size(); ++b)
+          least = std::min(least, apart(ranks[a], ranks[b], *eye));
+      }
+      CHECK(least >= 0.02);  // of OKLab; letters begin to be told apart from their ground there
+      // In two rows: whoever is beside, above or below.
+      auto rows = colours_of({2, 8}, palette);
+      for (std::size_t column = 0; column < 8; ++column) {
+        CHECK(apart(rows[column], rows[column + 8], *eye) >= 0.05);
+        if (column == 7) continue;
+        CHECK(apart(rows[column], rows[column + 1], *eye) >= 0.016);
+        CHECK(apart(rows[column + 8], rows[column + 9], *eye) >= 0.016);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "the check of eyes finds the colours of before, two of which nobody without green tells") {
+  std::vector<Rgba> before;
+  for (int i = 0; i < 8; ++i)
+    before.push_back(from_oklch(0.58f, 0.085f, 245.0f + 230.0f * static_cast<float>(i) / 7));
+  double least = 1;
+  for (std::size_t a = 0; a < before.size(); ++a) {
+    for (std::size_t b = a + 1; b < before.size(); ++b)
+      least = std::min(least, apart(before[a], before[b], kWithoutGreen));
+  }
+  CHECK(least < 0.01);
+}
+
 TEST_CASE("neighbours in the mesh have different colours, and a rank has one colour") {
   MeshGrid grid{2, 32};
+  TilePalette palette;
   for (std::uint32_t rank = 0; rank + 1 < 64; ++rank) {
-    CHECK(writer_colour(rank, grid) != writer_colour(rank + 1, grid));
-    CHECK(writer_colour(rank, grid) == writer_colour(rank, grid));
+    CHECK(writer_colour(rank, grid, palette) != writer_colour(rank + 1, grid, palette));
+    CHECK(writer_colour(rank, grid, palette) == writer_colour(rank, grid, palette));
   }
-  CHECK(luminance(writer_colour(32, grid)) > luminance(writer_colour(0, grid)));
+  CHECK(luminance(writer_colour(32, grid, palette)) > luminance(writer_colour(0, grid, palette)));
 }
 
 TEST_CASE("a theme that lacks a token, or has an unknown one, is refused") {
@@ -51,4 +188,7 @@ TEST_CASE("a theme that lacks a token, or has an unknown one, is refused") {
   CHECK_FALSE(parse_theme("background #101010\n"));
   CHECK_FALSE(parse_theme("no-such-token #101010\n"));
   CHECK_FALSE(parse_theme("background #10101\n"));
+  CHECK_FALSE(parse_theme("tile_fall #101010\n"));
+  CHECK_FALSE(parse_theme("tile_fall 2\n"));
+  CHECK_FALSE(parse_theme("background 0.5\n"));
 }

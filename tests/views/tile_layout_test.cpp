@@ -64,7 +64,8 @@ TEST_CASE("one bad tile among a hundred thousand is seen at every zoom") {
     for (std::uint32_t pixel : layout.raster)
       seen = seen || (pixel != 0 && tiles.status(pixel - 1) == TileStatus::kBad);
     CHECK(seen);
-    auto colours = colour_raster(layout, tiles, {2, 32}, rgb(255, 0, 0), rgb(9, 9, 9));
+    auto colours = colour_raster(layout, tiles, {2, 32},
+                                 {0, 0, {}, {.bad = rgb(255, 0, 0), .nobody = rgb(9, 9, 9)}});
     CHECK(std::count(colours.begin(), colours.end(), rgb(255, 0, 0)) >= 1);
   }
 }

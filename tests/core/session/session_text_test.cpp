@@ -47,7 +47,11 @@ TEST_CASE("every command reads back from its own text") {
                               CommitCommand{},
                               CompareCommand{"/runs/8/step 9"},
                               CompareCommand{"x", true},
-                              DifferenceCommand{12}};
+                              DifferenceCommand{12},
+                              ExplainErrorCommand{"two\nlines"},
+                              ReportCommand{},
+                              ReportCommand{"/runs/7/my pages"},
+                              DemoCommand{"/tmp/a demo"}};
   for (const Command& command : commands) {
     std::string text = to_text(command);
     auto parsed = parse_command(text);

@@ -1,0 +1,63 @@
+#include "app/gui/settings_keeper.h"
+
+#include <chrono>
+#include <utility>
+
+#include "core/io/store.h"
+
+namespace shw {
+namespace {
+
+// A splitter that is dragged changes them sixty times a second.
+constexpr std::chrono::milliseconds kMoment{400};
+
+}  // namespace
+
+SettingsKeeper::SettingsKeeper(std::string file, HabitsState& habits) : file_(std::move(file)) {
+  verbs::KeptSettings kept = verbs::read_desk_settings(posix_store(), file_);
+  read_ = seen_ = kept.settings;
+  set_aside_ = !kept.refused.empty();
+  habits.settings_file = file_;
+  habits.settings_refused = std::move(kept.refused);
+  thread_ = std::thread([this] { work(); });
+}
+
+SettingsKeeper::~SettingsKeeper() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+std::string SettingsKeeper::keep(const verbs::DeskSettings& settings) {
+  std::lock_guard lock(mutex_);
+  if (settings != seen_) {
+    seen_ = settings;
+    wanted_ = settings;
+    changed_.notify_all();
+  }
+  return trouble_;
+}
+
+void SettingsKeeper::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stopping_ || wanted_; });
+    if (!wanted_) return;
+    while (!stopping_) {
+      verbs::DeskSettings before = *wanted_;
+      changed_.wait_for(lock, kMoment, [&] { return stopping_; });
+      if (*wanted_ == before) break;
+    }
+    verbs::DeskSettings settings = *std::exchange(wanted_, std::nullopt);
+    lock.unlock();
+    Status written = verbs::write_desk_settings(posix_store(), file_, settings, set_aside_);
+    lock.lock();
+    if (written) set_aside_ = false;
+    trouble_ = written ? std::string() : written.error().message;
+  }
+}
+
+}  // namespace shw

@@ -1,0 +1,88 @@
+#include "core/session/habit_run.h"
+
+#include <utility>
+
+#include "core/explain/message_kinds.h"
+#include "core/io/store.h"
+#include "core/session/command_run.h"
+#include "core/verbs/demo.h"
+#include "core/verbs/desk_report.h"
+
+namespace shw {
+
+// On one line: a break is "\n", a backslash is two.
+std::optional<Command> parse_explain_error(std::string_view rest) {
+  if (rest.empty()) return std::nullopt;
+  std::string text;
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    if (rest[i] != '\\') {
+      text += rest[i];
+      continue;
+    }
+    if (++i == rest.size()) return std::nullopt;
+    if (rest[i] != 'n' && rest[i] != 'r' && rest[i] != '\\') return std::nullopt;
+    text += rest[i] == 'n' ? '\n' : rest[i] == 'r' ? '\r' : '\\';
+  }
+  return ExplainErrorCommand{std::move(text)};
+}
+
+std::string print_explain_error(const Command& command) {
+  std::string line;
+  for (char c : as<ExplainErrorCommand>(command).text) {
+    if (c == '\n')
+      line += "\\n";
+    else if (c == '\r')
+      line += "\\r";
+    else
+      line += c == '\\' ? std::string("\\\\") : std::string(1, c);
+  }
+  return line;
+}
+
+Result<Change> run_explain_error(const Snapshot&, const Command& command, Progress*) {
+  auto explained = std::make_shared<ExplainedText>();
+  explained->text = as<ExplainErrorCommand>(command).text;
+  explained->explanation = explain(explained->text);
+  if (explained->explanation.parsed.messages.empty()) {
+    const MessageKind* nearest = nearest_kind(explained->text);
+    if (nearest != nullptr) explained->nearest = nearest->example;
+  }
+  return [explained = std::shared_ptr<const ExplainedText>(std::move(explained))](Snapshot& s) {
+    s.explained = explained;
+  };
+}
+
+std::optional<Command> parse_report(std::string_view rest) {
+  return ReportCommand{std::string(rest)};
+}
+
+std::string print_report(const Command& command) {
+  return as<ReportCommand>(command).path;
+}
+
+Result<Change> run_report(const Snapshot& before, const Command& command, Progress*) {
+  if (before.report == nullptr)
+    return fail(ErrorKind::kUsage, "check it first: a report tells what a check has found");
+  verbs::DeskReport wanted{opened_in(before), before.said,   *before.report,
+                           before.plan.get(), before.tensor, as<ReportCommand>(command).path};
+  SHW_TRY(verbs::WrittenReport written, verbs::write_desk_report(posix_store(), wanted));
+  return [made = std::make_shared<const verbs::WrittenReport>(std::move(written))](Snapshot& s) {
+    s.written = made;
+  };
+}
+
+std::optional<Command> parse_demo(std::string_view rest) {
+  if (rest.empty()) return std::nullopt;
+  return DemoCommand{std::string(rest)};
+}
+
+std::string print_demo(const Command& command) {
+  return as<DemoCommand>(command).folder;
+}
+
+Result<Change> run_demo(const Snapshot& before, const Command& command, Progress* progress) {
+  SHW_TRY(Demo demo, make_demo(as<DemoCommand>(command).folder, progress));
+  return run_open(before, OpenCommand{demo.checkpoint, demo.spec}, progress);
+}
+
+}  // namespace shw

@@ -1,0 +1,29 @@
+// The rows' other halves of what the desk does beside a checkpoint: an error message explained, a
+// report, the demo. See commands.h.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/session/command.h"
+
+namespace shw {
+
+std::optional<Command> parse_explain_error(std::string_view rest);
+std::string print_explain_error(const Command& command);
+Result<Change> run_explain_error(const Snapshot& before, const Command& command,
+                                 Progress* progress);
+
+std::optional<Command> parse_report(std::string_view rest);
+std::string print_report(const Command& command);
+Result<Change> run_report(const Snapshot& before, const Command& command, Progress* progress);
+
+std::optional<Command> parse_demo(std::string_view rest);
+std::string print_demo(const Command& command);
+// Made, and opened with its spec.
+Result<Change> run_demo(const Snapshot& before, const Command& command, Progress* progress);
+
+}  // namespace shw

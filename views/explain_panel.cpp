@@ -1,0 +1,237 @@
+// What `explain` teaches, in the window: a rule with its drawing, and what an error message that
+// was pasted can mean.
+#include <imgui.h>
+#include <imgui_stdlib.h>
+#include <algorithm>
+
+#include "core/report/explanation.h"
+#include "core/rules/rules.h"
+#include "views/actions.h"
+#include "views/habits.h"
+#include "views/imgui_versions.h"
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kShownHypotheses = 6;
+
+template <class Visit>
+void for_each_line(std::string_view text, const Visit& visit) {
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    visit(line);
+  }
+}
+
+// Lines of one width each, as they are drawn in a terminal; smaller where the panel is narrow, for
+// a drawing cannot be wrapped.
+void draw_drawing(Frame& frame, Column& column, std::string_view drawing) {
+  const ImFont* font = frame.fonts.mono_small;
+  float wide = 1;
+  auto each_line = [&](auto&& visit) {
+    for_each_line(drawing, [&](std::string_view line) {
+      visit(line.starts_with("  ") ? line.substr(2) : line);
+    });
+  };
+  each_line([&](std::string_view line) { wide = std::max(wide, text_width(font, line)); });
+  float room = column.width() - frame.px(24), size = font_size(font) * std::min(1.0f, room / wide);
+  float top = column.y;
+  column.y += frame.px(10);
+  ImDrawList* draw = column.draw;
+  draw->ChannelsSplit(2);
+  draw->ChannelsSetCurrent(1);
+  bool begun = false;
+  each_line([&](std::string_view line) {
+    if (line.empty() && !begun) return;
+    begun = true;
+    if (!line.empty())
+      draw->AddText(face(font), size, {column.left + frame.px(12), std::floor(column.y)},
+                    frame.theme.text, line.data(), line.data() + line.size());
+    column.y += std::floor(size);
+  });
+  column.y += frame.px(10);
+  draw->ChannelsSetCurrent(0);
+  draw->AddRectFilled({column.left, top}, {column.right, column.y}, frame.theme.field, frame.px(5));
+  draw->ChannelsMerge();
+  column.y += frame.px(14);
+}
+
+void draw_lesson(Frame& frame, Column& column, const Rule& rule) {
+  paragraph(frame, column, frame.fonts.title, frame.theme.text, rule.title);
+  column.y += frame.px(4);
+  paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, rule.id);
+  column.y += frame.px(14);
+  paragraph(frame, column, frame.fonts.text, frame.theme.text, rule.teaches);
+  column.y += frame.px(12);
+  if (!rule.lesson.drawing.empty()) draw_drawing(frame, column, rule.lesson.drawing);
+  if (!rule.lesson.remedy.empty()) {
+    head(frame, column, "REMEDY");
+    paragraph(frame, column, frame.fonts.text, frame.theme.text, rule.lesson.remedy);
+    column.y += frame.px(12);
+  }
+  if (!rule.lesson.link.empty()) {
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+              "Met in " + std::string(rule.lesson.link));
+    column.y += frame.px(8);
+  }
+}
+
+void draw_here(Frame& frame, Column& column, const Finding& finding) {
+  head(frame, column, "HERE");
+  paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.cause);
+  column.y += frame.px(14);
+}
+
+const Finding* finding_shown(const Snapshot& snapshot) {
+  if (snapshot.report == nullptr || snapshot.report->findings.empty()) return nullptr;
+  const auto& findings = snapshot.report->findings;
+  return &findings[std::min(snapshot.finding.value_or(0), findings.size() - 1)];
+}
+
+void draw_hypothesis(Frame& frame, DeskState& state, Column& column, const Hypothesis& one,
+                     std::size_t at) {
+  Rgba ink = one.rank == 1 ? frame.theme.text : frame.theme.quiet;
+  paragraph(frame, column, frame.fonts.strong, ink,
+            std::string(likelihood_words(one.confidence)) + ": " + printable(one.title));
+  Column inside = column;
+  inside.left += frame.px(16);
+  inside.y += frame.px(3);
+  std::string_view side = wrong_side_words(one.wrong);
+  if (!side.empty()) paragraph(frame, inside, frame.fonts.small, frame.theme.quiet, side);
+  if (one.rank == 1)
+    paragraph(frame, inside, frame.fonts.small, frame.theme.text, printable(one.text));
+  paragraph(frame, inside, frame.fonts.small, frame.theme.text,
+            "What decides: " + printable(one.decide));
+  inside.y += frame.px(6);
+  float x = inside.left, width = 0, middle = inside.y + frame.px(11);
+  std::string n = std::to_string(at);
+  if (!one.command.empty() &&
+      chip_button(frame, ("meaning/copy/" + n).c_str(), x, middle, "Copy the command", &width)) {
+    ImGui::SetClipboardText(one.command.c_str());
+    tell(frame, state, "Copied: " + one.command);
+  }
+  if (!one.command.empty() && ImGui::IsItemHovered()) tooltip(frame, one.command);
+  if (!one.command.empty()) x += width + frame.px(8);
+  if (one.rule != nullptr &&
+      chip_button(frame, ("meaning/rule/" + n).c_str(), x, middle, "Explain the rule", &width)) {
+    state.habits.lesson = one.rule->id;
+    state.explain_open = true;
+    state.habits.errors_open = false;
+  }
+  column.y = inside.y + frame.px(36);
+}
+
+void draw_meaning(Frame& frame, DeskState& state, Column& column, const ExplainedText& explained) {
+  const Explanation& explanation = explained.explanation;
+  if (explanation.parsed.messages.empty()) {
+    paragraph(frame, column, frame.fonts.text, frame.theme.warn,
+              "This message is not known, so nothing is said about it.");
+    if (!explained.nearest.empty())
+      paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+                "The nearest that is: " + explained.nearest);
+    column.y += frame.px(14);
+    return;
+  }
+  if (explanation.hypotheses.empty()) {
+    paragraph(frame, column, frame.fonts.text, frame.theme.text,
+              "The two shapes are equal: this message is not what stopped the load. Paste the "
+              "lines after it.");
+    column.y += frame.px(14);
+    return;
+  }
+  paragraph(frame, column, frame.fonts.title, frame.theme.text, lead_of(explanation));
+  column.y += frame.px(10);
+  head(frame, column, "WHAT WAS READ");
+  const std::string read = words_of_what_was_read(explanation);
+  for_each_line(read, [&](std::string_view line) {
+    if (!line.empty())
+      paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, line.substr(2));
+  });
+  column.y += frame.px(12);
+  head(frame, column, "WHAT IT CAN MEAN");
+  const auto& all = explanation.hypotheses;
+  std::size_t shown = std::min(all.size(), kShownHypotheses);
+  for (std::size_t i = 0; i < shown; ++i) draw_hypothesis(frame, state, column, all[i], i);
+  if (shown < all.size())
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+              "and " + human_count(all.size() - shown) +
+                  " more, less likely: shardwright explain - --json");
+  if (!explanation.decide.empty()) {
+    paragraph(frame, column, frame.fonts.text, frame.theme.text, explanation.decide);
+    column.y += frame.px(12);
+  }
+}
+
+// Several lines to paste into; true when they have changed.
+bool error_field(Frame& frame, DeskState& state, Column& column) {
+  ImVec2 size{column.width(), frame.px(110)};
+  push_font(frame.fonts.mono_small);
+  ImGui::PushStyleColor(ImGuiCol_FrameBg, frame.theme.field);
+  ImGui::PushStyleColor(ImGuiCol_Border, frame.theme.control);
+  ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 1.0f);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2{frame.px(10), frame.px(8)});
+  ImGui::SetCursorScreenPos({column.left, column.y});
+  if (state.habits.errors_wanted) ImGui::SetKeyboardFocusHere();
+  state.habits.errors_wanted = false;
+  bool changed = ImGui::InputTextMultiline("##error", &state.habits.error_text, size);
+  mark(frame, "meaning/text");
+  ImGui::PopStyleVar(2);
+  ImGui::PopStyleColor(2);
+  ImGui::PopFont();
+  column.y += size.y + frame.px(16);
+  return changed;
+}
+
+}  // namespace
+
+void draw_explain(Frame& frame, DeskState& state) {
+  Column column;
+  if (!begin_overlay(frame, "##explain", {frame.px(680), state.explain_height}, column))
+    state.explain_open = false;
+  const Finding* finding = finding_shown(frame.snapshot);
+  const std::string& lesson = state.habits.lesson;
+  const Rule* rule = !lesson.empty()      ? find_rule(lesson)
+                     : finding != nullptr ? find_rule(finding->rule)
+                                          : nullptr;
+  if (rule != nullptr) draw_lesson(frame, column, *rule);
+  if (lesson.empty() && finding != nullptr) draw_here(frame, column, *finding);
+  column.y += frame.px(6);
+  float wide = button_size(frame, "Close").x;
+  if (button(frame, "explain/error", "Explain an error message", {column.left, column.y})) {
+    state.explain_open = false;
+    run(Action::kExplainError, frame, state);
+  }
+  if (button(frame, "explain/close", "Close", {column.right - wide, column.y}))
+    state.explain_open = false;
+  state.explain_height += column.y + frame.px(30 + 22) - column.bottom;
+  if (!state.explain_open) state.habits.lesson.clear();
+  end_overlay();
+}
+
+void draw_error_meaning(Frame& frame, DeskState& state) {
+  HabitsState& habits = state.habits;
+  Column column;
+  if (!begin_overlay(frame, "##meaning", {frame.px(720), habits.errors_height}, column))
+    habits.errors_open = false;
+  paragraph(frame, column, frame.fonts.title, frame.theme.text, "What an error message can mean");
+  column.y += frame.px(6);
+  paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+            "Paste what the loader printed, a line or the tracebacks of all ranks. Nothing is "
+            "opened for it and nothing leaves this machine.");
+  column.y += frame.px(12);
+  if (error_field(frame, state, column) && !habits.error_text.empty())
+    frame.emit(ExplainErrorCommand{habits.error_text});
+  // A late answer is of the text before; it stays until the right one is there.
+  if (frame.snapshot.explained != nullptr && !habits.error_text.empty())
+    draw_meaning(frame, state, column, *frame.snapshot.explained);
+  float wide = button_size(frame, "Close").x;
+  if (button(frame, "meaning/close", "Close", {column.right - wide, column.y}))
+    habits.errors_open = false;
+  habits.errors_height += column.y + frame.px(30 + 22) - column.bottom;
+  end_overlay();
+}
+
+}  // namespace shw

@@ -1,0 +1,170 @@
+// The settings: all that is kept from one day to the next, and where.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "views/actions.h"
+#include "views/habits.h"
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+// One of several: the chosen one has a tick, not only a colour.
+bool choice(Frame& frame, const char* id, std::string_view label, bool chosen, ImVec2& at) {
+  const ImFont* font = frame.fonts.small;
+  float height = frame.px(30), width = std::floor(text_width(font, label)) + frame.px(46);
+  ImVec2 end{at.x + width, at.y + height};
+  ImGui::SetCursorScreenPos(at);
+  bool clicked = ImGui::InvisibleButton(id, {width, height});
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  bool lit = chosen || ImGui::IsItemHovered();
+  draw->AddRectFilled(at, end, lit ? frame.theme.selected : frame.theme.raised, frame.px(5));
+  draw->AddRect(at, end, chosen ? frame.theme.text : frame.theme.strong_line, frame.px(5));
+  ImVec2 middle{at.x + frame.px(17), at.y + height / 2};
+  if (chosen) {
+    float s = frame.px(4), thick = frame.px(2);
+    draw->AddLine({middle.x - s, middle.y}, {middle.x - s * 0.2f, middle.y + s}, frame.theme.text,
+                  thick);
+    draw->AddLine({middle.x - s * 0.2f, middle.y + s}, {middle.x + s * 1.2f, middle.y - s},
+                  frame.theme.text, thick);
+  } else {
+    draw->AddCircle(middle, frame.px(5), frame.theme.control, 0, frame.px(1.5f));
+  }
+  text_from(draw, font, at.x + frame.px(32), middle.y, frame.theme.text, label);
+  focus_ring(frame, draw);
+  mark(frame, id);
+  at.x = end.x + frame.px(8);
+  return clicked;
+}
+
+struct ThemeChoice {
+  const char* id;
+  const char* label;
+  verbs::DeskTheme theme;
+  Action action;
+};
+constexpr ThemeChoice kThemeChoices[] = {
+    {"settings/dark", "Dark", verbs::DeskTheme::kDark, Action::kDarkTheme},
+    {"settings/light", "Light", verbs::DeskTheme::kLight, Action::kLightTheme},
+    {"settings/contrast", "High contrast", verbs::DeskTheme::kContrast, Action::kContrastTheme}};
+
+std::string keys_of(std::initializer_list<Action> actions) {
+  std::string text;
+  for (Action action : actions) text += (text.empty() ? "" : "  ") + to_text(key_of(action));
+  return text;
+}
+
+void draw_theme(Frame& frame, DeskState& state, Column& column) {
+  head(frame, column, "THEME", keys_of({Action::kNextTheme}));
+  ImVec2 at{column.left, column.y};
+  for (const ThemeChoice& each : kThemeChoices) {
+    float width = text_width(frame.fonts.small, each.label) + frame.px(46);
+    if (at.x > column.left && at.x + width > column.right) at = {column.left, at.y + frame.px(38)};
+    if (choice(frame, each.id, each.label, state.habits.settings.theme == each.theme, at))
+      run(each.action, frame, state);
+  }
+  column.y = at.y + frame.px(38);
+  paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+            "Colours of ranks differ in lightness too, and every state has a sign of its own.");
+  column.y += frame.px(18);
+}
+
+void draw_scale(Frame& frame, DeskState& state, Column& column) {
+  head(frame, column, "SCALE",
+       keys_of({Action::kScaleDown, Action::kScaleUp, Action::kScaleReset}));
+  float x = column.left, middle = column.y + frame.px(15);
+  auto step = [&](const char* id, const char* label, Action action) {
+    if (button(frame, id, label, {x, column.y})) run(action, frame, state);
+    x += button_size(frame, label).x + frame.px(10);
+  };
+  step("settings/smaller", "-", Action::kScaleDown);
+  std::string said = fmt::format("{:.0f} %", state.habits.settings.scale * 100);
+  float room = text_width(frame.fonts.mono, "300 %");
+  text_from(column.draw, frame.fonts.mono, x + room - text_width(frame.fonts.mono, said), middle,
+            frame.theme.text, said);
+  x += room + frame.px(10);
+  step("settings/larger", "+", Action::kScaleUp);
+  step("settings/standard", "100 %", Action::kScaleReset);
+  column.y += frame.px(30 + 18);
+}
+
+std::string width_text(const SideColumn& column) {
+  if (!column.wanted) return "hidden";
+  return column.part > 0
+             ? fmt::format("{:.0f} % of the window", static_cast<double>(column.part * 100))
+             : "standard width";
+}
+
+void draw_columns_kept(Frame& frame, DeskState& state, Column& column) {
+  head(frame, column, "WHAT IS REMEMBERED");
+  row(frame, column, "list of tensors", width_text(state.layout.left), frame.theme.text);
+  row(frame, column, "findings", width_text(state.layout.right), frame.theme.text);
+  constexpr const char* kOrders[] = {"as recorded", "by name", "by bytes", "by tiles",
+                                     "by findings"};
+  row(frame, column, "order of the list", kOrders[static_cast<std::size_t>(state.sort.key)],
+      frame.theme.text);
+  column.y += frame.px(6);
+  if (button(frame, "settings/reset", "Put everything back", {column.left, column.y})) {
+    bool seen = state.habits.settings.tour_seen;
+    use_settings(state, {});
+    state.habits.settings.tour_seen = seen;
+    frame.emit(state.sort);
+    tell(frame, state, "The desk is set up as shipped");
+  }
+  float x = column.left + button_size(frame, "Put everything back").x + frame.px(10);
+  if (is_possible(Action::kTour, frame, state) &&
+      button(frame, "settings/tour", "Show the tour", {x, column.y})) {
+    state.habits.settings_open = false;
+    run(Action::kTour, frame, state);
+  }
+  column.y += frame.px(30 + 18);
+}
+
+void draw_file(Frame& frame, DeskState& state, Column& column) {
+  const HabitsState& habits = state.habits;
+  head(frame, column, "KEPT IN");
+  if (habits.settings_file.empty())
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+              "Nowhere: neither XDG_CONFIG_HOME nor HOME is said, or a picture is taken. What is "
+              "set here ends with the program.");
+  else
+    row(frame, column, "file", habits.settings_file, frame.theme.text);
+  auto warn = [&](const std::string& text) {
+    if (text.empty()) return;
+    column.y += frame.px(6);
+    draw_sign(frame, column.draw, {column.left + frame.px(8), column.y + frame.px(9)}, frame.px(7),
+              Sign::kWarn);
+    Column inside = column;
+    inside.left += frame.px(24);
+    paragraph(frame, inside, frame.fonts.small, frame.theme.warn, text);
+    column.y = inside.y;
+  };
+  if (!habits.settings_refused.empty())
+    warn("The file that lay there was not taken: " + habits.settings_refused +
+         ". Once something is changed it is set aside as desk.json.old.");
+  if (!habits.settings_trouble.empty()) warn("Not kept: " + habits.settings_trouble);
+  column.y += frame.px(18);
+}
+
+}  // namespace
+
+void draw_settings(Frame& frame, DeskState& state) {
+  Column column;
+  if (!begin_overlay(frame, "##settings", {frame.px(560), state.habits.settings_height}, column))
+    state.habits.settings_open = false;
+  paragraph(frame, column, frame.fonts.title, frame.theme.text, "Settings");
+  column.y += frame.px(14);
+  draw_theme(frame, state, column);
+  draw_scale(frame, state, column);
+  draw_columns_kept(frame, state, column);
+  draw_file(frame, state, column);
+  float wide = button_size(frame, "Close").x;
+  if (button(frame, "settings/close", "Close", {column.right - wide, column.y}))
+    state.habits.settings_open = false;
+  state.habits.settings_height += column.y + frame.px(30 + 22) - column.bottom;
+  end_overlay();
+}
+
+}  // namespace shw
