@@ -1,0 +1,425 @@
+// NCCL moves bytes and nothing else: its messages have no tags, both sides must have agreed on the
+// size, what one peer never takes keeps the whole stream waiting, and nobody learns from it why
+// another one stopped. So there is a second transport beside it, `control`, over which the unique
+// id travels, what each worker has begun, and the reason of whoever stops.
+//
+//   Of a pair of workers the one of lower rank leads.
+//   ready   the other one to the leader: I have begun this message, of so many bytes
+//   go      the leader to the other one, once both have begun it: I have given my side of it to
+//           NCCL, as number n between us two
+//
+// A piece of a message is given to NCCL by the leader when it is ready, by the other one at `go`,
+// in the order of the numbers; all that is there at once makes one group. A worker has one group at
+// a time. A group can thus be waiting for workers of higher rank alone, whose side is still to
+// come: nobody waits in a circle, whatever the order in which the workers begin what they do. Sizes
+// are compared before NCCL hears of them.
+//
+// Connections are another matter: NCCL makes them at the first message of a pair, peer after peer.
+// That first group is the same for all workers and is part of the opening.
+#include "gpu/nccl_transport.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "core/base/words.h"
+#include "core/cluster/collectives.h"
+#include "gpu/nccl_comm.h"
+#include "gpu/nccl_pieces.h"
+
+namespace shw {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+// For the others to say why they left, where NCCL says only that they did.
+constexpr auto kHearsay = 500ms;
+constexpr auto kFarewell = 5s;
+constexpr int kTalkedAbout = 8;  // of a lane, at once
+// The number of a piece that is refused.
+constexpr std::uint64_t kNotGiven = ~std::uint64_t{0};
+class Rests {
+ public:
+  void take() {
+    if (++looked_ < 100)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(looked_ < 1000 ? 50us : 500us);
+  }
+
+ private:
+  int looked_ = 0;
+};
+
+Error wrong_size(const WaitStep& step, const Piece& piece) {
+  Error error =
+      wrong_size_error(step, piece.peer, piece.message, piece.heard.bytes > piece.message);
+  error.message += fmt::format(": {}", piece.heard.bytes);
+  return error;
+}
+
+class NcclTransport final : public Transport {
+ public:
+  NcclTransport(const NcclLibrary& nccl, std::unique_ptr<NcclStage> stage, Transport& control,
+                const NcclOptions& options)
+      : control_(control),
+        options_(options),
+        stage_(std::move(stage)),
+        comm_(nccl),
+        next_(static_cast<std::size_t>(control.size())),
+        talked_about_(4 * static_cast<std::size_t>(control.size())) {}
+  ~NcclTransport() override {
+    if (is_dead_) return;
+    if (!pieces_.empty())
+      abort({ErrorKind::kUsage, "it left while messages were on their way"});
+    else
+      comm_.close(kFarewell);
+  }
+
+  int rank() const override { return control_.rank(); }
+  int size() const override { return control_.size(); }
+
+  Status send(int peer, Tag tag, BytesView bytes) override {
+    return begin(peer, tag, {const_cast<std::byte*>(bytes.data()), bytes.size()}, false);
+  }
+  Status receive(int peer, Tag tag, std::span<std::byte> bytes) override {
+    return begin(peer, tag, bytes, true);
+  }
+
+  Status wait(const WaitStep& step) override {
+    if (is_dead_) return tl::unexpected<Error>(used_after_error());
+    const auto deadline = Clock::now() + step.within;
+    for (Rests rests;; rests.take()) {
+      SHW_CHECK(advance(step));
+      if (pieces_.empty()) return {};
+      if (Clock::now() > deadline) return stop(late(step));
+    }
+  }
+
+  Status poll(const WaitStep& step) override {
+    if (is_dead_) return tl::unexpected<Error>(used_after_error());
+    return advance(step);
+  }
+
+  bool is_open(const std::byte* received) const override {
+    return std::any_of(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+      return piece.is_receive && piece.message_at == received && piece.state != PieceState::kDone;
+    });
+  }
+
+  void abort(const Error& why) override {
+    if (is_dead_) return;
+    is_dead_ = true;
+    control_.abort(why);
+    comm_.abort();
+    group_.clear();
+    pieces_.clear();
+  }
+
+  Status open(const NcclLibrary& nccl);
+
+ private:
+  Status agree(const NcclLibrary& nccl);
+  Status connect();
+  Status until(const std::function<Result<bool>()>& done, const std::string& what);
+
+  Status stop(Error error) {
+    abort(error);
+    return tl::unexpected<Error>(std::move(error));
+  }
+  Status begin(int peer, Tag tag, std::span<std::byte> bytes, bool is_receive);
+  Error late(const WaitStep& step) const;
+  Error of_control(const WaitStep& step, Error error) const;
+  Error of_nccl(const WaitStep& step, Error error);
+
+  Status advance(const WaitStep& step);
+  Status tell(Piece& piece);
+  std::optional<Error> hear(const WaitStep& step);
+  Status give(const std::vector<Piece*>& group);
+  Status tell_go();
+  Status look_at_group(bool is_ready);
+
+  Transport& control_;
+  const NcclOptions options_;
+  bool is_dead_ = false;
+  std::unique_ptr<NcclStage> stage_;  // outlives what NCCL does with it
+  NcclComm comm_;
+  std::list<Piece> pieces_;
+  std::vector<Piece*> group_;        // what NCCL has
+  std::vector<std::uint64_t> next_;  // by peer: the number of the next piece between us
+  std::vector<int> talked_about_;    // by lane
+};
+
+Status NcclTransport::begin(int peer, Tag tag, std::span<std::byte> bytes, bool is_receive) {
+  if (is_dead_) return tl::unexpected<Error>(used_after_error());
+  SHW_CHECK(check_peer(*this, peer));
+  std::size_t at = 0;
+  do {
+    Piece& piece = pieces_.emplace_back();
+    piece.peer = peer;
+    piece.tag = tag;
+    piece.is_receive = is_receive;
+    piece.leads = rank() < peer;
+    piece.memory = bytes.data() + at;
+    piece.bytes = std::min(options_.piece_bytes, bytes.size() - at);
+    piece.message = bytes.size();
+    piece.message_at = bytes.data();
+    piece.told.bytes = bytes.size();
+    if (Status told = tell(piece); !told) return stop(told.error());
+    at += piece.bytes;
+  } while (at < bytes.size());
+  return {};
+}
+
+// Few of a lane are talked about at once: a message may have thousands of pieces.
+Status NcclTransport::tell(Piece& piece) {
+  if (talked_about_[piece.lane()] >= kTalkedAbout) return {};
+  ++talked_about_[piece.lane()];
+  piece.state = PieceState::kTold;
+  SHW_CHECK(control_.receive(piece.peer, piece.control_tag(), bytes_of(piece.heard)));
+  if (piece.leads) return {};
+  return control_.send(piece.peer, piece.control_tag(), bytes_of(piece.told));
+}
+
+// Of what is late: first what was to come, for whoever sends it may be what all wait for.
+Error NcclTransport::late(const WaitStep& step) const {
+  const Piece* found = nullptr;
+  for (const Piece& piece : pieces_) {
+    if (piece.state == PieceState::kDone) continue;
+    if (found == nullptr || (piece.is_receive && !found->is_receive)) found = &piece;
+  }
+  return found != nullptr ? silent_error(step, found->peer, found->message, found->is_receive)
+                          : Error{ErrorKind::kIo,
+                                  fmt::format("in `{}` nothing was left to wait for", step.name)};
+}
+
+// What control says of the words that it carries is meant of the message that they are about.
+Error NcclTransport::of_control(const WaitStep& step, Error error) const {
+  for (const Piece& piece : pieces_) {
+    if (error.message == gone_error(step, piece.peer, sizeof(Said)).message)
+      return gone_error(step, piece.peer, piece.message, piece.is_receive);
+  }
+  return error;
+}
+
+// NCCL knows neither who left nor why. Whoever left may have said it; else those are named with
+// whom something was under way.
+Error NcclTransport::of_nccl(const WaitStep& step, Error error) {
+  const auto end = Clock::now() + kHearsay;
+  for (Rests rests; Clock::now() < end; rests.take()) {
+    if (Status heard = control_.poll(step); !heard) return of_control(step, heard.error());
+  }
+  std::map<int, std::uint64_t> of_peers;
+  for (const Piece& piece : pieces_) {
+    if (piece.state != PieceState::kDone) of_peers[piece.peer] += piece.bytes;
+  }
+  std::string peers;
+  std::uint64_t bytes = 0;
+  for (const auto& [peer, more] : of_peers) {
+    peers += fmt::format("{}{}", peers.empty() ? "" : ", ", peer);
+    bytes += more;
+  }
+  error.message = fmt::format("in `{}` {}", step.name, error.message);
+  if (!peers.empty())
+    error.message += fmt::format(": {} bytes were under way with worker {}", bytes, peers);
+  return error;
+}
+
+// One turn: what the others say, what NCCL has done, what it is given next.
+Status NcclTransport::advance(const WaitStep& step) {
+  if (Status heard = control_.poll(step); !heard) return stop(of_control(step, heard.error()));
+  if (auto error = hear(step)) return stop(std::move(*error));
+  Result<bool> ready = comm_.is_ready();
+  if (!ready) return stop(of_nccl(step, std::move(ready).error()));
+  Status done = look_at_group(*ready);
+  if (done && *ready && group_.empty())
+    done = give(next_group(pieces_, next_, options_.most_staged));
+  if (!done) return stop(of_nccl(step, std::move(done).error()));
+  const bool is_done = std::all_of(pieces_.begin(), pieces_.end(),
+                                   [](const Piece& p) { return p.state == PieceState::kDone; });
+  if (!is_done || pieces_.empty()) return {};
+  // What was told may be on its way still; all that was to be heard has come.
+  if (Status told = control_.wait(step); !told) return stop(of_control(step, told.error()));
+  pieces_.clear();
+  return {};
+}
+
+// In each lane the first that is talked about is the first that is heard of.
+std::optional<Error> NcclTransport::hear(const WaitStep& step) {
+  std::vector<bool> is_open(talked_about_.size());
+  for (Piece& piece : pieces_) {
+    const std::size_t lane = piece.lane();
+    if (piece.state == PieceState::kQueued) {
+      if (Status told = tell(piece); !told) return told.error();
+      continue;
+    }
+    if (piece.state != PieceState::kTold || is_open[lane]) continue;
+    is_open[lane] = control_.is_open(bytes_of(piece.heard).data());
+    if (is_open[lane]) continue;
+    piece.state = PieceState::kHeard;
+    --talked_about_[lane];
+    if (piece.is_receive && piece.heard.bytes != piece.message) return wrong_size(step, piece);
+  }
+  return std::nullopt;
+}
+
+Status NcclTransport::give(const std::vector<Piece*>& group) {
+  if (group.empty()) return {};
+  std::size_t total = 0;
+  for (const Piece* piece : group) total += staged_bytes(*piece);
+  SHW_TRY(std::byte * staged, stage_->reserve(total));
+  std::vector<NcclMove> moves;
+  for (Piece* piece : group) {
+    // A sender whose message is refused: the other one says so, to all.
+    const bool is_refused = piece->heard.bytes != piece->message;
+    piece->told.number = is_refused ? kNotGiven : next_[static_cast<std::size_t>(piece->peer)]++;
+    piece->state = PieceState::kGiven;
+    piece->staged = staged;
+    if (is_refused || piece->bytes == 0) continue;
+    if (!piece->is_receive) SHW_CHECK(stage_->fill(staged, {piece->memory, piece->bytes}));
+    moves.push_back({piece->peer, piece->is_receive, staged, piece->bytes});
+    staged += staged_bytes(*piece);
+  }
+  if (!moves.empty()) SHW_CHECK(comm_.post(moves, stage_->stream()));
+  group_ = group;
+  return tell_go();
+}
+
+Status NcclTransport::tell_go() {
+  for (Piece* piece : group_) {
+    if (piece->leads)
+      SHW_CHECK(control_.send(piece->peer, piece->control_tag(), bytes_of(piece->told)));
+  }
+  // What is refused comes to no end of its own.
+  std::erase_if(group_, [](const Piece* piece) { return piece->told.number == kNotGiven; });
+  return {};
+}
+
+Status NcclTransport::look_at_group(bool is_ready) {
+  if (group_.empty() || !is_ready) return {};
+  SHW_TRY(const bool is_idle, stage_->is_idle());
+  if (!is_idle) return {};
+  for (Piece* piece : group_) {
+    if (piece->is_receive && piece->bytes != 0)
+      SHW_CHECK(stage_->fetch({piece->memory, piece->bytes}, piece->staged));
+    piece->state = PieceState::kDone;
+  }
+  group_.clear();
+  return {};
+}
+
+// What both must have alike, before NCCL is asked for anything; then the unique id.
+Status NcclTransport::agree(const NcclLibrary& nccl) {
+  struct Hello {
+    std::uint64_t version, piece_bytes;
+  };
+  const Hello own{static_cast<std::uint64_t>(nccl.version), options_.piece_bytes};
+  auto view = std::as_bytes(std::span(&own, 1));
+  SHW_TRY(auto all,
+          gather_all(control_, Bytes(view.begin(), view.end()),
+                     sizeof(Hello) * static_cast<std::uint64_t>(size()), options_.opening));
+  for (int peer = 0; peer < size(); ++peer) {
+    Hello other{};
+    const Bytes& told = all[static_cast<std::size_t>(peer)];
+    std::memcpy(&other, told.data(), std::min(told.size(), sizeof(other)));
+    if (other.version != own.version)
+      return fail(ErrorKind::kUnsupported,
+                  fmt::format("worker {} has NCCL {}, and worker {} has {}", peer,
+                              nccl_version_text(static_cast<int>(other.version)), rank(),
+                              nccl_version_text(nccl.version)));
+    if (other.piece_bytes != own.piece_bytes)
+      return fail(ErrorKind::kUsage, fmt::format("worker {} cuts messages at {} bytes, and worker "
+                                                 "{} at {}",
+                                                 peer, other.piece_bytes, rank(), own.piece_bytes));
+  }
+  NcclUniqueId id = {};
+  if (rank() == 0) {
+    SHW_TRY(id, comm_.unique_id());
+  }
+  auto id_view = std::as_bytes(std::span(&id, 1));
+  SHW_TRY(Bytes told, broadcast(control_, 0, Bytes(id_view.begin(), id_view.end()), sizeof(id),
+                                options_.opening));
+  if (told.size() != sizeof(id)) return fail(ErrorKind::kIo, "a unique id of another size");
+  std::memcpy(&id, told.data(), sizeof(id));
+  return comm_.begin(id, rank(), size());
+}
+
+Status NcclTransport::until(const std::function<Result<bool>()>& done, const std::string& what) {
+  const auto deadline = Clock::now() + options_.opening.within;
+  for (Rests rests;; rests.take()) {
+    SHW_CHECK(control_.poll(options_.opening));
+    Result<bool> is_done = done();
+    if (!is_done) return tl::unexpected<Error>(of_nccl(options_.opening, is_done.error()));
+    if (*is_done) return {};
+    if (Clock::now() > deadline)
+      return fail(ErrorKind::kIo,
+                  fmt::format("in `{}` {} of {} workers was not there after {}",
+                              options_.opening.name, what, size(),
+                              human_seconds(
+                                  std::chrono::duration<double>(options_.opening.within).count())));
+  }
+}
+
+// Sixteen bytes each way with everybody, which name the sender.
+Status NcclTransport::connect() {
+  const auto workers = static_cast<std::size_t>(size());
+  SHW_TRY(std::byte * staged, stage_->reserve(2 * workers * kStagedAt));
+  const Said own{static_cast<std::uint64_t>(rank()), workers};
+  std::vector<NcclMove> moves;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    std::byte* at = staged + 2 * static_cast<std::size_t>(peer) * kStagedAt;
+    SHW_CHECK(stage_->fill(at, std::as_bytes(std::span(&own, 1))));
+    moves.push_back({peer, false, at, sizeof(own)});
+    moves.push_back({peer, true, at + kStagedAt, sizeof(own)});
+  }
+  if (moves.empty()) return {};
+  SHW_CHECK(comm_.post(moves, stage_->stream()));
+  auto done = [&]() -> Result<bool> {
+    SHW_TRY(const bool is_ready, comm_.is_ready());
+    if (!is_ready) return false;
+    return stage_->is_idle();
+  };
+  SHW_CHECK(until(done, "a connection"));
+  for (const NcclMove& move : moves) {
+    if (!move.is_receive) continue;
+    Said came;
+    SHW_CHECK(stage_->fetch(bytes_of(came), move.staged));
+    if (came.bytes != static_cast<std::uint64_t>(move.peer) || came.number != workers)
+      return fail(ErrorKind::kIo,
+                  fmt::format("NCCL brought other bytes than worker {} sent", move.peer));
+  }
+  return {};
+}
+
+Status NcclTransport::open(const NcclLibrary& nccl) {
+  Status opened = stage_->take();
+  if (opened) opened = agree(nccl);
+  if (opened) opened = until([this] { return comm_.is_ready(); }, "the communicator");
+  // Nobody begins to connect before all have come so far: who is missing is named.
+  if (opened) opened = barrier(control_, options_.opening);
+  if (opened) opened = connect();
+  if (opened) opened = barrier(control_, options_.opening);
+  return opened ? Status{} : stop(std::move(opened).error());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> open_nccl(const NcclLibrary& nccl,
+                                             std::unique_ptr<NcclStage> stage, Transport& control,
+                                             const NcclOptions& options) {
+  if (options.piece_bytes == 0) return fail(ErrorKind::kUsage, "pieces of nothing");
+  auto transport = std::make_unique<NcclTransport>(nccl, std::move(stage), control, options);
+  SHW_CHECK(transport->open(nccl));
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+}  // namespace shw
