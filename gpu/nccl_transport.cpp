@@ -40,8 +40,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// For the others to say why they left, where NCCL says only that they did.
-constexpr auto kHearsay = 500ms;
+// For the others to say why they left, where NCCL says only that they did: what they say is on its
+// way before they leave. At most a quarter of what the others wait for us.
+constexpr std::chrono::milliseconds kHearsay = 100ms;
 constexpr auto kFarewell = 5s;
 constexpr int kTalkedAbout = 8;  // of a lane, at once
 // The number of a piece that is refused.
@@ -78,7 +79,7 @@ class NcclTransport final : public Transport {
         talked_about_(4 * static_cast<std::size_t>(control.size())) {}
   ~NcclTransport() override {
     if (is_dead_) return;
-    if (!pieces_.empty())
+    if (!pieces_.empty() || heard_early_)
       abort({ErrorKind::kUsage, "it left while messages were on their way"});
     else
       comm_.close(kFarewell);
@@ -95,7 +96,7 @@ class NcclTransport final : public Transport {
   }
 
   Status wait(const WaitStep& step) override {
-    if (is_dead_) return tl::unexpected<Error>(used_after_error());
+    SHW_CHECK(check_alive());
     const auto deadline = Clock::now() + step.within;
     for (Rests rests;; rests.take()) {
       SHW_CHECK(advance(step));
@@ -105,7 +106,7 @@ class NcclTransport final : public Transport {
   }
 
   Status poll(const WaitStep& step) override {
-    if (is_dead_) return tl::unexpected<Error>(used_after_error());
+    SHW_CHECK(check_alive());
     return advance(step);
   }
 
@@ -135,7 +136,13 @@ class NcclTransport final : public Transport {
     abort(error);
     return tl::unexpected<Error>(std::move(error));
   }
+  Status check_alive() {
+    if (is_dead_) return tl::unexpected<Error>(used_after_error());
+    if (heard_early_) return stop(Error(*heard_early_));
+    return {};
+  }
   Status begin(int peer, Tag tag, std::span<std::byte> bytes, bool is_receive);
+  std::string under_way() const;
   Error late(const WaitStep& step) const;
   Error of_control(const WaitStep& step, Error error) const;
   Error of_nccl(const WaitStep& step, Error error);
@@ -150,6 +157,7 @@ class NcclTransport final : public Transport {
   Transport& control_;
   const NcclOptions options_;
   bool is_dead_ = false;
+  std::optional<Error> heard_early_;  // at the end of opening: for whoever uses it first
   std::unique_ptr<NcclStage> stage_;  // outlives what NCCL does with it
   NcclComm comm_;
   std::list<Piece> pieces_;
@@ -159,7 +167,7 @@ class NcclTransport final : public Transport {
 };
 
 Status NcclTransport::begin(int peer, Tag tag, std::span<std::byte> bytes, bool is_receive) {
-  if (is_dead_) return tl::unexpected<Error>(used_after_error());
+  SHW_CHECK(check_alive());
   SHW_CHECK(check_peer(*this, peer));
   std::size_t at = 0;
   do {
@@ -189,16 +197,39 @@ Status NcclTransport::tell(Piece& piece) {
   return control_.send(piece.peer, piece.control_tag(), bytes_of(piece.told));
 }
 
-// Of what is late: first what was to come, for whoever sends it may be what all wait for.
-Error NcclTransport::late(const WaitStep& step) const {
-  const Piece* found = nullptr;
+std::string NcclTransport::under_way() const {
+  std::map<int, std::uint64_t> of_peers;
+  std::uint64_t bytes = 0;
   for (const Piece& piece : pieces_) {
     if (piece.state == PieceState::kDone) continue;
-    if (found == nullptr || (piece.is_receive && !found->is_receive)) found = &piece;
+    of_peers[piece.peer] += piece.bytes;
+    bytes += piece.bytes;
   }
-  return found != nullptr ? silent_error(step, found->peer, found->message, found->is_receive)
-                          : Error{ErrorKind::kIo,
-                                  fmt::format("in `{}` nothing was left to wait for", step.name)};
+  std::string text = fmt::format("{} bytes were under way with worker", bytes);
+  for (const auto& [peer, more] : of_peers)
+    text += fmt::format("{} {}", peer == of_peers.begin()->first ? "" : ",", peer);
+  return text;
+}
+
+// Who does not say that it is ready is silent for sure. Else a group of ours that does not end says
+// nothing of who keeps it from that; and who has not said `go` may itself be waiting for others.
+// What was to come is named before what was to go.
+Error NcclTransport::late(const WaitStep& step) const {
+  const Piece* found = nullptr;
+  auto rank_of = [](const Piece& piece) {
+    const bool is_agreed = piece.state >= PieceState::kHeard;
+    return (is_agreed ? 2 : piece.leads ? 4 : 0) + (piece.is_receive ? 1 : 0);
+  };
+  for (const Piece& piece : pieces_) {
+    if (piece.state == PieceState::kDone) continue;
+    if (found == nullptr || rank_of(piece) > rank_of(*found)) found = &piece;
+  }
+  if (found->state < PieceState::kHeard)
+    return silent_error(step, found->peer, found->message, found->is_receive);
+  return {
+      ErrorKind::kIo,
+      fmt::format("in `{}` NCCL moved nothing for {}: {}", step.name,
+                  human_seconds(std::chrono::duration<double>(step.within).count()), under_way())};
 }
 
 // What control says of the words that it carries is meant of the message that they are about.
@@ -213,23 +244,12 @@ Error NcclTransport::of_control(const WaitStep& step, Error error) const {
 // NCCL knows neither who left nor why. Whoever left may have said it; else those are named with
 // whom something was under way.
 Error NcclTransport::of_nccl(const WaitStep& step, Error error) {
-  const auto end = Clock::now() + kHearsay;
+  const auto end = Clock::now() + std::min(kHearsay, step.within / 4);
   for (Rests rests; Clock::now() < end; rests.take()) {
     if (Status heard = control_.poll(step); !heard) return of_control(step, heard.error());
   }
-  std::map<int, std::uint64_t> of_peers;
-  for (const Piece& piece : pieces_) {
-    if (piece.state != PieceState::kDone) of_peers[piece.peer] += piece.bytes;
-  }
-  std::string peers;
-  std::uint64_t bytes = 0;
-  for (const auto& [peer, more] : of_peers) {
-    peers += fmt::format("{}{}", peers.empty() ? "" : ", ", peer);
-    bytes += more;
-  }
   error.message = fmt::format("in `{}` {}", step.name, error.message);
-  if (!peers.empty())
-    error.message += fmt::format(": {} bytes were under way with worker {}", bytes, peers);
+  if (!pieces_.empty()) error.message += ": " + under_way();
   return error;
 }
 
@@ -407,8 +427,10 @@ Status NcclTransport::open(const NcclLibrary& nccl) {
   // Nobody begins to connect before all have come so far: who is missing is named.
   if (opened) opened = barrier(control_, options_.opening);
   if (opened) opened = connect();
-  if (opened) opened = barrier(control_, options_.opening);
-  return opened ? Status{} : stop(std::move(opened).error());
+  if (!opened) return stop(std::move(opened).error());
+  // One that is quicker may use it, and stop, before the others know that all are here.
+  if (Status all = barrier(control_, options_.opening); !all) heard_early_ = all.error();
+  return {};
 }
 
 }  // namespace

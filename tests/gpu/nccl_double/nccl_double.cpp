@@ -180,7 +180,7 @@ int end_group() {
 
 int move_in_group(const Move& move, Handle handle, void* stream, const char* name) {
   const int code = add_move(move, handle, stream, name);
-  if (code != kSuccess) group_error = code;
+  if (code != kSuccess && depth > 0) group_error = code;
   if (depth > 0 || code != kSuccess) return code;
   return end_group();  // alone it is a group of its own
 }
