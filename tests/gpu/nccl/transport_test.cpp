@@ -4,17 +4,14 @@
 
 #include <string>
 
-#include "core/cluster/collectives.h"
 #include "core/cluster/conformance.h"
 #include "on_double.h"
+#include "to_itself.h"
 
 using namespace shw;
 using namespace shw::test;
-using namespace std::chrono_literals;
 
 namespace {
-
-const WaitStep kLong{"test", 30s};
 
 void check_all_well(const std::vector<Status>& ended) {
   for (const Status& one : ended) {
@@ -37,4 +34,13 @@ TEST_CASE("NCCL does what every transport does") {
   nccl_double().counts(&counts);
   CHECK(counts.alive == 0);
   CHECK(counts.groups > 100);
+}
+
+TEST_CASE("A communicator of one rank sends itself bytes") {
+  for (std::size_t bytes : {256u, 1u << 20}) {
+    auto stage = host_stage();
+    const Status moved = send_to_itself(nccl_double().nccl, *stage, bytes);
+    const std::string error = moved ? "" : moved.error().message;
+    CHECK(error == "");
+  }
 }
