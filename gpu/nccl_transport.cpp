@@ -22,18 +22,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
-#include <functional>
 #include <list>
 #include <map>
 #include <optional>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "core/base/words.h"
 #include "core/cluster/collectives.h"
 #include "gpu/nccl_comm.h"
+#include "gpu/nccl_opening.h"
 #include "gpu/nccl_pieces.h"
 
 namespace shw {
@@ -42,28 +40,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// For the others to say why they left, where NCCL says only that they did: what they say is on its
-// way before they leave. At most a quarter of what the others wait for us.
-constexpr std::chrono::milliseconds kHearsay = 100ms;
 constexpr auto kFarewell = 5s;
 // For a stream to end after its communicator was aborted.
 constexpr auto kAftermath = 1s;
 constexpr int kTalkedAbout = 8;  // of a lane, at once
 // The number of a piece that is refused.
 constexpr std::uint64_t kNotGiven = ~std::uint64_t{0};
-
-class Rests {
- public:
-  void take() {
-    if (++looked_ < 100)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(looked_ < 1000 ? 50us : 500us);
-  }
-
- private:
-  int looked_ = 0;
-};
 
 Error wrong_size(const WaitStep& step, const Piece& piece) {
   Error error =
@@ -138,10 +120,6 @@ class NcclTransport final : public Transport {
   Status open(const NcclLibrary& nccl);
 
  private:
-  Status agree(const NcclLibrary& nccl);
-  Status connect();
-  Status until(const std::function<Result<bool>()>& done, const std::string& what);
-
   Status stop(Error error) {
     abort(error);
     return tl::unexpected<Error>(std::move(error));
@@ -260,10 +238,7 @@ Error NcclTransport::of_control(const WaitStep& step, Error error) const {
 // NCCL knows neither who left nor why. Whoever left may have said it; else those are named with
 // whom something was under way.
 Error NcclTransport::of_nccl(const WaitStep& step, Error error) {
-  const auto end = Clock::now() + std::min(kHearsay, step.within / 4);
-  for (Rests rests; Clock::now() < end; rests.take()) {
-    if (Status heard = control_.poll(step); !heard) return of_control(step, heard.error());
-  }
+  if (auto said = hearsay(control_, step)) return of_control(step, std::move(*said));
   error.message = fmt::format("in `{}` {}", step.name, error.message);
   if (!pieces_.empty()) error.message += ": " + under_way();
   return error;
@@ -352,98 +327,9 @@ Status NcclTransport::look_at_group(bool is_ready) {
   return {};
 }
 
-// What both must have alike, before NCCL is asked for anything; then the unique id.
-Status NcclTransport::agree(const NcclLibrary& nccl) {
-  struct Hello {
-    std::uint64_t version, piece_bytes;
-  };
-  const Hello own{static_cast<std::uint64_t>(nccl.version), options_.piece_bytes};
-  auto view = std::as_bytes(std::span(&own, 1));
-  SHW_TRY(auto all,
-          gather_all(control_, Bytes(view.begin(), view.end()),
-                     sizeof(Hello) * static_cast<std::uint64_t>(size()), options_.opening));
-  for (int peer = 0; peer < size(); ++peer) {
-    Hello other{};
-    const Bytes& told = all[static_cast<std::size_t>(peer)];
-    std::memcpy(&other, told.data(), std::min(told.size(), sizeof(other)));
-    if (other.version != own.version)
-      return fail(ErrorKind::kUnsupported,
-                  fmt::format("worker {} has NCCL {}, and worker {} has {}", peer,
-                              nccl_version_text(static_cast<int>(other.version)), rank(),
-                              nccl_version_text(nccl.version)));
-    if (other.piece_bytes != own.piece_bytes)
-      return fail(ErrorKind::kUsage, fmt::format("worker {} cuts messages at {} bytes, and worker "
-                                                 "{} at {}",
-                                                 peer, other.piece_bytes, rank(), own.piece_bytes));
-  }
-  NcclUniqueId id = {};
-  if (rank() == 0) {
-    SHW_TRY(id, comm_.unique_id());
-  }
-  auto id_view = std::as_bytes(std::span(&id, 1));
-  SHW_TRY(Bytes told, broadcast(control_, 0, Bytes(id_view.begin(), id_view.end()), sizeof(id),
-                                options_.opening));
-  if (told.size() != sizeof(id)) return fail(ErrorKind::kIo, "a unique id of another size");
-  std::memcpy(&id, told.data(), sizeof(id));
-  return comm_.begin(id, rank(), size());
-}
-
-Status NcclTransport::until(const std::function<Result<bool>()>& done, const std::string& what) {
-  const auto deadline = Clock::now() + options_.opening.within;
-  for (Rests rests;; rests.take()) {
-    SHW_CHECK(control_.poll(options_.opening));
-    Result<bool> is_done = done();
-    if (!is_done) return tl::unexpected<Error>(of_nccl(options_.opening, is_done.error()));
-    if (*is_done) return {};
-    if (Clock::now() > deadline)
-      return fail(ErrorKind::kIo,
-                  fmt::format("in `{}` {} of {} workers was not there after {}",
-                              options_.opening.name, what, size(),
-                              human_seconds(
-                                  std::chrono::duration<double>(options_.opening.within).count())));
-  }
-}
-
-// Sixteen bytes each way with everybody, which name the sender.
-Status NcclTransport::connect() {
-  const auto workers = static_cast<std::size_t>(size());
-  SHW_TRY(std::byte * staged, stage_->reserve(2 * workers * kStagedAt));
-  const Said own{static_cast<std::uint64_t>(rank()), workers};
-  std::vector<NcclMove> moves;
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer == rank()) continue;
-    std::byte* at = staged + 2 * static_cast<std::size_t>(peer) * kStagedAt;
-    SHW_CHECK(stage_->fill(at, std::as_bytes(std::span(&own, 1))));
-    moves.push_back({peer, false, at, sizeof(own)});
-    moves.push_back({peer, true, at + kStagedAt, sizeof(own)});
-  }
-  if (moves.empty()) return {};
-  SHW_CHECK(comm_.post(moves, stage_->stream()));
-  auto done = [&]() -> Result<bool> {
-    SHW_TRY(const bool is_ready, comm_.is_ready());
-    if (!is_ready) return false;
-    return stage_->is_idle();
-  };
-  SHW_CHECK(until(done, "a connection"));
-  for (const NcclMove& move : moves) {
-    if (!move.is_receive) continue;
-    Said came;
-    SHW_CHECK(stage_->fetch(bytes_of(came), move.staged));
-    if (came.bytes != static_cast<std::uint64_t>(move.peer) || came.number != workers)
-      return fail(ErrorKind::kIo,
-                  fmt::format("NCCL brought other bytes than worker {} sent", move.peer));
-  }
-  return {};
-}
-
 Status NcclTransport::open(const NcclLibrary& nccl) {
-  Status opened = stage_->take();
-  if (opened) opened = agree(nccl);
-  if (opened) opened = until([this] { return comm_.is_ready(); }, "the communicator");
-  // Nobody begins to connect before all have come so far: who is missing is named.
-  if (opened) opened = barrier(control_, options_.opening);
-  if (opened) opened = connect();
-  if (!opened) return stop(std::move(opened).error());
+  if (Status opened = open_comm(comm_, nccl, *stage_, control_, options_); !opened)
+    return stop(std::move(opened).error());
   // One that is quicker may use it, and stop, before the others know that all are here.
   if (Status all = barrier(control_, options_.opening); !all) heard_early_ = all.error();
   return {};

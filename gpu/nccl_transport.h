@@ -4,17 +4,10 @@
 #include <memory>
 
 #include "core/cluster/transport.h"
+#include "gpu/nccl_options.h"
 #include "gpu/nccl_stage.h"
 
 namespace shw {
-
-struct NcclOptions {
-  // Longer messages travel in pieces of so many bytes. The same for all workers.
-  std::size_t piece_bytes = std::size_t{32} << 20;
-  // Of the GPU's memory, at once; one piece fits always.
-  std::size_t most_staged = std::size_t{256} << 20;
-  WaitStep opening{"opening NCCL", std::chrono::minutes(2)};
-};
 
 // All workers ask for it at once. `control` joins the same workers, by MPI or as threads: over it
 // goes what NCCL cannot say. It outlives what is opened and carries nothing else meanwhile. A

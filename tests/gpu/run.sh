@@ -24,7 +24,7 @@ include=(-I.)
 if [[ -n ${INCLUDE:-} ]]; then include+=("-I$INCLUDE"); fi
 
 sources=(gpu/*.cu gpu/slab_tables.cpp gpu/device_tables.cpp gpu/cuda_executor.cpp
-  gpu/nccl_{library,comm,pieces,cuda_stage,transport}.cpp core/base/words.cpp
+  gpu/nccl_{library,comm,opening,pieces,cuda_stage,transport}.cpp core/base/words.cpp
   core/cluster/{transport,collectives,loopback}.cpp
   core/tensor/{cast,dtype,fingerprint,shape,strided_copy,transpose_plane}.cpp
   core/exec/{change_elements,cpu_executor,element_fingerprint}.cpp tests/gpu/device/*.cu tests/gpu/device/*.cpp)
