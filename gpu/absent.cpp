@@ -1,5 +1,6 @@
-// What stands in for the CUDA executor where nobody could build it.
+// What stands in for what is made of CUDA where nobody could build it.
 #include "gpu/cuda_executor.h"
+#include "gpu/nccl_stage.h"
 
 namespace shw {
 
@@ -10,6 +11,10 @@ Gpus cuda_gpus() {
 Result<std::unique_ptr<Executor>> cuda_executor(int) {
   return fail(ErrorKind::kUnsupported, cuda_gpus().none, {},
               "build it where nvcc is found, or take --device cpu");
+}
+
+Result<std::unique_ptr<NcclStage>> cuda_stage(int) {
+  return fail(ErrorKind::kUnsupported, cuda_gpus().none);
 }
 
 }  // namespace shw

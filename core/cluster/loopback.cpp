@@ -82,6 +82,26 @@ class Loopback final : public Transport {
     return {};
   }
 
+  Status poll(const WaitStep& step) override {
+    if (is_dead_) return tl::unexpected<Error>(used_after_error());
+    std::unique_lock lock(hub_.guard);
+    if (hub_.fixed_order) {
+      hub_.hand_over(rank_);
+      hub_.changed.wait(lock, [&] { return hub_.may_run(rank_) || hub_.stopped; });
+    }
+    auto error = take_mail(step);
+    if (!error && hub_.stopped) error = error_of_worker(hub_.stopped->first, hub_.stopped->second);
+    if (!error) error = missed(step);
+    if (!error) return {};
+    stop(*error);
+    return tl::unexpected<Error>(std::move(*error));
+  }
+
+  bool is_open(const std::byte* received) const override {
+    return std::any_of(awaited_.begin(), awaited_.end(),
+                       [&](const Awaited& one) { return one.bytes.data() == received; });
+  }
+
   void abort(const Error& why) override {
     std::lock_guard lock(hub_.guard);
     stop(why);
@@ -116,9 +136,8 @@ class Loopback final : public Transport {
       if (auto error = take_mail(step)) return error;
       if (awaited_.empty()) return std::nullopt;
       if (hub_.stopped) return error_of_worker(hub_.stopped->first, hub_.stopped->second);
+      if (auto error = missed(step)) return error;
       const Awaited& first = awaited_.front();
-      if (hub_.ended[static_cast<std::size_t>(first.peer)])
-        return gone_error(step, first.peer, first.bytes.size());
       // In a fixed order also where all have had their turn, and nothing came of it.
       if (!in_time || (hub_.fixed_order && ++hub_.in_vain > hub_.alive()))
         return silent_error(step, first.peer, first.bytes.size(), true);
@@ -130,6 +149,15 @@ class Loopback final : public Transport {
         in_time = hub_.changed.wait_until(lock, deadline) == std::cv_status::no_timeout;
       }
     }
+  }
+
+  // Something is awaited of one that has ended.
+  std::optional<Error> missed(const WaitStep& step) const {
+    for (const Awaited& one : awaited_) {
+      if (hub_.ended[static_cast<std::size_t>(one.peer)])
+        return gone_error(step, one.peer, one.bytes.size());
+    }
+    return std::nullopt;
   }
 
   // What has come of what is awaited, in the order in which it was asked for.

@@ -54,6 +54,7 @@ struct Piece {
   int bytes = 0;
   std::uint64_t message = 0;  // bytes of all of it
   bool is_receive = false;
+  const std::byte* memory = nullptr;
 };
 
 class MpiTransport final : public Transport {
@@ -93,6 +94,21 @@ class MpiTransport final : public Transport {
     }
   }
 
+  Status poll(const WaitStep& step) override {
+    if (is_dead_) return tl::unexpected<Error>(used_after_error());
+    auto error = look(step);
+    if (!error) error = note_of_another();
+    if (!error) return {};
+    abort(*error);
+    return tl::unexpected<Error>(std::move(*error));
+  }
+
+  bool is_open(const std::byte* received) const override {
+    return std::any_of(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+      return piece.is_receive && piece.memory == received;
+    });
+  }
+
   void abort(const Error& why) override {
     if (is_dead_) return;
     is_dead_ = true;
@@ -115,7 +131,7 @@ class MpiTransport final : public Transport {
     std::size_t at = 0;
     while (true) {
       const std::size_t size = std::min(piece_, length - at);
-      Piece piece{MPI_REQUEST_NULL, peer, static_cast<int>(size), length, is_receive};
+      Piece piece{MPI_REQUEST_NULL, peer, static_cast<int>(size), length, is_receive, bytes + at};
       int code = is_receive ? MPI_Irecv(bytes + at, piece.bytes, MPI_BYTE, peer,
                                         static_cast<int>(tag), data_, &piece.request)
                             : MPI_Isend(bytes + at, piece.bytes, MPI_BYTE, peer,

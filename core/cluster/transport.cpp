@@ -37,9 +37,9 @@ Error wrong_size_error(const WaitStep& step, int peer, std::uint64_t agreed, boo
                       peer, is_more ? "more" : "fewer", agreed)};
 }
 
-Error gone_error(const WaitStep& step, int peer, std::uint64_t bytes) {
-  return {ErrorKind::kIo, fmt::format("in `{}` worker {} had ended: {} bytes were to come from it",
-                                      step.name, peer, bytes)};
+Error gone_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_sender) {
+  return {ErrorKind::kIo, fmt::format("in `{}` worker {} had ended: {} bytes were to {} it",
+                                      step.name, peer, bytes, is_sender ? "come from" : "go to")};
 }
 
 Error used_after_error() {

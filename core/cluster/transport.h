@@ -1,6 +1,6 @@
-// What carries bytes between the workers of a run: threads (loopback.h), processes (mpi.h). The
-// forms differ in nothing that a caller could see; tests/core/cluster/conformance.h holds each of
-// them against one suite.
+// What carries bytes between the workers of a run: threads (loopback.h), processes (mpi.h),
+// GPUs (gpu/nccl_transport.h). The forms differ in nothing that a caller could see;
+// tests/core/cluster/conformance.h holds each of them against one suite.
 //
 // Nothing waits for ever. Whoever waits in vain, is told that another one stopped, or meets a
 // message of another size than was agreed, gets an error that names the worker, the step and the
@@ -39,6 +39,11 @@ class Transport {
   virtual Status receive(int peer, Tag tag, std::span<std::byte> bytes) = 0;
   // Until all that was begun is done.
   virtual Status wait(const WaitStep& step) = 0;
+  // For whoever has something else to wait for as well: goes on with what was begun, without
+  // waiting, and hears of others that stopped. An error is what it is of wait().
+  virtual Status poll(const WaitStep& step) = 0;
+  // Whether the bytes of a receive that was begun are still to come.
+  virtual bool is_open(const std::byte* received) const = 0;
 
   // Tells all others that this worker stops, and why: what they wait for fails at once.
   virtual void abort(const Error& why) = 0;
@@ -50,7 +55,7 @@ Status check_peer(const Transport& transport, int peer);
 Error silent_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_sender);
 // More or fewer bytes than were agreed.
 Error wrong_size_error(const WaitStep& step, int peer, std::uint64_t agreed, bool is_more);
-Error gone_error(const WaitStep& step, int peer, std::uint64_t bytes);
+Error gone_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_sender = true);
 Error used_after_error();
 // What others are told of an error, and what they make of it.
 inline constexpr std::size_t kMostOfError = 1000;  // bytes

@@ -7,6 +7,7 @@
 #   floats     all 2^32 floats, cast to every dtype
 #   kernels    a table of rates beside the copy from device to device, each with what was predicted
 #   pipeline   from files to files, with the rate of every stage
+#   nccl       where libnccl.so.2 is: a communicator of one rank, 100 times from begin to end
 #
 #   bash tests/gpu/run.sh                  all of it
 #   bash tests/gpu/run.sh slabs codes      these
@@ -23,6 +24,8 @@ include=(-I.)
 if [[ -n ${INCLUDE:-} ]]; then include+=("-I$INCLUDE"); fi
 
 sources=(gpu/*.cu gpu/slab_tables.cpp gpu/device_tables.cpp gpu/cuda_executor.cpp
+  gpu/nccl_{library,comm,opening,pieces,cuda_stage,transport}.cpp core/base/words.cpp
+  core/cluster/{transport,collectives,loopback}.cpp
   core/tensor/{cast,dtype,fingerprint,shape,strided_copy,transpose_plane}.cpp
   core/exec/{change_elements,cpu_executor,element_fingerprint}.cpp tests/gpu/device/*.cu tests/gpu/device/*.cpp)
 
@@ -46,13 +49,13 @@ done
 for pid in "${pids[@]}"; do wait "$pid"; done
 objects=()
 for source in "${sources[@]}"; do objects+=("$build/${source//\//_}.o"); done
-nvcc "-arch=$arch" -cudart static "${objects[@]}" -o "$build/device" -lpthread
+nvcc "-arch=$arch" -cudart static "${objects[@]}" -o "$build/device" -lpthread -ldl
 echo "built in $((SECONDS - began)) s"
 
 nvidia-smi --query-gpu=name,driver_version,pcie.link.gen.current,pcie.link.width.current,clocks.sm,clocks.mem \
   --format=csv || echo "nvidia-smi says nothing"
 steps=("$@")
-if ((${#steps[@]} == 0)); then steps=(slabs codes floats kernels pipeline); fi
+if ((${#steps[@]} == 0)); then steps=(slabs codes floats kernels pipeline nccl); fi
 status=0
 for step in "${steps[@]}"; do
   "$build/device" "$step" || status=1

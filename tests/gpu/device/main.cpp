@@ -28,10 +28,12 @@ int main(int count, char** words) {
     right = test::measure_kernels(more);
   else if (what == "pipeline")
     right = test::measure_pipeline(more.empty() ? "/dev/shm" : more);
+  else if (what == "nccl")
+    right = test::check_nccl(more);
   else
     std::printf(
         "usage: device slabs [N] | codes | floats | kernels [PART OF A NAME] | pipeline "
-        "[FOLDER]\n");
+        "[FOLDER] | nccl [LIBRARY]\n");
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   std::printf("%s: %s in %.1f s\n\n", what.c_str(), right ? "right" : "WRONG", spent.count());
   return right ? 0 : 1;

@@ -1,0 +1,134 @@
+#include "gpu/nccl_opening.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "core/base/words.h"
+#include "core/cluster/collectives.h"
+#include "gpu/nccl_pieces.h"
+
+namespace shw {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// For the others to say why they left, where NCCL says only that they did: what they say is on its
+// way before they leave. At most a quarter of what the others wait for us.
+constexpr std::chrono::milliseconds kHearsay = std::chrono::milliseconds(100);
+
+// What both must have alike, before NCCL is asked for anything; then the unique id.
+Status agree(NcclComm& comm, const NcclLibrary& nccl, Transport& control,
+             const NcclOptions& options) {
+  const int rank = control.rank(), size = control.size();
+  struct Hello {
+    std::uint64_t version, piece_bytes;
+  };
+  const Hello own{static_cast<std::uint64_t>(nccl.version), options.piece_bytes};
+  auto view = std::as_bytes(std::span(&own, 1));
+  SHW_TRY(auto all, gather_all(control, Bytes(view.begin(), view.end()),
+                               sizeof(Hello) * static_cast<std::uint64_t>(size), options.opening));
+  for (int peer = 0; peer < size; ++peer) {
+    Hello other{};
+    const Bytes& told = all[static_cast<std::size_t>(peer)];
+    std::memcpy(&other, told.data(), std::min(told.size(), sizeof(other)));
+    if (other.version != own.version)
+      return fail(ErrorKind::kUnsupported,
+                  fmt::format("worker {} has NCCL {}, and worker {} has {}", peer,
+                              nccl_version_text(static_cast<int>(other.version)), rank,
+                              nccl_version_text(nccl.version)));
+    if (other.piece_bytes != own.piece_bytes)
+      return fail(ErrorKind::kUsage, fmt::format("worker {} cuts messages at {} bytes, and worker "
+                                                 "{} at {}",
+                                                 peer, other.piece_bytes, rank, own.piece_bytes));
+  }
+  NcclUniqueId id = {};
+  if (rank == 0) {
+    SHW_TRY(id, comm.unique_id());
+  }
+  auto id_view = std::as_bytes(std::span(&id, 1));
+  SHW_TRY(Bytes told, broadcast(control, 0, Bytes(id_view.begin(), id_view.end()), sizeof(id),
+                                options.opening));
+  if (told.size() != sizeof(id)) return fail(ErrorKind::kIo, "a unique id of another size");
+  std::memcpy(&id, told.data(), sizeof(id));
+  return comm.begin(id, rank, size);
+}
+
+Status until(const std::function<Result<bool>()>& done, const std::string& what, Transport& control,
+             const WaitStep& step) {
+  const auto deadline = Clock::now() + step.within;
+  for (Rests rests;; rests.take()) {
+    SHW_CHECK(control.poll(step));
+    Result<bool> is_done = done();
+    if (!is_done) {
+      if (auto said = hearsay(control, step)) return tl::unexpected<Error>(std::move(*said));
+      return fail(ErrorKind::kIo, fmt::format("in `{}` {}", step.name, is_done.error().message));
+    }
+    if (*is_done) return {};
+    if (Clock::now() > deadline)
+      return fail(ErrorKind::kIo,
+                  fmt::format("in `{}` {} of {} workers was not there after {}", step.name, what,
+                              control.size(),
+                              human_seconds(std::chrono::duration<double>(step.within).count())));
+  }
+}
+
+// Sixteen bytes each way with everybody, which name the sender.
+Status connect(NcclComm& comm, NcclStage& stage, Transport& control, const WaitStep& step) {
+  const int rank = control.rank(), size = control.size();
+  const auto workers = static_cast<std::size_t>(size);
+  SHW_TRY(std::byte * staged, stage.reserve(2 * workers * kStagedAt));
+  const Said own{static_cast<std::uint64_t>(rank), workers};
+  std::vector<NcclMove> moves;
+  for (int peer = 0; peer < size; ++peer) {
+    if (peer == rank) continue;
+    std::byte* at = staged + 2 * static_cast<std::size_t>(peer) * kStagedAt;
+    SHW_CHECK(stage.fill(at, std::as_bytes(std::span(&own, 1))));
+    moves.push_back({peer, false, at, sizeof(own)});
+    moves.push_back({peer, true, at + kStagedAt, sizeof(own)});
+  }
+  if (moves.empty()) return {};
+  SHW_CHECK(comm.post(moves, stage.stream()));
+  auto done = [&]() -> Result<bool> {
+    SHW_TRY(const bool is_ready, comm.is_ready());
+    if (!is_ready) return false;
+    return stage.is_idle();
+  };
+  SHW_CHECK(until(done, "a connection", control, step));
+  for (const NcclMove& move : moves) {
+    if (!move.is_receive) continue;
+    Said came;
+    SHW_CHECK(stage.fetch(bytes_of(came), move.staged));
+    if (came.bytes != static_cast<std::uint64_t>(move.peer) || came.number != workers)
+      return fail(ErrorKind::kIo,
+                  fmt::format("NCCL brought other bytes than worker {} sent", move.peer));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<Error> hearsay(Transport& control, const WaitStep& step) {
+  const auto end = Clock::now() + std::min(kHearsay, step.within / 4);
+  for (Rests rests; Clock::now() < end; rests.take()) {
+    if (Status heard = control.poll(step); !heard) return heard.error();
+  }
+  return std::nullopt;
+}
+
+Status open_comm(NcclComm& comm, const NcclLibrary& nccl, NcclStage& stage, Transport& control,
+                 const NcclOptions& options) {
+  SHW_CHECK(stage.take());
+  SHW_CHECK(agree(comm, nccl, control, options));
+  auto is_ready = [&] { return comm.is_ready(); };
+  SHW_CHECK(until(is_ready, "the communicator", control, options.opening));
+  // Nobody begins to connect before all have come so far: who is missing is named.
+  SHW_CHECK(barrier(control, options.opening));
+  return connect(comm, stage, control, options.opening);
+}
+
+}  // namespace shw

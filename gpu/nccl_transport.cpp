@@ -1,0 +1,349 @@
+// NCCL moves bytes and nothing else: its messages have no tags, both sides must have agreed on the
+// size, what one peer never takes keeps the whole stream waiting, and nobody learns from it why
+// another one stopped. So there is a second transport beside it, `control`, over which the unique
+// id travels, what each worker has begun, and the reason of whoever stops.
+//
+//   Of a pair of workers the one of lower rank leads.
+//   ready   the other one to the leader: I have begun this message, of so many bytes
+//   go      the leader to the other one, once both have begun it: I have given my side of it to
+//           NCCL, as number n between us two
+//
+// A piece of a message is given to NCCL by the leader when it is ready, by the other one at `go`,
+// in the order of the numbers; all that is there at once makes one group. A worker has one group at
+// a time. A group can thus be waiting for workers of higher rank alone, whose side is still to
+// come: nobody waits in a circle, whatever the order in which the workers begin what they do. Sizes
+// are compared before NCCL hears of them.
+//
+// Connections are another matter: NCCL makes them at the first message of a pair, peer after peer.
+// That first group is the same for all workers and is part of the opening. Of a group with many
+// peers NCCL takes some at a time: what that does to groups that are not alike was tried on no GPU.
+#include "gpu/nccl_transport.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <list>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/base/words.h"
+#include "core/cluster/collectives.h"
+#include "gpu/nccl_comm.h"
+#include "gpu/nccl_opening.h"
+#include "gpu/nccl_pieces.h"
+
+namespace shw {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto kFarewell = 5s;
+// For a stream to end after its communicator was aborted.
+constexpr auto kAftermath = 1s;
+constexpr int kTalkedAbout = 8;  // of a lane, at once
+// The number of a piece that is refused.
+constexpr std::uint64_t kNotGiven = ~std::uint64_t{0};
+
+Error wrong_size(const WaitStep& step, const Piece& piece) {
+  Error error =
+      wrong_size_error(step, piece.peer, piece.message, piece.heard.bytes > piece.message);
+  error.message += fmt::format(": {}", piece.heard.bytes);
+  return error;
+}
+
+class NcclTransport final : public Transport {
+ public:
+  NcclTransport(const NcclLibrary& nccl, std::unique_ptr<NcclStage> stage, Transport& control,
+                const NcclOptions& options)
+      : control_(control),
+        options_(options),
+        stage_(std::move(stage)),
+        comm_(nccl),
+        next_(static_cast<std::size_t>(control.size())),
+        talked_about_(4 * static_cast<std::size_t>(control.size())) {}
+  ~NcclTransport() override {
+    if (is_dead_) return;
+    if (!pieces_.empty() || heard_early_)
+      abort({ErrorKind::kUsage, "it left while messages were on their way"});
+    else
+      comm_.close(kFarewell);
+  }
+
+  int rank() const override { return control_.rank(); }
+  int size() const override { return control_.size(); }
+
+  Status send(int peer, Tag tag, BytesView bytes) override {
+    return begin(peer, tag, {const_cast<std::byte*>(bytes.data()), bytes.size()}, false);
+  }
+  Status receive(int peer, Tag tag, std::span<std::byte> bytes) override {
+    return begin(peer, tag, bytes, true);
+  }
+
+  Status wait(const WaitStep& step) override {
+    SHW_CHECK(check_alive());
+    const auto deadline = Clock::now() + step.within;
+    for (Rests rests;; rests.take()) {
+      SHW_CHECK(advance(step));
+      if (pieces_.empty()) return {};
+      if (Clock::now() > deadline) return stop(late(step));
+    }
+  }
+
+  Status poll(const WaitStep& step) override {
+    SHW_CHECK(check_alive());
+    return advance(step);
+  }
+
+  bool is_open(const std::byte* received) const override {
+    return std::any_of(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+      return piece.is_receive && piece.message_at == received && piece.state != PieceState::kDone;
+    });
+  }
+
+  void abort(const Error& why) override {
+    if (is_dead_) return;
+    is_dead_ = true;
+    control_.abort(why);
+    comm_.abort();
+    // What was copied from the caller's bytes has to be over.
+    const auto end = Clock::now() + kAftermath;
+    for (Rests rests; Clock::now() < end; rests.take()) {
+      if (Result<bool> is_idle = stage_->is_idle(); !is_idle || *is_idle) break;
+    }
+    group_.clear();
+    pieces_.clear();
+  }
+
+  Status open(const NcclLibrary& nccl);
+
+ private:
+  Status stop(Error error) {
+    abort(error);
+    return tl::unexpected<Error>(std::move(error));
+  }
+  Status check_alive() {
+    if (is_dead_) return tl::unexpected<Error>(used_after_error());
+    if (heard_early_) return stop(Error(*heard_early_));
+    return {};
+  }
+  Status begin(int peer, Tag tag, std::span<std::byte> bytes, bool is_receive);
+  std::string under_way() const;
+  Error late(const WaitStep& step) const;
+  Error of_control(const WaitStep& step, Error error) const;
+  Error of_nccl(const WaitStep& step, Error error);
+
+  Status advance(const WaitStep& step);
+  Status tell(Piece& piece);
+  std::optional<Error> hear(const WaitStep& step);
+  Status give(const std::vector<Piece*>& group);
+  Status tell_go();
+  Status look_at_group(bool is_ready);
+
+  Transport& control_;
+  const NcclOptions options_;
+  bool is_dead_ = false;
+  std::optional<Error> heard_early_;  // at the end of opening: for whoever uses it first
+  std::unique_ptr<NcclStage> stage_;  // outlives what NCCL does with it
+  NcclComm comm_;
+  std::list<Piece> pieces_;
+  std::vector<Piece*> group_;        // what NCCL has
+  std::vector<std::uint64_t> next_;  // by peer: the number of the next piece between us
+  std::vector<int> talked_about_;    // by lane
+};
+
+Status NcclTransport::begin(int peer, Tag tag, std::span<std::byte> bytes, bool is_receive) {
+  SHW_CHECK(check_alive());
+  SHW_CHECK(check_peer(*this, peer));
+  std::size_t at = 0;
+  do {
+    Piece& piece = pieces_.emplace_back();
+    piece.peer = peer;
+    piece.tag = tag;
+    piece.is_receive = is_receive;
+    piece.leads = rank() < peer;
+    piece.memory = bytes.data() + at;
+    piece.bytes = std::min(options_.piece_bytes, bytes.size() - at);
+    piece.message = bytes.size();
+    piece.message_at = bytes.data();
+    piece.told.bytes = bytes.size();
+    if (Status told = tell(piece); !told) return stop(told.error());
+    at += piece.bytes;
+  } while (at < bytes.size());
+  return {};
+}
+
+// Few of a lane are talked about at once: a message may have thousands of pieces.
+Status NcclTransport::tell(Piece& piece) {
+  if (talked_about_[piece.lane()] >= kTalkedAbout) return {};
+  ++talked_about_[piece.lane()];
+  piece.state = PieceState::kTold;
+  SHW_CHECK(control_.receive(piece.peer, piece.control_tag(), bytes_of(piece.heard)));
+  if (piece.leads) return {};
+  return control_.send(piece.peer, piece.control_tag(), bytes_of(piece.told));
+}
+
+std::string NcclTransport::under_way() const {
+  std::map<int, std::uint64_t> of_peers;
+  std::uint64_t bytes = 0;
+  for (const Piece& piece : pieces_) {
+    if (piece.state == PieceState::kDone) continue;
+    of_peers[piece.peer] += piece.bytes;
+    bytes += piece.bytes;
+  }
+  std::string text = fmt::format("{} bytes were under way with worker", bytes);
+  for (const auto& [peer, more] : of_peers)
+    text += fmt::format("{} {}", peer == of_peers.begin()->first ? "" : ",", peer);
+  return text;
+}
+
+// Who has said nothing at all and should have spoken first is silent for sure. Else a group of ours
+// that does not end says nothing of who keeps it from that; and who has not said `go`, or not of
+// the next piece, may itself be waiting for others. What was to come is named before what was to
+// go.
+Error NcclTransport::late(const WaitStep& step) const {
+  const Piece* found = nullptr;
+  std::set<int> have_spoken;
+  for (const Piece& piece : pieces_) {
+    if (piece.state >= PieceState::kHeard) have_spoken.insert(piece.peer);
+  }
+  auto rank_of = [&](const Piece& piece) {
+    const bool is_silent = piece.leads && !have_spoken.contains(piece.peer);
+    const bool is_agreed = piece.state >= PieceState::kHeard;
+    return (is_silent ? 4 : is_agreed ? 2 : 0) + (piece.is_receive ? 1 : 0);
+  };
+  for (const Piece& piece : pieces_) {
+    if (piece.state == PieceState::kDone) continue;
+    if (found == nullptr || rank_of(piece) > rank_of(*found)) found = &piece;
+  }
+  if (found->state < PieceState::kHeard)
+    return silent_error(step, found->peer, found->message, found->is_receive);
+  return {
+      ErrorKind::kIo,
+      fmt::format("in `{}` NCCL moved nothing for {}: {}", step.name,
+                  human_seconds(std::chrono::duration<double>(step.within).count()), under_way())};
+}
+
+// What control says of the words that it carries is meant of the message that they are about.
+Error NcclTransport::of_control(const WaitStep& step, Error error) const {
+  for (const Piece& piece : pieces_) {
+    if (error.message == gone_error(step, piece.peer, sizeof(Said)).message)
+      return gone_error(step, piece.peer, piece.message, piece.is_receive);
+  }
+  return error;
+}
+
+// NCCL knows neither who left nor why. Whoever left may have said it; else those are named with
+// whom something was under way.
+Error NcclTransport::of_nccl(const WaitStep& step, Error error) {
+  if (auto said = hearsay(control_, step)) return of_control(step, std::move(*said));
+  error.message = fmt::format("in `{}` {}", step.name, error.message);
+  if (!pieces_.empty()) error.message += ": " + under_way();
+  return error;
+}
+
+// One turn: what the others say, what NCCL has done, what it is given next.
+Status NcclTransport::advance(const WaitStep& step) {
+  if (Status heard = control_.poll(step); !heard) return stop(of_control(step, heard.error()));
+  if (auto error = hear(step)) return stop(std::move(*error));
+  Result<bool> ready = comm_.is_ready();
+  if (!ready) return stop(of_nccl(step, std::move(ready).error()));
+  Status done = look_at_group(*ready);
+  if (done && *ready && group_.empty())
+    done = give(next_group(pieces_, next_, options_.most_staged));
+  if (!done) return stop(of_nccl(step, std::move(done).error()));
+  const bool is_done = std::all_of(pieces_.begin(), pieces_.end(),
+                                   [](const Piece& p) { return p.state == PieceState::kDone; });
+  if (!is_done || pieces_.empty()) return {};
+  // What was told may be on its way still; all that was to be heard has come.
+  if (Status told = control_.wait(step); !told) return stop(of_control(step, told.error()));
+  pieces_.clear();
+  return {};
+}
+
+// In each lane the first that is talked about is the first that is heard of.
+std::optional<Error> NcclTransport::hear(const WaitStep& step) {
+  std::vector<bool> is_open(talked_about_.size());
+  for (Piece& piece : pieces_) {
+    const std::size_t lane = piece.lane();
+    if (piece.state == PieceState::kQueued) {
+      if (Status told = tell(piece); !told) return told.error();
+      continue;
+    }
+    if (piece.state != PieceState::kTold || is_open[lane]) continue;
+    is_open[lane] = control_.is_open(bytes_of(piece.heard).data());
+    if (is_open[lane]) continue;
+    piece.state = PieceState::kHeard;
+    --talked_about_[lane];
+    if (piece.is_receive && piece.heard.bytes != piece.message) return wrong_size(step, piece);
+  }
+  return std::nullopt;
+}
+
+Status NcclTransport::give(const std::vector<Piece*>& group) {
+  if (group.empty()) return {};
+  std::size_t total = 0;
+  for (const Piece* piece : group) total += staged_bytes(*piece);
+  SHW_TRY(std::byte * staged, stage_->reserve(total));
+  std::vector<NcclMove> moves;
+  for (Piece* piece : group) {
+    // A sender whose message is refused: the other one says so, to all.
+    const bool is_refused = piece->heard.bytes != piece->message;
+    piece->told.number = is_refused ? kNotGiven : next_[static_cast<std::size_t>(piece->peer)]++;
+    piece->state = PieceState::kGiven;
+    piece->staged = staged;
+    if (is_refused || piece->bytes == 0) continue;
+    if (!piece->is_receive) SHW_CHECK(stage_->fill(staged, {piece->memory, piece->bytes}));
+    moves.push_back({piece->peer, piece->is_receive, staged, piece->bytes});
+    staged += staged_bytes(*piece);
+  }
+  if (!moves.empty()) SHW_CHECK(comm_.post(moves, stage_->stream()));
+  group_ = group;
+  return tell_go();
+}
+
+Status NcclTransport::tell_go() {
+  for (Piece* piece : group_) {
+    if (piece->leads)
+      SHW_CHECK(control_.send(piece->peer, piece->control_tag(), bytes_of(piece->told)));
+  }
+  // What is refused comes to no end of its own.
+  std::erase_if(group_, [](const Piece* piece) { return piece->told.number == kNotGiven; });
+  return {};
+}
+
+Status NcclTransport::look_at_group(bool is_ready) {
+  if (group_.empty() || !is_ready) return {};
+  SHW_TRY(const bool is_idle, stage_->is_idle());
+  if (!is_idle) return {};
+  for (Piece* piece : group_) {
+    if (piece->is_receive && piece->bytes != 0)
+      SHW_CHECK(stage_->fetch({piece->memory, piece->bytes}, piece->staged));
+    piece->state = PieceState::kDone;
+  }
+  group_.clear();
+  return {};
+}
+
+Status NcclTransport::open(const NcclLibrary& nccl) {
+  if (Status opened = open_comm(comm_, nccl, *stage_, control_, options_); !opened)
+    return stop(std::move(opened).error());
+  // One that is quicker may use it, and stop, before the others know that all are here.
+  if (Status all = barrier(control_, options_.opening); !all) heard_early_ = all.error();
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> open_nccl(const NcclLibrary& nccl,
+                                             std::unique_ptr<NcclStage> stage, Transport& control,
+                                             const NcclOptions& options) {
+  if (options.piece_bytes == 0) return fail(ErrorKind::kUsage, "pieces of nothing");
+  auto transport = std::make_unique<NcclTransport>(nccl, std::move(stage), control, options);
+  SHW_CHECK(transport->open(nccl));
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+}  // namespace shw

@@ -1,0 +1,62 @@
+// NCCL's own library on this card: one worker alone, a hundred times from the first call to the
+// last.
+#include "gpu/nccl_transport.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "../nccl/to_itself.h"
+#include "core/cluster/loopback.h"
+#include "device.h"
+
+namespace shw::test {
+namespace {
+
+constexpr int kLives = 100;
+
+// Half of them end by an abort.
+Status live_once(const NcclLibrary& nccl, Transport& control, bool is_aborted) {
+  SHW_TRY(auto stage, cuda_stage(0));
+  SHW_TRY(auto transport, open_nccl(nccl, std::move(stage), control, {}));
+  SHW_CHECK(transport->wait({"nothing", std::chrono::seconds(10)}));
+  if (is_aborted) transport->abort({ErrorKind::kCancelled, "the life is over"});
+  return {};
+}
+
+}  // namespace
+
+bool check_nccl(const std::string& file) {
+  auto nccl = load_nccl(file);
+  if (!nccl) {
+    std::printf("NCCL: none (%s)\n", nccl.error().message.c_str());
+    return true;  // a machine without it is a normal one
+  }
+  for (std::size_t bytes : {std::size_t{256}, std::size_t{1} << 20, std::size_t{256} << 20}) {
+    auto stage = cuda_stage(0);
+    const Status moved =
+        stage ? send_to_itself(*nccl, **stage, bytes) : tl::unexpected<Error>(stage.error());
+    if (moved) continue;
+    std::printf("%zu bytes to itself: %s\n", bytes, moved.error().message.c_str());
+    return false;
+  }
+  std::vector<double> seconds;
+  for (int life = 0; life < kLives; ++life) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Status ended = run_on_threads(
+        1, {}, [&](Transport& control) { return live_once(*nccl, control, life % 2 == 1); })[0];
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    if (ended) continue;
+    std::printf("NCCL %s, life %d: %s\n", nccl_version_text(nccl->version).c_str(), life,
+                ended.error().message.c_str());
+    return false;
+  }
+  std::sort(seconds.begin(), seconds.end());
+  std::printf("| NCCL %s, one rank, %d lives | median %.1f ms | worst %.1f ms |\n",
+              nccl_version_text(nccl->version).c_str(), kLives, seconds[kLives / 2] * 1e3,
+              seconds.back() * 1e3);
+  return true;
+}
+
+}  // namespace shw::test
