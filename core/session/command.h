@@ -109,13 +109,23 @@ struct CompareCommand {
 struct DifferenceCommand {
   std::size_t index = 0;
 };
+// What the numbers of each tile of a tensor are like, tile after tile, until all are looked at or
+// another tensor is selected.
+struct TileValuesCommand {
+  bool stop = false;
+  std::string fqn = {};  // empty: the selected one
+};
+// The long job that runs: held at its next step, and let go on.
+struct PauseCommand {};
+struct ContinueCommand {};
 using Command =
     std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
                  UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
                  SelectFindingCommand, FilterCommand, SortCommand, StepCommand, PlanUndoCommand,
                  PlanRedoCommand, EditPlanCommand, SavePlanCommand, LoadPlanCommand, DryRunCommand,
                  TargetCommand, ResumeCommand, RollBackCommand, CommitCommand, BytesCommand,
-                 ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand>;
+                 ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
+                 TileValuesCommand, PauseCommand, ContinueCommand>;
 
 // The command as the one that its row says it is.
 template <class C>

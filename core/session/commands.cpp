@@ -75,6 +75,10 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      run_compare},
     {"difference", "difference N", "", Lane::kNow, parse_difference, print_difference,
      select_difference},
+    {"tile-values", "tile-values [off | of FQN]", "Reading tiles", Lane::kLook, parse_tile_values,
+     print_tile_values, run_tile_values},
+    {"pause", "pause", "", Lane::kNow, parse_bare<PauseCommand>, print_nothing, nullptr},
+    {"continue", "continue", "", Lane::kNow, parse_bare<ContinueCommand>, print_nothing, nullptr},
 }};
 
 }  // namespace
