@@ -105,7 +105,7 @@ Rgba tile_colour(std::uint32_t rank, MeshGrid grid, const Colouring& colouring) 
   Rgba colour = colouring.size > 0 && colouring.stride > 0
                     ? writer_colour(rank / colouring.stride % colouring.size, {1, colouring.size})
                     : writer_colour(rank, grid);
-  return colouring.only && *colouring.only != rank ? with_alpha(colour, 0.14f) : colour;
+  return colouring.only && *colouring.only != rank ? with_alpha(colour, kAside) : colour;
 }
 
 }  // namespace shw

@@ -40,6 +40,7 @@ struct Colouring {
   std::optional<std::uint32_t> only;
   friend bool operator==(const Colouring&, const Colouring&) = default;
 };
+inline constexpr float kAside = 0.14f;  // of the colour of what does not stand out
 Rgba tile_colour(std::uint32_t rank, MeshGrid grid, const Colouring& colouring);
 
 }  // namespace shw

@@ -83,6 +83,7 @@ void draw_desk(Frame& frame, DeskState& state) {
   if (frame.snapshot.checkpoint == nullptr)
     state.plan_open = state.explain_open = state.mesh_open = false;
   run_keys(frame, state);
+  follow_drop(frame, state);
   ImVec2 size = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);

@@ -26,6 +26,7 @@ struct Window {
   std::vector<KeyPress> keys;  // for the next frame, all of them
   std::deque<RawKey> raw;      // for imgui, at most one change a key and frame
   std::vector<std::string> dropped;
+  std::string title = "Shardwright";
   bool scale_changed = false;
   int frames_due = 3;
 };
@@ -167,7 +168,7 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
       ImGui_ImplOpenGL3_CreateFontsTexture();
 #endif
     }
-    for (const std::string& path : window.dropped) bench.open({.checkpoint = path});
+    if (!window.dropped.empty()) bench.drop(std::move(window.dropped.back()));
     window.dropped.clear();
     feed_keys(window);
     ImGui_ImplOpenGL3_NewFrame();
@@ -176,6 +177,10 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
     std::vector<KeyPress> keys = std::move(window.keys);
     window.keys.clear();
     bench.draw(fonts, scale, glfwGetTime(), keys, false);
+    if (bench.title() != window.title) {
+      window.title = bench.title();
+      glfwSetWindowTitle(window.handle, window.title.c_str());
+    }
     ImGui::Render();
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     glfwSwapBuffers(window.handle);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "views/verdict.h"
+
 namespace shw {
 
 Workbench::Workbench(const Theme& theme, std::function<void()> wake)
@@ -31,6 +33,12 @@ void Workbench::open(const GuiOptions& what) {
   commands.emplace_back(OpenCommand{what.checkpoint, what.spec, what.against, what.mesh});
   commands.emplace_back(CheckCommand{});
   apply(std::move(commands));
+}
+
+void Workbench::drop(std::string path) {
+  desk_.browser.open = false;
+  desk_.browser.dropped = std::move(path);
+  desk_.browser.drop_asked = false;
 }
 
 Status Workbench::record_in(const std::string& file) {
@@ -101,6 +109,7 @@ void Workbench::draw(const Fonts& fonts, float scale, double now, std::span<cons
   frame.stable = stable;
   frame.marks = &marks_;
   draw_desk(frame, desk_);
+  title_ = window_title(*digest, job);
   if (!commands.empty()) apply(std::move(commands));
 }
 
@@ -118,7 +127,7 @@ void Workbench::settle() {
 
 bool Workbench::busy() const {
   JobState job = session_.job();
-  if (job.running || job.looking || layouts_.pending()) return true;
+  if ((job.running && !job.paused) || job.looking || layouts_.pending()) return true;
   std::lock_guard lock(mutex_);
   return digest_is_late();
 }
