@@ -8,6 +8,7 @@
 #include "views/habits.h"
 #include "views/look_panels.h"
 #include "views/text.h"
+#include "views/tile_colours.h"
 
 namespace shw {
 namespace {
@@ -16,7 +17,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 66> kActions{{
+constexpr std::array<ActionRow, 74> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -42,6 +43,7 @@ constexpr std::array<ActionRow, 66> kActions{{
     {Action::kCheck, "Check again", {Key::kF6}},
     {Action::kCheckData, "Check every byte", {Key::kF6, false, true, false}},
     {Action::kCancel, "Stop what is running", {Key::kEscape, false, true, false}},
+    {Action::kPause, "Pause what is running, or go on with it", {Key::kF9}},
     {Action::kExplain, "Explain this finding", {Key::kF1}},
     {Action::kMesh, "Say how the ranks lie", ctrl(Key::kM)},
     {Action::kCopyReport, "Copy the findings as text", {Key::kC, true, true, false}},
@@ -53,6 +55,13 @@ constexpr std::array<ActionRow, 66> kActions{{
     {Action::kZoomIn, "Zoom in", {Key::kPlus}},
     {Action::kZoomOut, "Zoom out", {Key::kMinus}},
     {Action::kZoomFit, "Show the whole tensor", {Key::k0}},
+    {Action::kColourWriter, "Colour the tiles by writer", ctrl(Key::k1)},
+    {Action::kColourFile, "Colour the tiles by file", ctrl(Key::k2)},
+    {Action::kColourFinding, "Colour the tiles by finding", ctrl(Key::k3)},
+    {Action::kColourOdd, "Colour the tiles by NaN and infinite", ctrl(Key::k4)},
+    {Action::kColourGreatest, "Colour the tiles by largest magnitude", ctrl(Key::k5)},
+    {Action::kColourZeros, "Colour the tiles by share of zeros", ctrl(Key::k6)},
+    {Action::kLookAtTiles, "Look at the values of every tile", {}},
     {Action::kSortRecorded, "Sort as recorded", {}},
     {Action::kSortName, "Sort by name", {}},
     {Action::kSortBytes, "Sort by bytes, largest first", {}},
@@ -168,6 +177,20 @@ void run_view(Action action, Frame& frame, DeskState& state) {
       state.map.zoom = 1;
       state.map.pan_row = state.map.pan_column = 0;
       return;
+    case Action::kColourWriter:
+      return colour_by(frame, state, ColourBy::kWriter);
+    case Action::kColourFile:
+      return colour_by(frame, state, ColourBy::kFile);
+    case Action::kColourFinding:
+      return colour_by(frame, state, ColourBy::kFinding);
+    case Action::kColourOdd:
+      return colour_by(frame, state, ColourBy::kOdd);
+    case Action::kColourGreatest:
+      return colour_by(frame, state, ColourBy::kGreatest);
+    case Action::kColourZeros:
+      return colour_by(frame, state, ColourBy::kZeros);
+    case Action::kLookAtTiles:
+      return look_at_tiles(frame, state);
     default:
       return run_sort_or_list(action, frame, state);
   }
@@ -240,7 +263,11 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
     case Action::kReload:
       return !s.said.checkpoint.empty() && idle;
     case Action::kCancel:
-      return frame.job.running;
+      return frame.job.running || frame.job.looking;
+    case Action::kPause:
+      return frame.job.running && !frame.job.stopping;
+    case Action::kLookAtTiles:
+      return s.tensor && !tiles_are_known(s);
     case Action::kOpen:
       return true;
     case Action::kBack:
@@ -259,6 +286,12 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
     case Action::kZoomIn:
     case Action::kZoomOut:
     case Action::kZoomFit:
+    case Action::kColourWriter:
+    case Action::kColourFile:
+    case Action::kColourFinding:
+    case Action::kColourOdd:
+    case Action::kColourGreatest:
+    case Action::kColourZeros:
       return s.tensor.has_value();
     default:
       return s.checkpoint != nullptr || action == Action::kQuit || action == Action::kPalette;
@@ -291,6 +324,8 @@ void run(Action action, Frame& frame, DeskState& state) {
       return frame.emit(CheckCommand{Depth::kData});
     case Action::kCancel:
       return frame.emit(CancelCommand{});
+    case Action::kPause:
+      return frame.job.paused ? frame.emit(ContinueCommand{}) : frame.emit(PauseCommand{});
     case Action::kExplain:
       state.habits.lesson.clear();
       state.explain_open = true;

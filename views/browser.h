@@ -13,6 +13,9 @@ void draw_browser(Frame& frame, DeskState& state);
 void open_browser(Frame& frame, DeskState& state, std::string folder);
 // Opens it and checks it; the list starts anew.
 void open_place(Frame& frame, DeskState& state, OpenCommand what);
+// What was dropped onto the window: a checkpoint is opened, a folder of them is browsed. Which it
+// is is told by the listing that this asks for.
+void follow_drop(Frame& frame, DeskState& state);
 void run_browser(Action action, Frame& frame, DeskState& state);
 
 // Of "/runs/7/st": "/runs/7/" and "st".

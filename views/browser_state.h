@@ -12,6 +12,8 @@ struct BrowserState {
   std::optional<std::string> pending;  // what the field, which keeps its own text, is to hold
   std::optional<std::string> asked;    // the folder that was last listed
   int row = -1;                        // chosen; -1: what is typed
+  std::optional<std::string> dropped;  // a path that is not opened yet
+  bool drop_asked = false;             // what it is is being looked at
   bool reveal = false;                 // the chosen row was reached by a key: scroll to it
 };
 

@@ -42,6 +42,26 @@ void open_place(Frame& frame, DeskState& state, OpenCommand what) {
   frame.emit(CheckCommand{});
 }
 
+void follow_drop(Frame& frame, DeskState& state) {
+  if (!state.browser.dropped) return;
+  std::string path = *state.browser.dropped;
+  const verbs::FolderListing* listing = frame.snapshot.folder.get();
+  bool listed = state.browser.drop_asked && listing != nullptr && listing->asked == path &&
+                (listing->error || listing->here.looked);
+  if (!listed) {
+    // Asked again where the answer is of another drop: the last one counts.
+    if (!state.browser.drop_asked) frame.emit(BrowseCommand{path});
+    state.browser.drop_asked = true;
+    return;
+  }
+  // No folder: a file that is a checkpoint, or one of which opening says what is wrong with it.
+  bool opens = listing->error || listing->here.is_openable() || listing->places.empty();
+  state.browser.dropped.reset();
+  state.browser.drop_asked = false;
+  if (opens) return open_place(frame, state, OpenCommand{path});
+  open_browser(frame, state, path);
+}
+
 void run_browser(Action action, Frame& frame, DeskState& state) {
   if (action == Action::kOpen) return open_browser(frame, state, "");
   if (action == Action::kBack) return frame.emit(GoCommand{-1});

@@ -110,7 +110,7 @@ Rgba tile_colour(std::uint32_t rank, MeshGrid grid, const Colouring& colouring) 
                     ? writer_colour(rank / colouring.stride % colouring.size, {1, colouring.size},
                                     colouring.palette)
                     : writer_colour(rank, grid, colouring.palette);
-  return colouring.only && *colouring.only != rank ? with_alpha(colour, 0.14f) : colour;
+  return colouring.only && *colouring.only != rank ? with_alpha(colour, kAside) : colour;
 }
 
 }  // namespace shw

@@ -36,7 +36,8 @@ struct TilePalette {
   float first_row = 0.59f, last_row = 0.70f;  // lightness of the rows of ranks
   float fall = 0.13f;                         // of the lightness, from the first column to the last
   float chroma = 0.085f;
-  Rgba bad = 0, nobody = 0;  // of tiles that are wrong, and of those that no rank wrote
+  Rgba bad = 0, nobody = 0;    // of tiles that are wrong, and of those that no rank wrote
+  Rgba raised = 0, frame = 0;  // of those that nobody has looked at, and of what stands out
   friend bool operator==(const TilePalette&, const TilePalette&) = default;
 };
 // A rank's colour in every picture: the hue runs along its row, each row is lighter than the one
@@ -51,6 +52,7 @@ struct Colouring {
   TilePalette palette = {};
   friend bool operator==(const Colouring&, const Colouring&) = default;
 };
+inline constexpr float kAside = 0.14f;  // of the colour of what does not stand out
 Rgba tile_colour(std::uint32_t rank, MeshGrid grid, const Colouring& colouring);
 
 }  // namespace shw

@@ -84,6 +84,7 @@ void draw_desk(Frame& frame, DeskState& state) {
   if (frame.snapshot.checkpoint == nullptr) state.plan_open = state.mesh_open = false;
   restore_panel(frame, state);
   run_keys(frame, state);
+  follow_drop(frame, state);
   ImVec2 size = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);

@@ -13,6 +13,7 @@
 #include "views/habits_state.h"
 #include "views/list_rows.h"
 #include "views/plan_state.h"
+#include "views/tile_paint.h"
 #include "views/values_state.h"
 
 namespace shw {
@@ -62,7 +63,9 @@ struct DeskState {
   bool subjects_open = false;                  // of the finding shown: all of them
   const void* subjects_of = nullptr;           // compared, never followed
   int colour_axis = -1;  // tiles are coloured by: -1 their writer, else a mesh axis
-  std::optional<std::uint32_t> isolated;  // the rank whose tiles stand out
+  ColourBy colour_by = ColourBy::kWriter;   // beyond the writer
+  std::optional<TensorId> tiles_asked_for;  // whose values are being looked at
+  std::optional<std::uint32_t> isolated;    // the rank whose tiles stand out
   MenuState menu;
   bool map_has_keys = false;  // arrows move the tile, not the row
   bool fill_open = false;     // another checkpoint to fill from is being named

@@ -84,6 +84,11 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
       same_heads ? before->run_marks : make_run_marks(*digest->list, *digest->marks);
   bool same_picture = same_plan && old->tensor == snapshot->tensor;
   digest->picture = same_picture ? before->picture : make_picture(*snapshot);
+  bool same_tiles = same_picture && before->paints != nullptr;
+  digest->paints = same_tiles && old->tile_values == snapshot->tile_values
+                       ? before->paints
+                       : make_paints(*snapshot, digest->picture.get(),
+                                     same_tiles ? before->paints.get() : nullptr);
   return digest;
 }
 

@@ -14,6 +14,7 @@
 #include "core/session/session.h"
 #include "core/tiles/tile_set.h"
 #include "views/color.h"
+#include "views/tile_paint.h"
 
 namespace shw {
 
@@ -113,7 +114,8 @@ struct Digest {
   std::shared_ptr<const MeshInfo> mesh;
   std::shared_ptr<const CheckpointCard> facts;
   std::shared_ptr<const Overview> overview;
-  std::shared_ptr<const Picture> picture;  // null where no tensor is selected
+  std::shared_ptr<const Picture> picture;    // null where no tensor is selected
+  std::shared_ptr<const TilePaints> paints;  // of the picture
 };
 
 std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapshot,

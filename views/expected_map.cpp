@@ -21,7 +21,7 @@ void dashed(ImDrawList* draw, ImVec2 from, ImVec2 to, Rgba colour, float dash, f
 // Who would hold each part: its rank where the spec's mesh has as many ranks as wrote, and where
 // that rank stands. A breath of the writer's colour ties it to the other pictures.
 void draw_holders(Frame& frame, ImDrawList* draw, const Picture& picture, const Slice& slice,
-                  ImVec2 at, const TileView& view) {
+                  ImVec2 at, const TileView& view, const std::optional<Colouring>& tint) {
   const TileSet& tiles = *picture.expected_tiles;
   if (tiles.size() > 2'048) return;
   MapPicture map{"", 0, at, picture.expected_tiles, slice, view};
@@ -36,10 +36,10 @@ void draw_holders(Frame& frame, ImDrawList* draw, const Picture& picture, const 
       if (place.dim == slice.row || place.dim == slice.column)
         where += (where.empty() ? "" : ", ") + place.text;
     }
-    if (writer != kNoWriter)
-      draw->AddRectFilled(
-          {box->x + 1, box->y + 1}, {box->z - 1, box->w - 1},
-          with_alpha(writer_colour(writer, frame.digest.mesh->grid, frame.theme.tiles), 0.16f));
+    if (writer != kNoWriter && tint)
+      draw->AddRectFilled({box->x + 1, box->y + 1}, {box->z - 1, box->w - 1},
+                          with_alpha(tile_colour(writer, frame.digest.mesh->grid, *tint),
+                                     tint->only && *tint->only != writer ? 0.04f : 0.16f));
     float width = box->z - box->x - frame.px(8), height = box->w - box->y - frame.px(4);
     bool who_fits =
         !who.empty() && text_width(strong, who) <= width && text_height(strong) <= height;
@@ -58,7 +58,8 @@ void draw_holders(Frame& frame, ImDrawList* draw, const Picture& picture, const 
 }  // namespace
 
 void draw_expected(Frame& frame, ImDrawList* draw, const Picture& picture, const Slice& slice,
-                   ImVec2 at, ImVec2 end, const TileView& view) {
+                   ImVec2 at, ImVec2 end, const TileView& view,
+                   const std::optional<Colouring>& tint) {
   Rgba line = frame.theme.quiet;
   float dash = frame.px(4), thick = frame.px(1);
   draw->PushClipRect({at.x - 1, at.y - 1}, {end.x + 1, end.y + 1}, true);
@@ -85,7 +86,7 @@ void draw_expected(Frame& frame, ImDrawList* draw, const Picture& picture, const
     for (std::int64_t cut : rows)
       dashed(draw, {at.x, y_of(cut)}, {end.x, y_of(cut)}, line, dash, thick);
   }
-  if (picture.expected_tiles != nullptr) draw_holders(frame, draw, picture, slice, at, view);
+  if (picture.expected_tiles != nullptr) draw_holders(frame, draw, picture, slice, at, view, tint);
   draw->PopClipRect();
 }
 

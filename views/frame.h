@@ -32,10 +32,13 @@ struct TileRequest {
   TileView view;
   MeshGrid grid;
   Colouring colouring = {};
+  std::shared_ptr<const TilePaint> paint = nullptr;  // null: by writer, as the colouring says
+  bool after = false;                                // which of the paint's tiles these are
 };
 struct PaintedLayout {
   TileRequest request;
   TileLayout layout;
+  std::vector<Rgba> fills;     // of layout.quads
   std::vector<Rgba> pixels;    // of layout.raster
   std::uintptr_t texture = 0;  // the renderer's number of it
 };

@@ -91,12 +91,26 @@ void draw_bar(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max) {
     double part = i < now ? 1 : i == now ? part_of(job) : 0;
     if (part > 0)
       draw->AddRectFilled({x, min.y}, {x + wide * static_cast<float>(part), max.y},
-                          job.stopping ? frame.theme.quiet : frame.theme.text, frame.px(2));
+                          job.stopping || job.paused ? frame.theme.quiet : frame.theme.text,
+                          frame.px(2));
   }
+}
+
+// What stands there if somebody leaves now, and not more than that.
+std::string paused_text(const JobState& job) {
+  std::string text = "paused";
+  if (job.total > 0)
+    text += " after " + amount_text(job, std::min(job.done, job.total)) + " of " +
+            amount_text(job, job.total);
+  if (steps_of(job) == 1) return text + "; nothing is written";
+  return text + (step_of(job) == 0
+                     ? "; what is finished stays if you close, and can be gone on with"
+                     : "; all bytes are written, and stay if you close");
 }
 
 std::string phase_now(const JobState& job) {
   if (job.stopping) return "stopping; what is open stays as it is";
+  if (job.paused) return paused_text(job);
   if (job.past_proof) return "looking at what came out";
   bool waits = job.phase == Phase::kCopying && job.total > 0 && job.done >= job.total;
   std::string text = waits ? "waiting until the disk has it all" : phase_text(job.phase);
@@ -111,7 +125,8 @@ std::vector<std::string> amounts_of(const JobState& job) {
   texts.push_back(amount_text(job, std::min(job.done, job.total)) + " of " +
                   amount_text(job, job.total));
   double seconds = job.phase_seconds > 0 ? job.phase_seconds : job.seconds;
-  if (seconds < 0.5 || job.done == 0 || job.done >= job.total || job.stopping) return texts;
+  if (seconds < 0.5 || job.done == 0 || job.done >= job.total || job.stopping || job.paused)
+    return texts;
   double rate = static_cast<double>(job.done) / seconds;
   texts.push_back(amount_text(job, static_cast<std::uint64_t>(rate)) + "/s");
   texts.push_back(duration_text(static_cast<double>(job.total - job.done) / rate) + " left");
@@ -128,7 +143,12 @@ void draw_running(Frame& frame, DeskState& state, Region region) {
   if (!job.stopping) {
     if (button(frame, "job/cancel", "Cancel", {right - size.x, middle - size.y / 2}))
       run(Action::kCancel, frame, state);
-    end = right - size.x - frame.px(16);
+    end = right - size.x - frame.px(8);
+    const char* label = job.paused ? "Go on" : "Pause";
+    ImVec2 beside = button_size(frame, label);
+    if (button(frame, "job/pause", label, {end - beside.x, middle - size.y / 2}))
+      run(Action::kPause, frame, state);
+    end -= beside.x + frame.px(16);
   }
   std::string title = job.title;
   if (steps_of(job) > 1)

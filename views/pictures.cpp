@@ -9,6 +9,7 @@
 #include "views/parts.h"
 #include "views/tensor_view.h"
 #include "views/text.h"
+#include "views/tile_colours.h"
 #include "views/tile_map.h"
 
 namespace shw {
@@ -41,7 +42,8 @@ struct Panel {
   float x = 0;
 };
 
-std::vector<Panel> panels_of(const Frame& frame, const Picture& picture, const Slice& slice) {
+std::vector<Panel> panels_of(const Frame& frame, const DeskState& state, const Picture& picture) {
+  const Slice& slice = state.map.slice;
   std::vector<Panel> panels;
   std::string how = slice.row < 0
                         ? dim_text(slice.column) + " across"
@@ -53,6 +55,8 @@ std::vector<Panel> panels_of(const Frame& frame, const Picture& picture, const S
   if (differs)
     panels.push_back(
         {Kind::kExpected, "EXPECTED", "from " + picture.expected_from, picture.expected});
+  if (differs && picture.expected_tiles != nullptr && state.colour_by != ColourBy::kWriter)
+    panels.back().caption = tint_text(state);
   else if (picture.expects && picture.expected == picture.saved->shape())
     panels[0].caption += ", as " + picture.expected_from + " expects";
   if (picture.after != nullptr) {
@@ -239,7 +243,7 @@ void keep_what_fits(const Frame& frame, DeskState& state, std::vector<Panel>& pa
 void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
                  Column& column, float height) {
   const Slice& slice = state.map.slice;
-  auto panels = panels_of(frame, picture, slice);
+  auto panels = panels_of(frame, state, picture);
   std::vector<PanelWish> wishes;
   std::int64_t rows = 1, columns = 1;
   float margin = frame.px(56);  // numbers to the right of each
@@ -277,7 +281,9 @@ void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture
     float slot = std::max(wishes[p].head_width, static_cast<float>(view.width)) + margin;
     draw_panel_head(frame, draw, picture, panel, {at.x, column.y}, slot - frame.px(10));
     if (panel.kind == Kind::kExpected) {
-      draw_expected(frame, draw, picture, slice, at, end, view);
+      bool tinted = state.colour_by == ColourBy::kWriter;
+      draw_expected(frame, draw, picture, slice, at, end, view,
+                    tinted ? std::optional(colouring_of(frame, state)) : std::nullopt);
     } else {
       MapPicture map{
           after ? "map/after" : "map/saved",
@@ -291,6 +297,7 @@ void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture
           after ? std::span<const Box>(picture.lost) : std::span<const Box>(picture.missing),
           after ? std::span<const Box>() : std::span<const Box>(picture.overlapping)};
       map.colouring = colouring_of(frame, state);
+      map.paint = paint_of(frame, state);
       if (after) {
         map.origins = picture.origins;
         map.bad_word = "lost";
@@ -349,6 +356,7 @@ void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Pictu
   bool clicked = false;
   MapPicture map{"map/all", 2, at, picture.saved, slice, view, false, false, picture.missing};
   map.colouring = colouring_of(frame, state);
+  map.paint = paint_of(frame, state);
   auto under = draw_map(frame, state, map, &clicked);
   if (under) state.map.hovered = under;
   if (under && !frame.stable && !ImGui::IsItemActive()) tile_tooltip(frame, *under);

@@ -4,6 +4,7 @@
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
+#include "core/repair/outlook_words.h"
 #include "views/actions.h"
 #include "views/imgui_versions.h"
 #include "views/plan_parts.h"
@@ -99,32 +100,10 @@ void draw_plan_error(Frame& frame, Column& column, const Error& error) {
 
 namespace {
 
-std::string stage_seconds(const Forecast& forecast) {
-  std::string text;
-  constexpr const char* kNames[kStages] = {"reading", "making", "writing", "reading back"};
-  for (std::size_t i = 0; i < kStages; ++i) {
-    text += text.empty() ? "" : ", ";
-    text += fmt::format("{} {}", kNames[i], duration_text(forecast.seconds[i]));
-  }
-  return text;
-}
-
 void draw_outlook(Frame& frame, Column& column, const RepairOutlook& outlook) {
   head(frame, column, "WHAT IT TAKES", "nothing was written to find out");
-  const Rgba text = frame.theme.text;
-  row(frame, column, "reads", human_bytes(outlook.bytes_read), text);
-  row(frame, column, "writes", human_bytes(outlook.bytes_written), text);
-  row(frame, column, "files",
-      fmt::format("{} copied, {} made", human_count(outlook.files_copied),
-                  human_count(outlook.files_made)),
-      text);
-  row(frame, column, "tiles",
-      fmt::format("{} made, {} kept as they are", human_count(outlook.tiles_made),
-                  human_count(outlook.tiles_kept)),
-      text);
-  row(frame, column, "memory", "at most " + human_bytes(outlook.forecast.memory), text);
-  row(frame, column, "predicted", "about " + duration_text(outlook.forecast.total), text);
-  row(frame, column, "by stage", stage_seconds(outlook.forecast), text);
+  for (const auto& [label, text] : rows_in_words(outlook))
+    row(frame, column, label, text, frame.theme.text);
   column.y += frame.px(10);
 }
 

@@ -4,6 +4,7 @@
 #include <imgui.h>
 #include <algorithm>
 
+#include "core/repair/outlook_words.h"
 #include "views/actions.h"
 #include "views/parts.h"
 #include "views/plan_parts.h"
@@ -16,20 +17,7 @@ std::string summary_of(const Snapshot& snapshot) {
   const Plan& plan = *snapshot.plan;
   bool all_off = plan.empty() && snapshot.edits && !snapshot.edits->edit().whole->empty();
   if (all_off) return "Every step is switched off: nothing would be repaired.";
-  std::uint64_t moved = 0, tiles = 0;
-  std::int64_t lost = 0;
-  for (const Operation& operation : plan.operations) {
-    moved += operation.bytes_moved;
-    tiles += static_cast<std::uint64_t>(std::max<std::int64_t>(operation.tiles, 0));
-    lost += operation.elements_lost;
-  }
-  std::string text = plural(plan.operations.size(), "operation") + " on " +
-                     plural(plan.tensors.size(), "tensor") + ", " + plural(tiles, "tile") + ". ";
-  text += lost > 0 ? plural(static_cast<std::uint64_t>(lost), "element") +
-                         (lost == 1 ? " is" : " are") + " lost; the certificate names every one. "
-                   : "Nothing is lost. ";
-  text += moved == 0 ? "No tensor byte moves." : human_bytes(moved) + " are rewritten.";
-  return text;
+  return in_words(plan);
 }
 
 // True when Enter was pressed in it.

@@ -8,6 +8,7 @@
 #include "views/imgui_versions.h"
 #include "views/parts.h"
 #include "views/text.h"
+#include "views/tile_colours.h"
 
 namespace shw {
 
@@ -116,12 +117,14 @@ void draw_slider(Frame& frame, ImDrawList* draw, DeskState& state, int dim, std:
   ImGui::PopID();
 }
 
-// "coloured by writer" is a menu: the writer, or an axis of the mesh; "only rank 33" ends that.
+// "coloured by writer" is a menu: the writer, an axis of the mesh, or what tile_paint.h knows;
+// "only rank 33" ends that.
 void draw_colour_picker(Frame& frame, DeskState& state, Column& column, float from, float middle) {
   const auto& axes = frame.digest.mesh->axes;
   bool by_axis =
       state.colour_axis >= 0 && static_cast<std::size_t>(state.colour_axis) < axes.size();
-  std::string by = by_axis ? axes[static_cast<std::size_t>(state.colour_axis)].name : "writer";
+  std::string by = by_axis ? axes[static_cast<std::size_t>(state.colour_axis)].name
+                           : std::string(name(state.colour_by));
   std::string text =
       state.isolated ? "only rank " + std::to_string(*state.isolated) : "coloured by " + by;
   float width = text_width(frame.fonts.small, text) + frame.px(16);
@@ -137,7 +140,18 @@ void draw_colour_picker(Frame& frame, DeskState& state, Column& column, float fr
   if (ImGui::BeginPopup("colour-menu")) {
     for (int axis = -1; axis < static_cast<int>(axes.size()); ++axis) {
       std::string label = axis < 0 ? "writer" : axes[static_cast<std::size_t>(axis)].name;
-      if (ImGui::Selectable(label.c_str(), axis == state.colour_axis)) state.colour_axis = axis;
+      bool chosen = axis == state.colour_axis && state.colour_by == ColourBy::kWriter;
+      if (ImGui::Selectable(label.c_str(), chosen)) {
+        colour_by(frame, state, ColourBy::kWriter);
+        state.colour_axis = axis;
+      }
+      mark(frame, "colour/" + label);
+    }
+    for (std::size_t i = 1; i < kColourings; ++i) {
+      auto other = static_cast<ColourBy>(i);
+      std::string label(name(other));
+      if (ImGui::Selectable(label.c_str(), state.colour_by == other))
+        colour_by(frame, state, other);
       mark(frame, "colour/" + label);
     }
     ImGui::EndPopup();
@@ -240,6 +254,7 @@ void draw_tensor(Frame& frame, DeskState& state, Region region) {
   follow_tensor(frame, state);
   draw_name(frame, draw, picture, column);
   draw_pickers(frame, draw, state, picture, column);
+  draw_legend(frame, state, column);
   column.left += frame.px(30);
   column.right -= frame.px(6);
   float room = region.max.y - column.y - frame.px(14);

@@ -95,6 +95,8 @@ std::optional<Theme> parse_theme(std::string_view text) {
   if (seen.size() != kTokens.size() + kNumbers.size()) return std::nullopt;
   theme.tiles.bad = theme.bad;
   theme.tiles.nobody = theme.nobody;
+  theme.tiles.raised = theme.raised;
+  theme.tiles.frame = theme.frame;
   return theme;
 }
 

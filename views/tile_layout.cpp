@@ -24,7 +24,14 @@ float snapped(double value, int side) {
   return static_cast<float>(std::clamp(std::round(value), 0.0, static_cast<double>(side)));
 }
 
-void paint(TileLayout& layout, const TileSet& tiles, std::uint32_t tile, Span down, Span across) {
+// Status before weight.
+std::uint32_t weight_of(const TileSet& tiles, const TileWeights& weights, std::uint32_t tile) {
+  auto status = static_cast<std::uint32_t>(tiles.status(tile)) << 16;
+  return weights.groups == nullptr ? status : status | weights.of_group[(*weights.groups)[tile]];
+}
+
+void paint(TileLayout& layout, const TileSet& tiles, const TileWeights& weights, std::uint32_t tile,
+           Span down, Span across) {
   const TileView& view = layout.view;
   if (layout.raster.empty())
     layout.raster.assign(
@@ -37,19 +44,20 @@ void paint(TileLayout& layout, const TileSet& tiles, std::uint32_t tile, Span do
   };
   int x0 = first(across.from), x1 = last(across.from, across.to, view.width);
   int y0 = first(down.from), y1 = last(down.from, down.to, view.height);
-  TileStatus status = tiles.status(tile);
+  std::uint32_t weight = weight_of(tiles, weights, tile);
   for (int y = y0; y < y1; ++y) {
     std::uint32_t* row =
         layout.raster.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(view.width);
     for (int x = x0; x < x1; ++x) {
-      if (row[x] == 0 || status > tiles.status(row[x] - 1)) row[x] = tile + 1;
+      if (row[x] == 0 || weight > weight_of(tiles, weights, row[x] - 1)) row[x] = tile + 1;
     }
   }
 }
 
 }  // namespace
 
-TileLayout layout_tiles(const TileSet& tiles, const Slice& slice, const TileView& view) {
+TileLayout layout_tiles(const TileSet& tiles, const Slice& slice, const TileView& view,
+                        const TileWeights& weights) {
   TileLayout layout{view, {}, {}};
   if (view.width <= 0 || view.height <= 0) return layout;
   for (std::uint32_t tile = 0; tile < tiles.size(); ++tile) {
@@ -61,30 +69,13 @@ TileLayout layout_tiles(const TileSet& tiles, const Slice& slice, const TileView
     if (!tiles.crosses(tile, slice)) continue;
     bool small = across.to - across.from < kMinQuad || down.to - down.from < kMinQuad;
     if (small || layout.quads.size() >= kMaxQuads) {
-      paint(layout, tiles, tile, down, across);
+      paint(layout, tiles, weights, tile, down, across);
       continue;
     }
     layout.quads.push_back({snapped(across.from, view.width), snapped(down.from, view.height),
                             snapped(across.to, view.width), snapped(down.to, view.height), tile});
   }
   return layout;
-}
-
-std::vector<Rgba> colour_raster(const TileLayout& layout, const TileSet& tiles, MeshGrid grid,
-                                const Colouring& colouring) {
-  std::vector<Rgba> by_rank(static_cast<std::size_t>(grid.rows) * grid.columns);
-  for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
-    by_rank[rank] = tile_colour(static_cast<std::uint32_t>(rank), grid, colouring);
-  std::vector<Rgba> pixels(layout.raster.size(), 0);
-  for (std::size_t i = 0; i < pixels.size(); ++i) {
-    if (layout.raster[i] == 0) continue;
-    std::uint32_t tile = layout.raster[i] - 1, writer = tiles.writer(tile);
-    pixels[i] = tiles.status(tile) == TileStatus::kBad ? colouring.palette.bad
-                : writer == kNoWriter                  ? colouring.palette.nobody
-                : writer < by_rank.size()              ? by_rank[writer]
-                                                       : tile_colour(writer, grid, colouring);
-  }
-  return pixels;
 }
 
 Element element_at(const TileView& view, float x, float y) {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/tiles/tile_set.h"
-#include "views/color.h"
 
 namespace shw {
 
@@ -36,12 +35,13 @@ struct TileLayout {
   std::vector<std::uint32_t> raster;  // view.width * view.height: tile + 1, 0 for none; or empty
 };
 
-TileLayout layout_tiles(const TileSet& tiles, const Slice& slice, const TileView& view);
-
-// Colours of a raster, ready for a texture: the palette's `bad` for tiles of that status, else the
-// writer's.
-std::vector<Rgba> colour_raster(const TileLayout& layout, const TileSet& tiles, MeshGrid grid,
-                                const Colouring& colouring);
+// Of tiles of the same status that share a pixel the heaviest is seen; without, the first.
+struct TileWeights {
+  const std::vector<std::uint16_t>* groups = nullptr;  // one a tile
+  std::vector<std::uint16_t> of_group;
+};
+TileLayout layout_tiles(const TileSet& tiles, const Slice& slice, const TileView& view,
+                        const TileWeights& weights = {});
 
 // The element under a pixel of the viewport: row and column may lie outside the tensor.
 struct Element {

@@ -110,18 +110,39 @@ void draw_label(Frame& frame, ImDrawList* draw, const MapPicture& picture, std::
   if (all) text_from(draw, small, (min.x + max.x - note_width) / 2, middle + shift, ink, note);
 }
 
+const PaintGroup* group_of(const TileRequest& request, std::uint32_t tile) {
+  if (request.paint == nullptr) return nullptr;
+  const auto& groups = request.after ? request.paint->after : request.paint->saved;
+  return tile < groups.size() ? &request.paint->groups[groups[tile]] : nullptr;
+}
+
+// What its colour alone would say: the sign of its group in the corner, what was not looked at and
+// what cannot be read hatched.
+void draw_group(Frame& frame, ImDrawList* draw, const PaintGroup& group, ImVec2 min, ImVec2 max) {
+  if (group.token == PaintGroup::Token::kNotLooked) hatch(frame, draw, min, max, frame.theme.head);
+  if (group.token == PaintGroup::Token::kUnread) hatch(frame, draw, min, max, frame.theme.bad_text);
+  const ImFont* font = frame.fonts.mono_small;
+  float side = frame.px(16), in = frame.px(3);
+  if (group.sign.empty() || max.x - min.x < side + 2 * in || max.y - min.y < frame.px(44)) return;
+  ImVec2 corner{min.x + in, min.y + in};
+  draw->AddRectFilled(corner, {corner.x + side, corner.y + side},
+                      with_alpha(frame.theme.dark_ink, 0.55f), frame.px(3));
+  text_from(draw, font, corner.x + (side - text_width(font, group.sign)) / 2, corner.y + side / 2,
+            frame.theme.light_ink, group.sign);
+}
+
 void draw_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
-                const TileLayout& layout) {
+                const PaintedLayout& painted) {
   const TileSet& tiles = *picture.tiles;
-  MeshGrid grid = frame.digest.mesh->grid;
+  const TileLayout& layout = painted.layout;
   bool dense = layout.quads.size() > 4'000;
-  for (const TileQuad& quad : layout.quads) {
+  for (std::size_t q = 0; q < layout.quads.size(); ++q) {
+    const TileQuad& quad = layout.quads[q];
     float gap = quad.x1 - quad.x0 >= 8 && quad.y1 - quad.y0 >= 8 ? std::max(1.0f, frame.px(1)) : 1;
     ImVec2 min{picture.at.x + quad.x0, picture.at.y + quad.y0};
     ImVec2 max{picture.at.x + quad.x1 - gap, picture.at.y + quad.y1 - gap};
     std::uint32_t writer = tiles.writer(quad.tile);
-    Rgba fill =
-        writer == kNoWriter ? frame.theme.nobody : tile_colour(writer, grid, picture.colouring);
+    Rgba fill = painted.fills[q];
     bool bad = tiles.status(quad.tile) == TileStatus::kBad;
     if (bad) fill = dense ? frame.theme.bad : mix(fill, frame.theme.background, 0.72f);
     draw->AddRectFilled(min, max, fill);
@@ -129,6 +150,8 @@ void draw_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
       hatch(frame, draw, min, max, frame.theme.bad);
       add_frame(draw, min, max, frame.theme.bad, 0, frame.px(2));
     }
+    const PaintGroup* group = group_of(painted.request, quad.tile);
+    if (group != nullptr && !dense && !bad) draw_group(frame, draw, *group, min, max);
     bool aside = picture.colouring.only && *picture.colouring.only != writer;
     if (picture.labels && !aside && quad.x1 - quad.x0 > frame.px(16) &&
         quad.y1 - quad.y0 > frame.px(14))
@@ -297,13 +320,13 @@ std::optional<ChunkId> draw_map(Frame& frame, DeskState& state, const MapPicture
   if (size.x < 1 || size.y < 1) return std::nullopt;
   ImVec2 end{picture.at.x + size.x, picture.at.y + size.y};
   const PaintedLayout* painted = frame.layouts.get(
-      picture.slot,
-      {picture.tiles, picture.slice, picture.view, frame.digest.mesh->grid, picture.colouring});
+      picture.slot, {picture.tiles, picture.slice, picture.view, frame.digest.mesh->grid,
+                     picture.colouring, picture.paint, picture.seams});
   if (painted != nullptr && painted->request.tiles == picture.tiles) {
     draw->PushClipRect(picture.at, end, true);
     draw_raster(frame, draw, picture, *painted);
     if (painted->layout.view == picture.view || painted->layout.quads.size() < kMaxQuads)
-      draw_quads(frame, draw, picture, painted->layout);
+      draw_quads(frame, draw, picture, *painted);
     draw->PopClipRect();
   }
   draw_boxes(frame, draw, picture, picture.bad_boxes, frame.theme.bad);

@@ -20,6 +20,7 @@ struct MapPicture {
   std::span<const Box> twice_boxes = {};     // claimed by more than one tile
   std::span<const TileOrigin> origins = {};  // one a tile: where it was; or none
   Colouring colouring = {};
+  std::shared_ptr<const TilePaint> paint = nullptr;      // null: as the colouring says
   std::string_view bad_word = "missing", bad_note = {};  // written on the hatched boxes
 };
 
@@ -35,7 +36,8 @@ std::string rank_text(const Frame& frame, std::uint32_t rank);
 std::optional<ImVec4> box_on_screen(const MapPicture& picture, ExtentsView offsets,
                                     ExtentsView sizes);
 void draw_expected(Frame& frame, ImDrawList* draw, const Picture& picture, const Slice& slice,
-                   ImVec2 at, ImVec2 end, const TileView& view);
+                   ImVec2 at, ImVec2 end, const TileView& view,
+                   const std::optional<Colouring>& tint);
 void hatch(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max, Rgba colour);
 
 }  // namespace shw

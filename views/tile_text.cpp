@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "views/text.h"
+#include "views/tile_colours.h"
 #include "views/tile_map.h"
 
 namespace shw {
@@ -42,6 +43,8 @@ std::string tile_text(const Frame& frame, ChunkId chunk) {
     text += "\n" + human_count(length) + " bytes";
     if (length >= 1000) text += " (" + human_bytes(length) + ")";
   }
+  std::string values = tile_values_text(frame, chunk);
+  if (!values.empty()) text += "\n" + values;
   return text;
 }
 

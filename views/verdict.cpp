@@ -190,4 +190,13 @@ VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_
   return text;
 }
 
+std::string window_title(const Digest& digest, const JobState& job) {
+  const Snapshot& snapshot = *digest.snapshot;
+  std::string path = snapshot.said.checkpoint;
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  if (path.empty()) return "Shardwright";
+  return path.substr(path.find_last_of('/') + 1) + " - " +
+         verdict_of(snapshot, job, digest.marked).title + " - Shardwright";
+}
+
 }  // namespace shw

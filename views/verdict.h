@@ -20,5 +20,7 @@ struct VerdictText {
   std::string unjudged = {};  // the quiet line below: "Not judged: ..."; may be empty
 };
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors);
+// Of the window: "step_9000 - Will not load: 1 cause, 3 tensors - Shardwright".
+std::string window_title(const Digest& digest, const JobState& job);
 
 }  // namespace shw

@@ -34,6 +34,7 @@ struct Options : VerbOptions {
   bool copy = false;
   bool roll_back = false;
   bool integrity = false;
+  bool explain = false;  // of a plan: what it takes, in words
   bool json = false;
   bool values = false;
   bool yes = false;

@@ -156,6 +156,10 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
     verb.add_option("--plan", options.plan, "a plan that `plan --json` printed, or one of steps")
         ->type_name("FILE");
   }
+  if (takes(shape, 'X')) {
+    verb.add_flag("--explain", options.explain,
+                  "say what it takes too: bytes, files, memory, seconds");
+  }
   if (takes(shape, 'g')) {
     verb.add_option("--fill", options.fill,
                     "what stands where elements are lost; cast: masters from the model")

@@ -3,6 +3,7 @@
 
 #include "app/cli/verbs.h"
 #include "core/io/store.h"
+#include "core/repair/outlook_words.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
 #include "core/verbs/transforms.h"
@@ -23,6 +24,21 @@ Result<Plan> plan_now(Context& context, const verbs::Opened& opened) {
   return plan;
 }
 
+namespace {
+
+// As the window says it under "what it takes".
+std::string explained(const Plan& plan, const Result<RepairOutlook>& outlook) {
+  std::string text = "\n" + in_words(plan) + "\n";
+  if (!outlook)
+    return text + "It cannot be carried out: " + printable(outlook.error().message) + "\n";
+  for (const auto& [label, value] : rows_in_words(*outlook))
+    text += "  " + label + std::string(12 - std::min<std::size_t>(label.size(), 11), ' ') + value +
+            "\n";
+  return text;
+}
+
+}  // namespace
+
 int run_plan(Context& context) {
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
@@ -33,10 +49,16 @@ int run_plan(Context& context) {
   }
   auto plan = plan_now(context, *opened);
   if (!plan) return fail_with(context, plan.error());
+  const Checkpoint& checkpoint = *opened->checkpoint;
+  bool explains = !plan->empty() && (context.options.json || context.options.explain);
+  auto outlook = explains ? outlook_of(checkpoint, *plan, {context.options.out})
+                          : Result<RepairOutlook>(RepairOutlook{});
   if (context.options.json) {
-    context.terminal.out_line(plan_to_json(*opened->checkpoint, *plan));
+    context.terminal.out_line(explains ? verbs::outlook_to_json(checkpoint, *plan, outlook)
+                                       : plan_to_json(checkpoint, *plan));
   } else {
     context.terminal.out(plan_to_text(*plan, style_of(context)));
+    if (explains) context.terminal.out(explained(*plan, outlook));
     if (!plan->empty())
       context.terminal.say("\nNothing was written. Carry it out:  " +
                            command_line("repair", context.options));

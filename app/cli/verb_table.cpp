@@ -45,7 +45,7 @@ constexpr VerbRow kVerbs[] = {
      "names of the same bytes. Exit code 0: the same to the bit; 1: different; 2: "
      "undecided, which it is without --data wherever metadata agree, and where bytes are "
      "damaged, missing, filled by a repair, or differ between copies inside one checkpoint."},
-    {"plan", "sadmgp", "Say what a repair would do, and what it would lose",
+    {"plan", "sadmgpX", "Say what a repair would do, and what it would lose",
      "shardwright plan step_9000 --spec spec.json\n"
      "  shardwright plan step_9000 --spec spec.json --json > plan.json\n"
      "  shardwright plan step_9000 --plan steps.json        what a plan of steps comes to",

@@ -25,7 +25,7 @@ Status parse_size(const std::string& text, int* width, int* height);
 // commands of the session (parse_command) and
 //   wait | screenshot PATH | hover tile N | open-plan | explain | palette | zoom FACTOR | key NAME
 //   | click NAME | type TEXT | slice DIM POSITION | recent FILE
-//   | cache FOLDER
+//   | cache FOLDER | drop PATH
 Status take_pictures(const GuiOptions& options);
 
 }  // namespace shw

@@ -177,6 +177,8 @@ Status play_line(Studio& studio, const std::string& line) {
     ImVec4 box = found->second;
     std::printf("%.0f %.0f\n", static_cast<double>((box.x + box.z) / 2),
                 static_cast<double>((box.y + box.w) / 2));
+  } else if (line.starts_with("drop ")) {
+    studio.bench().drop(rest("drop "));
   } else if (line.starts_with("type ")) {
     ImGui::GetIO().AddInputCharactersUTF8(rest("type ").c_str());
   } else {

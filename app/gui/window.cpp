@@ -27,6 +27,7 @@ struct Window {
   std::vector<KeyPress> keys;  // for the next frame, all of them
   std::deque<RawKey> raw;      // for imgui, at most one change a key and frame
   std::vector<std::string> dropped;
+  std::string title = "Shardwright";
   bool scale_changed = false;
   int frames_due = 3;
 };
@@ -163,7 +164,7 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
     window.scale_changed = false;
     const verbs::DeskSettings& settings = bench.desk().habits.settings;
     follow_look({settings.theme, total_scale(monitor, settings.scale)}, look, fonts);
-    for (const std::string& path : window.dropped) bench.open({.checkpoint = path});
+    if (!window.dropped.empty()) bench.drop(std::move(window.dropped.back()));
     window.dropped.clear();
     feed_keys(window);
     ImGui_ImplOpenGL3_NewFrame();
@@ -172,6 +173,10 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
     std::vector<KeyPress> keys = std::move(window.keys);
     window.keys.clear();
     bench.draw(fonts, look.scale, glfwGetTime(), keys, false);
+    if (bench.title() != window.title) {
+      window.title = bench.title();
+      glfwSetWindowTitle(window.handle, window.title.c_str());
+    }
     ImGui::Render();
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     glfwSwapBuffers(window.handle);

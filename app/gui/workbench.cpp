@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "views/habits.h"
+#include "views/verdict.h"
 
 namespace shw {
 
@@ -30,6 +31,12 @@ void Workbench::open(const GuiOptions& what) {
   commands.emplace_back(OpenCommand{what.checkpoint, what.spec, what.against, what.mesh});
   commands.emplace_back(CheckCommand{});
   apply(std::move(commands));
+}
+
+void Workbench::drop(std::string path) {
+  desk_.browser.open = false;
+  desk_.browser.dropped = std::move(path);
+  desk_.browser.drop_asked = false;
 }
 
 Status Workbench::record_in(const std::string& file) {
@@ -101,6 +108,7 @@ void Workbench::draw(const Fonts& fonts, float scale, double now, std::span<cons
   frame.stable = stable;
   frame.marks = &marks_;
   draw_desk(frame, desk_);
+  title_ = window_title(*digest, job);
   if (!commands.empty()) apply(std::move(commands));
   if (keeper_ != nullptr) desk_.habits.settings_trouble = keeper_->keep(settings_of(desk_));
 }
@@ -130,7 +138,7 @@ void Workbench::settle() {
 
 bool Workbench::busy() const {
   JobState job = session_.job();
-  if (job.running || job.looking || layouts_.pending()) return true;
+  if ((job.running && !job.paused) || job.looking || layouts_.pending()) return true;
   std::lock_guard lock(mutex_);
   return digest_is_late();
 }

@@ -28,6 +28,8 @@ class Workbench {
   ~Workbench();
 
   void open(const GuiOptions& what);
+  // Of a hand, or of a replay: a checkpoint, or a folder of them.
+  void drop(std::string path);
   void apply(Command command) { apply(std::vector<Command>{std::move(command)}); }
   void apply(std::vector<Command> commands);
   // Every command from now on, as a line that --replay plays.
@@ -38,6 +40,8 @@ class Workbench {
   // Between ImGui::NewFrame and ImGui::Render.
   void draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
             bool stable);
+  // Of what draw() has drawn last.
+  const std::string& title() const { return title_; }
   // Waits until jobs, digests and layouts are done: pictures.
   void settle();
   // Something runs: draw now and then even without events.
@@ -57,6 +61,7 @@ class Workbench {
   DeskState desk_;
   std::unique_ptr<SettingsKeeper> keeper_;
   Marks marks_;
+  std::string title_ = "Shardwright";
   GlLayouts layouts_;
   std::shared_ptr<const CheckReport> followed_;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "core/base/result.h"
@@ -29,6 +30,7 @@ struct Progress {
   std::atomic<std::uint64_t> total{0};  // 0 while it is not known
   std::atomic<bool> in_bytes{false};
   std::atomic<bool> cancelled{false};
+  std::atomic<bool> paused{false};
   // What is finished when it is cancelled stays, so that another run goes on with it.
   std::atomic<bool> keeps{false};
   StageWorks stages{};  // of all phases
@@ -40,12 +42,33 @@ struct Progress {
     phase = next;
   }
   void add(std::uint64_t amount) { done.fetch_add(amount, std::memory_order_relaxed); }
-  void cancel() { cancelled = true; }
+  // What is paused is let go on, so that it sees that it is to stop.
+  void cancel() {
+    cancelled = true;
+    go_on();
+  }
+  void pause() {
+    if (!cancelled) paused = true;
+  }
+  void go_on() {
+    paused = false;
+    paused.notify_all();
+  }
 };
 
-// `progress` may be null everywhere: nobody is watching.
+// The time that this thread has been held, so that no stage is charged with it.
+inline void wait_while_paused(const Progress& progress) {
+  auto begun = std::chrono::steady_clock::now();
+  while (progress.paused.load(std::memory_order_acquire)) progress.paused.wait(true);
+  held_on_this_thread += std::chrono::steady_clock::now() - begun;
+}
+
+// `progress` may be null everywhere: nobody is watching. Asked between two steps of a job, which is
+// where one that is paused waits: a lock that is held here belongs to that job alone.
 inline bool is_cancelled(const Progress* progress) {
-  return progress != nullptr && progress->cancelled.load(std::memory_order_relaxed);
+  if (progress == nullptr) return false;
+  if (progress->paused.load(std::memory_order_relaxed)) wait_while_paused(*progress);
+  return progress->cancelled.load(std::memory_order_relaxed);
 }
 inline StageWorks* stages_of(Progress* progress) {
   return progress == nullptr ? nullptr : &progress->stages;

@@ -25,6 +25,9 @@ struct StageWork {
 };
 using StageWorks = std::array<StageWork, kStages>;
 
+// How long this thread has waited because its job was paused.
+inline thread_local std::chrono::steady_clock::duration held_on_this_thread{};
+
 // From where it is made to where it goes, on one thread. `works` may be null: nobody asks.
 class StageClock {
  public:
@@ -32,13 +35,13 @@ class StageClock {
     if (works_ == nullptr) return;
     work_ = &(*works_)[static_cast<std::size_t>(stage)];
     work_->bytes.fetch_add(bytes, std::memory_order_relaxed);
-    begun_ = std::chrono::steady_clock::now();
+    begun_ = std::chrono::steady_clock::now() - held_on_this_thread;
   }
   StageClock(const StageClock&) = delete;
   StageClock& operator=(const StageClock&) = delete;
   ~StageClock() {
     if (works_ == nullptr) return;
-    auto spent = std::chrono::steady_clock::now() - begun_;
+    auto spent = std::chrono::steady_clock::now() - held_on_this_thread - begun_;
     work_->nanoseconds.fetch_add(
         static_cast<std::uint64_t>(
             std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count()),

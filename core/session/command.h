@@ -121,6 +121,15 @@ struct ReportCommand {
 struct DemoCommand {
   std::string folder;
 };
+// What the numbers of each tile of a tensor are like, tile after tile, until all are looked at or
+// another tensor is selected.
+struct TileValuesCommand {
+  bool stop = false;
+  std::string fqn = {};  // empty: the selected one
+};
+// The long job that runs: held at its next step, and let go on.
+struct PauseCommand {};
+struct ContinueCommand {};
 using Command =
     std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
                  UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
@@ -128,7 +137,8 @@ using Command =
                  PlanRedoCommand, EditPlanCommand, SavePlanCommand, LoadPlanCommand, DryRunCommand,
                  TargetCommand, ResumeCommand, RollBackCommand, CommitCommand, BytesCommand,
                  ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
-                 ExplainErrorCommand, ReportCommand, DemoCommand>;
+                 ExplainErrorCommand, ReportCommand, DemoCommand, TileValuesCommand, PauseCommand,
+                 ContinueCommand>;
 
 // The command as the one that its row says it is.
 template <class C>

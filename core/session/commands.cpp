@@ -81,6 +81,10 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
     {"report", "report [PATH]", "Writing the report", Lane::kQuick, parse_report, print_report,
      run_report},
     {"demo", "demo FOLDER", "Making the demo", Lane::kJob, parse_demo, print_demo, run_demo},
+    {"tile-values", "tile-values [off | of FQN]", "Reading tiles", Lane::kLook, parse_tile_values,
+     print_tile_values, run_tile_values},
+    {"pause", "pause", "", Lane::kNow, parse_bare<PauseCommand>, print_nothing, nullptr},
+    {"continue", "continue", "", Lane::kNow, parse_bare<ContinueCommand>, print_nothing, nullptr},
 }};
 
 }  // namespace

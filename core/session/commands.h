@@ -31,9 +31,9 @@ struct CommandRow {
   // What stands after the verb; nothing where it cannot be read.
   std::optional<Command> (*parse)(std::string_view rest);
   std::string (*print)(const Command& command);
-  // Pure: from what is there to what becomes of it. Null for cancel, filter, sort and go, which are
-  // the session's own. One of Lane::kLook fails only when it is stopped: what is wrong is what it
-  // saw.
+  // Pure: from what is there to what becomes of it. Null for cancel, filter, sort, go, pause and
+  // continue, which are the session's own. One of Lane::kLook fails only when it is stopped: what
+  // is wrong is what it saw.
   Result<Change> (*run)(const Snapshot& before, const Command& command, Progress* progress);
 };
 

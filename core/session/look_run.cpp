@@ -131,7 +131,49 @@ Result<Change> run_browse(const Snapshot& before, const Command& command, Progre
   return Change([seen = std::move(seen)](Snapshot& s) { s.folder = seen; });
 }
 
+namespace {
+
+// Whose tiles are asked for; nothing once another one is selected: nobody waits for them any more.
+std::optional<TensorId> tensor_asked_for(const Snapshot& snapshot, const TileValuesCommand& asked) {
+  if (snapshot.checkpoint == nullptr || asked.stop || !snapshot.tensor) return std::nullopt;
+  if (asked.fqn.empty()) return snapshot.tensor;
+  auto tensor = snapshot.checkpoint->find(asked.fqn);
+  return tensor == snapshot.tensor ? tensor : std::nullopt;
+}
+
+// Beyond this the other tensors' are forgotten: 80 MB.
+constexpr std::size_t kMostTilesKept = 2'000'000;
+
+void keep_tile_values(Snapshot& s, std::shared_ptr<const verbs::TileValues> values) {
+  auto kept = s.tile_values == nullptr ? std::make_shared<TileValuesOf>()
+                                       : std::make_shared<TileValuesOf>(*s.tile_values);
+  TensorId tensor = values->tensor;
+  kept->insert_or_assign(tensor, std::move(values));
+  std::size_t tiles = 0;
+  for (const auto& [of, each] : *kept) tiles += each->tiles.size();
+  if (tiles > kMostTilesKept)
+    std::erase_if(*kept, [&](const auto& of) { return of.first != tensor; });
+  s.tile_values = std::move(kept);
+}
+
+}  // namespace
+
+Result<Change> run_tile_values(const Snapshot& before, const Command& command, Progress* progress) {
+  auto tensor = tensor_asked_for(before, as<TileValuesCommand>(command));
+  if (!tensor) return Change([](Snapshot&) {});
+  const verbs::TileValues* known = tile_values_of(before, *tensor);
+  auto values = std::make_shared<verbs::TileValues>(
+      known != nullptr ? *known : verbs::untouched_tiles(*before.checkpoint, *tensor));
+  SHW_CHECK(verbs::look_further(*before.checkpoint, *values, progress));
+  return Change([values](Snapshot& s) { keep_tile_values(s, values); });
+}
+
 bool sees_more(const Snapshot& snapshot, const Command& command) {
+  if (const auto* asked = std::get_if<TileValuesCommand>(&command)) {
+    auto tensor = tensor_asked_for(snapshot, *asked);
+    const verbs::TileValues* known = tensor ? tile_values_of(snapshot, *tensor) : nullptr;
+    return known != nullptr && !known->is_complete();
+  }
   const auto* browse = std::get_if<BrowseCommand>(&command);
   return browse != nullptr && snapshot.folder != nullptr &&
          snapshot.folder->asked == browse->folder && !snapshot.folder->is_complete();

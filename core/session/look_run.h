@@ -11,6 +11,8 @@ Result<Change> run_byte_look(const Snapshot& before, const Command& command, Pro
 Result<Change> run_value_look(const Snapshot& before, const Command& command, Progress* progress);
 // The folder's names first; asked again, what the next few of its places are.
 Result<Change> run_browse(const Snapshot& before, const Command& command, Progress* progress);
+// The next of the tensor's tiles that nobody has looked at.
+Result<Change> run_tile_values(const Snapshot& before, const Command& command, Progress* progress);
 // True where the same look would see more.
 bool sees_more(const Snapshot& snapshot, const Command& command);
 

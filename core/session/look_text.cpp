@@ -65,6 +65,18 @@ std::string print_browse(const Command& command) {
   return as<BrowseCommand>(command).folder;
 }
 
+std::optional<Command> parse_tile_values(std::string_view rest) {
+  if (rest.empty()) return TileValuesCommand{};
+  if (rest == "off") return TileValuesCommand{true};
+  if (!rest.starts_with("of ") || rest.size() == 3) return std::nullopt;
+  return TileValuesCommand{false, std::string(rest.substr(3))};
+}
+
+std::string print_tile_values(const Command& command) {
+  const auto& c = as<TileValuesCommand>(command);
+  return c.stop ? "off" : c.fqn.empty() ? "" : "of " + c.fqn;
+}
+
 std::optional<Command> parse_go(std::string_view rest) {
   if (rest == "back") return GoCommand{-1};
   if (rest == "forward") return GoCommand{1};

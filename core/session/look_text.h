@@ -15,6 +15,8 @@ std::optional<Command> parse_value_look(std::string_view rest);
 std::string print_value_look(const Command& command);
 std::optional<Command> parse_browse(std::string_view rest);
 std::string print_browse(const Command& command);
+std::optional<Command> parse_tile_values(std::string_view rest);
+std::string print_tile_values(const Command& command);
 std::optional<Command> parse_go(std::string_view rest);
 std::string print_go(const Command& command);
 

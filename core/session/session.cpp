@@ -49,6 +49,7 @@ struct Session::State {
   Phase seen_phase = Phase::kIdle;
   Clock::time_point phase_begin;
   bool seen_proof = false;
+  Clock::time_point pause_begin;
   std::shared_ptr<Progress> job_progress = std::make_shared<Progress>();
 
   History history;
@@ -113,6 +114,21 @@ struct Session::State {
   }
   bool look_wanted() const {
     return std::any_of(looks.begin(), looks.end(), [](const auto& look) { return look; });
+  }
+
+  // Under the lock. Time that was spent paused counts for nothing.
+  Clock::time_point job_now() const { return job_progress->paused ? pause_begin : Clock::now(); }
+  void pause_job() {
+    if (!job_running || job_progress->paused || job_progress->cancelled) return;
+    pause_begin = Clock::now();
+    job_progress->pause();
+  }
+  void let_job_go_on() {
+    if (!job_progress->paused) return;
+    Clock::duration held = Clock::now() - pause_begin;
+    job_begin += held;
+    phase_begin += held;
+    job_progress->go_on();
   }
 
   void run_jobs();
@@ -220,7 +236,10 @@ void Session::State::run_jobs() {
       job_begin = phase_begin = Clock::now();
       seen_phase = Phase::kIdle;
       seen_proof = false;
+      bool held = job_progress->paused;  // what was paused goes on with the next command
+      pause_begin = job_begin;
       job_progress = std::make_shared<Progress>();
+      if (held) job_progress->pause();
       progress = job_progress;
     }
     publish([](Snapshot& s) { s.error.reset(); });
@@ -228,6 +247,7 @@ void Session::State::run_jobs() {
     {
       std::lock_guard lock(mutex);
       job_running = false;
+      if (jobs.empty()) job_progress->go_on();  // it came to its end before it could be held
       // What was asked for after a command that failed was meant for its result: open, check, plan
       // in a row.
       if (snapshot->error) jobs.clear();
@@ -303,7 +323,8 @@ void Session::State::run_looks() {
       std::lock_guard lock(mutex);
       look_running = false;
       auto& next = looks[command.index()];
-      if (change && !next && sees_more(*snapshot, command)) next = command;
+      bool goes_on = change && !is_cancelled(progress.get()) && !next;
+      if (goes_on && sees_more(*snapshot, command)) next = command;
     }
     changed.notify_all();
   }
@@ -335,8 +356,19 @@ bool Session::State::apply_now(const Command& command) {
   } else if (std::holds_alternative<CancelCommand>(command)) {
     std::lock_guard lock(mutex);
     jobs.clear();
+    let_job_go_on();
     job_progress->cancel();
     look_progress->cancel();
+    looks.fill(std::nullopt);  // one that goes on may stand between two of its steps
+  } else if (std::holds_alternative<PauseCommand>(command)) {
+    {
+      std::lock_guard lock(mutex);
+      pause_job();
+    }
+    changed.notify_all();
+  } else if (std::holds_alternative<ContinueCommand>(command)) {
+    std::lock_guard lock(mutex);
+    let_job_go_on();
   } else {
     carry_out(command, nullptr);
   }
@@ -396,7 +428,8 @@ void Session::wait() {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   state.changed.wait(lock, [&] {
-    return state.jobs.empty() && !state.job_running && !state.list_wanted && !state.list_running &&
+    bool jobs_done = state.jobs.empty() && !state.job_running;
+    return (jobs_done || state.job_progress->paused) && !state.list_wanted && !state.list_running &&
            !state.look_wanted() && !state.look_running;
   });
 }
@@ -406,7 +439,7 @@ std::shared_ptr<const Snapshot> Session::snapshot() const {
 }
 
 void Session::note_phase(State& state, JobState& job) {
-  Clock::time_point now = Clock::now();
+  Clock::time_point now = state.job_now();
   if (job.phase != state.seen_phase) {
     state.seen_phase = job.phase;
     state.phase_begin = now;
@@ -421,10 +454,11 @@ JobState Session::job() const {
   const Progress& progress = *state_->job_progress;
   JobState job;
   job.seconds = state_->job_running
-                    ? std::chrono::duration<double>(Clock::now() - state_->job_begin).count()
+                    ? std::chrono::duration<double>(state_->job_now() - state_->job_begin).count()
                     : 0;
   job.running = state_->job_running && (!state_->job_is_quick || job.seconds > kNoticed);
   job.stopping = job.running && progress.cancelled;
+  job.paused = job.running && progress.paused;
   note_phase(*state_, job);
   for (std::size_t i = 0; i < kStages; ++i)
     job.stages[i] = {progress.stages[i].bytes,

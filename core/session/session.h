@@ -24,6 +24,7 @@ struct JobState {
   bool in_bytes = false;
   double seconds = 0;        // since the job began
   bool stopping = false;     // somebody has asked it to stop
+  bool paused = false;       // held until somebody lets it go on; the times stand still
   double phase_seconds = 0;  // since the phase was first seen
   bool past_proof = false;   // the result is proved and looked at
   // What the threads have spent their time on, all of them together.
@@ -49,7 +50,8 @@ class Session {
   void apply(std::vector<Command> commands);
   // What was opened is kept in a file, with its last verdict: read now, written after each check.
   void remember_in(std::string file);
-  // Waits until nothing is left to do: the headless program, tests, screenshots.
+  // Waits until nothing is left to do, or what there is has been paused: the headless program,
+  // tests, screenshots.
   void wait();
 
   std::shared_ptr<const Snapshot> snapshot() const;

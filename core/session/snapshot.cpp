@@ -11,6 +11,12 @@ Snapshot blank(const Snapshot& before) {
   return snapshot;
 }
 
+const verbs::TileValues* tile_values_of(const Snapshot& snapshot, TensorId tensor) {
+  if (snapshot.tile_values == nullptr) return nullptr;
+  auto found = snapshot.tile_values->find(tensor);
+  return found == snapshot.tile_values->end() ? nullptr : found->second.get();
+}
+
 verbs::Opened opened_in(const Snapshot& snapshot) {
   return {snapshot.checkpoint, snapshot.spec, snapshot.reference, snapshot.mesh};
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "core/verbs/plan_file.h"
 #include "core/verbs/recent.h"
 #include "core/verbs/slice_values.h"
+#include "core/verbs/tile_values.h"
 #include "core/verbs/verbs.h"
 
 namespace shw {
@@ -41,6 +43,8 @@ struct ExplainedText {
   Explanation explanation;
   std::string nearest;  // where nothing is known about it: a message that is; may be empty
 };
+// Of the tensors whose tiles were looked at; each may be a part of its tiles.
+using TileValuesOf = std::map<TensorId, std::shared_ptr<const verbs::TileValues>>;
 
 struct Snapshot {
   std::uint64_t revision = 0;
@@ -75,12 +79,16 @@ struct Snapshot {
   std::optional<Error> error;                           // of the last command that failed
   std::shared_ptr<const BytesLook> bytes;               // null: nobody looks at bytes
   std::shared_ptr<const ValuesLook> values;             // likewise
+  std::shared_ptr<const TileValuesOf> tile_values;      // null: no tensor's were
   std::shared_ptr<const verbs::FolderListing> folder;   // null: nobody looks for a checkpoint
   std::shared_ptr<const verbs::RecentPlaces> recent;    // null: nothing is remembered
   std::shared_ptr<const ExplainedText> explained;       // null: no message was pasted
   std::shared_ptr<const verbs::WrittenReport> written;  // the last one; null until asked for
   bool can_go_back = false, can_go_forward = false;
 };
+
+// What is known of a tensor's tiles; null: nothing.
+const verbs::TileValues* tile_values_of(const Snapshot& snapshot, TensorId tensor);
 
 // Nothing is open: what is left of a snapshot when another checkpoint is opened.
 Snapshot blank(const Snapshot& before);

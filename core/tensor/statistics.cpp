@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <tuple>
 
 #include "core/base/bytes.h"
 #include "core/tensor/element_text.h"
@@ -196,6 +197,10 @@ void add_elements(StatisticsSums& sums, std::uint64_t bits, std::uint64_t count)
   if (is_opaque_zero(sums.dtype, bits)) sums.zero += count;
 }
 
+std::pair<std::string, std::string> range_text(const StatisticsSums& sums) {
+  return {text_of_key(sums.dtype, sums.least), text_of_key(sums.dtype, sums.greatest)};
+}
+
 Statistics statistics_of(const StatisticsSums& sums) {
   Statistics out;
   out.kind = number_kind(sums.dtype);
@@ -206,8 +211,7 @@ Statistics statistics_of(const StatisticsSums& sums) {
   out.infinite = sums.infinite;
   out.denormal = sums.denormal;
   if (sums.elements != sums.nan) {
-    out.least = text_of_key(sums.dtype, sums.least);
-    out.greatest = text_of_key(sums.dtype, sums.greatest);
+    std::tie(out.least, out.greatest) = range_text(sums);
   }
   auto form = float_form(sums.dtype);
   int unit = form ? unit_exponent(*form) : 0;

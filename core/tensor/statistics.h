@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/tensor/dtype.h"
@@ -67,5 +68,7 @@ struct Statistics {
   friend bool operator==(const Statistics&, const Statistics&) = default;
 };
 Statistics statistics_of(const StatisticsSums& sums);
+// Its least and greatest alone, where not all are NaN.
+std::pair<std::string, std::string> range_text(const StatisticsSums& sums);
 
 }  // namespace shw

@@ -10,7 +10,9 @@
 #include "core/repair/carry_out.h"
 #include "core/repair/kept_plan.h"
 #include "core/repair/make_arranged.h"
+#include "core/repair/outlook_words.h"
 #include "core/repair/plan_fingerprint.h"
+#include "core/repair/plan.h"
 #include "core/repair/request.h"
 #include "core/transform/tilings.h"
 
@@ -128,6 +130,30 @@ std::string outlook_to_json(const StepPlan& plan, const StepOutlook& outlook) {
                     {"program", outlook.program_hash},
                     {"memory", outlook.forecast.memory},
                     {"predicted", predicted_json(outlook.forecast)}};
+  return out.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
+                            const Result<RepairOutlook>& outlook) {
+  using Json = nlohmann::ordered_json;
+  Json out = Json::parse(plan_to_json(checkpoint, plan));
+  std::vector<std::string> steps;
+  for (const Operation& operation : plan.operations) steps.push_back(operation.text);
+  Json explain = {{"steps", steps}, {"summary", in_words(plan)}};
+  if (outlook) {
+    explain["files_copied"] = outlook->files_copied;
+    explain["files_made"] = outlook->files_made;
+    explain["tiles_kept"] = outlook->tiles_kept;
+    explain["tiles_made"] = outlook->tiles_made;
+    explain["bytes_read"] = outlook->bytes_read;
+    explain["bytes_written"] = outlook->bytes_written;
+    explain["program"] = outlook->program;
+    explain["memory"] = outlook->forecast.memory;
+    explain["predicted"] = predicted_json(outlook->forecast);
+  } else {
+    explain["refused"] = outlook.error().message;
+  }
+  out["explain"] = std::move(explain);
   return out.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/exec/forecast.h"
+#include "core/repair/outlook.h"
 #include "core/transform/steps_json.h"
 #include "core/verbs/verbs.h"
 
@@ -36,6 +37,9 @@ struct StepOutlook {
 };
 // The plan with what it comes to under "explain", as `plan --plan` prints it.
 std::string outlook_to_json(const StepPlan& plan, const StepOutlook& outlook);
+// The same of a repair, beside its plan. What keeps it from being carried out stands there too.
+std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
+                            const Result<RepairOutlook>& outlook);
 // `memory`: what the run may take.
 Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, std::uint64_t memory,
                                Progress* progress);

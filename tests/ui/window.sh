@@ -27,7 +27,7 @@ fail() { echo "$1"; cat "$WORK/said"; exit 1; }
 window=
 for attempt in $(seq 60); do
   kill -0 $gui 2> /dev/null || fail "the window has closed itself"
-  window=$(xdotool search --onlyvisible --name '^Shardwright$' 2> /dev/null | head -1) && [ -n "$window" ] && break
+  window=$(xdotool search --onlyvisible --name 'Shardwright$' 2> /dev/null | head -1) && [ -n "$window" ] && break
   sleep 0.5
 done
 [ -n "$window" ] || fail "no window has appeared"

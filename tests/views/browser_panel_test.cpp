@@ -155,3 +155,56 @@ TEST_CASE("the browser is drawn at every size") {
     CHECK(driver.marks.items.contains("browser/path"));
   }
 }
+
+TEST_CASE("a checkpoint that is dropped is opened, and a folder of them is browsed") {
+  Driver driver(make::demo());
+  auto drop = [&](const char* path) {
+    driver.desk.browser.dropped = path;
+    driver.desk.browser.drop_asked = false;
+    auto commands = driver.frame();
+    const auto* browse = first_of<BrowseCommand>(commands);
+    REQUIRE(browse != nullptr);
+    CHECK(browse->folder == path);
+    CHECK(driver.frame().empty());  // asked once, and nothing is opened before the answer
+  };
+  drop("/runs/7");
+  auto listed = with_folder(make::demo(), "/runs/7");
+  auto listing = std::make_shared<verbs::FolderListing>(*listed->folder);
+  driver.show(listed);
+  CHECK(driver.frame().empty());  // its names are known, not yet what it is
+  listing->here.looked = true;
+  listing->here.what = "3 checkpoints inside";
+  listed = std::make_shared<Snapshot>(*listed);
+  listed->folder = listing;
+  driver.show(listed);
+  auto commands = driver.frame();
+  CHECK(first_of<OpenCommand>(commands) == nullptr);
+  CHECK(driver.desk.browser.open);
+  CHECK(driver.desk.browser.text == "/runs/7/");
+  driver.frame({{Key::kEscape}});
+
+  drop("/runs/7/step_1000");
+  auto step = std::make_shared<verbs::FolderListing>();
+  step->asked = step->path = "/runs/7/step_1000";
+  step->here = {"", verbs::PlaceKind::kCheckpoint, true, "DCP", 12};
+  listed = std::make_shared<Snapshot>(*listed);
+  listed->folder = step;
+  driver.show(listed);
+  commands = driver.frame();
+  const auto* open = first_of<OpenCommand>(commands);
+  REQUIRE(open != nullptr);
+  CHECK(open->path == "/runs/7/step_1000");
+  CHECK_FALSE(driver.desk.browser.open);
+  CHECK(driver.frame().empty());
+
+  drop("/runs/7/model.safetensors");  // no folder: opening says what it is
+  auto file = std::make_shared<verbs::FolderListing>();
+  file->asked = file->path = "/runs/7/model.safetensors";
+  file->error = Error{ErrorKind::kIo, "not a folder"};
+  listed = std::make_shared<Snapshot>(*listed);
+  listed->folder = file;
+  driver.show(listed);
+  commands = driver.frame();
+  REQUIRE(first_of<OpenCommand>(commands) != nullptr);
+  CHECK(first_of<OpenCommand>(commands)->path == "/runs/7/model.safetensors");
+}

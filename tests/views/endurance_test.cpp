@@ -75,7 +75,9 @@ class Hands {
         "bytes finding", "bytes next", "bytes previous", "bytes off",
         "bytes at " + std::to_string(pick(100'000)), "bytes file __0_0.distcp at 0",
         "bytes file ../x at 3", "values", "values off", "values [0:4, 0:4]", "values [3]",
-        "values [1:2, 0:9, 4] transposed", "go back", "go forward",
+        "values [1:2, 0:9, 4] transposed", "compare " + (folder_ / "b"),
+        "difference " + std::to_string(pick(4)), "tile-values", "tile-values off",
+        "tile-values of no.such.tensor", "pause", "pause", "continue", "go back", "go forward",
         "browse " + folder_.path() + "/", "browse ~/", "browse /no/such",
         "explain-error Size mismatch between saved "
         "torch.Size([64]) and current: torch.Size([8])",

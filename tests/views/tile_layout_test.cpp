@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "views/layout_cache.h"
 #include "views/tensor_view.h"
 
 using namespace shw;
@@ -56,7 +57,8 @@ TEST_CASE("small tiles are painted, and every pixel of the tensor has one") {
 
 TEST_CASE("one bad tile among a hundred thousand is seen at every zoom") {
   std::int64_t side = 320;
-  TileSet tiles = grid(side, 16, side * 200 + 123);
+  auto shared = std::make_shared<const TileSet>(grid(side, 16, side * 200 + 123));
+  const TileSet& tiles = *shared;
   for (double pixels : {0.0005, 0.004, 0.02, 0.1, 0.2}) {
     int extent = static_cast<int>(std::max(1.0, static_cast<double>(side * 16) * pixels));
     TileLayout layout = layout_tiles(tiles, kRowsColumns, {0, 0, pixels, pixels, extent, extent});
@@ -64,9 +66,9 @@ TEST_CASE("one bad tile among a hundred thousand is seen at every zoom") {
     for (std::uint32_t pixel : layout.raster)
       seen = seen || (pixel != 0 && tiles.status(pixel - 1) == TileStatus::kBad);
     CHECK(seen);
-    auto colours = colour_raster(layout, tiles, {2, 32},
-                                 {0, 0, {}, {.bad = rgb(255, 0, 0), .nobody = rgb(9, 9, 9)}});
-    CHECK(std::count(colours.begin(), colours.end(), rgb(255, 0, 0)) >= 1);
+    TileRequest request{shared, kRowsColumns, layout.view, {2, 32}, {0, 0, {}, dark_theme().tiles}};
+    auto colours = paint_layout(request).pixels;
+    CHECK(std::count(colours.begin(), colours.end(), dark_theme().bad) >= 1);
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "make/snapshots.h"
+
 using namespace shw;
 
 namespace {
@@ -38,4 +40,14 @@ TEST_CASE("a repair that mends all says that nothing is lost, one that leaves a 
   std::string partly = detail(planned({finding_of("partly-lost")}));
   CHECK(partly.find("Nothing is lost") == std::string::npos);
   CHECK(partly.find("leaves 1 finding") != std::string::npos);
+}
+
+TEST_CASE("the window is named after what is open and what is known of it") {
+  auto digest = make_digest(make::demo());
+  CHECK(window_title(*digest, {}).find(" - Will not load: 1 cause, 3 tensors - Shardwright") !=
+        std::string::npos);
+  CHECK(window_title(*make_digest(std::make_shared<Snapshot>()), {}) == "Shardwright");
+  auto repaired = std::make_shared<Snapshot>(*make::demo_repaired(true));
+  repaired->said.checkpoint = "/runs/7/step_9000/";
+  CHECK(window_title(*make_digest(repaired), {}).find("step_9000 - Repaired: ") == 0);
 }

@@ -76,7 +76,8 @@ TEST_CASE("every row of the table of commands stands at its alternative") {
   for (const CommandRow& row : command_table()) {
     std::string verb(row.verb);
     CHECK_MESSAGE(row.form.starts_with(verb), verb);
-    bool is_own = verb == "cancel" || verb == "filter" || verb == "sort" || verb == "go";
+    bool is_own = verb == "cancel" || verb == "filter" || verb == "sort" || verb == "go" ||
+                  verb == "pause" || verb == "continue";
     CHECK_MESSAGE((row.run == nullptr) == is_own, verb);
     CHECK_MESSAGE((row.lane == Lane::kNow) == row.title.empty(), verb);
   }
@@ -84,7 +85,7 @@ TEST_CASE("every row of the table of commands stands at its alternative") {
        {"open x",      "check",           "mesh a=2",   "plan",      "repair",       "verify",
         "undo",        "cancel",          "select a.b", "tile 1",    "finding 0",    "filter x",
         "sort name",   "plan-step 1 off", "plan-undo",  "plan-redo", "plan-edit {}", "plan-save a",
-        "plan-load a", "dry-run",         "target a"}) {
+        "plan-load a", "dry-run",         "target a",   "pause",     "continue"}) {
     auto command = parse_command(line);
     REQUIRE_MESSAGE(command.has_value(), line);
     CHECK(to_text(*command) == line);

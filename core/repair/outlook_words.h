@@ -1,0 +1,17 @@
+// What a repair does and takes, in the words that the window and `plan --explain` share.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/repair/outlook.h"
+
+namespace shw {
+
+// "2 operations on 3 tensors, 12 tiles. Nothing is lost. No tensor byte moves."
+std::string in_words(const Plan& plan);
+// A label and what stands beside it: "reads", "3.02 GB".
+std::vector<std::pair<std::string, std::string>> rows_in_words(const RepairOutlook& outlook);
+
+}  // namespace shw

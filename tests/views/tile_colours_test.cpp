@@ -1,0 +1,248 @@
+#include "views/tile_colours.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "make/snapshots.h"
+#include "views/driver.h"
+
+using namespace shw;
+
+namespace {
+
+template <class C>
+const C* command_in(const std::vector<Command>& commands) {
+  for (const Command& command : commands) {
+    if (const auto* found = std::get_if<C>(&command)) return found;
+  }
+  return nullptr;
+}
+
+KeyPress colour_key(int which) {
+  return {static_cast<Key>(static_cast<int>(Key::k1) + which), true, false, false};
+}
+
+bool has_text(const Driver& driver, std::string_view part) {
+  for (const TextMark& mark : driver.marks.texts) {
+    if (mark.text.find(part) != mark.text.npos) return true;
+  }
+  return false;
+}
+
+// `looked` of the tiles were looked at: one holds NaN, one infinity, the others grow.
+std::shared_ptr<Snapshot> with_tile_values(std::shared_ptr<Snapshot> snapshot,
+                                           std::uint32_t looked) {
+  auto values = std::make_shared<verbs::TileValues>(
+      verbs::untouched_tiles(*snapshot->checkpoint, *snapshot->tensor));
+  for (std::uint32_t i = 0; i < looked; ++i) {
+    auto& tile = values->tiles[i];
+    tile.state = verbs::TileNumbers::State::kLooked;
+    tile.elements = 100;
+    tile.zero = i % 50;
+    tile.greatest = 0.5 + i;
+    if (i == 3) tile.nan = 7;
+    if (i == 4) tile.infinite = 1, tile.greatest = INFINITY;
+    if (i == 5) tile.nan = 100, tile.greatest = -1;
+  }
+  values->done = looked;
+  auto of = std::make_shared<TileValuesOf>();
+  of->emplace(*snapshot->tensor, values);
+  snapshot->tile_values = of;
+  return snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("every colouring is one key away, and its name stands on the picker") {
+  Driver driver(make::demo_planned());
+  driver.frame();
+  for (int which = 1; which < static_cast<int>(kColourings); ++which) {
+    driver.frame({colour_key(which)});
+    driver.frame();
+    driver.frame();
+    CHECK(driver.desk.colour_by == static_cast<ColourBy>(which));
+    CHECK(has_text(driver, "coloured by " + std::string(name(static_cast<ColourBy>(which)))));
+    CHECK(has_text(driver, "untinted"));
+  }
+  driver.frame({colour_key(0)});
+  driver.frame();
+  CHECK(driver.desk.colour_by == ColourBy::kWriter);
+  CHECK_FALSE(has_text(driver, "untinted"));
+  driver.click("colour");
+  driver.click("colour/file");
+  CHECK(driver.desk.colour_by == ColourBy::kFile);
+}
+
+TEST_CASE("a file has one colour in all pictures, and many are folded to their number") {
+  auto snapshot = make::demo_planned();
+  auto digest = make_digest(snapshot);
+  const Checkpoint& c = *snapshot->checkpoint;
+  auto paint = (*digest->paints)[ColourBy::kFile];
+  REQUIRE(paint != nullptr);
+  CHECK(paint->title == "64 files");
+  const Picture& picture = *digest->picture;
+  auto label = [&](const TileSet& tiles, const std::vector<std::uint16_t>& groups,
+                   std::uint32_t tile) {
+    CHECK(paint->groups[groups[tile]].label == c.file(c.item(tiles.chunk(tile))->file).path);
+  };
+  for (std::uint32_t t = 0; t < picture.saved->size(); ++t) label(*picture.saved, paint->saved, t);
+  REQUIRE(paint->after.size() == picture.after->size());
+  for (std::uint32_t t = 0; t < picture.after->size(); ++t) label(*picture.after, paint->after, t);
+  std::set<Rgba> colours;
+  for (const PaintGroup& group : paint->groups) colours.insert(colour_of(group, dark_theme()));
+  CHECK(colours.size() > 48);
+
+  Driver driver(snapshot);
+  driver.frame({colour_key(1)});
+  driver.frame();
+  driver.frame();
+  CHECK(has_text(driver, "64 files"));
+  CHECK(driver.marks.items.contains("legend/1"));
+  CHECK_FALSE(driver.marks.items.contains("legend/2"));
+  CHECK(driver.marks.items.contains("legend/64"));
+}
+
+TEST_CASE("tiles that a finding names stand out by its letter, and the rest is quiet") {
+  auto snapshot = make::damaged();
+  auto digest = make_digest(snapshot);
+  auto paint = (*digest->paints)[ColourBy::kFinding];
+  REQUIRE(paint != nullptr);
+  REQUIRE(paint->groups.size() > 1);
+  CHECK(paint->groups[1].sign == "A");
+  CHECK(paint->groups[1].weight > paint->groups[0].weight);
+  std::uint32_t tiles = 0;
+  for (const PaintGroup& group : paint->groups) tiles += group.tiles;
+  CHECK(tiles == digest->picture->saved->size());
+  // Boxes that overlap name the tiles that claim them, and no other.
+  const Finding* boxed = nullptr;
+  for (const Finding& finding : snapshot->report->findings) {
+    for (const auto& [label, value] : finding.evidence) {
+      if (std::holds_alternative<std::vector<Box>>(value) && finding.subjects.size() == 1)
+        boxed = &finding;
+    }
+  }
+  REQUIRE(boxed != nullptr);
+  Driver driver(snapshot);
+  driver.frame({colour_key(2)});
+  driver.frame();
+  driver.frame();
+  CHECK(driver.marks.items.contains("legend/1"));
+  CHECK(has_text(driver, paint->groups[1].label));
+  auto healthy = make_digest(make::healthy());
+  CHECK((*healthy->paints)[ColourBy::kFinding]->title == "no finding names this tensor");
+}
+
+TEST_CASE("a statistic is asked for once, drawn as far as it is known, and never as zero") {
+  auto snapshot = make::demo_planned();
+  Driver driver(snapshot);
+  driver.frame();
+  auto commands = driver.frame({colour_key(3)});
+  const auto* asked = command_in<TileValuesCommand>(commands);
+  REQUIRE(asked != nullptr);
+  CHECK(asked->fqn == snapshot->checkpoint->fqn(*snapshot->tensor));
+  CHECK_FALSE(asked->stop);
+  CHECK(command_in<TileValuesCommand>(driver.frame()) == nullptr);
+
+  driver.show(with_tile_values(make::demo_planned(), 40));
+  driver.frame();
+  driver.frame();
+  auto digest = make_digest(with_tile_values(make::demo_planned(), 40));
+  for (ColourBy by : {ColourBy::kOdd, ColourBy::kGreatest, ColourBy::kZeros}) {
+    auto paint = (*digest->paints)[by];
+    REQUIRE(paint != nullptr);
+    CHECK(paint->looked == 40);
+    CHECK(paint->groups[0].label == "not looked at");
+    CHECK(paint->groups[0].tiles == 24);
+    for (std::uint32_t t = 40; t < 64; ++t) CHECK(paint->saved[t] == 0);
+    for (std::uint32_t t = 0; t < 40; ++t) CHECK(paint->saved[t] != 0);
+    CHECK(colour_of(paint->groups[0], dark_theme()) != colour_of(paint->groups[2], dark_theme()));
+  }
+  auto greatest = (*digest->paints)[ColourBy::kGreatest];
+  CHECK(greatest->groups[greatest->saved[4]].label == "infinite");
+  CHECK(greatest->groups[greatest->saved[5]].label == "only NaN");
+  CHECK(greatest->from == "0.5");
+  CHECK(greatest->to == "39.5");
+  CHECK(greatest->saved[39] > greatest->saved[6]);
+  auto odd = (*digest->paints)[ColourBy::kOdd];
+  CHECK(odd->groups[odd->saved[0]].label == "none");
+  CHECK(odd->saved[5] > odd->saved[3]);
+  CHECK(has_text(driver, "40 of 64"));
+  CHECK(driver.marks.items.contains("legend/scale"));
+}
+
+TEST_CASE("another colouring calls the look at tiles off, and another tensor is looked at anew") {
+  auto snapshot = with_tile_values(make::demo_planned(), 10);
+  Driver driver(snapshot);
+  driver.frame({colour_key(4)});
+  driver.frame();
+  auto commands = driver.frame({colour_key(1)});
+  for (Command& command : driver.frame()) commands.push_back(std::move(command));
+  const auto* stopped = command_in<TileValuesCommand>(commands);
+  REQUIRE(stopped != nullptr);
+  CHECK(stopped->stop);
+  driver.frame({colour_key(4)});
+  auto other = std::make_shared<Snapshot>(*snapshot);
+  other->tensor = TensorId{0};
+  driver.show(other);
+  commands = driver.frame();
+  const auto* asked = command_in<TileValuesCommand>(commands);
+  REQUIRE(asked != nullptr);
+  bool small = verbs::untouched_tiles(*other->checkpoint, TensorId{0}).bytes <= 64u << 20;
+  CHECK(asked->stop == !small);
+}
+
+TEST_CASE("one tile that holds NaN among a hundred thousand keeps a pixel") {
+  std::int64_t side = 320;
+  TileSet tiles(Extents{side * 16, side * 16});
+  for (std::int64_t i = 0; i < side * side; ++i)
+    tiles.add(Extents{i / side * 16, i % side * 16}, Extents{16, 16}, 0, TileStatus::kFine,
+              ChunkId{static_cast<std::uint32_t>(i)});
+  tiles.seal();
+  std::vector<std::uint16_t> groups(tiles.size(), 0);
+  auto odd = static_cast<std::uint32_t>(side * 200 + 123);
+  groups[odd] = 1;
+  TileWeights weights{&groups, {0, 5}};
+  for (double pixels : {0.0005, 0.004, 0.02, 0.1}) {
+    int extent = static_cast<int>(std::max(1.0, static_cast<double>(side * 16) * pixels));
+    TileView view{0, 0, pixels, pixels, extent, extent};
+    TileLayout layout = layout_tiles(tiles, {0, 1, {0, 0}}, view, weights);
+    CHECK(std::count(layout.raster.begin(), layout.raster.end(), odd + 1) >= 1);
+  }
+}
+
+TEST_CASE("the legend fits where the desktop does, in every colouring") {
+  for (ImVec2 size : {ImVec2{1280, 720}, ImVec2{1440, 900}}) {
+    for (auto snapshot : {with_tile_values(make::demo_planned(), 20), make::damaged()}) {
+      Driver driver(snapshot, size, 1);
+      for (int which = 1; which < static_cast<int>(kColourings); ++which) {
+        driver.frame({colour_key(which)});
+        driver.frame();
+        driver.frame();
+        CAPTURE(which);
+        for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
+      }
+    }
+  }
+}
+
+TEST_CASE("a running job is paused by F9, says what stands, and goes on by the same key") {
+  Driver driver(make::demo_planned());
+  JobState job;
+  job.running = true;
+  job.title = "Repairing";
+  job.phase = Phase::kCopying;
+  job.done = 3'100'000'000;
+  job.total = 10'100'000'000;
+  job.in_bytes = true;
+  driver.show(make::demo_planned(), job);
+  driver.frame();
+  CHECK(command_in<PauseCommand>(driver.frame({{Key::kF9}})) != nullptr);
+  CHECK(command_in<PauseCommand>(driver.click("job/pause")) != nullptr);
+  job.paused = true;
+  driver.show(make::demo_planned(), job);
+  driver.frame();
+  CHECK(command_in<ContinueCommand>(driver.frame({{Key::kF9}})) != nullptr);
+  CHECK(command_in<ContinueCommand>(driver.click("job/pause")) != nullptr);
+  CHECK(has_text(driver, "paused after 3.10 GB of 10.1 GB"));
+}
