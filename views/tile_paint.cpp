@@ -19,7 +19,7 @@ constexpr std::size_t kMostFiles = 60'000;
 constexpr std::size_t kMostFindings = 26;  // A to Z
 // Boxes times tiles that are held against each other: 0.2 s.
 constexpr std::size_t kMostPairs = 64'000'000;
-constexpr std::uint16_t kSteps = 16;
+constexpr std::uint16_t kRampSteps = 16;
 
 bool is_chunk(const Checkpoint& checkpoint, ChunkId chunk) {
   return index_of(chunk) < checkpoint.chunk_count();
@@ -53,7 +53,7 @@ Rgba file_colour(std::size_t index, std::size_t count) {
 
 // Lighter is more, and the hue goes from violet to yellow: it can be read without seeing colours.
 Rgba step_colour(std::size_t step) {
-  float part = static_cast<float>(step) / static_cast<float>(kSteps - 1);
+  float part = static_cast<float>(step) / static_cast<float>(kRampSteps - 1);
   return from_oklch(0.34f + 0.56f * part, 0.12f, 300.0f - 190.0f * part);
 }
 
@@ -172,10 +172,10 @@ struct Scale {
   bool logarithmic = false;
 
   std::uint16_t step(double number) const {
-    if (!(to > from)) return kSteps - 1;
+    if (!(to > from)) return kRampSteps - 1;
     double part =
         logarithmic ? std::log(number / from) / std::log(to / from) : (number - from) / (to - from);
-    return static_cast<std::uint16_t>(std::clamp(part * kSteps, 0.0, kSteps - 1.0));
+    return static_cast<std::uint16_t>(std::clamp(part * kRampSteps, 0.0, kRampSteps - 1.0));
   }
 };
 
@@ -315,8 +315,8 @@ std::shared_ptr<const TilePaint> paint_by_statistic(const verbs::TileValues& val
                    {PaintGroup::Token::kSpecial, 0, "infinite", "+", 0, 98},
                    {PaintGroup::Token::kSpecial, 0, "only NaN", "×", 0, 99}};
   paint->first_step = kFirstStep;
-  paint->steps = kSteps;
-  for (std::size_t step = 0; step < kSteps; ++step)
+  paint->steps = kRampSteps;
+  for (std::size_t step = 0; step < kRampSteps; ++step)
     paint->groups.push_back({PaintGroup::Token::kOwn, step_colour(step), "", "", 0,
                              static_cast<std::uint16_t>(2 + step)});
   Scale scale = scale_of(values, by);
