@@ -200,6 +200,7 @@ TEST_CASE("The double finds peers that disagree about a message") {
   }
 }
 
+#ifndef __SANITIZE_THREAD__  // which finds it as well
 TEST_CASE("The double finds bytes that change while they are sent") {
   const std::string said = violation_of([] {
     std::atomic<int> changed = 0;
@@ -209,7 +210,6 @@ TEST_CASE("The double finds bytes that change while they are sent") {
       if (rank == 0) {
         nccl().send(bytes.data(), bytes.size(), kNcclUint8, 1, comm, &stream);
         settled(comm);
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
         bytes.back() = 1;
         changed = 1;
       } else {
@@ -222,3 +222,4 @@ TEST_CASE("The double finds bytes that change while they are sent") {
   });
   CHECK(said == "the bytes of a send were changed before it had ended");
 }
+#endif

@@ -90,6 +90,9 @@ void Communicator::lose(int peer) {
 }
 
 void Communicator::post(Group group, void* on) {
+  for (Move& move : group) {
+    if (!move.is_receive) move.sum = sum_of(move);
+  }
   std::lock_guard lock(guard_);
   stream = on;
   state = kInProgress;  // until the thread has it
@@ -218,9 +221,6 @@ void Communicator::run_group(Group& group) {
       while (!stop_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return;
     }
-  }
-  for (Move& move : group) {
-    if (!move.is_receive) move.sum = sum_of(move);
   }
   move_within(group);
   while (!stop_ && state == kSuccess) {

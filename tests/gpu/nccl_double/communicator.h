@@ -25,7 +25,7 @@ struct Move {
   int type = 0;
   std::size_t bytes = 0;
   int peer = 0;
-  std::uint64_t sum = 0;  // of what is sent, when it entered the stream
+  std::uint64_t sum = 0;  // of what is sent, when it was given
   std::size_t moved = 0;  // of header and bytes
   bool is_done = false;
 };
