@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "core/base/words.h"  // human_bytes, human_count, plural
+#include "core/facts/tensor_statistics.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/apply.h"
+#include "core/repair/certificate.h"
 #include "core/repair/plan.h"
 #include "core/rules/check.h"
 
@@ -39,8 +41,10 @@ struct ReportInput {
   const CheckReport& check;
   const Plan* plan = nullptr;
   const Spec* spec = nullptr;
-  std::string command;                  // how to reproduce it
-  const CheckContext* asked = nullptr;  // a baseline and policies; may be null
+  std::string command;                                // how to reproduce it
+  const CheckContext* asked = nullptr;                // a baseline and policies; may be null
+  std::span<const TensorStatistics> statistics = {};  // none where no byte was read
+  const Certificate* certificate = nullptr;           // that lies beside it; may be null
 };
 std::string report_markdown(const ReportInput& input);
 // One self-contained page: no script that is needed to read it, no outside reference; tile maps as

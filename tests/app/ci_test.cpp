@@ -70,6 +70,29 @@ TEST_CASE("what could not be looked at is exit 2 whatever is known and from wher
   CHECK(shardwright({"check", open, "--data", "--fail-on", "never"}).code == 2);
 }
 
+TEST_CASE("what is certain to be broken is exit 1 though something else could not be looked at") {
+  // A link into another file is not followed: nothing above info, and undecided.
+  const std::string open = std::string(SHW_TEST_DATA) + "/h5py/links.h5";
+  Scratch scratch;
+  Run alone = shardwright({"check", open, "--json"});
+  CHECK(alone.code == 2);
+  CHECK(parsed(alone.out)["verdict"] == "undecided");
+  write(scratch / "p", "require: optimizer-complete\n");
+  Run broken = shardwright({"check", open, "--json", "--policy", scratch / "p"});
+  CHECK(parsed(broken.out)["policy"][0]["verdict"] == "broken");
+  CHECK(broken.code == 1);
+}
+
+TEST_CASE("a report says the command with the baseline and the policy that it was asked with") {
+  Scratch scratch;
+  write(scratch / "p", "require: coverage\n");
+  for (const char* format : {"md", "html"}) {
+    Run page = shardwright({"report", kHealthy, "--policy", scratch / "p", "--format", format});
+    CHECK(contains(page.out, "shardwright check "));
+    CHECK(contains(page.out, " --policy " + (scratch / "p")));
+  }
+}
+
 TEST_CASE("a mistake in a baseline or a policy is told of the file as typed and before all else") {
   Scratch scratch;
   write(scratch / "b.json", "[]");
