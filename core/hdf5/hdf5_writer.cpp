@@ -12,7 +12,7 @@
 namespace shw {
 
 struct Hdf5Writer::State {
-  std::string path;
+  std::string name;
   Hdf5Handle file, text, with_groups;
   // Kept, since making lists of properties and walking paths from the root were a tenth of the time
   // of 100,000 virtual datasets.
@@ -27,18 +27,18 @@ struct Hdf5Writer::State {
   }
   // What a virtual dataset of that dtype is made with, without its parts.
   hid_t virtual_list(Dtype dtype);
-  // The group that a new object goes into; `name` goes from the path to what is left
+  // The group that a new object goes into; `left` goes from the path to what is left
   // of it in there: all of it where the group is still to be made.
-  hid_t folder_of(const char*& name);
+  hid_t folder_of(const char*& left);
   tl::unexpected<Error> failed(const std::string& what, const std::string& object = {}) const {
-    return tl::unexpected<Error>(hdf5_error(what, path, object));
+    return tl::unexpected<Error>(hdf5_error(what, name, object));
   }
   Status add_attribute(hid_t object, const Hdf5Attribute& attribute) const;
   Status add_attributes(hid_t object, const Hdf5Attributes& attributes) const;
   Result<Hdf5Handle> make(const Hdf5Dataset& dataset, const Hdf5Handle& space, hid_t creation);
   // Elements wait in memory until a dataset is closed.
-  Status finished(Hdf5Handle& dataset, const std::string& name) const {
-    if (!dataset.close()) return failed("cannot write the dataset", name);
+  Status finished(Hdf5Handle& dataset, const std::string& path) const {
+    if (!dataset.close()) return failed("cannot write the dataset", path);
     return {};
   }
   Status add_column(const std::string& group, const Hdf5Column& column);
@@ -140,10 +140,10 @@ Hdf5Writer::Hdf5Writer(Hdf5Writer&&) noexcept = default;
 Hdf5Writer& Hdf5Writer::operator=(Hdf5Writer&&) noexcept = default;
 Hdf5Writer::~Hdf5Writer() = default;
 
-Result<Hdf5Writer> Hdf5Writer::create(const std::string& path) {
+Result<Hdf5Writer> Hdf5Writer::create(const std::string& path, std::string name) {
   silence_hdf5();
   auto state = std::make_unique<State>();
-  state->path = path;
+  state->name = std::move(name);
   Hdf5Handle access = file_access();
   state->file = Hdf5Handle(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access.get()));
   if (!state->file) return state->failed("cannot make the file");
@@ -195,9 +195,9 @@ Status Hdf5Writer::set_attributes(const std::string& group, const Hdf5Attributes
 Result<Hdf5Handle> Hdf5Writer::State::make(const Hdf5Dataset& dataset, const Hdf5Handle& space,
                                            hid_t creation) {
   if (!space || creation < 0) return failed("cannot describe the dataset", dataset.path);
-  const char* name = dataset.path.c_str();
-  const hid_t group = folder_of(name);
-  Hdf5Handle made(H5Dcreate2(group, name, type(dataset.dtype), space.get(), with_groups.get(),
+  const char* left = dataset.path.c_str();
+  const hid_t group = folder_of(left);
+  Hdf5Handle made(H5Dcreate2(group, left, type(dataset.dtype), space.get(), with_groups.get(),
                              creation, H5P_DEFAULT));
   if (!made) return failed("cannot make the dataset", dataset.path);
   SHW_CHECK(add_attributes(made.get(), dataset.attributes));
@@ -216,8 +216,8 @@ hid_t Hdf5Writer::State::virtual_list(Dtype dtype) {
   return known.get();
 }
 
-hid_t Hdf5Writer::State::folder_of(const char*& name) {
-  const std::string_view whole(name);
+hid_t Hdf5Writer::State::folder_of(const char*& left) {
+  const std::string_view whole(left);
   const std::string_view parent = whole.substr(0, whole.rfind('/') + 1);
   if (parent != folder_path || !folder) {
     folder = Hdf5Handle(H5Gopen2(file.get(), std::string(parent).c_str(), H5P_DEFAULT));
@@ -225,7 +225,7 @@ hid_t Hdf5Writer::State::folder_of(const char*& name) {
     folder_path = parent;
   }
   if (!folder) return file.get();
-  name += parent.size();
+  left += parent.size();
   return folder.get();
 }
 
@@ -277,15 +277,15 @@ Status Hdf5Writer::add_copied(const Hdf5Dataset& dataset,
 }
 
 Status Hdf5Writer::State::add_column(const std::string& group, const Hdf5Column& column) {
-  const std::string name = group + "/" + column.name;
+  const std::string path = group + "/" + column.name;
   auto add = [&](hid_t stored, std::size_t count, const void* cells) -> Status {
     Hdf5Handle space = space_of(Extents{static_cast<std::int64_t>(count)});
-    Hdf5Handle made(H5Dcreate2(file.get(), name.c_str(), stored, space.get(), with_groups.get(),
+    Hdf5Handle made(H5Dcreate2(file.get(), path.c_str(), stored, space.get(), with_groups.get(),
                                H5P_DEFAULT, H5P_DEFAULT));
     if (!made ||
         (count != 0 && H5Dwrite(made.get(), stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) < 0))
-      return failed("cannot write the column", name);
-    return finished(made, name);
+      return failed("cannot write the column", path);
+    return finished(made, path);
   };
   if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&column.cells))
     return add(H5T_NATIVE_INT64, whole->size(), whole->data());

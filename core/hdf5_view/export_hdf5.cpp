@@ -320,7 +320,7 @@ Result<Exported> export_hdf5(const Checkpoint& checkpoint, const ExportOptions& 
                 "choose another name with --out");
   SHW_TRY(std::string folder, folder_prefix(checkpoint, options.out, options.paths));
   HalfMadeFile temporary(options.out);
-  SHW_TRY(Hdf5Writer writer, Hdf5Writer::create(temporary.path()));
+  SHW_TRY(Hdf5Writer writer, Hdf5Writer::create(temporary.path(), options.out));
   SHW_TRY(Exported exported,
           Export(checkpoint, options, std::move(writer), std::move(folder), progress).run());
   SHW_CHECK(temporary.publish());

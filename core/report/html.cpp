@@ -19,6 +19,18 @@ std::span<const PolicyAnswer> asked_policies(const ReportInput& input) {
   return input.asked != nullptr ? input.asked->policies : std::span<const PolicyAnswer>{};
 }
 
+// Line by line, since a line's end is a control byte too.
+std::string escaped_lines(std::string_view text) {
+  std::string html;
+  while (true) {
+    const std::size_t end = text.find('\n');
+    html += escaped(text.substr(0, end));
+    if (end == std::string_view::npos) return html;
+    html += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
 std::string head(const ReportInput& input) {
   bool errors = false, warnings = input.check.verdict == Verdict::kUndecided ||
                                   !hints_in(input.check.unjudged).empty();
@@ -139,9 +151,9 @@ std::string unjudged_section(const ReportInput& input) {
 
 std::string asked_section(const ReportInput& input) {
   std::string text = asked_text(input);
-  return text.empty()
-             ? ""
-             : "<h2>What was known, and what is required</h2><pre>" + escaped(text) + "</pre>\n";
+  return text.empty() ? ""
+                      : "<h2>What was known, and what is required</h2><pre>" + escaped_lines(text) +
+                            "</pre>\n";
 }
 
 std::string plan_section(const ReportInput& input) {
@@ -230,7 +242,7 @@ std::string report_html(const ReportInput& input) {
   html += plan_section(input);
   html += lost_section(input);
   html += undecided_section(input);
-  html += "<h2>How to see it yourself</h2><pre>" + escaped(input.command) +
+  html += "<h2>How to see it yourself</h2><pre>" + escaped_lines(input.command) +
           "</pre>\n<p>Depth: " + std::string(name(input.check.depth)) + ". " +
           escaped(input.check.deeper) + "</p>\n";
   html += certificate_section(input) + mesh_section(input);

@@ -10,7 +10,7 @@ inline constexpr const char* kPageStyle = R"css(
 --bad:#ff6b5e;--gold:#f0b429;--good:#4fbf87;--warn:#f0b429;--head-bad:#3b1f1e;--head-good:#173226;
 --head-warn:#372b12;--seam:#f0b429;--code:#20242a}}
 *{box-sizing:border-box}
-body{margin:0;background:var(--page);color:var(--text);font:15px/1.55 Inter,"Noto Sans","Segoe UI",system-ui,sans-serif}
+body{margin:0;overflow-wrap:anywhere;background:var(--page);color:var(--text);font:15px/1.55 Inter,"Noto Sans","Segoe UI",system-ui,sans-serif}
 code,pre,td.n,.end,.on{font-family:"JetBrains Mono",ui-monospace,"DejaVu Sans Mono",monospace;font-size:.92em}
 header{padding:22px max(24px,calc(50vw - 480px));border-bottom:1px solid var(--line)}
 header.error{background:var(--head-bad)}header.clean{background:var(--head-good)}header.warning{background:var(--head-warn)}
@@ -27,9 +27,9 @@ h3 .rule{font:500 14px "JetBrains Mono",ui-monospace,monospace;margin-right:10px
 .gold{color:var(--gold)}.good{color:var(--good)}.quiet{color:var(--quiet)}
 .cause{max-width:70ch;margin:6px 0 14px}
 ul.subjects{margin:0;padding:0;list-style:none;columns:2 360px}ul.subjects li{overflow-wrap:anywhere}
-table{border-collapse:collapse;width:100%}th{font-weight:500;color:var(--quiet);text-align:left}
+table{border-collapse:collapse;width:100%}th{font-weight:500;color:var(--quiet);text-align:left;white-space:nowrap}
 th,td{padding:5px 14px 5px 0;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}
-th.n,td.n{text-align:right;white-space:nowrap}.wide{overflow-x:auto}td.k{color:var(--quiet);width:180px;white-space:nowrap}
+th.n,td.n{text-align:right;white-space:nowrap}.wide{overflow-x:auto}td.k{color:var(--quiet);width:180px;white-space:nowrap}td:first-child{min-width:15ch}td:first-child.o,td:first-child.k{min-width:0}
 .maps{display:flex;flex-wrap:wrap;gap:8px 44px;align-items:flex-start}
 figure{margin:8px 0}figure figcaption{font-size:13px}figure.saved code,figure.after code{font-size:12px}
 figure.after figcaption b{color:var(--gold)}
@@ -41,7 +41,7 @@ svg .end.bad{fill:var(--bad)}svg .end.gold{fill:var(--gold)}
 .bars{display:inline-block;vertical-align:middle}.bars path{fill:none;stroke:var(--quiet)}
 .badge{display:inline-block;border:1px solid currentColor;border-radius:5px;padding:0 7px;font-size:13px;margin-right:6px}
 pre{background:var(--code);padding:12px 14px;border-radius:6px;overflow-x:auto;white-space:pre-wrap;overflow-wrap:anywhere}
-@media (max-width:640px){header{padding:16px 14px}main{padding:4px 14px 40px}th,td{padding-right:10px}td.k{width:auto;white-space:normal}}
+@media (max-width:640px){header{padding:16px 14px}main{padding:4px 14px 40px}th,td{padding-right:10px}td.k{width:auto;white-space:normal;overflow-wrap:normal}}
 @media print{header{border:0}section.finding,tr{break-inside:avoid}.wide{overflow:visible}}
 )css";
 

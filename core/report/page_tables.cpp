@@ -52,7 +52,7 @@ std::map<std::uint32_t, Written> written_by_rank(const Checkpoint& checkpoint) {
 // "8 ranks wrote tiles: 1.2 MiB to 1.4 MiB of elements each"
 std::string ranks_line(const Checkpoint& checkpoint) {
   auto ranks = written_by_rank(checkpoint);
-  if (ranks.empty()) return "Nothing says which ranks wrote the tiles.";
+  if (ranks.empty()) return "Nothing says which ranks wrote the tiles";
   auto fewer = [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; };
   auto [least, most] = std::minmax_element(ranks.begin(), ranks.end(), fewer);
   std::string text = plural(ranks.size(), "rank") + " wrote tiles: ";
@@ -70,10 +70,11 @@ std::map<std::pair<std::string, std::string>, std::size_t> laid_out(const Spec& 
   return counts;
 }
 
-std::string state_of(const FileRow& file) {
+std::string state_of(const FileRow& file, const FormatTraits& traits) {
   if (!file.safe) return "leaves the checkpoint, never opened";
   if (file.kind == EntryKind::kMissing) return "is not there";
   if (file.kind != EntryKind::kFile) return "is no file";
+  if (traits.has_index && file.path == traits.index_file) return "the index";
   return file.referenced ? "" : "nothing points to it";
 }
 
@@ -191,7 +192,8 @@ std::string files_section(const ReportInput& input) {
             number_cell(file.rank ? std::to_string(*file.rank) : "") +
             number_cell(human_count(tiles[order[k]])) +
             number_cell(is_there ? human_bytes(file.size) : "") + "<td class=\"" +
-            (is_grave(file) ? "bad" : "quiet") + "\">" + state_of(file) + "</td></tr>\n";
+            (is_grave(file) ? "bad" : "quiet") + "\">" +
+            state_of(file, input.checkpoint.format().traits) + "</td></tr>\n";
   }
   std::string html = "<h2>Files</h2>\n" + wide_table(rows);
   if (order.size() > kMostRows)

@@ -167,7 +167,9 @@ std::string report(const Opened& opened, const VerbOptions& said, const CheckRep
   if (format == PageFormat::kJunit) return report_junit(found, context);
   if (format == PageFormat::kGithub) return report_github(found, context);
   std::string commands = with_command.command;
-  if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", said);
+  VerbOptions mending = said;
+  mending.out.clear();  // where this page goes
+  if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", mending);
   ReportInput input{*opened.checkpoint, found,    plan,      found.spec.get(),
                     commands,           &context, statistics};
   if (format != PageFormat::kHtml) return report_markdown(input);
