@@ -16,7 +16,7 @@ header{padding:22px max(24px,calc(50vw - 480px));border-bottom:1px solid var(--l
 header.error{background:var(--head-bad)}header.clean{background:var(--head-good)}header.warning{background:var(--head-warn)}
 header h1{margin:0;font-size:22px;font-weight:650}header p{margin:4px 0 0;color:var(--quiet)}
 .sign{display:inline-block;width:28px;height:28px;margin-right:10px;border-radius:50%;color:#fff;text-align:center;line-height:28px;font-weight:700}
-.error .sign{background:#d9483b}.clean .sign{background:#2c9a61}.warning .sign{background:#c98d12}
+.error .sign{background:#d9483b}.clean .sign{background:#2c9a61}.warning .sign{background:#ab760b}
 main{max-width:1008px;margin:0 auto;padding:8px 24px 60px}
 h2{margin:40px 0 10px;font-size:12px;font-weight:600;letter-spacing:.09em;text-transform:uppercase;color:var(--quiet)}
 h2 code{text-transform:none;letter-spacing:0}td.o{white-space:nowrap}

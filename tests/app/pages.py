@@ -147,7 +147,7 @@ def jobs(scratch):
     if mended is None:
         problems.append("the demo could not be repaired")
     else:
-        yield "mended", [mended, "--data"], scratch / "mended.html"
+        yield "mended", [mended], scratch / "mended.html"
 
 
 if PICTURES:

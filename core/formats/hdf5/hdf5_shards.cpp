@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/formats/common/zip.h"
+#include "core/model/checkpoint.h"
 
 namespace shw {
 namespace {
