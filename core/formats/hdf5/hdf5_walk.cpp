@@ -50,9 +50,8 @@ bool goes_past(const Hdf5Array& array, std::uint64_t size) {
     return offset > size || length > size - offset;
   };
   return (array.offset && ends_past(*array.offset, array.length)) ||
-         std::any_of(array.tiles.begin(), array.tiles.end(), [&](const Hdf5Tile& tile) {
-           return ends_past(tile.offset, tile.length);
-         });
+         std::any_of(array.tiles.begin(), array.tiles.end(),
+                     [&](const Hdf5Tile& tile) { return ends_past(tile.offset, tile.length); });
 }
 
 // From the places of the source to those of the file that it lies in.
