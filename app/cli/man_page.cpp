@@ -31,7 +31,8 @@ constexpr Note kNotes[] = {
      "less in what their evidence counts. What could not be looked at exits 2 all the same."},
     {"--policy",
      "JSON, {\"require\": [\"coverage\", \"finite\", \"optimizer-complete\"]}, or lines of "
-     "require: coverage, finite. A broken one exits 1, one that is open 2; finite needs --data."},
+     "require: coverage, finite. A broken one exits 1 whatever could not be looked at, one that is "
+     "open 2; finite needs --data."},
     {"--memory",
      "A compressed item that has to be decoded whole and does not fit is refused by name."},
     {"--integrity",

@@ -23,9 +23,7 @@ struct Options : VerbOptions {
   std::string rows;                // "4,8", of each FSDP rank: what explain foresees
   std::int64_t tensor_parallel = 1;
   std::string fail_on = "warning";
-  std::string baseline;  // a former answer of check --json
-  std::string policy;    // a file with what is required
-  std::string format;    // of report; empty: by the name of the file
+  std::string format;  // of report; empty: by the name of the file
   std::string color = "auto";
   std::size_t limit = 1000;               // values of show --values; 0 for all
   std::uint64_t memory = kDefaultMemory;  // bytes

@@ -34,8 +34,9 @@ int run_check(Context& context) {
     context.terminal.out_line(check_to_text(*opened->checkpoint, *report, text_options(context)));
     context.terminal.out(context_to_text(*report, beside, style_of(context)));
   }
-  if (report->verdict == Verdict::kUndecided) return kUndecided;
+  // What is certain comes first: that something else could not be read does not take it back.
   if (verbs::fails(*report, *asked, fails_from(options.fail_on))) return kFindings;
+  if (report->verdict == Verdict::kUndecided) return kUndecided;
   return verbs::is_open(*report, *asked) ? kUndecided : kClean;
 }
 

@@ -18,6 +18,16 @@ Status write_file(const std::string& path, std::string_view text) {
   return half_made.replace();
 }
 
+// Where bytes may be read, and for the page that shows them.
+Result<std::vector<TensorStatistics>> shown_statistics(Context& context,
+                                                       const verbs::Opened& opened, Depth depth,
+                                                       verbs::PageFormat format) {
+  if (format != verbs::PageFormat::kHtml || depth != Depth::kData)
+    return std::vector<TensorStatistics>{};
+  ProgressLine line(context.terminal, context.progress);
+  return verbs::stats(opened, {}, &context.progress);
+}
+
 // Tables go into a file only.
 int run_tables(Context& context, const verbs::Opened& opened, const CheckReport& found) {
   const Options& options = context.options;
@@ -66,8 +76,10 @@ int run_report(Context& context) {
 
   auto judged = verbs::judge(*asked, *opened, found->depth == Depth::kData, &context.progress);
   if (!judged) return fail_with(context, judged.error());
+  auto statistics = shown_statistics(context, *opened, found->depth, format);
+  if (!statistics) return fail_with(context, statistics.error());
   std::string text = verbs::report(*opened, options, *found, plan ? &*plan : nullptr, format,
-                                   asked->context(options.checkpoint));
+                                   asked->context(options.checkpoint), *statistics);
   if (options.out.empty()) {
     context.terminal.out(text);
     return kClean;

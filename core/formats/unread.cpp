@@ -47,9 +47,6 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
        return name.starts_with("model_world_size_") && name.ends_with(".pt");
      },
      "verl's model_merger turns them into safetensors."},
-    {"a Keras archive",
-     [](std::string_view, std::string_view name) { return name.ends_with(".keras"); },
-     "It is a zip: unzip it and open the model.weights.h5 in it."},
     {"a folder with several torch.save files, or with one of before torch 1.6",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && (name.ends_with(".pt") || name.ends_with(".pth") ||

@@ -23,7 +23,7 @@ Hdf5Writer::Hdf5Writer(Hdf5Writer&&) noexcept = default;
 Hdf5Writer& Hdf5Writer::operator=(Hdf5Writer&&) noexcept = default;
 Hdf5Writer::~Hdf5Writer() = default;
 
-Result<Hdf5Writer> Hdf5Writer::create(const std::string&) {
+Result<Hdf5Writer> Hdf5Writer::create(const std::string&, std::string) {
   return not_built_in();
 }
 Status Hdf5Writer::set_attributes(const std::string&, const Hdf5Attributes&) {

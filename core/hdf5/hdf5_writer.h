@@ -86,8 +86,9 @@ struct Hdf5Table {
 
 class Hdf5Writer {
  public:
-  // Fails if the file exists; kUnsupported without the library.
-  static Result<Hdf5Writer> create(const std::string& path);
+  // Fails if the file exists; kUnsupported without the library. Errors call it `name`: what a
+  // person knows it by while it is half made under another one.
+  static Result<Hdf5Writer> create(const std::string& path, std::string name);
   Hdf5Writer(Hdf5Writer&&) noexcept;
   Hdf5Writer& operator=(Hdf5Writer&&) noexcept;
   ~Hdf5Writer();  // a file that was not closed is incomplete

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
 #include <map>
 #include <set>
 
@@ -38,6 +39,7 @@ class Export {
 
  private:
   void remember_findings();
+  Result<std::vector<MappedTensor>> map_batch(std::uint32_t first) const;
   Status add(TensorId tensor, const MappedTensor& mapped);
   Status add_in_place(TensorId tensor, const MappedTensor& mapped);
   Status add_copy(TensorId tensor, const MappedTensor& mapped);
@@ -251,17 +253,28 @@ Status Export::add_about() {
                              std::vector<Hdf5Column>{{"fqn", names}, {"why", reasons}});
 }
 
+Result<std::vector<MappedTensor>> Export::map_batch(std::uint32_t first) const {
+  std::vector<MappedTensor> mapped(std::min(kBatch, checkpoint_.tensor_count() - first));
+  SHW_CHECK(each_in_parallel(mapped.size(), [&](std::size_t i) -> Status {
+    if (is_cancelled(progress_)) return cancelled_error();
+    mapped[i] = map_tensor(checkpoint_, TensorId{first + static_cast<std::uint32_t>(i)});
+    return {};
+  }));
+  return mapped;
+}
+
 Result<Exported> Export::run() {
   remember_findings();
   const std::uint32_t count = checkpoint_.tensor_count();
   if (progress_ != nullptr) progress_->begin(Phase::kReadingHeaders, count, false);
+  // The library has one thread: while it writes a batch, the others read the headers of the next.
+  auto map_next = [&](std::uint32_t first) {
+    return std::async(std::launch::async, [this, first] { return map_batch(first); });
+  };
+  auto next = map_next(0);
   for (std::uint32_t first = 0; first < count; first += kBatch) {
-    std::vector<MappedTensor> mapped(std::min(kBatch, count - first));
-    SHW_CHECK(each_in_parallel(mapped.size(), [&](std::size_t i) -> Status {
-      if (is_cancelled(progress_)) return cancelled_error();
-      mapped[i] = map_tensor(checkpoint_, TensorId{first + static_cast<std::uint32_t>(i)});
-      return {};
-    }));
+    SHW_TRY(std::vector<MappedTensor> mapped, next.get());
+    if (count - first > kBatch) next = map_next(first + kBatch);
     for (std::uint32_t i = 0; i < mapped.size(); ++i) {
       if (is_cancelled(progress_)) return cancelled_error();
       SHW_CHECK(add(TensorId{first + i}, mapped[i]));
@@ -307,7 +320,7 @@ Result<Exported> export_hdf5(const Checkpoint& checkpoint, const ExportOptions& 
                 "choose another name with --out");
   SHW_TRY(std::string folder, folder_prefix(checkpoint, options.out, options.paths));
   HalfMadeFile temporary(options.out);
-  SHW_TRY(Hdf5Writer writer, Hdf5Writer::create(temporary.path()));
+  SHW_TRY(Hdf5Writer writer, Hdf5Writer::create(temporary.path(), options.out));
   SHW_TRY(Exported exported,
           Export(checkpoint, options, std::move(writer), std::move(folder), progress).run());
   SHW_CHECK(temporary.publish());

@@ -227,7 +227,7 @@ Result<std::uint64_t> write_hdf5_report(const ReportInput& input,
                                         const std::string& path, Progress* progress) {
   const Checkpoint& checkpoint = input.checkpoint;
   HalfMadeFile half_made(path);
-  SHW_TRY(Hdf5Writer writer, Hdf5Writer::create(half_made.path()));
+  SHW_TRY(Hdf5Writer writer, Hdf5Writer::create(half_made.path(), path));
   SHW_CHECK(writer.set_attributes("/", about(input)));
   Pairs subjects, buckets;
   std::vector<Hdf5Table> tables{tensors_table(checkpoint), chunks_table(checkpoint),

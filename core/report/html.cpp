@@ -6,6 +6,8 @@
 #include "core/report/ci_forms.h"
 #include "core/report/listing.h"
 #include "core/report/page_parts.h"
+#include "core/report/page_style.h"
+#include "core/report/page_tables.h"
 #include "core/report/svg_map.h"
 #include "core/report/text.h"
 #include "core/rules/unjudged.h"
@@ -13,48 +15,20 @@
 namespace shw {
 namespace {
 
-constexpr const char* kStyle = R"css(
-:root{--page:#fbfbfa;--text:#1d2127;--quiet:#6b7280;--line:#e3e5e8;--bad:#c2382b;--gold:#a8760a;
---good:#22804f;--warn:#96690f;--head-bad:#fbe9e7;--head-good:#e6f4ec;--head-warn:#fdf3dc;--seam:#e0a526;--code:#f0f1f2}
-@media (prefers-color-scheme:dark){:root{--page:#15181d;--text:#e8eaed;--quiet:#8b929c;--line:#2a2f36;
---bad:#ff6b5e;--gold:#f0b429;--good:#4fbf87;--warn:#f0b429;--head-bad:#3b1f1e;--head-good:#173226;
---head-warn:#372b12;--seam:#f0b429;--code:#20242a}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--page);color:var(--text);font:15px/1.55 Inter,"Noto Sans","Segoe UI",system-ui,sans-serif}
-code,pre,td.n,.end,.on{font-family:"JetBrains Mono",ui-monospace,"DejaVu Sans Mono",monospace;font-size:.92em}
-header{padding:22px max(24px,calc(50vw - 480px));border-bottom:1px solid var(--line)}
-header.error{background:var(--head-bad)}header.clean{background:var(--head-good)}header.warning{background:var(--head-warn)}
-header h1{margin:0;font-size:22px;font-weight:650}header p{margin:4px 0 0;color:var(--quiet)}
-.sign{display:inline-block;width:28px;height:28px;margin-right:10px;border-radius:50%;color:#fff;text-align:center;line-height:28px;font-weight:700}
-.error .sign{background:#d9483b}.clean .sign{background:#2c9a61}.warning .sign{background:#c98d12}
-main{max-width:1008px;margin:0 auto;padding:8px 24px 60px}
-h2{margin:40px 0 10px;font-size:12px;font-weight:600;letter-spacing:.09em;text-transform:uppercase;color:var(--quiet)}
-h2 code{text-transform:none;letter-spacing:0}td.o{white-space:nowrap}
-section.finding{margin:22px 0 34px}
-h3{margin:0 0 6px;font-size:17px;font-weight:600;overflow-wrap:anywhere}
-h3 .rule{font:500 14px "JetBrains Mono",ui-monospace,monospace;margin-right:10px}
-.error .rule,.bad{color:var(--bad)}.warning .rule{color:var(--warn)}.note .rule{color:var(--quiet)}
-.gold{color:var(--gold)}.good{color:var(--good)}.quiet{color:var(--quiet)}
-.cause{max-width:70ch;margin:6px 0 14px}
-ul.subjects{margin:0;padding:0;list-style:none;columns:2 360px}ul.subjects li{overflow-wrap:anywhere}
-table{border-collapse:collapse;width:100%}th{font-weight:500;color:var(--quiet);text-align:left}
-th,td{padding:5px 14px 5px 0;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}
-th.n,td.n{text-align:right;white-space:nowrap}td.k{color:var(--quiet);width:180px;white-space:nowrap}
-.maps{display:flex;flex-wrap:wrap;gap:8px 44px;align-items:flex-start}
-figure{margin:8px 0}figure figcaption{font-size:13px}figure.saved code,figure.after code{font-size:12px}
-figure.after figcaption b{color:var(--gold)}
-svg{display:block;max-width:100%;height:auto}svg text{font-size:12px;fill:var(--text)}
-svg .on{fill:#fff;font-size:11px}svg .dark{fill:#14171c}svg text.quiet{fill:var(--quiet)}svg .end{fill:var(--quiet);font-size:11px}
-svg .end.bad{fill:var(--bad)}svg .end.gold{fill:var(--gold)}
-.tile{stroke:var(--page);stroke-width:1}.bare,.outline{fill:none;stroke:var(--quiet);stroke-dasharray:4 3}
-.seam{stroke:var(--seam);stroke-width:2.5}.lost{fill:var(--bad);fill-opacity:.55;stroke:var(--bad)}
-.badge{display:inline-block;border:1px solid currentColor;border-radius:5px;padding:0 7px;font-size:13px;margin-right:6px}
-pre{background:var(--code);padding:12px 14px;border-radius:6px;overflow-x:auto;white-space:pre-wrap;overflow-wrap:anywhere}
-@media print{header{border:0}section.finding{break-inside:avoid}}
-)css";
-
 std::span<const PolicyAnswer> asked_policies(const ReportInput& input) {
   return input.asked != nullptr ? input.asked->policies : std::span<const PolicyAnswer>{};
+}
+
+// Line by line, since a line's end is a control byte too.
+std::string escaped_lines(std::string_view text) {
+  std::string html;
+  while (true) {
+    const std::size_t end = text.find('\n');
+    html += escaped(text.substr(0, end));
+    if (end == std::string_view::npos) return html;
+    html += '\n';
+    text.remove_prefix(end + 1);
+  }
 }
 
 std::string head(const ReportInput& input) {
@@ -74,7 +48,7 @@ std::string head(const ReportInput& input) {
   return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
          "<meta name=\"color-scheme\" content=\"light dark\">\n<title>" +
-         name + ": " + escaped(verdict_sentence(input)) + "</title>\n<style>" + kStyle +
+         name + ": " + escaped(verdict_sentence(input)) + "</title>\n<style>" + kPageStyle +
          "</style></head><body>\n<header class=\"" + kind + "\"><h1><span class=\"sign\">" +
          (kind == "clean" ? "✓" : "!") + "</span>" + escaped(verdict_sentence(input)) +
          "</h1><p><code>" + name + "</code> · " + escaped(headline(input.checkpoint)) +
@@ -104,7 +78,7 @@ std::string evidence(const Finding& finding) {
   if (finding.evidence.empty()) return "";
   const Extents* saved = extents_named(finding, "saved");
   const Extents* expected = extents_named(finding, "expected");
-  std::string html = "<h2>Evidence</h2><table>";
+  std::string html = "<h2>Evidence</h2><div class=\"wide\"><table>";
   for (const auto& [key, value] : finding.evidence) {
     std::string text = escaped(evidence_text(value));
     if (saved != nullptr && expected != nullptr && key == "saved")
@@ -112,7 +86,7 @@ std::string evidence(const Finding& finding) {
     html += "<tr><td class=\"k\">" + escaped(label_of(key)) + "</td><td><code>" + text +
             "</code></td></tr>";
   }
-  return html + "</table>\n";
+  return html + "</table></div>\n";
 }
 
 std::string subjects(const std::vector<std::string>& names) {
@@ -187,24 +161,26 @@ std::string looked_at_section(const ReportInput& input) {
 std::string unjudged_section(const ReportInput& input) {
   if (input.check.unjudged.empty()) return "";
   std::string html =
-      "<h2>What was not judged</h2><table><tr><th>what</th><th>what would decide it</th></tr>";
+      "<h2>What was not judged</h2><div class=\"wide\"><table><tr><th>what</th><th>what would "
+      "decide it</th></tr>";
   for (const Unjudged& one : input.check.unjudged)
     html += "<tr><td>" + escaped(one.what) + "</td><td>" + escaped(one.needs) + "</td></tr>";
-  return html + "</table>\n";
+  return html + "</table></div>\n";
 }
 
 std::string asked_section(const ReportInput& input) {
   std::string text = asked_text(input);
-  return text.empty()
-             ? ""
-             : "<h2>What was known, and what is required</h2><pre>" + escaped(text) + "</pre>\n";
+  return text.empty() ? ""
+                      : "<h2>What was known, and what is required</h2><pre>" + escaped_lines(text) +
+                            "</pre>\n";
 }
 
 std::string plan_section(const ReportInput& input) {
   if (input.plan == nullptr || input.plan->empty()) return "";
   PlanSum sum = sum_of(*input.plan);
   std::string html =
-      "<h2>What a repair does</h2><table><tr><th>operation</th><th>what</th><th class=\"n\">tensors"
+      "<h2>What a repair does</h2><div "
+      "class=\"wide\"><table><tr><th>operation</th><th>what</th><th class=\"n\">tensors"
       "</th><th class=\"n\">bytes moved</th><th class=\"n\">elements lost</th></tr>";
   for (const Operation& operation : input.plan->operations) {
     html += "<tr><td class=\"o\"><code>" + std::string(name(operation.kind)) + "</code></td><td>" +
@@ -214,7 +190,7 @@ std::string plan_section(const ReportInput& input) {
             (operation.elements_lost > 0 ? " bad" : "") + "\">" +
             human_count(static_cast<std::uint64_t>(operation.elements_lost)) + "</td></tr>";
   }
-  html += "</table>\n<p>";
+  html += "</table></div>\n<p>";
   html += input.plan->lossless
               ? "<span class=\"badge good\">nothing is lost</span>"
               : "<span class=\"badge bad\">" +
@@ -227,7 +203,8 @@ std::string plan_section(const ReportInput& input) {
 std::string lost_section(const ReportInput& input) {
   if (input.plan == nullptr || input.plan->lossless) return "";
   std::string html =
-      "<h2>What is lost</h2><table><tr><th>tensor</th><th class=\"n\">elements</th>"
+      "<h2>What is lost</h2><div class=\"wide\"><table><tr><th>tensor</th><th "
+      "class=\"n\">elements</th>"
       "<th>filled with</th><th>boxes</th></tr>";
   std::size_t shown = 0, all = 0;
   for (const PlannedTensor& planned : input.plan->tensors) {
@@ -239,8 +216,8 @@ std::string lost_section(const ReportInput& input) {
             escaped(clipped(fill_text(planned))) + "</code></td><td><code>" +
             escaped(evidence_text(planned.lost)) + "</code></td></tr>";
   }
-  return html + "</table>\n<p class=\"quiet\">" + plural(shown, "tensor") + and_more(all, shown) +
-         "</p>\n";
+  return html + "</table></div>\n<p class=\"quiet\">" + plural(shown, "tensor") +
+         and_more(all, shown) + "</p>\n";
 }
 
 std::string undecided_section(const ReportInput& input) {
@@ -255,7 +232,8 @@ std::string undecided_section(const ReportInput& input) {
 std::string tensors(const ReportInput& input) {
   std::vector<TensorId> rows = listed_tensors(input);
   std::string html =
-      "<h2>Tensors</h2><table><tr><th>name</th><th>shape</th><th>dtype</th><th class=\"n\">tiles"
+      "<h2>Tensors</h2><div class=\"wide\"><table><tr><th>name</th><th>shape</th><th>dtype</th><th "
+      "class=\"n\">tiles"
       "</th><th class=\"n\">bytes</th></tr>\n";
   for (TensorId tensor : rows) {
     html += "<tr><td><code>" + escaped(clipped(input.checkpoint.fqn(tensor))) +
@@ -265,7 +243,7 @@ std::string tensors(const ReportInput& input) {
             "</td><td class=\"n\">" + human_bytes(bytes_of(input.checkpoint, tensor)) +
             "</td></tr>\n";
   }
-  html += "</table>\n";
+  html += "</table></div>\n";
   if (rows.size() < input.checkpoint.tensor_count())
     html += "<p class=\"quiet\">" + human_count(rows.size()) + " of " +
             human_count(input.checkpoint.tensor_count()) +
@@ -284,10 +262,11 @@ std::string report_html(const ReportInput& input) {
   html += plan_section(input);
   html += lost_section(input);
   html += undecided_section(input);
-  html += "<h2>How to see it yourself</h2><pre>" + escaped(input.command) +
+  html += "<h2>How to see it yourself</h2><pre>" + escaped_lines(input.command) +
           "</pre>\n<p>Depth: " + std::string(name(input.check.depth)) + ". " +
           escaped(input.check.deeper) + "</p>\n";
-  html += tensors(input);
+  html += certificate_section(input) + mesh_section(input);
+  html += files_section(input) + statistics_section(input) + tensors(input);
   return html + "</main></body></html>\n";
 }
 

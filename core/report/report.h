@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "core/base/words.h"  // human_bytes, human_count, plural
+#include "core/facts/tensor_statistics.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/apply.h"
+#include "core/repair/certificate.h"
 #include "core/repair/plan.h"
 #include "core/rules/check.h"
 
@@ -40,8 +42,10 @@ struct ReportInput {
   const CheckReport& check;
   const Plan* plan = nullptr;
   const Spec* spec = nullptr;
-  std::string command;                     // how to reproduce it
-  const CheckContext* asked = nullptr;     // a baseline and policies; may be null
+  std::string command;                                // how to reproduce it
+  const CheckContext* asked = nullptr;                // a baseline and policies; may be null
+  std::span<const TensorStatistics> statistics = {};  // none where no byte was read
+  const Certificate* certificate = nullptr;           // that lies beside it; may be null
   std::optional<TensorId> looked_at = {};  // drawn on the page, whatever was found; HTML only
 };
 std::string report_markdown(const ReportInput& input);

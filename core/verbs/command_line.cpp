@@ -11,6 +11,7 @@ namespace {
 // Which verbs look at what else the person knows, and which write.
 constexpr std::array<std::string_view, 5> kLooking{"check", "plan", "repair", "report", "gui"};
 constexpr std::array<std::string_view, 3> kPlanning{"plan", "repair", "report"};
+constexpr std::array<std::string_view, 2> kJudging{"check", "report"};
 
 bool is_one_of(std::string_view verb, std::span<const std::string_view> verbs) {
   return std::find(verbs.begin(), verbs.end(), verb) != verbs.end();
@@ -34,6 +35,10 @@ std::string command_line(std::string_view verb, const VerbOptions& said) {
     add("--against", said.against);
     add("--mesh", said.mesh);
     if (said.depth) text += depth_option(verb, *said.depth);
+  }
+  if (is_one_of(verb, kJudging)) {
+    add("--baseline", said.baseline);
+    add("--policy", said.policy);
   }
   if (is_one_of(verb, kPlanning) && !planned) add("--fill", said.fill);
   if (verb == "repair") {

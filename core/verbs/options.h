@@ -24,6 +24,8 @@ struct VerbOptions {
   std::string placements = {};              // --placements FILE; empty: Shard(0) on the first axis
   std::string to = {};                      // --to dcp | safetensors | torch
   std::uint64_t shard_bytes = 0;            // --shard-size BYTES; 0: the format's own
+  std::string baseline = {};                // --baseline FILE: a former answer of check --json
+  std::string policy = {};                  // --policy FILE: what is required
 
   bool operator==(const VerbOptions&) const = default;
 };

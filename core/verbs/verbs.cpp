@@ -1,5 +1,6 @@
 #include "core/verbs/verbs.h"
 
+#include "core/facts/filled.h"
 #include "core/formats/open.h"
 #include "core/io/source.h"
 #include "core/io/store.h"
@@ -141,8 +142,27 @@ std::optional<PageFormat> page_format_of_word(std::string_view word) {
   return std::nullopt;
 }
 
+namespace {
+
+// Whether what it says is true is verify's to say; one that cannot be read is a finding.
+std::optional<Certificate> certificate_beside(const Checkpoint& checkpoint) {
+  const auto& directory = checkpoint.directory();
+  if (directory == nullptr) return std::nullopt;
+  auto source = directory->open(kCertificateFile);
+  if (!source) return std::nullopt;
+  auto bytes = read_bytes(**source, 0, (*source)->size());
+  if (!bytes) return std::nullopt;
+  std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  auto certificate = certificate_from_json(text, kCertificateFile);
+  if (!certificate) return std::nullopt;
+  return std::move(*certificate);
+}
+
+}  // namespace
+
 std::string report(const Opened& opened, const VerbOptions& said, const CheckReport& found,
-                   const Plan* plan, PageFormat format, const CheckContext& context) {
+                   const Plan* plan, PageFormat format, const CheckContext& context,
+                   std::span<const TensorStatistics> statistics) {
   CheckContext with_command = context;
   with_command.command = command_line("check", said);
   if (format == PageFormat::kJson) return check_to_json(found, context);
@@ -150,9 +170,15 @@ std::string report(const Opened& opened, const VerbOptions& said, const CheckRep
   if (format == PageFormat::kJunit) return report_junit(found, context);
   if (format == PageFormat::kGithub) return report_github(found, context);
   std::string commands = with_command.command;
-  if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", said);
-  ReportInput input{*opened.checkpoint, found, plan, found.spec.get(), commands, &context};
-  return format == PageFormat::kHtml ? report_html(input) : report_markdown(input);
+  VerbOptions mending = said;
+  mending.out.clear();  // where this page goes
+  if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", mending);
+  ReportInput input{*opened.checkpoint, found,    plan,      found.spec.get(),
+                    commands,           &context, statistics};
+  if (format != PageFormat::kHtml) return report_markdown(input);
+  auto certificate = certificate_beside(*opened.checkpoint);
+  if (certificate) input.certificate = &*certificate;
+  return report_html(input);
 }
 
 Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& said,

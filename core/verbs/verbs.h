@@ -70,8 +70,10 @@ PageFormat page_format(const std::string& file_name);
 // "html", "md", "json", "sarif", "junit", "github", "hdf5".
 std::optional<PageFormat> page_format_of_word(std::string_view word);
 // The page with everything in it, or what CI reads. `plan` may be null: then nothing can be mended.
+// `statistics` come with the page that shows them, HTML.
 std::string report(const Opened& opened, const VerbOptions& said, const CheckReport& found,
-                   const Plan* plan, PageFormat format, const CheckContext& context = {});
+                   const Plan* plan, PageFormat format, const CheckContext& context = {},
+                   std::span<const TensorStatistics> statistics = {});
 // The tables for a notebook, written to said.out; with the depth data those of the numbers too. How
 // many bytes they take.
 Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& said,

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "app/answer.h"
@@ -19,6 +20,11 @@ std::vector<std::string> with_spec(const std::string& verb, std::vector<std::str
   std::vector<std::string> words{verb, kBroken + "/ckpt", "--spec", kBroken + "/spec.json"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 void write(const std::string& path, const std::string& text) {
@@ -68,6 +74,43 @@ TEST_CASE("what could not be looked at is exit 2 whatever is known and from wher
   write(scratch / "known.json", before.out);
   CHECK(shardwright({"check", open, "--data", "--baseline", scratch / "known.json"}).code == 2);
   CHECK(shardwright({"check", open, "--data", "--fail-on", "never"}).code == 2);
+}
+
+TEST_CASE("what is certain to be broken is exit 1 though something else could not be looked at") {
+  // A link into another file is not followed: nothing above info, and undecided. A NaN is put into
+  // what can be read: dec/w, at byte 2,048.
+  std::string bytes = text_of(std::string(SHW_TEST_DATA) + "/h5py/links.h5");
+  bytes.replace(2048, 4, std::string("\x00\x00\xc0\x7f", 4));
+  Scratch scratch;
+  write(scratch / "links.h5", bytes);
+  Run alone = shardwright({"check", scratch / "links.h5", "--json", "--data"});
+  CHECK(alone.code == 2);
+  CHECK(parsed(alone.out)["verdict"] == "undecided");
+  write(scratch / "p", "require: finite\n");
+  Run broken =
+      shardwright({"check", scratch / "links.h5", "--json", "--data", "--policy", scratch / "p"});
+  CHECK(parsed(broken.out)["verdict"] == "undecided");
+  CHECK(parsed(broken.out)["policy"][0]["verdict"] == "broken");
+  CHECK(broken.code == 1);
+}
+
+TEST_CASE("a report says the command with the baseline and the policy that it was asked with") {
+  Scratch scratch;
+  write(scratch / "p", "require: coverage\n");
+  for (const char* format : {"md", "html"}) {
+    Run page = shardwright({"report", kHealthy, "--policy", scratch / "p", "--format", format});
+    CHECK(contains(page.out, "shardwright check "));
+    CHECK(contains(page.out, " --policy " + (scratch / "p")));
+  }
+  // The file of the page is not where a repair goes, and each command has its own line.
+  const std::string broken = std::string(SHW_TEST_DATA) + "/torch-2.14/s1_placement_not_transposed";
+  for (const char* name : {"page.md", "page.html"}) {
+    const std::string out = scratch / name;
+    shardwright({"report", broken + "/ckpt", "--spec", broken + "/spec.json", "--out", out});
+    const std::string page = text_of(out);
+    CHECK(contains(page, "\nshardwright repair "));
+    CHECK_FALSE(contains(page, out));
+  }
 }
 
 TEST_CASE("a mistake in a baseline or a policy is told of the file as typed and before all else") {

@@ -48,8 +48,22 @@ Bytes unshuffled(const Bytes& bytes, std::size_t element) {
   return out;
 }
 
+// Shuffled, a byte's element depends on how many there are: a stream of another length than its
+// tile's reads as other numbers, without a word. Where the tile goes past the end of its dataset,
+// only the stream knows how many rows it has; they are whole, and more than the view's.
+bool fits_tile(const ItemHeader& header, std::uint64_t made, bool overhangs) {
+  const auto element = static_cast<std::uint64_t>(size_of(header.dtype));
+  if (header.sizes.empty()) return made == element;
+  const std::uint64_t row = static_cast<std::uint64_t>(header.strides[0]) * element;
+  const auto rows = static_cast<std::uint64_t>(header.sizes[0]);
+  if (row == 0 || made % row != 0) return row == 0;
+  return overhangs ? made / row > rows : made / row == rows;
+}
+
+enum class Shuffle : std::uint8_t { kNot, kWhole, kOverhangs };
+
 Result<OpenItem> open_tile(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
-                           bool is_shuffled) {
+                           Shuffle shuffle) {
   OpenItem item;
   ItemHeader& header = item.header;
   header.dtype = checkpoint.dtype(checkpoint.tensor_of(chunk));
@@ -67,34 +81,40 @@ Result<OpenItem> open_tile(const Checkpoint& checkpoint, ChunkId chunk, ItemRang
                 {range.source->name(), range.offset});
   header.payload_length = *bytes;
   item.source = range.source;
-  item.stored = [range, is_shuffled, element, needed = *bytes](
+  item.stored = [range, shuffle, header, element, needed = *bytes](
                     std::uint64_t first, std::uint64_t last) -> Result<Bytes> {
     SHW_TRY(Bytes all, inflate(range, std::max(needed, last)));
-    if (is_shuffled && element > 1) all = unshuffled(all, element);
+    if (shuffle != Shuffle::kNot && element > 1) {
+      if (!fits_tile(header, all.size(), shuffle == Shuffle::kOverhangs))
+        return fail(ErrorKind::kDamaged,
+                    fmt::format("a shuffled tile is a stream of {} bytes, which is not its size",
+                                all.size()),
+                    {range.source->name(), range.offset});
+      all = unshuffled(all, element);
+    }
     return Bytes(all.begin() + static_cast<std::ptrdiff_t>(first),
                  all.begin() + static_cast<std::ptrdiff_t>(last));
   };
   return item;
 }
 
-Result<OpenItem> open_deflated(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
-                               ItemPart) {
-  return open_tile(checkpoint, chunk, std::move(range), false);
-}
-Result<OpenItem> open_shuffled(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
-                               ItemPart) {
-  return open_tile(checkpoint, chunk, std::move(range), true);
+template <Shuffle shuffle>
+Result<OpenItem> open_as(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range, ItemPart) {
+  return open_tile(checkpoint, chunk, std::move(range), shuffle);
 }
 
-constexpr ItemReader kDeflatedReader{open_deflated, nullptr};
-constexpr ItemReader kShuffledReader{open_shuffled, nullptr};
+constexpr ItemReader kDeflatedReader{open_as<Shuffle::kNot>, nullptr};
+constexpr ItemReader kShuffledReader{open_as<Shuffle::kWhole>, nullptr};
+constexpr ItemReader kOverhangingReader{open_as<Shuffle::kOverhangs>, nullptr};
 constexpr Codec kDeflatedCodec{"hdf5-deflate", &kDeflatedReader};
 constexpr Codec kShuffledCodec{"hdf5-shuffle-deflate", &kShuffledReader};
+constexpr Codec kOverhangingCodec{"hdf5-shuffle-deflate", &kOverhangingReader};
 
 }  // namespace
 
-const Codec& deflated_codec(bool is_shuffled) {
-  return is_shuffled ? kShuffledCodec : kDeflatedCodec;
+const Codec& deflated_codec(bool is_shuffled, bool overhangs) {
+  if (!is_shuffled) return kDeflatedCodec;
+  return overhangs ? kOverhangingCodec : kShuffledCodec;
 }
 
 }  // namespace shw

@@ -5,6 +5,7 @@
 
 namespace shw {
 
-const Codec& deflated_codec(bool is_shuffled);
+// `overhangs`: the tile has rows past the end of its dataset.
+const Codec& deflated_codec(bool is_shuffled, bool overhangs);
 
 }  // namespace shw

@@ -35,10 +35,10 @@ bool is_hdf5(BytesView bytes) {
 }
 
 tl::unexpected<Error> Hdf5Objects::damaged(std::string message, std::uint64_t offset) const {
-  return fail(ErrorKind::kDamaged, std::move(message), {source_->name(), offset});
+  return fail(ErrorKind::kDamaged, std::move(message), {source_->name(), begin_ + offset});
 }
 tl::unexpected<Error> Hdf5Objects::not_read(std::string message, std::uint64_t offset) const {
-  return fail(ErrorKind::kUnsupported, std::move(message), {source_->name(), offset});
+  return fail(ErrorKind::kUnsupported, std::move(message), {source_->name(), begin_ + offset});
 }
 
 Result<Bytes> Hdf5Objects::read(std::uint64_t offset, std::uint64_t length) const {
@@ -51,8 +51,9 @@ Result<Bytes> Hdf5Objects::read(std::uint64_t offset, std::uint64_t length) cons
 
 // Version 0 and 1: ... sizes of offsets and lengths at 13, addresses from 24 (28 in version 1),
 // the root's header in a symbol table entry. Version 2 and 3: sizes at 9, addresses from 12.
-Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source) {
-  Hdf5Objects objects(std::move(source));
+Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
+                                      std::uint64_t begin) {
+  Hdf5Objects objects(std::move(source), begin);
   SHW_TRY(Bytes first, objects.read(0, std::min<std::uint64_t>(objects.source_->size(), 128)));
   if (!is_hdf5(first)) return objects.damaged("does not begin as an HDF5 file", 0);
   Hdf5Cursor cursor(first, kHdf5Magic.size());

@@ -91,8 +91,10 @@ struct Hdf5Array {
 
 class Hdf5Objects {
  public:
-  // Reads the superblock.
-  static Result<Hdf5Objects> open(std::shared_ptr<const ByteSource> source);
+  // Reads the superblock. Errors say places behind `begin`, where the source lies in its file.
+  static Result<Hdf5Objects> open(std::shared_ptr<const ByteSource> source,
+                                  std::uint64_t begin = 0);
+  std::uint64_t begin() const { return begin_; }
   std::uint64_t root() const { return root_; }
   // What the superblock says; less than that is left of a file that was cut short.
   std::uint64_t end_of_file() const { return end_; }
@@ -121,7 +123,8 @@ class Hdf5Objects {
     Bytes bytes;
     std::uint64_t left = 0;
   };
-  explicit Hdf5Objects(std::shared_ptr<const ByteSource> source) : source_(std::move(source)) {}
+  Hdf5Objects(std::shared_ptr<const ByteSource> source, std::uint64_t begin)
+      : source_(std::move(source)), begin_(begin) {}
   Result<Bytes> read(std::uint64_t offset, std::uint64_t length) const;
   tl::unexpected<Error> damaged(std::string message, std::uint64_t offset) const;
   tl::unexpected<Error> not_read(std::string message, std::uint64_t offset) const;
@@ -144,6 +147,7 @@ class Hdf5Objects {
   Status place_array(const Hdf5Message& message, Hdf5Array& array) const;
 
   std::shared_ptr<const ByteSource> source_;
+  std::uint64_t begin_ = 0;
   std::uint64_t root_ = 0, end_ = 0;
   std::set<std::uint64_t> nodes_;  // of groups, that were read
 };

@@ -1,8 +1,11 @@
 #include "core/formats/hdf5/hdf5_table.h"
 
+#include "core/base/little_endian.h"
+#include "core/formats/common/magic.h"
 #include "core/formats/hdf5/hdf5_formats.h"
 #include "core/formats/hdf5/hdf5_messages.h"
 #include "core/formats/hdf5/hdf5_open.h"
+#include "core/formats/hdf5/hdf5_shards.h"
 
 namespace shw {
 namespace {
@@ -11,14 +14,18 @@ bool is_at_top(const Entry& entry) {
   return entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos;
 }
 
-// An index of Keras, or a file of such a name that begins as HDF5; alone, whatever it is called.
+// An index of Keras, an archive of its name that begins as a zip, or a file of such a name that
+// begins as HDF5; alone, whatever it is called.
 Result<bool> has_hdf5_files(const DirectoryLook& look) {
   SHW_TRY(auto entries, look.entries());
   for (const Entry& entry : entries) {
     if (!is_at_top(entry)) continue;
     if (entry.path.ends_with(kKerasIndexSuffix)) return true;
-    if (!has_hdf5_name(entry.path) && entries.size() != 1) continue;
+    const bool is_archive = entry.path.ends_with(kKerasArchiveSuffix);
+    if (!is_archive && !has_hdf5_name(entry.path) && entries.size() != 1) continue;
     SHW_TRY(Bytes bytes, look.first_bytes(entry.path, 8));
+    if (is_archive && bytes.size() == 8 && load_little<std::uint32_t>(bytes) == kZipMagic)
+      return true;
     if (is_hdf5(bytes)) return true;
   }
   return false;
@@ -26,7 +33,8 @@ Result<bool> has_hdf5_files(const DirectoryLook& look) {
 
 NamedFile named_hdf5(std::string_view file) {
   if (file.ends_with(kKerasIndexSuffix)) return NamedFile::kCheckpoint;
-  return has_hdf5_name(file) ? NamedFile::kAlone : NamedFile::kNothing;
+  const bool is_one = has_hdf5_name(file) || file.ends_with(kKerasArchiveSuffix);
+  return is_one ? NamedFile::kAlone : NamedFile::kNothing;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "core/formats/hdf5/hdf5_walk.h"
 
+#include <algorithm>
 #include <map>
 
 namespace shw {
@@ -42,6 +43,25 @@ std::uint64_t bytes_of(const Result<std::vector<Hdf5Link>>& links) {
   return bytes;
 }
 
+// In a file of its own that is found when the file is too short for it. Here more bytes follow, of
+// others.
+bool goes_past(const Hdf5Array& array, std::uint64_t size) {
+  auto ends_past = [&](std::uint64_t offset, std::uint64_t length) {
+    return offset > size || length > size - offset;
+  };
+  return (array.offset && ends_past(*array.offset, array.length)) ||
+         std::any_of(array.tiles.begin(), array.tiles.end(),
+                     [&](const Hdf5Tile& tile) { return ends_past(tile.offset, tile.length); });
+}
+
+// From the places of the source to those of the file that it lies in.
+void move_behind(Hdf5Array& array, std::uint64_t begin) {
+  array.unread_at += begin;
+  array.fill.offset += begin;
+  if (array.offset) *array.offset += begin;
+  for (Hdf5Tile& tile : array.tiles) tile.offset += begin;
+}
+
 // False from the first time on that there is none.
 bool Hdf5Walker::has_room(const std::string& path, std::uint64_t more) {
   const std::uint64_t wanted = path.size() + kOfAName + more;
@@ -63,6 +83,10 @@ void Hdf5Walker::read_object(const std::string& path, std::uint64_t address) {
   if (!messages || Hdf5Objects::is_dataset(*messages)) {
     auto array = messages ? objects.array(*messages)
                           : Result<Hdf5Array>(tl::unexpected<Error>(messages.error()));
+    if (array && objects.begin() != 0 && goes_past(*array, objects.size()))
+      array = fail(ErrorKind::kDamaged, "its elements are to lie past the end of the HDF5 file",
+                   {{}, objects.begin() + objects.size()});
+    if (array) move_behind(*array, objects.begin());
     if (has_room(path, bytes_of(array)))
       datasets.emplace(address, std::make_shared<const Result<Hdf5Array>>(std::move(array)));
   } else {
@@ -108,8 +132,8 @@ void Hdf5Walker::visit(const std::string& path, std::uint64_t address, std::size
 
 }  // namespace
 
-Result<Hdf5Walk> walk_hdf5(std::shared_ptr<const ByteSource> source) {
-  SHW_TRY(Hdf5Objects objects, Hdf5Objects::open(std::move(source)));
+Result<Hdf5Walk> walk_hdf5(std::shared_ptr<const ByteSource> source, std::uint64_t begin) {
+  SHW_TRY(Hdf5Objects objects, Hdf5Objects::open(std::move(source), begin));
   const std::uint64_t root = objects.root(), room = kToldOfAny + kToldOfAByte * objects.size();
   Hdf5Walker walker{std::move(objects), room};
   SHW_TRY(auto messages, walker.objects.messages(root));

@@ -23,7 +23,8 @@ struct Hdf5Walk {
   std::uint64_t end_of_file = 0;  // as the superblock says it
 };
 
-// An error where not even the root can be read.
-Result<Hdf5Walk> walk_hdf5(std::shared_ptr<const ByteSource> source);
+// An error where not even the root can be read. `begin`: where the source lies in its file, in
+// which all places are told.
+Result<Hdf5Walk> walk_hdf5(std::shared_ptr<const ByteSource> source, std::uint64_t begin = 0);
 
 }  // namespace shw

@@ -7,6 +7,7 @@
 #include "core/report/ci_forms.h"
 #include "core/report/map_text.h"
 #include "core/report/report.h"
+#include "core/spec/spec.h"
 
 using namespace shw;
 
@@ -177,4 +178,80 @@ TEST_CASE("tiles with impossible offsets are drawn where they can be, or not at 
   LaidTensor saved{{4, 4}, {{{{huge, huge}, {huge, huge}}, 0}, {{{-5, -5}, {2, 2}}, 1}}};
   CHECK_FALSE(map_to_text("w", saved, nullptr, {false, true, 80}).empty());
   CHECK_FALSE(map_to_json("w", saved, nullptr).empty());
+}
+
+TEST_CASE("the page tells ranks and files with those that are not there first") {
+  auto checkpoint = four_tiles();
+  CheckReport check;
+  std::string html = report_html({*checkpoint, check, nullptr, nullptr, ""});
+  CHECK(html.find("4 ranks wrote tiles: 24 B") != std::string::npos);
+  CHECK(html.find("__3_0.distcp") != std::string::npos);
+  CHECK(html.find("is not there") != std::string::npos);
+  CHECK(html.find("<h2>Statistics</h2>") == std::string::npos);
+  CHECK(html.find("certificate.json") == std::string::npos);
+}
+
+TEST_CASE("the page tells the meshes and placements of the spec with their tensors") {
+  auto checkpoint = four_tiles();
+  CheckReport check;
+  auto spec = parse_spec(
+      R"json({"a": {"shape": [8, 6], "mesh": {"dp": 2, "tp": 2}, "placements": ["Shard(0)", "Shard(1)"]},
+          "b": {"shape": [8, 6], "mesh": {"dp": 2, "tp": 2}, "placements": ["Shard(0)", "Shard(1)"]}})json",
+      "spec.json");
+  REQUIRE(spec.has_value());
+  std::string html = report_html({*checkpoint, check, nullptr, &*spec, ""});
+  CHECK(html.find("<code>dp 2 x tp 2</code></td><td><code>Shard(0), Shard(1)</code></td>"
+                  "<td class=\"n\">2</td>") != std::string::npos);
+}
+
+TEST_CASE("the page shows numbers with their histogram and says which are not the tensor's") {
+  auto checkpoint = four_tiles();
+  CheckReport check;
+  TensorStatistics sick;
+  sick.fqn = kName;
+  sick.dtype = Dtype::kFloat32;
+  sick.missing = 3;
+  sick.statistics.kind = NumberKind::kFloat;
+  sick.statistics.elements = 5;
+  sick.statistics.nan = 2;
+  sick.statistics.histogram = {{1, 0, 2}, {-1, 3, 1}};
+  TensorStatistics well = sick;
+  well.fqn = "well";
+  well.missing = 0;
+  well.statistics.nan = 0;
+  const std::vector<TensorStatistics> numbers{well, sick};
+  ReportInput input{*checkpoint, check, nullptr, nullptr, ""};
+  input.statistics = numbers;
+  std::string html = report_html(input);
+  std::size_t at = html.find("<h2>Statistics</h2>");
+  REQUIRE(at != std::string::npos);
+  html = html.substr(at, html.find("<h2>", at + 4) - at);
+  CHECK(html.find("3 elements in no tile") != std::string::npos);
+  CHECK(html.find("aria-label=\"2^0 to 2^3\"") != std::string::npos);
+  CHECK(html.find("&lt;script&gt;") < html.find("<code>well</code>"));
+  CHECK(html.find("<script>") == std::string::npos);
+}
+
+TEST_CASE("the page says what a certificate says and whether that was changed afterwards") {
+  auto checkpoint = four_tiles();
+  CheckReport check;
+  Certificate certificate;
+  certificate.lossless = false;
+  certificate.source = "runs/<b>";
+  certificate.version = "1.0";
+  certificate.steps = {"cast all to bfloat16"};
+  TensorCertificate lost;
+  lost.fqn = "w";
+  lost.lost = 7;
+  certificate.tensors = {lost};
+  ReportInput input{*checkpoint, check, nullptr, nullptr, ""};
+  input.certificate = &certificate;
+  certificate.seal = Certificate::Seal::kHolds;
+  std::string html = report_html(input);
+  CHECK(html.find("7 elements of 1 tensor lost") != std::string::npos);
+  CHECK(html.find("cast all to bfloat16") != std::string::npos);
+  CHECK(html.find("runs/&lt;b&gt;") != std::string::npos);
+  CHECK(html.find("lost data</span>") != std::string::npos);
+  certificate.seal = Certificate::Seal::kBroken;
+  CHECK(report_html(input).find("changed after it was written") != std::string::npos);
 }

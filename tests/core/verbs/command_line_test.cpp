@@ -40,3 +40,13 @@ TEST_CASE("a plan from a file says by itself what is expected and filled") {
   CHECK(command_line("repair", said) ==
         "shardwright repair 'runs/step 9' --plan plan.json --in-place");
 }
+
+TEST_CASE("a check and a report are made again with what was known and is required") {
+  VerbOptions said;
+  said.checkpoint = "c";
+  said.baseline = "a b.json";
+  said.policy = "p";
+  CHECK(command_line("check", said) == "shardwright check c --baseline 'a b.json' --policy p");
+  CHECK(command_line("report", said) == "shardwright report c --baseline 'a b.json' --policy p");
+  CHECK(command_line("repair", said) == "shardwright repair c");
+}

@@ -39,7 +39,73 @@ std::size_t place_of(const Bytes& bytes, std::string_view signature) {
   return at;
 }
 
+// A zlib stream that is not compressed, of those bytes.
+Bytes stored_stream(const Bytes& bytes) {
+  std::uint32_t low = 1, high = 0;
+  for (std::byte byte : bytes) {
+    low = (low + std::to_integer<std::uint32_t>(byte)) % 65521;
+    high = (high + low) % 65521;
+  }
+  const std::size_t size = bytes.size();
+  Bytes out;
+  for (std::size_t byte : {std::size_t{0x78}, std::size_t{0x01}, std::size_t{1}, size & 0xFF,
+                           size >> 8, ~size & 0xFF, ~size >> 8 & 0xFF})
+    out.push_back(static_cast<std::byte>(byte));
+  out.insert(out.end(), bytes.begin(), bytes.end());
+  const std::uint32_t sum = high << 16 | low;
+  for (int shift : {24, 16, 8, 0}) out.push_back(static_cast<std::byte>(sum >> shift));
+  return out;
+}
+
+template <class T>
+void put_little(Bytes& bytes, std::size_t at, T value) {
+  for (std::size_t i = 0; i < sizeof(T); ++i)
+    bytes[at + i] = static_cast<std::byte>(value >> (8 * i) & 0xFF);
+}
+
+// kinds.h5 with another stream for a tile of `shuffled`, which is (7, 5) of int32 in tiles of
+// (4, 5): at the end of the file, and named by the tree, whose key is the size, a mask, and three
+// offsets.
+Bytes with_stream(Bytes bytes, std::uint32_t tile, const Bytes& stream) {
+  auto checkpoint = open_bytes(bytes);
+  auto item = (*checkpoint)->item((*checkpoint)->chunks(*(*checkpoint)->find("shuffled"))[tile]);
+  REQUIRE(item.has_value());
+  Bytes address(8);
+  put_little(address, 0, static_cast<std::uint64_t>(item->offset));
+  auto found = std::search(bytes.begin(), bytes.end(), address.begin(), address.end());
+  REQUIRE(found != bytes.end());
+  const auto at = static_cast<std::size_t>(found - bytes.begin());
+  put_little(bytes, at - 32, static_cast<std::uint32_t>(stream.size()));
+  put_little(bytes, at, static_cast<std::uint64_t>(bytes.size()));
+  bytes.insert(bytes.end(), stream.begin(), stream.end());
+  return bytes;
+}
+
 }  // namespace
+
+TEST_CASE("a shuffled stream of another length than its tile is damage and not other numbers") {
+  const Bytes whole = file_bytes("h5py/kinds.h5");
+  constexpr std::size_t kRow = 20, kTile = 4 * kRow;
+  for (std::uint32_t tile : {0u, 1u}) {
+    // Of its own length it is read, in the tile past the end as well.
+    auto right = open_bytes(with_stream(whole, tile, stored_stream(Bytes(kTile))));
+    CHECK(finding_of(findings_at_data(**right), "bad-record", "shuffled") == nullptr);
+    auto values = numbers_of<std::int32_t>(**right, "shuffled");
+    CHECK(values[tile * 20] == 0);
+    for (std::size_t wrong : {kTile + 1, kTile + 4, kTile + kRow - 4}) {
+      CAPTURE(wrong);
+      auto damaged = open_bytes(with_stream(whole, tile, stored_stream(Bytes(wrong))));
+      const auto findings = findings_at_data(**damaged);
+      const Finding* finding = finding_of(findings, "bad-record", "shuffled");
+      REQUIRE(finding != nullptr);
+      CHECK(finding->cause.find("m.h5 at byte") != std::string::npos);
+      CHECK_FALSE(read_named(**damaged, "shuffled").has_value());
+    }
+  }
+  // Whole rows too many: known where the tile ends inside of its dataset.
+  auto rows = open_bytes(with_stream(whole, 0, stored_stream(Bytes(kTile + kRow))));
+  CHECK(finding_of(findings_at_data(**rows), "bad-record", "shuffled") != nullptr);
+}
 
 TEST_CASE(
     "a deflated tile that cannot be inflated is damage at depth data, whatever its elements") {

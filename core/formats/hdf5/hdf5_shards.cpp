@@ -1,0 +1,102 @@
+#include "core/formats/hdf5/hdf5_shards.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/formats/common/zip.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kMostKerasIndex = std::uint64_t{64} << 20;
+constexpr std::string_view kWeightsOfArchive = "model.weights.h5";
+
+// {"weight_map": {"/layers/dense/vars": ["model_00000.weights.h5", ...], ...}}
+Result<KerasIndex> read_keras_index(const Directory& directory, const std::string& path) {
+  SHW_TRY(auto source, directory.open(path));
+  if (source->size() > kMostKerasIndex)
+    return fail(ErrorKind::kDamaged, "is too large to be an index", {path});
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  const char* text = reinterpret_cast<const char*>(bytes.data());
+  auto json = nlohmann::json::parse(text, text + bytes.size(), nullptr, false);
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
+    return fail(ErrorKind::kDamaged, "is no JSON object with a weight_map", {path});
+  KerasIndex index;
+  for (const auto& [group, files] : json["weight_map"].items()) {
+    auto add = [&, name = group](const nlohmann::json& file) {
+      if (file.is_string())
+        index.emplace_back(name.substr(name.starts_with('/') ? 1 : 0), file.get<std::string>());
+    };
+    if (files.is_array())
+      std::for_each(files.begin(), files.end(), add);
+    else
+      add(files);
+  }
+  if (index.empty()) return fail(ErrorKind::kDamaged, "names no file", {path});
+  return index;
+}
+
+// Where the weights of an archive lie in it. Keras stores them as they are; another zip program may
+// have packed them.
+Result<FileRange> weights_in(const std::shared_ptr<const ByteSource>& source) {
+  SHW_TRY(ZipReader archive, ZipReader::open(source, 0, source->size()));
+  const auto& entries = archive.entries();
+  auto weights = std::find_if(entries.begin(), entries.end(), [](const ZipEntry& entry) {
+    return entry.name == kWeightsOfArchive;
+  });
+  if (weights == entries.end())
+    return fail(ErrorKind::kDamaged, "is an archive of Keras without a model.weights.h5",
+                {source->name()});
+  if (weights->deflated)
+    return fail(ErrorKind::kUnsupported,
+                "holds its model.weights.h5 compressed: no tensor of it can be read in place",
+                {source->name(), weights->header_offset},
+                "Unzip it and open the model.weights.h5 in it. Keras itself does not compress it.");
+  SHW_TRY(std::uint64_t begin, archive.data_offset(*weights));
+  return FileRange{begin, weights->length};
+}
+
+}  // namespace
+
+bool has_hdf5_name(std::string_view path) {
+  return path.ends_with(".h5") || path.ends_with(".hdf5");
+}
+
+Result<Hdf5Files> list_hdf5_files(const Directory& directory) {
+  SHW_TRY(auto entries, directory.list());
+  Hdf5Files listed;
+  std::vector<std::string> indices;
+  for (const Entry& entry : entries) {
+    if (entry.path.find('/') != std::string::npos || entry.kind != EntryKind::kFile) continue;
+    if (entry.path.ends_with(kKerasIndexSuffix)) indices.push_back(entry.path);
+    if (has_hdf5_name(entry.path) || entry.path.ends_with(kKerasArchiveSuffix) ||
+        entries.size() == 1)
+      listed.files.push_back(entry.path);
+  }
+  if (indices.size() > 1)
+    return fail(ErrorKind::kUnsupported,
+                "holds several checkpoints: " + indices[0] + " and " + indices[1],
+                {directory.name()}, "Move one of them into a folder of its own.");
+  if (indices.empty()) return listed;
+  SHW_TRY(listed.index, read_keras_index(directory, indices[0]));
+  listed.files.clear();
+  for (const auto& [group, file] : listed.index) {
+    if (std::find(listed.files.begin(), listed.files.end(), file) == listed.files.end())
+      listed.files.push_back(file);
+  }
+  return listed;
+}
+
+Result<Hdf5Shard> read_hdf5_shard(const Directory& directory, const std::string& path) {
+  SHW_TRY(auto source, directory.open(path));
+  FileRange part{0, source->size()};
+  if (path.ends_with(kKerasArchiveSuffix)) {
+    SHW_TRY(part, weights_in(source));
+    source = window(std::move(source), part.offset, part.length);
+  }
+  SHW_TRY(Hdf5Walk walk, walk_hdf5(std::move(source), part.offset));
+  return Hdf5Shard{path, part.offset, part.length, std::move(walk)};
+}
+
+}  // namespace shw
