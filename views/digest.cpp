@@ -85,9 +85,12 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
   bool same_picture = same_plan && old->tensor == snapshot->tensor;
   digest->picture = same_picture ? before->picture : make_picture(*snapshot);
   bool same_tiles = same_picture && before->paints != nullptr;
+  PaintedTiles tiles;
+  if (digest->picture)
+    tiles = {digest->picture->tensor, digest->picture->saved, digest->picture->after};
   digest->paints = same_tiles && old->tile_values == snapshot->tile_values
                        ? before->paints
-                       : make_paints(*snapshot, digest->picture.get(),
+                       : make_paints(*snapshot, digest->picture ? &tiles : nullptr,
                                      same_tiles ? before->paints.get() : nullptr);
   return digest;
 }

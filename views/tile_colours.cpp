@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "views/actions.h"
 #include "views/imgui_versions.h"
 #include "views/text.h"
 #include "views/tile_map.h"
@@ -120,9 +119,8 @@ void draw_statistic(LegendLine& line, const Frame& frame, const TilePaint& paint
   line.word(paint.title, frame.theme.quiet);
   line.scale(paint);
   if (paint.looked < paint.of)
-    line.word(
-        fmt::format("{} of {} looked at", human_count(paint.looked), human_count(paint.of)),
-        frame.theme.warn);
+    line.word(fmt::format("{} of {} looked at", human_count(paint.looked), human_count(paint.of)),
+              frame.theme.warn);
   for (std::size_t g = paint.first_step; g-- > 0;) {
     if (paint.groups[g].tiles > 0) line.entry(paint.groups[g], g);
   }

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 
-#include "views/digest.h"
 #include "views/text.h"
 
 namespace shw {
@@ -27,7 +26,7 @@ bool is_chunk(const Checkpoint& checkpoint, ChunkId chunk) {
 
 // The group of every tile of both pictures, by the chunk that its bytes come from.
 template <class GroupOf>
-void paint_tiles(const Picture& picture, TilePaint& paint, GroupOf group_of) {
+void paint_tiles(const PaintedTiles& picture, TilePaint& paint, GroupOf group_of) {
   auto put = [&](const TileSet& tiles, std::vector<std::uint16_t>& into) {
     into.resize(tiles.size());
     for (std::uint32_t tile = 0; tile < tiles.size(); ++tile)
@@ -60,7 +59,7 @@ Rgba step_colour(std::size_t step) {
 // Which tiles a finding is about.
 class Named {
  public:
-  Named(const Checkpoint& checkpoint, const Picture& picture, const Finding& finding)
+  Named(const Checkpoint& checkpoint, const PaintedTiles& picture, const Finding& finding)
       : checkpoint_(checkpoint), picture_(picture), finding_(finding) {}
 
   // One a chunk of the tensor; empty: none.
@@ -145,7 +144,7 @@ class Named {
   }
 
   const Checkpoint& checkpoint_;
-  const Picture& picture_;
+  const PaintedTiles& picture_;
   const Finding& finding_;
 };
 
@@ -228,7 +227,7 @@ Rgba colour_of(const PaintGroup& group, const TilePalette& palette) {
 }
 
 std::shared_ptr<const TilePaint> paint_by_file(const Checkpoint& checkpoint,
-                                               const Picture& picture) {
+                                               const PaintedTiles& picture) {
   auto paint = std::make_shared<TilePaint>();
   paint->by = ColourBy::kFile;
   // By number, not by name: the order in which they are recorded.
@@ -266,7 +265,7 @@ std::shared_ptr<const TilePaint> paint_by_file(const Checkpoint& checkpoint,
 }
 
 std::shared_ptr<const TilePaint> paint_by_finding(const Snapshot& snapshot,
-                                                  const Picture& picture) {
+                                                  const PaintedTiles& picture) {
   const Checkpoint& checkpoint = *snapshot.checkpoint;
   auto paint = std::make_shared<TilePaint>();
   paint->by = ColourBy::kFinding;
@@ -303,7 +302,7 @@ std::shared_ptr<const TilePaint> paint_by_finding(const Snapshot& snapshot,
 
 std::shared_ptr<const TilePaint> paint_by_statistic(const verbs::TileValues& values, ColourBy by,
                                                     const Checkpoint& checkpoint,
-                                                    const Picture& picture) {
+                                                    const PaintedTiles& picture) {
   auto paint = std::make_shared<TilePaint>();
   paint->by = by;
   paint->title = statistic_title(by);
@@ -347,7 +346,7 @@ std::shared_ptr<const TilePaint> paint_by_statistic(const verbs::TileValues& val
   return paint;
 }
 
-std::shared_ptr<const TilePaints> make_paints(const Snapshot& snapshot, const Picture* picture,
+std::shared_ptr<const TilePaints> make_paints(const Snapshot& snapshot, const PaintedTiles* picture,
                                               const TilePaints* before) {
   auto paints = std::make_shared<TilePaints>();
   if (before != nullptr) paints->by = before->by;

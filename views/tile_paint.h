@@ -24,7 +24,11 @@ inline bool is_statistic(ColourBy by) {
   return by >= ColourBy::kOdd;
 }
 
-struct Picture;
+// Of one tensor's pictures.
+struct PaintedTiles {
+  TensorId tensor{};
+  std::shared_ptr<const TileSet> saved, after;  // `after` may be null
+};
 
 // Tiles of one colour. A token is the theme's; a colour of its own stands in every theme.
 struct PaintGroup {
@@ -58,13 +62,14 @@ struct TilePaints {
 };
 
 std::shared_ptr<const TilePaint> paint_by_file(const Checkpoint& checkpoint,
-                                               const Picture& picture);
-std::shared_ptr<const TilePaint> paint_by_finding(const Snapshot& snapshot, const Picture& picture);
+                                               const PaintedTiles& picture);
+std::shared_ptr<const TilePaint> paint_by_finding(const Snapshot& snapshot,
+                                                  const PaintedTiles& picture);
 std::shared_ptr<const TilePaint> paint_by_statistic(const verbs::TileValues& values, ColourBy by,
                                                     const Checkpoint& checkpoint,
-                                                    const Picture& picture);
+                                                    const PaintedTiles& picture);
 // All of them; `before` gives those that depend on nothing that has changed.
-std::shared_ptr<const TilePaints> make_paints(const Snapshot& snapshot, const Picture* picture,
+std::shared_ptr<const TilePaints> make_paints(const Snapshot& snapshot, const PaintedTiles* picture,
                                               const TilePaints* before);
 
 }  // namespace shw

@@ -11,6 +11,7 @@
 #include "views/parts.h"
 #include "views/text.h"
 #include "views/tile_map.h"
+#include "views/values_parts.h"
 
 namespace shw {
 namespace {
@@ -96,8 +97,10 @@ void tell_cell(Frame& frame, const SliceValues& values, std::int64_t r, std::int
   tooltip(frame, text + "\nclick: look closer; wheel: closer and further");
 }
 
+}  // namespace
+
 void draw_heat_map(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec2 at,
-                   ImVec2 size) {
+                   ImVec2 size, const char* id) {
   float high = size.y / static_cast<float>(values.cell_rows);
   float wide = size.x / static_cast<float>(values.cell_columns);
   auto corner = [&](std::int64_t r, std::int64_t c) {
@@ -117,8 +120,8 @@ void draw_heat_map(Frame& frame, ImDrawList* draw, const SliceValues& values, Im
     }
   }
   ImGui::SetCursorScreenPos(at);
-  bool clicked = ImGui::InvisibleButton("values/map", size);
-  mark(frame, "values/map");
+  bool clicked = ImGui::InvisibleButton(id, size);
+  mark(frame, id);
   focus_ring(frame, draw);
   if (!ImGui::IsItemHovered()) return;
   ImVec2 mouse = ImGui::GetMousePos();
@@ -134,6 +137,8 @@ void draw_heat_map(Frame& frame, ImDrawList* draw, const SliceValues& values, Im
     tell_cell(frame, values, static_cast<std::int64_t>(row * static_cast<double>(values.cell_rows)),
               static_cast<std::int64_t>(column * static_cast<double>(values.cell_columns)));
 }
+
+namespace {
 
 void draw_histogram(Frame& frame, Column& column, const Statistics& statistics) {
   if (statistics.histogram.empty()) return;
@@ -190,6 +195,8 @@ void draw_statistics(Frame& frame, Column& column, const SliceValues& values) {
   draw_histogram(frame, column, s);
 }
 
+}  // namespace
+
 // Rows and columns with their indices, as many as there is room for.
 void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec2 at, ImVec2 end) {
   const ImFont* font = frame.fonts.mono_small;
@@ -222,6 +229,8 @@ void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec
   if (frame.marks != nullptr && shown_rows > 0 && shown_columns > 0)
     frame.marks->items["values/table"] = {at.x, at.y, end.x, end.y};
 }
+
+namespace {
 
 std::string looked_text(const SliceValues& values) {
   std::string of = fmt::format("{} × {}", human_count(static_cast<std::uint64_t>(values.rows)),
@@ -293,7 +302,7 @@ void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, flo
   if (!values.cells.empty() && right > at.x && room > frame.px(40)) {
     float height = std::floor(room * 0.56f), width = right - at.x;
     if (values.row_dim < 0) height = std::min(height, frame.px(60));
-    draw_heat_map(frame, column.draw, values, at, {width, height});
+    draw_heat_map(frame, column.draw, values, at, {width, height}, "values/map");
     at.y += height + frame.px(6);
     std::string most = fmt::format("{:.4g}", static_cast<double>(values.greatest));
     float x = at.x, middle = at.y + frame.px(9);
@@ -349,6 +358,12 @@ void draw_values(Frame& frame, DeskState& state, Region region) {
     if (state.values.followed) frame.emit(ValuesCommand{});
     state.values.followed = frame.snapshot.tensor;
   }
+  // Another checkpoint is compared with, or none any more: the same slice again.
+  if (values != nullptr && state.values.beside != frame.snapshot.compared.get()) {
+    state.values.beside = frame.snapshot.compared.get();
+    bool is_beside = frame.snapshot.compared != nullptr;
+    if (is_beside || look->beside) frame.emit(ValuesCommand{false, values->ask});
+  }
   if (values == nullptr) {
     bool failed = look != nullptr && look->error;
     paragraph(frame, column, frame.fonts.text, failed ? frame.theme.bad : frame.theme.quiet,
@@ -369,8 +384,13 @@ void draw_values(Frame& frame, DeskState& state, Region region) {
   if (values->error)
     paragraph(frame, column, frame.fonts.small, frame.theme.bad,
               values->error->place.file + ": " + values->error->message);
+  if (look->beside && !look->beside->said.empty())
+    paragraph(frame, column, frame.fonts.small, frame.theme.warn, look->beside->said);
   column.y += frame.px(8);
-  draw_numbers_of(frame, *values, column, region.max.y - frame.px(12));
+  if (look->beside && look->beside->difference && column.width() > frame.px(560))
+    draw_beside(frame, *look, column, region.max.y - frame.px(12));
+  else
+    draw_numbers_of(frame, *values, column, region.max.y - frame.px(12));
   end_region();
 }
 

@@ -118,6 +118,12 @@ Result<Change> run_value_look(const Snapshot& before, const Command& command, Pr
     look->values = std::move(*values);
   else
     look->error = std::move(values).error();
+  if (look->values && before.compared != nullptr && before.compared->a == before.checkpoint) {
+    look->beside = verbs::values_beside(*before.checkpoint, *before.tensor, *before.compared->b,
+                                        *look->values, progress);
+    const auto& error = look->beside->error;
+    if (error && error->kind == ErrorKind::kCancelled) return cancelled_error();
+  }
   return Change([look = std::move(look)](Snapshot& s) { s.values = look; });
 }
 

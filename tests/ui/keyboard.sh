@@ -60,10 +60,13 @@ xdotool type --delay 60 "verify what"
 press Return
 record_says "^verify"
 title_says "mended, proved"
+press Escape
 
 press ctrl+o
+record_says "^browse"
+sleep 3
 press ctrl+a
-xdotool type --delay 40 "$WORK/whole"
+xdotool type --delay 100 "$WORK/whole"
 press Return
 title_says "whole - No finding"
 press alt+Left

@@ -138,3 +138,44 @@ TEST_CASE("values of a checkpoint that is no longer open are not waited for") {
   CHECK_FALSE(driver.desk.values.open);
   CHECK(driver.marks.items.contains("map/saved"));
 }
+
+TEST_CASE("two checkpoints stand side by side with what differs, and are asked for once") {
+  auto snapshot = with_values();
+  auto compared = std::make_shared<verbs::ComparedCheckpoints>();
+  compared->a = compared->b = snapshot->checkpoint;
+  snapshot->compared = compared;
+  snapshot->compared_with = "/runs/7/step_8000/";
+  Driver driver(snapshot, {1440, 900}, 1);
+  auto commands = driver.frame();
+  REQUIRE(values_of(commands) != nullptr);
+  CHECK(values_of(commands)->ask == snapshot->values->values->ask);
+  CHECK(values_of(driver.frame()) == nullptr);
+
+  auto look = std::make_shared<ValuesLook>(*snapshot->values);
+  look->beside.emplace();
+  look->beside->values = look->values;
+  look->beside->said = "float32 in A, bfloat16 in B: compared as numbers";
+  look->beside->difference.emplace();
+  look->beside->difference->values = *look->values;
+  look->beside->difference->values.statistics.elements = 4096;
+  look->beside->difference->values.statistics.nan = 0;
+  look->beside->difference->differing = 17;
+  look->beside->difference->greatest = 0.25;
+  snapshot = std::make_shared<Snapshot>(*snapshot);
+  snapshot->values = look;
+  driver.show(snapshot);
+  driver.frame();
+  driver.frame();
+  for (const char* name : {"values/map", "values/map-b", "values/map-difference"})
+    CHECK_MESSAGE(driver.marks.items.contains(name), name);
+  bool says = false, how = false;
+  for (const TextMark& mark : driver.marks.texts) {
+    says = says || mark.text.find("17 of 4,096 elements differ, by 0.25 at most") == 0;
+    how = how || mark.text.find("compared as numbers") != mark.text.npos;
+  }
+  CHECK(says);
+  CHECK(how);
+  for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
+  commands = driver.click("values/map-difference");
+  CHECK(values_of(commands) != nullptr);  // closer in all three
+}

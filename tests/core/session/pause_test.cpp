@@ -28,7 +28,10 @@ struct PausedSession {
     session.wait();
     REQUIRE(session.snapshot()->plan != nullptr);
     session.on_change([this] {
-      if (pauses.exchange(false)) session.apply(PauseCommand{});
+      // The list publishes too: it is the job that has to have begun.
+      if (!pauses || !session.job().running) return;
+      pauses = false;
+      session.apply(PauseCommand{});
     });
   }
   ~PausedSession() { session.on_change(nullptr); }

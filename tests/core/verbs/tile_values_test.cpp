@@ -17,11 +17,11 @@ using verbs::TileNumbers;
 
 namespace {
 
-std::string healthy(const char* name) {
+std::string healthy_case(const char* name) {
   return std::string(SHW_TEST_DATA) + "/torch-2.14/" + name + "/ckpt";
 }
 
-double element(Dtype dtype, BytesView bytes, std::size_t i) {
+double element_value(Dtype dtype, BytesView bytes, std::size_t i) {
   if (dtype == Dtype::kFloat32) {
     float value = 0;
     std::memcpy(&value, bytes.data() + i * 4, 4);
@@ -42,7 +42,7 @@ double element(Dtype dtype, BytesView bytes, std::size_t i) {
 TEST_CASE("tiles hold as many zeros and as large a magnitude as their elements do") {
   std::size_t compared = 0;
   for (const char* name : {"healthy_fsdp", "healthy_moe_ep"}) {
-    auto checkpoint = open_checkpoint(healthy(name));
+    auto checkpoint = open_checkpoint(healthy_case(name));
     REQUIRE(checkpoint.has_value());
     const Checkpoint& c = **checkpoint;
     for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
@@ -59,7 +59,7 @@ TEST_CASE("tiles hold as many zeros and as large a magnitude as their elements d
         std::uint64_t zero = 0;
         double greatest = -1;
         for (std::size_t e = 0; e < count; ++e) {
-          double value = element(dtype, *bytes, e);
+          double value = element_value(dtype, *bytes, e);
           zero += value == 0 ? 1 : 0;
           greatest = std::max(greatest, std::abs(value));
         }
@@ -76,7 +76,7 @@ TEST_CASE("tiles hold as many zeros and as large a magnitude as their elements d
 }
 
 TEST_CASE("a cancelled look at tiles says nothing of those that it did not finish") {
-  auto checkpoint = open_checkpoint(healthy("healthy_fsdp"));
+  auto checkpoint = open_checkpoint(healthy_case("healthy_fsdp"));
   REQUIRE(checkpoint.has_value());
   auto values = verbs::untouched_tiles(**checkpoint, TensorId{0});
   Progress progress;
@@ -90,7 +90,7 @@ TEST_CASE("a cancelled look at tiles says nothing of those that it did not finis
 
 TEST_CASE("a session looks at the tiles of the selected tensor alone, and keeps what it has seen") {
   Session session;
-  session.apply({OpenCommand{healthy("healthy_fsdp")}, CheckCommand{}});
+  session.apply({OpenCommand{healthy_case("healthy_fsdp")}, CheckCommand{}});
   session.wait();
   auto opened = session.snapshot();
   std::string first(opened->checkpoint->fqn(TensorId{0}));
