@@ -13,9 +13,8 @@ namespace {
 
 // Below this a hole saves nothing: zeros are written.
 constexpr std::size_t kHole = 1 << 20;
-// Written at once: files that two threads write to are locked as often as they are written to, and
-// somebody who stops or pauses it waits for one of them a thread: 25 ms at 40 MB/s.
-constexpr std::size_t kWritten = 1 << 20;
+// Written at once: files that two threads write to are locked as often as they are written to.
+constexpr std::size_t kWritten = 8 << 20;
 
 bool is_zero(std::span<const std::byte> bytes) {
   return bytes.empty() || (bytes[0] == std::byte{0} &&

@@ -90,7 +90,8 @@ TEST_CASE("a file has one colour in all pictures, and many are folded to their n
   REQUIRE(paint->after.size() == picture.after->size());
   for (std::uint32_t t = 0; t < picture.after->size(); ++t) label(*picture.after, paint->after, t);
   std::set<Rgba> colours;
-  for (const PaintGroup& group : paint->groups) colours.insert(colour_of(group, dark_theme()));
+  for (const PaintGroup& group : paint->groups)
+    colours.insert(colour_of(group, dark_theme().tiles));
   CHECK(colours.size() > 48);
 
   Driver driver(snapshot);
@@ -156,7 +157,8 @@ TEST_CASE("a statistic is asked for once, drawn as far as it is known, and never
     CHECK(paint->groups[0].tiles == 24);
     for (std::uint32_t t = 40; t < 64; ++t) CHECK(paint->saved[t] == 0);
     for (std::uint32_t t = 0; t < 40; ++t) CHECK(paint->saved[t] != 0);
-    CHECK(colour_of(paint->groups[0], dark_theme()) != colour_of(paint->groups[2], dark_theme()));
+    CHECK(colour_of(paint->groups[0], dark_theme().tiles) !=
+          colour_of(paint->groups[2], dark_theme().tiles));
   }
   auto greatest = (*digest->paints)[ColourBy::kGreatest];
   CHECK(greatest->groups[greatest->saved[4]].label == "infinite");
