@@ -18,7 +18,7 @@ void add(RunningHash& hash, std::string_view text) {
   hash.add(std::as_bytes(std::span(text)));
 }
 
-std::string hash_of(const LaidOut& laid_out) {
+std::string layout_hash(const LaidOut& laid_out) {
   RunningHash hash;
   add(hash, laid_out.files.size());
   for (const LaidOut::File& file : laid_out.files) {
@@ -86,8 +86,8 @@ std::map<std::string, Expected> expected_files(const FolderRun& run) {
 }  // namespace
 
 Result<JournalHeader> header_of(const Store& store, const FolderRun& run) {
-  JournalHeader header{run.out, run.request, to_hex(hash_of(run.program)), hash_of(run.laid_out),
-                       std::vector<JournalInput>(run.inputs.size())};
+  JournalHeader header{run.out, run.request, to_hex(hash_of(run.program)),
+                       layout_hash(run.laid_out), std::vector<JournalInput>(run.inputs.size())};
   for (std::size_t i = 0; i < run.inputs.size(); ++i) {
     if (run.inputs[i]->directory() == nullptr) continue;
     SHW_TRY(header.inputs[i].folder, store.resolved(run.inputs[i]->directory()->name()));
