@@ -17,11 +17,12 @@ constexpr std::uint64_t kLeastSlab = 16;
 Result<MemoryShares> share_memory(const Program& program,
                                   const std::vector<const Checkpoint*>& inputs,
                                   std::uint64_t memory, std::size_t workers) {
-  // What is sent to each of the others, and what comes from them: half of all.
+  // What is sent to each of the others, what comes from them, and what came and is written: half of
+  // all.
   const std::uint64_t all = memory;
   std::uint64_t round_bytes = 0;
   if (workers > 1) {
-    round_bytes = std::max(memory / 2 / workers, kLeastSlab);
+    round_bytes = std::max(memory / 2 / (workers + 1), kLeastSlab);
     memory -= memory / 2;
   }
   const std::uint64_t slabs = 2 * worker_count();  // what is read and what is made, by thread

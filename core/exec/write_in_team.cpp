@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
 
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
@@ -308,8 +309,11 @@ Status TeamWriting::write_round(const std::vector<Bytes>& come, std::size_t roun
   });
 }
 
+// While a round is written the next one is read and sent.
 Status TeamWriting::write_all() {
   std::vector<Bytes> next;
+  std::future<Status> writing;
+  auto all_written = [&] { return writing.valid() ? writing.get() : Status{}; };
   BesideWork beside{"read and write", {}, progress_};
   beside.news = [&] { return journal_.news(); };
   beside.hear = [&](std::size_t member, BytesView news) { return journal_.hear(member, news); };
@@ -322,13 +326,16 @@ Status TeamWriting::write_all() {
       return tl::unexpected<Error>(std::move(come).error());
     }
     beside.work = [&]() -> Status {
-      return each_in_parallel(2, [&](std::size_t half) {
-        return half == 0 ? write_round(*come, round) : begin_messages(round + 1, next);
+      SHW_CHECK(all_written());
+      writing = std::async(std::launch::async, [this, round, sent = std::move(*come)] {
+        return write_round(sent, round);
       });
+      return begin_messages(round + 1, next);
     };
     SHW_CHECK(work_beside(team_, beside));
   }
   beside.work = [&]() -> Status {
+    SHW_CHECK(all_written());
     for (std::uint32_t file : empty_files_) SHW_CHECK(writer_.write_empty(file));
     return {};
   };
