@@ -117,6 +117,13 @@ void draw_slider(Frame& frame, ImDrawList* draw, DeskState& state, int dim, std:
   ImGui::PopID();
 }
 
+// The longest first.
+std::vector<std::string> colour_words(const std::optional<std::uint32_t>& isolated,
+                                      const std::string& by) {
+  if (isolated) return {"only rank " + std::to_string(*isolated), "one rank"};
+  return {"coloured by " + by, "by " + by, "colour"};
+}
+
 // "coloured by writer" is a menu: the writer, an axis of the mesh, or what tile_paint.h knows;
 // "only rank 33" ends that.
 void draw_colour_picker(Frame& frame, DeskState& state, Column& column, float from, float middle) {
@@ -125,10 +132,14 @@ void draw_colour_picker(Frame& frame, DeskState& state, Column& column, float fr
       state.colour_axis >= 0 && static_cast<std::size_t>(state.colour_axis) < axes.size();
   std::string by = by_axis ? axes[static_cast<std::size_t>(state.colour_axis)].name
                            : std::string(name(state.colour_by));
-  std::string text =
-      state.isolated ? "only rank " + std::to_string(*state.isolated) : "coloured by " + by;
-  float width = text_width(frame.fonts.small, text) + frame.px(16);
-  float right = column.right - (state.map.zoom > 1 ? frame.px(106) : 0);
+  float right = column.right - (state.map.zoom > 1 ? frame.px(106) : 0), width = 0;
+  // What is left beside the other pickers decides how much of it is said.
+  std::string text;
+  for (const std::string& words : colour_words(state.isolated, by)) {
+    text = words;
+    width = text_width(frame.fonts.small, text) + frame.px(16);
+    if (width <= right - from) break;
+  }
   if (right - from < width || state.map.panels_hidden > 0) return;
   if (chip_button(frame, "colour", right - width, middle, text, &width)) {
     if (state.isolated)

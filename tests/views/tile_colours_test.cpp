@@ -74,6 +74,21 @@ TEST_CASE("every colouring is one key away, and its name stands on the picker") 
   CHECK(driver.desk.colour_by == ColourBy::kFile);
 }
 
+TEST_CASE("the picker of colours says less where there is less room, and stays") {
+  Driver driver(make::demo_planned(), {1280, 720}, 1);
+  driver.frame();
+  for (int which = 0; which < static_cast<int>(kColourings); ++which) {
+    driver.frame({colour_key(which)});
+    driver.frame();
+    driver.frame();
+    CHECK(driver.marks.items.contains("colour"));
+  }
+  driver.click("colour");
+  driver.click("colour/writer");
+  driver.frame();
+  CHECK(driver.desk.colour_by == ColourBy::kWriter);
+}
+
 TEST_CASE("a file has one colour in all pictures, and many are folded to their number") {
   auto snapshot = make::demo_planned();
   auto digest = make_digest(snapshot);
