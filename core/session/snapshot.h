@@ -35,7 +35,7 @@ struct BytesLook {
 struct ValuesLook {
   std::optional<verbs::SliceValues> values;
   std::optional<verbs::ValuesBeside> beside;  // where another checkpoint is compared with
-  std::optional<Error> error;  // why there are none
+  std::optional<Error> error;                 // why there are none
 };
 
 // An error message, and what it can mean.

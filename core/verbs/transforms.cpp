@@ -11,8 +11,8 @@
 #include "core/repair/kept_plan.h"
 #include "core/repair/make_arranged.h"
 #include "core/repair/outlook_words.h"
-#include "core/repair/plan_fingerprint.h"
 #include "core/repair/plan.h"
+#include "core/repair/plan_fingerprint.h"
 #include "core/repair/request.h"
 #include "core/transform/tilings.h"
 

@@ -27,8 +27,8 @@ TEST_CASE("A process knows which of several it is from what its launcher said") 
   Launch mpich = launched_with({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}});
   CHECK(mpich.rank == 0);
   CHECK(mpich.size == 2);
-  Launch slurm = launched_with(
-      {{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "5"}});
+  Launch slurm =
+      launched_with({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "5"}});
   CHECK(slurm.local_rank == 5);
   CHECK(slurm.rank == 1);
   CHECK(slurm.size == 8);
