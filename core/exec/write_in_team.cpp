@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
+#include <utility>
 
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
@@ -320,7 +321,7 @@ Status TeamWriting::write_all() {
   beside.work = [&]() { return begin_messages(0, next); };
   SHW_CHECK(work_beside(team_, beside));
   for (std::size_t round = 0; round < round_count_; ++round) {
-    auto come = team_.exchange(std::move(next), "tiles");
+    auto come = team_.exchange(std::exchange(next, {}), "tiles");
     if (!come) {
       team_.stop(come.error());
       return tl::unexpected<Error>(std::move(come).error());
