@@ -14,6 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 deadline=30  # seconds, on a machine that has other things to do
+hangs=100    # what takes so long comes to no end
 
 /usr/bin/python3 "$here/make_large.py" plain $((megabytes / 4)) 1024 1024
 "$program" convert plain --to dcp --out source.1 --yes --quiet > /dev/null
@@ -38,7 +39,7 @@ rm -rf out
 whole=0 absent=0 resumed=0 longest=0
 for ((i = 0; i < times; ++i)); do
   rm -f pids/*
-  "$mpirun" -n 4 bash begin.sh "$program" "${words[@]}" > /dev/null 2> talk &
+  timeout -k 5 "$hangs" "$mpirun" -n 4 bash begin.sh "$program" "${words[@]}" > /dev/null 2> talk &
   all=$!
   sleep "$(printf '0.%03d' $((RANDOM % 1000)))"
   extra=$((RANDOM % (took + 200)))
@@ -62,12 +63,12 @@ for ((i = 0; i < times; ++i)); do
     whole=$((whole + 1))
   elif compgen -G 'out.shardwright-partial-*' > /dev/null && [[ ! $(echo out.shardwright-partial-*) == *new-* ]]; then
     workers=$((RANDOM % 4 + 1))
-    "$mpirun" -n "$workers" "$program" resume out --quiet > /dev/null 2> talk || {
+    timeout -k 5 "$hangs" "$mpirun" -n "$workers" "$program" resume out --quiet > /dev/null 2> talk || {
       echo "run $i: not resumed by $workers"; cat talk; ls -la . out.shardwright-partial-*; exit 1; }
     resumed=$((resumed + 1))
   else
     absent=$((absent + 1))
-    "$mpirun" -n 2 "$program" "${words[@]}" > /dev/null
+    timeout -k 5 "$hangs" "$mpirun" -n 2 "$program" "${words[@]}" > /dev/null
   fi
   diff -r wanted out || { echo "run $i (exit code $code): not what one process makes"; exit 1; }
   if compgen -G 'out.shardwright-*' > /dev/null; then echo "run $i: something is left"; ls; exit 1; fi
