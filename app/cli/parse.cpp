@@ -13,8 +13,6 @@
 
 namespace shw::cli {
 
-const char* const kVersion = SHW_VERSION;
-
 namespace {
 
 // One of these words, which help and completion name.
@@ -429,34 +427,6 @@ std::vector<VerbUse> verb_uses() {
     uses.push_back(std::move(use));
   }
   return uses;
-}
-
-std::string version_text() {
-  return std::string("shardwright ") + kVersion;
-}
-
-std::string help_text() {
-  std::string text =
-      "Opens a sharded checkpoint, shows which rank wrote which tile of which tensor, says in "
-      "plain\n"
-      "words what is wrong, and repairs it with proof.\n\n"
-      "  shardwright demo demo                               a broken checkpoint to try it on\n"
-      "  shardwright check demo/step_9000 --spec demo/spec.json\n"
-      "  shardwright repair demo/step_9000 --spec demo/spec.json\n"
-      "  shardwright verify demo/step_9000-repaired\n\n"
-      "Verbs (shardwright VERB --help says more):\n";
-  for (const VerbRow& verb : verb_table()) {
-    std::string name = verb.name;
-    name.resize(12, ' ');
-    text += "  " + name + verb.summary + "\n";
-  }
-  return text +
-         "\nEvery verb but completion takes --json, --quiet and --color; `shardwright --version` "
-         "says\n"
-         "which one this is.\n"
-         "Exit codes: 0 clean, 1 findings at or above --fail-on, 2 could not decide or "
-         "incomplete,\n"
-         "3 usage, 4 the system refused to read or write.\n";
 }
 
 std::variant<Options, EarlyExit> parse_arguments(int argc, char** argv) {

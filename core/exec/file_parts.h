@@ -16,9 +16,10 @@ struct FilePart {
   std::uint32_t file = 0;
   std::size_t index = 0;
   std::uint64_t offset = 0, length = 0;
-  std::uint64_t skipped = 0;  // of a copy, in front of this piece
-  BlockRange blocks = {};     // of a tile, in this piece
-  std::size_t piece = 0;      // of all tiles' pieces
+  std::uint64_t skipped = 0;      // of a copy, in front of this piece
+  BlockRange blocks = {};         // of a tile, in this piece
+  std::uint64_t block_count = 0;  // of all the tile
+  std::size_t piece = 0;          // of all tiles' pieces
 };
 
 // Of all files, file by file and from the front to the back. An error where one does not lie inside

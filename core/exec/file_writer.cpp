@@ -30,7 +30,7 @@ void FileWriter::add(const FilePart& whole, std::uint64_t piece_bytes) {
     return;
   }
   if (part.is == FilePart::Is::kMade) {
-    std::uint64_t count = payloads_.block_count(run_.made[part.index]);
+    std::uint64_t count = part.block_count = payloads_.block_count(run_.made[part.index]);
     std::uint64_t of_one = std::max<std::uint64_t>(part.length / count, 1);
     std::uint64_t at_once = std::max<std::uint64_t>(piece_bytes / of_one, 1);
     std::size_t first_piece = pieces_.size();
@@ -98,11 +98,10 @@ Status FileWriter::finish(std::uint32_t index, OutputFile& file) {
   return done_({laid_out_.files[index].path, laid_out_.files[index].size, std::move(own)});
 }
 
-Status FileWriter::write(const FilePart& part, SentParts* sent, const Fingerprint* sent_elements) {
+Status FileWriter::write(const FilePart& part, SentParts* sent) {
   if (is_cancelled(progress_)) return cancelled_error();
   SHW_TRY(OutputFile * file, open(part.file));
   SHW_CHECK(put(part, *file, sent));
-  if (sent_elements != nullptr) pieces_[part.piece].elements += *sent_elements;
   return --files_[part.file].left == 0 ? finish(part.file, *file) : Status{};
 }
 

@@ -35,9 +35,8 @@ class FileWriter {
   // When the last of a file's parts is written, it is finished; that is said of files whose parts
   // this one writes before the first of them is.
   void expect(std::span<const FilePart> own);
-  // From several threads. `sent` and `sent_elements`: of what others have read for the part.
-  Status write(const FilePart& part, SentParts* sent = nullptr,
-               const Fingerprint* sent_elements = nullptr);
+  // From several threads. `sent`: what others have read for the part.
+  Status write(const FilePart& part, SentParts* sent = nullptr);
   // A file without parts, which holds nothing but what seals it.
   Status write_empty(std::uint32_t file);
 

@@ -39,6 +39,7 @@ struct Making {
   std::set<std::string> there{};                   // paths of noted files
   std::vector<std::optional<Fingerprint>> made{};  // WrittenFolder::made
   bool is_written = false;                         // and has still to be proved
+  bool is_published = false;
 
   Team* team = run.team;
   std::unique_ptr<TeamJournal> team_journal{};
@@ -219,6 +220,15 @@ Status check_inputs_unchanged(const FolderRun& run) {
   return {};
 }
 
+// The result is there and whole: what is left of its making harms nobody.
+void tidy(Making& making) {
+  if (!making.is_first()) return;
+  // The journal last: it says that an owner beside it is of that making.
+  static_cast<void>(making.folder->remove(kOwnerFile));
+  static_cast<void>(making.folder->remove(kJournalFile));
+  static_cast<void>(making.folder->sync());
+}
+
 Status build(Making& making) {
   SHW_CHECK(make_files(making));
   SHW_CHECK(write_metadata(making));
@@ -230,6 +240,8 @@ Status build(Making& making) {
   SHW_CHECK(making.folder->sync());
   SHW_CHECK(making.meet("make it durable"));
   if (making.is_first()) SHW_CHECK(making.store.publish(making.partial, making.run.out));
+  making.is_published = true;
+  tidy(making);
   return making.meet("give it its name");
 }
 
@@ -286,20 +298,12 @@ Status begin(Making& making) {
   return {};
 }
 
-// The result is there and whole: what is left of its making harms nobody.
-void tidy(Making& making) {
-  if (!making.is_first()) return;
-  // The journal last: it says that an owner beside it is of that making.
-  static_cast<void>(making.folder->remove(kOwnerFile));
-  static_cast<void>(making.folder->remove(kJournalFile));
-  static_cast<void>(making.folder->sync());
-}
-
 // After an error nothing is left of what this run began. What it went on with stays as long as the
 // error says nothing against it.
 tl::unexpected<Error> give_up(const Making& making, Error error) {
   if (making.team != nullptr) making.team->stop(error);
   if (!making.is_first()) return tl::unexpected<Error>(std::move(error));
+  if (making.is_published) error.advice = "the result is whole and proved: " + making.run.out;
   const std::string& partial = making.partial;
   bool went_on = !making.run.partial.empty() && !making.is_written;
   // Only the GPU is at fault: another device may go on.
@@ -322,10 +326,6 @@ tl::unexpected<Error> give_up(const Making& making, Error error) {
   }
   return tl::unexpected<Error>(std::move(error));
 }
-
-}  // namespace
-
-namespace {
 
 Status begin_alone(Making& making, JournalHeader header) {
   SHW_CHECK(find_begun(making, header));
@@ -364,7 +364,6 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
                                     : begin_in_team(making, std::move(header));
   if (made) made = build(making);
   if (made) {
-    tidy(making);
     FolderMade result{making.noted.files.size(), 0, making.executors.use()};
     for (const DurableFile& file : making.noted.files) result.bytes_kept += file.size;
     return result;

@@ -207,6 +207,10 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
   WrittenBlocks written = part.written();
   written.peak_bytes = peak;
   written.elements = elements;
+  if (sent != nullptr) {
+    SHW_TRY(Fingerprint of_others, sent->finish());
+    written.elements += of_others;
+  }
   return written;
 }
 

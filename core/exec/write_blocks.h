@@ -45,11 +45,13 @@ class SentParts {
   // Fills `to` with the bytes of a job's part, and has added its elements up already; false where
   // this worker reads the source itself.
   virtual Result<bool> take(SourceId source, std::span<std::byte> to) = 0;
+  // After the last block: the fingerprint of all that was taken. An error where more had come.
+  virtual Result<Fingerprint> finish() = 0;
 };
 
 // Writes blocks of the payload where the program says that they lie in its file. The program is
 // proved. Zeros that fill a block become a hole. Several threads may each write a range of their
-// own. What `sent` has added up is in no WrittenBlocks.
+// own.
 Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, BlockRange range,
                                    Workspace& workspace, const Limits& limits, OutputFile& file,
                                    Progress* progress, SentParts* sent = nullptr);

@@ -47,15 +47,14 @@ class PartOfOthers final : public SentParts {
     left = left.subspan(to.size());
     return true;
   }
-  Status check_all_taken() const {
+  Result<Fingerprint> finish() override {
     for (std::size_t worker = 0; worker < left_.size(); ++worker) {
       if (!left_[worker].empty())
         return fail(ErrorKind::kIo, fmt::format("worker {} sent {} bytes more than were to come",
                                                 worker, left_[worker].size()));
     }
-    return {};
+    return elements_;
   }
-  const Fingerprint& elements() const { return elements_; }
 
  private:
   const DealtFiles& dealt_;
@@ -63,6 +62,22 @@ class PartOfOthers final : public SentParts {
   std::vector<BytesView> left_;  // by worker
   Fingerprint elements_{};
 };
+
+// Whether another worker than the one who writes a tile reads something of it, by index in
+// LaidOut::made.
+std::vector<bool> shared_tiles(const FolderRun& run, const DealtFiles& dealt) {
+  std::vector<bool> shared(run.made.size(), false);
+  for (std::size_t i = 0; i < shared.size(); ++i) {
+    const std::uint32_t writer = dealt.writer[run.laid_out.made[i].file];
+    const JobRange jobs = jobs_of(run.program, run.made[i]);
+    for (std::size_t j = jobs.first; j < jobs.last && !shared[i]; ++j) {
+      const SourceId source = run.program.jobs[j].source;
+      shared[i] =
+          source != SourceId::kNone && dealt.reader[static_cast<std::size_t>(source)] != writer;
+    }
+  }
+  return shared;
+}
 
 class TeamWriting {
  public:
@@ -72,6 +87,7 @@ class TeamWriting {
         shares_(shares),
         team_(team),
         dealt_(std::move(dealt)),
+        shared_(shared_tiles(run, dealt_)),
         writer_(writer),
         journal_(journal),
         progress_(progress) {}
@@ -83,8 +99,9 @@ class TeamWriting {
   using Rounds = std::vector<Share>;  // of FileWriter::parts()
 
   std::span<const FilePart> parts_in(std::size_t worker, std::size_t round) const;
-  // Whether another worker than the one who writes the part reads something of it.
-  bool is_shared(const FilePart& part) const;
+  bool is_shared(const FilePart& part) const {
+    return part.is == FilePart::Is::kMade && shared_[part.index];
+  }
   void cut_rounds(std::size_t worker, Share parts);
   Status begin_messages(std::size_t round, std::vector<Bytes>& messages);
   Status each_of_mine(const FilePart& part, const std::function<Status(const JobPart&)>& then);
@@ -99,6 +116,7 @@ class TeamWriting {
   const MemoryShares& shares_;
   Team& team_;
   const DealtFiles dealt_;
+  const std::vector<bool> shared_;  // by index in LaidOut::made
   FileWriter& writer_;
   TeamJournal& journal_;
   Progress* progress_;
@@ -106,18 +124,6 @@ class TeamWriting {
   std::size_t round_count_ = 0;
   std::vector<std::uint32_t> empty_files_;  // of this worker
 };
-
-bool TeamWriting::is_shared(const FilePart& part) const {
-  if (part.is != FilePart::Is::kMade) return false;
-  const JobRange jobs = jobs_of(run_.program, run_.made[part.index]);
-  return std::any_of(run_.program.jobs.begin() + static_cast<std::ptrdiff_t>(jobs.first),
-                     run_.program.jobs.begin() + static_cast<std::ptrdiff_t>(jobs.last),
-                     [&](const ProgramJob& job) {
-                       return job.source != SourceId::kNone &&
-                              dealt_.reader[static_cast<std::size_t>(job.source)] !=
-                                  dealt_.writer[part.file];
-                     });
-}
 
 // What a part takes of a message, at most.
 std::uint64_t sent_at_most(const FolderRun& run, const FilePart& part, std::uint64_t pieces) {
@@ -134,7 +140,7 @@ void TeamWriting::cut_rounds(std::size_t worker, Share parts) {
     const FilePart& part = writer_.parts()[round.last];
     std::uint64_t length = part.length, own = 0;
     if (part.is == FilePart::Is::kMade) {
-      const std::uint64_t count = writer_.payloads().block_count(run_.made[part.index]);
+      const std::uint64_t count = part.block_count;
       const std::uint64_t blocks = part.blocks.last - part.blocks.first;
       length = part.length / count * blocks;
       if (is_shared(part)) own = sent_at_most(run_, part, count) * blocks;
@@ -305,8 +311,7 @@ Status TeamWriting::write_round(const std::vector<Bytes>& come, std::size_t roun
     for (std::size_t worker = 0; worker < pieces.size(); ++worker) {
       if (worker != team_.rank()) sent.add(worker, pieces[worker][piece_of[i]]);
     }
-    SHW_CHECK(writer_.write(own[i], &sent, &sent.elements()));
-    return sent.check_all_taken();
+    return writer_.write(own[i], &sent);
   });
 }
 

@@ -1,0 +1,37 @@
+// What --help and --version say.
+#include "app/cli/options.h"
+#include "app/cli/verb_table.h"
+
+namespace shw::cli {
+
+const char* const kVersion = SHW_VERSION;
+
+std::string version_text() {
+  return std::string("shardwright ") + kVersion;
+}
+
+std::string help_text() {
+  std::string text =
+      "Opens a sharded checkpoint, shows which rank wrote which tile of which tensor, says in "
+      "plain\n"
+      "words what is wrong, and repairs it with proof.\n\n"
+      "  shardwright demo demo                               a broken checkpoint to try it on\n"
+      "  shardwright check demo/step_9000 --spec demo/spec.json\n"
+      "  shardwright repair demo/step_9000 --spec demo/spec.json\n"
+      "  shardwright verify demo/step_9000-repaired\n\n"
+      "Verbs (shardwright VERB --help says more):\n";
+  for (const VerbRow& verb : verb_table()) {
+    std::string name = verb.name;
+    name.resize(12, ' ');
+    text += "  " + name + verb.summary + "\n";
+  }
+  return text +
+         "\nEvery verb but completion takes --json, --quiet and --color; `shardwright --version` "
+         "says\n"
+         "which one this is.\n"
+         "Exit codes: 0 clean, 1 findings at or above --fail-on, 2 could not decide or "
+         "incomplete,\n"
+         "3 usage, 4 the system refused to read or write.\n";
+}
+
+}  // namespace shw::cli
