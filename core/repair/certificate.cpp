@@ -60,6 +60,15 @@ bool read(const In& json, std::string& out) {
   if (json.is_string()) out = json.get<std::string>();
   return json.is_string();
 }
+bool read(const In& json, Extents& out) {
+  if (!json.is_array()) return false;
+  for (const In& one : json) {
+    std::int64_t number = 0;
+    if (!read(one, number)) return false;
+    out.push_back(number);
+  }
+  return true;
+}
 bool read(const In& json, Box& out);
 bool read(const In& json, Operation& out);
 bool read(const In& json, InverseChunk& out);

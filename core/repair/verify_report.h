@@ -7,12 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "core/tensor/shape.h"
+
 namespace shw {
 
 // An element of the result that is not what the source says belongs there.
 struct Difference {
   std::string tensor;
-  std::vector<std::int64_t> index;
+  Extents index;
   std::string file;             // of the result
   std::string value, expected;  // as text
 };

@@ -64,7 +64,9 @@ std::optional<Counts> counts_in(const Json& evidence) {
 struct CountsOf {
   std::optional<Counts> operator()(bool value) const { return Counts{value ? 1 : 0}; }
   std::optional<Counts> operator()(std::int64_t value) const { return Counts{value}; }
-  std::optional<Counts> operator()(const Extents& value) const { return value; }
+  std::optional<Counts> operator()(const Extents& value) const {
+    return Counts(value.begin(), value.end());
+  }
   template <class Other>
   std::optional<Counts> operator()(const Other&) const {
     return std::nullopt;

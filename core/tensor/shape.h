@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "core/tensor/extents.h"
+
 namespace shw {
 
-using Extents = std::vector<std::int64_t>;
 using ExtentsView = std::span<const std::int64_t>;
 
 // torch allows 64 dimensions (c10 kDimVectorStaticSize is 5, the hard limit 64): more than that is

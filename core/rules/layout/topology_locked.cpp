@@ -76,7 +76,7 @@ void add_wrong_order(const Facts& facts, std::vector<Finding>& findings) {
         finding.evidence.emplace_back("dimension", static_cast<std::int64_t>(blocks->dim));
         finding.evidence.emplace_back("rows a block", blocks->block);
         if (blocks->order.size() <= 64)
-          finding.evidence.emplace_back("block on disk of each true block", blocks->order);
+          finding.evidence.emplace_back("block on disk of each true block", Extents(blocks->order));
       }
     }
     finding.subjects.emplace_back(c.fqn(item.tensor));
