@@ -253,14 +253,32 @@ Result<bool> is_big_endian(const ZipReader& zip) {
   return zip.damaged(record->header_offset, "the record byteorder says neither little nor big");
 }
 
+namespace {
+
+// The tiles of a tensor that follow each other in a file are pickled alike, to the byte: what the
+// last pickle on this thread said is what an equal one says. Reading the headers of 218,304 items
+// takes two thirds of the processor time.
+Result<PickledTensor> tensor_in(const Bytes& pickle, const std::string& file,
+                                std::uint64_t pickle_at) {
+  thread_local Bytes last;
+  thread_local PickledTensor said;
+  if (!pickle.empty() && pickle == last) return said;
+  SHW_TRY(PickleTree tree, decode_pickle(pickle, file, pickle_at, kTensorLimits));
+  SHW_TRY(PickledTensor tensor, pickled_tensor(tree, tree.root(), file));
+  said = tensor;
+  last = pickle;
+  return tensor;
+}
+
+}  // namespace
+
 Result<TorchItem> open_torch_item(std::shared_ptr<const ByteSource> source, std::uint64_t base,
                                   std::uint64_t length) {
   SHW_TRY(ZipReader zip, ZipReader::open(std::move(source), base, length));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxTensorPickle));
   const std::string& file = zip.source().name();
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
-  SHW_TRY(PickleTree tree, decode_pickle(pickle, file, pickle_at, kTensorLimits));
-  SHW_TRY(PickledTensor tensor, pickled_tensor(tree, tree.root(), file));
+  SHW_TRY(PickledTensor tensor, tensor_in(pickle, file, pickle_at));
   SHW_TRY(bool big, is_big_endian(zip));
   SHW_TRY(ItemHeader header, header_of(zip, tensor, big));
   return TorchItem{std::move(zip), std::move(header), std::move(tensor.storage_key)};
