@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <mutex>
-#include <numeric>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "core/base/checked.h"
@@ -102,18 +102,31 @@ Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk) {
   return storage_with(files, checkpoint, chunk);
 }
 
+namespace {
+
+// Where they lie in their files, first to last.
+std::vector<std::uint32_t> order_on_disk(const Checkpoint& checkpoint,
+                                         std::span<const ChunkId> chunks) {
+  std::vector<std::tuple<FileId, std::int64_t, std::uint32_t>> places;
+  places.reserve(chunks.size());
+  for (std::uint32_t i = 0; i < chunks.size(); ++i) {
+    const ItemPlace item = checkpoint.item(chunks[i]).value_or(ItemPlace{});
+    places.emplace_back(item.file, item.offset, i);
+  }
+  std::sort(places.begin(), places.end());
+  std::vector<std::uint32_t> order;
+  order.reserve(places.size());
+  for (const auto& place : places) order.push_back(std::get<std::uint32_t>(place));
+  return order;
+}
+
+}  // namespace
+
 Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
                     const std::function<void(std::size_t, const ChunkStorage&)>& visit,
                     Progress* progress) {
   constexpr std::size_t kAtOnce = 1024;
-  std::vector<std::uint32_t> order(chunks.size());
-  std::iota(order.begin(), order.end(), 0u);
-  auto place = [&](std::uint32_t i) {
-    ItemPlace item = checkpoint.item(chunks[i]).value_or(ItemPlace{});
-    return std::pair(item.file, item.offset);
-  };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
+  const std::vector<std::uint32_t> order = order_on_disk(checkpoint, chunks);
   std::mutex guard;
   std::optional<std::pair<std::uint32_t, Error>> first;
   SHW_CHECK(each_in_parallel((order.size() + kAtOnce - 1) / kAtOnce, [&](std::size_t task) {

@@ -18,7 +18,7 @@ std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTi
 
 std::optional<ItemPlace> kept_place(const Outputs& outputs, const OutputTile& tile) {
   if (!tile.kept || outputs.source == nullptr) return std::nullopt;
-  return tile.place ? tile.place : outputs.source->item(*tile.kept);
+  return tile.more && tile.more->place ? tile.more->place : outputs.source->item(*tile.kept);
 }
 
 }  // namespace shw

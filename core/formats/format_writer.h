@@ -21,13 +21,18 @@ namespace shw {
 
 // --- what it is to hold
 
+// What is said of few tiles: of millions, none that has nothing of it pays for it.
+struct OutputTileMore {
+  std::optional<ItemPlace> place =
+      {};                            // of the item that is kept, where it is not the recorded one
+  std::vector<FileId> made_of = {};  // files of the source with elements that it is made of
+};
 struct OutputTile {
   Box box;
   std::uint32_t writer = 0;  // the rank that it is of
   // A chunk of the source whose item comes along as it is; nothing: the elements are made.
   std::optional<ChunkId> kept = {};
-  std::optional<ItemPlace> place = {};  // of that item, where it is not the recorded one
-  std::vector<FileId> made_of = {};     // files of the source with elements that it is made of
+  std::shared_ptr<const OutputTileMore> more = {};
 };
 struct OutputTensor {
   std::string fqn;

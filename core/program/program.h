@@ -110,6 +110,9 @@ struct Program {
 // holds on to a source's id keeps the table short meanwhile.
 class ProgramBuilder {
  public:
+  // Room for that many rows and numbers: tables that double as they grow end half empty.
+  void expect(std::size_t sources, std::size_t outputs, std::size_t numbers);
+
   SourceId add_stored(std::uint32_t input, std::string_view file, std::uint64_t offset,
                       std::uint64_t length);
   SourceId add_item(std::uint32_t input, std::string_view file, std::uint64_t offset,

@@ -26,16 +26,16 @@ OutputTile planned_tile(const Checkpoint& checkpoint, const PlannedChunk& chunk)
   tile.box = chunk.box;
   tile.writer = chunk.writer;
   tile.kept = chunk.item;
-  if (chunk.item) {
-    tile.place = place_elsewhere(checkpoint, chunk);
-    return tile;
-  }
+  OutputTileMore more;
+  if (chunk.item) more.place = place_elsewhere(checkpoint, chunk);
   for (const Piece& piece : chunk.pieces) {
-    auto item = checkpoint.item(piece.chunk);
-    bool known = item && std::find(tile.made_of.begin(), tile.made_of.end(), item->file) !=
-                             tile.made_of.end();
-    if (item && !known) tile.made_of.push_back(item->file);
+    auto item = chunk.item ? std::nullopt : checkpoint.item(piece.chunk);
+    bool known = item && std::find(more.made_of.begin(), more.made_of.end(), item->file) !=
+                             more.made_of.end();
+    if (item && !known) more.made_of.push_back(item->file);
   }
+  if (more.place || !more.made_of.empty())
+    tile.more = std::make_shared<const OutputTileMore>(std::move(more));
   return tile;
 }
 

@@ -49,7 +49,8 @@ struct Placing {
 
   std::string beside_source(const OutputTensor& tensor, const OutputTile& tile,
                             const std::set<std::string>& taken) {
-    for (FileId file : tile.made_of) {
+    static const OutputTileMore kNothing;
+    for (FileId file : (tile.more ? *tile.more : kNothing).made_of) {
       const std::string& path = source->file(file).path;
       if (!taken.contains(path)) return path;
     }
