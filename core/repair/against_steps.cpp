@@ -22,20 +22,19 @@ struct ArrangedAgain {
       : plan(std::move(arranged)), result(made) {}
   ArrangedPlan plan;
   const Checkpoint& result;
-  std::vector<std::shared_ptr<const ArrangedTensor>> tensors{};  // by tensor of the result
-  std::vector<std::unique_ptr<const PartIndex>> indices{};       // of them
+  std::vector<std::unique_ptr<const IndexedTensor>> tensors{};  // by tensor of the result
   Pool<PartSides> readers{[this] {
     return std::make_unique<PartSides>(PartSides{PartReader(plan.all), BoxReader(result)});
   }};
 
   Result<std::optional<Mismatch>> compare(ChunkId chunk, Progress* progress) {
-    const auto& index = indices[index_of(result.tensor_of(chunk))];
+    const auto& tensor = tensors[index_of(result.tensor_of(chunk))];
     if (is_empty(box_of(result, chunk))) return std::optional<Mismatch>();
-    if (index == nullptr) return fail(ErrorKind::kDamaged, "comes from nowhere");
+    if (tensor == nullptr) return fail(ErrorKind::kDamaged, "comes from nowhere");
     auto sides = readers.take();
     std::optional<Mismatch> mismatch;
     Status compared =
-        compare_elements(*index, chunk, sides->wanted, sides->written, progress, &mismatch);
+        compare_elements(tensor->index, chunk, sides->wanted, sides->written, progress, &mismatch);
     if (compared || mismatch) return mismatch;
     return tl::unexpected<Error>(std::move(compared).error());
   }
@@ -60,11 +59,10 @@ Status check_whole(const ArrangedTensor& tensor) {
 Status describe(ArrangedAgain& again, ExpectedResult& expected) {
   const Arrangement& all = again.plan.all;
   again.tensors.resize(again.result.tensor_count());
-  again.indices.resize(again.result.tensor_count());
   for (const ArrangedEntry& entry : all.tensors) {
-    SHW_TRY(auto tensor, arranged_for(all, entry, again.plan.form));
-    SHW_CHECK(check_whole(*tensor));
-    note_lost(*tensor, expected);
+    SHW_TRY(ArrangedTensor tensor, arranged_for(all, entry, again.plan.form));
+    SHW_CHECK(check_whole(tensor));
+    note_lost(tensor, expected);
     auto written = written_tensor(all, entry, again.plan.form, again.result);
     Status fits = written ? compare_tiles(*written, again.result, entry.fqn)
                           : Status(tl::unexpected<Error>(written.error()));
@@ -72,9 +70,7 @@ Status describe(ArrangedAgain& again, ExpectedResult& expected) {
       expected.contradictions.push_back(words_about(fits.error()));
       continue;
     }
-    const std::size_t at = index_of(written->at);
-    again.indices[at] = std::make_unique<const PartIndex>(*tensor);
-    again.tensors[at] = std::move(tensor);
+    again.tensors[index_of(written->at)] = std::make_unique<const IndexedTensor>(std::move(tensor));
   }
   if (again.result.tensor_count() != all.tensors.size())
     expected.contradictions.push_back("there is another number of tensors than was made");

@@ -36,20 +36,20 @@ tl::unexpected<Error> not_as_arranged(std::string_view fqn, const std::string& w
 
 Result<WrittenTensor> written_tensor(const Arrangement& all, const ArrangedEntry& entry,
                                      const WantedForm& form, const Checkpoint& result) {
-  SHW_TRY(auto tensor, arranged_for(all, entry, form));
+  SHW_TRY(ArrangedTensor tensor, arranged_for(all, entry, form));
   auto at = result.find(entry.fqn);
   if (!at) return not_as_arranged(entry.fqn, "it is missing");
   return WrittenTensor{std::move(tensor), *at};
 }
 
 Status compare_tiles(const WrittenTensor& written, const Checkpoint& result, std::string_view fqn) {
-  if (result.dtype(written.at) != written.tensor->dtype) return not_as_arranged(fqn, "its dtype");
-  if (!same(result.shape(written.at), written.tensor->shape))
+  if (result.dtype(written.at) != written.tensor.dtype) return not_as_arranged(fqn, "its dtype");
+  if (!same(result.shape(written.at), written.tensor.shape))
     return not_as_arranged(fqn, "its shape");
   std::vector<std::pair<Extents, Extents>> there, wanted;
   for (ChunkId chunk : result.chunks(written.at))
     there.emplace_back(copy_of(result.offsets(chunk)), copy_of(result.sizes(chunk)));
-  for (const ArrangedTile& tile : written.tensor->tiles)
+  for (const ArrangedTile& tile : written.tensor.tiles)
     wanted.emplace_back(tile.box.offsets, tile.box.sizes);
   std::sort(there.begin(), there.end());
   std::sort(wanted.begin(), wanted.end());

@@ -18,7 +18,7 @@ tl::unexpected<Error> not_as_arranged(std::string_view fqn, const std::string& w
 
 // The entry as it is written, and where that lies.
 struct WrittenTensor {
-  std::shared_ptr<const ArrangedTensor> tensor;
+  ArrangedTensor tensor;
   TensorId at{};
 };
 Result<WrittenTensor> written_tensor(const Arrangement& all, const ArrangedEntry& entry,

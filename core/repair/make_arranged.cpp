@@ -1,10 +1,15 @@
 #include "core/repair/make_arranged.h"
 
 #include <algorithm>
-#include <map>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <set>
-#include <tuple>
+#include <span>
 
+#include "core/base/hash.h"
+#include "core/base/parallel.h"
 #include "core/base/team.h"
 #include "core/exec/folder_run.h"
 #include "core/facts/integrity.h"
@@ -19,8 +24,45 @@
 namespace shw {
 namespace {
 
-// A tile that was made: of which tensor and where, as WrittenFolder::made counts them.
-using MadePlaces = std::map<std::tuple<std::uint32_t, Extents, Extents>, std::size_t>;
+// Which tile of what was laid out a box of an entry is, as WrittenFolder::made counts them. Of
+// millions of tiles only a hash is kept: two that share one are not told apart, and are then
+// compared element by element.
+class MadePlaces {
+ public:
+  MadePlaces(const Outputs& outputs, const LaidOut& laid_out) {
+    rows_.reserve(laid_out.made.size());
+    for (const MadeTile& made : laid_out.made) {
+      const Box& box = outputs.tensors[made.tensor].tiles[made.tile].box;
+      rows_.push_back({key_of(made.tensor, box), static_cast<std::uint32_t>(rows_.size())});
+    }
+    std::sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
+  }
+
+  struct Found {
+    bool is_made = false;
+    std::optional<std::size_t> place = {};  // nothing where it cannot be told
+  };
+  Found find(std::uint32_t entry, const Box& box) const {
+    const Row wanted{key_of(entry, box)};
+    auto [first, last] = std::equal_range(rows_.begin(), rows_.end(), wanted,
+                                          [](const Row& a, const Row& b) { return a.key < b.key; });
+    if (first == last) return {};
+    return {true, last - first == 1 ? std::optional<std::size_t>(first->made) : std::nullopt};
+  }
+
+ private:
+  struct Row {
+    std::uint64_t key = 0;
+    std::uint32_t made = 0;
+  };
+  static std::uint64_t key_of(std::uint32_t entry, const Box& box) {
+    Extents numbers{static_cast<std::int64_t>(entry)};
+    numbers.insert(numbers.end(), box.offsets.begin(), box.offsets.end());
+    numbers.insert(numbers.end(), box.sizes.begin(), box.sizes.end());
+    return hash_of(std::as_bytes(std::span(numbers))).low;
+  }
+  std::vector<Row> rows_;  // by key
+};
 
 struct ProvingArranged {
   const Arrangement& all;
@@ -35,55 +77,102 @@ Result<WrittenTensor> written_of(const ProvingArranged& proving, const ArrangedE
   return written_tensor(proving.all, entry, proving.run.form, proving.result);
 }
 
-struct TileTask {
-  std::shared_ptr<const ArrangedTensor> tensor;
-  std::shared_ptr<const PartIndex> index;  // of the tensor
-  std::uint32_t entry = 0;
-  ChunkId chunk{};
+// Unpacked tensors that tiles are compared with, element by element: tiles of one tensor are proved
+// one after the other, a thread or two beside each other.
+class TensorsAtHand {
+ public:
+  Result<std::shared_ptr<const IndexedTensor>> of(const ProvingArranged& proving,
+                                                  std::uint32_t entry) {
+    if (auto known = find(entry)) return known;
+    SHW_TRY(WrittenTensor written, written_of(proving, proving.all.tensors[entry]));
+    auto made = std::make_shared<const IndexedTensor>(std::move(written.tensor));
+    std::lock_guard lock(guard_);
+    kept_[next_++ % kept_.size()] = {entry, made};
+    return made;
+  }
+
+ private:
+  std::shared_ptr<const IndexedTensor> find(std::uint32_t entry) {
+    std::lock_guard lock(guard_);
+    for (const auto& [which, tensor] : kept_) {
+      if (tensor != nullptr && which == entry) return tensor;
+    }
+    return nullptr;
+  }
+  std::mutex guard_;
+  std::array<std::pair<std::uint32_t, std::shared_ptr<const IndexedTensor>>, 32> kept_{};
+  std::size_t next_ = 0;
 };
 
-// The item that the tile is, where it came along as it was.
-const ItemPlace* kept_item(const TileTask& task, const ProvingArranged& proving, ItemPlace& place) {
-  const Checkpoint& source = proving.all.source();
-  for (const Part* part : task.index->near(box_of(proving.result, task.chunk))) {
+constexpr std::uint32_t kNoChunk = 0xFFFFFFFFu;
+
+struct TileTask {
+  std::uint32_t entry = 0;
+  ChunkId chunk{};                // of the result
+  std::uint32_t kept = kNoChunk;  // of the source: what it was, where it came along as it was
+};
+
+// The chunk of the source that begins where the tile does.
+std::uint32_t kept_chunk_of(const IndexedTensor& tensor, const Checkpoint& result, ChunkId tile) {
+  for (const Part* part : tensor.index.near(box_of(result, tile))) {
     const auto* from = std::get_if<FromChunk>(&part->from);
-    if (from == nullptr || from->input != 0 ||
-        !same(part->box.offsets, proving.result.offsets(task.chunk)))
-      continue;
-    auto item = source.item(from->chunk);
-    if (!item) return nullptr;
-    place = *item;
-    return &place;
+    if (from != nullptr && from->input == 0 && same(part->box.offsets, result.offsets(tile)))
+      return static_cast<std::uint32_t>(index_of(from->chunk));
   }
-  return nullptr;
+  return kNoChunk;
+}
+
+// The item that came along as it was is the one of the source. Its hash.
+Result<std::string> prove_kept(const TileTask& task, const ProvingArranged& proving) {
+  const Checkpoint& source = proving.all.source();
+  auto before = task.kept == kNoChunk ? std::nullopt : source.item(ChunkId{task.kept});
+  auto now = proving.result.item(task.chunk);
+  if (before && now) {
+    SHW_TRY(std::string hash, hash_item(proving.result, *now, proving.progress));
+    SHW_TRY(std::string wanted, hash_item(source, *before, nullptr));
+    if (wanted == hash) return hash;
+  }
+  return not_as_arranged(proving.all.tensors[task.entry].fqn,
+                         "a tile that was to stay as it is does not");
 }
 
 // One tile, read back once: what passes by is held against the fingerprint of what was read for it,
 // or against the item that it was; where neither is known, element by element. The item's hash.
-Result<std::string> prove_tile(const TileTask& task, const ProvingArranged& proving) {
+Result<std::string> prove_tile(const TileTask& task, const ProvingArranged& proving,
+                               TensorsAtHand& at_hand) {
+  const ArrangedEntry& entry = proving.all.tensors[task.entry];
   Box tile = box_of(proving.result, task.chunk);
-  auto made = proving.places.find({task.entry, tile.offsets, tile.sizes});
-  if (made == proving.places.end()) {
-    ItemPlace place;
-    const ItemPlace* before = kept_item(task, proving, place);
-    auto now = proving.result.item(task.chunk);
-    if (before != nullptr && now) {
-      SHW_TRY(std::string hash, hash_item(proving.result, *now, proving.progress));
-      SHW_TRY(std::string wanted, hash_item(proving.all.source(), *before, nullptr));
-      if (wanted == hash) return hash;
-    }
-    return not_as_arranged(task.tensor->fqn, "a tile that was to stay as it is does not");
-  }
+  const MadePlaces::Found found = proving.places.find(task.entry, tile);
+  if (!found.is_made) return prove_kept(task, proving);
   SHW_TRY(ItemPass pass, pass_over_item(proving.result, task.chunk, proving.progress));
-  if (const auto& elements = proving.written.made[made->second]) {
-    if (*elements == pass.elements) return std::move(pass.hash);
-    return not_as_arranged(task.tensor->fqn, "its tile at " + to_text(tile.offsets) +
-                                                 " does not hold what was read for it");
+  if (found.place && proving.written.made[*found.place]) {
+    if (*proving.written.made[*found.place] == pass.elements) return std::move(pass.hash);
+    return not_as_arranged(
+        entry.fqn, "its tile at " + to_text(tile.offsets) + " does not hold what was read for it");
   }
+  SHW_TRY(auto tensor, at_hand.of(proving, task.entry));
   PartReader wanted(proving.all);
   BoxReader written(proving.result);
-  SHW_CHECK(compare_elements(*task.index, task.chunk, wanted, written, proving.progress));
+  SHW_CHECK(compare_elements(tensor->index, task.chunk, wanted, written, proving.progress));
   return std::move(pass.hash);
+}
+
+// Every tile of one entry, which is written in the tiles that it was to be.
+Result<std::vector<TileTask>> tasks_of(const ProvingArranged& proving, std::uint32_t entry) {
+  SHW_TRY(WrittenTensor written, written_of(proving, proving.all.tensors[entry]));
+  SHW_CHECK(compare_tiles(written, proving.result, proving.all.tensors[entry].fqn));
+  std::vector<TileTask> tasks;
+  std::unique_ptr<const IndexedTensor> tensor;
+  for (ChunkId chunk : proving.result.chunks(written.at)) {
+    TileTask task{entry, chunk};
+    if (!proving.places.find(entry, box_of(proving.result, chunk)).is_made) {
+      if (tensor == nullptr)
+        tensor = std::make_unique<const IndexedTensor>(std::move(written.tensor));
+      task.kept = kept_chunk_of(*tensor, proving.result, chunk);
+    }
+    tasks.push_back(task);
+  }
+  return tasks;
 }
 
 // By chunk of the result the hash of its item.
@@ -91,19 +180,25 @@ Result<std::vector<std::string>> prove_tiles(const ProvingArranged& proving) {
   const Arrangement& all = proving.all;
   if (proving.result.tensor_count() != all.tensors.size())
     return not_as_arranged("", "another number of tensors");
+  std::vector<std::vector<TileTask>> of_entries(all.tensors.size());
+  SHW_CHECK(each_in_parallel(of_entries.size(), [&](std::size_t i) -> Status {
+    SHW_TRY(of_entries[i], tasks_of(proving, static_cast<std::uint32_t>(i)));
+    return {};
+  }));
   std::vector<TileTask> tasks;
-  for (std::uint32_t i = 0; i < all.tensors.size(); ++i) {
-    SHW_TRY(WrittenTensor written, written_of(proving, all.tensors[i]));
-    SHW_CHECK(compare_tiles(written, proving.result, all.tensors[i].fqn));
-    auto index = std::make_shared<const PartIndex>(*written.tensor);
-    for (ChunkId chunk : proving.result.chunks(written.at))
-      tasks.push_back({written.tensor, index, i, chunk});
+  tasks.reserve(proving.result.chunk_count());
+  for (std::vector<TileTask>& own : of_entries) {
+    tasks.insert(tasks.end(), own.begin(), own.end());
+    own = {};
   }
-  const std::vector<std::uint64_t> lengths = item_lengths(proving.result);
-  std::vector<std::uint64_t> costs;
-  for (const TileTask& task : tasks) costs.push_back(lengths[index_of(task.chunk)]);
-  EachWork work{"prove", costs, {}, proving.progress};
-  work.find = [&](std::size_t i) { return prove_tile(tasks[i], proving); };
+  std::vector<std::uint64_t> costs = item_lengths(proving.result);
+  std::vector<std::uint64_t> in_order;
+  in_order.reserve(tasks.size());
+  for (const TileTask& task : tasks) in_order.push_back(costs[index_of(task.chunk)]);
+  costs = {};
+  EachWork work{"prove", in_order, {}, proving.progress};
+  TensorsAtHand at_hand;
+  work.find = [&](std::size_t i) { return prove_tile(tasks[i], proving, at_hand); };
   SHW_TRY(auto found, find_each(proving.written.team, work));
   std::vector<std::string> hashes(proving.result.chunk_count());
   for (std::size_t i = 0; i < tasks.size(); ++i)
@@ -148,16 +243,16 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving,
   for (const ArrangedEntry& entry : proving.all.tensors) {
     SHW_TRY(WrittenTensor written, written_of(proving, entry));
     TensorCertificate tensor = certify_tensor(result, written.at, hashes);
-    const Loss& loss = written.tensor->loss;
+    const Loss& loss = written.tensor.loss;
     tensor.lost_boxes = loss.boxes;
     for (const Box& box : loss.boxes) tensor.lost += volume(box.sizes).value_or(0);
-    tensor.kept = volume(written.tensor->shape).value_or(0) - tensor.lost;
+    tensor.kept = volume(written.tensor.shape).value_or(0) - tensor.lost;
     tensor.fill = loss.fill;
     tensor.fill_from = loss.fill_from;
     tensor.fill_checkpoint = loss.fill_checkpoint;
-    tensor.is_cast = written.tensor->is_cast;
-    if (written.tensor->before) {
-      std::string_view before = proving.all.source().fqn(*written.tensor->before);
+    tensor.is_cast = written.tensor.is_cast;
+    if (written.tensor.before) {
+      std::string_view before = proving.all.source().fqn(*written.tensor.before);
       if (before != entry.fqn) tensor.renamed_from = before;
     }
     certificate.lossless = certificate.lossless && tensor.lost == 0 && !tensor.is_cast;
@@ -239,12 +334,7 @@ Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const A
   run.team = wanted.team;
   SHW_TRY(run.watched, watch_inputs(run.inputs));
   choose_neighbours(all, run);
-  MadePlaces places;
-  for (std::size_t i = 0; i < run.laid_out.made.size(); ++i) {
-    const MadeTile& made = run.laid_out.made[i];
-    const Box& box = run.outputs.tensors[made.tensor].tiles[made.tile].box;
-    places[{made.tensor, box.offsets, box.sizes}] = i;
-  }
+  const MadePlaces places(run.outputs, run.laid_out);
   bool lossless = true;
   auto prove = [&](const WrittenFolder& written) {
     return prove_arranged({all, wanted, places, written, progress}, lossless);

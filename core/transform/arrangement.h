@@ -92,10 +92,12 @@ struct MeshTiling {
 };
 using NewTiling = std::variant<std::monostate, WholeTiling, MeshTiling>;
 
+class PackedTensor;  // packed_tensor.h
+
 struct ArrangedEntry {
   std::string fqn;
-  TensorId as_saved{};                           // of input 0, where nothing was done to it yet
-  std::shared_ptr<const ArrangedTensor> made{};  // else this
+  TensorId as_saved{};                         // of input 0, where nothing was done to it yet
+  std::shared_ptr<const PackedTensor> made{};  // else this
   NewTiling tiling{};
 };
 

@@ -12,6 +12,7 @@
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/plain_value.h"
 #include "core/transform/lower_parts.h"
+#include "core/transform/packed_tensor.h"
 #include "core/transform/part_index.h"
 #include "core/transform/tilings.h"
 
@@ -101,17 +102,19 @@ class Lowering {
 
   Status make_program() {
     PartLowering parts(all_, builder_);
+    expect_tiles();
     for (std::uint32_t input = 0; input < needed_.size(); ++input)
       SHW_CHECK(parts.prepare(input, chunks_in(needed_[input]), progress_));
     std::vector<OutputId> made, moved;
+    made.reserve(lowered_.laid_out.made.size());
     const std::vector<MadeGroup> groups = made_groups();
     for (std::size_t first = 0; first < groups.size(); first += kTensorsAtOnce) {
       std::size_t count = std::min(kTensorsAtOnce, groups.size() - first);
       std::vector<std::vector<std::vector<Part>>> of_tiles(count);
-      std::vector<std::shared_ptr<const ArrangedTensor>> tensors(count);
+      std::vector<ArrangedTensor> tensors(count);
       SHW_CHECK(each_in_parallel(count, [&](std::size_t g) -> Status {
         SHW_TRY(tensors[g], tensor_of_group(groups[first + g]));
-        PartIndex index(*tensors[g]);
+        PartIndex index(tensors[g]);
         return each_made(groups[first + g], [&](std::size_t, const MadeTile&, const Box& box) {
           of_tiles[g].push_back(index.parts_of_tile(box));
           return Status{};
@@ -125,7 +128,7 @@ class Lowering {
               OutputId output = builder_.add_output(out.fqn, out.dtype, out.shape, box);
               builder_.place(output, lowered_.laid_out.files[tile.file].path, tile.offset);
               made.push_back(output);
-              return parts.add(output, *tensors[g], *of_tile++, box);
+              return parts.add(output, tensors[g], *of_tile++, box);
             }));
       }
     }
@@ -133,10 +136,10 @@ class Lowering {
     SHW_CHECK(prove(lowered_.program));
     for (OutputId output : made) lowered_.made.push_back(moved[static_cast<std::size_t>(output)]);
     return each_in_parallel(groups.size(), [&](std::size_t g) -> Status {
-      SHW_TRY(auto tensor, tensor_of_group(groups[g]));
-      PartIndex index(*tensor);
+      SHW_TRY(const ArrangedTensor tensor, tensor_of_group(groups[g]));
+      PartIndex index(tensor);
       return each_made(groups[g], [&](std::size_t i, const MadeTile&, const Box& box) {
-        return parts.check(lowered_.program, lowered_.made[i], *tensor, index.parts_of_tile(box),
+        return parts.check(lowered_.program, lowered_.made[i], tensor, index.parts_of_tile(box),
                            box);
       });
     });
@@ -161,7 +164,15 @@ class Lowering {
     return groups;
   }
 
-  Result<std::shared_ptr<const ArrangedTensor>> tensor_of_group(const MadeGroup& group) const {
+  // As if every tile were one job from one source.
+  void expect_tiles() {
+    std::size_t numbers = 0;
+    for (const MadeTile& tile : lowered_.laid_out.made)
+      numbers += 6 * lowered_.outputs.tensors[tile.tensor].shape.size();
+    builder_.expect(lowered_.laid_out.made.size(), lowered_.laid_out.made.size(), numbers);
+  }
+
+  Result<ArrangedTensor> tensor_of_group(const MadeGroup& group) const {
     if (is_cancelled(progress_)) return cancelled_error();
     return arranged_for(all_, all_.tensors[group.tensor], form_);
   }
@@ -195,29 +206,30 @@ class Lowering {
   Status describe_tensor(std::size_t at) {
     if (is_cancelled(progress_)) return cancelled_error();
     const ArrangedEntry& entry = all_.tensors[at];
-    SHW_TRY(auto tensor, arranged_for(all_, entry, form_));
-    SHW_CHECK(check_is_whole(*tensor));
+    SHW_TRY(const ArrangedTensor tensor, arranged_for(all_, entry, form_));
+    SHW_CHECK(check_is_whole(tensor));
     const Provenance& provenance = all_.source().provenance();
     OutputTensor& out = lowered_.outputs.tensors[at];
     out.fqn = entry.fqn;
-    out.dtype = tensor->dtype;
-    out.requires_grad = tensor->requires_grad;
-    out.shape = tensor->shape;
-    out.path = tensor->path;
-    out.before = tensor->before;
-    const PartIndex index(*tensor);
-    for (const ArrangedTile& tile : tensor->tiles) {
+    out.dtype = tensor.dtype;
+    out.requires_grad = tensor.requires_grad;
+    out.shape = tensor.shape;
+    out.path = tensor.path;
+    out.before = tensor.before;
+    const PartIndex index(tensor);
+    out.tiles.reserve(tensor.tiles.size());
+    for (const ArrangedTile& tile : tensor.tiles) {
       OutputTile made{tile.box, tile.writer};
       auto parts = keeps_ ? index.parts_of_tile(tile.box) : std::vector<Part>{};
-      if (parts.size() == 1) made.kept = kept_chunk(all_, *tensor, parts.front(), tile.box);
+      if (parts.size() == 1) made.kept = kept_chunk(all_, tensor, parts.front(), tile.box);
       if (!made.kept) need(parts);
       out.tiles.push_back(std::move(made));
     }
-    if (!keeps_) need(tensor->parts);
-    bool was_reordered = tensor->before && std::binary_search(provenance.reordered.begin(),
-                                                              provenance.reordered.end(),
-                                                              all_.source().fqn(*tensor->before));
-    if (was_reordered || tensor->is_moved) {
+    if (!keeps_) need(tensor.parts);
+    bool was_reordered = tensor.before && std::binary_search(provenance.reordered.begin(),
+                                                             provenance.reordered.end(),
+                                                             all_.source().fqn(*tensor.before));
+    if (was_reordered || tensor.is_moved) {
       std::lock_guard lock(guard_);
       lowered_.outputs.reordered.push_back(out.fqn);
     }
@@ -272,9 +284,8 @@ class Lowering {
 
 }  // namespace
 
-Result<std::shared_ptr<const ArrangedTensor>> arranged_for(const Arrangement& all,
-                                                           const ArrangedEntry& entry,
-                                                           const WantedForm& form) {
+Result<ArrangedTensor> arranged_for(const Arrangement& all, const ArrangedEntry& entry,
+                                    const WantedForm& form) {
   if (!form.format->traits.one_piece) return tensor_of(all, entry);
   ArrangedEntry in_one_piece = entry;
   in_one_piece.tiling = WholeTiling{};
@@ -285,7 +296,7 @@ std::vector<std::pair<std::string, Loss>> losses_after(const Arrangement& all) {
   std::vector<std::pair<std::string, Loss>> losses;
   for (const ArrangedEntry& entry : all.tensors) {
     if (entry.made != nullptr) {
-      if (!entry.made->loss.boxes.empty()) losses.emplace_back(entry.fqn, entry.made->loss);
+      if (!entry.made->loss().boxes.empty()) losses.emplace_back(entry.fqn, entry.made->loss());
     } else if (auto found = all.losses.find(entry.fqn); found != all.losses.end()) {
       losses.emplace_back(entry.fqn, found->second);
     }

@@ -37,8 +37,7 @@ Result<LoweredArrangement> lower_arrangement(const Arrangement& all, const Wante
 std::vector<std::pair<std::string, Loss>> losses_after(const Arrangement& all);
 
 // An entry in the tiles that the format can hold.
-Result<std::shared_ptr<const ArrangedTensor>> arranged_for(const Arrangement& all,
-                                                           const ArrangedEntry& entry,
-                                                           const WantedForm& form);
+Result<ArrangedTensor> arranged_for(const Arrangement& all, const ArrangedEntry& entry,
+                                    const WantedForm& form);
 
 }  // namespace shw

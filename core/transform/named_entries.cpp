@@ -101,16 +101,15 @@ Result<std::vector<std::size_t>> entries_named(const Arrangement& all, const Pat
 }
 
 Result<ArrangedTensor> copy_of_entry(const Arrangement& all, std::size_t entry) {
-  SHW_TRY(auto tensor, tensor_of(all, all.tensors[entry]));
-  ArrangedTensor copy = *tensor;
-  copy.fqn = all.tensors[entry].fqn;
-  return copy;
+  SHW_TRY(ArrangedTensor tensor, tensor_of(all, all.tensors[entry]));
+  tensor.fqn = all.tensors[entry].fqn;
+  return tensor;
 }
 
 void put_entry(Arrangement& all, std::size_t entry, ArrangedTensor tensor) {
   all.tensors[entry].fqn = tensor.fqn;
   all.tensors[entry].tiling = {};
-  all.tensors[entry].made = std::make_shared<const ArrangedTensor>(std::move(tensor));
+  all.tensors[entry].made = std::make_shared<const PackedTensor>(std::move(tensor));
 }
 
 Status change_each(Arrangement& all, const Patterns& patterns,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/transform/arrangement.h"
@@ -24,6 +25,15 @@ class PartIndex {
   std::size_t along_ = 0;             // the dim that is cut most often
   std::int64_t longest_ = 0;          // part along it
   std::vector<std::uint32_t> order_;  // of parts, by where they begin along it; empty: all are near
+};
+
+// A tensor with its index: it stays where it is made.
+struct IndexedTensor {
+  explicit IndexedTensor(ArrangedTensor arranged) : tensor(std::move(arranged)), index(tensor) {}
+  IndexedTensor(const IndexedTensor&) = delete;
+  IndexedTensor& operator=(const IndexedTensor&) = delete;
+  const ArrangedTensor tensor;
+  const PartIndex index;
 };
 
 }  // namespace shw

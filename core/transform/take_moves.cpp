@@ -159,7 +159,7 @@ Status take(Arrangement& all, const SplitStep& step) {
     add_moved(tensor, {&move, 1}, TilesGo::kAlong, part);
     if (part.tiles.empty()) part.tiles.push_back({whole(part.shape), 0});
     ArrangedEntry one{part.fqn};
-    one.made = std::make_shared<const ArrangedTensor>(std::move(part));
+    one.made = std::make_shared<const PackedTensor>(std::move(part));
     made.push_back(std::move(one));
     begin = *end;
   }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/spelling.h"
+#include "core/transform/packed_tensor.h"
 
 namespace shw {
 namespace {
@@ -48,21 +49,17 @@ Result<std::vector<ArrangedTile>> tiles_of(const Arrangement& all, const NewTili
   return tensor.tiles;
 }
 
-Result<std::shared_ptr<const ArrangedTensor>> tensor_of(const Arrangement& all,
-                                                        const ArrangedEntry& entry) {
-  std::shared_ptr<const ArrangedTensor> tensor = entry.made;
-  bool tiled_anew = !std::holds_alternative<std::monostate>(entry.tiling);
-  if (tensor != nullptr && !tiled_anew) return tensor;
-  ArrangedTensor copy;
-  if (tensor != nullptr) {
-    copy = *tensor;
+Result<ArrangedTensor> tensor_of(const Arrangement& all, const ArrangedEntry& entry) {
+  ArrangedTensor tensor;
+  if (entry.made != nullptr) {
+    tensor = entry.made->unpacked();
   } else {
-    SHW_TRY(copy, arranged_tensor(all, 0, entry.as_saved));
+    SHW_TRY(tensor, arranged_tensor(all, 0, entry.as_saved));
   }
-  if (tiled_anew) {
-    SHW_TRY(copy.tiles, tiles_of(all, entry.tiling, copy));
+  if (!std::holds_alternative<std::monostate>(entry.tiling)) {
+    SHW_TRY(tensor.tiles, tiles_of(all, entry.tiling, tensor));
   }
-  return std::make_shared<const ArrangedTensor>(std::move(copy));
+  return tensor;
 }
 
 Result<PlacementRules> placement_rules_from_json(std::string_view json, const std::string& source,

@@ -15,8 +15,7 @@ Result<std::vector<ArrangedTile>> tiles_of(const Arrangement& all, const NewTili
                                            const ArrangedTensor& tensor);
 
 // An entry as it stands now, its tiles included.
-Result<std::shared_ptr<const ArrangedTensor>> tensor_of(const Arrangement& all,
-                                                        const ArrangedEntry& entry);
+Result<ArrangedTensor> tensor_of(const Arrangement& all, const ArrangedEntry& entry);
 
 // Which placements a tensor gets, by its name: the first shell pattern that matches counts.
 struct PlacementRules {

@@ -1,0 +1,179 @@
+// A number is zigzag (0, -1, 1, -2, ...) in groups of seven bits, the low ones first, the high bit
+// set on all but the last: nearly all of what boxes are made of takes one to three bytes.
+//
+//   tensor  = count tile* count part*
+//   tile    = box writer
+//   box     = ndim offset* size*
+//   part    = box origin numbers:first numbers:order saved count cast* scaling
+//   origin  = 0 input chunk | 1 text offset length numbers:sizes | 2 bits bits
+//   scaling = 0 | 1 factors numbers:first numbers:block numbers:order
+#include "core/transform/packed_tensor.h"
+
+#include <cassert>
+#include <utility>
+
+namespace shw {
+namespace {
+
+class Packer {
+ public:
+  explicit Packer(std::string& out) : out_(out) {}
+
+  void unsigned_number(std::uint64_t number) {
+    for (; number >= 0x80; number >>= 7) out_.push_back(static_cast<char>(number | 0x80));
+    out_.push_back(static_cast<char>(number));
+  }
+  void number(std::int64_t number) {
+    auto bits = static_cast<std::uint64_t>(number);
+    unsigned_number(number < 0 ? ~(bits << 1) : bits << 1);
+  }
+  void numbers(const Extents& all) {
+    unsigned_number(all.size());
+    for (std::int64_t one : all) number(one);
+  }
+  void box(const Box& box) {
+    numbers(box.offsets);
+    for (std::int64_t size : box.sizes) number(size);
+  }
+  void origin(const std::variant<FromChunk, FromFile, FromConstant>& from) {
+    unsigned_number(from.index());
+    if (const auto* chunk = std::get_if<FromChunk>(&from)) {
+      unsigned_number(chunk->input);
+      unsigned_number(index_of(chunk->chunk));
+    } else if (const auto* file = std::get_if<FromFile>(&from)) {
+      unsigned_number(file->file.size());
+      out_ += file->file;
+      unsigned_number(file->offset);
+      unsigned_number(file->length);
+      numbers(file->sizes);
+    } else {
+      for (std::uint64_t bits : std::get<FromConstant>(from).bits) unsigned_number(bits);
+    }
+  }
+  void part(const Part& part) {
+    box(part.box);
+    origin(part.from);
+    numbers(part.first);
+    numbers(part.order);
+    unsigned_number(static_cast<std::uint64_t>(part.saved));
+    unsigned_number(part.casts.size());
+    for (Dtype cast : part.casts) unsigned_number(static_cast<std::uint64_t>(cast));
+    unsigned_number(part.scaling.has_value());
+    if (!part.scaling) return;
+    unsigned_number(part.scaling->factors);
+    numbers(part.scaling->first);
+    numbers(part.scaling->block);
+    numbers(part.scaling->order);
+  }
+
+ private:
+  std::string& out_;
+};
+
+// Reads what a Packer wrote, and nothing else: it never left this process.
+class Unpacker {
+ public:
+  explicit Unpacker(std::string_view in) : in_(in) {}
+
+  std::uint64_t unsigned_number() {
+    std::uint64_t number = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      assert(at_ < in_.size());
+      auto byte = static_cast<std::uint8_t>(in_[at_++]);
+      number |= std::uint64_t{byte & 0x7Fu} << shift;
+      if (byte < 0x80) return number;
+    }
+  }
+  template <class Narrow>
+  Narrow as() {
+    return static_cast<Narrow>(unsigned_number());
+  }
+  std::int64_t number() {
+    std::uint64_t bits = unsigned_number();
+    return static_cast<std::int64_t>((bits & 1) != 0 ? ~(bits >> 1) : bits >> 1);
+  }
+  Extents numbers(std::size_t count) {
+    Extents all(count);
+    for (std::int64_t& one : all) one = number();
+    return all;
+  }
+  Extents numbers() { return numbers(as<std::size_t>()); }
+  Box box() {
+    Box box{numbers(), {}};
+    box.sizes = numbers(box.offsets.size());
+    return box;
+  }
+  std::variant<FromChunk, FromFile, FromConstant> origin() {
+    auto kind = unsigned_number();
+    if (kind == 0) {
+      auto input = as<std::uint32_t>();
+      return FromChunk{input, ChunkId{as<std::uint32_t>()}};
+    }
+    if (kind == 1) {
+      FromFile file;
+      auto length = as<std::size_t>();
+      file.file = in_.substr(at_, length);
+      at_ += length;
+      file.offset = unsigned_number();
+      file.length = unsigned_number();
+      file.sizes = numbers();
+      return file;
+    }
+    FromConstant constant;
+    for (std::uint64_t& bits : constant.bits) bits = unsigned_number();
+    return constant;
+  }
+  Part part() {
+    Part part{box(), origin()};
+    part.first = numbers();
+    part.order = numbers();
+    part.saved = as<Dtype>();
+    part.casts.resize(as<std::size_t>());
+    for (Dtype& cast : part.casts) cast = as<Dtype>();
+    if (unsigned_number() == 0) return part;
+    Scaling& scaling = part.scaling.emplace();
+    scaling.factors = as<std::uint32_t>();
+    scaling.first = numbers();
+    scaling.block = numbers();
+    scaling.order = numbers();
+    return part;
+  }
+  bool is_at_end() const { return at_ == in_.size(); }
+
+ private:
+  std::string_view in_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+PackedTensor::PackedTensor(ArrangedTensor tensor) : without_tiles_(std::move(tensor)) {
+  const std::vector<ArrangedTile> tiles = std::exchange(without_tiles_.tiles, {});
+  const std::vector<Part> parts = std::exchange(without_tiles_.parts, {});
+  Packer packer(tiles_);
+  packer.unsigned_number(tiles.size());
+  for (const ArrangedTile& tile : tiles) {
+    packer.box(tile.box);
+    packer.unsigned_number(tile.writer);
+  }
+  packer.unsigned_number(parts.size());
+  for (const Part& part : parts) packer.part(part);
+  tiles_.shrink_to_fit();
+}
+
+ArrangedTensor PackedTensor::unpacked() const {
+  ArrangedTensor tensor = without_tiles_;
+  Unpacker unpacker(tiles_);
+  tensor.tiles.resize(unpacker.as<std::size_t>());
+  for (ArrangedTile& tile : tensor.tiles) {
+    tile.box = unpacker.box();
+    tile.writer = unpacker.as<std::uint32_t>();
+  }
+  auto parts = unpacker.as<std::size_t>();
+  tensor.parts.reserve(parts);
+  for (std::size_t i = 0; i < parts; ++i) tensor.parts.push_back(unpacker.part());
+  assert(unpacker.is_at_end());
+  return tensor;
+}
+
+}  // namespace shw
