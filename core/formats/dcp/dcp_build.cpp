@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -65,6 +67,7 @@ class Interpreter {
  private:
   Status read_entries(NodeId entries);
   Status add_tensor(std::uint32_t name, NodeId value);
+  std::optional<std::string> refused_property(std::span<const NodeId> fields) const;
   Status add_chunks(NodeId chunks, std::string_view fqn);
   void read_paths(NodeId planner_data);
   void read_storage(NodeId storage_data);
@@ -136,6 +139,10 @@ Status Interpreter::run() {
   if (tree_.end() < file_size_)
     notes_.add(Severity::kWarning, {}, tree_.end(),
                human_count(file_size_ - tree_.end()) + " bytes follow the end of the pickle.");
+  if (tree_.refused())
+    notes_.add(Severity::kError, {}, tree_.refused()->at,
+               fmt::format("Python cannot load it: {} at byte {}.", tree_.refused()->what,
+                           human_count(tree_.refused()->at)));
   for (Finding& finding : unsafe_pickle_findings(tree_, file_))
     builder_.add_finding(std::move(finding));
   return {};
@@ -190,6 +197,8 @@ Status Interpreter::add_tensor(std::uint32_t name, NodeId value) {
   NodeId requires_grad = tree_.find(state, "requires_grad");
   if (auto fields = tree_.items(tree_.state(properties));
       tree_.kind(tree_.state(properties)) == NodeKind::kTuple && fields.size() >= 5) {
+    if (auto refused = refused_property(fields))
+      notes_.add(Severity::kError, fqn, tree_.at(value), "Python cannot load it: " + *refused);
     arity_ = std::max(arity_, fields.size());
     dtype = fields[0];
     requires_grad = fields[2];
@@ -230,6 +239,31 @@ Status Interpreter::add_chunks(NodeId chunks, std::string_view fqn) {
     }
   }
   return {};
+}
+
+// What TensorProperties' __setstate__, or one of the calls that make its fields, raises on: (dtype,
+// layout, requires_grad, memory format, pin_memory), and strides since torch 2.15.
+std::optional<std::string> Interpreter::refused_property(std::span<const NodeId> fields) const {
+  constexpr std::string_view kLayouts[] = {"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
+                                           "sparse_bsr", "sparse_bsc", "_mkldnn",    "jagged"};
+  if (arity_ != 0 && fields.size() != arity_)
+    return fmt::format("it has {} properties, the tensors before it have {}.", fields.size(),
+                       arity_);
+  auto layout = tree_.items(tree_.arguments(fields[1]));
+  if (auto name = layout.empty() ? std::nullopt : tree_.text(layout[0])) {
+    bool known = std::any_of(std::begin(kLayouts), std::end(kLayouts), [&](std::string_view one) {
+      return name->starts_with("torch.") && name->substr(6) == one;
+    });
+    if (!known) return std::string("its layout has a name that no torch knows.");
+  }
+  const PickleGlobal* encoding = tree_.global(tree_.callable(fields[3]));
+  auto memory = tree_.items(tree_.arguments(fields[3]));
+  auto code = memory.empty() ? std::nullopt : tree_.integer(memory[0]);
+  bool known = encoding != nullptr && encoding->name.ends_with("MEM_FORMAT_ENCODING") && code &&
+               *code >= 0 && *code <= 2;
+  if (!known && tree_.kind(fields[3]) != NodeKind::kNone)
+    return std::string("its memory format is none that torch knows.");
+  return std::nullopt;
 }
 
 // torch.Size((a, b)), a plain tuple or a list.
