@@ -209,16 +209,21 @@ Result<std::string> find_torch_file(const Directory& directory) {
 
 }  // namespace
 
-OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Progress* progress) {
-  SHW_TRY(std::string path, find_torch_file(*directory));
-  SHW_TRY(auto source, directory->open(path));
+Result<OpenedState> open_state(const Directory& directory, const std::string& path) {
+  SHW_TRY(auto source, directory.open(path));
   SHW_CHECK(check_is_archive(*source));
   SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxStatePickle));
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
   SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kStateLimits));
-  SHW_TRY(bool big_endian, is_big_endian(zip));
-  return TorchFileReader(std::move(path), std::move(zip), tree, big_endian)
+  return OpenedState{std::move(zip), std::move(pickle), std::move(tree)};
+}
+
+OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(std::string path, find_torch_file(*directory));
+  SHW_TRY(OpenedState state, open_state(*directory, path));
+  SHW_TRY(bool big_endian, is_big_endian(state.zip));
+  return TorchFileReader(std::move(path), std::move(state.zip), state.tree, big_endian)
       .run(std::move(directory), progress);
 }
 
