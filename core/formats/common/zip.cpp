@@ -33,6 +33,8 @@ constexpr std::uint16_t kFlagDescriptor = 8;
 // torch, opens no archive whose directory has one.
 constexpr std::uint16_t kFlagsEncrypted = 1 << 0 | 1 << 6 | 1 << 13;
 constexpr std::uint16_t kFlagPatch = 1 << 5;
+// MS-DOS's mark of a folder, among the attributes of a record.
+constexpr std::uint32_t kAttributeFolder = 1 << 4;
 
 // One read where an item is small (most of them are: 1.2 to 1.6 KB of headers and a scalar), else
 // one of the tail and one of the head. torch's directory of seven records takes 463 bytes, its
@@ -243,6 +245,10 @@ Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
     return damaged(base + at, "the record \"" + entry.name + "\" is marked as a patch");
   if (load_little<std::uint16_t>(fixed, 34) > 1)
     return damaged(base + at, "the record \"" + entry.name + "\" is said to lie on another disk");
+  if ((load_little<std::uint32_t>(fixed, 38) & kAttributeFolder) != 0 && entry.length != 0)
+    return damaged(base + at, "the record \"" + entry.name +
+                                  "\" is marked as a folder: torch reads nothing of it and leaves "
+                                  "whatever stood in memory");
   if (method != 0 && method != 8)
     return damaged(
         base + at,

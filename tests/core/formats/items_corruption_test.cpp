@@ -124,11 +124,13 @@ TEST_CASE("an archive that torch does not open is damaged where no checksum says
     std::size_t offset;
     int value;
   };
-  // What miniz looks at, and torch with it: disks, records on this disk, lengths, flags.
+  // What miniz looks at, and torch with it: disks, records on this disk, lengths, flags, and
+  // whether a record is a folder, of which it reads nothing and says nothing.
   const Field fields[] = {{"PK\6\6", 4, 43}, {"PK\6\6", 16, 1}, {"PK\6\6", 20, 1},
                           {"PK\6\6", 24, 9}, {"PK\6\6", 27, 1}, {"PK\6\7", 16, 2},
                           {"PK\1\2", 8, 1},  {"PK\1\2", 8, 32}, {"PK\1\2", 8, 64},
-                          {"PK\1\2", 9, 32}, {"PK\1\2", 34, 2}, {"PK\1\2", 35, 255}};
+                          {"PK\1\2", 9, 32}, {"PK\1\2", 34, 2}, {"PK\1\2", 35, 255},
+                          {"PK\1\2", 38, 16}};
   for (const Field& field : fields) {
     std::size_t at = text.rfind(field.signature) + field.offset;
     CAPTURE(field.signature);
