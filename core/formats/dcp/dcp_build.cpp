@@ -6,6 +6,7 @@
 #include "core/base/words.h"
 #include "core/formats/common/pickle_safety.h"
 #include "core/formats/common/plain_pickle.h"
+#include "core/formats/dcp/dcp_properties.h"
 #include "core/formats/dcp/dcp_rows.h"
 #include "core/formats/dcp/dcp_write.h"
 
@@ -67,7 +68,6 @@ class Interpreter {
  private:
   Status read_entries(NodeId entries);
   Status add_tensor(std::uint32_t name, NodeId value);
-  std::optional<std::string> refused_property(std::span<const NodeId> fields) const;
   Status add_chunks(NodeId chunks, std::string_view fqn);
   void read_paths(NodeId planner_data);
   void read_storage(NodeId storage_data);
@@ -197,7 +197,7 @@ Status Interpreter::add_tensor(std::uint32_t name, NodeId value) {
   NodeId requires_grad = tree_.find(state, "requires_grad");
   if (auto fields = tree_.items(tree_.state(properties));
       tree_.kind(tree_.state(properties)) == NodeKind::kTuple && fields.size() >= 5) {
-    if (auto refused = refused_property(fields))
+    if (auto refused = refused_property(tree_, fields, arity_))
       notes_.add(Severity::kError, fqn, tree_.at(value), "Python cannot load it: " + *refused);
     arity_ = std::max(arity_, fields.size());
     dtype = fields[0];
@@ -239,31 +239,6 @@ Status Interpreter::add_chunks(NodeId chunks, std::string_view fqn) {
     }
   }
   return {};
-}
-
-// What TensorProperties' __setstate__, or one of the calls that make its fields, raises on: (dtype,
-// layout, requires_grad, memory format, pin_memory), and strides since torch 2.15.
-std::optional<std::string> Interpreter::refused_property(std::span<const NodeId> fields) const {
-  constexpr std::string_view kLayouts[] = {"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
-                                           "sparse_bsr", "sparse_bsc", "_mkldnn",    "jagged"};
-  if (arity_ != 0 && fields.size() != arity_)
-    return fmt::format("it has {} properties, the tensors before it have {}.", fields.size(),
-                       arity_);
-  auto layout = tree_.items(tree_.arguments(fields[1]));
-  if (auto name = layout.empty() ? std::nullopt : tree_.text(layout[0])) {
-    bool known = std::any_of(std::begin(kLayouts), std::end(kLayouts), [&](std::string_view one) {
-      return name->starts_with("torch.") && name->substr(6) == one;
-    });
-    if (!known) return std::string("its layout has a name that no torch knows.");
-  }
-  const PickleGlobal* encoding = tree_.global(tree_.callable(fields[3]));
-  auto memory = tree_.items(tree_.arguments(fields[3]));
-  auto code = memory.empty() ? std::nullopt : tree_.integer(memory[0]);
-  bool known = encoding != nullptr && encoding->name.ends_with("MEM_FORMAT_ENCODING") && code &&
-               *code >= 0 && *code <= 2;
-  if (!known && tree_.kind(fields[3]) != NodeKind::kNone)
-    return std::string("its memory format is none that torch knows.");
-  return std::nullopt;
 }
 
 // torch.Size((a, b)), a plain tuple or a list.

@@ -7,8 +7,8 @@
 
 #include "core/formats/common/torch_item.h"
 #include "core/formats/common/zip.h"
+#include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict.h"
-#include "core/formats/torch_file/torch_file.h"
 
 namespace shw {
 namespace {

@@ -8,11 +8,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <string_view>
 
-#include "core/formats/common/pickle.h"
-#include "core/formats/common/zip.h"
 #include "core/formats/format_row.h"
 
 namespace shw {
@@ -21,14 +18,6 @@ namespace shw {
 // quantised, a program's own class) is an object and an opening finding. Errors: kUnsupported (of
 // before zip, no dict), kDamaged, with file and offset.
 OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Progress* progress);
-
-// The archive and the state dict in it, whose texts point into `pickle`.
-struct OpenedState {
-  ZipReader zip;
-  Bytes pickle;
-  PickleTree tree;
-};
-Result<OpenedState> open_state(const Directory& directory, const std::string& path);
 
 // By the endings that programs give it: .pt, .pth, .bin, .ckpt.
 NamedFile named_torch_file(std::string_view file);
