@@ -9,6 +9,8 @@ namespace shw {
 
 // As Unicode 15 and Python have it: nothing overlong, no surrogates, at most U+10FFFF.
 bool is_utf8(std::string_view text);
+// What Python's unpickler takes for a string: UTF-8 in which surrogates may stand alone.
+bool is_pickled_text(std::string_view text);
 
 // A relative path or another name as text, two of them never as the same: itself where it is UTF-8,
 // else "//" and every byte that is no ASCII letter, digit or sign as \xHH. No relative path begins

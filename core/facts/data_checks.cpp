@@ -5,6 +5,7 @@
 
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
+#include "core/formats/inlined_check.h"
 
 namespace shw {
 namespace {
@@ -120,6 +121,7 @@ Result<DataChecks> read_all_data(const Checkpoint& checkpoint,
   SHW_TRY(data.objects, check_each(team, "read entries", costs, progress, [&](std::size_t i) {
             return check_object_data(checkpoint, i, progress);
           }));
+  SHW_CHECK(check_inlined_data(checkpoint, data.objects, progress));
   return data;
 }
 

@@ -93,10 +93,27 @@ bool explains(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis, 
   return true;
 }
 
+// Ranks that differ in the axis alone claimed one box, and one of them is left: no two chunks come
+// from ranks that the other cutting axes do not tell apart. Without it every tensor that is a half
+// of what a spec of a larger model expects would pass.
+bool one_writer_a_box(const ShortTensor& tensor, std::size_t axis) {
+  const Mesh& mesh = *tensor.entry->mesh;
+  std::set<std::vector<std::int64_t>> boxes;
+  for (std::int64_t rank : tensor.ranks) {
+    std::vector<std::int64_t> coordinates = mesh.coordinates(rank);
+    for (std::size_t other = 0; other < coordinates.size(); ++other) {
+      bool cuts = cut_dim(tensor.entry->placements[other], tensor.entry->shape.size()).has_value();
+      if (other == axis || !cuts) coordinates[other] = 0;
+    }
+    if (!boxes.insert(std::move(coordinates)).second) return false;
+  }
+  return true;
+}
+
 // No torch.chunk grid, but one that fills what one coordinate of the axis holds (Megatron-FSDP's
 // flat buckets, failures.md 0.7.12): the axis that cuts first shifts it.
 bool fills_one_part(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis) {
-  if (!tensor.inside || !cuts_first(tensor, axis)) return false;
+  if (!tensor.inside || !cuts_first(tensor, axis) || !one_writer_a_box(tensor, axis)) return false;
   const Mesh& mesh = *tensor.entry->mesh;
   return std::all_of(tensor.ranks.begin(), tensor.ranks.end(), [&](std::int64_t rank) {
     return part_of(tensor, axis, mesh.coordinates(rank)[axis]).size ==

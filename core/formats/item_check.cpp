@@ -8,6 +8,7 @@
 #include "core/base/little_endian.h"
 #include "core/formats/common/magic.h"
 #include "core/formats/hash_ranges.h"
+#include "core/formats/inlined_check.h"
 #include "core/formats/item_access.h"
 #include "core/formats/items.h"
 #include "core/io/read_through.h"
@@ -136,6 +137,13 @@ Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t ob
   }();
   if (check) return check;
   return tl::unexpected<Error>(naming(std::move(check).error(), row.fqn));
+}
+
+Status check_inlined_data(const Checkpoint& checkpoint, std::vector<Result<DataCheck>>& objects,
+                          Progress* progress) {
+  const Codec* codec = checkpoint.format().codec;
+  bool asks = codec != nullptr && codec->reader != nullptr && codec->reader->check_inlined;
+  return asks ? codec->reader->check_inlined(checkpoint, objects, progress) : Status{};
 }
 
 Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRange> ranges,

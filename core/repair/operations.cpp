@@ -245,7 +245,8 @@ void describe_rewrite(const Checkpoint& checkpoint, const CheckReport& report, P
       "rewrite .metadata so that every torch since 2.6 opens it under every Python; no tensor byte "
       "is touched";
   for (const Finding& finding : report.findings) {
-    if (rule_of(finding).mended_by != MendedBy::kNewMetadata) continue;
+    // A dtype that old versions do not know stays in it, however it is written.
+    if (rule_of(finding).mended_by != MendedBy::kNewMetadata || !finding.remedy) continue;
     rewrite.rule = finding.rule;
     rewrite.subjects.insert(rewrite.subjects.end(), finding.subjects.begin(),
                             finding.subjects.end());

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
@@ -43,6 +44,10 @@ struct ItemReader {
   // as it is passes by `watch`, which may be null.
   Result<DataCheck> (*check)(const ItemRange& range, std::span<const std::string> transforms,
                              std::uint64_t limit, Progress* progress, PayloadWatch* watch);
+  // The same for what values that stand in no item of their own refer to: tensors in a tuple, or of
+  // kinds that are not read. One answer an object of the checkpoint; null where all have items.
+  Status (*check_inlined)(const Checkpoint& checkpoint, std::vector<Result<DataCheck>>& objects,
+                          Progress* progress) = nullptr;
 };
 
 // The source of an item in a file, decompressed where the chunk has transforms.

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/utf8.h"
 #include "core/base/words.h"
 #include "core/formats/common/pickle_memo.h"
 #include "core/formats/common/pickle_tree.h"
@@ -70,6 +71,11 @@ class PickleMachine {
   bool cut_off(const std::string& what) {
     return refuse(ErrorKind::kDamaged,
                   "cut off at byte " + human_count(offset(opcode_)) + ": " + what);
+  }
+
+  // Python stops here; what the file says otherwise is still worth reading.
+  void note_refused(const char* what) {
+    if (!tree_.refused_) tree_.refused_ = PickleTree::Refused{offset(opcode_), what};
   }
 
   // --- bytes ------------------------------------------------------------------------------------
@@ -154,6 +160,10 @@ class PickleMachine {
     node(id).count = static_cast<std::uint32_t>(text.size());
     return push(id);
   }
+  bool push_unicode(std::string_view text) {
+    if (!is_pickled_text(text)) note_refused("a string is not UTF-8");
+    return push_text(NodeKind::kString, text);
+  }
   bool push_owned(NodeKind kind, std::string text) {
     return push_text(kind, tree_.texts_.emplace_back(std::move(text)));
   }
@@ -165,6 +175,15 @@ class PickleMachine {
     std::int64_t value = !digits.empty() && digits.back() < 0 ? -1 : 0;
     std::memcpy(&value, digits.data(), digits.size());
     return push_integer(value);
+  }
+
+  // Python looks a key up by its hash, which a list and a dict do not have.
+  void note_keys(std::span<const NodeId> pairs) {
+    for (std::size_t i = 0; i < pairs.size(); i += 2) {
+      NodeKind kind = tree_.kind(pairs[i]);
+      if (kind == NodeKind::kDict || kind == NodeKind::kList)
+        note_refused("a list or a dict is used as the key of a dict");
+    }
   }
 
   bool deepen(NodeId parent, NodeId child) {
@@ -276,6 +295,7 @@ class PickleMachine {
     if (!above_mark(first)) return false;
     if (kind == NodeKind::kDict && (stack_.size() - first) % 2 != 0)
       return damaged("a dict has a key without a value");
+    if (kind == NodeKind::kDict) note_keys(from(first));
     NodeId id = make_group(kind, from(first));
     stack_.resize(first);
     return push(id);
@@ -305,6 +325,7 @@ class PickleMachine {
     if constexpr (Shortcut::kEnabled) {
       if (actual == NodeKind::kShortcut) return shortcut_.give_up();
     }
+    if (kind == NodeKind::kDict) note_keys(from(first));
     if (actual != kind) return damaged("items are put into something that holds none of the kind");
     bool good = add_children(target, from(first));
     stack_.resize(first);

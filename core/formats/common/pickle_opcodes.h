@@ -110,11 +110,11 @@ bool PickleMachine<Shortcut>::step_text(std::uint8_t opcode) {
   std::string_view text;
   switch (opcode) {
     case 0x8c:  // SHORT_BINUNICODE, BINUNICODE, BINUNICODE8
-      return counted<std::uint8_t>("string", text) && push_text(NodeKind::kString, text);
+      return counted<std::uint8_t>("string", text) && push_unicode(text);
     case 'X':
-      return counted<std::uint32_t>("string", text) && push_text(NodeKind::kString, text);
+      return counted<std::uint32_t>("string", text) && push_unicode(text);
     case 0x8d:
-      return counted<std::uint64_t>("string", text) && push_text(NodeKind::kString, text);
+      return counted<std::uint64_t>("string", text) && push_unicode(text);
     case 'U':  // SHORT_BINSTRING, BINSTRING: Python 2's str, text in all that we read
       return counted<std::uint8_t>("string", text) && push_text(NodeKind::kString, text);
     case 'T': {
@@ -165,14 +165,18 @@ bool PickleMachine<Shortcut>::step_call(std::uint8_t opcode) {
       NodeId made = make_call(NodeKind::kObject, pop(), arguments);
       return push(made) && set_part(made, 3, keywords);
     }
-    case 'b': {  // BUILD; on anything that has no state Python fails, we go on without it
+    case 'b': {  // BUILD; on what can have no state Python stops, we go on without it
       if (!need(2)) return false;
       NodeId state = pop();
       NodeKind kind = tree_.kind(stack_.back());
       if constexpr (Shortcut::kEnabled) {
         if (kind == NodeKind::kShortcut) return shortcut_.give_up();
       }
-      if (kind != NodeKind::kObject && kind != NodeKind::kReduce) return true;
+      if (kind != NodeKind::kObject && kind != NodeKind::kReduce) {
+        if (kind != NodeKind::kGlobal)
+          note_refused("a plain value is given the state of an object");
+        return true;
+      }
       return set_part(stack_.back(), 2, state);
     }
     default:

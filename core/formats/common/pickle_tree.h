@@ -100,6 +100,12 @@ class PickleTree {
   std::span<const PickleGlobal> globals() const { return globals_; }
   // Where something that is no plain name is called: the result of a call, a value.
   std::optional<std::uint64_t> odd_call_at() const { return odd_call_at_; }
+  // The first thing that was read on over and that Python's unpickler stops at.
+  struct Refused {
+    std::uint64_t at;
+    const char* what;
+  };
+  const std::optional<Refused>& refused() const { return refused_; }
 
  private:
   template <class Shortcut>
@@ -130,6 +136,7 @@ class PickleTree {
   std::deque<std::string> texts_;  // strings that had escapes
   std::vector<PickleGlobal> globals_;
   std::optional<std::uint64_t> odd_call_at_;
+  std::optional<Refused> refused_;
   NodeId root_ = NodeId::kAbsent;
   std::uint64_t end_ = 0;
   int protocol_ = 0;

@@ -194,6 +194,14 @@ bool is_tensor_call(const PickleTree& tree, NodeId node) {
          called->name.starts_with("_rebuild");
 }
 
+std::optional<std::string_view> storage_key(const PickleTree& tree, NodeId node) {
+  auto ids =
+      tree.kind(node) == NodeKind::kPersistentId ? tree.items(node) : std::span<const NodeId>{};
+  auto id = ids.size() == 1 ? tree.items(ids[0]) : std::span<const NodeId>{};
+  if (id.size() < 5 || tree.text(id[0]) != "storage") return std::nullopt;
+  return tree.text(id[2]);
+}
+
 Result<PickledTensor> pickled_tensor(const PickleTree& tree, NodeId node, const std::string& file) {
   return rebuild(Reader{tree, file}, node, 0);
 }

@@ -11,7 +11,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/base/result.h"
 #include "core/formats/common/item_header.h"
@@ -35,6 +37,9 @@ struct PickledTensor {
 
 // True for a call that makes a tensor, or wraps one: what pickled_tensor() is worth trying on.
 bool is_tensor_call(const PickleTree& tree, NodeId node);
+
+// The key of a storage's persistent id; nothing for any other node.
+std::optional<std::string_view> storage_key(const PickleTree& tree, NodeId node);
 
 // kUnsupported names the class of a tensor that is no plain one; kDamaged says what is impossible
 // in it.

@@ -28,8 +28,13 @@ constexpr std::size_t kEnd64Size = 56;
 constexpr std::size_t kLocator64Size = 20;
 constexpr std::uint32_t kWide32 = 0xFFFFFFFFu;
 constexpr std::uint16_t kWide16 = 0xFFFFu;
-constexpr std::uint16_t kFlagEncrypted = 1;
 constexpr std::uint16_t kFlagDescriptor = 8;
+// Encryption, strong encryption, a directory that is masked; a patch to another file. miniz, and so
+// torch, opens no archive whose directory has one.
+constexpr std::uint16_t kFlagsEncrypted = 1 << 0 | 1 << 6 | 1 << 13;
+constexpr std::uint16_t kFlagPatch = 1 << 5;
+// MS-DOS's mark of a folder, among the attributes of a record.
+constexpr std::uint32_t kAttributeFolder = 1 << 4;
 
 // One read where an item is small (most of them are: 1.2 to 1.6 KB of headers and a scalar), else
 // one of the tail and one of the head. torch's directory of seven records takes 463 bytes, its
@@ -42,6 +47,9 @@ constexpr std::size_t kLinearSearch = 32;
 constexpr std::uint64_t kCrcRead = 1 << 20;
 // Deflate makes at most 1032 bytes of one.
 constexpr std::uint64_t kDeflateRatio = 1032;
+
+// miniz looks at these numbers first and opens no such archive.
+constexpr const char* kOtherDisks = "the archive is said to lie on several disks";
 
 std::string_view text_of(BytesView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -122,8 +130,12 @@ Result<BytesView> ZipReader::view(std::uint64_t at, std::uint64_t length, Bytes&
 
 Result<ZipReader::End> ZipReader::find_end() const {
   auto parse = [](BytesView bytes, std::uint64_t position) {
-    return End{position, load_little<std::uint16_t>(bytes, 10),
-               load_little<std::uint32_t>(bytes, 16), load_little<std::uint32_t>(bytes, 12)};
+    return End{position,
+               load_little<std::uint16_t>(bytes, 10),
+               load_little<std::uint32_t>(bytes, 16),
+               load_little<std::uint32_t>(bytes, 12),
+               {load_little<std::uint16_t>(bytes, 4), load_little<std::uint16_t>(bytes, 6),
+                load_little<std::uint16_t>(bytes, 8)}};
   };
   auto is_end = [&](BytesView bytes) {
     return load_little<std::uint32_t>(bytes) == kEndSignature &&
@@ -158,8 +170,15 @@ Result<ZipReader::End> ZipReader::widen_end(End end) const {
       SHW_TRY(BytesView wide, view(at, kEnd64Size, scratch));
       if (load_little<std::uint32_t>(wide) != kEnd64Signature)
         return damaged(at, "no zip64 end record where one is announced");
-      return End{at, load_little<std::uint64_t>(wide, 32), load_little<std::uint64_t>(wide, 48),
-                 load_little<std::uint64_t>(wide, 40)};
+      if (load_little<std::uint64_t>(wide, 4) < kEnd64Size - 12)
+        return damaged(at, "the zip64 end record is said to be shorter than one is");
+      if (load_little<std::uint32_t>(locator, 16) != 1) return damaged(locator_at, kOtherDisks);
+      return End{at,
+                 load_little<std::uint64_t>(wide, 32),
+                 load_little<std::uint64_t>(wide, 48),
+                 load_little<std::uint64_t>(wide, 40),
+                 {load_little<std::uint32_t>(wide, 16), load_little<std::uint32_t>(wide, 20),
+                  load_little<std::uint64_t>(wide, 24)}};
     }
   }
   if (saturated) return damaged(end.position, "the zip64 end record is missing");
@@ -167,6 +186,9 @@ Result<ZipReader::End> ZipReader::widen_end(End end) const {
 }
 
 Status ZipReader::read_directory(const End& end) {
+  const End::Disk& disk = end.disk;
+  bool alone = disk.number == disk.of_directory && disk.number <= 1 && disk.entries == end.entries;
+  if (!alone) return damaged(end.position, kOtherDisks);
   if (end.directory_offset > end.position ||
       end.directory_length > end.position - end.directory_offset)
     return damaged(end.position, "the archive's directory is said to lie beyond its end record");
@@ -217,8 +239,16 @@ Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
   if (!widen(extra, {&entry.length, &entry.stored_length, &entry.header_offset}))
     return damaged(base + at, "the zip64 field of \"" + entry.name + "\" is cut off");
   // No torch.save writes either, and torch.load reads neither: a bit was flipped, or worse.
-  if ((flags & kFlagEncrypted) != 0)
+  if ((flags & kFlagsEncrypted) != 0)
     return damaged(base + at, "the record \"" + entry.name + "\" is marked as encrypted");
+  if ((flags & kFlagPatch) != 0)
+    return damaged(base + at, "the record \"" + entry.name + "\" is marked as a patch");
+  if (load_little<std::uint16_t>(fixed, 34) > 1)
+    return damaged(base + at, "the record \"" + entry.name + "\" is said to lie on another disk");
+  if ((load_little<std::uint32_t>(fixed, 38) & kAttributeFolder) != 0 && entry.length != 0)
+    return damaged(base + at, "the record \"" + entry.name +
+                                  "\" is marked as a folder: torch reads nothing of it and leaves "
+                                  "whatever stood in memory");
   if (method != 0 && method != 8)
     return damaged(
         base + at,

@@ -63,6 +63,9 @@ class ZipReader {
  private:
   struct End {
     std::uint64_t position, entries, directory_offset, directory_length;
+    struct Disk {
+      std::uint64_t number, of_directory, entries;
+    } disk;
   };
   using Take = std::function<Status(BytesView)>;
 

@@ -1,9 +1,12 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <unordered_map>
 
 #include "core/base/words.h"
 #include "core/formats/common/pickle_safety.h"
 #include "core/formats/common/plain_pickle.h"
+#include "core/formats/dcp/dcp_properties.h"
 #include "core/formats/dcp/dcp_rows.h"
 #include "core/formats/dcp/dcp_write.h"
 
@@ -136,6 +139,10 @@ Status Interpreter::run() {
   if (tree_.end() < file_size_)
     notes_.add(Severity::kWarning, {}, tree_.end(),
                human_count(file_size_ - tree_.end()) + " bytes follow the end of the pickle.");
+  if (tree_.refused())
+    notes_.add(Severity::kError, {}, tree_.refused()->at,
+               fmt::format("Python cannot load it: {} at byte {}.", tree_.refused()->what,
+                           human_count(tree_.refused()->at)));
   for (Finding& finding : unsafe_pickle_findings(tree_, file_))
     builder_.add_finding(std::move(finding));
   return {};
@@ -190,6 +197,8 @@ Status Interpreter::add_tensor(std::uint32_t name, NodeId value) {
   NodeId requires_grad = tree_.find(state, "requires_grad");
   if (auto fields = tree_.items(tree_.state(properties));
       tree_.kind(tree_.state(properties)) == NodeKind::kTuple && fields.size() >= 5) {
+    if (auto refused = refused_property(tree_, fields, arity_))
+      notes_.add(Severity::kError, fqn, tree_.at(value), "Python cannot load it: " + *refused);
     arity_ = std::max(arity_, fields.size());
     dtype = fields[0];
     requires_grad = fields[2];

@@ -119,7 +119,8 @@ class DcpShortcut {
     }
   }
 
-  // SHORT_BINUNICODE, or BINUNICODE (protocol 2) of up to 255 bytes.
+  // SHORT_BINUNICODE, or BINUNICODE (protocol 2) of up to 255 bytes. What is no UTF-8 is left to
+  // the machine, which notes it.
   static bool get_text(const std::uint8_t*& at, std::string_view& text) {
     std::uint32_t length = at[1];
     std::size_t head = 2;
@@ -132,7 +133,7 @@ class DcpShortcut {
     if (length > 255) return false;
     text = {reinterpret_cast<const char*>(at + head), length};
     at += head + length;
-    return true;
+    return is_pickled_text(text);
   }
 
   template <bool kRecall>

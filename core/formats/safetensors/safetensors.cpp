@@ -117,7 +117,9 @@ std::optional<WeightMap> read_index(const Directory& directory, const std::strin
   WeightMap map;
   IndexEvents events(map);
   const char* text = reinterpret_cast<const char*>(bytes->data());
-  if (!nlohmann::json::sax_parse(text, text + bytes->size(), &events) || map.empty())
+  // To the parser a zero byte is the end of the text.
+  bool cut_short = std::find(bytes->begin(), bytes->end(), std::byte{0}) != bytes->end();
+  if (cut_short || !nlohmann::json::sax_parse(text, text + bytes->size(), &events) || map.empty())
     return refuse("The index is no JSON object with a weight_map; all files were read instead.");
   return map;
 }

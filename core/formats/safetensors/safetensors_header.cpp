@@ -293,6 +293,12 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source) {
   header.data_begin = 8 + length;
   HeaderEvents events(header);
   const char* text = reinterpret_cast<const char*>(json.data());
+  // nlohmann_json takes a zero byte for the end of the text; every reader of safetensors refuses
+  // it.
+  auto zero = std::find(json.begin(), json.end(), std::byte{0});
+  if (zero != json.end())
+    return damaged(8 + static_cast<std::uint64_t>(zero - json.begin()),
+                   "the header holds a zero byte, which no JSON does");
   if (!Json::sax_parse(text, text + json.size(), &events))
     return damaged(8 + std::min<std::uint64_t>(events.position(), length),
                    "the header " + events.message());

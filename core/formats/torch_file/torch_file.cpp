@@ -12,6 +12,7 @@
 #include "core/formats/common/pickle_safety.h"
 #include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/torch_item.h"
+#include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict.h"
 #include "core/formats/torch_file/torch_file_formats.h"
 #include "core/formats/torch_file/torch_file_records.h"
@@ -22,9 +23,6 @@
 namespace shw {
 namespace {
 
-// A state dict of 100,000 parameters takes some 20 MB of pickle.
-constexpr std::uint64_t kMaxStatePickle = std::uint64_t{1} << 30;
-constexpr PickleLimits kStateLimits{1u << 27, 200, 1u << 14};
 constexpr std::size_t kMostFindings = 32;
 
 struct StateTensor {
@@ -211,14 +209,9 @@ Result<std::string> find_torch_file(const Directory& directory) {
 
 OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Progress* progress) {
   SHW_TRY(std::string path, find_torch_file(*directory));
-  SHW_TRY(auto source, directory->open(path));
-  SHW_CHECK(check_is_archive(*source));
-  SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));
-  SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxStatePickle));
-  SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
-  SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kStateLimits));
-  SHW_TRY(bool big_endian, is_big_endian(zip));
-  return TorchFileReader(std::move(path), std::move(zip), tree, big_endian)
+  SHW_TRY(OpenedState state, open_state(*directory, path));
+  SHW_TRY(bool big_endian, is_big_endian(state.zip));
+  return TorchFileReader(std::move(path), std::move(state.zip), state.tree, big_endian)
       .run(std::move(directory), progress);
 }
 

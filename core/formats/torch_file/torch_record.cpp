@@ -7,6 +7,7 @@
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/item_reader.h"
 #include "core/formats/common/zip.h"
+#include "core/formats/torch_file/inlined_records.h"
 
 namespace shw {
 namespace {
@@ -88,8 +89,8 @@ Result<DataCheck> check_record(const ItemRange& range, std::span<const std::stri
   return check;
 }
 
-constexpr ItemReader kRecordReader{open_record, check_record};
-constexpr ItemReader kBigRecordReader{open_big_record, check_record};
+constexpr ItemReader kRecordReader{open_record, check_record, check_inlined_records};
+constexpr ItemReader kBigRecordReader{open_big_record, check_record, check_inlined_records};
 
 }  // namespace
 

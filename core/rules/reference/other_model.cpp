@@ -1,5 +1,7 @@
 #include "core/rules/reference/other_model.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,8 +19,27 @@ namespace {
 struct ModelAgreement {
   std::size_t here = 0, there = 0;    // names on each side
   std::size_t names = 0, shapes = 0;  // that agree
+  // Of those names: tensors of two dimensions or more that are no optimizer states (a rank's own
+  // shard may be cut along two), and those of them that are another size along two or more.
+  std::size_t matrices = 0, resized = 0;
   std::vector<std::string> only_here, only_there;
 };
+
+void compare_shapes(ModelAgreement& agreement, std::string_view fqn, ExtentsView here,
+                    ExtentsView there) {
+  agreement.shapes += same(here, there) ? 1 : 0;
+  if (here.size() != there.size() || here.size() < 2 || parse_state_fqn(fqn)) return;
+  ++agreement.matrices;
+  std::size_t differing = 0;
+  for (std::size_t d = 0; d < here.size(); ++d) differing += here[d] != there[d] ? 1 : 0;
+  agreement.resized += differing > 1 && volume(here) != volume(there) ? 1 : 0;
+}
+
+// The same architecture in another size. What goes wrong at save changes one dimension (an axis
+// that is left out, a local shard, a half) or keeps the elements (a moved axis, a transposition).
+bool is_another_size(const ModelAgreement& agreement) {
+  return agreement.matrices >= 2 && agreement.resized * 2 > agreement.matrices;
+}
 
 // A spec of a part of the model agrees in all names that it has, and so does the part of a model
 // that a truncated save left. So the smaller side is asked; a quarter is what models of one family
@@ -30,7 +51,7 @@ bool is_another(const ModelAgreement& agreement) {
   bool by_names = agreement.names * 4 <= fewer && (agreement.names == 0 || fewer >= 8);
   bool by_shapes =
       agreement.shapes == 0 && agreement.names * 10 <= std::max(agreement.here, agreement.there);
-  return by_names || by_shapes;
+  return by_names || by_shapes || is_another_size(agreement);
 }
 
 std::string_view last_parts(std::string_view fqn) {
@@ -79,12 +100,19 @@ Finding other_model_finding(const ModelAgreement& agreement, const std::string& 
   std::size_t fewer = std::min(agreement.here, agreement.there);
   std::size_t all = std::max(agreement.here, agreement.there);
   bool by_names = agreement.names * 4 <= fewer;
-  finding.cause = std::string(what) + " is of another model, or of another part of it: " +
-                  human_count(agreement.names) + " of " +
-                  plural(by_names ? agreement.there : all, "name") +
-                  (agreement.names == 1 ? " agrees" : " agree") +
-                  (agreement.names != 0 && agreement.shapes == 0 ? " and no shape does" : "") +
-                  ". Nothing was compared with it.";
+  if (!by_names && is_another_size(agreement)) {
+    finding.cause = fmt::format(
+        "{} is of the same model in another size: {} of {} matrices differ from it in two "
+        "dimensions, which no save does to them. Nothing was compared with it.",
+        what, agreement.resized, agreement.matrices);
+  } else {
+    finding.cause = std::string(what) + " is of another model, or of another part of it: " +
+                    human_count(agreement.names) + " of " +
+                    plural(by_names ? agreement.there : all, "name") +
+                    (agreement.names == 1 ? " agrees" : " agree") +
+                    (agreement.names != 0 && agreement.shapes == 0 ? " and no shape does" : "") +
+                    ". Nothing was compared with it.";
+  }
   finding.evidence = {{"names in the checkpoint", count_of(agreement.here)},
                       {"names expected", count_of(agreement.there)},
                       {"names that agree", count_of(agreement.names)},
@@ -98,7 +126,9 @@ Finding other_model_finding(const ModelAgreement& agreement, const std::string& 
 }  // namespace
 
 std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const Spec& spec) {
-  ModelAgreement agreement{checkpoint.tensor_count(), spec.entries.size(), 0, 0, {}, {}};
+  ModelAgreement agreement;
+  agreement.here = checkpoint.tensor_count();
+  agreement.there = spec.entries.size();
   ModelNames names(checkpoint);
   std::vector<bool> met(checkpoint.tensor_count(), false);
   for (const auto& [fqn, entry] : spec.entries) {
@@ -107,7 +137,7 @@ std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const S
     agreement.names += there ? 1 : 0;
     if (tensor) {
       met[index_of(*tensor)] = true;
-      agreement.shapes += same(checkpoint.shape(*tensor), entry.shape) ? 1 : 0;
+      compare_shapes(agreement, fqn, checkpoint.shape(*tensor), entry.shape);
     }
     if (!there) add_example(agreement.only_there, fqn);
   }
@@ -121,7 +151,9 @@ std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const S
 std::optional<Finding> other_model_in_reference(
     const Checkpoint& checkpoint, const Checkpoint& reference,
     std::span<const std::optional<TensorId>> counterparts) {
-  ModelAgreement agreement{checkpoint.tensor_count(), reference.tensor_count(), 0, 0, {}, {}};
+  ModelAgreement agreement;
+  agreement.here = checkpoint.tensor_count();
+  agreement.there = reference.tensor_count();
   std::vector<bool> met(reference.tensor_count(), false);
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     if (!counterparts[t]) {
@@ -130,8 +162,8 @@ std::optional<Finding> other_model_in_reference(
     }
     ++agreement.names;
     met[index_of(*counterparts[t])] = true;
-    bool alike = same(checkpoint.shape(TensorId{t}), reference.shape(*counterparts[t]));
-    agreement.shapes += alike ? 1 : 0;
+    compare_shapes(agreement, checkpoint.fqn(TensorId{t}), checkpoint.shape(TensorId{t}),
+                   reference.shape(*counterparts[t]));
   }
   if (!is_another(agreement)) return std::nullopt;
   for (std::uint32_t t = 0; t < reference.tensor_count(); ++t) {
@@ -149,8 +181,10 @@ const Rule kOtherModel = {
     .teaches =
         "A spec or a reference says what this model should hold. This one is about another model, "
         "or about another part of this one (its adapters, its optimizer alone): next to no name "
-        "agrees, so nothing was compared with it, and the rest of the answer is what can be said "
-        "without. Prefixes that wrappers add (model., module.) make no other model.",
+        "agrees, or most matrices are of another size along two dimensions. So nothing was "
+        "compared "
+        "with it, and the rest of the answer is what can be said without. Prefixes that wrappers "
+        "add (model., module.) make no other model.",
     .lesson = {.drawing = R"(
   expected                        saved
   model.layers.0.mlp.up.weight    transformer.h.0.mlp.c_fc.weight

@@ -91,7 +91,14 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
   }
   for (std::size_t i = 0; i < facts.object_data.size(); ++i) {
     const ObjectRow& object = checkpoint.objects()[i];
-    if (object.item) look(object.fqn, *object.item, facts.object_data[i], true);
+    const Result<DataCheck>& data = facts.object_data[i];
+    if (object.item) {
+      look(object.fqn, *object.item, data, true);
+    } else if (object.inlined && !data && data.error().kind == ErrorKind::kDamaged) {
+      std::string record = where(data.error()) + ": " + data.error().message;
+      if (first.empty()) first = record;
+      add_record(finding, records, object.fqn, std::move(record));
+    }
   }
   std::string count = plural(records.size(), "item");
   finish_records(finding, records,

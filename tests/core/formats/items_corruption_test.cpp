@@ -116,6 +116,36 @@ TEST_CASE("every flipped bit of a record shows, and none elsewhere does harm") {
   }
 }
 
+TEST_CASE("an archive that torch does not open is damaged where no checksum says so") {
+  const Bytes item = healthy_item();
+  std::string_view text(reinterpret_cast<const char*>(item.data()), item.size());
+  struct Field {
+    std::string_view signature;
+    std::size_t offset;
+    int value;
+  };
+  // What miniz looks at, and torch with it: disks, records on this disk, lengths, flags, and
+  // whether a record is a folder, of which it reads nothing and says nothing.
+  const Field fields[] = {{"PK\6\6", 4, 43}, {"PK\6\6", 16, 1}, {"PK\6\6", 20, 1},
+                          {"PK\6\6", 24, 9}, {"PK\6\6", 27, 1}, {"PK\6\7", 16, 2},
+                          {"PK\1\2", 8, 1},  {"PK\1\2", 8, 32}, {"PK\1\2", 8, 64},
+                          {"PK\1\2", 9, 32}, {"PK\1\2", 34, 2}, {"PK\1\2", 35, 255},
+                          {"PK\1\2", 38, 16}};
+  for (const Field& field : fields) {
+    std::size_t at = text.rfind(field.signature) + field.offset;
+    CAPTURE(field.signature);
+    CAPTURE(field.offset);
+    CAPTURE(field.value);
+    Bytes damaged = item;
+    damaged[at] = static_cast<std::byte>(field.value);
+    REQUIRE(damaged != item);
+    auto header = read_item_header(*checkpoint_of({damaged}), ChunkId{0});
+    REQUIRE_FALSE(header.has_value());
+    CHECK(header.error().kind == ErrorKind::kDamaged);
+    CHECK(header.error().place.offset.has_value());
+  }
+}
+
 TEST_CASE("a differing record is named with its place") {
   Bytes item = healthy_item();
   auto header = read_item_header(*checkpoint_of({item}), ChunkId{0});

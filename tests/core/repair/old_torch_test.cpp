@@ -9,8 +9,10 @@
 
 #include "core/fixtures.h"
 #include "core/formats/common/pickle.h"
+#include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/items.h"
 #include "core/formats/open.h"
+#include "core/model/builder.h"
 #include "core/repair/against_source.h"
 #include "core/repair/apply.h"
 #include "core/repair/plan.h"
@@ -144,4 +146,26 @@ TEST_CASE("what any torch wrote comes out of a repair in its own form") {
     }
   }
   CHECK(seen > 0);
+}
+
+TEST_CASE("no metadata is written anew for a dtype that old versions lack") {
+  for (bool new_fields : {false, true}) {
+    CheckpointBuilder builder;
+    builder.set_format(kDcpFormat);
+    Provenance provenance;
+    provenance.properties_arity = new_fields ? 6 : 5;
+    builder.set_provenance(provenance);
+    builder.add_tensor("w", Dtype::kFloat8E8m0fnu, Extents{2});
+    builder.add_chunk(Extents{0}, Extents{2}, {builder.file("__0_0.distcp"), 0, 1});
+    auto checkpoint = builder.finish();
+    CheckOptions options;
+    options.depth = Depth::kMetadata;
+    auto report = check(*checkpoint, options);
+    REQUIRE(report.has_value());
+    auto plan = make_plan(*checkpoint, *report, {});
+    REQUIRE(plan.has_value());
+    // Else a repair of what was repaired would plan the same for ever.
+    REQUIRE(plan->operations.size() == (new_fields ? 1 : 0));
+    if (new_fields) CHECK(plan->operations[0].subjects.size() == 1);
+  }
 }

@@ -105,6 +105,24 @@ TEST_CASE("a spec of another model is one finding and nothing is compared with i
   }
 }
 
+TEST_CASE("a spec of the same model in another size is one finding and nothing is planned") {
+  for (const char* one : {"torch-2.14/healthy_moe_ep", "torch-2.14/s5_tp_axis_dropped"}) {
+    CAPTURE(one);
+    auto checkpoint = opened_fixture(one);
+    auto spec = load_spec(folder(one) + "/spec.json");
+    REQUIRE(spec.has_value());
+    for (auto& [fqn, entry] : spec->entries) {
+      for (std::int64_t& extent : entry.shape) extent *= 2;
+    }
+    CheckReport report =
+        looked(*checkpoint, {Depth::kHeaders, std::make_shared<const Spec>(*spec), std::nullopt});
+    REQUIRE(find(report, "other-model") != nullptr);
+    CHECK(find(report, "other-model")->cause.find("in another size") != std::string::npos);
+    CHECK(find(report, "axis-dropped") == nullptr);
+    CHECK(report.spec == nullptr);
+  }
+}
+
 TEST_CASE("a few names that every model has make no same model") {
   CheckpointBuilder builder;
   builder.set_format(test::kUnnamedFormat);

@@ -117,6 +117,53 @@ TEST_CASE("what is called outside the allow-list is reported and the rest is rea
   CHECK(finding.evidence[0].second == EvidenceValue{std::string("posix.system")});
 }
 
+TEST_CASE("what Python stops at is a finding that says where and the rest is read") {
+  auto told = [](const std::string& entries, const std::string& more) {
+    auto opened = open_bytes(metadata_pickle(entries, record("w", "0", 0, 5), more));
+    REQUIRE(opened);
+    CHECK((*opened)->item(ChunkId{0})->offset == 5);
+    std::string all;
+    for (const Finding& finding : (*opened)->opening_findings()) {
+      CHECK(finding.rule == "bad-record");
+      CHECK(finding.severity == Severity::kError);
+      all += finding.cause + "\n";
+    }
+    return all;
+  };
+  auto properties = [](const std::string& fields) {
+    std::string healthy = tensor("w", "4", chunk("0", "4"));
+    return healthy.replace(healthy.find("N\x89N\x89"), 4, fields);
+  };
+  auto unicode = [](const std::string& value) {
+    return std::string("\x8c") + static_cast<char>(value.size()) + value;
+  };
+  auto layout = [&](const std::string& name) {
+    return "ctorch.serialization\n_get_layout\n" + unicode(name) + "\x85R\x89N\x89";
+  };
+  auto memory = [&](char code) {
+    return "N\x89"
+           "ctorch.distributed.checkpoint.metadata\n_MEM_FORMAT_ENCODING\nK" +
+           std::string(1, code) + "\x85R\x89";
+  };
+  std::string healthy = tensor("w", "4", chunk("0", "4"));
+  CHECK(told(healthy, unicode("note") + unicode("caf\xc3\xa9 \xed\xb2\x80")).empty());
+  CHECK(told(properties(layout("torch.strided")), "").empty());
+  CHECK(told(properties(memory(2)), "").empty());
+
+  CHECK(told(healthy, unicode("note") + unicode("caf\xe9"))
+            .starts_with("Python cannot load it: a string is not UTF-8 at byte "));
+  CHECK(told(healthy, unicode("note") + "}]K\1s").find("as the key of a dict") !=
+        std::string::npos);
+  CHECK(told(healthy, unicode("note") + "K\1}b").find("the state of an object") !=
+        std::string::npos);
+  CHECK(told(properties(layout("torch.stridde")), "").find("its layout") != std::string::npos);
+  CHECK(told(properties(memory(100)), "").find("its memory format") != std::string::npos);
+  CHECK(told(healthy + tensor("v", "", "")
+                           .replace(tensor("v", "", "").find("N\x89N\x89"), 4, "N\x89N\x89N"),
+             "")
+            .find("it has 6 properties") != std::string::npos);
+}
+
 TEST_CASE("records and boxes that cannot be read are findings, not errors") {
   auto opened = open_bytes(
       metadata_pickle(tensor("v", "4", "N" + chunk("0", "4")) + text("n") + "NK\x05K\x06",

@@ -106,3 +106,24 @@ TEST_CASE("a shard that is left behind is named by the numbers of the others") {
   }
   CHECK(missing == std::vector<std::string>{"shard-00003-model-00001-of-00001.safetensors"});
 }
+
+TEST_CASE("a zero byte does not end a header or an index") {
+  using namespace std::string_literals;
+  const std::string entry = R"({"w":{"dtype":"F32","shape":[4,3],"data_offsets":[0,48]}})";
+  for (const std::string& behind : {" \0"s, "\0 {"s}) {
+    auto header = read_safetensors_header(
+        *memory_source("model.safetensors", to_bytes(file_with(entry + behind, 48))));
+    REQUIRE_FALSE(header.has_value());
+    CHECK(header.error().kind == ErrorKind::kDamaged);
+    CHECK(header.error().place.offset == 8 + entry.size() + behind.find('\0'));
+
+    Files files = consolidated();
+    std::string index(reinterpret_cast<const char*>(files[1].second.data()),
+                      files[1].second.size());
+    files[1].second = to_bytes(index + behind);
+    auto opened = open_checkpoint(memory_directory("ckpt", files));
+    REQUIRE(opened.has_value());
+    REQUIRE_FALSE((*opened)->opening_findings().empty());
+    CHECK((*opened)->opening_findings()[0].rule == "bad-record");
+  }
+}

@@ -65,3 +65,42 @@ TEST_CASE("no byte of a file of torch.save can be wrong with other values and no
     CHECK(harmless < whole.size() * 2 / 3);  // padding, dates, attributes
   }
 }
+
+TEST_CASE("bytes of a tensor that is no tensor of the checkpoint are looked at too") {
+  // torch takes a tuple for one value, and a conjugate is not read: no tile views either.
+  const std::string payload(24, '\7');
+  const std::string held = "(" + tensor_call({.key = "1"}) + "K\1t";
+  const std::string file = state_dict_file(
+      pickled_dict({{"a", tensor_call({})},
+                    {"in a tuple", held},
+                    {"again", "(" + held + "t"},
+                    {"conjugate", tensor_call({.more = flags("conj"), .key = "2"})},
+                    {"plain", "K\1"}}),
+      {{"m/data/0", std::string(24, '\1')}, {"m/data/1", payload}, {"m/data/2", payload}});
+  struct Case {
+    std::size_t storage;
+    std::vector<std::string> told;
+  };
+  const Case cases[] = {{0, {}}, {1, {"again", "in a tuple"}}, {2, {"conjugate"}}};
+  for (const Case& one : cases) {
+    CAPTURE(one.storage);
+    std::string bent = file;
+    std::size_t first = file.find(payload);
+    if (one.storage != 0) bent[one.storage == 1 ? first : file.find(payload, first + 24)] ^= 1;
+    auto opened = open_model(bent);
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CheckOptions options;
+    options.depth = Depth::kData;
+    auto report = check(**opened, options);
+    REQUIRE(report.has_value());
+    std::vector<std::string> told;
+    for (const Finding& finding : report->findings) {
+      if (finding.severity != Severity::kError) continue;
+      CHECK(finding.rule == "bad-record");
+      CHECK(finding.cause.find("does not match its checksum") != std::string::npos);
+      told = finding.subjects;
+    }
+    std::sort(told.begin(), told.end());
+    CHECK(told == one.told);
+  }
+}

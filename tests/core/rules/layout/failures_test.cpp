@@ -166,6 +166,17 @@ TEST_CASE("F3.5 and F3.6: right states and factored ones are healthy") {
   CHECK(look(made, false).quiet());
 }
 
+TEST_CASE("a state that the spec expects as small as it is says nothing of its parameter") {
+  for (bool with_spec : {true, false}) {
+    Made made;
+    made.tensor("model.a.weight", {8, 4}, {{{0, 0}, {4, 4}, 0}, {{4, 0}, {4, 4}, 1}})
+        .tensor("optimizer.state.a.weight.exp_avg", {4, 4}, {{{0, 0}, {4, 4}, 1}})
+        .expect("model.a.weight", {8, 4})
+        .expect("optimizer.state.a.weight.exp_avg", {4, 4});
+    CHECK(look(made, with_spec).quiet() == with_spec);
+  }
+}
+
 TEST_CASE("with replicas the survivor's place is asked for, and a mesh that is given decides") {
   auto make = [](Made& made) {
     // dp_replicate 2 x dp_shard 2: rank 3 is a replica of rank 1 and wrote no chunk of the model.
@@ -259,6 +270,26 @@ TEST_CASE("F4.4: chunks that are larger than what their ranks hold are named, no
   REQUIRE_FALSE(seen.findings.empty());
   CHECK(seen.findings.front().rule == "axis-dropped");
   CHECK(seen.findings.front().diagnoses.empty());
+}
+
+TEST_CASE(
+    "half of what a spec of a larger model expects is no dropped axis where all ranks wrote") {
+  // Ranks that differ on the axis wrote different boxes: nothing was left out of their mesh.
+  Made one;
+  one.tensor("model.a.bias", {10}, {{{0}, {5}, 0}, {{5}, {5}, 1}})
+      .expect("model.a.bias", {20}, "dp=2", {"S(0)"});
+  Made two;
+  std::vector<SavedTile> tiles;
+  for (std::uint32_t rank = 0; rank < 4; ++rank)
+    tiles.push_back({{rank % 2 * 4 + rank / 2 * 2, 0}, {2, 3}, rank});
+  two.tensor("model.a.weight", {8, 3}, tiles)
+      .expect("model.a.weight", {16, 3}, "dp=2,tp=2", {"SS(0,2)", "S(0)"}, "column");
+  for (Made* made : {&one, &two}) {
+    Seen seen = look(*made);
+    REQUIRE(seen.find("shape-mismatch") != nullptr);
+    CHECK(seen.find("axis-dropped") == nullptr);
+    CHECK(seen.find("shape-mismatch")->diagnoses.empty());
+  }
 }
 
 TEST_CASE("F4.5 to F4.7: one expert rank, replicas by many writers, and no chunk of empty ranks") {

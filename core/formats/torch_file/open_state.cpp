@@ -1,0 +1,25 @@
+#include "core/formats/torch_file/open_state.h"
+
+#include "core/formats/common/torch_item.h"
+#include "core/formats/torch_file/torch_file_records.h"
+
+namespace shw {
+namespace {
+
+// A state dict of 100,000 parameters takes some 20 MB of pickle.
+constexpr std::uint64_t kMaxStatePickle = std::uint64_t{1} << 30;
+constexpr PickleLimits kStateLimits{1u << 27, 200, 1u << 14};
+
+}  // namespace
+
+Result<OpenedState> open_state(const Directory& directory, const std::string& path) {
+  SHW_TRY(auto source, directory.open(path));
+  SHW_CHECK(check_is_archive(*source));
+  SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));
+  SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxStatePickle));
+  SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
+  SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kStateLimits));
+  return OpenedState{std::move(zip), std::move(pickle), std::move(tree)};
+}
+
+}  // namespace shw
