@@ -1,10 +1,12 @@
 #include "core/facts/data_checks.h"
 
 #include <functional>
+#include <numeric>
 #include <string>
 
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
+#include "core/formats/file_check.h"
 
 namespace shw {
 namespace {
@@ -119,6 +121,16 @@ Result<DataChecks> read_all_data(const Checkpoint& checkpoint,
   for (const ObjectRow& object : checkpoint.objects()) costs.push_back(length_of(object.item));
   SHW_TRY(data.objects, check_each(team, "read entries", costs, progress, [&](std::size_t i) {
             return check_object_data(checkpoint, i, progress);
+          }));
+  if (!has_file_checks(checkpoint)) return data;
+  costs.clear();
+  for (const FileRow& file : checkpoint.files()) costs.push_back(file.size);
+  if (progress != nullptr)
+    progress->begin(Phase::kReadingBytes,
+                    std::accumulate(costs.begin(), costs.end(), std::uint64_t{0}),
+                    /*bytes=*/true);
+  SHW_TRY(data.files, check_each(team, "read files", costs, progress, [&](std::size_t i) {
+            return check_file_data(checkpoint, FileId{static_cast<std::uint32_t>(i)}, progress);
           }));
   return data;
 }
