@@ -89,7 +89,7 @@ def healthy(checks, case, out):
 
 def cut_short(checkpoint, chance):
     path = chance.choice(sorted(path for path in checkpoint.iterdir()
-                                if path.suffix in (".distcp", ".safetensors")))
+                                if path.suffix in (".distcp", ".safetensors") and path.stat().st_size))
     with path.open("r+b") as stream:
         stream.truncate(chance.randrange(path.stat().st_size))
     return path.name
