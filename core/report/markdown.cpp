@@ -134,9 +134,17 @@ std::string findings_list(const ReportInput& input) {
   return text;
 }
 
-// How one looks again at what the report says.
+// How one looks again at what the report says. A path may hold what a terminal would obey.
 std::string command_part(const ReportInput& input) {
-  return "## How to see it yourself\n\n" + code_block(input.command) +
+  std::string lines;
+  std::string_view left = input.command;
+  while (true) {
+    const std::size_t end = left.find('\n');
+    lines += printable(left.substr(0, end)) + "\n";
+    if (end == left.npos) break;
+    left.remove_prefix(end + 1);
+  }
+  return "## How to see it yourself\n\n" + code_block(lines) +
          "\nDepth: " + std::string(name(input.check.depth)) + ". " + prose(input.check.deeper) +
          "\n";
 }
