@@ -1,7 +1,7 @@
 // Tensors whose tiles lie at equal distances in the same files, as those of a model's layers and
 // experts do: one dataset can map the tiles of them all, and each tensor is a part of it. The
-// library copies what it is told of a dataset three times, tile by tile: 100,000 tensors of 16
-// tiles took it 26 s of processor time, and so 8.
+// library copies what it is told of a dataset three times, tile by tile: an export of 100,000
+// tensors of 16 tiles took 35 s of processor time, and so 22, on a busy machine.
 #pragma once
 
 #include <cstdint>
