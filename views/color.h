@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/mesh/writer_colour.h"
+
 namespace shw {
 
 // 0xAABBGGRR, as imgui packs them (IM_COL32).
@@ -23,19 +25,9 @@ float luminance(Rgba colour);                              // WCAG relative lumi
 float contrast(Rgba a, Rgba b);                            // WCAG ratio, 1 to 21
 Rgba readable_on(Rgba background, Rgba dark, Rgba light);  // whichever contrasts more
 
-// How ranks lie in the picture of the mesh: rank = row * columns + column.
-struct MeshGrid {
-  std::uint32_t rows = 1;
-  std::uint32_t columns = 1;
-  friend bool operator==(const MeshGrid&, const MeshGrid&) = default;
-};
-// What tiles are painted with, of one theme. Along a row of ranks the hue runs from blue over red
-// to olive while the lightness falls, so that neighbours differ by lightness where an eye sees no
-// hue.
+// What tiles are painted with, of one theme.
 struct TilePalette {
-  float first_row = 0.59f, last_row = 0.70f;  // lightness of the rows of ranks
-  float fall = 0.13f;                         // of the lightness, from the first column to the last
-  float chroma = 0.085f;
+  float first_row = 0.59f, last_row = 0.70f, fall = 0.13f, chroma = 0.085f;  // WriterTones
   Rgba bad = 0, nobody = 0;    // of tiles that are wrong, and of those that no rank wrote
   Rgba raised = 0, frame = 0;  // of those that nobody has looked at, and of what stands out
   friend bool operator==(const TilePalette&, const TilePalette&) = default;

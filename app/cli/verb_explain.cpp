@@ -28,8 +28,10 @@ int list_rules(Context& context) {
   for (const Rule& rule : all_rules()) width = std::max(width, rule.id.size());
   std::string text;
   for (const Rule& rule : all_rules()) {
+    // Under the first line where the title is longer than what is left of a terminal's.
+    const auto columns = static_cast<std::size_t>(style.must_fit ? style.width : 1'000);
     text += inked(style, Ink::kBold, rule.id) + std::string(width - rule.id.size() + 2, ' ') +
-            std::string(rule.title) + "\n";
+            wrapped(std::string(rule.title), width + 2, columns).substr(width + 2) + "\n";
   }
   context.terminal.out(text);
   return kClean;

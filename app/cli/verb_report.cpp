@@ -18,12 +18,13 @@ Status write_file(const std::string& path, std::string_view text) {
   return half_made.replace();
 }
 
-// Where bytes may be read, and for the page that shows them.
+// Where bytes may be read, and for the forms that show them.
 Result<std::vector<TensorStatistics>> shown_statistics(Context& context,
                                                        const verbs::Opened& opened, Depth depth,
                                                        verbs::PageFormat format) {
-  if (format != verbs::PageFormat::kHtml || depth != Depth::kData)
-    return std::vector<TensorStatistics>{};
+  const bool is_shown =
+      format == verbs::PageFormat::kHtml || format == verbs::PageFormat::kMarkdown;
+  if (!is_shown || depth != Depth::kData) return std::vector<TensorStatistics>{};
   ProgressLine line(context.terminal, context.progress);
   return verbs::stats(opened, {}, &context.progress);
 }

@@ -36,7 +36,8 @@ struct CheckInput {
   std::int64_t ranks = ranks_that_wrote(checkpoint);
   // At Depth::kData: of copies of tiles in the checkpoint itself.
   std::map<TensorId, ReplicaDoubt> replica_doubts = {};
-  const Integrity* integrity = nullptr;  // null where no list of files lies beside it
+  const Integrity* integrity = nullptr;               // null where no list of files lies beside it
+  std::span<const Result<DataCheck>> file_data = {};  // one a file, or none (DataChecks::files)
 };
 
 }  // namespace shw

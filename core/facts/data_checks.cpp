@@ -1,10 +1,12 @@
 #include "core/facts/data_checks.h"
 
 #include <functional>
+#include <numeric>
 #include <string>
 
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
+#include "core/formats/file_check.h"
 #include "core/formats/inlined_check.h"
 
 namespace shw {
@@ -122,6 +124,16 @@ Result<DataChecks> read_all_data(const Checkpoint& checkpoint,
             return check_object_data(checkpoint, i, progress);
           }));
   SHW_CHECK(check_inlined_data(checkpoint, data.objects, progress));
+  if (!has_file_checks(checkpoint)) return data;
+  costs.clear();
+  for (const FileRow& file : checkpoint.files()) costs.push_back(file.size);
+  if (progress != nullptr)
+    progress->begin(Phase::kReadingBytes,
+                    std::accumulate(costs.begin(), costs.end(), std::uint64_t{0}),
+                    /*bytes=*/true);
+  SHW_TRY(data.files, check_each(team, "read files", costs, progress, [&](std::size_t i) {
+            return check_file_data(checkpoint, FileId{static_cast<std::uint32_t>(i)}, progress);
+          }));
   return data;
 }
 

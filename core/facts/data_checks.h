@@ -12,6 +12,7 @@ namespace shw {
 
 struct DataChecks {
   std::vector<Result<DataCheck>> chunks, objects;
+  std::vector<Result<DataCheck>> files;  // one a file, empty where the format has no such checksum
 };
 // `headers`, one a chunk, where they have been read. A team reads each item once. An error only
 // where somebody stopped it, or the team's own.

@@ -10,6 +10,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/formats/common/item_header.h"
 #include "core/io/source.h"
 #include "core/model/checkpoint.h"
 
@@ -54,6 +55,10 @@ struct FormatRow {
   std::optional<Error> (*unfinished)(std::span<const Entry> entries) = nullptr;
   // Files of other formats have such names too: one in a folder does not make a checkpoint of it.
   bool names_are_common = false;
+  // All bytes of a file that have a checksum beside its items, against it; kAbsent where the file
+  // has none. Null where no file of the format has.
+  Result<DataCheck> (*check_file)(const std::shared_ptr<const ByteSource>& file,
+                                  Progress* progress) = nullptr;
 };
 
 }  // namespace shw

@@ -35,6 +35,9 @@ Status Hdf5Writer::add_external(const Hdf5Dataset&, std::span<const Hdf5Segment>
 Status Hdf5Writer::add_virtual(const Hdf5Dataset&, std::span<const Hdf5Part>) {
   return not_built_in();
 }
+Status Hdf5Writer::add_one_of(const Hdf5Dataset&, const std::string&, std::int64_t, std::int64_t) {
+  return not_built_in();
+}
 Status Hdf5Writer::add_copied(const Hdf5Dataset&, const std::function<Status(const WriteBox&)>&) {
   return not_built_in();
 }

@@ -256,6 +256,22 @@ Status Hdf5Writer::add_virtual(const Hdf5Dataset& dataset, std::span<const Hdf5P
   return state_->finished(made, dataset.path);
 }
 
+Status Hdf5Writer::add_one_of(const Hdf5Dataset& dataset, const std::string& stack,
+                              std::int64_t count, std::int64_t index) {
+  Box part{Extents(dataset.shape.size() + 1, 0), dataset.shape};
+  part.offsets[0] = index;
+  part.sizes.insert(part.sizes.begin(), 1);
+  Extents all = dataset.shape;
+  all.insert(all.begin(), count);
+  const hid_t creation = state_->virtual_list(dataset.dtype);
+  Hdf5Handle space = space_of(dataset.shape), elements = space_of(all);
+  if (!elements || !select(elements, part) ||
+      H5Pset_virtual(creation, space.get(), ".", stack.c_str(), elements.get()) < 0)
+    return state_->failed("cannot map " + stack, dataset.path);
+  SHW_TRY(Hdf5Handle made, state_->make(dataset, space, creation));
+  return state_->finished(made, dataset.path);
+}
+
 Status Hdf5Writer::add_copied(const Hdf5Dataset& dataset,
                               const std::function<Status(const WriteBox&)>& write) {
   Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));

@@ -98,6 +98,9 @@ class Hdf5Writer {
   Status add_external(const Hdf5Dataset& dataset, std::span<const Hdf5Segment> segments);
   // What no part covers reads as a value that nobody takes for one: NaN, the least whole number.
   Status add_virtual(const Hdf5Dataset& dataset, std::span<const Hdf5Part> parts);
+  // It is `stack[index]` of a dataset in the same file, of `count` of its shape.
+  Status add_one_of(const Hdf5Dataset& dataset, const std::string& stack, std::int64_t count,
+                    std::int64_t index);
   // No elements, or those that `write` puts there, box by box; where it fails the dataset goes.
   using WriteBox = std::function<Status(const Box& box, BytesView bytes)>;
   Status add_copied(const Hdf5Dataset& dataset,

@@ -13,6 +13,7 @@
 #include "core/hdf5_view/dataset_names.h"
 #include "core/hdf5_view/mapped_tensor.h"
 #include "core/hdf5_view/put_together.h"
+#include "core/hdf5_view/tile_stacks.h"
 #include "core/io/place.h"
 #include "core/io/publish.h"
 #include "core/io/store.h"
@@ -23,6 +24,17 @@ namespace {
 
 // Tensors whose headers are read before the next are written: what is known of them stays small.
 constexpr std::uint32_t kBatch = 1024;
+
+struct MappedBatch {
+  std::vector<MappedTensor> tensors;
+  std::vector<TileStack> stacks;
+};
+
+// The place of a tensor in a stack: `dataset[index]`, of `count`.
+struct PlaceInStack {
+  std::string dataset;
+  std::int64_t count = 0, index = 0;
+};
 
 class Export {
  public:
@@ -39,7 +51,8 @@ class Export {
 
  private:
   void remember_findings();
-  Result<std::vector<MappedTensor>> map_batch(std::uint32_t first) const;
+  Result<MappedBatch> map_batch(std::uint32_t first) const;
+  Status add_stack(const MappedBatch& batch, const TileStack& stack, std::uint32_t first);
   Status add(TensorId tensor, const MappedTensor& mapped);
   Status add_in_place(TensorId tensor, const MappedTensor& mapped);
   Status add_copy(TensorId tensor, const MappedTensor& mapped);
@@ -61,6 +74,8 @@ class Export {
   std::map<std::string, std::vector<std::string>, std::less<>> rules_;  // by FQN
   std::set<FileId> mapped_files_;
   std::set<std::string> sources_;
+  std::map<TensorId, PlaceInStack> stacked_;  // of this batch
+  std::size_t stacks_ = 0;                    // of all batches
   Exported exported_;
 };
 
@@ -143,6 +158,9 @@ Status Export::add_in_place(TensorId tensor, const MappedTensor& mapped) {
     dataset.attributes.push_back({"note", mapped.note});
     exported_.notes.push_back(std::string(checkpoint_.fqn(tensor)) + ": " + mapped.note);
   }
+  if (auto place = stacked_.find(tensor); place != stacked_.end())
+    return writer_.add_one_of(dataset, place->second.dataset, place->second.count,
+                              place->second.index);
   if (mapped.mapping == Mapping::kTiles) {
     SHW_TRY(auto parts, parts_of(tensor, dataset.dtype, mapped.tiles));
     return writer_.add_virtual(dataset, parts);
@@ -253,14 +271,39 @@ Status Export::add_about() {
                              std::vector<Hdf5Column>{{"fqn", names}, {"why", reasons}});
 }
 
-Result<std::vector<MappedTensor>> Export::map_batch(std::uint32_t first) const {
-  std::vector<MappedTensor> mapped(std::min(kBatch, checkpoint_.tensor_count() - first));
-  SHW_CHECK(each_in_parallel(mapped.size(), [&](std::size_t i) -> Status {
+Result<MappedBatch> Export::map_batch(std::uint32_t first) const {
+  MappedBatch batch;
+  batch.tensors.resize(std::min(kBatch, checkpoint_.tensor_count() - first));
+  SHW_CHECK(each_in_parallel(batch.tensors.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(progress_)) return cancelled_error();
-    mapped[i] = map_tensor(checkpoint_, TensorId{first + static_cast<std::uint32_t>(i)});
+    batch.tensors[i] = map_tensor(checkpoint_, TensorId{first + static_cast<std::uint32_t>(i)});
     return {};
   }));
-  return mapped;
+  batch.stacks = find_stacks(checkpoint_, TensorId{first}, batch.tensors);
+  return batch;
+}
+
+// The tiles of its first tensor, each as many times as there are tensors.
+Status Export::add_stack(const MappedBatch& batch, const TileStack& stack, std::uint32_t first) {
+  auto id = [&](std::size_t tensor) {
+    return TensorId{first + static_cast<std::uint32_t>(tensor)};
+  };
+  const TensorId model = id(stack.tensors[0]);
+  const auto count = static_cast<std::int64_t>(stack.tensors.size());
+  Hdf5Dataset dataset{fmt::format("/sources/stack.{}", stacks_++), checkpoint_.dtype(model),
+                      copy_of(checkpoint_.shape(model))};
+  dataset.shape.insert(dataset.shape.begin(), count);
+  SHW_TRY(auto parts, parts_of(model, dataset.dtype, batch.tensors[stack.tensors[0]].tiles));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i].at.offsets.insert(parts[i].at.offsets.begin(), 0);
+    parts[i].at.sizes.insert(parts[i].at.sizes.begin(), count);
+    parts[i].count = count;
+    parts[i].step = stack.steps[i];
+  }
+  SHW_CHECK(writer_.add_virtual(dataset, parts));
+  for (std::int64_t i = 0; i < count; ++i)
+    stacked_[id(stack.tensors[static_cast<std::size_t>(i)])] = {dataset.path, count, i};
+  return {};
 }
 
 Result<Exported> Export::run() {
@@ -273,11 +316,13 @@ Result<Exported> Export::run() {
   };
   auto next = map_next(0);
   for (std::uint32_t first = 0; first < count; first += kBatch) {
-    SHW_TRY(std::vector<MappedTensor> mapped, next.get());
+    SHW_TRY(MappedBatch batch, next.get());
     if (count - first > kBatch) next = map_next(first + kBatch);
-    for (std::uint32_t i = 0; i < mapped.size(); ++i) {
+    stacked_.clear();
+    for (const TileStack& stack : batch.stacks) SHW_CHECK(add_stack(batch, stack, first));
+    for (std::uint32_t i = 0; i < batch.tensors.size(); ++i) {
       if (is_cancelled(progress_)) return cancelled_error();
-      SHW_CHECK(add(TensorId{first + i}, mapped[i]));
+      SHW_CHECK(add(TensorId{first + i}, batch.tensors[i]));
       if (progress_ != nullptr) progress_->add(1);
     }
   }

@@ -3,7 +3,8 @@
 //   /tensors/<fqn>   what is whole: external segments, or a virtual dataset over /sources
 //   /partial/<fqn>   what is there of the others; the rest reads as NaN (or the
 //                    extreme value of whole numbers; of bool 255: its bytes are numbers here)
-//   /sources         files as elements of one dtype, and tiles that are many runs of them
+//   /sources         files as elements of one dtype, tiles that are many runs of them, and stacks
+//                    of tensors whose tiles lie alike
 //   /files           path and size of every file that is mapped: past an end HDF5 reads zeros
 //   /left_out        fqn, why
 //

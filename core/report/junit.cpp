@@ -6,6 +6,7 @@
 
 #include "core/base/words.h"
 #include "core/report/ci_forms.h"
+#include "core/report/text_words.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -13,36 +14,11 @@ namespace {
 
 constexpr std::size_t kMostListed = 200;  // subjects of one finding
 
-// The next code point and its length in bytes; nothing where it is no UTF-8 or XML 1.0 has no place
-// for it: names come from files.
-std::size_t xml_letter(std::string_view text) {
-  auto byte = static_cast<unsigned char>(text.front());
-  if (byte < 0x20) return byte == '\t' || byte == '\n' || byte == '\r' ? 1 : 0;
-  if (byte < 0x80) return byte == 0x7F ? 0 : 1;
-  std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC2 ? 2 : 0;
-  if (length == 0 || byte > 0xF4 || text.size() < length) return 0;
-  std::uint32_t letter = byte & (0xFFu >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xC0) != 0x80) return 0;
-    letter = letter << 6 | (next & 0x3F);
-  }
-  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  bool surrogate = letter >= 0xD800 && letter <= 0xDFFF;
-  bool allowed = letter >= kLeast[length] && letter <= 0x10FFFF && !surrogate && letter != 0xFFFE &&
-                 letter != 0xFFFF;
-  return allowed ? length : 0;
-}
-
+// What XML 1.0 has no place for is among what printable() tells in letters.
 std::string xml(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    std::size_t length = xml_letter(text);
-    if (length == 0) {
-      out += '?';
-      text.remove_prefix(1);
-      continue;
-    }
+    std::size_t length = 1;
     switch (text.front()) {
       case '&':
         out += "&amp;";
@@ -60,7 +36,7 @@ std::string xml(std::string_view text) {
         out += "&#10;";
         break;
       default:
-        out += text.substr(0, length);
+        length = add_printable(out, text);
     }
     text.remove_prefix(length);
   }

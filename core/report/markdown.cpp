@@ -4,72 +4,47 @@
 
 #include "core/report/listing.h"
 #include "core/report/map_text.h"
+#include "core/report/markdown_tables.h"
+#include "core/report/markdown_words.h"
 #include "core/report/page_parts.h"
 #include "core/report/text.h"
 
 namespace shw {
 namespace {
 
-std::size_t longest_run(std::string_view text, char wanted) {
-  std::size_t longest = 0, run = 0;
-  for (char c : text) {
-    run = c == wanted ? run + 1 : 0;
-    longest = std::max(longest, run);
-  }
-  return longest;
-}
+// An issue takes 65,536 characters: what would go beyond is left out, and named.
+constexpr std::size_t kMostPasted = 60'000, kMostOfFindings = 40'000;
+// Of a finding's subjects; the others open by a click.
+constexpr std::size_t kOpenSubjects = 5;
 
-// A code span that no backtick inside can end.
-std::string code(std::string_view text) {
-  std::string safe = printable(text);
-  std::string fence(longest_run(safe, '`') + 1, '`');
-  bool pad = safe.empty() || safe.front() == '`' || safe.back() == '`';
-  return fence + (pad ? " " : "") + safe + (pad ? " " : "") + fence;
-}
-
-std::string block(const std::string& text) {
-  std::string fence(std::max<std::size_t>(3, longest_run(text, '`') + 1), '`');
-  return fence + "\n" + text + (text.ends_with('\n') ? "" : "\n") + fence + "\n";
-}
-
-// Prose from files (causes quote names): characters that Markdown or HTML would read are escaped.
-std::string prose(std::string_view text) {
-  std::string safe;
-  for (char c : printable(text)) {
-    if (std::string_view("\\`*_{}[]<>#|!~&").find(c) != std::string_view::npos) safe += '\\';
-    safe += c;
-  }
-  return safe;
-}
-
-// In a table a bar would end the cell, even inside a code span.
-std::string cell(std::string text) {
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
-    if (at == 0 || text[at - 1] != '\\') text.insert(at, "\\");
-  }
-  return text;
+std::string subjects_list(const std::vector<std::string>& subjects) {
+  std::string open, folded;
+  const std::size_t shown = std::min(subjects.size(), kMostSubjects);
+  for (std::size_t i = 0; i < shown; ++i)
+    (i < kOpenSubjects ? open : folded) += "- " + code_span(clipped(subjects[i])) + "\n";
+  if (subjects.size() > shown) folded += "-" + and_more(subjects.size(), shown) + "\n";
+  if (folded.empty()) return open;
+  return open + "\n" + fold(human_count(subjects.size() - kOpenSubjects) + " more", folded);
 }
 
 std::string finding_paragraph(const ReportInput& input, const Finding& finding, bool with_picture) {
   std::string counted = subjects_counted(input.checkpoint, finding);
-  std::string text = "### " + std::string(word_of(finding.severity)) + ": " + code(finding.rule) +
-                     (counted.empty() ? "" : ", " + counted) + known_words(input, finding) +
-                     "\n\n" + prose(clipped(finding.cause)) + "\n\n";
-  for (std::size_t i = 0; i < std::min(finding.subjects.size(), kMostSubjects); ++i)
-    text += "- " + code(clipped(finding.subjects[i])) + "\n";
-  std::string more = and_more(finding.subjects.size(), kMostSubjects);
-  if (!more.empty()) text += "-" + more + "\n";
+  std::string text = "### " + std::string(word_of(finding.severity)) + ": " +
+                     code_span(finding.rule) + (counted.empty() ? "" : ", " + counted) +
+                     known_words(input, finding) + "\n\n" + prose(clipped(finding.cause)) + "\n\n";
+  text += subjects_list(finding.subjects);
   auto tensor = pictured(input.checkpoint, finding);
   if (tensor && with_picture && finding.severity != Severity::kInfo) {
     TensorPictures pictures = pictures_of(input, *tensor);
     const LaidTensor* expected = pictures.expected ? &*pictures.expected : nullptr;
-    text += "\n" + block(map_to_text(std::string(input.checkpoint.fqn(*tensor)), pictures.saved,
-                                     expected, {false, true, 100}));
+    text += "\n" + code_block(map_to_text(std::string(input.checkpoint.fqn(*tensor)),
+                                          pictures.saved, expected, {false, true, 100}));
   }
   if (!finding.evidence.empty()) {
     text += "\n| evidence | |\n|---|---|\n";
     for (const auto& [key, value] : finding.evidence)
-      text += "| " + cell(prose(label_of(key))) + " | " + cell(code(evidence_text(value))) + " |\n";
+      text += "| " + table_cell(prose(label_of(key))) + " | " +
+              table_cell(code_span(evidence_text(value))) + " |\n";
   }
   if (finding.remedy) {
     text += "\n**Remedy" + std::string(finding.remedy->lossless ? "" : ", which loses data") +
@@ -84,14 +59,15 @@ std::string finding_paragraph(const ReportInput& input, const Finding& finding, 
 
 std::string asked_list(const ReportInput& input) {
   std::string text = asked_text(input);
-  return text.empty() ? "" : "## What was known, and what is required\n\n" + block(text) + "\n";
+  return text.empty() ? ""
+                      : "## What was known, and what is required\n\n" + code_block(text) + "\n";
 }
 
 std::string unjudged_list(const ReportInput& input) {
   if (input.check.unjudged.empty()) return "";
   std::string text = "## What was not judged\n\n| what | what would decide it |\n|---|---|\n";
   for (const Unjudged& one : input.check.unjudged)
-    text += "| " + cell(prose(one.what)) + " | " + cell(prose(one.needs)) + " |\n";
+    text += "| " + table_cell(prose(one.what)) + " | " + table_cell(prose(one.needs)) + " |\n";
   return text + "\n";
 }
 
@@ -104,9 +80,10 @@ std::string plan_list(const ReportInput& input) {
         "## What a repair does\n\n| operation | what | tensors | bytes moved | elements lost |\n"
         "|---|---|---:|---:|---:|\n";
     for (const Operation& operation : input.plan->operations) {
-      text += "| " + code(name(operation.kind)) + " | " + cell(prose(operation.text)) + " | " +
-              human_count(operation.subjects.size()) + " | " + human_bytes(operation.bytes_moved) +
-              " | " + human_count(static_cast<std::uint64_t>(operation.elements_lost)) + " |\n";
+      text += "| " + code_span(name(operation.kind)) + " | " + table_cell(prose(operation.text)) +
+              " | " + human_count(operation.subjects.size()) + " | " +
+              human_bytes(operation.bytes_moved) + " | " +
+              human_count(static_cast<std::uint64_t>(operation.elements_lost)) + " |\n";
     }
     text +=
         "\n" +
@@ -119,7 +96,7 @@ std::string plan_list(const ReportInput& input) {
     text += "## What a repair does not mend\n\n";
     const auto& list = input.plan->undecided;
     for (std::size_t i = 0; i < std::min(list.size(), kMostFindings); ++i)
-      text += "- " + code(list[i].rule) + ": " + prose(list[i].cause) + "\n";
+      text += "- " + code_span(list[i].rule) + ": " + prose(list[i].cause) + "\n";
     text += "\n";
   }
   return text;
@@ -132,33 +109,82 @@ std::string lost_list(const ReportInput& input) {
   std::size_t all = 0;
   for (const PlannedTensor& planned : input.plan->tensors) {
     if (planned.lost_elements == 0 || ++all > kMostRows) continue;
-    text += "| " + cell(code(clipped(input.checkpoint.fqn(planned.tensor)))) + " | " +
+    text += "| " + table_cell(code_span(clipped(input.checkpoint.fqn(planned.tensor)))) + " | " +
             human_count(static_cast<std::uint64_t>(planned.lost_elements)) + " | " +
-            cell(code(clipped(fill_text(planned)))) + " | " +
-            cell(code(evidence_text(planned.lost))) + " |\n";
+            table_cell(code_span(clipped(fill_text(planned)))) + " | " +
+            table_cell(code_span(evidence_text(planned.lost))) + " |\n";
   }
   if (all > kMostRows) text += "\n" + human_count(all - kMostRows) + " more tensors.\n";
   return text + "\n";
 }
+
+std::string findings_list(const ReportInput& input) {
+  const auto& list = input.check.findings;
+  if (list.empty()) return "## What is wrong\n\nNo finding.\n\n";
+  std::string text = "## What is wrong\n\n";
+  std::size_t told = 0;
+  for (; told < std::min(list.size(), kMostFindings); ++told) {
+    std::string paragraph = finding_paragraph(input, list[told], told < kMostPictured);
+    if (told != 0 && text.size() + paragraph.size() > kMostOfFindings) break;
+    text += paragraph;
+  }
+  if (list.size() > told)
+    text += human_count(list.size() - told) +
+            " more findings are not listed; `check --json` lists all.\n\n";
+  return text;
+}
+
+// How one looks again at what the report says. A path may hold what a terminal would obey.
+std::string command_part(const ReportInput& input) {
+  std::string lines;
+  std::string_view left = input.command;
+  while (true) {
+    const std::size_t end = left.find('\n');
+    lines += printable(left.substr(0, end)) + "\n";
+    if (end == left.npos) break;
+    left.remove_prefix(end + 1);
+  }
+  return "## How to see it yourself\n\n" + code_block(lines) +
+         "\nDepth: " + std::string(name(input.check.depth)) + ". " + prose(input.check.deeper) +
+         "\n";
+}
+
+// In the order in which one asks; `title` is said of one that has no room.
+struct MarkdownSection {
+  const char* title;
+  std::string (*make)(const ReportInput&);
+};
+constexpr MarkdownSection kSections[] = {
+    {"what was known, and what is required", asked_list},
+    {"what was not judged", unjudged_list},
+    {"what a repair does", plan_list},
+    {"what is lost", lost_list},
+    {"how it was made", markdown_certificate},
+    {"ranks and mesh", markdown_mesh},
+    {"files", markdown_files},
+    {"statistics", markdown_statistics},
+};
 
 }  // namespace
 
 std::string report_markdown(const ReportInput& input) {
   const auto& directory = input.checkpoint.directory();
   std::string text = "# " + verdict_sentence(input) + "\n\n";
-  if (directory != nullptr) text += code(directory->name()) + " · ";
-  text += prose(headline(input.checkpoint)) + "\n\n## What is wrong\n\n";
-  const auto& list = input.check.findings;
-  if (list.empty()) text += "No finding.\n\n";
-  for (std::size_t i = 0; i < std::min(list.size(), kMostFindings); ++i)
-    text += finding_paragraph(input, list[i], i < kMostPictured);
-  if (list.size() > kMostFindings)
-    text += human_count(list.size() - kMostFindings) +
-            " more findings are not listed; `check --json` lists all.\n\n";
-  text += asked_list(input) + unjudged_list(input) + plan_list(input) + lost_list(input);
-  return text + "## How to see it yourself\n\n" + block(input.command) +
-         "\nDepth: " + std::string(name(input.check.depth)) + ". " + prose(input.check.deeper) +
-         "\n";
+  if (directory != nullptr) text += code_span(directory->name()) + " · ";
+  text += prose(headline(input.checkpoint)) + "\n\n" + findings_list(input);
+  const std::string command = command_part(input);
+  std::string left_out;
+  for (const MarkdownSection& section : kSections) {
+    std::string words = section.make(input);
+    if (text.size() + words.size() + command.size() <= kMostPasted)
+      text += words;
+    else
+      left_out += (left_out.empty() ? "" : ", ") + std::string(section.title);
+  }
+  if (!left_out.empty())
+    text += "Left out, since an issue would not take so much: " + left_out +
+            ". `--format html` has all.\n\n";
+  return text + command;
 }
 
 }  // namespace shw

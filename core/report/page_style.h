@@ -34,7 +34,7 @@ th.n,td.n{text-align:right;white-space:nowrap}.wide{overflow-x:auto}td.k{color:v
 figure{margin:8px 0}figure figcaption{font-size:13px}figure.saved code,figure.after code{font-size:12px}
 figure.after figcaption b{color:var(--gold)}
 svg{display:block;max-width:100%;height:auto}svg text{font-size:12px;fill:var(--text)}
-svg .on{fill:#fff;font-size:11px}svg .dark{fill:#14171c}svg text.quiet{fill:var(--quiet)}svg .end{fill:var(--quiet);font-size:11px}
+svg .on{fill:#fff;font-size:11px}svg .dark{fill:#000}svg text.quiet{fill:var(--quiet)}svg .end{fill:var(--quiet);font-size:11px}
 svg .end.bad{fill:var(--bad)}svg .end.gold{fill:var(--gold)}
 .tile{stroke:var(--page);stroke-width:1}.bare,.outline{fill:none;stroke:var(--quiet);stroke-dasharray:4 3}
 .seam{stroke:var(--seam);stroke-width:2.5}.lost{fill:var(--bad);fill-opacity:.55;stroke:var(--bad)}

@@ -3,20 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace shw {
 namespace {
 
-std::uint32_t rgb_of(double hue, double saturation, double lightness) {
-  auto channel = [&](double n) {
-    double k = std::fmod(n + hue / 30, 12);
-    double a = saturation * std::min(lightness, 1 - lightness);
-    double value = lightness - a * std::max(-1.0, std::min({k - 3, 9 - k, 1.0}));
-    return static_cast<std::uint32_t>(std::lround(value * 255));
-  };
-  return channel(0) << 16 | channel(8) << 8 | channel(4);
-}
+// Darker than on the dark desk and lighter than on the light one: a page may be either.
+constexpr WriterTones kPageTones{0.53f, 0.635f, 0.14f, 0.09f};
 
 }  // namespace
 
@@ -34,17 +26,18 @@ Palette palette_of(const Checkpoint& checkpoint, const Mesh* mesh) {
   return {ranks, 1};
 }
 
-bool Palette::is_light(std::optional<std::uint32_t> writer) const {
-  return writer && outer > 1 && *writer / inner % outer * 2 >= outer - 1;
+Srgb Palette::srgb(std::uint32_t writer) const {
+  return writer_srgb(writer, {outer, inner}, kPageTones);
 }
 
-// From blue through violet and red to olive: neighbours differ, and no writer is the gold of a
-// repair or the pure red of a defect.
+// Black letters have more contrast from there on (WCAG).
+bool Palette::is_light(std::optional<std::uint32_t> writer) const {
+  return writer && luminance_of(srgb(*writer)) > 0.179f;
+}
+
 std::uint32_t Palette::rgb(std::uint32_t writer) const {
-  double along = inner > 1 ? static_cast<double>(writer % inner) / inner : 0;
-  double step = outer > 1 ? static_cast<double>(writer / inner % outer) / (outer - 1) : 0;
-  double hue = std::fmod(207 + 220 * along, 360.0);
-  return rgb_of(hue, 0.36 + 0.06 * step, 0.45 + 0.18 * step);
+  const Srgb colour = srgb(writer);
+  return static_cast<std::uint32_t>(colour.red << 16 | colour.green << 8 | colour.blue);
 }
 
 std::string Palette::colour(std::optional<std::uint32_t> writer) const {

@@ -1,4 +1,4 @@
-// The colour of a writer, the same in every picture: hue along the last mesh axis, lightness along
+// The colours of writers on a page and at a terminal: hue along the last mesh axis, lightness along
 // those before it; along all ranks where there is no mesh.
 #pragma once
 
@@ -7,12 +7,14 @@
 #include <string>
 
 #include "core/mesh/mesh.h"
+#include "core/mesh/writer_colour.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
 
 struct Palette {
   std::uint32_t inner = 1, outer = 1;
+  Srgb srgb(std::uint32_t writer) const;
   std::uint32_t rgb(std::uint32_t writer) const;                  // 0x4a73a0
   std::string colour(std::optional<std::uint32_t> writer) const;  // "#4a73a0", "none"
   bool is_light(std::optional<std::uint32_t> writer) const;       // dark letters stand on it

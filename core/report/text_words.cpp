@@ -3,26 +3,60 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace shw {
 
+namespace {
+
+// The first letter of a text and its length in bytes; 0 where it is no UTF-8.
+std::pair<std::uint32_t, std::size_t> first_letter(std::string_view text) {
+  const auto byte = static_cast<unsigned char>(text.front());
+  if (byte < 0x80) return {byte, 1};
+  const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC2 ? 2 : 0;
+  if (length == 0 || byte > 0xF4 || text.size() < length) return {byte, 0};
+  std::uint32_t letter = byte & (0xFFu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    const auto next = static_cast<unsigned char>(text[i]);
+    if ((next & 0xC0) != 0x80) return {byte, 0};
+    letter = letter << 6 | (next & 0x3F);
+  }
+  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool is_letter =
+      letter >= kLeast[length] && letter <= 0x10FFFF && (letter < 0xD800 || letter > 0xDFFF);
+  return {is_letter ? letter : byte, is_letter ? length : 0};
+}
+
+// What is obeyed and not seen: controls, marks that turn the order of letters around or end a line,
+// spaces without width, and what is no letter at all.
+bool is_unseen(std::uint32_t letter) {
+  constexpr std::pair<std::uint32_t, std::uint32_t> kUnseen[] = {
+      {0x00, 0x1F},     {0x7F, 0x9F},     {0x61C, 0x61C},    {0x200B, 0x200B},
+      {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x2069},  {0xFEFF, 0xFEFF},
+      {0xFFF9, 0xFFFB}, {0xFFFE, 0xFFFF}, {0xE0000, 0xE007F}};
+  return std::any_of(std::begin(kUnseen), std::end(kUnseen), [&](const auto& range) {
+    return letter >= range.first && letter <= range.second;
+  });
+}
+
+}  // namespace
+
+std::size_t add_printable(std::string& out, std::string_view text) {
+  const auto [letter, length] = first_letter(text);
+  if (length != 0 && !is_unseen(letter)) {
+    out += text.substr(0, length);
+    return length;
+  }
+  out += letter < 0x100     ? fmt::format("\\x{:02x}", letter)
+         : letter < 0x10000 ? fmt::format("\\u{:04x}", letter)
+                            : fmt::format("\\U{:08x}", letter);
+  return std::max<std::size_t>(length, 1);
+}
+
 std::string printable(std::string_view text) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
   std::string out;
   out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    auto byte = static_cast<unsigned char>(text[i]);
-    // C1 controls are two bytes in UTF-8: 0xC2, then 0x80 to 0x9F.
-    bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (byte >= 0x20 && byte != 0x7F && !c1) {
-      out += text[i];
-      continue;
-    }
-    if (c1) byte = static_cast<unsigned char>(text[++i]);
-    out += "\\x";
-    out += kHex[byte >> 4];
-    out += kHex[byte & 15];
-  }
+  while (!text.empty()) text.remove_prefix(add_printable(out, text));
   return out;
 }
 

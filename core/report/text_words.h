@@ -9,9 +9,12 @@
 
 namespace shw {
 
-// Control characters as \xNN: names come from files, and an escape sequence in one would be obeyed
-// by the terminal.
+// Names come from files: an escape sequence in one would be obeyed by the terminal, a mark that
+// turns the order of letters would show another name. Such letters as \xNN or \uNNNN, and so bytes
+// that are no UTF-8.
 std::string printable(std::string_view text);
+// The same of the first letter of a text that is not empty; its length in bytes.
+std::size_t add_printable(std::string& out, std::string_view text);
 // Columns, counting a UTF-8 character as one.
 std::size_t display_width(std::string_view text);
 std::string padded(const std::string& text, std::size_t width);

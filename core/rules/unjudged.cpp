@@ -103,14 +103,21 @@ void add_bytes(const CheckInput& input, List& out) {
     out.push_back({"what each item says of itself", "--depth headers"});
   if (input.depth < Depth::kData)
     out.push_back({raw ? "values" : "values and checksums", "--data"});
-  auto bare = [](const Result<DataCheck>& check) {
-    return check && check->crc == DataCheck::Crc::kAbsent;
+  // Where the item has no checksum, its file may have one.
+  auto is_checked = [&](const Result<DataCheck>& check) {
+    return check && check->crc != DataCheck::Crc::kAbsent;
   };
-  auto without = std::count_if(input.data.begin(), input.data.end(), bare);
+  std::uint64_t without = 0;
+  for (std::uint32_t i = 0; i < input.data.size(); ++i) {
+    if (!input.data[i] || is_checked(input.data[i])) continue;
+    auto item = c.item(ChunkId{i});
+    const bool has_file = item && index_of(item->file) < input.file_data.size();
+    without += !has_file || !is_checked(input.file_data[index_of(item->file)]);
+  }
   if (without != 0)
-    out.push_back({"whether the bytes of " + plural(static_cast<std::uint64_t>(without), "item") +
-                       " are those that were written",
-                   "checksums, which they do not have"});
+    out.push_back(
+        {"whether the bytes of " + plural(without, "item") + " are those that were written",
+         "checksums, which they do not have"});
   if (!c.objects().empty())
     out.push_back({"contents of " + plural(c.objects().size(), "object") + " beside the tensors",
                    "the program that wrote them"});

@@ -175,10 +175,9 @@ std::string report(const Opened& opened, const VerbOptions& said, const CheckRep
   if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", mending);
   ReportInput input{*opened.checkpoint, found,    plan,      found.spec.get(),
                     commands,           &context, statistics};
-  if (format != PageFormat::kHtml) return report_markdown(input);
   auto certificate = certificate_beside(*opened.checkpoint);
   if (certificate) input.certificate = &*certificate;
-  return report_html(input);
+  return format == PageFormat::kHtml ? report_html(input) : report_markdown(input);
 }
 
 Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& said,

@@ -61,6 +61,7 @@ TEST_CASE("bash completes verbs, options, their values and files") {
   CHECK(offered(script, "check x --depth h") == "headers\n");
   CHECK(offered(script, "check --depth = me") == "metadata\n");
   CHECK(offered(script, "repair x --fill ''") == "zero cast from:\n");
+  CHECK(offered(script, "repair x --device c") == "cpu cuda\n");
   CHECK(offered(script, "check x --mesh ''") == "\n");
   CHECK(offered(script, "completion f") == "fish\n");
   CHECK(offered(script, "check ste", demo()) == "step_9000\n");
@@ -99,6 +100,13 @@ TEST_CASE("zsh, fish and groff read what is made for them without a complaint") 
         shell("HOME=" + (scratch / ".") + " fish -c '. " + script +
               "; complete -C \"shardwright check --depth \"' | cut -f1 | sort | tr '\\n' ' '");
     CHECK(run.out == "data headers metadata ");
+    // Words that fish cannot read are told when they are asked for.
+    for (const char* asked : {"repair x --device ", "repair x --fill ", "report x --format "}) {
+      run = shell("HOME=" + (scratch / ".") + " fish -c '. " + script +
+                  "; complete -C \"shardwright " + asked + "\"'");
+      CHECK_FALSE(run.out.empty());
+      CHECK(run.err.empty());
+    }
   }
   if (is_there("groff")) {
     Run run = shell("groff -man -ww -z " + written(scratch, "man"));

@@ -6,13 +6,18 @@ that differs are computed here; ULP from the codes.
 """
 
 import math
+import random
 
+import h5py
+import numpy
 import torch
 import torch.distributed.checkpoint as dcp
 from safetensors.torch import save_file
 
 import program
 from checks import expect, expect_equal
+from test_fixtures import cases
+from test_generated import SEED, generated
 
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn,
@@ -120,7 +125,90 @@ def write(kind, tensors, folder):
     return folder / "model.pt"
 
 
+def in_shards(tensors, folder, parts=3):
+    """What HDF5 has a type of, a file a rank."""
+    folder.mkdir()
+    for rank in range(parts):
+        with h5py.File(folder / f"shard_rank{rank}.h5", "w") as file:
+            for name, tensor in tensors.items():
+                rows = tensor.shape[0] if tensor.dim() else 1
+                step = -(-rows // parts)
+                first, last = min(rank * step, rows), min((rank + 1) * step, rows)
+                if first == last and rank > 0:
+                    continue
+                part = tensor[first:last] if tensor.dim() else tensor
+                dataset = file.create_dataset(name, data=part.numpy())
+                dataset.attrs["offsets"] = numpy.array([first] + [0] * (tensor.dim() - 1),
+                                                       "i8")[:tensor.dim()]
+                dataset.attrs["global_shape"] = numpy.array(tensor.shape, "i8")
+    return folder
+
+
+def with_one_change(truth, chance):
+    """What was changed, in which tensor, and all tensors afterwards."""
+    tensors = {name: tensor.clone() for name, tensor in truth.items()}
+    usual = (torch.float64, torch.float32, torch.bfloat16, torch.int64, torch.int32, torch.bool)
+    name = chance.choice([name for name in sorted(tensors) if tensors[name].dtype in usual])
+    tensor = tensors[name]
+    alike = [one for one in truth.values() if one.dtype == tensor.dtype and torch.equal(one, tensor)]
+    kinds = ["missing", "added", "dtype", "reshaped"]
+    kinds += ["values"] * 4 if tensor.numel() else []
+    kinds += ["renamed"] if tensor.numel() > 1 and len(alike) == 1 else []
+    kind = chance.choice(kinds)
+    if kind == "values":
+        flat, at = tensor.view(-1), chance.randrange(tensor.numel())
+        flat[at] = ~flat[at] if tensor.dtype == torch.bool else flat[at] + 1 + abs(flat[at])
+    elif kind == "added":
+        name += ".more"
+        tensors[name] = torch.ones(3)
+    elif kind == "dtype":
+        tensors[name] = tensor.to(torch.float32 if tensor.dtype == torch.float64 else torch.float64)
+    elif kind == "reshaped":
+        tensors[name] = tensor.reshape(1, *tensor.shape)
+    else:
+        del tensors[name]
+        if kind == "renamed":
+            tensors["other." + name] = tensor
+    return kind, name, tensors
+
+
+def across(checks, scratch):
+    """Meshes of every kind against other formats: the same is the same, one change is that change."""
+    chance = random.Random(f"{SEED}/diff")
+    numpy_has = {torch.float64, torch.float32, torch.float16, torch.int64, torch.int32, torch.int16,
+                 torch.int8, torch.uint8, torch.bool}
+    for number, case in enumerate([*cases("healthy_"), *generated(scratch / "layouts", 12)]):
+        truth = dict(case.truth())
+        listed = program.shardwright("ls", case.checkpoint, "--json").must_exit(0).json["tensors"]
+        for kind in ("safetensors", "torch", "dcp", "h5"):
+            held = {name: tensor.clone().contiguous() for name, tensor in truth.items()
+                    if kind != "h5" or tensor.dtype in numpy_has}
+            lacking = {one["fqn"]: "missing" for one in listed if one["fqn"] not in held}
+            put = in_shards if kind == "h5" else lambda held, folder, kind=kind: write(kind, held, folder)
+            with checks.that(f"diff of {case.name} and the same as {kind}"):
+                answer = diff(case.checkpoint, put(held, scratch / f"{number}-{kind}"), "--data").json
+                told = {name: one["kind"] for name, one in answer["tensors"].items()
+                        if one["kind"] != "retiled"}
+                expect_equal(told, lacking, "told")
+                same = not lacking and not answer["entries"]
+                expect_equal(answer["verdict"], "same" if same else "different", "verdict")
+            with checks.that(f"diff of {case.name} and {kind} with one change"):
+                what, name, after = with_one_change(held, chance)
+                if kind == "h5":
+                    after = {n: t for n, t in after.items() if t.dtype in numpy_has}
+                answer = diff(case.checkpoint, put(after, scratch / f"{number}-{kind}-changed"),
+                              "--data").must_exit(1).json
+                told = {one: words for one, words in answer["tensors"].items()
+                        if words["kind"] != "retiled" and one not in lacking}
+                wanted = {name, "other." + name} if what == "renamed" else {name}
+                expect_equal(set(told), wanted, f"who is told of {what}")
+                expect_equal(told[name]["kind"], what, name)
+                if what == "values":
+                    compare(told, truth[name], after[name], name)
+
+
 def run(checks, other, scratch):
+    across(checks, scratch)
     generator = torch.Generator().manual_seed(4)
     before = states(generator)
     first = write("dcp", before, scratch / "a")

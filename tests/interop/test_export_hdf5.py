@@ -13,6 +13,7 @@ import sys
 import h5py
 import numpy
 import torch
+import torch.distributed.checkpoint as dcp
 
 import judge
 import program
@@ -88,7 +89,7 @@ def healthy(checks, case, out):
 
 def cut_short(checkpoint, chance):
     path = chance.choice(sorted(path for path in checkpoint.iterdir()
-                                if path.suffix in (".distcp", ".safetensors")))
+                                if path.suffix in (".distcp", ".safetensors") and path.stat().st_size))
     with path.open("r+b") as stream:
         stream.truncate(chance.randrange(path.stat().st_size))
     return path.name
@@ -136,6 +137,44 @@ def relative(checks, case, folder):
         expect_equal(float(told.stdout), float(tensor.double().abs().sum()), "sum")
 
 
+def stacked(checks, scratch):
+    """Layers alike, cut by columns: their tiles are parts of one dataset, and each reads as itself."""
+    generator = torch.Generator().manual_seed(11)
+    tensors = {f"layers.{layer}.{name}": torch.randn(shape, generator=generator).to(dtype)
+               for layer in range(70)
+               for name, shape, dtype in (("up", (8, 12), torch.float32),
+                                          ("down", (6, 20), torch.bfloat16),
+                                          ("gate", (3, 2, 8), torch.float64))}
+    dcp.save(tensors, checkpoint_id=str(scratch / "layers"))
+    places = scratch / "columns.json"
+    places.write_text('{"*.gate": ["Shard(2)"], "*": ["Shard(1)"]}')
+    cut = scratch / "columns"
+    program.shardwright("reshard", "--json", scratch / "layers", "--mesh", "tp=4", "--placements",
+                        places, "--out", cut, "--yes").must_exit(0)
+    with checks.that("tensors that lie alike are parts of one dataset and equal the truth"):
+        chance = random.Random(SEED)
+        answer = export(cut, scratch / "stacked.h5")
+        expect_equal(answer["left_out"], [], "left out")
+        with h5py.File(scratch / "stacked.h5", "r") as file:
+            stacks = [name for name in file["sources"] if name.startswith("stack.")]
+            expect(stacks, "there is no stack")
+            in_stacks = sum(len(file["sources"][name]) for name in stacks)
+            expect(in_stacks > len(tensors) // 2, f"{in_stacks} of {len(tensors)} are in stacks")
+            for fqn, tensor in tensors.items():
+                must_equal(file, fqn, tensor, chance)
+    with checks.that("where one of their files is gone, no part of a stack looks whole"):
+        sorted(cut.glob("*.distcp"))[1].unlink()
+        answer = export(cut, scratch / "gone.h5", codes=(2,))
+        expect_equal(sorted(answer["left_out"]), sorted(tensors), "left out")
+        with h5py.File(scratch / "gone.h5", "r") as file:
+            expect_equal(len(file["tensors"]), 0, "whole tensors")
+            for fqn, tensor in tensors.items():
+                got = numpy.asarray(file["partial"][fqn][()], "f8")
+                loud = numpy.isnan(got)
+                expect_equal(int(loud.sum()), tensor.numel() // 4, f"missing of {fqn}")
+                expect(bool((loud | (got == tensor.double().numpy())).all()), fqn)
+
+
 def can_write():
     """The only other answer is that the file is there already."""
     told = program.shardwright("export-hdf5", "--json", cases("healthy_")[0].checkpoint, "--out",
@@ -155,6 +194,7 @@ def run(checks, other, scratch):
     made = generated(scratch, 24)
     for number, case in enumerate(made):
         healthy(checks, case, scratch / f"generated_{number}.h5")
+    stacked(checks, scratch)
     relative(checks, made[0], pathlib.Path(made[0].directory))
     for number, case in enumerate(made[1:]):
         damaged(checks, case, scratch / f"damaged_{number}.h5")

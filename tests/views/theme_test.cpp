@@ -3,62 +3,22 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <vector>
 
+#include "core/eyes.h"
+
 using namespace shw;
+using test::Eye;
+using test::kEyes;
 
 namespace {
 
-// What an eye without one of its three kinds of cones sees of a colour: Machado, Oliveira and
-// Fernandes 2009, severity 1, on linear light.
-using Matrix = std::array<std::array<double, 3>, 3>;
-constexpr Matrix kWithoutRed{{{0.152286, 1.052583, -0.204868},
-                              {0.114503, 0.786281, 0.099216},
-                              {-0.003882, -0.048116, 1.051998}}};
-constexpr Matrix kWithoutGreen{{{0.367322, 0.860646, -0.227968},
-                                {0.280085, 0.672501, 0.047413},
-                                {-0.011820, 0.042940, 0.968881}}};
-constexpr Matrix kWithoutBlue{{{1.255528, -0.076749, -0.178779},
-                               {-0.078411, 0.930809, 0.147602},
-                               {0.004733, 0.691367, 0.303900}}};
-constexpr Matrix kWithAll{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
-
-using Triple = std::array<double, 3>;
-
-Triple linear_of(Rgba colour) {
-  Triple light{};
-  for (unsigned c = 0; c < 3; ++c) {
-    double v = ((colour >> (8 * c)) & 0xFF) / 255.0;
-    light[c] = v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
-  }
-  return light;
-}
-
-Triple times(const Matrix& matrix, const Triple& v) {
-  Triple out{};
-  for (std::size_t r = 0; r < 3; ++r)
-    out[r] = matrix[r][0] * v[0] + matrix[r][1] * v[1] + matrix[r][2] * v[2];
-  return out;
-}
-
-Triple oklab_of(Triple light) {
-  constexpr Matrix kCones{{{0.4122214708, 0.5363325363, 0.0514459929},
-                           {0.2119034982, 0.6806995451, 0.1073969566},
-                           {0.0883024619, 0.2817188376, 0.6299787005}}};
-  constexpr Matrix kLab{{{0.2104542553, 0.7936177850, -0.0040720468},
-                         {1.9779984951, -2.4285922050, 0.4505937099},
-                         {0.0259040371, 0.7827717662, -0.8086757660}}};
-  for (double& v : light) v = std::clamp(v, 0.0, 1.0);
-  Triple cones = times(kCones, light);
-  for (double& v : cones) v = std::cbrt(v);
-  return times(kLab, cones);
-}
-
-double apart(Rgba a, Rgba b, const Matrix& eye) {
-  Triple x = oklab_of(times(eye, linear_of(a))), y = oklab_of(times(eye, linear_of(b)));
-  return std::hypot(x[0] - y[0], x[1] - y[1], x[2] - y[2]);
+double apart(Rgba a, Rgba b, const Eye& eye) {
+  auto srgb = [](Rgba colour) {
+    return Srgb{static_cast<std::uint8_t>(colour), static_cast<std::uint8_t>(colour >> 8),
+                static_cast<std::uint8_t>(colour >> 16)};
+  };
+  return test::apart(srgb(a), srgb(b), eye);
 }
 
 std::vector<Rgba> colours_of(MeshGrid grid, const TilePalette& palette) {
@@ -139,8 +99,8 @@ TEST_CASE("eight ranks are eight colours to every eye in each theme") {
   for (verbs::DeskTheme name : verbs::kDeskThemes) {
     CAPTURE(verbs::name(name));
     const TilePalette& palette = theme_of(name).tiles;
-    for (const Matrix* eye : {&kWithAll, &kWithoutRed, &kWithoutGreen, &kWithoutBlue}) {
-      CAPTURE(eye - &kWithAll);
+    for (const Eye* eye : kEyes) {
+      CAPTURE(eye->name);
       auto ranks = colours_of({1, 8}, palette);
       double least = 1;
       for (std::size_t a = 0; a < ranks.size(); ++a) {
@@ -168,7 +128,7 @@ TEST_CASE(
   double least = 1;
   for (std::size_t a = 0; a < before.size(); ++a) {
     for (std::size_t b = a + 1; b < before.size(); ++b)
-      least = std::min(least, apart(before[a], before[b], kWithoutGreen));
+      least = std::min(least, apart(before[a], before[b], test::kWithoutGreen));
   }
   CHECK(least < 0.01);
 }

@@ -64,7 +64,8 @@ void add_hdf5_chunk(CheckpointBuilder& builder, const Hdf5Piece& piece, Hdf5Boxe
 
 // Every tile is a chunk: a view of a storage that goes past the end of the dataset where the tile
 // does.
-void add_hdf5_tiles(CheckpointBuilder& builder, const Hdf5Piece& piece, Hdf5Boxes& seen) {
+void add_hdf5_tiles(CheckpointBuilder& builder, const Hdf5Piece& piece, Hdf5Boxes& seen,
+                    std::set<std::int64_t>& rows) {
   const Hdf5Array& array = *piece.array;
   const FileId file = builder.file(piece.file);
   const Extents base = offsets_of(array), strides = row_major_strides(array.tile_shape);
@@ -85,6 +86,12 @@ void add_hdf5_tiles(CheckpointBuilder& builder, const Hdf5Piece& piece, Hdf5Boxe
     if (is_replica(builder, seen, mine, box, place)) continue;
     mine.chunk = builder.add_chunk(box.first, box.second);
     builder.set_view(mine.chunk, builder.add_storage(place, &codec), 0, strides);
+    if (array.is_deflated && array.is_shuffled && overhangs &&
+        (rows.contains(array.tile_shape[0]) || rows.size() < kMostTileRows)) {
+      rows.insert(array.tile_shape[0]);
+      builder.set_transforms(mine.chunk,
+                             {std::string(kTileRows) + std::to_string(array.tile_shape[0])});
+    }
     seen.emplace(box, std::move(mine));
   }
 }
@@ -136,15 +143,15 @@ Finding unreadable_part(std::string subject, std::string cause, std::optional<st
   return finding;
 }
 
-std::size_t fill_tiles_of(const std::vector<Hdf5Shard>& shards) {
-  std::size_t room = kFillTilesOfAny;
+Hdf5Limits hdf5_limits(const std::vector<Hdf5Shard>& shards) {
+  Hdf5Limits limits{kFillTilesOfAny};
   for (const Hdf5Shard& shard : shards)
-    room += static_cast<std::size_t>(shard.size / kBytesOfATile);
-  return room;
+    limits.fill_tiles += static_cast<std::size_t>(shard.size / kBytesOfATile);
+  return limits;
 }
 
 void add_hdf5_tensor(CheckpointBuilder& builder, const std::string& fqn,
-                     const std::vector<Hdf5Piece>& pieces, std::size_t& room) {
+                     const std::vector<Hdf5Piece>& pieces, Hdf5Limits& limits) {
   const Hdf5Array& first = *pieces.front().array;
   const Extents& shape = first.global_shape ? *first.global_shape : first.shape;
   builder.add_tensor(fqn, first.dtype, shape);
@@ -152,10 +159,10 @@ void add_hdf5_tensor(CheckpointBuilder& builder, const std::string& fqn,
   for (const Hdf5Piece& piece : pieces) {
     const Hdf5Array& array = *piece.array;
     const bool is_tiled = array.is_tiled && array.unread == Hdf5Unread::kNothing;
-    if (is_tiled) add_hdf5_tiles(builder, piece, seen);
-    const std::size_t before = room;
-    add_fill(builder, fqn, piece, room);
-    if (!is_tiled && room == before) add_hdf5_chunk(builder, piece, seen);
+    if (is_tiled) add_hdf5_tiles(builder, piece, seen, limits.tile_rows);
+    const std::size_t before = limits.fill_tiles;
+    add_fill(builder, fqn, piece, limits.fill_tiles);
+    if (!is_tiled && limits.fill_tiles == before) add_hdf5_chunk(builder, piece, seen);
     const Extents& said = array.global_shape ? *array.global_shape : array.shape;
     if (array.dtype != first.dtype || said != shape)
       builder.add_finding(unreadable_part(

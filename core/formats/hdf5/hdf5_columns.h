@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,15 @@ struct Hdf5Piece {
 Finding unreadable_part(std::string subject, std::string cause,
                         std::optional<std::uint64_t> at = std::nullopt);
 
-// How many tiles that nobody wrote may be told of these files together.
-std::size_t fill_tiles_of(const std::vector<Hdf5Shard>& shards);
+// What all tensors of a checkpoint share.
+struct Hdf5Limits {
+  std::size_t fill_tiles = 0;             // that nobody wrote, and that may still be told
+  std::set<std::int64_t> tile_rows = {};  // kTileRows that were told
+};
+Hdf5Limits hdf5_limits(const std::vector<Hdf5Shard>& shards);
 
-// A tensor and the parts that several files have of it. `room`: fill_tiles_of() what is left.
+// A tensor and the parts that several files have of it.
 void add_hdf5_tensor(CheckpointBuilder& builder, const std::string& fqn,
-                     const std::vector<Hdf5Piece>& pieces, std::size_t& room);
+                     const std::vector<Hdf5Piece>& pieces, Hdf5Limits& limits);
 
 }  // namespace shw

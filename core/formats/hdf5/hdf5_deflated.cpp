@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "core/base/checked.h"
+#include "core/base/words.h"
 #include "core/formats/common/item_reader.h"
 #include "core/tensor/strided_copy.h"
 
@@ -49,15 +51,29 @@ Bytes unshuffled(const Bytes& bytes, std::size_t element) {
 }
 
 // Shuffled, a byte's element depends on how many there are: a stream of another length than its
-// tile's reads as other numbers, without a word. Where the tile goes past the end of its dataset,
-// only the stream knows how many rows it has; they are whole, and more than the view's.
-bool fits_tile(const ItemHeader& header, std::uint64_t made, bool overhangs) {
+// tile's reads as other numbers, without a word. `rows`: of the tile, with those past the end of
+// its dataset; where they are not known, whole ones, and more than the view's.
+bool fits_tile(const ItemHeader& header, std::uint64_t made, std::optional<std::uint64_t> rows) {
   const auto element = static_cast<std::uint64_t>(size_of(header.dtype));
   if (header.sizes.empty()) return made == element;
   const std::uint64_t row = static_cast<std::uint64_t>(header.strides[0]) * element;
-  const auto rows = static_cast<std::uint64_t>(header.sizes[0]);
   if (row == 0 || made % row != 0) return row == 0;
-  return overhangs ? made / row > rows : made / row == rows;
+  return rows ? made / row == *rows : made / row > static_cast<std::uint64_t>(header.sizes[0]);
+}
+
+// Of a tile that ends where its dataset does, or before, they are its own.
+std::optional<std::uint64_t> rows_of_tile(const Checkpoint& checkpoint, ChunkId chunk,
+                                          bool overhangs) {
+  if (!overhangs) {
+    ExtentsView sizes = checkpoint.sizes(chunk);
+    return sizes.empty() ? 1 : static_cast<std::uint64_t>(sizes[0]);
+  }
+  for (std::string_view word : checkpoint.transforms(chunk)) {
+    if (!word.starts_with(kTileRows)) continue;
+    word.remove_prefix(kTileRows.size());
+    return take_number(word);
+  }
+  return std::nullopt;
 }
 
 enum class Shuffle : std::uint8_t { kNot, kWhole, kOverhangs };
@@ -81,11 +97,12 @@ Result<OpenItem> open_tile(const Checkpoint& checkpoint, ChunkId chunk, ItemRang
                 {range.source->name(), range.offset});
   header.payload_length = *bytes;
   item.source = range.source;
-  item.stored = [range, shuffle, header, element, needed = *bytes](
+  const auto rows = rows_of_tile(checkpoint, chunk, shuffle == Shuffle::kOverhangs);
+  item.stored = [range, shuffle, header, element, rows, needed = *bytes](
                     std::uint64_t first, std::uint64_t last) -> Result<Bytes> {
     SHW_TRY(Bytes all, inflate(range, std::max(needed, last)));
     if (shuffle != Shuffle::kNot && element > 1) {
-      if (!fits_tile(header, all.size(), shuffle == Shuffle::kOverhangs))
+      if (!fits_tile(header, all.size(), rows))
         return fail(ErrorKind::kDamaged,
                     fmt::format("a shuffled tile is a stream of {} bytes, which is not its size",
                                 all.size()),

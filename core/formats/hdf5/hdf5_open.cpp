@@ -143,8 +143,8 @@ OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress*
     }
   }
   SHW_CHECK(check_parts(tensors, *directory));
-  std::size_t room = fill_tiles_of(shards);
-  for (const std::string& fqn : order) add_hdf5_tensor(builder, fqn, tensors[fqn], room);
+  Hdf5Limits limits = hdf5_limits(shards);
+  for (const std::string& fqn : order) add_hdf5_tensor(builder, fqn, tensors[fqn], limits);
   for (const Hdf5Shard& shard : shards) add_unread_arrays(builder, shard);
   hold_against_index(builder, listed.index, shards);
   return builder.finish();

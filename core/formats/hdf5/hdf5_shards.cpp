@@ -88,6 +88,26 @@ Result<Hdf5Files> list_hdf5_files(const Directory& directory) {
   return listed;
 }
 
+Result<DataCheck> check_keras_archive(const std::shared_ptr<const ByteSource>& file,
+                                      Progress* progress) {
+  DataCheck check;
+  if (!file->name().ends_with(kKerasArchiveSuffix)) return check;
+  SHW_TRY(ZipReader archive, ZipReader::open(file, 0, file->size()));
+  if (archive.crcs_absent()) return check;
+  for (const ZipEntry& entry : archive.entries()) {
+    check.expected = entry.crc;
+    SHW_TRY(check.actual, archive.crc_of(entry, progress));
+    if (check.actual == check.expected) continue;
+    check.crc = DataCheck::Crc::kDiffers;
+    check.record = entry.name;
+    SHW_TRY(check.record_offset, archive.data_offset(entry));
+    check.record_length = entry.stored_length;
+    return check;
+  }
+  check.crc = DataCheck::Crc::kMatches;
+  return check;
+}
+
 Result<Hdf5Shard> read_hdf5_shard(const Directory& directory, const std::string& path) {
   SHW_TRY(auto source, directory.open(path));
   FileRange part{0, source->size()};

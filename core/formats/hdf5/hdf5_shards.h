@@ -6,6 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/formats/common/item_header.h"
 #include "core/formats/hdf5/hdf5_walk.h"
 
 namespace shw {
@@ -32,6 +35,10 @@ struct Hdf5Shard {
   std::uint64_t size = 0;   // of the HDF5 file
   Hdf5Walk walk;
 };
+
+// Of an archive, the CRC-32 of every record in it; other files have none.
+Result<DataCheck> check_keras_archive(const std::shared_ptr<const ByteSource>& file,
+                                      Progress* progress);
 
 // kUnsupported where it is an archive that holds its weights compressed.
 Result<Hdf5Shard> read_hdf5_shard(const Directory& directory, const std::string& path);

@@ -46,6 +46,7 @@ constexpr FormatRow kHdf5Row = {
     .open = open_hdf5,
     .named = named_hdf5,
     .names_are_common = true,
+    .check_file = check_keras_archive,
 };
 
 }  // namespace shw

@@ -106,9 +106,35 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
                  findings);
 }
 
+// Where checksums are of files and not of items, any tensor of such a file may be another.
+void report_files(const Facts& facts, std::vector<Finding>& findings) {
+  Finding finding;
+  std::vector<std::string> records;
+  std::string first;
+  for (std::size_t i = 0; i < facts.file_data.size(); ++i) {
+    const FileId file{static_cast<std::uint32_t>(i)};
+    const Result<DataCheck>& data = facts.file_data[i];
+    std::string record;
+    if (!data && data.error().kind == ErrorKind::kDamaged)
+      record = where(data.error()) + ": " + data.error().message;
+    else if (data && data->crc == DataCheck::Crc::kDiffers)
+      record = crc_text(facts.checkpoint, file, *data) + " does not match its checksum";
+    else
+      continue;
+    if (first.empty()) first = record;
+    add_record(finding, records, facts.checkpoint.file(file).path, std::move(record));
+  }
+  std::string count = plural(records.size(), "file");
+  finish_records(finding, records,
+                 "The bytes of " + count + " are not those that were written: " + first +
+                     ". Which of its tensors are others cannot be told.",
+                 findings);
+}
+
 void find_bad_records(const Facts& facts, std::vector<Finding>& findings) {
   report_headers(facts, findings);
   report_data(facts, findings);
+  report_files(facts, findings);
 }
 
 }  // namespace

@@ -152,7 +152,11 @@ TEST_CASE("a tile stands on the colour of its writer, and nothing moves because 
     }
     CHECK(bare == plain);
     // The ground of rank 0 is left before its frame is, and rank 1 has another.
-    std::string first = millions ? "\x1b[48;2;73;119;156;" : "\x1b[48;5;67;";
+    const Srgb colour = palette.srgb(0);
+    std::string first = millions ? "\x1b[48;2;" + std::to_string(colour.red) + ";" +
+                                       std::to_string(colour.green) + ";" +
+                                       std::to_string(colour.blue) + ";"
+                                 : "\x1b[48;5;67;";
     CHECK(text.find(first) != std::string::npos);
     CHECK(text.find("\x1b[0m|\n") != std::string::npos);
     std::size_t at = text.find("\x1b[48", text.find("rank 0"));
@@ -189,6 +193,11 @@ TEST_CASE("the page tells ranks and files with those that are not there first") 
   CHECK(html.find("is not there") != std::string::npos);
   CHECK(html.find("<h2>Statistics</h2>") == std::string::npos);
   CHECK(html.find("certificate.json") == std::string::npos);
+  std::string markdown = report_markdown({*checkpoint, check, nullptr, nullptr, ""});
+  CHECK(markdown.find("4 ranks wrote tiles: 24 B") != std::string::npos);
+  CHECK(markdown.find("| `__3_0.distcp` | is not there | 3 | 1 |") != std::string::npos);
+  CHECK(markdown.find("## Statistics") == std::string::npos);
+  CHECK(markdown.find("certificate.json") == std::string::npos);
 }
 
 TEST_CASE("the page tells the meshes and placements of the spec with their tensors") {
@@ -202,6 +211,8 @@ TEST_CASE("the page tells the meshes and placements of the spec with their tenso
   std::string html = report_html({*checkpoint, check, nullptr, &*spec, ""});
   CHECK(html.find("<code>dp 2 x tp 2</code></td><td><code>Shard(0), Shard(1)</code></td>"
                   "<td class=\"n\">2</td>") != std::string::npos);
+  CHECK(report_markdown({*checkpoint, check, nullptr, &*spec, ""})
+            .find("| `dp 2 x tp 2` | `Shard(0), Shard(1)` | 2 |") != std::string::npos);
 }
 
 TEST_CASE("the page shows numbers with their histogram and says which are not the tensor's") {
@@ -230,6 +241,10 @@ TEST_CASE("the page shows numbers with their histogram and says which are not th
   CHECK(html.find("aria-label=\"2^0 to 2^3\"") != std::string::npos);
   CHECK(html.find("&lt;script&gt;") < html.find("<code>well</code>"));
   CHECK(html.find("<script>") == std::string::npos);
+  std::string markdown = report_markdown(input);
+  markdown = markdown.substr(markdown.find("## Statistics"));
+  CHECK(markdown.find("3 elements in no tile") < markdown.find("| `well` | 5 | 0 |"));
+  CHECK(markdown.find("| `well` | 5 | 0 |") != std::string::npos);
 }
 
 TEST_CASE("the page says what a certificate says and whether that was changed afterwards") {
@@ -252,6 +267,44 @@ TEST_CASE("the page says what a certificate says and whether that was changed af
   CHECK(html.find("cast all to bfloat16") != std::string::npos);
   CHECK(html.find("runs/&lt;b&gt;") != std::string::npos);
   CHECK(html.find("lost data</span>") != std::string::npos);
+  std::string markdown = report_markdown(input);
+  CHECK(markdown.find("**lost data**") != std::string::npos);
+  CHECK(markdown.find("made of `runs/<b>` by Shardwright 1.0") != std::string::npos);
+  CHECK(markdown.find("- `step` cast all to bfloat16") != std::string::npos);
+  CHECK(markdown.find("- `lost` 7 elements of w") != std::string::npos);
   certificate.seal = Certificate::Seal::kBroken;
   CHECK(report_html(input).find("changed after it was written") != std::string::npos);
+}
+
+TEST_CASE("what is pasted fits into an issue and says what it has left out") {
+  CheckpointBuilder builder;
+  builder.set_format(kDcpFormat);
+  CheckReport check = one_finding();
+  for (int i = 0; i < 400; ++i) {
+    std::string name(350, 'w');
+    name += std::to_string(i);
+    builder.add_tensor(name, Dtype::kBfloat16, Extents{4});
+    builder.add_chunk(Extents{0}, Extents{4}, {builder.file(name + ".distcp"), 0, 64});
+    check.findings[0].subjects.push_back(name);
+  }
+  auto checkpoint = builder.finish();
+  for (int i = 0; i < 45; ++i) check.findings.push_back(check.findings[0]);
+  std::string markdown = report_markdown({*checkpoint, check, nullptr, nullptr, "check it"});
+  CHECK(markdown.size() < 65'536);
+  CHECK(markdown.find("more findings are not listed") != std::string::npos);
+  CHECK(markdown.find("```\ncheck it\n```") != std::string::npos);
+  CHECK(markdown.find("<details><summary>396 more</summary>") != std::string::npos);
+  check.findings.clear();
+  markdown = report_markdown({*checkpoint, check, nullptr, nullptr, "check it"});
+  CHECK(markdown.find("<details><summary>400 files, 400 of them not as they should be</summary>") !=
+        std::string::npos);
+  CHECK(markdown.find("375 more are not listed") != std::string::npos);
+}
+
+TEST_CASE("nobody is called by a name that is pasted") {
+  auto checkpoint = four_tiles();
+  CheckReport check = one_finding();
+  check.findings[0].cause = "w.@somebody.#1 is not there";
+  std::string markdown = report_markdown({*checkpoint, check, nullptr, nullptr, ""});
+  CHECK(markdown.find("w.@<!-- -->somebody.\\#1 is not there") != std::string::npos);
 }

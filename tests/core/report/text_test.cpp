@@ -111,6 +111,12 @@ TEST_CASE("names from files cannot speak to the terminal") {
   CHECK(printable("a\x1b[31mb\n\x7f") == "a\\x1b[31mb\\x0a\\x7f");
   CHECK(printable("\xC2\x9B"
                   "31m · …") == "\\x9b31m · …");
+  // Shown, it would read w[exe.png].
+  CHECK(printable("w[\u202Egnp.exe\u202C]") == "w[\\u202egnp.exe\\u202c]");
+  CHECK(printable("a\u200Fb\u2028c\uFEFFd") == "a\\u200fb\\u2028c\\ufeffd");
+  CHECK(printable("größe 层 \U0001F600") == "größe 层 \U0001F600");
+  CHECK(printable("\xff\xC0\x80\xED\xA0\x80\xE5\xB1") ==
+        "\\xff\\xc0\\x80\\xed\\xa0\\x80\\xe5\\xb1");
   CheckpointBuilder builder;
   builder.add_tensor("w\x1b]0;x\x07", Dtype::kFloat32, Extents{4});
   auto checkpoint = builder.finish();

@@ -102,9 +102,13 @@ TEST_CASE("a shuffled stream of another length than its tile is damage and not o
       CHECK_FALSE(read_named(**damaged, "shuffled").has_value());
     }
   }
-  // Whole rows too many: known where the tile ends inside of its dataset.
-  auto rows = open_bytes(with_stream(whole, 0, stored_stream(Bytes(kTile + kRow))));
-  CHECK(finding_of(findings_at_data(**rows), "bad-record", "shuffled") != nullptr);
+  // Whole rows too many, or too few: also where the tile goes past the end of its dataset.
+  for (std::uint32_t tile : {0u, 1u}) {
+    for (std::size_t rows : {3u, 5u, 6u, 40u}) {
+      auto other = open_bytes(with_stream(whole, tile, stored_stream(Bytes(rows * kRow))));
+      CHECK(finding_of(findings_at_data(**other), "bad-record", "shuffled") != nullptr);
+    }
+  }
 }
 
 TEST_CASE(

@@ -1,4 +1,5 @@
 // .keras: a zip that holds the weights as an HDF5 file.
+#include <algorithm>
 #include <string>
 
 #include "core/formats/hdf5/hdf5_files.h"
@@ -105,4 +106,43 @@ TEST_CASE("no byte of an archive can be wrong and do harm") {
     for (std::uint32_t t = 0; t < (*checkpoint)->tensor_count(); ++t)
       (void)read_tensor(**checkpoint, TensorId{t});
   }
+}
+
+TEST_CASE("any byte of a record of an archive that is another one is found at depth data") {
+  const std::string weights = text_of(file_bytes("keras-3/weights/ckpt/model.weights.h5"));
+  const std::string whole =
+      make_zip({{"config.json", "{\"a\": 1}"}, {"model.weights.h5", weights}});
+  auto rules_at = [&](const std::string& archive, Depth depth) {
+    auto opened = open_archive(archive);
+    REQUIRE(opened.has_value());
+    CheckOptions options;
+    options.depth = depth;
+    return *check(**opened, options);
+  };
+  auto clean = rules_at(whole, Depth::kData);
+  CHECK(clean.verdict == Verdict::kClean);
+  // The file's checksum stands for those that its items have not.
+  for (const Unjudged& one : clean.unjudged)
+    CHECK(one.needs.find("checksums") == std::string::npos);
+  auto checkpoint = open_archive(whole);
+  const auto values = (*checkpoint)->item(ChunkId{0});
+  REQUIRE(values.has_value());
+  for (std::size_t at : {whole.find("{\"a\"") + 2, static_cast<std::size_t>(values->offset)}) {
+    std::string broken = whole;
+    broken[at] ^= 1;
+    CHECK(rules_at(broken, Depth::kHeaders).verdict == Verdict::kClean);
+    CheckReport found = rules_at(broken, Depth::kData);
+    REQUIRE(found.findings.size() == 1);
+    CHECK(found.findings[0].rule == "bad-record");
+    CHECK(found.findings[0].subjects == std::vector<std::string>{"model.keras"});
+    CHECK(found.findings[0].cause.find("does not match its checksum") != std::string::npos);
+  }
+  // A writer that left all checksums out has said nothing.
+  ZipRecord bare{"model.weights.h5", weights};
+  bare.crc = false;
+  auto without = rules_at(make_zip({bare}), Depth::kData);
+  CHECK(without.verdict == Verdict::kClean);
+  CHECK(std::any_of(without.unjudged.begin(), without.unjudged.end(), [](const Unjudged& one) {
+    return one.needs.find("checksums") != std::string::npos;
+  }));
 }

@@ -1,0 +1,130 @@
+#include "core/hdf5_view/tile_stacks.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+namespace shw {
+namespace {
+
+// With fewer a stack costs as much as it saves; with more, reading one tensor begins to feel all
+// the others: the library walks through the stack to find it.
+constexpr std::size_t kLeastTensors = 4, kMostTensors = 64;
+constexpr std::size_t kLeastTiles = 2;
+constexpr std::size_t kMostStackedDims = 31;  // the stack has one more, and HDF5 takes 32
+
+class Stacker {
+ public:
+  Stacker(const Checkpoint& checkpoint, TensorId first, std::span<const MappedTensor> tensors)
+      : checkpoint_(checkpoint), first_(first), tensors_(tensors) {}
+
+  std::vector<TileStack> run() const;
+
+ private:
+  // What those of one stack have in common, mixed; tensors that do not may have the same.
+  struct Candidate {
+    std::uint64_t form = 0, offset = 0;
+    std::size_t tensor = 0;
+  };
+  TensorId id(std::size_t tensor) const {
+    return TensorId{static_cast<std::uint32_t>(index_of(first_) + tensor)};
+  }
+  std::uint64_t element(std::size_t tensor) const { return size_of(checkpoint_.dtype(id(tensor))); }
+  bool is_candidate(std::size_t tensor) const;
+  std::uint64_t form_of(std::size_t tensor) const;
+  bool have_one_form(std::size_t one, std::size_t other) const;
+  std::optional<std::vector<std::int64_t>> steps(std::size_t from, std::size_t to) const;
+
+  const Checkpoint& checkpoint_;
+  TensorId first_;
+  std::span<const MappedTensor> tensors_;
+};
+
+bool Stacker::is_candidate(std::size_t tensor) const {
+  const MappedTensor& mapped = tensors_[tensor];
+  return mapped.mapping == Mapping::kTiles && mapped.tiles.size() >= kLeastTiles &&
+         checkpoint_.shape(id(tensor)).size() <= kMostStackedDims &&
+         std::all_of(mapped.tiles.begin(), mapped.tiles.end(), [](const MappedTile& tile) {
+           return tile.count == 0 && tile.runs.size() == 1;
+         });
+}
+
+std::uint64_t Stacker::form_of(std::size_t tensor) const {
+  std::uint64_t form = 0xcbf29ce484222325;
+  auto mix = [&](std::uint64_t value) { form = (form ^ value) * 0x9e3779b97f4a7c15; };
+  mix(static_cast<std::uint64_t>(checkpoint_.dtype(id(tensor))));
+  for (std::int64_t extent : checkpoint_.shape(id(tensor))) mix(static_cast<std::uint64_t>(extent));
+  // Items have odd lengths: of four tensors of float32 that follow each other no two may begin
+  // alike, and each fourth is in one stack.
+  for (const MappedTile& tile : tensors_[tensor].tiles) {
+    mix(index_of(tile.runs[0].file));
+    mix(tile.runs[0].offset % element(tensor));
+    for (std::int64_t offset : tile.box.offsets) mix(static_cast<std::uint64_t>(offset));
+  }
+  return form;
+}
+
+bool Stacker::have_one_form(std::size_t one, std::size_t other) const {
+  const auto &left = tensors_[one].tiles, &right = tensors_[other].tiles;
+  return checkpoint_.dtype(id(one)) == checkpoint_.dtype(id(other)) &&
+         same(checkpoint_.shape(id(one)), checkpoint_.shape(id(other))) &&
+         std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [](const MappedTile& a, const MappedTile& b) {
+                      return a.runs[0].file == b.runs[0].file && a.box == b.box;
+                    });
+}
+
+// How far the tiles of `to` lie behind those of `from`; nothing where that is no whole number of
+// elements, or they would overlap.
+std::optional<std::vector<std::int64_t>> Stacker::steps(std::size_t from, std::size_t to) const {
+  std::vector<std::int64_t> steps;
+  const std::uint64_t size = element(from);
+  for (std::size_t i = 0; i < tensors_[from].tiles.size(); ++i) {
+    const ByteRun &near = tensors_[from].tiles[i].runs[0], &far = tensors_[to].tiles[i].runs[0];
+    if (far.offset < near.offset + near.length || (far.offset - near.offset) % size != 0)
+      return std::nullopt;
+    steps.push_back(static_cast<std::int64_t>((far.offset - near.offset) / size));
+  }
+  return steps;
+}
+
+std::vector<TileStack> Stacker::run() const {
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (is_candidate(i)) candidates.push_back({form_of(i), tensors_[i].tiles[0].runs[0].offset, i});
+  }
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tie(a.form, a.offset, a.tensor) < std::tie(b.form, b.offset, b.tensor);
+  });
+  std::vector<TileStack> stacks;
+  std::size_t next = 0;
+  while (next + 1 < candidates.size()) {
+    TileStack stack;
+    stack.tensors.push_back(candidates[next].tensor);
+    std::size_t last = next;
+    while (last + 1 < candidates.size() && stack.tensors.size() < kMostTensors) {
+      const std::size_t from = stack.tensors.back(), to = candidates[last + 1].tensor;
+      auto step = have_one_form(from, to) ? steps(from, to) : std::nullopt;
+      if (!step || (stack.tensors.size() > 1 && *step != stack.steps)) break;
+      stack.steps = std::move(*step);
+      stack.tensors.push_back(to);
+      ++last;
+    }
+    if (stack.tensors.size() >= kLeastTensors) {
+      stacks.push_back(std::move(stack));
+      next = last + 1;
+    } else {
+      next = std::max(last, next + 1);  // the last may begin another
+    }
+  }
+  return stacks;
+}
+
+}  // namespace
+
+std::vector<TileStack> find_stacks(const Checkpoint& checkpoint, TensorId first,
+                                   std::span<const MappedTensor> tensors) {
+  return Stacker(checkpoint, first, tensors).run();
+}
+
+}  // namespace shw
