@@ -22,6 +22,7 @@ struct Bench {
   const char* name;
   double predicted;  // of the copy, in percent
   std::vector<TileJob> tiles, scans;
+  std::vector<NumberJob> numbers = {};
 };
 
 TileJob job_of(ElementOp op, Dtype from, Dtype to, const Sizes& sizes, const Sizes& source,
@@ -80,6 +81,11 @@ Bench scan(const char* name, double predicted, Dtype dtype, std::int64_t count) 
           {job_of(ElementOp::kCopy, dtype, dtype, {count}, {size_of(dtype)}, {1})}};
 }
 
+Bench numbers(const char* name, double predicted, Dtype dtype, std::uint64_t bytes) {
+  static StatisticsSums sums;
+  return {name, predicted, {}, {}, {{dtype, 0, bytes / size_of(dtype), &sums}}};
+}
+
 Bench many_tiles(const char* name, double predicted, std::int64_t tiles, std::int64_t bytes) {
   Bench bench{name, predicted, {}, {}};
   for (std::int64_t i = 0; i < tiles; ++i) {
@@ -128,6 +134,13 @@ std::vector<Bench> benches() {
   turned_scan.scans.push_back(job_of(ElementOp::kCopy, Dtype::kFloat32, Dtype::kFloat32,
                                      {8192, 8192}, {4, 4 * 8192}, {8192, 1}));
   all.push_back(turned_scan);
+  // Random bits are the worst of all: each element is of another group of powers than the last one.
+  all.push_back(numbers("numbers of float32, random bits", 5, Dtype::kFloat32, kBytes));
+  all.push_back(numbers("numbers of bfloat16, random bits", 3, Dtype::kBfloat16, kBytes));
+  all.push_back(numbers("numbers of float16, random bits", 8, Dtype::kFloat16, kBytes));
+  all.push_back(numbers("numbers of float64, random bits", 4, Dtype::kFloat64, kBytes));
+  all.push_back(numbers("numbers of int32, random bits", 15, Dtype::kInt32, kBytes));
+  all.push_back(numbers("numbers of e4m3fn, random bits", 15, Dtype::kFloat8E4m3fn, kBytes));
   Bench columns{"every other element of 4 bytes", 40, {}, {}};
   columns.tiles.push_back(
       job_of(ElementOp::kCopy, Dtype::kFloat32, Dtype::kFloat32, {256 * kMega}, {8}, {4}));
@@ -143,6 +156,8 @@ double bytes_of(const Bench& bench) {
              (size_of(job.to) + (job.op == ElementOp::kConstant ? 0 : size_of(job.from)));
   for (const TileJob& job : bench.scans)
     bytes += static_cast<double>(elements(job.layouts.target)) * size_of(job.from);
+  for (const NumberJob& job : bench.numbers)
+    bytes += static_cast<double>(job.count) * size_of(job.dtype);
   return bytes;
 }
 
@@ -227,6 +242,7 @@ bool measure_kernels(const std::string& only) {
     SlabTables tables;
     add_tiles(tables, bench.tiles);
     add_scans(tables, bench.scans);
+    add_numbers(tables, bench.numbers);
     DeviceTables device;
     if (!device.upload(tables, nullptr) || !ok(cudaStreamSynchronize(nullptr))) return false;
     const double seconds = median([&](int i) {
