@@ -1,19 +1,26 @@
+// A slab goes to the GPU on one stream, is made on another and comes back on a third, so that the
+// ways there and back and the kernels of three slabs go on at once; events keep the order of one
+// slab. What is under way has a lane of its own, and nobody touches a lane before its slab is back:
+// that, and the number of lanes, is all that holds a fast reader up.
 #include "gpu/cuda_executor.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
+#include <deque>
 
 #include "gpu/device_tables.h"
 
 namespace shw {
 namespace {
 
-// Pinned memory that what lies elsewhere goes through, half at a time.
-constexpr std::size_t kStaged = std::size_t{8} << 20;
+// One on its way there, one being made, one on its way back, and one that is read or written.
+constexpr std::size_t kLanes = 4;
 
 class Stream {
  public:
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
   ~Stream() {
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
   }
@@ -21,18 +28,43 @@ class Stream {
     return cuda_status(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
                        "opening a stream");
   }
+  // Waits for what it was given; what became of that is no longer of interest.
+  void drain() const {
+    if (stream_ != nullptr) cudaStreamSynchronize(stream_);
+  }
   cudaStream_t get() const { return stream_; }
 
  private:
   cudaStream_t stream_ = nullptr;
 };
 
-bool is_pinned(const void* memory) {
-  cudaPointerAttributes attributes = {};
-  const bool known = cudaPointerGetAttributes(&attributes, memory) == cudaSuccess;
-  if (!known) cudaGetLastError();  // it is told once more at the next call
-  return known && attributes.type == cudaMemoryTypeHost;
-}
+// A moment on a stream, by the GPU's clock.
+class Moment {
+ public:
+  Moment() = default;
+  Moment(const Moment&) = delete;
+  Moment& operator=(const Moment&) = delete;
+  ~Moment() {
+    if (event_ != nullptr) cudaEventDestroy(event_);
+  }
+  Status open() { return cuda_status(cudaEventCreate(&event_), "making an event"); }
+  Status record(const Stream& stream) {
+    return cuda_status(cudaEventRecord(event_, stream.get()), "recording an event");
+  }
+  Status hold(const Stream& stream) const {
+    return cuda_status(cudaStreamWaitEvent(stream.get(), event_, 0), "waiting for an event");
+  }
+  Status wait() const { return cuda_status(cudaEventSynchronize(event_), "waiting for the GPU"); }
+  double seconds_since(const Moment& before) const {
+    float milliseconds = 0;
+    const bool known = cudaEventElapsedTime(&milliseconds, before.event_, event_) == cudaSuccess;
+    if (!known) cudaGetLastError();  // it is told once more at the next call
+    return known ? static_cast<double>(milliseconds) * 1e-3 : 0;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
 
 // Jobs never meet in what they make: as many bytes as there are mean all of them.
 bool makes_all(const SlabWork& work) {
@@ -42,74 +74,152 @@ bool makes_all(const SlabWork& work) {
   return bytes == work.out.size();
 }
 
+// A stage of one slab.
+struct StageMoments {
+  Moment begun, done;
+  Status open() {
+    SHW_CHECK(begun.open());
+    return done.open();
+  }
+};
+
+// What one slab has to itself while it is under way.
+struct Lane {
+  SlabTables slab;
+  DeviceTables tables;
+  DeviceMemory in, out;
+  std::array<StageMoments, kDeviceStages> stages;
+  DeviceWorks works;
+  std::span<std::byte> to;
+
+  StageMoments& of(DeviceStage stage) { return stages[static_cast<std::size_t>(stage)]; }
+  Status open() {
+    for (StageMoments& stage : stages) SHW_CHECK(stage.open());
+    return {};
+  }
+};
+
+std::byte* take_pinned(std::size_t bytes) {
+  void* memory = nullptr;
+  if (cudaMallocHost(&memory, bytes) == cudaSuccess) return static_cast<std::byte*>(memory);
+  cudaGetLastError();  // any memory does, more slowly
+  return nullptr;
+}
+void give_pinned_back(std::byte* memory) {
+  cudaFreeHost(memory);
+}
+constexpr SlabMemory kPinnedSlabs{take_pinned, give_pinned_back};
+
 class CudaExecutor final : public Executor {
  public:
   explicit CudaExecutor(int device) : device_(device) {}
   ~CudaExecutor() override {
     // What is freed belongs to this device, whichever one the thread has meanwhile.
     cudaSetDevice(device_);
+    for (const Stream* stream : {&send_, &make_, &fetch_}) stream->drain();
   }
 
   Status open() {
     SHW_CHECK(cuda_status(cudaSetDevice(device_), "taking the GPU"));
-    return stream_.open();
-  }
-
-  Result<Fingerprint> run(const SlabWork& work) override {
-    SHW_CHECK(cuda_status(cudaSetDevice(device_), "taking the GPU"));
-    SHW_CHECK(in_.reserve(work.in.size()));
-    SHW_CHECK(out_.reserve(work.out.size()));
-    slab_.clear();
-    add_tiles(slab_, work.tiles);
-    add_scans(slab_, work.elements);
-    SHW_CHECK(tables_.upload(slab_, stream_.get()));
-    SHW_CHECK(send(work.in, in_.data()));
-    if (!makes_all(work)) SHW_CHECK(send(work.out, out_.data()));
-    SHW_CHECK(tables_.launch(in_.data(), out_.data(), stream_.get()));
-    SHW_CHECK(fetch(out_.data(), work.out));
-    return tables_.sum(stream_.get());
-  }
-
- private:
-  Status copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-    return cuda_status(
-        cudaMemcpyAsync(to, from, bytes, kind, stream_.get()),
-        kind == cudaMemcpyHostToDevice ? "copying to the GPU" : "copying from the GPU");
-  }
-  Status wait() { return cuda_status(cudaStreamSynchronize(stream_.get()), "waiting for the GPU"); }
-
-  // Pageable memory goes by way of pinned pieces.
-  Status send(std::span<const std::byte> from, std::byte* to) {
-    if (from.empty()) return {};
-    if (is_pinned(from.data())) return copy(to, from.data(), from.size(), cudaMemcpyHostToDevice);
-    SHW_CHECK(staged_.reserve(kStaged));
-    for (std::size_t done = 0; done < from.size(); done += kStaged) {
-      const std::size_t now = std::min(kStaged, from.size() - done);
-      SHW_CHECK(wait());
-      std::memcpy(staged_.data(), from.data() + done, now);
-      SHW_CHECK(copy(to + done, staged_.data(), now, cudaMemcpyHostToDevice));
-    }
-    return wait();
-  }
-  Status fetch(const std::byte* from, std::span<std::byte> to) {
-    if (to.empty()) return {};
-    if (is_pinned(to.data())) return copy(to.data(), from, to.size(), cudaMemcpyDeviceToHost);
-    SHW_CHECK(staged_.reserve(kStaged));
-    for (std::size_t done = 0; done < to.size(); done += kStaged) {
-      const std::size_t now = std::min(kStaged, to.size() - done);
-      SHW_CHECK(copy(staged_.data(), from + done, now, cudaMemcpyDeviceToHost));
-      SHW_CHECK(wait());
-      std::memcpy(to.data() + done, staged_.data(), now);
-    }
+    for (Stream* stream : {&send_, &make_, &fetch_}) SHW_CHECK(stream->open());
+    for (Lane& lane : lanes_) SHW_CHECK(lane.open());
     return {};
   }
 
+  std::size_t most_under_way() override { return kLanes; }
+  const SlabMemory* memory() override { return &kPinnedSlabs; }
+
+  Result<Fingerprint> run(const SlabWork& work) override {
+    begin(work);
+    return finish();
+  }
+  void begin(const SlabWork& work) override {
+    under_way_.push_back({next_, start(lanes_[next_], work)});
+    next_ = (next_ + 1) % kLanes;
+  }
+  Result<Fingerprint> finish() override {
+    const Begun begun = std::move(under_way_.front());
+    under_way_.pop_front();
+    Lane& lane = lanes_[begun.lane];
+    // Even where not all of it was started: what was may still be at the slab.
+    auto done =
+        begun.started ? end(lane) : Result<Fingerprint>(tl::unexpected(begun.started.error()));
+    if (!done) {
+      for (const Stream* stream : {&send_, &make_, &fetch_}) stream->drain();
+      return done;
+    }
+    lane.tables.add_numbers(lane.slab);
+    for (std::size_t i = 0; i < kDeviceStages; ++i) {
+      works_[i].bytes += lane.works[i].bytes;
+      works_[i].seconds += lane.stages[i].done.seconds_since(lane.stages[i].begun);
+    }
+    return done;
+  }
+  DeviceWorks take_works() override { return std::exchange(works_, {}); }
+
+ private:
+  struct Begun {
+    std::size_t lane;
+    Status started;
+  };
+
+  Status start(Lane& lane, const SlabWork& work) {
+    SHW_CHECK(cuda_status(cudaSetDevice(device_), "taking the GPU"));
+    SHW_CHECK(lane.in.reserve(work.in.size()));
+    SHW_CHECK(lane.out.reserve(work.out.size()));
+    lane.slab.clear();
+    add_work(lane.slab, work);
+    lane.to = work.out;
+    const bool all = makes_all(work);
+    const std::size_t sent = work.in.size() + (all ? 0 : work.out.size());
+    lane.works = {{{sent, 0}, {work.in.size() + work.out.size(), 0}, {work.out.size(), 0}}};
+    StageMoments& send = lane.of(DeviceStage::kSend);
+    SHW_CHECK(send.begun.record(send_));
+    SHW_CHECK(lane.tables.upload(lane.slab, send_.get()));
+    SHW_CHECK(copy(lane.in.data(), work.in.data(), work.in.size(), cudaMemcpyHostToDevice, send_));
+    if (!all)
+      SHW_CHECK(
+          copy(lane.out.data(), work.out.data(), work.out.size(), cudaMemcpyHostToDevice, send_));
+    SHW_CHECK(send.done.record(send_));
+    SHW_CHECK(make(lane));
+    return fetch(lane);
+  }
+  Status make(Lane& lane) {
+    StageMoments& kernels = lane.of(DeviceStage::kKernels);
+    SHW_CHECK(lane.of(DeviceStage::kSend).done.hold(make_));
+    SHW_CHECK(kernels.begun.record(make_));
+    SHW_CHECK(lane.tables.launch(lane.in.data(), lane.out.data(), make_.get()));
+    return kernels.done.record(make_);
+  }
+  Status fetch(Lane& lane) {
+    StageMoments& fetch = lane.of(DeviceStage::kFetch);
+    SHW_CHECK(lane.of(DeviceStage::kKernels).done.hold(fetch_));
+    SHW_CHECK(fetch.begun.record(fetch_));
+    SHW_CHECK(
+        copy(lane.to.data(), lane.out.data(), lane.to.size(), cudaMemcpyDeviceToHost, fetch_));
+    SHW_CHECK(lane.tables.fetch(fetch_.get()));
+    return fetch.done.record(fetch_);
+  }
+  Result<Fingerprint> end(Lane& lane) {
+    SHW_CHECK(cuda_status(cudaSetDevice(device_), "taking the GPU"));
+    SHW_CHECK(lane.of(DeviceStage::kFetch).done.wait());
+    return lane.tables.sum();
+  }
+  // Memory that is not pinned goes by way of some of the driver's.
+  static Status copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                     const Stream& stream) {
+    if (bytes == 0) return {};
+    return cuda_status(
+        cudaMemcpyAsync(to, from, bytes, kind, stream.get()),
+        kind == cudaMemcpyHostToDevice ? "copying to the GPU" : "copying from the GPU");
+  }
+
   int device_;
-  Stream stream_;
-  SlabTables slab_;
-  DeviceTables tables_;
-  DeviceMemory in_, out_;
-  PinnedMemory staged_;
+  Stream send_, make_, fetch_;
+  std::array<Lane, kLanes> lanes_;
+  std::size_t next_ = 0;
+  std::deque<Begun> under_way_;
+  DeviceWorks works_{};
 };
 
 }  // namespace

@@ -11,6 +11,8 @@
 #ifndef SHW_SHARED_READ
 #define SHW_SHARED_READ(address, bytes)
 #define SHW_SHARED_WRITE(address, bytes)
+#define SHW_SHARED_ADD(address)
+#define SHW_ADD(address)
 #endif
 
 namespace shw {
@@ -64,6 +66,20 @@ template <class Value>
 __device__ __forceinline__ void store_room(Value* at, Value value) {
   SHW_SHARED_WRITE(at, sizeof(Value));
   *at = value;
+}
+
+// Any number of threads may do so at once. What was there before.
+__device__ __forceinline__ unsigned int add_room(unsigned int* at, unsigned int value) {
+  SHW_SHARED_ADD(at);
+  return atomicAdd(at, value);
+}
+__device__ __forceinline__ void add_global(std::uint64_t* at, std::uint64_t value) {
+  SHW_ADD(at);
+  atomicAdd(reinterpret_cast<unsigned long long*>(at), value);
+}
+__device__ __forceinline__ void greatest_global(std::uint64_t* at, std::uint64_t value) {
+  SHW_ADD(at);
+  atomicMax(reinterpret_cast<unsigned long long*>(at), value);
 }
 
 // The job of this block's item, in shared memory. All threads call it.

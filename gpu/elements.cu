@@ -29,4 +29,11 @@ cudaError_t launch_tiles(Kernel kernel, const DeviceSlab& slab, std::uint32_t co
   return launch_elements(slab, count, stream);
 }
 
+cudaError_t launch(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+                   cudaStream_t stream) {
+  if (is_numbers(kernel)) return launch_numbers(kernel, slab, count, stream);
+  if (is_scan(kernel)) return launch_scan(kernel, slab, count, stream);
+  return launch_tiles(kernel, slab, count, stream);
+}
+
 }  // namespace shw

@@ -13,8 +13,9 @@ struct DeviceSlab {
   const std::byte* in = nullptr;
   std::byte* out = nullptr;
   const DeviceJob* jobs = nullptr;
-  const Item* items = nullptr;  // of one kernel
-  Fingerprint* sums = nullptr;  // of a scan: one an item
+  const Item* items = nullptr;       // of one kernel
+  Fingerprint* sums = nullptr;       // of a scan: one an item
+  std::uint64_t* numbers = nullptr;  // tables, of zeros at first
 };
 
 // `count` items of a kernel that makes elements.
@@ -23,6 +24,11 @@ cudaError_t launch_tiles(Kernel kernel, const DeviceSlab& slab, std::uint32_t co
 // Of one that adds them up.
 cudaError_t launch_scan(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                         cudaStream_t stream);
+// Of one that counts.
+cudaError_t launch_numbers(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+                           cudaStream_t stream);
+// Whichever of them.
+cudaError_t launch(Kernel kernel, const DeviceSlab& slab, std::uint32_t count, cudaStream_t stream);
 
 // What launch_tiles deals to.
 cudaError_t launch_rows(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,

@@ -5,8 +5,10 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/exec/executor.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/fingerprint.h"
+#include "gpu/number_tables.h"
 
 namespace shw {
 namespace {
@@ -330,6 +332,8 @@ void add_scan(SlabTables& tables, DeviceJob job, Part part) {
 
 void SlabTables::clear() {
   jobs.clear();
+  numbers.clear();
+  number_words = 0;
   for (auto& list : items) list.clear();
 }
 
@@ -357,6 +361,40 @@ void add_scans(SlabTables& tables, std::span<const TileJob> jobs) {
     const DeviceJob device = device_job(job);
     each_small(part_of(job.layouts), [&](const Part& part) { add_scan(tables, device, part); });
   }
+}
+
+void add_numbers(SlabTables& tables, std::span<const NumberJob> jobs) {
+  for (const NumberJob& job : jobs) {
+    const std::uint64_t size = size_of(job.dtype);
+    if (job.count == 0 || size == 0) continue;
+    const NumberTable table{tables.number_words, words_of_table(job.dtype), job.dtype, job.count,
+                            job.sums};
+    tables.numbers.push_back(table);
+    tables.number_words += table.words;
+    DeviceJob device;
+    device.from = job.dtype;
+    device.source_size = static_cast<std::uint8_t>(size);
+    device.target = static_cast<std::int64_t>(table.begin);
+    device.magnitude_mask = magnitude_mask(job.dtype);
+    const bool counts = size == 1 || number_kind(job.dtype) != NumberKind::kOpaque;
+    const Kernel kernel =
+        counts ? sized(Kernel::kNumbers1, log_of(static_cast<std::int64_t>(size))) : Kernel::kZeros;
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 27;
+    for (std::uint64_t first = 0; first < job.count; first += kMost) {
+      device.source = static_cast<std::int64_t>(job.begin + first * size);
+      device.elements = std::min(kMost, job.count - first);
+      add_items(tables, kernel, device, device.elements,
+                size == 1   ? kCodeElements
+                : size <= 4 ? kNumberElements
+                            : kWideElements);
+    }
+  }
+}
+
+void add_work(SlabTables& tables, const SlabWork& work) {
+  add_tiles(tables, work.tiles);
+  add_scans(tables, work.elements);
+  add_numbers(tables, work.numbers);
 }
 
 }  // namespace shw

@@ -15,6 +15,8 @@
 //   elements   anything else
 //   scan       the fingerprint of elements that lie side by side in memory as in their tensor
 //   scan_each  of others
+//   numbers    what elements are like, which may lie in any order: one table a job
+//   (number_tables.h) zeros      of dtypes that are no numbers
 #pragma once
 
 #include <array>
@@ -26,6 +28,10 @@
 #include "gpu/fast_divisor.h"
 
 namespace shw {
+
+struct NumberJob;
+struct SlabWork;
+struct StatisticsSums;
 
 // A dimension of a device job; strides in bytes, of a scan the target's in words of the tensor.
 struct DeviceDim {
@@ -55,6 +61,9 @@ struct DeviceJob {
   // Of scan_each: the dimension that a thread goes along; its first one above counts units of it,
   // and `by` divides by the units that stand side by side.
   DeviceDim along;
+  // Of numbers: `source` is where the elements begin, `target` the first word of their table.
+  std::uint64_t elements = 0;
+  std::uint64_t magnitude_mask = 0;  // of zeros: the bits that make an element more than zero
 };
 static_assert(sizeof(DeviceJob) % 8 == 0);
 
@@ -108,9 +117,23 @@ enum class Kernel : std::uint8_t {
   kScan2,
   kScan4,
   kScanEach,
+  // By the bytes of an element; of one byte every code is counted.
+  kNumbers1,
+  kNumbers2,
+  kNumbers4,
+  kNumbers8,
+  kZeros,
   kCount
 };
 // clang-format on
+
+// Those that make no elements: of sums, and of tables of numbers.
+constexpr bool is_scan(Kernel kernel) {
+  return kernel >= Kernel::kScan1 && kernel <= Kernel::kScanEach;
+}
+constexpr bool is_numbers(Kernel kernel) {
+  return kernel >= Kernel::kNumbers1;
+}
 
 // The kernel of a family for elements or units of 2^log bytes.
 constexpr Kernel sized(Kernel first, unsigned log) {
@@ -128,6 +151,11 @@ inline constexpr std::uint32_t kElementUnits = 4096;      // of an item
 inline constexpr std::uint32_t kScanThreads = 128;        // each does a block of 64 words at a time
 inline constexpr std::uint32_t kScanBlocks = 512;         // of an item
 inline constexpr std::uint32_t kScanUnits = 512;          // of an item, of up to 64 elements
+inline constexpr std::uint32_t kNumberThreads = 256;
+// Elements of an item: sums of it fit the words that number_tables.h gives them.
+inline constexpr std::uint32_t kCodeElements = 1 << 18;    // of one byte
+inline constexpr std::uint32_t kNumberElements = 1 << 16;  // of 2 and 4 bytes
+inline constexpr std::uint32_t kWideElements = 1 << 15;    // of 8 and 16
 
 // Bytes of a vector that a turned plane is moved in.
 constexpr std::uint32_t turn_vector(std::uint32_t element) {
@@ -139,8 +167,18 @@ constexpr std::uint32_t turn_each_elements(std::uint32_t element) {
   return element < 4 ? kTurnEachElements : kTurnEachBytes / element;
 }
 
+// Where the numbers of a NumberJob are counted: words of 64 bits.
+struct NumberTable {
+  std::uint64_t begin = 0, words = 0;
+  Dtype dtype = Dtype::kUnknown;
+  std::uint64_t elements = 0;
+  StatisticsSums* sums = nullptr;
+};
+
 struct SlabTables {
   std::vector<DeviceJob> jobs;
+  std::vector<NumberTable> numbers;
+  std::uint64_t number_words = 0;  // of all of them
   std::array<std::vector<Item>, static_cast<std::size_t>(Kernel::kCount)> items;
 
   void clear();
@@ -155,5 +193,10 @@ void add_tiles(SlabTables& tables, std::span<const TileJob> jobs);
 // What the fingerprint of a slab that was read is made of: the targets of these jobs are indices in
 // the tensor, in elements.
 void add_scans(SlabTables& tables, std::span<const TileJob> jobs);
+// What is counted of the slab that was read.
+void add_numbers(SlabTables& tables, std::span<const NumberJob> jobs);
+
+// All that becomes of a slab.
+void add_work(SlabTables& tables, const SlabWork& work);
 
 }  // namespace shw

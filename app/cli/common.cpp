@@ -1,4 +1,6 @@
 // The steps that several verbs begin with, and how they end when one fails.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "app/cli/verbs.h"
@@ -132,6 +134,16 @@ void tell_device(Context& context, const DeviceUse& use) {
   } else if (use.device != "cpu" || context.options.device.kind != DeviceKind::kAuto) {
     context.terminal.say("Elements were made on " + use.device + ": " + printable(use.why) + ".");
   }
+  const auto longest = slowest(use.works);
+  if (!longest) return;
+  std::string rates;
+  for (std::size_t i = 0; i < kDeviceStages; ++i) {
+    const DeviceWork& work = use.works[i];
+    rates +=
+        fmt::format("{}{} {:.1f} GB/s", i == 0 ? "" : ", ", name(static_cast<DeviceStage>(i)),
+                    work.seconds > 0 ? static_cast<double>(work.bytes) / work.seconds / 1e9 : 0);
+  }
+  context.terminal.say(fmt::format("On the GPU: {}; {} took longest.", rates, name(*longest)));
 }
 
 void tell_kept(Context& context, const RepairResult& result) {

@@ -15,6 +15,9 @@ struct Limits {
   // The same where elements are turned: runs of both sides are then as long as a block is wide, and
   // each of them is a call to the system.
   std::uint64_t turned_bytes = std::uint64_t{64} << 20;
+  // Of all slabs that one thread has under way at a time, where its executor takes several; two
+  // slabs are taken however little this is.
+  std::uint64_t under_way_bytes = 0;
 };
 
 // Blocks of an output, by their number: [first, last).

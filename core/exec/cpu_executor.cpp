@@ -4,6 +4,7 @@
 #include "core/exec/change_elements.h"
 #include "core/exec/element_fingerprint.h"
 #include "core/exec/executor.h"
+#include "core/tensor/statistics_counter.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -80,8 +81,17 @@ class CpuExecutor final : public Executor {
     }
     Fingerprint sum;
     for (const TileJob& job : work.elements) add_elements(sum, work.in.data(), job);
+    for (const NumberJob& job : work.numbers) {
+      if (counter_ == nullptr) counter_ = std::make_unique<StatisticsCounter>();
+      counter_->begin(job.dtype);
+      counter_->add(work.in.subspan(job.begin, job.count * size_of(job.dtype)));
+      *job.sums += counter_->take();
+    }
     return sum;
   }
+
+ private:
+  std::unique_ptr<StatisticsCounter> counter_;
 };
 
 }  // namespace

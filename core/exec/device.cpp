@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <deque>
 #include <mutex>
 
 #include "core/base/parallel.h"
@@ -25,6 +26,13 @@ struct DeviceState {
     std::lock_guard lock(mutex);
     if (use.failed.empty()) use.failed = error.message;
     has_failed.store(true, std::memory_order_relaxed);
+  }
+  void add(const DeviceWorks& works) {
+    std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < kDeviceStages; ++i) {
+      use.works[i].bytes += works[i].bytes;
+      use.works[i].seconds += works[i].seconds;
+    }
   }
 };
 
@@ -114,35 +122,72 @@ class DeviceExecutor final : public Executor {
   explicit DeviceExecutor(std::shared_ptr<DeviceState> state) : state_(std::move(state)) {}
 
   Result<Fingerprint> run(const SlabWork& work) override {
-    if (state_->gpu == nullptr || state_->has_failed.load(std::memory_order_relaxed))
-      return run_after_failure(work);
-    auto done = run_on_gpu(work);
+    begin(work);
+    return finish();
+  }
+  void begin(const SlabWork& work) override {
+    Begun begun{work, takes_gpu(), {}};
+    if (begun.on_gpu)
+      gpu_->begin(work);
+    else
+      begun.done = run_without_gpu(work);
+    under_way_.push_back(std::move(begun));
+  }
+  Result<Fingerprint> finish() override {
+    Begun oldest = std::move(under_way_.front());
+    under_way_.pop_front();
+    if (!oldest.on_gpu) return std::move(oldest.done);
+    auto done = gpu_->finish();
+    state_->add(gpu_->take_works());
     if (done) return done;
     state_->note_failure(done.error());
-    gpu_.reset();
-    return state_->on_error == OnDeviceError::kStop ? done : on_cpu(work);
+    leave_gpu();
+    return run_without_gpu(oldest.work);
   }
+  std::size_t most_under_way() override { return takes_gpu() ? gpu_->most_under_way() : 1; }
+  const SlabMemory* memory() override { return takes_gpu() ? gpu_->memory() : nullptr; }
 
  private:
-  Result<Fingerprint> run_on_gpu(const SlabWork& work) {
-    if (gpu_ == nullptr) {
-      SHW_TRY(gpu_, state_->gpu());
+  struct Begun {
+    SlabWork work;
+    bool on_gpu = false;
+    Result<Fingerprint> done;  // where it is not
+  };
+
+  bool takes_gpu() {
+    if (state_->gpu == nullptr || state_->has_failed.load(std::memory_order_relaxed)) return false;
+    if (gpu_ != nullptr) return true;
+    auto opened = state_->gpu();
+    if (opened)
+      gpu_ = std::move(*opened);
+    else
+      state_->note_failure(opened.error());
+    return gpu_ != nullptr;
+  }
+  // What it still answers for the others is taken; the rest is made without it.
+  void leave_gpu() {
+    for (Begun& begun : under_way_) {
+      if (!begun.on_gpu) continue;
+      begun.on_gpu = false;
+      begun.done = gpu_->finish();
     }
-    return gpu_->run(work);
+    gpu_.reset();
+    for (Begun& begun : under_way_)
+      if (!begun.done) begun.done = run_without_gpu(begun.work);
   }
   // Whatever the GPU had made of the slab is made again.
-  Result<Fingerprint> on_cpu(const SlabWork& work) {
+  Result<Fingerprint> run_without_gpu(const SlabWork& work) {
+    if (state_->gpu != nullptr && state_->on_error == OnDeviceError::kStop) {
+      std::lock_guard lock(state_->mutex);
+      return fail(ErrorKind::kIo, state_->use.failed);
+    }
     if (cpu_ == nullptr) cpu_ = cpu_executor();
     return cpu_->run(work);
-  }
-  Result<Fingerprint> run_after_failure(const SlabWork& work) {
-    if (state_->gpu == nullptr || state_->on_error == OnDeviceError::kCpu) return on_cpu(work);
-    std::lock_guard lock(state_->mutex);
-    return fail(ErrorKind::kIo, state_->use.failed);
   }
 
   std::shared_ptr<DeviceState> state_;
   std::unique_ptr<Executor> gpu_, cpu_;
+  std::deque<Begun> under_way_;
 };
 
 Executors::Executors() : state_(std::make_shared<DeviceState>()) {}
@@ -170,6 +215,20 @@ DeviceUse Executors::use() const {
 
 bool Executors::has_stopped() const {
   return state_->has_failed && state_->on_error == OnDeviceError::kStop;
+}
+
+std::string_view name(DeviceStage stage) {
+  constexpr std::string_view kNames[kDeviceStages] = {"send", "kernels", "fetch"};
+  return kNames[static_cast<std::size_t>(stage)];
+}
+
+std::optional<DeviceStage> slowest(const DeviceWorks& works) {
+  std::optional<DeviceStage> slowest;
+  for (std::size_t i = 0; i < kDeviceStages; ++i) {
+    const double most = slowest ? works[static_cast<std::size_t>(*slowest)].seconds : 0;
+    if (works[i].seconds > most) slowest = static_cast<DeviceStage>(i);
+  }
+  return slowest;
 }
 
 bool parse_device(std::string_view text, DeviceWish& wish) {

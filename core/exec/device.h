@@ -51,8 +51,12 @@ bool parse_device(std::string_view text, DeviceWish& wish);
 struct DeviceUse {
   std::string device = "cpu";  // or "cuda:0", "cuda:0,1"
   std::string why = "no element is made";
-  std::string failed;  // what a GPU answered when it failed under way; empty: none did
+  std::string failed;   // what a GPU answered when it failed under way; empty: none did
+  DeviceWorks works{};  // of a GPU, of all threads: where several are at once, seconds overlap
 };
+// The stage that took longest; nothing where no GPU did anything.
+std::optional<DeviceStage> slowest(const DeviceWorks& works);
+std::string_view name(DeviceStage stage);
 
 struct DeviceState;
 

@@ -41,6 +41,8 @@ Result<MemoryShares> share_memory(const Program& program,
                                      std::max(limits.turned_bytes, limits.slab_bytes));
   }
   shares.round_bytes = round_bytes;
+  // What is decoded keeps its half.
+  limits.under_way_bytes = decodes ? 2 * limits.turned_bytes : memory / worker_count();
   std::uint64_t taken = slabs * limits.turned_bytes;
   shares.decoded_bytes = memory - std::min(taken, memory);
   for (const ProgramSource& source : program.sources) {

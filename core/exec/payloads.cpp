@@ -9,7 +9,7 @@ Payloads::Payloads(const Program& program, const std::vector<const Checkpoint*>&
       workspaces_([&program, inputs, executors,
                    decoded = std::make_shared<DecodedItems>(shares.decoded_bytes)] {
         return std::make_unique<Workspace>(
-            Workspace{Storages(program, inputs, decoded), executors.make(), {}, {}, {}});
+            Workspace{Storages(program, inputs, decoded), executors.make()});
       }),
       progress_(progress) {}
 

@@ -8,20 +8,35 @@
 
 namespace shw {
 
+// Where a slab's bytes come from, where any memory will not do. `take` may answer null: then any
+// memory has to do.
+struct SlabMemory {
+  std::byte* (*take)(std::size_t bytes);
+  void (*give_back)(std::byte* bytes);
+};
+
 class Slab {
  public:
-  // Room for that many bytes; what was in it may be gone.
-  std::span<std::byte> room(std::size_t bytes) {
+  // Room for that many bytes; what was in it may be gone. `memory`: null for any.
+  std::span<std::byte> room(std::size_t bytes, const SlabMemory* memory = nullptr) {
     if (bytes > capacity_) {
       held_.reset();  // never both at once
-      held_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      held_ = take(bytes, memory);
       capacity_ = bytes;
     }
     return {held_.get(), bytes};
   }
 
  private:
-  std::unique_ptr<std::byte[]> held_;
+  using Held = std::unique_ptr<std::byte[], void (*)(std::byte*)>;
+  static Held take(std::size_t bytes, const SlabMemory* memory) {
+    std::byte* own = memory == nullptr ? nullptr : memory->take(bytes);
+    if (own != nullptr) return {own, memory->give_back};
+    return {std::make_unique_for_overwrite<std::byte[]>(bytes).release(), delete_bytes};
+  }
+  static void delete_bytes(std::byte* bytes) { delete[] bytes; }
+
+  Held held_{nullptr, delete_bytes};
   std::size_t capacity_ = 0;
 };
 

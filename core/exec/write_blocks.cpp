@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "core/exec/job_part.h"
 #include "core/formats/common/crc32.h"
@@ -25,6 +26,7 @@ bool is_zero(std::span<const std::byte> bytes) {
 struct BlockWork {
   const Program& program;
   Workspace& space;
+  std::vector<TileJob>& jobs;
   Box block;
   std::span<std::byte> in, out;
   Fingerprint& elements;  // WrittenBlocks::elements
@@ -72,7 +74,7 @@ Status read_job(const JobPart& part, BlockWork& work) {
                       static_cast<std::int64_t>(held) + part.box.offset, target, begin);
   each_canonical_pair(pair, [&](const LayoutPair& layouts) {
     tile.layouts = layouts;
-    work.space.jobs.push_back(tile);
+    work.jobs.push_back(tile);
   });
   return {};
 }
@@ -157,17 +159,67 @@ class PayloadPart {
 };
 
 Status fill_block(JobRange jobs, BlockWork& work) {
-  work.space.jobs.clear();
+  work.jobs.clear();
   for (std::size_t j = jobs.first; j < jobs.last; ++j) {
     const ProgramJob& job = work.program.jobs[j];
     auto part = part_of(work.program, job, work.block);
     if (part) SHW_CHECK(read_job(*part, work));
   }
-  StageClock clock(work.stages, Stage::kMake, work.out.size());
-  if (work.space.jobs.empty()) return {};
-  SHW_TRY([[maybe_unused]] Fingerprint none,
-          work.space.executor->run({work.in.first(work.held), work.space.jobs, {}, work.out}));
   return {};
+}
+
+// Blocks on their way through the executor, the oldest first: while one is made there the next one
+// is read. Each has a pair of slabs of its own until it is written.
+class BlocksUnderWay {
+ public:
+  BlocksUnderWay(Executor& executor, PayloadPart& part, Progress* progress)
+      : executor_(executor), part_(part), progress_(progress) {}
+  // Slabs are used again only when nobody is at them any more.
+  ~BlocksUnderWay() {
+    for (const BlockWork& work : waiting_)
+      if (!work.jobs.empty()) static_cast<void>(executor_.finish());
+  }
+  BlocksUnderWay(const BlocksUnderWay&) = delete;
+  BlocksUnderWay& operator=(const BlocksUnderWay&) = delete;
+
+  std::size_t count() const { return waiting_.size(); }
+  std::uint64_t bytes() const {
+    std::uint64_t bytes = 0;
+    for (const BlockWork& work : waiting_) bytes += work.bytes();
+    return bytes;
+  }
+  void begin(BlockWork work) {
+    StageClock clock(stages_of(progress_), Stage::kMake, work.out.size());
+    if (!work.jobs.empty()) executor_.begin({work.in.first(work.held), work.jobs, {}, work.out});
+    waiting_.push_back(std::move(work));
+  }
+  Status write_oldest() {
+    BlockWork work = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (!work.jobs.empty()) {
+      StageClock clock(stages_of(progress_), Stage::kMake, 0);
+      SHW_TRY([[maybe_unused]] Fingerprint none, executor_.finish());
+    }
+    StageClock clock(stages_of(progress_), Stage::kWrite, work.out.size());
+    SHW_CHECK(part_.put(work.block, work.out));
+    if (progress_ != nullptr) progress_->add(work.out.size());
+    return {};
+  }
+
+ private:
+  Executor& executor_;
+  PayloadPart& part_;
+  Progress* progress_;
+  std::deque<BlockWork> waiting_;
+};
+
+// As many pairs of slabs as may be under way of blocks of these sizes.
+std::size_t pairs_of(const Box& block, std::size_t element, const Limits& limits,
+                     Executor& executor) {
+  const std::uint64_t bytes = static_cast<std::uint64_t>(volume(block.sizes).value_or(0)) * element;
+  const std::uint64_t fit = limits.under_way_bytes / std::max<std::uint64_t>(bytes, 1);
+  return static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(fit, 1, std::max<std::size_t>(executor.most_under_way(), 1)));
 }
 
 }  // namespace
@@ -184,26 +236,34 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
   PayloadPart part(file, out, sizes, cut.in_order, progress);
   std::uint64_t peak = 0;
   Fingerprint elements;
-  std::size_t read_width = widest(program, jobs);
+  std::size_t read_width = widest(program, jobs), width = size_of(out.dtype);
+  Executor& executor = *workspace.executor;
+  const Box whole_block{Extents(cut.block.size(), 0), cut.block};
+  const std::size_t pairs = pairs_of(whole_block, read_width + width, limits, executor);
+  if (workspace.pairs.size() < pairs) workspace.pairs.resize(pairs);
+  const SlabMemory* memory = executor.memory();
   Blocks blocks{copy_of(sizes), cut.block};
   blocks.go_to(range.first);
+  BlocksUnderWay under_way(executor, part, progress);
   for (std::uint64_t i = range.first; i < range.last && blocks.next(); ++i) {
     if (is_cancelled(progress)) return cancelled_error();
+    if (under_way.count() == pairs) SHW_CHECK(under_way.write_oldest());
     auto count = static_cast<std::size_t>(volume(blocks.block.sizes).value_or(0));
+    SlabPair& pair = workspace.pairs[i % pairs];
     BlockWork work{program,
                    workspace,
+                   pair.jobs,
                    blocks.block,
-                   workspace.in.room(count * read_width),
-                   workspace.out.room(count * size_of(out.dtype)),
+                   pair.in.room(count * read_width, memory),
+                   pair.out.room(count * width, memory),
                    elements,
                    sent,
                    stages_of(progress)};
     SHW_CHECK(fill_block(jobs, work));
-    peak = std::max<std::uint64_t>(peak, work.bytes());
-    StageClock clock(stages_of(progress), Stage::kWrite, work.out.size());
-    SHW_CHECK(part.put(blocks.block, work.out));
-    if (progress != nullptr) progress->add(work.out.size());
+    peak = std::max<std::uint64_t>(peak, under_way.bytes() + work.bytes());
+    under_way.begin(std::move(work));
   }
+  while (under_way.count() != 0) SHW_CHECK(under_way.write_oldest());
   WrittenBlocks written = part.written();
   written.peak_bytes = peak;
   written.elements = elements;

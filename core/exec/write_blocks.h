@@ -23,7 +23,7 @@ struct WrittenBlocks {
   std::uint32_t crc = 0;
   bool in_order = true;
   std::uint64_t length = 0;
-  std::uint64_t peak_bytes = 0;  // the most that both slabs took together
+  std::uint64_t peak_bytes = 0;  // the most that all slabs took together
   // Of the elements as they were read, each at the index that the program gives it in its tensor:
   // what the disk must hold afterwards, told by nobody who wrote it.
   Fingerprint elements{};
@@ -31,11 +31,14 @@ struct WrittenBlocks {
 
 // What one thread needs to carry out jobs: kept from output to output, so that nothing is allocated
 // in the loop.
+struct SlabPair {
+  Slab in, out;
+  std::vector<TileJob> jobs;
+};
 struct Workspace {
   Storages storages;
   std::unique_ptr<Executor> executor;
-  Slab in, out;
-  std::vector<TileJob> jobs;
+  std::vector<SlabPair> pairs = {};  // as many as are under way at a time
 };
 
 // What other workers have read for the blocks that follow, job by job in the blocks' order.

@@ -23,6 +23,14 @@ Json stages_json(const Progress* progress) {
 Json device_json(const DeviceUse& use) {
   Json out = {{"used", use.device}, {"why", use.why}};
   if (!use.failed.empty()) out["failed"] = use.failed;
+  const auto limit = slowest(use.works);
+  if (!limit) return out;
+  Json stages = Json::object();
+  for (std::size_t i = 0; i < kDeviceStages; ++i)
+    stages[std::string(name(static_cast<DeviceStage>(i)))] = {{"bytes", use.works[i].bytes},
+                                                              {"seconds", use.works[i].seconds}};
+  stages["longest"] = name(*limit);
+  out["stages"] = std::move(stages);
   return out;
 }
 

@@ -42,6 +42,7 @@ TEST_CASE("random slabs ask for every kernel") {
     SlabTables tables;
     add_tiles(tables, slab.tiles);
     add_scans(tables, slab.elements);
+    add_numbers(tables, slab.numbers);
     for (std::size_t k = 0; k < asked.size(); ++k) asked[k] += tables.items[k].size();
   }
   for (std::size_t k = 0; k < asked.size(); ++k)

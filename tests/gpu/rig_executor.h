@@ -6,6 +6,7 @@
 
 #include "core/exec/executor.h"
 #include "gpu/kernels.h"
+#include "gpu/number_tables.h"
 
 namespace shw::test {
 
@@ -32,8 +33,8 @@ class RigExecutor final : public Executor {
     if (!work.in.empty()) std::memcpy(in.data(), work.in.data(), in.size());
     if (!work.out.empty()) std::memcpy(out.data(), work.out.data(), out.size());
     SlabTables tables;
-    add_tiles(tables, work.tiles);
-    add_scans(tables, work.elements);
+    add_work(tables, work);
+    std::vector<std::uint64_t> numbers(tables.number_words);
     Fingerprint sum;
     for (std::size_t k = 0; k < tables.items.size(); ++k) {
       const auto kernel = static_cast<Kernel>(k);
@@ -41,15 +42,14 @@ class RigExecutor final : public Executor {
       if (items.empty()) continue;
       ++launched[k];
       std::vector<Fingerprint> sums(items.size());
-      DeviceSlab slab{in.data(), out.data(), tables.jobs.data(), items.data(), sums.data()};
-      const auto count = static_cast<std::uint32_t>(items.size());
-      if (kernel >= Kernel::kScan1)
-        launch_scan(kernel, slab, count, nullptr);
-      else
-        launch_tiles(kernel, slab, count, nullptr);
+      DeviceSlab slab{in.data(),    out.data(),  tables.jobs.data(),
+                      items.data(), sums.data(), numbers.data()};
+      launch(kernel, slab, static_cast<std::uint32_t>(items.size()), nullptr);
       for (const Fingerprint& part : sums) sum += part;
     }
     if (!work.out.empty()) std::memcpy(work.out.data(), out.data(), out.size());
+    for (const NumberTable& table : tables.numbers)
+      *table.sums += sums_of_table(table.dtype, table.elements, numbers.data() + table.begin);
     return sum;
   }
 

@@ -12,6 +12,7 @@
 #include "core/exec/change_elements.h"
 #include "core/exec/executor.h"
 #include "core/tensor/cast.h"
+#include "core/tensor/statistics.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw::test {
@@ -19,6 +20,8 @@ namespace shw::test {
 struct SlabCase {
   std::vector<std::byte> in, out;
   std::vector<TileJob> tiles, elements;
+  std::vector<NumberJob> numbers;
+  std::vector<StatisticsSums> counted;  // what each of them comes to
 
   SlabWork work(std::vector<std::byte>& made) const { return {in, tiles, elements, made}; }
 };
@@ -168,12 +171,48 @@ inline void fill_slab(std::vector<std::byte>& bytes, SlabDice& dice) {
   }
 }
 
+// One element after the other.
+inline StatisticsSums count_slowly(const std::byte* at, Dtype dtype, std::uint64_t count) {
+  StatisticsSums sums(dtype);
+  const std::size_t size = size_of(dtype);
+  for (std::uint64_t i = 0; i < count; ++i, at += size) {
+    std::uint64_t bits[2] = {0, 0};
+    std::memcpy(bits, at, size);
+    if (size <= 8) {
+      add_elements(sums, bits[0], 1);
+      continue;
+    }
+    ++sums.elements;
+    sums.zero += ((bits[0] | bits[1]) << 1) == 0 ? 1 : 0;
+  }
+  return sums;
+}
+
+// A part of what was read, as if it held elements of any dtype, wherever they begin.
+inline void add_numbers(SlabCase& slab, SlabDice& dice, std::int64_t most) {
+  const auto bytes = static_cast<std::int64_t>(slab.in.size());
+  Dtype dtype;
+  do dtype = static_cast<Dtype>(dice.pick(1, static_cast<std::int64_t>(Dtype::kCount) - 1));
+  while (size_of(dtype) == 0);
+  const std::int64_t size = size_of(dtype);
+  if (bytes < size) return;
+  std::int64_t begin = dice.pick(0, bytes - size);
+  if (!dice.one_in(4)) begin = begin / size * size;
+  const std::int64_t count = dice.pick(1, std::min((bytes - begin) / size, most));
+  slab.numbers.push_back(
+      {dtype, static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(count), nullptr});
+  slab.counted.push_back(
+      count_slowly(slab.in.data() + begin, dtype, static_cast<std::uint64_t>(count)));
+}
+
 inline SlabCase random_slab(std::uint64_t seed, std::int64_t most_elements) {
   SlabDice dice(seed);
   SlabCase slab;
   const std::int64_t jobs = dice.pick(1, 4);
   for (std::int64_t i = 0; i < jobs; ++i) add_job(slab, dice, most_elements);
   fill_slab(slab.in, dice);
+  for (std::int64_t left = dice.pick(0, 2); left > 0; --left)
+    add_numbers(slab, dice, most_elements);
   return slab;
 }
 
@@ -212,13 +251,25 @@ inline constexpr std::byte kPoison{0xA5};
 inline std::string difference(Executor& executor, const SlabCase& slab,
                               const std::vector<std::byte>& wanted, const Fingerprint& sum) {
   std::vector<std::byte> made(slab.out.size(), kPoison);
-  auto result = executor.run(slab.work(made));
+  std::vector<StatisticsSums> counted;
+  std::vector<NumberJob> numbers = slab.numbers;
+  for (const NumberJob& job : numbers) counted.emplace_back(job.dtype);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i].sums = &counted[i];
+  SlabWork work = slab.work(made);
+  work.numbers = numbers;
+  auto result = executor.run(work);
   if (!result) return result.error().message;
   for (std::size_t i = 0; i < made.size(); ++i) {
     if (made[i] != wanted[i])
       return "byte " + std::to_string(i) + " of " + std::to_string(made.size()) + " is " +
              std::to_string(static_cast<int>(made[i])) + " and not " +
              std::to_string(static_cast<int>(wanted[i]));
+  }
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    if (!(counted[i] == slab.counted[i]))
+      return "the numbers of " + std::to_string(numbers[i].count) + " " +
+             std::string(name(numbers[i].dtype)) + " from byte " +
+             std::to_string(numbers[i].begin) + " on differ";
   }
   return *result == sum ? "" : "the fingerprint differs";
 }

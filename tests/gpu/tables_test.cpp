@@ -3,6 +3,7 @@
 
 #include "gpu/cuda_executor.h"
 #include "gpu/slab_tables.h"
+#include "rig/streams.h"
 #include "slab_cases.h"
 
 using namespace shw;
@@ -58,11 +59,27 @@ TEST_CASE("what is too long for an index is several jobs, and no narrow dimensio
 }
 
 TEST_CASE("a machine without a GPU is told so in words") {
+  struct {
+    int devices, driver;
+    const char* says;
+  } const machines[] = {{0, 0, "no driver of a GPU was found"},
+                        {1, 12000, "the driver of the GPU is older than CUDA 13 needs"},
+                        {0, 13000, "no GPU was found"}};
+  for (const auto& machine : machines) {
+    rig::set_devices(machine.devices, machine.driver);
+    Gpus found = cuda_gpus();
+    CHECK(found.found.empty());
+    CHECK(found.none == machine.says);
+    auto executor = cuda_executor(0);
+    REQUIRE_FALSE(executor.has_value());
+    CHECK(executor.error().message == found.none);
+    CHECK(executor.error().advice.find("--device cpu") != std::string::npos);
+  }
+  rig::set_devices(2);
   Gpus found = cuda_gpus();
-  CHECK(found.found.empty() == !found.none.empty());
-  if (!found.found.empty()) return;
-  auto executor = cuda_executor(0);
-  REQUIRE_FALSE(executor.has_value());
-  CHECK(executor.error().message == found.none);
-  CHECK(executor.error().advice.find("--device cpu") != std::string::npos);
+  CHECK(found.none.empty());
+  REQUIRE(found.found.size() == 2);
+  CHECK(found.found[1].index == 1);
+  CHECK(found.found[0].name == "Rig 0");
+  rig::set_devices(1);
 }

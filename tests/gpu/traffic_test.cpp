@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <bit>
+#include <random>
 
 #include "gpu/device.cuh"
 #include "rig/traffic.h"
@@ -125,6 +126,47 @@ TEST_CASE("scans touch what they hold and meet no bank twice") {
                           sized(Kernel::kScan1, static_cast<unsigned>(std::min(log, 2))), true);
     CHECK(all.read <= 1.05);
     CHECK(all.traffic.bank_conflicts == 0);
+  }
+}
+
+TEST_CASE("numbers are counted with what they hold read once and little beside it") {
+  for (Dtype dtype :
+       {Dtype::kUint8, Dtype::kBfloat16, Dtype::kFloat16, Dtype::kFloat32, Dtype::kFloat64,
+        Dtype::kInt16, Dtype::kInt32, Dtype::kInt64, Dtype::kComplex64}) {
+    for (bool alike : {false, true}) {
+      CAPTURE(name(dtype));
+      CAPTURE(alike);
+      // Numbers as weights are: most within a few powers of two. Or one number again and again.
+      const std::size_t count = std::size_t{1} << 17, size = size_of(dtype);
+      std::vector<std::byte> in(count * size);
+      std::mt19937 random(3);
+      std::normal_distribution<float> weights(0, 0.02f);
+      for (std::size_t i = 0; i < count; ++i) {
+        const float value = alike ? 0.0f : weights(random) * (dtype == Dtype::kInt32 ? 1e6f : 1.0f);
+        const bool is_float = number_kind(dtype) == NumberKind::kFloat;
+        if (is_float)
+          cast_row(Dtype::kFloat32, reinterpret_cast<const std::byte*>(&value), 4, dtype,
+                   in.data() + i * size, static_cast<std::int64_t>(size), 1);
+        else
+          std::memcpy(in.data() + i * size, &value, std::min<std::size_t>(size, 4));
+      }
+      StatisticsSums sums(dtype);
+      const NumberJob job{dtype, 0, count, &sums};
+      RigExecutor rig;
+      rig::begin_counting();
+      auto done = rig.run({in, {}, {}, {}, std::span(&job, 1)});
+      const rig::Traffic all = rig::counted();
+      REQUIRE(done.has_value());
+      CHECK(sums == count_slowly(in.data(), dtype, count));
+      CHECK(all.races == 0);
+      CHECK(all.bank_conflicts == 0);
+      const auto needed = static_cast<double>(in.size());
+      CHECK(static_cast<double>(all.read_touched) <= 1.05 * needed);
+      CHECK(static_cast<double>(all.added_touched) <= 0.05 * needed);
+      CHECK(all.written_touched == 0);
+      // One number again and again is told once a thread and a block.
+      if (alike) CHECK(all.add_turns <= count / 16);
+    }
   }
 }
 

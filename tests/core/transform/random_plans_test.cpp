@@ -33,10 +33,7 @@ Bytes bytes_of_tile(const LoweredArrangement& lowered, const OutputTile& tile, s
   MemoryFile file(output.offset);
   Workspace workspace{Storages(lowered.program, lowered.inputs,
                                std::make_shared<DecodedItems>(std::uint64_t{1} << 30)),
-                      cpu_executor(),
-                      {},
-                      {},
-                      {}};
+                      cpu_executor()};
   OutputId id = lowered.made[made];
   Limits limits{slab, slab};
   auto written = write_blocks(lowered.program, id, {0, block_count(lowered.program, id, limits)},

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <random>
 #include <vector>
 
 #include "../slab_cases.h"
@@ -22,6 +23,8 @@ struct Bench {
   const char* name;
   double predicted;  // of the copy, in percent
   std::vector<TileJob> tiles, scans;
+  std::vector<NumberJob> numbers = {};
+  bool of_weights = false;  // floats as a model has them, and not random bits
 };
 
 TileJob job_of(ElementOp op, Dtype from, Dtype to, const Sizes& sizes, const Sizes& source,
@@ -80,6 +83,11 @@ Bench scan(const char* name, double predicted, Dtype dtype, std::int64_t count) 
           {job_of(ElementOp::kCopy, dtype, dtype, {count}, {size_of(dtype)}, {1})}};
 }
 
+Bench numbers(const char* name, double predicted, Dtype dtype, std::uint64_t bytes) {
+  static StatisticsSums sums;
+  return {name, predicted, {}, {}, {{dtype, 0, bytes / size_of(dtype), &sums}}};
+}
+
 Bench many_tiles(const char* name, double predicted, std::int64_t tiles, std::int64_t bytes) {
   Bench bench{name, predicted, {}, {}};
   for (std::int64_t i = 0; i < tiles; ++i) {
@@ -128,6 +136,15 @@ std::vector<Bench> benches() {
   turned_scan.scans.push_back(job_of(ElementOp::kCopy, Dtype::kFloat32, Dtype::kFloat32,
                                      {8192, 8192}, {4, 4 * 8192}, {8192, 1}));
   all.push_back(turned_scan);
+  // Random bits are the worst of all: each element is of another group of powers than the last one.
+  all.push_back(numbers("numbers of float32, random bits", 5, Dtype::kFloat32, kBytes));
+  all.push_back(numbers("numbers of bfloat16, random bits", 3, Dtype::kBfloat16, kBytes));
+  all.push_back(numbers("numbers of float16, random bits", 8, Dtype::kFloat16, kBytes));
+  all.push_back(numbers("numbers of float64, random bits", 4, Dtype::kFloat64, kBytes));
+  all.push_back(numbers("numbers of int32, random bits", 15, Dtype::kInt32, kBytes));
+  all.push_back(numbers("numbers of e4m3fn, random bits", 15, Dtype::kFloat8E4m3fn, kBytes));
+  all.push_back(numbers("numbers of float32, weights", 30, Dtype::kFloat32, kBytes));
+  all.back().of_weights = true;
   Bench columns{"every other element of 4 bytes", 40, {}, {}};
   columns.tiles.push_back(
       job_of(ElementOp::kCopy, Dtype::kFloat32, Dtype::kFloat32, {256 * kMega}, {8}, {4}));
@@ -143,6 +160,8 @@ double bytes_of(const Bench& bench) {
              (size_of(job.to) + (job.op == ElementOp::kConstant ? 0 : size_of(job.from)));
   for (const TileJob& job : bench.scans)
     bytes += static_cast<double>(elements(job.layouts.target)) * size_of(job.from);
+  for (const NumberJob& job : bench.numbers)
+    bytes += static_cast<double>(job.count) * size_of(job.dtype);
   return bytes;
 }
 
@@ -186,25 +205,46 @@ __global__ void __launch_bounds__(256) read_all(const uint4* in, std::size_t cou
   if (sum == 0x12345678) *out = sum;
 }
 
+std::vector<std::byte> random_bits(std::size_t bytes) {
+  std::vector<std::byte> noise(bytes);
+  SlabDice dice(1);
+  for (std::size_t at = 0; at < noise.size(); at += 8) {
+    const std::uint64_t bits = dice.bits();
+    std::memcpy(noise.data() + at, &bits, 8);
+  }
+  return noise;
+}
+
+std::vector<std::byte> weights(std::size_t bytes) {
+  std::vector<std::byte> all(bytes);
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal(0, 0.02f);
+  for (std::size_t at = 0; at < all.size(); at += 4) {
+    const float weight = normal(random);
+    std::memcpy(all.data() + at, &weight, 4);
+  }
+  return all;
+}
+
+// Again and again.
+bool fill(const DeviceMemory& memory, const std::vector<std::byte>& with) {
+  for (std::size_t at = 0; at < memory.size(); at += with.size())
+    if (!ok(cudaMemcpy(memory.data() + at, with.data(), std::min(with.size(), memory.size() - at),
+                       cudaMemcpyHostToDevice)))
+      return false;
+  return true;
+}
+
 constexpr std::size_t kRoom = (std::size_t{4} << 30) + (std::size_t{1} << 20);
 
 }  // namespace
 
 bool measure_kernels(const std::string& only) {
   DeviceMemory in[2], out[2];
-  std::vector<std::byte> noise(std::size_t{64} << 20);
-  SlabDice dice(1);
-  for (std::size_t at = 0; at < noise.size(); at += 8) {
-    const std::uint64_t bits = dice.bits();
-    std::memcpy(noise.data() + at, &bits, 8);
-  }
-  for (int i = 0; i < 2; ++i) {
-    if (!in[i].reserve(kRoom) || !out[i].reserve(kRoom)) return false;
-    for (std::size_t at = 0; at < kRoom; at += noise.size())
-      if (!ok(cudaMemcpy(in[i].data() + at, noise.data(), std::min(noise.size(), kRoom - at),
-                         cudaMemcpyHostToDevice)))
-        return false;
-  }
+  const std::size_t pattern = std::size_t{64} << 20;
+  for (int i = 0; i < 2; ++i)
+    if (!in[i].reserve(kRoom) || !out[i].reserve(kRoom) || !fill(in[i], random_bits(pattern)))
+      return false;
   constexpr double kBytes = 4.0 * (1 << 30);
   double copy = median([&](int i) {
     return ok(cudaMemcpyAsync(out[i % 2].data(), in[i % 2].data(), std::size_t{4} << 30,
@@ -221,12 +261,18 @@ bool measure_kernels(const std::string& only) {
   std::printf("copy from device to device, 4 GiB: %.0f GB/s read and written\n", copy_rate / 1e9);
   std::printf("reading alone, 4 GiB: %.0f GB/s\n\n", read_rate / 1e9);
   std::printf("| kernel | GB/s | of the copy, or of reading | predicted |\n|---|---|---|---|\n");
-  bool right = true;
+  bool right = true, has_weights = false;
   for (const Bench& bench : benches()) {
     if (!only.empty() && std::string(bench.name).find(only) == std::string::npos) continue;
+    if (bench.of_weights != has_weights) {
+      has_weights = bench.of_weights;
+      const auto now = has_weights ? weights(pattern) : random_bits(pattern);
+      if (!fill(in[0], now) || !fill(in[1], now)) return false;
+    }
     SlabTables tables;
     add_tiles(tables, bench.tiles);
     add_scans(tables, bench.scans);
+    add_numbers(tables, bench.numbers);
     DeviceTables device;
     if (!device.upload(tables, nullptr) || !ok(cudaStreamSynchronize(nullptr))) return false;
     const double seconds = median([&](int i) {

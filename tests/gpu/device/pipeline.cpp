@@ -6,20 +6,31 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <deque>
 #include <optional>
 #include <thread>
 
 #include "../slab_cases.h"
 #include "device.h"
+#include "gpu/cuda_executor.h"
 #include "gpu/device_tables.h"
 
 namespace shw::test {
 namespace {
 
-enum Stage : unsigned { kRead = 1, kSend = 2, kKernel = 4, kFetch = 8, kWrite = 16, kCpu = 32 };
+enum Stage : unsigned {
+  kRead = 1,
+  kSend = 2,
+  kKernel = 4,
+  kFetch = 8,
+  kWrite = 16,
+  kCpu = 32,
+  kRing = 64
+};
 
 struct Work {
   const char* name;
@@ -68,13 +79,9 @@ struct Lane {
       return false;
     if ((stages & kFetch) != 0)
       cudaMemcpyAsync(out.data(), device_out.data(), work.out, cudaMemcpyDeviceToHost, stream);
-    if ((stages & kKernel) != 0) {
-      auto made = tables.sum(stream);
-      if (!made) return false;
-      sum += *made;
-    } else if (cudaStreamSynchronize(stream) != cudaSuccess) {
-      return false;
-    }
+    if ((stages & kKernel) != 0 && !tables.fetch(stream)) return false;
+    if (cudaStreamSynchronize(stream) != cudaSuccess) return false;
+    if ((stages & kKernel) != 0) sum += tables.sum();
     return (stages & kWrite) == 0 ||
            pwrite(files.out, out.data(), work.out, static_cast<off_t>(slab * work.out)) >= 0;
   }
@@ -83,7 +90,90 @@ struct Lane {
 struct Ran {
   double seconds = 0;
   Fingerprint sum;
+  DeviceWorks works{};  // by the executor's own events
 };
+
+// As write_blocks() goes: each thread has an executor with several slabs under way, and waits for
+// the oldest when there are as many as may be.
+class Ring {
+ public:
+  bool open(const Work& work) {
+    auto opened = cuda_executor(0);
+    if (!opened) return false;
+    executor_ = std::move(*opened);
+    pairs_.resize(executor_->most_under_way());
+    for (Pair& pair : pairs_) {
+      pair.in.room(work.in, executor_->memory());
+      pair.out.room(work.out, executor_->memory());
+    }
+    return true;
+  }
+  // The slabs that `next` deals out.
+  bool carry(const Work& work, const Files& files, std::atomic<std::size_t>& next, Ran& ran) {
+    bool right = true;
+    for (std::size_t slab, turn = 0; right && (slab = next++) < kSlabs; ++turn) {
+      if (under_way_.size() == pairs_.size()) right = write_oldest(work, files, ran);
+      Pair& pair = pairs_[turn % pairs_.size()];
+      auto in = pair.in.room(work.in), out = pair.out.room(work.out);
+      right = right && pread(files.in, in.data(), in.size(), place(slab, work.in)) >= 0;
+      executor_->begin({in, work.tiles, work.elements, out});
+      under_way_.push_back({slab, out});
+    }
+    while (!under_way_.empty()) right = write_oldest(work, files, ran) && right;
+    ran.works = executor_->take_works();
+    return right;
+  }
+
+ private:
+  struct Pair {
+    Slab in, out;
+  };
+  struct UnderWay {
+    std::size_t slab;
+    std::span<std::byte> out;
+  };
+  static off_t place(std::size_t slab, std::size_t bytes) {
+    return static_cast<off_t>(slab * bytes);
+  }
+  bool write_oldest(const Work& work, const Files& files, Ran& ran) {
+    const UnderWay oldest = under_way_.front();
+    under_way_.pop_front();
+    auto made = executor_->finish();
+    if (!made) return false;
+    ran.sum += *made;
+    return pwrite(files.out, oldest.out.data(), work.out, place(oldest.slab, work.out)) >= 0;
+  }
+
+  std::unique_ptr<Executor> executor_;
+  std::vector<Pair> pairs_;
+  std::deque<UnderWay> under_way_;
+};
+
+std::optional<Ran> run_ring(const Work& work, unsigned threads, const Files& files) {
+  std::vector<Ring> rings(threads);
+  for (Ring& ring : rings)
+    if (!ring.open(work)) return std::nullopt;
+  if (ftruncate(files.out, 0) != 0) return std::nullopt;
+  std::vector<Ran> parts(threads);
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> right{true};
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::thread> running;
+  for (unsigned t = 0; t < threads; ++t)
+    running.emplace_back([&, t] {
+      if (!rings[t].carry(work, files, next, parts[t])) right = false;
+    });
+  for (std::thread& thread : running) thread.join();
+  Ran ran{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), {}, {}};
+  for (const Ran& part : parts) {
+    ran.sum += part.sum;
+    for (std::size_t i = 0; i < kDeviceStages; ++i) {
+      ran.works[i].bytes += part.works[i].bytes;
+      ran.works[i].seconds += part.works[i].seconds;
+    }
+  }
+  return right ? std::optional(ran) : std::nullopt;
+}
 
 std::optional<Ran> run_stages(const Work& work, unsigned stages, unsigned threads,
                               const Files& files) {
@@ -105,7 +195,7 @@ std::optional<Ran> run_stages(const Work& work, unsigned stages, unsigned thread
         if (!lanes[t].carry(work, slab, stages, files, sums[t])) right = false;
     });
   for (std::thread& thread : running) thread.join();
-  Ran ran{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), {}};
+  Ran ran{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), {}, {}};
   for (const Fingerprint& sum : sums) ran.sum += sum;
   return right ? std::optional(ran) : std::nullopt;
 }
@@ -154,12 +244,15 @@ bool measure(const Work& work, const std::string& folder, unsigned threads) {
                       {"from the GPU", kFetch, work.out},
                       {"write", kWrite, work.out},
                       {"all, by the GPU", kRead | kSend | kKernel | kFetch | kWrite, work.in},
+                      {"all, by the executor", kRing, work.in},
                       {"all, by the CPU", kRead | kCpu | kWrite, work.in}};
   double slowest = 0;
-  Fingerprint sums[2];
+  std::vector<Fingerprint> sums;
   std::printf("%s, %u threads, %zu slabs of %zu MiB:", work.name, threads, kSlabs, work.in >> 20);
   for (const Row& row : rows) {
-    auto ran = right ? run_stages(work, row.stages, threads, files) : std::nullopt;
+    auto ran = !right                ? std::nullopt
+               : row.stages == kRing ? run_ring(work, threads, files)
+                                     : run_stages(work, row.stages, threads, files);
     if (!ran) {
       right = false;
       break;
@@ -170,11 +263,18 @@ bool measure(const Work& work, const std::string& folder, unsigned threads) {
                 static_cast<double>(kSlabs * row.bytes) / ran->seconds / 1e9);
     if (!alone) std::printf(" (%.0f %% of the slowest stage)", 100 * slowest / ran->seconds);
     std::printf(" |");
-    if (!alone) sums[(row.stages & kCpu) != 0] = ran->sum;
+    if (!alone) sums.push_back(ran->sum);
+    if (row.stages != kRing) continue;
+    constexpr const char* kNames[kDeviceStages] = {"there", "kernels", "back"};
+    for (std::size_t i = 0; i < kDeviceStages; ++i)
+      std::printf(" %s %.1f GB/s a slab,", kNames[i],
+                  static_cast<double>(ran->works[i].bytes) / ran->works[i].seconds / 1e9);
+    std::printf(" |");
   }
   std::printf("\n");
   std::fflush(stdout);
-  if (right && !(sums[0] == sums[1])) {
+  if (right && !std::all_of(sums.begin(), sums.end(),
+                            [&](const Fingerprint& sum) { return sum == sums[0]; })) {
     std::printf("the fingerprints differ\n");
     right = false;
   }

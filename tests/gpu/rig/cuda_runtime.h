@@ -40,8 +40,47 @@ inline uint4 make_uint4(unsigned int x, unsigned int y, unsigned int z, unsigned
 #define __shared__ static
 #define __launch_bounds__(...)
 
-using cudaStream_t = void*;
-enum cudaError_t { cudaSuccess = 0 };
+using cudaStream_t = struct rig_stream*;
+using cudaEvent_t = struct rig_event*;
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorNoDevice = 100,
+  cudaErrorLaunchFailure = 719
+};
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+struct cudaDeviceProp {
+  char name[256];
+  std::size_t totalGlobalMem;
+};
+#define CUDART_VERSION 13000
+constexpr unsigned int cudaStreamNonBlocking = 1;
+
+// rig/streams.cpp. What a stream is given happens later; without a stream it happens at once.
+cudaError_t cudaMalloc(void** memory, std::size_t bytes);
+cudaError_t cudaMallocHost(void** memory, std::size_t bytes);
+cudaError_t cudaFree(void* memory);
+cudaError_t cudaFreeHost(void* memory);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags);
+cudaError_t cudaEventCreate(cudaEvent_t* event);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetLastError();
+const char* cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index);
+
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   std::size_t dynamicSmemBytes;
@@ -50,11 +89,13 @@ struct cudaLaunchConfig_t {
 
 namespace rig {
 
-enum class Access : std::uint8_t { kRead, kWrite, kSharedRead, kSharedWrite };
+// The last two are done at once: nothing comes between what is read there and what is written.
+enum class Access : std::uint8_t { kRead, kWrite, kSharedRead, kSharedWrite, kSharedAdd, kAdd };
 // `site`: which instruction it is.
 void note(Access access, const void* site, const void* address, std::size_t bytes);
 void barrier();
 void run_blocks(unsigned int blocks, unsigned int threads, const std::function<void()>& thread);
+cudaError_t do_later(cudaStream_t stream, std::function<void()> work);
 
 }  // namespace rig
 
@@ -87,8 +128,35 @@ template <class Value>
 [[gnu::noinline]] inline void note_shared_write(const void* at, std::size_t bytes) {
   rig::note(rig::Access::kSharedWrite, __builtin_return_address(0), at, bytes);
 }
+[[gnu::noinline]] inline void note_shared_add(const void* at) {
+  rig::note(rig::Access::kSharedAdd, __builtin_return_address(0), at, 4);
+}
+[[gnu::noinline]] inline void note_add(const void* at) {
+  rig::note(rig::Access::kAdd, __builtin_return_address(0), at, 8);
+}
+#define SHW_SHARED_ADD(address) note_shared_add(address)
+#define SHW_ADD(address) note_add(address)
 #define SHW_SHARED_READ(address, bytes) note_shared_read(address, bytes)
 #define SHW_SHARED_WRITE(address, bytes) note_shared_write(address, bytes)
+
+// Fibers hand over at barriers alone.
+template <class Number>
+Number atomicAdd(Number* at, Number value) {
+  const Number before = *at;
+  *at += value;
+  return before;
+}
+inline unsigned long long atomicAdd(unsigned long long* at, std::uint64_t value) {
+  return atomicAdd<unsigned long long>(at, value);
+}
+inline unsigned long long atomicMax(unsigned long long* at, std::uint64_t value) {
+  const unsigned long long before = *at;
+  if (value > before) *at = value;
+  return before;
+}
+inline int __clzll(long long value) {
+  return value == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(value));
+}
 
 inline unsigned int __byte_perm(unsigned int low, unsigned int high, unsigned int pick) {
   const std::uint64_t both = low | std::uint64_t{high} << 32;
@@ -101,6 +169,8 @@ inline unsigned int __byte_perm(unsigned int low, unsigned int high, unsigned in
 template <class... Wanted, class... Given>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Wanted...),
                                Given&&... given) {
-  rig::run_blocks(config->gridDim.x, config->blockDim.x, [&] { kernel(given...); });
-  return cudaSuccess;
+  return rig::do_later(
+      config->stream, [blocks = config->gridDim.x, threads = config->blockDim.x, kernel, given...] {
+        rig::run_blocks(blocks, threads, [&] { kernel(given...); });
+      });
 }

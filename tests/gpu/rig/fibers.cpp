@@ -118,6 +118,15 @@ void count_shared(const Note* first, const Note* last, Traffic& traffic) {
   }
 }
 
+// Neighbours that add to one word wait for each other, as those do that meet one bank.
+void count_shared_adds(const Note* first, const Note* last, Traffic& traffic) {
+  std::array<std::uint64_t, 32> turns{};
+  for (const Note* note = first; note < last; ++note) ++turns[note->address / 4 % 32];
+  const std::uint64_t most = *std::max_element(turns.begin(), turns.end());
+  traffic.add_turns += most;
+  traffic.add_conflicts += most - 1;
+}
+
 void count_sectors(const Note* first, const Note* last, Traffic& traffic) {
   std::set<std::uintptr_t> sectors;
   std::uint64_t bytes = 0;
@@ -126,19 +135,25 @@ void count_sectors(const Note* first, const Note* last, Traffic& traffic) {
     sectors.insert(note->address / 32);
     sectors.insert((note->address + note->bytes - 1) / 32);
   }
+  if (first->access == Access::kAdd) {
+    traffic.added_bytes += bytes;
+    traffic.added_touched += sectors.size() * 32;
+    return;
+  }
   const bool reads = first->access == Access::kRead;
   (reads ? traffic.read_bytes : traffic.written_bytes) += bytes;
   (reads ? traffic.read_touched : traffic.written_touched) += sectors.size() * 32;
 }
 
 bool is_shared(Access access) {
-  return access == Access::kSharedRead || access == Access::kSharedWrite;
+  return access == Access::kSharedRead || access == Access::kSharedWrite ||
+         access == Access::kSharedAdd;
 }
 
 // Who met a byte of shared memory since the last barrier.
 struct Met {
   unsigned int thread = 0;
-  bool several = false, written = false;
+  bool several = false, written = false, not_added = false;
 };
 
 void count_races(const std::vector<Note>& notes, Traffic& traffic) {
@@ -149,10 +164,12 @@ void count_races(const std::vector<Note>& notes, Traffic& traffic) {
     for (std::size_t i = 0; i < note.bytes; ++i) {
       auto [at, fresh] = bytes.try_emplace({note.barriers, note.address + i}, Met{thread});
       at->second.several = at->second.several || at->second.thread != thread;
-      at->second.written = at->second.written || note.access == Access::kSharedWrite;
+      at->second.written = at->second.written || note.access != Access::kSharedRead;
+      at->second.not_added = at->second.not_added || note.access != Access::kSharedAdd;
     }
   }
-  for (const auto& [at, met] : bytes) traffic.races += met.several && met.written ? 1 : 0;
+  for (const auto& [at, met] : bytes)
+    traffic.races += met.several && met.written && met.not_added ? 1 : 0;
 }
 
 void count_block() {
@@ -168,7 +185,9 @@ void count_block() {
     while (last < m.notes.size() && instruction(m.notes[last]) == instruction(m.notes[first]))
       ++last;
     const Note* notes = m.notes.data();
-    if (is_shared(m.notes[first].access))
+    if (m.notes[first].access == Access::kSharedAdd)
+      count_shared_adds(notes + first, notes + last, m.traffic);
+    else if (is_shared(m.notes[first].access))
       count_shared(notes + first, notes + last, m.traffic);
     else
       count_sectors(notes + first, notes + last, m.traffic);

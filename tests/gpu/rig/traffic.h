@@ -13,8 +13,12 @@ struct Traffic {
   // Turns that shared memory took, and those beyond one a phase: a phase is as many threads as ask
   // for 128 bytes.
   std::uint64_t shared_phases = 0, bank_conflicts = 0;
+  // Bytes that were added to in memory, and 32 times the sectors; of additions to shared memory the
+  // turns that they took, and those beyond one a warp's instruction.
+  std::uint64_t added_bytes = 0, added_touched = 0;
+  std::uint64_t add_turns = 0, add_conflicts = 0;
   // Bytes of shared memory that one thread wrote and another one met between the same two barriers:
-  // on a card either may come first.
+  // on a card either may come first. Additions do not mind each other.
   std::uint64_t races = 0;
 };
 

@@ -1,0 +1,126 @@
+// Blocks that an executor is still at while the next ones are read, whatever becomes of them.
+#include <doctest/doctest.h>
+
+#include <deque>
+
+#include "core/exec/write_blocks.h"
+#include "core/memory_sink.h"
+#include "core/model/builder.h"
+#include "core/program/random_program.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+// What it does is seen by the test, which outlives it.
+struct Seen {
+  std::size_t begun = 0, finished = 0, most = 0;
+};
+
+// Does nothing before it is asked for the result, and until then leaves rubbish where the bytes
+// will be. It may fail at one of them.
+class LateExecutor final : public Executor {
+ public:
+  LateExecutor(Seen& seen, std::size_t takes, std::size_t fails_at = SIZE_MAX)
+      : seen_(seen), takes_(takes), fails_at_(fails_at) {}
+  Result<Fingerprint> run(const SlabWork& work) override { return cpu_->run(work); }
+  void begin(const SlabWork& work) override {
+    ++seen_.begun;
+    under_way_.push_back(work);
+    seen_.most = std::max(seen_.most, under_way_.size());
+  }
+  Result<Fingerprint> finish() override {
+    const SlabWork work = under_way_.front();
+    under_way_.pop_front();
+    if (seen_.finished++ == fails_at_) return fail(ErrorKind::kIo, "it failed");
+    return cpu_->run(work);
+  }
+  std::size_t most_under_way() override { return takes_; }
+
+ private:
+  Seen& seen_;
+  std::size_t takes_, fails_at_;
+  std::unique_ptr<Executor> cpu_ = cpu_executor();
+  std::deque<SlabWork> under_way_;
+};
+
+std::shared_ptr<const Checkpoint> late_file_of(const Program& program, Dice& dice) {
+  std::uint64_t length = 0;
+  for (const ProgramSource& source : program.sources)
+    length = std::max(length, source.offset + source.length);
+  Bytes bytes(static_cast<std::size_t>(length));
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(dice.pick(0, 255));
+  std::string name = program.sources.empty() ? "none" : program.names[program.sources[0].file];
+  CheckpointBuilder builder;
+  builder.set_directory(memory_directory("/ck", {{name, std::move(bytes)}}));
+  return builder.finish();
+}
+
+struct LateRun {
+  Result<WrittenBlocks> written;
+  Bytes bytes;
+};
+LateRun late_run(std::unique_ptr<Executor> executor, const Program& program, OutputId output,
+                 const Checkpoint& input, const Limits& limits) {
+  MemoryFile file(program.output(output).offset);
+  Workspace workspace{Storages(program, {&input}, std::make_shared<DecodedItems>(1 << 20)),
+                      std::move(executor)};
+  auto written = write_blocks(program, output, {0, block_count(program, output, limits)}, workspace,
+                              limits, file, nullptr);
+  return {std::move(written), file.bytes};
+}
+
+}  // namespace
+
+TEST_CASE("blocks that are under way together come to what they come to one by one") {
+  std::size_t most = 0;
+  for (unsigned seed = 0; seed < 120; ++seed) {
+    Dice dice(seed);
+    Program program = random_program(dice);
+    auto input = late_file_of(program, dice);
+    for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
+      const OutputId output{o};
+      const Limits alone{96, 96}, several{96, 96, 96 * 8};
+      LateRun wanted = late_run(cpu_executor(), program, output, *input, alone);
+      REQUIRE(wanted.written.has_value());
+      Seen seen;
+      LateRun run = late_run(std::make_unique<LateExecutor>(seen, 1 + seed % 5), program, output,
+                             *input, several);
+      REQUIRE(run.written.has_value());
+      CHECK(run.bytes == wanted.bytes);
+      CHECK(run.written->crc == wanted.written->crc);
+      CHECK(run.written->elements == wanted.written->elements);
+      CHECK(run.written->peak_bytes <=
+            std::max<std::uint64_t>(several.under_way_bytes, wanted.written->peak_bytes));
+      CHECK(seen.begun == seen.finished);
+      CHECK(seen.most <= 1 + seed % 5);
+      most = std::max(most, seen.most);
+      // Without room for more, one.
+      Seen narrow;
+      LateRun one =
+          late_run(std::make_unique<LateExecutor>(narrow, 5), program, output, *input, alone);
+      CHECK(narrow.most <= 1);
+      CHECK(one.bytes == wanted.bytes);
+    }
+  }
+  CHECK(most == 5);
+}
+
+TEST_CASE("an executor that fails is waited for with all that it has begun") {
+  std::size_t failed = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    Dice dice(seed);
+    Program program = random_program(dice);
+    auto input = late_file_of(program, dice);
+    for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
+      Seen seen;
+      LateRun run = late_run(std::make_unique<LateExecutor>(seen, 4, seed % 3), program,
+                             OutputId{o}, *input, {96, 96, 96 * 8});
+      failed += run.written.has_value() ? 0 : 1;
+      if (!run.written) CHECK(run.written.error().message == "it failed");
+      CHECK(seen.begun == seen.finished);
+    }
+  }
+  CHECK(failed > 20);
+}
