@@ -52,7 +52,7 @@ void browse_button(Frame& frame, DeskState& state, Column& column, const std::st
 
 // Every format that the table has, side by side, and what a folder of it is told by.
 void draw_formats(Frame& frame, Column& column) {
-  float wide = std::floor((column.width() - frame.px(24)) / 2), line = frame.px(21);
+  float wide = std::floor((column.width() - frame.px(24)) / 2), line = frame.px(19);
   std::size_t count = 0;
   std::string_view before;
   for (const FormatRow& format : formats()) {
@@ -68,7 +68,7 @@ void draw_formats(Frame& frame, Column& column) {
                  format.sign);
     ++count;
   }
-  column.y += line * static_cast<float>((count + 1) / 2) + frame.px(8);
+  column.y += line * static_cast<float>((count + 1) / 2) + frame.px(4);
 }
 
 }  // namespace
