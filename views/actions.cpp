@@ -17,7 +17,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 74> kActions{{
+constexpr std::array<ActionRow, 75> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -42,8 +42,8 @@ constexpr std::array<ActionRow, 74> kActions{{
     {Action::kUndo, "Undo a repair in place", {}},
     {Action::kCheck, "Check again", {Key::kF6}},
     {Action::kCheckData, "Check every byte", {Key::kF6, false, true, false}},
-    {Action::kCancel, "Stop what is running", {Key::kEscape, false, true, false}},
-    {Action::kPause, "Pause what is running, or go on with it", {Key::kF9}},
+    {Action::kCancel, "Stop all that is running", {Key::kEscape, false, true, false}},
+    {Action::kPause, "Pause all that is running, or go on with it", {Key::kF9}},
     {Action::kExplain, "Explain this finding", {Key::kF1}},
     {Action::kMesh, "Say how the ranks lie", ctrl(Key::kM)},
     {Action::kCopyReport, "Copy the findings as text", {Key::kC, true, true, false}},
@@ -77,6 +77,7 @@ constexpr std::array<ActionRow, 74> kActions{{
     {Action::kPreviousRecord, "Go to the previous record", {Key::kUp, false, false, true}},
     {Action::kCopyBytes, "Copy the bytes as text", {}},
     {Action::kShowValues, "Show the values", {Key::kV, true, true, false}},
+    {Action::kTable, "Show the tensors as a table", ctrl(Key::kT)},
     {Action::kOpen, "Open a checkpoint", ctrl(Key::kO)},
     {Action::kBack, "Go back", {Key::kLeft, false, false, true}},
     {Action::kForward, "Go forward", {Key::kRight, false, false, true}},
@@ -125,6 +126,10 @@ void zoom_by(DeskState& state, double factor) {
 // A filter stays: what it took minutes to find must not be wiped in passing.
 void take_back_one(DeskState& state) {
   if (close_peeks(state.layout)) return;
+  if (state.table.open) {
+    state.table.open = false;
+    return;
+  }
   if (state.isolated) return state.isolated.reset();
   if (state.map.zoom > 1) {
     state.map.zoom = 1;
@@ -132,6 +137,17 @@ void take_back_one(DeskState& state) {
     return;
   }
   state.map_has_keys = false;
+}
+
+bool can_be_paused(const Frame& frame) {
+  bool can = frame.job.running && !frame.job.stopping;
+  for (const JobState& job : frame.beside) can = can || !job.stopping;
+  return can;
+}
+bool all_are_paused(const Frame& frame) {
+  bool all = !frame.job.running || frame.job.paused;
+  for (const JobState& job : frame.beside) all = all && job.paused;
+  return all;
 }
 
 void run_sort_or_list(Action action, Frame& frame, DeskState& state) {
@@ -213,7 +229,8 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
   const Snapshot& s = frame.snapshot;
   bool findings = s.report != nullptr && !s.report->findings.empty();
   bool plan = s.plan != nullptr && !s.plan->empty();
-  bool idle = !frame.job.running;
+  bool idle = !frame.job.running;       // of what writes, or changes what is open
+  bool alone = !frame.anything_runs();  // nothing reads what would be changed either
   if (auto possible = is_habit_possible(action, frame, state)) return *possible;
   switch (action) {
     case Action::kNextFinding:
@@ -234,19 +251,20 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
       return plan && idle && s.repaired == nullptr && !refused;
     }
     case Action::kDryRun:
-      return plan && idle && s.repaired == nullptr;
+      return plan && idle && s.repaired == nullptr && !frame.runs("dry-run");
     case Action::kPlanUndo:
       return s.edits != nullptr && s.edits->can_undo() && s.repaired == nullptr;
     case Action::kPlanRedo:
       return s.edits != nullptr && s.edits->can_redo() && s.repaired == nullptr;
     case Action::kApplyInPlace:
-      return plan && idle && s.repaired == nullptr && !s.not_in_place;
+      return plan && alone && s.repaired == nullptr && !s.not_in_place;
     case Action::kOpenRepaired:
-    case Action::kVerify:
       return s.repaired != nullptr && idle;
+    case Action::kVerify:
+      return s.repaired != nullptr && idle && !frame.runs("verify");
     case Action::kUndo:
     case Action::kCommit:
-      return s.can_undo && idle;
+      return s.can_undo && alone;
     case Action::kResume:
     case Action::kRollBack:
       return s.target != nullptr && !s.target->half_made.empty() && idle;
@@ -258,14 +276,15 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
     case Action::kPreviousDifference:
       return s.compared != nullptr && !s.compared->difference.tensors.empty();
     case Action::kCheck:
-    case Action::kCheckData:
       return s.checkpoint != nullptr && idle;
+    case Action::kCheckData:
+      return s.checkpoint != nullptr && idle && !frame.runs("check");
     case Action::kReload:
       return !s.said.checkpoint.empty() && idle;
     case Action::kCancel:
-      return frame.job.running || frame.job.looking;
+      return frame.anything_runs() || frame.job.looking;
     case Action::kPause:
-      return frame.job.running && !frame.job.stopping;
+      return can_be_paused(frame);
     case Action::kLookAtTiles:
       return s.tensor && !tiles_are_known(s);
     case Action::kOpen:
@@ -325,7 +344,7 @@ void run(Action action, Frame& frame, DeskState& state) {
     case Action::kCancel:
       return frame.emit(CancelCommand{});
     case Action::kPause:
-      return frame.job.paused ? frame.emit(ContinueCommand{}) : frame.emit(PauseCommand{});
+      return all_are_paused(frame) ? frame.emit(ContinueCommand{}) : frame.emit(PauseCommand{});
     case Action::kExplain:
       state.habits.lesson.clear();
       state.explain_open = true;

@@ -68,6 +68,7 @@ enum class Action : std::uint8_t {
   kPreviousRecord,
   kCopyBytes,
   kShowValues,
+  kTable,
   kOpen,
   kBack,
   kForward,

@@ -96,6 +96,13 @@ void draw_certificate(Frame& frame, DeskState& state) {
   if (!list.sealed) said += " It is not what was written: somebody has changed it.";
   paragraph(frame, column, frame.fonts.text, list.sealed ? frame.theme.text : frame.theme.bad,
             said);
+  if (frame.snapshot.repaired != nullptr) {
+    const DeviceUse& use = frame.snapshot.repaired->device;
+    column.y += frame.px(4);
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+              "Made on " + use.device + ": " + use.why + "." +
+                  (use.failed.empty() ? "" : " The GPU failed under way: " + use.failed + "."));
+  }
   column.y += frame.px(10);
   float below = frame.px(30 + 22 + 12);
   Region region{{column.left, column.y}, {column.right + frame.px(14), column.bottom - below}};

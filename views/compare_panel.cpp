@@ -60,7 +60,7 @@ void draw_question(Frame& frame, DeskState& state, Column& column) {
   if (button(frame, "compare/close", "Close", {x, column.y}, ButtonStyle::kQuiet))
     state.compare_open = false;
   column.y += frame.px(42);
-  if ((go || data) && !state.compare_path.empty() && !frame.job.running)
+  if ((go || data) && !state.compare_path.empty() && !frame.runs("compare"))
     frame.emit(CompareCommand{state.compare_path, data});
 }
 

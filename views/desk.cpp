@@ -37,7 +37,10 @@ void draw_columns(Frame& frame, DeskState& state, const Regions& regions) {
   if (!regions.left_rail) layout.left.peeked = false;
   if (!regions.right_rail) layout.right.peeked = false;
   draw_left_side(frame, state, regions);
-  draw_tensor(frame, state, regions.centre);
+  if (state.table.open)
+    draw_tensor_table(frame, state, regions.centre);
+  else
+    draw_tensor(frame, state, regions.centre);
   draw_right_side(frame, state, regions);
   draw_splitters(frame, layout, regions);
   text_layer(frame, 1);
@@ -96,8 +99,7 @@ void draw_desk(Frame& frame, DeskState& state) {
                    ImGuiWindowFlags_NoScrollWithMouse);
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
-  Regions regions =
-      regions_of(size, frame.scale, frame.px(frame.job.running ? 66 : 36), state.layout);
+  Regions regions = regions_of(size, frame.scale, job_bar_height(frame), state.layout);
   state.left_rail = regions.left_rail;
   state.right_rail = regions.right_rail;
   draw_regions(frame, state, regions);

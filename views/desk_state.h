@@ -13,6 +13,7 @@
 #include "views/habits_state.h"
 #include "views/list_rows.h"
 #include "views/plan_state.h"
+#include "views/table_state.h"
 #include "views/tile_paint.h"
 #include "views/values_state.h"
 
@@ -50,6 +51,7 @@ struct DeskState {
   BytesState bytes;
   BrowserState browser;
   ValuesState values;
+  TableState table;
 
   PlanState plan;  // of the repair's panel
   bool certificate_open = false;

@@ -75,11 +75,19 @@ struct Frame {
   std::vector<Command>& commands;  // out
   std::span<const KeyPress> keys;  // pressed since the last frame
   float scale = 1;
-  double now = 0;          // seconds; only for what fades
-  Marks* marks = nullptr;  // tests
-  bool stable = false;     // a picture is being taken: nothing that depends on time
+  double now = 0;                         // seconds; only for what fades
+  Marks* marks = nullptr;                 // tests
+  std::span<const JobState> beside = {};  // jobs that only read, beside `job`
+  bool stable = false;                    // a picture is being taken: nothing that depends on time
 
   float px(float units) const { return std::floor(units * scale + 0.5f); }
+  bool anything_runs() const { return job.running || !beside.empty(); }
+  bool runs(std::string_view verb) const {
+    for (const JobState& each : beside) {
+      if (each.verb == verb) return true;
+    }
+    return job.running && job.verb == verb;
+  }
   bool pressed(KeyPress press) const {
     for (KeyPress k : keys) {
       if (k == press) return true;

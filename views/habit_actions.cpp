@@ -53,6 +53,7 @@ verbs::DeskSettings settings_of(const DeskState& state) {
   settings.right = side_of(state.layout.right);
   settings.sort = state.sort.key;
   settings.descending = state.sort.descending;
+  settings.columns = state.table.widths;
   if (state.habits.restore) settings.panel = *state.habits.restore;
   return settings;
 }
@@ -62,6 +63,7 @@ void use_settings(DeskState& state, const verbs::DeskSettings& settings) {
   use_side(state.layout.left, settings.left);
   use_side(state.layout.right, settings.right);
   state.sort = {settings.sort, settings.descending};
+  state.table.widths = settings.columns;
   if (settings.panel != verbs::DeskPanel::kMap) state.habits.restore = settings.panel;
 }
 
@@ -72,6 +74,7 @@ void restore_panel(Frame& frame, DeskState& state) {
   if (!state.habits.restore) {
     kept = s.bytes != nullptr    ? verbs::DeskPanel::kBytes
            : s.values != nullptr ? verbs::DeskPanel::kValues
+           : state.table.open    ? verbs::DeskPanel::kTable
            : state.summary_open  ? verbs::DeskPanel::kOverview
                                  : verbs::DeskPanel::kMap;
     return;
@@ -82,6 +85,7 @@ void restore_panel(Frame& frame, DeskState& state) {
   state.habits.restore.reset();
   state.summary_open = panel == verbs::DeskPanel::kOverview;
   state.summary_for = s.tensor;
+  state.table.open = panel == verbs::DeskPanel::kTable;
   if (!s.tensor) return;
   if (panel == verbs::DeskPanel::kBytes) show_bytes(frame, state, false);
   if (panel == verbs::DeskPanel::kValues) show_values(frame, state);

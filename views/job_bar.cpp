@@ -4,12 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "core/base/parallel.h"
 #include "views/actions.h"
 #include "views/parts.h"
 #include "views/text.h"
 
 namespace shw {
 namespace {
+
+constexpr float kJobRow = 56;  // of one job: a line and its bar
 
 const char* phase_text(Phase phase) {
   switch (phase) {
@@ -58,7 +61,9 @@ std::string stages_text(const JobState& job) {
     text += (text.empty() ? "" : ", ") + std::string(kWords[i]) + " " +
             rate_text(stage.bytes, stage.seconds);
   }
-  return text.empty() ? text : text + " a thread; " + kLimits[longest] + " takes longest";
+  if (text.empty()) return text;
+  return text + " a thread, " + plural(worker_count(), "thread") + "; " + kLimits[longest] +
+         " takes longest";
 }
 
 // A repair writes, proves, and looks at what came out; anything else is one piece of work.
@@ -80,8 +85,7 @@ double part_of(const JobState& job) {
   return std::min(0.98, static_cast<double>(job.done) / static_cast<double>(job.total));
 }
 
-void draw_bar(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max) {
-  const JobState& job = frame.job;
+void draw_bar(Frame& frame, const JobState& job, ImDrawList* draw, ImVec2 min, ImVec2 max) {
   std::size_t steps = steps_of(job), now = step_of(job);
   float gap = frame.px(4);
   float wide = (max.x - min.x - gap * static_cast<float>(steps - 1)) / static_cast<float>(steps);
@@ -133,23 +137,31 @@ std::vector<std::string> amounts_of(const JobState& job) {
   return texts;
 }
 
-void draw_running(Frame& frame, DeskState& state, Region region) {
-  const JobState& job = frame.job;
+// The buttons of one job, from the right; where they begin.
+float draw_job_buttons(Frame& frame, const JobState& job, const std::string& of, float right,
+                       float middle) {
+  if (job.stopping) return right;
+  std::string verb(job.verb);
+  ImVec2 size = button_size(frame, "Cancel");
+  if (button(frame, ("job/cancel" + of).c_str(), "Cancel", {right - size.x, middle - size.y / 2}))
+    frame.emit(CancelCommand{verb});
+  float end = right - size.x - frame.px(8);
+  const char* label = job.paused ? "Go on" : "Pause";
+  ImVec2 beside = button_size(frame, label);
+  if (button(frame, ("job/pause" + of).c_str(), label, {end - beside.x, middle - size.y / 2})) {
+    if (job.paused)
+      frame.emit(ContinueCommand{verb});
+    else
+      frame.emit(PauseCommand{verb});
+  }
+  return end - beside.x - frame.px(16);
+}
+
+void draw_running(Frame& frame, const JobState& job, const std::string& of, Region region) {
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float middle = region.min.y + frame.px(20), x = region.min.x + frame.px(16);
   float right = region.max.x - frame.px(16);
-  ImVec2 size = button_size(frame, "Cancel");
-  float end = right;
-  if (!job.stopping) {
-    if (button(frame, "job/cancel", "Cancel", {right - size.x, middle - size.y / 2}))
-      run(Action::kCancel, frame, state);
-    end = right - size.x - frame.px(8);
-    const char* label = job.paused ? "Go on" : "Pause";
-    ImVec2 beside = button_size(frame, label);
-    if (button(frame, "job/pause", label, {end - beside.x, middle - size.y / 2}))
-      run(Action::kPause, frame, state);
-    end -= beside.x + frame.px(16);
-  }
+  float end = draw_job_buttons(frame, job, of, right, middle);
   std::string title = job.title;
   if (steps_of(job) > 1)
     title += " · step " + std::to_string(step_of(job) + 1) + " of " + std::to_string(steps_of(job));
@@ -164,7 +176,7 @@ void draw_running(Frame& frame, DeskState& state, Region region) {
     text_from(draw, frame.fonts.small, x, middle, frame.theme.quiet,
               elide_middle(phase_now(job), end - x, measure));
   ImVec2 min{region.min.x + frame.px(16), region.min.y + frame.px(44)};
-  draw_bar(frame, draw, min, {right, min.y + frame.px(5)});
+  draw_bar(frame, job, draw, min, {right, min.y + frame.px(5)});
 }
 
 void draw_idle(Frame& frame, DeskState& state, Region region) {
@@ -205,12 +217,22 @@ void draw_idle(Frame& frame, DeskState& state, Region region) {
 
 }  // namespace
 
+float job_bar_height(const Frame& frame) {
+  std::size_t rows = frame.beside.size() + (frame.job.running ? 1 : 0);
+  return rows == 0 ? frame.px(36) : frame.px(kJobRow) * static_cast<float>(rows) + frame.px(10);
+}
+
 void draw_job_bar(Frame& frame, DeskState& state, Region region) {
   begin_region(frame, "job", region, frame.theme.side, false);
-  if (frame.job.running)
-    draw_running(frame, state, region);
-  else
-    draw_idle(frame, state, region);
+  Region row{region.min, {region.max.x, region.min.y + frame.px(kJobRow)}};
+  auto draw_row = [&](const JobState& job, const std::string& of) {
+    draw_running(frame, job, of, row);
+    row.min.y += frame.px(kJobRow);
+    row.max.y += frame.px(kJobRow);
+  };
+  if (frame.job.running) draw_row(frame.job, "");
+  for (const JobState& job : frame.beside) draw_row(job, "/" + std::string(job.verb));
+  if (!frame.anything_runs()) draw_idle(frame, state, region);
   ImGui::GetWindowDrawList()->AddLine(region.min, {region.max.x, region.min.y}, frame.theme.line);
   end_region();
 }

@@ -59,6 +59,19 @@ void draw_filter(Frame& frame, DeskState& state, Column& column) {
   column.y += height + frame.px(18);
 }
 
+// At the head of the list, where there is room beside its count.
+void draw_table_chip(Frame& frame, DeskState& state, const Column& column,
+                     const std::string& shown) {
+  const char* label = state.table.open ? "map" : "table";
+  float width = text_width(frame.fonts.small, label) + frame.px(16);
+  float head_width = text_width(frame.fonts.head, "TENSORS  " + shown) + frame.px(24);
+  float x = column.right - frame.px(26) - width, drawn = 0;
+  if (x < column.left + head_width) return;
+  if (chip_button(frame, "list/table", x, column.y + text_height(frame.fonts.head) / 2, label,
+                  &drawn))
+    run(Action::kTable, frame, state);
+}
+
 // What stands below the list, and how much of it: the list is not pushed away by either.
 struct Below {
   float cells = 0;        // pixels that the mesh's cells take
@@ -194,6 +207,7 @@ void draw_left(Frame& frame, DeskState& state, Region region) {
                                                human_count(all) + "  SHOWN";
   draw_collapse(frame, "collapse/left", state.layout.left, column.right,
                 column.y + text_height(frame.fonts.head) / 2, true);
+  draw_table_chip(frame, state, column, shown);
   head(frame, column, "TENSORS", shown);
   float room = region.max.y - column.y - frame.px(30);
   state.rows.update(frame.digest.list, state.folded, state.unfolded);

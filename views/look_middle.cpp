@@ -58,6 +58,8 @@ void run_look(Action action, Frame& frame, DeskState& state) {
       return copy_bytes(frame, state);
     case Action::kShowValues:
       return show_values(frame, state);
+    case Action::kTable:
+      return toggle_table(frame, state);
     default:
       return;
   }

@@ -1,4 +1,5 @@
-// What takes the middle of the desktop while somebody looks into files: bytes, values.
+// What takes the middle of the desktop while somebody looks into files: bytes, values, the table of
+// tensors.
 #pragma once
 
 #include "views/desk_state.h"
@@ -26,7 +27,11 @@ void draw_bytes(Frame& frame, DeskState& state, Region region);
 void show_values(Frame& frame, DeskState& state);
 void draw_values(Frame& frame, DeskState& state, Region region);
 
-// The actions of both.
+// All tensors as a flat table in the place of the map. What looks into files lies above it.
+void toggle_table(Frame& frame, DeskState& state);
+void draw_tensor_table(Frame& frame, DeskState& state, Region region);
+
+// The actions of all three.
 void run_look(Action action, Frame& frame, DeskState& state);
 
 }  // namespace shw

@@ -9,11 +9,16 @@ namespace shw {
 void draw_verdict_bar(Frame& frame, DeskState& state, Region region);
 void draw_left(Frame& frame, DeskState& state, Region region);
 void draw_list(Frame& frame, DeskState& state, Region region);
+// What was found of a tensor, as Digest::marks has it.
+void draw_mark(Frame& frame, ImVec2 at, std::uint8_t mark);
+// How many rows the keys of this frame go down; 0 where a panel or a field has the keyboard.
+int list_steps(const Frame& frame, const DeskState& state, std::uint32_t rows, int page);
 void draw_tensor(Frame& frame, DeskState& state, Region region);
 // Of the whole checkpoint, in the place of a tensor.
 void draw_summary(Frame& frame, DeskState& state, Region region);
 void draw_inspector(Frame& frame, DeskState& state, Region region);
 void draw_compare(Frame& frame, DeskState& state, Region region);
+float job_bar_height(const Frame& frame);
 void draw_job_bar(Frame& frame, DeskState& state, Region region);
 void draw_welcome(Frame& frame, DeskState& state, Region region);
 void draw_open_error(Frame& frame, DeskState& state, Region region);

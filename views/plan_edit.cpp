@@ -129,6 +129,41 @@ void draw_place(Frame& frame, DeskState& state, Column& column, const verbs::Rep
   }
 }
 
+// On what the elements are made: what is there, and after a dry run how long the whole takes.
+void draw_devices(Frame& frame, DeskState& state, Column& column) {
+  const RepairOutlook* outlook = frame.snapshot.outlook.get();
+  head(frame, column, "MADE ON");
+  float x = column.left;
+  auto offer = [&](const std::string& device, const std::string& label) {
+    float wide = button_size(frame, label).x;
+    if (x > column.left && x + wide > column.right) {
+      x = column.left;
+      column.y += frame.px(36);
+    }
+    bool chosen = state.plan.device == device;
+    if (button(frame, ("plan/device/" + device).c_str(), label, {x, column.y},
+               chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
+      state.plan.device = device;
+    x += wide + frame.px(8);
+  };
+  offer("auto", "Whatever is sooner");
+  if (outlook == nullptr) offer("cpu", "CPU");
+  for (std::size_t i = 0; outlook != nullptr && i < outlook->devices.size(); ++i) {
+    const DeviceOutlook& one = outlook->devices[i];
+    std::string takes =
+        one.failed.empty() ? "about " + human_seconds(one.seconds) : "fails: " + one.failed;
+    offer(one.device,
+          fmt::format("{}, {}: {}", one.device == "cpu" ? "CPU" : one.device, one.name, takes));
+  }
+  column.y += frame.px(40);
+  std::string said = outlook == nullptr
+                         ? "A dry run says which devices are there, and how long each would take."
+                     : outlook->no_gpu.empty() ? "The bytes are the same on every device."
+                                               : "No GPU can be used: " + outlook->no_gpu + ".";
+  paragraph(frame, column, frame.fonts.small, frame.theme.quiet, said);
+  column.y += frame.px(12);
+}
+
 }  // namespace
 
 void draw_plan_edits(Frame& frame, DeskState& state, Column& column) {
@@ -174,6 +209,7 @@ void draw_plan_target(Frame& frame, DeskState& state, Column& column) {
             "The checkpoint that is open is not touched. What comes out is verified before it gets "
             "its name. In place swaps .metadata alone; Undo brings it back byte for byte.");
   column.y += frame.px(12);
+  draw_devices(frame, state, column);
   if (s.outlook != nullptr) draw_outlook(frame, column, *s.outlook);
 }
 

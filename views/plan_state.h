@@ -17,6 +17,7 @@ struct PlanState {
   std::string text, file;
   std::weak_ptr<const PlanEdit> text_of;         // what `text` was taken from
   std::optional<std::string> asked_target = {};  // the place that was last asked about
+  std::string device = "auto";                   // as parse_device reads it
 };
 
 }  // namespace shw

@@ -8,6 +8,7 @@ void apply_repair(Frame& frame, DeskState& state, bool in_place) {
   ApplyOptions options;
   options.in_place = in_place;
   if (!in_place) options.out = state.out;
+  parse_device(state.plan.device, options.device);
   frame.emit(RepairCommand{options});
   frame.emit(VerifyCommand{});
   state.plan_open = false;

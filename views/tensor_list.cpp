@@ -144,14 +144,6 @@ Visible visible_rows(Frame& frame, const DeskState& state, const ListModel& list
   return visible;
 }
 
-void draw_mark(Frame& frame, ImVec2 at, std::uint8_t mark) {
-  ImDrawList* draw = ImGui::GetWindowDrawList();
-  if (mark == kMended) draw_sign(frame, draw, at, frame.px(5), Sign::kOk);
-  if (mark == 3) draw_sign(frame, draw, at, frame.px(5), Sign::kBad);
-  if (mark == 2) draw_sign(frame, draw, at, frame.px(5), Sign::kWarn);
-  if (mark == 1) draw_sign(frame, draw, at, frame.px(4), Sign::kQuiet);
-}
-
 // The head of a module or of a run of layers; what is folded shows the worst mark inside.
 void draw_head_row(Frame& frame, const ListModel& list, const Visible& visible, std::size_t i,
                    ImVec2 at) {
@@ -260,13 +252,9 @@ int steps_asked_for(const Frame& frame, std::uint32_t rows, int page) {
 void list_keys(Frame& frame, DeskState& state, const std::shared_ptr<const ListModel>& list,
                int page) {
   std::uint32_t rows = state.rows.size();
-  if (rows == 0 || state.map_has_keys || state.palette_open || state.browser.open ||
-      state.plan_open || state.explain_open || state.mesh_open || habit_panel_is_open(state) ||
-      ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
-      (ImGui::GetIO().WantTextInput && !state.filter_wanted))
-    return;
-  int step = steps_asked_for(frame, rows, page);
-  if (step == 0) return;
+  int step = list_steps(frame, state, rows, page);
+  bool looks = frame.snapshot.bytes != nullptr || frame.snapshot.values != nullptr;
+  if (rows == 0 || step == 0 || (state.table.open && !looks)) return;
   std::optional<std::uint32_t> now;
   if (frame.snapshot.tensor) now = state.rows.row_of(*frame.snapshot.tensor);
   std::int64_t wanted = now ? std::int64_t{*now} + step : 0;
@@ -339,6 +327,23 @@ void follow_selection(Frame& frame, DeskState& state, Region region) {
 }
 
 }  // namespace
+
+void draw_mark(Frame& frame, ImVec2 at, std::uint8_t mark) {
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  if (mark == kMended) draw_sign(frame, draw, at, frame.px(5), Sign::kOk);
+  if (mark == 3) draw_sign(frame, draw, at, frame.px(5), Sign::kBad);
+  if (mark == 2) draw_sign(frame, draw, at, frame.px(5), Sign::kWarn);
+  if (mark == 1) draw_sign(frame, draw, at, frame.px(4), Sign::kQuiet);
+}
+
+int list_steps(const Frame& frame, const DeskState& state, std::uint32_t rows, int page) {
+  if (state.map_has_keys || state.palette_open || state.browser.open || state.plan_open ||
+      state.explain_open || state.mesh_open || habit_panel_is_open(state) ||
+      ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
+      (ImGui::GetIO().WantTextInput && !state.filter_wanted))
+    return 0;
+  return steps_asked_for(frame, rows, page);
+}
 
 void draw_list(Frame& frame, DeskState& state, Region region) {
   const ListModel& list = *frame.digest.list;

@@ -190,6 +190,12 @@ VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_
   return text;
 }
 
+const JobState& told_job(const JobState& job, std::span<const JobState> beside) {
+  auto proof = std::find_if(beside.begin(), beside.end(),
+                            [](const JobState& each) { return each.verb == "verify"; });
+  return job.running || proof == beside.end() ? job : *proof;
+}
+
 std::string window_title(const Digest& digest, const JobState& job) {
   const Snapshot& snapshot = *digest.snapshot;
   std::string path = snapshot.said.checkpoint;

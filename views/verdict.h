@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/session/session.h"
@@ -22,5 +23,7 @@ struct VerdictText {
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors);
 // Of the window: "step_9000 - Will not load: 1 cause, 3 tensors - Shardwright".
 std::string window_title(const Digest& digest, const JobState& job);
+// Of all that runs, what a verdict speaks of: the long job, else the proof.
+const JobState& told_job(const JobState& job, std::span<const JobState> beside);
 
 }  // namespace shw

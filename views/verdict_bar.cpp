@@ -115,7 +115,7 @@ void draw_words(Frame& frame, ImDrawList* draw, const VerdictText& verdict, Regi
 void draw_verdict_bar(Frame& frame, DeskState& state, Region region) {
   std::size_t marked = 0;
   if (frame.snapshot.report != nullptr) marked = frame.digest.marked;
-  VerdictText verdict = verdict_of(frame.snapshot, frame.job, marked);
+  VerdictText verdict = verdict_of(frame.snapshot, told_job(frame.job, frame.beside), marked);
   begin_region(frame, "verdict", region, back_of(frame.theme, verdict.tone), false);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float middle = std::floor((region.min.y + region.max.y) / 2);

@@ -4,6 +4,7 @@
 
 #include <imgui.h>
 
+#include "core/formats/table.h"
 #include "views/actions.h"
 #include "views/browser.h"
 #include "views/habits.h"
@@ -49,6 +50,27 @@ void browse_button(Frame& frame, DeskState& state, Column& column, const std::st
   column.y += frame.px(40);
 }
 
+// Every format that the table has, side by side, and what a folder of it is told by.
+void draw_formats(Frame& frame, Column& column) {
+  float wide = std::floor((column.width() - frame.px(24)) / 2), line = frame.px(19);
+  std::size_t count = 0;
+  std::string_view before;
+  for (const FormatRow& format : formats()) {
+    std::string_view title = format.format->title;
+    if (title == before) continue;  // another layout of the same
+    before = title;
+    float x = column.left + (count % 2 == 0 ? 0 : wide + frame.px(24));
+    float middle = column.y + line * static_cast<float>(count / 2) + frame.px(9);
+    float used = text_from(column.draw, frame.fonts.small, x, middle, frame.theme.text, title);
+    bool says_more = format.sign != title;
+    if (says_more && used + text_width(frame.fonts.mono_small, format.sign) + frame.px(12) < wide)
+      text_until(column.draw, frame.fonts.mono_small, x + wide, middle, frame.theme.quiet,
+                 format.sign);
+    ++count;
+  }
+  column.y += line * static_cast<float>((count + 1) / 2) + frame.px(4);
+}
+
 }  // namespace
 
 void draw_welcome(Frame& frame, DeskState& state, Region region) {
@@ -82,13 +104,8 @@ void draw_welcome(Frame& frame, DeskState& state, Region region) {
   browse_button(frame, state, column, "");
   column.y += frame.px(6);
   head(frame, column, "WHAT IT READS");
-  for (const char* line : {"PyTorch DCP, one .metadata or one a rank",
-                           "Hugging Face sharded safetensors, with or without an index",
-                           "single .safetensors files"}) {
-    paragraph(frame, column, frame.fonts.small, frame.theme.text, line);
-    column.y += frame.px(6);
-  }
-  column.y += frame.px(16);
+  draw_formats(frame, column);
+  column.y += frame.px(6);
   head(frame, column, "FROM A TERMINAL");
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.text,
             "shardwright-gui step_9000 --spec spec.json");

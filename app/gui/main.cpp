@@ -7,6 +7,7 @@
 #include "app/gui/fonts.h"
 #include "app/gui/picture.h"
 #include "app/gui/window.h"
+#include "gpu/cuda_executor.h"
 
 namespace {
 
@@ -57,6 +58,7 @@ int main(int argc, char** argv) {
   options.theme = shw::verbs::desk_theme(theme);
   if (auto parsed = shw::parse_size(size, &options.width, &options.height); !parsed)
     return report(parsed.error());
+  options.gpus = shw::cuda_gpus;
   bool picture = !options.screenshot.empty() || !options.replay.empty() || options.frame_times;
   auto done = picture ? shw::take_pictures(options) : shw::run_window(options);
   return done ? 0 : report(done.error());

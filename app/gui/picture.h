@@ -1,10 +1,12 @@
 // Pictures without a window, and replay scripts.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "core/base/result.h"
+#include "core/exec/device.h"
 #include "core/verbs/desk_settings.h"
 
 namespace shw {
@@ -16,6 +18,7 @@ struct GuiOptions {
   int width = 1440, height = 900;
   float scale = 0;  // 0: the monitor's
   bool frame_times = false;
+  std::function<Gpus()> gpus = {};  // looks for them; empty: nobody can
 };
 
 // "1440x900".

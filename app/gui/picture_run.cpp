@@ -45,6 +45,7 @@ class Studio {
     studio->has_imgui_ = true;
     SHW_CHECK(studio->screen_->attach_imgui());
     studio->bench_ = std::make_unique<Workbench>(nullptr);
+    studio->bench_->look_for_gpus_with(options.gpus);
     // A picture is the same on every desk: it has the person's settings only where they are asked
     // for.
     studio->bench_->keep_settings_in(options.settings);

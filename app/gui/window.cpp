@@ -206,6 +206,7 @@ Status run_window(const GuiOptions& options) {
   Status recorded;
   {
     Workbench bench([] { glfwPostEmptyEvent(); });
+    bench.look_for_gpus_with(options.gpus);
     if (!options.record.empty()) recorded = bench.record_in(options.record);
     std::string recent = verbs::recent_file(std::getenv("XDG_STATE_HOME"), std::getenv("HOME"));
     if (!recent.empty()) bench.remember_in(std::move(recent));

@@ -100,15 +100,17 @@ void Workbench::draw(const Fonts& fonts, float scale, double now, std::span<cons
   }
   follow_up(*digest->snapshot);
   JobState job = session_.job();
+  std::vector<JobState> beside = session_.beside();
   std::vector<Command> commands;
   const Theme& theme = theme_of(desk_.habits.settings.theme);
   Frame frame{*digest, *digest->snapshot, job, theme, fonts, layouts_, commands, keys};
   frame.scale = scale;
   frame.now = now;
+  frame.beside = beside;
   frame.stable = stable;
   frame.marks = &marks_;
   draw_desk(frame, desk_);
-  title_ = window_title(*digest, job);
+  title_ = window_title(*digest, told_job(job, beside));
   if (!commands.empty()) apply(std::move(commands));
   if (keeper_ != nullptr) desk_.habits.settings_trouble = keeper_->keep(settings_of(desk_));
 }
@@ -139,6 +141,9 @@ void Workbench::settle() {
 bool Workbench::busy() const {
   JobState job = session_.job();
   if ((job.running && !job.paused) || job.looking || layouts_.pending()) return true;
+  for (const JobState& each : session_.beside()) {
+    if (!each.paused) return true;
+  }
   std::lock_guard lock(mutex_);
   return digest_is_late();
 }

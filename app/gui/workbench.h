@@ -34,6 +34,9 @@ class Workbench {
   void apply(std::vector<Command> commands);
   // Every command from now on, as a line that --replay plays.
   Status record_in(const std::string& file);
+  void look_for_gpus_with(std::function<Gpus()> gpus) {
+    session_.look_for_gpus_with(std::move(gpus));
+  }
   void remember_in(std::string file) { session_.remember_in(std::move(file)); }
   // The desk as it was left; it is kept there from now on. An empty name: nowhere.
   void keep_settings_in(const std::string& file);

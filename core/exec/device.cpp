@@ -244,6 +244,12 @@ bool parse_device(std::string_view text, DeviceWish& wish) {
   return error == std::errc{} && end == number.data() + number.size() && wish.index >= 0;
 }
 
+std::string to_text(const DeviceWish& wish) {
+  if (wish.kind == DeviceKind::kAuto) return "auto";
+  if (wish.kind == DeviceKind::kCpu) return "cpu";
+  return wish.index == kAnyGpu ? "cuda" : fmt::format("cuda:{}", wish.index);
+}
+
 Result<Executors> choose_executors(const DeviceWish& wish, const Program& program) {
   if (wish.kind == DeviceKind::kCpu) return on_cpu("it was asked for");
   const std::uint64_t made = bytes_made(program);

@@ -46,6 +46,7 @@ struct DeviceWish {
 };
 // "auto", "cpu", "cuda", "cuda:1"; false where it is none of these.
 bool parse_device(std::string_view text, DeviceWish& wish);
+std::string to_text(const DeviceWish& wish);
 
 // What became of a wish.
 struct DeviceUse {

@@ -14,6 +14,7 @@
 #include "core/repair/lower.h"
 #include "core/repair/lower_to_program.h"
 #include "core/repair/outlook.h"
+#include "core/repair/outlook_devices.h"
 #include "core/repair/outputs.h"
 #include "core/repair/plan.h"
 #include "core/repair/prove_result.h"
@@ -150,6 +151,7 @@ Result<RepairOutlook> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
   for (const MadeTile& made : run.laid_out.made) outlook.bytes_written += made.length;
   outlook.program = to_hex(hash_of(run.program));
   SHW_TRY(outlook.forecast, forecast(run.program, run.inputs, along, options.memory));
+  predict_devices(run.program, options.device, outlook);
   return outlook;
 }
 

@@ -36,7 +36,10 @@ struct RepairCommand {
 };
 struct VerifyCommand {};
 struct UndoCommand {};
-struct CancelCommand {};
+// The job of a verb ("compare"), or all that runs where none is named.
+struct CancelCommand {
+  std::string verb = {};
+};
 struct SelectTensorCommand {
   std::string fqn;
 };
@@ -127,9 +130,13 @@ struct TileValuesCommand {
   bool stop = false;
   std::string fqn = {};  // empty: the selected one
 };
-// The long job that runs: held at its next step, and let go on.
-struct PauseCommand {};
-struct ContinueCommand {};
+// Likewise: held at its next step, and let go on.
+struct PauseCommand {
+  std::string verb = {};
+};
+struct ContinueCommand {
+  std::string verb = {};
+};
 using Command =
     std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
                  UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,

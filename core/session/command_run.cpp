@@ -54,6 +54,9 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
     s.said.depth = depth;
     s.report = report;
     s.plan = nullptr;
+    // What a person has edited is kept for the plan that is made anew.
+    bool edited = s.edits != nullptr && s.edits->all.size() > 1;
+    if (edited && s.repaired == nullptr) s.edits_before = s.edits;
     s.edits = nullptr;
     s.outlook = nullptr;
     s.said.plan.clear();
@@ -78,6 +81,7 @@ Result<Change> run_mesh(const Snapshot&, const Command& command, Progress*) {
     s.report = nullptr;
     s.plan = nullptr;
     s.edits = nullptr;
+    s.edits_before = nullptr;
     s.outlook = nullptr;
     s.said.plan.clear();
     s.not_in_place.reset();
@@ -91,7 +95,8 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
   const std::string& fill = as<PlanCommand>(command).fill;
   SHW_TRY(Plan made, verbs::plan(opened_in(before), *before.report, fill, progress));
   auto whole = shared(std::move(made));
-  const PlanEdits* edits = before.repaired == nullptr ? before.edits.get() : nullptr;
+  const PlanEdits* edits = before.edits ? before.edits.get() : before.edits_before.get();
+  if (before.repaired != nullptr) edits = nullptr;
   StepsOff off(whole->operations.size(), false);
   if (edits != nullptr) off = same_steps_off(edits->edit(), *whole);
   std::string what = fill.empty() ? "planned" : "planned, what is lost filled with: " + fill;

@@ -10,12 +10,14 @@
 namespace shw {
 namespace {
 
-constexpr std::array<std::pair<SortKey, std::string_view>, 5> kSortKeys{
+constexpr std::array<std::pair<SortKey, std::string_view>, 7> kSortKeys{
     {{SortKey::kRecorded, "recorded"},
      {SortKey::kName, "name"},
      {SortKey::kBytes, "bytes"},
      {SortKey::kChunks, "tiles"},
-     {SortKey::kFindings, "findings"}}};
+     {SortKey::kFindings, "findings"},
+     {SortKey::kShape, "shape"},
+     {SortKey::kDtype, "dtype"}}};
 
 std::optional<std::uint32_t> number(std::string_view text) {
   std::uint32_t value = 0;
@@ -85,16 +87,30 @@ std::string print_plan(const Command& command) {
   return c.fill.empty() ? "" : "fill " + c.fill;
 }
 
+// "device cuda:1 out PATH": what it is made on comes first, since a path may hold anything.
 std::optional<Command> parse_repair(std::string_view rest) {
-  if (rest.empty()) return RepairCommand{};
-  if (rest == "in-place") return RepairCommand{{"", true}};
+  RepairCommand repair;
+  constexpr std::string_view kDevice = "device ";
+  if (rest.starts_with(kDevice)) {
+    rest.remove_prefix(kDevice.size());
+    std::size_t end = std::min(rest.find(' '), rest.size());
+    if (!parse_device(rest.substr(0, end), repair.options.device)) return std::nullopt;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  repair.options.in_place = rest == "in-place";
+  if (rest.empty() || repair.options.in_place) return repair;
   if (!rest.starts_with("out ") || rest.size() == 4) return std::nullopt;
-  return RepairCommand{{std::string(rest.substr(4)), false}};
+  repair.options.out = rest.substr(4);
+  return repair;
 }
 std::string print_repair(const Command& command) {
   const ApplyOptions& options = as<RepairCommand>(command).options;
-  if (options.in_place) return "in-place";
-  return options.out.empty() ? "" : "out " + options.out;
+  std::string device = to_text(options.device);
+  std::string text = device == "auto" ? "" : "device " + device;
+  std::string where = options.in_place      ? "in-place"
+                      : options.out.empty() ? ""
+                                            : "out " + options.out;
+  return text + (text.empty() || where.empty() ? "" : " ") + where;
 }
 
 std::optional<Command> parse_select(std::string_view rest) {

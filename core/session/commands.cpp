@@ -22,6 +22,18 @@ std::string print_nothing(const Command&) {
   return {};
 }
 
+// "cancel", "cancel compare": of the job of a verb, or of all.
+bool is_verb(std::string_view word);
+template <class C>
+std::optional<Command> parse_of_verb(std::string_view rest) {
+  if (!rest.empty() && !is_verb(rest)) return std::nullopt;
+  return C{std::string(rest)};
+}
+template <class C>
+std::string print_of_verb(const Command& command) {
+  return as<C>(command).verb;
+}
+
 constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
     {"open", "open PATH [spec PATH] [against PATH] [mesh AXIS=SIZE,...] [tensor FQN]", "Opening",
      Lane::kJob, parse_open, print_open, run_open},
@@ -31,19 +43,20 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      run_mesh},
     {"plan", "plan [fill zero|cast|from:CHECKPOINT]", "Planning", Lane::kJob, parse_plan,
      print_plan, run_plan},
-    {"repair", "repair [out PATH | in-place]", "Repairing", Lane::kJob, parse_repair, print_repair,
-     run_repair},
-    {"verify", "verify", "Verifying", Lane::kJob, parse_bare<VerifyCommand>, print_nothing,
+    {"repair", "repair [device auto|cpu|cuda[:N]] [out PATH | in-place]", "Repairing", Lane::kJob,
+     parse_repair, print_repair, run_repair},
+    {"verify", "verify", "Verifying", Lane::kBeside, parse_bare<VerifyCommand>, print_nothing,
      run_verify},
     {"undo", "undo", "Taking the repair back", Lane::kJob, parse_bare<UndoCommand>, print_nothing,
      run_undo},
-    {"cancel", "cancel", "", Lane::kNow, parse_bare<CancelCommand>, print_nothing, nullptr},
+    {"cancel", "cancel [VERB]", "", Lane::kNow, parse_of_verb<CancelCommand>,
+     print_of_verb<CancelCommand>, nullptr},
     {"select", "select FQN", "", Lane::kNow, parse_select, print_select, select_tensor},
     {"tile", "tile [N]", "", Lane::kNow, parse_tile, print_tile, select_chunk},
     {"finding", "finding N", "", Lane::kNow, parse_finding, print_finding, select_finding},
     {"filter", "filter [TEXT]", "Filtering", Lane::kList, parse_filter, print_filter, nullptr},
-    {"sort", "sort recorded|name|bytes|tiles|findings [desc]", "Sorting", Lane::kList, parse_sort,
-     print_sort, nullptr},
+    {"sort", "sort recorded|name|bytes|tiles|findings|shape|dtype [desc]", "Sorting", Lane::kList,
+     parse_sort, print_sort, nullptr},
     {"plan-step", "plan-step N on|off", "Planning without it", Lane::kQuick, parse_step, print_step,
      run_step},
     {"plan-undo", "plan-undo", "", Lane::kNow, parse_bare<PlanUndoCommand>, print_nothing,
@@ -56,7 +69,7 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      print_save_plan, run_save_plan},
     {"plan-load", "plan-load PATH", "Reading the plan", Lane::kQuick, parse_load_plan,
      print_load_plan, run_load_plan},
-    {"dry-run", "dry-run", "Working out what it takes", Lane::kJob, parse_bare<DryRunCommand>,
+    {"dry-run", "dry-run", "Working out what it takes", Lane::kBeside, parse_bare<DryRunCommand>,
      print_nothing, run_dry_run},
     {"target", "target [PATH]", "Looking at the place", Lane::kQuick, parse_target, print_target,
      run_target},
@@ -72,7 +85,7 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      parse_value_look, print_value_look, run_value_look},
     {"browse", "browse [FOLDER]", "Listing", Lane::kLook, parse_browse, print_browse, run_browse},
     {"go", "go back|forward", "", Lane::kNow, parse_go, print_go, nullptr},
-    {"compare", "compare [data] PATH", "Comparing", Lane::kJob, parse_compare, print_compare,
+    {"compare", "compare [data] PATH", "Comparing", Lane::kBeside, parse_compare, print_compare,
      run_compare},
     {"difference", "difference N", "", Lane::kNow, parse_difference, print_difference,
      select_difference},
@@ -83,9 +96,16 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
     {"demo", "demo FOLDER", "Making the demo", Lane::kJob, parse_demo, print_demo, run_demo},
     {"tile-values", "tile-values [off | of FQN]", "Reading tiles", Lane::kLook, parse_tile_values,
      print_tile_values, run_tile_values},
-    {"pause", "pause", "", Lane::kNow, parse_bare<PauseCommand>, print_nothing, nullptr},
-    {"continue", "continue", "", Lane::kNow, parse_bare<ContinueCommand>, print_nothing, nullptr},
+    {"pause", "pause [VERB]", "", Lane::kNow, parse_of_verb<PauseCommand>,
+     print_of_verb<PauseCommand>, nullptr},
+    {"continue", "continue [VERB]", "", Lane::kNow, parse_of_verb<ContinueCommand>,
+     print_of_verb<ContinueCommand>, nullptr},
 }};
+
+bool is_verb(std::string_view word) {
+  return std::any_of(kTable.begin(), kTable.end(),
+                     [&](const CommandRow& row) { return row.verb == word; });
+}
 
 }  // namespace
 

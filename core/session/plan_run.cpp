@@ -30,6 +30,7 @@ void put_edits(Snapshot& s, std::shared_ptr<const PlanEdits> edits) {
   s.said.plan = edit.file;
   s.outlook = nullptr;
   s.edits = std::move(edits);
+  s.edits_before = nullptr;
 }
 
 Result<Change> run_step(const Snapshot& before, const Command& command, Progress*) {
@@ -113,6 +114,7 @@ Result<Change> run_dry_run(const Snapshot& before, const Command&, Progress* pro
   if (progress != nullptr) progress->begin(Phase::kPlanning, 0, false);
   ApplyOptions options;
   options.out = before.target ? before.target->path : std::string();
+  options.device.gpus = before.gpus;
   SHW_TRY(RepairOutlook outlook, outlook_of(*before.checkpoint, *before.plan, options));
   auto made = std::make_shared<const RepairOutlook>(std::move(outlook));
   return [made, plan = before.plan](Snapshot& s) {

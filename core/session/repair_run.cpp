@@ -41,6 +41,7 @@ Result<Change> run_repair(const Snapshot& before, const Command& command, Progre
   ApplyOptions options = as<RepairCommand>(command).options;
   options.checkpoint = before.said.checkpoint;
   options.out = verbs::expanded_path(options.out);
+  options.device.gpus = before.gpus;
   SHW_TRY(RepairResult made, verbs::repair(opened_in(before), *before.plan, options, progress));
   return look_at_result(before, std::move(made), progress);
 }
@@ -48,7 +49,9 @@ Result<Change> run_repair(const Snapshot& before, const Command& command, Progre
 Result<Change> run_resume(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   std::string folder = verbs::expanded_path(as<ResumeCommand>(command).folder);
-  SHW_TRY(verbs::Resumed resumed, verbs::resume(posix_store(), folder, {}, progress));
+  verbs::ResumeLimits limits;
+  limits.device.gpus = before.gpus;
+  SHW_TRY(verbs::Resumed resumed, verbs::resume(posix_store(), folder, limits, progress));
   return look_at_result(before, std::move(resumed.result), progress);
 }
 

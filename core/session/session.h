@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -35,6 +36,7 @@ struct JobState {
   std::array<StageShare, kStages> stages = {};
   bool looking = false;  // beside it, into a file: how many of how many elements
   std::uint64_t looked = 0, to_look = 0;
+  std::string_view verb = {};  // of its command
 };
 
 class Session {
@@ -42,26 +44,29 @@ class Session {
   Session();
   ~Session();  // cancels and waits
 
-  // Carries a command out. Cheap ones at once; opening, checking, planning, repairing, verifying,
-  // filtering and looking into files on the session's own threads, in order. Never blocks.
+  // Carries a command out. Cheap ones at once; opening, checking, planning and repairing on a
+  // thread of the session's own, in order; what only reads (a proof, a comparison, a look at every
+  // byte) on one each beside it; filtering and looks into files on two more. Never blocks.
   void apply(Command command);
   // Commands that were given for each other's results (open, then check): none is left standing
   // when one before it fails, however soon that is.
   void apply(std::vector<Command> commands);
   // What was opened is kept in a file, with its last verdict: read now, written after each check.
   void remember_in(std::string file);
+  // How GPUs are looked for; without it every repair is made on the CPU.
+  void look_for_gpus_with(std::function<Gpus()> gpus);
   // Waits until nothing is left to do, or what there is has been paused: the headless program,
   // tests, screenshots.
   void wait();
 
   std::shared_ptr<const Snapshot> snapshot() const;
-  JobState job() const;
+  JobState job() const;                  // the long job
+  std::vector<JobState> beside() const;  // those that only read, in the order they began
   // Called on any thread after a snapshot was published; the window wakes up on it.
   void on_change(std::function<void()> callback);
 
  private:
   struct State;
-  static void note_phase(State& state, JobState& job);
   std::unique_ptr<State> state_;
 };
 

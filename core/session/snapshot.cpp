@@ -8,6 +8,7 @@ Snapshot blank(const Snapshot& before) {
   snapshot.recent = before.recent;
   snapshot.explained = before.explained;
   snapshot.written = before.written;
+  snapshot.gpus = before.gpus;
   return snapshot;
 }
 

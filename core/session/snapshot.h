@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -50,13 +51,15 @@ using TileValuesOf = std::map<TensorId, std::shared_ptr<const verbs::TileValues>
 struct Snapshot {
   std::uint64_t revision = 0;
   VerbOptions said;  // by the person: what was opened, beside what, and how it is to be filled
-  std::shared_ptr<const Checkpoint> checkpoint;  // null until opened
-  std::shared_ptr<const Spec> spec;              // null without
-  std::shared_ptr<const Checkpoint> reference;   // what it is held against; null without
-  std::optional<Mesh> mesh;                      // what the person said about the ranks
-  std::shared_ptr<const CheckReport> report;     // null until checked
-  std::shared_ptr<const Plan> plan;              // null until planned
-  std::shared_ptr<const PlanEdits> edits;        // of the plan; null until planned
+  std::shared_ptr<const Checkpoint> checkpoint;   // null until opened
+  std::shared_ptr<const Spec> spec;               // null without
+  std::shared_ptr<const Checkpoint> reference;    // what it is held against; null without
+  std::optional<Mesh> mesh;                       // what the person said about the ranks
+  std::shared_ptr<const CheckReport> report;      // null until checked
+  std::shared_ptr<const Plan> plan;               // null until planned
+  std::shared_ptr<const PlanEdits> edits;         // of the plan; null until planned
+  std::function<Gpus()> gpus;                     // looks for them; empty: nobody can
+  std::shared_ptr<const PlanEdits> edits_before;  // of a plan that a later check took away
   std::optional<Error> not_in_place;             // of a plan: why it cannot be carried out in place
   std::shared_ptr<const RepairOutlook> outlook;  // of the plan; null until asked for
   std::shared_ptr<const verbs::RepairTarget> target;  // where it would go; null until looked at

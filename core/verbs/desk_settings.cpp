@@ -22,16 +22,21 @@ using Words = std::span<const std::pair<T, std::string_view>>;
 
 constexpr std::pair<DeskTheme, std::string_view> kThemeWords[] = {
     {DeskTheme::kDark, "dark"}, {DeskTheme::kLight, "light"}, {DeskTheme::kContrast, "contrast"}};
-constexpr std::pair<SortKey, std::string_view> kSortWords[] = {{SortKey::kRecorded, "recorded"},
-                                                               {SortKey::kName, "name"},
-                                                               {SortKey::kBytes, "bytes"},
-                                                               {SortKey::kChunks, "tiles"},
-                                                               {SortKey::kFindings, "findings"}};
+constexpr std::pair<SortKey, std::string_view> kSortWords[] = {
+    {SortKey::kRecorded, "recorded"}, {SortKey::kName, "name"},         {SortKey::kBytes, "bytes"},
+    {SortKey::kChunks, "tiles"},      {SortKey::kFindings, "findings"}, {SortKey::kShape, "shape"},
+    {SortKey::kDtype, "dtype"}};
 constexpr std::pair<DeskPanel, std::string_view> kPanelWords[] = {
     {DeskPanel::kMap, "map"},
     {DeskPanel::kOverview, "overview"},
     {DeskPanel::kBytes, "bytes"},
-    {DeskPanel::kValues, "values"}};
+    {DeskPanel::kValues, "values"},
+    {DeskPanel::kTable, "table"}};
+constexpr std::pair<TableColumn, const char*> kColumnWords[] = {{TableColumn::kShape, "shape"},
+                                                                {TableColumn::kDtype, "dtype"},
+                                                                {TableColumn::kBytes, "bytes"},
+                                                                {TableColumn::kTiles, "tiles"}};
+constexpr double kLeastColumn = 40, kMostColumn = 2000;
 
 template <class T>
 std::string_view word_of(T value, Words<T> words) {
@@ -82,6 +87,17 @@ class Keys {
     inside.take("part", into.part, 0, kMostPart);
     if (into.part > 0) into.part = std::max(into.part, kLeastPart);
   }
+  void take(const char* key, ColumnWidths& into) {
+    const Json* found = find(key);
+    if (found == nullptr) return;
+    if (!found->is_object()) return say(key, "is no object");
+    Keys inside(*found, wrong_);
+    for (auto [column, word] : kColumnWords) {
+      double& width = into[static_cast<std::size_t>(column)];
+      inside.take(word, width, 0, kMostColumn);
+      if (width > 0) width = within(width);
+    }
+  }
 
  private:
   const Json* find(const char* key) const {
@@ -96,6 +112,11 @@ class Keys {
   std::string& wrong_;
 };
 
+Json json_of(const ColumnWidths& widths) {
+  Json json = Json::object();
+  for (auto [column, word] : kColumnWords) json[word] = widths[static_cast<std::size_t>(column)];
+  return json;
+}
 Json json_of(const SideSettings& side) {
   return {{"open", side.open}, {"part", side.part}};
 }
@@ -105,6 +126,10 @@ tl::unexpected<Error> refuse(std::string why) {
 }
 
 }  // namespace
+
+double within(double width) {
+  return std::clamp(width, kLeastColumn, kMostColumn);
+}
 
 std::string_view name(DeskTheme theme) {
   return word_of<DeskTheme>(theme, kThemeWords);
@@ -137,6 +162,7 @@ Result<DeskSettings> parse_desk_settings(std::string_view text) {
   keys.take("descending", settings.descending);
   keys.take<DeskPanel>("panel", settings.panel, kPanelWords);
   keys.take("tour_seen", settings.tour_seen);
+  keys.take("columns", settings.columns);
   if (!wrong.empty()) return refuse(std::move(wrong));
   return settings;
 }
@@ -152,6 +178,7 @@ std::string to_text(const DeskSettings& settings) {
   json["descending"] = settings.descending;
   json["panel"] = word_of<DeskPanel>(settings.panel, kPanelWords);
   json["tour_seen"] = settings.tour_seen;
+  json["columns"] = json_of(settings.columns);
   return json.dump(1) + "\n";
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,7 +21,14 @@ std::string_view name(DeskTheme theme);  // "dark", "light", "contrast"
 std::optional<DeskTheme> desk_theme(std::string_view name);
 
 // What stood in the middle when the desk was left.
-enum class DeskPanel : std::uint8_t { kMap, kOverview, kBytes, kValues };
+enum class DeskPanel : std::uint8_t { kMap, kOverview, kBytes, kValues, kTable };
+
+// Of the table of tensors, beside their names.
+enum class TableColumn : std::uint8_t { kShape, kDtype, kBytes, kTiles };
+inline constexpr std::size_t kTableColumns = 4;
+// At scale 1; 0: the standard one.
+using ColumnWidths = std::array<double, kTableColumns>;
+double within(double width);  // what a column's may be
 
 struct SideSettings {
   bool open = true;
@@ -38,6 +46,7 @@ struct DeskSettings {
   bool descending = false;
   DeskPanel panel = DeskPanel::kMap;
   bool tour_seen = false;
+  ColumnWidths columns{};  // by TableColumn
   friend bool operator==(const DeskSettings&, const DeskSettings&) = default;
 };
 

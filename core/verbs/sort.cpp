@@ -71,6 +71,15 @@ void sort_tensors(const Checkpoint& checkpoint, const CheckReport* report, SortK
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
       return natural_less(checkpoint.fqn(TensorId{a}), checkpoint.fqn(TensorId{b}));
     });
+  } else if (key == SortKey::kShape) {
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      ExtentsView x = checkpoint.shape(TensorId{a}), y = checkpoint.shape(TensorId{b});
+      return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+    });
+  } else if (key == SortKey::kDtype) {
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return name(checkpoint.dtype(TensorId{a})) < name(checkpoint.dtype(TensorId{b}));
+    });
   } else if (key != SortKey::kRecorded) {
     auto keys = keys_of(checkpoint, report, key);
     std::stable_sort(order.begin(), order.end(),

@@ -10,7 +10,15 @@
 
 namespace shw {
 
-enum class SortKey : std::uint8_t { kRecorded, kName, kBytes, kChunks, kFindings };
+enum class SortKey : std::uint8_t {
+  kRecorded,
+  kName,
+  kBytes,
+  kChunks,
+  kFindings,
+  kShape,  // by the first extent, then by the next
+  kDtype   // by its name
+};
 
 // "layers.2" before "layers.10": digits compare as numbers.
 bool natural_less(std::string_view a, std::string_view b);

@@ -82,4 +82,5 @@ def main():
                   f"(median), {max(times):6.0f} ms (worst of {len(times)})", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -329,7 +329,7 @@ std::shared_ptr<Snapshot> lossy() {
   return snapshot;
 }
 
-std::shared_ptr<Snapshot> many_tensors(std::uint32_t count) {
+std::shared_ptr<Snapshot> many_tensors(std::uint32_t count, std::uint32_t tiles_each) {
   CheckpointBuilder builder;
   builder.set_format(kDcpFormat);
   Writer writer{builder};
@@ -338,8 +338,9 @@ std::shared_ptr<Snapshot> many_tensors(std::uint32_t count) {
     std::string fqn = "optimizer.state.model.layers." + std::to_string(t / 32) + ".mlp.experts." +
                       std::to_string(t / 4 % 8) + ".w1." + kStates[t % 4];
     builder.add_tensor(fqn, Dtype::kFloat32, Extents{2048, 512});
-    writer.chunk(Extents{0, 0}, Extents{1024, 512}, t % kRanks, 4);
-    writer.chunk(Extents{1024, 0}, Extents{1024, 512}, (t + 1) % kRanks, 4);
+    std::int64_t rows = 2048 / tiles_each;
+    for (std::uint32_t i = 0; i < tiles_each; ++i)
+      writer.chunk(Extents{i * rows, 0}, Extents{rows, 512}, (t + i) % kRanks, 4);
   }
   auto snapshot = with_report(builder.finish(), {});
   snapshot->tensor = TensorId{count / 2};

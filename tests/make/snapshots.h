@@ -18,7 +18,7 @@ std::shared_ptr<Snapshot> healthy();
 // Missing and overlapping boxes, a file that is not there, several findings, no remedy.
 std::shared_ptr<Snapshot> damaged();
 std::shared_ptr<Snapshot> lossy();
-std::shared_ptr<Snapshot> many_tensors(std::uint32_t count);
+std::shared_ptr<Snapshot> many_tensors(std::uint32_t count, std::uint32_t tiles_each = 2);
 // One tensor of side * side tiles; one of them, in the middle, has no bytes.
 std::shared_ptr<Snapshot> many_tiles(std::int64_t side);
 std::shared_ptr<Snapshot> cannot_open();

@@ -63,9 +63,11 @@ Driver::~Driver() {
   ImGui::DestroyContext();
 }
 
-void Driver::show(std::shared_ptr<const Snapshot> snapshot, JobState job) {
+void Driver::show(std::shared_ptr<const Snapshot> snapshot, JobState job,
+                  std::vector<JobState> beside) {
   digest_ = make_digest(std::move(snapshot), digest_.get());
   job_ = job;
+  beside_ = std::move(beside);
 }
 
 std::vector<Command> Driver::frame(std::vector<KeyPress> keys) {
@@ -75,6 +77,7 @@ std::vector<Command> Driver::frame(std::vector<KeyPress> keys) {
               fonts_,   layouts_,           commands, keys};
   frame.now = now_ += 1.0 / 60;
   frame.scale = scale_;
+  frame.beside = beside_;
   frame.marks = &marks;
   marks.wants_texts = true;
   draw_desk(frame, desk);

@@ -18,7 +18,8 @@ class Driver {
   explicit Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size = {1440, 900},
                   float scale = 0);  // scale 0: 1, in the letters that imgui brings
   ~Driver();
-  void show(std::shared_ptr<const Snapshot> snapshot, JobState job = {});
+  void show(std::shared_ptr<const Snapshot> snapshot, JobState job = {},
+            std::vector<JobState> beside = {});
   std::vector<Command> frame(std::vector<KeyPress> keys = {});
   std::vector<Command> click(const std::string& name);
   std::vector<Command> type(const std::string& text);
@@ -37,6 +38,7 @@ class Driver {
   LayoutCache layouts_;
   std::shared_ptr<const Digest> digest_;
   JobState job_;
+  std::vector<JobState> beside_;
   double now_ = 0;
 };
 

@@ -86,7 +86,7 @@ TEST_CASE("a repair that is paused can be cancelled, gone on with, and left") {
 
 TEST_CASE("the list and what looks into files are there while a job is paused") {
   PausedSession s;
-  s.begin_paused(CheckCommand{Depth::kData});
+  s.begin_paused(CheckCommand{Depth::kHeaders});
   s.session.apply({FilterCommand{"w"}, BytesCommand{}, ValuesCommand{}});
   s.session.wait();
   CHECK(s.session.job().paused);

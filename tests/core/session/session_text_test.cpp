@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/model/builder.h"
 #include "core/session/session.h"
@@ -9,6 +10,17 @@
 #include "core/verbs/sort.h"
 
 using namespace shw;
+
+namespace {
+
+RepairCommand on_device(const char* device, const char* out) {
+  RepairCommand repair;
+  repair.options.out = out;
+  REQUIRE(parse_device(device, repair.options.device));
+  return repair;
+}
+
+}  // namespace
 
 TEST_CASE("every command reads back from its own text") {
   const Command commands[] = {OpenCommand{"a dir/step 9", "spec.json"},
@@ -51,14 +63,32 @@ TEST_CASE("every command reads back from its own text") {
                               ExplainErrorCommand{"two\nlines"},
                               ReportCommand{},
                               ReportCommand{"/runs/7/my pages"},
-                              DemoCommand{"/tmp/a demo"}};
+                              DemoCommand{"/tmp/a demo"},
+                              BytesCommand{BytesCommand::Go::kAt, "__0_0.distcp", 4096},
+                              ValuesCommand{},
+                              BrowseCommand{"~/my runs/"},
+                              GoCommand{-1},
+                              TileValuesCommand{},
+                              PauseCommand{},
+                              PauseCommand{"check"},
+                              ContinueCommand{},
+                              ContinueCommand{"check"},
+                              CancelCommand{"compare"},
+                              SortCommand{SortKey::kShape},
+                              on_device("cpu", ""),
+                              on_device("cuda:1", "/runs/7/device cpu"),
+                              SortCommand{SortKey::kDtype, true}};
+  std::set<std::size_t> written;
   for (const Command& command : commands) {
+    written.insert(command.index());
     std::string text = to_text(command);
     auto parsed = parse_command(text);
     REQUIRE_MESSAGE(parsed.has_value(), text);
     CHECK(parsed->index() == command.index());
     CHECK(to_text(*parsed) == text);
   }
+  for (std::size_t row = 0; row < command_table().size(); ++row)
+    CHECK_MESSAGE(written.contains(row), std::string(command_table()[row].verb));
 }
 
 TEST_CASE("a line that is no command says what was expected") {

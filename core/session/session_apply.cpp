@@ -1,0 +1,160 @@
+// What a command is given to, and what is carried out at once.
+#include "core/session/session.h"
+
+#include <algorithm>
+
+#include "core/session/session_state.h"
+
+namespace shw {
+
+// Inside of one checkpoint at once; another one is opened, and checked as any other.
+void Session::State::go(int step) {
+  std::optional<Visit> to, from;
+  {
+    std::lock_guard lock(mutex);
+    from = visit_of(*snapshot);
+    to = history.go(step);
+    if (to && !(from && to->same_checkpoint(*from))) {
+      jobs.push_back(OpenCommand{to->path, to->spec, to->against, to->mesh, to->fqn});
+      jobs.push_back(CheckCommand{});
+      to.reset();
+    }
+  }
+  if (to)
+    publish([&](Snapshot& s) {
+      s.tensor = s.checkpoint->find(to->fqn);
+      s.chunk.reset();
+    });
+  else
+    changed.notify_all();
+}
+
+// False for the long ones, which wait for their turn.
+bool Session::State::apply_now(const Command& command) {
+  switch (row_of(command).lane) {
+    case Lane::kJob:
+    case Lane::kQuick:
+    case Lane::kBeside:
+      return false;
+    case Lane::kList: {
+      {
+        std::lock_guard lock(mutex);
+        if (const auto* wanted = std::get_if<FilterCommand>(&command)) filter = wanted->text;
+        if (const auto* wanted = std::get_if<SortCommand>(&command)) sort = *wanted;
+      }
+      want_list();
+      return true;
+    }
+    case Lane::kLook:
+      want_look(command);
+      return true;
+    case Lane::kNow:
+      break;
+  }
+  if (const auto* step = std::get_if<GoCommand>(&command)) {
+    go(step->step);
+  } else if (const auto* stop = std::get_if<CancelCommand>(&command)) {
+    cancel(stop->verb);
+  } else if (const auto* hold = std::get_if<PauseCommand>(&command)) {
+    each_job(hold->verb, &RunningJob::pause);
+  } else if (const auto* release = std::get_if<ContinueCommand>(&command)) {
+    each_job(release->verb, &RunningJob::go_on);
+  } else {
+    carry_out(command, nullptr);
+  }
+  return true;
+}
+
+Session::Session() : state_(std::make_unique<State>()) {
+  state_->job_thread = std::thread([state = state_.get()] { state->run_jobs(); });
+  state_->list_thread = std::thread([state = state_.get()] { state->run_list(); });
+  state_->look_thread = std::thread([state = state_.get()] { state->run_looks(); });
+}
+
+Session::~Session() {
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->stopping = true;
+    state_->callback = nullptr;
+    state_->jobs.clear();
+    if (state_->job) state_->job->cancel();
+    for (RunningJob& each : state_->beside) each.cancel();
+    state_->list_progress->cancel();
+    state_->look_progress->cancel();
+  }
+  state_->changed.notify_all();
+  state_->job_thread.join();
+  {
+    std::unique_lock lock(state_->mutex);
+    state_->changed.wait(lock, [&] { return state_->beside.empty(); });
+  }
+  state_->join_ended();
+  state_->list_thread.join();
+  state_->look_thread.join();
+}
+
+void Session::apply(Command command) {
+  std::vector<Command> one;
+  one.push_back(std::move(command));
+  apply(std::move(one));
+}
+
+void Session::apply(std::vector<Command> commands) {
+  std::deque<Command> jobs;
+  for (Command& command : commands) {
+    if (std::holds_alternative<CancelCommand>(command)) jobs.clear();
+    if (!state_->apply_now(command)) jobs.push_back(std::move(command));
+  }
+  state_->queue(std::move(jobs));
+}
+
+void Session::remember_in(std::string file) {
+  auto recent = std::make_shared<const verbs::RecentPlaces>(verbs::read_recent(file));
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->recent_file = std::move(file);
+  }
+  state_->publish([&](Snapshot& s) { s.recent = recent; });
+}
+
+void Session::look_for_gpus_with(std::function<Gpus()> gpus) {
+  state_->publish([&](Snapshot& s) { s.gpus = std::move(gpus); });
+}
+
+void Session::wait() {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  state.changed.wait(lock, [&] {
+    bool rests = state.job ? state.job->progress->paused.load() : state.jobs.empty();
+    for (const RunningJob& each : state.beside) rests = rests && each.progress->paused;
+    return rests && !state.list_wanted && !state.list_running && !state.look_wanted() &&
+           !state.look_running;
+  });
+}
+
+std::shared_ptr<const Snapshot> Session::snapshot() const {
+  return state_->now();
+}
+
+JobState Session::job() const {
+  std::lock_guard lock(state_->mutex);
+  JobState job = state_->job ? state_->job->state() : JobState{};
+  job.looking = state_->look_running || state_->look_wanted();
+  job.looked = state_->look_progress->done;
+  job.to_look = state_->look_progress->total;
+  return job;
+}
+
+std::vector<JobState> Session::beside() const {
+  std::lock_guard lock(state_->mutex);
+  std::vector<JobState> jobs;
+  for (RunningJob& each : state_->beside) jobs.push_back(each.state());
+  return jobs;
+}
+
+void Session::on_change(std::function<void()> callback) {
+  std::lock_guard lock(state_->mutex);
+  state_->callback = std::move(callback);
+}
+
+}  // namespace shw

@@ -1,0 +1,306 @@
+// The long jobs: one after the other where each is given for the result of the one before, and
+// beside them what only reads.
+#include <algorithm>
+#include <iterator>
+
+#include "core/base/words.h"
+#include "core/io/store.h"
+#include "core/session/command_run.h"
+#include "core/session/session_state.h"
+#include "core/verbs/plan_file.h"
+
+namespace shw {
+namespace {
+
+constexpr double kNoticed = 0.3;  // seconds
+
+std::string title_of(const Command& command) {
+  std::string title(row_of(command).title);
+  if (const auto* open = std::get_if<OpenCommand>(&command)) title += " " + open->path;
+  const auto* check = std::get_if<CheckCommand>(&command);
+  if (check != nullptr && check->depth == Depth::kData) title += " every byte";
+  return title;
+}
+
+// What only reads, and of which there is something to see while it does.
+bool stands_beside(const Command& command, const Snapshot& snapshot) {
+  const auto* check = std::get_if<CheckCommand>(&command);
+  bool looks_deeper =
+      check != nullptr && check->depth == Depth::kData && snapshot.report != nullptr;
+  return looks_deeper || row_of(command).lane == Lane::kBeside;
+}
+
+// The files that the others read are written.
+bool changes_what_is_open(const Command& command, const Snapshot& snapshot) {
+  auto is_open = [&](const std::string& folder) {
+    return verbs::expanded_path(folder) == verbs::expanded_path(snapshot.said.checkpoint);
+  };
+  if (const auto* repair = std::get_if<RepairCommand>(&command)) return repair->options.in_place;
+  if (const auto* resume = std::get_if<ResumeCommand>(&command)) return is_open(resume->folder);
+  if (const auto* back = std::get_if<RollBackCommand>(&command)) return is_open(back->folder);
+  return std::holds_alternative<UndoCommand>(command);
+}
+
+// Whether it has nothing to do with what the running job is about to bring.
+bool can_overtake(const Command& command, const Command& running, const Snapshot& snapshot) {
+  bool waits_for_result = std::holds_alternative<VerifyCommand>(command) ||
+                          std::holds_alternative<DryRunCommand>(command);
+  bool leaves_files = std::holds_alternative<PlanCommand>(running) ||
+                      std::holds_alternative<RepairCommand>(running) ||
+                      std::holds_alternative<ResumeCommand>(running);
+  return leaves_files && !waits_for_result && !changes_what_is_open(running, snapshot);
+}
+
+// What was looked at is still what the person looks at.
+bool is_still_about(const Snapshot& now, const Snapshot& before, const Command& command) {
+  if (now.checkpoint != before.checkpoint) return false;
+  if (std::holds_alternative<VerifyCommand>(command)) return now.repaired == before.repaired;
+  bool checks = std::holds_alternative<CheckCommand>(command);
+  return !checks || (now.report == before.report && now.said.mesh == before.said.mesh);
+}
+
+bool is_of(const Command& command, const std::string& verb) {
+  return verb.empty() || row_of(command).verb == verb;
+}
+
+}  // namespace
+
+RunningJob::RunningJob(Command what)
+    : command(std::move(what)),
+      title(title_of(command)),
+      is_quick(row_of(command).lane == Lane::kQuick) {}
+
+void RunningJob::pause() {
+  if (progress->paused || progress->cancelled) return;
+  pause_begin = Clock::now();
+  progress->pause();
+}
+
+void RunningJob::go_on() {
+  if (!progress->paused) return;
+  Clock::duration held = Clock::now() - pause_begin;
+  begin += held;
+  phase_begin += held;
+  progress->go_on();
+}
+
+void RunningJob::cancel() {
+  go_on();
+  progress->cancel();
+}
+
+JobState RunningJob::state() {
+  JobState job;
+  job.verb = row_of(command).verb;
+  job.title = title;
+  job.seconds = std::chrono::duration<double>(now() - begin).count();
+  job.running = !is_quick || job.seconds > kNoticed;
+  job.stopping = job.running && progress->cancelled;
+  job.paused = job.running && progress->paused;
+  job.phase = progress->phase;
+  if (job.phase != seen_phase) {
+    seen_phase = job.phase;
+    phase_begin = now();
+  }
+  seen_proof = seen_proof || job.phase == Phase::kVerifying;
+  job.past_proof = seen_proof && job.phase != Phase::kVerifying;
+  job.phase_seconds = std::chrono::duration<double>(now() - phase_begin).count();
+  for (std::size_t i = 0; i < kStages; ++i)
+    job.stages[i] = {progress->stages[i].bytes,
+                     static_cast<double>(progress->stages[i].nanoseconds) * 1e-9};
+  job.done = progress->done;
+  job.total = progress->total;
+  job.in_bytes = progress->in_bytes;
+  return job;
+}
+
+// False where it failed: what was asked for after it was meant for its result.
+bool Session::State::carry_out(const Command& command, Progress* progress) {
+  // The old checkpoint stays until the new one is there, and for good where it cannot be opened.
+  auto before = now();
+  const auto* open = std::get_if<OpenCommand>(&command);
+  if (open != nullptr && before->checkpoint == nullptr)
+    publish([&](Snapshot& s) { s.said.checkpoint = open->path; });
+  bool repairs = std::holds_alternative<RepairCommand>(command) ||
+                 std::holds_alternative<ResumeCommand>(command);
+  // What is finished when it is stopped stays, and can be gone on with.
+  if (repairs && progress != nullptr) progress->keeps = true;
+  auto change = row_of(command).run(*now(), command, progress);
+  if (!change) {
+    if (repairs) look_at_what_is_left(command);
+    Error error = std::move(change).error();
+    if (open != nullptr && error.place.file.empty()) error.place.file = open->path;
+    if (open != nullptr) {
+      std::lock_guard lock(mutex);
+      history.stay();
+    }
+    publish_error(std::move(error));
+    return false;
+  }
+  publish(*change);
+  // Terms like finding:* look at the report.
+  if (row_of(command).lane == Lane::kJob) want_list();
+  if (std::holds_alternative<CheckCommand>(command)) remember();
+  if (now()->checkpoint != before->checkpoint) {
+    std::lock_guard lock(mutex);
+    for (RunningJob& other : beside) other.cancel();  // nobody looks at theirs any more
+  }
+  return true;
+}
+
+// On a thread of its own, which ends with it.
+void Session::State::carry_out_beside(std::list<RunningJob>::iterator mine,
+                                      const std::shared_ptr<const Snapshot>& before) {
+  publish([](Snapshot& s) { s.error.reset(); });
+  const Command& command = mine->command;
+  auto change = row_of(command).run(*before, command, mine->progress.get());
+  bool checks = std::holds_alternative<CheckCommand>(command);
+  bool brought = false;
+  publish([&](Snapshot& s) {
+    if (mine->is_replaced || !is_still_about(s, *before, command)) return;
+    brought = change.has_value();
+    if (change) (*change)(s);
+    if (!change) s.error = std::move(change).error();
+  });
+  if (checks && brought) {
+    want_list();
+    remember();
+  }
+  {
+    std::lock_guard lock(mutex);
+    ended.push_back(std::move(mine->thread));
+    beside.erase(mine);
+  }
+  publish([](Snapshot&) {});
+}
+
+void Session::State::begin_beside(Command command) {
+  for (RunningJob& other : beside) {
+    if (other.command.index() != command.index()) continue;
+    other.is_replaced = true;
+    other.cancel();
+  }
+  auto mine = beside.emplace(beside.end(), std::move(command));
+  mine->thread = std::thread([this, mine, before = snapshot] { carry_out_beside(mine, before); });
+}
+
+// By the thread of long jobs alone, and at the end: one that has ended may be the one that asks.
+void Session::State::join_ended() {
+  std::vector<std::thread> threads;
+  {
+    std::lock_guard lock(mutex);
+    threads.swap(ended);
+  }
+  for (std::thread& thread : threads) thread.join();  // past all that takes time
+}
+
+// What waits for the result of another waits in a row; what does not begins at once.
+void Session::State::queue(std::deque<Command> commands) {
+  {
+    std::lock_guard lock(mutex);
+    for (Command& command : commands) {
+      bool is_free = jobs.empty() && job && can_overtake(command, job->command, *snapshot);
+      if (is_free && stands_beside(command, *snapshot))
+        begin_beside(std::move(command));
+      else
+        jobs.push_back(std::move(command));
+    }
+  }
+  changed.notify_all();
+}
+
+void Session::State::run_jobs() {
+  while (true) {
+    join_ended();
+    std::shared_ptr<Progress> progress;
+    {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return stopping || !jobs.empty(); });
+      if (stopping) return;
+      Command command = std::move(jobs.front());
+      jobs.pop_front();
+      if (stands_beside(command, *snapshot)) {
+        begin_beside(std::move(command));
+        continue;
+      }
+      job.emplace(std::move(command));
+      if (next_is_held) job->pause();
+      next_is_held = false;
+      progress = job->progress;
+      if (changes_what_is_open(job->command, *snapshot)) {
+        for (RunningJob& other : beside) other.cancel();
+        changed.wait(lock, [&] { return stopping || beside.empty(); });
+        if (stopping) return;
+      }
+    }
+    publish([](Snapshot& s) { s.error.reset(); });
+    bool done = carry_out(job->command, progress.get());
+    {
+      std::lock_guard lock(mutex);
+      if (!done) jobs.clear();
+      next_is_held = progress->paused && !jobs.empty();  // it came to its end before it was held
+      job.reset();
+    }
+    publish([](Snapshot&) {});
+  }
+}
+
+void Session::State::cancel(const std::string& verb) {
+  std::lock_guard lock(mutex);
+  auto of_it = [&](const Command& command) { return is_of(command, verb); };
+  bool runs = job && of_it(job->command);
+  if (runs) job->cancel();
+  if (runs || verb.empty()) jobs.clear();
+  std::erase_if(jobs, of_it);
+  for (RunningJob& each : beside) {
+    if (of_it(each.command)) each.cancel();
+  }
+  for (std::size_t kind = 0; kind < looks.size(); ++kind) {
+    if (!verb.empty() && command_table()[kind].verb != verb) continue;
+    if (look_kind == kind) look_progress->cancel();
+    looks[kind].reset();  // one that goes on may stand between two of its steps
+  }
+}
+
+void Session::State::each_job(const std::string& verb, void (RunningJob::*what)()) {
+  {
+    std::lock_guard lock(mutex);
+    if (job && is_of(job->command, verb)) ((*job).*what)();
+    for (RunningJob& each : beside) {
+      if (is_of(each.command, verb)) (each.*what)();
+    }
+  }
+  changed.notify_all();
+}
+
+// A file that cannot be written is not worth a word: nothing of the work depends on it.
+void Session::State::remember() {
+  auto snapshot_now = now();
+  if (recent_file.empty() || snapshot_now->report == nullptr) return;
+  const VerbOptions& said = snapshot_now->said;
+  const CheckReport& report = *snapshot_now->report;
+  verbs::RecentPlace place{posix_store().resolved(said.checkpoint).value_or(said.checkpoint),
+                           said.spec, said.against, said.mesh};
+  place.verdict = report.verdict == Verdict::kClean      ? "clean"
+                  : report.verdict == Verdict::kFindings ? "findings"
+                                                         : "undecided";
+  place.summary = plural(report.findings.size(), "finding") + ", " +
+                  plural(snapshot_now->checkpoint->tensor_count(), "tensor");
+  // Another window may have written meanwhile.
+  auto places = verbs::with_place(verbs::read_recent(recent_file), std::move(place));
+  (void)verbs::write_recent(posix_store(), recent_file, places);
+  publish([&](Snapshot& s) {
+    s.recent = std::make_shared<const verbs::RecentPlaces>(std::move(places));
+  });
+}
+
+void Session::State::look_at_what_is_left(const Command& command) {
+  auto before = now();
+  if (before->checkpoint == nullptr) return;
+  std::string out = before->target ? before->target->said : std::string();
+  if (const auto* repair = std::get_if<RepairCommand>(&command)) out = repair->options.out;
+  auto looked = run_target(*before, TargetCommand{out}, nullptr);
+  if (looked) publish(*looked);
+}
+
+}  // namespace shw

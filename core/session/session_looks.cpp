@@ -1,0 +1,107 @@
+// What answers at once what a person asks while jobs run: the list, and looks into files.
+#include <algorithm>
+
+#include "core/session/look_run.h"
+#include "core/session/session_state.h"
+#include "core/verbs/filter.h"
+#include "core/verbs/sort.h"
+
+namespace shw {
+
+void Session::State::want_list() {
+  {
+    std::lock_guard lock(mutex);
+    list_wanted = true;
+    list_progress->cancel();  // a running one works on an older text
+  }
+  changed.notify_all();
+}
+
+void Session::State::want_look(const Command& command) {
+  {
+    std::lock_guard lock(mutex);
+    looks[command.index()] = command;
+    if (look_running && look_kind == command.index()) look_progress->cancel();
+  }
+  changed.notify_all();
+}
+
+bool Session::State::look_wanted() const {
+  return std::any_of(looks.begin(), looks.end(), [](const auto& look) { return look; });
+}
+
+void Session::State::run_list() {
+  while (true) {
+    std::shared_ptr<const Snapshot> before;
+    std::shared_ptr<Progress> progress;
+    std::string text;
+    SortCommand wanted;
+    {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return stopping || list_wanted; });
+      if (stopping) return;
+      list_wanted = false;
+      list_running = true;
+      list_progress = std::make_shared<Progress>();
+      progress = list_progress;
+      before = snapshot;
+      text = filter;
+      wanted = sort;
+    }
+    if (before->checkpoint != nullptr) {
+      auto order = filter_tensors(*before->checkpoint, before->report.get(), text, progress.get());
+      if (order) {
+        sort_tensors(*before->checkpoint, before->report.get(), wanted.key, wanted.descending,
+                     *order);
+        publish([&](Snapshot& s) {
+          if (s.checkpoint != before->checkpoint)
+            return;  // another one was opened meanwhile: its own list is on the way
+          s.order = std::make_shared<const std::vector<std::uint32_t>>(std::move(*order));
+          s.filter = text;
+        });
+      }
+    }
+    {
+      std::lock_guard lock(mutex);
+      list_running = false;
+    }
+    changed.notify_all();
+  }
+}
+
+void Session::State::run_looks() {
+  while (true) {
+    Command command;
+    std::shared_ptr<const Snapshot> before;
+    std::shared_ptr<Progress> progress;
+    {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return stopping || look_wanted(); });
+      if (stopping) return;
+      auto wanted = std::find_if(looks.begin(), looks.end(), [](const auto& look) { return look; });
+      command = std::move(**wanted);
+      wanted->reset();
+      look_running = true;
+      look_kind = command.index();
+      look_progress = std::make_shared<Progress>();
+      progress = look_progress;
+      before = snapshot;
+    }
+    // What was opened meanwhile has its own files: the look is dropped with what it looked at.
+    auto change = row_of(command).run(*before, command, progress.get());
+    if (change)
+      publish([&](Snapshot& s) {
+        if (s.checkpoint == before->checkpoint) (*change)(s);
+      });
+    {
+      std::lock_guard lock(mutex);
+      look_running = false;
+      auto& next = looks[command.index()];
+      bool goes_on = change && !is_cancelled(progress.get()) && !next;
+      if (goes_on && sees_more(*snapshot, command)) next = command;
+    }
+    changed.notify_all();
+  }
+}
+
+}  // namespace shw

@@ -1,0 +1,125 @@
+// What a Session keeps, shared by its threads. One thread for the long jobs, in order; one for each
+// job that only reads and stands beside them; one for the list (filter and sort), so that typing
+// never waits for a repair; one that looks into files. All publish new snapshots; nobody ever waits
+// for them but wait().
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "core/session/history.h"
+#include "core/session/session.h"
+
+namespace shw {
+
+// A job that is under way. Its clock stands still while it is paused.
+struct RunningJob {
+  using Clock = std::chrono::steady_clock;
+  Command command;
+  std::string title;
+  bool is_quick = false;
+  std::shared_ptr<Progress> progress = std::make_shared<Progress>();
+  Clock::time_point begin = Clock::now(), pause_begin = begin;
+  // Of the phase that was seen last, by those who ask.
+  Clock::time_point phase_begin = begin;
+  Phase seen_phase = Phase::kIdle;
+  bool seen_proof = false;
+
+  std::thread thread = {};   // of one that stands beside
+  bool is_replaced = false;  // by a newer one of its kind: nobody waits for it
+
+  explicit RunningJob(Command what);
+  Clock::time_point now() const { return progress->paused ? pause_begin : Clock::now(); }
+  void pause();
+  void go_on();
+  void cancel();
+  JobState state();
+};
+
+struct Session::State {
+  mutable std::mutex mutex;
+  std::condition_variable changed;
+  std::shared_ptr<const Snapshot> snapshot = std::make_shared<const Snapshot>();
+  std::function<void()> callback;
+  bool stopping = false;
+
+  std::deque<Command> jobs;        // that wait
+  std::optional<RunningJob> job;   // on the thread of long jobs
+  bool next_is_held = false;       // one that was paused when it ended: the next one goes on held
+  std::list<RunningJob> beside;    // a thread each
+  std::vector<std::thread> ended;  // of jobs that stood beside, not yet joined
+
+  History history;
+  std::string recent_file;  // empty: nothing is remembered
+
+  std::string filter;
+  SortCommand sort;
+  bool list_wanted = false, list_running = false;
+  std::shared_ptr<Progress> list_progress = std::make_shared<Progress>();
+
+  std::array<std::optional<Command>, std::variant_size_v<Command>> looks;  // the newest of a kind
+  std::size_t look_kind = 0;
+  bool look_running = false;
+  std::shared_ptr<Progress> look_progress = std::make_shared<Progress>();
+
+  std::thread job_thread, list_thread, look_thread;
+
+  // Every change to the snapshot goes through here; `change` works on a copy.
+  template <class Make>
+  void publish(Make change) {
+    std::function<void()> notify;
+    {
+      std::lock_guard lock(mutex);
+      auto next = std::make_shared<Snapshot>(*snapshot);
+      change(*next);
+      if (auto visit = visit_of(*next)) history.note(*visit);
+      next->can_go_back = history.can_go(-1);
+      next->can_go_forward = history.can_go(1);
+      ++next->revision;
+      snapshot = std::move(next);
+      notify = callback;
+    }
+    changed.notify_all();
+    if (notify) notify();
+  }
+  std::shared_ptr<const Snapshot> now() const {
+    std::lock_guard lock(mutex);
+    return snapshot;
+  }
+  void publish_error(Error error) {
+    publish([&](Snapshot& s) { s.error = std::move(error); });
+  }
+
+  // The long jobs, and what stands beside them (session_jobs.cpp).
+  void run_jobs();
+  void queue(std::deque<Command> commands);
+  bool carry_out(const Command& command, Progress* progress);
+  void begin_beside(Command command);  // under the lock
+  void carry_out_beside(std::list<RunningJob>::iterator mine,
+                        const std::shared_ptr<const Snapshot>& before);
+  void join_ended();
+  // Of one verb, or of all where it is empty.
+  void cancel(const std::string& verb);
+  void each_job(const std::string& verb, void (RunningJob::*what)());
+  void look_at_what_is_left(const Command& command);
+  void remember();
+
+  // What is cheap (session_apply.cpp).
+  bool apply_now(const Command& command);
+  void go(int step);
+
+  // The list, and looks into files (session_looks.cpp).
+  void run_list();
+  void run_looks();
+  void want_list();
+  void want_look(const Command& command);
+  bool look_wanted() const;
+};
+
+}  // namespace shw

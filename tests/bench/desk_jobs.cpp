@@ -1,0 +1,164 @@
+// How soon a job of the desktop is gone that was cancelled, and how long the longest frame was
+// while jobs ran: the desk is drawn sixty times a second without a window, as a person would see
+// it. tests/bench/desk.sh makes the checkpoints and runs it.
+//
+//   bench_desk_jobs FOLDER      with whole, other, moved and moved.json in it
+#include <imgui.h>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/gui/fonts.h"
+#include "app/gui/imgui_setup.h"
+#include "app/gui/offscreen.h"
+#include "app/gui/workbench.h"
+
+using namespace shw;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kFrame = std::chrono::milliseconds(16);
+constexpr int kMoments = 10;
+
+double milliseconds(Clock::duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+// Of this thread alone: on a busy machine wall time measures the others.
+double thread_milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+struct Desk {
+  Desk(Offscreen& at, Fonts& with) : screen(at), fonts(with) {}
+  Offscreen& screen;
+  Fonts& fonts;
+  Workbench bench{nullptr};
+  double now = 0, worst_cpu = 0, worst_wall = 0;
+
+  void frame() {
+    screen.new_frame();
+    ImGui::GetIO().DeltaTime = 1.0f / 60;
+    double cpu = thread_milliseconds();
+    auto begin = Clock::now();
+    ImGui::NewFrame();
+    bench.draw(fonts, 1, now += 1.0 / 60, {}, false);
+    ImGui::Render();
+    worst_cpu = std::max(worst_cpu, thread_milliseconds() - cpu);
+    worst_wall = std::max(worst_wall, milliseconds(Clock::now() - begin));
+  }
+  // Draws until nothing is under way, or `most` has passed; how long that took. A job that was
+  // just asked for, or is asked for by the result of another, begins a moment later.
+  double draw_while_busy(double most = 1e9) {
+    auto begin = Clock::now(), busy = begin;
+    while (milliseconds(Clock::now() - busy) < 150 && milliseconds(Clock::now() - begin) < most) {
+      frame();
+      std::this_thread::sleep_for(kFrame);
+      if (bench.busy()) busy = Clock::now();
+    }
+    return milliseconds(busy - begin);
+  }
+  // Without a pause between looks: it is measured to the millisecond.
+  double until_gone(const char* verb) {
+    auto begin = Clock::now();
+    bench.apply(*parse_command(verb));
+    while (bench.busy()) std::this_thread::sleep_for(std::chrono::microseconds(500));
+    return milliseconds(Clock::now() - begin);
+  }
+};
+
+struct Job {
+  const char* name;
+  std::vector<std::string> before, job;
+  std::string made = {};  // what it leaves, taken away after each time
+};
+
+void apply(Desk& desk, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    auto command = parse_command(line);
+    if (!command) std::printf("%s\n", command.error().message.c_str());
+    if (command) desk.bench.apply(std::move(*command));
+  }
+}
+
+void clear(const std::string& made) {
+  if (made.empty()) return;
+  std::error_code none;
+  std::filesystem::path path(made);
+  for (const auto& each : std::filesystem::directory_iterator(path.parent_path(), none)) {
+    if (each.path().filename().string().starts_with(path.filename().string()))
+      std::filesystem::remove_all(each.path(), none);
+  }
+}
+
+void measure(Offscreen& screen, Fonts& fonts, const Job& job) {
+  std::vector<double> gone;
+  double whole = 0, cpu = 0, wall = 0;
+  for (int moment = -1; moment < kMoments; ++moment) {
+    clear(job.made);
+    Desk desk(screen, fonts);
+    apply(desk, job.before);
+    desk.draw_while_busy();
+    desk.worst_cpu = desk.worst_wall = 0;
+    apply(desk, job.job);
+    if (moment < 0) {
+      whole = desk.draw_while_busy();
+    } else {
+      desk.draw_while_busy(whole * (moment + 0.5) / kMoments);
+      if (desk.bench.busy()) gone.push_back(desk.until_gone("cancel"));
+    }
+    cpu = std::max(cpu, desk.worst_cpu);
+    wall = std::max(wall, desk.worst_wall);
+    if (moment < 0 && desk.bench.snapshot()->error)
+      std::printf("%s: %s\n", job.name, desk.bench.snapshot()->error->message.c_str());
+  }
+  clear(job.made);
+  std::sort(gone.begin(), gone.end());
+  std::printf("%-20s %7.0f ms whole; longest frame %5.1f ms of CPU, %5.1f ms in all", job.name,
+              whole, cpu, wall);
+  if (!gone.empty())
+    std::printf("; gone after %4.0f ms (median), %4.0f ms (worst of %zu)", gone[gone.size() / 2],
+                gone.back(), gone.size());
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return std::fprintf(stderr, "bench_desk_jobs FOLDER [JOB]\n"), 3;
+  std::string folder = argv[1], only = argc > 2 ? argv[2] : "";
+  auto screen = Offscreen::create(1280, 720);
+  if (!screen) return std::fprintf(stderr, "skipped: %s\n", screen.error().message.c_str()), 77;
+  create_imgui(dark_theme(), 1, true);
+  if (!(*screen)->attach_imgui()) return 77;
+  Fonts fonts = load_fonts(1);
+  std::string whole = "open " + folder + "/whole", many = "open " + folder + "/many";
+  std::string moved = "open " + folder + "/moved spec " + folder + "/moved.json";
+  std::string first = "select model.layers.0.weight", out = folder + "/out";
+  const std::vector<Job> jobs = {
+      {"load", {}, {many}},
+      {"check", {many}, {"check headers"}},
+      {"scan every byte", {whole}, {"check data"}},
+      {"statistics", {whole, first}, {"tile-values"}},
+      {"values", {whole, first}, {"values"}},
+      {"compare", {whole}, {"compare data " + folder + "/other"}},
+      {"proof", {whole}, {"verify"}},
+      {"repair", {moved, "check", "plan"}, {"repair out " + out}, out},
+      {"dry run", {moved, "check", "plan"}, {"dry-run"}},
+  };
+  for (const Job& job : jobs) {
+    if (only.empty() || only == job.name) measure(**screen, fonts, job);
+  }
+  (*screen).reset();
+  ImGui::DestroyContext();
+  return 0;
+}

@@ -1,0 +1,239 @@
+// Every command of the palette, one row each: what it asks of the session, or what it changes on
+// the desk. A command that has no row here, or whose row does nothing, fails.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "make/snapshots.h"
+#include "views/driver.h"
+#include "views/imgui_versions.h"
+
+using namespace shw;
+
+namespace {
+
+// What has to be there before it can be done.
+enum class Given : std::uint8_t {
+  kPlanned,   // the demo, checked and planned
+  kRepaired,  // and carried out
+  kBytes,     // and looked into
+  kCompared,
+  kHalfMade,  // a repair was stopped
+  kEdited,    // the plan was
+  kBusy,      // a job runs
+  kMany,      // layers that fold
+};
+
+std::shared_ptr<Snapshot> given(Given what) {
+  auto s = what == Given::kRepaired ? make::demo_repaired(true)
+           : what == Given::kMany   ? make::many_tensors(400)
+                                    : make::demo_planned();
+  s->can_go_back = s->can_go_forward = true;
+  if (what == Given::kMany) s->tensor.reset();  // whose fold would be open
+  if (what == Given::kRepaired) {
+    s->can_undo = true;
+    s->certificate = std::make_shared<const verbs::CertificateList>();
+  }
+  if (what == Given::kBytes) {
+    auto look = std::make_shared<BytesLook>();
+    look->window = verbs::BytesWindow{};
+    look->window->path = "__0_0.distcp";
+    look->window->bytes.resize(64);
+    look->window->file_size = 64;
+    s->bytes = look;
+  }
+  if (what == Given::kCompared) {
+    auto both = std::make_shared<verbs::ComparedCheckpoints>();
+    both->a = both->b = s->checkpoint;
+    both->difference.tensors.resize(3);
+    s->compared = both;
+  }
+  if (what == Given::kHalfMade) {
+    verbs::RepairTarget target;
+    target.half_made = {"/runs/7/half"};
+    s->target = std::make_shared<const verbs::RepairTarget>(target);
+  }
+  if (what == Given::kEdited) {
+    auto edits = std::make_shared<PlanEdits>();
+    auto edit = std::make_shared<PlanEdit>();
+    edit->plan = edit->whole = s->plan;
+    edits->all = {edit, edit, edit};
+    edits->now = 1;
+    s->edits = edits;
+  }
+  return s;
+}
+
+using Sees = bool (*)(const Driver&);
+struct Deed {
+  Action action;
+  Given given;
+  const char* asks = "";  // what the first command's text begins with; empty: nothing is asked
+  Sees sees = nullptr;    // after it, and not before it
+};
+
+bool copied(std::string_view text) {
+  return std::string_view(ImGui::GetClipboardText()).find(text) != std::string_view::npos;
+}
+
+const Deed kDeeds[] = {
+    {Action::kPalette, Given::kPlanned, "", [](const Driver& d) { return d.desk.palette_open; }},
+    {Action::kFilter, Given::kPlanned, "",
+     [](const Driver&) { return ImGui::GetIO().WantTextInput; }},
+    {Action::kShowFindings, Given::kPlanned, "filter finding:*"},
+    {Action::kShowAll, Given::kPlanned, "filter"},
+    {Action::kNextFinding, Given::kPlanned, "finding 0"},
+    {Action::kPreviousFinding, Given::kPlanned, "finding 0"},
+    {Action::kReview, Given::kPlanned, "target", [](const Driver& d) { return d.desk.plan_open; }},
+    {Action::kApply, Given::kPlanned, "repair"},
+    {Action::kApplyInPlace, Given::kPlanned, "repair in-place"},
+    {Action::kDryRun, Given::kPlanned, "dry-run"},
+    {Action::kPlanUndo, Given::kEdited, "plan-undo"},
+    {Action::kPlanRedo, Given::kEdited, "plan-redo"},
+    {Action::kResume, Given::kHalfMade, "resume /runs/7/half"},
+    {Action::kRollBack, Given::kHalfMade, "roll-back /runs/7/half"},
+    {Action::kCommit, Given::kRepaired, "commit"},
+    {Action::kCertificate, Given::kRepaired, "",
+     [](const Driver& d) { return d.desk.certificate_open; }},
+    {Action::kCompare, Given::kPlanned, "", [](const Driver& d) { return d.desk.compare_open; }},
+    {Action::kNextDifference, Given::kCompared, "difference 0"},
+    {Action::kPreviousDifference, Given::kCompared, "difference 2"},
+    {Action::kVerify, Given::kRepaired, "verify"},
+    {Action::kOpenRepaired, Given::kRepaired, "filter"},
+    {Action::kUndo, Given::kRepaired, "undo"},
+    {Action::kCheck, Given::kPlanned, "check"},
+    {Action::kCheckData, Given::kPlanned, "check data"},
+    {Action::kCancel, Given::kBusy, "cancel"},
+    {Action::kPause, Given::kBusy, "pause"},
+    {Action::kExplain, Given::kPlanned, "", [](const Driver& d) { return d.desk.explain_open; }},
+    {Action::kMesh, Given::kPlanned, "", [](const Driver& d) { return d.desk.mesh_open; }},
+    {Action::kCopyReport, Given::kPlanned, "",
+     [](const Driver&) { return copied("placement-axis-moved"); }},
+    {Action::kCopyName, Given::kPlanned, "", [](const Driver&) { return copied("down_proj"); }},
+    {Action::kCopyCommand, Given::kPlanned, "",
+     [](const Driver&) { return copied("shardwright check"); }},
+    {Action::kSummary, Given::kPlanned, "", [](const Driver& d) { return d.desk.summary_open; }},
+    {Action::kLeftColumn, Given::kPlanned, "",
+     [](const Driver& d) { return !d.desk.layout.left.wanted; }},
+    {Action::kRightColumn, Given::kPlanned, "",
+     [](const Driver& d) { return !d.desk.layout.right.wanted; }},
+    {Action::kZoomIn, Given::kPlanned, "", [](const Driver& d) { return d.desk.map.zoom > 2; }},
+    {Action::kZoomOut, Given::kPlanned, "", [](const Driver& d) { return d.desk.map.zoom < 2; }},
+    {Action::kZoomFit, Given::kPlanned, "", [](const Driver& d) { return d.desk.map.zoom == 1; }},
+    {Action::kColourWriter, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.colour_by == ColourBy::kWriter; }},
+    {Action::kColourFile, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.colour_by == ColourBy::kFile; }},
+    {Action::kColourFinding, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.colour_by == ColourBy::kFinding; }},
+    {Action::kColourOdd, Given::kPlanned, "tile-values",
+     [](const Driver& d) { return d.desk.colour_by == ColourBy::kOdd; }},
+    {Action::kColourGreatest, Given::kPlanned, "tile-values",
+     [](const Driver& d) { return d.desk.colour_by == ColourBy::kGreatest; }},
+    {Action::kColourZeros, Given::kPlanned, "tile-values",
+     [](const Driver& d) { return d.desk.colour_by == ColourBy::kZeros; }},
+    {Action::kLookAtTiles, Given::kPlanned, "tile-values"},
+    {Action::kSortRecorded, Given::kPlanned, "sort recorded"},
+    {Action::kSortName, Given::kPlanned, "sort name"},
+    {Action::kSortBytes, Given::kPlanned, "sort bytes desc"},
+    {Action::kSortTiles, Given::kPlanned, "sort tiles desc"},
+    {Action::kSortFindings, Given::kPlanned, "sort findings desc"},
+    {Action::kFoldAll, Given::kMany, "", [](const Driver& d) { return !d.desk.folded.empty(); }},
+    {Action::kUnfoldAll, Given::kMany, "",
+     [](const Driver& d) { return !d.desk.unfolded.empty(); }},
+    {Action::kReload, Given::kPlanned, "open"},
+    {Action::kQuit, Given::kPlanned, "", [](const Driver& d) { return d.desk.quit; }},
+    {Action::kShowBytes, Given::kPlanned, "bytes"},
+    {Action::kShowFindingBytes, Given::kPlanned, "bytes finding"},
+    {Action::kNextRecord, Given::kBytes, "bytes next"},
+    {Action::kPreviousRecord, Given::kBytes, "bytes previous"},
+    {Action::kCopyBytes, Given::kBytes, "", [](const Driver&) { return copied("00 00 00 00"); }},
+    {Action::kShowValues, Given::kPlanned, "values"},
+    {Action::kTable, Given::kPlanned, "", [](const Driver& d) { return d.desk.table.open; }},
+    {Action::kOpen, Given::kPlanned, "browse", [](const Driver& d) { return d.desk.browser.open; }},
+    {Action::kBack, Given::kPlanned, "go back"},
+    {Action::kForward, Given::kPlanned, "go forward"},
+    {Action::kSettings, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.habits.settings_open; }},
+    {Action::kNextTheme, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::DeskTheme::kLight; }},
+    {Action::kDarkTheme, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::DeskTheme::kDark; }},
+    {Action::kLightTheme, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::DeskTheme::kLight; }},
+    {Action::kContrastTheme, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::DeskTheme::kContrast; }},
+    {Action::kScaleUp, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.habits.settings.scale > 1.5; }},
+    {Action::kScaleDown, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.habits.settings.scale < 1.5; }},
+    {Action::kScaleReset, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.habits.settings.scale == 1; }},
+    {Action::kExplainError, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.habits.errors_open; }},
+    {Action::kReport, Given::kPlanned, "report"},
+    {Action::kOpenDemo, Given::kPlanned, "demo"},
+    {Action::kTour, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.habits.tour_step >= 0; }},
+};
+
+// The desk before the command: nothing of what it brings about is there yet.
+void set_up(Driver& driver, const Deed& deed) {
+  DeskState& desk = driver.desk;
+  desk.habits.cache_folder = "/tmp/cache";
+  auto zooms = {Action::kZoomIn, Action::kZoomOut, Action::kZoomFit};
+  if (std::find(zooms.begin(), zooms.end(), deed.action) != zooms.end()) desk.map.zoom = 2;
+  auto scales = {Action::kScaleUp, Action::kScaleDown, Action::kScaleReset};
+  if (std::find(scales.begin(), scales.end(), deed.action) != scales.end())
+    desk.habits.settings.scale = 1.5;
+  if (deed.action == Action::kDarkTheme) desk.habits.settings.theme = verbs::DeskTheme::kLight;
+  if (deed.action == Action::kColourWriter) desk.colour_by = ColourBy::kFile;
+  ImGui::SetClipboardText("");
+}
+
+std::vector<Command> choose(Driver& driver, const ActionRow& row) {
+  driver.frame({key_of(Action::kPalette)});
+  driver.frame();
+  driver.frame();
+  auto all = driver.type(row.name);
+  REQUIRE_MESSAGE(driver.marks.items.contains(std::string("palette/") + row.name), row.name);
+  for (Command& command : driver.click(std::string("palette/") + row.name))
+    all.push_back(std::move(command));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("every command of the palette does what its name says") {
+  std::set<Action> driven;
+  for (const Deed& deed : kDeeds) {
+    const ActionRow& row =
+        *std::find_if(all_actions().begin(), all_actions().end(),
+                      [&](const ActionRow& each) { return each.action == deed.action; });
+    CAPTURE(row.name);
+    CHECK_MESSAGE(driven.insert(deed.action).second, "it has two rows here");
+    Driver driver(given(deed.given));
+    JobState job;
+    job.running = deed.given == Given::kBusy;
+    job.title = "Checking";
+    driver.show(given(deed.given), job);
+    driver.frame();
+    driver.frame();
+    set_up(driver, deed);
+    driver.frame();
+    if (deed.sees != nullptr) CHECK_FALSE(deed.sees(driver));
+    // The palette cannot be asked for what it is already.
+    auto commands = deed.action == Action::kPalette ? driver.frame({row.key}) : choose(driver, row);
+    for (int i = 0; i < 3; ++i) driver.frame();  // a field gets the keyboard two frames later
+    std::string said = commands.empty() ? "" : to_text(commands.front());
+    std::string asks = deed.asks;
+    if (asks.empty())
+      CHECK_MESSAGE(commands.empty(), said);
+    else
+      CHECK_MESSAGE(said.starts_with(asks), said);
+    if (deed.sees != nullptr) CHECK(deed.sees(driver));
+    CHECK((deed.sees != nullptr || !asks.empty()));
+  }
+  for (const ActionRow& row : all_actions()) CHECK_MESSAGE(driven.contains(row.action), row.name);
+}
