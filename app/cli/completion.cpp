@@ -82,7 +82,7 @@ std::vector<std::string> choices_of(const ArgumentUse& argument) {
     std::size_t bar = rest.find('|');
     std::string_view word = rest.substr(0, bar);
     word = word.substr(0, word.find('['));  // "cuda[:N]": what may follow; fish would read it
-    std::size_t colon = word.find(':');  // "from:CHECKPOINT": what comes after it is free
+    std::size_t colon = word.find(':');     // "from:CHECKPOINT": what comes after it is free
     choices.emplace_back(colon == word.npos ? word : word.substr(0, colon + 1));
     if (bar == rest.npos) return choices;
     rest.remove_prefix(bar + 1);

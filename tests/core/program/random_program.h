@@ -22,8 +22,8 @@ class Dice {
     return low + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(high - low + 1));
   }
   bool one_in(std::int64_t n) { return pick(1, n) == 1; }
-  template <class T>
-  void shuffle(std::vector<T>& values) {
+  template <class Values>
+  void shuffle(Values& values) {
     std::shuffle(values.begin(), values.end(), random_);
   }
 
