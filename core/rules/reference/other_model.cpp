@@ -35,23 +35,30 @@ void compare_shapes(ModelAgreement& agreement, std::string_view fqn, ExtentsView
   agreement.resized += differing > 1 && volume(here) != volume(there) ? 1 : 0;
 }
 
+std::size_t fewer_names(const ModelAgreement& agreement) {
+  return std::min(agreement.here, agreement.there);
+}
+
+// Where a few names agree and not one shape does, they are those that every model has.
+bool differs_by_shapes(const ModelAgreement& agreement) {
+  return agreement.shapes == 0 && agreement.names * 10 <= std::max(agreement.here, agreement.there);
+}
+
 // The same architecture in another size. What goes wrong at save changes one dimension (an axis
 // that is left out, a local shard, a half) or keeps the elements (a moved axis, a transposition).
 bool is_another_size(const ModelAgreement& agreement) {
-  return agreement.matrices >= 2 && agreement.resized * 2 > agreement.matrices;
+  return agreement.names * 2 > fewer_names(agreement) && !differs_by_shapes(agreement) &&
+         agreement.matrices >= 2 && agreement.resized * 2 > agreement.matrices;
 }
 
 // A spec of a part of the model agrees in all names that it has, and so does the part of a model
 // that a truncated save left. So the smaller side is asked; a quarter is what models of one family
-// (embed_tokens, norm) share by chance. Where a few names agree and not one shape does, they are
-// those that every model has.
+// (embed_tokens, norm) share by chance.
 bool is_another(const ModelAgreement& agreement) {
-  std::size_t fewer = std::min(agreement.here, agreement.there);
+  std::size_t fewer = fewer_names(agreement);
   if (agreement.here == 0 || agreement.there < 2) return false;
   bool by_names = agreement.names * 4 <= fewer && (agreement.names == 0 || fewer >= 8);
-  bool by_shapes =
-      agreement.shapes == 0 && agreement.names * 10 <= std::max(agreement.here, agreement.there);
-  return by_names || by_shapes || is_another_size(agreement);
+  return by_names || differs_by_shapes(agreement) || is_another_size(agreement);
 }
 
 std::string_view last_parts(std::string_view fqn) {
@@ -97,7 +104,7 @@ Finding other_model_finding(const ModelAgreement& agreement, const std::string& 
   Finding finding;
   finding.rule = "other-model";
   if (!source.empty()) finding.subjects = {source};
-  std::size_t fewer = std::min(agreement.here, agreement.there);
+  std::size_t fewer = fewer_names(agreement);
   std::size_t all = std::max(agreement.here, agreement.there);
   bool by_names = agreement.names * 4 <= fewer;
   if (!by_names && is_another_size(agreement)) {
