@@ -1,7 +1,10 @@
 // The headless program: arguments to a verb, a verb to an exit code.
 #include <unistd.h>
+#include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
+#include <ctime>
 
 #include "app/cli/options.h"
 #include "app/cli/terminal.h"
@@ -45,21 +48,40 @@ constexpr Verb kHandlers[] = {
 
 Progress run_progress;  // static: the signal handler has to reach it
 
-// Once: the job ends cleanly at its next look. The handler removes itself, so that a second signal
-// stops the program at once.
+// Signals that come this soon after the first one are the same wish: timeout(1) sends each twice,
+// to the process and to its group, some microseconds apart.
+constexpr std::int64_t kSameWishMs = 250;
+std::atomic<std::int64_t> first_signal_ms{0};
+
+std::int64_t monotonic_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// Once: the job ends cleanly at its next look. A second wish stops the program at once.
 void cancel_on_signal(int signal) {
+  std::int64_t first = 0;
+  const std::int64_t now = monotonic_ms();
+  if (!first_signal_ms.compare_exchange_strong(first, now)) {
+    if (now - first < kSameWishMs) return;
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);  // when this handler has returned
+    return;
+  }
   // Whoever sends SIGTERM (a scheduler that takes the machine away) wants to go on later.
   if (signal == SIGTERM) run_progress.keeps.store(true, std::memory_order_relaxed);
   run_progress.cancelled.store(true, std::memory_order_relaxed);
   static constexpr char kWords[] = "\nstopping; once more to stop at once\n";
   [[maybe_unused]] auto ignored = ::write(STDERR_FILENO, kWords, sizeof kWords - 1);
 }
-static_assert(std::atomic<bool>::is_always_lock_free, "the handler stores to it");
+static_assert(std::atomic<bool>::is_always_lock_free &&
+                  std::atomic<std::int64_t>::is_always_lock_free,
+              "the handler stores to them");
 
 void install_signal_handlers() {
   struct sigaction action {};
   action.sa_handler = cancel_on_signal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   // A reader that leaves is an error of write(2), not the end of a repair.
