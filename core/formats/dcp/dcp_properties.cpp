@@ -22,9 +22,11 @@ std::optional<std::string> refused_property(const PickleTree& tree, std::span<co
   }
   const PickleGlobal* encoding = tree.global(tree.callable(fields[3]));
   auto memory = tree.items(tree.arguments(fields[3]));
-  auto code = memory.empty() ? std::nullopt : tree.integer(memory[0]);
-  bool known = encoding != nullptr && encoding->name.ends_with("MEM_FORMAT_ENCODING") && code &&
-               *code >= 0 && *code <= 2;
+  bool known = encoding != nullptr && encoding->name.ends_with("MEM_FORMAT_ENCODING");
+  if (known) {
+    auto code = memory.empty() ? std::nullopt : tree.integer(memory[0]);
+    known = code && *code >= 0 && *code <= 2;
+  }
   if (!known && tree.kind(fields[3]) != NodeKind::kNone)
     return std::string("its memory format is none that torch knows.");
   return std::nullopt;
