@@ -110,7 +110,8 @@ struct Program {
 // holds on to a source's id keeps the table short meanwhile.
 class ProgramBuilder {
  public:
-  // Room for that many rows and numbers: tables that double as they grow end half empty.
+  // Room for that many rows, and for the numbers of one of the two that have any: tables that
+  // double as they grow end half empty.
   void expect(std::size_t sources, std::size_t outputs, std::size_t numbers);
 
   SourceId add_stored(std::uint32_t input, std::string_view file, std::uint64_t offset,
@@ -146,7 +147,8 @@ class ProgramBuilder {
   SourceId add(const ProgramSource& source);
   ProgramJob& add_job(OutputId output, const Box& box, ExtentsView strides);
 
-  Program program_;
+  Program program_;  // its pool has the numbers of outputs
+  std::vector<std::int64_t> job_numbers_;
   std::map<std::string, std::uint32_t, std::less<>> by_name_;
 };
 

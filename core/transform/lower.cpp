@@ -58,8 +58,9 @@ std::vector<ChunkId> chunks_in(const std::vector<bool>& needed) {
   return chunks;
 }
 
-// Tensors whose parts are worked out together, by all threads: few enough to hold all of them.
-constexpr std::size_t kTensorsAtOnce = 64;
+// Tensors whose parts are worked out together, by all threads: few enough to hold all of them, and
+// of many tiles fewer (a KB each).
+constexpr std::size_t kTensorsAtOnce = 64, kTilesAtOnce = 16384;
 
 class Lowering {
  public:
@@ -105,11 +106,9 @@ class Lowering {
     expect_tiles();
     for (std::uint32_t input = 0; input < needed_.size(); ++input)
       SHW_CHECK(parts.prepare(input, chunks_in(needed_[input]), progress_));
-    std::vector<OutputId> made, moved;
-    made.reserve(lowered_.laid_out.made.size());
     const std::vector<MadeGroup> groups = made_groups();
-    for (std::size_t first = 0; first < groups.size(); first += kTensorsAtOnce) {
-      std::size_t count = std::min(kTensorsAtOnce, groups.size() - first);
+    for (std::size_t first = 0, count = 0; first < groups.size(); first += count) {
+      count = groups_at_once(groups, first);
       std::vector<std::vector<std::vector<Part>>> of_tiles(count);
       std::vector<ArrangedTensor> tensors(count);
       SHW_CHECK(each_in_parallel(count, [&](std::size_t g) -> Status {
@@ -123,18 +122,19 @@ class Lowering {
       for (std::size_t g = 0; g < count; ++g) {
         auto of_tile = of_tiles[g].begin();
         SHW_CHECK(
-            each_made(groups[first + g], [&](std::size_t, const MadeTile& tile, const Box& box) {
+            each_made(groups[first + g], [&](std::size_t i, const MadeTile& tile, const Box& box) {
               const OutputTensor& out = lowered_.outputs.tensors[tile.tensor];
               OutputId output = builder_.add_output(out.fqn, out.dtype, out.shape, box);
               builder_.place(output, lowered_.laid_out.files[tile.file].path, tile.offset);
-              made.push_back(output);
+              if (static_cast<std::size_t>(output) != i)
+                return Status(cannot_arrange(out.fqn, "its tiles are out of order"));
               return parts.add(output, tensors[g], *of_tile++, box);
             }));
       }
     }
-    lowered_.program = builder_.take(&moved);
+    // Outputs have the numbers of the tiles that are made, until they are put in order.
+    lowered_.program = builder_.take(&lowered_.made);
     SHW_CHECK(prove(lowered_.program));
-    for (OutputId output : made) lowered_.made.push_back(moved[static_cast<std::size_t>(output)]);
     return each_in_parallel(groups.size(), [&](std::size_t g) -> Status {
       SHW_TRY(const ArrangedTensor tensor, tensor_of_group(groups[g]));
       PartIndex index(tensor);
@@ -164,11 +164,21 @@ class Lowering {
     return groups;
   }
 
+  static std::size_t groups_at_once(const std::vector<MadeGroup>& groups, std::size_t first) {
+    std::size_t count = 0, tiles = 0;
+    while (first + count < groups.size() && count < kTensorsAtOnce &&
+           (count == 0 || tiles < kTilesAtOnce)) {
+      tiles += groups[first + count].last - groups[first + count].first;
+      ++count;
+    }
+    return count;
+  }
+
   // As if every tile were one job from one source.
   void expect_tiles() {
     std::size_t numbers = 0;
     for (const MadeTile& tile : lowered_.laid_out.made)
-      numbers += 6 * lowered_.outputs.tensors[tile.tensor].shape.size();
+      numbers += 3 * lowered_.outputs.tensors[tile.tensor].shape.size();
     builder_.expect(lowered_.laid_out.made.size(), lowered_.laid_out.made.size(), numbers);
   }
 

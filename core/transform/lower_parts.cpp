@@ -37,6 +37,9 @@ Status PartLowering::prepare(std::uint32_t input, const std::vector<ChunkId>& ch
   places_[input].resize(holder.chunk_count(), kNoRow);
   const std::size_t first_row = rows_.size();
   rows_.resize(first_row + chunks.size());
+  std::size_t strides = strides_.size();
+  for (ChunkId chunk : chunks) strides += holder.sizes(chunk).size();
+  if (chunks.size() > 1) strides_.reserve(strides);
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     places_[input][index_of(chunks[i])] = static_cast<std::uint32_t>(first_row + i);
     Row& row = rows_[first_row + i];

@@ -145,6 +145,16 @@ struct LayingOut {
   }
 };
 
+// By counting: of millions of tiles a comparison each is a miss of the cache.
+void sort_by_file(LaidOut& out) {
+  std::vector<std::uint32_t> next(out.files.size() + 1, 0);
+  for (const MadeTile& made : out.made) ++next[made.file + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  out.made_by_file.resize(out.made.size());
+  for (std::uint32_t i = 0; i < out.made.size(); ++i)
+    out.made_by_file[next[out.made[i].file]++] = i;
+}
+
 Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
   LayingOut laying{outputs, source_in_form(outputs, kDcpWriter)};
   // torch writes what is no tensor first, from rank 0.
@@ -154,11 +164,8 @@ Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
       SHW_CHECK(laying.add_tile(t, i));
   }
   LaidOut& out = laying.out;
-  out.made_by_file.resize(out.made.size());
-  std::iota(out.made_by_file.begin(), out.made_by_file.end(), 0u);
-  std::stable_sort(
-      out.made_by_file.begin(), out.made_by_file.end(),
-      [&](std::uint32_t a, std::uint32_t b) { return out.made[a].file < out.made[b].file; });
+  out.made.shrink_to_fit();
+  sort_by_file(out);
   const Checkpoint* source = laying.source;
   if (source == nullptr || source->directory() == nullptr) return std::move(out);
   for (const FileRow& file : source->files()) {
