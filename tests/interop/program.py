@@ -41,7 +41,7 @@ class Answer:
         return self
 
 
-def shardwright(*arguments, timeout=60, memory=None):
+def shardwright(*arguments, timeout=180, memory=None):
     command = [os.environ["SHARDWRIGHT"], *map(str, arguments)]
     limited = command
     if memory:  # by a shell: a preexec_fn would fork this process, with all of torch in it
