@@ -60,7 +60,8 @@ void draw_formats(Frame& frame, Column& column) {
     if (title == before) continue;  // another layout of the same
     before = title;
     float x = column.left + (count % 2 == 0 ? 0 : wide + frame.px(24));
-    float middle = column.y + line * static_cast<float>(count / 2) + frame.px(9);
+    const std::size_t row = count / 2;
+    float middle = column.y + line * static_cast<float>(row) + frame.px(9);
     float used = text_from(column.draw, frame.fonts.small, x, middle, frame.theme.text, title);
     bool says_more = format.sign != title;
     if (says_more && used + text_width(frame.fonts.mono_small, format.sign) + frame.px(12) < wide)
@@ -68,7 +69,8 @@ void draw_formats(Frame& frame, Column& column) {
                  format.sign);
     ++count;
   }
-  column.y += line * static_cast<float>((count + 1) / 2) + frame.px(4);
+  const std::size_t rows = (count + 1) / 2;
+  column.y += line * static_cast<float>(rows) + frame.px(4);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "core/base/spelling.h"
 #include "core/tensor/cast.h"
+#include "core/transform/packed_tensor.h"
 #include "core/transform/tilings.h"
 
 namespace shw {

@@ -7,6 +7,7 @@
 #include "core/base/checked.h"
 #include "core/tiles/exact_tiling.h"
 #include "core/transform/named_entries.h"
+#include "core/transform/packed_tensor.h"
 #include "core/transform/tilings.h"
 
 namespace shw {
