@@ -164,7 +164,9 @@ Result<ZipReader::End> ZipReader::widen_end(End end) const {
   if (room) {
     SHW_TRY(BytesView locator, view(locator_at, kLocator64Size, scratch));
     if (load_little<std::uint32_t>(locator) == kLocator64Signature) {
+      // Reading on takes the bytes away that `locator` looks at.
       auto at = load_little<std::uint64_t>(locator, 8);
+      auto disks = load_little<std::uint32_t>(locator, 16);
       if (at > locator_at - kEnd64Size)
         return damaged(locator_at, "the zip64 end record is said to lie beyond the item");
       SHW_TRY(BytesView wide, view(at, kEnd64Size, scratch));
@@ -172,7 +174,7 @@ Result<ZipReader::End> ZipReader::widen_end(End end) const {
         return damaged(at, "no zip64 end record where one is announced");
       if (load_little<std::uint64_t>(wide, 4) < kEnd64Size - 12)
         return damaged(at, "the zip64 end record is said to be shorter than one is");
-      if (load_little<std::uint32_t>(locator, 16) != 1) return damaged(locator_at, kOtherDisks);
+      if (disks != 1) return damaged(locator_at, kOtherDisks);
       return End{at,
                  load_little<std::uint64_t>(wide, 32),
                  load_little<std::uint64_t>(wide, 48),

@@ -1,0 +1,43 @@
+#include "core/formats/common/zip.h"
+
+#include <doctest/doctest.h>
+
+#include "core/base/little_endian.h"
+#include "core/make_zip.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+// make_zip() with the records of zip64 before its end, which stands before `comment`.
+std::string with_zip64(const std::string& zip, std::size_t comment, std::uint32_t disks) {
+  const std::size_t end = zip.size() - comment - 22;
+  const Bytes fields = to_bytes(std::string_view(zip).substr(end, 22));
+  const std::uint64_t count = load_little<std::uint16_t>(fields, 10),
+                      length = load_little<std::uint32_t>(fields, 12),
+                      begin = load_little<std::uint32_t>(fields, 16);
+  const std::string wide = "PK\6\6" + little(44, 8) + little(45, 2) + little(45, 2) + little(0, 8) +
+                           little(count, 8) + little(count, 8) + little(length, 8) +
+                           little(begin, 8);
+  const std::string locator = "PK\6\7" + little(0, 4) + little(end, 8) + little(disks, 4);
+  return zip.substr(0, end) + wide + locator + zip.substr(end);
+}
+
+}  // namespace
+
+TEST_CASE("the records of zip64 are read wherever a comment puts them") {
+  for (std::size_t length : {0u, 100u, 5'000u, 17'000u, 65'000u}) {
+    CAPTURE(length);
+    const std::string comment(length, 'c');
+    const std::string zip = make_zip({{"archive/data.pkl", std::string(9'000, 'p')}}, comment);
+    for (std::uint32_t disks : {1u, 2u}) {
+      const std::string wide = with_zip64(zip, length, disks);
+      auto source = memory_source("item", to_bytes(wide));
+      auto read = ZipReader::open(source, 0, source->size());
+      CHECK(read.has_value() == (disks == 1));
+      if (read) CHECK(read->entries().size() == 1);
+      if (!read) CHECK(read.error().message.find("several disks") != std::string::npos);
+    }
+  }
+}
