@@ -22,17 +22,30 @@ struct ModelAgreement {
   // Of those names: tensors of two dimensions or more that are no optimizer states (a rank's own
   // shard may be cut along two), and those of them that are another size along two or more.
   std::size_t matrices = 0, resized = 0;
+  std::string resized_example;
+  bool could_be_shards = true;  // each resized one is a single chunk, and nowhere longer
   std::vector<std::string> only_here, only_there;
 };
 
-void compare_shapes(ModelAgreement& agreement, std::string_view fqn, ExtentsView here,
+void compare_shapes(ModelAgreement& agreement, const Checkpoint& c, TensorId tensor,
                     ExtentsView there) {
+  const std::string_view fqn = c.fqn(tensor);
+  const ExtentsView here = c.shape(tensor);
   agreement.shapes += same(here, there) ? 1 : 0;
   if (here.size() != there.size() || here.size() < 2 || parse_state_fqn(fqn)) return;
   ++agreement.matrices;
   std::size_t differing = 0;
-  for (std::size_t d = 0; d < here.size(); ++d) differing += here[d] != there[d] ? 1 : 0;
-  agreement.resized += differing > 1 && volume(here) != volume(there) ? 1 : 0;
+  bool longer = false;
+  for (std::size_t d = 0; d < here.size(); ++d) {
+    differing += here[d] != there[d] ? 1 : 0;
+    longer = longer || here[d] > there[d];
+  }
+  if (differing < 2 || volume(here) == volume(there)) return;
+  ++agreement.resized;
+  agreement.could_be_shards = agreement.could_be_shards && !longer && c.chunks(tensor).size() == 1;
+  if (agreement.resized_example.empty())
+    agreement.resized_example =
+        fmt::format("{} is {}, expected {}", fqn, to_text(here), to_text(there));
 }
 
 std::size_t fewer_names(const ModelAgreement& agreement) {
@@ -44,8 +57,9 @@ bool differs_by_shapes(const ModelAgreement& agreement) {
   return agreement.shapes == 0 && agreement.names * 10 <= std::max(agreement.here, agreement.there);
 }
 
-// The same architecture in another size. What goes wrong at save changes one dimension (an axis
-// that is left out, a local shard, a half) or keeps the elements (a moved axis, a transposition).
+// The same architecture in another size, or a save of one rank's shards on a mesh that cuts both
+// dimensions: what either is cannot be told by shapes. Anything else that goes wrong at save
+// changes one dimension (an axis that is left out, a half) or keeps the elements (a moved axis).
 bool is_another_size(const ModelAgreement& agreement) {
   return agreement.names * 2 > fewer_names(agreement) && !differs_by_shapes(agreement) &&
          agreement.matrices >= 2 && agreement.resized * 2 > agreement.matrices;
@@ -109,9 +123,11 @@ Finding other_model_finding(const ModelAgreement& agreement, const std::string& 
   bool by_names = agreement.names * 4 <= fewer;
   if (!by_names && is_another_size(agreement)) {
     finding.cause = fmt::format(
-        "{} is of the same model in another size: {} of {} matrices differ from it in two "
-        "dimensions, which no save does to them. Nothing was compared with it.",
-        what, agreement.resized, agreement.matrices);
+        "{} is of the same model in another size{}: {} of {} matrices differ from it in two "
+        "dimensions ({}). Nothing was compared with it.",
+        what,
+        agreement.could_be_shards ? ", or each matrix was saved as the shard of one rank" : "",
+        agreement.resized, agreement.matrices, agreement.resized_example);
   } else {
     finding.cause = std::string(what) + " is of another model, or of another part of it: " +
                     human_count(agreement.names) + " of " +
@@ -144,7 +160,7 @@ std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const S
     agreement.names += there ? 1 : 0;
     if (tensor) {
       met[index_of(*tensor)] = true;
-      compare_shapes(agreement, fqn, checkpoint.shape(*tensor), entry.shape);
+      compare_shapes(agreement, checkpoint, *tensor, entry.shape);
     }
     if (!there) add_example(agreement.only_there, fqn);
   }
@@ -169,8 +185,7 @@ std::optional<Finding> other_model_in_reference(
     }
     ++agreement.names;
     met[index_of(*counterparts[t])] = true;
-    compare_shapes(agreement, checkpoint.fqn(TensorId{t}), checkpoint.shape(TensorId{t}),
-                   reference.shape(*counterparts[t]));
+    compare_shapes(agreement, checkpoint, TensorId{t}, reference.shape(*counterparts[t]));
   }
   if (!is_another(agreement)) return std::nullopt;
   for (std::uint32_t t = 0; t < reference.tensor_count(); ++t) {
@@ -188,10 +203,10 @@ const Rule kOtherModel = {
     .teaches =
         "A spec or a reference says what this model should hold. This one is about another model, "
         "or about another part of this one (its adapters, its optimizer alone): next to no name "
-        "agrees, or most matrices are of another size along two dimensions. So nothing was "
-        "compared "
-        "with it, and the rest of the answer is what can be said without. Prefixes that wrappers "
-        "add (model., module.) make no other model.",
+        "agrees, or most matrices are of another size along two dimensions, as in a larger model "
+        "or where each was saved as the shard of one rank. So nothing was compared with it, and "
+        "the rest of the answer is what can be said without. Prefixes that wrappers add (model., "
+        "module.) make no other model.",
     .lesson = {.drawing = R"(
   expected                        saved
   model.layers.0.mlp.up.weight    transformer.h.0.mlp.c_fc.weight

@@ -123,6 +123,31 @@ TEST_CASE("a spec of the same model in another size is one finding and nothing i
   }
 }
 
+TEST_CASE("matrices that may each be the shard of one rank are not called another model alone") {
+  for (bool in_one_piece : {true, false}) {
+    CheckpointBuilder builder;
+    builder.set_format(test::kUnnamedFormat);
+    Spec spec;
+    spec.source = "whole.json";
+    FileId file = builder.file("__0_0.distcp");
+    for (int i = 0; i < 4; ++i) {
+      const std::string name = "layers." + std::to_string(i) + ".w";
+      spec.entries[name] = {Extents{8, 6}, {}, {}, {}, "", ""};
+      builder.add_tensor(name, Dtype::kFloat32, Extents{4, 3});
+      const std::int64_t rows = in_one_piece ? 4 : 2;
+      for (std::int64_t row = 0; row < 4; row += rows)
+        builder.add_chunk(Extents{row, 0}, Extents{rows, 3}, {file, 100 * i + row, 1});
+    }
+    CheckReport report =
+        looked(*builder.finish(),
+               CheckOptions{Depth::kMetadata, std::make_shared<const Spec>(spec), std::nullopt});
+    REQUIRE(find(report, "other-model") != nullptr);
+    const std::string& cause = find(report, "other-model")->cause;
+    CHECK(cause.find("layers.0.w is [4, 3], expected [8, 6]") != std::string::npos);
+    CHECK((cause.find("the shard of one rank") != std::string::npos) == in_one_piece);
+  }
+}
+
 TEST_CASE("a few names that every model has make no same model") {
   CheckpointBuilder builder;
   builder.set_format(test::kUnnamedFormat);
