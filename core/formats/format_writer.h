@@ -23,8 +23,8 @@ namespace shw {
 
 // What is said of few tiles: of millions, none that has nothing of it pays for it.
 struct OutputTileMore {
-  std::optional<ItemPlace> place =
-      {};                            // of the item that is kept, where it is not the recorded one
+  // Of the item that is kept, where it is not the recorded one.
+  std::optional<ItemPlace> place = {};
   std::vector<FileId> made_of = {};  // files of the source with elements that it is made of
 };
 struct OutputTile {

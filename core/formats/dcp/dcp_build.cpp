@@ -6,45 +6,13 @@
 #include "core/base/words.h"
 #include "core/formats/common/pickle_safety.h"
 #include "core/formats/common/plain_pickle.h"
+#include "core/formats/dcp/dcp_notes.h"
 #include "core/formats/dcp/dcp_properties.h"
 #include "core/formats/dcp/dcp_rows.h"
 #include "core/formats/dcp/dcp_write.h"
 
 namespace shw {
 namespace {
-
-// Findings of the rule "bad-record"; the first hundred by name, the rest as a number.
-class Notes {
- public:
-  Notes(CheckpointBuilder& builder, std::string file) : builder_(builder), file_(std::move(file)) {}
-  ~Notes() {
-    if (count_ <= kMost) return;
-    Finding rest;
-    rest.rule = "bad-record";
-    rest.severity = Severity::kError;
-    rest.subjects = {file_};
-    rest.cause = human_count(count_ - kMost) + " more records could not be used.";
-    rest.evidence.emplace_back("more", static_cast<std::int64_t>(count_ - kMost));
-    builder_.add_finding(std::move(rest));
-  }
-  void add(Severity severity, std::string_view subject, std::uint64_t at, std::string cause) {
-    if (++count_ > kMost) return;
-    Finding finding;
-    finding.rule = "bad-record";
-    finding.severity = severity;
-    finding.subjects = {subject.empty() ? file_ : std::string(subject)};
-    finding.cause = std::move(cause);
-    finding.evidence.emplace_back("file", file_);
-    finding.evidence.emplace_back("offset", static_cast<std::int64_t>(at));
-    builder_.add_finding(std::move(finding));
-  }
-
- private:
-  static constexpr std::uint64_t kMost = 100;
-  CheckpointBuilder& builder_;
-  std::string file_;
-  std::uint64_t count_ = 0;
-};
 
 struct Target {
   enum class Kind : std::uint8_t { kNothing, kTensor, kObject } kind = Kind::kNothing;
@@ -91,7 +59,7 @@ class Interpreter {
   const std::string& file_;
   std::uint64_t file_size_;
   CheckpointBuilder& builder_;
-  Notes notes_;
+  RecordNotes notes_;
 
   std::vector<Target> targets_;  // by name
   std::vector<ObjectRow> objects_;

@@ -17,6 +17,7 @@
 #include <functional>
 
 #include "core/formats/common/pickle_opcodes.h"
+#include "core/formats/dcp/dcp_opcodes.h"
 #include "core/formats/dcp/dcp_rows.h"
 
 namespace shw {
@@ -76,66 +77,6 @@ class DcpShortcut {
     std::uint32_t count;
   };
 
-  static bool get_index(const std::uint8_t*& at, std::uint32_t& index) {
-    if (*at == 'h') {
-      index = at[1];
-      at += 2;
-      return true;
-    }
-    if (*at != 'j') return false;
-    std::memcpy(&index, at + 1, 4);
-    at += 5;
-    return true;
-  }
-  static bool get_integer(const std::uint8_t*& at, std::int64_t& value) {
-    switch (*at) {
-      case 'K':
-        value = at[1];
-        at += 2;
-        return true;
-      case 'M':
-        value = at[1] | at[2] << 8;
-        at += 3;
-        return true;
-      case 'J': {
-        std::int32_t word = 0;
-        std::memcpy(&word, at + 1, 4);
-        value = word;
-        at += 5;
-        return true;
-      }
-      case 0x8a: {
-        std::size_t length = at[1];
-        if (length == 0 || length > 8) return false;
-        std::uint64_t bits = 0;
-        std::memcpy(&bits, at + 2, length);
-        std::size_t unused = 64 - 8 * length;
-        value = static_cast<std::int64_t>(bits << unused) >> unused;
-        at += 2 + length;
-        return true;
-      }
-      default:
-        return false;
-    }
-  }
-
-  // SHORT_BINUNICODE, or BINUNICODE (protocol 2) of up to 255 bytes. What is no UTF-8 is left to
-  // the machine, which notes it.
-  static bool get_text(const std::uint8_t*& at, std::string_view& text) {
-    std::uint32_t length = at[1];
-    std::size_t head = 2;
-    if (*at == 'X') {
-      std::memcpy(&length, at + 1, 4);
-      head = 5;
-    } else if (*at != 0x8c) {
-      return false;
-    }
-    if (length > 255) return false;
-    text = {reinterpret_cast<const char*>(at + head), length};
-    at += head + length;
-    return is_pickled_text(text);
-  }
-
   template <bool kRecall>
   void memoize(Cursor& c, typename Recalled::Kind kind, std::string_view text = {},
                ExtentsHandle extents = kNoExtents) {
@@ -163,7 +104,7 @@ class DcpShortcut {
   template <class Machine>
   bool field(Machine& machine, Cursor& c, Field which) {
     std::uint32_t index = 0;
-    if (!get_index(c.at, index)) return false;
+    if (!take_memo_index(c.at, index)) return false;
     if (index == fields_[which]) return true;
     if (machine.tree_.text(machine.memo_.get(index)) != kFieldNames[which]) return false;
     fields_[which] = index;
@@ -250,7 +191,7 @@ bool DcpShortcut::numbers(Cursor& c, ExtentsHandle& extents) {
   const std::uint8_t* begin = c.at;
   bool marked = *c.at == '(';
   if (marked) ++c.at;
-  while (count < kMostDims && get_integer(c.at, values[count])) ++count;
+  while (count < kMostDims && take_integer(c.at, values[count])) ++count;
   std::uint8_t closing = *c.at++;
   if (marked       ? closing != 't' || count == 0
       : count == 0 ? closing != ')'
@@ -273,8 +214,8 @@ bool DcpShortcut::numbers(Cursor& c, ExtentsHandle& extents) {
 template <bool kRecall, class Machine>
 bool DcpShortcut::size(Machine& machine, Cursor& c, ExtentsHandle& extents) {
   std::uint32_t index = 0;
-  if (!get_index(c.at, index)) {  // a plain tuple
-    bool empty = *c.at == ')';    // the empty tuple is never memoized
+  if (!take_memo_index(c.at, index)) {  // a plain tuple
+    bool empty = *c.at == ')';          // the empty tuple is never memoized
     if (!numbers<kRecall>(c, extents)) return false;
     if (!empty) memoize<kRecall>(c, Recalled::Kind::kTuple, {}, extents);
     return true;
@@ -306,12 +247,12 @@ bool DcpShortcut::chunk(Machine& machine, Cursor& c, DcpChunkRow& row) {
 template <bool kRecall, class Machine>
 bool DcpShortcut::key(Machine& machine, Cursor& c, DcpKeyRow& row) {
   if (!begin<kRecall>(c) || !field(machine, c, kFqn)) return false;
-  if (std::string_view spelled; get_text(c.at, spelled)) {
+  if (std::string_view spelled; take_short_text(c.at, spelled)) {
     if constexpr (!kRecall) row.name = name_of(spelled);
     memoize<kRecall>(c, Recalled::Kind::kText, spelled);
   } else {
     std::uint32_t index = 0;
-    if (!get_index(c.at, index)) return false;
+    if (!take_memo_index(c.at, index)) return false;
     if constexpr (!kRecall) {
       if (index != name_index_) {
         auto text = machine.tree_.text(machine.memo_.get(index));
@@ -328,7 +269,7 @@ bool DcpShortcut::key(Machine& machine, Cursor& c, DcpKeyRow& row) {
   if (!field(machine, c, kIndex)) return false;
   if (*c.at == 'N') {
     ++c.at;
-  } else if (!get_integer(c.at, hint)) {
+  } else if (!take_integer(c.at, hint)) {
     return false;
   }
   row.hint = hint >= 0 && hint < 0x7FFFFFFF ? static_cast<std::int32_t>(hint) : -1;
@@ -339,7 +280,7 @@ bool DcpShortcut::key(Machine& machine, Cursor& c, DcpKeyRow& row) {
 template <bool kRecall, class Machine>
 bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
   if (!begin<kRecall>(c) || !field(machine, c, kPath)) return false;
-  if (std::string_view spelled; get_text(c.at, spelled)) {
+  if (std::string_view spelled; take_short_text(c.at, spelled)) {
     if constexpr (!kRecall) {
       row.file = path_file_ = builder_.file(spelled);
       path_index_ = *c.at == 0x94 ? static_cast<std::uint32_t>(c.memo) : kUnknown;
@@ -347,7 +288,7 @@ bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
     memoize<kRecall>(c, Recalled::Kind::kText, spelled);
   } else {
     std::uint32_t index = 0;
-    if (!get_index(c.at, index)) return false;
+    if (!take_memo_index(c.at, index)) return false;
     if constexpr (!kRecall) {
       if (index != path_index_) {
         auto text = machine.tree_.text(machine.memo_.get(index));
@@ -360,8 +301,8 @@ bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
       row.file = path_file_;
     }
   }
-  return field(machine, c, kOffset) && get_integer(c.at, row.offset) &&
-         field(machine, c, kLength) && get_integer(c.at, row.length) && finish(c);
+  return field(machine, c, kOffset) && take_integer(c.at, row.offset) &&
+         field(machine, c, kLength) && take_integer(c.at, row.length) && finish(c);
 }
 
 // A torch.Size or tuple that was stored under this number, by the machine or in a taken entry.
@@ -471,7 +412,7 @@ bool DcpShortcut::find(Machine& machine, std::uint64_t index) {
     DcpChunkRow chunk_row;
     DcpKeyRow key_row;
     ItemPlace place_row;
-    if (!get_index(c.at, class_index)) return false;
+    if (!take_memo_index(c.at, class_index)) return false;
     NodeId class_node = machine.memo_.get(class_index);
     if (machine.tree_.kind(class_node) != NodeKind::kGlobal) return false;
     EntryClass entry = class_of(machine, class_node);
