@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ std::shared_ptr<Snapshot> cannot_open();
 std::shared_ptr<Snapshot> opening();
 // Every shape that a picture has to stand: scalars, one dim, empty tensors, five dims, no chunks.
 std::shared_ptr<Snapshot> odd_shapes();
+// A look into the bytes at an archive's end: a header, a payload of float32, a descriptor.
+std::shared_ptr<Snapshot> with_bytes(std::shared_ptr<Snapshot> snapshot,
+                                     std::optional<verbs::BytesRecord> record = {});
+// A look at the values of the chosen tensor, one NaN and an infinity among them.
+std::shared_ptr<Snapshot> with_values(std::shared_ptr<Snapshot> snapshot);
 
 struct State {
   std::string name;

@@ -8,27 +8,9 @@ using namespace shw;
 
 namespace {
 
-// 64 bytes of an archive's end: a header, a payload of float32, a descriptor.
 std::shared_ptr<Snapshot> with_bytes() {
-  auto snapshot = make::demo();
-  auto look = std::make_shared<BytesLook>();
-  verbs::BytesWindow window;
-  window.path = "__0_0.distcp";
-  window.file_size = 4096;
-  window.at = window.first = 1024;
-  for (int b = 0; b < 1024; ++b) window.bytes.push_back(static_cast<std::byte>(b & 255));
-  window.parts = {{1000, 1040, PartKind::kHeader, "local header of archive/data/0"},
-                  {1040, 1200, PartKind::kPayload, "archive/data/0"},
-                  {1200, 1280, PartKind::kTrailer, "data descriptor of archive/data/0"}};
-  window.all = window.parts;
-  window.record = verbs::BytesRecord{"model.weight", ChunkId{0}, {FileId{0}, 1000, 280}};
-  window.dtype = Dtype::kFloat32;
-  window.values_first = 1040;
-  window.values_last = 1200;
-  window.next = 2048;
-  look->window = window;
-  snapshot->bytes = look;
-  return snapshot;
+  return make::with_bytes(make::demo(),
+                          verbs::BytesRecord{"model.weight", ChunkId{0}, {FileId{0}, 1000, 280}});
 }
 
 const BytesCommand* bytes_of(const std::vector<Command>& commands) {

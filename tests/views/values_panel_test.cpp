@@ -9,30 +9,7 @@ using namespace shw;
 namespace {
 
 std::shared_ptr<Snapshot> with_values() {
-  auto snapshot = make::demo();
-  auto look = std::make_shared<ValuesLook>();
-  verbs::SliceValues values;
-  values.tensor = *snapshot->tensor;
-  values.dtype = Dtype::kBfloat16;
-  ExtentsView shape = snapshot->checkpoint->shape(values.tensor);
-  values.ask.dims = {{3, 4, false}, {0, shape[1], true}, {0, shape[2], true}};
-  values.row_dim = 1;
-  values.column_dim = 2;
-  values.rows = values.looked_rows = shape[1];
-  values.columns = values.looked_columns = shape[2];
-  values.cell_rows = 8;
-  values.cell_columns = 16;
-  for (int c = 0; c < 128; ++c)
-    values.cells.push_back({static_cast<float>(c - 64), true, c == 5, c == 6, c == 7, c == 8});
-  values.greatest = 64;
-  values.statistics.kind = NumberKind::kFloat;
-  values.statistics.nan = 1;
-  values.statistics.histogram = {{-1, 3, 10}, {1, -2, 7}, {1, 4, 3}};
-  values.table_rows = values.table_columns = 2;
-  values.table = {"1", "NaN", "", "-0.125"};
-  look->values = values;
-  snapshot->values = look;
-  return snapshot;
+  return make::with_values(make::demo());
 }
 
 const ValuesCommand* values_of(const std::vector<Command>& commands) {

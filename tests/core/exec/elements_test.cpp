@@ -2,9 +2,9 @@
 // of a run lives on their being found by two ways.
 #include <doctest/doctest.h>
 
+#include "core/exec/random_input.h"
 #include "core/exec/write_blocks.h"
 #include "core/memory_sink.h"
-#include "core/model/builder.h"
 #include "core/program/random_program.h"
 #include "core/tensor/tile_fingerprint.h"
 
@@ -51,25 +51,13 @@ Made made_by(std::unique_ptr<Executor> executor, const Program& program, OutputI
   return {blocks->elements, written.value()};
 }
 
-std::shared_ptr<const Checkpoint> file_of(const Program& program, Dice& dice) {
-  std::uint64_t length = 0;
-  for (const ProgramSource& source : program.sources)
-    length = std::max(length, source.offset + source.length);
-  Bytes bytes(static_cast<std::size_t>(length));
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(dice.pick(0, 255));
-  std::string name = program.sources.empty() ? "none" : program.names[program.sources[0].file];
-  CheckpointBuilder builder;
-  builder.set_directory(memory_directory("/ck", {{name, std::move(bytes)}}));
-  return builder.finish();
-}
-
 }  // namespace
 
 TEST_CASE("what was read for an output adds up to what the executor made of it") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     Dice dice(seed);
     Program program = random_program(dice);
-    auto input = file_of(program, dice);
+    auto input = random_input(program, dice);
     for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
       CAPTURE(seed);
       Made made = made_by(cpu_executor(), program, OutputId{o}, *input, seed % 2 ? 64 : 1 << 20);
@@ -83,7 +71,7 @@ TEST_CASE("an executor that slips shows, whether it copies or casts") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     Dice dice(seed);
     Program program = random_program(dice);
-    auto input = file_of(program, dice);
+    auto input = random_input(program, dice);
     for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
       JobRange jobs = jobs_of(program, OutputId{o});
       if (jobs.last - jobs.first != 1) continue;

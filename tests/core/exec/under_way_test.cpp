@@ -3,9 +3,9 @@
 
 #include <deque>
 
+#include "core/exec/random_input.h"
 #include "core/exec/write_blocks.h"
 #include "core/memory_sink.h"
-#include "core/model/builder.h"
 #include "core/program/random_program.h"
 
 using namespace shw;
@@ -45,18 +45,6 @@ class LateExecutor final : public Executor {
   std::deque<SlabWork> under_way_;
 };
 
-std::shared_ptr<const Checkpoint> late_file_of(const Program& program, Dice& dice) {
-  std::uint64_t length = 0;
-  for (const ProgramSource& source : program.sources)
-    length = std::max(length, source.offset + source.length);
-  Bytes bytes(static_cast<std::size_t>(length));
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(dice.pick(0, 255));
-  std::string name = program.sources.empty() ? "none" : program.names[program.sources[0].file];
-  CheckpointBuilder builder;
-  builder.set_directory(memory_directory("/ck", {{name, std::move(bytes)}}));
-  return builder.finish();
-}
-
 struct LateRun {
   Result<WrittenBlocks> written;
   Bytes bytes;
@@ -78,7 +66,7 @@ TEST_CASE("blocks that are under way together come to what they come to one by o
   for (unsigned seed = 0; seed < 120; ++seed) {
     Dice dice(seed);
     Program program = random_program(dice);
-    auto input = late_file_of(program, dice);
+    auto input = random_input(program, dice);
     for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
       const OutputId output{o};
       const Limits alone{96, 96}, several{96, 96, 96 * 8};
@@ -112,7 +100,7 @@ TEST_CASE("an executor that fails is waited for with all that it has begun") {
   for (unsigned seed = 0; seed < 60; ++seed) {
     Dice dice(seed);
     Program program = random_program(dice);
-    auto input = late_file_of(program, dice);
+    auto input = random_input(program, dice);
     for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
       Seen seen;
       LateRun run = late_run(std::make_unique<LateExecutor>(seen, 4, seed % 3), program,

@@ -1,0 +1,56 @@
+// What a person who looks into a file sees.
+#include <utility>
+
+#include "make/snapshots.h"
+
+namespace shw::make {
+
+std::shared_ptr<Snapshot> with_bytes(std::shared_ptr<Snapshot> snapshot,
+                                     std::optional<verbs::BytesRecord> record) {
+  auto look = std::make_shared<BytesLook>();
+  verbs::BytesWindow window;
+  window.path = "__0_0.distcp";
+  window.file_size = 4096;
+  window.at = window.first = 1024;
+  for (int b = 0; b < 1024; ++b) window.bytes.push_back(static_cast<std::byte>(b & 255));
+  window.parts = {{1000, 1040, PartKind::kHeader, "local header of archive/data/0"},
+                  {1040, 1200, PartKind::kPayload, "archive/data/0"},
+                  {1200, 1280, PartKind::kTrailer, "data descriptor of archive/data/0"}};
+  window.all = window.parts;
+  window.record = std::move(record);
+  window.dtype = Dtype::kFloat32;
+  window.values_first = 1040;
+  window.values_last = 1200;
+  window.next = 2048;
+  look->window = window;
+  snapshot->bytes = look;
+  return snapshot;
+}
+
+std::shared_ptr<Snapshot> with_values(std::shared_ptr<Snapshot> snapshot) {
+  auto look = std::make_shared<ValuesLook>();
+  verbs::SliceValues values;
+  values.tensor = *snapshot->tensor;
+  values.dtype = Dtype::kBfloat16;
+  ExtentsView shape = snapshot->checkpoint->shape(values.tensor);
+  values.ask.dims = {{3, 4, false}, {0, shape[1], true}, {0, shape[2], true}};
+  values.row_dim = 1;
+  values.column_dim = 2;
+  values.rows = values.looked_rows = shape[1];
+  values.columns = values.looked_columns = shape[2];
+  values.cell_rows = 8;
+  values.cell_columns = 16;
+  for (int c = 0; c < 128; ++c)
+    values.cells.push_back({static_cast<float>(c - 64), true, c == 5, c == 6, c == 7, c == 8});
+  values.greatest = 64;
+  values.statistics.kind = NumberKind::kFloat;
+  values.statistics.nan = 1;
+  values.statistics.histogram = {{-1, 3, 10}, {1, -2, 7}, {1, 4, 3}};
+  values.table_rows = values.table_columns = 2;
+  values.table = {"1", "NaN", "", "-0.125"};
+  look->values = values;
+  snapshot->values = look;
+  return snapshot;
+}
+
+}  // namespace shw::make
