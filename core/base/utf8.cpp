@@ -51,25 +51,30 @@ bool is_encoded(std::string_view text, bool surrogates) {
       i += 8;
       continue;
     }
-    auto lead = static_cast<unsigned char>(text[i]);
-    std::size_t more = lead < 0x80 ? 0 : lead >> 5 == 6 ? 1 : lead >> 4 == 14 ? 2 : 3;
-    bool valid = lead < 0x80 || (lead >= 0xC2 && lead <= 0xF4);
-    if (!valid || more >= text.size() - i) return false;
-    std::uint32_t code = more == 0 ? lead : lead & (0x3Fu >> more);
-    for (std::size_t k = 1; k <= more; ++k) {
-      auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xC0) != 0x80) return false;
-      code = code << 6 | (next & 0x3F);
-    }
-    constexpr std::uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
-    if (code < kLeast[more] || code > 0x10FFFF) return false;
-    if (code >= 0xD800 && code < 0xE000 && !surrogates) return false;
-    i += more + 1;
+    const Letter letter = first_letter(text.substr(i));
+    if (letter.length == 0 || (is_surrogate(letter.code) && !surrogates)) return false;
+    i += letter.length;
   }
   return true;
 }
 
 }  // namespace
+
+Letter first_letter(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text.front());
+  const std::size_t more = lead < 0x80 ? 0 : lead >> 5 == 6 ? 1 : lead >> 4 == 14 ? 2 : 3;
+  const bool valid = lead < 0x80 || (lead >= 0xC2 && lead <= 0xF4);
+  if (!valid || more >= text.size()) return {lead, 0};
+  std::uint32_t code = more == 0 ? lead : lead & (0x3Fu >> more);
+  for (std::size_t k = 1; k <= more; ++k) {
+    const auto next = static_cast<unsigned char>(text[k]);
+    if ((next & 0xC0) != 0x80) return {lead, 0};
+    code = code << 6 | (next & 0x3F);
+  }
+  constexpr std::uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
+  if (code < kLeast[more] || code > 0x10FFFF) return {lead, 0};
+  return {code, more + 1};
+}
 
 bool is_utf8(std::string_view text) {
   return is_encoded(text, false);

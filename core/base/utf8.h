@@ -2,10 +2,23 @@
 // alone.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace shw {
+
+// The first letter of a text that is not empty, and how many bytes it takes: 0 where they are no
+// UTF-8. A surrogate is a letter here.
+struct Letter {
+  std::uint32_t code = 0;
+  std::size_t length = 0;
+};
+Letter first_letter(std::string_view text);
+inline bool is_surrogate(std::uint32_t code) {
+  return code >= 0xD800 && code < 0xE000;
+}
 
 // As Unicode 15 and Python have it: nothing overlong, no surrogates, at most U+10FFFF.
 bool is_utf8(std::string_view text);

@@ -5,27 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/utf8.h"
+
 namespace shw {
-
 namespace {
-
-// The first letter of a text and its length in bytes; 0 where it is no UTF-8.
-std::pair<std::uint32_t, std::size_t> first_letter(std::string_view text) {
-  const auto byte = static_cast<unsigned char>(text.front());
-  if (byte < 0x80) return {byte, 1};
-  const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC2 ? 2 : 0;
-  if (length == 0 || byte > 0xF4 || text.size() < length) return {byte, 0};
-  std::uint32_t letter = byte & (0xFFu >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xC0) != 0x80) return {byte, 0};
-    letter = letter << 6 | (next & 0x3F);
-  }
-  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool is_letter =
-      letter >= kLeast[length] && letter <= 0x10FFFF && (letter < 0xD800 || letter > 0xDFFF);
-  return {is_letter ? letter : byte, is_letter ? length : 0};
-}
 
 // What is obeyed and not seen: controls, marks that turn the order of letters around or end a line,
 // spaces without width, and what is no letter at all.
@@ -42,7 +25,11 @@ bool is_unseen(std::uint32_t letter) {
 }  // namespace
 
 std::size_t add_printable(std::string& out, std::string_view text) {
-  const auto [letter, length] = first_letter(text);
+  auto [letter, length] = first_letter(text);
+  if (is_surrogate(letter)) {
+    letter = static_cast<unsigned char>(text.front());
+    length = 0;
+  }
   if (length != 0 && !is_unseen(letter)) {
     out += text.substr(0, length);
     return length;
