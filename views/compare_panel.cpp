@@ -27,10 +27,14 @@ Sign sign_of_kind(DifferenceKind kind) {
 }
 
 std::string verdict_text(const CheckpointDifference& difference) {
+  // They stand by kind, the gravest first: nobody counts 250,000 of them in a frame.
   auto of_kind = [&](DifferenceKind kind) {
-    return static_cast<std::size_t>(
-        std::count_if(difference.tensors.begin(), difference.tensors.end(),
-                      [&](const TensorDifference& one) { return one.kind == kind; }));
+    const auto& all = difference.tensors;
+    auto begin = std::partition_point(all.begin(), all.end(),
+                                      [&](const TensorDifference& one) { return one.kind < kind; });
+    auto end = std::partition_point(begin, all.end(),
+                                    [&](const TensorDifference& one) { return one.kind == kind; });
+    return static_cast<std::size_t>(end - begin);
   };
   // Other tiles are no difference, and a doubt is none yet.
   std::size_t open = of_kind(DifferenceKind::kUndecided);

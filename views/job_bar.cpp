@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "core/base/parallel.h"
 #include "views/actions.h"
 #include "views/parts.h"
 #include "views/text.h"
@@ -62,7 +61,7 @@ std::string stages_text(const JobState& job) {
             rate_text(stage.bytes, stage.seconds);
   }
   if (text.empty()) return text;
-  return text + " a thread, " + plural(worker_count(), "thread") + "; " + kLimits[longest] +
+  return text + " a thread, " + plural(job.threads, "thread") + "; " + kLimits[longest] +
          " takes longest";
 }
 

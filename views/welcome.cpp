@@ -4,7 +4,7 @@
 
 #include <imgui.h>
 
-#include "core/formats/table.h"
+#include "core/verbs/known_formats.h"
 #include "views/actions.h"
 #include "views/browser.h"
 #include "views/habits.h"
@@ -53,23 +53,20 @@ void browse_button(Frame& frame, DeskState& state, Column& column, const std::st
 // Every format that the table has, side by side, and what a folder of it is told by.
 void draw_formats(Frame& frame, Column& column) {
   float wide = std::floor((column.width() - frame.px(24)) / 2), line = frame.px(19);
-  std::size_t count = 0;
-  std::string_view before;
-  for (const FormatRow& format : formats()) {
-    std::string_view title = format.format->title;
-    if (title == before) continue;  // another layout of the same
-    before = title;
-    float x = column.left + (count % 2 == 0 ? 0 : wide + frame.px(24));
-    const std::size_t row = count / 2;
+  static const std::vector<verbs::KnownFormat> kKnown = verbs::known_formats();
+  for (std::size_t i = 0; i < kKnown.size(); ++i) {
+    const verbs::KnownFormat& format = kKnown[i];
+    const std::size_t row = i / 2;
+    float x = column.left + (i % 2 == 0 ? 0 : wide + frame.px(24));
     float middle = column.y + line * static_cast<float>(row) + frame.px(9);
-    float used = text_from(column.draw, frame.fonts.small, x, middle, frame.theme.text, title);
-    bool says_more = format.sign != title;
+    float used =
+        text_from(column.draw, frame.fonts.small, x, middle, frame.theme.text, format.title);
+    bool says_more = format.sign != format.title;
     if (says_more && used + text_width(frame.fonts.mono_small, format.sign) + frame.px(12) < wide)
       text_until(column.draw, frame.fonts.mono_small, x + wide, middle, frame.theme.quiet,
                  format.sign);
-    ++count;
   }
-  const std::size_t rows = (count + 1) / 2;
+  const std::size_t rows = (kKnown.size() + 1) / 2;
   column.y += line * static_cast<float>(rows) + frame.px(4);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/io/store.h"
 #include "core/session/command_run.h"
@@ -108,6 +109,7 @@ JobState RunningJob::state() {
   for (std::size_t i = 0; i < kStages; ++i)
     job.stages[i] = {progress->stages[i].bytes,
                      static_cast<double>(progress->stages[i].nanoseconds) * 1e-9};
+  job.threads = worker_count();
   job.done = progress->done;
   job.total = progress->total;
   job.in_bytes = progress->in_bytes;

@@ -1,0 +1,17 @@
+#include "core/verbs/known_formats.h"
+
+#include "core/formats/table.h"
+
+namespace shw::verbs {
+
+std::vector<KnownFormat> known_formats() {
+  std::vector<KnownFormat> known;
+  for (const FormatRow& row : formats()) {
+    // Another layout of the same stands beside it.
+    if (known.empty() || known.back().title != row.format->title)
+      known.push_back({row.format->title, row.sign});
+  }
+  return known;
+}
+
+}  // namespace shw::verbs
