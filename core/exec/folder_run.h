@@ -13,6 +13,7 @@
 #include "core/base/progress.h"
 #include "core/base/team.h"
 #include "core/exec/device.h"
+#include "core/exec/passing_items.h"
 #include "core/exec/run_limits.h"
 #include "core/formats/format_writer.h"
 #include "core/io/store.h"
@@ -55,6 +56,8 @@ struct WrittenFolder {
   // Of each tile that was made, by index in LaidOut::made, the fingerprint of what was read for it;
   // nothing of those that an earlier run had made.
   std::span<const std::optional<Fingerprint>> made;
+  // Of items of FolderRun::outputs.source that came along, what was seen of them on the way.
+  const PassingItems& came_along;
   Team* team = nullptr;  // FolderRun::team
   // Of several workers one writes what lies beside the items.
   bool is_first() const { return team == nullptr || team->rank() == 0; }

@@ -38,6 +38,7 @@ struct Making {
   std::unique_ptr<Journal> journal{};
   std::set<std::string> there{};                   // paths of noted files
   std::vector<std::optional<Fingerprint>> made{};  // WrittenFolder::made
+  PassingItems came_along{};                       // WrittenFolder::came_along
   bool is_written = false;                         // and has still to be proved
   bool is_published = false;
 
@@ -141,8 +142,9 @@ Status copy_files(Making& making, Share own) {
     if (is_cancelled(making.progress)) return cancelled_error();
     const Entry& file = run.copied[own.first + i];
     if (making.has(file.path)) return {};
-    SHW_CHECK(making.folder->copy_in(source_of(run).name() + "/" + file.path, file.path,
-                                     making.progress));
+    auto passing = making.came_along.watch(file.path, 0, file.size);
+    SHW_CHECK(making.folder->copy_past(source_of(run).name() + "/" + file.path, file.path,
+                                       passing ? &*passing : nullptr, making.progress));
     return note_done(making, {file.path, file.size});
   });
 }
@@ -165,9 +167,19 @@ std::uint64_t bytes_to_make(const Making& making, Share copies) {
   return bytes + made / (making.team == nullptr ? 1 : making.team->size());
 }
 
+// What lies in files that this one copies.
+PassingItems items_to_watch(const Making& making, Share copies) {
+  const FolderRun& run = making.run;
+  if (run.outputs.source == nullptr) return {};
+  std::vector<std::string> paths;
+  for (std::size_t i = copies.first; i < copies.last; ++i) paths.push_back(run.copied[i].path);
+  return PassingItems(*run.outputs.source, paths);
+}
+
 Status make_files(Making& making) {
   const FolderRun& run = making.run;
   const Share copies = own_copies(making);
+  making.came_along = items_to_watch(making, copies);
   if (making.progress != nullptr) {
     making.progress->begin(Phase::kCopying, bytes_to_make(making, copies), true);
     const std::uint64_t members = making.team == nullptr ? 1 : making.team->size();
@@ -204,7 +216,7 @@ Status prove_folder(Making& making) {
   if (making.progress != nullptr) making.progress->begin(Phase::kVerifying, 0, true);
   SHW_TRY(auto written, making.store.read_folder(making.partial));
   SHW_TRY(auto result, open_checkpoint(written));
-  return making.prove({*result, *making.folder, making.made, making.team});
+  return making.prove({*result, *making.folder, making.made, making.came_along, making.team});
 }
 
 Status check_inputs_unchanged(const FolderRun& run) {

@@ -43,10 +43,10 @@ class FaultyFolder final : public WritableDirectory {
     SHW_TRY(auto file, inner_->create_file(relative));
     return std::make_unique<FaultyFile>(std::move(file), relative, decide_);
   }
-  Status copy_in(const std::string& source_path, const std::string& relative,
-                 Progress* progress) override {
+  Result<bool> copy_past(const std::string& source_path, const std::string& relative,
+                         const RangeParts* passing, Progress* progress) override {
     SHW_CHECK(ask(decide_, "copy", relative));
-    return inner_->copy_in(source_path, relative, progress);
+    return inner_->copy_past(source_path, relative, passing, progress);
   }
   Status rename(const std::string& from, const std::string& to) override {
     SHW_CHECK(ask(decide_, "rename", to));

@@ -186,8 +186,8 @@ class StoredWritable final : public WritableDirectory {
     SHW_TRY(NodePtr made, new_file(relative));
     return std::make_unique<StoredFile>(tree_, std::move(made));
   }
-  Status copy_in(const std::string& source_path, const std::string& relative,
-                 Progress* progress) override {
+  Result<bool> copy_past(const std::string& source_path, const std::string& relative,
+                         const RangeParts* passing, Progress* progress) override {
     if (is_cancelled(progress)) return cancelled_error();
     std::lock_guard lock(tree_->guard);
     NodePtr source = below(tree_->root, source_path);
@@ -196,7 +196,8 @@ class StoredWritable final : public WritableDirectory {
     made->durable = made->bytes = source->bytes;
     made->changed = source->changed;
     if (progress != nullptr) progress->add(made->bytes.size());
-    return {};
+    if (passing != nullptr) SHW_CHECK(passing->bytes(made->bytes));
+    return passing != nullptr;
   }
   Status rename(const std::string& from, const std::string& to) override {
     std::lock_guard lock(tree_->guard);

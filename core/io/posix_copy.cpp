@@ -22,8 +22,10 @@ struct Copy {
   int source;
   int destination;
   const std::string& name;
+  const RangeParts* passing;
   Progress* progress;
-  bool in_kernel = true;  // copy_file_range, until it is refused once
+  // copy_file_range, until it is refused once; what somebody is to see comes by here.
+  bool in_kernel = passing == nullptr;
   std::vector<std::byte> buffer = {};
 };
 
@@ -60,6 +62,8 @@ Status step_by_hand(Copy& copy, off_t at, std::size_t length) {
       return fail(ErrorKind::kIo, "became shorter while it was copied",
                   {copy.name, static_cast<std::uint64_t>(place)});
     }
+    if (copy.passing != nullptr)
+      SHW_CHECK(copy.passing->bytes(BytesView(copy.buffer).first(static_cast<std::size_t>(got))));
     for (ssize_t put = 0; put < got;) {
       ssize_t wrote = ::pwrite(copy.destination, copy.buffer.data() + put,
                                static_cast<std::size_t>(got - put), place + put);
@@ -98,6 +102,8 @@ Status copy_data(Copy& copy, off_t size) {
     off_t hole = begin < size ? ::lseek(copy.source, begin, SEEK_HOLE) : size;
     off_t end = hole <= begin ? size : std::min(hole, size);
     report(copy, begin - at);
+    if (copy.passing != nullptr && begin > at)
+      SHW_CHECK(copy.passing->hole(static_cast<std::uint64_t>(begin - at)));
     SHW_CHECK(copy_range(copy, begin, end));
     at = end;
   }
@@ -106,13 +112,15 @@ Status copy_data(Copy& copy, off_t size) {
 
 }  // namespace
 
-Status copy_whole_file(int source, int destination, const std::string& name, Progress* progress) {
+Result<bool> copy_whole_file(int source, int destination, const std::string& name,
+                             const RangeParts* passing, Progress* progress) {
   struct stat status {};
   if (::fstat(source, &status) != 0) return copy_error("cannot look at it", name, 0);
   if (!S_ISREG(status.st_mode)) return fail(ErrorKind::kIo, "is no regular file", {name});
   if (is_cancelled(progress)) return cancelled_error();
-  Copy copy{source, destination, name, progress};
-  if (::ioctl(destination, FICLONE, source) == 0) {
+  Copy copy{source, destination, name, passing, progress};
+  const bool is_shared = ::ioctl(destination, FICLONE, source) == 0;
+  if (is_shared) {
     report(copy, status.st_size);
   } else {
     SHW_CHECK(copy_data(copy, status.st_size));
@@ -125,7 +133,7 @@ Status copy_whole_file(int source, int destination, const std::string& name, Pro
   if (::futimens(destination, times) != 0)
     return copy_error("cannot set the time of the copy", name, 0);
   if (::fsync(destination) != 0) return copy_error("cannot make the copy durable", name, 0);
-  return {};
+  return passing != nullptr && !is_shared;
 }
 
 }  // namespace shw

@@ -99,8 +99,8 @@ class PosixWritableDirectory final : public WritableDirectory {
     return std::make_unique<PosixFile>(relative, fd);
   }
 
-  Status copy_in(const std::string& source_path, const std::string& relative,
-                 Progress* progress) override {
+  Result<bool> copy_past(const std::string& source_path, const std::string& relative,
+                         const RangeParts* passing, Progress* progress) override {
     int source = ::open(source_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (source < 0) return system_error("cannot open it", source_path, errno);
     auto destination = create_exclusively(relative);
@@ -108,7 +108,7 @@ class PosixWritableDirectory final : public WritableDirectory {
       ::close(source);
       return tl::unexpected<Error>(destination.error());
     }
-    Status copied = copy_whole_file(source, *destination, source_path, progress);
+    auto copied = copy_whole_file(source, *destination, source_path, passing, progress);
     ::close(source);
     if (::close(*destination) != 0 && copied)
       copied = system_error("cannot close it", relative, errno);

@@ -7,6 +7,12 @@ Result<std::unique_ptr<ByteSink>> WritableDirectory::create(const std::string& r
   return sink_into(std::move(file), relative);
 }
 
+Status WritableDirectory::copy_in(const std::string& source_path, const std::string& relative,
+                                  Progress* progress) {
+  SHW_CHECK(copy_past(source_path, relative, nullptr, progress));
+  return {};
+}
+
 Status write_text(WritableDirectory& folder, const std::string& relative, std::string_view text) {
   SHW_TRY(auto sink, folder.create(relative));
   SHW_CHECK(sink->write(std::as_bytes(std::span(text))));

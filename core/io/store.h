@@ -11,6 +11,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/io/read_through.h"
 #include "core/io/sink.h"
 #include "core/io/source.h"
 
@@ -27,9 +28,11 @@ class WritableDirectory {
   // The same, to be written from front to back.
   Result<std::unique_ptr<ByteSink>> create(const std::string& relative);
   // Copies a whole file of the same store: reflink where the file system can, else a copy that
-  // keeps holes. Never a hard link. Durable when it returns.
-  virtual Status copy_in(const std::string& source_path, const std::string& relative,
-                         Progress* progress) = 0;
+  // keeps holes. Never a hard link. Durable when it returns. `passing`, where it is not null, is
+  // given what is copied, front to back; false where it was not, since the bytes are shared.
+  virtual Result<bool> copy_past(const std::string& source_path, const std::string& relative,
+                                 const RangeParts* passing, Progress* progress) = 0;
+  Status copy_in(const std::string& source_path, const std::string& relative, Progress* progress);
   virtual Status rename(const std::string& from, const std::string& to) = 0;  // replaces `to`
   virtual Status remove(const std::string& relative) = 0;
   // A file that is there already, and that sync() is to make the name of durable as well.

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "core/base/hash.h"
 #include "core/base/team.h"
 #include "core/formats/item_pass.h"
 #include "core/formats/items.h"
@@ -86,6 +87,16 @@ Result<std::vector<std::string>> prove_items(const Proving& proving) {
   return find_each(proving.written.team, work);
 }
 
+// The hash of an item of the source, seen while it was copied or read for it.
+Result<std::string> hash_kept(const Proving& proving, ItemPlace item) {
+  auto range = range_in_file(item, proving.source.file(item.file).size);
+  auto seen = range ? proving.written.came_along.hash_of(item.file, range->offset, range->length)
+                    : std::nullopt;
+  if (!seen) return hash_item(proving.source, item, proving.progress);
+  if (proving.progress != nullptr) proving.progress->add(range->length);
+  return to_hex(*seen);
+}
+
 // Items of the source that came along, by chunk; empty for those whose elements were moved.
 Result<std::vector<std::string>> hash_kept_items(const Proving& proving) {
   std::vector<bool> kept(proving.source.chunk_count(), true);
@@ -103,7 +114,7 @@ Result<std::vector<std::string>> hash_kept_items(const Proving& proving) {
   work.find = [&](std::size_t i) -> Result<std::string> {
     auto item = proving.source.item(ChunkId{static_cast<std::uint32_t>(i)});
     if (!kept[i] || !item) return std::string();
-    return hash_item(proving.source, *item, proving.progress);
+    return hash_kept(proving, *item);
   };
   return find_each(proving.written.team, work);
 }

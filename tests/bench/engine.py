@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What moves bytes, beside what moves them without looking: cp -r and xxh128sum, in one run.
+"""What moves bytes, beside what moves them without looking: cp -r and xxh128sum, in one run. Both
+copies are durable when their time ends: on a disk cp alone has not written anything by then.
 
 Prints one JSON line a case: seconds, peak MiB, GB/s of the checkpoint's bytes, and the ratio to the
 peer. The peers use as many threads as Shardwright does (--jobs); the best of --runs counts, and the
@@ -30,6 +31,12 @@ def measured(command, environment):
 
 def bytes_in(folder):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def copy_of(pinned, folder, out):
+    """What a copy costs that is durable when it is done, as what Shardwright makes is."""
+    return [*pinned, "sh", "-c", 'cp -r "$0" "$1" && find "$1" -type f -exec sync {} +',
+            str(folder), str(out)]
 
 
 def transforms(folder, checkpoint):
@@ -85,7 +92,7 @@ def main():
                   f'find "$0" -type f | xargs -P {arguments.jobs} -n 1 xxh128sum', str(checkpoint)]
         cases = [
             ("repair", True, (0,), [*program, "repair", checkpoint, "--spec", spec, "--out", out,
-                                    "--yes"], [*pinned, "cp", "-r", checkpoint, out]),
+                                    "--yes"], copy_of(pinned, checkpoint, out)),
             ("check --data", False, (0, 1), [*program, "check", checkpoint, "--spec", spec,
                                              "--data"], hashes),
         ]
@@ -97,7 +104,7 @@ def main():
         subprocess.run([*program, "repair", checkpoint, "--spec", spec, "--out", mended, "--yes"],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         size = bytes_in(mended)
-        copy = [*pinned, "cp", "-r", mended, out]
+        copy = copy_of(pinned, mended, out)
         for name, words in transforms(arguments.cases, mended):
             case = {"writes": True, "codes": (0,)}
             ours = [*program, *words, "--out", out, "--yes"]

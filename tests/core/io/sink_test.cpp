@@ -87,6 +87,38 @@ TEST_CASE("a copy keeps bytes, holes, mode and time, and is no hard link") {
   CHECK(contents(folder / "out/copy") == contents(folder / "sparse"));
 }
 
+TEST_CASE("who watches a copy sees every byte of it from front to back") {
+  TemporaryFolder folder;
+  make_sparse(folder / "sparse");
+  auto directory = posix_store().make_folder(folder / "out");
+  REQUIRE(directory.has_value());
+  std::string seen;
+  RangeParts passing;
+  passing.bytes = [&](BytesView bytes) -> Status {
+    seen.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return {};
+  };
+  passing.hole = [&](std::uint64_t length) -> Status {
+    seen.append(static_cast<std::size_t>(length), '\0');
+    return {};
+  };
+  Progress progress;
+  auto saw = (*directory)->copy_past(folder / "sparse", "copy", &passing, &progress);
+  REQUIRE(saw.has_value());
+  // Where the file system shares the bytes nobody sees them.
+  CHECK(seen == (*saw ? contents(folder / "sparse") : ""));
+  CHECK(contents(folder / "out/copy") == contents(folder / "sparse"));
+  CHECK(progress.done == 64u << 20);
+  struct stat from {
+  }, to{};
+  CHECK(::stat((folder / "sparse").c_str(), &from) == 0);
+  CHECK(::stat((folder / "out/copy").c_str(), &to) == 0);
+  CHECK(to.st_blocks <= from.st_blocks + 64);
+  passing.bytes = [](BytesView) -> Status { return fail(ErrorKind::kIo, "seen enough"); };
+  auto stopped = (*directory)->copy_past(folder / "sparse", "again", &passing, nullptr);
+  if (*saw) CHECK_FALSE(stopped.has_value());
+}
+
 TEST_CASE("a cancelled copy stops and says so") {
   TemporaryFolder folder;
   put(folder / "source", "bytes");

@@ -116,6 +116,62 @@ TEST_CASE("a verdict whose files cannot be read at any byte never says proved") 
   CHECK(read > 4);
 }
 
+TEST_CASE("the item of a tile that comes along is read from its source while it is copied") {
+  TemporaryFolder folder;
+  write_row_tiles(folder / "ckpt");
+  auto read = std::make_shared<std::atomic<std::uint64_t>>(0);
+  auto count = [read](const std::string& path, std::uint64_t,
+                      std::size_t length) -> std::optional<Error> {
+    if (path.ends_with(".distcp")) *read += length;
+    return std::nullopt;
+  };
+  FaultyStore store(posix_store(), never, count);
+  auto source = open_checkpoint(store.read_folder(folder / "ckpt").value());
+  REQUIRE(source.has_value());
+  Plan plan = plan_of_rows(**source, false);
+  *read = 0;
+  auto repaired = apply_plan(posix_store(), **source, plan, {folder / "out"});
+  REQUIRE(repaired.has_value());
+  std::uint64_t size = 0;
+  for (const FileRow& file : (*source)->files()) size += file.size;
+  // A file system that shares bytes shows them to nobody.
+  bool is_shared = *read != 0;
+  CHECK(*read == (is_shared ? size : 0));
+  auto report = verify_repair(*opened(folder / "out"));
+  REQUIRE(report.has_value());
+  CHECK(report->outcome == VerifyReport::Outcome::kProved);
+}
+
+TEST_CASE("a copy that is not what went by is not proved") {
+  TemporaryFolder folder;
+  write_row_tiles(folder / "ckpt");
+  auto source = opened(folder / "ckpt");
+  Plan plan = plan_of_rows(*source, false);
+  const std::uint64_t size = std::filesystem::file_size(folder / "ckpt/__0_0.distcp");
+  // Every byte of the file is one of an item.
+  for (std::uint64_t at : {std::uint64_t{0}, size / 2, size - 1}) {
+    CAPTURE(at);
+    bool bent = false;
+    auto bend = [&](const std::string& step, const std::string& path) -> std::optional<Error> {
+      // The first thing that is done after both files are copied.
+      if (bent || step != "create" || path != ".metadata") return std::nullopt;
+      for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+        std::string file = entry.path().string() + "/__0_0.distcp";
+        if (entry.path() == folder / "ckpt" || !std::filesystem::exists(file)) continue;
+        std::string bytes = contents(file);
+        bytes[at] = static_cast<char>(bytes[at] ^ 1);
+        put(file, bytes);
+        bent = true;
+      }
+      return std::nullopt;
+    };
+    FaultyStore store(posix_store(), bend);
+    CHECK_FALSE(apply_plan(store, *source, plan, {folder / "out"}).has_value());
+    CHECK(bent);
+    CHECK_FALSE(std::filesystem::exists(folder / "out"));
+  }
+}
+
 TEST_CASE("a list of hashes of the source's files does not come along") {
   TemporaryFolder folder;
   write_row_tiles(folder / "ckpt");

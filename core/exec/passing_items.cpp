@@ -1,0 +1,111 @@
+#include "core/exec/passing_items.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shw {
+
+// The items of one part of a file, one after the other.
+class PassingItems::Watch {
+ public:
+  Watch(std::span<Item> items, std::uint64_t begin) : items_(items), at_(begin) {}
+
+  void take(BytesView bytes) {
+    while (!items_.empty()) {
+      Item& item = items_.front();
+      const std::uint64_t low = std::max(at_, item.offset),
+                          high = std::min(at_ + bytes.size(), item.offset + item.length);
+      if (low < high)
+        hash_.add(bytes.subspan(static_cast<std::size_t>(low - at_),
+                                static_cast<std::size_t>(high - low)));
+      if (high < item.offset + item.length) break;
+      item.hash = hash_.value();
+      hash_ = RunningHash();
+      items_ = items_.subspan(1);
+    }
+    at_ += bytes.size();
+  }
+
+  void take_zeros(std::uint64_t length) {
+    static constexpr std::array<std::byte, 1 << 16> kZeros{};
+    for (std::uint64_t done = 0; done < length;) {
+      const std::uint64_t part = std::min<std::uint64_t>(length - done, kZeros.size());
+      take(BytesView(kZeros).first(static_cast<std::size_t>(part)));
+      done += part;
+    }
+  }
+
+ private:
+  std::span<Item> items_;  // that have not gone by yet
+  std::uint64_t at_;
+  RunningHash hash_;
+};
+
+PassingItems::PassingItems(const Checkpoint& source, std::span<const std::string> files) {
+  items_.resize(source.files().size());
+  std::map<std::string_view, std::uint32_t> ids;
+  for (std::uint32_t i = 0; i < source.files().size(); ++i) ids[source.files()[i].path] = i;
+  std::vector<bool> is_copied(items_.size(), false);
+  for (const std::string& path : files) {
+    if (auto found = ids.find(path); found != ids.end()) is_copied[found->second] = true;
+  }
+  for (std::uint32_t i = 0; i < source.chunk_count(); ++i) {
+    auto place = source.item(ChunkId{i});
+    if (!place || !is_copied[index_of(place->file)]) continue;
+    auto range = range_in_file(*place, source.file(place->file).size);
+    if (range && range->length != 0)
+      items_[index_of(place->file)].push_back({range->offset, range->length});
+  }
+  for (std::uint32_t i = 0; i < items_.size(); ++i) {
+    std::vector<Item>& items = items_[i];
+    if (items.empty()) continue;
+    files_[source.files()[i].path] = i;
+    std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+      return std::pair(a.offset, a.length) < std::pair(b.offset, b.length);
+    });
+    // Of those that overlap the first stays, and so does one of those that are the same.
+    std::uint64_t end = 0;
+    std::erase_if(items, [&](const Item& item) {
+      if (item.offset < end) return true;
+      end = item.offset + item.length;
+      return false;
+    });
+  }
+}
+
+std::optional<RangeParts> PassingItems::watch(const std::string& file, std::uint64_t begin,
+                                              std::uint64_t length) {
+  auto found = files_.find(file);
+  if (found == files_.end()) return std::nullopt;
+  std::vector<Item>& all = items_[found->second];
+  auto is_before = [](const Item& item, std::uint64_t at) { return item.offset < at; };
+  auto first = std::lower_bound(all.begin(), all.end(), begin, is_before);
+  auto last = std::lower_bound(first, all.end(), begin + length, is_before);
+  if (last != first && begin + length - (last - 1)->offset < (last - 1)->length) --last;
+  if (first == last) return std::nullopt;
+  auto watch = std::make_shared<Watch>(std::span(first, last), begin);
+  RangeParts parts;
+  parts.bytes = [watch](BytesView bytes) -> Status {
+    watch->take(bytes);
+    return {};
+  };
+  parts.hole = [watch](std::uint64_t zeros) -> Status {
+    watch->take_zeros(zeros);
+    return {};
+  };
+  return parts;
+}
+
+std::optional<Hash128> PassingItems::hash_of(FileId file, std::uint64_t offset,
+                                             std::uint64_t length) const {
+  if (index_of(file) >= items_.size()) return std::nullopt;
+  const std::vector<Item>& items = items_[index_of(file)];
+  auto found =
+      std::lower_bound(items.begin(), items.end(), offset,
+                       [](const Item& item, std::uint64_t at) { return item.offset < at; });
+  if (found == items.end() || found->offset != offset || found->length != length)
+    return std::nullopt;
+  return found->hash;
+}
+
+}  // namespace shw

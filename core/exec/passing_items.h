@@ -1,0 +1,44 @@
+// Hashes of the items of a source, taken while files that they lie in are copied: who proves the
+// copy has no need to read the source again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/hash.h"
+#include "core/io/read_through.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+class PassingItems {
+ public:
+  PassingItems() = default;
+  // Of the items of chunks in these files of it (paths). Keeps nothing of the checkpoint.
+  PassingItems(const Checkpoint& source, std::span<const std::string> files);
+
+  // What is to see bytes [begin, begin + length) of a file go by, front to back; nothing where no
+  // item lies there. Several threads may each have a part of a file of their own; refers to this.
+  std::optional<RangeParts> watch(const std::string& file, std::uint64_t begin,
+                                  std::uint64_t length);
+
+  // XXH3-128 of the item there; nothing where it has not gone by as a whole, or overlaps another.
+  std::optional<Hash128> hash_of(FileId file, std::uint64_t offset, std::uint64_t length) const;
+
+ private:
+  struct Item {
+    std::uint64_t offset = 0, length = 0;
+    std::optional<Hash128> hash = {};
+  };
+  class Watch;
+
+  std::vector<std::vector<Item>> items_;        // by file id: in order, none in another
+  std::map<std::string, std::uint32_t> files_;  // those that have any
+};
+
+}  // namespace shw
