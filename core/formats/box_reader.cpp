@@ -208,6 +208,25 @@ Result<Bytes> BoxReader::read_item(ChunkId chunk, const Box& box) {
   return read_from(chunk, *found, box, SizesOf::kItem);
 }
 
+bool BoxReader::is_hole(ChunkId chunk, const Box& box) {
+  auto found = item(chunk);
+  if (!found || is_empty(box)) return false;
+  const ItemHeader& header = (*found)->header;
+  const ChunkStorage& storage = (*found)->storage;
+  if (!storage.is_stored || !lies_inside(box.offsets, box.sizes, header.sizes)) return false;
+  auto inside = stored(storage);
+  if (!inside) return false;
+  // From its first byte to its last, with what lies between its rows.
+  std::int64_t first = byte_of_box(storage.first, box, storage.strides), last = first;
+  for (std::size_t d = 0; d < box.sizes.size(); ++d) {
+    std::int64_t reach = (box.sizes[d] - 1) * storage.strides[d];
+    (reach < 0 ? first : last) += reach;
+  }
+  auto length = last - first + static_cast<std::int64_t>(size_of(header.dtype));
+  return first >= 0 &&
+         (*inside)->is_hole(static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(length));
+}
+
 Result<Bytes> BoxReader::read_from(ChunkId chunk, const Item& item, const Box& box, SizesOf sizes) {
   std::size_t element = size_of(item.header.dtype);
   if (element == 0 || !lies_inside(box.offsets, box.sizes, item.header.sizes))

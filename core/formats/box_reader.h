@@ -63,6 +63,9 @@ class BoxReader {
   // What the item says of itself, and a box in its own sizes, whatever is recorded of the chunk.
   Result<ItemHeader> header(ChunkId chunk);
   Result<Bytes> read_item(ChunkId chunk, const Box& box);
+  // The box lies in a hole of its file, so that read_item() of it gives zeros; false where that
+  // cannot be told without reading it.
+  bool is_hole(ChunkId chunk, const Box& box);
 
  private:
   struct Item {

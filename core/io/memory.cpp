@@ -89,6 +89,10 @@ class WindowSource final : public ByteSource {
     for (Extent& extent : inner) extent.offset -= offset_;
     return inner;
   }
+  bool is_hole(std::uint64_t offset, std::uint64_t length) const override {
+    return offset <= length_ && length <= length_ - offset &&
+           inner_->is_hole(offset_ + offset, length);
+  }
 
  private:
   std::shared_ptr<const ByteSource> inner_;
@@ -105,6 +109,9 @@ class FaultySource final : public ByteSource {
   Status read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (auto error = decide_(name(), offset, out.size())) return tl::unexpected<Error>(*error);
     return inner_->read(offset, out);
+  }
+  bool is_hole(std::uint64_t offset, std::uint64_t length) const override {
+    return inner_->is_hole(offset, length);
   }
 
  private:

@@ -111,6 +111,12 @@ class FileSource final : public ByteSource {
     return found;
   }
 
+  bool is_hole(std::uint64_t offset, std::uint64_t length) const override {
+    if (!may_have_holes_ || offset > size_ || length > size_ - offset) return false;
+    off_t data = ::lseek(fd_.get(), static_cast<off_t>(offset), SEEK_DATA);
+    return data < 0 ? errno == ENXIO : static_cast<std::uint64_t>(data) >= offset + length;
+  }
+
  private:
   std::string name_;
   Descriptor fd_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "core/base/hash.h"
 #include "core/formats/items.h"
@@ -56,10 +57,16 @@ tl::unexpected<Error> differs(const Comparing& comparing, const std::string& wha
               Place{.file = {}, .tensor = std::string(fqn)});
 }
 
-// Reads every part of `box`, in the new chunk, once; `wanted` gives what should be in it.
-template <class Wanted>
+// What is wanted of a part of a new chunk, in its order; and whether it is known to be zeros
+// without being read.
+struct WantedPart {
+  std::function<Result<Bytes>(const Box&)> read;
+  std::function<bool(const Box&)> is_zeros = [](const Box&) { return false; };
+};
+
+// Reads every part of `box`, in the new chunk, once; holes that are to be zeros cost nothing.
 Status each_block(const Comparing& comparing, const Box& box, const Extents& order,
-                  const char* what, Wanted wanted) {
+                  const char* what, const WantedPart& wanted) {
   const Checkpoint& result = comparing.written.checkpoint();
   Dtype dtype = result.dtype(result.tensor_of(comparing.at));
   std::int64_t most = kBlockBytes / static_cast<std::int64_t>(size_of(dtype));
@@ -68,13 +75,20 @@ Status each_block(const Comparing& comparing, const Box& box, const Extents& ord
   while (blocks.next()) {
     if (is_cancelled(comparing.progress)) return cancelled_error();
     Box part = blocks.block;
-    seen += *volume(part.sizes);
+    const std::int64_t elements = *volume(part.sizes);
+    seen += elements;
     for (std::size_t d = 0; d < part.offsets.size(); ++d) part.offsets[d] += box.offsets[d];
+    if (comparing.written.is_hole(comparing.at, part) && wanted.is_zeros(part)) {
+      if (comparing.progress != nullptr)
+        comparing.progress->add(static_cast<std::uint64_t>(elements) * size_of(dtype));
+      if (comparing.compared != nullptr) *comparing.compared += elements;
+      continue;
+    }
     SHW_TRY(Bytes there, comparing.written.read(comparing.at, part));
-    SHW_TRY(Bytes expected, wanted(part));
+    SHW_TRY(Bytes expected, wanted.read(part));
     if (comparing.progress != nullptr) comparing.progress->add(there.size());
     if (there == expected) {
-      if (comparing.compared != nullptr) *comparing.compared += *volume(part.sizes);
+      if (comparing.compared != nullptr) *comparing.compared += elements;
       continue;
     }
     if (comparing.mismatch != nullptr && there.size() == expected.size()) {
@@ -97,20 +111,24 @@ struct PayloadComparison {
 
   Status compare_piece(const Piece& piece) {
     Box box{piece.at, sizes_in_new(piece)};
-    return each_block(
-        comparing, box, fastest_first(piece.permutation), "a tile",
-        [&](const Box& part) { return read_piece(piece, part, source, size_of(dtype)); });
+    WantedPart wanted;
+    wanted.read = [&](const Box& part) { return read_piece(piece, part, source, size_of(dtype)); };
+    wanted.is_zeros = [&](const Box& part) {
+      return source.is_hole(piece.chunk, source_of(piece, part));
+    };
+    return each_block(comparing, box, fastest_first(piece.permutation), "a tile", wanted);
   }
 
   Status compare_side(const SidePiece& side) {
     SHW_TRY(auto file, source.checkpoint().directory()->open(side.file));
-    return each_block(
-        comparing, {side.at, side.sizes}, {}, "a tile", [&](const Box& part) -> Result<Bytes> {
-          Box box = part;
-          for (std::size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] -= side.at[d];
-          SHW_TRY(Bytes raw, read_box(*file, side.offset, side.sizes, box, size_of(side.dtype)));
-          return cast_elements(side.dtype, raw, dtype);
-        });
+    WantedPart wanted;
+    wanted.read = [&](const Box& part) -> Result<Bytes> {
+      Box box = part;
+      for (std::size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] -= side.at[d];
+      SHW_TRY(Bytes raw, read_box(*file, side.offset, side.sizes, box, size_of(side.dtype)));
+      return cast_elements(side.dtype, raw, dtype);
+    };
+    return each_block(comparing, {side.at, side.sizes}, {}, "a tile", wanted);
   }
 
   // `common` of the tensor, which a tile of another one holds too, cast.
@@ -122,12 +140,14 @@ struct PayloadComparison {
       from_tile[d] = chunk.box.offsets[d] - other.offsets(id)[d];
       here.offsets[d] -= chunk.box.offsets[d];
     }
-    return each_block(comparing, here, {}, "a tile", [&](const Box& part) -> Result<Bytes> {
+    WantedPart wanted;
+    wanted.read = [&](const Box& part) -> Result<Bytes> {
       Box inside = part;
       for (std::size_t d = 0; d < inside.offsets.size(); ++d) inside.offsets[d] += from_tile[d];
       SHW_TRY(Bytes bytes, holder.read(id, inside));
       return cast_elements(other.dtype(other.tensor_of(id)), bytes, dtype);
-    });
+    };
+    return each_block(comparing, here, {}, "a tile", wanted);
   }
 
   // The same box of another tensor: all of it, and of elements that lie there twice the last one.
@@ -158,9 +178,11 @@ struct PayloadComparison {
 
   Status compare_rest() {
     SHW_TRY(std::vector<Box> rest, rest_of(source.checkpoint(), tensor, chunk));
-    auto zeros = [&](const Box& part) -> Result<Bytes> {
+    WantedPart zeros;
+    zeros.read = [&](const Box& part) -> Result<Bytes> {
       return Bytes(static_cast<std::size_t>(*volume(part.sizes)) * size_of(dtype));
     };
+    zeros.is_zeros = [](const Box&) { return true; };
     if (tensor.fill == Fill::kZero) {
       for (const Box& box : rest)
         SHW_CHECK(each_block(comparing, box, {}, "the fill of a tile", zeros));
@@ -211,8 +233,10 @@ Status compare_item(const Comparing& comparing, ChunkId item) {
                   header->dtype == result.dtype(result.tensor_of(comparing.at));
   auto place = source.item(item);
   if (is_plain) {
-    return each_block(comparing, box, {}, "a tile",
-                      [&](const Box& part) { return comparing.source.read_item(item, part); });
+    WantedPart wanted;
+    wanted.read = [&](const Box& part) { return comparing.source.read_item(item, part); };
+    wanted.is_zeros = [&](const Box& part) { return comparing.source.is_hole(item, part); };
+    return each_block(comparing, box, {}, "a tile", wanted);
   }
   if (!place) return differs(comparing, "a tile without an item");
   return compare_items(comparing, *place);
@@ -231,9 +255,11 @@ Status compare_kept(const Comparing& comparing, const PlannedChunk& chunk) {
                   size_of(header->dtype) == element;
   if (!is_plain) return compare_items(comparing, *elsewhere);
   SHW_TRY(auto file, source.directory()->open(source.file(elsewhere->file).path));
-  return each_block(comparing, whole(chunk.box.sizes), {}, "a tile", [&](const Box& part) {
+  WantedPart wanted;
+  wanted.read = [&](const Box& part) {
     return read_box(*file, header->payload_offset, chunk.box.sizes, part, element);
-  });
+  };
+  return each_block(comparing, whole(chunk.box.sizes), {}, "a tile", wanted);
 }
 
 Result<std::string> hash_payload(const PlannedTensor& tensor, const PlannedChunk& chunk,

@@ -1,5 +1,6 @@
 #include "core/transform/part_reader.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/tensor/cast.h"
@@ -25,9 +26,8 @@ Result<BoxReader*> PartReader::reader(std::uint32_t input) {
   return readers_[input].get();
 }
 
-Result<PartReader::Raw> PartReader::read_raw(const Part& part, const Box& box) {
-  std::size_t element = size_of(part.saved);
-  // The same box where it is saved: dims that do not come along are of one element.
+// The same box where it is saved: dims that do not come along are of one element.
+Box PartReader::saved_box(const Part& part, const Box& box) {
   Box saved{part.first, Extents(part.first.size(), 1)};
   for (std::size_t d = 0; d < box.sizes.size(); ++d) {
     if (part.order[d] < 0) continue;
@@ -35,6 +35,29 @@ Result<PartReader::Raw> PartReader::read_raw(const Part& part, const Box& box) {
     saved.offsets[e] += box.offsets[d] - part.box.offsets[d];
     saved.sizes[e] = box.sizes[d];
   }
+  return saved;
+}
+
+bool PartReader::is_hole(const Part& part, const Box& box) {
+  const auto* chunk = std::get_if<FromChunk>(&part.from);
+  if (chunk == nullptr || part.scaling) return false;
+  auto holder = reader(chunk->input);
+  if (!holder || !(*holder)->is_hole(chunk->chunk, saved_box(part, box))) return false;
+  // What a cast makes of zero: not every dtype has one.
+  Bytes zero(size_of(part.saved));
+  Dtype now = part.saved;
+  for (Dtype to : part.casts) {
+    auto cast = cast_elements(now, zero, to);
+    if (!cast) return false;
+    zero = std::move(*cast);
+    now = to;
+  }
+  return std::all_of(zero.begin(), zero.end(), [](std::byte b) { return b == std::byte{0}; });
+}
+
+Result<PartReader::Raw> PartReader::read_raw(const Part& part, const Box& box) {
+  std::size_t element = size_of(part.saved);
+  const Box saved = saved_box(part, box);
   Raw raw;
   if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
     SHW_TRY(BoxReader * holder, reader(chunk->input));

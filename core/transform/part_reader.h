@@ -16,12 +16,15 @@ class PartReader {
   explicit PartReader(const Arrangement& all) : all_(all) {}
   // Of `box`, which lies in the part's: row-major, of the dtype that the part ends in.
   Result<Bytes> read(const Part& part, const Box& box);
+  // read() would give nothing but zero bytes, since what it would read is a hole.
+  bool is_hole(const Part& part, const Box& box);
 
  private:
   struct Raw {
     Bytes bytes;
     Extents strides;  // by dim of the box, in bytes
   };
+  static Box saved_box(const Part& part, const Box& box);
   Result<Raw> read_raw(const Part& part, const Box& box);
   Result<BoxReader*> reader(std::uint32_t input);
   Status scale(const Scaling& scaling, const Part& part, const Box& box, Bytes& values);

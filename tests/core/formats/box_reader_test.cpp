@@ -2,10 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "core/fixtures.h"
 #include "core/formats/open.h"
+#include "core/temporary_folder.h"
 #include "core/tensor/strided_copy.h"
 
 using namespace shw;
@@ -34,6 +38,43 @@ Bytes cut(const Bytes& all, ExtentsView sizes, const Box& box, std::size_t eleme
 }
 
 }  // namespace
+
+TEST_CASE("a box that is called a hole reads as zeros and one with data is never called one") {
+  TemporaryFolder folder;
+  std::string header = R"({"w":{"dtype":"F32","shape":[1024,4096],"data_offsets":[0,16777216]}})";
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  std::string head(8, '\0');
+  head[0] = static_cast<char>(header.size());
+  const std::string file = folder / "model.safetensors";
+  put(file, head + header);
+  std::filesystem::resize_file(file, 8 + header.size() + 16777216);
+  std::mt19937 dice(7);
+  for (int i = 0; i < 12; ++i) {
+    std::fstream data(file, std::ios::in | std::ios::out | std::ios::binary);
+    data.seekp(static_cast<std::streamoff>(8 + header.size() + dice() % 16777216));
+    data.put('\x40');
+  }
+  auto checkpoint = open_checkpoint(folder.path());
+  REQUIRE(checkpoint.has_value());
+  BoxReader reader(**checkpoint);
+  const Extents sizes{1024, 4096};
+  int holes = 0;
+  for (int i = 0; i < 2000; ++i) {
+    Box box = random_box(sizes, dice);
+    if (i % 2 == 0) box.sizes = {std::min<std::int64_t>(box.sizes[0], 8), box.sizes[1]};
+    bool is_hole = reader.is_hole(ChunkId{0}, box);
+    holes += is_hole ? 1 : 0;
+    auto bytes = reader.read(ChunkId{0}, box);
+    REQUIRE(bytes.has_value());
+    if (is_hole)
+      CHECK(
+          std::all_of(bytes->begin(), bytes->end(), [](std::byte b) { return b == std::byte{0}; }));
+  }
+  CHECK(holes > 200);
+  CHECK_FALSE(reader.is_hole(ChunkId{0}, {{0, 0}, sizes}));
+  CHECK_FALSE(reader.is_hole(ChunkId{0}, {{0, 0}, {1, 4097}}));
+  CHECK_FALSE(reader.is_hole(ChunkId{0}, {{0, 0}, {0, 4096}}));
+}
 
 TEST_CASE("any box of any chunk that real torch wrote is the whole chunk cut down") {
   auto cases = test::fixture_cases("healthy_");
