@@ -99,9 +99,10 @@ Result<verbs::Opened> open_all(Context& context) {
   return verbs::open(context.options, &context.progress);
 }
 
-Result<CheckReport> check_now(Context& context, const verbs::Opened& opened) {
+Result<CheckReport> check_now(Context& context, const verbs::Opened& opened,
+                              CountedChunks* counted) {
   ProgressLine line(context.terminal, context.progress);
-  return verbs::check(opened, context.options.depth, &context.progress, context.team);
+  return verbs::check(opened, context.options.depth, &context.progress, context.team, counted);
 }
 
 std::string stages_in_words(const Progress& progress) {

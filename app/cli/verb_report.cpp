@@ -19,18 +19,23 @@ Status write_file(const std::string& path, std::string_view text) {
 }
 
 // Where bytes may be read, and for the forms that show them.
+bool shows_statistics(verbs::PageFormat format) {
+  return format == verbs::PageFormat::kHtml || format == verbs::PageFormat::kMarkdown ||
+         format == verbs::PageFormat::kHdf5;
+}
+
 Result<std::vector<TensorStatistics>> shown_statistics(Context& context,
                                                        const verbs::Opened& opened, Depth depth,
-                                                       verbs::PageFormat format) {
-  const bool is_shown =
-      format == verbs::PageFormat::kHtml || format == verbs::PageFormat::kMarkdown;
-  if (!is_shown || depth != Depth::kData) return std::vector<TensorStatistics>{};
+                                                       verbs::PageFormat format,
+                                                       const CountedChunks& counted) {
+  if (!shows_statistics(format) || depth != Depth::kData) return std::vector<TensorStatistics>{};
   ProgressLine line(context.terminal, context.progress);
-  return verbs::stats(opened, {}, &context.progress);
+  return verbs::stats(opened, {}, &context.progress, nullptr, &counted);
 }
 
 // Tables go into a file only.
-int run_tables(Context& context, const verbs::Opened& opened, const CheckReport& found) {
+int run_tables(Context& context, const verbs::Opened& opened, const CheckReport& found,
+               const CountedChunks& counted) {
   const Options& options = context.options;
   if (options.out.empty())
     return fail_with(context,
@@ -42,7 +47,7 @@ int run_tables(Context& context, const verbs::Opened& opened, const CheckReport&
                                     "Leave out --baseline and --policy."});
   auto bytes = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::report_tables(opened, options, found, &context.progress);
+    return verbs::report_tables(opened, options, found, &counted, &context.progress);
   }();
   if (!bytes) return fail_with(context, bytes.error());
   if (options.json) {
@@ -68,16 +73,18 @@ int run_report(Context& context) {
     if (auto apart = verbs::check_output_place(*opened, options, options.out); !apart)
       return fail_with(context, apart.error());
   }
-  auto found = check_now(context, *opened);
+  // One pass over the bytes finds what is wrong with them and what they add up to.
+  CountedChunks counted(*opened->checkpoint);
+  auto found = check_now(context, *opened, shows_statistics(format) ? &counted : nullptr);
   if (!found) return fail_with(context, found.error());
-  if (format == verbs::PageFormat::kHdf5) return run_tables(context, *opened, *found);
+  if (format == verbs::PageFormat::kHdf5) return run_tables(context, *opened, *found, counted);
   auto plan = verbs::plan(*opened, *found, options.fill, &context.progress);
   // Without a plan the page says that nothing can be mended; what was said about fills is answered.
   if (!plan && !options.fill.empty()) return fail_with(context, plan.error());
 
   auto judged = verbs::judge(*asked, *opened, found->depth == Depth::kData, &context.progress);
   if (!judged) return fail_with(context, judged.error());
-  auto statistics = shown_statistics(context, *opened, found->depth, format);
+  auto statistics = shown_statistics(context, *opened, found->depth, format, counted);
   if (!statistics) return fail_with(context, statistics.error());
   std::string text = verbs::report(*opened, options, *found, plan ? &*plan : nullptr, format,
                                    asked->context(options.checkpoint), *statistics);

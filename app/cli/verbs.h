@@ -75,7 +75,8 @@ TextOptions text_options(const Context& context);
 // The steps that several verbs begin with.
 Result<std::shared_ptr<const Checkpoint>> open(Context& context);
 Result<verbs::Opened> open_all(Context& context);  // with all that the person said beside it
-Result<CheckReport> check_now(Context& context, const verbs::Opened& opened);
+Result<CheckReport> check_now(Context& context, const verbs::Opened& opened,
+                              CountedChunks* counted = nullptr);
 // From --plan, or made from a check of the checkpoint.
 Result<Plan> plan_now(Context& context, const verbs::Opened& opened);
 // "Read 2.1 GB at 3.1 GB/s, ..., writing took longest.\n": of what was written; else nothing.

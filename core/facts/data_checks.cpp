@@ -6,8 +6,10 @@
 
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
+#include "core/facts/tensor_statistics.h"
 #include "core/formats/file_check.h"
 #include "core/formats/inlined_check.h"
+#include "core/tensor/statistics_counter.h"
 
 namespace shw {
 namespace {
@@ -106,17 +108,24 @@ Result<std::vector<Result<DataCheck>>> check_each(
 
 Result<DataChecks> read_all_data(const Checkpoint& checkpoint,
                                  const std::vector<Result<ItemHeader>>& headers, Progress* progress,
-                                 Team* team) {
+                                 Team* team, CountedChunks* counted) {
   if (progress != nullptr)
     progress->begin(Phase::kReadingBytes, checkpoint.tensor_bytes(), /*bytes=*/true);
   DataChecks data;
+  Pool<StatisticsCounter> counters([] { return std::make_unique<StatisticsCounter>(); });
   std::vector<std::uint64_t> costs;
   for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i)
     costs.push_back(length_of(checkpoint.item(ChunkId{i})));
   SHW_TRY(data.chunks, check_each(team, "read items", costs, progress, [&](std::size_t i) {
             const ItemHeader* header = headers[i] ? &*headers[i] : nullptr;
-            return check_item_data(checkpoint, ChunkId{static_cast<std::uint32_t>(i)}, progress,
-                                   header);
+            const ChunkId chunk{static_cast<std::uint32_t>(i)};
+            if (counted == nullptr || team != nullptr || !has_numbers(checkpoint, chunk))
+              return check_item_data(checkpoint, chunk, progress, header);
+            auto counter = counters.take();
+            ItemNumbers numbers{*counter};
+            auto check = check_item_data(checkpoint, chunk, progress, header, &numbers);
+            if (check && numbers.sums) counted->add(chunk, *numbers.sums);
+            return check;
           }));
   costs.clear();
   for (const ObjectRow& object : checkpoint.objects()) costs.push_back(length_of(object.item));

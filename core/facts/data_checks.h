@@ -5,6 +5,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/team.h"
+#include "core/facts/counted_chunks.h"
 #include "core/formats/items.h"
 #include "core/model/checkpoint.h"
 
@@ -15,9 +16,10 @@ struct DataChecks {
   std::vector<Result<DataCheck>> files;  // one a file, empty where the format has no such checksum
 };
 // `headers`, one a chunk, where they have been read. A team reads each item once. An error only
-// where somebody stopped it, or the team's own.
+// where somebody stopped it, or the team's own. `counted`, where it is not null and there is no
+// team: what statistics are made of comes there, from the same pass.
 Result<DataChecks> read_all_data(const Checkpoint& checkpoint,
                                  const std::vector<Result<ItemHeader>>& headers, Progress* progress,
-                                 Team* team);
+                                 Team* team, CountedChunks* counted = nullptr);
 
 }  // namespace shw

@@ -35,13 +35,6 @@ struct TensorState {
   std::size_t error_part = 0;
 };
 
-bool is_looked_at(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
-  return size_of(checkpoint.dtype(tensor)) != 0 && volume(checkpoint.sizes(chunk)) != 0 &&
-         lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk),
-                     checkpoint.shape(tensor)) &&
-         volume(checkpoint.shape(tensor));
-}
-
 std::int64_t elements_of(const Checkpoint& checkpoint, ChunkId chunk) {
   return volume(checkpoint.sizes(chunk)).value_or(0);
 }
@@ -102,14 +95,14 @@ TensorState state_of(const Checkpoint& checkpoint, TensorId tensor) {
 
 // Large chunks in ranges, small ones together.
 void add_parts(const Checkpoint& checkpoint, TensorId tensor, std::uint32_t index,
-               std::vector<StatisticsPart>& parts) {
+               const CountedChunks* counted, std::vector<StatisticsPart>& parts) {
   const auto chunks = checkpoint.chunks(tensor);
   const std::int64_t most =
       kPartBytes / std::max<std::int64_t>(size_of(checkpoint.dtype(tensor)), 1);
   std::int64_t joined = 0;  // elements of the last part, where another chunk may join it
   bool may_join = false;
   for (std::uint32_t i = 0; i < chunks.size(); ++i) {
-    if (!is_looked_at(checkpoint, tensor, chunks[i])) {
+    if (!has_numbers(checkpoint, chunks[i]) || (counted != nullptr && counted->has(chunks[i]))) {
       may_join = false;
       continue;
     }
@@ -132,8 +125,12 @@ void add_parts(const Checkpoint& checkpoint, TensorId tensor, std::uint32_t inde
 class StatisticsPass {
  public:
   StatisticsPass(const Checkpoint& checkpoint, std::span<const TensorId> tensors,
-                 Progress* progress, Team* team)
-      : checkpoint_(checkpoint), tensors_(tensors), progress_(progress), team_(team) {}
+                 Progress* progress, Team* team, const CountedChunks* counted)
+      : checkpoint_(checkpoint),
+        tensors_(tensors),
+        progress_(progress),
+        team_(team),
+        counted_(counted) {}
   Result<std::vector<TensorStatistics>> run();
 
  private:
@@ -153,6 +150,7 @@ class StatisticsPass {
   std::span<const TensorId> tensors_;
   Progress* progress_;
   Team* team_;
+  const CountedChunks* counted_;
   std::vector<TensorState> states_;
   std::vector<StatisticsPart> parts_;
   std::mutex guard_;  // of states_
@@ -269,10 +267,12 @@ Result<std::vector<TensorStatistics>> StatisticsPass::run() {
   }));
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     std::size_t before = parts_.size();
-    add_parts(checkpoint_, tensors_[i], static_cast<std::uint32_t>(i), parts_);
+    add_parts(checkpoint_, tensors_[i], static_cast<std::uint32_t>(i), counted_, parts_);
+    if (counted_ != nullptr && counted_->of(tensors_[i]) != nullptr)
+      states_[i].sums += *counted_->of(tensors_[i]);
     states_[i].parts_left = parts_.size() - before;
     for (ChunkId chunk : checkpoint_.chunks(tensors_[i])) {
-      if (is_looked_at(checkpoint_, tensors_[i], chunk))
+      if (has_numbers(checkpoint_, chunk))
         states_[i].expected = saturating_sum(states_[i].expected, elements_of(checkpoint_, chunk));
     }
     bytes += static_cast<std::uint64_t>(states_[i].expected) * size_of(states_[i].told.dtype);
@@ -295,10 +295,19 @@ Result<std::vector<TensorStatistics>> StatisticsPass::run() {
 
 }  // namespace
 
+bool has_numbers(const Checkpoint& checkpoint, ChunkId chunk) {
+  const TensorId tensor = checkpoint.tensor_of(chunk);
+  return size_of(checkpoint.dtype(tensor)) != 0 && volume(checkpoint.sizes(chunk)) != 0 &&
+         lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk),
+                     checkpoint.shape(tensor)) &&
+         volume(checkpoint.shape(tensor));
+}
+
 Result<std::vector<TensorStatistics>> statistics_of(const Checkpoint& checkpoint,
                                                     std::span<const TensorId> tensors,
-                                                    Progress* progress, Team* team) {
-  return StatisticsPass(checkpoint, tensors, progress, team).run();
+                                                    Progress* progress, Team* team,
+                                                    const CountedChunks* counted) {
+  return StatisticsPass(checkpoint, tensors, progress, team, counted).run();
 }
 
 }  // namespace shw

@@ -11,6 +11,7 @@
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/base/team.h"
+#include "core/facts/counted_chunks.h"
 #include "core/model/checkpoint.h"
 #include "core/tensor/statistics.h"
 
@@ -33,10 +34,15 @@ struct TensorStatistics {
   bool is_whole() const { return missing == 0 && unread == 0 && repeated == 0 && !error; }
 };
 
+// The elements of a chunk are ones of its tensor: they count.
+bool has_numbers(const Checkpoint& checkpoint, ChunkId chunk);
+
 // In the order of `tensors`. An error ends it only where somebody stopped it. A team reads every
-// byte once, one member each part, and all members are told the same.
+// byte once, one member each part, and all members are told the same. What `counted` has is not
+// read again.
 Result<std::vector<TensorStatistics>> statistics_of(const Checkpoint& checkpoint,
                                                     std::span<const TensorId> tensors,
-                                                    Progress* progress, Team* team = nullptr);
+                                                    Progress* progress, Team* team = nullptr,
+                                                    const CountedChunks* counted = nullptr);
 
 }  // namespace shw

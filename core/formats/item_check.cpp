@@ -52,27 +52,47 @@ Result<std::optional<FloatCounts>> count_decoded(const Checkpoint& checkpoint, C
   return counter.counts();
 }
 
+FloatCounts counts_in(const StatisticsSums& sums) {
+  auto number = [](std::uint64_t count) { return static_cast<std::int64_t>(count); };
+  return {number(sums.elements), number(sums.nan), number(sums.infinite), number(sums.denormal),
+          number(sums.zero)};
+}
+
+// What passed by, all of it.
+std::optional<FloatCounts> counts_of(PayloadWatch& watch, Dtype dtype, ItemNumbers* numbers) {
+  if (numbers == nullptr) return watch.counter.counts();
+  numbers->sums = watch.numbers->take();
+  return can_be_counted(dtype) ? std::optional(counts_in(*numbers->sums)) : std::nullopt;
+}
+
 Result<std::optional<FloatCounts>> count_floats(const Checkpoint& checkpoint, ChunkId chunk,
                                                 const ItemHeader& header, const ItemRange& range,
-                                                PayloadWatch& watch, Progress* progress) {
+                                                PayloadWatch& watch, ItemNumbers* numbers,
+                                                Progress* progress) {
   if (!is_as_recorded(checkpoint, chunk, header) || size_of(header.dtype) == 0) return std::nullopt;
-  if (!can_be_counted(header.dtype) && !is_checked_by_decoding(checkpoint, chunk, header))
+  if (numbers == nullptr && !can_be_counted(header.dtype) &&
+      !is_checked_by_decoding(checkpoint, chunk, header))
     return std::nullopt;
-  if (watch.seen) return watch.counter.counts();
-  if (!lies_as_it_is(header)) return count_decoded(checkpoint, chunk, header);
+  if (watch.seen) return counts_of(watch, header.dtype, numbers);
+  if (!lies_as_it_is(header)) {
+    const bool is_asked =
+        can_be_counted(header.dtype) || is_checked_by_decoding(checkpoint, chunk, header);
+    return is_asked ? count_decoded(checkpoint, chunk, header) : std::nullopt;
+  }
   watch.counter = FloatCounter(header.dtype);
+  if (numbers != nullptr) watch.numbers->begin(header.dtype);
   RangeParts parts;
   parts.bytes = [&](BytesView bytes) -> Status {
-    watch.counter.add(bytes);
+    watch.add(bytes);
     return {};
   };
   parts.hole = [&](std::uint64_t length) -> Status {
-    watch.counter.add_zeros(length);
+    watch.add_zeros(length);
     return {};
   };
   SHW_CHECK(
       read_through(*range.source, header.payload_offset, header.payload_length, parts, progress));
-  return watch.counter.counts();
+  return counts_of(watch, header.dtype, numbers);
 }
 
 }  // namespace
@@ -91,7 +111,7 @@ bool lies_as_it_is(const ItemHeader& header) {
 }
 
 Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress,
-                                  const ItemHeader* header) {
+                                  const ItemHeader* header, ItemNumbers* numbers) {
   std::string_view tensor = checkpoint.fqn(checkpoint.tensor_of(chunk));
   auto check = [&]() -> Result<DataCheck> {
     auto place = checkpoint.item(chunk);
@@ -99,16 +119,21 @@ Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, P
     ItemFiles files(checkpoint);
     SHW_TRY(ItemRange range, find_item(files, *place));
     PayloadWatch watch{0, 0, FloatCounter(header == nullptr ? Dtype::kUnknown : header->dtype)};
-    bool watches = header != nullptr && can_be_counted(header->dtype) && lies_as_it_is(*header);
+    bool watches = header != nullptr && lies_as_it_is(*header) &&
+                   (numbers != nullptr || can_be_counted(header->dtype));
     if (watches) {
       watch.offset = header->payload_offset;
       watch.length = header->payload_length;
+    }
+    if (watches && numbers != nullptr) {
+      numbers->counter.begin(header->dtype);
+      watch.numbers = &numbers->counter;
     }
     SHW_TRY(DataCheck done,
             check_with(&checkpoint.codec(chunk), range, checkpoint.transforms(chunk), kMaxItem,
                        progress, watches ? &watch : nullptr));
     if (header == nullptr) return done;
-    auto floats = count_floats(checkpoint, chunk, *header, range, watch, progress);
+    auto floats = count_floats(checkpoint, chunk, *header, range, watch, numbers, progress);
     if (floats) done.floats = *floats;
     // A checksum that differs says more than that the elements cannot be had.
     if (!floats && done.crc != DataCheck::Crc::kDiffers)

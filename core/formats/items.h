@@ -12,6 +12,7 @@
 #include "core/base/result.h"
 #include "core/formats/common/item_header.h"
 #include "core/model/checkpoint.h"
+#include "core/tensor/statistics_counter.h"
 
 namespace shw {
 
@@ -59,10 +60,16 @@ struct TensorValues {
 Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
                                  std::uint64_t limit_bytes = std::uint64_t{64} << 30);
 
+// All that statistics are made of, counted on the way.
+struct ItemNumbers {
+  StatisticsCounter& counter;               // for one thread
+  std::optional<StatisticsSums> sums = {};  // where all elements lie in the file as they are
+};
 // Checksums of an item; with its header also what its elements are, in the same pass where they lie
 // in the file as they are.
 Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress,
-                                  const ItemHeader* header = nullptr);
+                                  const ItemHeader* header = nullptr,
+                                  ItemNumbers* numbers = nullptr);
 // The same for a BYTES entry's archive.
 Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t object,
                                     Progress* progress);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -25,8 +26,10 @@ struct ExpectedResult {
   FilledRecord lost = {};                 // elements whose own value is gone
   std::vector<std::string> dropped = {};  // entries of the source that are not there any more
   std::int64_t trimmed = 0;               // elements that were cut off
-  std::set<std::string> cast = {};        // tensors whose values were rounded
-  std::vector<std::string> words = {};    // what was done
+  std::map<std::string, std::int64_t> padding =
+      {};                               // TensorCertificate::padding, where it is not 0
+  std::set<std::string> cast = {};      // tensors whose values were rounded
+  std::vector<std::string> words = {};  // what was done
   // The first element of a chunk of the result that is another one; nothing where all are as they
   // should be. An error where that cannot be told. For any number of threads.
   std::function<Result<std::optional<Mismatch>>(ChunkId, Progress*)> compare = {};

@@ -106,6 +106,10 @@ Result<ExpectedResult> expected_of_repair(const std::shared_ptr<const Checkpoint
   again->plan = in_form_of(*source, std::move(read));
   ExpectedResult expected;
   expected.lost = filled_after(*source, again->plan);
+  for (const PlannedTensor& tensor : again->plan.tensors) {
+    if (std::int64_t padding = padding_left_out(*source, tensor); padding != 0)
+      expected.padding[std::string(fqn_after(*source, tensor))] = padding;
+  }
   for (const Operation& operation : again->plan.operations)
     expected.words.push_back(operation.text);
   if (Status same = compare_metadata(*source, again->plan, result); !same) {

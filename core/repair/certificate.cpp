@@ -5,7 +5,8 @@
 //                      "items", "before", "after", "tiles", "shape", "dtype",
 //                      "renamed_from", where it had another name,
 //                      "fill": "zero" | "cast" | "from" | "side", "fill_from": fqn,
-//                      "fill_checkpoint", "cast", where its values were rounded}},
+//                      "fill_checkpoint", "cast", where its values were rounded,
+//                      "padding", elements of it at the end that were left out}},
 //    "objects": {fqn: {"item"}}, "files": {path: {"bytes", "rest", "items"}},
 //    "entries": [{"fqn", "from", "item"}], only where some changed,
 //    "steps": [text], "dropped": [fqn], "trimmed", of what was made by steps,
@@ -107,6 +108,8 @@ bool read(const In& json, TensorCertificate& out) {
       !read_text("fill_checkpoint", out.fill_checkpoint) || !read_text("dtype", out.dtype))
     return false;
   if (!member(json, "cast").is_null() && !read(member(json, "cast"), out.is_cast)) return false;
+  if (!member(json, "padding").is_null() && !read(member(json, "padding"), out.padding))
+    return false;
   bool is_old = member(json, "tiles").is_null();
   bool items = is_old ? read(member(json, "items_after"), out.items_after) &&
                             read(member(json, "layout"), out.layout)

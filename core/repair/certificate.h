@@ -48,6 +48,9 @@ struct TensorCertificate {
   std::vector<InverseChunk> inverse = {};  // the way back, in certificates of before
   std::string dtype = {};                  // empty in certificates of before
   bool is_cast = false;                    // its values were rounded to this dtype
+  // Elements of rows at its end that the source had beyond this shape, and that were padding by
+  // their bytes: left out, and not lost.
+  std::int64_t padding = 0;
 };
 
 // Every other entry: its item as it lies there.

@@ -54,6 +54,7 @@ Json json_of(const TensorCertificate& tensor) {
   out["shape"] = tensor.shape;
   out["dtype"] = tensor.dtype;
   if (tensor.is_cast) out["cast"] = true;
+  if (tensor.padding != 0) out["padding"] = tensor.padding;
   add("renamed_from", tensor.renamed_from);
   add("fill", tensor.fill);
   add("fill_from", tensor.fill_from);

@@ -36,6 +36,8 @@ Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planne
 // For one that came back as JSON and says that nothing is lost: the same, or what is left over are
 // rows at the end that are padding, as their bytes say.
 Status prove_nothing_lost(const Checkpoint& checkpoint, const PlannedTensor& planned);
+// The elements of such rows; 0 where there are none.
+std::int64_t padding_left_out(const Checkpoint& checkpoint, const PlannedTensor& planned);
 
 // No byte of the tensor is touched: every new chunk is an old item as it is.
 bool is_pure_relabel(const PlannedTensor& planned);

@@ -91,4 +91,9 @@ Status prove_nothing_lost(const Checkpoint& checkpoint, const PlannedTensor& pla
                                   : "whether they are padding cannot be read"));
 }
 
+std::int64_t padding_left_out(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  if (planned.lost_elements != 0 || !prove_cut_at_the_end(checkpoint, planned)) return 0;
+  return volume(checkpoint.shape(planned.tensor)).value_or(0) - volume(planned.shape).value_or(0);
+}
+
 }  // namespace shw

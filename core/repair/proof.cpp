@@ -277,6 +277,7 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
     note_loss(source, tensor, found != planned.end(), loss == losses.end() ? nullptr : loss->second,
               entry);
     if (found != planned.end()) {
+      entry.padding = padding_left_out(source, *found->second);
       SHW_CHECK(check_relabels(source, before, result, *made, after, *found->second));
     } else if (digest_of_items(hashes_of(source, tensor, before)) != entry.after ||
                digest_of_tiles(source, tensor, before) != entry.tiles) {

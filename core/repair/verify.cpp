@@ -109,6 +109,12 @@ std::vector<std::string> wrong_claims(const Certificate& certificate,
       broken.push_back(entry.fqn + ": by the recorded plan nothing of it is lost");
     if (entry.is_cast != expected.cast.contains(entry.fqn))
       broken.push_back(entry.fqn + ": the certificate and the recorded plan do not both cast it");
+    auto padding = expected.padding.find(entry.fqn);
+    // Certificates of before say nothing of it.
+    if (entry.padding != 0 &&
+        entry.padding != (padding == expected.padding.end() ? 0 : padding->second))
+      broken.push_back(entry.fqn +
+                       ": by the recorded plan another number of elements of padding is left out");
   }
   std::vector<std::string> words = certificate.steps;
   for (const Operation& operation : certificate.operations) words.push_back(operation.text);

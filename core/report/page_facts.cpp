@@ -119,6 +119,9 @@ std::vector<std::pair<std::string, std::string>> certificate_lines(const Certifi
     if (tensor.lost > 0)
       lines.emplace_back(
           "lost", plural(static_cast<std::uint64_t>(tensor.lost), "element") + " of " + tensor.fqn);
+    if (tensor.padding > 0)
+      lines.emplace_back("left out", plural(static_cast<std::uint64_t>(tensor.padding), "element") +
+                                         " of padding of " + tensor.fqn);
   }
   return lines;
 }

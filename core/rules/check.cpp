@@ -133,7 +133,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
     SHW_TRY(headers, read_item_headers(checkpoint, progress));
   }
   if (report.depth == Depth::kData && checkpoint.directory() != nullptr) {
-    SHW_TRY(data, read_all_data(checkpoint, headers, progress, options.team));
+    SHW_TRY(data, read_all_data(checkpoint, headers, progress, options.team, options.counted));
     SHW_TRY(doubts, doubtful_replicas(checkpoint, progress, options.team));
   }
   SHW_TRY(std::optional<Integrity> integrity,

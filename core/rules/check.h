@@ -10,6 +10,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/team.h"
+#include "core/facts/counted_chunks.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
 #include "core/rules/rules.h"
@@ -27,6 +28,9 @@ struct CheckOptions {
   std::shared_ptr<const Checkpoint> reference = nullptr;
   // Each member calls check() alike; what reads every byte is shared out. Null: alone.
   Team* team = nullptr;
+  // Where every byte is read, what statistics are made of, for who asks for them afterwards. Null:
+  // nobody does.
+  CountedChunks* counted = nullptr;
 };
 
 enum class Verdict : std::uint8_t { kClean, kFindings, kUndecided };

@@ -257,11 +257,15 @@ class Lowering {
 
   void add_losses() {
     FilledRecord record;
-    for (auto& [fqn, loss] : losses_after(all_)) {
+    auto losses = losses_after(all_);
+    std::map<std::string_view, const OutputTensor*> outputs;
+    if (!losses.empty()) {
+      for (const OutputTensor& out : lowered_.outputs.tensors) outputs[out.fqn] = &out;
+    }
+    for (auto& [fqn, loss] : losses) {
       FilledTensor tensor{fqn, {}};
-      for (const OutputTensor& out : lowered_.outputs.tensors) {
-        if (out.fqn == fqn) tensor.shape = out.shape;
-      }
+      if (auto found = outputs.find(fqn); found != outputs.end())
+        tensor.shape = found->second->shape;
       for (const Box& box : loss.boxes) tensor.lost += volume(box.sizes).value_or(0);
       tensor.boxes = std::move(loss.boxes);
       tensor.fill = loss.fill;

@@ -1,5 +1,7 @@
 #include "core/verbs/certificate_list.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/facts/filled.h"
@@ -25,6 +27,9 @@ std::string note_of(const TensorCertificate& tensor) {
     note = tensor.fill == "zero" ? "filled with zeros" : "a hole that was there before";
   if (!tensor.renamed_from.empty())
     note += (note.empty() ? "was " : ", was ") + tensor.renamed_from;
+  if (tensor.padding != 0)
+    note +=
+        fmt::format("{}{} elements of padding left out", note.empty() ? "" : ", ", tensor.padding);
   return note;
 }
 

@@ -30,22 +30,23 @@ Result<Opened> open(const VerbOptions& said, Progress* progress) {
 }
 
 Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Progress* progress,
-                          Team* team) {
+                          Team* team, CountedChunks* counted) {
   CheckOptions options;
   options.depth = depth;
   options.spec = opened.spec;
   options.mesh = opened.mesh;
   options.reference = opened.reference;
   options.team = team;
+  options.counted = counted;
   return shw::check(*opened.checkpoint, options, progress);
 }
 
 Result<std::vector<TensorStatistics>> stats(const Opened& opened,
                                             std::span<const std::string> names, Progress* progress,
-                                            Team* team) {
+                                            Team* team, const CountedChunks* counted) {
   const Checkpoint& checkpoint = *opened.checkpoint;
   SHW_TRY(std::vector<TensorId> tensors, choose_tensors(checkpoint, names));
-  SHW_TRY(auto told, statistics_of(checkpoint, tensors, progress, team));
+  SHW_TRY(auto told, statistics_of(checkpoint, tensors, progress, team, counted));
   for (const StrayRecord& tensor :
        names.empty() ? named_only(checkpoint) : std::span<const StrayRecord>{}) {
     TensorStatistics unknown;
@@ -181,10 +182,11 @@ std::string report(const Opened& opened, const VerbOptions& said, const CheckRep
 }
 
 Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& said,
-                                    const CheckReport& found, Progress* progress) {
+                                    const CheckReport& found, const CountedChunks* counted,
+                                    Progress* progress) {
   std::vector<TensorStatistics> statistics;
   if (found.depth == Depth::kData) {
-    SHW_TRY(statistics, stats(opened, {}, progress));
+    SHW_TRY(statistics, stats(opened, {}, progress, nullptr, counted));
   }
   ReportInput input{*opened.checkpoint, found, nullptr, found.spec.get(),
                     command_line("check", said)};

@@ -35,13 +35,15 @@ struct Opened {
 Result<Opened> open(const VerbOptions& said, Progress* progress = nullptr);
 
 Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth,
-                          Progress* progress = nullptr, Team* team = nullptr);
+                          Progress* progress = nullptr, Team* team = nullptr,
+                          CountedChunks* counted = nullptr);
 
 // Of the tensors that are named, by FQN or as a shell pattern, or of all. With all of them come
 // those of which only the name is known: their error says so.
 Result<std::vector<TensorStatistics>> stats(const Opened& opened,
                                             std::span<const std::string> names,
-                                            Progress* progress = nullptr, Team* team = nullptr);
+                                            Progress* progress = nullptr, Team* team = nullptr,
+                                            const CountedChunks* counted = nullptr);
 
 // From the findings of `report`, filled as `fill` says (VerbOptions::fill).
 Result<Plan> plan(const Opened& opened, const CheckReport& report, const std::string& fill,
@@ -77,6 +79,8 @@ std::string report(const Opened& opened, const VerbOptions& said, const CheckRep
 // The tables for a notebook, written to said.out; with the depth data those of the numbers too. How
 // many bytes they take.
 Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& said,
-                                    const CheckReport& found, Progress* progress = nullptr);
+                                    const CheckReport& found,
+                                    const CountedChunks* counted = nullptr,
+                                    Progress* progress = nullptr);
 
 }  // namespace shw::verbs

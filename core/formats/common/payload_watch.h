@@ -4,13 +4,20 @@
 #include <cstdint>
 
 #include "core/tensor/float_counts.h"
+#include "core/tensor/statistics_counter.h"
 
 namespace shw {
 
 struct PayloadWatch {
   std::uint64_t offset = 0, length = 0;  // of the payload, in the source
   FloatCounter counter;
-  bool seen = false;  // all of it
+  StatisticsCounter* numbers = nullptr;  // in place of `counter`, where all is asked for
+  bool seen = false;                     // all of it
+
+  void add(BytesView bytes) { numbers != nullptr ? numbers->add(bytes) : counter.add(bytes); }
+  void add_zeros(std::uint64_t bytes) {
+    numbers != nullptr ? numbers->add_zeros(bytes) : counter.add_zeros(bytes);
+  }
 };
 
 }  // namespace shw

@@ -369,12 +369,12 @@ Result<std::uint32_t> crc_of_range(const ByteSource& source, std::uint64_t offse
   RangeParts parts;
   parts.bytes = [&](BytesView bytes) -> Status {
     crc = crc32_of(bytes, crc);
-    if (watched) watch->counter.add(bytes);
+    if (watched) watch->add(bytes);
     return {};
   };
   parts.hole = [&](std::uint64_t zeros) -> Status {
     crc = crc32_of_zeros(crc, zeros);
-    if (watched) watch->counter.add_zeros(zeros);
+    if (watched) watch->add_zeros(zeros);
     return {};
   };
   SHW_CHECK(read_through(source, offset, length, parts, progress));

@@ -169,6 +169,17 @@ TEST_CASE("padding is cut off by a plan that comes back, and by none that takes 
   CHECK(error_of_plan(*checkpoint, text).empty());
   std::string out = repaired(folder, *checkpoint, plan);
   CHECK(verified_against(out, *checkpoint)->outcome == Outcome::kProved);
+  // What was left out is said, and cannot be said to be another number of elements.
+  Certificate certificate = certificate_in(out);
+  CHECK(certificate.lossless);
+  CHECK(certificate.tensors[0].kept == 16);
+  CHECK(certificate.tensors[0].padding == 8);
+  certificate.tensors[0].padding = 4;
+  put(out + "/certificate.json", certificate_to_json(certificate));
+  auto told = verified_against(out, *checkpoint);
+  REQUIRE(told.has_value());
+  CHECK(told->outcome == Outcome::kBroken);
+  CHECK(says(told->reasons, "padding"));
   auto json = nlohmann::json::parse(text);
   for (auto& chunk : json["tensors"][0]["chunks"]) {
     for (auto& piece : chunk["pieces"]) piece["chunk"] = 0;
