@@ -360,9 +360,11 @@ EarlyExit refuse(bool json, const CLI::ParseError& problem, const Typed& typed) 
   return usage_error(json, verb + ": " + message, help);
 }
 
+// What --help is as wide as.
+constexpr std::size_t kColumns = 80;
+
 // Paragraphs, each with an empty line before it.
 std::string paragraphs(std::string_view text) {
-  constexpr std::size_t kColumns = 80;
   std::string out;
   while (!text.empty()) {
     std::size_t end = text.find("\n\n");
@@ -372,7 +374,21 @@ std::string paragraphs(std::string_view text) {
   return out;
 }
 
+// Options in lines that fit a terminal.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    std::string name = "  " + make_option_name(option, is_positional) + make_option_opts(option);
+    std::string about = make_option_desc(option);
+    if (about.empty()) return name + "\n";
+    about = wrapped(about, column_width_, kColumns);
+    if (name.size() >= column_width_) return name + "\n" + about + "\n";
+    return name + about.substr(name.size()) + "\n";
+  }
+};
+
 void build(CLI::App& app, Options& options, std::vector<std::string>& words) {
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_flag("-h,--help", "say this");
   app.require_subcommand(0, 1);
   for (const VerbRow& help : verb_table()) {

@@ -80,8 +80,7 @@ constexpr VerbRow kVerbs[] = {
     {"export-hdf5", "sadmoH",
      "A small HDF5 file through which h5py reads every tensor where it lies",
      "shardwright export-hdf5 step_9000 --out step_9000.h5\n"
-     "  shardwright export-hdf5 step_9000 --out step_9000.h5 --copy      what HDF5 cannot map "
-     "comes along as a copy\n"
+     "  shardwright export-hdf5 step_9000 --out step_9000.h5 --copy   and what it cannot map\n"
      "  h5py.File(\"step_9000.h5\", \"r\")[\"tensors\"][\"model.norm.weight\"][:8]",
      "A dataset a tensor under /tensors, dots kept. What is there of damaged tensors stands "
      "under /partial with NaN for the rest, and the exit code is 2. What HDF5 cannot map is "
@@ -90,8 +89,7 @@ constexpr VerbRow kVerbs[] = {
      "the checkpoint."},
     {"verify", "A", "Prove a repaired checkpoint against its certificate",
      "shardwright verify step_9000-repaired\n"
-     "  shardwright verify step_9000-repaired --against step_9000    element by element, with what "
-     "it was made of",
+     "  shardwright verify step_9000-repaired --against step_9000  element by element",
      "Without the source: the bytes of every tile, every file, entry and dtype must be as "
      "they were certified, and the certificate, lost.json and the record inside the "
      "checkpoint must agree. A certificate without a hash of itself (content_hash; older "

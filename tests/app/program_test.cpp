@@ -35,6 +35,16 @@ TEST_CASE("help leads with examples and ends well") {
   CHECK(check.out.find("shardwright check step_9000") < check.out.find("--fail-on"));
 }
 
+TEST_CASE("what help says of options fits a terminal of eighty columns") {
+  for (const char* verb :
+       {"check", "repair", "convert", "resume", "explain", "ls", "export-hdf5"}) {
+    Run run = shardwright({verb, "--help"});
+    CHECK(run.code == 0);
+    std::istringstream lines(run.out.substr(run.out.find("\nUsage:")));
+    for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 80, line);
+  }
+}
+
 TEST_CASE("a mistyped verb is refused with the one that was meant") {
   Run run = shardwright({"chekc", "x"});
   CHECK(run.code == 3);

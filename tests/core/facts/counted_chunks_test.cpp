@@ -9,7 +9,7 @@
 #include "core/facts/tensor_statistics.h"
 #include "core/fixtures.h"
 #include "core/formats/open.h"
-#include "core/report/answers.h"
+#include "core/report/report.h"
 #include "core/rules/check.h"
 
 using namespace shw;
@@ -49,7 +49,7 @@ TEST_CASE("what a deep look counts is what a look for statistics finds, and it f
     auto both = check(**checkpoint, options);
     REQUIRE(alone.has_value());
     REQUIRE(both.has_value());
-    CHECK(check_to_json(*both, {}) == check_to_json(*alone, {}));
+    CHECK(check_to_json(*both) == check_to_json(*alone));
     const std::vector<TensorId> tensors = every_tensor(**checkpoint);
     auto plain = statistics_of(**checkpoint, tensors, nullptr);
     auto told = statistics_of(**checkpoint, tensors, nullptr, nullptr, &counted);

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "core/repair/against_source.h"
+#include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/transforms.h"
