@@ -12,6 +12,7 @@
 #include "core/base/result.h"
 #include "core/base/team.h"
 #include "core/model/checkpoint.h"
+#include "core/tensor/number_counter.h"
 #include "core/tensor/statistics.h"
 
 namespace shw {
@@ -33,10 +34,14 @@ struct TensorStatistics {
   bool is_whole() const { return missing == 0 && unread == 0 && repeated == 0 && !error; }
 };
 
-// In the order of `tensors`. An error ends it only where somebody stopped it. A team reads every
-// byte once, one member each part, and all members are told the same.
-Result<std::vector<TensorStatistics>> statistics_of(const Checkpoint& checkpoint,
-                                                    std::span<const TensorId> tensors,
-                                                    Progress* progress, Team* team = nullptr);
+// In the order of `tensors`. An error ends it only where somebody stopped it, or what counts
+// failed. A team reads every byte once, one member each part, and all members are told the same.
+Result<std::vector<TensorStatistics>> statistics_of(
+    const Checkpoint& checkpoint, std::span<const TensorId> tensors, Progress* progress,
+    Team* team = nullptr, const MakeNumberCounter& counters = cpu_number_counter);
+
+// What that has to count, by dtype.
+std::vector<NumberLoad> loads_to_count(const Checkpoint& checkpoint,
+                                       std::span<const TensorId> tensors);
 
 }  // namespace shw
