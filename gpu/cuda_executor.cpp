@@ -4,9 +4,13 @@
 // that, and the number of lanes, is all that holds a fast reader up.
 #include "gpu/cuda_executor.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cstring>
 #include <deque>
+#include <map>
+#include <mutex>
 
 #include "gpu/device_tables.h"
 
@@ -99,16 +103,25 @@ struct Lane {
   }
 };
 
-std::byte* take_pinned(std::size_t bytes) {
+// For this device: a thread that has not said which one it means would wake another one for it.
+std::byte* take_pinned(std::size_t bytes, int device) {
   void* memory = nullptr;
-  if (cudaMallocHost(&memory, bytes) == cudaSuccess) return static_cast<std::byte*>(memory);
+  if (cudaSetDevice(device) == cudaSuccess && cudaMallocHost(&memory, bytes) == cudaSuccess)
+    return static_cast<std::byte*>(memory);
   cudaGetLastError();  // any memory does, more slowly
   return nullptr;
 }
 void give_pinned_back(std::byte* memory) {
   cudaFreeHost(memory);
 }
-constexpr SlabMemory kPinnedSlabs{take_pinned, give_pinned_back};
+// It outlives executors: slabs are asked for by those who lost theirs meanwhile.
+const SlabMemory* pinned_slabs(int device) {
+  static std::mutex guard;
+  static std::map<int, SlabMemory> of_devices;
+  std::lock_guard lock(guard);
+  return &of_devices.try_emplace(device, SlabMemory{take_pinned, give_pinned_back, device})
+              .first->second;
+}
 
 class CudaExecutor final : public Executor {
  public:
@@ -127,7 +140,7 @@ class CudaExecutor final : public Executor {
   }
 
   std::size_t most_under_way() override { return kLanes; }
-  const SlabMemory* memory() override { return &kPinnedSlabs; }
+  const SlabMemory* memory() override { return pinned_slabs(device_); }
 
   Result<Fingerprint> run(const SlabWork& work) override {
     begin(work);
@@ -214,7 +227,7 @@ class CudaExecutor final : public Executor {
         kind == cudaMemcpyHostToDevice ? "copying to the GPU" : "copying from the GPU");
   }
 
-  int device_;
+  const int device_;
   Stream send_, make_, fetch_;
   std::array<Lane, kLanes> lanes_;
   std::size_t next_ = 0;
@@ -255,7 +268,10 @@ Gpus cuda_gpus() {
   for (int i = 0; i < count; ++i) {
     cudaDeviceProp properties;
     if (cudaGetDeviceProperties(&properties, i) != cudaSuccess) continue;
-    found.found.push_back({i, properties.name, properties.totalGlobalMem});
+    std::string id;
+    for (const char byte : properties.uuid.bytes)
+      id += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    found.found.push_back({i, properties.name, properties.totalGlobalMem, std::move(id)});
   }
   return found;
 }

@@ -129,11 +129,12 @@ DeviceWish device_wish(const Context& context) {
   return wish;
 }
 
-void tell_device(Context& context, const DeviceUse& use) {
+void tell_device(Context& context, const DeviceUse& use, const char* done) {
   if (!use.failed.empty()) {
     context.terminal.say("The GPU failed, and the CPU went on: " + printable(use.failed));
   } else if (use.device != "cpu" || context.options.device.kind != DeviceKind::kAuto) {
-    context.terminal.say("Elements were made on " + use.device + ": " + printable(use.why) + ".");
+    context.terminal.say(
+        fmt::format("Elements were {} on {}: {}.", done, use.device, printable(use.why)));
   }
   const auto longest = slowest(use.works);
   if (!longest) return;
@@ -145,6 +146,13 @@ void tell_device(Context& context, const DeviceUse& use) {
                     work.seconds > 0 ? static_cast<double>(work.bytes) / work.seconds / 1e9 : 0);
   }
   context.terminal.say(fmt::format("On the GPU: {}; {} took longest.", rates, name(*longest)));
+}
+
+void tell_traffic(Context& context, const TeamTraffic& traffic) {
+  if (traffic.by.empty() || context.options.transport == TileTransport::kAuto) return;
+  context.terminal.say(fmt::format("Between processes {} travelled by {}: {}.",
+                                   human_bytes(traffic.bytes),
+                                   traffic.by == "nccl" ? "NCCL" : "MPI", traffic.why));
 }
 
 void tell_kept(Context& context, const RepairResult& result) {

@@ -115,13 +115,31 @@ Status check_all_are_there(const MpiSession& session, const Launch& launch) {
 }
 
 // How long one process may be silent: its rounds are seconds of work on any disk.
-constexpr std::chrono::seconds kPatience(120);
+#ifndef SHW_PATIENCE_SECONDS
+#define SHW_PATIENCE_SECONDS 120
+#endif
+constexpr std::chrono::seconds kPatience(SHW_PATIENCE_SECONDS);
 
 // Before there is a team, stderr is everybody's and stdout is the first one's.
 int refuse(Context& context, const Launch& launch, const Error& error) {
   if (launch.rank == 0) return fail_with(context, error);
   context.terminal.error(error_to_text(error, text_options(context)));
   return exit_code(error.kind);
+}
+
+// What carries tiles between the members of a team, beside what carries their words.
+struct TileWay {
+  std::unique_ptr<Transport> control;  // outlives what it opens
+  ChosenTileTransport chosen;
+};
+
+Result<TileWay> open_tile_way(MpiSession& session, const Context& context) {
+  TileWay way;
+  TileTransportWish wish{context.options.transport, device_wish(context)};
+  wish.options.opening.within = kPatience;
+  SHW_TRY(way.control, session.transport({}));
+  SHW_TRY(way.chosen, choose_tile_transport(wish, *way.control));
+  return way;
 }
 
 int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
@@ -135,6 +153,10 @@ int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
     TransportTeam team(**transport, kPatience);
     context.team = &team;
     context.local_rank = launch.local_rank;
+    auto way = open_tile_way(**session, context);
+    if (!way) return refuse(context, launch, way.error());
+    Transport* nccl = way->chosen.nccl.get();
+    team.send_tiles_by(nccl, nccl == nullptr ? "mpi" : "nccl", way->chosen.why);
     int done = run_verb(verb, context);
     context.team = nullptr;
     return done;
@@ -143,12 +165,21 @@ int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
   return code;
 }
 
+Error nothing_travels() {
+  return {ErrorKind::kUsage,
+          "tiles cannot travel by NCCL: there is one process",
+          {},
+          "Begin several with mpirun or srun, or leave --transport away."};
+}
+
 int run(const Options& options) {
   const Launch launch = launch_of_this_process();
   Terminal terminal(options, launch.rank == 0);
   Context context{options, terminal, run_progress};
   for (const Verb& verb : kHandlers) {
     if (options.verb != verb.name) continue;
+    if (launch.size == 1 && options.transport == TileTransport::kNccl)
+      return fail_with(context, nothing_travels());
     if (launch.size == 1) return run_verb(verb, context);
     if (verb.in_several) return run_with_others(verb, context, launch);
     return refuse(context, launch, does_not_run_in_several(context, launch));

@@ -12,6 +12,7 @@
 #include "core/exec/device.h"
 #include "core/exec/run_limits.h"
 #include "core/verbs/options.h"
+#include "gpu/tile_transport.h"
 
 namespace shw::cli {
 
@@ -28,6 +29,7 @@ struct Options : VerbOptions {
   std::size_t limit = 1000;               // values of show --values; 0 for all
   std::uint64_t memory = kDefaultMemory;  // bytes
   DeviceWish device;
+  TileTransport transport = TileTransport::kAuto;
   std::string paths = "absolute";  // of export-hdf5
   bool copy = false;
   bool roll_back = false;

@@ -97,15 +97,17 @@ void add_looking_options(CLI::App& verb, std::string_view shape, Options& option
   }
 }
 
-// On what elements are made.
-void add_device_options(CLI::App& verb, Options& options) {
+// On what elements are made, or counted.
+void add_device_options(CLI::App& verb, bool is_resumed, Options& options) {
   verb.add_option_function<std::string>(
           "--device",
           [&options](const std::string& text) {
             if (!parse_device(text, options.device))
               throw CLI::ValidationError("--device", "is auto, cpu, cuda or cuda:N");
           },
-          "what makes the elements; auto: a GPU where that is predicted to take less time")
+          is_resumed
+              ? "what makes the elements; auto: a GPU where that is predicted to take less time"
+              : "what counts the elements; auto: a GPU where that is predicted to take less time")
       ->type_name("auto|cpu|cuda[:N]");
   take_one_of(verb.add_option_function<std::string>(
                   "--on-device-error",
@@ -113,8 +115,20 @@ void add_device_options(CLI::App& verb, Options& options) {
                     options.device.on_error =
                         text == "stop" ? OnDeviceError::kStop : OnDeviceError::kCpu;
                   },
-                  "where a GPU fails: the CPU goes on, or stop so that `resume` can"),
+                  is_resumed ? "where a GPU fails: the CPU goes on, or stop so that `resume` can"
+                             : "where a GPU fails: the CPU goes on, or stop"),
               {"cpu", "stop"});
+}
+
+// By what tiles travel between processes.
+void add_transport_option(CLI::App& verb, Options& options) {
+  take_one_of(verb.add_option_function<std::string>(
+                  "--transport",
+                  [&options](const std::string& text) {
+                    options.transport = parse_tile_transport(text).value_or(TileTransport::kAuto);
+                  },
+                  "what carries tiles between processes; nccl: between their GPUs"),
+              {"auto", "mpi", "nccl"});
 }
 
 // Where a result goes, and in which form.
@@ -175,7 +189,8 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
             "what may be taken of memory to move bytes: 256M, 4G; 1G without")
         ->type_name("BYTES");
   }
-  if (takes(shape, 'u')) add_device_options(verb, options);
+  if (takes(shape, 'u') || takes(shape, 'U')) add_device_options(verb, takes(shape, 'u'), options);
+  if (takes(shape, 'u')) add_transport_option(verb, options);
   if (takes(shape, 'h')) {
     verb.add_flag(
         "--integrity", options.integrity,

@@ -204,6 +204,7 @@ int run_repair(Context& context) {
   if (!result) return fail_with(context, result.error());
   tell_kept(context, *result);
   tell_device(context, result->device);
+  tell_traffic(context, result->traffic);
   auto remaining = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::still_wrong(*opened, result->output, options.depth, &context.progress,

@@ -42,6 +42,7 @@ int run_resume(Context& context) {
   const RepairResult& result = resumed->result;
   tell_kept(context, result);
   tell_device(context, result.device);
+  tell_traffic(context, result.traffic);
   if (options.json) {
     context.terminal.out_line(finished_to_json(result));
     return kClean;

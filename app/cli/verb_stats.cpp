@@ -10,15 +10,17 @@ int run_stats(Context& context) {
   if (!opened) return fail_with(context, opened.error());
   auto told = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::stats(*opened, context.options.names, &context.progress, context.team);
+    return verbs::stats(*opened, context.options.names, device_wish(context), &context.progress,
+                        context.team);
   }();
   if (!told) return fail_with(context, told.error());
   if (context.options.json) {
-    context.terminal.out_line(statistics_to_json(*told));
+    context.terminal.out_line(statistics_to_json(told->tensors, &told->device));
   } else {
-    context.terminal.out(statistics_to_text(*told, style_of(context)));
+    context.terminal.out(statistics_to_text(told->tensors, style_of(context)));
   }
-  bool all = std::all_of(told->begin(), told->end(),
+  tell_device(context, told->device, "counted");
+  bool all = std::all_of(told->tensors.begin(), told->tensors.end(),
                          [](const TensorStatistics& tensor) { return tensor.is_whole(); });
   return all ? kClean : kUndecided;
 }

@@ -7,7 +7,8 @@ namespace {
 // --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
 // --fill, v --data alone, n --baseline and --policy, e --format, w --world, r --rows and --tp, b
 // --memory, k --roll-back, y --yes, c --placements, t --to and --shard-size, A --against of verify,
-// h --integrity, H --paths and --copy, P --plain.
+// h --integrity, H --paths and --copy, P --plain, u --device of what makes
+// and --transport, U --device of what counts.
 constexpr VerbRow kVerbs[] = {
     {"info", "", "What it is: format, tensors, ranks, bytes",
      "shardwright info step_9000\n  shardwright info step_9000 --json"},
@@ -19,7 +20,7 @@ constexpr VerbRow kVerbs[] = {
      "shardwright show step_9000 model.norm.weight\n"
      "  shardwright show step_9000 model.norm.weight --values --limit 8",
      "The two arguments may change places."},
-    {"stats", "", "What its numbers are like: NaN, least, greatest, mean, histogram",
+    {"stats", "U", "What its numbers are like: NaN, least, greatest, mean, histogram",
      "shardwright stats step_9000\n"
      "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json",
      "Elements, NaN, infinities, zeros, denormals, least and greatest, mean, standard "

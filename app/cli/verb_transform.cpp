@@ -116,6 +116,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
   }();
   if (!result) return fail_with(context, result.error());
   tell_device(context, result->device);
+  tell_traffic(context, result->traffic);
   verbs::Opened bare = opened;
   bare.mesh.reset();
   bare.spec.reset();

@@ -85,7 +85,9 @@ std::string stages_in_words(const Progress& progress);
 void tell_kept(Context& context, const RepairResult& result);
 // What was said about the device, and where GPUs are found.
 DeviceWish device_wish(const Context& context);
+// What carried tiles between processes, where that is not what always does.
+void tell_traffic(Context& context, const TeamTraffic& traffic);
 // Where somebody asked, or a GPU had a part in it.
-void tell_device(Context& context, const DeviceUse& use);
+void tell_device(Context& context, const DeviceUse& use, const char* done = "made");
 
 }  // namespace shw::cli

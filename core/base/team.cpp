@@ -157,6 +157,20 @@ Status do_round(Team& team, const TeamWork& work, std::size_t first, std::size_t
 
 }  // namespace
 
+Result<TeamTraffic> traffic_of_all(Team& team) {
+  TeamTraffic traffic = team.traffic();
+  Packer own;
+  own.add(traffic.bytes);
+  SHW_TRY(auto told, team.tell_all(own.take(), "count what was sent"));
+  traffic.bytes = 0;
+  for (const Bytes& message : told) {
+    Unpacker words(message);
+    SHW_TRY(const std::uint64_t bytes, words.number());
+    traffic.bytes += bytes;
+  }
+  return traffic;
+}
+
 Status meet(Team& team, const std::string& step) {
   SHW_TRY([[maybe_unused]] auto told, team.tell_all({}, step));
   return {};

@@ -16,6 +16,13 @@
 
 namespace shw {
 
+// What the messages of Team::exchange() travelled by, and how much was sent.
+struct TeamTraffic {
+  std::string by = {};   // "mpi", "nccl"; empty: nobody says
+  std::string why = {};  // it was that
+  std::uint64_t bytes = 0;
+};
+
 class Team {
  public:
   virtual ~Team() = default;
@@ -29,7 +36,12 @@ class Team {
                                               const std::string& step) = 0;
   // The others are told that this one stops, and why.
   virtual void stop(const Error& why) = 0;
+  // Of this member alone.
+  virtual TeamTraffic traffic() const { return {}; }
 };
+
+// The same with the bytes of all members.
+Result<TeamTraffic> traffic_of_all(Team& team);
 
 // None goes on before all have come here.
 Status meet(Team& team, const std::string& step);

@@ -18,8 +18,22 @@ Result<std::vector<Bytes>> TransportTeam::tell_all(Bytes own, const std::string&
 
 Result<std::vector<Bytes>> TransportTeam::exchange(std::vector<Bytes> to_each,
                                                    const std::string& step) {
-  return shw::exchange(transport_, std::move(to_each), kMostWords,
+  for (std::size_t member = 0; member < to_each.size(); ++member)
+    traffic_.bytes += member == rank() ? 0 : to_each[member].size();
+  return shw::exchange(tiles_ == nullptr ? transport_ : *tiles_, std::move(to_each), kMostWords,
                        {fmt::format("{}, round {}", step, ++told_), patience_});
+}
+
+void TransportTeam::send_tiles_by(Transport* tiles, std::string by, std::string why) {
+  tiles_ = tiles;
+  traffic_.by = std::move(by);
+  traffic_.why = std::move(why);
+}
+
+// Whichever of them the others wait at.
+void TransportTeam::stop(const Error& why) {
+  if (tiles_ != nullptr) tiles_->abort(why);
+  transport_.abort(why);
 }
 
 }  // namespace shw

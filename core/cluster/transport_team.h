@@ -16,12 +16,19 @@ class TransportTeam final : public Team {
   std::size_t size() const override { return static_cast<std::size_t>(transport_.size()); }
   Result<std::vector<Bytes>> tell_all(Bytes own, const std::string& step) override;
   Result<std::vector<Bytes>> exchange(std::vector<Bytes> to_each, const std::string& step) override;
-  void stop(const Error& why) override { transport_.abort(why); }
+  void stop(const Error& why) override;
+  TeamTraffic traffic() const override { return traffic_; }
+
+  // From here on what exchange() moves goes by `tiles`, which joins the same workers; null: as all
+  // else does. `by` and `why` are what traffic() says of it.
+  void send_tiles_by(Transport* tiles, std::string by, std::string why);
 
  private:
   Transport& transport_;
   std::chrono::milliseconds patience_;
   std::size_t told_ = 0;
+  Transport* tiles_ = nullptr;
+  TeamTraffic traffic_;
 };
 
 }  // namespace shw

@@ -10,7 +10,6 @@
 
 #include "core/base/parallel.h"
 #include "core/base/words.h"
-#include "core/exec/forecast.h"
 
 namespace shw {
 
@@ -41,37 +40,6 @@ namespace {
 // Below this a GPU is not looked for: asking for one takes longer than making so little.
 constexpr std::uint64_t kWorthLooking = std::uint64_t{256} << 20;
 
-// Elements that a program computes or turns; those that it only copies no GPU makes sooner.
-std::uint64_t bytes_made(const Program& program) {
-  std::uint64_t bytes = 0;
-  for (const ProgramJob& job : program.jobs)
-    bytes += static_cast<std::uint64_t>(volume(program.sizes(job)).value_or(0)) * size_of(job.to);
-  return bytes;
-}
-
-// Those that this process may take.
-Result<std::vector<int>> gpus_to_take(const DeviceWish& wish, const Gpus& gpus) {
-  if (!gpus.none.empty() || gpus.found.empty()) {
-    return fail(ErrorKind::kIo,
-                "no GPU can be taken: " + (gpus.none.empty() ? "none was found" : gpus.none), {},
-                "repeat this with --device cpu");
-  }
-  std::vector<int> all;
-  std::string there;
-  for (const Gpu& gpu : gpus.found) {
-    all.push_back(gpu.index);
-    there += fmt::format("{}cuda:{} ({})", there.empty() ? "" : ", ", gpu.index, gpu.name);
-  }
-  const bool is_named = wish.kind == DeviceKind::kCuda && wish.index != kAnyGpu;
-  if (is_named && std::find(all.begin(), all.end(), wish.index) == all.end())
-    return fail(ErrorKind::kIo, fmt::format("there is no GPU {}", wish.index), {},
-                "there is " + there);
-  if (is_named) return std::vector{wish.index};
-  if (wish.local_rank)
-    return std::vector{all[static_cast<std::size_t>(*wish.local_rank) % all.size()]};
-  return all;
-}
-
 // Threads take them in turns.
 Executors on_gpus(const DeviceWish& wish, const Gpus& gpus, const std::vector<int>& taken,
                   std::string why) {
@@ -95,21 +63,21 @@ std::string name_of(const Gpus& gpus, int index) {
   return fmt::format("cuda:{}", index);
 }
 
-// What is predicted to make the elements first.
-Executors sooner(const DeviceWish& wish, const Program& program, const Gpus& gpus,
+// What is predicted to be done first.
+Executors sooner(const DeviceWish& wish, const DeviceLoad& load, const Gpus& gpus,
                  const std::vector<int>& taken) {
   auto gpu = gpus.open(taken.front());
   if (!gpu) return on_cpu("the GPU did not start: " + gpu.error().message);
   auto cpu = cpu_executor();
-  const auto here = seconds_to_make(program, *cpu), there = seconds_to_make(program, **gpu);
+  const auto here = load.seconds(*cpu), there = load.seconds(**gpu);
   if (!here) return on_cpu(here.error().message);
   if (!there) return on_cpu("the GPU failed in a sample: " + there.error().message);
   // Threads share the way to the GPU and back.
-  const double by_cpu = here->make / static_cast<double>(worker_count());
-  const double by_gpu = there->make / static_cast<double>(taken.size());
+  const double by_cpu = *here / static_cast<double>(worker_count());
+  const double by_gpu = *there / static_cast<double>(taken.size());
   std::string why =
-      fmt::format("making is predicted to take {} on {} and {} on {}", human_seconds(by_cpu),
-                  plural(worker_count(), "thread"), human_seconds(by_gpu),
+      fmt::format("{} is predicted to take {} on {} and {} on {}", load.doing,
+                  human_seconds(by_cpu), plural(worker_count(), "thread"), human_seconds(by_gpu),
                   taken.size() == 1 ? name_of(gpus, taken.front()) : plural(taken.size(), "GPU"));
   return by_gpu < by_cpu ? on_gpus(wish, gpus, taken, std::move(why)) : on_cpu(std::move(why));
 }
@@ -213,6 +181,10 @@ DeviceUse Executors::use() const {
   return state_->use;
 }
 
+bool Executors::has_gpu() const {
+  return state_->gpu != nullptr;
+}
+
 bool Executors::has_stopped() const {
   return state_->has_failed && state_->on_error == OnDeviceError::kStop;
 }
@@ -250,18 +222,40 @@ std::string to_text(const DeviceWish& wish) {
   return wish.index == kAnyGpu ? "cuda" : fmt::format("cuda:{}", wish.index);
 }
 
-Result<Executors> choose_executors(const DeviceWish& wish, const Program& program) {
+Result<std::vector<int>> gpus_to_take(const DeviceWish& wish, const Gpus& gpus) {
+  if (!gpus.none.empty() || gpus.found.empty()) {
+    return fail(ErrorKind::kIo,
+                "no GPU can be taken: " + (gpus.none.empty() ? "none was found" : gpus.none), {},
+                "repeat this with --device cpu");
+  }
+  std::vector<int> all;
+  std::string there;
+  for (const Gpu& gpu : gpus.found) {
+    all.push_back(gpu.index);
+    there += fmt::format("{}cuda:{} ({})", there.empty() ? "" : ", ", gpu.index, gpu.name);
+  }
+  const bool is_named = wish.kind == DeviceKind::kCuda && wish.index != kAnyGpu;
+  if (is_named && std::find(all.begin(), all.end(), wish.index) == all.end())
+    return fail(ErrorKind::kIo, fmt::format("there is no GPU {}", wish.index), {},
+                "there is " + there);
+  if (is_named) return std::vector{wish.index};
+  if (wish.local_rank)
+    return std::vector{all[static_cast<std::size_t>(*wish.local_rank) % all.size()]};
+  return all;
+}
+
+Result<Executors> choose_for(const DeviceWish& wish, const DeviceLoad& load) {
   if (wish.kind == DeviceKind::kCpu) return on_cpu("it was asked for");
-  const std::uint64_t made = bytes_made(program);
-  if (wish.kind == DeviceKind::kAuto && made < kWorthLooking) {
-    return on_cpu(made == 0 ? "no element is made"
-                            : "only " + human_bytes(made) + " are made: not worth a GPU's start");
+  if (wish.kind == DeviceKind::kAuto && load.bytes < kWorthLooking) {
+    return on_cpu(load.bytes == 0 ? fmt::format("no element is {}", load.done)
+                                  : fmt::format("only {} are {}: not worth a GPU's start",
+                                                human_bytes(load.bytes), load.done));
   }
   Gpus gpus = wish.gpus == nullptr ? Gpus{{}, "none was looked for", {}} : wish.gpus();
   if (wish.kind == DeviceKind::kAuto && gpus.found.empty()) return on_cpu(gpus.none);
   SHW_TRY(std::vector<int> taken, gpus_to_take(wish, gpus));
   if (wish.kind == DeviceKind::kCuda) return on_gpus(wish, gpus, taken, "it was asked for");
-  return sooner(wish, program, gpus, taken);
+  return sooner(wish, load, gpus, taken);
 }
 
 }  // namespace shw

@@ -20,6 +20,7 @@ struct Gpu {
   int index = 0;
   std::string name;
   std::uint64_t memory = 0;  // bytes
+  std::string id = {};       // of this one card in all the world, where it has one
 };
 
 struct Gpus {
@@ -72,6 +73,7 @@ class Executors {
   explicit Executors(DeviceUse cpu);
 
   std::unique_ptr<Executor> make() const;
+  bool has_gpu() const;  // or had, before it failed
   DeviceUse use() const;
   // The GPU failed, and nobody was to go on without it.
   bool has_stopped() const;
@@ -80,9 +82,25 @@ class Executors {
   std::shared_ptr<DeviceState> state_;
 };
 
+// Those that a process may take, by their index; an error in words where there is none.
+Result<std::vector<int>> gpus_to_take(const DeviceWish& wish, const Gpus& gpus);
+
+// What there is to do, for whoever chooses where it is done.
+struct DeviceLoad {
+  std::uint64_t bytes = 0;
+  const char* doing = "making";
+  const char* done = "made";
+  // Predicted for one executor, from a sample that it does.
+  std::function<Result<double>(Executor&)> seconds = {};
+};
+
+// `kAuto` takes a GPU only where the load is predicted to take less time there, and does not even
+// look for one where there is little to do. An error where a GPU was asked for by name and is not
+// there.
+Result<Executors> choose_for(const DeviceWish& wish, const DeviceLoad& load);
+
 // `kAuto` takes a GPU only where making the elements is predicted to take less time there, bytes
-// there and back included; it is not even looked for where there is little to make. An error where
-// a GPU was asked for by name and is not there.
+// there and back included.
 Result<Executors> choose_executors(const DeviceWish& wish, const Program& program);
 
 }  // namespace shw

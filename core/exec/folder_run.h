@@ -71,6 +71,7 @@ struct FolderMade {
   std::size_t files_kept = 0;
   std::uint64_t bytes_kept = 0;
   DeviceUse device = {};
+  TeamTraffic traffic = {};  // of all workers
 };
 // After an error nothing is left of it; where it was cancelled and Progress::keeps says so, what is
 // durable is, and so it is where one of several workers failed while others wrote.

@@ -41,6 +41,7 @@ struct Making {
   PassingItems came_along{};                       // WrittenFolder::came_along
   bool is_written = false;                         // and has still to be proved
   bool is_published = false;
+  TeamTraffic traffic{};
 
   Team* team = run.team;
   std::unique_ptr<TeamJournal> team_journal{};
@@ -192,6 +193,7 @@ Status make_files(Making& making) {
     SHW_CHECK(copy_in_team(making, copies));
     SHW_TRY(making.made, write_in_team(run, making.shares, making.executors, there, *making.folder,
                                        *making.team_journal, making.progress));
+    SHW_TRY(making.traffic, traffic_of_all(*making.team));
     return {};
   }
   SHW_CHECK(copy_files(making, copies));
@@ -376,7 +378,7 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
                                     : begin_in_team(making, std::move(header));
   if (made) made = build(making);
   if (made) {
-    FolderMade result{making.noted.files.size(), 0, making.executors.use()};
+    FolderMade result{making.noted.files.size(), 0, making.executors.use(), making.traffic};
     for (const DurableFile& file : making.noted.files) result.bytes_kept += file.size;
     return result;
   }

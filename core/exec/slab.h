@@ -9,10 +9,11 @@
 namespace shw {
 
 // Where a slab's bytes come from, where any memory will not do. `take` may answer null: then any
-// memory has to do.
+// memory has to do. Who takes it may be on any thread.
 struct SlabMemory {
-  std::byte* (*take)(std::size_t bytes);
+  std::byte* (*take)(std::size_t bytes, int device);
   void (*give_back)(std::byte* bytes);
+  int device = 0;
 };
 
 class Slab {
@@ -30,7 +31,7 @@ class Slab {
  private:
   using Held = std::unique_ptr<std::byte[], void (*)(std::byte*)>;
   static Held take(std::size_t bytes, const SlabMemory* memory) {
-    std::byte* own = memory == nullptr ? nullptr : memory->take(bytes);
+    std::byte* own = memory == nullptr ? nullptr : memory->take(bytes, memory->device);
     if (own != nullptr) return {own, memory->give_back};
     return {std::make_unique_for_overwrite<std::byte[]>(bytes).release(), delete_bytes};
   }

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <mutex>
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
 #include "core/formats/element_pass.h"
 #include "core/tensor/statistics_bytes.h"
-#include "core/tensor/statistics_counter.h"
 #include "core/tiles/coverage.h"
 
 namespace shw {
@@ -125,12 +125,14 @@ void add_parts(const Checkpoint& checkpoint, TensorId tensor, std::uint32_t inde
 class StatisticsPass {
  public:
   StatisticsPass(const Checkpoint& checkpoint, std::span<const TensorId> tensors,
-                 Progress* progress, Team* team, const CountedChunks* counted)
+                 Progress* progress, Team* team, const MakeNumberCounter& counters,
+                 const CountedChunks* counted)
       : checkpoint_(checkpoint),
         tensors_(tensors),
         progress_(progress),
         team_(team),
-        counted_(counted) {}
+        counted_(counted),
+        counters_(counters) {}
   Result<std::vector<TensorStatistics>> run();
 
  private:
@@ -142,7 +144,7 @@ class StatisticsPass {
   Result<Looked> look(std::size_t part);
   Status look_with_team();
   std::uint64_t bytes_of(const StatisticsPart& part) const;
-  Status add(StatisticsCounter& counter, const StatisticsPart& part, std::uint32_t chunk);
+  Status add(NumberCounter& counter, const StatisticsPart& part, std::uint32_t chunk);
   void settle(std::size_t part, Looked looked);
   void finish(TensorState& state);
 
@@ -154,10 +156,10 @@ class StatisticsPass {
   std::vector<TensorState> states_;
   std::vector<StatisticsPart> parts_;
   std::mutex guard_;  // of states_
-  Pool<StatisticsCounter> counters_{[] { return std::make_unique<StatisticsCounter>(); }};
+  Pool<NumberCounter> counters_;
 };
 
-Status StatisticsPass::add(StatisticsCounter& counter, const StatisticsPart& part,
+Status StatisticsPass::add(NumberCounter& counter, const StatisticsPart& part,
                            std::uint32_t chunk) {
   RangeParts to;
   to.bytes = [&](BytesView bytes) -> Status {
@@ -183,14 +185,18 @@ Result<StatisticsPass::Looked> StatisticsPass::look(std::size_t index) {
   counter->begin(dtype);
   Status all;
   for (std::uint32_t i = part.first; i < part.last && all; ++i) all = add(*counter, part, i);
-  if (all) return Looked{counter->take()};
+  if (all) {
+    SHW_TRY(StatisticsSums sums, counter->take());
+    return Looked{std::move(sums)};
+  }
   if (all.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(all.error());
   Looked looked{StatisticsSums(dtype)};
   for (std::uint32_t i = part.first; i < part.last; ++i) {
     counter->begin(dtype);
     Status done = add(*counter, part, i);
     if (done) {
-      looked.sums += counter->take();
+      SHW_TRY(StatisticsSums sums, counter->take());
+      looked.sums += sums;
       continue;
     }
     if (done.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(done.error());
@@ -306,8 +312,27 @@ bool has_numbers(const Checkpoint& checkpoint, ChunkId chunk) {
 Result<std::vector<TensorStatistics>> statistics_of(const Checkpoint& checkpoint,
                                                     std::span<const TensorId> tensors,
                                                     Progress* progress, Team* team,
+                                                    const MakeNumberCounter& counters,
                                                     const CountedChunks* counted) {
-  return StatisticsPass(checkpoint, tensors, progress, team, counted).run();
+  return StatisticsPass(checkpoint, tensors, progress, team, counters, counted).run();
+}
+
+std::vector<NumberLoad> loads_to_count(const Checkpoint& checkpoint,
+                                       std::span<const TensorId> tensors) {
+  std::map<Dtype, std::uint64_t> bytes;
+  for (TensorId tensor : tensors) {
+    const Dtype dtype = checkpoint.dtype(tensor);
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
+      if (!has_numbers(checkpoint, chunk)) continue;
+      const auto elements = static_cast<std::uint64_t>(elements_of(checkpoint, chunk));
+      const auto of_chunk = checked_mul<std::uint64_t>(elements, size_of(dtype)).value_or(0);
+      std::uint64_t& sum = bytes[dtype];
+      sum = checked_add(sum, of_chunk).value_or(sum);
+    }
+  }
+  std::vector<NumberLoad> loads;
+  for (const auto& [dtype, sum] : bytes) loads.push_back({dtype, sum});
+  return loads;
 }
 
 }  // namespace shw

@@ -13,6 +13,7 @@
 #include "core/base/team.h"
 #include "core/facts/counted_chunks.h"
 #include "core/model/checkpoint.h"
+#include "core/tensor/number_counter.h"
 #include "core/tensor/statistics.h"
 
 namespace shw {
@@ -37,12 +38,16 @@ struct TensorStatistics {
 // The elements of a chunk are ones of its tensor: they count.
 bool has_numbers(const Checkpoint& checkpoint, ChunkId chunk);
 
-// In the order of `tensors`. An error ends it only where somebody stopped it. A team reads every
-// byte once, one member each part, and all members are told the same. What `counted` has is not
-// read again.
-Result<std::vector<TensorStatistics>> statistics_of(const Checkpoint& checkpoint,
-                                                    std::span<const TensorId> tensors,
-                                                    Progress* progress, Team* team = nullptr,
-                                                    const CountedChunks* counted = nullptr);
+// In the order of `tensors`. An error ends it only where somebody stopped it, or what counts
+// failed. A team reads every byte once, one member each part, and all members are told the same.
+// What `counted` has is not read again.
+Result<std::vector<TensorStatistics>> statistics_of(
+    const Checkpoint& checkpoint, std::span<const TensorId> tensors, Progress* progress,
+    Team* team = nullptr, const MakeNumberCounter& counters = cpu_number_counter,
+    const CountedChunks* counted = nullptr);
+
+// What that has to count, by dtype.
+std::vector<NumberLoad> loads_to_count(const Checkpoint& checkpoint,
+                                       std::span<const TensorId> tensors);
 
 }  // namespace shw

@@ -341,7 +341,7 @@ Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const A
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(run), prove, progress));
   return RepairResult{wanted.form.out, wanted.form.out + "/" + kCertificateFile, lossless,
-                      made.files_kept, made.device};
+                      made.files_kept, made.device, made.traffic};
 }
 
 }  // namespace shw

@@ -30,6 +30,7 @@ struct RepairResult {
   bool lossless = true;
   std::size_t files_kept = 0;  // that an earlier run had made already
   DeviceUse device = {};       // what made the elements
+  TeamTraffic traffic = {};    // what carried tiles between workers
 };
 
 }  // namespace shw

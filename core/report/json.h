@@ -13,6 +13,8 @@
 
 namespace shw {
 
+struct DeviceUse;
+
 using Json = nlohmann::ordered_json;
 
 inline constexpr const char* kSchema = "shardwright/1";
@@ -36,6 +38,7 @@ inline Json element_json(const std::string& text) {
 
 Json finding_json(const Finding& finding);
 Json error_json(const Error& error);  // without "schema"
+Json device_json(const DeviceUse& use);  // in json_repair.cpp
 using Evidence = std::vector<std::pair<std::string, EvidenceValue>>;
 Json json_of(const Evidence& evidence);  // in json_check.cpp
 

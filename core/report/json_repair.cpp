@@ -20,6 +20,14 @@ Json stages_json(const Progress* progress) {
   return out;
 }
 
+// Null where one process was alone.
+Json transport_json(const TeamTraffic& traffic) {
+  if (traffic.by.empty()) return nullptr;
+  return {{"used", traffic.by}, {"why", traffic.why}, {"bytes", traffic.bytes}};
+}
+
+}  // namespace
+
 Json device_json(const DeviceUse& use) {
   Json out = {{"used", use.device}, {"why", use.why}};
   if (!use.failed.empty()) out["failed"] = use.failed;
@@ -34,8 +42,6 @@ Json device_json(const DeviceUse& use) {
   return out;
 }
 
-}  // namespace
-
 std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining,
                            const Progress* progress) {
   Json left = Json::array();
@@ -46,6 +52,7 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
                  {"lossless", result.lossless},
                  {"remaining", std::move(left)},
                  {"device", device_json(result.device)},
+                 {"transport", transport_json(result.traffic)},
                  {"stages", stages_json(progress)}});
 }
 
@@ -54,7 +61,8 @@ std::string finished_to_json(const RepairResult& result) {
                  {"output", result.output},
                  {"certificate", result.certificate},
                  {"lossless", result.lossless},
-                 {"device", device_json(result.device)}});
+                 {"device", device_json(result.device)},
+                 {"transport", transport_json(result.traffic)}});
 }
 
 std::string verify_to_json(const VerifyReport& report) {

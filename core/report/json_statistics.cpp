@@ -44,10 +44,12 @@ Json tensor_json(const TensorStatistics& tensor) {
 
 }  // namespace
 
-std::string statistics_to_json(std::span<const TensorStatistics> tensors) {
+std::string statistics_to_json(std::span<const TensorStatistics> tensors, const DeviceUse* device) {
   Json told = Json::object();
   for (const TensorStatistics& tensor : tensors) told[tensor.fqn] = tensor_json(tensor);
-  return dumped({{"schema", kSchema}, {"tensors", std::move(told)}});
+  Json out = {{"schema", kSchema}, {"tensors", std::move(told)}};
+  if (device != nullptr) out["device"] = device_json(*device);
+  return dumped(out);
 }
 
 }  // namespace shw

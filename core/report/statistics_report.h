@@ -9,11 +9,15 @@
 
 namespace shw {
 
+struct DeviceUse;
+
 // {"tensors": {fqn: {"dtype", "shape", "elements", "nan", "inf", "zero", "denormal", "min", "max",
 //                    "mean", "std", "histogram": [{"sign", "exponent", "count"}]}}}, null where
 // there is no such number; "missing", "unread", "repeated", "at_least", "error" only where the
-// numbers are not those of the whole tensor, "note" where the dtype has none.
-std::string statistics_to_json(std::span<const TensorStatistics> tensors);
+// numbers are not those of the whole tensor, "note" where the dtype has none. And "device": what
+// counted them; null: nobody says.
+std::string statistics_to_json(std::span<const TensorStatistics> tensors,
+                               const DeviceUse* device = nullptr);
 
 // A line a tensor, as wide as the terminal: first those that are not whole or hold what no healthy
 // tensor holds.

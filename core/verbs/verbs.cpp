@@ -1,5 +1,6 @@
 #include "core/verbs/verbs.h"
 
+#include "core/exec/device_numbers.h"
 #include "core/facts/filled.h"
 #include "core/formats/open.h"
 #include "core/io/source.h"
@@ -41,12 +42,16 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
   return shw::check(*opened.checkpoint, options, progress);
 }
 
-Result<std::vector<TensorStatistics>> stats(const Opened& opened,
-                                            std::span<const std::string> names, Progress* progress,
-                                            Team* team, const CountedChunks* counted) {
+Result<CountedStatistics> stats(const Opened& opened, std::span<const std::string> names,
+                                const DeviceWish& device, Progress* progress, Team* team,
+                                const CountedChunks* known) {
   const Checkpoint& checkpoint = *opened.checkpoint;
   SHW_TRY(std::vector<TensorId> tensors, choose_tensors(checkpoint, names));
-  SHW_TRY(auto told, statistics_of(checkpoint, tensors, progress, team, counted));
+  SHW_TRY(const Executors executors, choose_counters(device, loads_to_count(checkpoint, tensors)));
+  CountedStatistics counted;
+  SHW_TRY(counted.tensors,
+          statistics_of(checkpoint, tensors, progress, team, number_counters(executors), known));
+  counted.device = executors.use();
   for (const StrayRecord& tensor :
        names.empty() ? named_only(checkpoint) : std::span<const StrayRecord>{}) {
     TensorStatistics unknown;
@@ -55,9 +60,17 @@ Result<std::vector<TensorStatistics>> stats(const Opened& opened,
                           "cannot be read: of the tensor only the name is known",
                           {checkpoint.file(tensor.item.file).path},
                           "Bring the file back."};
-    told.push_back(std::move(unknown));
+    counted.tensors.push_back(std::move(unknown));
   }
-  return told;
+  return counted;
+}
+
+Result<std::vector<TensorStatistics>> stats(const Opened& opened,
+                                            std::span<const std::string> names, Progress* progress,
+                                            Team* team, const CountedChunks* known) {
+  SHW_TRY(CountedStatistics counted,
+          stats(opened, names, DeviceWish{DeviceKind::kCpu}, progress, team, known));
+  return std::move(counted.tensors);
 }
 
 Result<Plan> plan(const Opened& opened, const CheckReport& report, const std::string& fill,

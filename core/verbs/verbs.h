@@ -11,6 +11,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/exec/device.h"
 #include "core/facts/tensor_statistics.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
@@ -43,7 +44,15 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth,
 Result<std::vector<TensorStatistics>> stats(const Opened& opened,
                                             std::span<const std::string> names,
                                             Progress* progress = nullptr, Team* team = nullptr,
-                                            const CountedChunks* counted = nullptr);
+                                            const CountedChunks* known = nullptr);
+// The same, counted on what `device` asks for. What `known` has is not read again.
+struct CountedStatistics {
+  std::vector<TensorStatistics> tensors;
+  DeviceUse device;
+};
+Result<CountedStatistics> stats(const Opened& opened, std::span<const std::string> names,
+                                const DeviceWish& device, Progress* progress = nullptr,
+                                Team* team = nullptr, const CountedChunks* known = nullptr);
 
 // From the findings of `report`, filled as `fill` says (VerbOptions::fill).
 Result<Plan> plan(const Opened& opened, const CheckReport& report, const std::string& fill,

@@ -168,6 +168,7 @@ TEST_CASE("the device that makes elements is said, chosen by name, and never mad
   CHECK(cpu.code == 0);
   CHECK(parsed(cpu.out)["device"]["used"] == "cpu");
   CHECK(parsed(run("auto", "auto").out)["device"]["used"] == "cpu");
+  CHECK(parsed(cpu.out)["transport"].is_null());
   CHECK(run("gpu", "wrong").code == 3);
   // No machine has that many of them.
   Run missing = run("cuda:4095", "missing");

@@ -39,6 +39,22 @@ TEST_CASE("stats answers a name that is not there with the one that was meant") 
   CHECK(shardwright({"stats", kWhole, "nothing.*"}).code == 3);
 }
 
+TEST_CASE("stats says what counted, and makes up no card") {
+  Run cpu = shardwright({"stats", kWhole, "--json", "--device", "cpu"});
+  CHECK(cpu.code == 0);
+  CHECK(parsed(cpu.out)["device"]["used"] == "cpu");
+  CHECK(parsed(cpu.out)["device"]["why"] == "it was asked for");
+  Run automatic = shardwright({"stats", kWhole, "--json"});
+  CHECK(contains(parsed(automatic.out)["device"]["why"].get<std::string>(), "not worth"));
+  CHECK(parsed(automatic.out)["tensors"] == parsed(cpu.out)["tensors"]);
+  Run text = shardwright({"stats", kWhole, "--device", "cpu"});
+  CHECK(contains(text.err, "Elements were counted on cpu: it was asked for."));
+  CHECK(shardwright({"stats", kWhole, "--device", "gpu"}).code == 3);
+  Run missing = shardwright({"stats", kWhole, "--json", "--device", "cuda:4095"});
+  CHECK(missing.code == 4);
+  CHECK(contains(parsed(missing.out)["error"]["message"].get<std::string>(), "GPU"));
+}
+
 TEST_CASE("stats of a checkpoint that lost a file tells the rest and exits 2") {
   Scratch scratch;
   std::filesystem::copy(kWhole, scratch / "ckpt", std::filesystem::copy_options::recursive);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <deque>
+#include <thread>
 
 #include "core/exec/device.h"
 #include "gpu/cuda_executor.h"
@@ -120,6 +121,15 @@ TEST_CASE(
     CHECK(rig::memory_held() == before + 5000);
   }
   CHECK(rig::memory_held() == before);
+  {  // on a thread that has used no device, and with another one in mind
+    auto second = cuda_executor(1);
+    REQUIRE(second.has_value());
+    const std::size_t of_second = rig::memory_held(1);
+    Slab slab, other;
+    std::thread([&] { slab.room(1000, (*second)->memory()); }).join();
+    other.room(500, (*second)->memory());
+    CHECK(rig::memory_held(1) == of_second + 1500);
+  }
   rig::fail_from(1);
   std::vector<std::byte> bytes(8);
   CHECK_FALSE((*executor)->run({bytes, {}, {}, bytes}).has_value());

@@ -21,6 +21,7 @@ struct StreamCounts {
 StreamCounts stream_counts();
 // What cudaMalloc() and cudaMallocHost() have given and not had back.
 std::size_t memory_held();
+std::size_t memory_held(int device);  // of it what was taken for this one
 // Cards that are there; and the version of a driver, or 0 for none.
 void set_devices(int count, int driver = 13000);
 

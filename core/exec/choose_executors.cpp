@@ -1,0 +1,26 @@
+#include "core/exec/device.h"
+#include "core/exec/forecast.h"
+
+namespace shw {
+namespace {
+
+// Elements that a program computes or turns; those that it only copies no GPU makes sooner.
+std::uint64_t bytes_made(const Program& program) {
+  std::uint64_t bytes = 0;
+  for (const ProgramJob& job : program.jobs)
+    bytes += static_cast<std::uint64_t>(volume(program.sizes(job)).value_or(0)) * size_of(job.to);
+  return bytes;
+}
+
+}  // namespace
+
+Result<Executors> choose_executors(const DeviceWish& wish, const Program& program) {
+  DeviceLoad load{bytes_made(program)};
+  load.seconds = [&program](Executor& executor) -> Result<double> {
+    SHW_TRY(const MakeSeconds seconds, seconds_to_make(program, executor));
+    return seconds.make;
+  };
+  return choose_for(wish, load);
+}
+
+}  // namespace shw

@@ -1,0 +1,192 @@
+#include "core/exec/device_numbers.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/tensor/cast.h"
+#include "core/tensor/statistics_counter.h"
+
+namespace shw {
+namespace {
+
+// While one is counted the next one fills.
+constexpr std::size_t kCounterSlabs = 2;
+
+// Collects bytes in slabs, and gives each to the executor as it is full.
+class DeviceCounter final : public NumberCounter {
+ public:
+  DeviceCounter(Executors executors, const CounterLimits& limits)
+      : executors_(std::move(executors)), limits_(limits) {}
+  // What is under way still reads the slabs.
+  ~DeviceCounter() override { drain(); }
+
+  void begin(Dtype dtype) override {
+    drain();
+    failed_.reset();
+    dtype_ = dtype;
+    width_ = size_of(dtype);
+    filled_ = 0;
+    has_sent_ = false;
+    sums_ = StatisticsSums(dtype);
+    small_.begin(dtype);
+  }
+  void add(BytesView bytes) override {
+    if (width_ == 0) return;
+    while (!bytes.empty()) {
+      const std::span<std::byte> room = filling();
+      const std::size_t more = std::min(room.size() - filled_, bytes.size());
+      std::memcpy(room.data() + filled_, bytes.data(), more);
+      filled_ += more;
+      bytes = bytes.subspan(more);
+      if (filled_ == room.size()) send();
+    }
+  }
+  void add_zeros(std::uint64_t bytes) override {
+    if (width_ == 0 || bytes == 0) return;
+    static constexpr std::byte kZeros[16] = {};
+    const std::uint64_t begun = filled_ % width_;
+    const std::uint64_t first = begun == 0 ? 0 : std::min<std::uint64_t>(width_ - begun, bytes);
+    add(BytesView(kZeros).first(static_cast<std::size_t>(first)));
+    bytes -= first;
+    small_.add_zeros(bytes / width_ * width_);
+    add(BytesView(kZeros).first(static_cast<std::size_t>(bytes % width_)));
+  }
+  Result<StatisticsSums> take() override {
+    filled_ -= width_ == 0 ? 0 : filled_ % width_;
+    if (filled_ != 0 && !has_sent_ && filled_ < limits_.least_bytes)
+      small_.add(filling().first(filled_));
+    else if (filled_ != 0)
+      send();
+    drain();
+    sums_ += small_.take();
+    if (failed_) return tl::unexpected<Error>(*std::exchange(failed_, std::nullopt));
+    return std::move(sums_);
+  }
+
+ private:
+  struct Filled {
+    Slab slab;
+    NumberJob job;
+    StatisticsSums sums;
+  };
+
+  // Whole elements of every dtype.
+  std::span<std::byte> filling() {
+    if (executor_ == nullptr) executor_ = executors_.make();
+    return slabs_[next_].slab.room(std::max<std::size_t>(limits_.slab_bytes / 16 * 16, 16),
+                                   executor_->memory());
+  }
+  void send() {
+    Filled& full = slabs_[next_];
+    const BytesView bytes = filling().first(filled_);
+    while (under_way_ >= executor_->most_under_way()) end_oldest();
+    full.sums = StatisticsSums(dtype_);
+    full.job = {dtype_, 0, filled_ / width_, &full.sums};
+    executor_->begin({bytes, {}, {}, {}, std::span(&full.job, 1)});
+    has_sent_ = true;
+    filled_ = 0;
+    next_ = (next_ + 1) % kCounterSlabs;
+    if (++under_way_ == kCounterSlabs) end_oldest();
+  }
+  void end_oldest() {
+    const Filled& oldest = slabs_[(next_ + kCounterSlabs - under_way_) % kCounterSlabs];
+    auto done = executor_->finish();
+    --under_way_;
+    if (done)
+      sums_ += oldest.sums;
+    else if (!failed_)
+      failed_ = std::move(done).error();
+  }
+  void drain() {
+    while (under_way_ != 0) end_oldest();
+  }
+
+  Executors executors_;
+  const CounterLimits limits_;
+  std::array<Filled, kCounterSlabs> slabs_;  // outlive the executor
+  std::unique_ptr<Executor> executor_;       // opened with the first byte
+  StatisticsCounter small_;                  // of zeros, and of what is too little to be sent
+  std::size_t next_ = 0, under_way_ = 0;     // of slabs_
+  std::size_t filled_ = 0, width_ = 0;       // bytes
+  Dtype dtype_ = Dtype::kUnknown;
+  bool has_sent_ = false;  // since begin()
+  StatisticsSums sums_;
+  std::optional<Error> failed_;
+};
+
+// Numbers as weights are: most within a few powers of two, which is what counting hangs on.
+std::vector<std::byte> sample_of(Dtype dtype, std::size_t count) {
+  const std::size_t width = size_of(dtype);
+  std::vector<std::byte> bytes(count * width);
+  std::uint32_t random = 1;
+  const auto draw = [&] {
+    return static_cast<float>((random = random * 1664525 + 1013904223) >> 8);
+  };
+  const bool is_float = number_kind(dtype) == NumberKind::kFloat;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float value = (draw() + draw() + draw()) / static_cast<float>(1 << 24) - 1.5f;
+    if (is_float)
+      cast_row(Dtype::kFloat32, reinterpret_cast<const std::byte*>(&value), 4, dtype,
+               bytes.data() + i * width, static_cast<std::int64_t>(width), 1);
+    else
+      std::memcpy(bytes.data() + i * width, &random, std::min<std::size_t>(width, 4));
+  }
+  return bytes;
+}
+
+constexpr std::size_t kSample = std::size_t{4} << 20;
+
+// The best of a few. What takes bytes in memory of its own is given them there first, as
+// DeviceCounter does.
+Result<double> seconds_to_count(Executor& executor, Dtype dtype) {
+  const std::size_t count = kSample / size_of(dtype);
+  const std::vector<std::byte> sample = sample_of(dtype, count);
+  const SlabMemory* memory = executor.memory();
+  Slab slab;
+  double best = 0;
+  for (int i = 0; i < 4; ++i) {
+    const auto begun = std::chrono::steady_clock::now();
+    BytesView bytes = sample;
+    if (memory != nullptr) {
+      const auto room = slab.room(sample.size(), memory);
+      std::memcpy(room.data(), sample.data(), sample.size());
+      bytes = room;
+    }
+    StatisticsSums sums(dtype);
+    const NumberJob job{dtype, 0, count, &sums};
+    SHW_CHECK(executor.run({bytes, {}, {}, {}, std::span(&job, 1)}));
+    const double spent =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    best = i == 0 ? spent : std::min(best, spent);
+  }
+  return best / static_cast<double>(sample.size());
+}
+
+}  // namespace
+
+Result<Executors> choose_counters(const DeviceWish& wish, std::span<const NumberLoad> loads) {
+  DeviceLoad load{0, "counting", "counted", {}};
+  for (const NumberLoad& one : loads) load.bytes += size_of(one.dtype) == 0 ? 0 : one.bytes;
+  load.seconds = [loads](Executor& executor) -> Result<double> {
+    double all = 0;
+    for (const NumberLoad& one : loads) {
+      if (size_of(one.dtype) == 0 || one.bytes == 0) continue;
+      SHW_TRY(const double each, seconds_to_count(executor, one.dtype));
+      all += each * static_cast<double>(one.bytes);
+    }
+    return all;
+  };
+  return choose_for(wish, load);
+}
+
+MakeNumberCounter number_counters(const Executors& executors, const CounterLimits& limits) {
+  if (!executors.has_gpu()) return cpu_number_counter;
+  return [executors, limits] { return std::make_unique<DeviceCounter>(executors, limits); };
+}
+
+}  // namespace shw

@@ -1,0 +1,108 @@
+#include "gpu/tile_transport.h"
+
+#include <fmt/core.h>
+
+#include <map>
+
+#include "core/base/packed.h"
+#include "core/cluster/collectives.h"
+#include "gpu/nccl_transport.h"
+
+namespace shw {
+namespace {
+
+// What a worker has, or why it has not.
+struct Has {
+  std::string lacks;  // empty: nothing
+  std::string card;   // Gpu::id
+};
+
+// What is ready here: a library, and the card that NCCL would use.
+struct Ready {
+  NcclLibrary nccl;
+  int card = 0;
+};
+
+Result<Ready> ready_here(const TileTransportWish& wish, std::string& id) {
+  Ready ready;
+  SHW_TRY(ready.nccl, wish.library());
+  const Gpus gpus =
+      wish.device.gpus == nullptr ? Gpus{{}, "none was looked for", {}} : wish.device.gpus();
+  SHW_TRY(const std::vector<int> taken, gpus_to_take(wish.device, gpus));
+  if (taken.size() != 1)
+    return fail(ErrorKind::kIo,
+                "the launcher does not say which of the cards of its machine a "
+                "process is to take");
+  ready.card = taken.front();
+  for (const Gpu& gpu : gpus.found) {
+    if (gpu.index == ready.card) id = gpu.id;
+  }
+  return ready;
+}
+
+Result<std::vector<Has>> has_each(Transport& control, const Has& own, const WaitStep& step) {
+  // Two lines: neither holds a line end.
+  const std::string text = own.lacks + "\n" + own.card;
+  const auto bytes = std::as_bytes(std::span(text));
+  SHW_TRY(auto told, gather_all(control, Bytes(bytes.begin(), bytes.end()), 1 << 20, step));
+  std::vector<Has> all;
+  for (const Bytes& one : told) {
+    const std::string_view line(reinterpret_cast<const char*>(one.data()), one.size());
+    const std::size_t end = std::min(line.rfind('\n'), line.size());
+    all.push_back({std::string(line.substr(0, end)),
+                   std::string(line.substr(std::min(end + 1, line.size())))});
+  }
+  return all;
+}
+
+// Why these workers have no NCCL; nothing where they have.
+std::optional<std::string> hindrance(const std::vector<Has>& all) {
+  std::map<std::string, std::size_t> owners;
+  for (std::size_t worker = 0; worker < all.size(); ++worker) {
+    if (!all[worker].lacks.empty())
+      return fmt::format("worker {} cannot: {}", worker, all[worker].lacks);
+    const auto [owner, is_new] = owners.try_emplace(all[worker].card, worker);
+    if (!is_new)
+      return fmt::format("workers {} and {} would share a card, and NCCL wants one for each",
+                         owner->second, worker);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<TileTransport> parse_tile_transport(std::string_view text) {
+  if (text == "auto") return TileTransport::kAuto;
+  if (text == "mpi") return TileTransport::kMpi;
+  if (text == "nccl") return TileTransport::kNccl;
+  return std::nullopt;
+}
+
+Result<ChosenTileTransport> choose_tile_transport(const TileTransportWish& wish,
+                                                  Transport& control) {
+  if (wish.kind == TileTransport::kMpi) return ChosenTileTransport{nullptr, "it was asked for"};
+  // Slabs are read into the host's memory and written from it. As long as no figure says otherwise,
+  // a way to the card, over to another one and back is not taken for shorter than none.
+  if (wish.kind == TileTransport::kAuto)
+    return ChosenTileTransport{
+        nullptr,
+        "tiles are read into the memory of the host and written from it: whether they are there "
+        "sooner by way of cards and NCCL was never measured"};
+  Has own;
+  auto ready = ready_here(wish, own.card);
+  if (!ready) own.lacks = ready.error().message;
+  const WaitStep step{"who has NCCL", wish.options.opening.within};
+  SHW_TRY(const std::vector<Has> all, has_each(control, own, step));
+  if (auto why = hindrance(all))
+    return fail(ErrorKind::kIo, "tiles cannot travel by NCCL: " + *why, {},
+                "repeat this with --transport mpi");
+  auto stage = wish.stage(ready->card);
+  if (!stage) {
+    control.abort(stage.error());
+    return tl::unexpected<Error>(std::move(stage).error());
+  }
+  SHW_TRY(auto nccl, open_nccl(ready->nccl, std::move(*stage), control, wish.options));
+  return ChosenTileTransport{std::move(nccl), "it was asked for"};
+}
+
+}  // namespace shw
