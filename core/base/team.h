@@ -21,6 +21,8 @@ class Team {
   virtual ~Team() = default;
   virtual std::size_t rank() const = 0;
   virtual std::size_t size() const = 0;
+  // Where this one runs: members that say the same share one page cache, and see the same files.
+  virtual std::string machine() const = 0;
   // What each has to say in a step, by rank: the same for all of them. None goes on before all have
   // spoken; an error where one is silent for too long.
   virtual Result<std::vector<Bytes>> tell_all(Bytes own, const std::string& step) = 0;
@@ -30,6 +32,9 @@ class Team {
   // The others are told that this one stops, and why.
   virtual void stop(const Error& why) = 0;
 };
+
+// By member: the first one that runs where it does.
+Result<std::vector<std::uint32_t>> machines_of(Team& team);
 
 // None goes on before all have come here.
 Status meet(Team& team, const std::string& step);
@@ -76,5 +81,10 @@ struct EachWork {
   Progress* progress = nullptr;
 };
 Result<std::vector<std::string>> find_each(Team* team, const EachWork& work);
+
+// What the first member alone finds, heard by all; without a team it is this one. `progress` as in
+// BesideWork.
+Result<Bytes> by_first(Team* team, const std::string& step,
+                       const std::function<Result<Bytes>()>& work, Progress* progress = nullptr);
 
 }  // namespace shw
