@@ -47,15 +47,34 @@ Error seen_from_outside(Error error, const Options& options) {
   return error;
 }
 
+// A worker that a message names may run anywhere.
+Error with_places(Error error, const Context& context) {
+  for (std::size_t i = 0; i < context.workers.size(); ++i) {
+    const std::string name = "worker " + std::to_string(i);
+    std::size_t end = 0;
+    bool is_named = false;
+    for (std::size_t at = 0; (at = error.message.find(name, at)) != std::string::npos; at = end) {
+      end = at + name.size();
+      is_named = is_named || end == error.message.size() || error.message[end] < '0' ||
+                 error.message[end] > '9';
+    }
+    if (!is_named) continue;
+    if (!error.advice.empty()) error.advice += '\n';
+    error.advice += name + " is " + context.workers[i];
+  }
+  return error;
+}
+
 }  // namespace
 
-int fail_with(Context& context, const Error& error) {
+int fail_with(Context& context, const Error& met) {
+  const Error error = with_places(met, context);
   // The others would wait for this one; where all fail alike nobody is waiting.
   if (context.team != nullptr) context.team->stop(error);
   const bool is_first = context.team == nullptr || context.team->rank() == 0;
   if (!is_first) {
-    // What one alone has met may be all that is ever said of it.
-    if (error.kind == ErrorKind::kIo)
+    // What one alone has met may be all that is ever said of it; what it was told is said already.
+    if (error.kind == ErrorKind::kIo && error.message.find(" stopped: ") == std::string::npos)
       context.terminal.error(
           "worker " + std::to_string(context.team->rank()) + ": " +
           error_to_text(seen_from_outside(error, context.options), text_options(context)));

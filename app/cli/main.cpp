@@ -3,15 +3,19 @@
 #include <atomic>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
 #include "app/cli/options.h"
 #include "app/cli/terminal.h"
 #include "app/cli/verbs.h"
+#include "core/base/packed.h"
 #include "core/cluster/launch.h"
 #include "core/cluster/mpi.h"
 #include "core/cluster/transport_team.h"
+#include "core/io/owner.h"
+#include "core/repair/proof.h"
 #include "core/report/report.h"
 
 namespace shw::cli {
@@ -114,6 +118,39 @@ Status check_all_are_there(const MpiSession& session, const Launch& launch) {
               {}, "begin them with the mpirun of Open MPI, or with `srun --mpi=pmix`");
 }
 
+Error cannot_meet(const Launch& launch) {
+  return {ErrorKind::kUsage,
+          std::string(launch.by) + " has begun " + std::to_string(launch.size) +
+              " processes and does not tell them how to find each other",
+          {},
+          "begin them with `srun --mpi=pmix` (`srun --mpi=list` says what this Slurm has), or with "
+          "mpirun inside of an allocation"};
+}
+
+// Processes that do other things would wait for each other, or take each other's words for what
+// they are not.
+Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
+  Packer words;
+  words.add(std::string_view(kProgramVersion));
+  words.add(std::string_view(verb.name));
+  words.add("process " + std::to_string(::getpid()) + " on " + host_name());
+  SHW_TRY(auto told, team.tell_all(words.take(), "begin"));
+  std::vector<std::string> workers;
+  for (std::size_t member = 0; member < told.size(); ++member) {
+    Unpacker theirs(told[member]);
+    SHW_TRY(std::string version, theirs.text());
+    SHW_TRY(std::string name, theirs.text());
+    SHW_TRY(workers.emplace_back(), theirs.text());
+    if (version == kProgramVersion && name == verb.name) continue;
+    return fail(ErrorKind::kUsage,
+                "worker " + std::to_string(member) + " is `" + name + "` of version " + version +
+                    ", and worker " + std::to_string(team.rank()) + " `" + verb.name + "` of " +
+                    kProgramVersion,
+                {}, "begin all of them with the same words, of the same program");
+  }
+  return workers;
+}
+
 // How long one process may be silent: its rounds are seconds of work on any disk.
 #ifndef SHW_PATIENCE_SECONDS
 #define SHW_PATIENCE_SECONDS 120
@@ -143,6 +180,7 @@ Result<TileWay> open_tile_way(MpiSession& session, const Context& context) {
 }
 
 int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
+  if (!launch.can_meet) return refuse(context, launch, cannot_meet(launch));
   auto session = begin_mpi();
   if (!session) return refuse(context, launch, session.error());
   int code = [&] {
@@ -150,8 +188,12 @@ int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
       return refuse(context, launch, there.error());
     auto transport = (*session)->transport({});
     if (!transport) return refuse(context, launch, transport.error());
-    TransportTeam team(**transport, kPatience);
+    const char* machine = std::getenv(kMachineVariable);
+    TransportTeam team(**transport, kPatience, machine != nullptr ? machine : this_machine());
+    auto workers = agree_on_verb(team, verb);
+    if (!workers) return refuse(context, launch, workers.error());
     context.team = &team;
+    context.workers = std::move(*workers);
     context.local_rank = launch.local_rank;
     auto way = open_tile_way(**session, context);
     if (!way) return refuse(context, launch, way.error());

@@ -10,6 +10,7 @@
 #include "core/base/hash.h"
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
+#include "core/base/words.h"
 
 namespace shw {
 namespace {
@@ -26,6 +27,18 @@ constexpr std::chrono::seconds kStill(120);
 class Movement {
  public:
   explicit Movement(std::size_t members) : seen_(members) {}
+
+  // What was heard last, where somebody is not heard any more.
+  std::string words() const {
+    constexpr std::size_t kMostTold = 8;
+    std::string told;
+    for (std::size_t i = 0; i < std::min(seen_.size(), kMostTold); ++i) {
+      if (!seen_[i].moved) return {};
+      told += fmt::format("{}worker {} had moved {}", i == 0 ? "" : ", ", i,
+                          human_bytes(*seen_[i].moved));
+    }
+    return told + (seen_.size() > kMostTold ? ", and so on" : "");
+  }
 
   Status note(std::size_t member, bool is_done, std::uint64_t moved, const std::string& step) {
     const auto now = std::chrono::steady_clock::now();
@@ -81,6 +94,12 @@ void stop_waiting(std::future<Status>& work, Progress* progress) {
   progress->cancelled = false;
 }
 
+Status not_heard(Error error, const Movement& movement) {
+  if (const std::string words = movement.words(); !words.empty())
+    error.message += " (when last heard, " + words + ")";
+  return tl::unexpected<Error>(std::move(error));
+}
+
 Status beat_until_done(Team& team, const BesideWork& beside, std::future<Status>& work) {
   Movement movement(team.size());
   std::optional<Status> own;
@@ -89,8 +108,9 @@ Status beat_until_done(Team& team, const BesideWork& beside, std::future<Status>
       own = work.get();
       if (!*own) return *own;
     }
-    SHW_TRY(auto told, team.tell_all(beat_of(own.has_value(), beside), beside.step));
-    SHW_TRY(all, hear_beats(told, beside, movement));
+    auto told = team.tell_all(beat_of(own.has_value(), beside), beside.step);
+    if (!told) return not_heard(std::move(told).error(), movement);
+    SHW_TRY(all, hear_beats(*told, beside, movement));
   }
   return {};
 }
@@ -171,6 +191,17 @@ Result<TeamTraffic> traffic_of_all(Team& team) {
   return traffic;
 }
 
+Result<std::vector<std::uint32_t>> machines_of(Team& team) {
+  const std::string own = team.machine();
+  const BytesView bytes = std::as_bytes(std::span(own));
+  SHW_TRY(auto told, team.tell_all(Bytes(bytes.begin(), bytes.end()), "machines"));
+  std::vector<std::uint32_t> machines;
+  for (const Bytes& one : told)
+    machines.push_back(
+        static_cast<std::uint32_t>(std::find(told.begin(), told.end(), one) - told.begin()));
+  return machines;
+}
+
 Status meet(Team& team, const std::string& step) {
   SHW_TRY([[maybe_unused]] auto told, team.tell_all({}, step));
   return {};
@@ -226,6 +257,21 @@ Result<std::vector<std::string>> find_each(Team* team, const EachWork& work) {
   };
   SHW_CHECK(each_in_team(*team, dealt));
   return found;
+}
+
+Result<Bytes> by_first(Team* team, const std::string& step,
+                       const std::function<Result<Bytes>()>& work, Progress* progress) {
+  if (team == nullptr) return work();
+  Bytes found;
+  BesideWork beside{step, {}, progress};
+  beside.work = [&]() -> Status {
+    if (team->rank() != 0) return {};
+    SHW_TRY(found, work());
+    return {};
+  };
+  SHW_CHECK(work_beside(*team, beside));
+  SHW_TRY(auto told, team->tell_all(std::move(found), step));
+  return std::move(told.front());
 }
 
 Status each_in_team(Team& team, const TeamWork& work) {

@@ -28,6 +28,8 @@ class Team {
   virtual ~Team() = default;
   virtual std::size_t rank() const = 0;
   virtual std::size_t size() const = 0;
+  // Where this one runs: members that say the same share one page cache, and see the same files.
+  virtual std::string machine() const = 0;
   // What each has to say in a step, by rank: the same for all of them. None goes on before all have
   // spoken; an error where one is silent for too long.
   virtual Result<std::vector<Bytes>> tell_all(Bytes own, const std::string& step) = 0;
@@ -42,6 +44,8 @@ class Team {
 
 // The same with the bytes of all members.
 Result<TeamTraffic> traffic_of_all(Team& team);
+// By member: the first one that runs where it does.
+Result<std::vector<std::uint32_t>> machines_of(Team& team);
 
 // None goes on before all have come here.
 Status meet(Team& team, const std::string& step);
@@ -88,5 +92,10 @@ struct EachWork {
   Progress* progress = nullptr;
 };
 Result<std::vector<std::string>> find_each(Team* team, const EachWork& work);
+
+// What the first member alone finds, heard by all; without a team it is this one. `progress` as in
+// BesideWork.
+Result<Bytes> by_first(Team* team, const std::string& step,
+                       const std::function<Result<Bytes>()>& work, Progress* progress = nullptr);
 
 }  // namespace shw

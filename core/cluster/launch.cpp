@@ -1,6 +1,9 @@
 #include "core/cluster/launch.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
+#include <iterator>
 #include <optional>
 
 #include "core/base/words.h"
@@ -33,6 +36,23 @@ std::optional<int> number_of(const char* text) {
   return static_cast<int>(*number);
 }
 
+bool has_any(const std::function<const char*(const char*)>& get,
+             std::initializer_list<const char*> names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* name) { return get(name) != nullptr; });
+}
+
+// What srun has begun says so also where it offers what mpirun of MPICH does (--mpi=pmi2).
+Launch of_srun(Launch launch, const std::function<const char*(const char*)>& get) {
+  const Launcher& srun = kLaunchers[std::size(kLaunchers) - 1];
+  if (number_of(get(srun.rank)) != launch.rank || number_of(get(srun.size)) != launch.size)
+    return launch;
+  launch.by = srun.by;
+  launch.local_rank = number_of(get(srun.local_rank));
+  launch.can_meet = has_any(get, {"PMIX_RANK", "PMI_RANK", "PMI_FD"});
+  return launch;
+}
+
 }  // namespace
 
 Launch launch_of(const std::function<const char*(const char*)>& get) {
@@ -42,7 +62,9 @@ Launch launch_of(const std::function<const char*(const char*)>& get) {
     auto rank = number_of(get(launcher.rank)), size = number_of(get(launcher.size));
     if (!rank || !size || *rank >= *size) continue;
     if (*size == 1) return {};
-    return {*rank, *size, number_of(get(launcher.local_rank)), launcher.by};
+    Launch launch{*rank, *size, number_of(get(launcher.local_rank)), launcher.by};
+    const bool of_open_mpi = &launcher == &kLaunchers[0];
+    return of_open_mpi ? launch : of_srun(launch, get);
   }
   return {};
 }

@@ -9,11 +9,16 @@
 
 namespace shw {
 
+// Says on which machine this process is to count itself: for trying out on one what several do.
+inline constexpr const char* kMachineVariable = "SHARDWRIGHT_MACHINE";
+
 struct Launch {
   int rank = 0, size = 1;
   // Among those on its machine; nothing where the launcher does not say.
   std::optional<int> local_rank = {};
   std::string_view by = {};  // "mpirun", "srun"; empty for a process that is alone
+  // Whether the launcher tells them how to find each other: srun does so where it is asked to.
+  bool can_meet = true;
 };
 
 // Says of a process that it is alone, whatever began it: a training script that a launcher runs may

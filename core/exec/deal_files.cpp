@@ -1,6 +1,7 @@
 #include "core/exec/deal_files.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "core/base/team.h"
@@ -63,17 +64,25 @@ std::uint32_t reader_of(std::span<const Need> needs, const std::vector<std::uint
 
 }  // namespace
 
-DealtFiles deal_files(const FolderRun& run, const std::vector<bool>& there, std::size_t workers) {
-  DealtFiles dealt;
+DealtFiles deal_files(const FolderRun& run, const std::vector<bool>& there,
+                      const std::vector<std::uint32_t>& machines) {
+  const std::size_t workers = machines.size();
+  DealtFiles dealt{machines, {}, {}, {}, {}};
+  dealt.order.resize(workers);
+  std::iota(dealt.order.begin(), dealt.order.end(), 0u);
+  std::stable_sort(dealt.order.begin(), dealt.order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return machines[a] < machines[b]; });
   std::vector<std::uint64_t> sizes;
   for (std::size_t i = 0; i < run.laid_out.files.size(); ++i)
     sizes.push_back(there[i] ? 0 : run.laid_out.files[i].size);
   dealt.writer.resize(sizes.size());
   std::vector<Share> shares = deal(sizes, workers);
-  for (std::uint32_t worker = 0; worker < workers; ++worker)
-    std::fill(dealt.writer.begin() + static_cast<std::ptrdiff_t>(shares[worker].first),
-              dealt.writer.begin() + static_cast<std::ptrdiff_t>(shares[worker].last), worker);
+  for (std::size_t i = 0; i < workers; ++i)
+    std::fill(dealt.writer.begin() + static_cast<std::ptrdiff_t>(shares[i].first),
+              dealt.writer.begin() + static_cast<std::ptrdiff_t>(shares[i].last), dealt.order[i]);
 
+  for (const ProgramSource& source : run.program.sources)
+    dealt.is_decoded.push_back(source.form == SourceForm::kItem);
   dealt.reader.assign(run.program.sources.size(), 0);
   std::vector<Need> needs = needs_of(run, there, dealt.writer);
   double all = 0;

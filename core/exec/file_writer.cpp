@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/packed.h"
 #include "core/io/copy_range.h"
 
 namespace shw {
@@ -50,11 +51,62 @@ void FileWriter::expect(std::span<const FilePart> own) {
   for (const FilePart& part : own) ++files_[part.file].left;
 }
 
+void FileWriter::share(std::uint32_t file, bool is_owner) {
+  files_[file].is_joined = !is_owner;
+  ++files_[file].left;  // it is not finished with the last part of this one's
+}
+
+Status FileWriter::create(std::uint32_t file) {
+  SHW_TRY([[maybe_unused]] OutputFile * made, open(file));
+  return {};
+}
+
+Result<Bytes> FileWriter::leave(std::uint32_t file, std::span<const FilePart> own) {
+  if (files_[file].file != nullptr) SHW_CHECK(files_[file].file->sync());
+  files_[file].file.reset();
+  Packer words;
+  for (const FilePart& part : own) {
+    if (part.is != FilePart::Is::kMade) continue;
+    const WrittenBlocks& piece = pieces_[part.piece];
+    for (std::uint64_t number :
+         {std::uint64_t{part.piece}, std::uint64_t{piece.crc}, std::uint64_t{piece.in_order},
+          piece.length, piece.elements.a, piece.elements.b})
+      words.add(number);
+  }
+  return words.take();
+}
+
+Status FileWriter::hear(BytesView left) {
+  Unpacker words(left);
+  while (!words.is_at_end()) {
+    std::uint64_t at = 0, crc = 0, in_order = 0;
+    WrittenBlocks piece;
+    SHW_TRY(at, words.number());
+    SHW_TRY(crc, words.number());
+    SHW_TRY(in_order, words.number());
+    SHW_TRY(piece.length, words.number());
+    SHW_TRY(piece.elements.a, words.number());
+    SHW_TRY(piece.elements.b, words.number());
+    if (at >= pieces_.size())
+      return fail(ErrorKind::kIo, "another worker wrote a piece that is not to be made");
+    piece.crc = static_cast<std::uint32_t>(crc);
+    piece.in_order = in_order != 0;
+    pieces_[static_cast<std::size_t>(at)] = piece;
+  }
+  return {};
+}
+
+Status FileWriter::finish(std::uint32_t file) {
+  SHW_TRY(OutputFile * opened, open(file));
+  return finish(file, *opened);
+}
+
 Result<OutputFile*> FileWriter::open(std::uint32_t index) {
   OpenFile& file = files_[index];
   std::lock_guard lock(file.guard);
   if (file.file == nullptr) {
-    SHW_TRY(file.file, directory_.create_file(laid_out_.files[index].path));
+    const std::string& path = laid_out_.files[index].path;
+    SHW_TRY(file.file, file.is_joined ? directory_.join_file(path) : directory_.create_file(path));
   }
   return file.file.get();
 }
@@ -103,11 +155,6 @@ Status FileWriter::write(const FilePart& part, SentParts* sent) {
   SHW_TRY(OutputFile * file, open(part.file));
   SHW_CHECK(put(part, *file, sent));
   return --files_[part.file].left == 0 ? finish(part.file, *file) : Status{};
-}
-
-Status FileWriter::write_empty(std::uint32_t index) {
-  SHW_TRY(OutputFile * file, open(index));
-  return finish(index, *file);
 }
 
 }  // namespace shw

@@ -35,10 +35,17 @@ class FileWriter {
   // When the last of a file's parts is written, it is finished; that is said of files whose parts
   // this one writes before the first of them is.
   void expect(std::span<const FilePart> own);
+  // Other workers of this machine write parts of it too. Its owner creates it before they begin,
+  // and finishes it when they have told what became of theirs.
+  void share(std::uint32_t file, bool is_owner);
+  Status create(std::uint32_t file);
+  // What this one has written of a file is durable, and closed; what the owner has to know of it.
+  Result<Bytes> leave(std::uint32_t file, std::span<const FilePart> own);
+  Status hear(BytesView left);
+  // One that is shared, or has no parts and holds nothing but what seals it.
+  Status finish(std::uint32_t file);
   // From several threads. `sent`: what others have read for the part.
   Status write(const FilePart& part, SentParts* sent = nullptr);
-  // A file without parts, which holds nothing but what seals it.
-  Status write_empty(std::uint32_t file);
 
   Payloads& payloads() { return payloads_; }
   // What tiles must hold, by index in LaidOut::made; nothing of those that were not written here.
@@ -50,6 +57,7 @@ class FileWriter {
     std::mutex guard;
     std::unique_ptr<OutputFile> file;
     std::atomic<std::size_t> left{0};
+    bool is_joined = false;  // another worker creates it
     // Its tiles, by index in LaidOut::made, and where their pieces begin and end.
     struct Tile {
       std::size_t made = 0, first_piece = 0, last_piece = 0;

@@ -19,7 +19,7 @@ Result<std::vector<std::optional<Fingerprint>>> write_files(
   SHW_CHECK(each_in_parallel(writer.parts().size(),
                              [&](std::size_t i) { return writer.write(writer.parts()[i]); }));
   for (std::uint32_t file = 0; file < has_parts.size(); ++file) {
-    if (!has_parts[file]) SHW_CHECK(writer.write_empty(file));
+    if (!has_parts[file]) SHW_CHECK(writer.finish(file));
   }
   return writer.take_elements();
 }

@@ -9,7 +9,10 @@
 
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
+#include "core/exec/deal_parts.h"
 #include "core/exec/job_part.h"
+#include "core/exec/parts_of_others.h"
+#include "core/exec/shared_files.h"
 
 namespace shw {
 namespace {
@@ -18,65 +21,14 @@ namespace {
 constexpr std::uint64_t kRoundBytes = std::uint64_t{256} << 20;
 constexpr std::size_t kRoundParts = 1 << 14;
 
-// Pieces of a message from one worker to another: of the receiver's parts in a round, those that
-// somebody else has a hand in, in order.
-struct SentPiece {
-  Fingerprint elements;
-  BytesView bytes;
-};
-
-// What all the others have sent for one part.
-class PartOfOthers final : public SentParts {
- public:
-  PartOfOthers(const DealtFiles& dealt, std::size_t self, std::size_t workers)
-      : dealt_(dealt), self_(self), left_(workers) {}
-
-  void add(std::size_t worker, const SentPiece& piece) {
-    left_[worker] = piece.bytes;
-    elements_ += piece.elements;
+// Whether another worker than `writer` reads something of a tile for it.
+bool is_sent_something(const FolderRun& run, const DealtFiles& dealt, std::size_t tile,
+                       std::uint32_t writer) {
+  const JobRange jobs = jobs_of(run.program, run.made[tile]);
+  for (std::size_t j = jobs.first; j < jobs.last; ++j) {
+    if (dealt.reader_for(run.program.jobs[j].source, writer) != writer) return true;
   }
-  Result<bool> take(SourceId source, std::span<std::byte> to) override {
-    const std::uint32_t reader = dealt_.reader[static_cast<std::size_t>(source)];
-    if (reader == self_) return false;
-    BytesView& left = left_[reader];
-    if (left.size() < to.size())
-      return fail(ErrorKind::kIo, fmt::format("worker {} sent {} bytes of a part, and {} were to "
-                                              "come",
-                                              reader, left.size(), to.size()));
-    std::memcpy(to.data(), left.data(), to.size());
-    left = left.subspan(to.size());
-    return true;
-  }
-  Result<Fingerprint> finish() override {
-    for (std::size_t worker = 0; worker < left_.size(); ++worker) {
-      if (!left_[worker].empty())
-        return fail(ErrorKind::kIo, fmt::format("worker {} sent {} bytes more than were to come",
-                                                worker, left_[worker].size()));
-    }
-    return elements_;
-  }
-
- private:
-  const DealtFiles& dealt_;
-  std::size_t self_;
-  std::vector<BytesView> left_;  // by worker
-  Fingerprint elements_{};
-};
-
-// Whether another worker than the one who writes a tile reads something of it, by index in
-// LaidOut::made.
-std::vector<bool> shared_tiles(const FolderRun& run, const DealtFiles& dealt) {
-  std::vector<bool> shared(run.made.size(), false);
-  for (std::size_t i = 0; i < shared.size(); ++i) {
-    const std::uint32_t writer = dealt.writer[run.laid_out.made[i].file];
-    const JobRange jobs = jobs_of(run.program, run.made[i]);
-    for (std::size_t j = jobs.first; j < jobs.last && !shared[i]; ++j) {
-      const SourceId source = run.program.jobs[j].source;
-      shared[i] =
-          source != SourceId::kNone && dealt.reader[static_cast<std::size_t>(source)] != writer;
-    }
-  }
-  return shared;
+  return false;
 }
 
 class TeamWriting {
@@ -87,7 +39,6 @@ class TeamWriting {
         shares_(shares),
         team_(team),
         dealt_(std::move(dealt)),
-        shared_(shared_tiles(run, dealt_)),
         writer_(writer),
         journal_(journal),
         progress_(progress) {}
@@ -99,9 +50,14 @@ class TeamWriting {
   using Rounds = std::vector<Share>;  // of FileWriter::parts()
 
   std::span<const FilePart> parts_in(std::size_t worker, std::size_t round) const;
-  bool is_shared(const FilePart& part) const {
-    return part.is == FilePart::Is::kMade && shared_[part.index];
+  std::uint32_t self() const { return static_cast<std::uint32_t>(team_.rank()); }
+  std::uint32_t writer_of(const FilePart& part) const {
+    return parts_.writer[static_cast<std::size_t>(&part - writer_.parts().data())];
   }
+  bool is_sent(const FilePart& part) const {
+    return is_sent_[static_cast<std::size_t>(&part - writer_.parts().data())];
+  }
+  void find_sent_parts();
   void cut_rounds(std::size_t worker, Share parts);
   Status begin_messages(std::size_t round, std::vector<Bytes>& messages);
   Status each_of_mine(const FilePart& part, const std::function<Status(const JobPart&)>& then);
@@ -116,7 +72,8 @@ class TeamWriting {
   const MemoryShares& shares_;
   Team& team_;
   const DealtFiles dealt_;
-  const std::vector<bool> shared_;  // by index in LaidOut::made
+  DealtParts parts_;
+  std::vector<bool> is_sent_;  // by part: others read something of it for its writer
   FileWriter& writer_;
   TeamJournal& journal_;
   Progress* progress_;
@@ -133,18 +90,29 @@ std::uint64_t sent_at_most(const FolderRun& run, const FilePart& part, std::uint
   return elements * std::max(widest(run.program, jobs), made);
 }
 
+// A tile's pieces follow each other, and so do those of one writer.
+void TeamWriting::find_sent_parts() {
+  const auto parts = writer_.parts();
+  is_sent_.resize(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].is != FilePart::Is::kMade) continue;
+    const bool as_before = i != 0 && parts[i - 1].is == FilePart::Is::kMade &&
+                           parts[i - 1].index == parts[i].index &&
+                           parts_.writer[i - 1] == parts_.writer[i];
+    is_sent_[i] = as_before ? is_sent_[i - 1]
+                            : is_sent_something(run_, dealt_, parts[i].index, parts_.writer[i]);
+  }
+}
+
 void TeamWriting::cut_rounds(std::size_t worker, Share parts) {
   std::uint64_t bytes = 0, sent = 0;
   Share round{parts.first, parts.first};
   for (; round.last < parts.last; ++round.last) {
     const FilePart& part = writer_.parts()[round.last];
-    std::uint64_t length = part.length, own = 0;
-    if (part.is == FilePart::Is::kMade) {
-      const std::uint64_t count = part.block_count;
-      const std::uint64_t blocks = part.blocks.last - part.blocks.first;
-      length = part.length / count * blocks;
-      if (is_shared(part)) own = sent_at_most(run_, part, count) * blocks;
-    }
+    const std::uint64_t length = bytes_of(part);
+    std::uint64_t own = 0;
+    if (is_sent_[round.last])
+      own = sent_at_most(run_, part, part.block_count) * (part.blocks.last - part.blocks.first);
     bool is_full = bytes + length > kRoundBytes || sent + own > shares_.round_bytes ||
                    round.last - round.first >= kRoundParts;
     if (is_full && round.last != round.first) {
@@ -164,28 +132,26 @@ Status TeamWriting::plan(const std::vector<bool>& there) {
   // A team of one is sent nothing.
   const std::uint64_t piece =
       shares_.round_bytes == 0 ? kPieceBytes : std::min(kPieceBytes, shares_.round_bytes);
-  std::vector<Share> own(team_.size());  // files of a worker are neighbours, and so are their parts
-  std::size_t worker = 0;
   for (const FilePart& part : whole) {
     has_parts[part.file] = true;
-    if (there[part.file]) continue;
-    while (worker < dealt_.writer[part.file]) {
-      own[worker].last = writer_.parts().size();
-      own[++worker].first = writer_.parts().size();
-    }
-    writer_.add(part, piece);
+    if (!there[part.file]) writer_.add(part, piece);
   }
-  for (; worker < own.size(); ++worker) {
-    own[worker].last = writer_.parts().size();
-    if (worker + 1 < own.size()) own[worker + 1].first = writer_.parts().size();
-  }
+  parts_ = deal_parts(dealt_, writer_.parts());
+  find_sent_parts();
+  const bool in_rounds = std::find(is_sent_.begin(), is_sent_.end(), true) != is_sent_.end();
   rounds_.resize(team_.size());
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    cut_rounds(i, own[i]);
-    round_count_ = std::max(round_count_, rounds_[i].size());
+  for (std::size_t worker = 0; worker < team_.size(); ++worker) {
+    // Nobody waits for anybody where nothing is sent.
+    if (in_rounds)
+      cut_rounds(worker, parts_.own[worker]);
+    else
+      rounds_[worker] = {parts_.own[worker]};
+    round_count_ = std::max(round_count_, rounds_[worker].size());
   }
-  const Share mine = own[team_.rank()];
+  const Share mine = parts_.own[team_.rank()];
   writer_.expect(writer_.parts().subspan(mine.first, mine.last - mine.first));
+  for (const SharedFile& shared : parts_.shared)
+    writer_.share(shared.file, shared.owner == team_.rank());
   for (std::uint32_t file = 0; file < has_parts.size(); ++file) {
     if (!has_parts[file] && dealt_.writer[file] == team_.rank()) empty_files_.push_back(file);
   }
@@ -201,9 +167,9 @@ std::span<const FilePart> TeamWriting::parts_in(std::size_t worker, std::size_t 
 // Those parts of jobs that this worker reads.
 Status TeamWriting::each_of_mine(const FilePart& part,
                                  const std::function<Status(const JobPart&)>& then) {
+  const std::uint32_t writer = writer_of(part);
   auto is_mine = [&](const ProgramJob& job) {
-    return job.source != SourceId::kNone &&
-           dealt_.reader[static_cast<std::size_t>(job.source)] == team_.rank();
+    return job.source != SourceId::kNone && dealt_.reader_for(job.source, writer) == team_.rank();
   };
   return each_part(run_.program, run_.made[part.index], part.blocks, writer_.payloads().limits(),
                    is_mine, then);
@@ -238,7 +204,7 @@ Result<Fingerprint> TeamWriting::read_for(const FilePart& part, std::span<std::b
 Result<Bytes> TeamWriting::message_to(std::size_t worker, std::size_t round) {
   std::vector<const FilePart*> shared;
   for (const FilePart& part : parts_in(worker, round)) {
-    if (is_shared(part)) shared.push_back(&part);
+    if (is_sent(part)) shared.push_back(&part);
   }
   constexpr std::size_t kRow = 3;
   std::vector<std::uint64_t> rows(kRow * shared.size()), begin;
@@ -277,7 +243,7 @@ Result<std::vector<std::vector<SentPiece>>> TeamWriting::open_messages(
     const std::vector<Bytes>& come, std::size_t round) const {
   const auto own = parts_in(team_.rank(), round);
   const auto count = static_cast<std::size_t>(
-      std::count_if(own.begin(), own.end(), [&](const FilePart& part) { return is_shared(part); }));
+      std::count_if(own.begin(), own.end(), [&](const FilePart& part) { return is_sent(part); }));
   std::vector<std::vector<SentPiece>> pieces(come.size(), std::vector<SentPiece>(count));
   for (std::size_t worker = 0; worker < come.size(); ++worker) {
     if (worker == team_.rank()) continue;
@@ -304,12 +270,12 @@ Status TeamWriting::write_round(const std::vector<Bytes>& come, std::size_t roun
   const auto own = parts_in(team_.rank(), round);
   std::vector<std::size_t> piece_of(own.size());
   std::size_t next = 0;
-  for (std::size_t i = 0; i < own.size(); ++i) piece_of[i] = is_shared(own[i]) ? next++ : SIZE_MAX;
+  for (std::size_t i = 0; i < own.size(); ++i) piece_of[i] = is_sent(own[i]) ? next++ : SIZE_MAX;
   return each_in_parallel(own.size(), [&](std::size_t i) -> Status {
     if (piece_of[i] == SIZE_MAX) return writer_.write(own[i]);
-    PartOfOthers sent(dealt_, team_.rank(), team_.size());
+    PartOfOthers sent(dealt_, self());
     for (std::size_t worker = 0; worker < pieces.size(); ++worker) {
-      if (worker != team_.rank()) sent.add(worker, pieces[worker][piece_of[i]]);
+      if (worker != self()) sent.add(worker, pieces[worker][piece_of[i]]);
     }
     return writer_.write(own[i], &sent);
   });
@@ -318,12 +284,16 @@ Status TeamWriting::write_round(const std::vector<Bytes>& come, std::size_t roun
 // While a round is written the next one is read and sent.
 Status TeamWriting::write_all() {
   std::vector<Bytes> next;
+  Bytes left;  // what this one leaves to the owners of files
   std::future<Status> writing;
   auto all_written = [&] { return writing.valid() ? writing.get() : Status{}; };
   BesideWork beside{"read and write", {}, progress_};
   beside.news = [&] { return journal_.news(); };
   beside.hear = [&](std::size_t member, BytesView news) { return journal_.hear(member, news); };
-  beside.work = [&]() { return begin_messages(0, next); };
+  beside.work = [&]() -> Status {
+    SHW_CHECK(create_shared(parts_, self(), writer_));
+    return begin_messages(0, next);
+  };
   SHW_CHECK(work_beside(team_, beside));
   for (std::size_t round = 0; round < round_count_; ++round) {
     auto come = team_.exchange(std::exchange(next, {}), "tiles");
@@ -342,9 +312,17 @@ Status TeamWriting::write_all() {
   }
   beside.work = [&]() -> Status {
     SHW_CHECK(all_written());
-    for (std::uint32_t file : empty_files_) SHW_CHECK(writer_.write_empty(file));
+    for (std::uint32_t file : empty_files_) SHW_CHECK(writer_.finish(file));
+    SHW_TRY(left, leave_shared(parts_, self(), writer_));
     return {};
   };
+  SHW_CHECK(work_beside(team_, beside));
+  if (parts_.shared.empty()) return {};
+  SHW_TRY(auto told, team_.tell_all(std::move(left), "pieces of files"));
+  for (std::size_t worker = 0; worker < told.size(); ++worker) {
+    if (worker != team_.rank()) SHW_CHECK(writer_.hear(told[worker]));
+  }
+  beside.work = [&] { return finish_shared(parts_, self(), writer_); };
   return work_beside(team_, beside);
 }
 
@@ -378,8 +356,9 @@ Result<std::vector<std::optional<Fingerprint>>> write_in_team(
     Progress* progress) {
   const FileDone done = [&](const DurableFile& file) { return journal.add(file); };
   FileWriter writer(run, shares, executors, directory, done, progress);
-  TeamWriting writing(run, shares, *run.team, deal_files(run, there, run.team->size()), writer,
-                      journal, progress);
+  SHW_TRY(auto machines, machines_of(*run.team));
+  TeamWriting writing(run, shares, *run.team, deal_files(run, there, machines), writer, journal,
+                      progress);
   SHW_CHECK(writing.plan(there));
   SHW_CHECK(writing.write_all());
   return share_elements(*run.team, writer.take_elements());

@@ -1,7 +1,7 @@
-// The files that a format has laid out, written by several workers. Each file is written by one of
-// them, and each source is read by one of them, who sends to the others what they make of it: in
-// rounds, one message from each to each, so that memory follows the limits. While a round is
-// written the next one is read and sent.
+// The files that a format has laid out, written by several workers (deal_files.h, deal_parts.h).
+// What one of them reads for another one is sent in rounds, one message from each to each, so that
+// memory follows the limits; while a round is written the next one is read and sent. Where nothing
+// has to be sent nobody waits for anybody.
 //
 // Who reads adds up the fingerprint of what was read, and it travels beside the bytes: what changes
 // on the way shows when the result is read back. Bytes that come along as they are

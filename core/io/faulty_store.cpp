@@ -43,6 +43,11 @@ class FaultyFolder final : public WritableDirectory {
     SHW_TRY(auto file, inner_->create_file(relative));
     return std::make_unique<FaultyFile>(std::move(file), relative, decide_);
   }
+  Result<std::unique_ptr<OutputFile>> join_file(const std::string& relative) override {
+    SHW_CHECK(ask(decide_, "join", relative));
+    SHW_TRY(auto file, inner_->join_file(relative));
+    return std::make_unique<FaultyFile>(std::move(file), relative, decide_);
+  }
   Result<bool> copy_past(const std::string& source_path, const std::string& relative,
                          const RangeParts* passing, Progress* progress) override {
     SHW_CHECK(ask(decide_, "copy", relative));

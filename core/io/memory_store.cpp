@@ -186,6 +186,12 @@ class StoredWritable final : public WritableDirectory {
     SHW_TRY(NodePtr made, new_file(relative));
     return std::make_unique<StoredFile>(tree_, std::move(made));
   }
+  Result<std::unique_ptr<OutputFile>> join_file(const std::string& relative) override {
+    std::lock_guard lock(tree_->guard);
+    NodePtr found = is_safe_relative_path(relative) ? below(node_, relative) : nullptr;
+    if (found == nullptr || found->is_folder) return no_such(relative);
+    return std::make_unique<StoredFile>(tree_, std::move(found));
+  }
   Result<bool> copy_past(const std::string& source_path, const std::string& relative,
                          const RangeParts* passing, Progress* progress) override {
     if (is_cancelled(progress)) return cancelled_error();

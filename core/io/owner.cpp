@@ -36,17 +36,16 @@ std::string line_of(std::string text) {
   return text.substr(0, text.find('\n'));
 }
 
-std::string host() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data())
-                                                          : std::string();
+// Containers on one machine number their processes ("pid"), and mount ("mnt"), each for itself.
+std::string space(const char* of) {
+  std::array<char, 64> name{};
+  ssize_t length =
+      ::readlink((std::string("/proc/self/ns/") + of).c_str(), name.data(), name.size());
+  return length > 0 ? std::string(name.data(), static_cast<std::size_t>(length)) : std::string();
 }
 
-// Containers on one machine number their processes each for itself.
-std::string pid_space() {
-  std::array<char, 64> name{};
-  ssize_t length = ::readlink("/proc/self/ns/pid", name.data(), name.size());
-  return length > 0 ? std::string(name.data(), static_cast<std::size_t>(length)) : std::string();
+std::string boot() {
+  return line_of(beginning_of("/proc/sys/kernel/random/boot_id"));
 }
 
 // Clock ticks from boot to the start of a process: a pid that is used again has another one. The
@@ -73,8 +72,7 @@ struct Owner {
 };
 Owner here() {
   std::string pid = std::to_string(::getpid());
-  return {host(), line_of(beginning_of("/proc/sys/kernel/random/boot_id")), pid_space(), pid,
-          start_of(pid)};
+  return {host_name(), boot(), space("pid"), pid, start_of(pid)};
 }
 
 Owner parsed(std::string_view text) {
@@ -131,6 +129,16 @@ bool is_being_taken(const std::string& path, const std::string& owner) {
 
 std::string this_process() {
   return text_of(here());
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data())
+                                                          : std::string();
+}
+
+std::string this_machine() {
+  return host_name() + "\n" + boot() + "\n" + space("mnt");
 }
 
 bool is_dead_process(std::string_view text) {

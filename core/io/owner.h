@@ -14,6 +14,9 @@ inline constexpr const char* kOwnerFile = ".shardwright-owner";
 
 // Host, boot, pid space, pid and start time of this process, a line each.
 std::string this_process();
+std::string host_name();
+// Host, boot and mounts: processes that say the same read files through one page cache.
+std::string this_machine();
 // True only where `text` names a process of this machine, since its last boot and in this pid
 // space, that runs no more. Anything that cannot be known is no.
 bool is_dead_process(std::string_view text);

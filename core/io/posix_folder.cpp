@@ -99,6 +99,13 @@ class PosixWritableDirectory final : public WritableDirectory {
     return std::make_unique<PosixFile>(relative, fd);
   }
 
+  Result<std::unique_ptr<OutputFile>> join_file(const std::string& relative) override {
+    SHW_CHECK(check_path(relative));
+    int fd = ::openat(fd_, relative.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) return system_error("cannot open it", relative, errno);
+    return std::make_unique<PosixFile>(relative, fd);
+  }
+
   Result<bool> copy_past(const std::string& source_path, const std::string& relative,
                          const RangeParts* passing, Progress* progress) override {
     int source = ::open(source_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -25,7 +25,9 @@ class WritableDirectory {
   virtual const std::string& path() const = 0;
   // Fails if it exists.
   virtual Result<std::unique_ptr<OutputFile>> create_file(const std::string& relative) = 0;
-  // The same, to be written from front to back.
+  // One that somebody else on this machine has created, and finishes: written together.
+  virtual Result<std::unique_ptr<OutputFile>> join_file(const std::string& relative) = 0;
+  // As create_file(), to be written from front to back.
   Result<std::unique_ptr<ByteSink>> create(const std::string& relative);
   // Copies a whole file of the same store: reflink where the file system can, else a copy that
   // keeps holes. Never a hard link. Durable when it returns. `passing`, where it is not null, is

@@ -20,8 +20,8 @@
 namespace shw {
 
 struct ExpectedResult {
-  // Why it cannot be that result, told without reading an element: tensors, shapes, dtypes, tiles,
-  // and entries that are no tensors. Where there are any, `compare` is not to be called.
+  // Why it cannot be that result, told without reading an item: tensors, shapes, dtypes, tiles.
+  // Where there are any, `compare` is not to be called.
   std::vector<std::string> contradictions = {};
   FilledRecord lost = {};                 // elements whose own value is gone
   std::vector<std::string> dropped = {};  // entries of the source that are not there any more
@@ -33,6 +33,9 @@ struct ExpectedResult {
   // The first element of a chunk of the result that is another one; nothing where all are as they
   // should be. An error where that cannot be told. For any number of threads.
   std::function<Result<std::optional<Mismatch>>(ChunkId, Progress*)> compare = {};
+  // An entry that is no tensor and is not as it should be, which is one more contradiction: their
+  // items are read.
+  std::function<Result<std::optional<Error>>()> objects = {};
 };
 
 // An error says why the plan cannot be followed on this source.

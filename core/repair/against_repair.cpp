@@ -116,12 +116,10 @@ Result<ExpectedResult> expected_of_repair(const std::shared_ptr<const Checkpoint
     expected.contradictions.push_back(words_about(same.error()));
     return expected;
   }
-  SHW_TRY(auto object, object_that_differs(*source, again->plan, result));
-  if (object) {
-    expected.contradictions.push_back(words_about(*object));
-    return expected;
-  }
   find_origins(*again);
+  expected.objects = [again] {
+    return object_that_differs(*again->source, again->plan, again->result);
+  };
   expected.compare = [again](ChunkId chunk, Progress* progress) {
     return again->compare(chunk, progress);
   };

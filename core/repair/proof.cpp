@@ -124,21 +124,11 @@ std::vector<std::uint64_t> item_lengths(const Checkpoint& checkpoint) {
 }
 
 Result<bool> by_first(Team* team, const std::function<Result<bool>()>& work) {
-  if (team == nullptr) return work();
-  bool is_good = false;
-  BesideWork beside{"certify", {}, nullptr};
-  beside.work = [&]() -> Status {
-    if (team->rank() != 0) return {};
-    SHW_TRY(is_good, work());
-    return {};
-  };
-  SHW_CHECK(work_beside(*team, beside));
-  Packer words;
-  words.add(std::uint64_t{is_good});
-  SHW_TRY(auto told, team->tell_all(words.take(), "certify"));
-  Unpacker first(told.front());
-  SHW_TRY(std::uint64_t answer, first.number());
-  return answer != 0;
+  SHW_TRY(Bytes told, by_first(team, "certify", [&]() -> Result<Bytes> {
+            SHW_TRY(bool is_good, work());
+            return Bytes(1, std::byte{is_good});
+          }));
+  return told == Bytes(1, std::byte{1});
 }
 
 namespace {
@@ -177,7 +167,8 @@ Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Pr
 }
 
 Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkpoint,
-                                                        Progress* progress, Team& team) {
+                                                        Progress* progress, Team& team,
+                                                        const BesideHash& beside) {
   using Hashes = Result<std::vector<std::string>>;
   auto by_item = chunks_by_item(checkpoint);
   std::vector<ItemTask> tasks;
@@ -188,7 +179,7 @@ Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkp
   }
   std::vector<std::string> hashes(checkpoint.chunk_count());
   std::optional<Error> first;
-  TeamWork work{"hashes", costs, {}, {}};
+  TeamWork work{"hashes", costs, {}, {}, progress};
   work.find = [&](std::size_t t) -> Result<Bytes> {
     auto hash = hash_of_task(checkpoint, tasks[t], progress);
     if (!hash && hash.error().kind == ErrorKind::kCancelled)
@@ -196,12 +187,22 @@ Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkp
     Packer words;
     words.add(std::string_view(hash ? *hash : std::string()));
     if (!hash) words.add(hash.error());
+    for (std::uint32_t chunk : *tasks[t].second) {
+      if (!hash || beside.find == nullptr) break;
+      SHW_TRY(Bytes of_chunk, beside.find(ChunkId{chunk}));
+      words.add(packed_text(of_chunk));
+    }
     return words.take();
   };
   work.hear = [&](std::size_t t, BytesView found) -> Status {
     Unpacker words(found);
     SHW_TRY(std::string hash, words.text());
-    for (std::uint32_t chunk : *tasks[t].second) hashes[chunk] = hash;
+    for (std::uint32_t chunk : *tasks[t].second) {
+      hashes[chunk] = hash;
+      if (hash.empty() || beside.hear == nullptr) continue;
+      SHW_TRY(std::string of_chunk, words.text());
+      SHW_CHECK(beside.hear(ChunkId{chunk}, std::as_bytes(std::span(of_chunk))));
+    }
     if (!hash.empty()) return {};
     SHW_TRY(Error error, words.error());
     if (!first) first = std::move(error);

@@ -22,10 +22,16 @@ class Team;
 using ThenOf = std::function<Status(ChunkId)>;
 Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
                                                 const ThenOf& then = {});
+// What else is found of a chunk by whoever has hashed its item, and heard by all.
+struct BesideHash {
+  std::function<Result<Bytes>(ChunkId)> find = {};  // null: nothing
+  std::function<Status(ChunkId, BytesView)> hear = {};
+};
 // The same, each item read by one member of the team. Outside the team's own errors, inside that of
 // the first item that cannot be read: the same for all members.
 Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkpoint,
-                                                        Progress* progress, Team& team);
+                                                        Progress* progress, Team& team,
+                                                        const BesideHash& beside = {});
 // The bytes that it reads.
 std::uint64_t item_bytes(const Checkpoint& checkpoint);
 // By chunk; 0 where it has no item.

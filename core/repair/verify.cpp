@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/packed.h"
+#include "core/base/team.h"
 #include "core/base/words.h"
 #include "core/formats/open.h"
 #include "core/repair/against.h"
 #include "core/repair/inverse.h"
 #include "core/repair/proof.h"
+#include "core/repair/verify_words.h"
 
 namespace shw {
 namespace {
@@ -20,7 +23,7 @@ struct SourceRun {
   ExpectedResult expected = {};
   std::optional<Error> why_not = {};  // the plan cannot be followed
   // By chunk: nothing of those that were not compared.
-  std::vector<std::optional<Result<std::optional<Mismatch>>>> found = {};
+  std::vector<std::optional<ComparedChunk>> found = {};
 };
 
 // Bytes that moved, mapped back to what the certificate says they were.
@@ -86,14 +89,50 @@ Status add_disagreements(const Certificate& certificate, const Checkpoint& check
   return {};
 }
 
-void begin_source_run(const Certificate& certificate, const Checkpoint& checkpoint, SourceRun& run,
-                      Progress* progress) {
+// What it should be must be the same to all of a team, who share out what is compared.
+Status agree_on_source(const SourceRun& run, Team& team) {
+  Packer own;
+  own.add(run.why_not ? words_about(*run.why_not) : std::string());
+  for (const std::string& one : run.expected.contradictions) own.add(one);
+  const Bytes words = own.take();
+  SHW_TRY(auto told, team.tell_all(words, "agree on the source"));
+  for (std::size_t member = 0; member < told.size(); ++member) {
+    if (told[member] == words) continue;
+    Unpacker theirs(told[member]);
+    SHW_TRY(std::string why_not, theirs.text());
+    return fail(ErrorKind::kIo,
+                fmt::format("worker {} sees another source or result than worker {}{}", member,
+                            team.rank(), why_not.empty() ? "" : ": " + why_not),
+                {}, "begin all of them with the same words, where they see the same files");
+  }
+  return {};
+}
+
+// Of a team the first one reads them.
+Status compare_objects(SourceRun& run, Team* team) {
+  if (run.expected.objects == nullptr) return {};
+  SHW_TRY(Bytes told, by_first(team, "entries",
+                               [&]() -> Result<Bytes> { return packed(run.expected.objects()); }));
+  SHW_TRY(auto object, unpacked_object(told));
+  if (object && !*object) return {};
+  if (object)
+    run.expected.contradictions.push_back(words_about(**object));
+  else
+    run.why_not = std::move(object).error();
+  run.expected.compare = nullptr;
+  return {};
+}
+
+Status begin_source_run(const Certificate& certificate, const Checkpoint& checkpoint,
+                        SourceRun& run, Team* team, Progress* progress) {
   run.found.resize(checkpoint.chunk_count());
   auto expected = expected_of(certificate, run.source, checkpoint, progress);
   if (expected)
     run.expected = std::move(*expected);
   else
     run.why_not = std::move(expected).error();
+  if (team != nullptr) SHW_CHECK(agree_on_source(run, *team));
+  return compare_objects(run, team);
 }
 
 // The certificate's own numbers against those of the plan: it may say that more was kept.
@@ -205,6 +244,54 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
                   against.source, steps.empty() ? "" : ": ", steps));
 }
 
+// Hashes of all items, each compared with its source at once.
+Result<Result<std::vector<std::string>>> hash_and_compare(const Checkpoint& checkpoint,
+                                                          SourceRun& run, Team* team,
+                                                          Progress* progress) {
+  auto compare = [&](ChunkId chunk) -> Status {
+    if (run.expected.compare == nullptr) return {};
+    auto found = run.expected.compare(chunk, progress);
+    if (!found && found.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(std::move(found).error());
+    run.found[index_of(chunk)].emplace(std::move(found));
+    return {};
+  };
+  if (team == nullptr) return hash_all_items(checkpoint, progress, compare);
+  if (run.expected.compare == nullptr) return hash_all_items(checkpoint, progress, *team);
+  BesideHash beside;
+  beside.find = [&](ChunkId chunk) -> Result<Bytes> {
+    SHW_CHECK(compare(chunk));
+    return packed(*run.found[index_of(chunk)]);
+  };
+  beside.hear = [&](ChunkId chunk, BytesView words) -> Status {
+    SHW_TRY(ComparedChunk found, unpacked_chunk(words));
+    run.found[index_of(chunk)].emplace(std::move(found));
+    return {};
+  };
+  return hash_all_items(checkpoint, progress, *team, beside);
+}
+
+// What it all comes to.
+Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& checkpoint,
+                           const Result<std::vector<std::string>>& hashes, const SourceRun& run,
+                           Progress* progress) {
+  VerifyReport report;
+  if (!hashes) {
+    if (hashes.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(hashes.error());
+    // A file that is gone or cut off breaks the proof; it does not stop the verdict.
+    const Error& error = hashes.error();
+    report.outcome = VerifyReport::Outcome::kBroken;
+    report.reasons = {error.place.tensor + " in " + error.place.file + ": " + error.message};
+    return report;
+  }
+  report = hold_against(certificate, checkpoint, *hashes);
+  if (report.outcome == VerifyReport::Outcome::kProved)
+    SHW_CHECK(add_inverse(certificate, checkpoint, report, progress));
+  SHW_CHECK(add_disagreements(certificate, checkpoint, *hashes, report, progress));
+  if (run.source != nullptr) end_source_run(certificate, checkpoint, run, report);
+  return report;
+}
+
 }  // namespace
 
 Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress,
@@ -215,9 +302,6 @@ Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress*
 
 Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress,
                                    std::shared_ptr<const Checkpoint> source, Team* team) {
-  if (team != nullptr && source != nullptr)
-    return fail(ErrorKind::kUsage, "several processes do not compare with a source", {},
-                "do it in one process");
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   const Directory& directory = *checkpoint.directory();
@@ -235,35 +319,16 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
   std::uint64_t sides = source == nullptr ? 1 : 2;
   if (progress != nullptr) progress->begin(Phase::kVerifying, sides * item_bytes(checkpoint), true);
   SourceRun run{std::move(source)};
-  if (run.source != nullptr) begin_source_run(certificate, checkpoint, run, progress);
-  auto compare = [&](ChunkId chunk) -> Status {
-    if (run.expected.compare == nullptr) return {};
-    auto found = run.expected.compare(chunk, progress);
-    if (!found && found.error().kind == ErrorKind::kCancelled)
-      return tl::unexpected<Error>(std::move(found).error());
-    run.found[index_of(chunk)].emplace(std::move(found));
-    return {};
-  };
-  Result<std::vector<std::string>> hashes;
-  if (team == nullptr) {
-    hashes = hash_all_items(checkpoint, progress, compare);
-  } else {
-    SHW_TRY(hashes, hash_all_items(checkpoint, progress, *team));
-  }
-  if (!hashes) {
-    if (hashes.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(hashes.error());
-    // A file that is gone or cut off breaks the proof; it does not stop the verdict.
-    const Error& error = hashes.error();
-    report.outcome = VerifyReport::Outcome::kBroken;
-    report.reasons = {error.place.tensor + " in " + error.place.file + ": " + error.message};
-    return report;
-  }
-  report = hold_against(certificate, checkpoint, *hashes);
-  if (report.outcome == VerifyReport::Outcome::kProved)
-    SHW_CHECK(add_inverse(certificate, checkpoint, report, progress));
-  SHW_CHECK(add_disagreements(certificate, checkpoint, *hashes, report, progress));
-  if (run.source != nullptr) end_source_run(certificate, checkpoint, run, report);
-  return report;
+  if (run.source != nullptr)
+    SHW_CHECK(begin_source_run(certificate, checkpoint, run, team, progress));
+  SHW_TRY(auto hashes, hash_and_compare(checkpoint, run, team, progress));
+  if (team == nullptr) return judge(certificate, checkpoint, hashes, run, progress);
+  // What is read besides is read by the first one.
+  SHW_TRY(Bytes told, by_first(team, "judge", [&]() -> Result<Bytes> {
+            SHW_TRY(VerifyReport found, judge(certificate, checkpoint, hashes, run, progress));
+            return packed(found);
+          }));
+  return unpacked_report(told);
 }
 
 }  // namespace shw

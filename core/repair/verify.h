@@ -18,7 +18,7 @@ class Team;
 // against that too, where the plan that the certificate keeps puts it: a result that was changed
 // and certified anew, with all its hashes, is told by its elements. Each tile is then hashed and
 // compared in one go, so that the disk reads either side once. A team hashes together, each item
-// once; with a source it is refused.
+// once, and whoever has hashed one compares it.
 Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress = nullptr,
                                    std::shared_ptr<const Checkpoint> source = nullptr,
                                    Team* team = nullptr);

@@ -10,6 +10,11 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/one" "$work/four"
 in_one() { (cd "$work/one" && "$program" "$@"); }
 in_four() { (cd "$work/four" && "$mpirun" -n 4 "$program" "$@"); }
+# As if two of them were on another machine: what they need is sent.
+on_two_machines() {
+  (cd "$work/four" && "$mpirun" -n 4 bash -c 'SHARDWRIGHT_MACHINE=$((OMPI_COMM_WORLD_RANK % 2)) exec "$@"' \
+    bash "$program" "$@")
+}
 # A folder's name stands in its metadata: they get the same one.
 same() {
   diff -r "$work/one/$1" "$work/four/$1" || { echo "$1: four processes made something else than one"; exit 1; }
@@ -27,6 +32,11 @@ words=(convert "$healthy" --to safetensors --out plain --yes --quiet)
 in_one "${words[@]}" > /dev/null
 in_four "${words[@]}" > /dev/null
 same plain
+
+words=(reshard "$healthy" --mesh dp=3 --memory 1M --out sent --yes --quiet)
+in_one "${words[@]}" > /dev/null
+on_two_machines "${words[@]}" > /dev/null
+same sent
 
 one=0 four=0
 words=(repair "$broken" --spec "$spec" --out mended --yes --quiet --json)

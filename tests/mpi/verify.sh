@@ -11,9 +11,11 @@ trap 'rm -rf "$out"' EXIT
 cd "$out"
 "$program" convert "$checkpoint" --to dcp --out result --yes --quiet
 bash "$beside" "$mpirun" "$program" verify result
+bash "$beside" "$mpirun" "$program" verify result --against "$checkpoint"
 file=$(ls -S result/*.distcp | head -n 1)
 printf 'x' | dd of="$file" bs=1 seek=700 conv=notrunc status=none
 bash "$beside" "$mpirun" "$program" verify result
+bash "$beside" "$mpirun" "$program" verify result --against "$checkpoint"
 "$program" verify result --quiet > said && { echo "a byte that was changed is proved"; exit 1; }
 truncate -s 600 "$file"
 bash "$beside" "$mpirun" "$program" verify result

@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cstdlib>
 
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
+#include "core/exec/deal_parts.h"
 #include "core/formats/open.h"
 #include "core/io/faulty_store.h"
 #include "core/io/place.h"
@@ -18,10 +20,12 @@ namespace {
 
 constexpr std::chrono::seconds kWait(60);
 
+// Workers of `machines` that take turns, as some launchers deal them.
 std::vector<Status> make_in_team(Store& store, const DrawnPlan& plan, const Arrangement& all,
-                                 const std::string& out, int workers, std::uint64_t memory) {
+                                 const std::string& out, int workers, int machines,
+                                 std::uint64_t memory) {
   return run_on_threads(workers, {}, [&](Transport& transport) -> Status {
-    TransportTeam team(transport, kWait);
+    TransportTeam team(transport, kWait, std::to_string(transport.rank() % machines));
     ArrangedRun run = run_into(plan, all, out);
     run.team = &team;
     run.memory = memory;
@@ -49,6 +53,7 @@ std::vector<std::string> half_made_of(const Store& store) {
 }  // namespace
 
 TEST_CASE("workers make of random plans what one makes, in rounds of any size") {
+  int joined = 0;  // files that somebody wrote parts of and others finished
   const char* asked = std::getenv("SHARDWRIGHT_PLANS");
   const int count = asked != nullptr ? std::atoi(asked) : 25;
   for (int i = 0; i < count; ++i) {
@@ -62,12 +67,17 @@ TEST_CASE("workers make of random plans what one makes, in rounds of any size") 
     for (int workers : {1, 2, 3, 8}) {
       const std::string out = "/out" + std::to_string(workers);
       const std::uint64_t memory = i % 2 == 0 ? 4096u * static_cast<unsigned>(workers) : 1u << 30;
-      auto ended = make_in_team(plan.store, plan, all, out, workers, memory);
+      FaultyStore watched(plan.store, [&](const std::string& step, const std::string&) {
+        if (step == "join") ++joined;
+        return std::nullopt;
+      });
+      auto ended = make_in_team(watched, plan, all, out, workers, 1 + i % 3, memory);
       if (worst_of(ended) != "") FAIL(worst_of(ended) << "\n" << told(plan.steps));
       CHECK(half_made_of(plan.store).empty());
       CHECK(proved_files(plan, all, out) == wanted);
     }
   }
+  CHECK(joined > count);
 }
 
 namespace {
@@ -97,7 +107,7 @@ struct SourceReads {
 
 }  // namespace
 
-TEST_CASE("workers read together what one reads, each source by one of them") {
+TEST_CASE("workers of one machine or of several read together what one reads") {
   int moved = 0;
   for (int i = 0; i < 20; ++i) {
     Dice dice(static_cast<unsigned>(410'000 + i));
@@ -121,13 +131,13 @@ TEST_CASE("workers read together what one reads, each source by one of them") {
     REQUIRE(lower_arrangement(all, run_into(plan, all, "/out").form, nullptr).has_value());
     const std::uint64_t headers = reads.bytes;
     reads.bytes = 0;
-    REQUIRE(worst_of(make_in_team(plan.store, plan, all, "/out1", 1, 1u << 30)) == "");
+    REQUIRE(worst_of(make_in_team(plan.store, plan, all, "/out1", 1, 1, 1u << 30)) == "");
     const std::uint64_t alone = reads.bytes;
     if (alone > headers) ++moved;
     for (int workers : {2, 3, 5}) {
       reads.bytes = 0;
-      auto ended =
-          make_in_team(plan.store, plan, all, "/out" + std::to_string(workers), workers, 1u << 30);
+      auto ended = make_in_team(plan.store, plan, all, "/out" + std::to_string(workers), workers,
+                                1 + i % 3, 1u << 30);
       if (worst_of(ended) != "") FAIL(worst_of(ended) << "\n" << told(plan.steps));
       const auto more = static_cast<std::uint64_t>(workers - 1);
       CHECK(reads.bytes.load() == alone + more * headers);
@@ -150,12 +160,13 @@ TEST_CASE(
     std::atomic<int> writes{0};
     const int full_from = static_cast<int>(dice.pick(1, 12));
     FaultyStore full(plan.store, [&](const std::string& step, const std::string& path) {
-      bool is_full = path.ends_with(".distcp") && (step == "write" || step == "create") &&
+      bool is_full = path.ends_with(".distcp") &&
+                     (step == "write" || step == "create" || step == "join") &&
                      ++writes >= full_from;
       return is_full ? std::optional<Error>(Error{ErrorKind::kIo, "no space left", {path}})
                      : std::nullopt;
     });
-    auto ended = make_in_team(full, plan, all, "/out", 3, 4096);
+    auto ended = make_in_team(full, plan, all, "/out", 3, 1 + i % 3, 4096);
     const bool all_ended =
         std::all_of(ended.begin(), ended.end(), [](const Status& one) { return !one.has_value(); });
     if (worst_of(ended) != "") {
@@ -166,7 +177,7 @@ TEST_CASE(
     if (!half_made_of(plan.store).empty()) ++kept;
     if (plan.store.exists("/out")) continue;
     // What is left of it is found by whoever makes the same again.
-    ended = make_in_team(plan.store, plan, all, "/out", 1 + i % 4, 1u << 30);
+    ended = make_in_team(plan.store, plan, all, "/out", 1 + i % 4, 1, 1u << 30);
     if (worst_of(ended) != "") FAIL(worst_of(ended) << "\n" << told(plan.steps));
     CHECK(half_made_of(plan.store).empty());
     CHECK(proved_files(plan, all, "/out") == wanted);
@@ -194,4 +205,36 @@ TEST_CASE("workers that were asked for other things write nothing") {
   }
   CHECK_FALSE(plan.store.exists("/out"));
   CHECK(half_made_of(plan.store).empty());
+}
+
+TEST_CASE("one large file is written by all workers of its machine, and by no other") {
+  // Of 4, 1, 4, 3 and 4 pieces of 100 bytes; five workers, of which the middle three share a
+  // machine.
+  std::vector<FilePart> parts;
+  for (std::uint32_t file = 0; file < 5; ++file) {
+    const int pieces[] = {4, 1, 4, 3, 4};
+    for (int i = 0; i < pieces[file]; ++i) {
+      FilePart part;
+      part.file = file;
+      part.length = 100;
+      parts.push_back(part);
+    }
+  }
+  DealtFiles files;
+  files.machine = {0, 1, 1, 1, 4};
+  files.order = {0, 1, 2, 3, 4};
+  files.writer = {0, 1, 1, 3, 4};
+  DealtParts dealt = deal_parts(files, parts);
+  CHECK(dealt.writer == std::vector<std::uint32_t>{0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 4, 4});
+  REQUIRE(dealt.shared.size() == 1);
+  CHECK(dealt.shared[0].file == 2);
+  CHECK(dealt.shared[0].owner == 1);
+  // Where workers of two machines take turns, each machine's are neighbours.
+  files.machine = {0, 1, 0};
+  files.order = {0, 2, 1};
+  files.writer = {0, 0, 2, 2, 1};
+  dealt = deal_parts(files, parts);
+  CHECK(dealt.own[0].last == dealt.own[2].first);
+  CHECK(dealt.own[1].first == 12);
+  CHECK(dealt.own[1].last == 16);
 }

@@ -1,0 +1,25 @@
+// What processes that verify together tell each other.
+#pragma once
+
+#include <optional>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/repair/mismatch.h"
+#include "core/repair/verify_report.h"
+
+namespace shw {
+
+// The first element of a chunk that is not as it should be, if any; an error where that cannot be
+// told.
+using ComparedChunk = Result<std::optional<Mismatch>>;
+
+// The outer result of what is unpacked is that of the message.
+Bytes packed(const ComparedChunk& found);
+Result<ComparedChunk> unpacked_chunk(BytesView words);
+Bytes packed(const Result<std::optional<Error>>& object);
+Result<Result<std::optional<Error>>> unpacked_object(BytesView words);
+Bytes packed(const VerifyReport& report);
+Result<VerifyReport> unpacked_report(BytesView words);
+
+}  // namespace shw
