@@ -6,11 +6,16 @@
 #   codes      every code of 8 and 16 bits, cast to every dtype
 #   floats     all 2^32 floats, cast to every dtype
 #   kernels    a table of rates beside the copy from device to device, each with what was predicted
-#   pipeline   from files to files, with the rate of every stage
+#   numbers    what `stats --device` does with what is in memory, by the card and by the cores
 #   nccl       where libnccl.so.2 is: a communicator of one rank, 100 times from begin to end
+#   pipeline   from files to files, with the rate of every stage
 #
 #   bash tests/gpu/run.sh                  all of it
 #   bash tests/gpu/run.sh slabs codes      these
+#
+# Each step is stopped after the seconds that stand beside it below, so that one that hangs takes
+# none of the others with it: together with the build they stay below nine minutes. What a step has
+# printed by then counts.
 #
 # ARCH (sm_90): what to build for. INCLUDE: a folder with fmt/ and tl/expected.hpp, where the system
 # has none. BUILD (build/gpu): where to build. What was measured goes to tests/gpu/RESULTS.md by hand.
@@ -28,6 +33,7 @@ sources=(gpu/*.cu gpu/{slab_tables,number_tables,device_tables,cuda_executor}.cp
   core/cluster/{transport,collectives,loopback}.cpp
   core/tensor/{cast,dtype,element_text,fingerprint,float_counts,shape,strided_copy,transpose_plane}.cpp
   core/tensor/{statistics,statistics_counter,statistics_tables,wide_integer}.cpp
+  core/tensor/number_counter.cpp core/exec/{device,device_numbers}.cpp
   core/exec/{change_elements,cpu_executor,element_fingerprint}.cpp tests/gpu/device/*.cu tests/gpu/device/*.cpp)
 
 newest_header=$(find gpu core tests/gpu \( -name '*.h' -o -name '*.cuh' \) -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2-)
@@ -56,9 +62,20 @@ echo "built in $((SECONDS - began)) s"
 nvidia-smi --query-gpu=name,driver_version,pcie.link.gen.current,pcie.link.width.current,clocks.sm,clocks.mem \
   --format=csv || echo "nvidia-smi says nothing"
 steps=("$@")
-if ((${#steps[@]} == 0)); then steps=(slabs codes floats kernels pipeline nccl); fi
+if ((${#steps[@]} == 0)); then steps=(slabs codes kernels numbers floats nccl pipeline); fi
+# A machine in a container may have next to nothing there.
+folder=/dev/shm
+if (($(df --output=avail -k "$folder" | tail -1) < 20 * 1024 * 1024)); then folder=${TMPDIR:-/tmp}; fi
+declare -A most=([slabs]=60 [codes]=20 [kernels]=80 [numbers]=40 [floats]=60 [nccl]=60 [pipeline]=120)
 status=0
 for step in "${steps[@]}"; do
-  "$build/device" "$step" || status=1
+  words=("$step")
+  if [[ $step == pipeline ]]; then words+=("$folder"); fi
+  timeout -k 5 "${most[$step]:-120}" "$build/device" "${words[@]}" || {
+    code=$?
+    if ((code == 124 || code == 137)); then echo "$step: stopped after ${most[$step]:-120} s"; fi
+    status=1
+  }
 done
+echo "all of it in $((SECONDS - began)) s"
 exit $status

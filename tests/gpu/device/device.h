@@ -11,6 +11,7 @@ bool check_slabs(std::uint64_t slabs);
 bool check_codes();
 bool check_all_floats();
 bool measure_kernels(const std::string& only);
+bool measure_numbers();
 bool measure_pipeline(const std::string& folder);
 // `file`: the library; empty: the one that is found.
 bool check_nccl(const std::string& file);

@@ -136,6 +136,10 @@ std::vector<Bench> benches() {
   turned_scan.scans.push_back(job_of(ElementOp::kCopy, Dtype::kFloat32, Dtype::kFloat32,
                                      {8192, 8192}, {4, 4 * 8192}, {8192, 1}));
   all.push_back(turned_scan);
+  Bench cast_scan{"fingerprint of float32 as bfloat16", 15, {}, {}};
+  cast_scan.scans.push_back(
+      job_of(ElementOp::kCast, Dtype::kFloat32, Dtype::kBfloat16, {kBytes / 8}, {4}, {1}));
+  all.push_back(cast_scan);
   // Random bits are the worst of all: each element is of another group of powers than the last one.
   all.push_back(numbers("numbers of float32, random bits", 5, Dtype::kFloat32, kBytes));
   all.push_back(numbers("numbers of bfloat16, random bits", 3, Dtype::kBfloat16, kBytes));
@@ -143,12 +147,13 @@ std::vector<Bench> benches() {
   all.push_back(numbers("numbers of float64, random bits", 4, Dtype::kFloat64, kBytes));
   all.push_back(numbers("numbers of int32, random bits", 15, Dtype::kInt32, kBytes));
   all.push_back(numbers("numbers of e4m3fn, random bits", 15, Dtype::kFloat8E4m3fn, kBytes));
-  all.push_back(numbers("numbers of float32, weights", 30, Dtype::kFloat32, kBytes));
-  all.back().of_weights = true;
   Bench columns{"every other element of 4 bytes", 40, {}, {}};
   columns.tiles.push_back(
       job_of(ElementOp::kCopy, Dtype::kFloat32, Dtype::kFloat32, {256 * kMega}, {8}, {4}));
   all.push_back(columns);
+  // Weights, whose memory is filled anew: nearly all within one group of powers.
+  all.push_back(numbers("numbers of float32, weights", 30, Dtype::kFloat32, kBytes));
+  all.back().of_weights = true;
   return all;
 }
 

@@ -9,6 +9,7 @@
 using namespace shw;
 
 int main(int count, char** words) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what is stopped has said what it knew
   const std::string what = count > 1 ? words[1] : "";
   const std::string more = count > 2 ? words[2] : "";
   Gpus found = cuda_gpus();
@@ -26,13 +27,15 @@ int main(int count, char** words) {
     right = test::check_all_floats();
   else if (what == "kernels")
     right = test::measure_kernels(more);
+  else if (what == "numbers")
+    right = test::measure_numbers();
   else if (what == "pipeline")
     right = test::measure_pipeline(more.empty() ? "/dev/shm" : more);
   else if (what == "nccl")
     right = test::check_nccl(more);
   else
     std::printf(
-        "usage: device slabs [N] | codes | floats | kernels [PART OF A NAME] | pipeline "
+        "usage: device slabs [N] | codes | floats | kernels [PART OF A NAME] | numbers | pipeline "
         "[FOLDER] | nccl [LIBRARY]\n");
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   std::printf("%s: %s in %.1f s\n\n", what.c_str(), right ? "right" : "WRONG", spent.count());

@@ -42,7 +42,9 @@ struct Files {
   int in, out;
 };
 
-constexpr std::size_t kSlabs = 192;
+constexpr std::int64_t kSide = 4096;
+constexpr std::size_t kSlabBytes = kSide * kSide * 4;  // 64 MiB of float32
+constexpr std::size_t kSlabs = 128;
 
 struct Lane {
   PinnedMemory in, out;
@@ -149,19 +151,17 @@ class Ring {
   std::deque<UnderWay> under_way_;
 };
 
-std::optional<Ran> run_ring(const Work& work, unsigned threads, const Files& files) {
-  std::vector<Ring> rings(threads);
-  for (Ring& ring : rings)
-    if (!ring.open(work)) return std::nullopt;
-  if (ftruncate(files.out, 0) != 0) return std::nullopt;
-  std::vector<Ran> parts(threads);
+// On as many threads as there are workers, each of which carries slabs until none is left.
+template <class Worker, class Carry>
+std::optional<Ran> run_on(std::vector<Worker>& workers, Carry carry) {
+  std::vector<Ran> parts(workers.size());
   std::atomic<std::size_t> next{0};
   std::atomic<bool> right{true};
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::thread> running;
-  for (unsigned t = 0; t < threads; ++t)
+  for (std::size_t t = 0; t < workers.size(); ++t)
     running.emplace_back([&, t] {
-      if (!rings[t].carry(work, files, next, parts[t])) right = false;
+      if (!carry(workers[t], next, parts[t])) right = false;
     });
   for (std::thread& thread : running) thread.join();
   Ran ran{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), {}, {}};
@@ -175,6 +175,16 @@ std::optional<Ran> run_ring(const Work& work, unsigned threads, const Files& fil
   return right ? std::optional(ran) : std::nullopt;
 }
 
+std::optional<Ran> run_ring(const Work& work, unsigned threads, const Files& files) {
+  std::vector<Ring> rings(threads);
+  for (Ring& ring : rings)
+    if (!ring.open(work)) return std::nullopt;
+  if (ftruncate(files.out, 0) != 0) return std::nullopt;
+  return run_on(rings, [&](Ring& ring, std::atomic<std::size_t>& next, Ran& ran) {
+    return ring.carry(work, files, next, ran);
+  });
+}
+
 std::optional<Ran> run_stages(const Work& work, unsigned stages, unsigned threads,
                               const Files& files) {
   std::vector<Lane> lanes(threads);
@@ -184,32 +194,19 @@ std::optional<Ran> run_stages(const Work& work, unsigned stages, unsigned thread
     std::memset(lane.out.data(), 0x5A, work.out);
   }
   if ((stages & kWrite) != 0 && ftruncate(files.out, 0) != 0) return std::nullopt;
-  std::vector<Fingerprint> sums(threads);
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> right{true};
-  const auto begin = std::chrono::steady_clock::now();
-  std::vector<std::thread> running;
-  for (unsigned t = 0; t < threads; ++t)
-    running.emplace_back([&, t] {
-      for (std::size_t slab; (slab = next++) < kSlabs;)
-        if (!lanes[t].carry(work, slab, stages, files, sums[t])) right = false;
-    });
-  for (std::thread& thread : running) thread.join();
-  Ran ran{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), {}, {}};
-  for (const Fingerprint& sum : sums) ran.sum += sum;
-  return right ? std::optional(ran) : std::nullopt;
+  return run_on(lanes, [&](Lane& lane, std::atomic<std::size_t>& next, Ran& ran) {
+    bool right = true;
+    for (std::size_t slab; right && (slab = next++) < kSlabs;)
+      right = lane.carry(work, slab, stages, files, ran.sum);
+    return right;
+  });
 }
 
 Work work_of(const char* name, ElementOp op, Dtype to, bool turned) {
-  constexpr std::int64_t kSide = 4096;  // 64 MiB of float32
   const Extents sizes{kSide, kSide}, rows{kSide, 1}, columns{1, kSide};
   const auto after = static_cast<std::int64_t>(size_of(to));
   TileJob job{op, Dtype::kFloat32, to, {}, {0, 0}, {}};
-  Work work{name,
-            {},
-            {},
-            std::size_t{kSide * kSide * 4},
-            static_cast<std::size_t>(kSide * kSide * after)};
+  Work work{name, {}, {}, kSlabBytes, static_cast<std::size_t>(kSide * kSide * after)};
   const Extents source = turned ? Extents{4, kSide * 4} : Extents{kSide * 4, 4};
   each_canonical_pair(pair_of(sizes, source, 0, Extents{kSide * after, after}, 0),
                       [&](const LayoutPair& pair) { job.layouts = pair; });
@@ -220,19 +217,52 @@ Work work_of(const char* name, ElementOp op, Dtype to, bool turned) {
   return work;
 }
 
-bool measure(const Work& work, const std::string& folder, unsigned threads) {
-  const std::string in = folder + "/shardwright_in", out = folder + "/shardwright_out";
-  Files files{open(in.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600),
-              open(out.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600)};
-  bool right = files.in >= 0 && files.out >= 0;
-  std::vector<std::byte> noise(work.in);
-  SlabDice dice(3);
-  for (std::size_t at = 0; at < noise.size(); at += 8) {
-    const std::uint64_t bits = dice.bits();
-    std::memcpy(noise.data() + at, &bits, 8);
+// Two files in memory, gone when they are closed.
+class TwoFiles {
+ public:
+  ~TwoFiles() {
+    for (int file : {files_.in, files_.out})
+      if (file >= 0) close(file);
   }
-  for (std::size_t slab = 0; right && slab < kSlabs; ++slab)
-    right = pwrite(files.in, noise.data(), work.in, static_cast<off_t>(slab * work.in)) > 0;
+  // Filled once: every work reads as many bytes.
+  bool open(const std::string& folder, std::size_t slab_bytes) {
+    files_ = {opened(folder + "/shardwright_in"), opened(folder + "/shardwright_out")};
+    if (files_.in < 0 || files_.out < 0) {
+      std::printf("no files can be made in %s\n", folder.c_str());
+      return false;
+    }
+    std::vector<std::byte> noise(slab_bytes);
+    SlabDice dice(3);
+    for (std::size_t at = 0; at < noise.size(); at += 8) {
+      const std::uint64_t bits = dice.bits();
+      std::memcpy(noise.data() + at, &bits, 8);
+    }
+    std::atomic<std::size_t> next{0};
+    std::vector<int> lanes(8);
+    const auto filled = run_on(lanes, [&](int&, std::atomic<std::size_t>&, Ran&) {
+      for (std::size_t slab; (slab = next++) < kSlabs;)
+        if (pwrite(files_.in, noise.data(), noise.size(),
+                   static_cast<off_t>(slab * noise.size())) != static_cast<ssize_t>(noise.size()))
+          return false;
+      return true;
+    });
+    if (!filled)
+      std::printf("%s has no room for %zu GB\n", folder.c_str(), kSlabs * slab_bytes >> 29);
+    return filled.has_value();
+  }
+  const Files& get() const { return files_; }
+
+ private:
+  static int opened(const std::string& name) {
+    const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    unlink(name.c_str());
+    return file;
+  }
+  Files files_{-1, -1};
+};
+
+bool measure(const Work& work, const Files& files, unsigned threads) {
+  bool right = true;
   struct Row {
     const char* name;
     unsigned stages;
@@ -278,29 +308,24 @@ bool measure(const Work& work, const std::string& folder, unsigned threads) {
     std::printf("the fingerprints differ\n");
     right = false;
   }
-  close(files.in);
-  close(files.out);
-  unlink(in.c_str());
-  unlink(out.c_str());
   return right;
 }
 
 }  // namespace
 
 bool measure_pipeline(const std::string& folder) {
+  TwoFiles files;
+  if (!files.open(folder, kSlabBytes)) return false;
+  const Work turned = work_of("float32 turned", ElementOp::kCopy, Dtype::kFloat32, true);
+  const Work cast = work_of("float32 to bfloat16", ElementOp::kCast, Dtype::kBfloat16, false);
   bool right = true;
   for (unsigned threads : {4u, 8u, 16u}) {
-    right = measure(work_of("float32 turned", ElementOp::kCopy, Dtype::kFloat32, true), folder,
-                    threads) &&
-            right;
-    right = measure(work_of("float32 to bfloat16", ElementOp::kCast, Dtype::kBfloat16, false),
-                    folder, threads) &&
-            right;
+    right = measure(turned, files.get(), threads) && right;
+    right = measure(cast, files.get(), threads) && right;
   }
-  right =
-      measure(work_of("float32 as it is", ElementOp::kCopy, Dtype::kFloat32, false), folder, 8) &&
-      right;
-  return right;
+  return measure(work_of("float32 as it is", ElementOp::kCopy, Dtype::kFloat32, false), files.get(),
+                 8) &&
+         right;
 }
 
 }  // namespace shw::test
