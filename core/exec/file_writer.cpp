@@ -118,9 +118,12 @@ Status FileWriter::put(const FilePart& part, OutputFile& file, SentParts* sent) 
     case FilePart::Is::kCopy: {
       const OutputCopy& copy = laid_out_.copies[part.index];
       SHW_TRY(auto source, run_.outputs.source->directory()->open(copy.from));
+      const std::uint64_t begin = copy.begin + part.skipped;
+      auto passing =
+          came_along_ == nullptr ? std::nullopt : came_along_->watch(copy.from, begin, part.length);
       StageClock clock(stages_of(progress_), Stage::kWrite, part.length);
-      return copy_range(*source, copy.begin + part.skipped, part.length, file, part.offset,
-                        progress_);
+      return copy_range(*source, begin, part.length, file, part.offset, progress_,
+                        passing ? &*passing : nullptr);
     }
     case FilePart::Is::kMade: {
       SHW_TRY(pieces_[part.piece], payloads_.write(run_.made[part.index], part.blocks, file, sent));

@@ -28,6 +28,9 @@ class FileWriter {
   FileWriter(const FolderRun& run, const MemoryShares& shares, const Executors& executors,
              WritableDirectory& directory, const FileDone& done, Progress* progress);
 
+  // What is copied as it is goes by there.
+  void show(PassingItems& came_along) { came_along_ = &came_along; }
+
   // Adds the part as it is, or in pieces that threads may write at once.
   void add(const FilePart& part, std::uint64_t piece_bytes);
   std::span<const FilePart> parts() const { return parts_; }
@@ -74,6 +77,7 @@ class FileWriter {
   WritableDirectory& directory_;
   const FileDone& done_;
   Progress* progress_;
+  PassingItems* came_along_ = nullptr;
   Payloads payloads_;
   std::vector<std::uint32_t> checksums_;              // by tile
   std::vector<std::optional<Fingerprint>> elements_;  // by tile

@@ -174,6 +174,9 @@ PassingItems items_to_watch(const Making& making, Share copies) {
   if (run.outputs.source == nullptr) return {};
   std::vector<std::string> paths;
   for (std::size_t i = copies.first; i < copies.last; ++i) paths.push_back(run.copied[i].path);
+  for (const OutputCopy& copy : run.laid_out.copies) {
+    if (paths.empty() || paths.back() != copy.from) paths.push_back(copy.from);
+  }
   return PassingItems(*run.outputs.source, paths);
 }
 
@@ -199,7 +202,7 @@ Status make_files(Making& making) {
   SHW_CHECK(copy_files(making, copies));
   auto done = [&](const DurableFile& file) { return making.journal->add(file); };
   SHW_TRY(making.made, write_files(run, making.shares, making.executors, there, *making.folder,
-                                   done, making.progress));
+                                   done, making.came_along, making.progress));
   return {};
 }
 

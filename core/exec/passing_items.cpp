@@ -8,7 +8,8 @@ namespace shw {
 // The items of one part of a file, one after the other.
 class PassingItems::Watch {
  public:
-  Watch(std::span<Item> items, std::uint64_t begin) : items_(items), at_(begin) {}
+  Watch(std::span<Item> items, std::uint64_t begin, std::mutex& guard)
+      : items_(items), at_(begin), guard_(guard) {}
 
   void take(BytesView bytes) {
     while (!items_.empty()) {
@@ -19,7 +20,10 @@ class PassingItems::Watch {
         hash_.add(bytes.subspan(static_cast<std::size_t>(low - at_),
                                 static_cast<std::size_t>(high - low)));
       if (high < item.offset + item.length) break;
-      item.hash = hash_.value();
+      {
+        std::lock_guard lock(guard_);
+        item.hash = hash_.value();
+      }
       hash_ = RunningHash();
       items_ = items_.subspan(1);
     }
@@ -38,6 +42,7 @@ class PassingItems::Watch {
  private:
   std::span<Item> items_;  // that have not gone by yet
   std::uint64_t at_;
+  std::mutex& guard_;
   RunningHash hash_;
 };
 
@@ -83,7 +88,7 @@ std::optional<RangeParts> PassingItems::watch(const std::string& file, std::uint
   auto last = std::lower_bound(first, all.end(), begin + length, is_before);
   if (last != first && begin + length - (last - 1)->offset < (last - 1)->length) --last;
   if (first == last) return std::nullopt;
-  auto watch = std::make_shared<Watch>(std::span(first, last), begin);
+  auto watch = std::make_shared<Watch>(std::span(first, last), begin, *guard_);
   RangeParts parts;
   parts.bytes = [watch](BytesView bytes) -> Status {
     watch->take(bytes);

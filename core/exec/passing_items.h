@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,7 +24,7 @@ class PassingItems {
   PassingItems(const Checkpoint& source, std::span<const std::string> files);
 
   // What is to see bytes [begin, begin + length) of a file go by, front to back; nothing where no
-  // item lies there. Several threads may each have a part of a file of their own; refers to this.
+  // whole item lies there. Several threads may each see a part; refers to this.
   std::optional<RangeParts> watch(const std::string& file, std::uint64_t begin,
                                   std::uint64_t length);
 
@@ -37,6 +38,8 @@ class PassingItems {
   };
   class Watch;
 
+  // Of hashes: the same bytes may be copied to two places.
+  std::unique_ptr<std::mutex> guard_ = std::make_unique<std::mutex>();
   std::vector<std::vector<Item>> items_;        // by file id: in order, none in another
   std::map<std::string, std::uint32_t> files_;  // those that have any
 };

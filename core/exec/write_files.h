@@ -7,10 +7,10 @@
 namespace shw {
 
 // All but those that are `there`, by index in LaidOut::files. What their tiles must hold, by index
-// in LaidOut::made; nothing of tiles that were there.
+// in LaidOut::made; nothing of tiles that were there. What is copied goes by at `came_along`.
 Result<std::vector<std::optional<Fingerprint>>> write_files(
     const FolderRun& run, const MemoryShares& shares, const Executors& executors,
     const std::vector<bool>& there, WritableDirectory& directory, const FileDone& done,
-    Progress* progress);
+    PassingItems& came_along, Progress* progress);
 
 }  // namespace shw
