@@ -131,9 +131,12 @@ Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunk
   std::optional<std::pair<std::uint32_t, Error>> first;
   SHW_CHECK(each_in_parallel((order.size() + kAtOnce - 1) / kAtOnce, [&](std::size_t task) {
     ItemFiles files(checkpoint);
-    std::size_t end = std::min((task + 1) * kAtOnce, order.size());
-    for (std::size_t i = task * kAtOnce; i < end; ++i) {
+    const std::size_t begin = task * kAtOnce, end = std::min(begin + kAtOnce, order.size());
+    std::vector<ChunkId> own;
+    for (std::size_t i = begin; i < end; ++i) own.push_back(chunks[order[i]]);
+    for (std::size_t i = begin, unread = begin; i < end; ++i) {
       if (is_cancelled(progress)) return Status(cancelled_error());
+      if (i == unread) unread += files.read_ahead(std::span(own).subspan(i - begin));
       auto storage = storage_with(files, checkpoint, chunks[order[i]]);
       if (storage) {
         visit(order[i], *storage);

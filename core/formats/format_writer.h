@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/formats/output_tiles.h"
 #include "core/io/sink.h"
 #include "core/model/checkpoint.h"
 
@@ -21,25 +22,12 @@ namespace shw {
 
 // --- what it is to hold
 
-// What is said of few tiles: of millions, none that has nothing of it pays for it.
-struct OutputTileMore {
-  // Of the item that is kept, where it is not the recorded one.
-  std::optional<ItemPlace> place = {};
-  std::vector<FileId> made_of = {};  // files of the source with elements that it is made of
-};
-struct OutputTile {
-  Box box;
-  std::uint32_t writer = 0;  // the rank that it is of
-  // A chunk of the source whose item comes along as it is; nothing: the elements are made.
-  std::optional<ChunkId> kept = {};
-  std::shared_ptr<const OutputTileMore> more = {};
-};
 struct OutputTensor {
   std::string fqn;
   Dtype dtype = Dtype::kUnknown;
   bool requires_grad = false;
   Extents shape;
-  std::vector<OutputTile> tiles;
+  OutputTiles tiles;
   std::vector<PathPart> path = {};      // empty: the one part {fqn}
   std::optional<TensorId> before = {};  // what it was in the source
 };

@@ -2,7 +2,54 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <limits>
+#include <utility>
+
 namespace shw {
+namespace {
+
+// A system call an item takes as long as all else that is done to read the header of a small one.
+// Longer runs gain nothing, and shorter ones fit into a core's cache.
+constexpr std::int64_t kMostAhead = 64 << 10;
+constexpr std::int64_t kSmallItem = 16 << 10;
+constexpr std::int64_t kMostBetween = 1 << 10;
+
+bool is_small(const ItemPlace& place) {
+  return place.offset >= 0 && place.length >= 0 && place.length <= kSmallItem &&
+         place.offset <= std::numeric_limits<std::int64_t>::max() - kMostAhead;
+}
+
+// A file of which a run of bytes has been read.
+class SourceWithRun final : public ByteSource {
+ public:
+  SourceWithRun(std::shared_ptr<const ByteSource> file, std::uint64_t begin, Bytes run)
+      : file_(std::move(file)), begin_(begin), run_(std::move(run)) {}
+  const std::string& name() const override { return file_->name(); }
+  std::uint64_t size() const override { return file_->size(); }
+  Status read(std::uint64_t offset, std::span<std::byte> out) const override {
+    bool here = offset >= begin_ && offset - begin_ <= run_.size() &&
+                out.size() <= run_.size() - (offset - begin_);
+    if (!here) return file_->read(offset, out);
+    auto from = run_.begin() + static_cast<std::ptrdiff_t>(offset - begin_);
+    std::copy_n(from, out.size(), out.begin());
+    return {};
+  }
+  BytesView mapped() const override { return file_->mapped(); }
+  void forget(std::uint64_t offset, std::uint64_t length) const override {
+    file_->forget(offset, length);
+  }
+  std::vector<Extent> extents(std::uint64_t offset, std::uint64_t length) const override {
+    return file_->extents(offset, length);
+  }
+
+ private:
+  std::shared_ptr<const ByteSource> file_;
+  std::uint64_t begin_;
+  Bytes run_;
+};
+
+}  // namespace
 
 Error naming(Error error, std::string_view tensor) {
   if (error.place.tensor.empty()) error.place.tensor = tensor;
@@ -21,7 +68,9 @@ Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHea
 }
 
 Result<std::shared_ptr<const ByteSource>> ItemFiles::open(FileId file) {
+  if (file == last_ && with_run_ != nullptr) return with_run_;
   if (file == last_ && source_ != nullptr) return source_;
+  with_run_ = nullptr;
   if (index_of(file) >= checkpoint_.file_count())
     return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
   const FileRow& row = checkpoint_.file(file);
@@ -32,6 +81,31 @@ Result<std::shared_ptr<const ByteSource>> ItemFiles::open(FileId file) {
   SHW_TRY(source_, checkpoint_.directory()->open(row.path));
   last_ = file;
   return source_;
+}
+
+std::size_t ItemFiles::read_ahead(std::span<const ChunkId> chunks) {
+  with_run_ = nullptr;
+  auto first = checkpoint_.item(chunks.front());
+  if (!first || !is_small(*first)) return 1;
+  std::int64_t end = first->offset + first->length;
+  std::size_t count = 1;
+  for (; count < chunks.size(); ++count) {
+    auto next = checkpoint_.item(chunks[count]);
+    bool follows = next && is_small(*next) && next->file == first->file && next->offset >= end &&
+                   next->offset - end <= kMostBetween &&
+                   next->offset + next->length - first->offset <= kMostAhead;
+    if (!follows) break;
+    end = next->offset + next->length;
+  }
+  if (count == 1) return 1;
+  // What is wrong with the file is said when the item is read that it is wrong with.
+  auto source = open(first->file);
+  auto begin = static_cast<std::uint64_t>(first->offset);
+  if (!source || static_cast<std::uint64_t>(end) > (*source)->size()) return count;
+  Bytes run(static_cast<std::size_t>(end - first->offset));
+  if ((*source)->read(begin, run))
+    with_run_ = std::make_shared<const SourceWithRun>(*source, begin, std::move(run));
+  return count;
 }
 
 Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place) {

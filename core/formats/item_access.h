@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "core/formats/common/item_reader.h"
@@ -16,11 +17,15 @@ class ItemFiles {
  public:
   explicit ItemFiles(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
   Result<std::shared_ptr<const ByteSource>> open(FileId file);
+  // Of chunks that will be asked for one after the other: reads the items of the first few at once,
+  // where they are small and lie one behind another. How many that are, one at least.
+  std::size_t read_ahead(std::span<const ChunkId> chunks);
 
  private:
   const Checkpoint& checkpoint_;
   FileId last_ = FileId::kNone;
   std::shared_ptr<const ByteSource> source_;
+  std::shared_ptr<const ByteSource> with_run_;  // the same, where a run of it was read ahead
 };
 
 // The range of a file that an item takes.

@@ -1,192 +1,16 @@
 #include "core/program/program.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <span>
+#include <tuple>
 #include <utility>
 
+#include "core/program/job_rows.h"
+#include "core/program/program_order.h"
+
 namespace shw {
-namespace {
-
-auto key_of(const ProgramSource& source) {
-  return std::tuple(source.input, source.file, source.offset, source.length, source.form,
-                    source.chunk);
-}
-
-// Where a job begins in its output: jobs of one output stand in this order. Jobs have their numbers
-// in `of_jobs`.
-std::int64_t first_index(const Program& program, ExtentsView of_jobs, const ProgramJob& job) {
-  std::int64_t index = 0;
-  ExtentsView sizes = program.sizes(program.output(job.output));
-  ExtentsView at = of_jobs.subspan(job.numbers, sizes.size());
-  for (std::size_t d = 0; d < sizes.size(); ++d) index = index * sizes[d] + at[d];
-  return index;
-}
-
-// Where a row stands, as far as 16 bytes say it. They stand beside each other while they are
-// sorted: asked for at every comparison, those of 3.5 million rows are as many misses of the cache.
-struct Place {
-  std::uint64_t major = 0, minor = 0;
-};
-
-// Rows in the order of their places, and where those are equal of `rest`.
-template <class PlaceOf, class Rest>
-std::vector<std::uint32_t> order_by(std::size_t rows, PlaceOf place_of, Rest rest) {
-  struct Keyed {
-    Place place;
-    std::uint32_t row = 0;
-  };
-  std::vector<Keyed> keyed;
-  keyed.reserve(rows);
-  for (std::uint32_t i = 0; i < rows; ++i) keyed.push_back({place_of(i), i});
-  std::sort(keyed.begin(), keyed.end(), [&](const Keyed& a, const Keyed& b) {
-    if (a.place.major != b.place.major) return a.place.major < b.place.major;
-    if (a.place.minor != b.place.minor) return a.place.minor < b.place.minor;
-    auto one = rest(a.row), other = rest(b.row);
-    return one != other ? one < other : a.row < b.row;
-  });
-  std::vector<std::uint32_t> order;
-  order.reserve(rows);
-  for (const Keyed& one : keyed) order.push_back(one.row);
-  return order;
-}
-
-// Row i becomes what row order[i] was. In place, along the cycles of `order`, which is used up: of
-// 3.5 million jobs a second table would be 250 MB.
-template <class Row>
-void permute(std::vector<Row>& rows, std::vector<std::uint32_t>& order) {
-  for (std::uint32_t start = 0; start < rows.size(); ++start) {
-    if (order[start] == start) continue;
-    Row first = std::move(rows[start]);
-    std::uint32_t at = start;
-    while (order[at] != start) {
-      const std::uint32_t next = order[at];
-      rows[at] = std::move(rows[next]);
-      order[at] = at;
-      at = next;
-    }
-    rows[at] = std::move(first);
-    order[at] = at;
-  }
-}
-
-std::uint32_t append(std::vector<std::int64_t>& pool, ExtentsView numbers) {
-  auto at = static_cast<std::uint32_t>(pool.size());
-  pool.insert(pool.end(), numbers.begin(), numbers.end());
-  return at;
-}
-
-// Names in use, sorted; `moved` maps the old ones to them.
-void sort_names(Program& program, std::vector<std::uint32_t>& moved) {
-  std::vector<bool> used(program.names.size(), false);
-  for (const ProgramSource& source : program.sources) used[source.file] = true;
-  for (const ProgramOutput& output : program.outputs)
-    used[output.file] = used[output.tensor] = true;
-  std::vector<std::string> names;
-  moved.assign(program.names.size(), 0);
-  for (std::uint32_t i : order_by(
-           program.names.size(), [](std::uint32_t) { return Place{}; },
-           [&](std::uint32_t n) { return std::string_view(program.names[n]); })) {
-    if (!used[i]) continue;
-    if (names.empty() || names.back() != program.names[i]) names.push_back(program.names[i]);
-    moved[i] = static_cast<std::uint32_t>(names.size() - 1);
-  }
-  program.names = std::move(names);
-}
-
-void sort_sources(Program& program, std::vector<SourceId>& moved) {
-  std::vector<ProgramSource>& rows = program.sources;
-  std::vector<std::uint32_t> order = order_by(
-      rows.size(),
-      [&](std::uint32_t s) {
-        return Place{std::uint64_t{rows[s].input} << 32 | rows[s].file, rows[s].offset};
-      },
-      [&](std::uint32_t s) { return key_of(rows[s]); });
-  moved.assign(rows.size(), SourceId::kNone);
-  std::uint32_t kept = 0;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i > 0 && key_of(rows[order[i - 1]]) != key_of(rows[order[i]])) ++kept;
-    moved[order[i]] = SourceId{kept};
-  }
-  permute(rows, order);
-  rows.erase(std::unique(rows.begin(), rows.end(),
-                         [](const ProgramSource& a, const ProgramSource& b) {
-                           return key_of(a) == key_of(b);
-                         }),
-             rows.end());
-}
-
-void sort_outputs(Program& program, std::vector<OutputId>& moved) {
-  const std::vector<ProgramOutput>& rows = program.outputs;
-  std::vector<std::uint32_t> order = order_by(
-      rows.size(),
-      [&](std::uint32_t o) {
-        return Place{rows[o].file, rows[o].offset};
-      },
-      [&](std::uint32_t o) { return std::pair(rows[o].length, rows[o].tensor); });
-  moved.resize(order.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) moved[order[i]] = OutputId{i};
-  permute(program.outputs, order);
-}
-
-// Where they begin is worked out once a job, not once a comparison.
-void sort_jobs(Program& program, ExtentsView of_jobs) {
-  constexpr std::uint64_t kSign = std::uint64_t{1} << 63;  // negative numbers stand first
-  const std::vector<ProgramJob>& rows = program.jobs;
-  std::vector<std::uint32_t> order = order_by(
-      rows.size(),
-      [&](std::uint32_t j) {
-        auto begin = static_cast<std::uint64_t>(first_index(program, of_jobs, rows[j]));
-        return Place{static_cast<std::uint64_t>(rows[j].output), begin ^ kSign};
-      },
-      [](std::uint32_t j) { return j; });
-  permute(program.jobs, order);
-}
-
-// The numbers of every output, then those of every job, and no others. What has been copied goes:
-// of 3.5 million jobs there is never more than half of it twice.
-void sort_pool(Program& program, std::vector<std::int64_t> of_jobs) {
-  std::size_t count = 0;
-  for (const ProgramOutput& row : program.outputs) count += std::size_t{3} * row.ndim;
-  for (const ProgramJob& job : program.jobs)
-    count += std::size_t{3} * program.output(job.output).ndim;
-  std::vector<std::int64_t> pool;
-  pool.reserve(count);
-  for (ProgramOutput& row : program.outputs)
-    row.numbers = append(pool, program.numbers(row.numbers, 3 * row.ndim));
-  program.pool = {};
-  for (ProgramJob& job : program.jobs) {
-    const std::size_t ndim = program.output(job.output).ndim;
-    job.numbers = append(pool, ExtentsView(of_jobs).subspan(job.numbers, 3 * ndim));
-  }
-  program.pool = std::move(pool);
-}
-
-// `of_jobs`: the numbers that jobs have, where those in the program's pool are of outputs.
-Program in_order(Program program, std::vector<std::int64_t> of_jobs, std::vector<OutputId>* moved) {
-  std::vector<std::uint32_t> names;
-  std::vector<SourceId> sources;
-  std::vector<OutputId> outputs;
-  sort_names(program, names);
-  for (ProgramSource& source : program.sources) source.file = names[source.file];
-  sort_sources(program, sources);
-  for (ProgramOutput& row : program.outputs) {
-    row.file = names[row.file];
-    row.tensor = names[row.tensor];
-  }
-  sort_outputs(program, outputs);
-  for (ProgramJob& job : program.jobs) {
-    job.output = outputs[static_cast<std::size_t>(job.output)];
-    if (job.source != SourceId::kNone) job.source = sources[static_cast<std::size_t>(job.source)];
-    if (job.factor != SourceId::kNone) job.factor = sources[static_cast<std::size_t>(job.factor)];
-  }
-  sort_jobs(program, of_jobs);
-  sort_pool(program, std::move(of_jobs));
-  if (moved != nullptr) *moved = std::move(outputs);
-  return program;
-}
-
-}  // namespace
 
 Program canonical(Program program, std::vector<OutputId>* moved) {
   std::vector<std::int64_t> of_jobs = program.pool;
@@ -251,9 +75,7 @@ ProgramJob& ProgramBuilder::add_job(OutputId output, const Box& box, ExtentsView
   ProgramJob job;
   job.output = output;
   job.to = job.from = out.dtype;
-  ExtentsView shape = program_.shape(out), offsets = program_.offsets(out);
-  for (std::size_t d = 0; d < out.ndim; ++d)
-    job.logical = job.logical * shape[d] + offsets[d] + box.offsets[d];
+  job.logical = logical_index(program_.shape(out), program_.offsets(out), box.offsets);
   job.numbers = append(job_numbers_, box.offsets);
   append(job_numbers_, box.sizes);
   append(job_numbers_, strides);
@@ -264,25 +86,14 @@ ProgramJob& ProgramBuilder::add_job(OutputId output, const Box& box, ExtentsView
 void ProgramBuilder::add_copy(OutputId output, const Box& box, SourceId source, Dtype from,
                               std::int64_t first, ExtentsView strides) {
   if (is_empty(box)) return;
-  ProgramJob& job = add_job(output, box, strides);
-  job.source = source;
-  job.from = from;
-  job.op = job.from == job.to ? ElementOp::kCopy : ElementOp::kCast;
-  job.first = first;
+  read_from(add_job(output, box, strides), source, from, first);
 }
 
 void ProgramBuilder::add_changed(OutputId output, const Box& box, SourceId source, Dtype from,
                                  std::int64_t first, ExtentsView strides, const Change& change) {
   if (is_empty(box)) return;
   add_copy(output, box, source, from, first, strides);
-  ProgramJob& job = program_.jobs.back();
-  job.via = change.via;
-  if (change.via[0] != Dtype::kUnknown) job.op = ElementOp::kCast;
-  if (!change.is_scaled) return;
-  job.op = ElementOp::kScale;
-  job.factor = change.factor;
-  job.factor_at = change.factor_at;
-  job.constant[0] = change.factor_bits;
+  shw::change(program_.jobs.back(), change);
 }
 
 void ProgramBuilder::add_zeros(OutputId output, const Box& box) {
@@ -292,10 +103,7 @@ void ProgramBuilder::add_zeros(OutputId output, const Box& box) {
 void ProgramBuilder::add_constant(OutputId output, const Box& box,
                                   const std::array<std::uint64_t, 2>& bits) {
   if (is_empty(box)) return;
-  ProgramJob& job = add_job(output, box, Extents(box.sizes.size(), 0));
-  job.op = ElementOp::kConstant;
-  job.constant[0] = bits[0];
-  job.constant[1] = bits[1];
+  fill_with(add_job(output, box, Extents(box.sizes.size(), 0)), bits);
 }
 
 Program ProgramBuilder::take(std::vector<OutputId>* moved) {
@@ -312,42 +120,65 @@ bool reads_in_rows(const Program& program, const ProgramJob& job) {
 }
 
 JobRange jobs_of(const Program& program, OutputId output) {
-  auto begin = program.jobs.begin();
+  // Outputs have about as many jobs each: looked for from where they then stand. A search through
+  // millions of them is twenty misses of the cache.
+  const std::vector<ProgramJob>& jobs = program.jobs;
+  const std::size_t outputs = std::max<std::size_t>(program.outputs.size(), 1);
+  const std::size_t guess =
+      std::min(static_cast<std::size_t>(output), outputs) * jobs.size() / outputs;
+  std::size_t low = guess, high = guess;
+  for (std::size_t step = 1; low > 0 && jobs[low - 1].output >= output; step *= 4)
+    low -= std::min(step, low);
+  for (std::size_t step = 1; high < jobs.size() && jobs[high].output <= output; step *= 4)
+    high += std::min(step, jobs.size() - high);
   auto [first, last] = std::equal_range(
-      begin, program.jobs.end(), ProgramJob{.output = output},
+      jobs.begin() + static_cast<std::ptrdiff_t>(low),
+      jobs.begin() + static_cast<std::ptrdiff_t>(high), ProgramJob{.output = output},
       [](const ProgramJob& a, const ProgramJob& b) { return a.output < b.output; });
-  return {static_cast<std::size_t>(first - begin), static_cast<std::size_t>(last - begin)};
+  return {static_cast<std::size_t>(first - jobs.begin()),
+          static_cast<std::size_t>(last - jobs.begin())};
 }
 
 namespace {
 
 // Numbers as eight bytes each, texts with their length before them: nothing of how a compiler lays
-// a row out gets into the hash.
+// a row out gets into the hash. Rows are hashed some hundred at a time: one by one, a row takes
+// longer than its bytes.
 class Columns {
  public:
   template <class... Number>
   void add(Number... numbers) {
-    const std::uint64_t row[] = {static_cast<std::uint64_t>(numbers)...};
-    hash_.add(std::as_bytes(std::span(row)));
+    if (count_ + sizeof...(numbers) > row_.size()) flush();
+    ((row_[count_++] = static_cast<std::uint64_t>(numbers)), ...);
   }
   void add(ExtentsView numbers) {
     add(numbers.size());
+    flush();
     hash_.add(std::as_bytes(numbers));
   }
   void add(std::string_view text) {
     add(text.size());
+    flush();
     hash_.add(std::as_bytes(std::span(text)));
   }
   void add(const Hops& hops) {
-    std::array<std::uint64_t, std::tuple_size_v<Hops>> row{};
-    std::transform(hops.begin(), hops.end(), row.begin(),
-                   [](Dtype hop) { return static_cast<std::uint64_t>(hop); });
-    hash_.add(std::as_bytes(std::span(row)));
+    static_assert(std::tuple_size_v<Hops> == 6);
+    add(hops[0], hops[1], hops[2], hops[3], hops[4], hops[5]);
   }
-  Hash128 value() const { return hash_.value(); }
+  Hash128 value() {
+    flush();
+    return hash_.value();
+  }
 
  private:
+  void flush() {
+    hash_.add(std::as_bytes(std::span(row_).first(count_)));
+    count_ = 0;
+  }
+
   RunningHash hash_;
+  std::array<std::uint64_t, 2048> row_{};
+  std::size_t count_ = 0;
 };
 
 }  // namespace

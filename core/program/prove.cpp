@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/base/checked.h"
+#include "core/base/parallel.h"
 #include "core/program/program.h"
 #include "core/tensor/cast.h"
 #include "core/tiles/exact_tiling.h"
@@ -64,15 +65,14 @@ struct Prover {
   }
 
   // The payloads of a file follow each other.
-  Status check_order_of_outputs() const {
-    for (std::size_t o = 1; o < program.outputs.size(); ++o) {
-      const ProgramOutput &last = program.outputs[o - 1], &next = program.outputs[o];
-      if (std::tuple(last.file, last.offset, last.length, last.tensor) >=
-          std::tuple(next.file, next.offset, next.length, next.tensor))
-        return refuse("output", o, "does not stand where canonical order has it");
-      if (last.file == next.file && last.offset + last.length > next.offset)
-        return refuse("output", o, "begins in the middle of the one before it");
-    }
+  Status check_order_of_output(std::size_t o) const {
+    if (o == 0) return {};
+    const ProgramOutput &last = program.outputs[o - 1], &next = program.outputs[o];
+    if (std::tuple(last.file, last.offset, last.length, last.tensor) >=
+        std::tuple(next.file, next.offset, next.length, next.tensor))
+      return refuse("output", o, "does not stand where canonical order has it");
+    if (last.file == next.file && last.offset + last.length > next.offset)
+      return refuse("output", o, "begins in the middle of the one before it");
     return {};
   }
 
@@ -231,12 +231,12 @@ struct Prover {
     return same(program.sizes(program.jobs[j]), program.sizes(program.outputs[o]));
   }
 
-  Status check_coverage() const {
-    std::size_t j = 0;
+  // Of outputs [first, last), whose jobs begin at `j`: leaves it behind the last of them.
+  Status check_coverage(std::size_t first, std::size_t last, std::size_t& j) const {
     std::vector<Box> boxes;
-    for (std::size_t o = 0; o < program.outputs.size(); ++o) {
+    for (std::size_t o = first; o < last; ++o) {
       boxes.clear();
-      std::size_t first = j;
+      std::size_t begin = j;
       if (is_filled_by_one(o, j)) {
         ++j;
         continue;
@@ -247,25 +247,61 @@ struct Prover {
       for (std::size_t b = 1; b < boxes.size(); ++b) {
         // Row-major order of where they begin is lexicographic order.
         if (boxes[b - 1].offsets >= boxes[b].offsets)
-          return refuse("job", first + b, "does not stand where canonical order has it");
+          return refuse("job", begin + b, "does not stand where canonical order has it");
       }
       if (!tiles_exactly(boxes, program.sizes(program.outputs[o])))
         return refuse("output", o, "would not be written exactly once, byte by byte");
     }
-    if (j != program.jobs.size())
-      return refuse("job", j, "does not stand where canonical order has it");
     return {};
+  }
+
+  Status check_coverage_in_a_row() const {
+    std::size_t j = 0;
+    SHW_CHECK(check_coverage(0, program.outputs.size(), j));
+    if (j == program.jobs.size()) return {};
+    return refuse("job", j, "does not stand where canonical order has it");
+  }
+
+  // Jobs that stand output by output are found from each output on: by all threads.
+  Status check_coverage() const {
+    auto before = [](const ProgramJob& a, const ProgramJob& b) { return a.output < b.output; };
+    if (!std::is_sorted(program.jobs.begin(), program.jobs.end(), before))
+      return check_coverage_in_a_row();
+    return each_block(program.outputs.size(), [&](std::size_t first, std::size_t last) {
+      std::size_t j = jobs_of(program, OutputId{static_cast<std::uint32_t>(first)}).first;
+      return check_coverage(first, last, j);
+    });
+  }
+
+  // check(first, last) of all rows by some at a time. The error is that of the first wrong row.
+  template <class Check>
+  static Status each_block(std::size_t rows, Check check) {
+    constexpr std::size_t kAtOnce = 1 << 14;
+    return each_in_parallel((rows + kAtOnce - 1) / kAtOnce, [&](std::size_t block) -> Status {
+      return check(block * kAtOnce, std::min((block + 1) * kAtOnce, rows));
+    });
+  }
+  template <class Check>
+  static Status each_row(std::size_t rows, Check check) {
+    return each_block(rows, [&](std::size_t first, std::size_t last) -> Status {
+      for (std::size_t row = first; row < last; ++row) SHW_CHECK(check(row));
+      return {};
+    });
   }
 };
 
 }  // namespace
 
 Status prove(const Program& program) {
-  Prover prover{program};
-  for (std::size_t s = 0; s < program.sources.size(); ++s) SHW_CHECK(prover.check_source(s));
-  for (std::size_t o = 0; o < program.outputs.size(); ++o) SHW_CHECK(prover.check_output(o));
-  SHW_CHECK(prover.check_order_of_outputs());
-  for (std::size_t j = 0; j < program.jobs.size(); ++j) SHW_CHECK(prover.check_job(j));
+  const Prover prover{program};
+  const std::size_t outputs = program.outputs.size();
+  SHW_CHECK(prover.each_row(program.sources.size(),
+                            [&](std::size_t s) { return prover.check_source(s); }));
+  SHW_CHECK(prover.each_row(outputs, [&](std::size_t o) { return prover.check_output(o); }));
+  SHW_CHECK(
+      prover.each_row(outputs, [&](std::size_t o) { return prover.check_order_of_output(o); }));
+  SHW_CHECK(
+      prover.each_row(program.jobs.size(), [&](std::size_t j) { return prover.check_job(j); }));
   SHW_CHECK(prover.check_coverage());
   if (prover.has_sorted_rows() && prover.has_sorted_pool()) return {};
   return fail(ErrorKind::kDamaged, "the program is not in canonical order");

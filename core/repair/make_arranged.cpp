@@ -32,7 +32,7 @@ class MadePlaces {
   MadePlaces(const Outputs& outputs, const LaidOut& laid_out) {
     rows_.reserve(laid_out.made.size());
     for (const MadeTile& made : laid_out.made) {
-      const Box& box = outputs.tensors[made.tensor].tiles[made.tile].box;
+      const Box box = outputs.tensors[made.tensor].tiles.box(made.tile);
       rows_.push_back({key_of(made.tensor, box), static_cast<std::uint32_t>(rows_.size())});
     }
     std::sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) { return a.key < b.key; });

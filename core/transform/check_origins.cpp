@@ -40,29 +40,28 @@ bool comes_from(const Program& program, const Origin& origin, const Part& part, 
 Status check_origins(const Program& program, OutputId output, const Part& part, const Box& tile,
                      const PartStorage* storage, std::string_view fqn) {
   if (is_empty(part.box)) return {};
-  std::size_t ndim = part.box.sizes.size();
-  std::vector<Extents> points{part.box.offsets};
-  Extents last = part.box.offsets;
-  for (std::size_t d = 0; d < ndim; ++d) {
-    last[d] += part.box.sizes[d] - 1;
-    if (part.box.sizes[d] < 2) continue;
-    points.push_back(part.box.offsets);
-    ++points.back()[d];
-  }
-  points.push_back(std::move(last));
+  const std::size_t ndim = part.box.sizes.size();
   const JobRange jobs = jobs_of(program, output);
   Extents local(ndim);
-  for (const Extents& at : points) {
-    local = at;
-    for (std::size_t d = 0; d < ndim; ++d) local[d] -= tile.offsets[d];
+  auto check = [&](const Extents& at) -> Status {
+    for (std::size_t d = 0; d < ndim; ++d) local[d] = at[d] - tile.offsets[d];
     auto origin = origin_of(program, jobs, local);
-    if (origin && comes_from(program, *origin, part, at, storage)) continue;
+    if (origin && comes_from(program, *origin, part, at, storage)) return {};
     return fail(ErrorKind::kDamaged,
                 "nothing was written: the program takes the element at " + to_text(at) +
                     " from elsewhere than the plan does, which is a mistake in Shardwright",
                 Place{.file = {}, .tensor = std::string(fqn)}, "please report it with the plan");
+  };
+  Extents at = part.box.offsets;
+  SHW_CHECK(check(at));
+  for (std::size_t d = 0; d < ndim; ++d) {
+    if (part.box.sizes[d] < 2) continue;
+    ++at[d];
+    SHW_CHECK(check(at));
+    --at[d];
   }
-  return {};
+  for (std::size_t d = 0; d < ndim; ++d) at[d] += part.box.sizes[d] - 1;
+  return check(at);
 }
 
 }  // namespace shw

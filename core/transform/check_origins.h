@@ -3,7 +3,7 @@
 // its first element, on the next one along each dim, and on its last.
 #pragma once
 
-#include <string>
+#include <string_view>
 
 #include "core/base/result.h"
 #include "core/formats/box_reader.h"
@@ -15,7 +15,7 @@ namespace shw {
 // The elements of a chunk, or of a payload in a file, as parts count them.
 struct PartStorage {
   std::uint32_t input = 0;
-  std::string file;
+  std::string_view file;  // of the checkpoint, or of the part
   ChunkStorage lies;
   std::uint32_t chunk = 0;  // where it has to be decoded
 };

@@ -3,14 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
+#include <span>
 
 #include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/facts/filled.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/plain_value.h"
+#include "core/transform/fill_program.h"
 #include "core/transform/lower_parts.h"
 #include "core/transform/packed_tensor.h"
 #include "core/transform/part_index.h"
@@ -50,18 +53,6 @@ std::optional<ChunkId> kept_chunk(const Arrangement& all, const ArrangedTensor& 
   return own_item ? std::optional(from->chunk) : std::nullopt;
 }
 
-std::vector<ChunkId> chunks_in(const std::vector<bool>& needed) {
-  std::vector<ChunkId> chunks;
-  for (std::uint32_t i = 0; i < needed.size(); ++i) {
-    if (needed[i]) chunks.push_back(ChunkId{i});
-  }
-  return chunks;
-}
-
-// Tensors whose parts are worked out together, by all threads: few enough to hold all of them, and
-// of many tiles fewer (a KB each).
-constexpr std::size_t kTensorsAtOnce = 64, kTilesAtOnce = 16384;
-
 class Lowering {
  public:
   Lowering(const Arrangement& all, const WantedForm& form, Progress* progress)
@@ -83,9 +74,8 @@ class Lowering {
     std::erase_if(outputs.attributes,
                   [](const auto& one) { return one.first == kFilledAttribute; });
     outputs.tensors.resize(all_.tensors.size());
-    needed_.resize(all_.inputs.size());
-    for (std::size_t i = 0; i < needed_.size(); ++i)
-      needed_[i].resize(all_.inputs[i]->chunk_count(), false);
+    needed_.is_one_job.assign(all_.tensors.size(), 1);
+    for (const auto& input : all_.inputs) needed_.chunks.emplace_back(input->chunk_count(), 0);
     SHW_CHECK(
         each_in_parallel(all_.tensors.size(), [&](std::size_t i) { return describe_tensor(i); }));
     for (const ArrangedObject& object : all_.objects) {
@@ -101,102 +91,11 @@ class Lowering {
     return {};
   }
 
-  Status make_program() {
-    PartLowering parts(all_, builder_);
-    expect_tiles();
-    for (std::uint32_t input = 0; input < needed_.size(); ++input)
-      SHW_CHECK(parts.prepare(input, chunks_in(needed_[input]), progress_));
-    const std::vector<MadeGroup> groups = made_groups();
-    for (std::size_t first = 0, count = 0; first < groups.size(); first += count) {
-      count = groups_at_once(groups, first);
-      std::vector<std::vector<std::vector<Part>>> of_tiles(count);
-      std::vector<ArrangedTensor> tensors(count);
-      SHW_CHECK(each_in_parallel(count, [&](std::size_t g) -> Status {
-        SHW_TRY(tensors[g], tensor_of_group(groups[first + g]));
-        PartIndex index(tensors[g]);
-        return each_made(groups[first + g], [&](std::size_t, const MadeTile&, const Box& box) {
-          of_tiles[g].push_back(index.parts_of_tile(box));
-          return Status{};
-        });
-      }));
-      for (std::size_t g = 0; g < count; ++g) {
-        auto of_tile = of_tiles[g].begin();
-        SHW_CHECK(
-            each_made(groups[first + g], [&](std::size_t i, const MadeTile& tile, const Box& box) {
-              const OutputTensor& out = lowered_.outputs.tensors[tile.tensor];
-              OutputId output = builder_.add_output(out.fqn, out.dtype, out.shape, box);
-              builder_.place(output, lowered_.laid_out.files[tile.file].path, tile.offset);
-              if (static_cast<std::size_t>(output) != i)
-                return Status(cannot_arrange(out.fqn, "its tiles are out of order"));
-              return parts.add(output, tensors[g], *of_tile++, box);
-            }));
-      }
-    }
-    // Outputs have the numbers of the tiles that are made, until they are put in order.
-    lowered_.program = builder_.take(&lowered_.made);
-    SHW_CHECK(prove(lowered_.program));
-    return each_in_parallel(groups.size(), [&](std::size_t g) -> Status {
-      SHW_TRY(const ArrangedTensor tensor, tensor_of_group(groups[g]));
-      PartIndex index(tensor);
-      return each_made(groups[g], [&](std::size_t i, const MadeTile&, const Box& box) {
-        return parts.check(lowered_.program, lowered_.made[i], tensor, index.parts_of_tile(box),
-                           box);
-      });
-    });
-  }
+  Status make_program() { return fill_program(all_, form_, needed_, lowered_, progress_); }
 
   LoweredArrangement take() { return std::move(lowered_); }
 
  private:
-  // The tiles of one tensor that are made: [first, last) of laid_out.made.
-  struct MadeGroup {
-    std::uint32_t tensor = 0;
-    std::size_t first = 0, last = 0;
-  };
-  std::vector<MadeGroup> made_groups() const {
-    const std::vector<MadeTile>& made = lowered_.laid_out.made;
-    std::vector<MadeGroup> groups;
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      if (groups.empty() || groups.back().tensor != made[i].tensor)
-        groups.push_back({made[i].tensor, i, i});
-      groups.back().last = i + 1;
-    }
-    return groups;
-  }
-
-  static std::size_t groups_at_once(const std::vector<MadeGroup>& groups, std::size_t first) {
-    std::size_t count = 0, tiles = 0;
-    while (first + count < groups.size() && count < kTensorsAtOnce &&
-           (count == 0 || tiles < kTilesAtOnce)) {
-      tiles += groups[first + count].last - groups[first + count].first;
-      ++count;
-    }
-    return count;
-  }
-
-  // As if every tile were one job from one source.
-  void expect_tiles() {
-    std::size_t numbers = 0;
-    for (const MadeTile& tile : lowered_.laid_out.made)
-      numbers += 3 * lowered_.outputs.tensors[tile.tensor].shape.size();
-    builder_.expect(lowered_.laid_out.made.size(), lowered_.laid_out.made.size(), numbers);
-  }
-
-  Result<ArrangedTensor> tensor_of_group(const MadeGroup& group) const {
-    if (is_cancelled(progress_)) return cancelled_error();
-    return arranged_for(all_, all_.tensors[group.tensor], form_);
-  }
-
-  // visit(index in laid_out.made, the tile, its box)
-  template <class Visit>
-  Status each_made(const MadeGroup& group, Visit visit) const {
-    for (std::size_t i = group.first; i < group.last; ++i) {
-      const MadeTile& tile = lowered_.laid_out.made[i];
-      SHW_CHECK(visit(i, tile, lowered_.outputs.tensors[tile.tensor].tiles[tile.tile].box));
-    }
-    return {};
-  }
-
   // The value of an entry, for a format that takes no item of the source. What cannot be said
   // without code is left for the writer to refuse: it names all that it has no place for.
   std::string plain_of(const ArrangedObject& object) {
@@ -227,15 +126,19 @@ class Lowering {
     out.path = tensor.path;
     out.before = tensor.before;
     const PartIndex index(tensor);
+    std::vector<Part> parts;
     out.tiles.reserve(tensor.tiles.size());
     for (const ArrangedTile& tile : tensor.tiles) {
       OutputTile made{tile.box, tile.writer};
-      auto parts = keeps_ ? index.parts_of_tile(tile.box) : std::vector<Part>{};
-      if (parts.size() == 1) made.kept = kept_chunk(all_, tensor, parts.front(), tile.box);
-      if (!made.kept) need(parts);
+      const Part* whole_tile = index.parts_of_tile(tile.box, parts);
+      if (keeps_ && whole_tile != nullptr)
+        made.kept = kept_chunk(all_, tensor, *whole_tile, tile.box);
+      if (!made.kept) {
+        need(whole_tile == nullptr ? parts : std::span(whole_tile, 1));
+        if (whole_tile == nullptr || whole_tile->scaling) needed_.is_one_job[at] = 0;
+      }
       out.tiles.push_back(std::move(made));
     }
-    if (!keeps_) need(tensor.parts);
     bool was_reordered = tensor.before && std::binary_search(provenance.reordered.begin(),
                                                              provenance.reordered.end(),
                                                              all_.source().fqn(*tensor.before));
@@ -246,12 +149,32 @@ class Lowering {
     return {};
   }
 
-  // Their chunks will be read.
-  void need(const std::vector<Part>& parts) {
-    std::lock_guard lock(guard_);
+  // What they are taken from will be read. A tensor has chunks to itself, or nearly.
+  void need(std::span<const Part> parts) {
     for (const Part& part : parts) {
-      if (const auto* from = std::get_if<FromChunk>(&part.from))
-        needed_[from->input][index_of(from->chunk)] = true;
+      if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
+        need(*chunk);
+      } else if (const auto* file = std::get_if<FromFile>(&part.from)) {
+        std::lock_guard lock(guard_);
+        needed_.files.push_back(*file);
+      }
+      if (part.scaling) need_factors(part);
+    }
+  }
+  void need(const FromChunk& from) {
+    std::uint8_t& chunk = needed_.chunks[from.input][index_of(from.chunk)];
+    std::atomic_ref<std::uint8_t>(chunk).store(1, std::memory_order_relaxed);
+  }
+  void need_factors(const Part& part) {
+    const Box box = factors_of(part);
+    for (const Part& factor : all_.factors[part.scaling->factors]->parts) {
+      const auto* chunk = std::get_if<FromChunk>(&factor.from);
+      bool meets = box.sizes.empty() || intersect(factor.box, box);
+      if (chunk != nullptr && meets) need(*chunk);
+      if (const auto* file = std::get_if<FromFile>(&factor.from); file != nullptr && meets) {
+        std::lock_guard lock(guard_);
+        needed_.files.push_back(*file);
+      }
     }
   }
 
@@ -290,9 +213,8 @@ class Lowering {
   Progress* progress_;
   bool keeps_ = false;
   std::mutex guard_;
-  std::vector<std::vector<bool>> needed_;  // chunks, by input
-  std::map<std::string, Error> unsaid_;    // entries whose value is more than plain data
-  ProgramBuilder builder_;
+  NeededParts needed_;
+  std::map<std::string, Error> unsaid_;  // entries whose value is more than plain data
   LoweredArrangement lowered_;
 };
 

@@ -1,4 +1,5 @@
-// The jobs of one tile: from parts in the terms of chunks to strides of bytes in storages.
+// The jobs of one tile: from parts in the terms of chunks to strides of bytes in storages. First it
+// is told all that parts are taken from, then tiles are lowered, by all threads at once.
 #pragma once
 
 #include <map>
@@ -8,74 +9,80 @@
 
 #include "core/base/progress.h"
 #include "core/formats/box_reader.h"
-#include "core/program/program.h"
+#include "core/program/program_frame.h"
 #include "core/transform/arrangement.h"
 #include "core/transform/check_origins.h"
+#include "core/transform/part_index.h"
 
 namespace shw {
 
 class PartLowering {
  public:
-  PartLowering(const Arrangement& all, ProgramBuilder& builder) : all_(all), builder_(builder) {}
+  explicit PartLowering(const Arrangement& all);
 
-  // Reads the headers of chunks of an input, on every core; of others they are read when they are
-  // needed.
+  // Reads the headers of chunks of an input, on every core. Once an input.
   Status prepare(std::uint32_t input, const std::vector<ChunkId>& chunks, Progress* progress);
-  // `parts` lie in the tile `box` of the tensor, whose elements are the output.
-  Status add(OutputId output, const ArrangedTensor& tensor, const std::vector<Part>& parts,
-             const Box& box);
-  // Holds the finished program against what it was made of: after every add(), from any thread.
-  Status check(const Program& program, OutputId output, const ArrangedTensor& tensor,
-               const std::vector<Part>& parts, const Box& box) const;
+  // A run of a file of input 0 that parts are taken from.
+  void add_file(const FromFile& from);
+  // Files of all these, each once or more.
+  void add_names(std::vector<std::string>& names) const;
+  // All of these as sources. Nothing can be added any more.
+  void set_sources(ProgramFrame& frame);
+
+  // What makes the tile `tile` of the tensor, whose elements are an output: `jobs` become those of
+  // it. `scratch` is the caller's, for its room.
+  Status jobs_of(const PartIndex& tensor, const Box& tile, std::vector<Part>& scratch,
+                 std::vector<NewJob>& jobs) const;
+  // Holds the finished program against what it was made of.
+  Status check(const Program& program, OutputId output, const PartIndex& tensor, const Box& tile,
+               std::vector<Part>& scratch) const;
 
  private:
-  // A storage whose elements jobs read, and where they lie in it, by dim of the chunk.
+  // A storage whose elements jobs read, and where they lie in it, by dim of the chunk. Sources are
+  // told apart by chunk until the end: two that are the same bytes are no neighbours for that.
   struct Held {
     SourceId source{};
     PartStorage storage;
   };
-  struct Copy {
-    Box box;  // in the output
-    SourceId source{};
-    Dtype from = Dtype::kUnknown;
-    std::int64_t first = 0;
-    Extents strides;
-    ProgramBuilder::Change change = {};
-  };
-
   // What is kept of it: a checkpoint may have millions of chunks.
   struct Row {
-    SourceId source = SourceId::kNone;  // until the first job that reads it
+    std::uint64_t offset = 0, length = 0;
+    std::int64_t first = 0;
     FileId file{};
     std::uint32_t strides = 0;  // in strides_
     std::uint16_t ndim = 0;
     bool is_stored = true;
-    std::uint64_t offset = 0, length = 0;
-    std::int64_t first = 0;
   };
+  // The rows of one input, which stand side by side.
+  struct RowsOfInput {
+    std::size_t first = 0;
+    std::vector<std::uint32_t> of_chunk = {};  // in rows_, kNoRow where there is none
+  };
+  using FileRun = std::tuple<std::string, std::uint64_t, std::uint64_t>;  // name, offset, length
 
-  Result<Held> hold(const FromChunk& from);
-  Result<Held> hold_file(const FromFile& from, Dtype dtype);
-  Result<Held> hold(const Part& part);
-  bool is_known(const FromChunk& from) const;
-  // Of a chunk that is known.
+  ExtentsView strides_of(const Row& row) const {
+    return ExtentsView(strides_).subspan(row.strides, row.ndim);
+  }
+  void share_strides(std::size_t first_row);
+  SourceId in_program(SourceId source) const;
   PartStorage storage_at(const FromChunk& from) const;
   Result<PartStorage> storage_in(const FromFile& from, Dtype dtype) const;
-  Result<Copy> copy_of_part(const Part& part, const Box& tile);
-  Status add_part(const Part& part, const Box& tile, std::vector<Copy>& copies);
-  Status add_scaled(const Part& part, const Box& tile, std::vector<Copy>& copies);
-  Result<ProgramBuilder::Change> factor_at(const Scaling& scaling, const Extents& cell,
-                                           ProgramBuilder::Change change);
-  // Copies side by side that are one copy.
-  static void merge(std::vector<Copy>& copies);
-  static bool join(Copy& first, const Copy& next);
+  Result<Held> hold(const Part& part) const;
+  Result<NewJob> job_of_part(const Part& part, const Box& tile) const;
+  Status add_part(const Part& part, const Box& tile, std::vector<NewJob>& jobs) const;
+  Status add_scaled(const Part& part, const Box& tile, std::vector<NewJob>& jobs) const;
+  Status factor_at(const Scaling& scaling, const Extents& cell,
+                   ProgramBuilder::Change& change) const;
 
   const Arrangement& all_;
-  ProgramBuilder& builder_;
-  std::vector<std::vector<std::uint32_t>> places_{};  // in rows_, by input and chunk
+  std::vector<RowsOfInput> inputs_;
   std::vector<Row> rows_{};
   std::vector<std::int64_t> strides_{};
-  std::map<std::tuple<std::string, std::uint64_t, std::uint64_t>, SourceId> files_{};
+  std::map<FileRun, SourceId> files_{};
+  std::vector<SourceId> moved_{};  // by row, then by file: in the program; empty: the same number
 };
+
+// The factors that a part with a scaling takes, as a box of the tensor of factors.
+Box factors_of(const Part& part);
 
 }  // namespace shw

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "core/base/parallel.h"
 #include "core/base/spelling.h"
 #include "core/tensor/cast.h"
 #include "core/transform/packed_tensor.h"
@@ -116,12 +117,12 @@ void put_entry(Arrangement& all, std::size_t entry, ArrangedTensor tensor) {
 Status change_each(Arrangement& all, const Patterns& patterns,
                    const std::function<Status(ArrangedTensor&)>& change) {
   SHW_TRY(auto entries, entries_named(all, patterns));
-  for (std::size_t entry : entries) {
-    SHW_TRY(ArrangedTensor tensor, copy_of_entry(all, entry));
+  return each_in_parallel(entries.size(), [&](std::size_t i) -> Status {
+    SHW_TRY(ArrangedTensor tensor, copy_of_entry(all, entries[i]));
     SHW_CHECK(change(tensor));
-    put_entry(all, entry, std::move(tensor));
-  }
-  return {};
+    put_entry(all, entries[i], std::move(tensor));
+    return {};
+  });
 }
 
 Result<std::size_t> dim_of(const ArrangedTensor& tensor, std::int64_t dim) {

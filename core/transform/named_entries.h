@@ -17,7 +17,8 @@ Result<std::size_t> entry_named(const Arrangement& all, const std::string& fqn);
 // A tensor as it stands, to be changed. Its tiles are those that it has now.
 Result<ArrangedTensor> copy_of_entry(const Arrangement& all, std::size_t entry);
 void put_entry(Arrangement& all, std::size_t entry, ArrangedTensor tensor);
-// Every tensor that the patterns match, changed by `change`.
+// Every tensor that the patterns match, changed by `change`: by all threads, each tensor by one.
+// The error is that of the first that has one.
 Status change_each(Arrangement& all, const Patterns& patterns,
                    const std::function<Status(ArrangedTensor&)>& change);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 namespace shw {
 namespace {
@@ -14,14 +13,22 @@ std::int64_t begin_of(const Part& part, std::size_t dim) {
   return part.box.offsets[dim];
 }
 
+// In how many places something begins. In the order of a tensor most of them rise.
+std::size_t distinct(std::vector<std::int64_t>& begins) {
+  if (!std::is_sorted(begins.begin(), begins.end())) std::sort(begins.begin(), begins.end());
+  return static_cast<std::size_t>(std::unique(begins.begin(), begins.end()) - begins.begin());
+}
+
 // The dim with the most places where a part begins.
 std::size_t most_cut(const ArrangedTensor& tensor) {
   std::size_t best = 0, most = 0;
+  std::vector<std::int64_t> begins;
   for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
-    std::set<std::int64_t> begins;
-    for (const Part& part : tensor.parts) begins.insert(begin_of(part, d));
-    if (begins.size() <= most) continue;
-    most = begins.size();
+    begins.clear();
+    for (const Part& part : tensor.parts) begins.push_back(begin_of(part, d));
+    const std::size_t places = distinct(begins);
+    if (places <= most) continue;
+    most = places;
     best = d;
   }
   return best;
@@ -34,10 +41,22 @@ PartIndex::PartIndex(const ArrangedTensor& tensor) : tensor_(tensor) {
   along_ = most_cut(tensor);
   order_.resize(tensor.parts.size());
   std::iota(order_.begin(), order_.end(), 0u);
-  std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+  auto before = [&](std::uint32_t a, std::uint32_t b) {
     return begin_of(tensor.parts[a], along_) < begin_of(tensor.parts[b], along_);
-  });
+  };
+  if (!std::is_sorted(order_.begin(), order_.end(), before))
+    std::stable_sort(order_.begin(), order_.end(), before);
+  begins_.reserve(order_.size());
+  for (std::uint32_t i : order_) begins_.push_back(begin_of(tensor.parts[i], along_));
   for (const Part& part : tensor.parts) longest_ = std::max(longest_, part.box.sizes[along_]);
+}
+
+PartIndex::Range PartIndex::range_near(const Box& tile) const {
+  const std::int64_t begin = tile.offsets[along_], end = begin + tile.sizes[along_];
+  auto first = std::upper_bound(begins_.begin(), begins_.end(), begin - longest_);
+  auto last = std::lower_bound(first, begins_.end(), end);
+  return {static_cast<std::size_t>(first - begins_.begin()),
+          static_cast<std::size_t>(last - begins_.begin())};
 }
 
 std::vector<const Part*> PartIndex::near(const Box& tile) const {
@@ -46,23 +65,30 @@ std::vector<const Part*> PartIndex::near(const Box& tile) const {
     for (const Part& part : tensor_.parts) found.push_back(&part);
     return found;
   }
-  const std::int64_t begin = tile.offsets[along_], end = begin + tile.sizes[along_];
-  auto next = std::partition_point(order_.begin(), order_.end(), [&](std::uint32_t i) {
-    return begin_of(tensor_.parts[i], along_) <= begin - longest_;
-  });
-  for (; next != order_.end() && begin_of(tensor_.parts[*next], along_) < end; ++next)
-    found.push_back(&tensor_.parts[*next]);
+  const Range range = range_near(tile);
+  for (std::size_t i = range.first; i < range.last; ++i) found.push_back(&tensor_.parts[order_[i]]);
   std::sort(found.begin(), found.end());
   return found;
 }
 
-std::vector<Part> PartIndex::parts_of_tile(const Box& tile) const {
-  std::vector<Part> parts;
+const Part* PartIndex::parts_of_tile(const Box& tile, std::vector<Part>& parts) const {
+  parts.clear();
+  const Range range = order_.empty() ? Range{0, tensor_.parts.size()} : range_near(tile);
+  for (std::size_t i = range.first; i < range.last; ++i) {
+    const Part& part = tensor_.parts[order_.empty() ? i : order_[i]];
+    if (part.box == tile) return &part;
+  }
   const BoxMove stay = staying(tile);
   for (const Part* part : near(tile)) {
-    if (part->box == tile) return {*part};
     if (auto cut = moved_part(*part, stay)) parts.push_back(std::move(*cut));
   }
+  return nullptr;
+}
+
+std::vector<Part> PartIndex::parts_of_tile(const Box& tile) const {
+  std::vector<Part> parts;
+  const Part* whole_tile = parts_of_tile(tile, parts);
+  if (whole_tile != nullptr) parts.push_back(*whole_tile);
   return parts;
 }
 

@@ -17,14 +17,22 @@ class PartIndex {
   const ArrangedTensor& tensor() const { return tensor_; }
   // What parts_of_tile() says.
   std::vector<Part> parts_of_tile(const Box& tile) const;
+  // The same into `parts`; where the tile is one part as it stands, that one, and nothing there.
+  const Part* parts_of_tile(const Box& tile, std::vector<Part>& parts) const;
   // Parts that may meet the tile, in the tensor's order: all that do, and few others.
   std::vector<const Part*> near(const Box& tile) const;
 
  private:
+  struct Range {
+    std::size_t first = 0, last = 0;  // in order_
+  };
+  Range range_near(const Box& tile) const;
+
   const ArrangedTensor& tensor_;
   std::size_t along_ = 0;             // the dim that is cut most often
   std::int64_t longest_ = 0;          // part along it
   std::vector<std::uint32_t> order_;  // of parts, by where they begin along it; empty: all are near
+  std::vector<std::int64_t> begins_;  // of those, in that order
 };
 
 // A tensor with its index: it stays where it is made.

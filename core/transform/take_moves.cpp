@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 #include "core/base/checked.h"
@@ -283,7 +284,8 @@ Status take(Arrangement& all, const TrimStep& step) {
     BoxMove move{step.keep, Extents(tensor.shape.size(), 0), same_order(tensor.shape.size())};
     add_moved(tensor, {&move, 1}, TilesGo::kAlong, kept);
     if (kept.tiles.empty()) kept.tiles.push_back({whole(kept.shape), 0});
-    all.trimmed += volume(tensor.shape).value_or(0) - volume(kept.shape).value_or(0);
+    std::atomic_ref<std::int64_t>(all.trimmed)
+        .fetch_add(volume(tensor.shape).value_or(0) - volume(kept.shape).value_or(0));
     tensor = std::move(kept);
     return {};
   });

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/checked.h"
+#include "core/formats/common/archive_forms.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/item_reader.h"
 #include "core/formats/common/torch_item.h"
@@ -40,25 +41,41 @@ Result<Bytes> part_of(Result<Bytes> all, std::uint64_t first, std::uint64_t last
                all->begin() + static_cast<std::ptrdiff_t>(last));
 }
 
-Result<OpenItem> open_archive(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
-                              ItemPart part) {
-  auto transforms = checkpoint.transforms(chunk);
-  SHW_TRY(ItemRange plain,
-          undo_transforms(range, transforms, decompressed_limit(checkpoint, chunk), part, nullptr));
-  auto opened = open_torch_item(plain.source, plain.offset, plain.length);
-  if (!opened) {
-    Error error = std::move(opened).error();
-    return tl::unexpected<Error>(transforms.empty() ? std::move(error)
-                                                    : at_item(std::move(error), range));
-  }
-  OpenItem item{std::move(opened->header), plain.source};
-  const ZipEntry& record = *opened->zip.find("data/" + opened->storage_key);
-  item.header.compressed = !transforms.empty() || record.deflated;
+Result<OpenItem> opened_archive(const ItemRange& plain, bool transformed, ZipEnds read,
+                                ArchiveForms* forms) {
+  SHW_TRY(TorchItem opened,
+          open_torch_item(plain.source, plain.offset, plain.length, std::move(read)));
+  if (forms != nullptr) forms->keep(opened);
+  OpenItem item{std::move(opened.header), plain.source};
+  const ZipEntry& record = *opened.zip.find("data/" + opened.storage_key);
+  item.header.compressed = transformed || record.deflated;
   if (record.deflated)
-    item.stored = [zip = std::move(opened->zip), record](std::uint64_t first, std::uint64_t last) {
+    item.stored = [zip = std::move(opened.zip), record](std::uint64_t first, std::uint64_t last) {
       return part_of(zip.read(record, record.length), first, last);
     };
   return item;
+}
+
+// Of items that follow each other in a file nearly all are like one before.
+Result<OpenItem> open_plain(const ItemRange& range) {
+  thread_local ArchiveForms forms;
+  thread_local ZipEnds read;  // here for its room: an allocation an item is as dear as the look
+  read.head.clear();
+  read.tail.clear();
+  SHW_TRY(auto header, forms.find(*range.source, range.offset, range.length, read));
+  if (header) return OpenItem{std::move(*header), range.source};
+  return opened_archive(range, false, std::move(read), &forms);
+}
+
+Result<OpenItem> open_archive(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
+                              ItemPart part) {
+  auto transforms = checkpoint.transforms(chunk);
+  if (transforms.empty()) return open_plain(range);
+  SHW_TRY(ItemRange plain,
+          undo_transforms(range, transforms, decompressed_limit(checkpoint, chunk), part, nullptr));
+  auto opened = opened_archive(plain, true, {}, nullptr);
+  if (opened) return opened;
+  return tl::unexpected<Error>(at_item(std::move(opened).error(), range));
 }
 
 // The first record whose bytes have another CRC than the directory says.

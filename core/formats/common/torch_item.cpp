@@ -281,8 +281,8 @@ Result<PickledTensor> tensor_in(const Bytes& pickle, const std::string& file,
 }  // namespace
 
 Result<TorchItem> open_torch_item(std::shared_ptr<const ByteSource> source, std::uint64_t base,
-                                  std::uint64_t length) {
-  SHW_TRY(ZipReader zip, ZipReader::open(std::move(source), base, length));
+                                  std::uint64_t length, ZipEnds read) {
+  SHW_TRY(ZipReader zip, ZipReader::open(std::move(source), base, length, std::move(read)));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxTensorPickle));
   const std::string& file = zip.source().name();
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));

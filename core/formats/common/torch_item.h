@@ -57,7 +57,8 @@ struct TorchItem {
   ItemHeader header;
   std::string storage_key;
 };
+// `read`: what of its ends is there already (ZipReader::open).
 Result<TorchItem> open_torch_item(std::shared_ptr<const ByteSource> source, std::uint64_t base,
-                                  std::uint64_t length);
+                                  std::uint64_t length, ZipEnds read = {});
 
 }  // namespace shw

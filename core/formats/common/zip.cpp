@@ -92,8 +92,16 @@ tl::unexpected<Error> ZipReader::unsupported(std::uint64_t at, std::string messa
   return fail(ErrorKind::kUnsupported, std::move(message), {source_->name(), base_ + at});
 }
 
+std::uint64_t zip_tail_length(std::uint64_t length) {
+  return length <= kWholeRead ? length : kTailRead;
+}
+
+std::uint64_t zip_head_length(std::uint64_t length) {
+  return std::min(kHeadRead, length);
+}
+
 Result<ZipReader> ZipReader::open(std::shared_ptr<const ByteSource> source, std::uint64_t base,
-                                  std::uint64_t length) {
+                                  std::uint64_t length, ZipEnds read) {
   ZipReader reader;
   reader.source_ = std::move(source);
   reader.base_ = base;
@@ -107,23 +115,34 @@ Result<ZipReader> ZipReader::open(std::shared_ptr<const ByteSource> source, std:
   }
   if (length < kEndSize)
     return reader.damaged(0, fmt::format("{} bytes are too few for an archive", length));
-  std::uint64_t tail = length <= kWholeRead ? length : kTailRead;
-  SHW_TRY(reader.tail_, read_bytes(*reader.source_, base + length - tail, tail));
+  reader.head_ = std::move(read.head);
+  reader.tail_ = std::move(read.tail);
+  if (reader.tail_.empty()) {
+    const std::uint64_t tail = zip_tail_length(length);
+    SHW_TRY(reader.tail_, read_bytes(*reader.source_, base + length - tail, tail));
+  }
   SHW_TRY(End found, reader.find_end());
   SHW_TRY(found, reader.widen_end(found));
   SHW_CHECK(reader.read_directory(found));
   return reader;
 }
 
+std::optional<BytesView> ZipReader::at_hand(std::uint64_t at, std::uint64_t length) const {
+  if (at > length_ || length > length_ - at) return std::nullopt;
+  const std::uint64_t tail_begin = length_ - tail_.size();
+  if (at >= tail_begin) return BytesView(tail_).subspan(at - tail_begin, length);
+  if (at + length <= head_.size()) return BytesView(head_).subspan(at, length);
+  return std::nullopt;
+}
+
 Result<BytesView> ZipReader::view(std::uint64_t at, std::uint64_t length, Bytes& scratch) const {
   if (at > length_ || length > length_ - at)
     return damaged(at, fmt::format("the item ends before the {} bytes needed here", length));
-  std::uint64_t tail_begin = length_ - tail_.size();
-  if (at >= tail_begin) return BytesView(tail_).subspan(at - tail_begin, length);
+  if (auto held = at_hand(at, length)) return *held;
   if (head_.empty() && at + length <= kHeadRead) {
-    SHW_TRY(head_, read_bytes(*source_, base_, std::min(kHeadRead, length_)));
+    SHW_TRY(head_, read_bytes(*source_, base_, zip_head_length(length_)));
+    return BytesView(head_).subspan(at, length);
   }
-  if (at + length <= head_.size()) return BytesView(head_).subspan(at, length);
   SHW_TRY(scratch, read_bytes(*source_, base_ + at, length));
   return BytesView(scratch);
 }
@@ -205,6 +224,7 @@ Status ZipReader::read_directory(const End& end) {
     SHW_TRY(ZipEntry entry, parse_entry(directory, at, end.directory_offset));
     entries_.push_back(std::move(entry));
   }
+  directory_offset_ = end.directory_offset;
   SHW_CHECK(check_overlap(end.directory_offset));
   crcs_absent_ = std::all_of(entries_.begin(), entries_.end(),
                              [](const ZipEntry& entry) { return entry.crc == 0; });
@@ -233,7 +253,8 @@ Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
 
   ZipEntry entry;
   entry.name = text_of(directory.subspan(at + kDirectorySize, name_length));
-  entry.crc = load_little<std::uint32_t>(fixed, 16);
+  entry.listed_at = base + at;
+  entry.crc = load_little<std::uint32_t>(fixed, kZipListedCrc);
   entry.stored_length = load_little<std::uint32_t>(fixed, 20);
   entry.length = load_little<std::uint32_t>(fixed, 24);
   entry.header_offset = load_little<std::uint32_t>(fixed, 42);

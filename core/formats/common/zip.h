@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -32,13 +33,28 @@ struct ZipEntry {
   std::uint64_t stored_length = 0;  // bytes in the window
   std::uint64_t length = 0;         // bytes of the record
   std::uint64_t limit = 0;          // in the window: where the next record or the directory begins
+  std::uint64_t listed_at = 0;      // in the window: its record in the directory
 };
+
+// What has been read of an archive's two ends; empty where nothing has.
+struct ZipEnds {
+  Bytes head, tail;
+};
+
+// How much of an archive's end is read first: all of it, where it is small.
+std::uint64_t zip_tail_length(std::uint64_t length);
+// And of its front, where records there are looked at.
+std::uint64_t zip_head_length(std::uint64_t length);
+
+// In a record of the directory.
+inline constexpr std::uint64_t kZipListedCrc = 16;
 
 class ZipReader {
  public:
-  // Reads the tail (all of it, where the window is small) and the directory.
+  // Reads the tail (all of it, where the window is small) and the directory. `read`: what of both
+  // ends is there already, as long as zip_tail_length() and zip_head_length() say.
   static Result<ZipReader> open(std::shared_ptr<const ByteSource> source, std::uint64_t base,
-                                std::uint64_t length);
+                                std::uint64_t length, ZipEnds read = {});
 
   const std::vector<ZipEntry>& entries() const { return entries_; }
   // By its name below the top directory: "data.pkl", "data/0". Null where there is none.
@@ -56,6 +72,12 @@ class ZipReader {
                                PayloadWatch* watch = nullptr) const;
 
   const ByteSource& source() const { return *source_; }
+  std::uint64_t base() const { return base_; }
+  std::uint64_t length() const { return length_; }
+  // In the window.
+  std::uint64_t directory_offset() const { return directory_offset_; }
+  // A range of the window, where reading it takes no more than what was read.
+  std::optional<BytesView> at_hand(std::uint64_t at, std::uint64_t length) const;
   // An error at a byte of the window, with its place in the file.
   tl::unexpected<Error> damaged(std::uint64_t at, std::string message) const;
   tl::unexpected<Error> unsupported(std::uint64_t at, std::string message) const;
@@ -80,6 +102,7 @@ class ZipReader {
   std::shared_ptr<const ByteSource> source_;
   std::uint64_t base_ = 0;
   std::uint64_t length_ = 0;
+  std::uint64_t directory_offset_ = 0;
   Bytes tail_;
   mutable Bytes head_;
   std::vector<ZipEntry> entries_;

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 #include "core/base/checked.h"
@@ -80,7 +80,7 @@ struct LayingOut {
   const Outputs& outputs;
   const Checkpoint* source;  // whose form is followed
   LaidOut out{};
-  std::map<std::uint32_t, std::uint32_t> file_of{};  // by writer
+  std::unordered_map<std::uint32_t, std::uint32_t> file_of{};  // by writer
   struct Measured {
     Dtype dtype = Dtype::kUnknown;
     Extents sizes{};
@@ -240,7 +240,7 @@ Result<DcpMetadata> dcp_metadata_of(Outputs outputs, const LaidOut& laid_out) {
     DcpTensor out{tensor.fqn, tensor.dtype,          tensor.requires_grad, std::move(tensor.shape),
                   {},         std::move(tensor.path)};
     out.chunks.reserve(tensor.tiles.size());
-    for (OutputTile& tile : tensor.tiles) {
+    for (OutputTile tile : tensor.tiles) {
       DcpItem item;
       if (tile.kept) {
         SHW_TRY(item, item_of_tile(outputs, tensor, tile));
@@ -255,7 +255,7 @@ Result<DcpMetadata> dcp_metadata_of(Outputs outputs, const LaidOut& laid_out) {
       out.chunks.push_back(
           {std::move(tile.box.offsets), std::move(tile.box.sizes), std::move(item)});
     }
-    std::vector<OutputTile>().swap(tensor.tiles);  // of millions there is no room for both
+    tensor.tiles = {};  // of millions there is no room for both
     metadata.tensors.push_back(std::move(out));
   }
   auto given = laid_out.before.begin();

@@ -110,3 +110,34 @@ TEST_CASE("any box of any chunk that real torch wrote is the whole chunk cut dow
   CHECK(stored > 100);
   CHECK(decoded > 0);
 }
+
+TEST_CASE("where many chunks lie is what is said of each alone") {
+  std::size_t seen = 0;
+  for (const std::string& folder : test::fixture_cases("healthy_")) {
+    CAPTURE(folder);
+    auto checkpoint = open_checkpoint(folder + "/ckpt");
+    REQUIRE(checkpoint.has_value());
+    std::vector<ChunkId> chunks;
+    for (std::uint32_t c = (*checkpoint)->chunk_count(); c-- > 0;) chunks.push_back(ChunkId{c});
+    std::vector<std::optional<ChunkStorage>> found(chunks.size());
+    auto read = each_storage(
+        **checkpoint, chunks, [&](std::size_t i, const ChunkStorage& said) { found[i] = said; },
+        nullptr);
+    bool all_alone = true;
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      auto alone = storage_of(**checkpoint, chunks[i]);
+      all_alone = all_alone && alone.has_value();
+      CHECK(found[i].has_value() == alone.has_value());
+      if (!alone || !found[i]) continue;
+      CHECK(found[i]->is_stored == alone->is_stored);
+      CHECK(found[i]->file == alone->file);
+      CHECK(found[i]->offset == alone->offset);
+      CHECK(found[i]->length == alone->length);
+      CHECK(found[i]->strides == alone->strides);
+      CHECK(found[i]->first == alone->first);
+      ++seen;
+    }
+    CHECK(read.has_value() == all_alone);
+  }
+  CHECK(seen > 100);
+}

@@ -1,0 +1,125 @@
+#include "core/formats/common/archive_forms.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/little_endian.h"
+
+namespace shw {
+namespace {
+
+// Tiles of a layer have seven shapes where a model is dense, some more where it is not.
+constexpr std::size_t kMostForms = 32;
+constexpr std::uint64_t kCrcLength = 4;
+constexpr std::uint64_t kFlagsAt = 6;  // in a local header
+constexpr std::uint16_t kDescriptorFollows = 8;
+
+// Whether the local header leaves the checksum to the directory and to what follows the bytes.
+bool has_descriptor(const ZipReader& zip, const ZipEntry& entry) {
+  auto flags = zip.at_hand(entry.header_offset + kFlagsAt, 2);
+  return flags && (load_little<std::uint16_t>(*flags) & kDescriptorFollows) != 0;
+}
+
+bool same_bytes(BytesView a, BytesView b) {
+  return std::memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+}  // namespace
+
+bool ArchiveForms::Form::add(const ZipReader& zip, std::uint64_t begin, std::uint64_t end) {
+  if (begin >= end) return begin == end;
+  auto held = zip.at_hand(begin, end - begin);
+  if (!held) return false;
+  parts.push_back({begin, bytes.size(), held->size()});
+  bytes.insert(bytes.end(), held->begin(), held->end());
+  return true;
+}
+
+// What open_torch_item() looks at: the directory and all behind it, the local headers of three
+// records, and the bytes of two of them. Checksums are compared with nothing but the bytes of the
+// pickle, and with the local header of a record that no descriptor follows.
+std::optional<ArchiveForms::Form> ArchiveForms::form_of(const TorchItem& item) {
+  const ZipReader& zip = item.zip;
+  const ZipEntry* pickle = zip.find("data.pkl");
+  const ZipEntry* order = zip.find("byteorder");
+  const ZipEntry* payload = zip.find("data/" + item.storage_key);
+  // Where all checksums are zero they count as left out, and who knows whether those of another
+  // archive are: this one says that not all are.
+  bool tells = pickle != nullptr && payload != nullptr && pickle->crc != 0 && !pickle->deflated &&
+               !payload->deflated && (order == nullptr || !order->deflated);
+  if (!tells) return std::nullopt;
+  Form form{zip.length(), item.header, payload->listed_at + kZipListedCrc};
+  form.header.payload_offset -= zip.base();
+  for (const ZipEntry* record : {pickle, order, payload}) {
+    if (record == nullptr) continue;
+    auto data = zip.data_offset(*record);
+    if (!data) return std::nullopt;
+    std::uint64_t end = *data - zip.base() + (record == payload ? 0 : record->stored_length);
+    if (!form.add(zip, record->header_offset, end)) return std::nullopt;
+  }
+  std::uint64_t from = zip.directory_offset();
+  for (const ZipEntry& entry : zip.entries()) {
+    bool counts =
+        &entry == pickle || &entry == order || (&entry == payload && !has_descriptor(zip, entry));
+    if (counts) continue;
+    const std::uint64_t crc = entry.listed_at + kZipListedCrc;
+    if (!form.add(zip, from, crc)) return std::nullopt;
+    from = crc + kCrcLength;
+  }
+  if (!form.add(zip, from, zip.length())) return std::nullopt;
+  return form;
+}
+
+void ArchiveForms::keep(const TorchItem& item) {
+  auto form = form_of(item);
+  if (!form) return;
+  if (forms_.size() < kMostForms) {
+    forms_.push_back(std::move(*form));
+  } else {
+    forms_[next_++ % kMostForms] = std::move(*form);
+  }
+}
+
+// A part lies in one of the two ends as a whole: Form::add() found it at hand.
+bool ArchiveForms::Form::says_of_tail(BytesView tail) const {
+  const std::uint64_t begin = length - tail.size();
+  return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+    return part.at < begin || same_bytes(tail.subspan(part.at - begin, part.length),
+                                    BytesView(bytes).subspan(part.from, part.length));
+  });
+}
+
+bool ArchiveForms::Form::says_of_head(BytesView head) const {
+  const std::uint64_t begin = length - zip_tail_length(length);
+  return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+    return part.at >= begin || same_bytes(head.subspan(part.at, part.length),
+                                     BytesView(bytes).subspan(part.from, part.length));
+  });
+}
+
+Result<std::optional<ItemHeader>> ArchiveForms::find(const ByteSource& source, std::uint64_t base,
+                                                     std::uint64_t length, ZipEnds& ends) const {
+  const std::uint64_t tail = zip_tail_length(length);
+  if (base > source.size() || length > source.size() - base) return std::optional<ItemHeader>();
+  for (const Form& form : forms_) {
+    if (form.length != length) continue;
+    if (ends.tail.empty()) {
+      ends.tail.resize(tail);
+      SHW_CHECK(source.read(base + length - tail, ends.tail));
+    }
+    if (!form.says_of_tail(ends.tail)) continue;
+    if (tail != length && ends.head.empty()) {
+      ends.head.resize(zip_head_length(length));
+      SHW_CHECK(source.read(base, ends.head));
+    }
+    if (!form.says_of_head(ends.head)) continue;
+    ItemHeader header = form.header;
+    header.payload_offset += base;
+    auto crc = BytesView(ends.tail).subspan(form.crc_at - (length - tail), kCrcLength);
+    header.payload_crc = load_little<std::uint32_t>(crc);
+    return std::optional<ItemHeader>(std::move(header));
+  }
+  return std::optional<ItemHeader>();
+}
+
+}  // namespace shw

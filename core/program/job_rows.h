@@ -1,0 +1,48 @@
+// What a job says, apart from where it stands: one place for all who make programs.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "core/program/program.h"
+
+namespace shw {
+
+inline std::uint32_t append(std::vector<std::int64_t>& pool, ExtentsView numbers) {
+  auto at = static_cast<std::uint32_t>(pool.size());
+  pool.insert(pool.end(), numbers.begin(), numbers.end());
+  return at;
+}
+
+// Of the first element of a box that begins at `at` in an output, which begins at `offsets`.
+inline std::int64_t logical_index(ExtentsView shape, ExtentsView offsets, ExtentsView at) {
+  std::int64_t index = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) index = index * shape[d] + offsets[d] + at[d];
+  return index;
+}
+
+inline void read_from(ProgramJob& job, SourceId source, Dtype from, std::int64_t first) {
+  job.source = source;
+  job.from = from;
+  job.op = job.from == job.to ? ElementOp::kCopy : ElementOp::kCast;
+  job.first = first;
+}
+
+// After read_from().
+inline void change(ProgramJob& job, const ProgramBuilder::Change& change) {
+  job.via = change.via;
+  if (change.via[0] != Dtype::kUnknown) job.op = ElementOp::kCast;
+  if (!change.is_scaled) return;
+  job.op = ElementOp::kScale;
+  job.factor = change.factor;
+  job.factor_at = change.factor_at;
+  job.constant[0] = change.factor_bits;
+}
+
+inline void fill_with(ProgramJob& job, const std::array<std::uint64_t, 2>& bits) {
+  job.op = ElementOp::kConstant;
+  job.constant[0] = bits[0];
+  job.constant[1] = bits[1];
+}
+
+}  // namespace shw

@@ -1,0 +1,142 @@
+#include "core/program/program_frame.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "core/base/parallel.h"
+#include "core/program/job_rows.h"
+#include "core/program/program_order.h"
+
+namespace shw {
+namespace {
+
+auto place_of(const ProgramFrame::Output& output) {
+  return std::tuple(output.offset, output.length, output.tensor);
+}
+
+std::int64_t* put(std::int64_t* at, ExtentsView numbers) {
+  return std::copy(numbers.begin(), numbers.end(), at);
+}
+
+}  // namespace
+
+ProgramFrame::ProgramFrame(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  program_.names = std::move(names);
+}
+
+std::uint32_t ProgramFrame::name(std::string_view text) const {
+  auto found = std::lower_bound(program_.names.begin(), program_.names.end(), text);
+  assert(found != program_.names.end() && *found == text);
+  return static_cast<std::uint32_t>(found - program_.names.begin());
+}
+
+void ProgramFrame::set_sources(std::vector<ProgramSource> rows, std::vector<SourceId>& moved) {
+  put_in_order(rows, moved);
+  program_.sources = std::move(rows);
+}
+
+// By file with counting, then each file for itself: most formats lay tensors out one behind the
+// other, and nothing is left to sort.
+std::vector<std::uint32_t> ProgramFrame::in_order(
+    std::size_t count, const std::function<Output(std::size_t)>& output_of) const {
+  std::vector<std::uint32_t> next(program_.names.size() + 1, 0);
+  for (std::size_t i = 0; i < count; ++i) ++next[output_of(i).file + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  const std::vector<std::uint32_t> begin = next;
+  std::vector<std::uint32_t> order(count);
+  for (std::uint32_t i = 0; i < count; ++i) order[next[output_of(i).file]++] = i;
+  auto before = [&](std::uint32_t a, std::uint32_t b) {
+    auto one = place_of(output_of(a)), other = place_of(output_of(b));
+    return one != other ? one < other : a < b;
+  };
+  auto sort_file = [&](std::size_t file) -> Status {
+    auto first = order.begin() + begin[file], last = order.begin() + begin[file + 1];
+    if (!std::is_sorted(first, last, before)) std::sort(first, last, before);
+    return {};
+  };
+  static_cast<void>(each_in_parallel(program_.names.size(), sort_file));
+  return order;
+}
+
+// The tables as long as they will be. Memory that nobody has used yet comes page by page, which
+// takes as long as filling it in: by several threads.
+void ProgramFrame::make_room(std::size_t count,
+                             const std::function<Output(std::size_t)>& output_of) {
+  std::size_t jobs = 0, numbers = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Output output = output_of(i);
+    jobs += output.jobs;
+    numbers += std::size_t{3} * output.ndim * (1 + output.jobs);
+  }
+  static_cast<void>(each_in_parallel(3, [&](std::size_t table) -> Status {
+    if (table == 0) program_.pool.resize(numbers);
+    if (table == 1) program_.jobs.resize(jobs);
+    if (table == 2) program_.outputs.resize(count);
+    return {};
+  }));
+}
+
+std::vector<OutputId> ProgramFrame::set_outputs(
+    std::size_t count, const std::function<Output(std::size_t)>& output_of) {
+  const std::vector<std::uint32_t> order = in_order(count, output_of);
+  make_room(count, output_of);
+  std::vector<OutputId> moved(count);
+  first_job_.resize(count + 1);
+  std::uint32_t numbers = 0, job = 0;
+  for (std::uint32_t o = 0; o < count; ++o) {
+    const Output output = output_of(order[o]);
+    moved[order[o]] = OutputId{o};
+    program_.outputs[o] = {output.file,  output.tensor, output.offset, output.length,
+                           output.dtype, output.ndim,   numbers};
+    numbers += 3 * output.ndim;
+    first_job_[o] = job;
+    job += output.jobs;
+  }
+  first_job_[count] = job;
+  for (std::uint32_t o = 0; o < count; ++o) {
+    for (std::uint32_t j = first_job_[o]; j < first_job_[o + 1]; ++j) {
+      program_.jobs[j].numbers = numbers;
+      numbers += 3 * program_.outputs[o].ndim;
+    }
+  }
+  return moved;
+}
+
+void ProgramFrame::fill(OutputId output, ExtentsView shape, const Box& box,
+                        std::vector<NewJob>& jobs) {
+  // Row-major order of where they begin is lexicographic order.
+  if (jobs.size() > 1)
+    std::sort(jobs.begin(), jobs.end(),
+              [](const NewJob& a, const NewJob& b) { return a.box.offsets < b.box.offsets; });
+  const auto o = static_cast<std::size_t>(output);
+  const ProgramOutput& row = program_.outputs[o];
+  assert(first_job_[o + 1] - first_job_[o] == jobs.size());
+  put(put(put(program_.pool.data() + row.numbers, shape), box.offsets), box.sizes);
+  ProgramJob* job = program_.jobs.data() + first_job_[o];
+  for (const NewJob& said : jobs) {
+    assert(said.box.sizes.size() == row.ndim && said.strides.size() == row.ndim);
+    job->output = output;
+    job->from = job->to = row.dtype;
+    job->logical = logical_index(shape, box.offsets, said.box.offsets);
+    put(put(put(program_.pool.data() + job->numbers, said.box.offsets), said.box.sizes),
+        said.strides);
+    if (said.source == SourceId::kNone) {
+      fill_with(*job, said.constant);
+    } else {
+      read_from(*job, said.source, said.from, said.first);
+      change(*job, said.change);
+    }
+    ++job;
+  }
+}
+
+Program ProgramFrame::take() {
+  return std::move(program_);
+}
+
+}  // namespace shw

@@ -1,0 +1,240 @@
+#include "core/transform/fill_program.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "core/base/parallel.h"
+#include "core/transform/lower_parts.h"
+
+namespace shw {
+namespace {
+
+// Tensors that one thread goes through side by side, first tile by first tile. Their rows stand
+// beside each other in the program, file by file: one tensor after the other, each row would be a
+// miss of the cache and of the table of pages. Few, since a tile takes 600 bytes meanwhile.
+constexpr std::size_t kTensorsAtOnce = 8, kTilesAtOnce = 16384;
+
+// Chunks that are needed, as they lie: by the name of their file, then by their place in it. So
+// they stand in the program too.
+std::vector<ChunkId> on_disk(const Checkpoint& checkpoint,
+                             const std::vector<std::uint8_t>& needed) {
+  std::vector<std::uint32_t> by_name(checkpoint.file_count()), rank(checkpoint.file_count());
+  std::iota(by_name.begin(), by_name.end(), 0u);
+  std::sort(by_name.begin(), by_name.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return checkpoint.file(FileId{a}).path < checkpoint.file(FileId{b}).path;
+  });
+  for (std::uint32_t i = 0; i < by_name.size(); ++i) rank[by_name[i]] = i;
+  // What has no item comes last, and is refused when it is read.
+  auto rank_of = [&](ChunkId chunk) {
+    auto item = checkpoint.item(chunk);
+    return item ? rank[index_of(item->file)] : checkpoint.file_count();
+  };
+  std::vector<std::uint32_t> next(checkpoint.file_count() + 2, 0);
+  for (std::uint32_t i = 0; i < needed.size(); ++i) {
+    if (needed[i] != 0) ++next[rank_of(ChunkId{i}) + 1];
+  }
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  const std::vector<std::uint32_t> begin = next;
+  std::vector<ChunkId> chunks(begin.back());
+  for (std::uint32_t i = 0; i < needed.size(); ++i) {
+    if (needed[i] != 0) chunks[next[rank_of(ChunkId{i})]++] = ChunkId{i};
+  }
+  auto before = [&](ChunkId a, ChunkId b) {
+    return checkpoint.item(a)->offset < checkpoint.item(b)->offset;
+  };
+  static_cast<void>(each_in_parallel(checkpoint.file_count(), [&](std::size_t file) -> Status {
+    auto first = chunks.begin() + begin[file], last = chunks.begin() + begin[file + 1];
+    if (!std::is_sorted(first, last, before)) std::stable_sort(first, last, before);
+    return {};
+  }));
+  return chunks;
+}
+
+class Filling {
+ public:
+  Filling(const Arrangement& all, const WantedForm& form, LoweredArrangement& lowered,
+          Progress* progress)
+      : all_(all), form_(form), lowered_(lowered), progress_(progress), parts_(all) {
+    find_groups();
+  }
+
+  Status read_headers(const NeededParts& needed) {
+    for (std::uint32_t input = 0; input < needed.chunks.size(); ++input)
+      SHW_CHECK(
+          parts_.prepare(input, on_disk(*all_.inputs[input], needed.chunks[input]), progress_));
+    for (const FromFile& file : needed.files) parts_.add_file(file);
+    return {};
+  }
+
+  Status fill(const NeededParts& needed) {
+    ProgramFrame frame(names());
+    parts_.set_sources(frame);
+    SHW_TRY(const std::vector<std::uint32_t> jobs, jobs_of_tiles(needed));
+    set_outputs(frame, jobs);
+    auto fill_tile = [&](std::size_t i, const PartIndex& tensor, Scratch& scratch) -> Status {
+      const Box box = box_of(made()[i]);
+      SHW_CHECK(parts_.jobs_of(tensor, box, scratch.parts, scratch.jobs));
+      frame.fill(lowered_.made[i], tensor.tensor().shape, box, scratch.jobs);
+      return {};
+    };
+    SHW_CHECK(each_made(groups_, fill_tile));
+    lowered_.program = frame.take();
+    return {};
+  }
+
+  Status hold_against_parts() const {
+    return each_made(groups_, [&](std::size_t i, const PartIndex& tensor, Scratch& scratch) {
+      return parts_.check(lowered_.program, lowered_.made[i], tensor, box_of(made()[i]),
+                          scratch.parts);
+    });
+  }
+
+ private:
+  // The tiles of one tensor that are made: [first, last) of laid_out.made.
+  struct MadeGroup {
+    std::uint32_t tensor = 0;
+    std::size_t first = 0, last = 0;
+    std::size_t size() const { return last - first; }
+  };
+
+  const std::vector<MadeTile>& made() const { return lowered_.laid_out.made; }
+  const OutputTensor& tensor_of(const MadeTile& tile) const {
+    return lowered_.outputs.tensors[tile.tensor];
+  }
+  Box box_of(const MadeTile& tile) const { return tensor_of(tile).tiles.box(tile.tile); }
+
+  void find_groups() {
+    for (std::size_t i = 0; i < made().size(); ++i) {
+      if (groups_.empty() || groups_.back().tensor != made()[i].tensor)
+        groups_.push_back({made()[i].tensor, i, i});
+      groups_.back().last = i + 1;
+    }
+  }
+
+  // A thread's own, for its room.
+  struct Scratch {
+    std::vector<Part> parts = {};
+    std::vector<NewJob> jobs = {};
+  };
+
+  // Those that one thread takes at once.
+  static std::vector<std::span<const MadeGroup>> blocks_of(std::span<const MadeGroup> groups) {
+    std::vector<std::span<const MadeGroup>> blocks;
+    while (!groups.empty()) {
+      std::size_t count = 0, tiles = 0;
+      while (count < std::min(kTensorsAtOnce, groups.size()) &&
+             (count == 0 || tiles + groups[count].size() <= kTilesAtOnce))
+        tiles += groups[count++].size();
+      blocks.push_back(groups.first(count));
+      groups = groups.subspan(count);
+    }
+    return blocks;
+  }
+
+  // visit(index in laid_out.made, its tensor, scratch) by all threads. The error is that of the
+  // first group with one.
+  template <class Visit>
+  Status each_made(std::span<const MadeGroup> groups, Visit visit) const {
+    const std::vector<std::span<const MadeGroup>> blocks = blocks_of(groups);
+    return each_in_parallel(
+        blocks.size(), [&](std::size_t b) -> Status { return each_made_of(blocks[b], visit); });
+  }
+  template <class Visit>
+  Status each_made_of(std::span<const MadeGroup> block, Visit visit) const {
+    std::vector<std::unique_ptr<const IndexedTensor>> tensors;
+    std::size_t most = 0;
+    for (const MadeGroup& group : block) {
+      SHW_TRY(ArrangedTensor tensor, tensor_of_group(group));
+      tensors.push_back(std::make_unique<const IndexedTensor>(std::move(tensor)));
+      most = std::max(most, group.size());
+    }
+    Scratch scratch;
+    Status first;
+    for (std::size_t tile = 0; tile < most; ++tile) {
+      for (std::size_t g = 0; g < tensors.size(); ++g) {
+        if (tile >= block[g].size()) continue;
+        auto done = visit(block[g].first + tile, tensors[g]->index, scratch);
+        if (done) continue;
+        first = std::move(done);
+        tensors.resize(g);  // an error in one of these would still be the first
+      }
+    }
+    return first;
+  }
+
+  Result<ArrangedTensor> tensor_of_group(const MadeGroup& group) const {
+    if (is_cancelled(progress_)) return cancelled_error();
+    return arranged_for(all_, all_.tensors[group.tensor], form_);
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    parts_.add_names(names);
+    std::vector<bool> is_made(lowered_.laid_out.files.size(), false);
+    for (const MadeTile& tile : made()) is_made[tile.file] = true;
+    for (std::size_t f = 0; f < is_made.size(); ++f) {
+      if (is_made[f]) names.push_back(lowered_.laid_out.files[f].path);
+    }
+    for (const MadeGroup& group : groups_)
+      names.push_back(lowered_.outputs.tensors[group.tensor].fqn);
+    return names;
+  }
+
+  // How many jobs each tile that is made takes.
+  Result<std::vector<std::uint32_t>> jobs_of_tiles(const NeededParts& needed) const {
+    std::vector<std::uint32_t> counts(made().size(), 1);
+    std::vector<MadeGroup> unsure;
+    std::copy_if(groups_.begin(), groups_.end(), std::back_inserter(unsure),
+                 [&](const MadeGroup& group) { return needed.is_one_job[group.tensor] == 0; });
+    auto count = [&](std::size_t i, const PartIndex& tensor, Scratch& scratch) -> Status {
+      SHW_CHECK(parts_.jobs_of(tensor, box_of(made()[i]), scratch.parts, scratch.jobs));
+      counts[i] = static_cast<std::uint32_t>(scratch.jobs.size());
+      return {};
+    };
+    SHW_CHECK(each_made(unsure, count));
+    return counts;
+  }
+
+  void set_outputs(ProgramFrame& frame, const std::vector<std::uint32_t>& jobs) {
+    std::vector<std::uint32_t> files(lowered_.laid_out.files.size(), 0);
+    std::vector<std::uint32_t> tensors(lowered_.outputs.tensors.size(), 0);
+    for (const MadeTile& tile : made()) files[tile.file] = 1;
+    for (std::size_t f = 0; f < files.size(); ++f) {
+      if (files[f] != 0) files[f] = frame.name(lowered_.laid_out.files[f].path);
+    }
+    for (const MadeGroup& group : groups_)
+      tensors[group.tensor] = frame.name(lowered_.outputs.tensors[group.tensor].fqn);
+    lowered_.made = frame.set_outputs(made().size(), [&](std::size_t i) {
+      const MadeTile& tile = made()[i];
+      const OutputTensor& tensor = tensor_of(tile);
+      return ProgramFrame::Output{files[tile.file], tensors[tile.tensor],
+                                  tile.offset,      tile.length,
+                                  tensor.dtype,     static_cast<std::uint32_t>(tensor.shape.size()),
+                                  jobs[i]};
+    });
+  }
+
+  const Arrangement& all_;
+  const WantedForm& form_;
+  LoweredArrangement& lowered_;
+  Progress* progress_;
+  PartLowering parts_;
+  std::vector<MadeGroup> groups_;
+};
+
+}  // namespace
+
+Status fill_program(const Arrangement& all, const WantedForm& form, const NeededParts& needed,
+                    LoweredArrangement& lowered, Progress* progress) {
+  Filling filling(all, form, lowered, progress);
+  SHW_CHECK(filling.read_headers(needed));
+  SHW_CHECK(filling.fill(needed));
+  SHW_CHECK(prove(lowered.program));
+  return filling.hold_against_parts();
+}
+
+}  // namespace shw
