@@ -170,7 +170,10 @@ int refuse(Context& context, const Launch& launch, const Error& error) {
 }
 
 int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
-  if (!launch.can_meet) return refuse(context, launch, cannot_meet(launch));
+  if (!launch.can_meet) {
+    // All of them know it alike: the first one says so.
+    return launch.rank == 0 ? fail_with(context, cannot_meet(launch)) : kUsage;
+  }
   auto session = begin_mpi();
   if (!session) return refuse(context, launch, session.error());
   int code = [&] {
