@@ -76,7 +76,7 @@ for ((i = 0; i < times; ++i)); do
     kill -9 "$(pgrep -P "$all")" || true
   fi
   code=0
-  wait "$all" || code=$?
+  wait "$all" 2> /dev/null || code=$?
   if [[ -e out ]]; then
     whole=$((whole + 1))
   elif compgen -G 'out.shardwright-partial-*' > /dev/null && [[ ! $(echo out.shardwright-partial-*) == *new-* ]]; then
