@@ -49,17 +49,17 @@ Error seen_from_outside(Error error, const Options& options) {
 
 // A worker that a message names may run anywhere.
 Error with_places(Error error, const Context& context) {
+  const std::string words = error.message.substr(0, error.message.find(" (when last heard"));
   for (std::size_t i = 0; i < context.workers.size(); ++i) {
     const std::string name = "worker " + std::to_string(i);
     std::size_t end = 0;
     bool is_named = false;
-    for (std::size_t at = 0; (at = error.message.find(name, at)) != std::string::npos; at = end) {
+    for (std::size_t at = 0; (at = words.find(name, at)) != std::string::npos; at = end) {
       end = at + name.size();
-      is_named = is_named || end == error.message.size() || error.message[end] < '0' ||
-                 error.message[end] > '9';
+      is_named = is_named || end == words.size() || words[end] < '0' || words[end] > '9';
     }
     if (!is_named) continue;
-    if (!error.advice.empty()) error.advice += '\n';
+    if (!error.advice.empty()) error.advice += "; ";
     error.advice += name + " is " + context.workers[i];
   }
   return error;

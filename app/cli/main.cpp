@@ -10,6 +10,7 @@
 #include "app/cli/options.h"
 #include "app/cli/terminal.h"
 #include "app/cli/verbs.h"
+#include "core/base/cores.h"
 #include "core/base/packed.h"
 #include "core/cluster/launch.h"
 #include "core/cluster/mpi.h"
@@ -133,13 +134,18 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
   Packer words;
   words.add(std::string_view(kProgramVersion));
   words.add(std::string_view(verb.name));
+  const std::string cores = team.machine() + "\n" + own_cores();
+  words.add(cores);
   words.add("process " + std::to_string(::getpid()) + " on " + host_name());
   SHW_TRY(auto told, team.tell_all(words.take(), "begin"));
   std::vector<std::string> workers;
+  std::size_t on_these_cores = 0;
   for (std::size_t member = 0; member < told.size(); ++member) {
     Unpacker theirs(told[member]);
     SHW_TRY(std::string version, theirs.text());
     SHW_TRY(std::string name, theirs.text());
+    SHW_TRY(std::string their_cores, theirs.text());
+    if (their_cores == cores) ++on_these_cores;
     SHW_TRY(workers.emplace_back(), theirs.text());
     if (version == kProgramVersion && name == verb.name) continue;
     return fail(ErrorKind::kUsage,
@@ -148,6 +154,8 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
                     kProgramVersion,
                 {}, "begin all of them with the same words, of the same program");
   }
+  // As many threads on a machine as one process would have there.
+  share_cores(on_these_cores);
   return workers;
 }
 
@@ -180,7 +188,10 @@ Result<TileWay> open_tile_way(MpiSession& session, const Context& context) {
 }
 
 int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
-  if (!launch.can_meet) return refuse(context, launch, cannot_meet(launch));
+  if (!launch.can_meet) {
+    // All of them know it alike: the first one says so.
+    return launch.rank == 0 ? fail_with(context, cannot_meet(launch)) : kUsage;
+  }
   auto session = begin_mpi();
   if (!session) return refuse(context, launch, session.error());
   int code = [&] {

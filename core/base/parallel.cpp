@@ -1,16 +1,42 @@
 #include "core/base/parallel.h"
 
+#include <sched.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <string>
+
+#include "core/base/cores.h"
 
 namespace shw {
 
+namespace {
+
+std::atomic<std::size_t> processes_on_these_cores{1};
+
+}  // namespace
+
 std::size_t worker_count() {
-  return static_cast<std::size_t>(std::max(tbb::this_task_arena::max_concurrency(), 1));
+  const auto cores = static_cast<std::size_t>(std::max(tbb::this_task_arena::max_concurrency(), 1));
+  return std::max<std::size_t>(cores / processes_on_these_cores, 1);
+}
+
+std::string own_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  std::string told;
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return told;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &cores)) told += (told.empty() ? "" : ",") + std::to_string(i);
+  }
+  return told;
+}
+
+void share_cores(std::size_t processes) {
+  processes_on_these_cores = std::max<std::size_t>(processes, 1);
 }
 
 Status each_in_parallel(std::size_t count, const std::function<Status(std::size_t)>& work) {

@@ -95,7 +95,9 @@ void stop_waiting(std::future<Status>& work, Progress* progress) {
 }
 
 Status not_heard(Error error, const Movement& movement) {
-  if (const std::string words = movement.words(); !words.empty())
+  // Where it was told why, how far each had come explains nothing.
+  const bool was_told = error.message.find(" stopped: ") != std::string::npos;
+  if (const std::string words = movement.words(); !was_told && !words.empty())
     error.message += " (when last heard, " + words + ")";
   return tl::unexpected<Error>(std::move(error));
 }

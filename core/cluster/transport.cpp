@@ -13,6 +13,14 @@ std::string patience_of(const WaitStep& step) {
   return human_seconds(static_cast<double>(step.within.count()) * 1e-3);
 }
 
+// "worker 12 stopped: ..."
+bool is_of_another(std::string_view text) {
+  constexpr std::string_view kWorker = "worker ", kStopped = " stopped: ";
+  if (!text.starts_with(kWorker)) return false;
+  text.remove_prefix(kWorker.size());
+  return take_number(text) && text.starts_with(kStopped);
+}
+
 }  // namespace
 
 Status check_peer(const Transport& transport, int peer) {
@@ -60,6 +68,8 @@ Error error_of_worker(int worker, BytesView packed) {
   if (packed.empty()) return {ErrorKind::kIo, fmt::format("worker {} stopped", worker)};
   auto kind = std::min(std::to_integer<int>(packed[0]), static_cast<int>(ErrorKind::kCancelled));
   std::string_view text(reinterpret_cast<const char*>(packed.data()) + 1, packed.size() - 1);
+  // It passes on what another one said.
+  if (is_of_another(text)) return {static_cast<ErrorKind>(kind), std::string(text)};
   return {static_cast<ErrorKind>(kind), fmt::format("worker {} stopped: {}", worker, text)};
 }
 

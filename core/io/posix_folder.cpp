@@ -96,14 +96,14 @@ class PosixWritableDirectory final : public WritableDirectory {
 
   Result<std::unique_ptr<OutputFile>> create_file(const std::string& relative) override {
     SHW_TRY(int fd, create_exclusively(relative));
-    return std::make_unique<PosixFile>(relative, fd);
+    return std::make_unique<PosixFile>(name_of(relative), fd);
   }
 
   Result<std::unique_ptr<OutputFile>> join_file(const std::string& relative) override {
     SHW_CHECK(check_path(relative));
     int fd = ::openat(fd_, relative.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0) return system_error("cannot open it", relative, errno);
-    return std::make_unique<PosixFile>(relative, fd);
+    if (fd < 0) return system_error("cannot open it", name_of(relative), errno);
+    return std::make_unique<PosixFile>(name_of(relative), fd);
   }
 
   Result<bool> copy_past(const std::string& source_path, const std::string& relative,
@@ -156,6 +156,8 @@ class PosixWritableDirectory final : public WritableDirectory {
   }
 
  private:
+  // The source has files of the same names.
+  std::string name_of(const std::string& relative) const { return path_ + "/" + relative; }
   static Status check_path(const std::string& relative) {
     if (is_safe_relative_path(relative)) return {};
     return fail(ErrorKind::kUsage, "the path leaves the directory", {relative});
@@ -182,7 +184,7 @@ class PosixWritableDirectory final : public WritableDirectory {
     }
     int fd =
         ::openat(fd_, relative.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd < 0) return system_error("cannot create it", relative, errno);
+    if (fd < 0) return system_error("cannot create it", name_of(relative), errno);
     return fd;
   }
 

@@ -36,3 +36,20 @@ TEST_CASE("A program that runs under a launcher may begin one that is alone") {
   CHECK(run.code == 0);
   CHECK(parsed(run.out)["tensors"] == 1142);
 }
+
+TEST_CASE(
+    "Processes that srun does not tell of each other refuse in one voice, and write nothing") {
+  Scratch scratch;
+  const std::string out = scratch / "out";
+  const std::vector<std::string> words = {
+      "reshard", demo() + "/step_9000", "--mesh", "dp=2", "--out", out, "--yes"};
+  Run first = shardwright(words, {"SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=4"});
+  CHECK(first.code == 3);
+  CHECK(contains(first.err, "srun has begun 4 processes and does not tell them"));
+  CHECK(contains(first.err, "srun --mpi=pmix"));
+  Run third = shardwright(words, {"SLURM_PROCID=2", "SLURM_STEP_NUM_TASKS=4"});
+  CHECK(third.code == 3);
+  CHECK(third.out.empty());
+  CHECK(third.err.empty());
+  CHECK_FALSE(std::filesystem::exists(out));
+}

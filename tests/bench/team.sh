@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A team of processes beside one process with as many threads: seconds, and the bytes that all of
-# them have read, a JSON line each. Each case is run ROUNDS times in turns, and the ratio is of the
-# best. The checkpoint (GIB of it, 8 ranks) is made anew in FOLDER, which needs room for three times
+# A team of processes beside one process with as many threads: seconds, seconds of processor time,
+# and the bytes that all of them have read, a JSON line each. Each case is run ROUNDS times in turns,
+# and the best counts; on a busy machine the processor time says more. The checkpoint (GIB of it, 8 ranks) is made anew in FOLDER, which needs room for three times
 # as much: a memory disk by default.
 #
 #   team.sh [--in FOLDER] [--gib N] [--rounds N] [--processes "2 4"]
@@ -42,7 +42,7 @@ awk '/^rchar/ {print $2}' "/proc/$$/io" > "read.${OMPI_COMM_WORLD_RANK:-0}"
 exit $code
 END
 python3 - "$program" "$rounds" "$processes" <<'END'
-import json, os, shutil, subprocess, sys, time, glob
+import json, os, resource, shutil, subprocess, sys, time, glob
 program, rounds, processes = sys.argv[1], int(sys.argv[2]), [int(n) for n in sys.argv[3].split()]
 cases = {
     "reshard 8 to 3": ["reshard", "source", "--mesh", "tp=3", "--out", "out"],
@@ -62,9 +62,11 @@ def run(words, count):
     makes = "--out" in words
     command = ["bash", "counted.sh", program] + words + ["--quiet"] + (["--yes"] if makes else [])
     if count: command = ["mpirun", "-n", str(count)] + command
-    begun = time.monotonic()
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return time.monotonic() - begun, sum(int(open(path).read()) for path in glob.glob("read.*"))
+    seconds, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return seconds, cpu, sum(int(open(path).read()) for path in glob.glob("read.*"))
 
 def launch(count):
     begun = time.monotonic()
@@ -72,15 +74,17 @@ def launch(count):
     return time.monotonic() - begun
 
 for name, words in cases.items():
-    best, read, launched = {}, {}, {}
+    best, cpu, read, launched = {}, {}, {}, {}
     for _ in range(rounds):
         for count in [0] + processes:
-            seconds, read[count] = run(words, count)
+            seconds, work, read[count] = run(words, count)
             best[count] = min(best.get(count, seconds), seconds)
+            cpu[count] = min(cpu.get(count, work), work)
             if count: launched[count] = min(launched.get(count, 99), launch(count))
     for count in [0] + processes:
         print(json.dumps({
             "case": name, "processes": count or "alone", "seconds": round(best[count], 3),
+            "cpu": round(cpu[count], 2), "cpu of alone": round(cpu[count] / cpu[0], 2),
             "mpirun true": round(launched.get(count, 0), 3), "read MB": round(read[count] / 1e6, 1),
             "rate of alone": round(best[0] / best[count], 3)}), flush=True)
 END

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # One of four processes is killed at a random moment, again and again: all of them end within the
 # deadline, the destination is absent or whole, and any number of processes goes on with what is
-# left, to the same bytes.
+# left, to the same bytes. mpirun itself may come to no end: that of Debian 12 (Open MPI 4.1.4 with
+# PMIx 4.2.2) waits for a lock in PMIx_server_finalize, when all processes have ended, where one was
+# killed while it was still joining the others (3 of 200 kills under ASan on a busy machine). It is
+# ended then, and counted.
 #
 #   killed.sh MPIRUN PROGRAM TIMES [MEGABYTES] [SEED]
 #
@@ -28,6 +31,8 @@ echo $$ > "pids/$OMPI_COMM_WORLD_RANK"
 exec "$@"
 END
 now() { date +%s%N; }
+# One that has ended may still wait for mpirun to ask for its exit code.
+is_running() { [[ -r /proc/$1/stat && $(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null) == [!ZX] ]]; }
 
 mkdir -p pids
 began=$(now)
@@ -36,7 +41,7 @@ took=$((($(now) - began) / 1000000))
 diff -r wanted out || { echo "four processes made something else than one"; exit 1; }
 rm -rf out
 
-whole=0 absent=0 resumed=0 longest=0
+whole=0 absent=0 resumed=0 longest=0 launcher_hung=0
 for ((i = 0; i < times; ++i)); do
   rm -f pids/*
   timeout -k 5 "$hangs" "$mpirun" -n 4 bash begin.sh "$program" "${words[@]}" > /dev/null 2> talk &
@@ -47,18 +52,32 @@ for ((i = 0; i < times; ++i)); do
   victim=pids/$((RANDOM % 4))
   began=$(now)
   if [[ -s $victim ]]; then kill -9 "$(cat "$victim")" 2> /dev/null || true; fi
-  code=0
-  wait "$all" || code=$?
-  for pid in pids/*; do
-    # mpirun may be gone a moment before what it has begun.
-    while [[ -e $pid ]] && kill -0 "$(cat "$pid")" 2> /dev/null; do
-      if (($(now) - began > deadline * 1000000000)); then echo "run $i: worker ${pid#*/} goes on"; exit 1; fi
-      sleep 0.02
+  while [[ $(jobs -r -p) ]]; do
+    begun=0 running=0
+    for pid in pids/*; do
+      if [[ -s $pid ]]; then begun=1; fi
+      if [[ -s $pid ]] && is_running "$(cat "$pid")"; then running=1; fi
     done
+    if ((begun == 1 && running == 0)); then break; fi
+    if (($(now) - began > deadline * 1000000000)); then
+      echo "run $i: goes on after $deadline s"
+      cat talk
+      exit 1
+    fi
+    sleep 0.02
   done
   spent=$((($(now) - began) / 1000000))
   if ((spent > longest)); then longest=$spent; fi
-  if ((spent > deadline * 1000)); then echo "run $i: ended after $spent ms"; cat talk; exit 1; fi
+  for ((looks = 0; looks < 10 * deadline; ++looks)); do
+    if [[ ! $(jobs -r -p) ]]; then break; fi
+    sleep 0.1
+  done
+  if [[ $(jobs -r -p) ]]; then
+    launcher_hung=$((launcher_hung + 1))
+    kill -9 "$(pgrep -P "$all")" || true
+  fi
+  code=0
+  wait "$all" 2> /dev/null || code=$?
   if [[ -e out ]]; then
     whole=$((whole + 1))
   elif compgen -G 'out.shardwright-partial-*' > /dev/null && [[ ! $(echo out.shardwright-partial-*) == *new-* ]]; then
@@ -75,4 +94,5 @@ for ((i = 0; i < times; ++i)); do
   rm -rf out
 done
 echo "$times kills: $whole whole already, $resumed gone on with, $absent begun anew;" \
-     "a run takes $took ms, all had ended $longest ms after a kill at the latest"
+     "a run takes $took ms, all had ended $longest ms after a kill at the latest," \
+     "mpirun itself came to no end $launcher_hung times"
