@@ -115,7 +115,7 @@ Status check_all_are_there(const MpiSession& session, const Launch& launch) {
 }
 
 // How long one process may be silent: its rounds are seconds of work on any disk.
-#ifndef SHW_PATIENCE_SECONDS
+#ifndef SHW_PATIENCE_SECONDS  // less in programs that tests keep waiting
 #define SHW_PATIENCE_SECONDS 120
 #endif
 constexpr std::chrono::seconds kPatience(SHW_PATIENCE_SECONDS);
