@@ -160,7 +160,7 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
 }
 
 // How long one process may be silent: its rounds are seconds of work on any disk.
-#ifndef SHW_PATIENCE_SECONDS
+#ifndef SHW_PATIENCE_SECONDS  // less in programs that tests keep waiting
 #define SHW_PATIENCE_SECONDS 120
 #endif
 constexpr std::chrono::seconds kPatience(SHW_PATIENCE_SECONDS);

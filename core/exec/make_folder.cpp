@@ -16,6 +16,7 @@
 #include "core/exec/memory_shares.h"
 #include "core/exec/partial_folder.h"
 #include "core/exec/team_begin.h"
+#include "core/exec/team_device.h"
 #include "core/exec/write_files.h"
 #include "core/exec/write_in_team.h"
 #include "core/formats/open.h"
@@ -41,7 +42,8 @@ struct Making {
   PassingItems came_along{};                       // WrittenFolder::came_along
   bool is_written = false;                         // and has still to be proved
   bool is_published = false;
-  TeamTraffic traffic{};
+  TeamTraffic traffic{};  // of a team
+  DeviceUse device{};
 
   Team* team = run.team;
   std::unique_ptr<TeamJournal> team_journal{};
@@ -197,12 +199,14 @@ Status make_files(Making& making) {
     SHW_TRY(making.made, write_in_team(run, making.shares, making.executors, there, *making.folder,
                                        *making.team_journal, making.progress));
     SHW_TRY(making.traffic, traffic_of_all(*making.team));
+    SHW_TRY(making.device, use_of_all(*making.team, making.executors.use()));
     return {};
   }
   SHW_CHECK(copy_files(making, copies));
   auto done = [&](const DurableFile& file) { return making.journal->add(file); };
   SHW_TRY(making.made, write_files(run, making.shares, making.executors, there, *making.folder,
                                    done, making.came_along, making.progress));
+  making.device = making.executors.use();
   return {};
 }
 
@@ -381,7 +385,7 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
                                     : begin_in_team(making, std::move(header));
   if (made) made = build(making);
   if (made) {
-    FolderMade result{making.noted.files.size(), 0, making.executors.use(), making.traffic};
+    FolderMade result{making.noted.files.size(), 0, making.device, making.traffic};
     for (const DurableFile& file : making.noted.files) result.bytes_kept += file.size;
     return result;
   }

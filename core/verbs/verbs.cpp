@@ -1,6 +1,7 @@
 #include "core/verbs/verbs.h"
 
 #include "core/exec/device_numbers.h"
+#include "core/exec/team_device.h"
 #include "core/facts/filled.h"
 #include "core/formats/open.h"
 #include "core/io/source.h"
@@ -52,6 +53,9 @@ Result<CountedStatistics> stats(const Opened& opened, std::span<const std::strin
   SHW_TRY(counted.tensors,
           statistics_of(checkpoint, tensors, progress, team, number_counters(executors), known));
   counted.device = executors.use();
+  if (team != nullptr) {
+    SHW_TRY(counted.device, use_of_all(*team, counted.device));
+  }
   for (const StrayRecord& tensor :
        names.empty() ? named_only(checkpoint) : std::span<const StrayRecord>{}) {
     TensorStatistics unknown;

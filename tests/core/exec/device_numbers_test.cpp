@@ -11,6 +11,7 @@
 
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
+#include "core/exec/team_device.h"
 #include "core/formats/open.h"
 #include "core/tensor/statistics_counter.h"
 #include "core/verbs/verbs.h"
@@ -283,6 +284,36 @@ TEST_CASE("a count that stops with its card stops all of a team") {
     REQUIRE_FALSE(one.has_value());
     CHECK(one.error().message.find(kLost) != std::string::npos);
   }
+}
+
+TEST_CASE("a team says what all of its devices did and whose card was lost") {
+  verbs::Opened opened;
+  auto checkpoint = open_checkpoint(kMoe);
+  REQUIRE(checkpoint.has_value());
+  opened.checkpoint = *checkpoint;
+  auto alone = verbs::stats(opened, {});
+  REQUIRE(alone.has_value());
+  const auto ended = run_on_threads(3, {}, [&](Transport& transport) -> Status {
+    TransportTeam team(transport, std::chrono::seconds(30));
+    DeviceUse own{"cuda:0", "it was asked for", {}};
+    own.works[0] = {100, 0.5};
+    if (transport.rank() == 1) own.failed = kLost;
+    if (transport.rank() == 2) own.device = "cpu";
+    SHW_TRY(const DeviceUse all, use_of_all(team, own));
+    CHECK(all.device == "cuda:0, cpu");
+    CHECK(all.why == "it was asked for");
+    CHECK(all.failed == "worker 1: the card was lost");
+    CHECK(all.works[0].bytes == 300);
+    CHECK(all.works[0].seconds == 1.5);
+    CountingGpu gpu;
+    SHW_TRY(const verbs::CountedStatistics told,
+            verbs::stats(opened, {}, counting_on(gpu), nullptr, &team));
+    CHECK(told.device.device == "cuda:0");
+    for (std::size_t i = 0; i < alone->size(); ++i)
+      CHECK(told.tensors[i].statistics == (*alone)[i].statistics);
+    return {};
+  });
+  for (const Status& one : ended) CHECK(one.has_value());
 }
 
 TEST_CASE("the verb counts on what was asked for and says so") {
