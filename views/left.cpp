@@ -11,6 +11,7 @@
 #include "views/imgui_versions.h"
 #include "views/parts.h"
 #include "views/text.h"
+#include "views/tile_map.h"
 
 namespace shw {
 namespace {

@@ -42,8 +42,9 @@ void ring_bad_pixels(Frame& frame, ImDrawList* draw, const PaintedLayout& painte
   Rings rings(frame, draw);
   for (std::uint32_t pixel : painted.bad_pixels) {
     if (rings.full()) return;
-    rings.add({corner.x + static_cast<float>(pixel % width) + 0.5f,
-               corner.y + static_cast<float>(pixel / width) + 0.5f});
+    std::uint32_t row = pixel / width, column = pixel % width;
+    rings.add(
+        {corner.x + static_cast<float>(column) + 0.5f, corner.y + static_cast<float>(row) + 0.5f});
   }
 }
 
