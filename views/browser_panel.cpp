@@ -58,6 +58,14 @@ void set_text(BrowserState& browser, std::string text) {
   browser.row = -1;
 }
 
+// A path from the root or from home that was typed or pasted behind what stood there: "/runs/7/"
+// and then "/data/x". Empty where there is none.
+std::string begun_anew(std::string_view text) {
+  std::size_t root = text.rfind("//"), home = text.rfind("/~/");
+  std::size_t at = root == text.npos ? home : home == text.npos ? root : std::max(root, home);
+  return at == text.npos ? "" : std::string(text.substr(at + 1));
+}
+
 // The field keeps its text while it has the keyboard: a completion is put into it from inside.
 int edit_field(ImGuiInputTextCallbackData* data) {
   auto& browser = *static_cast<BrowserState*>(data->UserData);
@@ -86,8 +94,10 @@ void draw_field(Frame& frame, DeskState& state, Column& column) {
   if (ImGui::InputTextWithHint(
           "##path", "a path; Tab completes it", &browser.text,
           ImGuiInputTextFlags_CallbackAlways | ImGuiInputTextFlags_CallbackCompletion, edit_field,
-          &browser))
+          &browser)) {
     browser.row = -1;
+    if (std::string anew = begun_anew(browser.text); !anew.empty()) set_text(browser, anew);
+  }
   mark(frame, "browser/path");
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();

@@ -21,6 +21,7 @@ Sign sign_of_fate(TensorFate fate) {
     case TensorFate::kCast:
       return Sign::kWarn;
     case TensorFate::kMoved:
+    case TensorFate::kRelabelled:
     case TensorFate::kRenamed:
       return Sign::kOk;
     case TensorFate::kKept:

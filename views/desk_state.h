@@ -48,6 +48,7 @@ struct DeskState {
   SortCommand sort;
   MapState map;
   std::weak_ptr<const Checkpoint> looked_into;  // whose files the two below are of
+  bool has_looked = false;                      // at any
   BytesState bytes;
   BrowserState browser;
   ValuesState values;

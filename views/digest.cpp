@@ -74,8 +74,9 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
   digest->marks = same_marks ? before->marks : make_marks(*snapshot);
   digest->marked = static_cast<std::size_t>(std::count_if(
       digest->marks->begin(), digest->marks->end(), [](std::uint8_t mark) { return mark > 1; }));
-  digest->list =
-      same_checkpoint && old->order == snapshot->order ? before->list : make_list(*snapshot);
+  digest->list = same_checkpoint && old->order == snapshot->order
+                     ? before->list
+                     : make_list(*snapshot, before != nullptr ? before->list.get() : nullptr);
   digest->mesh = same_spec && old->mesh == snapshot->mesh ? before->mesh : make_mesh(*snapshot);
   digest->facts = same_report ? before->facts : make_card(*snapshot);
   digest->overview = same_marks ? before->overview : make_overview(*snapshot, *digest->marks);

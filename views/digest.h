@@ -14,6 +14,7 @@
 #include "core/session/session.h"
 #include "core/tiles/tile_set.h"
 #include "views/color.h"
+#include "views/tensor_modules.h"
 #include "views/tile_paint.h"
 
 namespace shw {
@@ -22,6 +23,7 @@ namespace shw {
 struct ListGroup {
   std::string_view module;  // "layers.3.moe.experts"; empty: no module
   std::uint32_t first = 0, count = 0;
+  std::uint32_t module_index = 0;  // of ListModel::names
 };
 // Layers with the same tensors, side by side: one row until it is opened.
 struct ListRun {
@@ -34,6 +36,7 @@ struct ListRun {
 };
 struct ListModel {
   std::shared_ptr<const Checkpoint> checkpoint;
+  std::shared_ptr<const TensorModules> names;               // null where nothing is open
   std::shared_ptr<const std::vector<std::uint32_t>> order;  // null: all, as recorded
   std::vector<ListGroup> groups;  // what a sort scatters is brought together again
   std::vector<ListRun> runs;      // of groups, in order; empty where no layer repeats
@@ -41,9 +44,12 @@ struct ListModel {
   std::uint32_t size() const;
   TensorId tensor(std::uint32_t row) const;
 };
-// Where the module ends in an FQN: "…experts" + "down_proj.weight".
-std::size_t module_length(std::string_view fqn);
 
+// What a rank has written of all tensors.
+struct RankShare {
+  std::uint32_t tensors = 0, tiles = 0;
+  std::uint64_t bytes = 0;  // of its tiles' elements
+};
 struct MeshInfo {
   MeshGrid grid;
   std::uint32_t ranks = 0;
@@ -51,6 +57,7 @@ struct MeshInfo {
   std::string text;                // "ep_shard 2 (rows) × ep 32 (columns) · read from writers"
   std::vector<MeshGuess> guesses;  // best first
   bool looked = false;             // false: too many chunks to infer anything
+  std::vector<RankShare> shares;   // by rank; empty where nobody knows who wrote
 };
 
 struct CheckpointCard {
@@ -123,7 +130,9 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
 
 // Its parts.
 std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot);
-std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot);
+// `before`: one whose names are read already where it is of the same checkpoint; may be null.
+std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot,
+                                           const ListModel* before = nullptr);
 std::shared_ptr<const std::vector<std::uint8_t>> make_run_marks(
     const ListModel& list, const std::vector<std::uint8_t>& marks);
 std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot);

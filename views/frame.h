@@ -38,9 +38,11 @@ struct TileRequest {
 struct PaintedLayout {
   TileRequest request;
   TileLayout layout;
-  std::vector<Rgba> fills;     // of layout.quads
-  std::vector<Rgba> pixels;    // of layout.raster
-  std::uintptr_t texture = 0;  // the renderer's number of it
+  std::vector<Rgba> fills = {};   // of layout.quads
+  std::vector<Rgba> pixels = {};  // of the raster; given up once they are a texture
+  bool has_pixels = false;
+  std::vector<std::uint32_t> bad_pixels = {};  // the first thousands of what is wrong among them
+  std::uintptr_t texture = 0;                  // the renderer's number of it
 };
 
 // Lays tiles out, at once or beside the frame; a late answer is the last one for that slot, and

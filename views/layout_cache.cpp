@@ -9,6 +9,9 @@ bool same_request(const TileRequest& a, const TileRequest& b) {
 
 namespace {
 
+// A ring stands around the first few places that are wrong, and these lie close together.
+constexpr std::size_t kMostBadPixels = 20'000;
+
 // A million tiles have a few thousand colours: each is worked out once.
 class TileFills {
  public:
@@ -50,8 +53,8 @@ PaintedLayout paint_layout(const TileRequest& request) {
     for (const PaintGroup& group : request.paint->groups) weights.of_group.push_back(group.weight);
     if (weights.groups->size() != request.tiles->size()) weights.groups = nullptr;
   }
-  PaintedLayout painted{
-      request, layout_tiles(*request.tiles, request.slice, request.view, weights), {}, {}, 0};
+  PaintedLayout painted{request,
+                        layout_tiles(*request.tiles, request.slice, request.view, weights)};
   TileFills fills(request);
   painted.fills.reserve(painted.layout.quads.size());
   for (const TileQuad& quad : painted.layout.quads) painted.fills.push_back(fills.of(quad.tile));
@@ -61,7 +64,11 @@ PaintedLayout paint_layout(const TileRequest& request) {
     std::uint32_t tile = painted.layout.raster[i] - 1;
     bool bad = request.tiles->status(tile) == TileStatus::kBad;
     painted.pixels[i] = bad ? request.colouring.palette.bad : fills.of(tile);
+    if (bad && painted.bad_pixels.size() < kMostBadPixels)
+      painted.bad_pixels.push_back(static_cast<std::uint32_t>(i));
   }
+  painted.layout.raster = {};
+  painted.has_pixels = !painted.pixels.empty();
   return painted;
 }
 

@@ -5,14 +5,21 @@
 #include <imgui_stdlib.h>
 #include <algorithm>
 
+#include "core/verbs/filter.h"
 #include "views/actions.h"
 #include "views/columns.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"
 #include "views/text.h"
+#include "views/tile_map.h"
 
 namespace shw {
 namespace {
+
+void set_filter_text(Frame& frame, DeskState& state, std::string text) {
+  state.filter = std::move(text);
+  frame.emit(FilterCommand{state.filter});
+}
 
 void draw_filter(Frame& frame, DeskState& state, Column& column) {
   float height = frame.px(32);
@@ -46,10 +53,8 @@ void draw_filter(Frame& frame, DeskState& state, Column& column) {
                 frame.px(4));
   if (!state.filter.empty()) {
     ImGui::SetCursorScreenPos({column.right - frame.px(26), at.y});
-    if (ImGui::InvisibleButton("filter/clear", {frame.px(26), height})) {
-      state.filter.clear();
-      frame.emit(FilterCommand{""});
-    }
+    if (ImGui::InvisibleButton("filter/clear", {frame.px(26), height}))
+      set_filter_text(frame, state, "");
     Rgba colour = ImGui::IsItemHovered() ? frame.theme.text : frame.theme.quiet;
     float x = column.right - frame.px(13), y = at.y + height / 2, s = frame.px(3.5f);
     draw->AddLine({x - s, y - s}, {x + s, y + s}, colour, frame.px(1.4f));
@@ -57,6 +62,26 @@ void draw_filter(Frame& frame, DeskState& state, Column& column) {
     mark(frame, "filter/clear");
   }
   column.y += height + frame.px(18);
+}
+
+// What else could be meant, a click away. The height that it takes.
+float draw_nothing_passes(Frame& frame, DeskState& state, Column& column) {
+  float from = column.y, drawn = 0;
+  paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+            "No tensor passes. The filter takes parts of a name, ~letters in their order, and "
+            "finding:, dtype:, rank:, ndim:, shape:.");
+  column.y += frame.px(18);
+  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  std::string letters = letters_instead(state.filter);
+  if (!letters.empty() &&
+      chip_button(frame, "list/letters", column.left, column.y,
+                  elide_end("Try " + letters, column.width() - frame.px(20), measure), &drawn))
+    set_filter_text(frame, state, letters);
+  if (!letters.empty()) column.y += frame.px(30);
+  if (chip_button(frame, "list/all", column.left, column.y, "Show all", &drawn))
+    set_filter_text(frame, state, "");
+  column.y += frame.px(22);
+  return column.y - from;
 }
 
 // At the head of the list, where there is room beside its count.
@@ -163,7 +188,9 @@ void draw_mesh(Frame& frame, DeskState& state, Column& column, const Below& belo
     if (clicked && rank < places)
       state.isolated = state.isolated == rank ? std::nullopt : std::optional(rank);
     if (!frame.stable && rank < places)
-      tooltip(frame, fmt::format("rank {}", rank) + (below.mesh_text ? "" : "\n" + mesh.text));
+      tooltip(frame, "rank " + rank_text(frame, rank) + "\n" + share_text(frame, rank) +
+                         "\na click sets its tiles apart; rank:" + std::to_string(rank) +
+                         " in the filter lists them" + (below.mesh_text ? "" : "\n" + mesh.text));
   }
   column.y += total + frame.px(10);
   if (below.mesh_text) paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);
@@ -217,9 +244,7 @@ void draw_left(Frame& frame, DeskState& state, Region region) {
   wanted = std::clamp(wanted, 0.0f, std::max(frame.px(48), room - below.height));
   if (list.size() == 0 && all > 0) {
     Column inside{draw, column.left, column.right, column.y};
-    paragraph(frame, inside, frame.fonts.small, frame.theme.quiet,
-              "No tensor passes. The filter takes words of a name and finding:, dtype:, rank:, "
-              "ndim:, shape:.");
+    wanted = std::max(wanted, draw_nothing_passes(frame, state, inside));
   } else {
     draw_list(frame, state,
               {{region.min.x, column.y}, {region.max.x - 1, std::floor(column.y + wanted)}});

@@ -15,6 +15,9 @@ bool look_is_open(const Frame& frame, DeskState& state) {
   if (state.looked_into.lock() != frame.snapshot.checkpoint) {
     state.looked_into = frame.snapshot.checkpoint;
     state.bytes.open = state.values.open = false;
+    // An empty question would stand where the findings of what was opened since belong.
+    if (state.has_looked && frame.snapshot.compared == nullptr) state.compare_open = false;
+    state.has_looked = frame.snapshot.checkpoint != nullptr;
   }
   return state.bytes.open || frame.snapshot.bytes != nullptr || state.values.open ||
          frame.snapshot.values != nullptr;

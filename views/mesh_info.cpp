@@ -98,6 +98,25 @@ std::vector<MeshAxis> from_any_writers(const Checkpoint& checkpoint, std::uint32
   return best;
 }
 
+std::vector<RankShare> shares_of(const Checkpoint& checkpoint, std::uint32_t ranks) {
+  std::vector<RankShare> shares(ranks);
+  std::vector<std::uint32_t> last(ranks, 0);  // tensor of which a tile was counted, + 1
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    auto width = static_cast<std::uint64_t>(size_of(checkpoint.dtype(TensorId{t})));
+    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+      auto writer = checkpoint.writer(chunk);
+      if (!writer || *writer >= ranks) continue;
+      RankShare& share = shares[*writer];
+      if (last[*writer] != t + 1) ++share.tensors;
+      last[*writer] = t + 1;
+      ++share.tiles;
+      share.bytes +=
+          static_cast<std::uint64_t>(volume(checkpoint.sizes(chunk)).value_or(0)) * width;
+    }
+  }
+  return shares;
+}
+
 std::string axis_text(const MeshAxis& axis, const char* where) {
   if (axis.name.starts_with("dim "))  // no name is known, only what it cuts
     return fmt::format("{} parts of {}{}", axis.size, axis.name, where);
@@ -119,6 +138,7 @@ std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot) {
     if (file.rank && *file.rank < 10'000'000) highest = std::max(highest, *file.rank);
   }
   std::uint32_t ranks = std::max(info->ranks, 1u);
+  if (info->ranks > 0) info->shares = shares_of(*snapshot.checkpoint, std::max(ranks, highest + 1));
   const char* source = "said by you";
   if (snapshot.mesh && snapshot.mesh->size() == std::int64_t{ranks})
     info->axes = real_axes(*snapshot.mesh);

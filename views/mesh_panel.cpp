@@ -5,16 +5,19 @@
 #include <imgui.h>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "views/actions.h"
 #include "views/parts.h"
 #include "views/text.h"
+#include "views/tile_map.h"
 
 namespace shw {
 namespace {
 
 constexpr std::size_t kShownGuesses = 3, kShownAgainst = 2;
-constexpr std::uint32_t kMostCells = 256;  // of the grid that carries numbers
+constexpr std::uint32_t kMostNumbers = 256;  // beyond, a cell has no room for its number
+constexpr std::uint32_t kMostCells = 16'384;
 
 std::string mesh_line(const Mesh& mesh) {
   std::string text;
@@ -74,28 +77,55 @@ void draw_guess(Frame& frame, DeskState& state, Column& column, const MeshGuess&
   column.y += frame.px(12);
 }
 
-// The grid with the numbers of the ranks: rows and columns as in the left column.
-void draw_grid(Frame& frame, Column& column) {
+// Which rank's cell is under the mouse: what it wrote, and a click that sets its tiles apart.
+void point_at_rank(Frame& frame, DeskState& state, const MeshGrid& grid, ImVec2 at, float width,
+                   float height) {
+  ImGui::SetCursorScreenPos(at);
+  ImVec2 size{width * static_cast<float>(grid.columns), height * static_cast<float>(grid.rows)};
+  bool clicked = ImGui::InvisibleButton("mesh/cells", size);
+  mark(frame, "mesh/cells");
+  if (!clicked && !ImGui::IsItemHovered()) return;
+  ImVec2 mouse = ImGui::GetMousePos();
+  auto cell = [](float from, float to, float side, std::uint32_t count) {
+    return static_cast<std::uint32_t>(
+        std::clamp((to - from) / side, 0.0f, static_cast<float>(count - 1)));
+  };
+  std::uint32_t rank = cell(at.y, mouse.y, height, grid.rows) * grid.columns +
+                       cell(at.x, mouse.x, width, grid.columns);
+  if (clicked) state.isolated = state.isolated == rank ? std::nullopt : std::optional(rank);
+  if (!frame.stable)
+    tooltip(frame, "rank " + rank_text(frame, rank) + "\n" + share_text(frame, rank) +
+                       "\na click sets its tiles apart");
+}
+
+// Every rank a cell, rows and columns as in the left column; with its number where that fits.
+void draw_grid(Frame& frame, DeskState& state, Column& column) {
   const MeshInfo& mesh = *frame.digest.mesh;
   std::uint32_t places = mesh.grid.rows * mesh.grid.columns;
   if (places == 0 || places > kMostCells) return;
   float width = column.width() / static_cast<float>(mesh.grid.columns);
+  float least = std::max(1.0f, frame.px(places > kMostNumbers ? 2 : 16));
+  float room = frame.px(places > kMostNumbers ? 256 : 160);
   float height =
-      std::clamp(frame.px(160) / static_cast<float>(mesh.grid.rows), frame.px(16), frame.px(30));
+      std::clamp(std::floor(room / static_cast<float>(mesh.grid.rows)), least, frame.px(30));
+  float gap = width >= 5 && height >= 5 ? frame.px(1) : 0;
+  ImVec2 corner{column.left, column.y};
+  Colouring colouring = colouring_of(frame, state);
   for (std::uint32_t rank = 0; rank < places; ++rank) {
     std::uint32_t row = rank / mesh.grid.columns;
-    float x = column.left + width * static_cast<float>(rank % mesh.grid.columns);
-    float y = column.y + height * static_cast<float>(row);
-    ImVec2 min{std::floor(x), std::floor(y)};
-    ImVec2 max{std::floor(x + width) - frame.px(1), std::floor(y + height) - frame.px(1)};
-    Rgba fill = writer_colour(rank, mesh.grid, frame.theme.tiles);
+    float x = corner.x + width * static_cast<float>(rank % mesh.grid.columns);
+    float y = corner.y + height * static_cast<float>(row);
+    ImVec2 min{std::floor(x), y}, max{std::floor(x + width) - gap, y + height - gap};
+    Rgba fill = tile_colour(rank, mesh.grid, colouring);
     column.draw->AddRectFilled(min, max, fill);
+    if (places > kMostNumbers) continue;
     std::string text = std::to_string(rank);
     float wide = text_width(frame.fonts.mono_small, text);
     if (wide + frame.px(4) > max.x - min.x) continue;
     text_from(column.draw, frame.fonts.mono_small, (min.x + max.x - wide) / 2, (min.y + max.y) / 2,
               readable_on(fill, frame.theme.dark_ink, frame.theme.light_ink), text);
   }
+  point_at_rank(frame, state, mesh.grid, corner, width, height);
   column.y += height * static_cast<float>(mesh.grid.rows) + frame.px(8);
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);
   column.y += frame.px(16);
@@ -113,6 +143,31 @@ std::string objection(const Frame& frame, const std::string& text) {
   return "";
 }
 
+// The axes of the line, outermost first; a press moves one outwards, past the one before it.
+void draw_axes(Frame& frame, DeskState& state, Column& column) {
+  auto mesh = parse_mesh(state.mesh_text);
+  if (state.mesh_text.empty() || !mesh || mesh->axes.size() < 2) return;
+  float x = column.left, middle = column.y + frame.px(12), drawn = 0;
+  std::optional<std::size_t> moved;
+  for (std::size_t a = 0; a < mesh->axes.size(); ++a) {
+    const MeshAxis& axis = mesh->axes[a];
+    std::string text = fmt::format("{}{} {}", a == 0 ? "" : "\u2190 ", axis.name, axis.size);
+    float wide = text_width(frame.fonts.small, text) + frame.px(16);
+    if (x + wide > column.right) break;
+    ImGui::PushID(static_cast<int>(a));
+    bool pressed = chip_button(frame, "axis", x, middle, text, &drawn);
+    if (pressed && a > 0) moved = a;
+    mark(frame, fmt::format("mesh/axis/{}", a));
+    ImGui::PopID();
+    x += drawn + frame.px(8);
+  }
+  if (moved) {
+    std::swap(mesh->axes[*moved - 1], mesh->axes[*moved]);
+    state.mesh_text = mesh_words(*mesh);
+  }
+  column.y += frame.px(32);
+}
+
 void say_mesh(Frame& frame, DeskState& state, const std::string& text) {
   std::optional<Depth> depth;
   if (frame.snapshot.report != nullptr) depth = frame.snapshot.report->depth;
@@ -128,6 +183,7 @@ void draw_line(Frame& frame, DeskState& state, Column& column) {
   text_field(frame, column.draw, "mesh/text", "dp=4,tp=2", {column.left, column.y},
              {column.width(), height}, state.mesh_text);
   column.y += height + frame.px(8);
+  draw_axes(frame, state, column);
   std::string wrong = objection(frame, state.mesh_text);
   paragraph(frame, column, frame.fonts.small, wrong.empty() ? frame.theme.quiet : frame.theme.warn,
             wrong.empty() ? "Outermost axis first: ranks that follow one another differ in the "
@@ -167,7 +223,7 @@ void draw_mesh_panel(Frame& frame, DeskState& state) {
             "A repair that has to know the mesh takes yours first, then the spec's; one that is "
             "only inferred is used where it explains every chunk.");
   column.y += frame.px(18);
-  draw_grid(frame, column);
+  draw_grid(frame, state, column);
   head(frame, column,
        frame.snapshot.mesh ? "WHAT WAS SAID, AND WHAT ELSE IS LIKELY" : "WHAT IS KNOWN OF IT");
   if (mesh.guesses.empty())

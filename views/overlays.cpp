@@ -3,6 +3,7 @@
 #include <imgui_stdlib.h>
 #include <algorithm>
 
+#include "core/verbs/filter.h"
 #include "views/actions.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"
@@ -11,21 +12,30 @@
 namespace shw {
 namespace {
 
+bool is_called_so(std::string_view text, std::string_view wanted) {
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  auto equal = [&](char a, char b) { return lower(a) == lower(b); };
+  return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(), equal) != text.end();
+}
+
+// Those that are called so, then those that have its letters in their order: "ctf" finds "Colour
+// the tiles by finding". Of both, what can be done now stands first.
 std::vector<const ActionRow*> matching(const Frame& frame, const DeskState& state) {
   std::vector<const ActionRow*> rows;
-  std::string wanted = state.palette_text;
-  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  std::transform(wanted.begin(), wanted.end(), wanted.begin(), lower);
-  for (const ActionRow& row : all_actions()) {
-    if (row.action == Action::kPalette) continue;
-    std::string name = row.name;
-    std::transform(name.begin(), name.end(), name.begin(), lower);
-    if (name.find(wanted) != std::string::npos) rows.push_back(&row);
+  std::string letters = state.palette_text;
+  std::erase(letters, ' ');
+  for (bool called : {true, false}) {
+    auto first = static_cast<std::ptrdiff_t>(rows.size());
+    for (const ActionRow& row : all_actions()) {
+      if (row.action == Action::kPalette) continue;
+      bool is_called = is_called_so(row.name, state.palette_text);
+      if (called ? is_called : !is_called && has_letters_in_order(row.name, letters))
+        rows.push_back(&row);
+    }
+    std::stable_partition(rows.begin() + first, rows.end(), [&](const ActionRow* row) {
+      return is_possible(row->action, frame, state);
+    });
   }
-  // What can be done now stands first.
-  std::stable_partition(rows.begin(), rows.end(), [&](const ActionRow* row) {
-    return is_possible(row->action, frame, state);
-  });
   return rows;
 }
 
@@ -105,6 +115,9 @@ void draw_palette(Frame& frame, DeskState& state) {
   std::size_t first =
       static_cast<std::size_t>(std::max(0, state.palette_row - static_cast<int>(shown) + 1));
   std::optional<Action> chosen;
+  if (rows.empty())
+    text_from(column.draw, frame.fonts.small, column.left, column.y + line / 2, frame.theme.quiet,
+              "No command is called so. F1 explains a finding, Ctrl+F looks for tensors.");
   for (std::size_t i = first; i < first + shown; ++i) {
     ImVec2 min{column.left - frame.px(8), column.y},
         max{column.right + frame.px(8), column.y + line};

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "views/actions.h"
 #include "views/habits.h"
@@ -101,8 +102,9 @@ void draw_columns_kept(Frame& frame, DeskState& state, Column& column) {
   head(frame, column, "WHAT IS REMEMBERED");
   row(frame, column, "list of tensors", width_text(state.layout.left), frame.theme.text);
   row(frame, column, "findings", width_text(state.layout.right), frame.theme.text);
-  constexpr const char* kOrders[] = {"as recorded", "by name", "by bytes", "by tiles",
-                                     "by findings"};
+  constexpr const char* kOrders[] = {"as recorded", "by name",  "by bytes", "by tiles",
+                                     "by findings", "by shape", "by dtype"};
+  static_assert(std::size(kOrders) == static_cast<std::size_t>(SortKey::kDtype) + 1);
   row(frame, column, "order of the list", kOrders[static_cast<std::size_t>(state.sort.key)],
       frame.theme.text);
   column.y += frame.px(6);

@@ -24,12 +24,12 @@ struct ColumnLook {
 };
 // The last ones are left out first where names have no room.
 constexpr std::array<ColumnLook, kTableColumns> kColumnLooks{{
-    {TableColumn::kShape, "Shape", SortKey::kShape, true, 170},
-    {TableColumn::kDtype, "Dtype", SortKey::kDtype, false, 110},
-    {TableColumn::kBytes, "Bytes", SortKey::kBytes, true, 100},
-    {TableColumn::kTiles, "Tiles", SortKey::kChunks, true, 80},
+    {TableColumn::kShape, "Shape", SortKey::kShape, true, 124},
+    {TableColumn::kDtype, "Dtype", SortKey::kDtype, false, 84},
+    {TableColumn::kBytes, "Bytes", SortKey::kBytes, true, 76},
+    {TableColumn::kTiles, "Tiles", SortKey::kChunks, true, 58},
 }};
-constexpr float kLeastNames = 140, kTableRow = 24, kTableHeader = 30, kTablePad = 12;
+constexpr float kLeastNames = 220, kTableRow = 24, kTableHeader = 30, kTablePad = 12;
 
 struct TableSpans {
   float left = 0, right = 0, names = 0;  // names: the right end of theirs
@@ -197,8 +197,19 @@ void draw_table_header(Frame& frame, DeskState& state, const TableSpans& columns
   end_region();
 }
 
+// Names of the rows that are seen, each as short as it must be and no two the same.
+std::vector<std::string> table_names(const Frame& frame, const TableSpans& columns,
+                                     std::uint32_t first, std::uint32_t last) {
+  const Snapshot& s = frame.snapshot;
+  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  std::vector<std::string_view> names;
+  for (std::uint32_t row = first; row < last; ++row)
+    names.push_back(s.checkpoint->fqn(table_tensor(s, row)));
+  return elide_apart(names, columns.names - frame.px(kTablePad) - columns.left, measure);
+}
+
 void draw_table_row(Frame& frame, DeskState& state, const TableSpans& columns, std::uint32_t row,
-                    Region at) {
+                    const std::string& shown, Region at) {
   const Snapshot& s = frame.snapshot;
   TensorId tensor = table_tensor(s, row);
   ImDrawList* draw = ImGui::GetWindowDrawList();
@@ -220,8 +231,6 @@ void draw_table_row(Frame& frame, DeskState& state, const TableSpans& columns, s
   const ImFont* font = frame.fonts.mono_small;
   Measure measure = [&](std::string_view t) { return text_width(font, t); };
   std::string_view fqn = s.checkpoint->fqn(tensor);
-  std::string shown =
-      elide_middle(fqn, columns.names - frame.px(kTablePad) - columns.left, measure);
   text_from(draw, font, columns.left, middle, frame.theme.text, shown);
   for (std::size_t i = 0; i < columns.shown; ++i) {
     std::string text = elide_end(table_cell(*s.checkpoint, tensor, kColumnLooks[i].column),
@@ -308,12 +317,14 @@ void draw_tensor_table(Frame& frame, DeskState& state, Region region) {
   last = std::min(last, rows);
   float wide = body.max.x - body.min.x;
   if (ImGui::GetScrollMaxY() > 0) wide -= ImGui::GetStyle().ScrollbarSize;
+  std::vector<std::string> names = table_names(frame, columns, first, last);
   for (std::uint32_t row = first; row < last; ++row) {
     // In doubles: a million rows are more pixels than a float counts.
     auto y = static_cast<float>(static_cast<double>(body.min.y) +
                                 static_cast<double>(row) * static_cast<double>(height) -
                                 static_cast<double>(scroll));
-    draw_table_row(frame, state, columns, row, {{body.min.x, y}, {body.min.x + wide, y + height}});
+    draw_table_row(frame, state, columns, row, names[row - first],
+                   {{body.min.x, y}, {body.min.x + wide, y + height}});
   }
   ImGui::SetCursorPosY(static_cast<float>(rows) * height);
   ImGui::Dummy({1, 0});

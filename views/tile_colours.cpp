@@ -136,8 +136,8 @@ float draw_job_chip(Frame& frame, DeskState& state, const Column& column) {
   bool runs = state.tiles_asked_for == frame.snapshot.tensor && frame.job.looking;
   std::string text = "Stop looking";
   if (!runs) {
-    auto values = verbs::untouched_tiles(*frame.snapshot.checkpoint, *frame.snapshot.tensor);
-    text = "Look at " + plural(values.tiles.size(), "tile") + ", " + human_bytes(values.bytes);
+    auto tiles = frame.snapshot.checkpoint->chunks(*frame.snapshot.tensor).size();
+    text = "Look at " + plural(tiles, "tile") + ", " + human_bytes(frame.digest.paints->bytes);
   }
   float width = text_width(frame.fonts.small, text) + frame.px(16), drawn = 0;
   if (width > column.width()) return column.right;
@@ -190,8 +190,7 @@ void follow_tile_values(Frame& frame, DeskState& state) {
   }
   // The choice stands, the tensor is another one: a small one is looked at, a large one offered.
   if (!state.tiles_asked_for || known_values(frame.snapshot) != nullptr) return;
-  auto values = verbs::untouched_tiles(*frame.snapshot.checkpoint, *frame.snapshot.tensor);
-  if (values.bytes <= kReadUnasked) return look_at_tiles(frame, state);
+  if (frame.digest.paints->bytes <= kReadUnasked) return look_at_tiles(frame, state);
   frame.emit(TileValuesCommand{true});
 }
 

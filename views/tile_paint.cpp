@@ -349,12 +349,13 @@ std::shared_ptr<const TilePaint> paint_by_statistic(const verbs::TileValues& val
 std::shared_ptr<const TilePaints> make_paints(const Snapshot& snapshot, const PaintedTiles* picture,
                                               const TilePaints* before) {
   auto paints = std::make_shared<TilePaints>();
-  if (before != nullptr) paints->by = before->by;
+  if (before != nullptr) *paints = *before;
   if (picture == nullptr) return paints;
   auto put = [&](ColourBy by, std::shared_ptr<const TilePaint> paint) {
     paints->by[static_cast<std::size_t>(by)] = std::move(paint);
   };
   if (before == nullptr) {
+    paints->bytes = verbs::tile_value_bytes(*snapshot.checkpoint, picture->tensor);
     put(ColourBy::kFile, paint_by_file(*snapshot.checkpoint, *picture));
     put(ColourBy::kFinding, paint_by_finding(snapshot, *picture));
   }

@@ -56,6 +56,7 @@ struct TilePaint {
 // Of a picture; those of statistics are null where nobody has looked at the tiles.
 struct TilePaints {
   std::array<std::shared_ptr<const TilePaint>, kColourings> by;
+  std::uint64_t bytes = 0;  // that looking at the values of all tiles reads
   const std::shared_ptr<const TilePaint>& operator[](ColourBy which) const {
     return by[static_cast<std::size_t>(which)];
   }

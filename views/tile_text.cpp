@@ -23,6 +23,15 @@ std::string rank_text(const Frame& frame, std::uint32_t rank) {
   return text + "  (" + coordinates + ")";
 }
 
+std::string share_text(const Frame& frame, std::uint32_t rank) {
+  const MeshInfo& mesh = *frame.digest.mesh;
+  if (rank >= mesh.shares.size()) return {};
+  const RankShare& share = mesh.shares[rank];
+  if (share.tiles == 0) return "wrote nothing";
+  return "wrote " + plural(share.tiles, "tile") + " of " + plural(share.tensors, "tensor") + ", " +
+         human_bytes(share.bytes);
+}
+
 std::string offset_text(std::int64_t offset) {
   return offset < 0 ? std::to_string(offset) : fmt::format("0x{:X}", offset);
 }

@@ -89,6 +89,18 @@ void draw_quiet(Frame& frame, ImDrawList* draw, const std::string& text, const s
   if (shown != whole && ImGui::IsMouseHoveringRect(region.min, region.max)) tooltip(frame, whole);
 }
 
+// "values (--data)" without what would decide it, which the whole of it says under the mouse.
+std::string without_advice(std::string_view text) {
+  std::string bare;
+  int depth = 0;
+  for (char c : text) {
+    if (c == '(' && depth++ == 0 && bare.ends_with(' ')) bare.pop_back();
+    if (depth == 0) bare += c;
+    if (c == ')' && depth > 0) --depth;
+  }
+  return bare;
+}
+
 // The headline with its detail, and below it what was not judged.
 void draw_words(Frame& frame, ImDrawList* draw, const VerdictText& verdict, Region region) {
   Measure title = [&](std::string_view t) { return text_width(frame.fonts.title, t); };
@@ -105,9 +117,10 @@ void draw_words(Frame& frame, ImDrawList* draw, const VerdictText& verdict, Regi
     draw_quiet(frame, draw, fits ? verdict.detail : verdict.brief, verdict.detail,
                {{x, region.min.y}, {region.max.x, split}}, line + frame.px(1));
   }
-  if (!verdict.unjudged.empty())
-    draw_quiet(frame, draw, verdict.unjudged, verdict.unjudged, {{region.min.x, split}, region.max},
-               middle + frame.px(12));
+  if (verdict.unjudged.empty()) return;
+  bool whole_fits = text_width(frame.fonts.small, verdict.unjudged) <= region.max.x - region.min.x;
+  draw_quiet(frame, draw, whole_fits ? verdict.unjudged : without_advice(verdict.unjudged),
+             verdict.unjudged, {{region.min.x, split}, region.max}, middle + frame.px(12));
 }
 
 }  // namespace

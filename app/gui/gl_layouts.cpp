@@ -35,47 +35,57 @@ void GlLayouts::upload(PaintedLayout& painted) {
   glGetIntegerv(GL_TEXTURE_BINDING_2D, &bound);
   if (texture == 0) glGenTextures(1, &texture);
   glBindTexture(GL_TEXTURE_2D, texture);
-  glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
-  glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
-  glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, painted.layout.view.width, painted.layout.view.height, 0,
-               GL_RGBA, GL_UNSIGNED_BYTE, painted.pixels.data());
+  const TileView& view = painted.layout.view;
+  auto [size, is_new] = sizes_.try_emplace(texture, 0, 0);
+  if (size->second == std::pair(view.width, view.height)) {
+    glTexSubImage2D(GL_TEXTURE_2D, 0, 0, 0, view.width, view.height, GL_RGBA, GL_UNSIGNED_BYTE,
+                    painted.pixels.data());
+  } else {
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, view.width, view.height, 0, GL_RGBA, GL_UNSIGNED_BYTE,
+                 painted.pixels.data());
+    size->second = {view.width, view.height};
+  }
   glBindTexture(GL_TEXTURE_2D, static_cast<GLuint>(bound));
   painted.texture = texture;
 }
 
-const PaintedLayout* GlLayouts::get(int slot, const TileRequest& request) {
-  auto show = [&](PaintedLayout painted) {
-    painted.texture = shown_[slot].texture;
-    upload(painted);
-    return &(shown_[slot] = std::move(painted));
-  };
-  auto found = shown_.find(slot);
-  if (found != shown_.end() && same_request(found->second.request, request)) return &found->second;
-  if (request.tiles->size() <= kAtOnce) return show(paint_layout(request));
+const PaintedLayout* GlLayouts::show(int slot, PaintedLayout painted) {
+  PaintedLayout& shown = shown_[slot];
+  painted.texture = shown.texture;
+  upload(painted);
+  std::swap(shown, painted);
+  painted.pixels.swap(shown.pixels);
   {
+    // Of a million tiles giving the memory back takes a millisecond: not in a frame.
     std::lock_guard lock(mutex_);
-    auto ready = ready_.find(slot);
-    if (ready != ready_.end()) {
-      PaintedLayout painted = std::move(ready->second);
-      ready_.erase(ready);
-      bool right = same_request(painted.request, request);
-      found = shown_
-                  .insert_or_assign(slot,
-                                    [&] {
-                                      painted.texture =
-                                          found != shown_.end() ? found->second.texture : 0;
-                                      upload(painted);
-                                      return std::move(painted);
-                                    }())
-                  .first;
-      if (right) {
-        wanted_.erase(slot);
-        return &found->second;
-      }
-    }
-    wanted_.insert_or_assign(slot, request);
+    done_with_.push_back(std::move(painted));
   }
   changed_.notify_all();
+  return &shown;
+}
+
+const PaintedLayout* GlLayouts::get(int slot, const TileRequest& request) {
+  auto found = shown_.find(slot);
+  if (found != shown_.end() && same_request(found->second.request, request)) return &found->second;
+  if (request.tiles->size() <= kAtOnce) return show(slot, paint_layout(request));
+  std::optional<PaintedLayout> ready;
+  {
+    std::lock_guard lock(mutex_);
+    if (auto made = ready_.find(slot); made != ready_.end()) {
+      ready = std::move(made->second);
+      ready_.erase(made);
+    }
+    bool is_right = ready && same_request(ready->request, request);
+    bool is_coming = working_ && current_slot_ == slot && same_request(current_, request);
+    if (is_right || is_coming)
+      wanted_.erase(slot);
+    else
+      wanted_.insert_or_assign(slot, request);
+  }
+  changed_.notify_all();
+  if (ready) return show(slot, std::move(*ready));
   return found != shown_.end() ? &found->second : nullptr;
 }
 
@@ -91,22 +101,25 @@ bool GlLayouts::pending() const {
 
 void GlLayouts::work() {
   while (true) {
-    int slot = 0;
-    TileRequest request;
+    std::vector<PaintedLayout> given_back;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || !wanted_.empty(); });
+      changed_.wait(lock, [&] { return stopping_ || !wanted_.empty() || !done_with_.empty(); });
       if (stopping_) return;
-      slot = wanted_.begin()->first;
-      request = std::move(wanted_.begin()->second);
+      given_back.swap(done_with_);
+      if (wanted_.empty()) continue;
+      current_slot_ = wanted_.begin()->first;
+      current_ = std::move(wanted_.begin()->second);
       wanted_.erase(wanted_.begin());
       working_ = true;
     }
-    PaintedLayout painted = paint_layout(request);
+    given_back.clear();
+    PaintedLayout painted = paint_layout(current_);
     {
       std::lock_guard lock(mutex_);
-      ready_.insert_or_assign(slot, std::move(painted));
+      ready_.insert_or_assign(current_slot_, std::move(painted));
       working_ = false;
+      current_ = {};
     }
     changed_.notify_all();
     if (wake_) wake_();

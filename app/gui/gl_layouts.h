@@ -7,6 +7,8 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "views/frame.h"
 
@@ -26,14 +28,19 @@ class GlLayouts final : public Layouts {
  private:
   void work();
   void upload(PaintedLayout& painted);
+  const PaintedLayout* show(int slot, PaintedLayout painted);
 
   std::function<void()> wake_;
   std::map<int, PaintedLayout> shown_;
+  std::map<std::uintptr_t, std::pair<int, int>> sizes_;  // of textures
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<int, TileRequest> wanted_;  // the newest request of each slot
   std::map<int, PaintedLayout> ready_;
+  std::vector<PaintedLayout> done_with_;  // the thread gives their memory back
   bool working_ = false, stopping_ = false;
+  TileRequest current_ = {};  // while it works; written by the thread alone
+  int current_slot_ = 0;
   std::thread thread_;
 };
 

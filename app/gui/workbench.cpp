@@ -9,7 +9,11 @@ namespace shw {
 
 Workbench::Workbench(std::function<void()> wake)
     : wake_(wake), layouts_(wake), digest_(make_digest(std::make_shared<const Snapshot>())) {
-  session_.on_change([this] { changed_.notify_all(); });
+  session_.on_change([this] {
+    // Taken once: who has just looked and found nothing new is waiting by now, and hears it.
+    { std::lock_guard lock(mutex_); }
+    changed_.notify_all();
+  });
   digest_thread_ = std::thread([this] { make_digests(); });
 }
 
@@ -64,9 +68,7 @@ bool Workbench::digest_is_late() const {
 void Workbench::make_digests() {
   std::unique_lock lock(mutex_);
   while (true) {
-    // The session publishes under its own lock, so a notification may come just before the wait:
-    // look again now and then.
-    while (!stopping_ && !digest_is_late()) changed_.wait_for(lock, std::chrono::milliseconds(50));
+    changed_.wait(lock, [&] { return stopping_ || digest_is_late(); });
     if (stopping_) return;
     auto before = digest_;
     lock.unlock();
@@ -130,7 +132,7 @@ void Workbench::settle() {
   for (int round = 0; round < 4; ++round) {
     session_.wait();
     std::unique_lock lock(mutex_);
-    while (digest_is_late()) changed_.wait_for(lock, std::chrono::milliseconds(20));
+    changed_.wait(lock, [&] { return !digest_is_late(); });
     auto digest = digest_;
     lock.unlock();
     follow_up(*digest->snapshot);

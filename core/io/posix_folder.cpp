@@ -67,13 +67,15 @@ class PosixFile final : public OutputFile {
   }
 
  private:
-  // The disk begins with what is there while more is made: else finish() would wait for all of it,
-  // and nobody could stop it. A hint; what it cannot do, finish() does.
+  // The disk begins with what is there while more is made, and what it had begun with before is
+  // waited for: else finish() would wait for all of it, and nobody could stop it. A hint; what it
+  // cannot do, finish() does.
   void start_flushing(std::uint64_t written) {
-    constexpr std::uint64_t kAtOnce = std::uint64_t{64} << 20;
+    constexpr std::uint64_t kAtOnce = std::uint64_t{16} << 20;
     const std::uint64_t before = written_.fetch_add(written, std::memory_order_relaxed);
     if (before / kAtOnce == (before + written) / kAtOnce) return;
-    static_cast<void>(::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE));
+    static_cast<void>(
+        ::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE));
   }
 
   tl::unexpected<Error> was_finished() const {

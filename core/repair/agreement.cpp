@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/base/parallel.h"
 #include "core/exec/journal.h"
 #include "core/facts/integrity.h"
 #include "core/formats/hash_ranges.h"
@@ -223,11 +224,21 @@ Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
   std::map<std::string, Ranges> items = items_by_file(result);
   std::vector<FileCertificate> files;
   for (const std::string& path : paths) {
-    SHW_TRY(auto source, result.directory()->open(path));
-    Ranges rest = between(std::move(items[path]), source->size());
-    SHW_TRY(std::string hash, hash_ranges(*source, rest, progress));
-    files.push_back({path, source->size(), std::move(hash), std::move(digests[path])});
+    files.push_back({path, 0, {}, std::move(digests[path])});
+    // What lies beside the items may be more than these.
+    if (progress == nullptr) continue;
+    for (const ByteRange& range : between(items[path], result.directory()->stat(path).size))
+      progress->total += range.length;
   }
+  SHW_CHECK(each_in_parallel(files.size(), [&](std::size_t i) -> Status {
+    if (is_cancelled(progress)) return cancelled_error();
+    SHW_TRY(auto source, result.directory()->open(files[i].path));
+    files[i].size = source->size();
+    auto own = items.find(files[i].path);
+    Ranges rest = between(own == items.end() ? Ranges() : own->second, source->size());
+    SHW_TRY(files[i].rest, hash_ranges(*source, rest, progress));
+    return {};
+  }));
   return files;
 }
 

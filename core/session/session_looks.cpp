@@ -3,8 +3,7 @@
 
 #include "core/session/look_run.h"
 #include "core/session/session_state.h"
-#include "core/verbs/filter.h"
-#include "core/verbs/sort.h"
+#include "core/verbs/tensor_order.h"
 
 namespace shw {
 
@@ -31,6 +30,7 @@ bool Session::State::look_wanted() const {
 }
 
 void Session::State::run_list() {
+  TensorOrder list;
   while (true) {
     std::shared_ptr<const Snapshot> before;
     std::shared_ptr<Progress> progress;
@@ -49,10 +49,10 @@ void Session::State::run_list() {
       wanted = sort;
     }
     if (before->checkpoint != nullptr) {
-      auto order = filter_tensors(*before->checkpoint, before->report.get(), text, progress.get());
+      auto order =
+          list.list({before->checkpoint, before->report, text, wanted.key, wanted.descending},
+                    progress.get());
       if (order) {
-        sort_tensors(*before->checkpoint, before->report.get(), wanted.key, wanted.descending,
-                     *order);
         publish([&](Snapshot& s) {
           if (s.checkpoint != before->checkpoint)
             return;  // another one was opened meanwhile: its own list is on the way

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/facts/filled.h"
 #include "core/io/source.h"
@@ -10,11 +11,21 @@
 namespace shw::verbs {
 namespace {
 
-TensorFate fate_of(const TensorCertificate& tensor) {
+// Of every operation, by the names before it.
+using Subjects = std::set<std::string_view>;
+Subjects subjects_of(const Certificate& certificate) {
+  Subjects subjects;
+  for (const Operation& operation : certificate.operations)
+    subjects.insert(operation.subjects.begin(), operation.subjects.end());
+  return subjects;
+}
+
+TensorFate fate_of(const TensorCertificate& tensor, const Subjects& subjects) {
   if (tensor.lost != 0) return TensorFate::kLost;
   if (tensor.is_cast) return TensorFate::kCast;
   if (tensor.before != tensor.after) return TensorFate::kMoved;
-  return tensor.renamed_from.empty() ? TensorFate::kKept : TensorFate::kRenamed;
+  if (!tensor.renamed_from.empty()) return TensorFate::kRenamed;
+  return subjects.contains(tensor.fqn) ? TensorFate::kRelabelled : TensorFate::kKept;
 }
 
 std::string note_of(const TensorCertificate& tensor) {
@@ -36,15 +47,17 @@ std::string note_of(const TensorCertificate& tensor) {
 }  // namespace
 
 std::string_view name(TensorFate fate) {
-  constexpr std::string_view kNames[kFates] = {"lost", "cast", "moved", "renamed", "kept"};
+  constexpr std::string_view kNames[kFates] = {"lost",       "cast",    "moved",
+                                               "relabelled", "renamed", "kept"};
   return kNames[static_cast<std::size_t>(fate)];
 }
 
 CertificateList list_of(const Certificate& certificate, const std::string& path) {
   CertificateList list{
       path, certificate.lossless, certificate.seal != Certificate::Seal::kBroken, {}};
+  const Subjects subjects = subjects_of(certificate);
   for (const TensorCertificate& tensor : certificate.tensors) {
-    TensorFate fate = fate_of(tensor);
+    TensorFate fate = fate_of(tensor, subjects);
     ++list.count[static_cast<std::size_t>(fate)];
     list.rows.push_back({tensor.fqn, fate, tensor.kept, tensor.lost, note_of(tensor)});
   }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "core/base/spelling.h"
@@ -142,6 +144,56 @@ Test has_dtype(const Checkpoint& checkpoint, std::string_view text) {
   };
 }
 
+// "~l3dp": every letter begins a part of the name ("layers", "3", "down") or stands behind the one
+// before. All ways to read a name are followed at once, a bit for each letter that was found.
+class LettersInOrder {
+ public:
+  explicit LettersInOrder(std::string_view letters)
+      : all_(std::uint64_t{1} << (std::min(letters.size(), kMost) - 1)) {
+    for (std::size_t c = 0; c < signs_.size(); ++c) {
+      Sign& sign = signs_[c];
+      char folded = lower(static_cast<char>(c));
+      sign.kind = kind_of(folded);
+      for (std::size_t i = 0; i < std::min(letters.size(), kMost); ++i) {
+        if (folded == lower(letters[i])) sign.places |= std::uint64_t{1} << i;
+      }
+    }
+  }
+  bool in(std::string_view name) const {
+    std::uint64_t anywhere = 0, here = 0;
+    Kind before = Kind::kOther;
+    for (char c : name) {
+      const Sign& sign = signs_[static_cast<unsigned char>(c)];
+      bool begins = sign.kind != before || sign.kind == Kind::kOther;
+      here = ((begins ? anywhere : here) << 1 | (begins ? 1u : 0u)) & sign.places;
+      anywhere |= here;
+      before = sign.kind;
+      if ((here & all_) != 0) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;
+  enum class Kind : std::uint8_t { kOther, kLetter, kDigit };
+  // Of a character: what it is, and which of the letters.
+  struct Sign {
+    Kind kind = Kind::kOther;
+    std::uint64_t places = 0;
+  };
+  static Kind kind_of(char c) {
+    if (c >= '0' && c <= '9') return Kind::kDigit;
+    bool letter = (c >= 'a' && c <= 'z') || static_cast<signed char>(c) < 0;
+    return letter ? Kind::kLetter : Kind::kOther;
+  }
+
+  std::uint64_t all_;
+  std::array<Sign, 256> signs_{};
+};
+bool is_letters(std::string_view word) {
+  return word.size() > 1 && word[0] == '~';
+}
+
 // "key:value"; the key is empty for a word.
 struct Term {
   std::string_view key, value;
@@ -152,25 +204,41 @@ Term split(std::string_view word) {
   return {word.substr(0, colon), word.substr(colon + 1)};
 }
 
-Test has_word(const Checkpoint& checkpoint, std::string_view word) {
+Test has_word(const Checkpoint& checkpoint, std::string_view word, const FoldedNames* names) {
+  if (is_letters(word)) {
+    auto letters = std::make_shared<const LettersInOrder>(word.substr(1));
+    if (names != nullptr)
+      return [names, letters](TensorId tensor) {
+        return letters->in(names->of(static_cast<std::uint32_t>(tensor)));
+      };
+    return [&checkpoint, letters](TensorId tensor) { return letters->in(checkpoint.fqn(tensor)); };
+  }
+  if (names != nullptr)
+    return [names, wanted = lowered(word)](TensorId tensor) {
+      return names->of(static_cast<std::uint32_t>(tensor)).find(wanted) != std::string_view::npos;
+    };
   return [&checkpoint, wanted = lowered(word)](TensorId tensor) {
     return contains_ignoring_case(checkpoint.fqn(tensor), wanted);
   };
 }
 
-Test make_test(const Checkpoint& checkpoint, const CheckReport* report, std::string_view word) {
+constexpr std::array<std::string_view, 5> kTerms = {"finding", "dtype", "rank", "ndim", "shape"};
+bool is_term(std::string_view word) {
+  return std::find(kTerms.begin(), kTerms.end(), split(word).key) != kTerms.end();
+}
+
+Test make_test(const Checkpoint& checkpoint, const CheckReport* report, std::string_view word,
+               const FoldedNames* names) {
   auto [key, value] = split(word);
   if (key == "finding") return has_finding(checkpoint, report, value);
   if (key == "rank") return written_by(checkpoint, value);
   if (key == "shape") return has_shape(checkpoint, value);
   if (key == "dtype") return has_dtype(checkpoint, value);
-  if (key != "ndim") return has_word(checkpoint, word);
+  if (key != "ndim") return has_word(checkpoint, word, names);
   std::size_t ndim = 0;
   if (!parse_number(value, ndim)) return never();
   return [&checkpoint, ndim](TensorId tensor) { return checkpoint.shape(tensor).size() == ndim; };
 }
-
-constexpr std::array<std::string_view, 5> kTerms = {"finding", "dtype", "rank", "ndim", "shape"};
 
 std::string or_else(std::string advice, const char* otherwise) {
   return advice.empty() ? otherwise : std::move(advice);
@@ -212,9 +280,9 @@ std::optional<Problem> problem_of(const Checkpoint& checkpoint, std::string_view
     return Problem{"\"" + std::string(value) + "\" is no shape", "shape:[288,*,640] is one."};
   if ((key == "rank" || key == "ndim") && !parse_number(value, number))
     return Problem{"\"" + std::string(value) + "\" is no number", std::string(key) + ":3 is one."};
-  if (std::find(kTerms.begin(), kTerms.end(), key) != kTerms.end()) return std::nullopt;
+  if (is_term(word)) return std::nullopt;
   // A name may hold a colon.
-  Test named = has_word(checkpoint, word);
+  Test named = has_word(checkpoint, word, nullptr);
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     if (named(TensorId{t})) return std::nullopt;
   }
@@ -233,21 +301,98 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
+// All tensors whose name has the word, by one look through the text of all names.
+std::vector<std::uint32_t> all_with(const FoldedNames& names, const std::string& word) {
+  std::vector<std::uint32_t> found;
+  const char *text = names.text.data(), *end = text + names.text.size();
+  auto next = names.begin.begin();  // the first name that begins behind the place
+  for (const char* at = text; at < end;) {
+    const void* hit = ::memmem(at, static_cast<std::size_t>(end - at), word.data(), word.size());
+    if (hit == nullptr) break;
+    auto place = static_cast<std::size_t>(static_cast<const char*>(hit) - text);
+    next = std::upper_bound(next, names.begin.end(), place);
+    bool inside = place + word.size() < *next;  // and not over the end of one
+    if (inside) found.push_back(static_cast<std::uint32_t>(next - names.begin.begin() - 1));
+    at = inside ? text + *next : text + place + 1;
+  }
+  return found;
+}
+
 }  // namespace
+
+FoldedNames fold_names(const Checkpoint& checkpoint) {
+  FoldedNames names;
+  std::size_t bytes = 0;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
+    bytes += checkpoint.fqn(TensorId{t}).size() + 1;
+  names.text.reserve(bytes);
+  names.begin.reserve(checkpoint.tensor_count() + 1);
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    names.begin.push_back(names.text.size());
+    for (char c : checkpoint.fqn(TensorId{t})) names.text += lower(c);
+    names.text += '\0';
+  }
+  names.begin.push_back(names.text.size());
+  return names;
+}
 
 Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
                                                   const CheckReport* report, std::string_view text,
-                                                  Progress* progress) {
+                                                  Progress* progress, const FilterHelp& help) {
+  if (is_cancelled(progress)) return cancelled_error();
+  std::vector<std::string_view> words = words_of(text);
+  std::vector<std::uint32_t> all;
+  const std::vector<std::uint32_t>* among = help.among;
+  auto wide = std::find_if(words.begin(), words.end(), [](std::string_view word) {
+    return !is_term(word) && !is_letters(word);
+  });
+  if (among == nullptr && help.names != nullptr && wide != words.end()) {
+    all = all_with(*help.names, lowered(*wide));
+    words.erase(wide);
+    among = &all;
+  }
   std::vector<Test> tests;
-  for (std::string_view word : words_of(text)) tests.push_back(make_test(checkpoint, report, word));
+  for (std::string_view word : words)
+    tests.push_back(make_test(checkpoint, report, word, help.names));
   std::vector<std::uint32_t> passed;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    if (t % 4096 == 0 && is_cancelled(progress)) return cancelled_error();
+  std::size_t count = among != nullptr ? among->size() : checkpoint.tensor_count();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i % 4096 == 0 && is_cancelled(progress)) return cancelled_error();
+    std::uint32_t t = among != nullptr ? (*among)[i] : static_cast<std::uint32_t>(i);
     if (std::all_of(tests.begin(), tests.end(),
                     [&](const Test& test) { return test(TensorId{t}); }))
       passed.push_back(t);
   }
   return passed;
+}
+
+bool has_letters_in_order(std::string_view name, std::string_view letters) {
+  return letters.empty() || LettersInOrder(letters).in(name);
+}
+
+std::string letters_instead(std::string_view text) {
+  std::string instead;
+  bool changed = false;
+  for (std::string_view word : words_of(text)) {
+    bool plain = !is_term(word) && !is_letters(word) && word != "~";
+    changed = changed || plain;
+    instead += (instead.empty() ? "" : " ") + std::string(plain ? "~" : "");
+    instead += word;
+  }
+  return changed ? instead : "";
+}
+
+bool is_narrower(std::string_view text, std::string_view before) {
+  std::vector<std::string_view> now = words_of(text), then = words_of(before);
+  if (now.size() < then.size()) return false;
+  for (std::size_t i = 0; i < then.size(); ++i) {
+    if (now[i] == then[i]) continue;
+    bool words = !is_term(now[i]) && !is_term(then[i]);
+    // "~" alone is a character of names, and looked for as one.
+    bool alike = is_letters(now[i]) == is_letters(then[i]);
+    if (!words || !alike || !now[i].starts_with(then[i])) return false;
+  }
+  return true;
 }
 
 Status check_filter(const Checkpoint& checkpoint, std::string_view text) {
@@ -263,8 +408,9 @@ std::vector<std::uint32_t> filter_objects(const Checkpoint& checkpoint, std::str
   auto words = words_of(text);
   for (std::uint32_t i = 0; i < checkpoint.objects().size(); ++i) {
     bool fits = std::all_of(words.begin(), words.end(), [&](std::string_view word) {
-      bool term = std::find(kTerms.begin(), kTerms.end(), split(word).key) != kTerms.end();
-      return !term && contains_ignoring_case(checkpoint.objects()[i].fqn, lowered(word));
+      const std::string& fqn = checkpoint.objects()[i].fqn;
+      if (is_letters(word)) return LettersInOrder(word.substr(1)).in(fqn);
+      return !is_term(word) && contains_ignoring_case(fqn, lowered(word));
     });
     if (fits) passed.push_back(i);
   }

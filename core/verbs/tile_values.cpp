@@ -183,13 +183,19 @@ Status Batch::look() {
 
 }  // namespace
 
+std::uint64_t tile_value_bytes(const Checkpoint& checkpoint, TensorId tensor) {
+  std::uint64_t bytes = 0;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) bytes += bytes_of(checkpoint, tensor, chunk);
+  return bytes;
+}
+
 TileValues untouched_tiles(const Checkpoint& checkpoint, TensorId tensor) {
   TileValues values;
   values.tensor = tensor;
   auto chunks = checkpoint.chunks(tensor);
   values.tiles.resize(chunks.size());
   values.has_numbers = number_kind(checkpoint.dtype(tensor)) != NumberKind::kOpaque;
-  for (ChunkId chunk : chunks) values.bytes += bytes_of(checkpoint, tensor, chunk);
+  values.bytes = tile_value_bytes(checkpoint, tensor);
   return values;
 }
 

@@ -208,3 +208,18 @@ TEST_CASE("a checkpoint that is dropped is opened, and a folder of them is brows
   REQUIRE(first_of<OpenCommand>(commands) != nullptr);
   CHECK(first_of<OpenCommand>(commands)->path == "/runs/7/model.safetensors");
 }
+
+TEST_CASE("a whole path that is typed behind what stands there begins anew") {
+  for (const char* path : {"/data/step_9", "~/runs/step_9"}) {
+    Driver driver(make::demo());
+    driver.frame({{Key::kO, true, false, false}});
+    driver.desk.browser.text = "/runs/7/";
+    driver.desk.browser.wanted = true;
+    driver.frame();
+    driver.frame();
+    driver.frame({{Key::kEnd}});
+    driver.type(path);
+    driver.frame();
+    CHECK(driver.desk.browser.text == path);
+  }
+}

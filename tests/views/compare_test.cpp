@@ -85,3 +85,19 @@ TEST_CASE("of a hundred thousand differences only what is seen is drawn") {
   int few = vertices_of(100);
   CHECK(vertices_of(100'000) < few * 2);
 }
+
+TEST_CASE("another checkpoint is not hidden behind the question what to compare it with") {
+  Driver driver(compared(3));
+  driver.desk.compare_open = true;
+  driver.frame();
+  driver.frame();
+  CHECK(driver.desk.compare_open);
+  auto other = make::demo();
+  other->compared = nullptr;
+  driver.show(other);
+  driver.frame();
+  CHECK_FALSE(driver.desk.compare_open);
+  driver.desk.compare_open = true;  // asked for anew
+  driver.frame();
+  CHECK(driver.desk.compare_open);
+}

@@ -151,3 +151,26 @@ TEST_CASE("the verdict says in words how it stands and what to do next") {
     CHECK(text.next_label == row.next);
   }
 }
+
+TEST_CASE("a list that is made beside the one before is the one that is made anew") {
+  auto snapshot = layered(20, 2);
+  auto before = make_list(*snapshot);
+  for (std::uint32_t step : {1u, 2u, 7u}) {
+    auto order = std::make_shared<std::vector<std::uint32_t>>();
+    for (std::uint32_t t = 0; t < snapshot->checkpoint->tensor_count(); t += step)
+      order->push_back(t);
+    snapshot->order = order;
+    auto beside = make_list(*snapshot, before.get()), anew = make_list(*snapshot);
+    CHECK(beside->names == before->names);  // read once
+    REQUIRE(beside->groups.size() == anew->groups.size());
+    for (std::size_t g = 0; g < anew->groups.size(); ++g) {
+      CHECK(beside->groups[g].module == anew->groups[g].module);
+      CHECK(beside->groups[g].count == anew->groups[g].count);
+    }
+    REQUIRE(beside->runs.size() == anew->runs.size());
+    for (std::size_t r = 0; r < anew->runs.size(); ++r)
+      CHECK(beside->runs[r].title == anew->runs[r].title);
+  }
+  auto other = layered(3, 1);
+  CHECK(make_list(*other, before.get())->names != before->names);
+}

@@ -362,3 +362,18 @@ TEST_CASE("the tour stays inside the window and its text whole at every size") {
     CHECK_FALSE(tour_is_on(driver.desk));
   }
 }
+
+TEST_CASE("the settings name every order that a list can have") {
+  const std::vector<std::string> names{"as recorded", "by name",  "by bytes", "by tiles",
+                                       "by findings", "by shape", "by dtype"};
+  for (std::size_t key = 0; key < names.size(); ++key) {
+    Driver driver(make::demo());
+    driver.desk.sort.key = static_cast<SortKey>(key);
+    driver.desk.habits.settings_open = true;
+    driver.frame();
+    driver.frame();
+    std::size_t said = 0;
+    for (const TextMark& text : driver.marks.texts) said += text.text == names[key] ? 1 : 0;
+    CHECK(said == 1);
+  }
+}

@@ -82,3 +82,52 @@ TEST_CASE("the expected layout names the rank that would hold each part") {
   CHECK(picture.expected_places[*tile][0].text == "ep_shard 1");
   CHECK(picture.expected_places[*tile][0].dim == 2);
 }
+
+TEST_CASE("an axis of the mesh that is said moves outwards at a press") {
+  Driver driver(make::demo_planned());
+  driver.desk.mesh_open = true;
+  driver.desk.mesh_text = "dp=4,tp=8,pp=2";
+  driver.frame();
+  driver.click("mesh/axis/2");
+  CHECK(driver.desk.mesh_text == "dp=4,pp=2,tp=8");
+  driver.click("mesh/axis/0");  // outermost already
+  CHECK(driver.desk.mesh_text == "dp=4,pp=2,tp=8");
+  auto commands = driver.click("mesh/use");
+  REQUIRE_FALSE(commands.empty());
+  CHECK(std::get<MeshCommand>(commands[0]).text == "dp=4,pp=2,tp=8");
+}
+
+TEST_CASE("what a rank wrote of all tensors is the sum of its tiles") {
+  auto snapshot = make::demo_planned();
+  const Checkpoint& checkpoint = *snapshot->checkpoint;
+  auto mesh = make_mesh(*snapshot);
+  REQUIRE(mesh->shares.size() == 64);
+  std::uint64_t tiles = 0, bytes = 0;
+  for (const RankShare& share : mesh->shares) {
+    tiles += share.tiles;
+    bytes += share.bytes;
+    CHECK(share.tensors <= share.tiles);
+  }
+  CHECK(tiles == checkpoint.chunk_count());
+  CHECK(bytes == checkpoint.tensor_bytes());
+  std::uint32_t tensors = 0;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+    bool any = false;
+    for (ChunkId chunk : checkpoint.chunks(TensorId{t}))
+      any = any || checkpoint.writer(chunk) == 5u;
+    tensors += any ? 1 : 0;
+  }
+  CHECK(mesh->shares[5].tensors == tensors);
+}
+
+TEST_CASE("a click on a cell of the mesh sets its rank apart, and again takes that back") {
+  Driver driver(make::demo_planned());
+  driver.desk.mesh_open = true;
+  driver.frame();
+  driver.frame();
+  driver.click("mesh/cells");
+  REQUIRE(driver.desk.isolated.has_value());
+  CHECK(*driver.desk.isolated == 32 + 16);  // two rows of 32: the middle begins the second
+  driver.click("mesh/cells");
+  CHECK_FALSE(driver.desk.isolated.has_value());
+}

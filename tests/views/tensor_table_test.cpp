@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
+#include <map>
+
 #include "make/snapshots.h"
 #include "views/driver.h"
 #include "views/habits.h"
@@ -202,4 +204,26 @@ TEST_CASE("the repair offers the devices that are there with what each would tak
   auto commands = driver.click("plan/apply");
   REQUIRE_FALSE(commands.empty());
   CHECK(to_text(commands[0]) == "repair device cuda:0");
+}
+
+TEST_CASE("no two names of the table read the same, also beside both columns") {
+  for (ImVec2 size : {ImVec2{1280, 720}, ImVec2{960, 540}}) {
+    CAPTURE(size.x);
+    TableDriver driver(unfiltered(), size);
+    std::map<std::string, std::string> shown;
+    for (const auto& [name, box] : driver.marks.items) {
+      if (!name.starts_with("table/row/")) continue;
+      const TextMark* first = nullptr;
+      for (const TextMark& text : driver.marks.texts) {
+        float middle = (text.box.y + text.box.w) / 2;
+        bool inside =
+            middle > box.y && middle < box.w && text.box.x >= box.x && text.box.z <= box.z;
+        if (inside && (first == nullptr || text.box.x < first->box.x)) first = &text;
+      }
+      REQUIRE(first != nullptr);
+      auto [other, is_new] = shown.emplace(first->text, name);
+      CHECK_MESSAGE(is_new, other->second, " and ", name, " read ", first->text);
+    }
+    CHECK(shown.size() > 8);
+  }
 }

@@ -132,3 +132,14 @@ TEST_CASE("the certificate tells of every tensor what became of it, the gravest 
   for (const PlannedTensor& tensor : s.now()->plan->tensors) planned += tensor.lost_elements;
   CHECK(lost == planned);
 }
+
+TEST_CASE("the certificate of a relabel names what it has mended before all that it left alone") {
+  RepairSession s("s1_placement_not_transposed");
+  s.apply(RepairCommand{{s.folder / "out", false}});
+  REQUIRE(s.now()->certificate != nullptr);
+  const verbs::CertificateList& list = *s.now()->certificate;
+  auto mended = list.count[static_cast<std::size_t>(verbs::TensorFate::kRelabelled)];
+  CHECK(mended == s.now()->plan->tensors.size());
+  CHECK(list.rows.front().fate == verbs::TensorFate::kRelabelled);
+  CHECK(list.rows.back().fate == verbs::TensorFate::kKept);
+}
