@@ -99,8 +99,10 @@ void measure(Offscreen& screen, Fonts& fonts, const Job& job) {
   for (int moment = -1; moment < kMoments; ++moment) {
     clear(job.made);
     Desk desk(screen, fonts);
-    apply(desk, job.before);
-    desk.draw_while_busy();
+    for (const std::string& line : job.before) {
+      apply(desk, {line});
+      desk.draw_while_busy();  // a choice in what is being opened would be none
+    }
     desk.worst_cpu = desk.worst_wall = 0;
     apply(desk, job.job);
     if (moment < 0) {
