@@ -23,16 +23,25 @@ bool is_small(const ItemPlace& place) {
 // A file of which a run of bytes has been read.
 class SourceWithRun final : public ByteSource {
  public:
-  SourceWithRun(std::shared_ptr<const ByteSource> file, std::uint64_t begin, Bytes run)
-      : file_(std::move(file)), begin_(begin), run_(std::move(run)) {}
+  // Fills the run, which nobody has to clear before.
+  static Result<std::shared_ptr<const ByteSource>> read(std::shared_ptr<const ByteSource> file,
+                                                        std::uint64_t begin, std::size_t length) {
+    auto made = std::make_shared<SourceWithRun>();
+    made->begin_ = begin;
+    made->length_ = length;
+    made->run_ = std::make_unique_for_overwrite<std::byte[]>(length);
+    SHW_CHECK(file->read(begin, {made->run_.get(), length}));
+    made->file_ = std::move(file);
+    return std::shared_ptr<const ByteSource>(std::move(made));
+  }
+
   const std::string& name() const override { return file_->name(); }
   std::uint64_t size() const override { return file_->size(); }
   Status read(std::uint64_t offset, std::span<std::byte> out) const override {
-    bool here = offset >= begin_ && offset - begin_ <= run_.size() &&
-                out.size() <= run_.size() - (offset - begin_);
+    bool here =
+        offset >= begin_ && offset - begin_ <= length_ && out.size() <= length_ - (offset - begin_);
     if (!here) return file_->read(offset, out);
-    auto from = run_.begin() + static_cast<std::ptrdiff_t>(offset - begin_);
-    std::copy_n(from, out.size(), out.begin());
+    std::copy_n(run_.get() + (offset - begin_), out.size(), out.begin());
     return {};
   }
   BytesView mapped() const override { return file_->mapped(); }
@@ -45,8 +54,8 @@ class SourceWithRun final : public ByteSource {
 
  private:
   std::shared_ptr<const ByteSource> file_;
-  std::uint64_t begin_;
-  Bytes run_;
+  std::uint64_t begin_ = 0, length_ = 0;
+  std::unique_ptr<std::byte[]> run_;
 };
 
 }  // namespace
@@ -102,9 +111,8 @@ std::size_t ItemFiles::read_ahead(std::span<const ChunkId> chunks) {
   auto source = open(first->file);
   auto begin = static_cast<std::uint64_t>(first->offset);
   if (!source || static_cast<std::uint64_t>(end) > (*source)->size()) return count;
-  Bytes run(static_cast<std::size_t>(end - first->offset));
-  if ((*source)->read(begin, run))
-    with_run_ = std::make_shared<const SourceWithRun>(*source, begin, std::move(run));
+  auto run = SourceWithRun::read(*source, begin, static_cast<std::size_t>(end - first->offset));
+  if (run) with_run_ = std::move(*run);
   return count;
 }
 

@@ -17,8 +17,10 @@ auto place_of(const ProgramFrame::Output& output) {
   return std::tuple(output.offset, output.length, output.tensor);
 }
 
+// Two numbers or three: a call of memmove for them takes longer than they do.
 std::int64_t* put(std::int64_t* at, ExtentsView numbers) {
-  return std::copy(numbers.begin(), numbers.end(), at);
+  for (std::int64_t number : numbers) *at++ = number;
+  return at;
 }
 
 }  // namespace
@@ -40,27 +42,39 @@ void ProgramFrame::set_sources(std::vector<ProgramSource> rows, std::vector<Sour
   program_.sources = std::move(rows);
 }
 
-// By file with counting, then each file for itself: most formats lay tensors out one behind the
-// other, and nothing is left to sort.
-std::vector<std::uint32_t> ProgramFrame::in_order(
+// By file with counting: most formats lay tensors out one behind the other, and nothing is left to
+// sort. Else each file for itself.
+std::vector<OutputId> ProgramFrame::in_order(
     std::size_t count, const std::function<Output(std::size_t)>& output_of) const {
+  using Standing = decltype(place_of({}));
   std::vector<std::uint32_t> next(program_.names.size() + 1, 0);
-  for (std::size_t i = 0; i < count; ++i) ++next[output_of(i).file + 1];
+  std::vector<Standing> last(program_.names.size());
+  bool rises = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Output output = output_of(i);
+    const Standing place = place_of(output);
+    rises = rises && last[output.file] <= place;
+    last[output.file] = place;
+    ++next[output.file + 1];
+  }
   std::partial_sum(next.begin(), next.end(), next.begin());
   const std::vector<std::uint32_t> begin = next;
+  std::vector<OutputId> moved(count);
+  for (std::size_t i = 0; i < count; ++i) moved[i] = OutputId{next[output_of(i).file]++};
+  if (rises) return moved;
   std::vector<std::uint32_t> order(count);
-  for (std::uint32_t i = 0; i < count; ++i) order[next[output_of(i).file]++] = i;
+  for (std::uint32_t i = 0; i < count; ++i) order[static_cast<std::size_t>(moved[i])] = i;
   auto before = [&](std::uint32_t a, std::uint32_t b) {
     auto one = place_of(output_of(a)), other = place_of(output_of(b));
     return one != other ? one < other : a < b;
   };
   auto sort_file = [&](std::size_t file) -> Status {
-    auto first = order.begin() + begin[file], last = order.begin() + begin[file + 1];
-    if (!std::is_sorted(first, last, before)) std::sort(first, last, before);
+    std::sort(order.begin() + begin[file], order.begin() + begin[file + 1], before);
     return {};
   };
   static_cast<void>(each_in_parallel(program_.names.size(), sort_file));
-  return order;
+  for (std::uint32_t o = 0; o < count; ++o) moved[order[o]] = OutputId{o};
+  return moved;
 }
 
 // The tables as long as they will be. Memory that nobody has used yet comes page by page, which
@@ -83,22 +97,23 @@ void ProgramFrame::make_room(std::size_t count,
 
 std::vector<OutputId> ProgramFrame::set_outputs(
     std::size_t count, const std::function<Output(std::size_t)>& output_of) {
-  const std::vector<std::uint32_t> order = in_order(count, output_of);
+  std::vector<OutputId> moved = in_order(count, output_of);
   make_room(count, output_of);
-  std::vector<OutputId> moved(count);
-  first_job_.resize(count + 1);
-  std::uint32_t numbers = 0, job = 0;
-  for (std::uint32_t o = 0; o < count; ++o) {
-    const Output output = output_of(order[o]);
-    moved[order[o]] = OutputId{o};
-    program_.outputs[o] = {output.file,  output.tensor, output.offset, output.length,
-                           output.dtype, output.ndim,   numbers};
-    numbers += 3 * output.ndim;
-    first_job_[o] = job;
-    job += output.jobs;
+  first_job_.assign(count + 1, 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Output output = output_of(i);
+    const auto o = static_cast<std::size_t>(moved[i]);
+    program_.outputs[o] = {
+        output.file, output.tensor, output.offset, output.length, output.dtype, output.ndim, 0};
+    first_job_[o + 1] = output.jobs;
   }
-  first_job_[count] = job;
-  for (std::uint32_t o = 0; o < count; ++o) {
+  std::partial_sum(first_job_.begin(), first_job_.end(), first_job_.begin());
+  std::uint32_t numbers = 0;
+  for (ProgramOutput& row : program_.outputs) {
+    row.numbers = numbers;
+    numbers += 3 * row.ndim;
+  }
+  for (std::size_t o = 0; o < count; ++o) {
     for (std::uint32_t j = first_job_[o]; j < first_job_[o + 1]; ++j) {
       program_.jobs[j].numbers = numbers;
       numbers += 3 * program_.outputs[o].ndim;

@@ -53,11 +53,18 @@ class ProgramFrame {
   // Once an output, from any thread. As many jobs as were said, which meet nowhere.
   void fill(OutputId output, ExtentsView shape, const Box& box, std::vector<NewJob>& jobs);
 
+  // An output that is filled stands there as it will, while others are still being filled.
+  const Program& program() const { return program_; }
+  JobRange jobs_of(OutputId output) const {
+    const auto o = static_cast<std::size_t>(output);
+    return {first_job_[o], first_job_[o + 1]};
+  }
+
   Program take();
 
  private:
-  std::vector<std::uint32_t> in_order(std::size_t count,
-                                      const std::function<Output(std::size_t)>& output_of) const;
+  std::vector<OutputId> in_order(std::size_t count,
+                                 const std::function<Output(std::size_t)>& output_of) const;
   void make_room(std::size_t count, const std::function<Output(std::size_t)>& output_of);
 
   Program program_;

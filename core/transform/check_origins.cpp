@@ -39,9 +39,13 @@ bool comes_from(const Program& program, const Origin& origin, const Part& part, 
 
 Status check_origins(const Program& program, OutputId output, const Part& part, const Box& tile,
                      const PartStorage* storage, std::string_view fqn) {
+  return check_origins(program, jobs_of(program, output), part, tile, storage, fqn);
+}
+
+Status check_origins(const Program& program, JobRange jobs, const Part& part, const Box& tile,
+                     const PartStorage* storage, std::string_view fqn) {
   if (is_empty(part.box)) return {};
   const std::size_t ndim = part.box.sizes.size();
-  const JobRange jobs = jobs_of(program, output);
   Extents local(ndim);
   auto check = [&](const Extents& at) -> Status {
     for (std::size_t d = 0; d < ndim; ++d) local[d] = at[d] - tile.offsets[d];

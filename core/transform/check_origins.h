@@ -20,8 +20,11 @@ struct PartStorage {
   std::uint32_t chunk = 0;  // where it has to be decoded
 };
 
-// `part` lies in the tile `tile`, which is the output. `storage`: null for a constant. An error is
-// a mistake of ours, and names the tensor.
+// `part` lies in the tile `tile`, which is the output of the jobs. `storage`: null for a constant.
+// An error is a mistake of ours, and names the tensor.
+Status check_origins(const Program& program, JobRange jobs, const Part& part, const Box& tile,
+                     const PartStorage* storage, std::string_view fqn);
+// The same of a program that is complete.
 Status check_origins(const Program& program, OutputId output, const Part& part, const Box& tile,
                      const PartStorage* storage, std::string_view fqn);
 

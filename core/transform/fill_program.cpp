@@ -9,6 +9,7 @@
 
 #include "core/base/parallel.h"
 #include "core/transform/lower_parts.h"
+#include "core/transform/part_index.h"
 
 namespace shw {
 namespace {
@@ -77,20 +78,17 @@ class Filling {
     set_outputs(frame, jobs);
     auto fill_tile = [&](std::size_t i, const PartIndex& tensor, Scratch& scratch) -> Status {
       const Box box = box_of(made()[i]);
-      SHW_CHECK(parts_.jobs_of(tensor, box, scratch.parts, scratch.jobs));
-      frame.fill(lowered_.made[i], tensor.tensor().shape, box, scratch.jobs);
-      return {};
+      const std::string& fqn = tensor.tensor().fqn;
+      const std::span<const Part> parts = parts_of(tensor, box, scratch);
+      SHW_CHECK(parts_.jobs_of(fqn, parts, box, scratch.jobs));
+      const OutputId output = lowered_.made[i];
+      frame.fill(output, tensor.tensor().shape, box, scratch.jobs);
+      // As it stands in the program from now on: a second walk over it would find the same.
+      return parts_.check(frame.program(), frame.jobs_of(output), fqn, parts, box);
     };
     SHW_CHECK(each_made(groups_, fill_tile));
     lowered_.program = frame.take();
     return {};
-  }
-
-  Status hold_against_parts() const {
-    return each_made(groups_, [&](std::size_t i, const PartIndex& tensor, Scratch& scratch) {
-      return parts_.check(lowered_.program, lowered_.made[i], tensor, box_of(made()[i]),
-                          scratch.parts);
-    });
   }
 
  private:
@@ -120,6 +118,13 @@ class Filling {
     std::vector<Part> parts = {};
     std::vector<NewJob> jobs = {};
   };
+
+  // What a tile is made of; in `scratch`, where it is not a part of the tensor as it stands.
+  static std::span<const Part> parts_of(const PartIndex& tensor, const Box& tile,
+                                        Scratch& scratch) {
+    const Part* whole_tile = tensor.parts_of_tile(tile, scratch.parts);
+    return whole_tile == nullptr ? std::span<const Part>(scratch.parts) : std::span(whole_tile, 1);
+  }
 
   // Those that one thread takes at once.
   static std::vector<std::span<const MadeGroup>> blocks_of(std::span<const MadeGroup> groups) {
@@ -191,7 +196,9 @@ class Filling {
     std::copy_if(groups_.begin(), groups_.end(), std::back_inserter(unsure),
                  [&](const MadeGroup& group) { return needed.is_one_job[group.tensor] == 0; });
     auto count = [&](std::size_t i, const PartIndex& tensor, Scratch& scratch) -> Status {
-      SHW_CHECK(parts_.jobs_of(tensor, box_of(made()[i]), scratch.parts, scratch.jobs));
+      const Box box = box_of(made()[i]);
+      SHW_CHECK(
+          parts_.jobs_of(tensor.tensor().fqn, parts_of(tensor, box, scratch), box, scratch.jobs));
       counts[i] = static_cast<std::uint32_t>(scratch.jobs.size());
       return {};
     };
@@ -233,8 +240,7 @@ Status fill_program(const Arrangement& all, const WantedForm& form, const Needed
   Filling filling(all, form, lowered, progress);
   SHW_CHECK(filling.read_headers(needed));
   SHW_CHECK(filling.fill(needed));
-  SHW_CHECK(prove(lowered.program));
-  return filling.hold_against_parts();
+  return prove(lowered.program);
 }
 
 }  // namespace shw

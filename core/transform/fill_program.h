@@ -1,6 +1,6 @@
 // From tiles that were laid out to the program that makes them: the headers of what they are made
-// of are read, then each tile is lowered to the rows that it has in the program, then all of it is
-// proved and held against the parts.
+// of are read, then each tile is lowered to the rows that it has in the program, which are held
+// against its parts as they stand there; then all of it is proved.
 #pragma once
 
 #include <cstdint>

@@ -323,16 +323,14 @@ Status PartLowering::add_part(const Part& part, const Box& tile, std::vector<New
   return {};
 }
 
-Status PartLowering::jobs_of(const PartIndex& tensor, const Box& tile, std::vector<Part>& scratch,
+Status PartLowering::jobs_of(std::string_view fqn, std::span<const Part> parts, const Box& tile,
                              std::vector<NewJob>& jobs) const {
   jobs.clear();
-  const Part* whole_tile = tensor.parts_of_tile(tile, scratch);
-  std::span<const Part> parts = whole_tile == nullptr ? scratch : std::span(whole_tile, 1);
   for (const Part& part : parts) {
     if (std::holds_alternative<FromConstant>(part.from)) continue;
     auto added = add_part(part, tile, jobs);
     if (added) continue;
-    if (added.error().place.tensor.empty()) added.error().place.tensor = tensor.tensor().fqn;
+    if (added.error().place.tensor.empty()) added.error().place.tensor = fqn;
     return added;
   }
   merge(jobs);
@@ -348,10 +346,8 @@ Status PartLowering::jobs_of(const PartIndex& tensor, const Box& tile, std::vect
   return {};
 }
 
-Status PartLowering::check(const Program& program, OutputId output, const PartIndex& tensor,
-                           const Box& tile, std::vector<Part>& scratch) const {
-  const Part* whole_tile = tensor.parts_of_tile(tile, scratch);
-  std::span<const Part> parts = whole_tile == nullptr ? scratch : std::span(whole_tile, 1);
+Status PartLowering::check(const Program& program, JobRange jobs, std::string_view fqn,
+                           std::span<const Part> parts, const Box& tile) const {
   for (const Part& part : parts) {
     PartStorage storage;
     if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
@@ -360,8 +356,7 @@ Status PartLowering::check(const Program& program, OutputId output, const PartIn
       SHW_TRY(storage, storage_in(*file, part.saved));
     }
     bool is_made = std::holds_alternative<FromConstant>(part.from);
-    SHW_CHECK(check_origins(program, output, part, tile, is_made ? nullptr : &storage,
-                            tensor.tensor().fqn));
+    SHW_CHECK(check_origins(program, jobs, part, tile, is_made ? nullptr : &storage, fqn));
   }
   return {};
 }

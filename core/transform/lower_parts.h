@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -12,7 +14,6 @@
 #include "core/program/program_frame.h"
 #include "core/transform/arrangement.h"
 #include "core/transform/check_origins.h"
-#include "core/transform/part_index.h"
 
 namespace shw {
 
@@ -29,13 +30,13 @@ class PartLowering {
   // All of these as sources. Nothing can be added any more.
   void set_sources(ProgramFrame& frame);
 
-  // What makes the tile `tile` of the tensor, whose elements are an output: `jobs` become those of
-  // it. `scratch` is the caller's, for its room.
-  Status jobs_of(const PartIndex& tensor, const Box& tile, std::vector<Part>& scratch,
+  // What makes a tile of a tensor of that name, whose elements are an output, of its parts: `jobs`
+  // become those of it.
+  Status jobs_of(std::string_view fqn, std::span<const Part> parts, const Box& tile,
                  std::vector<NewJob>& jobs) const;
-  // Holds the finished program against what it was made of.
-  Status check(const Program& program, OutputId output, const PartIndex& tensor, const Box& tile,
-               std::vector<Part>& scratch) const;
+  // Holds what stands in the program now against what it was made of.
+  Status check(const Program& program, JobRange jobs, std::string_view fqn,
+               std::span<const Part> parts, const Box& tile) const;
 
  private:
   // A storage whose elements jobs read, and where they lie in it, by dim of the chunk. Sources are

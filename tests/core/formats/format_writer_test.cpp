@@ -173,7 +173,7 @@ TEST_CASE("a layout is refused where a tile cannot be and a seal where a checksu
     Outputs outputs;
     outputs.tensors.push_back({"w", Dtype::kFloat32, false, {4}, {{{{0}, {-4}}, 0}}});
     CHECK_FALSE(writer.lay_out(outputs).has_value());
-    outputs.tensors[0].tiles[0].box.sizes = {4};
+    outputs.tensors[0].tiles = {OutputTile{{{0}, {4}}, 0}};
     auto laid_out = writer.lay_out(outputs);
     REQUIRE(laid_out.has_value());
     if (writer.seal_file == nullptr) continue;

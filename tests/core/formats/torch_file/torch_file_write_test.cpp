@@ -200,7 +200,7 @@ TEST_CASE("entries that contradict each other and all that cannot be said are re
 
   Outputs outputs = pair({"a"}, {"b"});
   outputs.tensors.push_back(whole_tensor("coded", Dtype::kQint8, {1}));
-  outputs.tensors[0].tiles[0].box.sizes = {0};
+  outputs.tensors[0].tiles = {OutputTile{{{0}, {0}}, 0}};
   outputs.objects.push_back({.fqn = "thing"});
   std::string message = refused(outputs).message;
   for (const char* name : {"a (", "coded (qint8)", "thing ("})
@@ -208,7 +208,9 @@ TEST_CASE("entries that contradict each other and all that cannot be said are re
   CHECK(message.find("b (") == std::string::npos);
 
   Outputs kept = pair({"a"}, {"b"});
-  kept.tensors[1].tiles[0].kept = ChunkId{0};
+  OutputTile tile = kept.tensors[1].tiles[0];
+  tile.kept = ChunkId{0};
+  kept.tensors[1].tiles = {tile};
   CHECK(refused(kept).place.tensor == "b");
   CHECK_FALSE(refused(kept).advice.empty());
 
