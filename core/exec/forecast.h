@@ -41,8 +41,13 @@ Result<MakeSeconds> seconds_to_make(const Program& program, Executor& executor);
 Result<Forecast> forecast(const Program& program, const std::vector<const Checkpoint*>& inputs,
                           std::uint64_t copied, std::uint64_t memory);
 
+// What is to be done: bytes, and of how many pieces each costs something however small it is.
+struct ForecastWork {
+  std::uint64_t read = 0, written = 0, copied = 0;  // bytes
+  std::uint64_t jobs = 0, tiles = 0;                // of the program: read, and written
+};
 // Of what was measured: `make` in seconds of one thread, all bytes together.
-Forecast forecast_of(const StageRates& rates, double make, std::uint64_t read,
-                     std::uint64_t written, std::uint64_t copied, std::size_t threads);
+Forecast forecast_of(const StageRates& rates, double make, const ForecastWork& work,
+                     std::size_t threads);
 
 }  // namespace shw
