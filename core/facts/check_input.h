@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "core/base/progress.h"
 #include "core/facts/depth.h"
 #include "core/facts/integrity.h"
 #include "core/formats/items.h"
@@ -38,6 +39,8 @@ struct CheckInput {
   std::map<TensorId, ReplicaDoubt> replica_doubts = {};
   const Integrity* integrity = nullptr;               // null where no list of files lies beside it
   std::span<const Result<DataCheck>> file_data = {};  // one a file, or none (DataChecks::files)
+  // Where it was cancelled nobody looks at what is found.
+  const Progress* progress = nullptr;
 };
 
 }  // namespace shw

@@ -26,7 +26,7 @@ bool begins_as_ours(std::string_view text) {
 }
 
 void read_file(const Checkpoint& checkpoint, const char* path, std::vector<Source>& sources,
-               FilledReport& report) {
+               FilledReport& report, const Progress* progress) {
   const Directory& directory = *checkpoint.directory();
   if (directory.stat(path).kind != EntryKind::kFile) return;
   auto source = directory.open(path);
@@ -40,7 +40,7 @@ void read_file(const Checkpoint& checkpoint, const char* path, std::vector<Sourc
     return;
   }
   std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  if (auto record = filled_from_json(text)) {
+  if (auto record = filled_from_json(text, progress)) {
     sources.push_back({path, std::move(*record)});
   } else if (begins_as_ours(text)) {
     report.unreadable.emplace_back(path);
@@ -198,7 +198,7 @@ FilledText filled_inside(const Checkpoint& checkpoint) {
   return inside;
 }
 
-FilledReport filled_in(const Checkpoint& checkpoint) {
+FilledReport filled_in(const Checkpoint& checkpoint, const Progress* progress) {
   FilledReport report;
   std::vector<Source> sources;
   FilledText inside = filled_inside(checkpoint);
@@ -212,8 +212,8 @@ FilledReport filled_in(const Checkpoint& checkpoint) {
   if (inside.damaged) report.unreadable.push_back(inside.place);
   if (checkpoint.directory() != nullptr) {
     std::vector<Source> beside;
-    read_file(checkpoint, kLostFile, beside, report);
-    read_file(checkpoint, kCertificateFile, beside, report);
+    read_file(checkpoint, kLostFile, beside, report, progress);
+    read_file(checkpoint, kCertificateFile, beside, report, progress);
     for (Source& source : beside) {
       if (is_foreign(checkpoint, source.record)) {
         report.foreign.push_back(source.name);

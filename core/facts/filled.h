@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/model/checkpoint.h"
 
@@ -58,7 +59,8 @@ inline constexpr std::size_t kMaxFilledBoxes = 4096;
 std::string filled_to_json(const FilledRecord& record, std::size_t most_boxes = SIZE_MAX);
 // Hostile text: bounded, and nothing is believed that does not fit together. Nothing where it is
 // no JSON of ours.
-std::optional<FilledRecord> filled_from_json(std::string_view text);
+std::optional<FilledRecord> filled_from_json(std::string_view text,
+                                             const Progress* progress = nullptr);
 
 // All that is said about this checkpoint, put together: where two places differ the greater loss
 // counts.
@@ -71,7 +73,7 @@ struct FilledReport {
   std::vector<std::string> unreadable;     // ours by their beginning, and damaged
   const FilledTensor* find(std::string_view fqn) const;
 };
-FilledReport filled_in(const Checkpoint& checkpoint);
+FilledReport filled_in(const Checkpoint& checkpoint, const Progress* progress = nullptr);
 
 // The records that stand inside the checkpoint, as JSON. `damaged`: one stands there that is no
 // text.

@@ -122,6 +122,7 @@ constexpr std::size_t kDeepest = 8;  // a number of a box lies at 7
 // stands beside it: a certificate of 92,000 tensors took minutes.
 class WantedJson final : public nlohmann::json_sax<In> {
  public:
+  explicit WantedJson(const Progress* progress) : progress_(progress) {}
   In& root() { return root_; }
 
   bool null() override { return add(In()); }
@@ -136,6 +137,7 @@ class WantedJson final : public nlohmann::json_sax<In> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& value) override {
+    if (is_cancelled(progress_)) return false;
     if (passed_over_ != 0) return true;
     wanted_ = is_wanted(open_.size(), value);
     key_ = std::move(value);
@@ -177,6 +179,7 @@ class WantedJson final : public nlohmann::json_sax<In> {
     return true;
   }
 
+  const Progress* progress_;
   In root_;
   std::vector<In*> open_;
   std::size_t passed_over_ = 0;  // objects and arrays in something that is not wanted
@@ -205,8 +208,8 @@ std::string filled_to_json(const FilledRecord& record, std::size_t most_boxes) {
   return out.dump(file ? 1 : -1, ' ', false, Json::error_handler_t::replace) + (file ? "\n" : "");
 }
 
-std::optional<FilledRecord> filled_from_json(std::string_view text) {
-  WantedJson wanted;
+std::optional<FilledRecord> filled_from_json(std::string_view text, const Progress* progress) {
+  WantedJson wanted(progress);
   if (!In::sax_parse(text, &wanted)) return std::nullopt;
   const In& json = wanted.root();
   if (member(json, "schema") != "shardwright/1") return std::nullopt;

@@ -154,6 +154,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   input.integrity = integrity ? &*integrity : nullptr;
   input.replica_doubts = std::move(doubts);
   input.file_data = data.files;
+  input.progress = progress;
   report.spec = expected.spec;
   auto opened = checkpoint.opening_findings();
   report.findings.assign(opened.begin(), opened.end());

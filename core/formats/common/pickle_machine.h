@@ -353,8 +353,9 @@ class PickleMachine {
     if constexpr (Shortcut::kEnabled) {
       if (id == NodeId::kAbsent) {
         if (index < memo_.length() && !shortcut_.recall(*this, index, id)) return false;
-      } else if (tree_.kind(id) == NodeKind::kGlobal && shortcut_.take_entry(*this, id)) {
-        return true;
+      } else if (tree_.kind(id) == NodeKind::kGlobal) {
+        if (shortcut_.take_entry(*this, id)) return true;
+        if (shortcut_.gave_up()) return false;
       }
     }
     if (id == NodeId::kAbsent)

@@ -22,13 +22,15 @@ struct Target {
 class Interpreter {
  public:
   Interpreter(const PickleTree& tree, const DcpRows& rows, NameTable& names,
-              const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder)
+              const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder,
+              const Progress* progress)
       : tree_(tree),
         rows_(rows),
         names_(names),
         file_(file),
         file_size_(file_size),
         builder_(builder),
+        progress_(progress),
         notes_(builder, file) {}
 
   Status run();
@@ -59,6 +61,7 @@ class Interpreter {
   const std::string& file_;
   std::uint64_t file_size_;
   CheckpointBuilder& builder_;
+  const Progress* progress_;
   RecordNotes notes_;
 
   std::vector<Target> targets_;  // by name
@@ -97,6 +100,7 @@ Status Interpreter::run() {
   SHW_CHECK(read_entries(entries));
   read_paths(tree_.attribute(root, "planner_data"));
   read_storage(tree_.attribute(root, "storage_data"));
+  if (is_cancelled(progress_)) return cancelled_error();
   share_equal_keys();
   for (std::size_t i = 0; i < objects_.size(); ++i)
     builder_.add_object(std::move(objects_[i]), std::move(object_paths_[i]));
@@ -140,6 +144,7 @@ Status Interpreter::read_entries(NodeId entries) {
   targets_.resize(names_.size());
   std::uint32_t tensors = 0;
   for (auto [name, value] : values) {
+    if (is_cancelled(progress_)) return cancelled_error();
     bool tensor = tree_.attribute(value, "size") != NodeId::kAbsent;
     bool object = !tensor && tree_.kind(value) == NodeKind::kObject;
     if (tensor) {
@@ -253,7 +258,7 @@ std::optional<std::vector<PathPart>> Interpreter::path_of(NodeId id) {
 void Interpreter::read_paths(NodeId planner_data) {
   auto pairs = tree_.items(planner_data);
   if (tree_.kind(planner_data) != NodeKind::kDict) return;
-  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+  for (std::size_t i = 0; i + 1 < pairs.size() && !is_cancelled(progress_); i += 2) {
     auto fqn = tree_.text(pairs[i]);
     if (!fqn) continue;
     Target target = target_of(names_.intern(*fqn));
@@ -315,7 +320,7 @@ std::vector<std::string> Interpreter::transforms_of(NodeId place) const {
 void Interpreter::read_storage(NodeId storage_data) {
   auto pairs = tree_.items(storage_data);
   if (tree_.kind(storage_data) != NodeKind::kDict) return;
-  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+  for (std::size_t i = 0; i + 1 < pairs.size() && !is_cancelled(progress_); i += 2) {
     auto key = key_of(pairs[i]);
     auto item = place_of(pairs[i + 1]);
     if (key && item) {
@@ -465,8 +470,9 @@ void Interpreter::note_provenance(NodeId root) {
 }  // namespace
 
 Status build_dcp(const PickleTree& tree, const DcpRows& rows, NameTable& names,
-                 const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder) {
-  return Interpreter(tree, rows, names, file, file_size, builder).run();
+                 const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder,
+                 const Progress* progress) {
+  return Interpreter(tree, rows, names, file, file_size, builder, progress).run();
 }
 
 }  // namespace shw

@@ -31,6 +31,7 @@ Result<PickleTree> decode_with_shortcuts(const ByteSource& source, BytesView byt
     source.forget(consumed, done - consumed);
     if (progress != nullptr) progress->add(done - consumed);
     consumed = done;
+    return !is_cancelled(progress);
   };
   PickleMachine<DcpShortcut> machine(bytes, source.name(), 0, {}, shortcut);
   auto ran = machine.run();
@@ -40,6 +41,7 @@ Result<PickleTree> decode_with_shortcuts(const ByteSource& source, BytesView byt
     builder = {};
     return decode_pickle(bytes, source.name());
   };
+  if (is_cancelled(progress)) return cancelled_error();
   if (shortcut.gave_up()) return general();
   SHW_CHECK(ran);
   PickleTree tree = machine.take();
@@ -71,7 +73,7 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
   if (is_cancelled(progress)) return cancelled_error();
   builder.set_format(*options.format);
   builder.set_directory(std::move(directory));
-  auto built = build_dcp(*tree, rows, names, source.name(), source.size(), builder);
+  auto built = build_dcp(*tree, rows, names, source.name(), source.size(), builder, progress);
   if (!built) return tl::unexpected<Error>(with_advice(std::move(built).error()));
   if (is_cancelled(progress)) return cancelled_error();
   return builder.finish();

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/progress.h"
 #include "core/formats/common/pickle.h"
 #include "core/model/builder.h"
 
@@ -62,8 +63,10 @@ struct DcpRows {
   const ItemPlace* place(NodeId id) const { return find(places, kPlace, id); }
 };
 
-// Fills the builder from a decoded pickle. `file_size` bounds what is allocated.
+// Fills the builder from a decoded pickle. `file_size` bounds what is allocated. Where `progress`
+// was cancelled it ends early, and what is built is to be thrown away.
 Status build_dcp(const PickleTree& tree, const DcpRows& rows, NameTable& names,
-                 const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder);
+                 const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder,
+                 const Progress* progress);
 
 }  // namespace shw

@@ -29,8 +29,8 @@ class DcpShortcut {
   DcpShortcut(CheckpointBuilder& builder, NameTable& names, DcpRows& rows)
       : builder_(builder), names_(names), rows_(rows) {}
 
-  // Called now and then with the number of bytes that are done with.
-  std::function<void(std::uint64_t)> on_consumed;
+  // Called now and then with the number of bytes that are done with; false: nobody waits for it.
+  std::function<bool(std::uint64_t)> on_consumed;
 
   bool gave_up() const { return gave_up_; }
   bool give_up() {
@@ -378,7 +378,9 @@ bool DcpShortcut::take_entry(Machine& machine, NodeId class_node) {
     ++segments_.back().count;
   } else {
     segments_.push_back({at, machine.memo_.length(), 1});
-    if (on_consumed && at - reported_ >= (std::uint64_t{16} << 20)) on_consumed(reported_ = at);
+    constexpr std::uint64_t kReported = std::uint64_t{1} << 20;  // some 10 ms
+    if (on_consumed && at - reported_ >= kReported && !on_consumed(reported_ = at))
+      return give_up();
   }
   machine.memo_.skip(c.memo - machine.memo_.length());
   last_end_ = c.at;

@@ -1,6 +1,8 @@
 #include "core/formats/dcp/dcp_read.h"
 
 #include "core/formats/dcp/dcp_support.h"
+#include "core/formats/dcp/dcp_write.h"
+#include "core/memory_sink.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -45,7 +47,52 @@ std::string record(const std::string& fqn, const std::string& offset, char hint,
          text("length") + "K\x09ub";
 }
 
+// Is given up on by who reads it as soon as some of it is done with.
+class GivenUp final : public ByteSource {
+ public:
+  GivenUp(Bytes bytes, Progress& progress) : bytes_(std::move(bytes)), progress_(progress) {}
+  const std::string& name() const override { return name_; }
+  std::uint64_t size() const override { return bytes_.size(); }
+  Status read(std::uint64_t offset, std::span<std::byte> out) const override {
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+    return {};
+  }
+  BytesView mapped() const override { return bytes_; }
+  void forget(std::uint64_t, std::uint64_t) const override {
+    ++forgotten;
+    progress_.cancel();
+  }
+  mutable int forgotten = 0;
+
+ private:
+  std::string name_ = ".metadata";
+  Bytes bytes_;
+  Progress& progress_;
+};
+
 }  // namespace
+
+TEST_CASE("reading millions of records ends soon after somebody gives it up") {
+  DcpMetadata metadata;
+  metadata.checkpoint_id = "x";
+  DcpTensor w{"w", Dtype::kFloat32, false, {60'000, 4}, {}, {}};
+  for (std::int64_t i = 0; i < 60'000; ++i)
+    w.chunks.push_back(
+        {{i, 0}, {1, 4}, {"__0_0.distcp", static_cast<std::uint64_t>(16 * i), 16, {}}});
+  metadata.tensors.push_back(std::move(w));
+  MemorySink sink;
+  REQUIRE(write_dcp_metadata(metadata, sink));
+  REQUIRE(sink.bytes.size() > 4u << 20);
+  Progress progress;
+  GivenUp source(sink.bytes, progress);
+  auto given_up = read_dcp_metadata(source, nullptr, &progress);
+  REQUIRE_FALSE(given_up.has_value());
+  CHECK(given_up.error().kind == ErrorKind::kCancelled);
+  CHECK(source.forgotten == 1);
+  auto read = read_dcp_metadata(*memory_source(".metadata", sink.bytes), nullptr, nullptr);
+  REQUIRE(read.has_value());
+  CHECK((*read)->chunk_count() == 60'000);
+}
 
 TEST_CASE("every metadata file of the fixtures reads the same with and without shortcuts") {
   auto files = metadata_files();
