@@ -32,7 +32,7 @@ struct Context {
   Terminal& terminal;
   Progress& progress;
   Team* team = nullptr;  // of the processes that run this verb together; null for one alone
-  std::optional<int> local_rank = {};  // of this process among those on its machine
+  std::optional<int> local_rank = {};     // of this process among those on its machine
   std::vector<std::string> workers = {};  // of the team: "process 4711 on node-7"
 };
 

@@ -7,7 +7,8 @@
 namespace shw {
 
 Facts build_facts(const CheckInput& input) {
-  Facts facts{input, filled_in(input.checkpoint, input.progress), {}, find_other_orders(input), {}, {}};
+  Facts facts{input, filled_in(input.checkpoint, input.progress), {}, find_other_orders(input), {},
+              {}};
   // The router's law first (S4), then the laws of a layer's matrices (S5 E1, failures.md 0.7.12).
   derive_by_router(input, facts.derived_layouts);
   derive_by_siblings(input, facts.derived_layouts);

@@ -340,8 +340,9 @@ Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const A
     return prove_arranged({all, wanted, places, written, progress}, lossless);
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(run), prove, progress));
-  return RepairResult{wanted.form.out, wanted.form.out + "/" + kCertificateFile, lossless,
-                      made.files_kept, made.device, made.traffic};
+  return RepairResult{wanted.form.out, wanted.form.out + "/" + kCertificateFile,
+                      lossless,        made.files_kept,
+                      made.device,     made.traffic};
 }
 
 }  // namespace shw

@@ -178,7 +178,8 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
     return {};
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(repair.run), prove, progress));
-  return RepairResult{options.out, options.out + "/" + kCertificateFile, lossless, made.files_kept,
+  return RepairResult{options.out, options.out + "/" + kCertificateFile,
+                      lossless,    made.files_kept,
                       made.device, made.traffic};
 }
 

@@ -37,7 +37,7 @@ inline Json element_json(const std::string& text) {
 }
 
 Json finding_json(const Finding& finding);
-Json error_json(const Error& error);  // without "schema"
+Json error_json(const Error& error);     // without "schema"
 Json device_json(const DeviceUse& use);  // in json_repair.cpp
 using Evidence = std::vector<std::pair<std::string, EvidenceValue>>;
 Json json_of(const Evidence& evidence);  // in json_check.cpp

@@ -85,7 +85,7 @@ bool ArchiveForms::Form::says_of_tail(BytesView tail) const {
   const std::uint64_t begin = length - tail.size();
   return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
     return part.at < begin || same_bytes(tail.subspan(part.at - begin, part.length),
-                                    BytesView(bytes).subspan(part.from, part.length));
+                                         BytesView(bytes).subspan(part.from, part.length));
   });
 }
 
@@ -93,7 +93,7 @@ bool ArchiveForms::Form::says_of_head(BytesView head) const {
   const std::uint64_t begin = length - zip_tail_length(length);
   return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
     return part.at >= begin || same_bytes(head.subspan(part.at, part.length),
-                                     BytesView(bytes).subspan(part.from, part.length));
+                                          BytesView(bytes).subspan(part.from, part.length));
   });
 }
 
