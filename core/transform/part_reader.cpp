@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/tensor/cast.h"
+#include "core/tensor/float_steps.h"
 #include "core/tensor/strided_copy.h"
 #include "core/tiles/blocks.h"
 
@@ -110,7 +111,7 @@ Status PartReader::scale(const Scaling& scaling, const Part& part, const Box& bo
     }
     float value = 0;
     std::memcpy(&value, values.data() + i * sizeof value, sizeof value);
-    value *= (*all_factors)[static_cast<std::size_t>(at)];
+    value = scaled(value, (*all_factors)[static_cast<std::size_t>(at)]);
     std::memcpy(values.data() + i * sizeof value, &value, sizeof value);
   }
   return {};
