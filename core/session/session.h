@@ -35,7 +35,7 @@ struct JobState {
   };
   std::array<StageShare, kStages> stages = {};
   std::size_t threads = 0;  // that share them
-  bool looking = false;  // beside it, into a file: how many of how many elements
+  bool looking = false;     // beside it, into a file: how many of how many elements
   std::uint64_t looked = 0, to_look = 0;
   std::string_view verb = {};  // of its command
 };
