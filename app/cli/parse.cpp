@@ -5,10 +5,10 @@
 
 #include "app/cli/command_text.h"
 #include "app/cli/options.h"
+#include "app/cli/typed.h"
 #include "app/cli/verb_table.h"
 #include "core/base/byte_count.h"
 #include "core/base/spelling.h"
-#include "core/report/report.h"
 #include "core/report/text_words.h"
 
 namespace shw::cli {
@@ -259,60 +259,6 @@ void settle_order(Options& options) {
   if (options.verb != "show" && options.verb != "map") return;
   if (!exists(options.checkpoint) && exists(options.subject))
     std::swap(options.checkpoint, options.subject);
-}
-
-bool asks_for_json(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--json") return true;
-  }
-  return false;
-}
-
-EarlyExit usage_error(bool json, const std::string& message, const std::string& advice) {
-  if (json) return {3, error_to_json(Error{ErrorKind::kUsage, message, {}, advice}), {}};
-  return {3, {}, "shardwright: " + message + "\n" + advice + "\n"};
-}
-
-// The first word that is no option, if it is no verb.
-std::optional<std::string> unknown_verb(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    std::string_view word = argv[i];
-    if (word.starts_with("-")) continue;
-    for (const VerbRow& verb : verb_table()) {
-      if (word == verb.name) return std::nullopt;
-    }
-    return std::string(word);
-  }
-  return std::nullopt;
-}
-
-EarlyExit refuse_verb(bool json, const std::string& word) {
-  std::vector<std::string_view> names;
-  for (const VerbRow& verb : verb_table()) names.push_back(verb.name);
-  std::string advice = did_you_mean_text(did_you_mean(word, names, 2));
-  if (advice.empty()) advice = "`shardwright --help` lists the verbs.";
-  return usage_error(json, "there is no verb \"" + word + "\"", advice);
-}
-
-// Words that begin with a dash stand before any other mistake: CLI11 would name the argument that
-// it misses because of them.
-struct Typed {
-  std::string_view verb;
-  std::vector<std::string_view> before, after;  // options before the verb, words after it
-};
-
-Typed typed_words(int argc, char** argv) {
-  Typed typed;
-  for (int i = 1; i < argc; ++i) {
-    std::string_view word = argv[i];
-    if (!typed.verb.empty())
-      typed.after.push_back(word);
-    else if (word.starts_with("-"))
-      typed.before.push_back(word);
-    else
-      typed.verb = word;
-  }
-  return typed;
 }
 
 std::vector<std::string> option_names(const CLI::App& verb) {

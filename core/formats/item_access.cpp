@@ -51,6 +51,9 @@ class SourceWithRun final : public ByteSource {
   std::vector<Extent> extents(std::uint64_t offset, std::uint64_t length) const override {
     return file_->extents(offset, length);
   }
+  bool is_hole(std::uint64_t offset, std::uint64_t length) const override {
+    return file_->is_hole(offset, length);
+  }
 
  private:
   std::shared_ptr<const ByteSource> file_;

@@ -1,6 +1,12 @@
 // A folder of its own for one test, removed with all below when the test ends.
 #pragma once
 
+#include <fcntl.h>
+#include <linux/fs.h>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -37,6 +43,19 @@ inline std::string contents(const std::string& path) {
 
 inline void put(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
+}
+
+// Whether two files of the folder's file system may share their bytes, which nobody sees then.
+inline bool shares_bytes(const TemporaryFolder& folder) {
+  put(folder / "shared-from", std::string(1 << 16, 'x'));
+  const int from = ::open((folder / "shared-from").c_str(), O_RDONLY | O_CLOEXEC);
+  const int to = ::open((folder / "shared-to").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const bool is_shared = ::ioctl(to, FICLONE, from) == 0;
+  ::close(from);
+  ::close(to);
+  std::filesystem::remove(folder / "shared-from");
+  std::filesystem::remove(folder / "shared-to");
+  return is_shared;
 }
 
 }  // namespace shw

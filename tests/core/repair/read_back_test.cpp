@@ -134,12 +134,52 @@ TEST_CASE("the item of a tile that comes along is read from its source while it 
   REQUIRE(repaired.has_value());
   std::uint64_t size = 0;
   for (const FileRow& file : (*source)->files()) size += file.size;
-  // A file system that shares bytes shows them to nobody.
-  bool is_shared = *read != 0;
-  CHECK(*read == (is_shared ? size : 0));
+  // Bytes that are shared are shown to nobody, and read for their hash.
+  CHECK(*read == (shares_bytes(folder) ? size : 0));
   auto report = verify_repair(*opened(folder / "out"));
   REQUIRE(report.has_value());
   CHECK(report->outcome == VerifyReport::Outcome::kProved);
+}
+
+TEST_CASE("a tensor that stays in a file that is made anew is read once") {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "ckpt");
+  // "w" of [2, 3] between two of 480,000 bytes.
+  std::string header = R"({"a":{"dtype":"F32","shape":[120000],"data_offsets":[0,480000]},)"
+                       R"("w":{"dtype":"F32","shape":[2,3],"data_offsets":[480000,480024]},)"
+                       R"("z":{"dtype":"F32","shape":[120000],"data_offsets":[480024,960024]}})";
+  header.resize(200, ' ');
+  std::string data(960'024, '\0');
+  for (std::size_t i = 0; i < data.size(); i += 3) data[i] = static_cast<char>(i % 61);
+  const std::string file = std::string("\xC8\0\0\0\0\0\0\0", 8) + header + data;
+  put(folder / "ckpt/model.safetensors", file);
+  auto read = std::make_shared<std::atomic<std::uint64_t>>(0);
+  auto count = [read](const std::string&, std::uint64_t,
+                      std::size_t length) -> std::optional<Error> {
+    *read += length;
+    return std::nullopt;
+  };
+  FaultyStore store(posix_store(), never, count);
+  auto source = open_checkpoint(store.read_folder(folder / "ckpt").value());
+  REQUIRE(source.has_value());
+  Finding finding;
+  finding.rule = "planted";
+  finding.subjects = {"w"};
+  finding.diagnoses = {Transposed{*(*source)->find("w"), 0, 1, {3, 2}}};
+  CheckReport report;
+  report.findings = {finding};
+  auto plan = make_plan(**source, report, {});
+  REQUIRE(plan.has_value());
+  *read = 0;
+  REQUIRE(apply_plan(posix_store(), **source, *plan, {folder / "out"}).has_value());
+  CHECK(*read >= 960'000);
+  CHECK(*read < 1'200'000);
+  auto made = opened(folder / "out");
+  auto before = read_tensor(**source, *(*source)->find("z"));
+  auto after = read_tensor(*made, *made->find("z"));
+  REQUIRE(before.has_value());
+  REQUIRE(after.has_value());
+  CHECK(before->bytes == after->bytes);
 }
 
 TEST_CASE("a copy that is not what went by is not proved") {

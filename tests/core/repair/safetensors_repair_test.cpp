@@ -3,8 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -384,36 +382,6 @@ TEST_CASE("a transposed tensor is turned in its file, whole or in shards") {
             folder / "turned-shards");
   CHECK(certificate.lossless);
   CHECK(values_of(*opened(folder / "turned-shards"), "w") == Values{0, 2, 4, 1, 3, 5});
-}
-
-TEST_CASE("a tensor that stays in a file that is made anew is read once") {
-  TemporaryFolder folder;
-  std::filesystem::create_directory(folder / "ckpt");
-  const Values large = counting({300, 400});
-  write_file(folder / "ckpt/model.safetensors", {{"a", "F32", {300, 400}, text_of(large)},
-                                                 {"w", "F32", {2, 3}, text_of(counting({2, 3}))},
-                                                 {"z", "F32", {300, 400}, text_of(large)}});
-  auto read = std::make_shared<std::atomic<std::uint64_t>>(0);
-  auto count = [read](const std::string&, std::uint64_t,
-                      std::size_t length) -> std::optional<Error> {
-    *read += length;
-    return std::nullopt;
-  };
-  auto directory = open_directory(folder / "ckpt");
-  REQUIRE(directory.has_value());
-  auto source = open_checkpoint(faulty_directory(*directory, count));
-  REQUIRE(source.has_value());
-  Plan plan = plan_for_one(**source, Transposed{*(*source)->find("w"), 0, 1, {3, 2}});
-  *read = 0;
-  auto repaired = apply_plan(posix_store(), **source, plan, {folder / "out"});
-  REQUIRE(repaired.has_value());
-  const std::uint64_t stays = 2 * 4 * large.size();
-  CHECK(*read >= stays);
-  CHECK(*read < stays + stays / 4);
-  auto made = opened(folder / "out");
-  CHECK(values_of(*made, "a") == large);
-  CHECK(values_of(*made, "z") == large);
-  CHECK(verified_against(folder / "out", **source)->outcome == VerifyReport::Outcome::kProved);
 }
 
 TEST_CASE("rows of one tensor go into another where a file knows them by name only") {
