@@ -192,7 +192,7 @@ int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
     // All of them know it alike: the first one says so.
     return launch.rank == 0 ? fail_with(context, cannot_meet(launch)) : kUsage;
   }
-  auto session = begin_mpi();
+  auto session = begin_mpi(launch);
   if (!session) return refuse(context, launch, session.error());
   int code = [&] {
     if (auto there = check_all_are_there(**session, launch); !there)

@@ -49,6 +49,7 @@ Launch of_srun(Launch launch, const std::function<const char*(const char*)>& get
     return launch;
   launch.by = srun.by;
   launch.local_rank = number_of(get(srun.local_rank));
+  launch.on_one_machine = number_of(get("SLURM_STEP_NUM_NODES")) == 1;
   launch.can_meet = has_any(get, {"PMIX_RANK", "PMI_RANK", "PMI_FD"});
   return launch;
 }
@@ -64,7 +65,9 @@ Launch launch_of(const std::function<const char*(const char*)>& get) {
     if (*size == 1) return {};
     Launch launch{*rank, *size, number_of(get(launcher.local_rank)), launcher.by};
     const bool of_open_mpi = &launcher == &kLaunchers[0];
-    return of_open_mpi ? launch : of_srun(launch, get);
+    if (!of_open_mpi) return of_srun(launch, get);
+    launch.on_one_machine = number_of(get("OMPI_COMM_WORLD_LOCAL_SIZE")) == launch.size;
+    return launch;
   }
   return {};
 }

@@ -17,6 +17,8 @@ struct Launch {
   // Among those on its machine; nothing where the launcher does not say.
   std::optional<int> local_rank = {};
   std::string_view by = {};  // "mpirun", "srun"; empty for a process that is alone
+  // All of them run on one machine, as the launcher says; false where it does not.
+  bool on_one_machine = false;
   // Whether the launcher tells them how to find each other: srun does so where it is asked to.
   bool can_meet = true;
 };

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "core/cluster/launch.h"
 #include "core/cluster/transport.h"
 
 namespace shw {
@@ -29,7 +30,7 @@ class MpiSession {
 };
 
 bool has_mpi();  // in this build
-// kUnsupported in a build without MPI.
-Result<std::unique_ptr<MpiSession>> begin_mpi();
+// `launch` says who this process is. kUnsupported in a build without MPI.
+Result<std::unique_ptr<MpiSession>> begin_mpi(const Launch& launch);
 
 }  // namespace shw

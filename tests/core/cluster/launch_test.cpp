@@ -61,6 +61,28 @@ TEST_CASE("A process knows which of several it is from what its launcher said") 
   CHECK(both.by == "mpirun");
 }
 
+TEST_CASE("Processes are on one machine only where their launcher says so") {
+  auto of_open_mpi = [](const char* here) {
+    return launched_with({{"OMPI_COMM_WORLD_RANK", "1"},
+                          {"OMPI_COMM_WORLD_SIZE", "4"},
+                          {"OMPI_COMM_WORLD_LOCAL_SIZE", here}})
+        .on_one_machine;
+  };
+  CHECK(of_open_mpi("4"));
+  CHECK_FALSE(of_open_mpi("2"));
+  CHECK_FALSE(of_open_mpi("all"));
+  auto of_slurm = [](const char* nodes) {
+    return launched_with({{"SLURM_PROCID", "1"},
+                          {"SLURM_STEP_NUM_TASKS", "4"},
+                          {"SLURM_STEP_NUM_NODES", nodes},
+                          {"PMIX_RANK", "1"}})
+        .on_one_machine;
+  };
+  CHECK(of_slurm("1"));
+  CHECK_FALSE(of_slurm("2"));
+  CHECK_FALSE(launched_with({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}).on_one_machine);
+}
+
 TEST_CASE("A process that nobody multiplied is alone") {
   CHECK(launched_with({}).size == 1);
   CHECK(launched_with({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}).size == 1);
