@@ -70,6 +70,7 @@ TEST_CASE("headers that no reader takes are errors") {
       R"({"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
       R"({"__metadata__":{"x":7}})",
       R"({"__metadata__":{"x":"1","x":"2"}})",
+      "\xEF\xBB\xBF{}",
       "{\"\xFF\":1}"};
   for (const char* text : bad) {
     CAPTURE(text);
@@ -137,7 +138,8 @@ TEST_CASE("an index names the files that count, and what they lack is found") {
   auto checkpoint = open({{"a.safetensors", file_of(kTwo, 26)},
                           {"other.safetensors", file_of(kTwo, 26)},
                           {"model.safetensors.index.json",
-                           to_bytes(R"({"weight_map":{"a":"a.safetensors","c":"a.safetensors",)"
+                           to_bytes(R"({"weight_map":{"a":"a.safetensors","b":"a.safetensors",)"
+                                    R"("c":"a.safetensors",)"
                                     R"("d":"lost.safetensors"}})")}});
   REQUIRE(checkpoint.has_value());
   CHECK((*checkpoint)->format().name == "safetensors");
