@@ -216,7 +216,26 @@ def safetensors_lack(checks, scratch):
         program.check(folder).must_exit(1)
 
 
+def sharding_info_lacks(checks, scratch):
+    for number, named in enumerate((("a", "b"), ("a",), ())):
+        folder = scratch / f"info{number}"
+        folder.mkdir()
+        info = {fqn: {"saved_offsets": [0]} for fqn in named}
+        tensors = {"a": torch.arange(3.), "b": torch.arange(4.)}
+        save_file(tensors, folder / "shard-00001-model-00001-of-00001.safetensors", metadata={
+            "format": "pt", "DCP_VERSION": "1.0", "DCP_SHARDING_INFO": json.dumps(info)})
+        with checks.that(f"sharding info of {named or 'nothing'} is clean where torch loads it"):
+            def load():
+                state = {fqn: torch.zeros_like(tensor) for fqn, tensor in tensors.items()}
+                reader = dcp.HuggingFaceStorageReader(str(folder))
+                dcp.load(state, storage_reader=reader, no_dist=True)
+                return state
+            why = loads_otherwise(load, tensors)
+            expect_equal(program.check(folder).code == 0, not why, f"clean, and torch: {why}")
+
+
 def run(checks, other, scratch):
+    sharding_info_lacks(checks, scratch)
     optimizers(checks, scratch)
     metadata_spellings(checks, scratch)
     safetensors_lack(checks, scratch)

@@ -198,6 +198,24 @@ void add_tensor(CheckpointBuilder& builder, const std::string& fqn,
   }
 }
 
+// torch asks the sharding info for every tensor of a file that has one, and stops at the first that
+// is not in it.
+void check_sharding(CheckpointBuilder& builder, const FileHeader& file) {
+  if (!file.sharding) return;
+  Finding finding = bad_record(file.path, "");
+  finding.subjects.clear();
+  for (const SafetensorsEntry& entry : file.header.entries) {
+    if (file.sharding->find(entry.name) == nullptr) finding.subjects.push_back(entry.name);
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause =
+      fmt::format("{} of {} does not say where {} of it {} ({}): a load stops there.",
+                  kShardingInfoKey, file.path, plural(finding.subjects.size(), "tensor"),
+                  finding.subjects.size() == 1 ? "lies" : "lie", some_of(finding.subjects));
+  finding.subjects.push_back(file.path);
+  builder.add_finding(std::move(finding));
+}
+
 void add_problems(CheckpointBuilder& builder, const FileHeader& file) {
   for (const SafetensorsProblem& problem : file.header.problems) {
     Finding finding =
@@ -368,6 +386,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   for (const FileHeader& file : files) {
     builder.file(file.path);
     add_problems(builder, file);
+    check_sharding(builder, file);
   }
   if (index) {
     check_index(builder, *index_path, *index, files);
