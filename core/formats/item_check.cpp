@@ -153,11 +153,12 @@ Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t ob
     if (!row.item) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
     ItemFiles files(checkpoint);
     SHW_TRY(ItemRange range, find_item(files, *row.item));
-    // Transforms are recorded for chunks only; a compressed object shows by its first bytes.
     std::array<std::byte, 4> magic{};
     if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
-    std::vector<std::string> transforms;
-    if (load_little<std::uint32_t>(magic) == kZstdMagic) transforms.emplace_back("stream.zstd/1");
+    // Where none are recorded a compressed object shows by its first bytes.
+    std::vector<std::string> transforms = row.transforms;
+    if (transforms.empty() && load_little<std::uint32_t>(magic) == kZstdMagic)
+      transforms.emplace_back("stream.zstd/1");
     return check_with(checkpoint.format().codec, range, transforms, kMaxObject, progress, nullptr);
   }();
   if (check) return check;

@@ -5,31 +5,13 @@
 #include <algorithm>
 
 #include "core/formats/folder_kind.h"
+#include "core/formats/one_file.h"
 
 namespace shw {
 namespace {
 
 using Entries = std::vector<Entry>;
 using Rows = std::span<const FormatRow>;
-
-// One file of a directory, alone: what a person means who names a .safetensors file.
-class OneFile final : public Directory {
- public:
-  OneFile(std::shared_ptr<const Directory> inner, std::string file)
-      : inner_(std::move(inner)), file_(std::move(file)) {}
-  const std::string& name() const override { return inner_->name(); }
-  Result<Entries> list(std::size_t) const override { return Entries{inner_->stat(file_)}; }
-  Entry stat(const std::string& path) const override {
-    return path == file_ ? inner_->stat(path) : Entry{path};
-  }
-  Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
-    return inner_->open(path);
-  }
-
- private:
-  std::shared_ptr<const Directory> inner_;
-  std::string file_;
-};
 
 std::string joined(const std::vector<std::string>& names, std::size_t most) {
   std::string text;

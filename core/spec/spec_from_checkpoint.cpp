@@ -52,9 +52,28 @@ struct Replacement {
   auto operator<=>(const Replacement&) const = default;
 };
 
-// The one replacement that explains at least half of the names that are still alone.
+// "layers.3." and "layers.30.": another member of a family, not another name of one.
+bool differ_in_numbers_alone(const std::string& a, const std::string& b) {
+  auto without_digits = [](std::string text) {
+    std::erase_if(text, [](char ch) { return ch >= '0' && ch <= '9'; });
+    return text;
+  };
+  return without_digits(a) == without_digits(b);
+}
+
+// Does any name that was found as it is begin so? Then the first part was not replaced: a tensor is
+// gone, or was given another name.
+bool begins_one_of(const std::string& first, const std::vector<std::string>& found) {
+  return !first.empty() && std::any_of(found.begin(), found.end(), [&](const std::string& name) {
+    return name.starts_with(first);
+  });
+}
+
+// The one replacement that explains at least half of the names that are still alone, and `least` of
+// them.
 std::optional<Replacement> common_replacement(const std::vector<std::string>& alone,
-                                              const std::vector<std::string>& alone_there) {
+                                              const std::vector<std::string>& alone_there,
+                                              std::size_t least) {
   // A rest of a name that two tensors there share says nothing.
   std::unordered_map<std::string, std::optional<std::string>> first_parts;
   for (const std::string& name : alone_there) {
@@ -75,7 +94,8 @@ std::optional<Replacement> common_replacement(const std::vector<std::string>& al
   }
   auto most = std::max_element(votes.begin(), votes.end(),
                                [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == votes.end() || 2 * most->second < alone.size()) return std::nullopt;
+  if (most == votes.end() || 2 * most->second < alone.size() || most->second < least)
+    return std::nullopt;
   return most->first;
 }
 
@@ -112,15 +132,18 @@ NameMap match_names(const Checkpoint& checkpoint, const Checkpoint& reference) {
       take(static_cast<std::uint32_t>(index_of(*tensor)), *other);
   }
 
-  std::vector<std::string> alone, alone_there;
+  std::vector<std::string> alone, alone_there, found, found_there;
   for (const auto& [name, tensor] : here) {
-    if (tensor && !map.in_reference[index_of(*tensor)]) alone.push_back(name);
+    if (tensor) (map.in_reference[index_of(*tensor)] ? found : alone).push_back(name);
   }
   for (const auto& [name, tensor] : there) {
-    if (tensor && !taken[index_of(*tensor)]) alone_there.push_back(name);
+    if (tensor) (taken[index_of(*tensor)] ? found_there : alone_there).push_back(name);
   }
-  auto replacement = common_replacement(alone, alone_there);
-  if (!replacement) return map;
+  // One that is left over beside others in place is gone, and another is new.
+  auto replacement = common_replacement(alone, alone_there, found.empty() ? 1 : 2);
+  if (!replacement || differ_in_numbers_alone(replacement->here, replacement->there) ||
+      begins_one_of(replacement->here, found) || begins_one_of(replacement->there, found_there))
+    return map;
   for (const std::string& name : alone) {
     if (!name.starts_with(replacement->here)) continue;
     auto other = find_in(there, replacement->there + name.substr(replacement->here.size()));

@@ -37,6 +37,7 @@ class Interpreter {
 
  private:
   Status read_entries(NodeId entries);
+  bool is_reconstructed(NodeId value) const;
   Status add_tensor(std::uint32_t name, NodeId value);
   Status add_chunks(NodeId chunks, std::string_view fqn);
   void read_paths(NodeId planner_data);
@@ -90,6 +91,10 @@ Status Interpreter::run() {
       return {};
     }
     const PickleGlobal* made_of = tree_.global(tree_.callable(root));
+    if (made_of != nullptr && made_of->name == "Metadata" && entries != NodeId::kAbsent)
+      return fail(ErrorKind::kUnsupported,
+                  "keeps its tensors (state_dict_metadata) in something that is no plain dict",
+                  {file_, tree_.at(entries)});
     std::string what = made_of == nullptr ? "a plain value" : made_of->module + "." + made_of->name;
     return fail(ErrorKind::kUnsupported,
                 "is a pickle of " + what + ", not of torch.distributed.checkpoint's Metadata",
@@ -146,7 +151,7 @@ Status Interpreter::read_entries(NodeId entries) {
   for (auto [name, value] : values) {
     if (is_cancelled(progress_)) return cancelled_error();
     bool tensor = tree_.attribute(value, "size") != NodeId::kAbsent;
-    bool object = !tensor && tree_.kind(value) == NodeKind::kObject;
+    bool object = !tensor && (tree_.kind(value) == NodeKind::kObject || is_reconstructed(value));
     if (tensor) {
       targets_[name] = {Target::Kind::kTensor, tensors++};
       SHW_CHECK(add_tensor(name, value));
@@ -160,6 +165,17 @@ Status Interpreter::read_entries(NodeId entries) {
     }
   }
   return {};
+}
+
+// copyreg._reconstructor(BytesStorageMetadata, object, None): protocols 0 and 1.
+bool Interpreter::is_reconstructed(NodeId value) const {
+  const PickleGlobal* made_by = tree_.global(tree_.callable(value));
+  auto arguments = tree_.items(tree_.arguments(value));
+  if (tree_.kind(value) != NodeKind::kReduce || made_by == nullptr || arguments.empty() ||
+      made_by->name != "_reconstructor")
+    return false;
+  const PickleGlobal* made_of = tree_.global(arguments[0]);
+  return made_of != nullptr && made_of->name == "BytesStorageMetadata";
 }
 
 Status Interpreter::add_tensor(std::uint32_t name, NodeId value) {
@@ -187,6 +203,10 @@ Status Interpreter::add_tensor(std::uint32_t name, NodeId value) {
   auto shape = extents_of(tree_.attribute(value, "size"));
   if (!shape)
     notes_.add(Severity::kError, fqn, tree_.at(value), "The tensor's size cannot be read.");
+  // No list is equal to a torch.Size, whatever it holds; a tuple is.
+  if (tree_.kind(tree_.attribute(value, "size")) == NodeKind::kList)
+    notes_.add(Severity::kError, fqn, tree_.at(value),
+               "The tensor's size is a list: torch finds it unlike the model's and refuses it.");
   scratch_.clear();
   Extents extents = shape ? copy_of(builder_.extents(*shape)) : Extents{};
   builder_.add_tensor(std::string(fqn), known, extents, tree_.integer(requires_grad).value_or(0));
@@ -301,7 +321,7 @@ std::optional<ItemPlace> Interpreter::place_of(NodeId id) {
   if (!path || !offset || !length) return std::nullopt;
   if (last_file_ == FileId::kNone || last_path_ != *path) {
     last_path_ = *path;
-    last_file_ = builder_.file(*path);
+    last_file_ = builder_.file(without_dot(*path));
   }
   return ItemPlace{last_file_, *offset, *length};
 }
@@ -309,7 +329,9 @@ std::optional<ItemPlace> Interpreter::place_of(NodeId id) {
 std::vector<std::string> Interpreter::transforms_of(NodeId place) const {
   std::vector<std::string> transforms;
   if (rows_.place(place) != nullptr) return transforms;
-  for (NodeId item : tree_.items(tree_.attribute(place, "transform_descriptors"))) {
+  NodeId descriptors = tree_.attribute(place, "transform_descriptors");
+  if (auto text = tree_.text(descriptors)) return {std::string(text->substr(0, 256))};
+  for (NodeId item : tree_.items(descriptors)) {
     if (transforms.size() == 16) break;  // torch knows one
     auto text = tree_.text(item);
     transforms.emplace_back(text ? text->substr(0, 256) : "unreadable transform");

@@ -69,4 +69,10 @@ Status build_dcp(const PickleTree& tree, const DcpRows& rows, NameTable& names,
                  const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder,
                  const Progress* progress);
 
+// "./__0_0.distcp" is the file that lies there without it.
+inline std::string_view without_dot(std::string_view path) {
+  while (path.starts_with("./")) path.remove_prefix(2);
+  return path;
+}
+
 }  // namespace shw

@@ -282,7 +282,7 @@ bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
   if (!begin<kRecall>(c) || !field(machine, c, kPath)) return false;
   if (std::string_view spelled; take_short_text(c.at, spelled)) {
     if constexpr (!kRecall) {
-      row.file = path_file_ = builder_.file(spelled);
+      row.file = path_file_ = builder_.file(without_dot(spelled));
       path_index_ = *c.at == 0x94 ? static_cast<std::uint32_t>(c.memo) : kUnknown;
     }
     memoize<kRecall>(c, Recalled::Kind::kText, spelled);
@@ -295,7 +295,7 @@ bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
         if (!text && find(machine, index) && recalled_.kind == Recalled::Kind::kText)
           text = recalled_.text;
         if (!text) return false;
-        path_file_ = builder_.file(*text);
+        path_file_ = builder_.file(without_dot(*text));
         path_index_ = index;
       }
       row.file = path_file_;

@@ -11,10 +11,13 @@
 #include <unordered_map>
 
 #include "core/base/checked.h"
+#include "core/base/words.h"
 #include "core/formats/common/filled_attribute.h"
+#include "core/formats/one_file.h"
 #include "core/formats/safetensors/safetensors_formats.h"
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/formats/safetensors/safetensors_index.h"
+#include "core/formats/safetensors/safetensors_names.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -72,12 +75,14 @@ Result<std::vector<std::string>> list_files(const Directory& directory) {
 class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit IndexEvents(WeightMap& map) : map_(map) {}
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(std::int64_t) override { return true; }
-  bool number_unsigned(std::uint64_t) override { return true; }
-  bool number_float(double, const std::string&) override { return true; }
-  bool binary(nlohmann::json::binary_t&) override { return true; }
+  // Of the map: what is no name of a file.
+  const std::vector<std::string>& without_file() const { return without_file_; }
+  bool null() override { return no_file(); }
+  bool boolean(bool) override { return no_file(); }
+  bool number_integer(std::int64_t) override { return no_file(); }
+  bool number_unsigned(std::uint64_t) override { return no_file(); }
+  bool number_float(double, const std::string&) override { return no_file(); }
+  bool binary(nlohmann::json::binary_t&) override { return no_file(); }
   bool string(std::string& text) override {
     if (depth_ == 2 && inside_) map_.emplace_back(key_, std::move(text));
     return true;
@@ -87,8 +92,8 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == 2) key_ = text;
     return true;
   }
-  bool start_object(std::size_t) override { return ++depth_ < 64; }
-  bool start_array(std::size_t) override { return ++depth_ < 64; }
+  bool start_object(std::size_t) override { return no_file() && ++depth_ < 64; }
+  bool start_array(std::size_t) override { return no_file() && ++depth_ < 64; }
   bool end_object() override { return --depth_, true; }
   bool end_array() override { return --depth_, true; }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
@@ -96,7 +101,12 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
+  bool no_file() {
+    if (depth_ == 2 && inside_) without_file_.push_back(key_);
+    return true;
+  }
   WeightMap& map_;
+  std::vector<std::string> without_file_;
   std::string key_;
   bool inside_ = false;
   int depth_ = 0;
@@ -121,6 +131,13 @@ std::optional<WeightMap> read_index(const Directory& directory, const std::strin
   bool cut_short = std::find(bytes->begin(), bytes->end(), std::byte{0}) != bytes->end();
   if (cut_short || !nlohmann::json::sax_parse(text, text + bytes->size(), &events) || map.empty())
     return refuse("The index is no JSON object with a weight_map; all files were read instead.");
+  if (!events.without_file().empty()) {
+    finding =
+        bad_record(path, fmt::format("The index names no file for {} of its tensors ({}).",
+                                     events.without_file().size(), some_of(events.without_file())));
+    finding->subjects.insert(finding->subjects.begin(), events.without_file().begin(),
+                             events.without_file().end());
+  }
   return map;
 }
 
@@ -179,6 +196,24 @@ void add_tensor(CheckpointBuilder& builder, const std::string& fqn,
               pieces.front().file->path + " is " + pieces.front().entry->dtype_text + ".",
           entry.begin));
   }
+}
+
+// torch asks the sharding info for every tensor of a file that has one, and stops at the first that
+// is not in it.
+void check_sharding(CheckpointBuilder& builder, const FileHeader& file) {
+  if (!file.sharding) return;
+  Finding finding = bad_record(file.path, "");
+  finding.subjects.clear();
+  for (const SafetensorsEntry& entry : file.header.entries) {
+    if (file.sharding->find(entry.name) == nullptr) finding.subjects.push_back(entry.name);
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause =
+      fmt::format("{} of {} does not say where {} of it {} ({}): a load stops there.",
+                  kShardingInfoKey, file.path, plural(finding.subjects.size(), "tensor"),
+                  finding.subjects.size() == 1 ? "lies" : "lie", some_of(finding.subjects));
+  finding.subjects.push_back(file.path);
+  builder.add_finding(std::move(finding));
 }
 
 void add_problems(CheckpointBuilder& builder, const FileHeader& file) {
@@ -257,6 +292,31 @@ void check_index(CheckpointBuilder& builder, const std::string& index, const Wei
   builder.add_finding(std::move(missing));
 }
 
+// What lies in the files that the index names, and not in the index.
+void check_unnamed(CheckpointBuilder& builder, const std::string& index, const WeightMap& map,
+                   const std::vector<FileHeader>& files) {
+  std::set<std::string_view> named;
+  for (const auto& [fqn, path] : map) named.insert(fqn);
+  Finding finding = bad_record(index, "");
+  finding.severity = Severity::kWarning;
+  finding.subjects.clear();
+  for (const FileHeader& file : files) {
+    for (const SafetensorsEntry& entry : file.header.entries) {
+      if (named.insert(entry.name).second) finding.subjects.push_back(entry.name);
+    }
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause = fmt::format(
+      "The index does not name {} that its files hold ({}): a loader that goes by the index leaves "
+      "{} out.",
+      plural(finding.subjects.size(), "tensor"), some_of(finding.subjects),
+      finding.subjects.size() == 1 ? "it" : "them");
+  finding.evidence = {{"index", index},
+                      {"count", static_cast<std::int64_t>(finding.subjects.size())}};
+  finding.subjects.push_back(index);
+  builder.add_finding(std::move(finding));
+}
+
 // What earlier repairs filled stands in each file for its own tensors.
 Provenance provenance_of(const std::vector<FileHeader>& files) {
   Provenance seen;
@@ -326,8 +386,14 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   for (const FileHeader& file : files) {
     builder.file(file.path);
     add_problems(builder, file);
+    check_sharding(builder, file);
   }
-  if (index) check_index(builder, *index_path, *index, files);
+  if (index) {
+    check_index(builder, *index_path, *index, files);
+    check_unnamed(builder, *index_path, *index, files);
+  } else if (!is_one_file(*directory)) {
+    for (const std::string& path : missing_parts(paths)) builder.file(path);
+  }
   if (index_finding) builder.add_finding(std::move(*index_finding));
   return builder.finish();
 }

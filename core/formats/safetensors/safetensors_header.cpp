@@ -299,6 +299,9 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source) {
   if (zero != json.end())
     return damaged(8 + static_cast<std::uint64_t>(zero - json.begin()),
                    "the header holds a zero byte, which no JSON does");
+  // A byte order mark, which nlohmann_json skips and every reader of safetensors refuses.
+  if (std::string_view(text, json.size()).starts_with("\xEF\xBB\xBF"))
+    return damaged(8, "the header begins with a byte order mark, and not with a JSON object");
   if (!Json::sax_parse(text, text + json.size(), &events))
     return damaged(8 + std::min<std::uint64_t>(events.position(), length),
                    "the header " + events.message());

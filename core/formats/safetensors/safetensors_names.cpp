@@ -1,8 +1,42 @@
 #include "core/formats/safetensors/safetensors_names.h"
 
+#include <fmt/core.h>
+
+#include <map>
+#include <set>
+
 #include "core/base/words.h"
 
 namespace shw {
+namespace {
+
+constexpr std::uint32_t kMostParts = 4096;  // a name may promise any number of files
+
+struct PartName {
+  std::string before;  // "model-"
+  std::uint32_t number = 0, count = 0;
+  std::size_t digits = 0;  // of the count
+};
+
+// Of ranks' shards the numbers say nothing: a rank that has nothing of a part does not write it.
+std::optional<PartName> parse_part(std::string_view path) {
+  if (!path.ends_with(kSafetensorsSuffix) || rank_in_shard_name(path)) return std::nullopt;
+  path.remove_suffix(kSafetensorsSuffix.size());
+  std::size_t of = path.rfind("-of-");
+  std::size_t dash = of == std::string_view::npos ? of : path.substr(0, of).rfind('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  std::string_view number = path.substr(dash + 1, of - dash - 1), count = path.substr(of + 4);
+  PartName part{std::string(path.substr(0, dash + 1)), 0, 0, count.size()};
+  auto at = take_number(number), all = take_number(count);
+  if (!at || !all || !number.empty() || !count.empty() || *at == 0 || *at > *all ||
+      *all > kMostParts)
+    return std::nullopt;
+  part.number = *at;
+  part.count = *all;
+  return part;
+}
+
+}  // namespace
 
 std::optional<std::uint32_t> rank_in_shard_name(std::string_view path) {
   path = path.substr(path.rfind('/') + 1);
@@ -11,6 +45,28 @@ std::optional<std::uint32_t> rank_in_shard_name(std::string_view path) {
   auto shard = take_number(path);
   if (!shard || *shard == 0 || !path.starts_with("-model-")) return std::nullopt;
   return *shard - 1;
+}
+
+std::vector<std::string> missing_parts(const std::vector<std::string>& paths) {
+  std::map<std::pair<std::string, std::uint32_t>, std::set<std::uint32_t>> families;
+  std::map<std::string, std::size_t> digits;
+  for (const std::string& path : paths) {
+    auto part = parse_part(path);
+    if (!part) continue;
+    families[{part->before, part->count}].insert(part->number);
+    digits[part->before] = part->digits;
+  }
+  std::vector<std::string> missing;
+  for (const auto& [family, numbers] : families) {
+    const auto& [before, count] = family;
+    std::size_t width = digits[before];
+    for (std::uint32_t number = 1; number <= count; ++number) {
+      if (!numbers.contains(number))
+        missing.push_back(fmt::format("{}{:0{}}-of-{:0{}}{}", before, number, width, count, width,
+                                      kSafetensorsSuffix));
+    }
+  }
+  return missing;
 }
 
 }  // namespace shw

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace shw {
 
@@ -11,5 +13,9 @@ inline constexpr std::string_view kSafetensorsSuffix = ".safetensors";
 // The writer's rank in a sharded file's name: "shard-00013-model-00001-of-00002.safetensors" is of
 // rank 12.
 std::optional<std::uint32_t> rank_in_shard_name(std::string_view path);
+
+// The files that the names of others promise and that are not among them: of
+// "model-00001-of-00003.safetensors" alone the second and the third.
+std::vector<std::string> missing_parts(const std::vector<std::string>& paths);
 
 }  // namespace shw

@@ -79,8 +79,8 @@ void report_objects(std::vector<std::string> objects, std::vector<Finding>& find
   Finding finding;
   finding.rule = "missing-key";
   finding.cause = some_of(objects) + (objects.size() == 1 ? " was" : " were") +
-                  " saved as a pickled object where the model expects a tensor: a load refuses "
-                  "it.";
+                  " saved as a pickled object where the model expects a tensor: a load puts the "
+                  "object in its place without a word.";
   finding.evidence = {{"saved_as", std::string("object")}, {"count", count_of(objects.size())}};
   finding.subjects = std::move(objects);
   findings.push_back(std::move(finding));

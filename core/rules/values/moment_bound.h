@@ -12,10 +12,13 @@ double moment_constant(double beta1, double beta2);
 
 struct MomentCount {
   std::int64_t looked_at = 0;
-  std::int64_t above = 0;         // m^2 > C * v * (1 + slack)
-  std::int64_t negative = 0;      // v < 0
-  std::int64_t without_root = 0;  // v == 0 and m far from 0
-  double worst = 0;               // the largest m^2 / v
+  std::int64_t above = 0;           // m^2 > C * v * (1 + slack)
+  std::int64_t negative = 0;        // v < 0
+  std::int64_t without_root = 0;    // v == 0 and m far from 0
+  double worst = 0;                 // the largest m^2 / v
+  double squares = 0, seconds = 0;  // the sums of m^2 and of C * v
+  // Rows of one tensor in another order keep both sums: then m and v follow no common rule.
+  bool is_above_as_a_whole() const { return squares > seconds * 1.05; }
   void add(double m, double v, double constant, double slack);
 };
 

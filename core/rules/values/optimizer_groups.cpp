@@ -117,6 +117,16 @@ bool is_index(const std::string& text) {
          std::all_of(text.begin(), text.end(), [](char ch) { return ch >= '0' && ch <= '9'; });
 }
 
+// Or a part of what it names: SOAP's list of bases saves "3.weight.Q.0" beside "3.weight.exp_avg".
+bool names_or_holds(const std::set<std::string>& listed, std::string key) {
+  while (!listed.contains(key)) {
+    std::size_t dot = key.rfind('.');
+    if (dot == std::string::npos) return false;
+    key.resize(dot);
+  }
+  return true;
+}
+
 struct Membership {
   std::vector<std::string> twice, missing, orphans;
 };
@@ -131,7 +141,7 @@ Membership membership_of(const SavedOptimizer& optimizer) {
   }
   std::size_t known = 0;
   for (const std::string& key : optimizer.keys) {
-    if (listed.contains(key)) {
+    if (names_or_holds(listed, key)) {
       ++known;
     } else {
       out.orphans.push_back(key);

@@ -319,3 +319,21 @@ TEST_CASE("unknown transforms are named") {
     CHECK(header.error().message.find(transform) != std::string::npos);
   }
 }
+
+TEST_CASE("an object is looked at through the transforms of its record") {
+  Bytes item = healthy_item();
+  auto checked = [&](const std::vector<std::string>& transforms) {
+    CheckpointBuilder builder;
+    builder.set_format(kDcpFormat);
+    builder.set_directory(memory_directory("memory", {{"__0_0.distcp", item}}));
+    ItemPlace place{builder.file("__0_0.distcp"), 0, static_cast<std::int64_t>(item.size())};
+    builder.add_object({"o", place, transforms}, {});
+    return check_object_data(*builder.finish(), 0, nullptr);
+  };
+  REQUIRE(checked({}).has_value());
+  CHECK(checked({})->crc == DataCheck::Crc::kMatches);
+  REQUIRE_FALSE(checked({"stream.zstd/1"}).has_value());  // its bytes are no frame
+  CHECK(checked({"stream.zstd/1"}).error().kind == ErrorKind::kDamaged);
+  REQUIRE_FALSE(checked({"stream.lz4/1"}).has_value());
+  CHECK(checked({"stream.lz4/1"}).error().kind == ErrorKind::kUnsupported);
+}

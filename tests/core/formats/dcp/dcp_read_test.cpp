@@ -224,6 +224,40 @@ TEST_CASE("records and boxes that cannot be read are findings, not errors") {
   CHECK_FALSE((*path)->file(FileId{0}).safe);
 }
 
+TEST_CASE("odd spellings that torch takes raise nothing, and those that it refuses are told") {
+  auto cause = [](const std::string& entries, const std::string& records) -> std::string {
+    auto opened = open_bytes(metadata_pickle(entries, records));
+    if (!opened) return opened.error().message;
+    auto findings = (*opened)->opening_findings();
+    return findings.empty() ? "" : findings.front().cause;
+  };
+  const std::string healthy = tensor("v", "4", chunk("0", "4")), placed = record("v", "0", 0, 5);
+  CHECK(cause(healthy, placed).empty());
+  // Protocols 0 and 1 make an object without a state so.
+  std::string object = text("o") +
+                       "ccopy_reg\n_reconstructor\n(ctorch.distributed.checkpoint.metadata\n"
+                       "BytesStorageMetadata\nc__builtin__\nobject\nNtR";
+  CHECK(cause(healthy + object, placed + record("o", "-", 0, 20)).empty());
+  auto dotted = open_bytes(metadata_pickle(healthy, record("v", "0", 0, 5, "././__3_0.distcp")));
+  REQUIRE(dotted);
+  CHECK((*dotted)->file(FileId{0}).path == "__3_0.distcp");
+  CHECK((*dotted)->writer(ChunkId{0}) == 3);
+  auto absolute = open_bytes(metadata_pickle(healthy, record("v", "0", 0, 5, ".//etc/passwd")));
+  REQUIRE(absolute);
+  CHECK_FALSE((*absolute)->file(FileId{0}).safe);
+
+  std::string list = healthy;  // a list is no torch.Size, whatever it holds
+  list.replace(list.find(tuple("4")), tuple("4").size(), "](K\4e");
+  CHECK(cause(list, placed).find("is a list") != std::string::npos);
+  CHECK(cause("", "").empty());
+  auto other =
+      open_bytes(bytes_of("\x80\x02"
+                          "ctorch.distributed.checkpoint.metadata\nMetadata\n)\x81}U\x13"
+                          "state_dict_metadataccollections\nOrderedDict\n)Rsb."));
+  REQUIRE_FALSE(other);
+  CHECK(other.error().message.find("no plain dict") != std::string::npos);
+}
+
 TEST_CASE("another library's pickle is named") {
   auto opened = open_bytes(bytes_of("cpaddle.distributed.checkpoint.metadata\nMetadata\n)\x81}b."));
   REQUIRE_FALSE(opened);

@@ -131,3 +131,61 @@ TEST_CASE("a right index of any stem raises nothing") {
   CHECK(named_only(*checkpoint).empty());
   CHECK(report_of(*checkpoint).verdict == Verdict::kClean);
 }
+
+TEST_CASE("an index that is silent about a tensor, or names no file for it, is told") {
+  TemporaryFolder folder;
+  write_three(folder, R"("a":"m-1.safetensors","c":"m-3.safetensors")");
+  CHECK(report_of(*open_at(folder.path())).verdict == Verdict::kClean);  // b's file is not named
+  put(
+      folder / "m-3.safetensors", test::little(128, 8) + []() {
+        std::string header = R"({"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                             R"("c":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})";
+        header.resize(128, ' ');
+        return header;
+      }() + std::string(8, '\3'));
+  auto checkpoint = open_at(folder.path());
+  CheckReport report = report_of(*checkpoint);
+  const Finding* silent = find(report, "bad-record");
+  REQUIRE(silent != nullptr);
+  CHECK(silent->severity == Severity::kWarning);
+  CHECK(silent->subjects == std::vector<std::string>{"b", "model.safetensors.index.json"});
+  for (const char* nothing :
+       {"7", "null", "[\"m-1.safetensors\"]", "{\"x\":\"m-1.safetensors\"}"}) {
+    CAPTURE(nothing);
+    TemporaryFolder other;
+    write_three(other, kRight + R"(,"d":)" + nothing);
+    CheckReport told = report_of(*open_at(other.path()));
+    const Finding* finding = find(told, "bad-record");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->severity == Severity::kError);
+    CHECK(finding->subjects.front() == "d");
+  }
+}
+
+TEST_CASE("without an index the numbers in the names say which files are gone") {
+  auto missing = [](const std::vector<std::string>& names) {
+    TemporaryFolder folder;
+    char fqn = 'a';
+    for (const std::string& name : names) put(folder / name, file_with({fqn++}, '\1'));
+    CheckReport report = report_of(*open_at(folder.path()));
+    const Finding* finding = find(report, "missing-file");
+    CHECK((report.verdict == Verdict::kClean) == (finding == nullptr));
+    return finding == nullptr ? std::vector<std::string>() : finding->subjects;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(missing({"model-00001-of-00003.safetensors", "model-00003-of-00003.safetensors"}) ==
+        Names{"model-00002-of-00003.safetensors"});
+  CHECK(missing({"model-00001-of-00002.safetensors"}) == Names{"model-00002-of-00002.safetensors"});
+  CHECK(missing({"a-1-of-2.safetensors", "b-2-of-2.safetensors"}) ==
+        Names{"a-2-of-2.safetensors", "b-1-of-2.safetensors"});
+  CHECK(missing({"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"}).empty());
+  for (const char* name : {"model-00003-of-00002.safetensors", "x-of-y.safetensors",
+                           "layers-1-of-.safetensors", "-of-3.safetensors", "m-0-of-3.safetensors",
+                           "m-1-of-99999999999.safetensors", "m-1-of-4097.safetensors"})
+    CHECK(missing({name}).empty());
+  // One that a person names is meant alone.
+  TemporaryFolder folder;
+  put(folder / "model-00001-of-00003.safetensors", file_with("a", '\1'));
+  auto alone = open_at(folder / "model-00001-of-00003.safetensors");
+  CHECK(report_of(*alone).verdict == Verdict::kClean);
+}

@@ -70,6 +70,7 @@ TEST_CASE("headers that no reader takes are errors") {
       R"({"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
       R"({"__metadata__":{"x":7}})",
       R"({"__metadata__":{"x":"1","x":"2"}})",
+      "\xEF\xBB\xBF{}",
       "{\"\xFF\":1}"};
   for (const char* text : bad) {
     CAPTURE(text);
@@ -119,6 +120,25 @@ TEST_CASE("shards say where they begin, and the shape is inferred") {
   CHECK((*checkpoint)->opening_findings().empty());
 }
 
+TEST_CASE("a tensor that the sharding info of its file leaves out is told: torch stops at it") {
+  auto found = [](const std::string& names) {
+    auto checkpoint =
+        open({{"shard-00001-model-00001-of-00001.safetensors",
+               file_of(R"({"__metadata__":{"DCP_SHARDING_INFO":"{)" + names +
+                           R"(}"},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                           R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+                       8)}});
+    REQUIRE(checkpoint.has_value());
+    auto findings = (*checkpoint)->opening_findings();
+    return findings.empty() ? std::vector<std::string>() : findings[0].subjects;
+  };
+  const std::string a = R"(\"a\":{\"saved_offsets\":[0]})", b = R"(\"b\":{\"saved_offsets\":[0]})";
+  const std::string file = "shard-00001-model-00001-of-00001.safetensors";
+  CHECK(found(a + "," + b).empty());
+  CHECK(found(a) == std::vector<std::string>{"b", file});
+  CHECK(found("") == std::vector<std::string>{"a", "b", file});
+}
+
 TEST_CASE("one file that cannot be read is a finding, and all of them are an error") {
   auto some = open({{"a.safetensors", file_of(kTwo, 26)}, {"b.safetensors", Bytes(3)}});
   REQUIRE(some.has_value());
@@ -137,7 +157,8 @@ TEST_CASE("an index names the files that count, and what they lack is found") {
   auto checkpoint = open({{"a.safetensors", file_of(kTwo, 26)},
                           {"other.safetensors", file_of(kTwo, 26)},
                           {"model.safetensors.index.json",
-                           to_bytes(R"({"weight_map":{"a":"a.safetensors","c":"a.safetensors",)"
+                           to_bytes(R"({"weight_map":{"a":"a.safetensors","b":"a.safetensors",)"
+                                    R"("c":"a.safetensors",)"
                                     R"("d":"lost.safetensors"}})")}});
   REQUIRE(checkpoint.has_value());
   CHECK((*checkpoint)->format().name == "safetensors");

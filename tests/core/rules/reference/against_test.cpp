@@ -460,3 +460,34 @@ TEST_CASE("names are matched through wrappers and one replaced first part, never
   CHECK(spec.find("x.twin.w") != nullptr);
   CHECK(spec.find("optim.state.a.step") == nullptr);
 }
+
+TEST_CASE("a tensor under another name than its neighbours' is missing, not the same") {
+  struct Case {
+    const char *here, *there;
+  };
+  for (auto [here, there] :
+       {Case{"optim.state.layers.1.mlp.w.state1_old", "optim.state.layers.1.mlp.w.state1"},
+        Case{"model.layers.30.mlp.w", "model.layers.3.mlp.w"},
+        Case{"model.layers.1.mlp.old.w", "model.layers.1.mlp.new.w"},
+        Case{"renamed.layers.1.mlp.x", "model.layers.1.mlp.x"}}) {
+    CAPTURE(here);
+    TemporaryFolder folder;
+    std::vector<std::string> beside = {"model.layers.0.mlp.w", "model.layers.1.mlp.w",
+                                       "optim.state.layers.0.mlp.w.state1"};
+    const Values values = counting({4});
+    std::vector<MadeTensor> saved, reference;
+    for (const std::string& fqn : beside) {
+      saved.push_back(cut_in_rows(fqn, {4}, values, 1));
+      reference.push_back(saved.back());
+    }
+    saved.push_back(cut_in_rows(here, {4}, values, 1));
+    reference.push_back(cut_in_rows(there, {4}, values, 1));
+    write_checkpoint(folder / "saved", saved);
+    write_checkpoint(folder / "reference", reference);
+    CheckReport report = against(folder / "saved", folder / "reference");
+    CHECK(report.verdict == Verdict::kFindings);
+    const Finding* missing = first_of(report, "missing-key");
+    REQUIRE(missing != nullptr);
+    CHECK(missing->subjects == std::vector<std::string>{there});
+  }
+}

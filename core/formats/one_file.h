@@ -1,0 +1,38 @@
+// One file of a directory, alone: what a person means who names a .safetensors file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/io/source.h"
+
+namespace shw {
+
+class OneFile final : public Directory {
+ public:
+  OneFile(std::shared_ptr<const Directory> inner, std::string file)
+      : inner_(std::move(inner)), file_(std::move(file)) {}
+  const std::string& name() const override { return inner_->name(); }
+  Result<std::vector<Entry>> list(std::size_t) const override {
+    return std::vector<Entry>{inner_->stat(file_)};
+  }
+  Entry stat(const std::string& path) const override {
+    return path == file_ ? inner_->stat(path) : Entry{path};
+  }
+  Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
+    return inner_->open(path);
+  }
+
+ private:
+  std::shared_ptr<const Directory> inner_;
+  std::string file_;
+};
+
+// What should lie beside it is not missed then.
+inline bool is_one_file(const Directory& directory) {
+  return dynamic_cast<const OneFile*>(&directory) != nullptr;
+}
+
+}  // namespace shw
