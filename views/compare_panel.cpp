@@ -53,6 +53,8 @@ std::string verdict_text(const CheckpointDifference& difference) {
 
 void draw_question(Frame& frame, DeskState& state, Column& column) {
   head(frame, column, "COMPARE WITH");
+  if (state.compare_wanted) ImGui::SetKeyboardFocusHere();
+  state.compare_wanted = false;
   bool go = text_field(frame, column.draw, "compare/path", "path of another checkpoint",
                        {column.left, column.y}, {column.width(), frame.px(32)}, state.compare_path);
   column.y += frame.px(40);

@@ -166,14 +166,6 @@ std::optional<bool> is_habit_possible(Action action, const Frame& frame, const D
   }
 }
 
-bool habit_panel_is_open(const DeskState& state) {
-  return state.habits.settings_open || state.habits.errors_open || state.habits.report_open;
-}
-
-void close_habit_panels(DeskState& state) {
-  state.habits.settings_open = state.habits.errors_open = state.habits.report_open = false;
-}
-
 void draw_habit_panels(Frame& frame, DeskState& state) {
   follow_report(frame, state);
   if (state.habits.settings_open) draw_settings(frame, state);
