@@ -20,6 +20,10 @@ void take_back_one(DeskState& state) {
     state.map.pan_row = state.map.pan_column = 0;
     return;
   }
+  if (state.compare_open) {
+    state.compare_open = false;
+    return;
+  }
   state.map_has_keys = false;
 }
 
@@ -72,6 +76,7 @@ bool opens_panel(Action action) {
     case Action::kExplain:
     case Action::kExplainError:
     case Action::kMesh:
+    case Action::kExpect:
     case Action::kOpen:
     case Action::kSettings:
       return true;

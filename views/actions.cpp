@@ -17,7 +17,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 75> kActions{{
+constexpr std::array<ActionRow, 76> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -93,6 +93,7 @@ constexpr std::array<ActionRow, 75> kActions{{
     {Action::kReport, "Write a report of what is on the screen", {Key::kR, true, true, false}},
     {Action::kOpenDemo, "Open the demo", {}},
     {Action::kTour, "Lead me around the desk", {Key::kF2}},
+    {Action::kExpect, "Say what is expected of it", ctrl(Key::kE)},
 }};
 
 void sort_by(Frame& frame, DeskState& state, SortKey key, bool descending) {
@@ -314,7 +315,7 @@ void run(Action action, Frame& frame, DeskState& state) {
     case Action::kPalette:
       state.palette_open = state.palette_wanted = !state.palette_open;
       state.palette_text.clear();
-      state.palette_row = 0;
+      state.palette_row = state.palette_first = 0;
       return;
     case Action::kFilter:
       state.filter_wanted = true;

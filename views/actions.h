@@ -84,6 +84,7 @@ enum class Action : std::uint8_t {
   kReport,
   kOpenDemo,
   kTour,
+  kExpect,
 };
 
 struct ActionRow {

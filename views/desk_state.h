@@ -74,7 +74,7 @@ struct DeskState {
   bool fill_open = false;     // another checkpoint to fill from is being named
   bool plan_open = false, palette_open = false, explain_open = false, mesh_open = false;
   std::string palette_text, out, fill_path, open_path, mesh_text;
-  int palette_row = 0;
+  int palette_row = 0, palette_first = 0;  // chosen, and the first that is seen
   bool palette_wanted = false;
   float plan_height = 420, explain_height = 360, mesh_height = 480,
         certificate_height = 420;  // pixels that the panels took in the last frame

@@ -35,6 +35,9 @@ void leave_tour(DeskState& state);
 void draw_tour(Frame& frame, DeskState& state);
 
 void draw_settings(Frame& frame, DeskState& state);
+// What it is held against (expect_panel.cpp).
+void open_expectation(Frame& frame, DeskState& state);
+void draw_expectation(Frame& frame, DeskState& state);
 // What an error message can mean (explain_panel.cpp).
 void draw_error_meaning(Frame& frame, DeskState& state);
 // The report of what is on the screen (report_panel.cpp).

@@ -176,6 +176,8 @@ const Deed kDeeds[] = {
     {Action::kOpenDemo, Given::kPlanned, "demo"},
     {Action::kTour, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.habits.tour_step >= 0; }},
+    {Action::kExpect, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.habits.expect_open; }},
 };
 
 // The desk before the command: nothing of what it brings about is there yet.

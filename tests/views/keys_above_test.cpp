@@ -34,6 +34,8 @@ const AboveDesk kPanels[] = {
      [](const DeskState& d) { return d.explain_open; }},
     {"settings", "settings/close", [](DeskState& d) { d.habits.settings_open = true; },
      [](const DeskState& d) { return d.habits.settings_open; }},
+    {"expect", "expect/close", [](DeskState& d) { d.habits.expect_open = true; },
+     [](const DeskState& d) { return d.habits.expect_open; }},
     {"error", "meaning/close", [](DeskState& d) { d.habits.errors_open = true; },
      [](const DeskState& d) { return d.habits.errors_open; }},
     {"report", "report/close", [](DeskState& d) { d.habits.report_open = true; },

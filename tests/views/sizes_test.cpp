@@ -86,6 +86,7 @@ TEST_CASE("every panel above the desk keeps its texts whole on small windows and
                           {"settings", [](DeskState& desk) { desk.habits.settings_open = true; }},
                           {"error", [](DeskState& desk) { desk.habits.errors_open = true; }},
                           {"report", [](DeskState& desk) { desk.habits.report_open = true; }},
+                          {"expect", [](DeskState& desk) { desk.habits.expect_open = true; }},
                           {"plan", [](DeskState& desk) { desk.plan_open = true; }},
                           {"mesh", [](DeskState& desk) { desk.mesh_open = true; }},
                           {"palette", [](DeskState& desk) { desk.palette_open = true; }}};
