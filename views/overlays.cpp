@@ -1,4 +1,6 @@
 // What opens above the desktop: its frame, the command palette.
+#include <fmt/core.h>
+
 #include <imgui.h>
 #include <imgui_stdlib.h>
 #include <algorithm>
@@ -91,6 +93,25 @@ void scroll_by_keys(const Frame& frame, const DeskState& state, float room) {
   if (to != ImGui::GetScrollY()) ImGui::SetScrollY(to);
 }
 
+// By keys and by the wheel; the chosen row stays among those that are seen.
+std::size_t step_palette(const Frame& frame, DeskState& state, std::size_t rows,
+                         std::size_t shown) {
+  auto last = std::max(0, static_cast<int>(rows) - 1), fits = std::max(1, static_cast<int>(shown));
+  int &row = state.palette_row, &first = state.palette_first;
+  for (KeyPress key : frame.keys) {
+    if (key.key == Key::kDown) ++row;
+    if (key.key == Key::kUp) --row;
+    if (key.key == Key::kPageDown) row += fits;
+    if (key.key == Key::kPageUp) row -= fits;
+  }
+  row = std::clamp(row, 0, last);
+  first = std::clamp(first, std::max(0, row - fits + 1), row);
+  if (float wheel = ImGui::GetIO().MouseWheel; wheel != 0) first -= static_cast<int>(wheel * 3);
+  first = std::clamp(first, 0, std::max(0, static_cast<int>(rows) - fits));
+  row = std::clamp(row, first, std::max(first, std::min(last, first + fits - 1)));
+  return static_cast<std::size_t>(first);
+}
+
 }  // namespace
 
 bool begin_panel(Frame& frame, const DeskState& state, const char* id, float wide, float height,
@@ -115,7 +136,13 @@ bool begin_panel(Frame& frame, const DeskState& state, const char* id, float wid
 float end_panel_content(Frame& frame, OverlayPanel& panel) {
   float wants = panel.around + panel.content.y - panel.first + frame.px(16);
   close_column(frame, panel.content);
+  bool scrolls = ImGui::GetScrollMaxY() > 0;
   end_region();
+  // What is cut by it goes on below.
+  float edge = panel.all.bottom - frame.px(kPanelButtons);
+  if (scrolls)
+    panel.all.draw->AddLine({panel.all.left, edge}, {panel.all.right + frame.px(14), edge},
+                            frame.theme.strong_line);
   panel.all.y = panel.all.bottom - frame.px(kPanelButtons - 12);
   return wants;
 }
@@ -139,20 +166,13 @@ void draw_palette(Frame& frame, DeskState& state) {
   if (state.palette_wanted) ImGui::SetKeyboardFocusHere();
   state.palette_wanted = false;
   if (ImGui::InputTextWithHint("##command", "What do you want to do?", &state.palette_text))
-    state.palette_row = 0;
+    state.palette_row = state.palette_first = 0;
   mark(frame, "palette/text");
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
   ImGui::PopFont();
   column.y += frame.px(44);
-  for (KeyPress key : frame.keys) {
-    if (key.key == Key::kDown) ++state.palette_row;
-    if (key.key == Key::kUp) --state.palette_row;
-  }
-  state.palette_row =
-      std::clamp(state.palette_row, 0, std::max(0, static_cast<int>(rows.size()) - 1));
-  std::size_t first =
-      static_cast<std::size_t>(std::max(0, state.palette_row - static_cast<int>(shown) + 1));
+  std::size_t first = step_palette(frame, state, rows.size(), shown);
   std::optional<Action> chosen;
   if (rows.empty())
     text_from(column.draw, frame.fonts.small, column.left, column.y + line / 2, frame.theme.quiet,
@@ -178,6 +198,10 @@ void draw_palette(Frame& frame, DeskState& state) {
     if (possible && (clicked || enter)) chosen = rows[i]->action;
     column.y += line;
   }
+  if (shown < rows.size())
+    text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(13),
+              frame.theme.quiet,
+              fmt::format("{} to {} of {}", first + 1, first + shown, rows.size()));
   end_overlay();
   if (chosen) choose(*chosen, frame, state);
 }

@@ -74,7 +74,7 @@ void draw_plan_buttons(Frame& frame, DeskState& state, const Column& column) {
     Action action;
     ButtonStyle style;
   } buttons[] = {{"plan/apply", "Apply", Action::kApply, ButtonStyle::kPrimary},
-                 {"plan/in-place", "In place", Action::kApplyInPlace, ButtonStyle::kPlain},
+                 {"plan/in-place", "Apply in place", Action::kApplyInPlace, ButtonStyle::kPlain},
                  {"plan/close", "Cancel", Action::kPalette, ButtonStyle::kPlain}};
   for (auto& b : buttons) {
     if (b.action != Action::kPalette && !is_possible(b.action, frame, state)) continue;
@@ -91,7 +91,7 @@ void draw_content(Frame& frame, DeskState& state, Column& column, const Plan& pl
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet, summary_of(frame.snapshot));
   column.y += frame.px(14);
   if (frame.snapshot.error) draw_plan_error(frame, column, *frame.snapshot.error);
-  draw_plan_edits(frame, state, column);
+  draw_plan_history(frame, state, column);
   if (plan.empty() && plan.undecided.empty()) {
     paragraph(frame, column, frame.fonts.text, frame.theme.text,
               "There is nothing that a plan can mend safely.");
@@ -101,6 +101,7 @@ void draw_content(Frame& frame, DeskState& state, Column& column, const Plan& pl
   draw_plan_rest(frame, column);
   if (loses_elements(plan)) draw_fill(frame, state, column);
   if (!plan.empty()) draw_plan_target(frame, state, column);
+  draw_plan_text(frame, state, column);
 }
 
 }  // namespace
