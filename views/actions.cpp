@@ -17,7 +17,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 75> kActions{{
+constexpr std::array<ActionRow, 76> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -93,6 +93,7 @@ constexpr std::array<ActionRow, 75> kActions{{
     {Action::kReport, "Write a report of what is on the screen", {Key::kR, true, true, false}},
     {Action::kOpenDemo, "Open the demo", {}},
     {Action::kTour, "Lead me around the desk", {Key::kF2}},
+    {Action::kExpect, "Say what is expected of it", ctrl(Key::kE)},
 }};
 
 void sort_by(Frame& frame, DeskState& state, SortKey key, bool descending) {
@@ -122,21 +123,13 @@ void zoom_by(DeskState& state, double factor) {
   state.map.zoom = std::clamp(state.map.zoom * factor, 1.0, 1e7);
 }
 
-// Escape, outside of panels and text fields: what was done last and lies above the rest goes first.
-// A filter stays: what it took minutes to find must not be wiped in passing.
-void take_back_one(DeskState& state) {
-  if (close_peeks(state.layout)) return;
-  if (state.table.open) {
-    state.table.open = false;
-    return;
-  }
-  if (state.isolated) return state.isolated.reset();
-  if (state.map.zoom > 1) {
-    state.map.zoom = 1;
-    state.map.pan_row = state.map.pan_column = 0;
-    return;
-  }
-  state.map_has_keys = false;
+// What lies above it, or in its place, is put away: else the key would seem to be dead.
+void toggle_summary(Frame& frame, DeskState& state) {
+  bool is_seen = state.summary_open && !state.table.open && !look_is_open(frame, state);
+  close_looks(frame, state);
+  state.table.open = false;
+  state.summary_open = !is_seen;
+  state.summary_for = frame.snapshot.tensor;
 }
 
 bool can_be_paused(const Frame& frame) {
@@ -179,8 +172,7 @@ void run_sort_or_list(Action action, Frame& frame, DeskState& state) {
 void run_view(Action action, Frame& frame, DeskState& state) {
   switch (action) {
     case Action::kSummary:
-      state.summary_open = !state.summary_open;
-      return;
+      return toggle_summary(frame, state);
     case Action::kLeftColumn:
       return toggle(state.layout.left, state.left_rail);
     case Action::kRightColumn:
@@ -321,9 +313,9 @@ void run(Action action, Frame& frame, DeskState& state) {
   if (!is_possible(action, frame, state)) return;
   switch (action) {
     case Action::kPalette:
-      state.palette_open = state.palette_wanted = true;
+      state.palette_open = state.palette_wanted = !state.palette_open;
       state.palette_text.clear();
-      state.palette_row = 0;
+      state.palette_row = state.palette_first = 0;
       return;
     case Action::kFilter:
       state.filter_wanted = true;
@@ -377,58 +369,6 @@ void run(Action action, Frame& frame, DeskState& state) {
     default:
       if (!run_on_repair(action, frame, state) && !run_habit(action, frame, state))
         run_view(action, frame, state);
-  }
-}
-
-namespace {
-
-// What can be done while the repair is reviewed.
-bool is_of_plan(Action action) {
-  return action == Action::kApply || action == Action::kDryRun || action == Action::kPlanUndo ||
-         action == Action::kPlanRedo;
-}
-
-}  // namespace
-
-void run_keys(Frame& frame, DeskState& state) {
-  bool typing = ImGui::GetIO().WantTextInput;
-  for (KeyPress key : frame.keys) {
-    if (key == KeyPress{Key::kZ, true, true, false}) key = key_of(Action::kPlanRedo);
-    // On many keyboards the plus is Shift and another key.
-    if (key == KeyPress{Key::kPlus, true, true, false}) key = key_of(Action::kScaleUp);
-    if (key.key == Key::kEscape) {
-      if (state.browser.open)
-        state.browser.open = false;
-      else if (habit_panel_is_open(state) && !state.palette_open)
-        close_habit_panels(state);
-      else if (state.palette_open || state.plan_open || state.explain_open || state.mesh_open ||
-               state.certificate_open)
-        state.palette_open = state.plan_open = state.explain_open = state.mesh_open =
-            state.certificate_open = false;
-      else if (tour_is_on(state))
-        leave_tour(state);
-      else if (!typing && look_is_open(frame, state))
-        close_looks(frame, state);
-      else if (!typing)
-        take_back_one(state);
-      continue;
-    }
-    // A text field keeps letters, and the clipboard keys too.
-    bool function = key.key >= Key::kF1 && key.key <= Key::kF12;
-    bool of_field = key.ctrl && !key.shift &&
-                    (key.key == Key::kC || key.key == Key::kV || key.key == Key::kX ||
-                     key.key == Key::kA || key.key == Key::kZ || key.key == Key::kY);
-    if (typing && (of_field || (!key.ctrl && !function))) continue;
-    for (const ActionRow& row : kActions) {
-      if (row.key.key == Key::kNone || !(row.key == key)) continue;
-      bool above = state.palette_open || state.browser.open || state.explain_open ||
-                   state.mesh_open || state.certificate_open || habit_panel_is_open(state) ||
-                   (state.plan_open && !is_of_plan(row.action));
-      // The size of everything can be changed wherever one is.
-      bool scales = row.action == Action::kScaleUp || row.action == Action::kScaleDown ||
-                    row.action == Action::kScaleReset;
-      if (!above || scales) run(row.action, frame, state);
-    }
   }
 }
 

@@ -84,6 +84,7 @@ enum class Action : std::uint8_t {
   kReport,
   kOpenDemo,
   kTour,
+  kExpect,
 };
 
 struct ActionRow {
@@ -99,6 +100,9 @@ void run(Action action, Frame& frame, DeskState& state);
 // Those that plan, carry out, take back and compare, once they are known to be possible; false: it
 // is none of them.
 bool run_on_repair(Action action, Frame& frame, DeskState& state);
+// The same where something may lie above the desk: what the action has nothing to do with makes
+// way.
+void choose(Action action, Frame& frame, DeskState& state);
 // Keys that no focused text field takes.
 void run_keys(Frame& frame, DeskState& state);
 

@@ -9,9 +9,14 @@ namespace shw {
 enum class Action : std::uint8_t;
 
 void draw_browser(Frame& frame, DeskState& state);
+// One that was opened before, in a row of a list: its path, its verdict and `said` of it.
+void draw_recent(Frame& frame, ImDrawList* draw, const verbs::RecentPlace& recent,
+                 const std::string& said, ImVec2 min, ImVec2 max);
 // At a folder; empty: beside what is open.
 void open_browser(Frame& frame, DeskState& state, std::string folder);
-// Opens it and checks it; the list starts anew.
+// The same, for what is to be held against what is open.
+void browse_to_compare(Frame& frame, DeskState& state);
+// Opens it and checks it; the list starts anew. Or compares with it, where that was browsed for.
 void open_place(Frame& frame, DeskState& state, OpenCommand what);
 // What was dropped onto the window: a checkpoint is opened, a folder of them is browsed. Which it
 // is is told by the listing that this asks for.

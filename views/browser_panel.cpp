@@ -157,24 +157,6 @@ void take_typed(Frame& frame, DeskState& state, const std::vector<BrowserRow>& r
   open_place(frame, state, {base + part});
 }
 
-void draw_recent(Frame& frame, ImDrawList* draw, const RecentPlace& recent, ImVec2 min,
-                 ImVec2 max) {
-  Sign sign = recent.verdict == "clean"      ? Sign::kOk
-              : recent.verdict == "findings" ? Sign::kBad
-                                             : Sign::kUnknown;
-  float middle = (min.y + max.y) / 2, x = min.x + frame.px(8);
-  draw_sign(frame, draw, {x + frame.px(6), middle}, frame.px(6), sign);
-  x += frame.px(22);
-  float room = max.x - x - frame.px(8);
-  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-  std::string summary = elide_middle(recent.summary, room * 0.4f, small);
-  room -=
-      text_until(draw, frame.fonts.small, max.x - frame.px(8), middle, frame.theme.quiet, summary);
-  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
-  text_from(draw, frame.fonts.mono_small, x, middle, frame.theme.text,
-            elide_path(recent.path, room - frame.px(12), mono));
-}
-
 void draw_place(Frame& frame, ImDrawList* draw, const ListedPlace& place, ImVec2 min, ImVec2 max) {
   float middle = (min.y + max.y) / 2, x = min.x + frame.px(8), right = max.x - frame.px(8);
   std::string what = place.looked ? place.what : "…";
@@ -217,7 +199,9 @@ void draw_rows(Frame& frame, DeskState& state, Column& column, const std::vector
       if (i == state.browser.row || ImGui::IsItemHovered())
         draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
       if (row.recent != nullptr)
-        draw_recent(frame, draw, *row.recent, min, max);
+        draw_recent(frame, draw, *row.recent,
+                    "before" + (row.recent->summary.empty() ? "" : ": " + row.recent->summary), min,
+                    max);
       else
         draw_place(frame, draw, *row.place, min, max);
       focus_ring(frame, draw);
@@ -248,6 +232,24 @@ std::string folder_text(const FolderListing* listing, const std::string& folder)
 
 }  // namespace
 
+void draw_recent(Frame& frame, ImDrawList* draw, const verbs::RecentPlace& recent,
+                 const std::string& said, ImVec2 min, ImVec2 max) {
+  Sign sign = recent.verdict == "clean"      ? Sign::kOk
+              : recent.verdict == "findings" ? Sign::kBad
+                                             : Sign::kUnknown;
+  float middle = (min.y + max.y) / 2, x = min.x + frame.px(8);
+  draw_sign(frame, draw, {x + frame.px(6), middle}, frame.px(6), sign);
+  x += frame.px(22);
+  float room = max.x - x - frame.px(8);
+  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  std::string shown = elide_middle(said, room * 0.45f, small);
+  room -=
+      text_until(draw, frame.fonts.small, max.x - frame.px(8), middle, frame.theme.quiet, shown);
+  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  text_from(draw, frame.fonts.mono_small, x, middle, frame.theme.text,
+            elide_path(recent.path, room - frame.px(12), mono));
+}
+
 void draw_browser(Frame& frame, DeskState& state) {
   BrowserState& browser = state.browser;
   ImVec2 screen = ImGui::GetIO().DisplaySize;
@@ -255,7 +257,9 @@ void draw_browser(Frame& frame, DeskState& state) {
               std::min(frame.px(620), screen.y - frame.px(48))};
   Column column;
   if (!begin_overlay(frame, "##browser", size, column)) browser.open = false;
-  paragraph(frame, column, frame.fonts.title, frame.theme.text, "Open a checkpoint");
+  const char* verb = browser.compares ? "Compare" : "Open";
+  paragraph(frame, column, frame.fonts.title, frame.theme.text,
+            browser.compares ? "Compare with another checkpoint" : "Open a checkpoint");
   column.y += frame.px(10);
   draw_field(frame, state, column);
   std::string folder = split_typed(browser.text).first;
@@ -280,12 +284,14 @@ void draw_browser(Frame& frame, DeskState& state) {
             elide_middle(folder_text(listing, folder), column.width(), measure));
   column.y += frame.px(24);
   draw_rows(frame, state, column, rows, button_top - frame.px(10));
-  float right = column.right - button_size(frame, "Open").x;
-  bool click = button(frame, "browser/open", "Open", {right, button_top}, ButtonStyle::kPrimary);
+  float right = column.right - button_size(frame, verb).x;
+  bool click = button(frame, "browser/open", verb, {right, button_top}, ButtonStyle::kPrimary);
   right -= button_size(frame, "Cancel").x + frame.px(10);
   if (button(frame, "browser/close", "Cancel", {right, button_top})) browser.open = false;
   text_from(column.draw, frame.fonts.small, column.left, button_top + frame.px(15),
-            frame.theme.quiet, "Tab completes, arrows choose, Enter opens");
+            frame.theme.quiet,
+            browser.compares ? "Tab completes, arrows choose, Enter compares"
+                             : "Tab completes, arrows choose, Enter opens");
   bool enter = frame.pressed({Key::kEnter});
   if (browser.open && (click || enter)) {
     take_typed(frame, state, rows);

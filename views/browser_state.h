@@ -7,6 +7,7 @@ namespace shw {
 
 struct BrowserState {
   bool open = false;
+  bool compares = false;               // what is chosen is compared with, not opened
   bool wanted = false;                 // puts the keyboard into the field at the next frame
   std::string text;                    // "/runs/7/step_"
   std::optional<std::string> pending;  // what the field, which keeps its own text, is to hold

@@ -34,8 +34,19 @@ void open_browser(Frame& frame, DeskState& state, std::string folder) {
   state.browser.pending = std::move(folder);  // the cursor behind it, nothing selected
 }
 
+void browse_to_compare(Frame& frame, DeskState& state) {
+  open_browser(frame, state, split_typed(state.compare_path).first);
+  state.browser.compares = true;
+}
+
 void open_place(Frame& frame, DeskState& state, OpenCommand what) {
+  bool compares = state.browser.open && state.browser.compares;
   state.browser.open = false;
+  if (compares) {
+    state.compare_path = what.path;
+    if (!frame.runs("compare")) frame.emit(CompareCommand{what.path, false});
+    return;
+  }
   state.filter.clear();
   frame.emit(FilterCommand{});
   frame.emit(std::move(what));

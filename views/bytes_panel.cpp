@@ -8,7 +8,6 @@
 #include <span>
 
 #include "views/actions.h"
-#include "views/habits.h"
 #include "views/imgui_versions.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
@@ -207,9 +206,7 @@ void scroll_to(Frame& frame, const BytesWindow& window, std::int64_t rows) {
 void scroll(Frame& frame, DeskState& state, const BytesWindow& window) {
   if (ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) && ImGui::GetIO().MouseWheel != 0)
     scroll_to(frame, window, static_cast<std::int64_t>(-ImGui::GetIO().MouseWheel * 3));
-  bool above = state.palette_open || state.browser.open || state.plan_open || state.explain_open ||
-               state.mesh_open || habit_panel_is_open(state);
-  if (!state.map_has_keys || above || ImGui::GetIO().WantTextInput) return;
+  if (!state.map_has_keys || is_covered(state) || ImGui::GetIO().WantTextInput) return;
   auto page = static_cast<std::int64_t>(std::max<std::size_t>(2, state.bytes.rows)) - 1;
   for (KeyPress key : frame.keys) {
     if (key.ctrl || key.alt) continue;

@@ -74,22 +74,8 @@ void draw_fates(Frame& frame, Column& column, const std::vector<FateRow>& rows) 
   column.y += height * static_cast<float>(rows.size());
 }
 
-}  // namespace
-
-void draw_certificate(Frame& frame, DeskState& state) {
-  if (frame.snapshot.certificate == nullptr) {
-    state.certificate_open = false;
-    return;
-  }
-  const CertificateList& list = *frame.snapshot.certificate;
-  ImVec2 screen = ImGui::GetIO().DisplaySize;
-  Column column;
-  if (!begin_overlay(frame, "##certificate",
-                     {std::min(frame.px(860), screen.x - frame.px(32)), screen.y - frame.px(80)},
-                     column))
-    state.certificate_open = false;
-  paragraph(frame, column, frame.fonts.title, frame.theme.text, "The certificate");
-  column.y += frame.px(4);
+// Where it lies, what it says as a whole, and on what the elements were made.
+void draw_summary_of(Frame& frame, Column& column, const CertificateList& list) {
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, list.path);
   column.y += frame.px(8);
   std::string said = counts_text(list);
@@ -105,21 +91,30 @@ void draw_certificate(Frame& frame, DeskState& state) {
                   (use.failed.empty() ? "" : " The GPU failed under way: " + use.failed + "."));
   }
   column.y += frame.px(10);
-  float below = frame.px(30 + 22 + 12);
-  Region region{{column.left, column.y}, {column.right + frame.px(14), column.bottom - below}};
-  begin_region(frame, "certificate-rows", region, frame.theme.side, true);
-  Column inside{ImGui::GetWindowDrawList(), column.left, column.right,
-                region.min.y - ImGui::GetScrollY(), region.max.y};
+}
+
+}  // namespace
+
+void draw_certificate(Frame& frame, DeskState& state) {
+  if (frame.snapshot.certificate == nullptr) {
+    state.certificate_open = false;
+    return;
+  }
+  const CertificateList& list = *frame.snapshot.certificate;
+  OverlayPanel panel;
+  if (!begin_panel(frame, state, "##certificate", 860, state.certificate_height, "The certificate",
+                   panel))
+    state.certificate_open = false;
+  Column& column = panel.content;
+  draw_summary_of(frame, column, list);
   for (const std::string& entry : list.entries)
-    paragraph(frame, inside, frame.fonts.small, frame.theme.warn, entry);
+    paragraph(frame, column, frame.fonts.small, frame.theme.warn, entry);
   for (const std::string& dropped : list.dropped)
-    paragraph(frame, inside, frame.fonts.small, frame.theme.bad, "not there any more: " + dropped);
-  draw_fates(frame, inside, list.rows);
-  close_column(frame, inside);
-  end_region();
+    paragraph(frame, column, frame.fonts.small, frame.theme.bad, "not there any more: " + dropped);
+  draw_fates(frame, column, list.rows);
+  state.certificate_height = end_panel_content(frame, panel);
   ImVec2 size = button_size(frame, "Close");
-  if (button(frame, "certificate/close", "Close",
-             {column.right - size.x, column.bottom - below + frame.px(12)}))
+  if (button(frame, "certificate/close", "Close", {panel.all.right - size.x, panel.all.y}))
     state.certificate_open = false;
   end_overlay();
 }

@@ -103,8 +103,11 @@ void draw_collapse(Frame& frame, const char* id, SideColumn& column, float right
   mark(frame, id);
   bool lit = ImGui::IsItemHovered();
   ImDrawList* draw = ImGui::GetWindowDrawList();
-  draw_chevron(frame, draw, {right - frame.px(8), middle}, is_left,
-               lit ? frame.theme.text : frame.theme.head);
+  Rgba colour = lit ? frame.theme.text : frame.theme.head;
+  draw_chevron(frame, draw, {right - frame.px(8), middle}, is_left, colour);
+  // The edge that it goes to: without it the sign reads as a step to the next finding.
+  float edge = right - frame.px(8) + frame.px(is_left ? -5 : 5);
+  draw->AddLine({edge, middle - frame.px(5)}, {edge, middle + frame.px(5)}, colour, frame.px(1.5f));
   if (lit && !frame.stable)
     tooltip(frame, std::string("Hide this column  ") +
                        to_text(key_of(is_left ? Action::kLeftColumn : Action::kRightColumn)));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "views/actions.h"
+#include "views/browser.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -53,8 +54,14 @@ std::string verdict_text(const CheckpointDifference& difference) {
 
 void draw_question(Frame& frame, DeskState& state, Column& column) {
   head(frame, column, "COMPARE WITH");
+  if (state.compare_wanted) ImGui::SetKeyboardFocusHere();
+  state.compare_wanted = false;
+  float browse = button_size(frame, "Browse…").x;
   bool go = text_field(frame, column.draw, "compare/path", "path of another checkpoint",
-                       {column.left, column.y}, {column.width(), frame.px(32)}, state.compare_path);
+                       {column.left, column.y},
+                       {column.width() - browse - frame.px(8), frame.px(32)}, state.compare_path);
+  if (button(frame, "compare/browse", "Browse…", {column.right - browse, column.y + frame.px(1)}))
+    browse_to_compare(frame, state);
   column.y += frame.px(40);
   float x = column.left;
   go = button(frame, "compare/go", "Compare", {x, column.y}) || go;
@@ -66,6 +73,10 @@ void draw_question(Frame& frame, DeskState& state, Column& column) {
   column.y += frame.px(42);
   if ((go || data) && !state.compare_path.empty() && !frame.runs("compare"))
     frame.emit(CompareCommand{state.compare_path, data});
+  if (frame.snapshot.compared == nullptr)
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+              "Names, dtypes, shapes and tiles first: that opens no data file. Every value is read "
+              "where you ask for it.");
 }
 
 void draw_side(Frame& frame, Column& column, const char* label,
@@ -96,6 +107,7 @@ void draw_values(Frame& frame, Column& column, const ValueDifference& values) {
 
 void draw_selected(Frame& frame, Column& column, const TensorDifference& tensor) {
   head(frame, column, "THIS DIFFERENCE");
+  row(frame, column, "name", tensor.fqn, frame.theme.text);
   row(frame, column, "kind", name(tensor.kind), frame.theme.text);
   if (!tensor.other.empty()) row(frame, column, "there named", tensor.other, frame.theme.text);
   draw_side(frame, column, "open", tensor.a, tensor.b);
@@ -164,6 +176,8 @@ void draw_compare(Frame& frame, DeskState& state, Region region) {
                 "and entries that are no tensors: " + human_count(difference.entries.size()));
   }
   close_column(frame, column);
+  column.draw->AddLine({region.min.x, region.min.y}, {region.min.x, region.max.y},
+                       frame.theme.line);
   end_region();
 }
 

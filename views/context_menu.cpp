@@ -1,10 +1,30 @@
 // What a right click on a tile or on a tensor's row offers: the same thing as text for elsewhere,
 // and the rank alone.
+#include "views/actions.h"
 #include "views/copy_text.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"
 
 namespace shw {
+
+namespace {
+
+// Of the tile that was clicked, which is selected for it.
+void offer_looks(Frame& frame, DeskState& state) {
+  struct {
+    const char* label;
+    Action action;
+  } looks[] = {{"Show the bytes", Action::kShowBytes}, {"Show the values", Action::kShowValues}};
+  for (const auto& look : looks) {
+    bool chosen = ImGui::Selectable(look.label);
+    mark(frame, std::string("menu/") + look.label);
+    if (!chosen) continue;
+    state.map.hovered = state.menu.chunk;
+    run(look.action, frame, state);
+  }
+}
+
+}  // namespace
 
 void draw_context_menu(Frame& frame, DeskState& state) {
   const Checkpoint* checkpoint = frame.snapshot.checkpoint.get();
@@ -15,6 +35,8 @@ void draw_context_menu(Frame& frame, DeskState& state) {
   if (menu.wanted && valid) ImGui::OpenPopup("context-menu");
   menu.wanted = false;
   push_font(frame.fonts.small);
+  // Rows that a hand hits.
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2{0, frame.px(8)});
   if (ImGui::BeginPopup("context-menu")) {
     auto offer = [&](const char* label, auto&& text) {
       bool chosen = valid && ImGui::Selectable(label);
@@ -35,9 +57,11 @@ void draw_context_menu(Frame& frame, DeskState& state) {
       if (ImGui::Selectable("Show this rank alone")) state.isolated = *writer;
       mark(frame, "menu/Show this rank alone");
     }
+    if (valid && menu.chunk) offer_looks(frame, state);
     if (!valid) ImGui::CloseCurrentPopup();
     ImGui::EndPopup();
   }
+  ImGui::PopStyleVar();
   ImGui::PopFont();
 }
 

@@ -2,6 +2,24 @@
 
 namespace shw {
 
+bool panel_is_open(const DeskState& state) {
+  const HabitsState& habits = state.habits;
+  return state.plan_open || state.certificate_open || state.explain_open || state.mesh_open ||
+         state.browser.open || habits.settings_open || habits.errors_open || habits.report_open ||
+         habits.expect_open;
+}
+
+void close_panels(DeskState& state) {
+  HabitsState& habits = state.habits;
+  state.plan_open = state.certificate_open = state.explain_open = state.mesh_open =
+      state.browser.open = habits.settings_open = habits.errors_open = habits.report_open =
+          habits.expect_open = false;
+}
+
+bool is_covered(const DeskState& state) {
+  return state.palette_open || panel_is_open(state);
+}
+
 Colouring colouring_of(const Frame& frame, const DeskState& state) {
   Colouring colouring;
   colouring.only = state.isolated;

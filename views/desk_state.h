@@ -56,7 +56,7 @@ struct DeskState {
 
   PlanState plan;  // of the repair's panel
   bool certificate_open = false;
-  bool compare_open = false;
+  bool compare_open = false, compare_wanted = false;  // the keyboard goes into its line
   std::string compare_path;
 
   DeskLayout layout;
@@ -74,15 +74,21 @@ struct DeskState {
   bool fill_open = false;     // another checkpoint to fill from is being named
   bool plan_open = false, palette_open = false, explain_open = false, mesh_open = false;
   std::string palette_text, out, fill_path, open_path, mesh_text;
-  int palette_row = 0;
+  int palette_row = 0, palette_first = 0;  // chosen, and the first that is seen
   bool palette_wanted = false;
-  float plan_height = 420, explain_height = 360,
-        mesh_height = 480;  // pixels that the panels took in the last frame
+  float plan_height = 420, explain_height = 360, mesh_height = 480,
+        certificate_height = 420;  // pixels that the panels took in the last frame
   std::string toast;
   double toast_until = 0;
   bool quit = false;
   HabitsState habits;
 };
+
+// A panel lies above the desk; the palette, which may lie above that, is none.
+bool panel_is_open(const DeskState& state);
+void close_panels(DeskState& state);
+// Either of them has the keys.
+bool is_covered(const DeskState& state);
 
 // What tiles are coloured by, of the mesh as it is known.
 Colouring colouring_of(const Frame& frame, const DeskState& state);

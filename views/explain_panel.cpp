@@ -60,8 +60,6 @@ void draw_drawing(Frame& frame, Column& column, std::string_view drawing) {
 }
 
 void draw_lesson(Frame& frame, Column& column, const Rule& rule) {
-  paragraph(frame, column, frame.fonts.title, frame.theme.text, rule.title);
-  column.y += frame.px(4);
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, rule.id);
   column.y += frame.px(14);
   paragraph(frame, column, frame.fonts.text, frame.theme.text, rule.teaches);
@@ -188,17 +186,19 @@ bool error_field(Frame& frame, DeskState& state, Column& column) {
 }  // namespace
 
 void draw_explain(Frame& frame, DeskState& state) {
-  Column column;
-  if (!begin_overlay(frame, "##explain", {frame.px(680), state.explain_height}, column))
-    state.explain_open = false;
   const Finding* finding = finding_shown(frame.snapshot);
   const std::string& lesson = state.habits.lesson;
   const Rule* rule = !lesson.empty()      ? find_rule(lesson)
                      : finding != nullptr ? find_rule(finding->rule)
                                           : nullptr;
-  if (rule != nullptr) draw_lesson(frame, column, *rule);
-  if (lesson.empty() && finding != nullptr) draw_here(frame, column, *finding);
-  column.y += frame.px(6);
+  OverlayPanel panel;
+  std::string_view title = rule != nullptr ? std::string_view(rule->title) : "Nothing to explain";
+  if (!begin_panel(frame, state, "##explain", 680, state.explain_height, title, panel))
+    state.explain_open = false;
+  if (rule != nullptr) draw_lesson(frame, panel.content, *rule);
+  if (lesson.empty() && finding != nullptr) draw_here(frame, panel.content, *finding);
+  state.explain_height = end_panel_content(frame, panel);
+  const Column& column = panel.all;
   float wide = button_size(frame, "Close").x;
   if (button(frame, "explain/error", "Explain an error message", {column.left, column.y})) {
     state.explain_open = false;
@@ -206,18 +206,17 @@ void draw_explain(Frame& frame, DeskState& state) {
   }
   if (button(frame, "explain/close", "Close", {column.right - wide, column.y}))
     state.explain_open = false;
-  state.explain_height += column.y + frame.px(30 + 22) - column.bottom;
   if (!state.explain_open) state.habits.lesson.clear();
   end_overlay();
 }
 
 void draw_error_meaning(Frame& frame, DeskState& state) {
   HabitsState& habits = state.habits;
-  Column column;
-  if (!begin_overlay(frame, "##meaning", {frame.px(720), habits.errors_height}, column))
+  OverlayPanel panel;
+  if (!begin_panel(frame, state, "##meaning", 720, habits.errors_height,
+                   "What an error message can mean", panel))
     habits.errors_open = false;
-  paragraph(frame, column, frame.fonts.title, frame.theme.text, "What an error message can mean");
-  column.y += frame.px(6);
+  Column& column = panel.content;
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
             "Paste what the loader printed, a line or the tracebacks of all ranks. Nothing is "
             "opened for it and nothing leaves this machine.");
@@ -227,10 +226,10 @@ void draw_error_meaning(Frame& frame, DeskState& state) {
   // A late answer is of the text before; it stays until the right one is there.
   if (frame.snapshot.explained != nullptr && !habits.error_text.empty())
     draw_meaning(frame, state, column, *frame.snapshot.explained);
+  habits.errors_height = end_panel_content(frame, panel);
   float wide = button_size(frame, "Close").x;
-  if (button(frame, "meaning/close", "Close", {column.right - wide, column.y}))
+  if (button(frame, "meaning/close", "Close", {panel.all.right - wide, panel.all.y}))
     habits.errors_open = false;
-  habits.errors_height += column.y + frame.px(30 + 22) - column.bottom;
   end_overlay();
 }
 

@@ -131,6 +131,8 @@ bool run_habit(Action action, Frame& frame, DeskState& state) {
     case Action::kExplainError:
       habits.errors_open = habits.errors_wanted = true;
       return true;
+    case Action::kExpect:
+      return open_expectation(frame, state), true;
     case Action::kReport:
       return ask_for_report(frame, state), true;
     case Action::kOpenDemo:
@@ -154,6 +156,8 @@ std::optional<bool> is_habit_possible(Action action, const Frame& frame, const D
     case Action::kScaleReset:
     case Action::kExplainError:
       return true;
+    case Action::kExpect:
+      return frame.snapshot.checkpoint != nullptr;
     case Action::kReport:
       return frame.snapshot.report != nullptr && !frame.job.running;
     case Action::kOpenDemo:
@@ -166,18 +170,11 @@ std::optional<bool> is_habit_possible(Action action, const Frame& frame, const D
   }
 }
 
-bool habit_panel_is_open(const DeskState& state) {
-  return state.habits.settings_open || state.habits.errors_open || state.habits.report_open;
-}
-
-void close_habit_panels(DeskState& state) {
-  state.habits.settings_open = state.habits.errors_open = state.habits.report_open = false;
-}
-
 void draw_habit_panels(Frame& frame, DeskState& state) {
   follow_report(frame, state);
   if (state.habits.settings_open) draw_settings(frame, state);
   if (state.habits.errors_open) draw_error_meaning(frame, state);
+  if (state.habits.expect_open) draw_expectation(frame, state);
   if (state.habits.report_open) draw_report(frame, state);
 }
 

@@ -23,9 +23,7 @@ void tell(const Frame& frame, DeskState& state, std::string text);
 bool run_habit(Action action, Frame& frame, DeskState& state);
 std::optional<bool> is_habit_possible(Action action, const Frame& frame, const DeskState& state);
 
-// Panels that lie above the desk.
-bool habit_panel_is_open(const DeskState& state);
-void close_habit_panels(DeskState& state);
+// Those of its panels that are open.
 void draw_habit_panels(Frame& frame, DeskState& state);
 
 // The demo in a folder of the program's own, and the tour (tour.cpp).
@@ -37,6 +35,9 @@ void leave_tour(DeskState& state);
 void draw_tour(Frame& frame, DeskState& state);
 
 void draw_settings(Frame& frame, DeskState& state);
+// What it is held against (expect_panel.cpp).
+void open_expectation(Frame& frame, DeskState& state);
+void draw_expectation(Frame& frame, DeskState& state);
 // What an error message can mean (explain_panel.cpp).
 void draw_error_meaning(Frame& frame, DeskState& state);
 // The report of what is on the screen (report_panel.cpp).

@@ -28,6 +28,9 @@ struct HabitsState {
   std::optional<verbs::DeskPanel> restore;  // to be opened once a tensor is selected
 
   bool settings_open = false, errors_open = false, report_open = false;
+  bool expect_open = false, expect_wanted = false;  // wanted: as errors_wanted
+  std::string expect_spec, expect_against;
+  float expect_height = 400;
   bool errors_wanted = false;  // puts the keyboard into its field at the next frame
   float settings_height = 480, errors_height = 420, report_height = 240;  // of the last frame
   std::string error_text, report_path;

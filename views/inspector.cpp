@@ -256,19 +256,6 @@ std::optional<Extents> offsets_after(const Frame& frame, ChunkId chunk) {
   return copy_of(after.offsets(guess));
 }
 
-std::string crc_text(const Frame& frame, Rgba* colour) {
-  *colour = frame.theme.quiet;
-  const CheckReport* report = frame.snapshot.report.get();
-  if (report == nullptr || report->depth != Depth::kData) return "not read yet";
-  for (const Finding& finding : report->findings) {
-    if (!rule_of(finding).damages_bytes) continue;
-    *colour = frame.theme.bad;
-    return "see " + finding.rule;
-  }
-  *colour = frame.theme.ok;
-  return "matches, or none was written";
-}
-
 void draw_tile(Frame& frame, DeskState& state, Column& column) {
   auto tile = current_tile(frame, state);
   head(frame, column, state.map.hovered || state.map.pinned ? "TILE UNDER THE CURSOR" : "TILE");
@@ -301,9 +288,11 @@ void draw_tile(Frame& frame, DeskState& state, Column& column) {
   std::string length = item->length < 0 ? fmt::format("{} B", item->length)
                                         : human_bytes(static_cast<std::uint64_t>(item->length));
   row(frame, column, "at", fmt::format("{}, {}", offset, length), theme.text);
-  Rgba colour = theme.quiet;
-  std::string crc = crc_text(frame, &colour);
-  row(frame, column, "CRC-32", crc, colour);
+  CrcState crc = crc_state(frame, *tile);
+  row(frame, column, "CRC-32", crc.text,
+      crc.sign == Sign::kOk    ? theme.ok
+      : crc.sign == Sign::kBad ? theme.bad
+                               : theme.quiet);
   draw_look_chips(frame, state, column, false);
   column.y += frame.px(14);
 }
@@ -364,7 +353,7 @@ void draw_other_tensor(Frame& frame, Column& column) {
   head(frame, column, "FINDING, OF OTHER TENSORS");
 }
 
-void draw_calm(Frame& frame, Column& column) {
+void draw_calm(Frame& frame, DeskState& state, Column& column) {
   const CheckReport* report = frame.snapshot.report.get();
   head(frame, column, "FINDINGS");
   if (report == nullptr) {
@@ -377,7 +366,18 @@ void draw_calm(Frame& frame, Column& column) {
     column.y += frame.px(6);
     for (const Unjudged& one : report->unjudged)
       paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-                "Not judged: " + one.what + " (" + one.needs + ")");
+                "Not judged: " + one.what + "; it takes " + on_desk(one.needs) + ".");
+    bool wants_expectation =
+        std::any_of(report->unjudged.begin(), report->unjudged.end(), [](const Unjudged& one) {
+          return one.needs.find("--spec") != one.needs.npos ||
+                 one.needs.find("--against") != one.needs.npos;
+        });
+    column.y += frame.px(10);
+    if (wants_expectation &&
+        link(frame, column, "expect/open",
+             "Say what is expected of it  " + to_text(key_of(Action::kExpect))))
+      run(Action::kExpect, frame, state);
+    if (wants_expectation) column.y += frame.px(22);
   }
   column.y += frame.px(24);
 }
@@ -408,7 +408,7 @@ void draw_inspector(Frame& frame, DeskState& state, Region region) {
   if (findings)
     draw_finding(frame, state, column);
   else
-    draw_calm(frame, column);
+    draw_calm(frame, state, column);
   if (!findings && selected) {
     draw_tensor_facts(frame, column);
     column.y += frame.px(14);

@@ -188,14 +188,16 @@ void draw_idle(Frame& frame, DeskState& state, Region region) {
   right -= text_until(draw, frame.fonts.mono_small, right, middle, frame.theme.quiet, hint) +
            frame.px(24);
   std::string said;
+  Rgba ink = frame.theme.quiet;
   if (frame.snapshot.error && frame.snapshot.report != nullptr) {
     const Error& error = *frame.snapshot.error;
     bool stopped = error.kind == ErrorKind::kCancelled;  // as somebody wished: no failure
     draw_sign(frame, draw, {x + frame.px(8), middle}, frame.px(8),
               stopped ? Sign::kQuiet : Sign::kBad);
     x += frame.px(24);
+    if (!stopped) ink = frame.theme.text;
     said = (error.place.file.empty() ? "" : error.place.file + ": ") + error.message;
-    if (!error.advice.empty()) said += ". " + error.advice;
+    if (!error.advice.empty()) said += ". " + sentence(error.advice);
   } else if (frame.now < state.toast_until && !state.toast.empty()) {
     said = state.toast;
   } else if (frame.snapshot.report != nullptr) {
@@ -210,8 +212,15 @@ void draw_idle(Frame& frame, DeskState& state, Region region) {
     said = frame.snapshot.said.checkpoint;
   }
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-  text_from(draw, frame.fonts.small, x, middle, frame.theme.quiet,
-            elide_middle(said, right - x, measure));
+  std::string shown = elide_middle(said, right - x, measure);
+  text_from(draw, frame.fonts.small, x, middle, ink, shown);
+  if (shown != said && ImGui::IsMouseHoveringRect(region.min, region.max)) tooltip(frame, said);
+}
+
+// What was asked for and failed, while something else is open: it must not be passed over.
+bool tells_failure(const Frame& frame) {
+  return !frame.anything_runs() && frame.snapshot.error && frame.snapshot.report != nullptr &&
+         frame.snapshot.error->kind != ErrorKind::kCancelled;
 }
 
 }  // namespace
@@ -222,7 +231,8 @@ float job_bar_height(const Frame& frame) {
 }
 
 void draw_job_bar(Frame& frame, DeskState& state, Region region) {
-  begin_region(frame, "job", region, frame.theme.side, false);
+  begin_region(frame, "job", region, tells_failure(frame) ? frame.theme.bad_back : frame.theme.side,
+               false);
   Region row{region.min, {region.max.x, region.min.y + frame.px(kJobRow)}};
   auto draw_row = [&](const JobState& job, const std::string& of) {
     draw_running(frame, job, of, row);

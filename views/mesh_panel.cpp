@@ -192,7 +192,7 @@ void draw_line(Frame& frame, DeskState& state, Column& column) {
   column.y += frame.px(18);
 }
 
-void draw_mesh_buttons(Frame& frame, DeskState& state, Column& column) {
+void draw_mesh_buttons(Frame& frame, DeskState& state, const Column& column) {
   float right = column.right;
   bool can = !state.mesh_text.empty() && parse_mesh(state.mesh_text).has_value();
   auto place = [&](const char* id, const char* label, ButtonStyle style) {
@@ -207,18 +207,16 @@ void draw_mesh_buttons(Frame& frame, DeskState& state, Column& column) {
   if (frame.snapshot.mesh && place("mesh/forget", "Infer it again", ButtonStyle::kPlain))
     say_mesh(frame, state, "");
   if (place("mesh/close", "Close", ButtonStyle::kPlain)) state.mesh_open = false;
-  column.y += frame.px(30);
 }
 
 }  // namespace
 
 void draw_mesh_panel(Frame& frame, DeskState& state) {
-  Column column;
-  if (!begin_overlay(frame, "##mesh", {frame.px(680), state.mesh_height}, column))
+  OverlayPanel panel;
+  if (!begin_panel(frame, state, "##mesh", 680, state.mesh_height, "How the ranks lie", panel))
     state.mesh_open = false;
+  Column& column = panel.content;
   const MeshInfo& mesh = *frame.digest.mesh;
-  paragraph(frame, column, frame.fonts.title, frame.theme.text, "How the ranks lie");
-  column.y += frame.px(6);
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
             "A repair that has to know the mesh takes yours first, then the spec's; one that is "
             "only inferred is used where it explains every chunk.");
@@ -234,8 +232,8 @@ void draw_mesh_panel(Frame& frame, DeskState& state) {
     draw_guess(frame, state, column, mesh.guesses[g], static_cast<int>(g), g == 0);
   column.y += frame.px(8);
   draw_line(frame, state, column);
-  draw_mesh_buttons(frame, state, column);
-  state.mesh_height += column.y + frame.px(22) - column.bottom;
+  state.mesh_height = end_panel_content(frame, panel);
+  draw_mesh_buttons(frame, state, panel.all);
   end_overlay();
 }
 

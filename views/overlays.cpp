@@ -1,4 +1,6 @@
 // What opens above the desktop: its frame, the command palette.
+#include <fmt/core.h>
+
 #include <imgui.h>
 #include <imgui_stdlib.h>
 #include <algorithm>
@@ -44,41 +46,105 @@ std::vector<const ActionRow*> matching(const Frame& frame, const DeskState& stat
 bool begin_overlay(Frame& frame, const char* id, ImVec2 size, Column& column) {
   ImVec2 screen = ImGui::GetIO().DisplaySize;
   size.x = std::min(size.x, screen.x - frame.px(16));
-  bool scrolls = size.y + frame.px(48) > screen.y;
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(screen);
   ImGui::PushStyleColor(ImGuiCol_WindowBg, with_alpha(frame.theme.scrim, 0.62f));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2{0, 0});
-  // A panel that is higher than the window is scrolled with all that is in it.
   ImGui::Begin(id, nullptr,
-               (scrolls ? ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize |
-                              ImGuiWindowFlags_NoCollapse
-                        : ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoScrollWithMouse) |
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoScrollWithMouse |
                    ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings);
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
   if (ImGui::IsWindowAppearing()) ImGui::SetWindowFocus();
   ImVec2 min{std::floor((screen.x - size.x) / 2),
              std::floor(std::max(frame.px(24), (screen.y - size.y) * 0.4f))};
-  if (scrolls) {
-    ImGui::SetCursorPos({0, size.y + frame.px(48) - 1});
-    ImGui::Dummy({1, 1});
-    min.y -= ImGui::GetScrollY();
-  }
   ImVec2 max{min.x + size.x, min.y + size.y};
   ImDrawList* draw = ImGui::GetWindowDrawList();
   draw->AddRectFilled(min, max, frame.theme.side, frame.px(8));
   draw->AddRect(min, max, frame.theme.strong_line, frame.px(8));
   column = {draw, min.x + frame.px(24), max.x - frame.px(24), min.y + frame.px(22), max.y};
-  bool on_scrollbar =
-      scrolls && ImGui::GetMousePos().x > screen.x - ImGui::GetStyle().ScrollbarSize;
-  bool beside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) && !on_scrollbar &&
+  bool beside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
                 !ImGui::IsMouseHoveringRect(min, max) && !ImGui::IsWindowAppearing();
   return !beside;
 }
 
 void end_overlay() {
   ImGui::End();
+}
+
+namespace {
+
+constexpr float kPanelButtons = 12 + 30 + 22;  // below what scrolls
+
+// Of the panel that has the keys, unless they go into a text.
+void scroll_by_keys(const Frame& frame, const DeskState& state, float room) {
+  if (state.palette_open || ImGui::GetIO().WantTextInput) return;
+  float line = frame.px(40), page = std::max(line, room - line), to = ImGui::GetScrollY();
+  for (KeyPress key : frame.keys) {
+    if (key.ctrl || key.alt || key.shift) continue;
+    if (key.key == Key::kDown) to += line;
+    if (key.key == Key::kUp) to -= line;
+    if (key.key == Key::kPageDown) to += page;
+    if (key.key == Key::kPageUp) to -= page;
+    if (key.key == Key::kHome) to = 0;
+    if (key.key == Key::kEnd) to = ImGui::GetScrollMaxY();
+  }
+  to = std::clamp(to, 0.0f, ImGui::GetScrollMaxY());
+  if (to != ImGui::GetScrollY()) ImGui::SetScrollY(to);
+}
+
+// By keys and by the wheel; the chosen row stays among those that are seen.
+std::size_t step_palette(const Frame& frame, DeskState& state, std::size_t rows,
+                         std::size_t shown) {
+  auto last = std::max(0, static_cast<int>(rows) - 1), fits = std::max(1, static_cast<int>(shown));
+  int &row = state.palette_row, &first = state.palette_first;
+  for (KeyPress key : frame.keys) {
+    if (key.key == Key::kDown) ++row;
+    if (key.key == Key::kUp) --row;
+    if (key.key == Key::kPageDown) row += fits;
+    if (key.key == Key::kPageUp) row -= fits;
+  }
+  row = std::clamp(row, 0, last);
+  first = std::clamp(first, std::max(0, row - fits + 1), row);
+  if (float wheel = ImGui::GetIO().MouseWheel; wheel != 0) first -= static_cast<int>(wheel * 3);
+  first = std::clamp(first, 0, std::max(0, static_cast<int>(rows) - fits));
+  row = std::clamp(row, first, std::max(first, std::min(last, first + fits - 1)));
+  return static_cast<std::size_t>(first);
+}
+
+}  // namespace
+
+bool begin_panel(Frame& frame, const DeskState& state, const char* id, float wide, float height,
+                 std::string_view title, OverlayPanel& panel) {
+  ImVec2 screen = ImGui::GetIO().DisplaySize;
+  ImVec2 size{std::min(frame.px(wide), screen.x - frame.px(32)),
+              std::min(std::max(height, frame.px(120)), screen.y - frame.px(48))};
+  Column& all = panel.all;
+  bool open = begin_overlay(frame, id, size, all);
+  paragraph(frame, all, frame.fonts.title, frame.theme.text, title);
+  all.y += frame.px(6);
+  float below = frame.px(kPanelButtons);
+  Region region{{all.left, all.y}, {all.right + frame.px(14), all.bottom - below}};
+  panel.around = size.y - (region.max.y - region.min.y);
+  begin_region(frame, "content", region, frame.theme.side, true);
+  scroll_by_keys(frame, state, region.max.y - region.min.y);
+  panel.first = region.min.y - ImGui::GetScrollY();
+  panel.content = {ImGui::GetWindowDrawList(), all.left, all.right, panel.first, region.max.y};
+  return open;
+}
+
+float end_panel_content(Frame& frame, OverlayPanel& panel) {
+  float wants = panel.around + panel.content.y - panel.first + frame.px(16);
+  close_column(frame, panel.content);
+  bool scrolls = ImGui::GetScrollMaxY() > 0;
+  end_region();
+  // What is cut by it goes on below.
+  float edge = panel.all.bottom - frame.px(kPanelButtons);
+  if (scrolls)
+    panel.all.draw->AddLine({panel.all.left, edge}, {panel.all.right + frame.px(14), edge},
+                            frame.theme.strong_line);
+  panel.all.y = panel.all.bottom - frame.px(kPanelButtons - 12);
+  return wants;
 }
 
 void draw_palette(Frame& frame, DeskState& state) {
@@ -100,20 +166,13 @@ void draw_palette(Frame& frame, DeskState& state) {
   if (state.palette_wanted) ImGui::SetKeyboardFocusHere();
   state.palette_wanted = false;
   if (ImGui::InputTextWithHint("##command", "What do you want to do?", &state.palette_text))
-    state.palette_row = 0;
+    state.palette_row = state.palette_first = 0;
   mark(frame, "palette/text");
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
   ImGui::PopFont();
   column.y += frame.px(44);
-  for (KeyPress key : frame.keys) {
-    if (key.key == Key::kDown) ++state.palette_row;
-    if (key.key == Key::kUp) --state.palette_row;
-  }
-  state.palette_row =
-      std::clamp(state.palette_row, 0, std::max(0, static_cast<int>(rows.size()) - 1));
-  std::size_t first =
-      static_cast<std::size_t>(std::max(0, state.palette_row - static_cast<int>(shown) + 1));
+  std::size_t first = step_palette(frame, state, rows.size(), shown);
   std::optional<Action> chosen;
   if (rows.empty())
     text_from(column.draw, frame.fonts.small, column.left, column.y + line / 2, frame.theme.quiet,
@@ -139,10 +198,12 @@ void draw_palette(Frame& frame, DeskState& state) {
     if (possible && (clicked || enter)) chosen = rows[i]->action;
     column.y += line;
   }
+  if (shown < rows.size())
+    text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(13),
+              frame.theme.quiet,
+              fmt::format("{} to {} of {}", first + 1, first + shown, rows.size()));
   end_overlay();
-  if (!chosen) return;
-  state.palette_open = false;
-  run(*chosen, frame, state);
+  if (chosen) choose(*chosen, frame, state);
 }
 
 }  // namespace shw

@@ -36,5 +36,16 @@ void draw_palette(Frame& frame, DeskState& state);
 // with end_overlay in either case.
 bool begin_overlay(Frame& frame, const char* id, ImVec2 size, Column& column);
 void end_overlay();
+// One whose middle scrolls where the window is too low for all of it: its title and what there is
+// to press stay where they are.
+struct OverlayPanel {
+  Column all, content;
+  float around = 0, first = 0;  // what stands around the content, and where that begins
+};
+// `height`: what it wanted in the last frame. False: closed, as above.
+bool begin_panel(Frame& frame, const DeskState& state, const char* id, float wide, float height,
+                 std::string_view title, OverlayPanel& panel);
+// What it wants; `all.y` is where its buttons go. end_overlay() is still to come.
+float end_panel_content(Frame& frame, OverlayPanel& panel);
 
 }  // namespace shw

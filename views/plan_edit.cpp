@@ -30,31 +30,6 @@ bool path_with(Frame& frame, Column& column, const char* id, const char* hint, s
   return go;
 }
 
-void draw_history(Frame& frame, DeskState& state, Column& column) {
-  const PlanEdits& edits = *frame.snapshot.edits;
-  struct {
-    const char *id, *label;
-    Action action;
-  } buttons[] = {{"plan/undo", "Undo", Action::kPlanUndo},
-                 {"plan/redo", "Redo", Action::kPlanRedo}};
-  float x = column.left, middle = column.y + frame.px(15);
-  for (const auto& b : buttons) {
-    if (!is_possible(b.action, frame, state)) continue;
-    if (button(frame, b.id, b.label, {x, column.y}, ButtonStyle::kQuiet))
-      run(b.action, frame, state);
-    x += button_size(frame, b.label).x + frame.px(8);
-  }
-  std::string text =
-      fmt::format("Edit {} of {}: {}", edits.now + 1, edits.all.size(), edits.edit().what);
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-  std::string hash = "hash " + edits.edit().hash.substr(0, 12);
-  float room = column.right - x - text_width(frame.fonts.mono_small, hash) - frame.px(16);
-  text_from(column.draw, frame.fonts.small, x, middle, frame.theme.quiet,
-            elide_middle(text, room, measure));
-  text_until(column.draw, frame.fonts.mono_small, column.right, middle, frame.theme.quiet, hash);
-  column.y += frame.px(38);
-}
-
 void draw_as_text(Frame& frame, DeskState& state, Column& column) {
   const std::shared_ptr<const PlanEdit>& edit =
       frame.snapshot.edits->all[frame.snapshot.edits->now];
@@ -83,6 +58,30 @@ void draw_as_text(Frame& frame, DeskState& state, Column& column) {
 }
 
 }  // namespace
+
+// Of a plan that somebody has edited: what they did last, and the way back and forth.
+void draw_plan_history(Frame& frame, DeskState& state, Column& column) {
+  if (frame.snapshot.edits == nullptr || frame.snapshot.edits->all.size() < 2) return;
+  const PlanEdits& edits = *frame.snapshot.edits;
+  struct {
+    const char *id, *label;
+    Action action;
+  } buttons[] = {{"plan/undo", "Undo", Action::kPlanUndo},
+                 {"plan/redo", "Redo", Action::kPlanRedo}};
+  float x = column.left, middle = column.y + frame.px(15);
+  for (const auto& b : buttons) {
+    if (!is_possible(b.action, frame, state)) continue;
+    if (button(frame, b.id, b.label, {x, column.y}, ButtonStyle::kQuiet))
+      run(b.action, frame, state);
+    x += button_size(frame, b.label).x + frame.px(8);
+  }
+  std::string text =
+      fmt::format("Edit {} of {}: {}", edits.now + 1, edits.all.size(), edits.edit().what);
+  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  text_from(column.draw, frame.fonts.small, x, middle, frame.theme.quiet,
+            elide_middle(text, column.right - x, measure));
+  column.y += frame.px(42);
+}
 
 // Red and with its place, where the person looks.
 void draw_plan_error(Frame& frame, Column& column, const Error& error) {
@@ -166,9 +165,12 @@ void draw_devices(Frame& frame, DeskState& state, Column& column) {
 
 }  // namespace
 
-void draw_plan_edits(Frame& frame, DeskState& state, Column& column) {
+// As a file, and as text: for whoever keeps a plan, shows it to others or edits what has no switch.
+void draw_plan_text(Frame& frame, DeskState& state, Column& column) {
   if (frame.snapshot.edits == nullptr) return;
-  draw_history(frame, state, column);
+  column.y += frame.px(6);
+  head(frame, column, "THE PLAN AS A FILE",
+       "hash " + frame.snapshot.edits->edit().hash.substr(0, 12));
   bool load = false;
   bool save = path_with(frame, column, "plan/file", "plan.json: save it here, or load it",
                         state.plan.file, "Save", "Load", &load);
@@ -185,9 +187,12 @@ void draw_plan_edits(Frame& frame, DeskState& state, Column& column) {
   }
   const char* label = state.plan.text_open ? "Close the text" : "Edit as text";
   if (button(frame, "plan/as-text", label, {column.left, column.y}, ButtonStyle::kQuiet))
-    state.plan.text_open = !state.plan.text_open;
+    state.plan.text_open = !state.plan.text_open, state.plan.reveal_text = 3;
   column.y += frame.px(40);
   if (state.plan.text_open) draw_as_text(frame, state, column);
+  // It opens below what is seen of the panel.
+  if (state.plan.text_open && state.plan.reveal_text-- > 0)
+    ImGui::SetScrollY(ImGui::GetScrollMaxY());
 }
 
 void draw_plan_target(Frame& frame, DeskState& state, Column& column) {

@@ -67,14 +67,14 @@ void draw_fill(Frame& frame, DeskState& state, Column& column) {
   column.y += frame.px(4);
 }
 
-void draw_plan_buttons(Frame& frame, DeskState& state, Column& column) {
+void draw_plan_buttons(Frame& frame, DeskState& state, const Column& column) {
   float right = column.right;
   struct {
     const char *id, *label;
     Action action;
     ButtonStyle style;
   } buttons[] = {{"plan/apply", "Apply", Action::kApply, ButtonStyle::kPrimary},
-                 {"plan/in-place", "In place", Action::kApplyInPlace, ButtonStyle::kPlain},
+                 {"plan/in-place", "Apply in place", Action::kApplyInPlace, ButtonStyle::kPlain},
                  {"plan/close", "Cancel", Action::kPalette, ButtonStyle::kPlain}};
   for (auto& b : buttons) {
     if (b.action != Action::kPalette && !is_possible(b.action, frame, state)) continue;
@@ -85,14 +85,13 @@ void draw_plan_buttons(Frame& frame, DeskState& state, Column& column) {
     }
     right -= frame.px(10);
   }
-  column.y += frame.px(30);
 }
 
 void draw_content(Frame& frame, DeskState& state, Column& column, const Plan& plan) {
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet, summary_of(frame.snapshot));
   column.y += frame.px(14);
   if (frame.snapshot.error) draw_plan_error(frame, column, *frame.snapshot.error);
-  draw_plan_edits(frame, state, column);
+  draw_plan_history(frame, state, column);
   if (plan.empty() && plan.undecided.empty()) {
     paragraph(frame, column, frame.fonts.text, frame.theme.text,
               "There is nothing that a plan can mend safely.");
@@ -102,36 +101,24 @@ void draw_content(Frame& frame, DeskState& state, Column& column, const Plan& pl
   draw_plan_rest(frame, column);
   if (loses_elements(plan)) draw_fill(frame, state, column);
   if (!plan.empty()) draw_plan_target(frame, state, column);
+  draw_plan_text(frame, state, column);
 }
 
 }  // namespace
 
-// What does not fit scrolls; what there is to press stays below it.
 void draw_plan_panel(Frame& frame, DeskState& state) {
   const Plan* plan = frame.snapshot.plan.get();
-  ImVec2 screen = ImGui::GetIO().DisplaySize;
-  ImVec2 size{std::min(frame.px(820), screen.x - frame.px(32)),
-              std::min(state.plan_height, screen.y - frame.px(48))};
-  Column column;
-  if (!begin_overlay(frame, "##plan", size, column)) state.plan_open = false;
-  paragraph(frame, column, frame.fonts.title, frame.theme.text, "Review the repair");
-  column.y += frame.px(6);
-  if (plan == nullptr) {
-    paragraph(frame, column, frame.fonts.text, frame.theme.quiet, "Making the plan…");
-    end_overlay();
-    return;
-  }
-  float below = frame.px(30 + 22 + 12), used = column.y - (column.bottom - size.y) + below;
-  Region region{{column.left, column.y}, {column.right + frame.px(14), column.bottom - below}};
-  begin_region(frame, "plan-content", region, frame.theme.side, true);
-  float top = region.min.y - ImGui::GetScrollY();
-  Column content{ImGui::GetWindowDrawList(), column.left, column.right, top, region.max.y};
-  draw_content(frame, state, content, *plan);
-  close_column(frame, content);
-  end_region();
-  state.plan_height = std::max(frame.px(300), used + content.y - top + frame.px(16));
-  column.y = column.bottom - below + frame.px(12);
-  draw_plan_buttons(frame, state, column);
+  OverlayPanel panel;
+  if (!begin_panel(frame, state, "##plan", 820, state.plan_height, "Review the repair", panel))
+    state.plan_open = false;
+  if (plan != nullptr)
+    draw_content(frame, state, panel.content, *plan);
+  else if (frame.snapshot.error && !frame.job.running)
+    draw_plan_error(frame, panel.content, *frame.snapshot.error);
+  else
+    paragraph(frame, panel.content, frame.fonts.text, frame.theme.quiet, "Making the plan…");
+  state.plan_height = std::max(frame.px(300), end_panel_content(frame, panel));
+  draw_plan_buttons(frame, state, panel.all);
   end_overlay();
 }
 

@@ -10,8 +10,10 @@ namespace shw {
 void draw_plan_steps(Frame& frame, DeskState& state, Column& column);
 // What stays wrong.
 void draw_plan_rest(Frame& frame, Column& column);
-// Undo and redo, the plan as text, saved and loaded.
-void draw_plan_edits(Frame& frame, DeskState& state, Column& column);
+// Undo and redo.
+void draw_plan_history(Frame& frame, DeskState& state, Column& column);
+// The plan as text, saved and loaded.
+void draw_plan_text(Frame& frame, DeskState& state, Column& column);
 void draw_plan_error(Frame& frame, Column& column, const Error& error);
 // Where it goes, what is there already, what it takes.
 void draw_plan_target(Frame& frame, DeskState& state, Column& column);

@@ -14,6 +14,7 @@ struct PlanEdit;
 struct PlanState {
   std::set<std::size_t> unfolded;  // steps that show all their tensors
   bool text_open = false;          // the plan is being edited as text
+  int reveal_text = 0;             // frames until it is laid out and can be scrolled to
   std::string text, file;
   std::weak_ptr<const PlanEdit> text_of;         // what `text` was taken from
   std::optional<std::string> asked_target = {};  // the place that was last asked about

@@ -14,6 +14,16 @@ void apply_repair(Frame& frame, DeskState& state, bool in_place) {
   state.plan_open = false;
 }
 
+bool compare_is_seen(const DeskState& state) {
+  return state.compare_open && (!state.right_rail || state.layout.right.peeked);
+}
+
+// It has the place of the findings: where that is a rail it opens.
+void show_compare(DeskState& state, bool open) {
+  state.compare_open = state.compare_wanted = open;
+  if (open && state.right_rail && !state.layout.right.peeked) toggle(state.layout.right, true);
+}
+
 void step_difference(Frame& frame, DeskState& state, int direction) {
   std::size_t count = frame.snapshot.compared->difference.tensors.size();
   std::size_t now = frame.snapshot.difference.value_or(direction > 0 ? count - 1 : 0);
@@ -65,7 +75,7 @@ bool run_on_repair(Action action, Frame& frame, DeskState& state) {
       state.certificate_open = true;
       return true;
     case Action::kCompare:
-      state.compare_open = !state.compare_open;
+      show_compare(state, !compare_is_seen(state));
       return true;
     case Action::kNextDifference:
       step_difference(frame, state, 1);

@@ -24,15 +24,11 @@ void draw_report(Frame& frame, DeskState& state) {
   HabitsState& habits = state.habits;
   if (frame.snapshot.written == nullptr) return;
   const verbs::WrittenReport& written = *frame.snapshot.written;
-  Column column;
-  if (!begin_overlay(frame, "##report", {frame.px(620), habits.report_height}, column))
+  OverlayPanel panel;
+  if (!begin_panel(frame, state, "##report", 620, habits.report_height, "The report is written",
+                   panel))
     habits.report_open = false;
-  draw_sign(frame, column.draw, {column.left + frame.px(9), column.y + frame.px(11)}, frame.px(9),
-            Sign::kOk);
-  Column title = column;
-  title.left += frame.px(28);
-  paragraph(frame, title, frame.fonts.title, frame.theme.text, "The report is written");
-  column.y = title.y + frame.px(8);
+  Column& column = panel.content;
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
             "One page without outside references: what was found, what was not judged, what a "
             "repair would do, and the tensor that is looked at.");
@@ -48,16 +44,16 @@ void draw_report(Frame& frame, DeskState& state) {
   if (button(frame, "report/again", "Write there", {column.right - wide, column.y + frame.px(2)}) ||
       enter)
     ask_for_report(frame, state);
-  column.y += height + frame.px(18);
-  if (button(frame, "report/copy", "Copy the path", {column.left, column.y})) {
+  column.y += height;
+  habits.report_height = end_panel_content(frame, panel);
+  if (button(frame, "report/copy", "Copy the path", {panel.all.left, panel.all.y})) {
     ImGui::SetClipboardText(written.path.c_str());
     tell(frame, state, "Copied " + written.path);
     habits.report_open = false;
   }
   float close = button_size(frame, "Close").x;
-  if (button(frame, "report/close", "Close", {column.right - close, column.y}))
+  if (button(frame, "report/close", "Close", {panel.all.right - close, panel.all.y}))
     habits.report_open = false;
-  habits.report_height += column.y + frame.px(30 + 22) - column.bottom;
   end_overlay();
 }
 

@@ -153,19 +153,19 @@ void draw_file(Frame& frame, DeskState& state, Column& column) {
 }  // namespace
 
 void draw_settings(Frame& frame, DeskState& state) {
-  Column column;
-  if (!begin_overlay(frame, "##settings", {frame.px(560), state.habits.settings_height}, column))
-    state.habits.settings_open = false;
-  paragraph(frame, column, frame.fonts.title, frame.theme.text, "Settings");
-  column.y += frame.px(14);
-  draw_theme(frame, state, column);
-  draw_scale(frame, state, column);
-  draw_columns_kept(frame, state, column);
-  draw_file(frame, state, column);
+  HabitsState& habits = state.habits;
+  OverlayPanel panel;
+  if (!begin_panel(frame, state, "##settings", 560, habits.settings_height, "Settings", panel))
+    habits.settings_open = false;
+  panel.content.y += frame.px(8);
+  draw_theme(frame, state, panel.content);
+  draw_scale(frame, state, panel.content);
+  draw_columns_kept(frame, state, panel.content);
+  draw_file(frame, state, panel.content);
+  habits.settings_height = end_panel_content(frame, panel);
   float wide = button_size(frame, "Close").x;
-  if (button(frame, "settings/close", "Close", {column.right - wide, column.y}))
-    state.habits.settings_open = false;
-  state.habits.settings_height += column.y + frame.px(30 + 22) - column.bottom;
+  if (button(frame, "settings/close", "Close", {panel.all.right - wide, panel.all.y}))
+    habits.settings_open = false;
   end_overlay();
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "views/habits.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -337,9 +336,7 @@ void draw_mark(Frame& frame, ImVec2 at, std::uint8_t mark) {
 }
 
 int list_steps(const Frame& frame, const DeskState& state, std::uint32_t rows, int page) {
-  if (state.map_has_keys || state.palette_open || state.browser.open || state.plan_open ||
-      state.explain_open || state.mesh_open || habit_panel_is_open(state) ||
-      ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
+  if (state.map_has_keys || is_covered(state) || ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
       (ImGui::GetIO().WantTextInput && !state.filter_wanted))
     return 0;
   return steps_asked_for(frame, rows, page);

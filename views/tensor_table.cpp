@@ -290,7 +290,7 @@ void draw_table_title(Frame& frame, DeskState& state, Column& column) {
 }  // namespace
 
 void toggle_table(Frame& frame, DeskState& state) {
-  bool hidden = state.table.open && look_is_open(frame, state);
+  bool hidden = look_is_open(frame, state);
   if (hidden) close_looks(frame, state);
   state.table.shown.reset();
   state.table.open = hidden || !state.table.open;

@@ -227,8 +227,7 @@ void draw_pickers(Frame& frame, ImDrawList* draw, DeskState& state, const Pictur
 // Arrows step from tile to tile in the recorded order of the slice's neighbours.
 void map_keys(Frame& frame, DeskState& state, const Picture& picture) {
   if (!state.map_has_keys || ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
-      state.palette_open || state.browser.open || state.plan_open || state.mesh_open ||
-      ImGui::GetIO().WantTextInput)
+      is_covered(state) || ImGui::GetIO().WantTextInput)
     return;
   auto tile = current_tile(frame, state);
   for (KeyPress key : frame.keys) {

@@ -66,6 +66,13 @@ std::string duration_text(double seconds) {
   return formatted("%ld h %02ld min", minutes / 60, minutes % 60);
 }
 
+std::string sentence(std::string_view text) {
+  std::string all(text);
+  if (!all.empty() && all[0] >= 'a' && all[0] <= 'z')
+    all[0] = static_cast<char>(all[0] - 'a' + 'A');
+  return all;
+}
+
 std::string times_text(ExtentsView shape) {
   if (shape.empty()) return "scalar";
   std::string text;

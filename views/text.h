@@ -15,6 +15,8 @@ namespace shw {
 std::string duration_text(double seconds);  // "0.2 s", "45 s", "3 min", "2 h 10 min"
 std::string times_text(ExtentsView shape);  // "288×8192×640"; "scalar" for no dims
 
+std::string sentence(std::string_view text);  // with a capital
+
 // Gives the width in pixels of a text.
 using Measure = std::function<float(std::string_view)>;
 // The text itself where it fits, else its head and tail around "…". Never cuts a UTF-8 sequence.

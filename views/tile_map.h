@@ -30,6 +30,12 @@ std::optional<ChunkId> draw_map(Frame& frame, DeskState& state, const MapPicture
 std::string offset_text(std::int64_t offset);  // "0x2D41180"
 // Everything about a tile, a line each: rank, where it stands on the mesh, box, file, bytes.
 std::string tile_text(const Frame& frame, ChunkId chunk);
+// What is known of its checksum; only what every byte was read for is kOk.
+struct CrcState {
+  Sign sign = Sign::kQuiet;
+  std::string text;
+};
+CrcState crc_state(const Frame& frame, ChunkId chunk);
 // "33  (ep_shard 1, ep 1)"
 std::string rank_text(const Frame& frame, std::uint32_t rank);
 // Of all tensors: "wrote 412 tiles of 391 tensors, 157 MB"; empty where it is not known.

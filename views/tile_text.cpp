@@ -1,6 +1,7 @@
 // A tile in words: what the tooltip and the right column say of it.
 #include <fmt/core.h>
 
+#include "core/rules/rules.h"
 #include "views/text.h"
 #include "views/tile_colours.h"
 #include "views/tile_map.h"
@@ -36,6 +37,22 @@ std::string offset_text(std::int64_t offset) {
   return offset < 0 ? std::to_string(offset) : fmt::format("0x{:X}", offset);
 }
 
+CrcState crc_state(const Frame& frame, ChunkId chunk) {
+  const CheckReport* report = frame.snapshot.report.get();
+  if (report == nullptr || report->depth != Depth::kData) return {Sign::kQuiet, "not read yet"};
+  const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
+  std::string_view fqn = checkpoint.fqn(checkpoint.tensor_of(chunk));
+  auto item = checkpoint.item(chunk);
+  std::string_view file = item ? std::string_view(checkpoint.file(item->file).path) : "";
+  for (const Finding& finding : report->findings) {
+    if (!rule_of(finding).damages_bytes) continue;
+    for (const std::string& subject : finding.subjects) {
+      if (subject == fqn || subject == file) return {Sign::kBad, "see " + finding.rule};
+    }
+  }
+  return {Sign::kOk, "matches, or none was written"};
+}
+
 std::string tile_text(const Frame& frame, ChunkId chunk) {
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   auto writer = checkpoint.writer(chunk);
@@ -52,6 +69,7 @@ std::string tile_text(const Frame& frame, ChunkId chunk) {
     text += "\n" + human_count(length) + " bytes";
     if (length >= 1000) text += " (" + human_bytes(length) + ")";
   }
+  text += "\nCRC-32 " + crc_state(frame, chunk).text;
   std::string values = tile_values_text(frame, chunk);
   if (!values.empty()) text += "\n" + values;
   return text;

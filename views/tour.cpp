@@ -202,9 +202,7 @@ void draw_tour(Frame& frame, DeskState& state) {
   if (is_done(habits.tour_step, habits.tour_began, moment_of(frame, state)))
     next_step(frame, state);
   // What was opened above the desk is looked at first.
-  bool above = state.plan_open || state.explain_open || state.mesh_open || state.palette_open ||
-               state.certificate_open || state.browser.open || habit_panel_is_open(state);
-  if (tour_is_on(state) && !above)
+  if (tour_is_on(state) && !is_covered(state))
     draw_bubble(frame, state, kSteps[static_cast<std::size_t>(habits.tour_step)]);
 }
 

@@ -89,7 +89,7 @@ VerdictText of_clean(const Snapshot& snapshot) {
   text.detail = report.depth == Depth::kMetadata ? "The metadata and every file size agree."
                 : report.depth == Depth::kHeaders
                     ? "The metadata and the header of every item agree."
-                    : "Every byte was read and agrees.";
+                    : "Every byte of every tensor was read and agrees.";
   if (report.verdict == Verdict::kUndecided) text.detail = report.deeper;
   if (report.depth != Depth::kData) {
     text.next = Action::kCheckData;
@@ -107,6 +107,7 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
     text.title = "Repaired: " + plural(changed, "tensor") +
                  (job.running ? ", the proof is under way" : ", not yet proved");
     text.detail = in.substr(1);
+    if (job.running) return text;
     text.next = Action::kVerify;
     text.next_label = "Verify";
     return text;
@@ -159,7 +160,8 @@ VerdictText of_error(const Snapshot& snapshot) {
   }
   text.title = snapshot.checkpoint == nullptr ? "Cannot be opened" : "That did not work";
   std::string where = error.place.file;
-  if (error.place.offset)
+  bool says_byte = error.message.find("at byte ") != std::string::npos;
+  if (error.place.offset && !says_byte)
     where += (where.empty() ? "byte " : " at byte ") + human_count(*error.place.offset);
   if (!error.place.tensor.empty()) where += (where.empty() ? "" : ", ") + error.place.tensor;
   text.detail = (where.empty() ? "" : where + ": ") + error.message;
@@ -167,6 +169,18 @@ VerdictText of_error(const Snapshot& snapshot) {
 }
 
 }  // namespace
+
+std::string on_desk(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"--against a", "a"},          {"--against", "another checkpoint"},
+      {"--spec", "a spec"},          {"--mesh", "the mesh"},
+      {"--data", "every byte read"}, {"--depth headers", "the headers read"}};
+  for (auto [option, words] : kWords) {
+    for (std::size_t at = 0; (at = text.find(option, at)) != text.npos; at += words.size())
+      text.replace(at, option.size(), words);
+  }
+  return text;
+}
 
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors) {
   if (snapshot.error && snapshot.report == nullptr) return of_error(snapshot);
@@ -186,7 +200,7 @@ VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_
                               [](const Finding& f) { return f.severity != Severity::kInfo; });
   VerdictText text = findings ? of_findings(snapshot, marked_tensors) : of_clean(snapshot);
   if (!snapshot.report->unjudged.empty())
-    text.unjudged = "Not judged: " + to_text(snapshot.report->unjudged);
+    text.unjudged = "Not judged: " + on_desk(to_text(snapshot.report->unjudged));
   return text;
 }
 

@@ -21,6 +21,9 @@ struct VerdictText {
   std::string unjudged = {};  // the quiet line below: "Not judged: ..."; may be empty
 };
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors);
+// What would decide it, in words of the desk: "a spec or another checkpoint" for "--spec or
+// --against".
+std::string on_desk(std::string text);
 // Of the window: "step_9000 - Will not load: 1 cause, 3 tensors - Shardwright".
 std::string window_title(const Digest& digest, const JobState& job);
 // Of all that runs, what a verdict speaks of: the long job, else the proof.

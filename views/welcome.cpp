@@ -70,11 +70,50 @@ void draw_formats(Frame& frame, Column& column) {
   column.y += line * static_cast<float>(rows) + frame.px(4);
 }
 
+// The last ones with what was found in them, as many as leave room for what stands below.
+void draw_opened_before(Frame& frame, DeskState& state, Column& column, float bottom) {
+  constexpr std::size_t kShown = 5;
+  if (frame.snapshot.recent == nullptr || frame.snapshot.recent->empty()) return;
+  const verbs::RecentPlaces& recent = *frame.snapshot.recent;
+  float line = frame.px(27), room = bottom - column.y - frame.px(40);
+  auto fits = static_cast<std::size_t>(std::max(0.0f, room / line));
+  std::size_t shown = std::min({recent.size(), kShown, fits});
+  if (shown == 0) return;
+  column.y += frame.px(6);
+  head(frame, column, "OPENED BEFORE");
+  for (std::size_t i = 0; i < shown; ++i) {
+    ImVec2 min{column.left - frame.px(8), column.y}, max{column.right, column.y + line};
+    ImGui::SetCursorScreenPos(min);
+    std::string id = "open/recent/" + std::to_string(i);
+    bool clicked = ImGui::InvisibleButton(id.c_str(), {max.x - min.x, line});
+    if (ImGui::IsItemHovered())
+      column.draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
+    draw_recent(frame, column.draw, recent[i], recent[i].summary, min, max);
+    focus_ring(frame, column.draw);
+    mark(frame, id);
+    if (clicked)
+      open_place(frame, state, {recent[i].path, recent[i].spec, recent[i].against, recent[i].mesh});
+    column.y += line;
+  }
+  column.y += frame.px(8);
+}
+
+// "is no checkpoint" wants to know what is none.
+std::string headline_of(const Frame& frame, const Error& error) {
+  const std::string& message = error.message;
+  if (!message.starts_with("is ") && !message.starts_with("has ")) return sentence(message);
+  std::string path = error.place.file.empty() ? frame.snapshot.said.checkpoint : error.place.file;
+  if (path.starts_with('.')) path = frame.snapshot.said.checkpoint;  // ".metadata" has no files
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path.substr(path.find_last_of('/') + 1) + " " + message;
+}
+
 }  // namespace
 
 void draw_welcome(Frame& frame, DeskState& state, Region region) {
   begin_region(frame, "welcome", region, frame.theme.background, false);
-  Column column = middle_column(frame, region, 620, 340);
+  bool has_recent = frame.snapshot.recent != nullptr && !frame.snapshot.recent->empty();
+  Column column = middle_column(frame, region, 620, has_recent ? 480 : 340);
   if (frame.job.running || !frame.snapshot.said.checkpoint.empty()) {
     paragraph(frame, column, frame.fonts.title, frame.theme.text, "Opening…");
     column.y += frame.px(10);
@@ -87,7 +126,7 @@ void draw_welcome(Frame& frame, DeskState& state, Region region) {
   column.y += frame.px(10);
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
             "Drop its folder on this window, or type its path. Opening reads the metadata only; "
-            "nothing is ever written into what was opened.");
+            "nothing is written into it unless you ask for a repair in place.");
   column.y += frame.px(20);
   if (path_line(frame, state, column)) open_path(frame, state);
   if (is_possible(Action::kOpenDemo, frame, state)) {
@@ -101,9 +140,12 @@ void draw_welcome(Frame& frame, DeskState& state, Region region) {
                   state.habits.cache_folder + "/demo and takes 60 MB of disk.");
   }
   browse_button(frame, state, column, "");
+  draw_opened_before(frame, state, column, region.max.y);
+  if (has_recent && region.max.y - column.y < frame.px(130)) return end_region();
   column.y += frame.px(6);
   head(frame, column, "WHAT IT READS");
   draw_formats(frame, column);
+  if (has_recent) return end_region();
   column.y += frame.px(6);
   head(frame, column, "FROM A TERMINAL");
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.text,
@@ -122,10 +164,7 @@ void draw_open_error(Frame& frame, DeskState& state, Region region) {
             Sign::kBad);
   Column inside = column;
   inside.left += frame.px(34);
-  std::string message = error.message;
-  if (!message.empty() && message[0] >= 'a' && message[0] <= 'z')
-    message[0] = static_cast<char>(message[0] - 'a' + 'A');
-  paragraph(frame, inside, frame.fonts.title, frame.theme.text, message);
+  paragraph(frame, inside, frame.fonts.title, frame.theme.text, headline_of(frame, error));
   inside.y += frame.px(16);
   Column rows = inside;
   rows.right = std::min(rows.right, rows.left + frame.px(560));

@@ -70,6 +70,15 @@ std::shared_ptr<Snapshot> certified() {
   return snapshot;
 }
 
+std::shared_ptr<Snapshot> opened_before() {
+  auto snapshot = std::make_shared<Snapshot>();
+  verbs::RecentPlaces places;
+  places.push_back({"/runs/7/step_9000", "", "", "", "findings", "1 finding, 1,142 tensors"});
+  places.push_back({"/runs/7/step_8000", "", "", "", "clean", "0 findings, 1,142 tensors"});
+  snapshot->recent = std::make_shared<const verbs::RecentPlaces>(std::move(places));
+  return snapshot;
+}
+
 JobState job_of(const char* verb, const char* title, Phase phase, std::uint64_t done) {
   JobState job{true, title, phase, done, 10'000'000'000, true, 3};
   job.phase_seconds = 3;
@@ -90,6 +99,7 @@ std::vector<View> all_views() {
   add("plan-lossy", make::lossy(), [](DeskState& d) { d.plan_open = true; });
   add("explain", demo, [](DeskState& d) { d.explain_open = true; });
   add("settings", demo, [](DeskState& d) { d.habits.settings_open = true; });
+  add("expect", demo, [](DeskState& d) { d.habits.expect_open = true; });
   add("error-meaning", demo, [](DeskState& d) { d.habits.errors_open = true; });
   add("palette", demo, [](DeskState& d) { d.palette_open = true; });
   add("mesh", demo, [](DeskState& d) { d.mesh_open = true; });
@@ -104,6 +114,7 @@ std::vector<View> all_views() {
       [](DeskState& d) { d.values.open = true; });
   add("compare", compared(), [](DeskState& d) { d.compare_open = true; });
   add("certificate", certified(), [](DeskState& d) { d.certificate_open = true; });
+  add("opened-before", opened_before(), [](DeskState&) {});
   View busy{"several-jobs", demo};
   busy.job = job_of("repair", "Repairing", Phase::kCopying, 4'000'000'000);
   busy.beside = {job_of("check", "Checking every byte", Phase::kReadingBytes, 6'000'000'000),

@@ -86,6 +86,7 @@ TEST_CASE("every panel above the desk keeps its texts whole on small windows and
                           {"settings", [](DeskState& desk) { desk.habits.settings_open = true; }},
                           {"error", [](DeskState& desk) { desk.habits.errors_open = true; }},
                           {"report", [](DeskState& desk) { desk.habits.report_open = true; }},
+                          {"expect", [](DeskState& desk) { desk.habits.expect_open = true; }},
                           {"plan", [](DeskState& desk) { desk.plan_open = true; }},
                           {"mesh", [](DeskState& desk) { desk.mesh_open = true; }},
                           {"palette", [](DeskState& desk) { desk.palette_open = true; }}};
@@ -118,7 +119,8 @@ TEST_CASE("where a panel is higher than the window its end is reached by scrolli
   Driver driver(make::demo_planned(), {1280, 720}, 3);
   driver.desk.habits.settings_open = true;
   for (int i = 0; i < 4; ++i) driver.frame();
-  CHECK(driver.middle("settings/close").y > 720);
+  CHECK(driver.middle("settings/tour").y > 720);
+  CHECK(driver.middle("settings/close").y < 720);
   move_mouse({640, 360});
   for (int i = 0; i < 40; ++i) {
     turn_wheel(-3);
@@ -126,7 +128,7 @@ TEST_CASE("where a panel is higher than the window its end is reached by scrolli
   }
   turn_wheel(0);
   driver.frame();
-  CHECK(driver.middle("settings/close").y < 720);
+  CHECK(driver.middle("settings/tour").y < 720);
   driver.click("settings/close");
   CHECK_FALSE(driver.desk.habits.settings_open);
 }

@@ -1,0 +1,181 @@
+// Defects that were met by working at the desk with a real mouse, each held here.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "make/snapshots.h"
+#include "views/driver.h"
+#include "views/imgui_versions.h"
+#include "views/verdict.h"
+
+using namespace shw;
+
+namespace {
+
+bool is_said(const Driver& driver, std::string_view part) {
+  return std::any_of(driver.marks.texts.begin(), driver.marks.texts.end(),
+                     [&](const auto& mark) { return mark.text.find(part) != std::string::npos; });
+}
+
+std::shared_ptr<Snapshot> with_recent(std::shared_ptr<Snapshot> snapshot) {
+  verbs::RecentPlaces places;
+  places.push_back({"/runs/7/step_9000", "/runs/7/spec.json", "", "", "findings", "1 finding"});
+  places.push_back({"/runs/7/step_8000", "", "", "", "clean", "0 findings"});
+  snapshot->recent = std::make_shared<const verbs::RecentPlaces>(places);
+  return snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("while a proof runs the bar offers no second one") {
+  auto snapshot = make::demo_repaired(false);
+  JobState proof;
+  proof.running = true;
+  proof.verb = "verify";
+  CHECK(verdict_of(*snapshot, {}, 0).next == Action::kVerify);
+  CHECK_FALSE(verdict_of(*snapshot, proof, 0).next);
+}
+
+TEST_CASE("the tooltip at a tile tells its checksum, and a finding only where it is of that tile") {
+  auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
+  Driver driver(snapshot);
+  driver.frame();
+  driver.frame();
+  move_mouse(driver.middle("map/saved"));
+  driver.frame();
+  driver.frame();
+  CHECK(driver.marks.tooltip.find("CRC-32 not read yet") != std::string::npos);
+
+  auto report = std::make_shared<CheckReport>(*snapshot->report);
+  report->depth = Depth::kData;
+  Finding damage;
+  damage.rule = "bad-record";
+  damage.subjects = {"another.tensor"};
+  report->findings.push_back(damage);
+  snapshot->report = report;
+  driver.show(snapshot);
+  driver.frame();
+  driver.frame();
+  CHECK(driver.marks.tooltip.find("CRC-32 matches") != std::string::npos);
+  auto worse = std::make_shared<Snapshot>(*snapshot);
+  auto again = std::make_shared<CheckReport>(*report);
+  again->findings.back().subjects = {std::string(worse->checkpoint->fqn(*worse->tensor))};
+  worse->report = again;
+  driver.show(worse);
+  driver.frame();
+  driver.frame();
+  CHECK(driver.marks.tooltip.find("CRC-32 see bad-record") != std::string::npos);
+}
+
+TEST_CASE("a right click leads to the bytes and the values of that tile") {
+  for (auto [item, asks] :
+       {std::pair{"menu/Show the bytes", "bytes"}, std::pair{"menu/Show the values", "values"}}) {
+    CAPTURE(item);
+    Driver driver(make::demo_planned());
+    driver.frame();
+    driver.frame();
+    move_mouse(driver.middle("map/saved"));
+    driver.frame();
+    press_mouse(true, 1);
+    driver.frame();
+    press_mouse(false, 1);
+    driver.frame();
+    driver.frame();
+    REQUIRE(driver.marks.items.contains(item));
+    auto commands = driver.click(item);
+    CHECK(std::any_of(commands.begin(), commands.end(),
+                      [&](const Command& command) { return to_text(command).starts_with(asks); }));
+  }
+}
+
+TEST_CASE("what was opened before is one click away where nothing is open, with its spec") {
+  for (ImVec2 size : {ImVec2{960, 540}, ImVec2{1280, 720}}) {
+    CAPTURE(size.y);
+    Driver driver(with_recent(std::make_shared<Snapshot>()), size, 1);
+    driver.frame();
+    driver.frame();
+    for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
+    auto commands = driver.click("open/recent/0");
+    auto open = std::find_if(commands.begin(), commands.end(), [](const Command& command) {
+      return std::holds_alternative<OpenCommand>(command);
+    });
+    REQUIRE(open != commands.end());
+    CHECK(std::get<OpenCommand>(*open).path == "/runs/7/step_9000");
+    CHECK(std::get<OpenCommand>(*open).spec == "/runs/7/spec.json");
+  }
+}
+
+TEST_CASE("what to compare with is browsed for, and comparing opens nothing") {
+  Driver driver(with_recent(std::make_shared<Snapshot>(*make::demo_planned())));
+  driver.desk.compare_open = true;
+  driver.frame();
+  driver.click("compare/browse");
+  CHECK(driver.desk.browser.open);
+  driver.frame();
+  driver.frame({{Key::kDown}});
+  auto commands = driver.frame({{Key::kEnter}});
+  REQUIRE(commands.size() == 1);
+  CHECK(std::get<CompareCommand>(commands[0]).path == "/runs/7/step_9000");
+  CHECK_FALSE(std::get<CompareCommand>(commands[0]).data);
+  CHECK(driver.desk.compare_path == "/runs/7/step_9000");
+  driver.frame({key_of(Action::kOpen)});
+  driver.frame();
+  driver.frame({{Key::kDown}});
+  commands = driver.frame({{Key::kEnter}});
+  CHECK(std::any_of(commands.begin(), commands.end(), [](const Command& command) {
+    return std::holds_alternative<OpenCommand>(command);
+  }));
+}
+
+TEST_CASE("a step of the plan stands before the plan's file, and a failure is told in red") {
+  auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
+  auto edits = std::make_shared<PlanEdits>();
+  auto edit = std::make_shared<PlanEdit>();
+  edit->plan = edit->whole = snapshot->plan;
+  edits->all = {edit};
+  snapshot->edits = edits;
+  Driver driver(snapshot);
+  driver.desk.plan_open = true;
+  for (int i = 0; i < 3; ++i) driver.frame();
+  CHECK(driver.middle("plan/step/1").y < driver.middle("plan/file").y);
+
+  driver.desk.plan_open = false;
+  snapshot->error = Error{ErrorKind::kIo,
+                          "1106332 bytes are needed there, and 0 are free",
+                          {"/mnt/full"},
+                          "choose a directory on another disk"};
+  driver.show(snapshot);
+  driver.frame();
+  driver.frame();
+  CHECK(is_said(driver, "0 are free. Choose a directory on another disk"));
+}
+
+TEST_CASE("the wheel reaches every command of the palette") {
+  Driver driver(make::demo_planned(), {1280, 720}, 1);
+  driver.frame({key_of(Action::kPalette)});
+  driver.frame();
+  driver.frame();
+  CHECK_FALSE(driver.marks.items.contains(std::string("palette/Quit")));
+  bool seen = false;
+  for (int i = 0; i < 40 && !seen; ++i) {
+    turn_wheel(-1);
+    driver.frame();
+    seen = driver.marks.items.contains(std::string("palette/Quit"));
+  }
+  turn_wheel(0);
+  driver.frame();
+  CHECK(seen);
+  CHECK(driver.desk.palette_row >= driver.desk.palette_first);
+  for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
+}
+
+TEST_CASE("an error that keeps a checkpoint closed names what it speaks of") {
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->said.checkpoint = "/runs/7/logs/";
+  snapshot->error = Error{
+      ErrorKind::kUnsupported, "is no checkpoint that Shardwright knows", {"/runs/7/logs/"}, ""};
+  Driver driver(snapshot);
+  driver.frame();
+  driver.frame();
+  CHECK(is_said(driver, "logs is no checkpoint"));
+}

@@ -1,0 +1,133 @@
+// Which key does what, and where: on the desk all of them, above it those that make sense there.
+#include "views/actions.h"
+#include "views/habits.h"
+#include "views/look_panels.h"
+
+namespace shw {
+namespace {
+
+// Escape, outside of panels and text fields: what was done last and lies above the rest goes first.
+// A filter stays: what it took minutes to find must not be wiped in passing.
+void take_back_one(DeskState& state) {
+  if (close_peeks(state.layout)) return;
+  if (state.table.open) {
+    state.table.open = false;
+    return;
+  }
+  if (state.isolated) return state.isolated.reset();
+  if (state.map.zoom > 1) {
+    state.map.zoom = 1;
+    state.map.pan_row = state.map.pan_column = 0;
+    return;
+  }
+  if (state.compare_open) {
+    state.compare_open = false;
+    return;
+  }
+  state.map_has_keys = false;
+}
+
+void escape(Frame& frame, DeskState& state, bool typing) {
+  if (state.palette_open)
+    state.palette_open = false;
+  else if (panel_is_open(state))
+    close_panels(state);
+  else if (tour_is_on(state))
+    leave_tour(state);
+  else if (!typing && look_is_open(frame, state))
+    close_looks(frame, state);
+  else if (!typing)
+    take_back_one(state);
+}
+
+// It touches nothing that a panel hides, or what it does is seen all the same.
+bool works_above(Action action, const DeskState& state) {
+  switch (action) {
+    case Action::kPalette:
+    case Action::kCancel:
+    case Action::kPause:
+    case Action::kQuit:
+    case Action::kNextTheme:
+    case Action::kDarkTheme:
+    case Action::kLightTheme:
+    case Action::kContrastTheme:
+    case Action::kScaleUp:
+    case Action::kScaleDown:
+    case Action::kScaleReset:
+      return true;
+    case Action::kApply:
+    case Action::kApplyInPlace:
+    case Action::kDryRun:
+    case Action::kPlanUndo:
+    case Action::kPlanRedo:
+    case Action::kResume:
+    case Action::kRollBack:
+      return state.plan_open;
+    default:
+      return false;
+  }
+}
+
+// Takes the place of the panel that is open.
+bool opens_panel(Action action) {
+  switch (action) {
+    case Action::kReview:
+    case Action::kCertificate:
+    case Action::kExplain:
+    case Action::kExplainError:
+    case Action::kMesh:
+    case Action::kExpect:
+    case Action::kOpen:
+    case Action::kSettings:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Letters, and what moves or cuts in a text.
+bool is_of_text(KeyPress key) {
+  bool function = key.key >= Key::kF1 && key.key <= Key::kF12;
+  bool of_clipboard = key.ctrl && !key.shift &&
+                      (key.key == Key::kC || key.key == Key::kV || key.key == Key::kX ||
+                       key.key == Key::kA || key.key == Key::kZ || key.key == Key::kY);
+  return of_clipboard || (!key.ctrl && !key.alt && !function && key.key != Key::kEscape);
+}
+
+// As it is in the table, however it was typed.
+KeyPress as_told(KeyPress key) {
+  if (key == KeyPress{Key::kZ, true, true, false}) return key_of(Action::kPlanRedo);
+  // On many keyboards the plus is Shift and another key.
+  if (key == KeyPress{Key::kPlus, true, true, false}) return key_of(Action::kScaleUp);
+  return key;
+}
+
+}  // namespace
+
+void choose(Action action, Frame& frame, DeskState& state) {
+  if (!is_possible(action, frame, state)) return;
+  if (!works_above(action, state)) close_panels(state);
+  if (action != Action::kPalette) state.palette_open = false;
+  run(action, frame, state);
+}
+
+void run_keys(Frame& frame, DeskState& state) {
+  bool typing = ImGui::GetIO().WantTextInput;
+  for (KeyPress pressed : frame.keys) {
+    KeyPress key = as_told(pressed);
+    if (key == KeyPress{Key::kEscape}) {
+      escape(frame, state, typing);
+      continue;
+    }
+    if (typing && is_of_text(key)) continue;
+    for (const ActionRow& row : all_actions()) {
+      if (row.key.key == Key::kNone || !(row.key == key)) continue;
+      // The palette shows the keys of all: whoever presses one there means it.
+      bool here = state.palette_open || !panel_is_open(state) || works_above(row.action, state) ||
+                  opens_panel(row.action);
+      if (here) choose(row.action, frame, state);
+    }
+  }
+}
+
+}  // namespace shw

@@ -1,0 +1,90 @@
+// What the checkpoint is held against: a spec of the model, another checkpoint of it. Without
+// either nobody can say that a tensor is missing, or of the wrong shape.
+#include <imgui.h>
+
+#include "views/actions.h"
+#include "views/habits.h"
+#include "views/parts.h"
+
+namespace shw {
+namespace {
+
+// True when Enter was pressed in it.
+bool expect_line(Frame& frame, Column& column, const char* id, const char* title, const char* hint,
+                 const char* what, std::string& text) {
+  head(frame, column, title);
+  float height = frame.px(34);
+  bool entered = text_field(frame, column.draw, id, hint, {column.left, column.y},
+                            {column.width(), height}, text);
+  column.y += height + frame.px(6);
+  paragraph(frame, column, frame.fonts.small, frame.theme.quiet, what);
+  column.y += frame.px(16);
+  return entered;
+}
+
+// Opened again with it, at the tensor that was looked at, and checked as deep as before.
+void hold_against(Frame& frame, DeskState& state, const std::string& spec,
+                  const std::string& against) {
+  const Snapshot& s = frame.snapshot;
+  OpenCommand open = open_again(s, s.said.checkpoint);
+  open.spec = spec;
+  open.against = against;
+  if (s.tensor) open.tensor = s.checkpoint->fqn(*s.tensor);
+  std::optional<Depth> depth;
+  if (s.report != nullptr) depth = s.report->depth;
+  frame.emit(std::move(open));
+  frame.emit(CheckCommand{depth});
+  state.habits.expect_open = false;
+}
+
+}  // namespace
+
+void open_expectation(Frame& frame, DeskState& state) {
+  HabitsState& habits = state.habits;
+  habits.expect_open = habits.expect_wanted = true;
+  habits.expect_spec = frame.snapshot.said.spec;
+  habits.expect_against = frame.snapshot.said.against;
+}
+
+void draw_expectation(Frame& frame, DeskState& state) {
+  HabitsState& habits = state.habits;
+  OverlayPanel panel;
+  if (!begin_panel(frame, state, "##expect", 620, habits.expect_height, "What is expected of it",
+                   panel))
+    habits.expect_open = false;
+  Column& column = panel.content;
+  paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
+            "A checkpoint alone does not tell what should be in it. Held against its model, or "
+            "against another checkpoint of the same model, what is missing and what has the wrong "
+            "shape comes to light.");
+  column.y += frame.px(18);
+  if (habits.expect_wanted) ImGui::SetKeyboardFocusHere();
+  habits.expect_wanted = false;
+  bool enter = expect_line(frame, column, "expect/spec", "A SPEC OF THE MODEL", "/runs/7/spec.json",
+                           "JSON that export_spec.py of Shardwright writes from the live model: "
+                           "names, shapes, dtypes, mesh and placements.",
+                           habits.expect_spec);
+  enter =
+      expect_line(frame, column, "expect/against", "ANOTHER CHECKPOINT OF IT", "/runs/7/step_8000",
+                  "An earlier step, or one of the same model that loads.", habits.expect_against) ||
+      enter;
+  habits.expect_height = end_panel_content(frame, panel);
+  float right = panel.all.right - button_size(frame, "Check with it").x;
+  bool says = !habits.expect_spec.empty() || !habits.expect_against.empty();
+  bool said = !frame.snapshot.said.spec.empty() || !frame.snapshot.said.against.empty();
+  bool idle = !frame.job.running;
+  if (says && idle &&
+      (button(frame, "expect/use", "Check with it", {right, panel.all.y}, ButtonStyle::kPrimary) ||
+       enter))
+    hold_against(frame, state, habits.expect_spec, habits.expect_against);
+  if (says && idle) right -= button_size(frame, "Close").x + frame.px(10);
+  if (!says || !idle) right = panel.all.right - button_size(frame, "Close").x;
+  if (button(frame, "expect/close", "Close", {right, panel.all.y})) habits.expect_open = false;
+  if (said && idle &&
+      button(frame, "expect/forget", "Expect nothing", {panel.all.left, panel.all.y},
+             ButtonStyle::kQuiet))
+    hold_against(frame, state, "", "");
+  end_overlay();
+}
+
+}  // namespace shw
