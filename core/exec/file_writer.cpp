@@ -136,13 +136,13 @@ Status FileWriter::put(const FilePart& part, OutputFile& file, SentParts* sent) 
 // What depends on the bytes of all parts, and the end.
 Status FileWriter::finish(std::uint32_t index, OutputFile& file) {
   if (is_cancelled(progress_)) return cancelled_error();
-  std::vector<std::uint32_t> own;
+  std::vector<Fingerprint> own;
   for (const OpenFile::Tile& tile : files_[index].tiles) {
     auto of_tile = std::span(pieces_).subspan(tile.first_piece, tile.last_piece - tile.first_piece);
     checksums_[tile.made] = crc_of_all(of_tile, laid_out_.made[tile.made].length);
     elements_[tile.made].emplace();
     for (const WrittenBlocks& piece : of_tile) *elements_[tile.made] += piece.elements;
-    own.push_back(checksums_[tile.made]);
+    own.push_back(*elements_[tile.made]);
   }
   if (run_.writer->seal_file != nullptr) {
     SHW_TRY(auto around, run_.writer->seal_file(run_.outputs, laid_out_, index, checksums_));

@@ -198,6 +198,7 @@ Status make_files(Making& making) {
     SHW_CHECK(copy_in_team(making, copies));
     SHW_TRY(making.made, write_in_team(run, making.shares, making.executors, there, *making.folder,
                                        *making.team_journal, making.progress));
+    add_noted_elements(run.laid_out, making.noted.files, making.made);
     SHW_TRY(making.traffic, traffic_of_all(*making.team));
     SHW_TRY(making.device, use_of_all(*making.team, making.executors.use()));
     return {};
@@ -206,6 +207,7 @@ Status make_files(Making& making) {
   auto done = [&](const DurableFile& file) { return making.journal->add(file); };
   SHW_TRY(making.made, write_files(run, making.shares, making.executors, there, *making.folder,
                                    done, making.came_along, making.progress));
+  add_noted_elements(run.laid_out, making.noted.files, making.made);
   making.device = making.executors.use();
   return {};
 }
