@@ -8,12 +8,14 @@
 namespace shw {
 
 FileWriter::FileWriter(const FolderRun& run, const MemoryShares& shares, const Executors& executors,
-                       WritableDirectory& directory, const FileDone& done, Progress* progress)
+                       WritableDirectory& directory, const FileDone& done, PassingItems& came_along,
+                       Progress* progress)
     : run_(run),
       laid_out_(run.laid_out),
       directory_(directory),
       done_(done),
       progress_(progress),
+      came_along_(came_along),
       payloads_(run.program, run.inputs, shares, executors, progress),
       checksums_(laid_out_.made.size()),
       elements_(laid_out_.made.size()),
@@ -22,10 +24,12 @@ FileWriter::FileWriter(const FolderRun& run, const MemoryShares& shares, const E
 void FileWriter::add(const FilePart& whole, std::uint64_t piece_bytes) {
   FilePart part = whole;
   if (part.is == FilePart::Is::kCopy) {
-    for (std::uint64_t begin = 0; begin < whole.length; begin += piece_bytes) {
+    const OutputCopy& copy = laid_out_.copies[part.index];
+    for (std::uint64_t begin = 0; begin < whole.length; begin += part.length) {
       part.skipped = begin;
-      part.length = std::min(piece_bytes, whole.length - begin);
       part.offset = whole.offset + begin;
+      part.length = came_along_.length_of_piece(copy.from, copy.begin + begin, whole.length - begin,
+                                                piece_bytes);
       parts_.push_back(part);
     }
     return;
@@ -119,8 +123,7 @@ Status FileWriter::put(const FilePart& part, OutputFile& file, SentParts* sent) 
       const OutputCopy& copy = laid_out_.copies[part.index];
       SHW_TRY(auto source, run_.outputs.source->directory()->open(copy.from));
       const std::uint64_t begin = copy.begin + part.skipped;
-      auto passing =
-          came_along_ == nullptr ? std::nullopt : came_along_->watch(copy.from, begin, part.length);
+      auto passing = came_along_.watch(copy.from, begin, part.length);
       StageClock clock(stages_of(progress_), Stage::kWrite, part.length);
       return copy_range(*source, begin, part.length, file, part.offset, progress_,
                         passing ? &*passing : nullptr);
@@ -136,13 +139,13 @@ Status FileWriter::put(const FilePart& part, OutputFile& file, SentParts* sent) 
 // What depends on the bytes of all parts, and the end.
 Status FileWriter::finish(std::uint32_t index, OutputFile& file) {
   if (is_cancelled(progress_)) return cancelled_error();
-  std::vector<std::uint32_t> own;
+  std::vector<Fingerprint> own;
   for (const OpenFile::Tile& tile : files_[index].tiles) {
     auto of_tile = std::span(pieces_).subspan(tile.first_piece, tile.last_piece - tile.first_piece);
     checksums_[tile.made] = crc_of_all(of_tile, laid_out_.made[tile.made].length);
     elements_[tile.made].emplace();
     for (const WrittenBlocks& piece : of_tile) *elements_[tile.made] += piece.elements;
-    own.push_back(checksums_[tile.made]);
+    own.push_back(*elements_[tile.made]);
   }
   if (run_.writer->seal_file != nullptr) {
     SHW_TRY(auto around, run_.writer->seal_file(run_.outputs, laid_out_, index, checksums_));

@@ -24,12 +24,10 @@ inline constexpr std::uint64_t kPieceBytes = std::uint64_t{64} << 20;
 
 class FileWriter {
  public:
-  // Refers to all of them.
+  // Refers to all of them. What is copied as it is goes by at `came_along`.
   FileWriter(const FolderRun& run, const MemoryShares& shares, const Executors& executors,
-             WritableDirectory& directory, const FileDone& done, Progress* progress);
-
-  // What is copied as it is goes by there.
-  void show(PassingItems& came_along) { came_along_ = &came_along; }
+             WritableDirectory& directory, const FileDone& done, PassingItems& came_along,
+             Progress* progress);
 
   // Adds the part as it is, or in pieces that threads may write at once.
   void add(const FilePart& part, std::uint64_t piece_bytes);
@@ -77,7 +75,7 @@ class FileWriter {
   WritableDirectory& directory_;
   const FileDone& done_;
   Progress* progress_;
-  PassingItems* came_along_ = nullptr;
+  PassingItems& came_along_;
   Payloads payloads_;
   std::vector<std::uint32_t> checksums_;              // by tile
   std::vector<std::optional<Fingerprint>> elements_;  // by tile

@@ -53,8 +53,8 @@ struct FolderRun {
 struct WrittenFolder {
   const Checkpoint& result;
   WritableDirectory& folder;
-  // Of each tile that was made, by index in LaidOut::made, the fingerprint of what was read for it;
-  // nothing of those that an earlier run had made.
+  // Of each tile that was made, by index in LaidOut::made, the fingerprint of what was read for it,
+  // by this run or by the one that it goes on with.
   std::span<const std::optional<Fingerprint>> made;
   // Of items of FolderRun::outputs.source that came along, what was seen of them on the way.
   const PassingItems& came_along;

@@ -20,7 +20,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kNextJournalFile = ".shardwright-journal-next";
-constexpr int kJournalVersion = 1;
+// 1 said the CRC-32 of tiles in place of what was read for them.
+constexpr int kJournalVersion = 2;
 constexpr std::size_t kHashDigits = 32;
 constexpr int kMostDepth = 8;
 
@@ -51,8 +52,10 @@ std::string line_of(const JournalHeader& header) {
 }
 
 std::string line_of(const DurableFile& file) {
-  return line_of(
-      Json{{"path", text_of_name(file.path)}, {"size", file.size}, {"crc32", file.checksums}});
+  Json elements = Json::array();
+  for (const Fingerprint& one : file.elements) elements.push_back(to_hex(one));
+  return line_of(Json{
+      {"path", text_of_name(file.path)}, {"size", file.size}, {"elements", std::move(elements)}});
 }
 
 // ---- reading
@@ -97,10 +100,13 @@ bool read(const Json& json, Entry& file) {
 }
 
 bool read(const Json& json, DurableFile& file) {
-  const Json* checksums = member(json, "crc32");
-  if (checksums == nullptr || !checksums->is_array()) return false;
-  for (const Json& checksum : *checksums) {
-    if (!read(&checksum, file.checksums.emplace_back())) return false;
+  const Json* elements = member(json, "elements");
+  if (elements == nullptr || !elements->is_array()) return false;
+  for (const Json& one : *elements) {
+    std::string text;
+    auto fingerprint = read(&one, text) ? fingerprint_of_hex(text) : std::nullopt;
+    if (!fingerprint) return false;
+    file.elements.push_back(*fingerprint);
   }
   return read_name(member(json, "path"), file.path) && read(member(json, "size"), file.size) &&
          is_safe_relative_path(file.path);

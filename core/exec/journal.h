@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/io/store.h"
+#include "core/tensor/fingerprint.h"
 
 namespace shw {
 
@@ -36,7 +37,9 @@ struct JournalHeader {
 struct DurableFile {
   std::string path;
   std::uint64_t size = 0;
-  std::vector<std::uint32_t> checksums = {};  // CRC-32 of its made tiles, in their order in it
+  // Of its made tiles, in their order in it, what was read for each: who goes on proves them by
+  // that, and has no need of what they were made of.
+  std::vector<Fingerprint> elements = {};
 };
 
 struct JournalText {

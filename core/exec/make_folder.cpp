@@ -170,12 +170,12 @@ std::uint64_t bytes_to_make(const Making& making, Share copies) {
   return bytes + made / (making.team == nullptr ? 1 : making.team->size());
 }
 
-// What lies in files that this one copies.
-PassingItems items_to_watch(const Making& making, Share copies) {
+// What lies in files that are copied, as a whole or in parts.
+PassingItems items_to_watch(const Making& making) {
   const FolderRun& run = making.run;
   if (run.outputs.source == nullptr) return {};
   std::vector<std::string> paths;
-  for (std::size_t i = copies.first; i < copies.last; ++i) paths.push_back(run.copied[i].path);
+  for (const Entry& entry : run.copied) paths.push_back(entry.path);
   for (const OutputCopy& copy : run.laid_out.copies) {
     if (paths.empty() || paths.back() != copy.from) paths.push_back(copy.from);
   }
@@ -185,7 +185,7 @@ PassingItems items_to_watch(const Making& making, Share copies) {
 Status make_files(Making& making) {
   const FolderRun& run = making.run;
   const Share copies = own_copies(making);
-  making.came_along = items_to_watch(making, copies);
+  making.came_along = items_to_watch(making);
   if (making.progress != nullptr) {
     making.progress->begin(Phase::kCopying, bytes_to_make(making, copies), true);
     const std::uint64_t members = making.team == nullptr ? 1 : making.team->size();
@@ -197,7 +197,8 @@ Status make_files(Making& making) {
     making.team_journal = std::make_unique<TeamJournal>(*making.team, making.journal.get());
     SHW_CHECK(copy_in_team(making, copies));
     SHW_TRY(making.made, write_in_team(run, making.shares, making.executors, there, *making.folder,
-                                       *making.team_journal, making.progress));
+                                       *making.team_journal, making.came_along, making.progress));
+    add_noted_elements(run.laid_out, making.noted.files, making.made);
     SHW_TRY(making.traffic, traffic_of_all(*making.team));
     SHW_TRY(making.device, use_of_all(*making.team, making.executors.use()));
     return {};
@@ -206,6 +207,7 @@ Status make_files(Making& making) {
   auto done = [&](const DurableFile& file) { return making.journal->add(file); };
   SHW_TRY(making.made, write_files(run, making.shares, making.executors, there, *making.folder,
                                    done, making.came_along, making.progress));
+  add_noted_elements(run.laid_out, making.noted.files, making.made);
   making.device = making.executors.use();
   return {};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <span>
+#include <tuple>
 
 #include "core/io/owner.h"
 #include "core/io/place.h"
@@ -178,7 +179,7 @@ Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirect
   for (const DurableFile& file : noted) {
     auto wanted = expected.find(file.path);
     bool usable = wanted != expected.end() && wanted->second.size == file.size &&
-                  wanted->second.tiles == file.checksums.size();
+                  wanted->second.tiles == file.elements.size();
     Entry there = now->stat(file.path);
     if (usable && there.kind == EntryKind::kFile && there.size == file.size)
       kept.insert_or_assign(file.path, file);
@@ -194,6 +195,33 @@ Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirect
     files.push_back(std::move(file));
   }
   return files;
+}
+
+void add_noted_elements(const LaidOut& laid_out, const std::vector<DurableFile>& kept,
+                        std::vector<std::optional<Fingerprint>>& made) {
+  std::map<std::string_view, const DurableFile*> noted;
+  for (const DurableFile& file : kept) noted[file.path] = &file;
+  std::vector<const DurableFile*> of_file;
+  for (const LaidOut::File& file : laid_out.files) {
+    auto found = noted.find(file.path);
+    of_file.push_back(found == noted.end() ? nullptr : found->second);
+  }
+  std::vector<std::uint32_t> tiles;
+  for (std::uint32_t i = 0; i < laid_out.made.size(); ++i) {
+    if (of_file[laid_out.made[i].file] != nullptr) tiles.push_back(i);
+  }
+  // As the parts of a file are put in order (file_parts.cpp).
+  std::stable_sort(tiles.begin(), tiles.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const MadeTile &one = laid_out.made[a], &other = laid_out.made[b];
+    return std::tuple(one.file, one.offset, one.length) <
+           std::tuple(other.file, other.offset, other.length);
+  });
+  for (std::size_t i = 0, in_file = 0; i < tiles.size(); ++i) {
+    const std::uint32_t file = laid_out.made[tiles[i]].file;
+    in_file = i != 0 && laid_out.made[tiles[i - 1]].file == file ? in_file + 1 : 0;
+    const std::vector<Fingerprint>& elements = of_file[file]->elements;
+    if (in_file < elements.size()) made[tiles[i]] = elements[in_file];
+  }
 }
 
 }  // namespace shw

@@ -41,4 +41,9 @@ Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirect
                                               const FolderRun& run,
                                               const std::vector<DurableFile>& noted);
 
+// Of tiles in files that are kept, by index in LaidOut::made, what was read for each when it was
+// made.
+void add_noted_elements(const LaidOut& laid_out, const std::vector<DurableFile>& kept,
+                        std::vector<std::optional<Fingerprint>>& made);
+
 }  // namespace shw

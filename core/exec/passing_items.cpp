@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/packed.h"
+
 namespace shw {
 
 // The items of one part of a file, one after the other.
@@ -99,6 +101,62 @@ std::optional<RangeParts> PassingItems::watch(const std::string& file, std::uint
     return {};
   };
   return parts;
+}
+
+std::uint64_t PassingItems::length_of_piece(const std::string& file, std::uint64_t begin,
+                                            std::uint64_t length, std::uint64_t about) const {
+  if (length <= about) return length;
+  auto found = files_.find(file);
+  if (found == files_.end()) return about;
+  const std::vector<Item>& all = items_[found->second];
+  auto is_behind = [](std::uint64_t at, const Item& item) { return at <= item.offset; };
+  auto next = std::upper_bound(all.begin(), all.end(), begin + about, is_behind);
+  if (next == all.begin()) return about;
+  const Item& item = *(next - 1);  // the last one that begins before the cut
+  const std::uint64_t end = item.offset + item.length;
+  if (end <= begin + about || item.offset < begin) return about;
+  if (item.offset > begin) return item.offset - begin;
+  return item.length <= length ? item.length : about;
+}
+
+Status PassingItems::share(Team& team) {
+  // Rows of (file, number of the first, their hashes), for each run of items that went by here.
+  Packer own;
+  for (std::size_t file = 0; file < items_.size(); ++file) {
+    const std::vector<Item>& items = items_[file];
+    for (std::size_t first = 0; first < items.size();) {
+      std::size_t last = first;
+      std::vector<std::uint64_t> hashes;
+      for (; last < items.size() && items[last].hash; ++last)
+        hashes.insert(hashes.end(), {items[last].hash->high, items[last].hash->low});
+      if (!hashes.empty()) {
+        own.add(std::uint64_t{file});
+        own.add(std::uint64_t{first});
+        own.add(hashes);
+      }
+      first = last + 1;
+    }
+  }
+  SHW_TRY(auto told, team.tell_all(own.take(), "what came along"));
+  for (std::size_t member = 0; member < told.size(); ++member) {
+    if (member != team.rank()) SHW_CHECK(hear(told[member]));
+  }
+  return {};
+}
+
+Status PassingItems::hear(BytesView told) {
+  Unpacker theirs(told);
+  while (!theirs.is_at_end()) {
+    SHW_TRY(std::uint64_t file, theirs.number());
+    SHW_TRY(std::uint64_t first, theirs.number());
+    SHW_TRY(auto hashes, theirs.numbers());
+    if (file >= items_.size() || first > items_[file].size() ||
+        hashes.size() / 2 > items_[file].size() - first)
+      return fail(ErrorKind::kIo, "another worker has seen items that are not there");
+    for (std::size_t i = 0; i + 1 < hashes.size(); i += 2)
+      items_[file][first + i / 2].hash = Hash128{hashes[i], hashes[i + 1]};
+  }
+  return {};
 }
 
 std::optional<Hash128> PassingItems::hash_of(FileId file, std::uint64_t offset,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/hash.h"
+#include "core/base/team.h"
 #include "core/io/read_through.h"
 #include "core/model/checkpoint.h"
 
@@ -28,6 +29,15 @@ class PassingItems {
   std::optional<RangeParts> watch(const std::string& file, std::uint64_t begin,
                                   std::uint64_t length);
 
+  // How many bytes from there on are copied at once, so that an item goes by as a whole: about
+  // `about` of `length`, or the whole of an item that is longer.
+  std::uint64_t length_of_piece(const std::string& file, std::uint64_t begin, std::uint64_t length,
+                                std::uint64_t about) const;
+
+  // Each member of a team has seen some of them go by; then all know of all. They watch the same
+  // files of the same source.
+  Status share(Team& team);
+
   // XXH3-128 of the item there; nothing where it has not gone by as a whole, or overlaps another.
   std::optional<Hash128> hash_of(FileId file, std::uint64_t offset, std::uint64_t length) const;
 
@@ -37,6 +47,8 @@ class PassingItems {
     std::optional<Hash128> hash = {};
   };
   class Watch;
+
+  Status hear(BytesView told);
 
   // Of hashes: the same bytes may be copied to two places.
   std::unique_ptr<std::mutex> guard_ = std::make_unique<std::mutex>();

@@ -7,15 +7,18 @@ namespace shw {
 void pack(Packer& words, const DurableFile& file) {
   words.add(file.path);
   words.add(file.size);
-  words.add(std::vector<std::uint64_t>(file.checksums.begin(), file.checksums.end()));
+  std::vector<std::uint64_t> numbers;
+  for (const Fingerprint& one : file.elements) numbers.insert(numbers.end(), {one.a, one.b});
+  words.add(numbers);
 }
 
 Result<DurableFile> unpack_durable_file(Unpacker& words) {
   DurableFile file;
   SHW_TRY(file.path, words.text());
   SHW_TRY(file.size, words.number());
-  SHW_TRY(auto checksums, words.numbers());
-  for (std::uint64_t one : checksums) file.checksums.push_back(static_cast<std::uint32_t>(one));
+  SHW_TRY(auto numbers, words.numbers());
+  for (std::size_t i = 0; i + 1 < numbers.size(); i += 2)
+    file.elements.push_back({numbers[i], numbers[i + 1]});
   return file;
 }
 

@@ -8,8 +8,7 @@ Result<std::vector<std::optional<Fingerprint>>> write_files(
     const FolderRun& run, const MemoryShares& shares, const Executors& executors,
     const std::vector<bool>& there, WritableDirectory& directory, const FileDone& done,
     PassingItems& came_along, Progress* progress) {
-  FileWriter writer(run, shares, executors, directory, done, progress);
-  writer.show(came_along);
+  FileWriter writer(run, shares, executors, directory, done, came_along, progress);
   SHW_TRY(std::vector<FilePart> whole, file_parts_of(run.laid_out));
   std::vector<bool> has_parts = there;
   for (const FilePart& part : whole) {

@@ -353,14 +353,15 @@ Result<std::vector<std::optional<Fingerprint>>> share_elements(
 Result<std::vector<std::optional<Fingerprint>>> write_in_team(
     const FolderRun& run, const MemoryShares& shares, const Executors& executors,
     const std::vector<bool>& there, WritableDirectory& directory, TeamJournal& journal,
-    Progress* progress) {
+    PassingItems& came_along, Progress* progress) {
   const FileDone done = [&](const DurableFile& file) { return journal.add(file); };
-  FileWriter writer(run, shares, executors, directory, done, progress);
+  FileWriter writer(run, shares, executors, directory, done, came_along, progress);
   SHW_TRY(auto machines, machines_of(*run.team));
   TeamWriting writing(run, shares, *run.team, deal_files(run, there, machines), writer, journal,
                       progress);
   SHW_CHECK(writing.plan(there));
   SHW_CHECK(writing.write_all());
+  SHW_CHECK(came_along.share(*run.team));
   return share_elements(*run.team, writer.take_elements());
 }
 

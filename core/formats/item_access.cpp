@@ -119,6 +119,25 @@ std::size_t ItemFiles::read_ahead(std::span<const ChunkId> chunks) {
   return count;
 }
 
+void ItemFiles::read_around(const ItemPlace& place) {
+  const bool is_here = with_run_ != nullptr && place.file == last_ && place.offset >= run_begin_ &&
+                       place.length >= 0 && place.offset <= run_end_ &&
+                       place.length <= run_end_ - place.offset;
+  if (is_here) return;
+  with_run_ = nullptr;
+  if (!is_small(place)) return;
+  auto source = open(place.file);
+  if (!source || static_cast<std::uint64_t>(place.offset) >= (*source)->size()) return;
+  const auto begin = static_cast<std::uint64_t>(place.offset);
+  const std::uint64_t length =
+      std::min(static_cast<std::uint64_t>(kMostAhead), (*source)->size() - begin);
+  auto run = SourceWithRun::read(*source, begin, static_cast<std::size_t>(length));
+  if (!run) return;
+  with_run_ = std::move(*run);
+  run_begin_ = place.offset;
+  run_end_ = place.offset + static_cast<std::int64_t>(length);
+}
+
 Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place) {
   SHW_TRY(auto source, files.open(place.file));
   if (auto range = range_in_file(place, source->size()))

@@ -20,12 +20,16 @@ class ItemFiles {
   // Of chunks that will be asked for one after the other: reads the items of the first few at once,
   // where they are small and lie one behind another. How many that are, one at least.
   std::size_t read_ahead(std::span<const ChunkId> chunks);
+  // Of one of many that are asked for as they lie: where it is small it is read with what follows
+  // it, unless it was already.
+  void read_around(const ItemPlace& place);
 
  private:
   const Checkpoint& checkpoint_;
   FileId last_ = FileId::kNone;
   std::shared_ptr<const ByteSource> source_;
   std::shared_ptr<const ByteSource> with_run_;  // the same, where a run of it was read ahead
+  std::int64_t run_begin_ = 0, run_end_ = 0;    // of read_around()
 };
 
 // The range of a file that an item takes.

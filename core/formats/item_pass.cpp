@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/hash.h"
+#include "core/formats/hash_ranges.h"
 #include "core/formats/item_access.h"
 #include "core/formats/items.h"
 #include "core/io/read_through.h"
@@ -40,7 +41,19 @@ struct PassingItem {
 
 }  // namespace
 
-Result<ItemPass> pass_over_item(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress) {
+ItemPasses::ItemPasses(const Checkpoint& checkpoint)
+    : checkpoint_(checkpoint), files_(std::make_unique<ItemFiles>(checkpoint)) {}
+ItemPasses::~ItemPasses() = default;
+
+Result<std::string> ItemPasses::hash(const ItemPlace& place, Progress* progress) {
+  files_->read_around(place);
+  SHW_TRY(ItemRange range, find_item(*files_, place));
+  const ByteRange bytes{range.offset, range.length};
+  return hash_ranges(*range.source, std::span(&bytes, 1), progress);
+}
+
+Result<ItemPass> ItemPasses::over(ChunkId chunk, Progress* progress) {
+  const Checkpoint& checkpoint = checkpoint_;
   TensorId tensor = checkpoint.tensor_of(chunk);
   Dtype dtype = checkpoint.dtype(tensor);
   Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
@@ -48,8 +61,8 @@ Result<ItemPass> pass_over_item(const Checkpoint& checkpoint, ChunkId chunk, Pro
   if (!place) return not_the_chunk(checkpoint, chunk, "no storage record says where its bytes are");
   if (!lies_inside(box.offsets, box.sizes, checkpoint.shape(tensor)) || size_of(dtype) == 0)
     return not_the_chunk(checkpoint, chunk, "is no box of its tensor");
-  ItemFiles files(checkpoint);
-  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kHeader));
+  files_->read_around(*place);
+  SHW_TRY(OpenItem item, open_item(*files_, checkpoint, chunk, ItemPart::kHeader));
   const ItemHeader& header = item.header;
   if (!is_as_recorded(checkpoint, chunk, header))
     return not_the_chunk(checkpoint, chunk, "is not of the size and dtype that are recorded");
@@ -63,7 +76,7 @@ Result<ItemPass> pass_over_item(const Checkpoint& checkpoint, ChunkId chunk, Pro
     if (!elements.is_complete()) return not_the_chunk(checkpoint, chunk, "has too few elements");
     return ItemPass{std::move(hash), elements.value()};
   }
-  SHW_TRY(ItemRange range, find_item(files, *place));
+  SHW_TRY(ItemRange range, find_item(*files_, *place));
   PassingItem passing{elements, range.offset, header.payload_offset,
                       header.payload_offset + header.payload_length};
   RangeParts parts;

@@ -1,6 +1,7 @@
 // All that a proof asks of an item, in one pass over its bytes.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "core/base/progress.h"
@@ -10,12 +11,27 @@
 
 namespace shw {
 
+class ItemFiles;
+
 struct ItemPass {
   std::string hash;      // XXH3-128 of the item as it lies in its file (hash_item)
   Fingerprint elements;  // of the chunk's elements, by their index in the whole tensor
 };
 
-// kDamaged where the item is not what the metadata says of the chunk.
-Result<ItemPass> pass_over_item(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress);
+// For one thread that goes from item to item, as they lie in their files: a file stays open from
+// the first of its items to the last, and small ones are read together.
+class ItemPasses {
+ public:
+  explicit ItemPasses(const Checkpoint& checkpoint);
+  ~ItemPasses();
+  // kDamaged where the item is not what the metadata says of the chunk.
+  Result<ItemPass> over(ChunkId chunk, Progress* progress);
+  // What hash_item() says.
+  Result<std::string> hash(const ItemPlace& place, Progress* progress);
+
+ private:
+  const Checkpoint& checkpoint_;
+  std::unique_ptr<ItemFiles> files_;
+};
 
 }  // namespace shw

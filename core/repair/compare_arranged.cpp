@@ -1,7 +1,9 @@
 #include "core/repair/compare_arranged.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
+#include <numeric>
 
 #include "core/formats/items.h"
 #include "core/formats/plain_value.h"
@@ -27,6 +29,26 @@ Result<bool> says_the_same(const Checkpoint& before, std::size_t object, const C
   return wanted == written;
 }
 
+struct BoxView {
+  ExtentsView offsets, sizes;
+};
+bool is_same_box(const BoxView& a, const BoxView& b) {
+  return same(a.offsets, b.offsets) && same(a.sizes, b.sizes);
+}
+std::strong_ordering order_of(ExtentsView a, ExtentsView b) {
+  return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());
+}
+std::vector<std::uint32_t> in_order(const std::vector<BoxView>& boxes) {
+  std::vector<std::uint32_t> order(boxes.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    auto offsets = order_of(boxes[a].offsets, boxes[b].offsets);
+    const auto by_box = offsets != 0 ? offsets : order_of(boxes[a].sizes, boxes[b].sizes);
+    return by_box != 0 ? by_box < 0 : a < b;
+  });
+  return order;
+}
+
 }  // namespace
 
 tl::unexpected<Error> not_as_arranged(std::string_view fqn, const std::string& what) {
@@ -42,18 +64,32 @@ Result<WrittenTensor> written_tensor(const Arrangement& all, const ArrangedEntry
   return WrittenTensor{std::move(tensor), *at};
 }
 
-Status compare_tiles(const WrittenTensor& written, const Checkpoint& result, std::string_view fqn) {
+Result<std::vector<std::uint32_t>> match_tiles(const WrittenTensor& written,
+                                               const Checkpoint& result, std::string_view fqn) {
   if (result.dtype(written.at) != written.tensor.dtype) return not_as_arranged(fqn, "its dtype");
   if (!same(result.shape(written.at), written.tensor.shape))
     return not_as_arranged(fqn, "its shape");
-  std::vector<std::pair<Extents, Extents>> there, wanted;
+  std::vector<BoxView> there, wanted;
   for (ChunkId chunk : result.chunks(written.at))
-    there.emplace_back(copy_of(result.offsets(chunk)), copy_of(result.sizes(chunk)));
+    there.push_back({result.offsets(chunk), result.sizes(chunk)});
   for (const ArrangedTile& tile : written.tensor.tiles)
-    wanted.emplace_back(tile.box.offsets, tile.box.sizes);
-  std::sort(there.begin(), there.end());
-  std::sort(wanted.begin(), wanted.end());
-  return there == wanted ? Status{} : Status(not_as_arranged(fqn, "its tiles"));
+    wanted.push_back({tile.box.offsets, tile.box.sizes});
+  if (there.size() != wanted.size()) return not_as_arranged(fqn, "its tiles");
+  std::vector<std::uint32_t> tile_of(there.size());
+  std::iota(tile_of.begin(), tile_of.end(), 0u);
+  // Nearly always they come back in the order in which they were written.
+  if (std::equal(there.begin(), there.end(), wanted.begin(), is_same_box)) return tile_of;
+  const std::vector<std::uint32_t> left = in_order(there), right = in_order(wanted);
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (!is_same_box(there[left[i]], wanted[right[i]])) return not_as_arranged(fqn, "its tiles");
+    tile_of[left[i]] = right[i];
+  }
+  return tile_of;
+}
+
+Status compare_tiles(const WrittenTensor& written, const Checkpoint& result, std::string_view fqn) {
+  SHW_CHECK(match_tiles(written, result, fqn));
+  return {};
 }
 
 Result<std::optional<Error>> arranged_object_that_differs(const Arrangement& all,

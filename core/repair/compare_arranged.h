@@ -2,9 +2,10 @@
 // the program that made it.
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/formats/box_reader.h"
 #include "core/repair/mismatch.h"
@@ -24,7 +25,11 @@ struct WrittenTensor {
 Result<WrittenTensor> written_tensor(const Arrangement& all, const ArrangedEntry& entry,
                                      const WantedForm& form, const Checkpoint& result);
 
-// Dtype, shape and tiles.
+// By chunk of the tensor in the result, in their order, which of `written.tensor.tiles` it is. An
+// error where dtype, shape or tiles are others.
+Result<std::vector<std::uint32_t>> match_tiles(const WrittenTensor& written,
+                                               const Checkpoint& result, std::string_view fqn);
+// The same where nobody asks which is which.
 Status compare_tiles(const WrittenTensor& written, const Checkpoint& result, std::string_view fqn);
 // Entries that are no tensors: one that is not there under its name, or says something else; an
 // error where that cannot be told.

@@ -1,12 +1,10 @@
 #include "core/repair/make_arranged.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
-#include <span>
+#include <tuple>
 
 #include "core/base/hash.h"
 #include "core/base/parallel.h"
@@ -24,44 +22,29 @@
 namespace shw {
 namespace {
 
-// Which tile of what was laid out a box of an entry is, as WrittenFolder::made counts them. Of
-// millions of tiles only a hash is kept: two that share one are not told apart, and are then
-// compared element by element.
+// Which of what was laid out a tile of an entry is, as WrittenFolder::made counts them. Outputs
+// have the tiles of an entry in the order in which it is arranged.
 class MadePlaces {
  public:
   MadePlaces(const Outputs& outputs, const LaidOut& laid_out) {
-    rows_.reserve(laid_out.made.size());
-    for (const MadeTile& made : laid_out.made) {
-      const Box box = outputs.tensors[made.tensor].tiles.box(made.tile);
-      rows_.push_back({key_of(made.tensor, box), static_cast<std::uint32_t>(rows_.size())});
+    for (const OutputTensor& tensor : outputs.tensors) {
+      first_.push_back(made_.size());
+      made_.resize(made_.size() + tensor.tiles.size(), kKept);
     }
-    std::sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
+    for (std::uint32_t i = 0; i < laid_out.made.size(); ++i)
+      made_[first_[laid_out.made[i].tensor] + laid_out.made[i].tile] = i;
   }
 
-  struct Found {
-    bool is_made = false;
-    std::optional<std::size_t> place = {};  // nothing where it cannot be told
-  };
-  Found find(std::uint32_t entry, const Box& box) const {
-    const Row wanted{key_of(entry, box)};
-    auto [first, last] = std::equal_range(rows_.begin(), rows_.end(), wanted,
-                                          [](const Row& a, const Row& b) { return a.key < b.key; });
-    if (first == last) return {};
-    return {true, last - first == 1 ? std::optional<std::size_t>(first->made) : std::nullopt};
+  // Nothing where its item comes along as it is.
+  std::optional<std::uint32_t> find(std::uint32_t entry, std::uint32_t tile) const {
+    const std::uint32_t made = made_[first_[entry] + tile];
+    return made == kKept ? std::nullopt : std::optional(made);
   }
 
  private:
-  struct Row {
-    std::uint64_t key = 0;
-    std::uint32_t made = 0;
-  };
-  static std::uint64_t key_of(std::uint32_t entry, const Box& box) {
-    Extents numbers{static_cast<std::int64_t>(entry)};
-    numbers.insert(numbers.end(), box.offsets.begin(), box.offsets.end());
-    numbers.insert(numbers.end(), box.sizes.begin(), box.sizes.end());
-    return hash_of(std::as_bytes(std::span(numbers))).low;
-  }
-  std::vector<Row> rows_;  // by key
+  static constexpr std::uint32_t kKept = 0xFFFFFFFFu;
+  std::vector<std::size_t> first_;   // by entry, in made_
+  std::vector<std::uint32_t> made_;  // by entry and tile
 };
 
 struct ProvingArranged {
@@ -77,59 +60,39 @@ Result<WrittenTensor> written_of(const ProvingArranged& proving, const ArrangedE
   return written_tensor(proving.all, entry, proving.run.form, proving.result);
 }
 
-// Unpacked tensors that tiles are compared with, element by element: tiles of one tensor are proved
-// one after the other, a thread or two beside each other.
-class TensorsAtHand {
- public:
-  Result<std::shared_ptr<const IndexedTensor>> of(const ProvingArranged& proving,
-                                                  std::uint32_t entry) {
-    if (auto known = find(entry)) return known;
-    SHW_TRY(WrittenTensor written, written_of(proving, proving.all.tensors[entry]));
-    auto made = std::make_shared<const IndexedTensor>(std::move(written.tensor));
-    std::lock_guard lock(guard_);
-    kept_[next_++ % kept_.size()] = {entry, made};
-    return made;
-  }
-
- private:
-  std::shared_ptr<const IndexedTensor> find(std::uint32_t entry) {
-    std::lock_guard lock(guard_);
-    for (const auto& [which, tensor] : kept_) {
-      if (tensor != nullptr && which == entry) return tensor;
-    }
-    return nullptr;
-  }
-  std::mutex guard_;
-  std::array<std::pair<std::uint32_t, std::shared_ptr<const IndexedTensor>>, 32> kept_{};
-  std::size_t next_ = 0;
-};
-
-constexpr std::uint32_t kNoChunk = 0xFFFFFFFFu;
-
 struct TileTask {
   std::uint32_t entry = 0;
-  ChunkId chunk{};                // of the result
-  std::uint32_t kept = kNoChunk;  // of the source: what it was, where it came along as it was
+  ChunkId chunk{};                      // of the result
+  std::optional<std::uint32_t> made{};  // in WrittenFolder::made
+  std::optional<ChunkId> kept{};        // else: what it was in the source
+};
+
+struct PassesOfBoth {
+  PassesOfBoth(const Checkpoint& before, const Checkpoint& after) : source(before), result(after) {}
+  ItemPasses source, result;
 };
 
 // The chunk of the source that begins where the tile does.
-std::uint32_t kept_chunk_of(const IndexedTensor& tensor, const Checkpoint& result, ChunkId tile) {
+std::optional<ChunkId> kept_chunk_of(const IndexedTensor& tensor, const Checkpoint& result,
+                                     ChunkId tile) {
   for (const Part* part : tensor.index.near(box_of(result, tile))) {
     const auto* from = std::get_if<FromChunk>(&part->from);
     if (from != nullptr && from->input == 0 && same(part->box.offsets, result.offsets(tile)))
-      return static_cast<std::uint32_t>(index_of(from->chunk));
+      return from->chunk;
   }
-  return kNoChunk;
+  return std::nullopt;
 }
 
 // The item that came along as it was is the one of the source. Its hash.
-Result<std::string> prove_kept(const TileTask& task, const ProvingArranged& proving) {
+Result<std::string> prove_kept(const TileTask& task, const ProvingArranged& proving,
+                               PassesOfBoth& passes) {
   const Checkpoint& source = proving.all.source();
-  auto before = task.kept == kNoChunk ? std::nullopt : source.item(ChunkId{task.kept});
+  auto before = task.kept ? source.item(*task.kept) : std::nullopt;
   auto now = proving.result.item(task.chunk);
   if (before && now) {
-    SHW_TRY(std::string hash, hash_item(proving.result, *now, proving.progress));
-    SHW_TRY(std::string wanted, hash_item(source, *before, nullptr));
+    SHW_TRY(std::string hash, passes.result.hash(*now, proving.progress));
+    SHW_TRY(std::string wanted,
+            hash_kept(source, *before, proving.written.came_along, passes.source, nullptr));
     if (wanted == hash) return hash;
   }
   return not_as_arranged(proving.all.tensors[task.entry].fqn,
@@ -137,35 +100,29 @@ Result<std::string> prove_kept(const TileTask& task, const ProvingArranged& prov
 }
 
 // One tile, read back once: what passes by is held against the fingerprint of what was read for it,
-// or against the item that it was; where neither is known, element by element. The item's hash.
+// or against the item that it was. The item's hash.
 Result<std::string> prove_tile(const TileTask& task, const ProvingArranged& proving,
-                               TensorsAtHand& at_hand) {
-  const ArrangedEntry& entry = proving.all.tensors[task.entry];
-  Box tile = box_of(proving.result, task.chunk);
-  const MadePlaces::Found found = proving.places.find(task.entry, tile);
-  if (!found.is_made) return prove_kept(task, proving);
-  SHW_TRY(ItemPass pass, pass_over_item(proving.result, task.chunk, proving.progress));
-  if (found.place && proving.written.made[*found.place]) {
-    if (*proving.written.made[*found.place] == pass.elements) return std::move(pass.hash);
-    return not_as_arranged(
-        entry.fqn, "its tile at " + to_text(tile.offsets) + " does not hold what was read for it");
-  }
-  SHW_TRY(auto tensor, at_hand.of(proving, task.entry));
-  PartReader wanted(proving.all);
-  BoxReader written(proving.result);
-  SHW_CHECK(compare_elements(tensor->index, task.chunk, wanted, written, proving.progress));
-  return std::move(pass.hash);
+                               PassesOfBoth& passes) {
+  if (!task.made) return prove_kept(task, proving, passes);
+  SHW_TRY(ItemPass pass, passes.result.over(task.chunk, proving.progress));
+  const auto& read = proving.written.made[*task.made];
+  if (read && *read == pass.elements) return std::move(pass.hash);
+  return not_as_arranged(proving.all.tensors[task.entry].fqn,
+                         "its tile at " + to_text(proving.result.offsets(task.chunk)) +
+                             " does not hold what was read for it");
 }
 
 // Every tile of one entry, which is written in the tiles that it was to be.
 Result<std::vector<TileTask>> tasks_of(const ProvingArranged& proving, std::uint32_t entry) {
   SHW_TRY(WrittenTensor written, written_of(proving, proving.all.tensors[entry]));
-  SHW_CHECK(compare_tiles(written, proving.result, proving.all.tensors[entry].fqn));
+  SHW_TRY(std::vector<std::uint32_t> tile_of,
+          match_tiles(written, proving.result, proving.all.tensors[entry].fqn));
   std::vector<TileTask> tasks;
+  tasks.reserve(tile_of.size());
   std::unique_ptr<const IndexedTensor> tensor;
   for (ChunkId chunk : proving.result.chunks(written.at)) {
-    TileTask task{entry, chunk};
-    if (!proving.places.find(entry, box_of(proving.result, chunk)).is_made) {
+    TileTask task{entry, chunk, proving.places.find(entry, tile_of[tasks.size()])};
+    if (!task.made) {
       if (tensor == nullptr)
         tensor = std::make_unique<const IndexedTensor>(std::move(written.tensor));
       task.kept = kept_chunk_of(*tensor, proving.result, chunk);
@@ -173,6 +130,16 @@ Result<std::vector<TileTask>> tasks_of(const ProvingArranged& proving, std::uint
     tasks.push_back(task);
   }
   return tasks;
+}
+
+// Tiles of one tensor lie in as many files as there were ranks.
+void sort_as_they_lie(const Checkpoint& result, std::vector<TileTask>& tasks) {
+  auto place = [&](const TileTask& task) {
+    const ItemPlace item = result.item(task.chunk).value_or(ItemPlace{});
+    return std::tuple(item.file, item.offset, task.chunk);
+  };
+  std::sort(tasks.begin(), tasks.end(),
+            [&](const TileTask& a, const TileTask& b) { return place(a) < place(b); });
 }
 
 // By chunk of the result the hash of its item.
@@ -191,14 +158,14 @@ Result<std::vector<std::string>> prove_tiles(const ProvingArranged& proving) {
     tasks.insert(tasks.end(), own.begin(), own.end());
     own = {};
   }
-  std::vector<std::uint64_t> costs = item_lengths(proving.result);
+  sort_as_they_lie(proving.result, tasks);
   std::vector<std::uint64_t> in_order;
   in_order.reserve(tasks.size());
-  for (const TileTask& task : tasks) in_order.push_back(costs[index_of(task.chunk)]);
-  costs = {};
+  for (const TileTask& task : tasks) in_order.push_back(item_length(proving.result, task.chunk));
   EachWork work{"prove", in_order, {}, proving.progress};
-  TensorsAtHand at_hand;
-  work.find = [&](std::size_t i) { return prove_tile(tasks[i], proving, at_hand); };
+  Pool<PassesOfBoth> passes(
+      [&] { return std::make_unique<PassesOfBoth>(all.source(), proving.result); });
+  work.find = [&](std::size_t i) { return prove_tile(tasks[i], proving, *passes.take()); };
   SHW_TRY(auto found, find_each(proving.written.team, work));
   std::vector<std::string> hashes(proving.result.chunk_count());
   for (std::size_t i = 0; i < tasks.size(); ++i)

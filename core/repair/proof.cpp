@@ -14,6 +14,8 @@
 #include "core/base/parallel.h"
 #include "core/base/team.h"
 #include "core/base/words.h"
+#include "core/exec/passing_items.h"
+#include "core/formats/item_pass.h"
 #include "core/formats/items.h"
 #include "core/repair/digests.h"
 #include "core/repair/entries.h"
@@ -25,18 +27,38 @@
 namespace shw {
 namespace {
 
-using Key = std::tuple<std::uint32_t, std::int64_t, std::int64_t>;
+// Where the item of a chunk lies. Of millions of chunks a map would take a gigabyte.
+struct ItemRow {
+  FileId file = FileId::kNone;
+  std::uint32_t chunk = 0;
+  std::int64_t offset = 0, length = 0;
+  bool is_same_item(const ItemRow& other) const {
+    return file == other.file && offset == other.offset && length == other.length;
+  }
+};
 
-Key key_of(const ItemPlace& place) {
-  return {static_cast<std::uint32_t>(index_of(place.file)), place.offset, place.length};
+bool is_before(const ItemRow& a, const ItemRow& b) {
+  return std::tuple(a.file, a.offset, a.length, a.chunk) <
+         std::tuple(b.file, b.offset, b.length, b.chunk);
 }
 
-std::map<Key, std::vector<std::uint32_t>> chunks_by_item(const Checkpoint& checkpoint) {
-  std::map<Key, std::vector<std::uint32_t>> chunks;
+// As they lie in their files; chunks that share an item stand side by side.
+std::vector<ItemRow> items_as_they_lie(const Checkpoint& checkpoint) {
+  std::vector<ItemRow> rows;
+  rows.reserve(checkpoint.chunk_count());
   for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i) {
-    if (auto item = checkpoint.item(ChunkId{i})) chunks[key_of(*item)].push_back(i);
+    if (auto item = checkpoint.item(ChunkId{i}))
+      rows.push_back({item->file, i, item->offset, item->length});
   }
-  return chunks;
+  std::sort(rows.begin(), rows.end(), is_before);
+  return rows;
+}
+
+// Rows that are one item, from the first on.
+std::size_t end_of_item(std::span<const ItemRow> rows, std::size_t first) {
+  std::size_t last = first + 1;
+  while (last < rows.size() && rows[last].is_same_item(rows[first])) ++last;
+  return last;
 }
 
 // Which boxes of the new tensor came over as items, and from which old chunk.
@@ -105,22 +127,29 @@ Result<std::string> hash_entry(const Checkpoint& checkpoint, std::string_view fq
               Place{.file = {}, .tensor = std::string(fqn)});
 }
 
+Result<std::string> hash_kept(const Checkpoint& source, ItemPlace item,
+                              const PassingItems& came_along, ItemPasses& passes,
+                              Progress* progress) {
+  auto range = range_in_file(item, source.file(item.file).size);
+  auto seen = range ? came_along.hash_of(item.file, range->offset, range->length) : std::nullopt;
+  if (!seen) return passes.hash(item, progress);
+  if (progress != nullptr) progress->add(range->length);
+  return to_hex(*seen);
+}
+
 std::uint64_t item_bytes(const Checkpoint& checkpoint) {
+  const std::vector<ItemRow> rows = items_as_they_lie(checkpoint);
   std::uint64_t total = 0;
-  for (const auto& [key, chunks] : chunks_by_item(checkpoint)) {
-    auto length = narrow<std::uint64_t>(std::get<2>(key));
+  for (std::size_t i = 0; i < rows.size(); i = end_of_item(rows, i)) {
+    auto length = narrow<std::uint64_t>(rows[i].length);
     total = length ? checked_add(total, *length).value_or(UINT64_MAX) : total;
   }
   return total;
 }
 
-std::vector<std::uint64_t> item_lengths(const Checkpoint& checkpoint) {
-  std::vector<std::uint64_t> lengths(checkpoint.chunk_count());
-  for (std::uint32_t i = 0; i < lengths.size(); ++i) {
-    if (auto item = checkpoint.item(ChunkId{i}))
-      lengths[i] = narrow<std::uint64_t>(item->length).value_or(0);
-  }
-  return lengths;
+std::uint64_t item_length(const Checkpoint& checkpoint, ChunkId chunk) {
+  auto item = checkpoint.item(chunk);
+  return item ? narrow<std::uint64_t>(item->length).value_or(0) : 0;
 }
 
 Result<bool> by_first(Team* team, const std::function<Result<bool>()>& work) {
@@ -133,34 +162,84 @@ Result<bool> by_first(Team* team, const std::function<Result<bool>()>& work) {
 
 namespace {
 
-// An item and the chunks that lie in it.
-using ItemTask = std::pair<Key, const std::vector<std::uint32_t>*>;
+// Items of a checkpoint, each hashed by whoever comes to it.
+class ItemTasks {
+ public:
+  explicit ItemTasks(const Checkpoint& checkpoint)
+      : checkpoint_(checkpoint),
+        rows_(items_as_they_lie(checkpoint)),
+        passes_([&checkpoint] { return std::make_unique<ItemPasses>(checkpoint); }) {
+    for (std::size_t i = 0; i < rows_.size(); i = end_of_item(rows_, i)) first_.push_back(i);
+  }
 
-Result<std::string> hash_of_task(const Checkpoint& checkpoint, const ItemTask& task,
-                                 Progress* progress) {
-  const auto& [key, chunks] = task;
-  ItemPlace place{FileId{std::get<0>(key)}, std::get<1>(key), std::get<2>(key)};
-  auto hash = hash_item(checkpoint, place, progress);
-  if (!hash)
-    hash.error().place.tensor = checkpoint.fqn(checkpoint.tensor_of(ChunkId{chunks->front()}));
-  return hash;
-}
+  std::size_t size() const { return first_.size(); }
+  std::uint64_t cost(std::size_t task) const {
+    return narrow<std::uint64_t>(rows_[first_[task]].length).value_or(0);
+  }
+  // Those that lie in the item.
+  std::span<const ItemRow> chunks(std::size_t task) const {
+    const std::size_t last = task + 1 < first_.size() ? first_[task + 1] : rows_.size();
+    return std::span(rows_).subspan(first_[task], last - first_[task]);
+  }
+  Result<std::string> hash(std::size_t task, Progress* progress) {
+    const ItemRow& row = rows_[first_[task]];
+    auto hash = passes_.take()->hash({row.file, row.offset, row.length}, progress);
+    if (!hash)
+      hash.error().place.tensor = checkpoint_.fqn(checkpoint_.tensor_of(ChunkId{row.chunk}));
+    return hash;
+  }
+
+ private:
+  const Checkpoint& checkpoint_;
+  std::vector<ItemRow> rows_;
+  std::vector<std::size_t> first_;  // by task, in rows_
+  Pool<ItemPasses> passes_;
+};
 
 }  // namespace
 
 Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
                                                 const ThenOf& then) {
-  auto by_item = chunks_by_item(checkpoint);
-  std::vector<ItemTask> tasks;
-  for (const auto& [key, chunks] : by_item) tasks.emplace_back(key, &chunks);
+  ItemTasks tasks(checkpoint);
   std::vector<std::string> hashes(checkpoint.chunk_count());
   SHW_CHECK(each_in_parallel(tasks.size(), [&](std::size_t t) -> Status {
-    SHW_TRY(std::string hash, hash_of_task(checkpoint, tasks[t], progress));
-    for (std::uint32_t chunk : *tasks[t].second) {
-      hashes[chunk] = hash;
-      Status done = then ? then(ChunkId{chunk}) : Status{};
+    SHW_TRY(std::string hash, tasks.hash(t, progress));
+    for (const ItemRow& row : tasks.chunks(t)) {
+      hashes[row.chunk] = hash;
+      Status done = then ? then(ChunkId{row.chunk}) : Status{};
       if (!done) return done;
     }
+    return {};
+  }));
+  return hashes;
+}
+
+Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint,
+                                                const Checkpoint& of_same_files,
+                                                const std::vector<std::string>& known,
+                                                Progress* progress) {
+  std::map<std::string_view, FileId> files;
+  for (std::uint32_t i = 0; i < of_same_files.file_count(); ++i)
+    files[of_same_files.file(FileId{i}).path] = FileId{i};
+  const std::vector<ItemRow> there = items_as_they_lie(of_same_files);
+  auto known_of = [&](const ItemRow& row) -> const std::string* {
+    if (index_of(row.file) >= checkpoint.file_count()) return nullptr;
+    auto file = files.find(checkpoint.file(row.file).path);
+    if (file == files.end()) return nullptr;
+    const ItemRow wanted{file->second, 0, row.offset, row.length};
+    auto found = std::lower_bound(there.begin(), there.end(), wanted, is_before);
+    bool is_there = found != there.end() && found->is_same_item(wanted);
+    return is_there ? &known[found->chunk] : nullptr;
+  };
+  ItemTasks tasks(checkpoint);
+  std::vector<std::string> hashes(checkpoint.chunk_count());
+  SHW_CHECK(each_in_parallel(tasks.size(), [&](std::size_t t) -> Status {
+    const std::string* seen = known_of(tasks.chunks(t).front());
+    std::string hash = seen == nullptr ? std::string() : *seen;
+    if (seen == nullptr) {
+      SHW_TRY(hash, tasks.hash(t, progress));
+    }
+    for (const ItemRow& row : tasks.chunks(t)) hashes[row.chunk] = hash;
     return {};
   }));
   return hashes;
@@ -170,26 +249,22 @@ Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkp
                                                         Progress* progress, Team& team,
                                                         const BesideHash& beside) {
   using Hashes = Result<std::vector<std::string>>;
-  auto by_item = chunks_by_item(checkpoint);
-  std::vector<ItemTask> tasks;
-  std::vector<std::uint64_t> costs;
-  for (const auto& [key, chunks] : by_item) {
-    tasks.emplace_back(key, &chunks);
-    costs.push_back(narrow<std::uint64_t>(std::get<2>(key)).value_or(0));
-  }
+  ItemTasks tasks(checkpoint);
+  std::vector<std::uint64_t> costs(tasks.size());
+  for (std::size_t t = 0; t < costs.size(); ++t) costs[t] = tasks.cost(t);
   std::vector<std::string> hashes(checkpoint.chunk_count());
   std::optional<Error> first;
   TeamWork work{"hashes", costs, {}, {}, progress};
   work.find = [&](std::size_t t) -> Result<Bytes> {
-    auto hash = hash_of_task(checkpoint, tasks[t], progress);
+    auto hash = tasks.hash(t, progress);
     if (!hash && hash.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(hash).error());
     Packer words;
     words.add(std::string_view(hash ? *hash : std::string()));
     if (!hash) words.add(hash.error());
-    for (std::uint32_t chunk : *tasks[t].second) {
+    for (const ItemRow& row : tasks.chunks(t)) {
       if (!hash || beside.find == nullptr) break;
-      SHW_TRY(Bytes of_chunk, beside.find(ChunkId{chunk}));
+      SHW_TRY(Bytes of_chunk, beside.find(ChunkId{row.chunk}));
       words.add(packed_text(of_chunk));
     }
     return words.take();
@@ -197,11 +272,11 @@ Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkp
   work.hear = [&](std::size_t t, BytesView found) -> Status {
     Unpacker words(found);
     SHW_TRY(std::string hash, words.text());
-    for (std::uint32_t chunk : *tasks[t].second) {
-      hashes[chunk] = hash;
+    for (const ItemRow& row : tasks.chunks(t)) {
+      hashes[row.chunk] = hash;
       if (hash.empty() || beside.hear == nullptr) continue;
       SHW_TRY(std::string of_chunk, words.text());
-      SHW_CHECK(beside.hear(ChunkId{chunk}, std::as_bytes(std::span(of_chunk))));
+      SHW_CHECK(beside.hear(ChunkId{row.chunk}, std::as_bytes(std::span(of_chunk))));
     }
     if (!hash.empty()) return {};
     SHW_TRY(Error error, words.error());

@@ -15,6 +15,8 @@
 
 namespace shw {
 
+class ItemPasses;
+class PassingItems;
 class Team;
 
 // XXH3-128 of every chunk's item, by chunk id; in parallel, items that several chunks share once.
@@ -22,6 +24,12 @@ class Team;
 using ThenOf = std::function<Status(ChunkId)>;
 Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
                                                 const ThenOf& then = {});
+// The same where another checkpoint points into the same files, and `known` are its hashes: what
+// both point to is not read again.
+Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint,
+                                                const Checkpoint& of_same_files,
+                                                const std::vector<std::string>& known,
+                                                Progress* progress);
 // What else is found of a chunk by whoever has hashed its item, and heard by all.
 struct BesideHash {
   std::function<Result<Bytes>(ChunkId)> find = {};  // null: nothing
@@ -32,10 +40,14 @@ struct BesideHash {
 Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkpoint,
                                                         Progress* progress, Team& team,
                                                         const BesideHash& beside = {});
-// The bytes that it reads.
+// XXH3-128 of an item of a source that came along: as it was seen on the way, or read for it.
+Result<std::string> hash_kept(const Checkpoint& source, ItemPlace item,
+                              const PassingItems& came_along, ItemPasses& passes,
+                              Progress* progress);
+// The bytes that hash_all_items() reads.
 std::uint64_t item_bytes(const Checkpoint& checkpoint);
-// By chunk; 0 where it has no item.
-std::vector<std::uint64_t> item_lengths(const Checkpoint& checkpoint);
+// 0 where it has no item.
+std::uint64_t item_length(const Checkpoint& checkpoint, ChunkId chunk);
 // What the first member of a team finds and writes, heard by all; alone it is this one.
 Result<bool> by_first(Team* team, const std::function<Result<bool>()>& work);
 

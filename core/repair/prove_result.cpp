@@ -1,13 +1,16 @@
 #include "core/repair/prove_result.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
+#include <tuple>
 
 #include "core/base/hash.h"
+#include "core/base/parallel.h"
 #include "core/base/team.h"
 #include "core/formats/item_pass.h"
 #include "core/formats/items.h"
 #include "core/repair/carry_out.h"
-#include "core/repair/compare.h"
 #include "core/repair/entries.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
@@ -28,7 +31,6 @@ struct Proving {
 // A tile that was made, and where it lies now.
 struct MadeChunk {
   const PlannedTensor* tensor = nullptr;
-  const PlannedChunk* chunk = nullptr;
   std::optional<Fingerprint> elements{};  // of what was read for it, where that is known
 };
 
@@ -47,7 +49,7 @@ std::vector<MadeChunk> made_chunks(const Proving& proving) {
       const PlannedChunk& chunk = tensor.chunks[i];
       if (chunk.item || is_empty(chunk.box)) continue;
       MadeChunk& one = made[index_of(by_offsets.at(chunk.box.offsets))];
-      one = {&tensor, &chunk, {}};
+      one = {&tensor, {}};
       auto known = proving.made.find({t, i});
       if (known != proving.made.end()) one.elements = proving.written.made[known->second];
     }
@@ -60,41 +62,66 @@ tl::unexpected<Error> made_wrong(const Proving& proving, const MadeChunk& made) 
               Place{.file = {}, .tensor = std::string(fqn_after(proving.source, *made.tensor))});
 }
 
-// A tile that was made, read back once and held against what was read for it; where an earlier run
-// made it, against its pieces in the source. The hash of its item.
-Result<std::string> prove_made(const Proving& proving, const MadeChunk& made, ChunkId at) {
-  SHW_TRY(ItemPass pass, pass_over_item(proving.result, at, proving.progress));
-  if (made.elements) {
-    if (*made.elements == pass.elements) return std::move(pass.hash);
-    return made_wrong(proving, made);
-  }
-  BoxReader source(proving.source), written(proving.result);
-  SHW_CHECK(compare_payload(*made.tensor, *made.chunk, {source, written, at, proving.progress}));
-  return std::move(pass.hash);
+// A tile that was made, read back once and held against what was read for it. The hash of its item.
+Result<std::string> prove_made(const Proving& proving, const MadeChunk& made, ChunkId at,
+                               ItemPasses& passes) {
+  SHW_TRY(ItemPass pass, passes.over(at, proving.progress));
+  if (made.elements && *made.elements == pass.elements) return std::move(pass.hash);
+  return made_wrong(proving, made);
+}
+
+// Chunks in the order of their items, file by file.
+std::vector<ChunkId> as_they_lie(const Checkpoint& checkpoint) {
+  std::vector<std::pair<ItemPlace, ChunkId>> places;
+  places.reserve(checkpoint.chunk_count());
+  for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i)
+    places.emplace_back(checkpoint.item(ChunkId{i}).value_or(ItemPlace{}), ChunkId{i});
+  std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.first.file, a.first.offset, a.second) <
+           std::tuple(b.first.file, b.first.offset, b.second);
+  });
+  std::vector<ChunkId> order;
+  order.reserve(places.size());
+  for (const auto& [place, chunk] : places) order.push_back(chunk);
+  return order;
+}
+
+// What is found of each chunk, in the order of chunks; looked for in that of their items.
+Result<std::vector<std::string>> find_as_they_lie(
+    const Proving& proving, const Checkpoint& checkpoint, const char* step,
+    const std::function<std::uint64_t(ChunkId)>& cost,
+    const std::function<Result<std::string>(ChunkId, ItemPasses&)>& find) {
+  const std::vector<ChunkId> order = as_they_lie(checkpoint);
+  std::vector<std::uint64_t> costs;
+  costs.reserve(order.size());
+  for (ChunkId chunk : order) costs.push_back(cost(chunk));
+  Pool<ItemPasses> passes([&] { return std::make_unique<ItemPasses>(checkpoint); });
+  EachWork work{step, costs, {}, proving.progress};
+  work.find = [&](std::size_t i) { return find(order[i], *passes.take()); };
+  SHW_TRY(auto found, find_each(proving.written.team, work));
+  std::vector<std::string> by_chunk(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) by_chunk[index_of(order[i])] = std::move(found[i]);
+  return by_chunk;
 }
 
 // Of all items of the result, those of tiles that were made proved on the way.
 Result<std::vector<std::string>> prove_items(const Proving& proving) {
   std::vector<MadeChunk> made = made_chunks(proving);
-  std::vector<std::uint64_t> costs = item_lengths(proving.result);
-  EachWork work{"prove", costs, {}, proving.progress};
-  work.find = [&](std::size_t i) -> Result<std::string> {
-    ChunkId chunk{static_cast<std::uint32_t>(i)};
-    if (made[i].tensor != nullptr) return prove_made(proving, made[i], chunk);
-    auto item = proving.result.item(chunk);
-    return item ? hash_item(proving.result, *item, proving.progress) : std::string();
-  };
-  return find_each(proving.written.team, work);
+  return find_as_they_lie(
+      proving, proving.result, "prove",
+      [&](ChunkId chunk) { return item_length(proving.result, chunk); },
+      [&](ChunkId chunk, ItemPasses& passes) -> Result<std::string> {
+        const MadeChunk& one = made[index_of(chunk)];
+        if (one.tensor != nullptr) return prove_made(proving, one, chunk, passes);
+        auto item = proving.result.item(chunk);
+        return item ? passes.hash(*item, proving.progress) : std::string();
+      });
 }
 
-// The hash of an item of the source, seen while it was copied or read for it.
-Result<std::string> hash_kept(const Proving& proving, ItemPlace item) {
-  auto range = range_in_file(item, proving.source.file(item.file).size);
-  auto seen = range ? proving.written.came_along.hash_of(item.file, range->offset, range->length)
-                    : std::nullopt;
-  if (!seen) return hash_item(proving.source, item, proving.progress);
-  if (proving.progress != nullptr) proving.progress->add(range->length);
-  return to_hex(*seen);
+bool was_seen(const Proving& proving, ChunkId chunk) {
+  auto item = proving.source.item(chunk);
+  auto range = item ? range_in_file(*item, proving.source.file(item->file).size) : std::nullopt;
+  return range && proving.written.came_along.hash_of(item->file, range->offset, range->length);
 }
 
 // Items of the source that came along, by chunk; empty for those whose elements were moved.
@@ -108,15 +135,18 @@ Result<std::vector<std::string>> hash_kept_items(const Proving& proving) {
       if (chunk.item) kept[index_of(*chunk.item)] = true;
     }
   }
-  std::vector<std::uint64_t> costs = item_lengths(proving.source);
-  for (std::size_t i = 0; i < kept.size(); ++i) costs[i] = kept[i] ? costs[i] : 0;
-  EachWork work{"hash what came along", costs, {}, proving.progress};
-  work.find = [&](std::size_t i) -> Result<std::string> {
-    auto item = proving.source.item(ChunkId{static_cast<std::uint32_t>(i)});
-    if (!kept[i] || !item) return std::string();
-    return hash_kept(proving, *item);
-  };
-  return find_each(proving.written.team, work);
+  return find_as_they_lie(
+      proving, proving.source, "hash what came along",
+      [&](ChunkId chunk) {
+        const bool is_read = kept[index_of(chunk)] && !was_seen(proving, chunk);
+        return is_read ? item_length(proving.source, chunk) : 0;
+      },
+      [&](ChunkId chunk, ItemPasses& passes) -> Result<std::string> {
+        auto item = proving.source.item(chunk);
+        if (!kept[index_of(chunk)] || !item) return std::string();
+        return hash_kept(proving.source, *item, proving.written.came_along, passes,
+                         proving.progress);
+      });
 }
 
 // lost.json first: it is certified too.

@@ -83,6 +83,49 @@ TEST_CASE("items that go by in a copy have the hash of their bytes") {
   }
 }
 
+TEST_CASE("pieces of a copy never cut an item that lies in it") {
+  std::mt19937_64 dice(7);
+  int longer = 0;
+  for (int round = 0; round < 200; ++round) {
+    CAPTURE(round);
+    std::vector<WatchedItem> items;
+    const std::int64_t most = round % 2 == 0 ? 40'000 : 4000;
+    for (std::int64_t at = 0; at < static_cast<std::int64_t>(kFile);) {
+      std::int64_t length = std::min(static_cast<std::int64_t>(kFile) - at,
+                                     static_cast<std::int64_t>(1 + dice() % most));
+      items.push_back({at, length});
+      at += length + (dice() % 2 == 0 ? 0 : static_cast<std::int64_t>(dice() % 3000));
+    }
+    auto checkpoint = checkpoint_of(items, Bytes(kFile));
+    const std::vector<std::string> copied{"a"};
+    PassingItems passing(*checkpoint, copied);
+    const std::uint64_t first = dice() % 1000, about = 1 + dice() % 20'000, last = kFile - first;
+    std::vector<std::uint64_t> borders{first};
+    while (borders.back() < last) {
+      const std::uint64_t at = borders.back();
+      const std::uint64_t piece = passing.length_of_piece("a", at, last - at, about);
+      REQUIRE(piece > 0);
+      REQUIRE(piece <= last - at);
+      bool is_an_item = std::any_of(items.begin(), items.end(), [&](const WatchedItem& item) {
+        return item.offset == static_cast<std::int64_t>(at) &&
+               item.length == static_cast<std::int64_t>(piece);
+      });
+      CHECK((piece <= about || is_an_item));
+      longer += piece > about ? 1 : 0;
+      borders.push_back(at + piece);
+    }
+    for (const WatchedItem& item : items) {
+      const auto begin = static_cast<std::uint64_t>(item.offset);
+      const auto end = begin + static_cast<std::uint64_t>(item.length);
+      if (begin < first || end > last) continue;
+      for (std::uint64_t border : borders) CHECK_FALSE((border > begin && border < end));
+    }
+    CHECK(passing.length_of_piece("no such file", 0, 1000, 300) == 300);
+    CHECK(passing.length_of_piece("no such file", 0, 200, 300) == 200);
+  }
+  CHECK(longer > 100);
+}
+
 TEST_CASE("what was not watched, lies across another item, or is cut short has no hash") {
   std::mt19937_64 dice(1);
   const Bytes bytes = some_bytes(dice);

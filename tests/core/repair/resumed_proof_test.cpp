@@ -1,0 +1,138 @@
+// What a run that is gone on with reads of its source: nothing of tiles that are there already, and
+// so nothing that would have to be decoded whole beside the memory that it may take.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "core/dead_process.h"
+#include "core/io/faulty_store.h"
+#include "core/io/memory_store.h"
+#include "core/io/place.h"
+#include "core/transform/drawn_plan.h"
+
+using namespace shw;
+
+namespace {
+
+// A checkpoint whose reads are counted, in a store that is not.
+struct CountedSource {
+  MemoryStore store{};
+  std::shared_ptr<std::atomic<std::uint64_t>> read = std::make_shared<std::atomic<std::uint64_t>>();
+  FaultyStore counting{store, [](const auto&, const auto&) { return std::nullopt; },
+                       [read = read](const std::string& path, std::uint64_t,
+                                     std::size_t length) -> std::optional<Error> {
+                         if (path.ends_with(".distcp")) *read += length;
+                         return std::nullopt;
+                       }};
+
+  explicit CountedSource(const std::string& folder) {
+    auto directory = open_directory(folder);
+    REQUIRE(directory.has_value());
+    auto entries = (*directory)->list();
+    REQUIRE(entries.has_value());
+    for (const Entry& entry : *entries) {
+      auto source = (*directory)->open(entry.path);
+      REQUIRE(source.has_value());
+      store.put("/ck/" + entry.path, read_bytes(**source, 0, (*source)->size()).value());
+    }
+  }
+  std::shared_ptr<const Checkpoint> open() {
+    auto checkpoint = open_checkpoint(counting.read_folder("/ck").value());
+    REQUIRE(checkpoint.has_value());
+    return *checkpoint;
+  }
+};
+
+ArrangedRun run_of(const std::string& out) {
+  ArrangedRun run;
+  run.form = {&test::dcp_format(), 0, out};
+  run.steps = {"resharded"};
+  return run;
+}
+
+// Killed when all tiles are durable.
+void kill_before_metadata(MemoryStore& store, const Arrangement& all) {
+  bool dead = false;
+  FaultyStore dying(store, [&](const std::string& step, const std::string& path) {
+    dead = dead || (step == "create" && path == ".metadata");
+    return dead ? std::optional<Error>(Error{ErrorKind::kIo, "killed", {path}}) : std::nullopt;
+  });
+  REQUIRE_FALSE(make_arranged(dying, all, run_of("/out"), nullptr).has_value());
+  const std::string owner = test::dead_process();
+  auto bytes = std::as_bytes(std::span(owner));
+  for (const std::string& name : store.names("/")) {
+    if (name.find(kPartialMark) != std::string::npos)
+      store.put("/" + name + "/" + kOwnerFile, {bytes.begin(), bytes.end()});
+  }
+}
+
+std::vector<Step> resharded() {
+  return {ReshardStep{{"*"}, {{{"dp", 3}}}, {{Placement::Kind::kShard, 0, 1}}}};
+}
+
+}  // namespace
+
+TEST_CASE("a run that is gone on with decodes nothing of tiles that are there") {
+  for (const char* fixture : {"/torch-2.14/healthy_zstd/ckpt", "/torch-2.14/healthy_moe_ep/ckpt"}) {
+    CAPTURE(fixture);
+    CountedSource source(std::string(SHW_TEST_DATA) + fixture);
+    const Arrangement all = test::taken(source.open(), resharded());
+    *source.read = 0;
+    auto lowered = lower_arrangement(all, run_of("/out").form);
+    REQUIRE(lowered.has_value());
+    const std::uint64_t planned = *source.read;
+    *source.read = 0;
+    REQUIRE(make_arranged(source.store, all, run_of("/whole"), nullptr).has_value());
+    const std::uint64_t whole_run = *source.read;
+    kill_before_metadata(source.store, all);
+    *source.read = 0;
+    auto resumed = make_arranged(source.store, all, run_of("/out"), nullptr);
+    if (!resumed) FAIL(resumed.error().message);
+    CHECK(resumed->files_kept > 1);
+    // What is not made is held against its item in the source.
+    std::uint64_t kept = 0;
+    auto add = [&](const std::optional<ItemPlace>& item) {
+      kept += item ? static_cast<std::uint64_t>(item->length) : 0;
+    };
+    for (const ObjectRow& row : all.source().objects()) add(row.item);
+    for (const OutputTensor& tensor : lowered->outputs.tensors) {
+      for (const OutputTile& tile : tensor.tiles) {
+        if (tile.kept) add(all.source().item(*tile.kept));
+      }
+    }
+    CHECK(source.read->load() <= planned + kept);
+    CHECK(whole_run > planned + kept);
+    auto made = source.store.read_folder("/out");
+    REQUIRE(made.has_value());
+    auto entries = (*made)->list();
+    REQUIRE(entries.has_value());
+    for (const Entry& entry : *entries) {
+      // They name the folder.
+      if (entry.path == ".metadata" || entry.path == "certificate.json") continue;
+      CHECK(source.store.get("/out/" + entry.path) == source.store.get("/whole/" + entry.path));
+    }
+    auto proof = verify_repair(*open_checkpoint(*made).value());
+    REQUIRE(proof.has_value());
+    CHECK(proof->outcome == VerifyReport::Outcome::kProved);
+  }
+}
+
+TEST_CASE("a tile that is not what was read for it before the kill is not proved after it") {
+  CountedSource source(SHW_TEST_DATA "/torch-2.14/healthy_zstd/ckpt");
+  const Arrangement all = test::taken(source.open(), resharded());
+  kill_before_metadata(source.store, all);
+  int changed = 0;
+  for (const std::string& name : source.store.names("/")) {
+    const std::string path = "/" + name + "/__0_0.distcp";
+    auto bytes = source.store.get(path);
+    if (name.find(kPartialMark) == std::string::npos || !bytes) continue;
+    for (std::byte& byte : *bytes) changed += byte == std::byte{0x3F} ? 1 : 0;
+    std::replace(bytes->begin(), bytes->end(), std::byte{0x3F}, std::byte{0x3E});
+    source.store.put(path, *bytes);
+  }
+  REQUIRE(changed > 0);
+  auto resumed = make_arranged(source.store, all, run_of("/out"), nullptr);
+  REQUIRE_FALSE(resumed.has_value());
+  CHECK_FALSE(source.store.exists("/out"));
+}
