@@ -114,8 +114,8 @@ bool is_only_above_assumed(const BrokenBounds& found) {
 void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& findings) {
   ValueBudget budget;
   BrokenBounds found;
-  for (const MomentPair& pair : moment_pairs(facts.checkpoint))
-    look_at_pair(facts, pair, budget, found);
+  std::vector<MomentPair> pairs = moment_pairs(facts);
+  for (const MomentPair& pair : each_of(pairs, facts)) look_at_pair(facts, pair, budget, found);
   if (found.subjects.empty()) return;
   Finding finding;
   finding.rule = "moment-bound";
