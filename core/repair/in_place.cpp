@@ -98,7 +98,7 @@ Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan, Pr
   SHW_TRY(auto after, hash_all_items(*result, progress));
   SHW_TRY(Certificate certificate, certify(checkpoint, before, *result, after, plan));
   certificate.plan = keep_plan(plan_text(checkpoint, plan, -1));
-  SHW_TRY(certificate.objects, certify_objects(*result));
+  SHW_TRY(certificate.objects, certify_objects(*result, progress));
   SHW_TRY(certificate.files, certify_files(*result, after, progress));
   return certificate;
 }
