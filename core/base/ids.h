@@ -19,4 +19,25 @@ constexpr std::size_t index_of(Id id) {
   return static_cast<std::size_t>(id);
 }
 
+// The rows [first, last) of a column.
+template <class Id>
+struct IdRange {
+  static constexpr bool kIsView = true;
+  std::uint32_t first = 0, last = 0;
+  std::uint32_t size() const { return last - first; }
+  bool empty() const { return first == last; }
+  Id operator[](std::uint32_t i) const { return Id{first + i}; }
+  struct Iterator {
+    std::uint32_t at;
+    Id operator*() const { return Id{at}; }
+    Iterator& operator++() {
+      ++at;
+      return *this;
+    }
+    bool operator==(const Iterator&) const = default;
+  };
+  Iterator begin() const { return {first}; }
+  Iterator end() const { return {last}; }
+};
+
 }  // namespace shw

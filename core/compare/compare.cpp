@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/parallel.h"
+#include "core/base/until_cancelled.h"
 #include "core/base/words.h"
 #include "core/compare/alone.h"
 #include "core/compare/entries.h"
@@ -101,25 +102,24 @@ std::string elements_words(std::int64_t count, const std::string& what) {
 // Two saves of one model have their names in one order: a name is looked for at the same place
 // first.
 std::optional<TensorId> find_near(const Checkpoint& checkpoint, std::string_view fqn,
-                                  std::uint32_t near) {
-  if (near < checkpoint.tensor_count() && checkpoint.fqn(TensorId{near}) == fqn)
-    return TensorId{near};
+                                  TensorId near) {
+  if (index_of(near) < checkpoint.tensor_count() && checkpoint.fqn(near) == fqn) return near;
   return checkpoint.find(fqn);
 }
 
 void Comparison::match() {
   named_a_ = names_alone(both_.a);
   named_b_ = names_alone(both_.b);
-  for (std::uint32_t t = 0; t < both_.a.tensor_count(); ++t) {
-    std::string_view fqn = both_.a.fqn(TensorId{t});
-    if (auto other = find_near(both_.b, fqn, t))
-      matched_.push_back({.tensor = {TensorId{t}, *other}, .a = {}, .b = {}});
+  for (TensorId tensor : until_cancelled(both_.a.tensors(), progress_)) {
+    std::string_view fqn = both_.a.fqn(tensor);
+    if (auto other = find_near(both_.b, fqn, tensor))
+      matched_.push_back({.tensor = {tensor, *other}, .a = {}, .b = {}});
     else if (!named_b_.contains(fqn))
-      only_a_.push_back(TensorId{t});
+      only_a_.push_back(tensor);
   }
-  for (std::uint32_t t = 0; t < both_.b.tensor_count(); ++t) {
-    std::string_view fqn = both_.b.fqn(TensorId{t});
-    if (!find_near(both_.a, fqn, t) && !named_a_.contains(fqn)) only_b_.push_back(TensorId{t});
+  for (TensorId tensor : until_cancelled(both_.b.tensors(), progress_)) {
+    std::string_view fqn = both_.b.fqn(tensor);
+    if (!find_near(both_.a, fqn, tensor) && !named_a_.contains(fqn)) only_b_.push_back(tensor);
   }
 }
 
@@ -142,6 +142,7 @@ bool Comparison::are_same_items(const Matched& matched) const {
 
 Status Comparison::judge_by_metadata() {
   return each_in_parallel(matched_.size(), [&](std::size_t i) -> Status {
+    if (is_cancelled(progress_)) return cancelled_error();
     Matched& matched = matched_[i];
     auto [one, two] = matched.tensor;
     matched.a = cover_of(both_.a, one);
@@ -160,7 +161,7 @@ Status Comparison::judge_by_metadata() {
 void Comparison::open_same_files() {
   if (both_.a.directory() == nullptr) return;
   OpenableFiles files(both_.a);
-  for (Matched& matched : matched_) {
+  for (Matched& matched : until_cancelled(matched_, progress_)) {
     if (!matched.same_items || matched.a.error) continue;
     matched.a.error = files.error_of(matched.tensor.a);
     matched.same_items = !matched.a.error;
@@ -270,7 +271,7 @@ void Comparison::doubt_openings() {
 
 void Comparison::add_alone(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
                            DifferenceKind kind) {
-  for (TensorId tensor : tensors) {
+  for (TensorId tensor : until_cancelled(tensors, progress_)) {
     TensorDifference told;
     told.fqn = checkpoint.fqn(tensor);
     told.kind = kind;
@@ -424,7 +425,7 @@ void Comparison::settle(const Matched& matched) {
 void Comparison::settle() {
   add_alone(both_.a, only_a_, DifferenceKind::kMissing);
   add_alone(both_.b, only_b_, DifferenceKind::kAdded);
-  for (const Matched& matched : matched_) settle(matched);
+  for (const Matched& matched : until_cancelled(matched_, progress_)) settle(matched);
   add_named_only();
   add_renamed();
   std::stable_sort(out_.tensors.begin(), out_.tensors.end(),
@@ -461,11 +462,12 @@ void Comparison::say_unjudged() {
 }
 
 Result<CheckpointDifference> Comparison::run() {
-  filled_a_ = filled_in(both_.a);
-  filled_b_ = filled_in(both_.b);
+  filled_a_ = filled_in(both_.a, progress_);
+  filled_b_ = filled_in(both_.b, progress_);
   hides_a_ = !unopened(both_.a).empty();
   hides_b_ = !unopened(both_.b).empty();
   match();
+  if (is_cancelled(progress_)) return cancelled_error();
   out_.data = options_.data;
   out_.tensors_a = both_.a.tensor_count() + named_a_.size();
   out_.tensors_b = both_.b.tensor_count() + named_b_.size();
@@ -483,6 +485,7 @@ Result<CheckpointDifference> Comparison::run() {
   settle();
   say_unjudged();
   choose_verdict();
+  if (is_cancelled(progress_)) return cancelled_error();
   return std::move(out_);
 }
 

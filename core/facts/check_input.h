@@ -5,8 +5,10 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "core/base/progress.h"
+#include "core/base/until_cancelled.h"
 #include "core/facts/depth.h"
 #include "core/facts/integrity.h"
 #include "core/formats/items.h"
@@ -42,5 +44,15 @@ struct CheckInput {
   // Where it was cancelled nobody looks at what is found.
   const Progress* progress = nullptr;
 };
+
+// All loops of facts and rules over what a large checkpoint has many of are made with these two: a
+// check that was cancelled ends in the middle of any of them.
+inline auto each_tensor(const CheckInput& input) {
+  return until_cancelled(input.checkpoint.tensors(), input.progress);
+}
+template <class Range>
+auto each_of(Range&& range, const CheckInput& input) {
+  return until_cancelled(std::forward<Range>(range), input.progress);
+}
 
 }  // namespace shw

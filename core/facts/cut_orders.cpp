@@ -84,8 +84,8 @@ std::vector<OtherOrder> find_other_orders(const CheckInput& input) {
   std::vector<OtherOrder> out;
   if (input.spec == nullptr) return out;
   std::set<TensorId> found;
-  for (std::uint32_t t = 0; t < input.checkpoint.tensor_count(); ++t) {
-    auto item = other_order(input, TensorId{t});
+  for (TensorId tensor : each_tensor(input)) {
+    auto item = other_order(input, tensor);
     if (!item) continue;
     found.insert(item->tensor);
     out.push_back(std::move(*item));

@@ -258,14 +258,14 @@ std::vector<DroppedAxis> dropped_axes(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   std::vector<Suspect> suspects;
   if (input.spec == nullptr) return {};
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    auto tensor = short_tensor(input, TensorId{t});
+  for (TensorId id : each_tensor(input)) {
+    auto tensor = short_tensor(input, id);
     auto item = tensor && !tensor->chunks.empty() ? suspect(input, *tensor) : std::nullopt;
     if (item) suspects.push_back(std::move(*item));
   }
   if (suspects.empty()) return {};
   // Optimizer states that are one rank's shard have causes of their own.
-  std::set<TensorId> explained = split_locally(input.checkpoint);
+  std::set<TensorId> explained = split_locally(input);
   explained.merge(saved_as_global(input));
   std::erase_if(suspects,
                 [&](const Suspect& item) { return explained.contains(item.tensor.tensor); });
@@ -274,7 +274,7 @@ std::vector<DroppedAxis> dropped_axes(const CheckInput& input) {
     for (std::size_t axis : item.axes) ++votes[to_text(*item.tensor.entry->mesh)][axis];
   }
   std::vector<DroppedAxis> out;
-  for (const Suspect& item : suspects)
+  for (const Suspect& item : each_of(suspects, input))
     out.push_back(dropped(input, item.tensor, choose(c, item, votes), item.grid));
   return out;
 }

@@ -80,10 +80,10 @@ std::optional<FamilyName> family_name(std::string_view fqn) {
   return std::nullopt;
 }
 
-Families families_of(const Checkpoint& checkpoint) {
+Families families_of(const CheckInput& input) {
   Families families;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
-    add(families, checkpoint.fqn(TensorId{t}), checkpoint.shape(TensorId{t}));
+  for (TensorId tensor : each_tensor(input))
+    add(families, input.checkpoint.fqn(tensor), input.checkpoint.shape(tensor));
   return families;
 }
 
@@ -93,12 +93,13 @@ Families families_of(const Spec& spec) {
   return families;
 }
 
-std::optional<HiddenSize> hidden_size(const Checkpoint& checkpoint) {
+std::optional<HiddenSize> hidden_size(const CheckInput& input) {
+  const Checkpoint& checkpoint = input.checkpoint;
   std::optional<HiddenSize> found;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    std::string_view fqn = checkpoint.fqn(TensorId{t});
+  for (TensorId tensor : each_tensor(input)) {
+    std::string_view fqn = checkpoint.fqn(tensor);
     auto dim = hidden_dim(fqn);
-    ExtentsView shape = checkpoint.shape(TensorId{t});
+    ExtentsView shape = checkpoint.shape(tensor);
     if (!dim || shape.size() != *dim + 1) continue;
     if (!found) found = HiddenSize{shape[*dim], std::string(fqn)};
     // Two that disagree (a tower of images beside the text): no vote.

@@ -26,7 +26,7 @@ struct FamilyName {
 std::optional<FamilyName> family_name(std::string_view fqn);
 
 using Families = std::map<std::string, ExpertFamily, std::less<>>;
-Families families_of(const Checkpoint& checkpoint);
+Families families_of(const CheckInput& input);
 Families families_of(const Spec& spec);
 
 // The hidden size as tensors say that no expert placement touches, and which said so.
@@ -34,7 +34,7 @@ struct HiddenSize {
   std::int64_t size = 0;
   std::string said_by;
 };
-std::optional<HiddenSize> hidden_size(const Checkpoint& checkpoint);
+std::optional<HiddenSize> hidden_size(const CheckInput& input);
 
 struct FamilyJudgement {
   enum class State { kUnknown, kHealthy, kMoved } state = State::kUnknown;

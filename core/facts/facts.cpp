@@ -13,7 +13,7 @@ Facts build_facts(const CheckInput& input) {
   derive_by_router(input, facts.derived_layouts);
   derive_by_siblings(input, facts.derived_layouts);
   if (input.depth == Depth::kMetadata) return facts;
-  facts.optimizer_settings = read_optimizer_settings(input.checkpoint);
+  facts.optimizer_settings = read_optimizer_settings(input.checkpoint, input.progress);
   facts.equal_to_reference = equal_to_reference(input);
   return facts;
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/until_cancelled.h"
 #include "core/base/words.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/tiles/coverage.h"
@@ -54,11 +55,12 @@ bool fits_checkpoint(const Checkpoint& checkpoint, const FilledTensor& tensor) {
 
 // A file beside the checkpoint can have come from another one, which may share a name or two with
 // it. It is believed where most of the tensors that it names are here in that shape.
-bool is_foreign(const Checkpoint& checkpoint, const FilledRecord& record) {
-  auto here = std::count_if(
-      record.tensors.begin(), record.tensors.end(),
-      [&](const FilledTensor& tensor) { return fits_checkpoint(checkpoint, tensor); });
-  return 2 * static_cast<std::size_t>(here) <= record.tensors.size() && !record.tensors.empty();
+bool is_foreign(const Checkpoint& checkpoint, const FilledRecord& record,
+                const Progress* progress) {
+  std::size_t here = 0;
+  for (const FilledTensor& tensor : until_cancelled(record.tensors, progress))
+    here += fits_checkpoint(checkpoint, tensor) ? 1 : 0;
+  return 2 * here <= record.tensors.size() && !record.tensors.empty();
 }
 
 // A hole that was there before the repair is a coverage-gap; here it counts only where something
@@ -91,11 +93,12 @@ void merge(FilledTensor& into, const FilledTensor& other, std::size_t& looks) {
 
 using ByTensor = std::map<TensorId, FilledTensor>;
 
-ByTensor join_sources(const Checkpoint& checkpoint, const std::vector<Source>& sources) {
+ByTensor join_sources(const Checkpoint& checkpoint, const std::vector<Source>& sources,
+                      const Progress* progress) {
   ByTensor all;
   std::size_t looks = 20'000'000;
   for (const Source& source : sources) {
-    for (const FilledTensor& tensor : source.record.tensors) {
+    for (const FilledTensor& tensor : until_cancelled(source.record.tensors, progress)) {
       if (tensor.lost == 0 || !fits_checkpoint(checkpoint, tensor) ||
           !is_filled(checkpoint, tensor))
         continue;
@@ -107,16 +110,18 @@ ByTensor join_sources(const Checkpoint& checkpoint, const std::vector<Source>& s
 }
 
 // What one place says and another does not, of files that name every tensor that lost something.
-void compare(const std::vector<Source>& sources, const ByTensor& all, FilledReport& report) {
+void compare(const std::vector<Source>& sources, const ByTensor& all, const Progress* progress,
+             FilledReport& report) {
   std::vector<std::map<std::string_view, std::int64_t>> said(sources.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    for (const FilledTensor& tensor : sources[i].record.tensors) said[i][tensor.fqn] = tensor.lost;
-    bool lists = std::any_of(said[i].begin(), said[i].end(), [](auto& one) { return one.second; });
-    if (lists && sources[i].record.lossless == true)
+    for (const FilledTensor& tensor : until_cancelled(sources[i].record.tensors, progress)) {
+      if (tensor.lost != 0) said[i][tensor.fqn] = tensor.lost;
+    }
+    if (!said[i].empty() && sources[i].record.lossless == true)
       report.disagreements.push_back(sources[i].name +
                                      " says that nothing is lost, and lists what is");
   }
-  for (const auto& [id, tensor] : all) {
+  for (const auto& [id, tensor] : until_cancelled(all, progress)) {
     for (std::size_t i = 0; i < sources.size(); ++i) {
       if (report.disagreements.size() == kMaxDisagreements) return;
       // One file of several speaks for its own tensors only.
@@ -203,7 +208,7 @@ FilledReport filled_in(const Checkpoint& checkpoint, const Progress* progress) {
   std::vector<Source> sources;
   FilledText inside = filled_inside(checkpoint);
   for (const std::string& text : inside.texts) {
-    if (auto record = filled_from_json(text)) {
+    if (auto record = filled_from_json(text, progress)) {
       sources.push_back({inside.place, std::move(*record)});
     } else {
       inside.damaged = true;
@@ -215,15 +220,15 @@ FilledReport filled_in(const Checkpoint& checkpoint, const Progress* progress) {
     read_file(checkpoint, kLostFile, beside, report, progress);
     read_file(checkpoint, kCertificateFile, beside, report, progress);
     for (Source& source : beside) {
-      if (is_foreign(checkpoint, source.record)) {
+      if (is_foreign(checkpoint, source.record, progress)) {
         report.foreign.push_back(source.name);
       } else {
         sources.push_back(std::move(source));
       }
     }
   }
-  ByTensor all = join_sources(checkpoint, sources);
-  compare(sources, all, report);
+  ByTensor all = join_sources(checkpoint, sources, progress);
+  compare(sources, all, progress, report);
   add_entries(checkpoint, sources, report);
   for (const Source& source : sources) {
     auto loses = [](const FilledTensor& tensor) { return tensor.lost != 0; };

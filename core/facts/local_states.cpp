@@ -138,10 +138,11 @@ bool is_as_expected(const CheckInput& input, TensorId state) {
 // optimizer has states of other shapes by design.
 std::vector<LocalState> local_states(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
-  std::set<TensorId> split = split_locally(input.checkpoint);
+  std::set<TensorId> split = split_locally(input);
   std::map<std::string, std::vector<LocalState>> hits;
   std::map<std::string, std::size_t> misses;
-  for (const OptimizerState& state : optimizer_states(c)) {
+  std::vector<OptimizerState> states = optimizer_states(c, input.progress);
+  for (const OptimizerState& state : each_of(states, input)) {
     if (split.contains(state.state) || c.shape(state.state).empty()) continue;
     if (is_as_expected(input, state.state)) continue;
     if (state.parameter) {

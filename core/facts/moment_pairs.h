@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/checkpoint.h"
+#include "core/facts/check_input.h"
 
 namespace shw {
 
@@ -15,6 +15,6 @@ struct MomentPair {
 };
 
 // Where both are there with one shape; by optimizer and parameter.
-std::vector<MomentPair> moment_pairs(const Checkpoint& checkpoint);
+std::vector<MomentPair> moment_pairs(const CheckInput& input);
 
 }  // namespace shw

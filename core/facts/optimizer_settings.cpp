@@ -67,7 +67,8 @@ std::optional<double> number_in(const PlainValue& value) {
 
 class Reader {
  public:
-  explicit Reader(const Checkpoint& checkpoint) : c_(checkpoint) {}
+  Reader(const Checkpoint& checkpoint, const Progress* progress)
+      : c_(checkpoint), progress_(progress) {}
   OptimizerSettings run();
 
  private:
@@ -88,6 +89,7 @@ class Reader {
   static SavedOptimizer finish(Draft draft);
 
   const Checkpoint& c_;
+  const Progress* progress_;
   std::map<std::string, Draft> drafts_;
   std::uint64_t left_ = kMaxEntries;
   std::int64_t left_out_ = 0;
@@ -224,9 +226,9 @@ SavedOptimizer Reader::finish(Draft draft) {
 OptimizerSettings Reader::run() {
   OptimizerSettings out;
   if (c_.directory() == nullptr) return out;
-  for (std::size_t i = 0; i < c_.objects().size(); ++i) add_object(i);
-  for (std::uint32_t t = 0; t < c_.tensor_count(); ++t) add_tensor(TensorId{t});
-  for (auto& [prefix, draft] : drafts_) {
+  for (std::size_t i = 0; i < c_.objects().size() && !is_cancelled(progress_); ++i) add_object(i);
+  for (TensorId tensor : until_cancelled(c_.tensors(), progress_)) add_tensor(tensor);
+  for (auto& [prefix, draft] : until_cancelled(drafts_, progress_)) {
     SavedOptimizer optimizer = finish(std::move(draft));
     optimizer.prefix = prefix;
     out.optimizers.push_back(std::move(optimizer));
@@ -247,8 +249,8 @@ std::optional<std::string> optimizer_prefix(std::string_view fqn) {
   return std::string(fqn.substr(0, before - kState.size()));
 }
 
-OptimizerSettings read_optimizer_settings(const Checkpoint& checkpoint) {
-  return Reader(checkpoint).run();
+OptimizerSettings read_optimizer_settings(const Checkpoint& checkpoint, const Progress* progress) {
+  return Reader(checkpoint, progress).run();
 }
 
 std::optional<Betas> betas_of(const ParamGroup& group) {

@@ -52,7 +52,8 @@ struct OptimizerSettings {
 };
 
 // Entries up to 16 MiB, 256 MiB of them; nothing where no bytes can be read.
-OptimizerSettings read_optimizer_settings(const Checkpoint& checkpoint);
+OptimizerSettings read_optimizer_settings(const Checkpoint& checkpoint,
+                                          const Progress* progress = nullptr);
 
 // "optimizer." of "optimizer.state.0.exp_avg"; nothing where the FQN is no state.
 std::optional<std::string> optimizer_prefix(std::string_view fqn);

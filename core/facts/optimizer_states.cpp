@@ -5,6 +5,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "core/base/until_cancelled.h"
+
 namespace shw {
 namespace {
 
@@ -109,12 +111,11 @@ void align_indices(const Checkpoint& checkpoint, const std::vector<TensorId>& mo
 
 }  // namespace
 
-std::vector<OptimizerState> optimizer_states(const Checkpoint& checkpoint) {
+std::vector<OptimizerState> optimizer_states(const Checkpoint& checkpoint,
+                                             const Progress* progress) {
   std::vector<OptimizerState> states;
   std::vector<TensorId> model;
-  std::unordered_map<std::string, std::optional<TensorId>> by_name;  // nothing: ambiguous
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
     auto path = parse_state_fqn(checkpoint.fqn(tensor));
     if (path) {
       states.push_back({tensor, std::nullopt, true, role_of_kind(path->kind),
@@ -122,14 +123,18 @@ std::vector<OptimizerState> optimizer_states(const Checkpoint& checkpoint) {
       continue;
     }
     model.push_back(tensor);
+  }
+  if (states.empty()) return states;
+  std::unordered_map<std::string, std::optional<TensorId>> by_name;  // nothing: ambiguous
+  for (TensorId tensor : until_cancelled(model, progress)) {
     auto [found, added] = by_name.try_emplace(bare_name(checkpoint.fqn(tensor)), tensor);
     if (!added) found->second.reset();
   }
-  for (OptimizerState& state : states) {
+  for (OptimizerState& state : until_cancelled(states, progress)) {
     auto found = by_name.find(bare_name(state.key));
     if (found != by_name.end()) state.parameter = found->second;
   }
-  align_indices(checkpoint, model, states);
+  if (!is_cancelled(progress)) align_indices(checkpoint, model, states);
   return states;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/progress.h"
 #include "core/model/checkpoint.h"
 #include "core/model/state_names.h"
 
@@ -20,6 +21,7 @@ struct OptimizerState {
   std::string key;   // what names the parameter: "layers.0.weight", "4"
 };
 
-std::vector<OptimizerState> optimizer_states(const Checkpoint& checkpoint);
+std::vector<OptimizerState> optimizer_states(const Checkpoint& checkpoint,
+                                             const Progress* progress = nullptr);
 
 }  // namespace shw

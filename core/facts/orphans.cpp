@@ -4,16 +4,18 @@ namespace shw {
 namespace {
 
 template <class Visit>
-void each_range(const Checkpoint& checkpoint, Visit visit) {
+void each_range(const CheckInput& input, Visit visit) {
+  const Checkpoint& checkpoint = input.checkpoint;
   auto offer = [&](const ItemPlace& place) {
     if (auto range = range_of(checkpoint, place)) visit(index_of(place.file), *range);
   };
   // torch writes what is no tensor first: in this order a file is met from its begin to its end.
-  for (const ObjectRow& object : checkpoint.objects()) {
+  auto objects = checkpoint.objects();
+  for (const ObjectRow& object : each_of(objects, input)) {
     if (object.item) offer(*object.item);
   }
-  for (std::uint32_t c = 0; c < checkpoint.chunk_count(); ++c) {
-    if (auto item = checkpoint.item(ChunkId{c})) offer(*item);
+  for (ChunkId chunk : each_of(checkpoint.chunks(), input)) {
+    if (auto item = checkpoint.item(chunk)) offer(*item);
   }
   for (const StrayRecord& stray : checkpoint.strays()) offer(stray.item);
 }
@@ -52,12 +54,13 @@ std::optional<ByteRange> range_of(const Checkpoint& checkpoint, const ItemPlace&
   return ByteRange{*begin, std::min(*end, size)};
 }
 
-std::map<std::size_t, std::vector<ByteRange>> find_orphans(const Checkpoint& checkpoint) {
+std::map<std::size_t, std::vector<ByteRange>> find_orphans(const CheckInput& input) {
+  const Checkpoint& checkpoint = input.checkpoint;
   std::string_view suffix = checkpoint.format().traits.data_suffix;
   if (suffix.empty()) return {};
   // Sums first: of millions of items only those of files that may have room are sorted.
   std::vector<Used> used(checkpoint.file_count());
-  each_range(checkpoint, [&](std::size_t file, const ByteRange& range) {
+  each_range(input, [&](std::size_t file, const ByteRange& range) {
     Used& of = used[file];
     of.bytes = checked_add(of.bytes, range.size()).value_or(UINT64_MAX);
     of.in_order = of.in_order && range.begin >= of.end;
@@ -72,10 +75,12 @@ std::map<std::size_t, std::vector<ByteRange>> find_orphans(const Checkpoint& che
     if (data && !(full && used[f].in_order)) roomy[f];
   }
   if (roomy.empty()) return roomy;
-  each_range(checkpoint, [&](std::size_t file, const ByteRange& range) {
+  each_range(input, [&](std::size_t file, const ByteRange& range) {
     if (auto found = roomy.find(file); found != roomy.end()) found->second.push_back(range);
   });
-  for (auto& [f, ranges] : roomy) ranges = gaps_in(std::move(ranges), checkpoint.files()[f].size);
+  for (auto& [f, ranges] : each_of(roomy, input))
+    ranges = gaps_in(std::move(ranges), checkpoint.files()[f].size);
+  if (is_cancelled(input.progress)) return {};  // some are ranges still, not what lies between
   std::erase_if(roomy, [](const auto& file) { return file.second.empty(); });
   return roomy;
 }

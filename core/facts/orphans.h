@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/checked.h"
-#include "core/model/checkpoint.h"
+#include "core/facts/check_input.h"
 
 namespace shw {
 
@@ -27,6 +27,6 @@ std::optional<ByteRange> range_of(const Checkpoint& checkpoint, const ItemPlace&
 
 // The ranges of kLeastGap and more that belong to no item, of data files that records name; by
 // index of the file.
-std::map<std::size_t, std::vector<ByteRange>> find_orphans(const Checkpoint& checkpoint);
+std::map<std::size_t, std::vector<ByteRange>> find_orphans(const CheckInput& input);
 
 }  // namespace shw

@@ -116,9 +116,8 @@ bool has_same_items(const Checkpoint& checkpoint, TensorId tensor, const Checkpo
 std::set<TensorId> equal_to_reference(const CheckInput& input) {
   std::set<TensorId> equal;
   if (input.reference == nullptr || input.depth == Depth::kMetadata) return equal;
-  for (std::uint32_t t = 0; t < input.checkpoint.tensor_count(); ++t) {
-    TensorId tensor{t};
-    auto other = input.counterparts[t];
+  for (TensorId tensor : each_tensor(input)) {
+    auto other = input.counterparts[index_of(tensor)];
     auto compare = is_read_whole(input, tensor) ? has_equal_bytes : has_same_items;
     if (other && compare(input.checkpoint, tensor, *input.reference, *other)) equal.insert(tensor);
   }
@@ -129,7 +128,8 @@ std::vector<std::string> states_left(const CheckInput& input, const std::set<Ten
                                      const std::set<TensorId>& right) {
   const Checkpoint& c = input.checkpoint;
   std::vector<std::string> left;
-  for (const OptimizerState& state : optimizer_states(c)) {
+  std::vector<OptimizerState> states = optimizer_states(c, input.progress);
+  for (const OptimizerState& state : each_of(states, input)) {
     bool asked = state.parameter && mended.contains(*state.parameter) &&
                  same(c.shape(state.state), c.shape(*state.parameter));
     if (!asked || mended.contains(state.state)) continue;

@@ -59,8 +59,7 @@ std::optional<std::string_view> router_layer(std::string_view fqn) {
 std::map<std::string, Layer, std::less<>> layers_of(const CheckInput& input) {
   std::map<std::string, Layer, std::less<>> layers;
   const Checkpoint& c = input.checkpoint;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(input)) {
     std::string_view fqn = c.fqn(tensor);
     if (c.shape(tensor).size() != 2 || parse_state_fqn(fqn)) continue;
     if (auto name = expert_name(fqn)) {

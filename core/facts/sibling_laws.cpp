@@ -32,8 +32,7 @@ struct SiblingMatrix {
 std::vector<SiblingMatrix> matrices_of(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   std::vector<SiblingMatrix> out;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(input)) {
     std::string_view fqn = c.fqn(tensor);
     if (input.spec != nullptr && input.spec->find(fqn) != nullptr) continue;
     auto name = parallel_name(fqn);
@@ -101,14 +100,13 @@ struct Suspects {
 };
 
 // The output layer has as many rows as the embedding has words.
-void add_output_layer(const Checkpoint& c, Suspects& out) {
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    TensorId head{t};
+void add_output_layer(const CheckInput& input, Suspects& out) {
+  const Checkpoint& c = input.checkpoint;
+  for (TensorId head : each_tensor(input)) {
     std::string_view fqn = c.fqn(head);
     if (parse_state_fqn(fqn) || c.shape(head).size() != 2) continue;
     if (!fqn.ends_with("output_layer.weight") && !fqn.ends_with("lm_head.weight")) continue;
-    for (std::uint32_t e = 0; e < c.tensor_count(); ++e) {
-      TensorId words{e};
+    for (TensorId words : each_tensor(input)) {
       if (c.fqn(words).find("embed") == std::string_view::npos || parse_state_fqn(c.fqn(words)))
         continue;
       ExtentsView wide = c.shape(words);
@@ -119,14 +117,15 @@ void add_output_layer(const Checkpoint& c, Suspects& out) {
   }
 }
 
-Suspects beside_intact_siblings(const Checkpoint& c, const std::vector<SiblingMatrix>& all) {
+Suspects beside_intact_siblings(const CheckInput& input, const std::vector<SiblingMatrix>& all) {
+  const Checkpoint& c = input.checkpoint;
   std::map<std::pair<std::string_view, std::string_view>, std::vector<const SiblingMatrix*>>
       by_name;
   for (const SiblingMatrix& matrix : all)
     by_name[{matrix.name.block, matrix.name.matrix}].push_back(&matrix);
   Suspects out;
   std::set<TensorId> found;
-  for (const SiblingMatrix& first : all) {
+  for (const SiblingMatrix& first : each_of(all, input)) {
     for (const Pair& pair : kPairs) {
       if (first.name.matrix != pair.first || first.name.is_bias()) continue;
       auto second = by_name.find({first.name.block, pair.second});
@@ -152,7 +151,7 @@ Suspects beside_intact_siblings(const Checkpoint& c, const std::vector<SiblingMa
       }
     }
   }
-  if (!out.tensors.empty()) add_output_layer(c, out);
+  if (!out.tensors.empty()) add_output_layer(input, out);
   return out;
 }
 
@@ -167,10 +166,11 @@ std::optional<std::size_t> tensor_axis(const Mesh& mesh) {
 bool is_known(const CheckInput& input, const Mesh& mesh, std::size_t axis) {
   const Checkpoint& c = input.checkpoint;
   std::size_t looked = 0;
-  for (std::uint32_t t = 0; t < c.tensor_count() && looked < kLooked; ++t) {
-    if (filled_chunks(c, TensorId{t}) < 2) continue;
+  for (TensorId tensor : each_tensor(input)) {
+    if (looked == kLooked) break;
+    if (filled_chunks(c, tensor) < 2) continue;
     ++looked;
-    auto placements = infer_placements(c, mesh, TensorId{t});
+    auto placements = infer_placements(c, mesh, tensor);
     if (!placements || (*placements)[axis].kind != Placement::Kind::kReplicate) return true;
   }
   return looked == 0;
@@ -253,7 +253,8 @@ std::optional<DerivedLayout> layout_of_suspects(const CheckInput& input, const S
   }
   // The states of a parameter were saved as it was.
   std::set<TensorId> parameters(suspects.tensors.begin(), suspects.tensors.end());
-  for (const OptimizerState& state : optimizer_states(c)) {
+  std::vector<OptimizerState> states = optimizer_states(c, input.progress);
+  for (const OptimizerState& state : each_of(states, input)) {
     if (!state.parameter || !parameters.contains(*state.parameter) || !state.parameter_is_sure)
       continue;
     if (!same(c.shape(state.state), c.shape(*state.parameter))) continue;
@@ -286,7 +287,7 @@ UndecidedAxis tell_siblings(const CheckInput& input, const Suspects& suspects) {
       suspects.law, suspects.factor);
   told.evidence = {{"factor", suspects.factor}, {"confidence", kSiblingConfidence}};
   if (input.mesh == nullptr) {
-    auto guesses = infer_meshes(c, {}, nullptr);
+    auto guesses = infer_meshes(c, {}, nullptr, input.progress);
     if (!guesses.empty()) told.evidence.emplace_back("likely mesh", to_text(guesses.front().mesh));
   }
   told.evidence.emplace_back(
@@ -301,7 +302,7 @@ UndecidedAxis tell_siblings(const CheckInput& input, const Suspects& suspects) {
 void derive_by_siblings(const CheckInput& input, DerivedLayouts& out) {
   std::vector<SiblingMatrix> all = matrices_of(input);
   if (all.empty()) return;
-  Suspects suspects = beside_intact_siblings(input.checkpoint, all);
+  Suspects suspects = beside_intact_siblings(input, all);
   bool by_law = !suspects.tensors.empty();
   bool searched = input.mesh != nullptr && input.mesh->size() <= kRanks;
   if (!by_law && searched) suspects = unknown_axis(input, all);

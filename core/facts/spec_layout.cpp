@@ -144,8 +144,8 @@ Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& sk
   Agreement agreement;
   const Checkpoint& c = input.checkpoint;
   int looked_at = 0;
-  for (std::uint32_t t = 0; t < c.tensor_count() && looked_at < kTensors; ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(input)) {
+    if (looked_at == kTensors) break;
     const SpecEntry* entry = layout_of(input, c.fqn(tensor));
     if (entry == nullptr || c.chunks(tensor).size() < 2 || !same(c.shape(tensor), entry->shape))
       continue;

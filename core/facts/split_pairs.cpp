@@ -69,7 +69,8 @@ bool is_half_of_pair(std::string_view name, std::string_view suffix) {
 
 }  // namespace
 
-std::vector<SplitPair> split_pairs(const Checkpoint& c) {
+std::vector<SplitPair> split_pairs(const CheckInput& input) {
+  const Checkpoint& c = input.checkpoint;
   // Stem and kind -> the two halves. The halves are named as Megatron's splitter names them; the
   // stem before them may be anything.
   struct Halves {
@@ -77,7 +78,8 @@ std::vector<SplitPair> split_pairs(const Checkpoint& c) {
     OptimizerState first;
   };
   std::map<std::string, Halves> stems;
-  for (OptimizerState& state : optimizer_states(c)) {
+  std::vector<OptimizerState> states = optimizer_states(c, input.progress);
+  for (OptimizerState& state : each_of(states, input)) {
     if (!state.parameter || c.shape(state.state).empty()) continue;
     bool is_w = is_half_of_pair(state.key, "_w"), is_v = is_half_of_pair(state.key, "_v");
     if (!is_w && !is_v) continue;
@@ -99,9 +101,9 @@ std::vector<SplitPair> split_pairs(const Checkpoint& c) {
   return pairs;
 }
 
-std::set<TensorId> split_locally(const Checkpoint& checkpoint) {
+std::set<TensorId> split_locally(const CheckInput& input) {
   std::set<TensorId> states;
-  for (const SplitPair& pair : split_pairs(checkpoint)) {
+  for (const SplitPair& pair : split_pairs(input)) {
     states.insert(pair.w.state);
     states.insert(pair.v.state);
   }

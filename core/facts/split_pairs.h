@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/facts/check_input.h"
 #include "core/facts/optimizer_states.h"
-#include "core/model/checkpoint.h"
 
 namespace shw {
 
@@ -26,8 +26,8 @@ struct SplitPair {
   std::int64_t ratio = 0;   // rows of the model over rows of the state
 };
 
-std::vector<SplitPair> split_pairs(const Checkpoint& checkpoint);
+std::vector<SplitPair> split_pairs(const CheckInput& input);
 // The states of all of them.
-std::set<TensorId> split_locally(const Checkpoint& checkpoint);
+std::set<TensorId> split_locally(const CheckInput& input);
 
 }  // namespace shw

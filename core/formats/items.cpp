@@ -9,6 +9,8 @@
 #include <tuple>
 
 #include "core/base/checked.h"
+#include "core/base/leave_behind.h"
+#include "core/base/until_cancelled.h"
 #include "core/formats/item_access.h"
 #include "core/tensor/strided_copy.h"
 
@@ -19,14 +21,15 @@ namespace {
 constexpr std::size_t kHeadersPerTask = 256;
 
 // Neighbours in a file side by side, so that a task opens one file and reads it in order.
-std::vector<std::uint32_t> by_place(const Checkpoint& checkpoint) {
+std::vector<std::uint32_t> by_place(const Checkpoint& checkpoint, const Progress* progress) {
   std::vector<std::uint32_t> order(checkpoint.chunk_count());
   std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  auto before = [&](std::uint32_t a, std::uint32_t b) {
     auto left = checkpoint.item(ChunkId{a}).value_or(ItemPlace{});
     auto right = checkpoint.item(ChunkId{b}).value_or(ItemPlace{});
     return std::tuple(left.file, left.offset, a) < std::tuple(right.file, right.offset, b);
-  });
+  };
+  stable_sort_until_cancelled(order.begin(), order.end(), before, progress);
   return order;
 }
 
@@ -160,7 +163,8 @@ Result<ItemHeader> read_orphan_header(const Checkpoint& checkpoint, ChunkId chun
 Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& checkpoint,
                                                           Progress* progress) {
   std::vector<Result<ItemHeader>> headers(checkpoint.chunk_count());
-  std::vector<std::uint32_t> order = by_place(checkpoint);
+  std::vector<std::uint32_t> order = by_place(checkpoint, progress);
+  if (is_cancelled(progress)) return cancelled_error();
   std::vector<Task> tasks = tasks_of(checkpoint, order);
   if (progress != nullptr) progress->begin(Phase::kReadingHeaders, order.size(), false);
   tbb::parallel_for(std::size_t{0}, tasks.size(), [&](std::size_t t) {
@@ -177,7 +181,10 @@ Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& chec
       if (progress != nullptr) progress->add(1);
     }
   });
-  if (is_cancelled(progress)) return cancelled_error();
+  if (is_cancelled(progress)) {
+    leave_behind(std::move(headers));
+    return cancelled_error();
+  }
   return headers;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/until_cancelled.h"
 #include "core/mesh/error_models.h"
 
 namespace shw {
@@ -42,11 +43,11 @@ bool same_cutting(const Cutting& a, const Cutting& b) {
   return a.shape == b.shape && a.chunks == b.chunks;
 }
 
-std::vector<Cutting> cuttings_of(const Checkpoint& c) {
+std::vector<Cutting> cuttings_of(const Checkpoint& c, const Progress* progress) {
   std::vector<Cutting> all;
   std::multimap<std::size_t, std::size_t> by_size;  // chunks -> index
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    auto cutting = cutting_of(c, TensorId{t});
+  for (TensorId tensor : until_cancelled(c.tensors(), progress)) {
+    auto cutting = cutting_of(c, tensor);
     if (!cutting) continue;
     auto [first, last] = by_size.equal_range(cutting->chunks.size());
     auto known = std::find_if(
@@ -144,8 +145,9 @@ std::optional<std::vector<Placement>> find_placements(const Mesh& mesh, const Cu
   return found;
 }
 
-void judge(const Checkpoint& c, const std::vector<Cutting>& cuttings, MeshGuess& guess) {
-  for (const Cutting& cutting : cuttings) {
+void judge(const Checkpoint& c, const std::vector<Cutting>& cuttings, const Progress* progress,
+           MeshGuess& guess) {
+  for (const Cutting& cutting : until_cancelled(cuttings, progress)) {
     guess.looked_at += cutting.tensors;
     auto placements = find_placements(guess.mesh, cutting);
     if (placements) {
@@ -193,7 +195,7 @@ bool better(const MeshGuess& a, const MeshGuess& b) {
 }
 
 std::vector<MeshGuess> guess_from_chunks(const Checkpoint& c, const std::vector<Cutting>& cuttings,
-                                         std::int64_t ranks) {
+                                         std::int64_t ranks, const Progress* progress) {
   std::vector<std::vector<std::int64_t>> all;
   std::vector<std::int64_t> sizes;
   if (ranks > 1 && ranks <= kRanks) factorise(ranks, sizes, all);
@@ -203,7 +205,7 @@ std::vector<MeshGuess> guess_from_chunks(const Checkpoint& c, const std::vector<
     guess.source = "chunk grids and writers";
     for (std::size_t i = 0; i < factors.size(); ++i)
       guess.mesh.axes.push_back({fmt::format("axis{}", i), factors[i]});
-    judge(c, cuttings, guess);
+    judge(c, cuttings, progress, guess);
     // Nobody named it: another mesh with more axes would predict the same.
     guess.confidence *= 0.95;
     if (guess.explained != 0) guesses.push_back(std::move(guess));
@@ -223,15 +225,15 @@ std::vector<MeshGuess> guess_from_chunks(const Checkpoint& c, const std::vector<
 }  // namespace
 
 std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, std::span<const Mesh> named,
-                                    const Mesh* given) {
-  std::vector<Cutting> cuttings = cuttings_of(checkpoint);
+                                    const Mesh* given, const Progress* progress) {
+  std::vector<Cutting> cuttings = cuttings_of(checkpoint, progress);
   std::vector<MeshGuess> guesses;
   std::int64_t ranks = ranks_of(checkpoint);
   if (given != nullptr) {
     MeshGuess guess;
     guess.mesh = *given;
     guess.source = "given";
-    judge(checkpoint, cuttings, guess);
+    judge(checkpoint, cuttings, progress, guess);
     guess.confidence = 1;
     if (given->size() < ranks)
       guess.against.push_back(
@@ -245,12 +247,12 @@ std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, std::span<cons
     MeshGuess guess;
     guess.mesh = mesh;
     guess.source = "spec";
-    judge(checkpoint, cuttings, guess);
+    judge(checkpoint, cuttings, progress, guess);
     if (guess.explained != 0) by_spec.push_back(std::move(guess));
   }
   std::stable_sort(by_spec.begin(), by_spec.end(), better);
   std::move(by_spec.begin(), by_spec.end(), std::back_inserter(guesses));
-  auto rest = guess_from_chunks(checkpoint, cuttings, ranks);
+  auto rest = guess_from_chunks(checkpoint, cuttings, ranks, progress);
   std::move(rest.begin(), rest.end(), std::back_inserter(guesses));
   return guesses;
 }

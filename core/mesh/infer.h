@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/progress.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
 
@@ -34,7 +35,7 @@ struct MeshGuess {
 // `given` (--mesh) always stands first, whatever speaks against it. Looks at no more than 64
 // distinct layouts.
 std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, std::span<const Mesh> named,
-                                    const Mesh* given);
+                                    const Mesh* given, const Progress* progress = nullptr);
 
 // How `tensor` was cut on `mesh`; nothing where no placements give its writers their boxes.
 std::optional<std::vector<Placement>> infer_placements(const Checkpoint& checkpoint,

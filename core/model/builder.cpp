@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/until_cancelled.h"
+
 namespace shw {
 namespace {
 
@@ -211,13 +213,14 @@ FileId CheckpointBuilder::file(std::string_view path) {
   return found->second;
 }
 
-std::shared_ptr<const Checkpoint> CheckpointBuilder::finish() {
+std::shared_ptr<const Checkpoint> CheckpointBuilder::finish(const Progress* progress) {
   Checkpoint& c = *checkpoint_;
   c.by_fqn_.resize(c.tensor_count());
   std::iota(c.by_fqn_.begin(), c.by_fqn_.end(), 0u);
-  std::stable_sort(c.by_fqn_.begin(), c.by_fqn_.end(), [&](std::uint32_t a, std::uint32_t b) {
+  auto before = [&](std::uint32_t a, std::uint32_t b) {
     return c.tensor_fqn_[a] < c.tensor_fqn_[b];
-  });
+  };
+  stable_sort_until_cancelled(c.by_fqn_.begin(), c.by_fqn_.end(), before, progress);
   std::stable_sort(c.views_.begin(), c.views_.end(),
                    [](const auto& a, const auto& b) { return a.chunk < b.chunk; });
   std::stable_sort(c.replicas_.begin(), c.replicas_.end(),

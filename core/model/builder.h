@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/progress.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -77,8 +78,8 @@ class CheckpointBuilder {
   FileId file(std::string_view path);
 
   // Looks at every file in the directory (existence, size, what lies there unreferenced) and seals
-  // the columns.
-  std::shared_ptr<const Checkpoint> finish();
+  // the columns. Where it was cancelled it is not to be looked at.
+  std::shared_ptr<const Checkpoint> finish(const Progress* progress = nullptr);
 
  private:
   void grow_shared();

@@ -108,23 +108,7 @@ struct Provenance {
 
 class Checkpoint {
  public:
-  struct ChunkRange {
-    std::uint32_t first = 0, last = 0;  // [first, last)
-    std::uint32_t size() const { return last - first; }
-    bool empty() const { return first == last; }
-    ChunkId operator[](std::uint32_t i) const { return ChunkId{first + i}; }
-    struct Iterator {
-      std::uint32_t at;
-      ChunkId operator*() const { return ChunkId{at}; }
-      Iterator& operator++() {
-        ++at;
-        return *this;
-      }
-      bool operator==(const Iterator&) const = default;
-    };
-    Iterator begin() const { return {first}; }
-    Iterator end() const { return {last}; }
-  };
+  using ChunkRange = IdRange<ChunkId>;
 
   const Format& format() const { return *format_; }
   const Provenance& provenance() const { return provenance_; }
@@ -134,6 +118,7 @@ class Checkpoint {
 
   // Tensors, in the order in which they are recorded.
   std::uint32_t tensor_count() const { return static_cast<std::uint32_t>(tensor_fqn_.size()); }
+  IdRange<TensorId> tensors() const { return {0, tensor_count()}; }
   std::string_view fqn(TensorId tensor) const { return tensor_fqn_[index_of(tensor)]; }
   Dtype dtype(TensorId tensor) const { return tensor_dtype_[index_of(tensor)]; }
   bool requires_grad(TensorId tensor) const { return tensor_requires_grad_[index_of(tensor)] != 0; }
@@ -147,6 +132,7 @@ class Checkpoint {
 
   // Chunks, those of one tensor side by side.
   std::uint32_t chunk_count() const { return static_cast<std::uint32_t>(chunk_offsets_.size()); }
+  ChunkRange chunks() const { return {0, chunk_count()}; }
   TensorId tensor_of(ChunkId chunk) const;  // log(tensors)
   ExtentsView offsets(ChunkId chunk) const { return coordinates(chunk_offsets_[index_of(chunk)]); }
   ExtentsView sizes(ChunkId chunk) const { return coordinates(chunk_sizes_[index_of(chunk)]); }

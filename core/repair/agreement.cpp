@@ -86,12 +86,13 @@ std::string in_words(std::int64_t lost, const std::string& fill) {
 }
 
 Status compare_neighbours(const Certificate& certificate, const Checkpoint& checkpoint,
-                          Disagreements& found) {
+                          const Progress* progress, Disagreements& found) {
   FilledText inside = filled_inside(checkpoint);
   bool one_file = checkpoint.format().traits.has_index;
   bool sealed = certificate.seal != Certificate::Seal::kMissing;
   for (const std::string& text : inside.texts) {
-    auto record = filled_from_json(text);
+    auto record = filled_from_json(text, progress);
+    if (is_cancelled(progress)) return cancelled_error();
     inside.damaged = inside.damaged || !record;
     if (record) compare_record(certificate, inside.place, *record, one_file, found.broken);
   }
@@ -104,7 +105,9 @@ Status compare_neighbours(const Certificate& certificate, const Checkpoint& chec
   if (directory.stat(kLostFile).kind != EntryKind::kFile) return {};
   SHW_TRY(auto source, directory.open(kLostFile));
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
-  auto record = filled_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  auto record =
+      filled_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, progress);
+  if (is_cancelled(progress)) return cancelled_error();
   if (record) {
     compare_record(certificate, kLostFile, *record, true, found.broken);
   } else {
@@ -114,8 +117,8 @@ Status compare_neighbours(const Certificate& certificate, const Checkpoint& chec
 }
 
 Status compare_objects(const Certificate& certificate, const Checkpoint& checkpoint,
-                       Disagreements& found) {
-  SHW_TRY(auto now, certify_objects(checkpoint));
+                       Progress* progress, Disagreements& found) {
+  SHW_TRY(auto now, certify_objects(checkpoint, progress));
   std::map<std::string_view, std::string_view> items;
   for (const ObjectCertificate& object : now) items[object.fqn] = object.item;
   for (const ObjectCertificate& object : certificate.objects) {
@@ -195,12 +198,19 @@ void compare_record(const Certificate& certificate, const std::string& file,
   }
 }
 
-Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result) {
+Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result,
+                                                       Progress* progress) {
   std::vector<ObjectCertificate> objects;
+  // They may be large: what a trainer pickles whole.
   for (const ObjectRow& row : result.objects()) {
+    if (progress != nullptr && row.item)
+      progress->total += narrow<std::uint64_t>(row.item->length).value_or(0);
+  }
+  for (const ObjectRow& row : result.objects()) {
+    if (is_cancelled(progress)) return cancelled_error();
     objects.push_back({row.fqn, {}});
     if (!row.item) continue;
-    SHW_TRY(objects.back().item, hash_item(result, *row.item, nullptr));
+    SHW_TRY(objects.back().item, hash_item(result, *row.item, progress));
   }
   return objects;
 }
@@ -247,13 +257,13 @@ Result<Disagreements> disagreements(const Certificate& certificate, const Checkp
   Disagreements found;
   // Certificates of before name neither; they prove nothing in any case.
   if (certificate.seal != Certificate::Seal::kMissing) {
-    SHW_CHECK(compare_objects(certificate, checkpoint, found));
+    SHW_CHECK(compare_objects(certificate, checkpoint, progress, found));
     SHW_CHECK(compare_files(certificate, checkpoint, hashes, progress, found));
     for (const TensorCertificate& entry : certificate.tensors) {
       if (entry.dtype.empty()) found.broken.push_back(entry.fqn + ": its dtype is not certified");
     }
   }
-  SHW_CHECK(compare_neighbours(certificate, checkpoint, found));
+  SHW_CHECK(compare_neighbours(certificate, checkpoint, progress, found));
   return found;
 }
 

@@ -99,7 +99,7 @@ Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan, Pr
   SHW_TRY(auto before, hash_all_items(checkpoint, *result, after, progress));
   SHW_TRY(Certificate certificate, certify(checkpoint, before, *result, after, plan));
   certificate.plan = keep_plan(plan_text(checkpoint, plan, -1));
-  SHW_TRY(certificate.objects, certify_objects(*result));
+  SHW_TRY(certificate.objects, certify_objects(*result, progress));
   SHW_TRY(certificate.files, certify_files(*result, after, progress));
   return certificate;
 }

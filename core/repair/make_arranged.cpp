@@ -243,7 +243,7 @@ Result<bool> certify_and_write(const ProvingArranged& proving,
     SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
   if (proving.run.integrity)
     SHW_CHECK(write_integrity(proving.result, proving.written.folder, proving.progress));
-  SHW_TRY(certificate.objects, certify_objects(proving.result));
+  SHW_TRY(certificate.objects, certify_objects(proving.result, proving.progress));
   SHW_TRY(certificate.files, certify_files(proving.result, hashes, proving.progress));
   SHW_CHECK(write_text(proving.written.folder, kCertificateFile, certificate_to_json(certificate)));
   return certificate.lossless;

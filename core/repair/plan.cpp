@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/base/until_cancelled.h"
 #include "core/repair/entries.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
@@ -23,6 +24,8 @@ namespace {
 struct Blocked {
   std::unordered_map<std::string_view, const Rule*> by_subject;  // FQN or path
   std::vector<std::string_view> by_file;                         // rule or empty, by FileId
+  // A metadata file that holds what cannot be trusted speaks for every tensor in it.
+  std::string_view whole_file = {};  // rule or empty
 
   // `least`: rules that block less do not count.
   Blocked(const Checkpoint& checkpoint, const CheckReport& report, Blocking least)
@@ -30,7 +33,11 @@ struct Blocked {
     for (const Finding& finding : report.findings) {
       const Rule& rule = rule_of(finding);
       if (rule.blocks < least || finding.severity == Severity::kInfo) continue;
-      for (const std::string& subject : finding.subjects) by_subject.emplace(subject, &rule);
+      for (const std::string& subject : finding.subjects) {
+        bool added = by_subject.emplace(subject, &rule).second;
+        if (added && rule.blocks == Blocking::kWholeFile && subject.ends_with(".metadata"))
+          whole_file = rule.id;
+      }
     }
     for (std::size_t i = 0; i < by_file.size(); ++i) {
       auto found = by_subject.find(checkpoint.files()[i].path);
@@ -40,10 +47,7 @@ struct Blocked {
 
   std::string_view tensor(const Checkpoint& checkpoint, TensorId tensor) const {
     if (by_subject.empty()) return {};
-    // A metadata file that holds what cannot be trusted speaks for every tensor in it.
-    for (const auto& [subject, rule] : by_subject) {
-      if (rule->blocks == Blocking::kWholeFile && subject.ends_with(".metadata")) return rule->id;
-    }
+    if (!whole_file.empty()) return whole_file;
     auto found = by_subject.find(checkpoint.fqn(tensor));
     if (found != by_subject.end()) return found->second->id;
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
@@ -76,6 +80,7 @@ struct Blocked {
 struct Draft {
   const Checkpoint& checkpoint;
   const PlanOptions& options;
+  const Progress* progress;
   Blocked blocked;
   Blocked damaged;  // the same but for files that are not there: metadata alone can be planned for
   std::unordered_map<std::uint32_t, std::size_t> planned;  // tensor -> index in plan.tensors
@@ -123,7 +128,7 @@ void plan_renames(Draft& draft, const Finding& finding, std::vector<std::size_t>
   Plan planned = draft.plan;
   auto by_tensor = draft.planned;
   std::vector<std::size_t> named;
-  for (const Diagnosis& diagnosis : finding.diagnoses) {
+  for (const Diagnosis& diagnosis : until_cancelled(finding.diagnoses, draft.progress)) {
     const auto* renamed = std::get_if<Renamed>(&diagnosis);
     if (renamed == nullptr) continue;
     auto lowered = plan_tensor(draft, diagnosis);
@@ -155,7 +160,7 @@ void plan_finding(Draft& draft, const Finding& finding, std::vector<std::size_t>
     return plan_renames(draft, finding, made);
   std::string why;
   std::size_t refused = 0;
-  for (const Diagnosis& diagnosis : finding.diagnoses) {
+  for (const Diagnosis& diagnosis : until_cancelled(finding.diagnoses, draft.progress)) {
     auto tensor = static_cast<std::uint32_t>(index_of(tensor_of(diagnosis)));
     if (draft.planned.contains(tensor)) continue;
     auto planned = plan_tensor(draft, diagnosis);
@@ -196,8 +201,8 @@ void choose_fills(Draft& draft) {
     }
   }
   if (draft.options.fill != FillChoice::kReference || draft.options.fill_source == nullptr) return;
-  NameMap names = match_names(draft.checkpoint, *draft.options.fill_source);
-  for (PlannedTensor& planned : draft.plan.tensors) {
+  NameMap names = match_names(draft.checkpoint, *draft.options.fill_source, draft.progress);
+  for (PlannedTensor& planned : until_cancelled(draft.plan.tensors, draft.progress)) {
     auto other = planned.lost_elements == 0 ? std::nullopt : filling(draft, names, planned);
     if (!other) continue;
     planned.fill = Fill::kReference;
@@ -217,7 +222,7 @@ bool is_whole(const Checkpoint& checkpoint, TensorId tensor) {
 
 // Fill by cast reads the checkpoint as it is: a source that is itself wrong cannot fill anything.
 void settle_fills(Draft& draft) {
-  for (PlannedTensor& planned : draft.plan.tensors) {
+  for (PlannedTensor& planned : until_cancelled(draft.plan.tensors, draft.progress)) {
     if (planned.fill != Fill::kCast) continue;
     auto source = draft.checkpoint.find(planned.fill_from);
     bool usable = source &&
@@ -260,9 +265,10 @@ bool is_mended(const Draft& draft, const Finding& finding) {
 }  // namespace
 
 Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
-                       const PlanOptions& options) {
+                       const PlanOptions& options, const Progress* progress) {
   Draft draft{checkpoint,
               options,
+              progress,
               Blocked(checkpoint, report, Blocking::kReading),
               Blocked(checkpoint, report, Blocking::kNamed),
               {},
@@ -278,6 +284,7 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
   }
   choose_fills(draft);
   settle_fills(draft);
+  if (is_cancelled(progress)) return cancelled_error();
 
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
     const Finding& finding = report.findings[i];
@@ -291,11 +298,13 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
   describe_new_index(report, plan);
 
   for (const Finding& finding : report.findings) {
+    if (is_cancelled(progress)) return cancelled_error();
     bool above_info = finding.severity != Severity::kInfo;
     bool is_planned = !finding.diagnoses.empty() || !finding.entries.empty() ||
                       rule_of(finding).mended_by == MendedBy::kNewIndex;
     if (above_info && !is_planned && !is_mended(draft, finding)) leave_undecided(plan, finding, "");
   }
+  if (is_cancelled(progress)) return cancelled_error();
   plan.lossless = keeps_every_entry(plan) &&
                   std::all_of(plan.tensors.begin(), plan.tensors.end(),
                               [](const PlannedTensor& t) { return t.lost_elements == 0; });

@@ -33,7 +33,7 @@ Status choose_fill(std::string_view text, PlanOptions& options, Progress* progre
 
 // From findings to plan. Two findings on one tensor: the explaining one wins.
 Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
-                       const PlanOptions& options);
+                       const PlanOptions& options, const Progress* progress = nullptr);
 
 std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan);
 // Of what it does: "hash" of its JSON.

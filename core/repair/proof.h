@@ -74,7 +74,8 @@ Status write_integrity(const Checkpoint& result, WritableDirectory& folder, Prog
 
 // Every entry that is no tensor, and every file but those that a repair keeps for itself. The
 // result must lie there as it will be, but for the certificate.
-Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result);
+Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result,
+                                                       Progress* progress);
 Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
                                                    const std::vector<std::string>& hashes,
                                                    Progress* progress);

@@ -156,7 +156,7 @@ Status write_certificate(const Proving& proving, const std::vector<std::string>&
     SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
   if (integrity)
     SHW_CHECK(write_integrity(proving.result, proving.written.folder, proving.progress));
-  SHW_TRY(certificate.objects, certify_objects(proving.result));
+  SHW_TRY(certificate.objects, certify_objects(proving.result, proving.progress));
   SHW_TRY(certificate.files, certify_files(proving.result, hashes, proving.progress));
   return write_text(proving.written.folder, kCertificateFile, certificate_to_json(certificate));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/leave_behind.h"
 #include "core/facts/data_checks.h"
 #include "core/facts/facts.h"
 #include "core/rules/consequence.h"
@@ -72,18 +73,20 @@ struct Expectation {
   std::vector<Finding> refused;
 };
 
-Expectation expectation_of(const Checkpoint& checkpoint, const CheckOptions& options) {
+Expectation expectation_of(const Checkpoint& checkpoint, const CheckOptions& options,
+                           const Progress* progress) {
   Expectation out;
   out.spec = options.spec;
   if (out.spec != nullptr) {
-    if (auto other = other_model_in_spec(checkpoint, *out.spec)) {
+    if (auto other = other_model_in_spec(checkpoint, *out.spec, progress)) {
       out.refused.push_back(std::move(*other));
       out.spec = nullptr;
     }
   }
   if (options.reference == nullptr) return out;
-  NameMap names = match_names(checkpoint, *options.reference);
-  if (auto other = other_model_in_reference(checkpoint, *options.reference, names.in_reference)) {
+  NameMap names = match_names(checkpoint, *options.reference, progress);
+  if (auto other =
+          other_model_in_reference(checkpoint, *options.reference, names.in_reference, progress)) {
     out.refused.push_back(std::move(*other));
     return out;
   }
@@ -91,7 +94,7 @@ Expectation expectation_of(const Checkpoint& checkpoint, const CheckOptions& opt
   out.names = std::move(names);
   if (out.spec == nullptr)
     out.spec = std::make_shared<const Spec>(
-        spec_from_checkpoint(checkpoint, *options.reference, out.names));
+        spec_from_checkpoint(checkpoint, *options.reference, out.names, progress));
   return out;
 }
 
@@ -122,7 +125,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   // Which tensors are tiled exactly: most rules ask for it.
   if (progress != nullptr)
     progress->begin(Phase::kCheckingMetadata, checkpoint.tensor_count(), /*bytes=*/false);
-  std::vector<TensorTiling> tilings = judge_tilings(checkpoint);
+  std::vector<TensorTiling> tilings = judge_tilings(checkpoint, progress);
   if (is_cancelled(progress)) return cancelled_error();
 
   // What the items say about themselves, and whether their bytes are those that were written.
@@ -140,7 +143,12 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
           read_integrity(checkpoint, report.depth, progress, options.team));
   if (is_cancelled(progress)) return cancelled_error();
 
-  Expectation expected = expectation_of(checkpoint, options);
+  auto stopped = [&] {
+    leave_behind(std::pair(std::move(headers), std::move(data)));
+    return cancelled_error();
+  };
+  Expectation expected = expectation_of(checkpoint, options, progress);
+  if (is_cancelled(progress)) return stopped();
   CheckInput input{checkpoint,
                    expected.spec.get(),
                    options.mesh ? &*options.mesh : nullptr,
@@ -164,10 +172,10 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
     input.mesh = nullptr;
   }
   const Facts facts = build_facts(input);
-  if (is_cancelled(progress)) return cancelled_error();
+  if (is_cancelled(progress)) return stopped();
   for (const Rule& rule : all_rules()) {
     if (rule.run != nullptr && rule.depth <= report.depth) rule.run(facts, report.findings);
-    if (is_cancelled(progress)) return cancelled_error();
+    if (is_cancelled(progress)) return stopped();
   }
   settle_symptoms(report.findings);
   sort_findings(report.findings);
@@ -175,6 +183,8 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
     finding.consequence = consequence_of(finding, checkpoint);
   report.verdict = verdict_of(report.findings);
   report.unjudged = unjudged_of(facts, report.findings);
+  // What was found while it was being stopped is no answer.
+  if (is_cancelled(progress)) return stopped();
   return report;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/until_cancelled.h"
 #include "core/base/words.h"
 #include "core/facts/gone.h"
 #include "core/facts/optimizer_states.h"
@@ -46,13 +47,13 @@ std::optional<PolicyAnswer> left_unopened(const Checkpoint& checkpoint, std::str
                        unopened_subjects(checkpoint));
 }
 
-PolicyAnswer judge_coverage(const Checkpoint& checkpoint) {
+PolicyAnswer judge_coverage(const Checkpoint& checkpoint, const Progress* progress) {
   constexpr std::string_view kName = "coverage";
   std::vector<std::string> broken;
-  std::vector<TensorTiling> tilings = judge_tilings(checkpoint);
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    if (tilings[t].tiling != Tiling::kExact || gone_tiles(checkpoint, TensorId{t}) != 0)
-      broken.emplace_back(checkpoint.fqn(TensorId{t}));
+  std::vector<TensorTiling> tilings = judge_tilings(checkpoint, progress);
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+    bool exact = tilings[index_of(tensor)].tiling == Tiling::kExact;
+    if (!exact || gone_tiles(checkpoint, tensor) != 0) broken.emplace_back(checkpoint.fqn(tensor));
   }
   for (const StrayRecord& stray : named_only(checkpoint)) broken.push_back(stray.fqn);
   if (!broken.empty())
@@ -72,7 +73,7 @@ Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progr
   constexpr std::string_view kName = "finite";
   if (!data) return policy_answer(kName, PolicyVerdict::kUndecided, "values were not read: --data");
   std::vector<TensorId> tensors;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) tensors.push_back(TensorId{t});
+  for (TensorId tensor : checkpoint.tensors()) tensors.push_back(tensor);
   SHW_TRY(auto told, statistics_of(checkpoint, tensors, progress, team));
   std::vector<std::string> broken, open;
   std::uint64_t elements = 0;
@@ -110,9 +111,10 @@ bool is_there(const Checkpoint& checkpoint, TensorId tensor) {
          judge_tiling(checkpoint, tensor).tiling == Tiling::kExact;
 }
 
-StatesSeen states_seen(const Checkpoint& checkpoint) {
+StatesSeen states_seen(const Checkpoint& checkpoint, const Progress* progress) {
   StatesSeen seen;
-  for (const OptimizerState& state : optimizer_states(checkpoint)) {
+  std::vector<OptimizerState> states = optimizer_states(checkpoint, progress);
+  for (const OptimizerState& state : until_cancelled(states, progress)) {
     seen.kinds[state.key].insert(state.kind);
     if (state.parameter) seen.parameters.insert(*state.parameter);
     seen.all_placed = seen.all_placed && state.parameter;
@@ -161,8 +163,7 @@ void add_lacking_kinds(const StatesSeen& seen, Lacking& out) {
 void add_stateless(const Checkpoint& checkpoint, const StatesSeen& seen, Lacking& out) {
   bool says_trained = false;
   std::vector<TensorId> stateless;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : checkpoint.tensors()) {
     if (parse_state_fqn(checkpoint.fqn(tensor))) continue;
     says_trained = says_trained || checkpoint.requires_grad(tensor);
     if (!seen.parameters.contains(tensor)) stateless.push_back(tensor);
@@ -175,9 +176,9 @@ void add_stateless(const Checkpoint& checkpoint, const StatesSeen& seen, Lacking
   }
 }
 
-PolicyAnswer judge_optimizer(const Checkpoint& checkpoint) {
+PolicyAnswer judge_optimizer(const Checkpoint& checkpoint, const Progress* progress) {
   constexpr std::string_view kName = "optimizer-complete";
-  StatesSeen seen = states_seen(checkpoint);
+  StatesSeen seen = states_seen(checkpoint, progress);
   auto unread = left_unopened(checkpoint, kName);
   if (seen.kinds.empty() && seen.gone.empty()) {
     if (unread) return std::move(*unread);
@@ -218,12 +219,13 @@ Result<std::vector<PolicyAnswer>> judge_policies(const Checkpoint& checkpoint,
                                                  Progress* progress, Team* team) {
   std::vector<PolicyAnswer> answers;
   for (const std::string& require : required) {
-    if (require == kPolicies[0]) answers.push_back(judge_coverage(checkpoint));
+    if (require == kPolicies[0]) answers.push_back(judge_coverage(checkpoint, progress));
     if (require == kPolicies[1]) {
       SHW_TRY(PolicyAnswer finite, judge_finite(checkpoint, data, progress, team));
       answers.push_back(std::move(finite));
     }
-    if (require == kPolicies[2]) answers.push_back(judge_optimizer(checkpoint));
+    if (require == kPolicies[2]) answers.push_back(judge_optimizer(checkpoint, progress));
+    if (is_cancelled(progress)) return cancelled_error();
   }
   return answers;
 }

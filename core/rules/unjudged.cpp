@@ -16,18 +16,19 @@ using List = std::vector<Unjudged>;
 constexpr const char* kExpectation = "--spec or --against";
 constexpr const char* kLayout = "mesh and placements in --spec";
 
-bool has_states(const Checkpoint& c) {
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    if (parse_state_fqn(c.fqn(TensorId{t}))) return true;
+bool has_states(const Checkpoint& c, const CheckInput& input) {
+  for (TensorId tensor : each_of(c.tensors(), input)) {
+    if (parse_state_fqn(c.fqn(tensor))) return true;
   }
   return false;
 }
 
 // One rank alone places nothing.
-bool is_placed(const Checkpoint& c) {
+bool is_placed(const CheckInput& input) {
+  const Checkpoint& c = input.checkpoint;
   if (c.rank_count() > 1) return true;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    if (c.chunks(TensorId{t}).size() > 1) return true;
+  for (TensorId tensor : each_tensor(input)) {
+    if (c.chunks(tensor).size() > 1) return true;
   }
   return false;
 }
@@ -39,8 +40,8 @@ struct Expected {
 
 Expected expected_of(const CheckInput& input) {
   Expected out;
-  for (std::uint32_t t = 0; t < input.checkpoint.tensor_count(); ++t) {
-    std::string_view fqn = input.checkpoint.fqn(TensorId{t});
+  for (TensorId tensor : each_tensor(input)) {
+    std::string_view fqn = input.checkpoint.fqn(tensor);
     if (input.spec->find(fqn) == nullptr)
       ++out.unnamed;
     else if (layout_of(input, fqn) == nullptr)
@@ -50,7 +51,7 @@ Expected expected_of(const CheckInput& input) {
 }
 
 void add_layout(const CheckInput& input, std::size_t tensors, List& out) {
-  if (!is_placed(input.checkpoint) || tensors == 0) return;
+  if (!is_placed(input) || tensors == 0) return;
   bool all = tensors == input.checkpoint.tensor_count();
   std::string what = all ? "placements" : "placements of " + plural(tensors, "tensor");
   bool mesh = input.mesh != nullptr;
@@ -82,7 +83,7 @@ void add_expectations(const CheckInput& input, List& out) {
     out.push_back(
         {"names and shapes of " + plural(expected.unnamed, "tensor"),
          by_reference ? "a reference or a spec that has them" : "a spec that names them"});
-  if (by_reference && !has_states(c) && has_states(*input.reference))
+  if (by_reference && !has_states(c, input) && has_states(*input.reference, input))
     out.push_back({"optimizer states: there are none", "a spec that names them"});
   if (c.tensor_count() != 0) add_row_order(input, out);
   add_layout(input, expected.unnamed + expected.without_layout, out);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/base/checked.h"
+#include "core/base/until_cancelled.h"
 #include "core/model/state_names.h"
 
 namespace shw {
@@ -22,10 +23,10 @@ std::string plain_name(std::string_view fqn) {
 
 using ByName = std::unordered_map<std::string, std::optional<TensorId>>;  // nothing: two have it
 
-ByName by_plain_name(const Checkpoint& checkpoint) {
+ByName by_plain_name(const Checkpoint& checkpoint, const Progress* progress) {
   ByName out;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    auto [found, added] = out.try_emplace(plain_name(checkpoint.fqn(TensorId{t})), TensorId{t});
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+    auto [found, added] = out.try_emplace(plain_name(checkpoint.fqn(tensor)), tensor);
     if (!added) found->second.reset();
   }
   return out;
@@ -73,17 +74,17 @@ bool begins_one_of(const std::string& first, const std::vector<std::string>& fou
 // them.
 std::optional<Replacement> common_replacement(const std::vector<std::string>& alone,
                                               const std::vector<std::string>& alone_there,
-                                              std::size_t least) {
+                                              std::size_t least, const Progress* progress) {
   // A rest of a name that two tensors there share says nothing.
   std::unordered_map<std::string, std::optional<std::string>> first_parts;
-  for (const std::string& name : alone_there) {
+  for (const std::string& name : until_cancelled(alone_there, progress)) {
     each_cut(name, [&](const std::string& first, const std::string& rest) {
       auto [found, added] = first_parts.try_emplace(rest, first);
       if (!added) found->second.reset();
     });
   }
   std::map<Replacement, std::size_t> votes;
-  for (const std::string& name : alone) {
+  for (const std::string& name : until_cancelled(alone, progress)) {
     bool voted = false;
     each_cut(name, [&](const std::string& first, const std::string& rest) {
       auto found = first_parts.find(rest);
@@ -113,59 +114,59 @@ bool is_whole(const Checkpoint& checkpoint, TensorId tensor) {
 
 }  // namespace
 
-NameMap match_names(const Checkpoint& checkpoint, const Checkpoint& reference) {
+NameMap match_names(const Checkpoint& checkpoint, const Checkpoint& reference,
+                    const Progress* progress) {
   NameMap map;
   map.in_reference.resize(checkpoint.tensor_count());
   std::vector<bool> taken(reference.tensor_count(), false);
-  auto take = [&](std::uint32_t t, TensorId other) {
+  auto take = [&](TensorId tensor, TensorId other) {
     if (taken[index_of(other)]) return;
     taken[index_of(other)] = true;
-    map.in_reference[t] = other;
+    map.in_reference[index_of(tensor)] = other;
   };
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    if (auto other = reference.find(checkpoint.fqn(TensorId{t}))) take(t, *other);
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+    if (auto other = reference.find(checkpoint.fqn(tensor))) take(tensor, *other);
   }
-  ByName here = by_plain_name(checkpoint), there = by_plain_name(reference);
-  for (const auto& [name, tensor] : here) {
+  ByName here = by_plain_name(checkpoint, progress), there = by_plain_name(reference, progress);
+  for (const auto& [name, tensor] : until_cancelled(here, progress)) {
     if (!tensor || map.in_reference[index_of(*tensor)]) continue;
-    if (auto other = find_in(there, name))
-      take(static_cast<std::uint32_t>(index_of(*tensor)), *other);
+    if (auto other = find_in(there, name)) take(*tensor, *other);
   }
 
   std::vector<std::string> alone, alone_there, found, found_there;
-  for (const auto& [name, tensor] : here) {
+  for (const auto& [name, tensor] : until_cancelled(here, progress)) {
     if (tensor) (map.in_reference[index_of(*tensor)] ? found : alone).push_back(name);
   }
-  for (const auto& [name, tensor] : there) {
+  for (const auto& [name, tensor] : until_cancelled(there, progress)) {
     if (tensor) (taken[index_of(*tensor)] ? found_there : alone_there).push_back(name);
   }
   // One that is left over beside others in place is gone, and another is new.
-  auto replacement = common_replacement(alone, alone_there, found.empty() ? 1 : 2);
+  auto replacement = common_replacement(alone, alone_there, found.empty() ? 1 : 2, progress);
   if (!replacement || differ_in_numbers_alone(replacement->here, replacement->there) ||
       begins_one_of(replacement->here, found) || begins_one_of(replacement->there, found_there))
     return map;
-  for (const std::string& name : alone) {
+  for (const std::string& name : until_cancelled(alone, progress)) {
     if (!name.starts_with(replacement->here)) continue;
     auto other = find_in(there, replacement->there + name.substr(replacement->here.size()));
-    if (other) take(static_cast<std::uint32_t>(index_of(*here[name])), *other);
+    if (other) take(*here[name], *other);
   }
   return map;
 }
 
 Spec spec_from_checkpoint(const Checkpoint& checkpoint, const Checkpoint& reference,
-                          const NameMap& names) {
+                          const NameMap& names, const Progress* progress) {
   Spec spec;
   if (reference.directory() != nullptr) spec.source = reference.directory()->name();
   std::vector<std::string_view> name_here(reference.tensor_count());
   bool has_states = false;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    std::string_view fqn = checkpoint.fqn(TensorId{t});
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+    std::string_view fqn = checkpoint.fqn(tensor);
     has_states = has_states || parse_state_fqn(fqn).has_value();
-    if (names.in_reference[t]) name_here[index_of(*names.in_reference[t])] = fqn;
+    if (auto other = names.in_reference[index_of(tensor)]) name_here[index_of(*other)] = fqn;
   }
-  for (std::uint32_t t = 0; t < reference.tensor_count(); ++t) {
-    TensorId tensor{t};
-    std::string_view fqn = name_here[t].empty() ? reference.fqn(tensor) : name_here[t];
+  for (TensorId tensor : until_cancelled(reference.tensors(), progress)) {
+    std::string_view renamed = name_here[index_of(tensor)];
+    std::string_view fqn = renamed.empty() ? reference.fqn(tensor) : renamed;
     if (!is_whole(reference, tensor) || (!has_states && parse_state_fqn(fqn))) continue;
     SpecEntry entry;
     entry.shape = copy_of(reference.shape(tensor));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/progress.h"
 #include "core/model/checkpoint.h"
 #include "core/spec/spec.h"
 
@@ -16,12 +17,13 @@ namespace shw {
 struct NameMap {
   std::vector<std::optional<TensorId>> in_reference;  // one a tensor of the checkpoint
 };
-NameMap match_names(const Checkpoint& checkpoint, const Checkpoint& reference);
+NameMap match_names(const Checkpoint& checkpoint, const Checkpoint& reference,
+                    const Progress* progress = nullptr);
 
 // Entries have the checkpoint's own names; a tensor that only the reference has keeps its name
 // there. Tensors of the reference with holes are left out: a broken one is no truth. Optimizer
 // states are left out where the checkpoint has none at all: a model that was exported without.
 Spec spec_from_checkpoint(const Checkpoint& checkpoint, const Checkpoint& reference,
-                          const NameMap& names);
+                          const NameMap& names, const Progress* progress = nullptr);
 
 }  // namespace shw

@@ -157,11 +157,12 @@ TensorTiling judge_tiling(const Checkpoint& checkpoint, TensorId tensor) {
   return out;
 }
 
-std::vector<TensorTiling> judge_tilings(const Checkpoint& checkpoint) {
+std::vector<TensorTiling> judge_tilings(const Checkpoint& checkpoint, const Progress* progress) {
   std::vector<TensorTiling> tilings(checkpoint.tensor_count());
   tbb::parallel_for(tbb::blocked_range<std::uint32_t>(0, checkpoint.tensor_count()),
                     [&](const tbb::blocked_range<std::uint32_t>& range) {
-                      for (std::uint32_t t = range.begin(); t != range.end(); ++t)
+                      for (std::uint32_t t = range.begin();
+                           t != range.end() && !is_cancelled(progress); ++t)
                         tilings[t] = judge_tiling(checkpoint, TensorId{t});
                     });
   return tilings;

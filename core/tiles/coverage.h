@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/progress.h"
 #include "core/model/checkpoint.h"
 #include "core/tensor/shape.h"
 
@@ -53,7 +54,9 @@ struct TensorTiling {
   TilingDefects defects;  // of kInexact
 };
 TensorTiling judge_tiling(const Checkpoint& checkpoint, TensorId tensor);
-std::vector<TensorTiling> judge_tilings(const Checkpoint& checkpoint);  // one a tensor, in parallel
+// One a tensor, in parallel; where it was cancelled nobody may look at them.
+std::vector<TensorTiling> judge_tilings(const Checkpoint& checkpoint,
+                                        const Progress* progress = nullptr);
 // The chunks of a tensor, cut at its borders, without empty ones.
 FlatBoxes boxes_of(const Checkpoint& checkpoint, TensorId tensor);
 

@@ -159,23 +159,28 @@ class LettersInOrder {
       }
     }
   }
-  bool in(std::string_view name) const {
+  enum class Kind : std::uint8_t { kOther, kLetter, kDigit };
+  // What is known of a name behind some of its characters.
+  struct Seen {
     std::uint64_t anywhere = 0, here = 0;
     Kind before = Kind::kOther;
-    for (char c : name) {
-      const Sign& sign = signs_[static_cast<unsigned char>(c)];
-      bool begins = sign.kind != before || sign.kind == Kind::kOther;
-      here = ((begins ? anywhere : here) << 1 | (begins ? 1u : 0u)) & sign.places;
-      anywhere |= here;
-      before = sign.kind;
-      if ((here & all_) != 0) return true;
-    }
-    return false;
+  };
+  // Reads one more; whether all letters are found.
+  bool read(char c, Seen& seen) const {
+    const Sign& sign = signs_[static_cast<unsigned char>(c)];
+    bool begins = sign.kind != seen.before || sign.kind == Kind::kOther;
+    seen.here = ((begins ? seen.anywhere : seen.here) << 1 | (begins ? 1u : 0u)) & sign.places;
+    seen.anywhere |= seen.here;
+    seen.before = sign.kind;
+    return (seen.here & all_) != 0;
+  }
+  bool in(std::string_view name) const {
+    Seen seen;
+    return std::any_of(name.begin(), name.end(), [&](char c) { return read(c, seen); });
   }
 
  private:
   static constexpr std::size_t kMost = 64;
-  enum class Kind : std::uint8_t { kOther, kLetter, kDigit };
   // Of a character: what it is, and which of the letters.
   struct Sign {
     Kind kind = Kind::kOther;
@@ -189,6 +194,50 @@ class LettersInOrder {
 
   std::uint64_t all_;
   std::array<Sign, 256> signs_{};
+};
+
+// A bit for each letter and digit, and a few for the rest.
+std::uint64_t sign_of(char c) {
+  auto byte = static_cast<unsigned char>(c);
+  unsigned bit = 36 + byte % 28;
+  if (c >= 'a' && c <= 'z') bit = static_cast<unsigned>(c - 'a');
+  if (c >= '0' && c <= '9') bit = 26 + static_cast<unsigned>(c - '0');
+  return std::uint64_t{1} << bit;
+}
+std::uint64_t signs_of(std::string_view text) {
+  std::uint64_t signs = 0;
+  for (char c : text) signs |= sign_of(lower(c));
+  return signs;
+}
+
+// The same of one name after the other. A name that lacks one of them is not read. Neighbours begin
+// alike ("model.layers.17.experts.3."), so it goes on where a name leaves the one read before.
+class LettersInNames {
+ public:
+  LettersInNames(std::string_view letters, const FoldedNames& names)
+      : letters_(letters), signs_(signs_of(letters)), names_(names), seen_(1) {}
+  bool in(std::uint32_t tensor) {
+    if ((names_.signs[tensor] & signs_) != signs_) return false;
+    std::size_t at = std::min(read_, names_.shared_front(last_, tensor));
+    last_ = tensor;
+    if (found_ && at == read_) return true;
+    std::string_view name = names_.of(tensor);
+    if (seen_.size() <= name.size()) seen_.resize(name.size() + 1);
+    LettersInOrder::Seen seen = seen_[at];
+    for (found_ = false; at < name.size() && !found_; seen_[at] = seen)
+      found_ = letters_.read(name[at++], seen);
+    read_ = at;
+    return found_;
+  }
+
+ private:
+  LettersInOrder letters_;
+  std::uint64_t signs_;
+  const FoldedNames& names_;
+  std::uint32_t last_ = 0;
+  std::size_t read_ = 0;                    // characters of the last one
+  bool found_ = false;                      // all letters, in them
+  std::vector<LettersInOrder::Seen> seen_;  // behind each of them
 };
 bool is_letters(std::string_view word) {
   return word.size() > 1 && word[0] == '~';
@@ -206,11 +255,11 @@ Term split(std::string_view word) {
 
 Test has_word(const Checkpoint& checkpoint, std::string_view word, const FoldedNames* names) {
   if (is_letters(word)) {
+    if (names != nullptr) {
+      auto letters = std::make_shared<LettersInNames>(word.substr(1), *names);
+      return [letters](TensorId tensor) { return letters->in(static_cast<std::uint32_t>(tensor)); };
+    }
     auto letters = std::make_shared<const LettersInOrder>(word.substr(1));
-    if (names != nullptr)
-      return [names, letters](TensorId tensor) {
-        return letters->in(names->of(static_cast<std::uint32_t>(tensor)));
-      };
     return [&checkpoint, letters](TensorId tensor) { return letters->in(checkpoint.fqn(tensor)); };
   }
   if (names != nullptr)
@@ -320,6 +369,11 @@ std::vector<std::uint32_t> all_with(const FoldedNames& names, const std::string&
 
 }  // namespace
 
+std::size_t FoldedNames::shared_front(std::uint32_t first, std::uint32_t second) const {
+  if (second <= first) return 0;
+  return *std::min_element(shared.begin() + first + 1, shared.begin() + second + 1);
+}
+
 FoldedNames fold_names(const Checkpoint& checkpoint) {
   FoldedNames names;
   std::size_t bytes = 0;
@@ -327,10 +381,19 @@ FoldedNames fold_names(const Checkpoint& checkpoint) {
     bytes += checkpoint.fqn(TensorId{t}).size() + 1;
   names.text.reserve(bytes);
   names.begin.reserve(checkpoint.tensor_count() + 1);
+  names.shared.reserve(checkpoint.tensor_count());
+  names.signs.reserve(checkpoint.tensor_count());
+  std::string_view before;  // into the text, which is as long as it will be
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     names.begin.push_back(names.text.size());
     for (char c : checkpoint.fqn(TensorId{t})) names.text += lower(c);
+    std::string_view name = std::string_view(names.text).substr(names.begin.back());
+    names.signs.push_back(signs_of(name));
     names.text += '\0';
+    auto front = std::mismatch(before.begin(), before.end(), name.begin(), name.end()).first;
+    names.shared.push_back(
+        static_cast<std::uint16_t>(std::min<std::ptrdiff_t>(front - before.begin(), 0xFFFF)));
+    before = name;
   }
   names.begin.push_back(names.text.size());
   return names;

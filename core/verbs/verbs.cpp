@@ -83,7 +83,7 @@ Result<Plan> plan(const Opened& opened, const CheckReport& report, const std::st
   options.spec = report.spec;
   options.mesh = opened.mesh;
   SHW_CHECK(choose_fill(fill, options, progress));
-  return make_plan(*opened.checkpoint, report, options);
+  return make_plan(*opened.checkpoint, report, options, progress);
 }
 
 Result<Plan> read_plan(const Opened& opened, const std::string& path) {

@@ -414,7 +414,7 @@ std::optional<ChunkId> Interpreter::chunk_at(std::uint32_t tensor, ExtentsHandle
 
 // torch looks an item up by name and offset, so chunks with equal offsets share a record.
 void Interpreter::share_equal_keys() {
-  for (std::uint32_t name = 0; name < targets_.size(); ++name) {
+  for (std::uint32_t name = 0; name < targets_.size() && !is_cancelled(progress_); ++name) {
     if (targets_[name].kind != Target::Kind::kTensor) continue;
     auto chunks = builder_.chunks(TensorId{targets_[name].index});
     std::unordered_map<std::uint32_t, ChunkId> placed;

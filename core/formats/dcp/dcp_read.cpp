@@ -76,7 +76,9 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
   auto built = build_dcp(*tree, rows, names, source.name(), source.size(), builder, progress);
   if (!built) return tl::unexpected<Error>(with_advice(std::move(built).error()));
   if (is_cancelled(progress)) return cancelled_error();
-  return builder.finish();
+  auto checkpoint = builder.finish(progress);
+  if (is_cancelled(progress)) return cancelled_error();
+  return checkpoint;
 }
 
 Result<std::shared_ptr<const Checkpoint>> read_dcp(std::shared_ptr<const Directory> directory,

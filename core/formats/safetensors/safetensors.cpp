@@ -8,9 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "core/base/checked.h"
+#include "core/base/until_cancelled.h"
 #include "core/base/words.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/one_file.h"
@@ -42,10 +44,11 @@ struct FileHeader {
   std::optional<ShardingInfo> sharding;
 };
 
-Result<FileHeader> read_file(const Directory& directory, const std::string& path) {
+Result<FileHeader> read_file(const Directory& directory, const std::string& path,
+                             const Progress* progress) {
   SHW_TRY(auto source, directory.open(path));
   FileHeader file{path, {}, std::nullopt};
-  SHW_TRY(file.header, read_safetensors_header(*source));
+  SHW_TRY(file.header, read_safetensors_header(*source, progress));
   if (const std::string* text = file.header.find_metadata(kShardingInfoKey)) {
     SHW_TRY(file.sharding, parse_sharding_info(*text, path));
   }
@@ -145,48 +148,53 @@ std::optional<WeightMap> read_index(const Directory& directory, const std::strin
 struct Piece {
   const FileHeader* file;
   const SafetensorsEntry* entry;
-  Extents offsets;
+  std::uint32_t tensor;  // numbered as names are first met
+  Extents offsets() const {
+    const Extents* saved = file->sharding ? file->sharding->find(entry->name) : nullptr;
+    return saved != nullptr ? *saved : Extents(entry->shape.size(), 0);
+  }
 };
+using Pieces = std::span<const Piece>;
 
-struct Gathered {
-  std::vector<std::string> order;  // FQNs as they are first met
-  std::unordered_map<std::string, std::vector<Piece>> pieces;
-};
-
-Gathered gather(const std::vector<FileHeader>& files) {
-  Gathered gathered;
+// By tensor. One list and one table of names that lie in the headers: what is made for each of
+// 250,000 tensors has to be thrown away for each of them, too.
+std::vector<Piece> gather(const std::vector<FileHeader>& files, const Progress* progress) {
+  std::vector<Piece> pieces;
+  std::unordered_map<std::string_view, std::uint32_t> numbers;
   for (const FileHeader& file : files) {
-    for (const SafetensorsEntry& entry : file.header.entries) {
-      auto& pieces = gathered.pieces[entry.name];
-      if (pieces.empty()) gathered.order.push_back(entry.name);
-      const Extents* saved = file.sharding ? file.sharding->find(entry.name) : nullptr;
-      pieces.push_back({&file, &entry, saved != nullptr ? *saved : Extents(entry.shape.size(), 0)});
+    for (const SafetensorsEntry& entry : until_cancelled(file.header.entries, progress)) {
+      auto number = static_cast<std::uint32_t>(numbers.size());
+      pieces.push_back({&file, &entry, numbers.try_emplace(entry.name, number).first->second});
     }
   }
-  return gathered;
+  auto before = [](const Piece& a, const Piece& b) { return a.tensor < b.tensor; };
+  if (!std::is_sorted(pieces.begin(), pieces.end(), before))
+    stable_sort_until_cancelled(pieces.begin(), pieces.end(), before, progress);
+  return pieces;
 }
 
 // The maximum of offset + size over all pieces of the first one's rank; what is negative or leaves
 // int64 does not count, and is found by the rules on chunks.
-Extents inferred_shape(const std::vector<Piece>& pieces) {
+Extents inferred_shape(Pieces pieces) {
   Extents shape = pieces.front().entry->shape;
   for (const Piece& piece : pieces) {
-    if (piece.offsets.size() != shape.size() || piece.entry->shape.size() != shape.size()) continue;
+    const Extents offsets = piece.offsets();
+    if (offsets.size() != shape.size() || piece.entry->shape.size() != shape.size()) continue;
     for (std::size_t d = 0; d < shape.size(); ++d) {
-      auto end = checked_add(piece.offsets[d], piece.entry->shape[d]);
-      if (end && piece.offsets[d] >= 0) shape[d] = std::max(shape[d], *end);
+      auto end = checked_add(offsets[d], piece.entry->shape[d]);
+      if (end && offsets[d] >= 0) shape[d] = std::max(shape[d], *end);
     }
   }
   return shape;
 }
 
-void add_tensor(CheckpointBuilder& builder, const std::string& fqn,
-                const std::vector<Piece>& pieces) {
+void add_tensor(CheckpointBuilder& builder, Pieces pieces) {
+  const std::string& fqn = pieces.front().entry->name;
   Dtype dtype = pieces.front().entry->dtype;
   builder.add_tensor(fqn, dtype, inferred_shape(pieces));
   for (const Piece& piece : pieces) {
     const SafetensorsEntry& entry = *piece.entry;
-    builder.add_chunk(piece.offsets, entry.shape,
+    builder.add_chunk(piece.offsets(), entry.shape,
                       {builder.file(piece.file->path), static_cast<std::int64_t>(entry.begin),
                        static_cast<std::int64_t>(entry.end - entry.begin)});
     if (entry.dtype != dtype)
@@ -356,7 +364,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   std::vector<Result<FileHeader>> read(paths.size());
   tbb::parallel_for(std::size_t{0}, paths.size(), [&](std::size_t i) {
     if (is_cancelled(progress)) return;
-    read[i] = read_file(*directory, paths[i]);
+    read[i] = read_file(*directory, paths[i], progress);
     if (progress != nullptr) progress->add(1);
   });
   if (is_cancelled(progress)) return cancelled_error();
@@ -381,8 +389,12 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   builder.set_format(sharded ? kHfShardedFormat : kSafetensorsFormat);
   builder.set_directory(directory);
   builder.set_provenance(provenance_of(files));
-  Gathered gathered = gather(files);
-  for (const std::string& fqn : gathered.order) add_tensor(builder, fqn, gathered.pieces[fqn]);
+  std::vector<Piece> pieces = gather(files, progress);
+  for (std::size_t first = 0, last = 0; first < pieces.size() && !is_cancelled(progress);
+       first = last) {
+    while (last < pieces.size() && pieces[last].tensor == pieces[first].tensor) ++last;
+    add_tensor(builder, Pieces(pieces).subspan(first, last - first));
+  }
   for (const FileHeader& file : files) {
     builder.file(file.path);
     add_problems(builder, file);
@@ -395,7 +407,10 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
     for (const std::string& path : missing_parts(paths)) builder.file(path);
   }
   if (index_finding) builder.add_finding(std::move(*index_finding));
-  return builder.finish();
+  if (is_cancelled(progress)) return cancelled_error();
+  auto checkpoint = builder.finish(progress);
+  if (is_cancelled(progress)) return cancelled_error();
+  return checkpoint;
 }
 
 }  // namespace shw

@@ -9,6 +9,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/little_endian.h"
+#include "core/base/until_cancelled.h"
 
 namespace shw {
 namespace {
@@ -73,10 +74,12 @@ class Events : public nlohmann::json_sax<Json> {
 
 class HeaderEvents final : public Events {
  public:
-  explicit HeaderEvents(SafetensorsHeader& header) : header_(header) {}
+  HeaderEvents(SafetensorsHeader& header, const Progress* progress)
+      : header_(header), progress_(progress) {}
 
   bool key(std::string& text) override {
     if (depth() == 1) {
+      if (is_cancelled(progress_)) return false;
       if (!names_.insert(text).second) return refuse("has the name \"" + text + "\" twice");
       name_ = text;
       entry_ = {};
@@ -169,6 +172,7 @@ class HeaderEvents final : public Events {
   }
 
   SafetensorsHeader& header_;
+  const Progress* progress_;
   std::unordered_set<std::string> names_;
   std::string name_, field_;
   SafetensorsEntry entry_;
@@ -214,12 +218,12 @@ class ShardingEvents final : public Events {
 
 // What loaders check beside the syntax: every byte of the data belongs to exactly one tensor, and
 // each tensor's bytes are what its dtype and shape take.
-void check_layout(SafetensorsHeader& header, std::uint64_t file_size) {
+void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Progress* progress) {
   auto problem = [&](const SafetensorsEntry* entry, std::uint64_t at, std::string message) {
     header.problems.push_back({entry == nullptr ? "" : entry->name, at, std::move(message)});
   };
   std::vector<const SafetensorsEntry*> order;
-  for (const SafetensorsEntry& entry : header.entries) {
+  for (const SafetensorsEntry& entry : until_cancelled(header.entries, progress)) {
     order.push_back(&entry);
     auto elements = volume(entry.shape);
     auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
@@ -233,9 +237,11 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size) {
                           entry.end - entry.begin, to_text(entry.shape), name(entry.dtype)));
     }
   }
-  std::sort(order.begin(), order.end(), [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
+  auto before = [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
     return std::tie(a->begin, a->end) < std::tie(b->begin, b->end);
-  });
+  };
+  stable_sort_until_cancelled(order.begin(), order.end(), before, progress);
+  if (is_cancelled(progress)) return;
   std::uint64_t end = header.data_begin;
   for (const SafetensorsEntry* entry : order) {
     if (entry->begin < end)
@@ -268,7 +274,8 @@ const std::string* SafetensorsHeader::find_metadata(std::string_view key) const 
   return nullptr;
 }
 
-Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source) {
+Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
+                                                  const Progress* progress) {
   auto damaged = [&](std::uint64_t at, std::string message) {
     return fail(ErrorKind::kDamaged, std::move(message), {source.name(), at});
   };
@@ -291,7 +298,7 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source) {
 
   SafetensorsHeader header;
   header.data_begin = 8 + length;
-  HeaderEvents events(header);
+  HeaderEvents events(header, progress);
   const char* text = reinterpret_cast<const char*>(json.data());
   // nlohmann_json takes a zero byte for the end of the text; every reader of safetensors refuses
   // it.
@@ -302,7 +309,9 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source) {
   // A byte order mark, which nlohmann_json skips and every reader of safetensors refuses.
   if (std::string_view(text, json.size()).starts_with("\xEF\xBB\xBF"))
     return damaged(8, "the header begins with a byte order mark, and not with a JSON object");
-  if (!Json::sax_parse(text, text + json.size(), &events))
+  const bool parsed = Json::sax_parse(text, text + json.size(), &events);
+  if (is_cancelled(progress)) return cancelled_error();
+  if (!parsed)
     return damaged(8 + std::min<std::uint64_t>(events.position(), length),
                    "the header " + events.message());
   for (SafetensorsEntry& entry : header.entries) {
@@ -312,7 +321,8 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source) {
     entry.begin += header.data_begin;
     entry.end += header.data_begin;
   }
-  check_layout(header, source.size());
+  check_layout(header, source.size(), progress);
+  if (is_cancelled(progress)) return cancelled_error();
   return header;
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/io/source.h"
 #include "core/tensor/dtype.h"
@@ -48,7 +49,8 @@ struct SafetensorsHeader {
 };
 
 // kDamaged with file and offset where there is no header to work with.
-Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source);
+Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
+                                                  const Progress* progress = nullptr);
 
 // Values of the sharding information that torch's Hugging Face writer leaves in the metadata.
 inline constexpr std::string_view kShardingInfoKey = "DCP_SHARDING_INFO";

@@ -63,13 +63,13 @@ bool lies_per_rank(const Facts& facts, TensorId tensor, const SpecEntry& entry, 
 }
 
 void find_fused_per_rank(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = "fused-per-rank";
   finding.severity = Severity::kWarning;
   finding.link = "TransformerEngine #2713";
-  for (std::uint32_t t = 0; facts.spec != nullptr && t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = layout_of(facts, c.fqn(tensor));
     if (entry == nullptr || !is_fused_gate(entry->role) || entry->shape.empty()) continue;
     if (!same(entry->shape, c.shape(tensor)) || !c.writers_are_owners(tensor)) continue;

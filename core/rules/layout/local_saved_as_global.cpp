@@ -156,7 +156,7 @@ void add_unplaced_states(const Facts& facts, const std::vector<LocalState>& loca
   finding.evidence.emplace_back(
       "undecided", std::string("the writers of these states wrote no chunk of their parameters, so "
                                "where the survivors belong needs the mesh: --mesh, or a spec"));
-  auto guesses = infer_meshes(facts.checkpoint, named_meshes(facts.spec), nullptr);
+  auto guesses = infer_meshes(facts.checkpoint, named_meshes(facts.spec), nullptr, facts.progress);
   if (!guesses.empty()) {
     finding.evidence.emplace_back("likely mesh", to_text(guesses.front().mesh));
     finding.evidence.emplace_back("confidence", guesses.front().confidence);

@@ -55,7 +55,7 @@ void find_mesh_contradictions(const Facts& facts, std::vector<Finding>& findings
   bool caused = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.severity > Severity::kInfo;
   });
-  auto guesses = infer_meshes(facts.checkpoint, {}, facts.mesh);
+  auto guesses = infer_meshes(facts.checkpoint, {}, facts.mesh, facts.progress);
   const MeshGuess& given = guesses.front();
   const MeshGuess* better = better_guess(guesses);
   bool contradicted =

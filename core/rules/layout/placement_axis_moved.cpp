@@ -67,9 +67,9 @@ bool fits(const Checkpoint& checkpoint, const Moved& moved, bool by_family) {
 // With a spec: exact. Which of the two is wrong, the checkpoint or the request, the siblings say.
 std::vector<Moved> by_spec(const Facts& facts, const Evidence& evidence) {
   std::vector<Moved> found;
+  if (facts.spec == nullptr) return found;
   const Checkpoint& checkpoint = facts.checkpoint;
-  for (std::uint32_t t = 0; facts.spec != nullptr && t < checkpoint.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = facts.spec->find(checkpoint.fqn(tensor));
     if (entry == nullptr) continue;
     auto relation = relate_axes(checkpoint.shape(tensor), entry->shape);
@@ -92,8 +92,7 @@ std::vector<Moved> by_spec(const Facts& facts, const Evidence& evidence) {
 std::vector<Moved> by_siblings(const Facts& facts, const Evidence& evidence) {
   std::vector<Moved> found;
   const Checkpoint& checkpoint = facts.checkpoint;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
     ExtentsView shape = checkpoint.shape(tensor);
     if (shape.size() != 3) continue;
     std::string_view fqn = checkpoint.fqn(tensor);
@@ -277,9 +276,9 @@ void report_moved(const Checkpoint& checkpoint, MoveGroup group, const Evidence&
 
 void find_moved_placements(const Facts& facts, std::vector<Finding>& findings) {
   Evidence evidence;
-  evidence.saved = families_of(facts.checkpoint);
+  evidence.saved = families_of(facts);
   if (facts.spec != nullptr) evidence.expected = families_of(*facts.spec);
-  evidence.hidden = hidden_size(facts.checkpoint);
+  evidence.hidden = hidden_size(facts);
   std::vector<Moved> all = by_spec(facts, evidence);
   for (Moved& moved : by_siblings(facts, evidence)) all.push_back(std::move(moved));
   std::sort(all.begin(), all.end(),

@@ -211,8 +211,7 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
   finding.rule = "topology-locked";
   finding.severity = Severity::kWarning;
   finding.link = "ISEEKYAN/Megatron-LM #61";
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = layout_of(facts, c.fqn(tensor));
     if (entry == nullptr || !is_expert(*entry) || !same(entry->shape, c.shape(tensor))) continue;
     if (!c.writers_are_owners(tensor)) continue;
@@ -247,13 +246,13 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
 // Saved by another topology than the one that the spec describes: sizes fit, the order cannot be
 // told from the chunks.
 void add_other_topology(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = "topology-locked";
   finding.severity = Severity::kWarning;
   finding.link = "ISEEKYAN/Megatron-LM #61";
-  for (std::uint32_t t = 0; facts.spec != nullptr && t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
     if (!is_local_expert(c.fqn(tensor)) || c.chunks(tensor).empty()) continue;
     if (!c.writers_are_owners(tensor)) continue;
     const SpecEntry* entry = layout_of(facts, c.fqn(tensor));

@@ -127,17 +127,16 @@ void add_collided(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "uneven-shards";
   finding.link = "flashoptim #6";
   std::vector<PartlyLost> parts;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    const SpecEntry* entry = facts.spec->find(c.fqn(TensorId{t}));
-    if (entry == nullptr || explained.contains(c.fqn(TensorId{t})) || c.chunks(TensorId{t}).empty())
-      continue;
-    auto part = collided_shards(facts, TensorId{t}, entry->shape);
+  for (TensorId tensor : each_tensor(facts)) {
+    const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
+    if (entry == nullptr || explained.contains(c.fqn(tensor)) || c.chunks(tensor).empty()) continue;
+    auto part = collided_shards(facts, tensor, entry->shape);
     if (!part) continue;
     if (finding.subjects.empty())
-      finding.cause = std::string(c.fqn(TensorId{t})) +
+      finding.cause = std::string(c.fqn(tensor)) +
                       " was cut unevenly, and each rank worked out its own place from its own "
                       "size: two came to the same offset and one of the two shards was kept.";
-    finding.subjects.emplace_back(c.fqn(TensorId{t}));
+    finding.subjects.emplace_back(c.fqn(tensor));
     parts.push_back(std::move(*part));
   }
   if (parts.empty()) return;
@@ -161,11 +160,10 @@ void add_complete(const Facts& facts, std::vector<Finding>& findings) {
   auto explained = with_diagnosis(findings);
   Finding finding;
   finding.rule = "uneven-shards";
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
     if (entry == nullptr || explained.contains(c.fqn(tensor)) || c.chunks(tensor).size() < 2 ||
-        facts.tilings[t].tiling != Tiling::kInexact)
+        facts.tilings[index_of(tensor)].tiling != Tiling::kInexact)
       continue;
     for (std::size_t dim = 0; dim < entry->shape.size(); ++dim) {
       if (c.shape(tensor).size() != entry->shape.size()) break;

@@ -215,6 +215,7 @@ void add_damage(const Facts& facts, const std::vector<Mislabelled>& all,
 }
 
 void find_uneven_strides(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
   std::vector<Mislabelled> broken;
   Finding hazard;
@@ -222,8 +223,7 @@ void find_uneven_strides(const Facts& facts, std::vector<Finding>& findings) {
   hazard.severity = Severity::kInfo;
   hazard.link = "pytorch #136228";
   std::map<std::string, bool> known;  // by shape, mesh and placements
-  for (std::uint32_t t = 0; facts.spec != nullptr && t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = layout_of(facts, c.fqn(tensor));
     if (entry == nullptr || !is_strided(*entry) || !same(entry->shape, c.shape(tensor))) continue;
     std::string layout =

@@ -136,10 +136,11 @@ std::optional<Neighbours> neighbours_of(const Facts& facts, const std::vector<Te
 }
 
 // A tensor in more parts than that was cut by what sets the replicas apart.
-bool knows_more(const Checkpoint& c, std::int64_t boxes) {
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+bool knows_more(const Facts& facts, std::int64_t boxes) {
+  const Checkpoint& c = facts.checkpoint;
+  for (TensorId tensor : each_tensor(facts)) {
     std::int64_t filled = 0;
-    for (ChunkId chunk : c.chunks(TensorId{t})) filled += volume(c.sizes(chunk)) != 0 ? 1 : 0;
+    for (ChunkId chunk : c.chunks(tensor)) filled += volume(c.sizes(chunk)) != 0 ? 1 : 0;
     if (filled > boxes) return true;
   }
   return false;
@@ -192,16 +193,16 @@ void add_matrices(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<TensorId> tensors;
   bool columns = false, rows = false;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    auto name = parallel_name(c.fqn(TensorId{t}));
-    if (!name || name->is_bias() || parse_state_fqn(c.fqn(TensorId{t}))) continue;
-    if (c.shape(TensorId{t}).size() != 2) continue;
+  for (TensorId tensor : each_tensor(facts)) {
+    auto name = parallel_name(c.fqn(tensor));
+    if (!name || name->is_bias() || parse_state_fqn(c.fqn(tensor))) continue;
+    if (c.shape(tensor).size() != 2) continue;
     (name->kind == ParallelKind::kColumn ? columns : rows) = true;
-    tensors.push_back(TensorId{t});
+    tensors.push_back(tensor);
   }
   if (!columns || !rows) return;
   auto found = neighbours_of(facts, tensors);
-  if (found && is_possible(facts, *found, is_tensor_axis) && !knows_more(c, found->boxes))
+  if (found && is_possible(facts, *found, is_tensor_axis) && !knows_more(facts, found->boxes))
     add_neighbours(facts, tensors, *found, "The matrices that tensor parallelism cuts",
                    "tensor-parallel", what_decides(facts, *found, "tp"),
                    facts.mesh != nullptr ? Severity::kWarning : Severity::kInfo, findings);

@@ -27,12 +27,12 @@ bool is_extra_state(std::string_view fqn) {
 void find_extra_states(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::map<std::string, Kin> kin;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    std::string_view fqn = c.fqn(TensorId{t});
+  for (TensorId tensor : each_tensor(facts)) {
+    std::string_view fqn = c.fqn(tensor);
     if (!is_extra_state(fqn)) continue;
     Kin& family = kin[without_numbers(fqn)];
     family.names.emplace_back(fqn);
-    family.lengths.insert(volume(c.shape(TensorId{t})).value_or(-1));
+    family.lengths.insert(volume(c.shape(tensor)).value_or(-1));
     ++family.tensors;
   }
   for (const ObjectRow& object : c.objects()) {

@@ -14,15 +14,17 @@ namespace {
 
 using Kinds = std::map<std::string, std::set<std::string>, std::less<>>;  // by parameter
 
-Kinds kinds_of(const Checkpoint& checkpoint) {
+Kinds kinds_of(const Facts& facts) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Kinds kinds;
   auto add = [&](std::string_view fqn) {
     if (auto path = parse_state_fqn(fqn))
       kinds[std::string(path->key)].insert(std::string(path->kind));
   };
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) add(checkpoint.fqn(TensorId{t}));
+  for (TensorId tensor : each_tensor(facts)) add(checkpoint.fqn(tensor));
   // A state that is an object counts as there: what it holds is not looked at.
-  for (const ObjectRow& object : checkpoint.objects()) add(object.fqn);
+  auto objects = checkpoint.objects();
+  for (const ObjectRow& object : each_of(objects, facts)) add(object.fqn);
   return kinds;
 }
 
@@ -38,13 +40,13 @@ bool has_relative(const std::set<std::string>& kinds, std::string_view stem) {
 }
 
 void find_half_pairs(const Facts& facts, std::vector<Finding>& findings) {
-  Kinds kinds = kinds_of(facts.checkpoint);
+  Kinds kinds = kinds_of(facts);
   Finding finding;
   finding.rule = "half-pair";
   finding.severity = Severity::kWarning;
   std::vector<std::string> missing;
   std::size_t whole = 0;
-  for (const auto& [key, set] : kinds) {
+  for (const auto& [key, set] : each_of(kinds, facts)) {
     bool first = set.contains("exp_avg"), second = set.contains("exp_avg_sq");
     if (first && second) ++whole;
     if (first == second || has_relative(set, first ? "exp_avg" : "exp_avg_sq")) continue;

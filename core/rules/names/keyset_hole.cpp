@@ -19,15 +19,17 @@ using Suffixes = std::set<std::string, std::less<>>;
 using Family = std::map<std::uint32_t, Suffixes>;  // by index: what its members are called
 using FamiliesByName = std::map<std::string, Family, std::less<>>;
 
-FamiliesByName families_in(const Checkpoint& c) {
+FamiliesByName families_in(const Facts& facts) {
+  const Checkpoint& c = facts.checkpoint;
   FamiliesByName families;
   auto add = [&](std::string_view fqn) {
     if (parse_state_fqn(fqn) || fqn.find("lora") != std::string_view::npos) return;
     for (const Member& member : members_in(fqn))
       families[std::string(member.before)][member.index].insert(std::string(member.after));
   };
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) add(c.fqn(TensorId{t}));
-  for (const ObjectRow& object : c.objects()) add(object.fqn);
+  for (TensorId tensor : each_tensor(facts)) add(c.fqn(tensor));
+  auto objects = c.objects();
+  for (const ObjectRow& object : each_of(objects, facts)) add(object.fqn);
   return families;
 }
 
@@ -68,7 +70,7 @@ void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<F
   // A hint: models with layers of another kind in between exist, and a stage may be saved alone.
   finding.severity = Severity::kInfo;
   std::string first;
-  for (const auto& [prefix, family] : families) {
+  for (const auto& [prefix, family] : each_of(families, facts)) {
     for (std::uint32_t hole : holes_in(family)) {
       auto after = family.upper_bound(hole);
       if (!expected_by(facts.spec, prefix, hole, after->second)) continue;
@@ -89,9 +91,9 @@ void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<F
 }
 
 // Families of one kind (the experts of each layer) with one size, and a few that are smaller.
-void add_short(const FamiliesByName& families, std::vector<Finding>& findings) {
+void add_short(const Facts& facts, const FamiliesByName& families, std::vector<Finding>& findings) {
   std::map<std::string, std::map<std::size_t, std::vector<std::string>>> sizes;
-  for (const auto& [prefix, family] : families) {
+  for (const auto& [prefix, family] : each_of(families, facts)) {
     std::string kind = without_numbers(prefix);
     if (kind.find('*') != std::string::npos && kind.find("experts.") != std::string::npos)
       sizes[kind][family.size()].push_back(prefix);
@@ -118,9 +120,9 @@ void add_short(const FamiliesByName& families, std::vector<Finding>& findings) {
 }
 
 void find_keyset_holes(const Facts& facts, std::vector<Finding>& findings) {
-  FamiliesByName families = families_in(facts.checkpoint);
+  FamiliesByName families = families_in(facts);
   add_holes(facts, families, findings);
-  add_short(families, findings);
+  add_short(facts, families, findings);
 }
 
 }  // namespace

@@ -43,14 +43,14 @@ void find_asymmetric_pairs(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "pair-asymmetry";
   finding.severity = Severity::kInfo;
   std::vector<std::string> shapes;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    std::string_view fqn = c.fqn(TensorId{t});
+  for (TensorId tensor : each_tensor(facts)) {
+    std::string_view fqn = c.fqn(tensor);
     auto name = partner_of(fqn);
     auto other = name ? c.find(*name) : std::nullopt;
-    if (!other || parse_state_fqn(fqn) || same(c.shape(TensorId{t}), c.shape(*other))) continue;
+    if (!other || parse_state_fqn(fqn) || same(c.shape(tensor), c.shape(*other))) continue;
     if (explained.contains(fqn) || explained.contains(*name)) continue;
     finding.subjects.emplace_back(fqn);
-    shapes.push_back(std::string(fqn) + " " + to_text(c.shape(TensorId{t})) + ", " + *name + " " +
+    shapes.push_back(std::string(fqn) + " " + to_text(c.shape(tensor)) + ", " + *name + " " +
                      to_text(c.shape(*other)));
   }
   if (finding.subjects.empty()) return;

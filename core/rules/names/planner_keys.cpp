@@ -39,8 +39,8 @@ void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findi
   if (!checkpoint.provenance().has_planner_data) return;
   DifferingPaths found;
   std::size_t entries = checkpoint.tensor_count() + checkpoint.objects().size();
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
-    look_at_path(checkpoint.fqn(TensorId{t}), checkpoint.path(TensorId{t}), found);
+  for (TensorId tensor : each_tensor(facts))
+    look_at_path(checkpoint.fqn(tensor), checkpoint.path(tensor), found);
   for (std::size_t i = 0; i < checkpoint.objects().size(); ++i)
     look_at_path(checkpoint.objects()[i].fqn, checkpoint.object_path(i), found);
   // A dict without any entry is what some writers leave in its place: nothing was meant.

@@ -56,7 +56,7 @@ void find_grown_axes(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "axis-grown";
   std::vector<std::string> how;
-  for (const auto& [fqn, entry] : facts.spec->entries) {
+  for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     auto tensor = c.find(fqn);
     if (!tensor || explained.contains(fqn)) continue;
     if (same(c.shape(*tensor), entry.shape)) continue;

@@ -224,9 +224,8 @@ void find_permuted_blocks(const Facts& facts, std::vector<Finding>& findings) {
   auto explained = with_diagnosis(findings);
   BlockOutcome outcome;
   outcome.right = facts.equal_to_reference;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
-    auto other = facts.counterparts[t];
+  for (TensorId tensor : each_tensor(facts)) {
+    auto other = facts.counterparts[index_of(tensor)];
     if (other && !explained.contains(c.fqn(tensor)))
       compare_with_reference(facts, tensor, *other, outcome);
   }

@@ -13,7 +13,7 @@ void find_dtype_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   // One finding for each pair of dtypes: that is one cast, made in one place.
   std::map<std::pair<Dtype, Dtype>, std::vector<std::string>> pairs;
-  for (const auto& [fqn, entry] : facts.spec->entries) {
+  for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     auto tensor = checkpoint.find(fqn);
     if (!tensor || !entry.dtype) continue;
     Dtype saved = checkpoint.dtype(*tensor);

@@ -33,13 +33,14 @@ using LayersByTail = std::map<std::string, Layers>;  // by what stands after the
 
 // The tensors of one side whose names count layers, states left out; by what stands before the
 // number.
-std::map<std::string, LayersByTail> families_of(const Checkpoint& c, bool bare) {
+std::map<std::string, LayersByTail> families_of(const Checkpoint& c, bool bare,
+                                                const Progress* progress) {
   std::map<std::string, LayersByTail> out;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    std::string_view fqn = c.fqn(TensorId{t});
+  for (TensorId tensor : until_cancelled(c.tensors(), progress)) {
+    std::string_view fqn = c.fqn(tensor);
     if (fqn.starts_with("optim")) continue;
     if (auto name = layer_name_of(fqn))
-      out[bare ? bare_name(name->before) : name->before][name->after][name->number] = TensorId{t};
+      out[bare ? bare_name(name->before) : name->before][name->after][name->number] = tensor;
   }
   return out;
 }
@@ -47,11 +48,12 @@ std::map<std::string, LayersByTail> families_of(const Checkpoint& c, bool bare) 
 // Hashes of whole tensors, each read once.
 struct Contents {
   const Checkpoint& checkpoint;
+  const Progress* progress;
   std::map<TensorId, std::string> known = {};  // empty text: cannot be read
 
   const std::string& of(TensorId tensor) {
     auto [found, added] = known.try_emplace(tensor);
-    if (!added) return found->second;
+    if (!added || is_cancelled(progress)) return found->second;
     if (auto values = whole_values(checkpoint, tensor)) {
       found->second = fmt::format("{}{}{}", static_cast<int>(values->dtype), to_text(values->shape),
                                   content_hash(values->bytes));
@@ -254,8 +256,7 @@ std::vector<Diagnosis> renames_of(const Facts& facts, LayerStack& stack, Judgeme
   auto doubt = [&](std::string_view name, const char* why) {
     if (verdict.why_not.empty()) verdict.why_not = std::string(name) + why;
   };
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
     auto renamed = with_real_number(c.fqn(tensor), verdict.numbers);
     if (!renamed) continue;
     if (!renamed->known) doubt(c.fqn(tensor), " is of a layer that nothing else here is of");
@@ -346,9 +347,10 @@ std::string before_there(const Facts& facts, const std::string& before,
 void find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.reference == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
-  auto here = families_of(c, false), there = families_of(*facts.reference, true);
-  Contents contents{c}, reference{*facts.reference};
-  for (const auto& [before, families] : here) {
+  auto here = families_of(c, false, facts.progress),
+       there = families_of(*facts.reference, true, facts.progress);
+  Contents contents{c, facts.progress}, reference{*facts.reference, facts.progress};
+  for (const auto& [before, families] : each_of(here, facts)) {
     auto found = there.find(before_there(facts, before, families));
     if (found == there.end() || is_one_of_several(here, before)) continue;
     // A deeper model that was made of the reference's layers.

@@ -44,13 +44,14 @@ struct Candidates {
   std::unordered_multimap<std::string, TensorId> by_bare, by_suffix;
 };
 
-Candidates candidates_of(const Checkpoint& checkpoint, const Spec& spec) {
+Candidates candidates_of(const Facts& facts) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Candidates out;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    std::string_view fqn = checkpoint.fqn(TensorId{t});
-    if (spec.find(fqn) != nullptr) continue;
-    out.by_bare.emplace(bare(fqn), TensorId{t});
-    out.by_suffix.emplace(last_two_parts(fqn), TensorId{t});
+  for (TensorId tensor : each_tensor(facts)) {
+    std::string_view fqn = checkpoint.fqn(tensor);
+    if (facts.spec->find(fqn) != nullptr) continue;
+    out.by_bare.emplace(bare(fqn), tensor);
+    out.by_suffix.emplace(last_two_parts(fqn), tensor);
   }
   return out;
 }
@@ -98,7 +99,7 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "missing-key";
   std::vector<std::string> as_objects, hints, expected;
   std::size_t renamed = 0;
-  for (const auto& [fqn, entry] : facts.spec->entries) {
+  for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     // Under its true name, where another layer has it now.
     bool there =
         names.given.contains(bare_name(fqn)) || (checkpoint.find(fqn) && !names.left.contains(fqn));
@@ -107,7 +108,7 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
       as_objects.push_back(fqn);
       continue;
     }
-    if (!candidates) candidates = candidates_of(checkpoint, *facts.spec);
+    if (!candidates) candidates = candidates_of(facts);
     std::string hint = hint_for(checkpoint, *candidates, fqn, entry);
     renamed += hint.empty() ? 0 : 1;
     if (!hint.empty() && hints.size() < kMaxEvidence) hints.push_back(fqn + " <- " + hint);

@@ -1,4 +1,5 @@
 #include "core/rules/reference/other_model.h"
+#include "core/base/until_cancelled.h"
 
 #include <fmt/core.h>
 
@@ -84,12 +85,13 @@ std::string_view last_parts(std::string_view fqn) {
 
 class ModelNames {
  public:
-  explicit ModelNames(const Checkpoint& c) : c_(c) {
-    for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-      bare_.emplace(bare_name(c.fqn(TensorId{t})), TensorId{t});
-      tails_.emplace(last_parts(c.fqn(TensorId{t})), TensorId{t});
+  ModelNames(const Checkpoint& c, const Progress* progress) : c_(c) {
+    for (TensorId tensor : until_cancelled(c.tensors(), progress)) {
+      bare_.emplace(bare_name(c.fqn(tensor)), tensor);
+      tails_.emplace(last_parts(c.fqn(tensor)), tensor);
     }
-    for (const ObjectRow& object : c.objects()) objects_.insert(object.fqn);
+    auto objects = c.objects();
+    for (const ObjectRow& object : until_cancelled(objects, progress)) objects_.insert(object.fqn);
   }
   std::optional<TensorId> find(std::string_view fqn, ExtentsView shape) const {
     if (auto tensor = c_.find(fqn)) return tensor;
@@ -148,13 +150,14 @@ Finding other_model_finding(const ModelAgreement& agreement, const std::string& 
 
 }  // namespace
 
-std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const Spec& spec) {
+std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const Spec& spec,
+                                           const Progress* progress) {
   ModelAgreement agreement;
   agreement.here = checkpoint.tensor_count();
   agreement.there = spec.entries.size();
-  ModelNames names(checkpoint);
+  ModelNames names(checkpoint, progress);
   std::vector<bool> met(checkpoint.tensor_count(), false);
-  for (const auto& [fqn, entry] : spec.entries) {
+  for (const auto& [fqn, entry] : until_cancelled(spec.entries, progress)) {
     auto tensor = names.find(fqn, entry.shape);
     bool there = tensor.has_value() || names.is_object(fqn);
     agreement.names += there ? 1 : 0;
@@ -165,31 +168,32 @@ std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const S
     if (!there) add_example(agreement.only_there, fqn);
   }
   if (!is_another(agreement)) return std::nullopt;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    if (!met[t]) add_example(agreement.only_here, checkpoint.fqn(TensorId{t}));
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+    if (!met[index_of(tensor)]) add_example(agreement.only_here, checkpoint.fqn(tensor));
   }
   return other_model_finding(agreement, spec.source, "The spec");
 }
 
 std::optional<Finding> other_model_in_reference(
     const Checkpoint& checkpoint, const Checkpoint& reference,
-    std::span<const std::optional<TensorId>> counterparts) {
+    std::span<const std::optional<TensorId>> counterparts, const Progress* progress) {
   ModelAgreement agreement;
   agreement.here = checkpoint.tensor_count();
   agreement.there = reference.tensor_count();
   std::vector<bool> met(reference.tensor_count(), false);
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    if (!counterparts[t]) {
-      add_example(agreement.only_here, checkpoint.fqn(TensorId{t}));
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+    auto other = counterparts[index_of(tensor)];
+    if (!other) {
+      add_example(agreement.only_here, checkpoint.fqn(tensor));
       continue;
     }
     ++agreement.names;
-    met[index_of(*counterparts[t])] = true;
-    compare_shapes(agreement, checkpoint, TensorId{t}, reference.shape(*counterparts[t]));
+    met[index_of(*other)] = true;
+    compare_shapes(agreement, checkpoint, tensor, reference.shape(*other));
   }
   if (!is_another(agreement)) return std::nullopt;
-  for (std::uint32_t t = 0; t < reference.tensor_count(); ++t) {
-    if (!met[t]) add_example(agreement.only_there, reference.fqn(TensorId{t}));
+  for (TensorId tensor : until_cancelled(reference.tensors(), progress)) {
+    if (!met[index_of(tensor)]) add_example(agreement.only_there, reference.fqn(tensor));
   }
   bool named = reference.directory() != nullptr;
   return other_model_finding(agreement, named ? reference.directory()->name() : "",

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "core/base/progress.h"
 #include "core/model/checkpoint.h"
 #include "core/model/finding.h"
 #include "core/spec/spec.h"
@@ -12,10 +13,11 @@
 namespace shw {
 
 // One finding where the spec is of another model.
-std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const Spec& spec);
+std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const Spec& spec,
+                                           const Progress* progress);
 // The same for a reference; `counterparts` as match_names() gave them.
 std::optional<Finding> other_model_in_reference(
     const Checkpoint& checkpoint, const Checkpoint& reference,
-    std::span<const std::optional<TensorId>> counterparts);
+    std::span<const std::optional<TensorId>> counterparts, const Progress* progress);
 
 }  // namespace shw

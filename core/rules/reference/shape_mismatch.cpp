@@ -45,7 +45,7 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "shape-mismatch";
   std::vector<std::string> saved, expected;
   std::string how;
-  for (const auto& [fqn, entry] : facts.spec->entries) {
+  for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     auto tensor = checkpoint.find(fqn);
     if (!tensor) continue;
     ExtentsView shape = checkpoint.shape(*tensor);

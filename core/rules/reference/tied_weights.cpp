@@ -30,15 +30,16 @@ bool is_head(std::string_view fqn) {
 }
 
 // The other half of a possible pair in the reference: the only tensor of that role and shape.
-std::optional<TensorId> partner(const Checkpoint& reference, TensorId tensor) {
+std::optional<TensorId> partner(const Facts& facts, TensorId tensor) {
+  const Checkpoint& reference = *facts.reference;
   bool head = is_head(reference.fqn(tensor));
   std::optional<TensorId> found;
-  for (std::uint32_t t = 0; t < reference.tensor_count(); ++t) {
-    std::string_view fqn = reference.fqn(TensorId{t});
-    if (TensorId{t} == tensor || !(head ? is_embedding(fqn) : is_head(fqn))) continue;
-    if (!same(reference.shape(TensorId{t}), reference.shape(tensor))) continue;
+  for (TensorId other : each_of(reference.tensors(), facts)) {
+    std::string_view fqn = reference.fqn(other);
+    if (other == tensor || !(head ? is_embedding(fqn) : is_head(fqn))) continue;
+    if (!same(reference.shape(other), reference.shape(tensor))) continue;
     if (found) return std::nullopt;
-    found = TensorId{t};
+    found = other;
   }
   return found;
 }
@@ -70,11 +71,10 @@ void find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
   for (const auto& other : facts.counterparts) {
     if (other) is_there[index_of(*other)] = true;
   }
-  for (std::uint32_t t = 0; t < reference.tensor_count(); ++t) {
-    TensorId missing{t};
+  for (TensorId missing : each_of(reference.tensors(), facts)) {
     std::string_view fqn = reference.fqn(missing);
-    if (is_there[t] || (!is_head(fqn) && !is_embedding(fqn))) continue;
-    auto other = partner(reference, missing);
+    if (is_there[index_of(missing)] || (!is_head(fqn) && !is_embedding(fqn))) continue;
+    auto other = partner(facts, missing);
     if (other && is_there[index_of(*other)]) add_tie(reference, missing, *other, findings);
   }
 }

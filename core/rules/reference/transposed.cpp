@@ -274,8 +274,7 @@ void find_transposed(const Facts& facts, std::vector<Finding>& findings) {
   explained.merge(explained_by(findings, kPlacementAxisMoved.id));
   TransposedOutcome outcome;
   outcome.right = facts.equal_to_reference;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
     if (explained.contains(c.fqn(tensor)) || c.shape(tensor).size() < 2) continue;
     if (volume(c.shape(tensor)).value_or(0) < kLeastTransposed) continue;
     if (!judge_by_bytes(facts, tensor, outcome)) judge_by_shape(facts, tensor, outcome);

@@ -23,8 +23,8 @@ void find_unexpected_keys(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "unexpected-key";
   finding.severity = Severity::kInfo;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    std::string_view fqn = checkpoint.fqn(TensorId{t});
+  for (TensorId tensor : each_tensor(facts)) {
+    std::string_view fqn = checkpoint.fqn(tensor);
     if (facts.spec->find(fqn) == nullptr) finding.subjects.emplace_back(fqn);
   }
   if (finding.subjects.empty()) return;

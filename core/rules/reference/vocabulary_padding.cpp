@@ -87,8 +87,7 @@ void find_vocabulary_padding(const Facts& facts, std::vector<Finding>& findings)
   const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
   PaddedRows dropped{true, {}}, added{false, {}};
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
     if (entry == nullptr || !differs_in_rows(c.shape(tensor), entry->shape) ||
         !is_of_vocabulary(*entry, c.fqn(tensor)) || explained.contains(c.fqn(tensor)))

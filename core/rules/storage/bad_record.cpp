@@ -37,14 +37,15 @@ void report_headers(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   std::vector<std::string> records;
   std::string first;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count() && !facts.headers.empty(); ++t) {
-    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+  if (facts.headers.empty()) return;
+  for (TensorId tensor : each_tensor(facts)) {
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
       const Result<ItemHeader>& header = facts.headers[index_of(chunk)];
       if (header || header.error().kind != ErrorKind::kDamaged) continue;
       auto item = checkpoint.item(chunk);
       if (!item || !is_reachable(checkpoint, *item)) continue;
       if (first.empty()) first = header.error().message + " (" + where(header.error()) + ")";
-      add_record(finding, records, checkpoint.fqn(TensorId{t}),
+      add_record(finding, records, checkpoint.fqn(tensor),
                  where(header.error()) + ": " + header.error().message);
     }
   }
@@ -81,12 +82,13 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
       add_record(finding, records, fqn, std::move(record));
     }
   };
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count() && !facts.data.empty(); ++t) {
-    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+  for (TensorId tensor : each_tensor(facts)) {
+    if (facts.data.empty()) break;
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
       auto item = checkpoint.item(chunk);
       std::size_t i = index_of(chunk);
       bool header_is_good = facts.headers.empty() || facts.headers[i].has_value();
-      if (item) look(checkpoint.fqn(TensorId{t}), *item, facts.data[i], header_is_good);
+      if (item) look(checkpoint.fqn(tensor), *item, facts.data[i], header_is_good);
     }
   }
   for (std::size_t i = 0; i < facts.object_data.size(); ++i) {

@@ -52,13 +52,14 @@ void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void find_gaps(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
+void find_gaps(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   finding.rule = "leftover-data";
   finding.severity = Severity::kInfo;
   std::vector<std::string> places;
   std::uint64_t bytes = 0;
-  for (const auto& [f, gaps] : find_orphans(checkpoint)) {
+  for (const auto& [f, gaps] : find_orphans(facts)) {
     const FileRow& file = checkpoint.files()[f];
     for (const ByteRange& gap : gaps) {
       add_subject(finding.subjects, file.path);
@@ -82,7 +83,7 @@ void find_leftover_data(const Facts& facts, std::vector<Finding>& findings) {
   if (traits.data_suffix.empty()) return;
   find_files(facts.checkpoint, findings);
   // Where every rank has its own metadata, replicas are recorded and passed over.
-  if (traits.records_every_item) find_gaps(facts.checkpoint, findings);
+  if (traits.records_every_item) find_gaps(facts, findings);
 }
 
 }  // namespace

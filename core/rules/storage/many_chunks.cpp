@@ -20,10 +20,10 @@ void find_many_chunks(const Facts& facts, std::vector<Finding>& findings) {
   double seconds = 0;
   std::uint32_t most = 0;
   std::string worst;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    std::uint32_t count = checkpoint.chunks(TensorId{t}).size();
+  for (TensorId tensor : each_tensor(facts)) {
+    std::uint32_t count = checkpoint.chunks(tensor).size();
     if (count <= kMany) continue;
-    finding.subjects.emplace_back(checkpoint.fqn(TensorId{t}));
+    finding.subjects.emplace_back(checkpoint.fqn(tensor));
     double times = static_cast<double>(count) / kMany;
     seconds += kSecondsAtMany * times * times;
     if (count > most) worst = finding.subjects.back();

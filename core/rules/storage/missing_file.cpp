@@ -34,15 +34,16 @@ struct Gone {
   std::vector<std::string> named;  // tensors of which an index tells the name, and nothing else
 };
 
-Gone gone_with(const Checkpoint& checkpoint, const std::vector<bool>& missing) {
+Gone gone_with(const Facts& facts, const std::vector<bool>& missing) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   Gone gone;
   auto is_in = [&](const std::optional<ItemPlace>& item) {
     return item && item->file != FileId::kNone && missing[index_of(item->file)];
   };
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
+  for (TensorId tensor : each_tensor(facts)) {
     std::uint64_t tiles = 0;
-    std::string fqn(checkpoint.fqn(TensorId{t}));
-    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+    std::string fqn(checkpoint.fqn(tensor));
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (!is_in(checkpoint.item(chunk))) continue;
       ++tiles;
       if (gone.boxes.size() >= kMaxEvidence) continue;
@@ -53,7 +54,7 @@ Gone gone_with(const Checkpoint& checkpoint, const std::vector<bool>& missing) {
     gone.tiles += tiles;
     if (gone.lines.size() < kMaxEvidence)
       gone.lines.push_back(fmt::format("{}: {} of {}", fqn, tiles,
-                                       plural(checkpoint.chunks(TensorId{t}).size(), "tile")));
+                                       plural(checkpoint.chunks(tensor).size(), "tile")));
     gone.tensors.push_back(std::move(fqn));
   }
   for (const ObjectRow& object : checkpoint.objects()) {
@@ -121,7 +122,7 @@ void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
 
-  describe_gone(checkpoint, gone_with(checkpoint, missing), states, finding);
+  describe_gone(checkpoint, gone_with(facts, missing), states, finding);
   findings.push_back(std::move(finding));
 }
 

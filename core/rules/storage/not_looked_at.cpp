@@ -34,9 +34,8 @@ struct Reasons {
 void find_not_looked_at(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   Reasons reasons;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    TensorId tensor{t};
-    const TensorTiling& tiling = facts.tilings[t];
+  for (TensorId tensor : each_tensor(facts)) {
+    const TensorTiling& tiling = facts.tilings[index_of(tensor)];
     if (tiling.tiling == Tiling::kInexact && !tiling.defects.complete)
       reasons.add(checkpoint.fqn(tensor),
                   Error{ErrorKind::kUnsupported, "its tiles are too tangled to be taken apart"});

@@ -15,8 +15,7 @@ void find_payload_dtypes(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "payload-dtype";
   std::vector<std::string> items;
   std::uint64_t count = 0;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
     Dtype recorded = checkpoint.dtype(tensor);
     if (recorded == Dtype::kUnknown) continue;
     for (ChunkId chunk : checkpoint.chunks(tensor)) {

@@ -13,8 +13,7 @@ void find_payload_shapes(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "payload-shape";
   std::vector<std::string> items;
   std::uint64_t count = 0;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       const Result<ItemHeader>& header = facts.headers[index_of(chunk)];
       if (!header || same(header->sizes, checkpoint.sizes(chunk))) continue;

@@ -67,9 +67,9 @@ void find_portability_limits(const Facts& facts, std::vector<Finding>& findings)
   }
 
   std::map<Dtype, std::vector<std::string>> young;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    Dtype dtype = checkpoint.dtype(TensorId{t});
-    if (!first_torch_with(dtype).empty()) young[dtype].emplace_back(checkpoint.fqn(TensorId{t}));
+  for (TensorId tensor : each_tensor(facts)) {
+    Dtype dtype = checkpoint.dtype(tensor);
+    if (!first_torch_with(dtype).empty()) young[dtype].emplace_back(checkpoint.fqn(tensor));
   }
   for (const auto& [dtype, tensors] : young) {
     std::string torch(first_torch_with(dtype));

@@ -20,7 +20,8 @@ struct Item {
 };
 
 template <class Visit>
-void each_item(const Checkpoint& checkpoint, Visit visit) {
+void each_item(const CheckInput& input, Visit visit) {
+  const Checkpoint& checkpoint = input.checkpoint;
   auto offer = [&](const std::optional<ItemPlace>& place, Claim claim) {
     if (!place || place->file == FileId::kNone || place->offset < 0 || place->length <= 0) return;
     auto end = checked_add(place->offset, place->length);
@@ -29,16 +30,16 @@ void each_item(const Checkpoint& checkpoint, Visit visit) {
   auto objects = checkpoint.objects();
   for (std::size_t o = 0; o < objects.size(); ++o)
     offer(objects[o].item, {ChunkId{}, static_cast<std::int64_t>(o)});
-  for (std::uint32_t c = 0; c < checkpoint.chunk_count(); ++c)
-    offer(checkpoint.item(ChunkId{c}), {ChunkId{c}});
+  for (ChunkId chunk : each_of(checkpoint.chunks(), input)) offer(checkpoint.item(chunk), {chunk});
 }
 
 // Files whose items are not met one behind the other: only those can hold an overlap, and of
 // millions of items only theirs are sorted.
-std::vector<bool> files_to_sort(const Checkpoint& checkpoint) {
+std::vector<bool> files_to_sort(const CheckInput& input) {
+  const Checkpoint& checkpoint = input.checkpoint;
   std::vector<std::int64_t> end(checkpoint.file_count(), 0);
   std::vector<bool> sort(checkpoint.file_count(), false);
-  each_item(checkpoint, [&](const Item& item) {
+  each_item(input, [&](const Item& item) {
     std::size_t file = index_of(item.file);
     if (item.begin < end[file]) sort[file] = true;
     end[file] = item.end;
@@ -84,12 +85,13 @@ std::string_view fqn_of(const Checkpoint& checkpoint, const Claim& claim) {
   return checkpoint.objects()[static_cast<std::size_t>(claim.object)].fqn;
 }
 
-std::vector<SharedRange> find_shared(const Checkpoint& checkpoint) {
+std::vector<SharedRange> find_shared(const CheckInput& input) {
+  const Checkpoint& checkpoint = input.checkpoint;
   std::vector<SharedRange> found;
-  std::vector<bool> sort = files_to_sort(checkpoint);
+  std::vector<bool> sort = files_to_sort(input);
   if (std::find(sort.begin(), sort.end(), true) == sort.end()) return found;
   std::vector<Item> items;
-  each_item(checkpoint, [&](const Item& item) {
+  each_item(input, [&](const Item& item) {
     if (sort[index_of(item.file)]) items.push_back(item);
   });
   tbb::parallel_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
@@ -97,7 +99,8 @@ std::vector<SharedRange> find_shared(const Checkpoint& checkpoint) {
            std::tuple(b.file, b.begin, b.end, b.claim.object, b.claim.chunk);
   });
   const Item* reach = nullptr;  // of those before, the one that ends last
-  for (std::size_t first = 0, last = 0; first < items.size() && found.size() < kMostShared;
+  for (std::size_t first = 0, last = 0;
+       first < items.size() && found.size() < kMostShared && !is_cancelled(input.progress);
        first = last) {
     const Item& item = items[first];
     while (last < items.size() && items[last].file == item.file &&

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/checkpoint.h"
+#include "core/facts/check_input.h"
 
 namespace shw {
 
@@ -24,7 +24,7 @@ struct SharedRange {
 
 // Of a torch checkpoint; chunks that torch itself cannot tell apart (one tensor, equal offsets) and
 // entries that say the same word for word (a repair makes them) share by right.
-std::vector<SharedRange> find_shared(const Checkpoint& checkpoint);
+std::vector<SharedRange> find_shared(const CheckInput& input);
 
 ItemPlace place_of(const Checkpoint& checkpoint, const Claim& claim);
 std::string_view fqn_of(const Checkpoint& checkpoint, const Claim& claim);

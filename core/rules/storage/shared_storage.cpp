@@ -126,7 +126,7 @@ void report_open(const Facts& facts, const std::vector<const SharedRange*>& rang
                   " bytes (" + words_of(checkpoint, *ranges.front()) +
                   (ranges.size() > 1 ? ", ..." : "") + "), so at least one of them is wrong. ";
   std::vector<std::string> homes;
-  for (const ItemPlace& place : possible_homes(checkpoint))
+  for (const ItemPlace& place : possible_homes(facts))
     homes.push_back(place_text(checkpoint, place));
   bool no_headers = facts.headers.empty();
   if (homes.empty())
@@ -153,9 +153,9 @@ struct Judged {
 Judged judge_ranges(const Facts& facts, const std::vector<SharedRange>& shared) {
   const Checkpoint& checkpoint = facts.checkpoint;
   HomeFinder finder(facts, shared);
-  std::vector<ItemPlace> left = possible_homes(checkpoint);
+  std::vector<ItemPlace> left = possible_homes(facts);
   Judged judged;
-  for (const SharedRange& range : shared) {
+  for (const SharedRange& range : each_of(shared, facts)) {
     std::vector<Home> homes;
     if (!facts.headers.empty()) homes = finder.homes_of(range);
     if (homes.size() == 1) {
@@ -192,7 +192,7 @@ void settle_conflicts(Judged& judged) {
 void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.format().traits.has_index || checkpoint.directory() == nullptr) return;
-  std::vector<SharedRange> shared = find_shared(checkpoint);
+  std::vector<SharedRange> shared = find_shared(facts);
   if (shared.empty()) return;
   Judged judged = judge_ranges(facts, shared);
   settle_conflicts(judged);

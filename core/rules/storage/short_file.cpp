@@ -34,10 +34,10 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
   if (checkpoint.directory() == nullptr) return;
   CutOffItems found;
   found.tiles_in.resize(checkpoint.file_count(), 0);
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+  for (TensorId tensor : each_tensor(facts)) {
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (auto item = checkpoint.item(chunk))
-        look_at_item(checkpoint, checkpoint.fqn(TensorId{t}), *item, found);
+        look_at_item(checkpoint, checkpoint.fqn(tensor), *item, found);
     }
   }
   for (const ObjectRow& object : checkpoint.objects()) {

@@ -15,14 +15,14 @@ void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "storage-dangling";
   std::vector<std::string> items;
   std::uint64_t tiles = 0;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+  for (TensorId tensor : each_tensor(facts)) {
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (checkpoint.item(chunk)) continue;
       // An empty tile has no byte to find.
       if (volume(checkpoint.sizes(chunk)) == 0) continue;
       ++tiles;
-      add_subject(finding.subjects, checkpoint.fqn(TensorId{t}));
-      if (items.size() < kMaxEvidence) items.push_back(chunk_text(checkpoint, TensorId{t}, chunk));
+      add_subject(finding.subjects, checkpoint.fqn(tensor));
+      if (items.size() < kMaxEvidence) items.push_back(chunk_text(checkpoint, tensor, chunk));
     }
   }
   std::uint64_t objects = 0;
@@ -80,17 +80,16 @@ void report_too_short(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "storage-dangling";
   std::vector<std::string> items;
   std::uint64_t tiles = 0;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
+  for (TensorId tensor : each_tensor(facts)) {
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
       auto item = checkpoint.item(chunk);
-      auto least = least_bytes(checkpoint, TensorId{t}, chunk);
+      auto least = least_bytes(checkpoint, tensor, chunk);
       if (!item || !least || item->length >= *least || !is_reachable(checkpoint, *item)) continue;
       ++tiles;
-      add_subject(finding.subjects, checkpoint.fqn(TensorId{t}));
+      add_subject(finding.subjects, checkpoint.fqn(tensor));
       if (items.size() < kMaxEvidence)
         items.push_back(fmt::format("{}: {} bytes recorded, its elements take {}",
-                                    chunk_text(checkpoint, TensorId{t}, chunk), item->length,
-                                    *least));
+                                    chunk_text(checkpoint, tensor, chunk), item->length, *least));
     }
   }
   if (finding.subjects.empty()) return;

@@ -46,14 +46,15 @@ void keep_best(std::vector<Home>& homes, auto score) {
 
 }  // namespace
 
-std::vector<ItemPlace> possible_homes(const Checkpoint& checkpoint) {
+std::vector<ItemPlace> possible_homes(const Facts& facts) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   std::vector<ItemPlace> homes;
   auto add = [&](std::size_t file, std::uint64_t begin, std::uint64_t size) {
     auto offset = narrow<std::int64_t>(begin), length = narrow<std::int64_t>(size);
     if (offset && length && homes.size() < kMostHomes)
       homes.push_back({FileId{static_cast<std::uint32_t>(file)}, *offset, *length});
   };
-  for (const auto& [file, gaps] : find_orphans(checkpoint)) {
+  for (const auto& [file, gaps] : find_orphans(facts)) {
     for (const ByteRange& gap : gaps) add(file, gap.begin, gap.size());
   }
   std::string_view suffix = checkpoint.format().traits.data_suffix;
@@ -67,7 +68,7 @@ std::vector<ItemPlace> possible_homes(const Checkpoint& checkpoint) {
 }
 
 HomeFinder::HomeFinder(const Facts& facts, const std::vector<SharedRange>& shared)
-    : facts_(facts), orphans_(possible_homes(facts.checkpoint)) {
+    : facts_(facts), orphans_(possible_homes(facts)) {
   const Checkpoint& checkpoint = facts.checkpoint;
   contested_.resize(checkpoint.chunk_count());
   for (const SharedRange& range : shared) {
@@ -77,13 +78,14 @@ HomeFinder::HomeFinder(const Facts& facts, const std::vector<SharedRange>& share
   }
   if (orphans_.empty()) return;
   files_.resize(checkpoint.file_count());
-  for (std::uint32_t c = 0; c < checkpoint.chunk_count(); ++c) {
-    auto item = checkpoint.item(ChunkId{c});
-    if (item && !contested_[c]) files_[index_of(item->file)].push_back(c);
+  for (ChunkId chunk : each_of(checkpoint.chunks(), facts)) {
+    auto item = checkpoint.item(chunk);
+    if (item && !contested_[index_of(chunk)])
+      files_[index_of(item->file)].push_back(static_cast<std::uint32_t>(chunk));
   }
   double bits = 0;
   bool in_order = true;
-  for (auto& chunks : files_) {
+  for (auto& chunks : each_of(files_, facts)) {
     std::sort(chunks.begin(), chunks.end(), [&](std::uint32_t a, std::uint32_t b) {
       return checkpoint.item(ChunkId{a})->offset < checkpoint.item(ChunkId{b})->offset;
     });
@@ -129,12 +131,12 @@ std::int64_t HomeFinder::votes(ChunkId chunk, FileId file) const {
   if (!rank || tiles < 2) return 0;
   std::size_t turn = turn_of(checkpoint, tensor, chunk);
   std::int64_t votes = 0;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    auto chunks = checkpoint.chunks(TensorId{t});
-    if (chunks.size() != tiles || TensorId{t} == tensor) continue;
+  for (TensorId another : each_tensor(facts_)) {
+    auto chunks = checkpoint.chunks(another);
+    if (chunks.size() != tiles || another == tensor) continue;
     for (ChunkId other : chunks) {
       if (!contested_[index_of(other)] && checkpoint.writer(other) == rank &&
-          turn_of(checkpoint, TensorId{t}, other) == turn)
+          turn_of(checkpoint, another, other) == turn)
         ++votes;
     }
   }

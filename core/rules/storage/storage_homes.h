@@ -18,7 +18,7 @@ struct Home {
 };
 
 // Orphaned ranges, and whole data files that no record names, that could hold an item.
-std::vector<ItemPlace> possible_homes(const Checkpoint& checkpoint);
+std::vector<ItemPlace> possible_homes(const Facts& facts);
 
 class HomeFinder {
  public:

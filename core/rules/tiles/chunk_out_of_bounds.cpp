@@ -12,9 +12,8 @@ void find_chunks_out_of_bounds(const Facts& facts, std::vector<Finding>& finding
   finding.rule = "chunk-out-of-bounds";
   std::vector<std::string> tiles;
   std::uint64_t count = 0;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    if (facts.tilings[t].tiling != Tiling::kInexact) continue;
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
+    if (facts.tilings[index_of(tensor)].tiling != Tiling::kInexact) continue;
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor)))
         continue;

@@ -14,10 +14,9 @@ void find_overlaps(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<Box> boxes;
   std::uint64_t count = 0;
   bool complete = true;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    const TilingDefects& defects = facts.tilings[t].defects;
+  for (TensorId tensor : each_tensor(facts)) {
+    const TilingDefects& defects = facts.tilings[index_of(tensor)].defects;
     if (defects.overlaps.empty()) continue;
-    TensorId tensor{t};
     finding.subjects.emplace_back(checkpoint.fqn(tensor));
     count += defects.overlaps.size();
     complete = complete && defects.complete;

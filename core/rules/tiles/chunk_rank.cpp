@@ -12,9 +12,8 @@ void find_wrong_ndims(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "chunk-rank";
   std::vector<std::string> tiles;
   std::uint64_t count = 0;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    if (facts.tilings[t].tiling != Tiling::kMalformed) continue;
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
+    if (facts.tilings[index_of(tensor)].tiling != Tiling::kMalformed) continue;
     std::size_t ndim = checkpoint.shape(tensor).size();
     add_subject(finding.subjects, checkpoint.fqn(tensor));
     for (ChunkId chunk : checkpoint.chunks(tensor)) {

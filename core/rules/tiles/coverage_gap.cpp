@@ -57,11 +57,10 @@ void finish_gaps(Gaps& gaps, std::string how, std::vector<Finding>& findings) {
 void find_coverage_gaps(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   Gaps holes, bare;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    const TilingDefects& defects = facts.tilings[t].defects;
+  for (TensorId tensor : each_tensor(facts)) {
+    const TilingDefects& defects = facts.tilings[index_of(tensor)].defects;
     if (defects.gaps.empty()) continue;
-    add_gap(checkpoint, TensorId{t}, defects,
-            checkpoint.chunks(TensorId{t}).empty() ? bare : holes);
+    add_gap(checkpoint, tensor, defects, checkpoint.chunks(tensor).empty() ? bare : holes);
   }
   std::string where = holes.boxes.empty() ? "" : to_text(holes.boxes.front());
   std::string first = holes.boxes.empty() ? "" : holes.inside.front();

@@ -65,8 +65,7 @@ Twins find_twins(const Facts& facts, ValueBudget& budget) {
   // By family, the rest of the name, and bytes: who had them first.
   std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t> first;
   Twins twins;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    TensorId tensor{t};
+  for (TensorId tensor : each_tensor(facts)) {
     if (parse_state_fqn(c.fqn(tensor))) continue;
     auto members = members_in(c.fqn(tensor));
     if (members.empty()) continue;

@@ -96,7 +96,8 @@ void find_master_mismatches(const Facts& facts, std::vector<Finding>& findings) 
     if (finding.severity == Severity::kInfo) continue;
     for (const std::string& subject : finding.subjects) explained.insert(subject);
   }
-  for (const OptimizerState& state : optimizer_states(facts.checkpoint)) {
+  std::vector<OptimizerState> states = optimizer_states(facts.checkpoint, facts.progress);
+  for (const OptimizerState& state : each_of(states, facts)) {
     if (explained.contains(facts.checkpoint.fqn(state.state))) continue;
     look_at_state(facts, state, budget, found);
   }

@@ -156,7 +156,8 @@ void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& finding
   ValueBudget budget;
   BrokenBounds found;
   const ForeignStates foreign = foreign_states(facts.checkpoint);
-  for (const MomentPair& pair : moment_pairs(facts.checkpoint)) {
+  std::vector<MomentPair> pairs = moment_pairs(facts);
+  for (const MomentPair& pair : each_of(pairs, facts)) {
     if (is_of_adam(pair, foreign)) look_at_pair(facts, pair, budget, found);
   }
   if (found.subjects.empty()) return;

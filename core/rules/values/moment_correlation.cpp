@@ -47,7 +47,8 @@ void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& finding
   budget.left = std::uint64_t{512} << 20;
   std::vector<std::string> lines, subjects;
   std::int64_t pairs = 0;
-  for (const MomentPair& pair : moment_pairs(c)) {
+  std::vector<MomentPair> all = moment_pairs(facts);
+  for (const MomentPair& pair : each_of(all, facts)) {
     if (volume(c.shape(pair.mean)).value_or(0) <= kEnoughToCorrelate) continue;
     auto mean = read_values(facts, pair.mean, budget);
     auto square = mean ? read_values(facts, pair.square, budget) : std::nullopt;

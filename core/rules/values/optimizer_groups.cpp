@@ -329,12 +329,13 @@ void find_optimizer_group_faults(const Facts& facts, std::vector<Finding>& findi
   const OptimizerSettings& settings = facts.optimizer_settings;
   if (settings.optimizers.empty()) return;
   OptimizerSettings reference;
-  if (facts.reference != nullptr) reference = read_optimizer_settings(*facts.reference);
+  if (facts.reference != nullptr)
+    reference = read_optimizer_settings(*facts.reference, facts.progress);
   // Only what is suspicious is read, and little of it: this rule runs without --data too.
   ValueBudget budget;
   budget.per_tensor = std::uint64_t{4} << 20;
   budget.left = std::uint64_t{64} << 20;
-  std::vector<MomentPair> pairs = moment_pairs(facts.checkpoint);
+  std::vector<MomentPair> pairs = moment_pairs(facts);
   for (const SavedOptimizer& optimizer : settings.optimizers) {
     const SavedOptimizer* other = counterpart_of(optimizer, settings, reference);
     StepCheck steps = check_steps(facts, optimizer, other, pairs, budget);

@@ -54,11 +54,11 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
   constexpr std::int64_t kEnough = 64;
   ValueGroup all_nan, some, denormal;
   std::int64_t left_out = 0;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
+  for (TensorId tensor : each_tensor(facts)) {
     // Elements that are claimed twice, or by nobody, are no tensor's.
-    TensorId tensor{t};
     Dtype dtype = c.dtype(tensor);
-    if (!can_be_counted(dtype) || facts.tilings[t].tiling != Tiling::kExact) continue;
+    if (!can_be_counted(dtype) || facts.tilings[index_of(tensor)].tiling != Tiling::kExact)
+      continue;
     auto counts = counts_of(facts, tensor);
     if (!counts) ++left_out;
     if (!counts || counts->count == 0) continue;

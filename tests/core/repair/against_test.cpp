@@ -68,7 +68,7 @@ void forge_hashes(const std::string& folder) {
     entry.after = now.after;
     entry.tiles = now.tiles;
   }
-  certificate.objects = certify_objects(*checkpoint).value();
+  certificate.objects = certify_objects(*checkpoint, nullptr).value();
   certificate.files = certify_files(*checkpoint, *hashes, nullptr).value();
   write_certificate_of(folder, certificate);
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <random>
 
 #include "core/model/builder.h"
@@ -39,6 +40,28 @@ std::vector<std::uint32_t> passing_letters(const Checkpoint& checkpoint, std::st
   auto found = filter_tensors(checkpoint, nullptr, text, nullptr);
   REQUIRE(found.has_value());
   return *found;
+}
+
+// The rule, said once more: the next letter stands behind the one before, or begins a part.
+bool begins_part(std::string_view name, std::size_t at) {
+  auto kind = [](char c) { return std::isdigit(c) != 0 ? 2 : std::isalpha(c) != 0 ? 1 : 0; };
+  return kind(name[at]) == 0 || at == 0 || kind(name[at]) != kind(name[at - 1]);
+}
+bool letters_from(std::string_view name, std::string_view letters, std::size_t next, bool first) {
+  if (letters.empty()) return true;
+  for (std::size_t at = next; at < name.size(); ++at) {
+    bool may = begins_part(name, at) || (!first && at == next);
+    if (may && std::tolower(name[at]) == std::tolower(letters[0]) &&
+        letters_from(name, letters.substr(1), at + 1, false))
+      return true;
+  }
+  return false;
+}
+
+std::shared_ptr<const Checkpoint> named(const std::vector<std::string>& names) {
+  CheckpointBuilder builder;
+  for (const std::string& name : names) builder.add_tensor(name, Dtype::kInt64, Extents{1});
+  return builder.finish();
 }
 
 }  // namespace
@@ -99,6 +122,36 @@ TEST_CASE("letters find a name where they begin its parts or follow one another 
   CHECK(passing_letters(*model, "~l3dp dtype:f32") ==
         std::vector<std::uint32_t>{9, 90, 99, 108, 117});
   CHECK(passing_letters(*model, "~") == std::vector<std::uint32_t>{121});  // a part of a name
+}
+
+TEST_CASE("letters are found in a list as in each of its names alone") {
+  std::mt19937 random(5);
+  constexpr std::string_view kSigns = "aB1.a_b2", kLetters = "ab12.";
+  for (int round = 0; round < 60; ++round) {
+    // Neighbours that begin alike, one that begins the next, equal ones, and short ones.
+    std::vector<std::string> names(1);
+    while (names.size() < 200) {
+      std::string name = names.back().substr(0, random() % (names.back().size() + 1));
+      for (auto more = random() % 6; more > 0; --more) name += kSigns[random() % kSigns.size()];
+      names.push_back(std::move(name));
+    }
+    auto checkpoint = named(names);
+    TensorOrder list;
+    std::string typed = "~";
+    while (typed.size() < 6) {
+      typed += kLetters[random() % kLetters.size()];
+      // What one that was typed at let through, all of them anew, and two words beside each other.
+      std::string text = random() % 3 == 0 ? typed + " ~1" : typed;
+      std::vector<std::uint32_t> wanted;
+      for (std::uint32_t t = 0; t < names.size(); ++t) {
+        bool also = text == typed || letters_from(names[t], "1", 0, true);
+        if (also && letters_from(names[t], typed.substr(1), 0, true)) wanted.push_back(t);
+      }
+      CAPTURE(text);
+      CHECK(*list.list({checkpoint, nullptr, text}, nullptr) == wanted);
+      CHECK(passing_letters(*checkpoint, text) == wanted);
+    }
+  }
 }
 
 TEST_CASE("a filter that finds nothing can be asked for its letters") {

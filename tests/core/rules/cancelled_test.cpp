@@ -1,0 +1,214 @@
+// A check that is cancelled ends inside of a rule: no loop over what a checkpoint has many of runs
+// to its end.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <random>
+#include <set>
+
+#include "core/base/until_cancelled.h"
+#include "core/facts/data_checks.h"
+#include "core/facts/facts.h"
+#include "core/rules/make_contents.h"
+#include "core/rules/on_fixtures.h"
+#include "core/rules/rules.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+using namespace shw::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// All that the rules of a deep look are asked with.
+struct Asked {
+  std::shared_ptr<const Checkpoint> checkpoint;
+  std::shared_ptr<const Spec> spec;
+  std::vector<TensorTiling> tilings;
+  std::vector<Result<ItemHeader>> headers;
+  DataChecks data;
+
+  Asked(std::shared_ptr<const Checkpoint> opened, std::shared_ptr<const Spec> expected)
+      : checkpoint(std::move(opened)), spec(std::move(expected)) {
+    tilings = judge_tilings(*checkpoint);
+    headers = *read_item_headers(*checkpoint, nullptr);
+    data = *read_all_data(*checkpoint, headers, nullptr, nullptr);
+  }
+  CheckInput input() const {
+    CheckInput asked{*checkpoint, spec.get(),   nullptr, headers,
+                     data.chunks, data.objects, tilings, Depth::kData};
+    asked.file_data = data.files;
+    return asked;
+  }
+};
+
+std::set<std::string> rules_that_find(const Facts& facts) {
+  std::set<std::string> found;
+  for (const Rule& rule : all_rules()) {
+    std::vector<Finding> findings;
+    if (rule.run != nullptr) rule.run(facts, findings);
+    if (!findings.empty()) found.insert(std::string(rule.id));
+  }
+  return found;
+}
+
+// Files are few beside tensors, and who wrote them is one: these look at nothing else.
+bool looks_at_no_tensor(const std::string& rule) {
+  static const std::set<std::string> kRules = {"data-newer",  "leftover-data", "leftover-metadata",
+                                               "path-escape", "portability",   "rank-hole"};
+  return kRules.contains(rule);
+}
+
+// Counts what is opened, and cancels at the opening of that number.
+class CancellingDirectory final : public Directory {
+ public:
+  CancellingDirectory(std::shared_ptr<const Directory> inner, Progress& progress)
+      : inner_(std::move(inner)), progress_(progress) {}
+  const std::string& name() const override { return inner_->name(); }
+  Result<std::vector<Entry>> list(std::size_t limit) const override { return inner_->list(limit); }
+  Entry stat(const std::string& path) const override { return inner_->stat(path); }
+  Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
+    if (++opened == cancel_at) progress_.cancel();
+    return inner_->open(path);
+  }
+  mutable std::atomic<int> opened{0};
+  int cancel_at = -1;
+
+ private:
+  std::shared_ptr<const Directory> inner_;
+  Progress& progress_;
+};
+
+// So many parameters, each with moments that cannot be: moment-bound reads every pair.
+MadeModel many_moments(int pairs) {
+  MadeModel model;
+  for (int i = 0; i < pairs; ++i) {
+    const std::string key = "layers." + std::to_string(i) + ".weight";
+    model.add(key, Dtype::kFloat32, {64}, Numbers(64, 1));
+    model.pair(key, {64}, Numbers(64, 1e3), Numbers(64, 1e-9));
+    model.step(key, 100);
+  }
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("a loop comes to no further item once it is cancelled") {
+  Progress progress;
+  std::vector<int> items = {1, 2, 3, 4, 5};
+  int sum = 0;
+  for (int item : until_cancelled(items, &progress)) {
+    sum += item;
+    if (item == 3) progress.cancel();
+  }
+  CHECK(sum == 6);
+  for (int item : until_cancelled(items, &progress)) sum += item;
+  CHECK(sum == 6);
+  for (int item : until_cancelled(items, nullptr)) sum += item;
+  CHECK(sum == 21);
+  std::uint32_t rows = 0;
+  for (TensorId tensor : until_cancelled(IdRange<TensorId>{3, 9}, nullptr))
+    rows += static_cast<std::uint32_t>(tensor);
+  CHECK(rows == 3 + 4 + 5 + 6 + 7 + 8);
+}
+
+TEST_CASE("a sort that can be cancelled is a stable one") {
+  std::mt19937 random(3);
+  for (std::size_t count : {0u, 1u, 16'384u, 16'385u, 100'000u}) {
+    std::vector<std::pair<std::uint32_t, std::size_t>> items;
+    for (std::size_t i = 0; i < count; ++i) items.emplace_back(random() % 1'000, i);
+    auto wanted = items, stopped = items;
+    auto less = [](const auto& a, const auto& b) { return a.first < b.first; };
+    std::stable_sort(wanted.begin(), wanted.end(), less);
+    Progress progress;
+    stable_sort_until_cancelled(items.begin(), items.end(), less, &progress);
+    CHECK(items == wanted);
+    progress.cancel();
+    auto before = stopped;
+    stable_sort_until_cancelled(stopped.begin(), stopped.end(), less, &progress);
+    CHECK(stopped == before);
+  }
+}
+
+TEST_CASE("no rule finds anything in the tensors of a check that was cancelled") {
+  std::set<std::string> met;
+  Progress stopped;
+  stopped.cancel();
+  for (const char* family : {"torch-2.14", "torch-2.6", "real-code"}) {
+    for (const auto& entry : fs::directory_iterator(fs::path(SHW_TEST_DATA) / family)) {
+      auto checkpoint = open_checkpoint((entry.path() / "ckpt").string());
+      if (!checkpoint) continue;
+      auto spec = load_spec((entry.path() / "spec.json").string());
+      Asked asked(*checkpoint, spec ? std::make_shared<const Spec>(std::move(*spec)) : nullptr);
+      Facts facts = build_facts(asked.input());
+      std::set<std::string> found = rules_that_find(facts);
+      met.insert(found.begin(), found.end());
+      CheckInput input = asked.input();
+      input.progress = &stopped;
+      CAPTURE(entry.path().string());
+      for (const std::string& rule : rules_that_find(build_facts(input)))
+        CHECK_MESSAGE(looks_at_no_tensor(rule), rule);
+    }
+  }
+  // Those that have something to say of these.
+  for (const char* rule :
+       {"placement-axis-moved", "glu-split-local", "local-saved-as-global", "axis-dropped",
+        "topology-locked", "fused-per-rank", "strided-recorded-plain", "shape-mismatch"})
+    CHECK_MESSAGE(met.contains(rule), rule);
+}
+
+TEST_CASE("a rule that reads stops at the tensor at which it is cancelled") {
+  constexpr int kPairs = 60, kAt = 9;
+  TemporaryFolder folder;
+  Progress progress;
+  ContentWriter(folder / "many").write(many_moments(kPairs));
+  auto inner = open_directory(folder / "many");
+  REQUIRE(inner.has_value());
+  auto directory = std::make_shared<CancellingDirectory>(*inner, progress);
+  auto checkpoint = open_checkpoint(directory);
+  REQUIRE(checkpoint.has_value());
+  Asked asked(*checkpoint, nullptr);
+  CheckInput input = asked.input();
+  input.progress = &progress;
+  Facts facts = build_facts(input);
+  const Rule* rule = find_rule("moment-bound");
+  REQUIRE(rule != nullptr);
+
+  directory->opened = 0;
+  std::vector<Finding> findings;
+  rule->run(facts, findings);
+  CHECK_FALSE(findings.empty());
+  CHECK(directory->opened >= 2 * kPairs);
+
+  directory->opened = 0;
+  directory->cancel_at = kAt;
+  rule->run(facts, findings);
+  CHECK(progress.cancelled);
+  CHECK(directory->opened <= kAt + 1);  // the other one of the pair
+}
+
+TEST_CASE("a check that is cancelled at any of its readings is no answer") {
+  TemporaryFolder folder;
+  ContentWriter(folder / "few").write(many_moments(6));
+  auto inner = open_directory(folder / "few");
+  REQUIRE(inner.has_value());
+  CheckOptions options;
+  options.depth = Depth::kData;
+  int all = 0;
+  for (int at = 0; at <= all; ++at) {
+    Progress progress;
+    auto directory = std::make_shared<CancellingDirectory>(*inner, progress);
+    auto checkpoint = open_checkpoint(directory);
+    REQUIRE(checkpoint.has_value());
+    directory->opened = 0;
+    directory->cancel_at = at == 0 ? -1 : at;
+    auto report = check(**checkpoint, options, &progress);
+    CAPTURE(at);
+    if (at == 0) all = directory->opened;
+    CHECK(report.has_value() == (at == 0));
+    if (!report) CHECK(report.error().kind == ErrorKind::kCancelled);
+  }
+  CHECK(all > 20);
+}
