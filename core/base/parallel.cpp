@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <optional>
 #include <string>
 
@@ -62,6 +63,29 @@ Status each_in_parallel(std::size_t count, const std::function<Status(std::size_
       tbb::simple_partitioner());
   if (first) return tl::unexpected<Error>(std::move(*first));
   return {};
+}
+
+Status each_within(std::uint64_t most, std::span<const std::uint64_t> held,
+                   const std::function<Status(std::size_t)>& work) {
+  std::mutex guard;
+  std::condition_variable changed;
+  std::uint64_t taken = 0;
+  return each_in_parallel(held.size(), [&](std::size_t i) {
+    {
+      std::unique_lock lock(guard);
+      changed.wait(lock, [&] { return taken == 0 || (taken <= most && held[i] <= most - taken); });
+      taken += held[i];
+    }
+    // A thread that waits inside of `work` must not take up another thing: it would wait for room
+    // that it holds itself.
+    Status done = tbb::this_task_arena::isolate([&] { return work(i); });
+    {
+      std::lock_guard lock(guard);
+      taken -= held[i];
+    }
+    changed.notify_all();
+    return done;
+  });
 }
 
 }  // namespace shw

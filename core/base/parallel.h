@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/base/result.h"
@@ -17,6 +19,11 @@ std::size_t worker_count();
 // Calls work(0) .. work(count - 1), begun in this order. After an error nothing new is begun; of
 // several errors that of the lowest index is returned.
 Status each_in_parallel(std::size_t count, const std::function<Status(std::size_t)>& work);
+
+// The same where work(i) holds held[i] bytes: what is worked on at once holds no more than `most`
+// together. What holds more by itself is worked on alone.
+Status each_within(std::uint64_t most, std::span<const std::uint64_t> held,
+                   const std::function<Status(std::size_t)>& work);
 
 // What threads use in turns and is dear to make: as many as were ever in use at once.
 template <class T>

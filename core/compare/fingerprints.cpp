@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
-#include "core/compare/block_reader.h"
+#include "core/formats/block_reader.h"
 #include "core/compare/value_pass.h"
 #include "core/tensor/tile_fingerprint.h"
 #include "core/tiles/blocks.h"

@@ -8,7 +8,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
-#include "core/compare/block_reader.h"
+#include "core/formats/block_reader.h"
 #include "core/compare/value_parts.h"
 #include "core/tensor/element_text.h"
 #include "core/tensor/statistics.h"

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -41,6 +42,8 @@ struct CheckInput {
   std::map<TensorId, ReplicaDoubt> replica_doubts = {};
   const Integrity* integrity = nullptr;               // null where no list of files lies beside it
   std::span<const Result<DataCheck>> file_data = {};  // one a file, or none (DataChecks::files)
+  // From Depth::kHeaders on: tensors that are as the reference has them (equal_tensors.h).
+  std::set<TensorId> equal_to_reference = {};
   // Where it was cancelled nobody looks at what is found.
   const Progress* progress = nullptr;
 };

@@ -1,20 +1,17 @@
 #include "core/facts/facts.h"
 
-#include "core/facts/reference_bytes.h"
 #include "core/facts/router_law.h"
 #include "core/facts/sibling_laws.h"
 
 namespace shw {
 
 Facts build_facts(const CheckInput& input) {
-  Facts facts{input, filled_in(input.checkpoint, input.progress), {}, find_other_orders(input), {},
-              {}};
+  Facts facts{input, filled_in(input.checkpoint, input.progress), {}, find_other_orders(input), {}};
   // The router's law first (S4), then the laws of a layer's matrices (S5 E1, failures.md 0.7.12).
   derive_by_router(input, facts.derived_layouts);
   derive_by_siblings(input, facts.derived_layouts);
   if (input.depth == Depth::kMetadata) return facts;
   facts.optimizer_settings = read_optimizer_settings(input.checkpoint, input.progress);
-  facts.equal_to_reference = equal_to_reference(input);
   return facts;
 }
 

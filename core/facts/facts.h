@@ -2,7 +2,6 @@
 // runs, as deep as the check looks.
 #pragma once
 
-#include <set>
 #include <vector>
 
 #include "core/facts/check_input.h"
@@ -18,7 +17,6 @@ struct Facts : CheckInput {
   DerivedLayouts derived_layouts;        // by the router's law, then by those of a layer's matrices
   std::vector<OtherOrder> other_orders;  // with a spec
   OptimizerSettings optimizer_settings;  // from Depth::kHeaders on: reads objects
-  std::set<TensorId> equal_to_reference;  // from Depth::kHeaders on: reads both sides
 };
 
 Facts build_facts(const CheckInput& input);

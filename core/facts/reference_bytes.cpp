@@ -5,60 +5,13 @@
 #include <cctype>
 #include <map>
 
+#include "core/base/checked.h"
 #include "core/facts/evidence.h"
 #include "core/facts/optimizer_states.h"
 #include "core/facts/transposed_law.h"
-#include "core/formats/box_reader.h"
 
 namespace shw {
 namespace {
-
-constexpr std::uint64_t kSlab = std::uint64_t{4} << 20;  // fits a cache, and malloc keeps it
-
-bool is_same_item(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId two) {
-  if (a.directory()->name() != b.directory()->name()) return false;
-  auto first = a.item(one), second = b.item(two);
-  return first && second && is_reachable(a, *first) && is_reachable(b, *second) &&
-         a.file(first->file).path == b.file(second->file).path && first->offset == second->offset &&
-         first->length == second->length;
-}
-
-// In slabs of rows.
-bool are_equal(BoxReader& left_boxes, ChunkId one, BoxReader& right_boxes, ChunkId two,
-               std::uint64_t element) {
-  const Checkpoint& a = left_boxes.checkpoint();
-  if (is_same_item(a, one, right_boxes.checkpoint(), two)) return true;
-  Box box = {Extents(a.sizes(one).size(), 0), copy_of(a.sizes(one))};
-  auto bytes = static_cast<std::uint64_t>(volume(box.sizes).value_or(0)) * element;
-  if (bytes <= kSlab || box.sizes.empty()) {
-    auto left = left_boxes.read(one, box), right = right_boxes.read(two, box);
-    return left && right && *left == *right;
-  }
-  std::int64_t rows = box.sizes[0];
-  auto step = static_cast<std::int64_t>(
-      std::max<std::uint64_t>(1, kSlab / (bytes / static_cast<std::uint64_t>(rows))));
-  for (std::int64_t row = 0; row < rows; row += step) {
-    box.offsets[0] = row;
-    box.sizes[0] = std::min(step, rows - row);
-    auto left = left_boxes.read(one, box), right = right_boxes.read(two, box);
-    if (!left || !right || *left != *right) return false;
-  }
-  return true;
-}
-
-bool are_cut_alike(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
-                   TensorId other) {
-  auto one = checkpoint.chunks(tensor), two = reference.chunks(other);
-  bool alike = checkpoint.directory() != nullptr && reference.directory() != nullptr &&
-               checkpoint.dtype(tensor) == reference.dtype(other) &&
-               size_of(checkpoint.dtype(tensor)) != 0 && one.size() == two.size() &&
-               same(checkpoint.shape(tensor), reference.shape(other)) &&
-               judge_tiling(checkpoint, tensor).tiling == Tiling::kExact;
-  for (std::uint32_t i = 0; alike && i < one.size(); ++i)
-    alike = same(checkpoint.offsets(one[i]), reference.offsets(two[i])) &&
-            same(checkpoint.sizes(one[i]), reference.sizes(two[i]));
-  return alike;
-}
 
 // Weights that several matrices were fused into: where an order goes wrong.
 bool is_fused(std::string_view fqn) {
@@ -91,39 +44,6 @@ bool is_read_whole(const CheckInput& input, TensorId tensor) {
          is_cut_by_its_writers(c, tensor);
 }
 
-bool has_equal_bytes(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
-                     TensorId other) {
-  if (!are_cut_alike(checkpoint, tensor, reference, other)) return false;
-  auto one = checkpoint.chunks(tensor), two = reference.chunks(other);
-  std::uint64_t element = size_of(checkpoint.dtype(tensor));
-  BoxReader boxes(checkpoint), reference_boxes(reference);
-  for (std::uint32_t i = 0; i < one.size(); ++i) {
-    if (!are_equal(boxes, one[i], reference_boxes, two[i], element)) return false;
-  }
-  return true;
-}
-
-bool has_same_items(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
-                    TensorId other) {
-  if (!are_cut_alike(checkpoint, tensor, reference, other)) return false;
-  auto one = checkpoint.chunks(tensor), two = reference.chunks(other);
-  for (std::uint32_t i = 0; i < one.size(); ++i) {
-    if (!is_same_item(checkpoint, one[i], reference, two[i])) return false;
-  }
-  return true;
-}
-
-std::set<TensorId> equal_to_reference(const CheckInput& input) {
-  std::set<TensorId> equal;
-  if (input.reference == nullptr || input.depth == Depth::kMetadata) return equal;
-  for (TensorId tensor : each_tensor(input)) {
-    auto other = input.counterparts[index_of(tensor)];
-    auto compare = is_read_whole(input, tensor) ? has_equal_bytes : has_same_items;
-    if (other && compare(input.checkpoint, tensor, *input.reference, *other)) equal.insert(tensor);
-  }
-  return equal;
-}
-
 std::vector<std::string> states_left(const CheckInput& input, const std::set<TensorId>& mended,
                                      const std::set<TensorId>& right) {
   const Checkpoint& c = input.checkpoint;
@@ -146,6 +66,12 @@ std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId 
   auto values = read_tensor(checkpoint, tensor, kComparedUpTo);
   if (!values || values->uncovered != 0) return std::nullopt;
   return std::move(*values);
+}
+
+std::uint64_t bytes_to_compare(const Checkpoint& checkpoint, TensorId tensor) {
+  auto bytes = checked_mul(volume(checkpoint.shape(tensor)).value_or(0),
+                           std::int64_t{4} * size_of(checkpoint.dtype(tensor)));
+  return bytes ? static_cast<std::uint64_t>(*bytes) : UINT64_MAX / 2;
 }
 
 std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor) {

@@ -15,26 +15,18 @@ namespace shw {
 // A tensor larger than this is not put together in memory for a comparison.
 inline constexpr std::uint64_t kComparedUpTo = std::uint64_t{8} << 30;
 
+// What is held together where several threads compare.
+inline constexpr std::uint64_t kComparedTogether = std::uint64_t{4} << 30;
+
 // The tensor whole, if every element of it is there and can be read.
 std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId tensor);
 
-// True where both tensors are cut into the same boxes and every box holds the same bytes. Reads
-// them side by side, at most 4 MiB at a time, and stops at the first difference; an item that is
-// its own counterpart is not read. False also where it cannot tell.
-bool has_equal_bytes(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
-                     TensorId other);
-
-// True where every item of one is the very item of the other: the same bytes of the same file.
-bool has_same_items(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
-                    TensorId other);
+// What it takes to hold a tensor of both sides whole, each with the tile that is read.
+std::uint64_t bytes_to_compare(const Checkpoint& checkpoint, TensorId tensor);
 
 // Without --data every byte is compared only of tensors in which an order goes wrong: fused
 // weights, squares, what its writers cut.
 bool is_read_whole(const CheckInput& input, TensorId tensor);
-
-// Tensors whose counterparts are cut into the same boxes and hold the same bytes; of those that are
-// not read whole, the ones whose items are the reference's own.
-std::set<TensorId> equal_to_reference(const CheckInput& input);
 
 // States of the shape of the `mended` tensors that belong to them, are not mended with them and are
 // not known to be `right`.

@@ -4,6 +4,7 @@
 
 #include "core/base/leave_behind.h"
 #include "core/facts/data_checks.h"
+#include "core/facts/equal_tensors.h"
 #include "core/facts/facts.h"
 #include "core/rules/consequence.h"
 #include "core/rules/explained.h"
@@ -171,6 +172,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
     report.findings.push_back(std::move(*refused));
     input.mesh = nullptr;
   }
+  SHW_TRY(input.equal_to_reference, equal_to_reference(input, progress, options.team));
   const Facts facts = build_facts(input);
   if (is_cancelled(progress)) return stopped();
   for (const Rule& rule : all_rules()) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/facts/block_order.h"
 #include "core/facts/block_words.h"
@@ -101,28 +102,37 @@ std::optional<Bytes> values_in(const Checkpoint& c, TensorId tensor, Dtype dtype
   return cast ? std::optional<Bytes>(std::move(*cast)) : std::nullopt;
 }
 
+// What came of one tensor beside the reference's.
+struct Compared {
+  enum class Answer : std::uint8_t {
+    kNothing,  // of another shape
+    kUnread,
+    kEqual,
+    kAlike,      // as far as the first 4 KiB of every tile go
+    kExchanged,  // its tiles are all there, at other places: `moved`
+    kPartly,     // some of them are: `moved`
+    kPermuted,   // its rows are all there: `order`
+    kAmbiguous,  // they are, with equal rows among them
+    kOther,
+  };
+  Answer answer = Answer::kNothing;
+  MovedTiles moved = {};
+  BlockOrder order = {};
+};
+using Answer = Compared::Answer;
+
 // The rows of tensors of which no tile explains what they hold.
-void compare_rows(const Facts& facts, TensorId tensor, TensorId other, BlockOutcome& outcome) {
+Compared compare_rows(const Facts& facts, TensorId tensor, TensorId other) {
   const Checkpoint& c = facts.checkpoint;
   auto dtype = common_dtype(c.dtype(tensor), facts.reference->dtype(other));
   auto image = dtype ? values_in(c, tensor, *dtype) : std::nullopt;
   auto truth = image ? values_in(*facts.reference, other, *dtype) : std::nullopt;
-  if (!truth) {
-    ++outcome.unread;
-    return;
-  }
-  if (*image == *truth) {
-    outcome.right.insert(tensor);
-    ++outcome.equal;
-    return;
-  }
+  if (!truth) return {Answer::kUnread};
+  if (*image == *truth) return {Answer::kEqual};
   BlockComparison found = compare_blocks(*image, *truth, c.shape(tensor), size_of(*dtype));
   if (found.answer == BlockAnswer::kPermuted)
-    add_permuted(c, tensor, std::move(found.order), outcome);
-  else if (found.answer == BlockAnswer::kAmbiguous)
-    outcome.ambiguous.emplace_back(c.fqn(tensor));
-  else
-    outcome.other.emplace_back(c.fqn(tensor));
+    return {Answer::kPermuted, {}, std::move(found.order)};
+  return {found.answer == BlockAnswer::kAmbiguous ? Answer::kAmbiguous : Answer::kOther};
 }
 
 bool has_rows_to_compare(const Facts& facts, TensorId tensor, TensorId other) {
@@ -135,38 +145,53 @@ bool has_rows_to_compare(const Facts& facts, TensorId tensor, TensorId other) {
   return bytes <= kSmallBytes || is_read_whole(facts, tensor);
 }
 
-void compare_with_reference(const Facts& facts, TensorId tensor, TensorId other,
-                            BlockOutcome& outcome) {
-  const Checkpoint& c = facts.checkpoint;
-  if (outcome.right.contains(tensor)) {
-    ++outcome.equal;
-    return;
-  }
+Compared compare_with_reference(const Facts& facts, TensorId tensor, TensorId other) {
+  if (facts.equal_to_reference.contains(tensor)) return {Answer::kEqual};
   MovedTiles moved{tensor, copy_of(facts.reference->shape(other)),
                    find_places(facts, tensor, other, is_read_whole(facts, tensor))};
-  switch (moved.places.answer) {
-    case PlacesAnswer::kInPlace:
-      outcome.right.insert(tensor);
-      ++(moved.places.sampled ? outcome.alike : outcome.equal);
-      return;
-    case PlacesAnswer::kExchanged:
-      outcome.tiles.push_back(std::move(moved));
-      return;
-    case PlacesAnswer::kUnread:
-    case PlacesAnswer::kPartly:
-    case PlacesAnswer::kStrange:
-      break;
-  }
-  std::size_t others = outcome.other.size();
+  const PlacesAnswer places = moved.places.answer;
+  if (places == PlacesAnswer::kInPlace)
+    return {moved.places.sampled ? Answer::kAlike : Answer::kEqual};
+  if (places == PlacesAnswer::kExchanged) return {Answer::kExchanged, std::move(moved)};
+  Compared out;
   if (has_rows_to_compare(facts, tensor, other))
-    compare_rows(facts, tensor, other, outcome);
-  else if (same(moved.expected, c.shape(tensor)) && moved.places.answer != PlacesAnswer::kUnread)
-    outcome.other.emplace_back(c.fqn(tensor));
+    out = compare_rows(facts, tensor, other);
+  else if (same(moved.expected, facts.checkpoint.shape(tensor)) && places != PlacesAnswer::kUnread)
+    out.answer = Answer::kOther;
   // Tiles say something where rows say nothing.
-  bool partly = moved.places.answer == PlacesAnswer::kPartly && moved.places.telling;
-  if (!partly || outcome.other.size() == others) return;
-  outcome.other.pop_back();
-  outcome.partly.push_back(std::move(moved));
+  bool partly = places == PlacesAnswer::kPartly && moved.places.telling;
+  if (partly && out.answer == Answer::kOther) return {Answer::kPartly, std::move(moved)};
+  return out;
+}
+
+void settle(const Checkpoint& c, TensorId tensor, Compared compared, BlockOutcome& outcome) {
+  switch (compared.answer) {
+    case Answer::kNothing:
+      return;
+    case Answer::kUnread:
+      ++outcome.unread;
+      return;
+    case Answer::kEqual:
+    case Answer::kAlike:
+      outcome.right.insert(tensor);
+      ++(compared.answer == Answer::kAlike ? outcome.alike : outcome.equal);
+      return;
+    case Answer::kExchanged:
+      outcome.tiles.push_back(std::move(compared.moved));
+      return;
+    case Answer::kPartly:
+      outcome.partly.push_back(std::move(compared.moved));
+      return;
+    case Answer::kPermuted:
+      add_permuted(c, tensor, std::move(compared.order), outcome);
+      return;
+    case Answer::kAmbiguous:
+      outcome.ambiguous.emplace_back(c.fqn(tensor));
+      return;
+    case Answer::kOther:
+      outcome.other.emplace_back(c.fqn(tensor));
+      return;
+  }
 }
 
 // Most of what was compared is equal: the reference is of the same step, and what differs from it
@@ -224,11 +249,22 @@ void find_permuted_blocks(const Facts& facts, std::vector<Finding>& findings) {
   auto explained = with_diagnosis(findings);
   BlockOutcome outcome;
   outcome.right = facts.equal_to_reference;
+  std::vector<TensorId> asked;
+  std::vector<std::uint64_t> held;
   for (TensorId tensor : each_tensor(facts)) {
-    auto other = facts.counterparts[index_of(tensor)];
-    if (other && !explained.contains(c.fqn(tensor)))
-      compare_with_reference(facts, tensor, *other, outcome);
+    if (!facts.counterparts[index_of(tensor)] || explained.contains(c.fqn(tensor))) continue;
+    asked.push_back(tensor);
+    held.push_back(facts.equal_to_reference.contains(tensor) ? 0 : bytes_to_compare(c, tensor));
   }
+  std::vector<Compared> compared(asked.size());
+  // Stopped only where the check is, and then nobody looks at what comes of it.
+  (void)each_within(kComparedTogether, held, [&](std::size_t i) -> Status {
+    if (is_cancelled(facts.progress)) return cancelled_error();
+    compared[i] = compare_with_reference(facts, asked[i], *facts.counterparts[index_of(asked[i])]);
+    return {};
+  });
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    settle(c, asked[i], std::move(compared[i]), outcome);
   settle_tiles(facts, outcome, findings);
   for (auto& [says, finding] : outcome.permuted) {
     finding.remedy = Remedy{"permute-blocks", true,

@@ -14,6 +14,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/facts/block_order.h"
 #include "core/facts/evidence.h"
@@ -46,20 +47,47 @@ std::map<std::string, LayersByTail> families_of(const Checkpoint& c, bool bare,
 }
 
 // Hashes of whole tensors, each read once.
-struct Contents {
-  const Checkpoint& checkpoint;
-  const Progress* progress;
-  std::map<TensorId, std::string> known = {};  // empty text: cannot be read
-
-  const std::string& of(TensorId tensor) {
-    auto [found, added] = known.try_emplace(tensor);
-    if (!added || is_cancelled(progress)) return found->second;
-    if (auto values = whole_values(checkpoint, tensor)) {
-      found->second = fmt::format("{}{}{}", static_cast<int>(values->dtype), to_text(values->shape),
-                                  content_hash(values->bytes));
+class Contents {
+ public:
+  Contents(const Checkpoint& checkpoint, const Progress* progress)
+      : checkpoint_(checkpoint), progress_(progress) {}
+  // Reads those that are not known, on every core.
+  void learn(const Layers& layers) {
+    std::vector<TensorId> unknown;
+    std::vector<std::uint64_t> held;
+    for (const auto& [number, tensor] : layers) {
+      if (known_.contains(tensor)) continue;
+      unknown.push_back(tensor);
+      held.push_back(bytes_to_compare(checkpoint_, tensor));
     }
+    std::vector<std::string> found(unknown.size());
+    // Stopped only where the check is, and then nobody looks at what comes of it.
+    (void)each_within(kComparedTogether, held, [&](std::size_t i) -> Status {
+      if (is_cancelled(progress_)) return cancelled_error();
+      found[i] = hash_of(unknown[i]);
+      return {};
+    });
+    for (std::size_t i = 0; i < unknown.size(); ++i)
+      known_.emplace(unknown[i], std::move(found[i]));
+  }
+  // Empty: it cannot be read.
+  const std::string& of(TensorId tensor) {
+    auto [found, added] = known_.try_emplace(tensor);
+    if (added && !is_cancelled(progress_)) found->second = hash_of(tensor);
     return found->second;
   }
+
+ private:
+  std::string hash_of(TensorId tensor) const {
+    auto values = whole_values(checkpoint_, tensor);
+    if (!values) return {};
+    return fmt::format("{}{}{}", static_cast<int>(values->dtype), to_text(values->shape),
+                       content_hash(values->bytes));
+  }
+
+  const Checkpoint& checkpoint_;
+  const Progress* progress_;
+  std::map<TensorId, std::string> known_ = {};
 };
 
 // The layers under one name, here and in the reference.
@@ -80,12 +108,15 @@ Layers counted(const LayersByTail& families, const std::string& after) {
 std::map<std::int64_t, std::int64_t> same_bytes(LayerStack& stack, const std::string& after) {
   std::map<std::string, std::int64_t> by_hash;
   std::set<std::string> twice;
-  for (const auto& [number, tensor] : counted(stack.there, after)) {
+  const Layers here = counted(stack.here, after), there = counted(stack.there, after);
+  stack.reference.learn(there);
+  stack.contents.learn(here);
+  for (const auto& [number, tensor] : there) {
     const std::string& hash = stack.reference.of(tensor);
     if (!hash.empty() && !by_hash.emplace(hash, number).second) twice.insert(hash);
   }
   std::map<std::int64_t, std::int64_t> out;
-  for (const auto& [number, tensor] : counted(stack.here, after)) {
+  for (const auto& [number, tensor] : here) {
     const std::string& hash = stack.contents.of(tensor);
     auto found = by_hash.find(hash);
     if (!hash.empty() && found != by_hash.end() && !twice.contains(hash))
@@ -121,11 +152,23 @@ std::size_t count_layers(const LayersByTail& families) {
   return numbers.size();
 }
 
+// Each layer here is, to the byte, the one that the reference has under its number.
+bool are_in_place(const Facts& facts, const Layers& here, const Layers& there) {
+  return std::all_of(here.begin(), here.end(), [&](const auto& one) {
+    auto same_number = there.find(one.first);
+    return same_number != there.end() && facts.equal_to_reference.contains(one.second) &&
+           facts.counterparts[index_of(one.second)] == same_number->second;
+  });
+}
+
 // Where layers of the reference are not here, stages may have collided and any family may show it.
-bool looks_renumbered(const std::vector<std::string>& families, LayerStack& stack, Depth depth) {
-  bool all = depth == Depth::kData || count_layers(stack.here) < count_layers(stack.there);
+bool looks_renumbered(const Facts& facts, const std::vector<std::string>& families,
+                      LayerStack& stack) {
+  bool all = facts.depth == Depth::kData || count_layers(stack.here) < count_layers(stack.there);
   std::size_t said_nothing = 0;
   for (const std::string& after : families) {
+    // What is known to be in its place is not read again.
+    if (all && are_in_place(facts, stack.here.at(after), stack.there.at(after))) continue;
     auto real = same_bytes(stack, after);
     if (moves(real)) return true;
     if (all) continue;
@@ -349,7 +392,7 @@ void find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings) 
   const Checkpoint& c = facts.checkpoint;
   auto here = families_of(c, false, facts.progress),
        there = families_of(*facts.reference, true, facts.progress);
-  Contents contents{c, facts.progress}, reference{*facts.reference, facts.progress};
+  Contents contents(c, facts.progress), reference(*facts.reference, facts.progress);
   for (const auto& [before, families] : each_of(here, facts)) {
     auto found = there.find(before_there(facts, before, families));
     if (found == there.end() || is_one_of_several(here, before)) continue;
@@ -357,7 +400,7 @@ void find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings) 
     if (count_layers(families) > count_layers(found->second)) continue;
     LayerStack stack{before, families, found->second, contents, reference};
     std::vector<std::string> matrices = probes(c, stack);
-    if (!looks_renumbered(matrices, stack, facts.depth)) continue;
+    if (!looks_renumbered(facts, matrices, stack)) continue;
     Judgement verdict;
     verdict.numbers.before = before;
     find_numbers(c, matrices, stack, verdict);

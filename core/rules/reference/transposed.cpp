@@ -13,6 +13,7 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
@@ -92,45 +93,89 @@ void judge_by_shape(const Facts& facts, TensorId tensor, TransposedOutcome& outc
     outcome.by_shape.push_back(tensor);
 }
 
-// True where the bytes of both sides settled it, one way or the other.
-bool judge_by_bytes(const Facts& facts, TensorId tensor, TransposedOutcome& outcome) {
+// Who is asked whether a tensor is transposed.
+enum class Ground : std::uint8_t {
+  kShape,     // the spec, and the strides of the items
+  kBytes,     // the reference, before the shape
+  kTooLarge,  // the reference would be, but it is not put together in memory
+  kNone,  // nobody: it holds what the reference holds, or the reference is the one that is wrong
+};
+
+struct Asked {
+  TensorId tensor{};
+  Ground ground = Ground::kShape;
+  bool is_square = false;  // here and in the reference: the shape says nothing
+};
+
+Asked ask(const Facts& facts, TensorId tensor) {
   const Checkpoint& c = facts.checkpoint;
+  Asked out{tensor};
   auto other = counterpart(facts, tensor);
-  if (!other || facts.depth < Depth::kHeaders) return false;
+  if (!other || facts.depth < Depth::kHeaders) return out;
   ExtentsView saved = c.shape(tensor), expected = facts.reference->shape(*other);
-  bool square = same(saved, expected) && is_square(saved);
-  if (!square && !swapped_last_two(saved, expected)) return false;
+  out.is_square = same(saved, expected) && is_square(saved);
+  if (!out.is_square && !swapped_last_two(saved, expected)) return out;
   // The shape is what the model asks for: then it is the reference that has another orientation.
   const SpecEntry* entry = facts.spec == nullptr ? nullptr : facts.spec->find(c.fqn(tensor));
-  if (!square && entry != nullptr && same(entry->shape, saved)) return true;
-  if (square && outcome.right.contains(tensor)) return true;
+  const bool is_asked_for = !out.is_square && entry != nullptr && same(entry->shape, saved);
   auto bytes = checked_mul(volume(saved).value_or(0), std::int64_t{size_of(c.dtype(tensor))});
-  if (!bytes || static_cast<std::uint64_t>(*bytes) > kComparedUpTo) {
-    outcome.too_large.emplace_back(c.fqn(tensor));
-    return square;
-  }
-  auto image = whole_values(c, tensor);
-  auto truth = image ? whole_values(*facts.reference, *other) : std::nullopt;
-  if (!truth) return false;
-  OrientationFound found = find_orientation(*image, *truth);
-  switch (found.orientation) {
+  if (is_asked_for || (out.is_square && facts.equal_to_reference.contains(tensor)))
+    out.ground = Ground::kNone;
+  else if (bytes && static_cast<std::uint64_t>(*bytes) <= kComparedUpTo)
+    out.ground = Ground::kBytes;
+  else
+    out.ground = Ground::kTooLarge;
+  return out;
+}
+
+std::optional<OrientationFound> orientation_of(const Facts& facts, TensorId tensor) {
+  auto image = whole_values(facts.checkpoint, tensor);
+  auto other = counterpart(facts, tensor);
+  auto truth = image && other ? whole_values(*facts.reference, *other) : std::nullopt;
+  if (!truth) return std::nullopt;
+  return find_orientation(*image, *truth);
+}
+
+// Of those of Ground::kBytes, on every core; nothing of one that cannot be read.
+std::vector<std::optional<OrientationFound>> orientations_of(const Facts& facts,
+                                                             const std::vector<Asked>& asked) {
+  std::vector<std::optional<OrientationFound>> out(asked.size());
+  std::vector<std::uint64_t> held;
+  for (const Asked& one : asked)
+    held.push_back(one.ground == Ground::kBytes ? bytes_to_compare(facts.checkpoint, one.tensor)
+                                                : 0);
+  // Stopped only where the check is, and then nobody asks for what is missing.
+  (void)each_within(kComparedTogether, held, [&](std::size_t i) -> Status {
+    if (is_cancelled(facts.progress)) return cancelled_error();
+    if (asked[i].ground == Ground::kBytes) out[i] = orientation_of(facts, asked[i].tensor);
+    return {};
+  });
+  return out;
+}
+
+// True where the bytes of both sides settled it, one way or the other.
+bool judge_by_bytes(const Checkpoint& c, const Asked& asked,
+                    const std::optional<OrientationFound>& found, TransposedOutcome& outcome) {
+  if (!found) return false;
+  const TensorId tensor = asked.tensor;
+  switch (found->orientation) {
     case Orientation::kEqual:
       outcome.right.insert(tensor);
       return true;
     case Orientation::kCrossed:
-      outcome.by_bytes.push_back({tensor, found});
+      outcome.by_bytes.push_back({tensor, *found});
       return true;
     case Orientation::kRelabelled:
       outcome.relabelled.push_back(tensor);
       return true;
     case Orientation::kMixed:
       outcome.mixed.push_back(
-          fmt::format("{} ({} of {} matrices)", c.fqn(tensor), found.transposed, found.matrices));
-      return square;
+          fmt::format("{} ({} of {} matrices)", c.fqn(tensor), found->transposed, found->matrices));
+      return asked.is_square;
     case Orientation::kUnlike:
       break;
   }
-  return square;
+  return asked.is_square;
 }
 
 Finding finding_on(const Checkpoint& c, const std::vector<Proven>& proven) {
@@ -272,12 +317,25 @@ void find_transposed(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
   explained.merge(explained_by(findings, kPlacementAxisMoved.id));
-  TransposedOutcome outcome;
-  outcome.right = facts.equal_to_reference;
+  std::vector<Asked> asked;
   for (TensorId tensor : each_tensor(facts)) {
     if (explained.contains(c.fqn(tensor)) || c.shape(tensor).size() < 2) continue;
-    if (volume(c.shape(tensor)).value_or(0) < kLeastTransposed) continue;
-    if (!judge_by_bytes(facts, tensor, outcome)) judge_by_shape(facts, tensor, outcome);
+    if (volume(c.shape(tensor)).value_or(0) >= kLeastTransposed)
+      asked.push_back(ask(facts, tensor));
+  }
+  const auto orientations = orientations_of(facts, asked);
+  TransposedOutcome outcome;
+  outcome.right = facts.equal_to_reference;
+  for (std::size_t i = 0; i < asked.size() && !is_cancelled(facts.progress); ++i) {
+    const Asked& one = asked[i];
+    bool is_settled = one.ground == Ground::kNone;
+    if (one.ground == Ground::kTooLarge) {
+      outcome.too_large.emplace_back(c.fqn(one.tensor));
+      is_settled = one.is_square;
+    } else if (one.ground == Ground::kBytes) {
+      is_settled = judge_by_bytes(c, one, orientations[i], outcome);
+    }
+    if (!is_settled) judge_by_shape(facts, one.tensor, outcome);
   }
   report_by_bytes(facts, outcome.by_bytes, outcome.right, findings);
   report_by_strides(facts, outcome.by_strides, outcome.right, findings);

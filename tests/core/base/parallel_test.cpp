@@ -46,6 +46,25 @@ TEST_CASE("work may itself be done in parallel") {
   CHECK(done == 100);
 }
 
+TEST_CASE("what is worked on at once holds no more than it may") {
+  std::vector<std::uint64_t> held;
+  for (std::uint64_t i = 0; i < 200; ++i) held.push_back(i % 50 == 7 ? 1000 : i % 40);
+  std::atomic<std::uint64_t> now{0};
+  std::atomic<int> done{0};
+  Status all = each_within(100, held, [&](std::size_t i) -> Status {
+    const std::uint64_t together = now += held[i];
+    // One that holds too much by itself is alone; what holds nothing may be beside it.
+    CHECK((together <= 100 || together == 1000));
+    // Whoever waits in here takes up nothing that waits for room.
+    SHW_CHECK(each_in_parallel(4, [](std::size_t) -> Status { return {}; }));
+    now -= held[i];
+    ++done;
+    return {};
+  });
+  CHECK(all.has_value());
+  CHECK(done == 200);
+}
+
 TEST_CASE("a pool makes no more than are in use at once") {
   std::atomic<int> made{0};
   Pool<int> pool([&] {

@@ -1,4 +1,4 @@
-#include "core/exec/decoded_items.h"
+#include "core/formats/decoded_items.h"
 
 #include <doctest/doctest.h>
 

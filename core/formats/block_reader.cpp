@@ -1,4 +1,4 @@
-#include "core/compare/block_reader.h"
+#include "core/formats/block_reader.h"
 
 #include <algorithm>
 

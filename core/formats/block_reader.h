@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/exec/decoded_items.h"
+#include "core/formats/decoded_items.h"
 #include "core/formats/box_reader.h"
 
 namespace shw {
