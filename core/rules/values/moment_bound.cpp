@@ -134,10 +134,10 @@ std::string another_reason(const BrokenBounds& found) {
 // What stands beside them follows another rule. "optimizer.", "layers.0.weight.Q.0"
 using ForeignStates = std::set<std::pair<std::string, std::string>>;
 
-ForeignStates foreign_states(const Checkpoint& c) {
+ForeignStates foreign_states(const Facts& facts) {
   ForeignStates out;
-  for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
-    std::string_view fqn = c.fqn(TensorId{t});
+  for (TensorId tensor : each_tensor(facts)) {
+    std::string_view fqn = facts.checkpoint.fqn(tensor);
     auto path = parse_state_fqn(fqn);
     if (!path || path->kind == "step" || role_of_kind(path->kind) != StateRole::kOther) continue;
     out.emplace(optimizer_prefix(fqn).value_or(""),
@@ -155,7 +155,7 @@ bool is_of_adam(const MomentPair& pair, const ForeignStates& foreign) {
 void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& findings) {
   ValueBudget budget;
   BrokenBounds found;
-  const ForeignStates foreign = foreign_states(facts.checkpoint);
+  const ForeignStates foreign = foreign_states(facts);
   std::vector<MomentPair> pairs = moment_pairs(facts);
   for (const MomentPair& pair : each_of(pairs, facts)) {
     if (is_of_adam(pair, foreign)) look_at_pair(facts, pair, budget, found);
