@@ -11,6 +11,7 @@
 
 #include "app/gui/fonts.h"
 #include "app/gui/imgui_setup.h"
+#include "app/gui/pace.h"
 #include "app/gui/workbench.h"
 #include "core/verbs/own_file.h"
 #include "core/verbs/recent.h"
@@ -29,7 +30,7 @@ struct Window {
   std::vector<std::string> dropped;
   std::string title = "Shardwright";
   bool scale_changed = false;
-  int frames_due = 3;
+  Pace pace;
 };
 
 Window& of(GLFWwindow* handle) {
@@ -64,7 +65,7 @@ Key key_of(int key, int scancode) {
 void on_key(GLFWwindow* handle, int key, int scancode, int action, int mods) {
   Window& window = of(handle);
   window.raw.push_back({key, scancode, action, mods});
-  window.frames_due = 3;
+  window.pace.wake();
   if (action == GLFW_RELEASE) return;
   Key named = key_of(key, scancode);
   if (named != Key::kNone)
@@ -77,38 +78,38 @@ void listen(Window& window) {
   glfwSetWindowUserPointer(handle, &window);
   glfwSetKeyCallback(handle, on_key);
   glfwSetCharCallback(handle, [](GLFWwindow* w, unsigned character) {
-    of(w).frames_due = 3;
+    of(w).pace.wake();
     ImGui_ImplGlfw_CharCallback(w, character);
   });
   glfwSetMouseButtonCallback(handle, [](GLFWwindow* w, int button, int action, int mods) {
-    of(w).frames_due = 3;
+    of(w).pace.wake();
     ImGui_ImplGlfw_MouseButtonCallback(w, button, action, mods);
   });
   glfwSetScrollCallback(handle, [](GLFWwindow* w, double x, double y) {
-    of(w).frames_due = 3;
+    of(w).pace.wake();
     ImGui_ImplGlfw_ScrollCallback(w, x, y);
   });
   glfwSetCursorPosCallback(handle,
                            [](GLFWwindow* w, [[maybe_unused]] double x, [[maybe_unused]] double y) {
-                             of(w).frames_due = 3;
+                             of(w).pace.wake();
 #if IMGUI_VERSION_NUM >= 18700  // before that imgui asks GLFW where the mouse is
                              ImGui_ImplGlfw_CursorPosCallback(w, x, y);
 #endif
                            });
   glfwSetCursorEnterCallback(handle, [](GLFWwindow* w, int entered) {
-    of(w).frames_due = 3;
+    of(w).pace.wake();
     ImGui_ImplGlfw_CursorEnterCallback(w, entered);
   });
-  glfwSetWindowRefreshCallback(handle, [](GLFWwindow* w) { of(w).frames_due = 3; });
+  glfwSetWindowRefreshCallback(handle, [](GLFWwindow* w) { of(w).pace.wake(); });
   glfwSetWindowFocusCallback(handle, [](GLFWwindow* w, int focused) {
-    of(w).frames_due = 3;
+    of(w).pace.wake();
     ImGui_ImplGlfw_WindowFocusCallback(w, focused);
   });
   glfwSetWindowContentScaleCallback(
       handle, [](GLFWwindow* w, float, float) { of(w).scale_changed = true; });
   glfwSetDropCallback(handle, [](GLFWwindow* w, int count, const char** paths) {
     for (int i = 0; i < count; ++i) of(w).dropped.emplace_back(paths[i]);
-    of(w).frames_due = 3;
+    of(w).pace.wake();
   });
 }
 
@@ -128,7 +129,7 @@ void feed_keys(Window& window) {
     if (walks && raw.action != GLFW_RELEASE && !menu && !ImGui::GetIO().WantTextInput) continue;
     ImGui_ImplGlfw_KeyCallback(window.handle, raw.key, raw.scancode, raw.action, raw.mods);
   }
-  if (!window.raw.empty()) window.frames_due = 3;
+  if (!window.raw.empty()) window.pace.wake();
 }
 
 float wanted_scale(const GuiOptions& options, GLFWwindow* handle) {
@@ -153,13 +154,15 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
   Look look;
   float monitor = wanted_scale(options, window.handle);
   while (!glfwWindowShouldClose(window.handle) && !bench.desk().quit) {
-    if (window.frames_due > 0)
+    Pace::Sleep sleep = window.pace.next(bench.busy());
+    if (sleep == Pace::Sleep::kNot)
       glfwPollEvents();
-    else if (bench.busy())
+    else if (sleep == Pace::Sleep::kMoment)
       glfwWaitEventsTimeout(1.0 / 30);
     else
       glfwWaitEvents();
-    window.frames_due = std::max(0, window.frames_due - 1);
+    window.pace.slept(sleep);
+    window.pace.drew();
     if (window.scale_changed) monitor = wanted_scale(options, window.handle);
     window.scale_changed = false;
     const verbs::DeskSettings& settings = bench.desk().habits.settings;
