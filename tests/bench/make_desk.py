@@ -5,6 +5,7 @@ import sys
 
 import cancel
 
+
 def main():
     folder, gigabytes = sys.argv[1], float(sys.argv[2])
     for name in ("a", "b"):
