@@ -17,7 +17,7 @@ constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};
 }
 
-constexpr std::array<ActionRow, 76> kActions{{
+constexpr std::array<ActionRow, 77> kActions{{
     {Action::kPalette, "Show all commands", {Key::kP, true, true, false}},
     {Action::kFilter, "Filter the tensors", ctrl(Key::kF)},
     {Action::kShowFindings, "List only tensors with findings", {Key::kF, true, true, false}},
@@ -61,6 +61,7 @@ constexpr std::array<ActionRow, 76> kActions{{
     {Action::kColourOdd, "Colour the tiles by NaN and infinite", ctrl(Key::k4)},
     {Action::kColourGreatest, "Colour the tiles by largest magnitude", ctrl(Key::k5)},
     {Action::kColourZeros, "Colour the tiles by share of zeros", ctrl(Key::k6)},
+    {Action::kColourAxis, "Colour the tiles by the next axis of the mesh", ctrl(Key::k7)},
     {Action::kLookAtTiles, "Look at the values of every tile", {}},
     {Action::kSortRecorded, "Sort as recorded", {}},
     {Action::kSortName, "Sort by name", {}},
@@ -197,6 +198,13 @@ void run_view(Action action, Frame& frame, DeskState& state) {
       return colour_by(frame, state, ColourBy::kGreatest);
     case Action::kColourZeros:
       return colour_by(frame, state, ColourBy::kZeros);
+    case Action::kColourAxis: {
+      // Behind the last one the writer, of whom all axes together tell.
+      const int next = state.colour_by == ColourBy::kWriter ? state.colour_axis + 1 : 0;
+      colour_by(frame, state, ColourBy::kWriter);
+      if (static_cast<std::size_t>(next) < frame.digest.mesh->axes.size()) state.colour_axis = next;
+      return;
+    }
     case Action::kLookAtTiles:
       return look_at_tiles(frame, state);
     default:
@@ -304,6 +312,9 @@ bool is_possible(Action action, const Frame& frame, const DeskState& state) {
     case Action::kColourGreatest:
     case Action::kColourZeros:
       return s.tensor.has_value();
+    case Action::kColourAxis:
+      return s.tensor.has_value() && frame.digest.mesh != nullptr &&
+             !frame.digest.mesh->axes.empty();
     default:
       return s.checkpoint != nullptr || action == Action::kQuit || action == Action::kPalette;
   }

@@ -52,6 +52,7 @@ enum class Action : std::uint8_t {
   kColourOdd,
   kColourGreatest,
   kColourZeros,
+  kColourAxis,
   kLookAtTiles,
   kSortRecorded,
   kSortName,

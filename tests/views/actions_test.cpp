@@ -133,6 +133,8 @@ const Deed kDeeds[] = {
      [](const Driver& d) { return d.desk.colour_by == ColourBy::kGreatest; }},
     {Action::kColourZeros, Given::kPlanned, "tile-values",
      [](const Driver& d) { return d.desk.colour_by == ColourBy::kZeros; }},
+    {Action::kColourAxis, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.colour_axis == 0; }},
     {Action::kLookAtTiles, Given::kPlanned, "tile-values"},
     {Action::kSortRecorded, Given::kPlanned, "sort recorded"},
     {Action::kSortName, Given::kPlanned, "sort name"},
