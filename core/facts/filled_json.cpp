@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "core/base/checked.h"
+#include "core/base/leave_behind.h"
 #include "core/base/until_cancelled.h"
 #include "core/facts/filled.h"
 
@@ -205,14 +207,17 @@ class WantedJson final : public nlohmann::json_sax<In> {
 
 // By name; of two that have one the later counts, as in every JSON.
 std::vector<FilledTensor> WantedJson::take_tensors() {
-  auto before = [](const FilledTensor& a, const FilledTensor& b) { return a.fqn < b.fqn; };
-  if (!std::is_sorted(tensors_.begin(), tensors_.end(), before))
-    std::stable_sort(tensors_.begin(), tensors_.end(), before);
+  std::vector<std::uint32_t> order(tensors_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  auto before = [&](std::uint32_t a, std::uint32_t b) { return tensors_[a].fqn < tensors_[b].fqn; };
+  stable_sort_until_cancelled(order.begin(), order.end(), before, progress_);
   std::vector<FilledTensor> taken;
-  for (FilledTensor& tensor : until_cancelled(tensors_, progress_)) {
-    if (!taken.empty() && taken.back().fqn == tensor.fqn) taken.pop_back();
-    taken.push_back(std::move(tensor));
+  taken.reserve(tensors_.size());
+  for (std::uint32_t at : until_cancelled(order, progress_)) {
+    if (!taken.empty() && taken.back().fqn == tensors_[at].fqn) taken.pop_back();
+    taken.push_back(std::move(tensors_[at]));
   }
+  if (is_cancelled(progress_)) leave_behind(std::pair(std::move(taken), std::move(tensors_)));
   return taken;
 }
 

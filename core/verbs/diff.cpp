@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/base/leave_behind.h"
 #include "core/base/parallel.h"
 #include "core/formats/open.h"
 
@@ -30,14 +31,21 @@ Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,
   ComparedCheckpoints out;
   const std::array paths{&a, &b};
   const std::array opened{&out.a, &out.b};
-  SHW_CHECK(each_in_parallel(paths.size(), [&](std::size_t i) -> Status {
+  auto both = each_in_parallel(paths.size(), [&](std::size_t i) -> Status {
     auto checkpoint = open_checkpoint(*paths[i], progress);
     if (!checkpoint) return tl::unexpected<Error>(inside(checkpoint.error(), *paths[i]));
     *opened[i] = std::move(*checkpoint);
     return {};
-  }));
-  SHW_TRY(out.difference, compare_checkpoints(*out.a, *out.b, options, progress));
-  return out;
+  });
+  auto difference =
+      both ? compare_checkpoints(*out.a, *out.b, options, progress)
+           : Result<CheckpointDifference>(tl::unexpected<Error>(std::move(both).error()));
+  if (difference) {
+    out.difference = std::move(*difference);
+    return out;
+  }
+  if (is_cancelled(progress)) leave_behind(std::move(out));
+  return tl::unexpected<Error>(std::move(difference).error());
 }
 
 }  // namespace shw::verbs

@@ -9,9 +9,11 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 
 #include "core/base/checked.h"
+#include "core/base/leave_behind.h"
 #include "core/base/until_cancelled.h"
 #include "core/base/words.h"
 #include "core/formats/common/filled_attribute.h"
@@ -367,7 +369,10 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
     read[i] = read_file(*directory, paths[i], progress);
     if (progress != nullptr) progress->add(1);
   });
-  if (is_cancelled(progress)) return cancelled_error();
+  if (is_cancelled(progress)) {
+    leave_behind(std::move(read));
+    return cancelled_error();
+  }
 
   CheckpointBuilder builder;
   std::vector<FileHeader> files;
@@ -407,10 +412,12 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
     for (const std::string& path : missing_parts(paths)) builder.file(path);
   }
   if (index_finding) builder.add_finding(std::move(*index_finding));
-  if (is_cancelled(progress)) return cancelled_error();
-  auto checkpoint = builder.finish(progress);
-  if (is_cancelled(progress)) return cancelled_error();
-  return checkpoint;
+  std::shared_ptr<const Checkpoint> checkpoint;
+  if (!is_cancelled(progress)) checkpoint = builder.finish(progress);
+  if (!is_cancelled(progress)) return checkpoint;
+  leave_behind(std::tuple(std::move(builder), std::move(files), std::move(pieces)));
+  leave_behind(std::move(checkpoint));
+  return cancelled_error();
 }
 
 }  // namespace shw
