@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
-#include "core/formats/block_reader.h"
 #include "core/compare/value_pass.h"
+#include "core/formats/block_reader.h"
 #include "core/tensor/tile_fingerprint.h"
 #include "core/tiles/blocks.h"
 #include "core/tiles/coverage.h"

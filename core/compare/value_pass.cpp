@@ -8,8 +8,8 @@
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
-#include "core/formats/block_reader.h"
 #include "core/compare/value_parts.h"
+#include "core/formats/block_reader.h"
 #include "core/tensor/element_text.h"
 #include "core/tensor/statistics.h"
 #include "core/tiles/blocks.h"

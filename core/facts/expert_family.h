@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/facts/check_input.h"
 #include "core/model/checkpoint.h"
 #include "core/spec/spec.h"
 

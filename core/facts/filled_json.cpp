@@ -217,8 +217,9 @@ std::vector<FilledTensor> WantedJson::take_tensors() {
     if (!taken.empty() && taken.back().fqn == tensors_[at].fqn) taken.pop_back();
     taken.push_back(std::move(tensors_[at]));
   }
-  if (is_cancelled(progress_)) leave_behind(std::pair(std::move(taken), std::move(tensors_)));
-  return taken;
+  if (!is_cancelled(progress_)) return taken;
+  leave_behind(std::pair(std::move(taken), std::move(tensors_)));
+  return {};
 }
 
 }  // namespace

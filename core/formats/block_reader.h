@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/formats/decoded_items.h"
 #include "core/formats/box_reader.h"
+#include "core/formats/decoded_items.h"
 
 namespace shw {
 
