@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <vector>
 
+#include "core/base/hash.h"
 #include "core/facts/reference_bytes.h"
 #include "core/formats/block_reader.h"
 #include "core/formats/items.h"
@@ -72,8 +74,12 @@ class EqualityPass {
     const Extents sizes = copy_of(a_.sizes(chunk));
     return {sizes, block_sizes(sizes, static_cast<std::int64_t>(kBlockBytes / element), {})};
   }
-  void take(const TileRun& part, std::uint64_t bytes);
-  Result<bool> is_equal(const TileRun& part);
+  void take(const TileRun& run, std::uint64_t bytes);
+  bool can_be_cut(ChunkId one, ChunkId two) const;
+  std::optional<Hash128> decoded_hash(const Checkpoint& checkpoint, ChunkId chunk,
+                                      std::uint64_t bytes);
+  Result<bool> is_equal_tile(ChunkId one, ChunkId two, const TileRun& run, Readers& readers);
+  Result<bool> is_equal(const TileRun& run);
   Result<bool> is_equal(ChunkId one, ChunkId two, const Box& block, Readers& readers);
 
   const Checkpoint &a_, &b_;
@@ -91,9 +97,15 @@ void EqualityPass::take(const TileRun& part, std::uint64_t bytes) {
   costs_.push_back(2 * bytes);
 }
 
+// What has to be decoded whole is decoded once, and not for each part of it.
+bool EqualityPass::can_be_cut(ChunkId one, ChunkId two) const {
+  auto left = storage_of(a_, one), right = storage_of(b_, two);
+  return left && right && left->is_stored && right->is_stored;
+}
+
 void EqualityPass::add(TensorId tensor, TensorId other) {
   asked_.insert(tensor);
-  auto chunks = a_.chunks(tensor);
+  auto chunks = a_.chunks(tensor), chunks_there = b_.chunks(other);
   TileRun part{tensor, other};
   std::uint64_t bytes = 0;
   for (std::uint32_t i = 0; i < chunks.size(); ++i) {
@@ -105,7 +117,7 @@ void EqualityPass::add(TensorId tensor, TensorId other) {
       bytes = 0;
     }
     bytes += own;
-    if (own <= kPartBytes) continue;
+    if (own <= kPartBytes || !can_be_cut(chunks[i], chunks_there[i])) continue;
     const std::uint64_t blocks = blocks_of(chunks[i]).count();
     const std::uint64_t at_once = kPartBytes / kBlockBytes;
     for (std::uint64_t block = 0; block < blocks; block += at_once)
@@ -135,17 +147,39 @@ Result<bool> EqualityPass::is_equal(ChunkId one, ChunkId two, const Box& block, 
   return true;
 }
 
-Result<bool> EqualityPass::is_equal(const TileRun& part) {
-  auto one = a_.chunks(part.tensor), two = b_.chunks(part.other);
+// Of one side at a time, so that nobody holds what another waits to decode.
+std::optional<Hash128> EqualityPass::decoded_hash(const Checkpoint& checkpoint, ChunkId chunk,
+                                                  std::uint64_t bytes) {
+  auto decoded = decoded_.read(checkpoint, chunk, bytes);
+  if (progress_ != nullptr) progress_->add(bytes);
+  return decoded ? std::optional(hash_of(**decoded)) : std::nullopt;
+}
+
+Result<bool> EqualityPass::is_equal_tile(ChunkId one, ChunkId two, const TileRun& run,
+                                         Readers& readers) {
+  auto left = readers.a.is_stored(one), right = readers.b.is_stored(two);
+  if (!left || !right) return false;
+  if (!*left || !*right) {
+    if (is_cancelled(progress_)) return cancelled_error();
+    auto here = decoded_hash(a_, one, bytes_of(one));
+    return here && here == decoded_hash(b_, two, bytes_of(one));
+  }
+  Blocks blocks = blocks_of(one);
+  blocks.go_to(run.first_block);
+  for (std::uint64_t at = run.first_block; at < run.last_block && blocks.next(); ++at) {
+    SHW_TRY(bool same, is_equal(one, two, blocks.block, readers));
+    if (!same) return false;
+  }
+  return true;
+}
+
+Result<bool> EqualityPass::is_equal(const TileRun& run) {
+  auto one = a_.chunks(run.tensor), two = b_.chunks(run.other);
   Readers readers{{a_, decoded_}, {b_, decoded_}};
-  for (std::uint32_t i = part.first; i < part.last; ++i) {
+  for (std::uint32_t i = run.first; i < run.last; ++i) {
     if (is_same_item(a_, one[i], b_, two[i])) continue;
-    Blocks blocks = blocks_of(one[i]);
-    blocks.go_to(part.first_block);
-    for (std::uint64_t at = part.first_block; at < part.last_block && blocks.next(); ++at) {
-      SHW_TRY(bool same, is_equal(one[i], two[i], blocks.block, readers));
-      if (!same) return false;
-    }
+    SHW_TRY(bool same, is_equal_tile(one[i], two[i], run, readers));
+    if (!same) return false;
   }
   return true;
 }

@@ -45,6 +45,11 @@ Status BlockReader::hold(ChunkId chunk, const Box& box, const ChunkStorage& stor
   return {};
 }
 
+Result<bool> BlockReader::is_stored(ChunkId chunk) {
+  SHW_TRY(ChunkStorage storage, boxes_.storage(chunk));
+  return storage.is_stored;
+}
+
 Status BlockReader::begin(ChunkId chunk, const Box& box) {
   const Checkpoint& checkpoint = boxes_.checkpoint();
   const std::size_t element = size_of(checkpoint.dtype(checkpoint.tensor_of(chunk)));

@@ -124,6 +124,27 @@ TEST_CASE("a tile of many parts is compared in all of them, and holes beside hol
   }
 }
 
+TEST_CASE("what has to be decoded is compared by what it decodes to") {
+  auto compressed = opened(std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_zstd/ckpt");
+  Values values;
+  for (std::int64_t i = 0; i < 9 * 16; ++i) values.push_back(i);
+  for (std::int64_t changed : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{9 * 16 - 1}}) {
+    CAPTURE(changed);
+    Values others = values;
+    if (changed >= 0) others[static_cast<std::size_t>(changed)] += 1;
+    TemporaryFolder folder;
+    write_checkpoint(folder / "plain", {cut_in_rows("w", {9, 16}, others, 2)});
+    auto plain = opened(folder / "plain");
+    CHECK(is_first_equal(*compressed, *plain) == (changed < 0));
+    CHECK(is_first_equal(*plain, *compressed) == (changed < 0));
+  }
+  // The same items in another folder, so that both sides are decoded.
+  TemporaryFolder folder;
+  std::filesystem::copy(std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_zstd/ckpt",
+                        folder / "copy", std::filesystem::copy_options::recursive);
+  CHECK(is_first_equal(*compressed, *opened(folder / "copy")));
+}
+
 TEST_CASE("a team finds the tensors that one finds equal, and reads each byte once") {
   std::vector<MadeTensor> left, right;
   for (std::int64_t t = 0; t < 30; ++t) {
