@@ -44,12 +44,19 @@ CrcState crc_state(const Frame& frame, ChunkId chunk) {
   std::string_view fqn = checkpoint.fqn(checkpoint.tensor_of(chunk));
   auto item = checkpoint.item(chunk);
   std::string_view file = item ? std::string_view(checkpoint.file(item->file).path) : "";
+  bool is_open = false;
   for (const Finding& finding : report->findings) {
-    if (!rule_of(finding).damages_bytes) continue;
+    const Rule& rule = rule_of(finding);
     for (const std::string& subject : finding.subjects) {
-      if (subject == fqn || subject == file) return {Sign::kBad, "see " + finding.rule};
+      if (subject != fqn && subject != file) continue;
+      // A file that is missing or short has lost bytes, whatever its rule is about.
+      bool of_file = subject == file && finding.severity == Severity::kError;
+      if (rule.damages_bytes || of_file) return {Sign::kBad, "see " + finding.rule};
+      is_open = is_open || rule.leaves_undecided;
     }
   }
+  // What could not be read matches nothing.
+  if (is_open || !item) return {Sign::kQuiet, "could not be looked at"};
   return {Sign::kOk, "matches, or none was written"};
 }
 

@@ -65,6 +65,31 @@ TEST_CASE("the tooltip at a tile tells its checksum, and a finding only where it
   driver.frame();
   driver.frame();
   CHECK(driver.marks.tooltip.find("CRC-32 see bad-record") != std::string::npos);
+
+  // What could not be read matches nothing, and a file that is not there has no good tile.
+  auto says = [&](const char* rule, Severity severity, const std::string& subject,
+                  const char* wanted) {
+    CAPTURE(rule);
+    auto other = std::make_shared<Snapshot>(*snapshot);
+    auto told = std::make_shared<CheckReport>(*report);
+    told->findings.back().rule = rule;
+    told->findings.back().severity = severity;
+    told->findings.back().subjects = {subject};
+    other->report = told;
+    driver.show(other);
+    driver.frame();
+    driver.frame();
+    CHECK(driver.marks.tooltip.find(wanted) != std::string::npos);
+  };
+  const Checkpoint& c = *snapshot->checkpoint;
+  says("not-looked-at", Severity::kInfo, std::string(c.fqn(*snapshot->tensor)),
+       "CRC-32 could not be looked at");
+  std::string file;
+  for (const FileRow& row : c.files()) {
+    if (driver.marks.tooltip.find("\n" + row.path + "\n") != std::string::npos) file = row.path;
+  }
+  REQUIRE_FALSE(file.empty());
+  says("missing-file", Severity::kError, file, "CRC-32 see missing-file");
 }
 
 TEST_CASE("a right click leads to the bytes and the values of that tile") {
