@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
 #include "core/formats/item_access.h"
+#include "core/formats/item_pass.h"
 #include "core/io/gather.h"
 #include "core/tensor/strided_copy.h"
 
@@ -101,26 +101,6 @@ Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk) {
   ItemFiles files(checkpoint);
   return storage_with(files, checkpoint, chunk);
 }
-
-namespace {
-
-// Where they lie in their files, first to last.
-std::vector<std::uint32_t> order_on_disk(const Checkpoint& checkpoint,
-                                         std::span<const ChunkId> chunks) {
-  std::vector<std::tuple<FileId, std::int64_t, std::uint32_t>> places;
-  places.reserve(chunks.size());
-  for (std::uint32_t i = 0; i < chunks.size(); ++i) {
-    const ItemPlace item = checkpoint.item(chunks[i]).value_or(ItemPlace{});
-    places.emplace_back(item.file, item.offset, i);
-  }
-  std::sort(places.begin(), places.end());
-  std::vector<std::uint32_t> order;
-  order.reserve(places.size());
-  for (const auto& place : places) order.push_back(std::get<std::uint32_t>(place));
-  return order;
-}
-
-}  // namespace
 
 Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
                     const std::function<void(std::size_t, const ChunkStorage&)>& visit,

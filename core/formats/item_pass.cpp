@@ -1,6 +1,7 @@
 #include "core/formats/item_pass.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/base/hash.h"
 #include "core/formats/hash_ranges.h"
@@ -40,6 +41,21 @@ struct PassingItem {
 };
 
 }  // namespace
+
+std::vector<std::uint32_t> order_on_disk(const Checkpoint& checkpoint,
+                                         std::span<const ChunkId> chunks) {
+  std::vector<std::tuple<FileId, std::int64_t, std::uint32_t>> places;
+  places.reserve(chunks.size());
+  for (std::uint32_t i = 0; i < chunks.size(); ++i) {
+    const ItemPlace item = checkpoint.item(chunks[i]).value_or(ItemPlace{});
+    places.emplace_back(item.file, item.offset, i);
+  }
+  std::sort(places.begin(), places.end());
+  std::vector<std::uint32_t> order;
+  order.reserve(places.size());
+  for (const auto& place : places) order.push_back(std::get<std::uint32_t>(place));
+  return order;
+}
 
 ItemPasses::ItemPasses(const Checkpoint& checkpoint)
     : checkpoint_(checkpoint), files_(std::make_unique<ItemFiles>(checkpoint)) {}

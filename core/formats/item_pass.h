@@ -1,8 +1,11 @@
 // All that a proof asks of an item, in one pass over its bytes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
@@ -17,6 +20,10 @@ struct ItemPass {
   std::string hash;      // XXH3-128 of the item as it lies in its file (hash_item)
   Fingerprint elements;  // of the chunk's elements, by their index in the whole tensor
 };
+
+// Chunks in the order in which their items lie, file by file: indices into `chunks`.
+std::vector<std::uint32_t> order_on_disk(const Checkpoint& checkpoint,
+                                         std::span<const ChunkId> chunks);
 
 // For one thread that goes from item to item, as they lie in their files: a file stays open from
 // the first of its items to the last, and small ones are read together.

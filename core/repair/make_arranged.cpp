@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <tuple>
 
 #include "core/base/hash.h"
 #include "core/base/parallel.h"
@@ -132,16 +131,6 @@ Result<std::vector<TileTask>> tasks_of(const ProvingArranged& proving, std::uint
   return tasks;
 }
 
-// Tiles of one tensor lie in as many files as there were ranks.
-void sort_as_they_lie(const Checkpoint& result, std::vector<TileTask>& tasks) {
-  auto place = [&](const TileTask& task) {
-    const ItemPlace item = result.item(task.chunk).value_or(ItemPlace{});
-    return std::tuple(item.file, item.offset, task.chunk);
-  };
-  std::sort(tasks.begin(), tasks.end(),
-            [&](const TileTask& a, const TileTask& b) { return place(a) < place(b); });
-}
-
 // By chunk of the result the hash of its item.
 Result<std::vector<std::string>> prove_tiles(const ProvingArranged& proving) {
   const Arrangement& all = proving.all;
@@ -158,18 +147,22 @@ Result<std::vector<std::string>> prove_tiles(const ProvingArranged& proving) {
     tasks.insert(tasks.end(), own.begin(), own.end());
     own = {};
   }
-  sort_as_they_lie(proving.result, tasks);
-  std::vector<std::uint64_t> in_order;
-  in_order.reserve(tasks.size());
-  for (const TileTask& task : tasks) in_order.push_back(item_length(proving.result, task.chunk));
-  EachWork work{"prove", in_order, {}, proving.progress};
+  // Tiles of one tensor lie in as many files as there were ranks.
+  std::vector<ChunkId> chunks;
+  chunks.reserve(tasks.size());
+  for (const TileTask& task : tasks) chunks.push_back(task.chunk);
+  const std::vector<std::uint32_t> order = order_on_disk(proving.result, chunks);
+  std::vector<std::uint64_t> costs;
+  costs.reserve(order.size());
+  for (std::uint32_t i : order) costs.push_back(item_length(proving.result, chunks[i]));
+  EachWork work{"prove", costs, {}, proving.progress};
   Pool<PassesOfBoth> passes(
       [&] { return std::make_unique<PassesOfBoth>(all.source(), proving.result); });
-  work.find = [&](std::size_t i) { return prove_tile(tasks[i], proving, *passes.take()); };
+  work.find = [&](std::size_t i) { return prove_tile(tasks[order[i]], proving, *passes.take()); };
   SHW_TRY(auto found, find_each(proving.written.team, work));
   std::vector<std::string> hashes(proving.result.chunk_count());
-  for (std::size_t i = 0; i < tasks.size(); ++i)
-    hashes[index_of(tasks[i].chunk)] = std::move(found[i]);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    hashes[index_of(chunks[order[i]])] = std::move(found[i]);
   return hashes;
 }
 

@@ -1,9 +1,7 @@
 #include "core/repair/prove_result.h"
 
-#include <algorithm>
 #include <functional>
 #include <map>
-#include <tuple>
 
 #include "core/base/hash.h"
 #include "core/base/parallel.h"
@@ -70,37 +68,24 @@ Result<std::string> prove_made(const Proving& proving, const MadeChunk& made, Ch
   return made_wrong(proving, made);
 }
 
-// Chunks in the order of their items, file by file.
-std::vector<ChunkId> as_they_lie(const Checkpoint& checkpoint) {
-  std::vector<std::pair<ItemPlace, ChunkId>> places;
-  places.reserve(checkpoint.chunk_count());
-  for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i)
-    places.emplace_back(checkpoint.item(ChunkId{i}).value_or(ItemPlace{}), ChunkId{i});
-  std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) {
-    return std::tuple(a.first.file, a.first.offset, a.second) <
-           std::tuple(b.first.file, b.first.offset, b.second);
-  });
-  std::vector<ChunkId> order;
-  order.reserve(places.size());
-  for (const auto& [place, chunk] : places) order.push_back(chunk);
-  return order;
-}
-
 // What is found of each chunk, in the order of chunks; looked for in that of their items.
 Result<std::vector<std::string>> find_as_they_lie(
     const Proving& proving, const Checkpoint& checkpoint, const char* step,
     const std::function<std::uint64_t(ChunkId)>& cost,
     const std::function<Result<std::string>(ChunkId, ItemPasses&)>& find) {
-  const std::vector<ChunkId> order = as_they_lie(checkpoint);
+  std::vector<ChunkId> chunks;
+  chunks.reserve(checkpoint.chunk_count());
+  for (ChunkId chunk : checkpoint.chunks()) chunks.push_back(chunk);
+  const std::vector<std::uint32_t> order = order_on_disk(checkpoint, chunks);
   std::vector<std::uint64_t> costs;
   costs.reserve(order.size());
-  for (ChunkId chunk : order) costs.push_back(cost(chunk));
+  for (std::uint32_t i : order) costs.push_back(cost(chunks[i]));
   Pool<ItemPasses> passes([&] { return std::make_unique<ItemPasses>(checkpoint); });
   EachWork work{step, costs, {}, proving.progress};
-  work.find = [&](std::size_t i) { return find(order[i], *passes.take()); };
+  work.find = [&](std::size_t i) { return find(chunks[order[i]], *passes.take()); };
   SHW_TRY(auto found, find_each(proving.written.team, work));
   std::vector<std::string> by_chunk(found.size());
-  for (std::size_t i = 0; i < found.size(); ++i) by_chunk[index_of(order[i])] = std::move(found[i]);
+  for (std::size_t i = 0; i < found.size(); ++i) by_chunk[order[i]] = std::move(found[i]);
   return by_chunk;
 }
 
