@@ -2,6 +2,7 @@
 // small things take a tenth of a second, for which nobody has to wait.
 #pragma once
 
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -9,7 +10,10 @@ namespace shw {
 
 template <class Things>
 void leave_behind(Things things) {
-  std::thread([kept = std::move(things)] {}).detach();
+  try {
+    std::thread([kept = std::move(things)] {}).detach();
+  } catch (const std::system_error&) {  // no thread is to be had: then it is done here
+  }
 }
 
 }  // namespace shw

@@ -24,10 +24,10 @@ struct FoldedNames {
   std::string text;
   std::vector<std::size_t> begin;     // of each, and where the last one ends
   std::vector<std::uint16_t> shared;  // of each: with how many characters the one before begins too
+  std::vector<std::uint64_t> signs;   // of each: which characters it holds, some of them together
   std::string_view of(std::uint32_t tensor) const {
     return std::string_view(text).substr(begin[tensor], begin[tensor + 1] - begin[tensor] - 1);
   }
-  std::vector<std::uint64_t> signs;  // of each: which characters it holds, some of them together
   // So many characters, or more, begin the name of the second and that of the first before it.
   std::size_t shared_front(std::uint32_t first, std::uint32_t second) const;
 };
