@@ -42,18 +42,12 @@ void escape(Frame& frame, DeskState& state, bool typing) {
 
 // It touches nothing that a panel hides, or what it does is seen all the same.
 bool works_above(Action action, const DeskState& state) {
+  if (changes_looks(action)) return true;
   switch (action) {
     case Action::kPalette:
     case Action::kCancel:
     case Action::kPause:
     case Action::kQuit:
-    case Action::kNextTheme:
-    case Action::kDarkTheme:
-    case Action::kLightTheme:
-    case Action::kContrastTheme:
-    case Action::kScaleUp:
-    case Action::kScaleDown:
-    case Action::kScaleReset:
       return true;
     case Action::kApply:
     case Action::kApplyInPlace:

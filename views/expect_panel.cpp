@@ -69,16 +69,18 @@ void draw_expectation(Frame& frame, DeskState& state) {
                   "An earlier step, or one of the same model that loads.", habits.expect_against) ||
       enter;
   habits.expect_height = end_panel_content(frame, panel);
-  float right = panel.all.right - button_size(frame, "Check with it").x;
   bool says = !habits.expect_spec.empty() || !habits.expect_against.empty();
   bool said = !frame.snapshot.said.spec.empty() || !frame.snapshot.said.against.empty();
   bool idle = !frame.job.running;
-  if (says && idle &&
-      (button(frame, "expect/use", "Check with it", {right, panel.all.y}, ButtonStyle::kPrimary) ||
-       enter))
-    hold_against(frame, state, habits.expect_spec, habits.expect_against);
-  if (says && idle) right -= button_size(frame, "Close").x + frame.px(10);
-  if (!says || !idle) right = panel.all.right - button_size(frame, "Close").x;
+  float right = panel.all.right;
+  if (says && idle) {
+    right -= button_size(frame, "Check with it").x;
+    if (button(frame, "expect/use", "Check with it", {right, panel.all.y}, ButtonStyle::kPrimary) ||
+        enter)
+      hold_against(frame, state, habits.expect_spec, habits.expect_against);
+    right -= frame.px(10);
+  }
+  right -= button_size(frame, "Close").x;
   if (button(frame, "expect/close", "Close", {right, panel.all.y})) habits.expect_open = false;
   if (said && idle &&
       button(frame, "expect/forget", "Expect nothing", {panel.all.left, panel.all.y},

@@ -144,9 +144,8 @@ bool run_habit(Action action, Frame& frame, DeskState& state) {
   }
 }
 
-std::optional<bool> is_habit_possible(Action action, const Frame& frame, const DeskState& state) {
+bool changes_looks(Action action) {
   switch (action) {
-    case Action::kSettings:
     case Action::kNextTheme:
     case Action::kDarkTheme:
     case Action::kLightTheme:
@@ -154,6 +153,16 @@ std::optional<bool> is_habit_possible(Action action, const Frame& frame, const D
     case Action::kScaleUp:
     case Action::kScaleDown:
     case Action::kScaleReset:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::optional<bool> is_habit_possible(Action action, const Frame& frame, const DeskState& state) {
+  if (changes_looks(action)) return true;
+  switch (action) {
+    case Action::kSettings:
     case Action::kExplainError:
       return true;
     case Action::kExpect:

@@ -19,6 +19,9 @@ double stepped_scale(double scale, int direction);
 // Says it in the bar below for some seconds.
 void tell(const Frame& frame, DeskState& state, std::string text);
 
+// A theme or a scale: they change how everything looks, wherever one is.
+bool changes_looks(Action action);
+
 // False: it is none of theirs.
 bool run_habit(Action action, Frame& frame, DeskState& state);
 std::optional<bool> is_habit_possible(Action action, const Frame& frame, const DeskState& state);

@@ -1,5 +1,6 @@
 #include "make/snapshots.h"
 
+#include "core/explain/explain.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/safetensors/safetensors_formats.h"
 #include "core/model/builder.h"
@@ -224,6 +225,19 @@ std::shared_ptr<Snapshot> demo_planned() {
   note_in_place(snapshot);
   auto first = snapshot->checkpoint->chunks(*snapshot->tensor).first;
   snapshot->chunk = ChunkId{first + 33};
+  return snapshot;
+}
+
+std::shared_ptr<Snapshot> demo_explained(const std::string& report) {
+  auto snapshot = std::make_shared<Snapshot>(*demo_planned());
+  auto explained = std::make_shared<ExplainedText>();
+  explained->text =
+      "Size mismatch between saved torch.Size([288, 8192, 640]) and current: torch.Size([288, "
+      "4096, 1280])";
+  explained->explanation = explain(explained->text);
+  snapshot->explained = explained;
+  snapshot->written =
+      std::make_shared<const verbs::WrittenReport>(verbs::WrittenReport{report, 198'577});
   return snapshot;
 }
 

@@ -14,6 +14,8 @@ namespace shw::make {
 // transpose.
 std::shared_ptr<Snapshot> demo();
 std::shared_ptr<Snapshot> demo_planned();
+// With an error message that was explained, and a report that was written there.
+std::shared_ptr<Snapshot> demo_explained(const std::string& report);
 std::shared_ptr<Snapshot> demo_repaired(bool verified);
 std::shared_ptr<Snapshot> healthy();
 // Missing and overlapping boxes, a file that is not there, several findings, no remedy.

@@ -46,15 +46,7 @@ const AboveDesk kPanels[] = {
 
 // With all that the panels show of it: an error that was explained, a report, a certificate.
 std::shared_ptr<Snapshot> full() {
-  auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
-  auto explained = std::make_shared<ExplainedText>();
-  explained->text =
-      "Size mismatch between saved torch.Size([288, 8192, 640]) and current: torch.Size([288, "
-      "4096, 1280])";
-  explained->explanation = explain(explained->text);
-  snapshot->explained = explained;
-  snapshot->written = std::make_shared<const verbs::WrittenReport>(
-      verbs::WrittenReport{"/runs/7/step_9000-report.html", 198'577});
+  auto snapshot = make::demo_explained("/runs/7/step_9000-report.html");
   auto certificate = std::make_shared<verbs::CertificateList>();
   for (int i = 0; i < 400; ++i)
     certificate->rows.push_back(

@@ -90,15 +90,8 @@ TEST_CASE("every panel above the desk keeps its texts whole on small windows and
                           {"plan", [](DeskState& desk) { desk.plan_open = true; }},
                           {"mesh", [](DeskState& desk) { desk.mesh_open = true; }},
                           {"palette", [](DeskState& desk) { desk.palette_open = true; }}};
-  auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
-  auto explained = std::make_shared<ExplainedText>();
-  explained->text =
-      "Size mismatch between saved torch.Size([288, 8192, 640]) and current: torch.Size([288, "
-      "4096, 1280])";
-  explained->explanation = explain(explained->text);
-  snapshot->explained = explained;
-  snapshot->written = std::make_shared<const verbs::WrittenReport>(verbs::WrittenReport{
-      "/mnt/lustre/experiments/2026/moe-288x8/checkpoints/step_9000-report.html", 198'577});
+  auto snapshot = make::demo_explained(
+      "/mnt/lustre/experiments/2026/moe-288x8/checkpoints/step_9000-report.html");
   for (const Screen& screen : {Screen{{960, 540}, 1}, Screen{{1280, 720}, 1.5f},
                                Screen{{1920, 1080}, 2}, Screen{{1280, 720}, 2}}) {
     Driver driver(snapshot, screen.size, screen.scale);
@@ -107,7 +100,7 @@ TEST_CASE("every panel above the desk keeps its texts whole on small windows and
       CAPTURE(screen.size.x);
       CAPTURE(screen.scale);
       driver.desk = DeskState{};
-      driver.desk.habits.error_text = explained->text;
+      driver.desk.habits.error_text = snapshot->explained->text;
       panel.open(driver.desk);
       for (int i = 0; i < 4; ++i) driver.frame();
       check_texts(driver);

@@ -130,27 +130,45 @@ TEST_CASE("a verdict whose files cannot be read at any byte never says proved") 
   CHECK(read > 2);
 }
 
-TEST_CASE("the item of a tile that comes along is read from its source while it is copied") {
+namespace {
+
+// Tiles of rows in a store that counts what is read of their files from here on.
+struct CountedRows {
   TemporaryFolder folder;
-  write_row_tiles(folder / "ckpt");
-  auto read = std::make_shared<std::atomic<std::uint64_t>>(0);
-  auto count = [read](const std::string& path, std::uint64_t,
-                      std::size_t length) -> std::optional<Error> {
-    if (path.ends_with(".distcp")) *read += length;
-    return std::nullopt;
-  };
-  FaultyStore store(posix_store(), never, count);
-  auto source = open_checkpoint(store.read_folder(folder / "ckpt").value());
-  REQUIRE(source.has_value());
-  Plan plan = plan_of_rows(**source, false);
-  *read = 0;
-  auto repaired = apply_plan(posix_store(), **source, plan, {folder / "out"});
+  std::shared_ptr<std::atomic<std::uint64_t>> read =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
+  FaultyStore store{posix_store(), never,
+                    [read = read](const std::string& path, std::uint64_t,
+                                  std::size_t length) -> std::optional<Error> {
+                      if (path.ends_with(".distcp")) *read += length;
+                      return std::nullopt;
+                    }};
+  std::shared_ptr<const Checkpoint> source;
+  Plan plan;
+  std::uint64_t size = 0;  // of those files
+
+  CountedRows() {
+    write_row_tiles(folder / "ckpt");
+    auto opened = open_checkpoint(store.read_folder(folder / "ckpt").value());
+    REQUIRE(opened.has_value());
+    source = *opened;
+    plan = plan_of_rows(*source, false);
+    for (const FileRow& file : source->files()) {
+      if (file.path.ends_with(".distcp")) size += file.size;
+    }
+    *read = 0;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the item of a tile that comes along is read from its source while it is copied") {
+  CountedRows rows;
+  auto repaired = apply_plan(posix_store(), *rows.source, rows.plan, {rows.folder / "out"});
   REQUIRE(repaired.has_value());
-  std::uint64_t size = 0;
-  for (const FileRow& file : (*source)->files()) size += file.size;
   // Bytes that are shared are shown to nobody, and read for their hash.
-  CHECK(*read == (shares_bytes(folder) ? size : 0));
-  auto report = verify_repair(*opened(folder / "out"));
+  CHECK(*rows.read == (shares_bytes(rows.folder) ? rows.size : 0));
+  auto report = verify_repair(*opened(rows.folder / "out"));
   REQUIRE(report.has_value());
   CHECK(report->outcome == VerifyReport::Outcome::kProved);
 }
@@ -212,25 +230,10 @@ TEST_CASE("a tensor that stays in a file that is made anew is read once however 
 }
 
 TEST_CASE("a repair in place reads every item once") {
-  TemporaryFolder folder;
-  write_row_tiles(folder / "ckpt");
-  auto read = std::make_shared<std::atomic<std::uint64_t>>(0);
-  auto count = [read](const std::string& path, std::uint64_t,
-                      std::size_t length) -> std::optional<Error> {
-    if (path.ends_with(".distcp")) *read += length;
-    return std::nullopt;
-  };
-  FaultyStore store(posix_store(), never, count);
-  auto source = open_checkpoint(store.read_folder(folder / "ckpt").value());
-  REQUIRE(source.has_value());
-  Plan plan = plan_of_rows(**source, false);
-  *read = 0;
-  REQUIRE(apply_plan(store, **source, plan, {"", true}).has_value());
-  std::uint64_t size = 0;
-  for (const FileRow& file : (*source)->files())
-    size += file.path.ends_with(".distcp") ? file.size : 0;
-  CHECK(read->load() == size);
-  auto report = verify_repair(*opened(folder / "ckpt"));
+  CountedRows rows;
+  REQUIRE(apply_plan(rows.store, *rows.source, rows.plan, {"", true}).has_value());
+  CHECK(*rows.read == rows.size);
+  auto report = verify_repair(*opened(rows.folder / "ckpt"));
   REQUIRE(report.has_value());
   CHECK(report->outcome == VerifyReport::Outcome::kProved);
 }
