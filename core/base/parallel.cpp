@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <condition_variable>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "core/base/cores.h"
 
@@ -17,6 +19,33 @@ namespace shw {
 namespace {
 
 std::atomic<std::size_t> processes_on_these_cores{1};
+
+#ifdef __SANITIZE_THREAD__
+// TBB's library is not compiled with TSan, which takes what it hands from thread to thread for
+// races: plain threads, where TSan looks.
+void on_threads(std::size_t threads, const std::function<void()>& body) {
+  std::vector<std::jthread> others;
+  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(body);
+  if (threads > 0) body();
+}
+
+template <typename Work>
+Status isolated(const Work& work) {
+  return work();
+}
+#else
+// This one is one of them.
+void on_threads(std::size_t threads, const std::function<void()>& body) {
+  tbb::parallel_for(
+      std::size_t{0}, threads, [&](std::size_t) { body(); }, tbb::simple_partitioner());
+}
+
+// While it waits inside of `work` this thread takes up nothing else.
+template <typename Work>
+Status isolated(const Work& work) {
+  return tbb::this_task_arena::isolate(work);
+}
+#endif
 
 }  // namespace
 
@@ -47,22 +76,29 @@ Status each_in_parallel(std::size_t count, const std::function<Status(std::size_
   std::optional<Error> first;
   std::size_t first_index = count;
   // One task a thread, each taking what is next: parts are begun in order, whatever they cost.
-  tbb::parallel_for(
-      std::size_t{0}, std::min(worker_count(), count),
-      [&](std::size_t) {
-        for (std::size_t i = next++; i < count && !stop; i = next++) {
-          Status done = work(i);
-          if (done) continue;
-          std::lock_guard lock(guard);
-          stop = true;
-          if (i >= first_index) continue;
-          first_index = i;
-          first = std::move(done).error();
-        }
-      },
-      tbb::simple_partitioner());
+  on_threads(std::min(worker_count(), count), [&] {
+    for (std::size_t i = next++; i < count && !stop; i = next++) {
+      Status done = work(i);
+      if (done) continue;
+      std::lock_guard lock(guard);
+      stop = true;
+      if (i >= first_index) continue;
+      first_index = i;
+      first = std::move(done).error();
+    }
+  });
   if (first) return tl::unexpected<Error>(std::move(*first));
   return {};
+}
+
+void each_range(std::size_t count, std::size_t length,
+                const std::function<void(std::size_t first, std::size_t last)>& work) {
+  const std::size_t ranges = count / length + (count % length == 0 ? 0 : 1);
+  [[maybe_unused]] auto done = each_in_parallel(ranges, [&](std::size_t i) -> Status {
+    work(i * length, std::min(count, (i + 1) * length));
+    return {};
+  });
+  assert(done);
 }
 
 Status each_within(std::uint64_t most, std::span<const std::uint64_t> held,
@@ -76,9 +112,8 @@ Status each_within(std::uint64_t most, std::span<const std::uint64_t> held,
       changed.wait(lock, [&] { return taken == 0 || (taken <= most && held[i] <= most - taken); });
       taken += held[i];
     }
-    // A thread that waits inside of `work` must not take up another thing: it would wait for room
-    // that it holds itself.
-    Status done = tbb::this_task_arena::isolate([&] { return work(i); });
+    // Of another thing it would wait for room that it holds itself.
+    Status done = isolated([&] { return work(i); });
     {
       std::lock_guard lock(guard);
       taken -= held[i];

@@ -20,6 +20,11 @@ std::size_t worker_count();
 // several errors that of the lowest index is returned.
 Status each_in_parallel(std::size_t count, const std::function<Status(std::size_t)>& work);
 
+// The same where nothing can fail, by ranges of `length` and a shorter last one: what is done with
+// each of them costs less than dealing it out.
+void each_range(std::size_t count, std::size_t length,
+                const std::function<void(std::size_t first, std::size_t last)>& work);
+
 // The same where work(i) holds held[i] bytes: what is worked on at once holds no more than `most`
 // together. What holds more by itself is worked on alone.
 Status each_within(std::uint64_t most, std::span<const std::uint64_t> held,

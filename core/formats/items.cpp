@@ -2,14 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <numeric>
 #include <tuple>
 
 #include "core/base/checked.h"
 #include "core/base/leave_behind.h"
+#include "core/base/parallel.h"
 #include "core/base/until_cancelled.h"
 #include "core/formats/item_access.h"
 #include "core/tensor/strided_copy.h"
@@ -167,7 +166,7 @@ Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& chec
   if (is_cancelled(progress)) return cancelled_error();
   std::vector<Task> tasks = tasks_of(checkpoint, order);
   if (progress != nullptr) progress->begin(Phase::kReadingHeaders, order.size(), false);
-  tbb::parallel_for(std::size_t{0}, tasks.size(), [&](std::size_t t) {
+  each_range(tasks.size(), 1, [&](std::size_t t, std::size_t) {
     ItemFiles files(checkpoint);
     for (std::size_t i = tasks[t].first; i < tasks[t].last; ++i) {
       if (is_cancelled(progress)) return;

@@ -1,11 +1,9 @@
 #include "core/tiles/coverage.h"
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 
 #include "core/base/checked.h"
+#include "core/base/parallel.h"
 
 namespace shw {
 namespace {
@@ -159,12 +157,10 @@ TensorTiling judge_tiling(const Checkpoint& checkpoint, TensorId tensor) {
 
 std::vector<TensorTiling> judge_tilings(const Checkpoint& checkpoint, const Progress* progress) {
   std::vector<TensorTiling> tilings(checkpoint.tensor_count());
-  tbb::parallel_for(tbb::blocked_range<std::uint32_t>(0, checkpoint.tensor_count()),
-                    [&](const tbb::blocked_range<std::uint32_t>& range) {
-                      for (std::uint32_t t = range.begin();
-                           t != range.end() && !is_cancelled(progress); ++t)
-                        tilings[t] = judge_tiling(checkpoint, TensorId{t});
-                    });
+  each_range(tilings.size(), 64, [&](std::size_t first, std::size_t last) {
+    for (std::size_t t = first; t < last && !is_cancelled(progress); ++t)
+      tilings[t] = judge_tiling(checkpoint, TensorId{static_cast<std::uint32_t>(t)});
+  });
   return tilings;
 }
 

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,6 +12,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/leave_behind.h"
+#include "core/base/parallel.h"
 #include "core/base/until_cancelled.h"
 #include "core/base/words.h"
 #include "core/formats/common/filled_attribute.h"
@@ -364,7 +363,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   }
   if (progress != nullptr) progress->begin(Phase::kOpening, paths.size(), false);
   std::vector<Result<FileHeader>> read(paths.size());
-  tbb::parallel_for(std::size_t{0}, paths.size(), [&](std::size_t i) {
+  each_range(paths.size(), 1, [&](std::size_t i, std::size_t) {
     if (is_cancelled(progress)) return;
     read[i] = read_file(*directory, paths[i], progress);
     if (progress != nullptr) progress->add(1);

@@ -4,10 +4,9 @@
 //
 // torch loads BYTES entries with weights_only=False, so that any name in them runs. What a name
 // means there: severity_of_import.
-#include <tbb/parallel_for.h>
-
 #include <map>
 
+#include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
@@ -52,8 +51,8 @@ Finding pickle_finding(ImportGroup group, const std::string& what) {
 
 std::vector<Result<ObjectPickle>> scan_all(const Checkpoint& checkpoint) {
   std::vector<Result<ObjectPickle>> scanned(checkpoint.objects().size(), ObjectPickle{});
-  tbb::parallel_for(std::size_t{0}, scanned.size(),
-                    [&](std::size_t i) { scanned[i] = scan_object(checkpoint, i); });
+  each_range(scanned.size(), 1,
+             [&](std::size_t i, std::size_t) { scanned[i] = scan_object(checkpoint, i); });
   return scanned;
 }
 

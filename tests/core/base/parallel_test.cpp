@@ -34,6 +34,23 @@ TEST_CASE("of several errors the lowest one is told, and nothing is begun after 
   }
 }
 
+TEST_CASE("ranges are all of it, each thing in one of them, whatever their length") {
+  for (std::size_t count : {0, 1, 63, 64, 65, 1000}) {
+    for (std::size_t length : {1, 7, 64, 2000}) {
+      CAPTURE(count);
+      CAPTURE(length);
+      std::vector<int> times(count, 0);
+      std::atomic<bool> longer{false};
+      each_range(count, length, [&](std::size_t first, std::size_t last) {
+        if (first >= last || last - first > length) longer = true;
+        for (std::size_t i = first; i < last; ++i) ++times[i];
+      });
+      CHECK_FALSE(longer);
+      CHECK(times == std::vector<int>(count, 1));
+    }
+  }
+}
+
 TEST_CASE("work may itself be done in parallel") {
   std::atomic<int> done{0};
   Status all = each_in_parallel(10, [&](std::size_t) {

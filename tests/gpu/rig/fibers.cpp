@@ -16,6 +16,9 @@
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
 #endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
 
 namespace rig {
 namespace {
@@ -28,6 +31,7 @@ struct Fiber {
   bool done = true;
   unsigned int barriers = 0;  // that it has passed
   void* fake_stack = nullptr;
+  void* tsan = nullptr;  // what TSan calls it
 };
 
 struct Note {
@@ -46,6 +50,7 @@ struct Machine {
   void* scheduler_fake = nullptr;
   const void* scheduler_bottom = nullptr;
   std::size_t scheduler_size = 0;
+  void* scheduler_tsan = nullptr;
   Fiber* running = nullptr;
   const std::function<void()>* thread = nullptr;
   bool counts = false;
@@ -72,12 +77,20 @@ void after_switch([[maybe_unused]] void* fake, [[maybe_unused]] const void** bot
 #endif
 }
 
+// Inline, since TSan counts calls and returns on the side that each of them is on.
+[[gnu::always_inline]] inline void tell_tsan([[maybe_unused]] void* next) {
+#if defined(__SANITIZE_THREAD__)
+  __tsan_switch_to_fiber(next, 0);
+#endif
+}
+
 void body() {
   Machine& m = machine();
   after_switch(nullptr, &m.scheduler_bottom, &m.scheduler_size);
   (*m.thread)();
   m.running->done = true;
   before_switch(nullptr, m.scheduler_bottom, m.scheduler_size);
+  tell_tsan(m.scheduler_tsan);
   setcontext(&m.scheduler);
 }
 
@@ -89,6 +102,9 @@ void start(Fiber& fiber) {
   fiber.done = false;
   fiber.barriers = 0;
   fiber.fake_stack = nullptr;
+#if defined(__SANITIZE_THREAD__)
+  fiber.tsan = __tsan_create_fiber(0);
+#endif
   makecontext(&fiber.context, body, 0);
 }
 
@@ -96,8 +112,15 @@ void go_on(Fiber& fiber) {
   Machine& m = machine();
   m.running = &fiber;
   before_switch(&m.scheduler_fake, fiber.stack.get(), kStack);
+#if defined(__SANITIZE_THREAD__)
+  m.scheduler_tsan = __tsan_get_current_fiber();
+#endif
+  tell_tsan(fiber.tsan);
   swapcontext(&m.scheduler, &fiber.context);
   after_switch(m.scheduler_fake, nullptr, nullptr);
+#if defined(__SANITIZE_THREAD__)
+  if (fiber.done) __tsan_destroy_fiber(std::exchange(fiber.tsan, nullptr));
+#endif
 }
 
 // Turns beyond the first that the banks need: 128 bytes are asked for at once, by neighbours.
@@ -212,6 +235,7 @@ void barrier() {
   Fiber& self = *m.running;
   ++self.barriers;
   before_switch(&self.fake_stack, m.scheduler_bottom, m.scheduler_size);
+  tell_tsan(m.scheduler_tsan);
   swapcontext(&self.context, &m.scheduler);
   after_switch(self.fake_stack, &m.scheduler_bottom, &m.scheduler_size);
 }
