@@ -40,43 +40,8 @@ void escape(Frame& frame, DeskState& state, bool typing) {
     take_back_one(state);
 }
 
-// It touches nothing that a panel hides, or what it does is seen all the same.
-bool works_above(Action action, const DeskState& state) {
-  if (changes_looks(action)) return true;
-  switch (action) {
-    case Action::kPalette:
-    case Action::kCancel:
-    case Action::kPause:
-    case Action::kQuit:
-      return true;
-    case Action::kApply:
-    case Action::kApplyInPlace:
-    case Action::kDryRun:
-    case Action::kPlanUndo:
-    case Action::kPlanRedo:
-    case Action::kResume:
-    case Action::kRollBack:
-      return state.plan_open;
-    default:
-      return false;
-  }
-}
-
-// Takes the place of the panel that is open.
-bool opens_panel(Action action) {
-  switch (action) {
-    case Action::kReview:
-    case Action::kCertificate:
-    case Action::kExplain:
-    case Action::kExplainError:
-    case Action::kMesh:
-    case Action::kExpect:
-    case Action::kOpen:
-    case Action::kSettings:
-      return true;
-    default:
-      return false;
-  }
+bool works_above(const ActionRow& row, const DeskState& state) {
+  return row.above == Above::kEach || (row.above == Above::kTheRepair && state.plan_open);
 }
 
 // Letters, and what moves or cuts in a text.
@@ -100,7 +65,7 @@ KeyPress as_told(KeyPress key) {
 
 void choose(Action action, Frame& frame, DeskState& state) {
   if (!is_possible(action, frame, state)) return;
-  if (!works_above(action, state)) close_panels(state);
+  if (!works_above(row_of(action), state)) close_panels(state);
   if (action != Action::kPalette) state.palette_open = false;
   run(action, frame, state);
 }
@@ -117,8 +82,8 @@ void run_keys(Frame& frame, DeskState& state) {
     for (const ActionRow& row : all_actions()) {
       if (row.key.key == Key::kNone || !(row.key == key)) continue;
       // The palette shows the keys of all: whoever presses one there means it.
-      bool here = state.palette_open || !panel_is_open(state) || works_above(row.action, state) ||
-                  opens_panel(row.action);
+      bool here = state.palette_open || !panel_is_open(state) || works_above(row, state) ||
+                  row.above == Above::kInstead;
       if (here) choose(row.action, frame, state);
     }
   }

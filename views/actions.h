@@ -1,5 +1,5 @@
-// Everything that a key, a button or the command palette can do: one table of names, shortcuts and
-// hints, from which the palette is drawn too.
+// Everything that a key, a button or the command palette can do: one table, a row each, from which
+// the palette is drawn too.
 #pragma once
 
 #include <span>
@@ -88,28 +88,38 @@ enum class Action : std::uint8_t {
   kExpect,
 };
 
+inline constexpr std::size_t kActionCount = static_cast<std::size_t>(Action::kExpect) + 1;
+
+// Where its key works while a panel lies above the desk.
+enum class Above : std::uint8_t {
+  kNothing,    // it touches what the panel hides
+  kTheRepair,  // above the repair's panel, which it is of
+  kEach,       // above any: what it does is seen all the same
+  kInstead,    // it takes the panel's place
+};
+
+// All that is known about an action. The rows stand by what they are about in finding_actions.cpp,
+// view_actions.cpp, repair_actions.cpp, look_middle.cpp, browser_steps.cpp and habit_actions.cpp.
 struct ActionRow {
   Action action;
   const char* name;  // an imperative: "Review the repair"
   KeyPress key;      // kNone: palette only
+  bool (*is_possible)(const Frame& frame, const DeskState& state);
+  void (*run)(Frame& frame, DeskState& state);
+  Above above = Above::kNothing;
 };
+// In the order of the palette, which is that of Action.
 std::span<const ActionRow> all_actions();
+const ActionRow& row_of(Action action);
 KeyPress key_of(Action action);
 
 bool is_possible(Action action, const Frame& frame, const DeskState& state);
+// Where it is possible.
 void run(Action action, Frame& frame, DeskState& state);
-// Those that plan, carry out, take back and compare, once they are known to be possible; false: it
-// is none of them.
-bool run_on_repair(Action action, Frame& frame, DeskState& state);
 // The same where something may lie above the desk: what the action has nothing to do with makes
 // way.
 void choose(Action action, Frame& frame, DeskState& state);
 // Keys that no focused text field takes.
 void run_keys(Frame& frame, DeskState& state);
-
-// The finding as text for an issue or a chat.
-std::string report_text(const Snapshot& snapshot);
-// The same look at a terminal.
-std::string command_text(const Snapshot& snapshot);
 
 }  // namespace shw

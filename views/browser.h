@@ -6,8 +6,6 @@
 
 namespace shw {
 
-enum class Action : std::uint8_t;
-
 void draw_browser(Frame& frame, DeskState& state);
 // One that was opened before, in a row of a list: its path, its verdict and `said` of it.
 void draw_recent(Frame& frame, ImDrawList* draw, const verbs::RecentPlace& recent,
@@ -21,7 +19,6 @@ void open_place(Frame& frame, DeskState& state, OpenCommand what);
 // What was dropped onto the window: a checkpoint is opened, a folder of them is browsed. Which it
 // is is told by the listing that this asks for.
 void follow_drop(Frame& frame, DeskState& state);
-void run_browser(Action action, Frame& frame, DeskState& state);
 
 // Of "/runs/7/st": "/runs/7/" and "st".
 std::pair<std::string, std::string> split_typed(const std::string& text);

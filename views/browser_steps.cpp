@@ -1,8 +1,10 @@
-#include "views/actions.h"
 #include "views/browser.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
+
+#include "views/action_rows.h"
 
 namespace shw {
 
@@ -73,10 +75,33 @@ void follow_drop(Frame& frame, DeskState& state) {
   open_browser(frame, state, path);
 }
 
-void run_browser(Action action, Frame& frame, DeskState& state) {
-  if (action == Action::kOpen) return open_browser(frame, state, "");
-  if (action == Action::kBack) return frame.emit(GoCommand{-1});
-  if (action == Action::kForward) return frame.emit(GoCommand{1});
+namespace {
+
+template <int kSteps>
+void go(Frame& frame, DeskState& /*state*/) {
+  frame.emit(GoCommand{kSteps});
+}
+
+constexpr std::array kBrowserRows{
+    ActionRow{Action::kOpen, "Open a checkpoint", ctrl(Key::kO), always,
+              [](Frame& frame, DeskState& state) { open_browser(frame, state, ""); },
+              Above::kInstead},
+    ActionRow{Action::kBack, "Go back", alt(Key::kLeft),
+              [](const Frame& frame, const DeskState&) {
+                return frame.snapshot.can_go_back && !frame.job.running;
+              },
+              go<-1>},
+    ActionRow{Action::kForward, "Go forward", alt(Key::kRight),
+              [](const Frame& frame, const DeskState&) {
+                return frame.snapshot.can_go_forward && !frame.job.running;
+              },
+              go<1>},
+};
+
+}  // namespace
+
+std::span<const ActionRow> browser_actions() {
+  return kBrowserRows;
 }
 
 }  // namespace shw

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "views/actions.h"
+#include "views/action_rows.h"
 #include "views/look_panels.h"
 
 namespace shw {
@@ -106,85 +106,87 @@ void tell(const Frame& frame, DeskState& state, std::string text) {
   state.toast_until = frame.now + 4;
 }
 
-bool run_habit(Action action, Frame& frame, DeskState& state) {
-  HabitsState& habits = state.habits;
-  switch (action) {
-    case Action::kSettings:
-      habits.settings_open = true;
-      return true;
-    case Action::kNextTheme: {
-      auto next = (static_cast<std::size_t>(habits.settings.theme) + 1) % verbs::kDeskThemes.size();
-      return set_theme(frame, state, verbs::kDeskThemes[next]), true;
-    }
-    case Action::kDarkTheme:
-      return set_theme(frame, state, verbs::DeskTheme::kDark), true;
-    case Action::kLightTheme:
-      return set_theme(frame, state, verbs::DeskTheme::kLight), true;
-    case Action::kContrastTheme:
-      return set_theme(frame, state, verbs::DeskTheme::kContrast), true;
-    case Action::kScaleUp:
-      return set_scale(frame, state, stepped_scale(habits.settings.scale, 1)), true;
-    case Action::kScaleDown:
-      return set_scale(frame, state, stepped_scale(habits.settings.scale, -1)), true;
-    case Action::kScaleReset:
-      return set_scale(frame, state, 1), true;
-    case Action::kExplainError:
-      habits.errors_open = habits.errors_wanted = true;
-      return true;
-    case Action::kExpect:
-      return open_expectation(frame, state), true;
-    case Action::kReport:
-      return ask_for_report(frame, state), true;
-    case Action::kOpenDemo:
-      return open_demo(frame, state), true;
-    case Action::kTour:
-      return step_tour(frame, state), true;
-    default:
-      return false;
-  }
-}
-
-bool changes_looks(Action action) {
-  switch (action) {
-    case Action::kNextTheme:
-    case Action::kDarkTheme:
-    case Action::kLightTheme:
-    case Action::kContrastTheme:
-    case Action::kScaleUp:
-    case Action::kScaleDown:
-    case Action::kScaleReset:
-      return true;
-    default:
-      return false;
-  }
-}
-
-std::optional<bool> is_habit_possible(Action action, const Frame& frame, const DeskState& state) {
-  if (changes_looks(action)) return true;
-  switch (action) {
-    case Action::kSettings:
-    case Action::kExplainError:
-      return true;
-    case Action::kExpect:
-      return frame.snapshot.checkpoint != nullptr;
-    case Action::kReport:
-      return frame.snapshot.report != nullptr && !frame.job.running;
-    case Action::kOpenDemo:
-      return !state.habits.cache_folder.empty() && !frame.job.running;
-    case Action::kTour:
-      return tour_is_on(state) || frame.snapshot.report != nullptr ||
-             (!state.habits.cache_folder.empty() && !frame.job.running);
-    default:
-      return std::nullopt;
-  }
-}
-
 void draw_habit_panels(Frame& frame, DeskState& state) {
   follow_report(frame, state);
   if (state.habits.settings_open) draw_settings(frame, state);
   if (state.habits.errors_open) draw_error_meaning(frame, state);
   if (state.habits.expect_open) draw_expectation(frame, state);
   if (state.habits.report_open) draw_report(frame, state);
+}
+
+namespace {
+
+void use_next_theme(Frame& frame, DeskState& state) {
+  auto next =
+      (static_cast<std::size_t>(state.habits.settings.theme) + 1) % verbs::kDeskThemes.size();
+  set_theme(frame, state, verbs::kDeskThemes[next]);
+}
+template <verbs::DeskTheme kTheme>
+void use_theme(Frame& frame, DeskState& state) {
+  set_theme(frame, state, kTheme);
+}
+template <int kDirection>
+void step_scale(Frame& frame, DeskState& state) {
+  set_scale(frame, state, stepped_scale(state.habits.settings.scale, kDirection));
+}
+
+void explain_errors(Frame& /*frame*/, DeskState& state) {
+  state.habits.errors_open = state.habits.errors_wanted = true;
+}
+
+bool can_report(const Frame& frame, const DeskState& /*state*/) {
+  return frame.snapshot.report != nullptr && !frame.job.running;
+}
+bool can_open_demo(const Frame& frame, const DeskState& state) {
+  return !state.habits.cache_folder.empty() && !frame.job.running;
+}
+bool can_tour(const Frame& frame, const DeskState& state) {
+  return tour_is_on(state) || frame.snapshot.report != nullptr || can_open_demo(frame, state);
+}
+
+constexpr std::array kHabitRows{
+    ActionRow{Action::kSettings, "Settings", ctrl(Key::kComma), always,
+              [](Frame&, DeskState& state) { state.habits.settings_open = true; }, Above::kInstead},
+    ActionRow{Action::kNextTheme, "Use the next theme", ctrl_shift(Key::kT), always, use_next_theme,
+              Above::kEach},
+    ActionRow{Action::kDarkTheme,
+              "Use the dark theme",
+              {},
+              always,
+              use_theme<verbs::DeskTheme::kDark>,
+              Above::kEach},
+    ActionRow{Action::kLightTheme,
+              "Use the light theme",
+              {},
+              always,
+              use_theme<verbs::DeskTheme::kLight>,
+              Above::kEach},
+    ActionRow{Action::kContrastTheme,
+              "Use the theme of high contrast",
+              {},
+              always,
+              use_theme<verbs::DeskTheme::kContrast>,
+              Above::kEach},
+    ActionRow{Action::kScaleUp, "Make everything larger", ctrl(Key::kPlus), always, step_scale<1>,
+              Above::kEach},
+    ActionRow{Action::kScaleDown, "Make everything smaller", ctrl(Key::kMinus), always,
+              step_scale<-1>, Above::kEach},
+    ActionRow{Action::kScaleReset, "Make everything of its own size", ctrl(Key::k0), always,
+              [](Frame& frame, DeskState& state) { set_scale(frame, state, 1); }, Above::kEach},
+    ActionRow{Action::kExplainError, "Explain an error message", shift(Key::kF1), always,
+              explain_errors, Above::kInstead},
+    ActionRow{Action::kReport, "Write a report of what is on the screen", ctrl_shift(Key::kR),
+              can_report, ask_for_report},
+    ActionRow{Action::kOpenDemo, "Open the demo", {}, can_open_demo, open_demo},
+    ActionRow{Action::kTour, "Lead me around the desk", {Key::kF2}, can_tour, step_tour},
+    ActionRow{Action::kExpect, "Say what is expected of it", ctrl(Key::kE), has_checkpoint,
+              open_expectation, Above::kInstead},
+};
+
+}  // namespace
+
+std::span<const ActionRow> habit_actions() {
+  return kHabitRows;
 }
 
 }  // namespace shw

@@ -5,8 +5,6 @@
 
 namespace shw {
 
-enum class Action : std::uint8_t;
-
 // Everything that is kept from one day to the next, as it stands now; and the other way round.
 verbs::DeskSettings settings_of(const DeskState& state);
 void use_settings(DeskState& state, const verbs::DeskSettings& settings);
@@ -18,13 +16,6 @@ double stepped_scale(double scale, int direction);
 
 // Says it in the bar below for some seconds.
 void tell(const Frame& frame, DeskState& state, std::string text);
-
-// A theme or a scale: they change how everything looks, wherever one is.
-bool changes_looks(Action action);
-
-// False: it is none of theirs.
-bool run_habit(Action action, Frame& frame, DeskState& state);
-std::optional<bool> is_habit_possible(Action action, const Frame& frame, const DeskState& state);
 
 // Those of its panels that are open.
 void draw_habit_panels(Frame& frame, DeskState& state);

@@ -1,8 +1,9 @@
 #include "views/look_panels.h"
 
 #include <algorithm>
+#include <array>
 
-#include "views/actions.h"
+#include "views/action_rows.h"
 
 namespace shw {
 namespace {
@@ -47,27 +48,6 @@ void close_looks(Frame& frame, DeskState& state) {
   state.bytes.open = state.values.open = state.map_has_keys = false;
 }
 
-void run_look(Action action, Frame& frame, DeskState& state) {
-  switch (action) {
-    case Action::kShowBytes:
-      return show_bytes(frame, state, false);
-    case Action::kShowFindingBytes:
-      return show_bytes(frame, state, true);
-    case Action::kNextRecord:
-      return frame.emit(BytesCommand{BytesCommand::Go::kNext});
-    case Action::kPreviousRecord:
-      return frame.emit(BytesCommand{BytesCommand::Go::kPrevious});
-    case Action::kCopyBytes:
-      return copy_bytes(frame, state);
-    case Action::kShowValues:
-      return show_values(frame, state);
-    case Action::kTable:
-      return toggle_table(frame, state);
-    default:
-      return;
-  }
-}
-
 void draw_look_chips(Frame& frame, DeskState& state, Column& column, bool of_finding) {
   float width = 0;
   const char* id = of_finding ? "finding/bytes" : "tile/bytes";
@@ -81,6 +61,43 @@ void draw_look_chips(Frame& frame, DeskState& state, Column& column, bool of_fin
                                 "Explain this rule", &width))
     run(Action::kExplain, frame, state);
   column.y += frame.px(of_finding ? 40 : 32);
+}
+
+namespace {
+
+bool has_bytes(const Frame& frame, const DeskState& /*state*/) {
+  return frame.snapshot.bytes != nullptr && frame.snapshot.bytes->window;
+}
+
+template <bool kOfFinding>
+void look_at_bytes_of(Frame& frame, DeskState& state) {
+  show_bytes(frame, state, kOfFinding);
+}
+
+template <BytesCommand::Go kWhere>
+void step_bytes(Frame& frame, DeskState& /*state*/) {
+  frame.emit(BytesCommand{kWhere});
+}
+
+constexpr std::array kLookRows{
+    ActionRow{Action::kShowBytes, "Show the bytes", ctrl(Key::kH), has_tensor,
+              look_at_bytes_of<false>},
+    ActionRow{Action::kShowFindingBytes, "Show the bytes of the finding", ctrl_shift(Key::kH),
+              has_findings, look_at_bytes_of<true>},
+    ActionRow{Action::kNextRecord, "Go to the next record", alt(Key::kDown), has_bytes,
+              step_bytes<BytesCommand::Go::kNext>},
+    ActionRow{Action::kPreviousRecord, "Go to the previous record", alt(Key::kUp), has_bytes,
+              step_bytes<BytesCommand::Go::kPrevious>},
+    ActionRow{Action::kCopyBytes, "Copy the bytes as text", {}, has_bytes, copy_bytes},
+    ActionRow{Action::kShowValues, "Show the values", ctrl_shift(Key::kV), has_tensor, show_values},
+    ActionRow{Action::kTable, "Show the tensors as a table", ctrl(Key::kT), has_checkpoint,
+              toggle_table},
+};
+
+}  // namespace
+
+std::span<const ActionRow> look_actions() {
+  return kLookRows;
 }
 
 }  // namespace shw

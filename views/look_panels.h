@@ -7,8 +7,6 @@
 
 namespace shw {
 
-enum class Action : std::uint8_t;
-
 // What was asked for of another checkpoint is no longer waited for.
 bool look_is_open(const Frame& frame, DeskState& state);
 // The middle where it is wide enough for rows of bytes, else what stands beside it too.
@@ -30,8 +28,5 @@ void draw_values(Frame& frame, DeskState& state, Region region);
 // All tensors as a flat table in the place of the map. What looks into files lies above it.
 void toggle_table(Frame& frame, DeskState& state);
 void draw_tensor_table(Frame& frame, DeskState& state, Region region);
-
-// The actions of all three.
-void run_look(Action action, Frame& frame, DeskState& state);
 
 }  // namespace shw

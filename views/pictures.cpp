@@ -1,5 +1,4 @@
-// The pictures of one tensor, side by side at one scale, with their numbers, and all its tiles
-// below.
+// The pictures of one tensor, side by side at one scale, with their numbers.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -29,6 +28,15 @@ double column_pixels_for(std::span<const PanelWish> panels, float room, float ga
     (width_at(middle) <= room ? low : high) = middle;
   }
   return low;
+}
+
+void tile_tooltip(Frame& frame, ChunkId chunk) {
+  if (frame.snapshot.checkpoint == nullptr ||
+      index_of(chunk) >= frame.snapshot.checkpoint->chunk_count())
+    return;
+  std::string text = tile_text(frame, chunk);
+  tooltip(frame, text);
+  if (frame.marks != nullptr) frame.marks->tooltip = std::move(text);
 }
 
 namespace {
@@ -194,15 +202,6 @@ void pan_and_zoom(DeskState& state, ImVec2 at, const TileView& view, double base
                               std::max(0.0, static_cast<double>(columns) - seen_columns));
 }
 
-void tile_tooltip(Frame& frame, ChunkId chunk) {
-  if (frame.snapshot.checkpoint == nullptr ||
-      index_of(chunk) >= frame.snapshot.checkpoint->chunk_count())
-    return;
-  std::string text = tile_text(frame, chunk);
-  tooltip(frame, text);
-  if (frame.marks != nullptr) frame.marks->tooltip = std::move(text);
-}
-
 // How far in, and where: all of the extent in small, the part that is seen framed.
 void draw_minimap(Frame& frame, ImDrawList* draw, const DeskState& state, ImVec2 corner,
                   std::int64_t rows, std::int64_t columns, double seen_rows, double seen_columns) {
@@ -238,153 +237,129 @@ void keep_what_fits(const Frame& frame, DeskState& state, std::vector<Panel>& pa
   panels.resize(fits);
 }
 
-}  // namespace
-
-void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
-                 Column& column, float height) {
-  const Slice& slice = state.map.slice;
-  auto panels = panels_of(frame, state, picture);
+// What all pictures are drawn at: one scale, so that lengths can be held beside each other.
+struct CommonScale {
+  std::int64_t rows = 1, columns = 1;  // of the largest
+  double row_pixels = 0, column_pixels = 0;
+  float margin = 0;  // numbers to the right of each
   std::vector<PanelWish> wishes;
-  std::int64_t rows = 1, columns = 1;
-  float margin = frame.px(56);  // numbers to the right of each
-  float room = column.width() - margin;
-  keep_what_fits(frame, state, panels, room, margin);
+};
+
+CommonScale common_scale(const Frame& frame, const Slice& slice, std::span<const Panel> panels,
+                         float room, float margin, float height) {
+  CommonScale scale;
+  scale.margin = margin;
   float count = static_cast<float>(panels.size());
   // Titles must not starve the pictures: on a small screen they are cut instead.
   float most_head = std::max(1.0f, (room - margin * (count - 1)) / count - 1);
   for (const Panel& panel : panels) {
-    wishes.push_back({static_cast<double>(extent_of(panel.shape, slice.column)),
-                      std::min(head_width(frame, panel) - margin + frame.px(24), most_head)});
-    rows = std::max(rows, extent_of(panel.shape, slice.row));
-    columns = std::max(columns, extent_of(panel.shape, slice.column));
+    scale.wishes.push_back({static_cast<double>(extent_of(panel.shape, slice.column)),
+                            std::min(head_width(frame, panel) - margin + frame.px(24), most_head)});
+    scale.rows = std::max(scale.rows, extent_of(panel.shape, slice.row));
+    scale.columns = std::max(scale.columns, extent_of(panel.shape, slice.column));
   }
-  double base_column = column_pixels_for(wishes, room, margin);
+  scale.column_pixels = column_pixels_for(scale.wishes, room, margin);
+  scale.row_pixels = static_cast<double>(height) / static_cast<double>(scale.rows);
+  return scale;
+}
+
+TileView view_of(const MapState& map, const CommonScale& scale, const Slice& slice,
+                 const Panel& panel) {
+  auto pixels = [](std::int64_t extent, double each) {
+    return static_cast<int>(std::max(1.0, static_cast<double>(extent) * each));
+  };
+  return {map.pan_row,
+          map.pan_column,
+          scale.row_pixels * map.zoom,
+          scale.column_pixels * map.zoom,
+          pixels(extent_of(panel.shape, slice.column), scale.column_pixels),
+          pixels(extent_of(panel.shape, slice.row), scale.row_pixels)};
+}
+
+MapPicture map_of(const Frame& frame, const DeskState& state, const Picture& picture, Kind kind,
+                  ImVec2 at, const TileView& view) {
+  bool after = kind == Kind::kAfter;
+  MapPicture map{after ? "map/after" : "map/saved",
+                 after ? 1 : 0,
+                 at,
+                 after ? picture.after : picture.saved,
+                 state.map.slice,
+                 view,
+                 true,
+                 after,
+                 after ? std::span<const Box>(picture.lost) : std::span<const Box>(picture.missing),
+                 after ? std::span<const Box>() : std::span<const Box>(picture.overlapping)};
+  map.colouring = colouring_of(frame, state);
+  map.paint = paint_of(frame, state);
+  if (after) {
+    map.origins = picture.origins;
+    map.bad_word = "lost";
+    map.bad_note = picture.fill_text;
+  }
+  return map;
+}
+
+// The tiles of a checkpoint, with what the mouse does there; gives the one that it is over.
+std::optional<ChunkId> draw_tiles(Frame& frame, DeskState& state, const CommonScale& scale,
+                                  const MapPicture& map) {
+  bool clicked = false;
+  auto under = draw_map(frame, state, map, &clicked);
+  pan_and_zoom(state, map.at, map.view, scale.row_pixels, scale.column_pixels, scale.rows,
+               scale.columns);
+  if (under && !frame.stable && !ImGui::IsItemActive()) tile_tooltip(frame, *under);
+  if (clicked && under && ImGui::GetIO().MouseDragMaxDistanceSqr[0] < frame.px(4) * frame.px(4)) {
+    state.map_has_keys = true;
+    frame.emit(SelectChunkCommand{under});
+  }
+  return under;
+}
+
+std::optional<ChunkId> draw_picture(Frame& frame, ImDrawList* draw, DeskState& state,
+                                    const Picture& picture, const CommonScale& scale,
+                                    const Panel& panel, ImVec2 at, const TileView& view) {
+  const Slice slice = state.map.slice;
+  ImVec2 end{at.x + static_cast<float>(view.width), at.y + static_cast<float>(view.height)};
+  std::optional<ChunkId> under;
+  if (panel.kind == Kind::kExpected) {
+    bool tinted = state.colour_by == ColourBy::kWriter;
+    draw_expected(frame, draw, picture, slice, at, end, view,
+                  tinted ? std::optional(colouring_of(frame, state)) : std::nullopt);
+  } else {
+    under = draw_tiles(frame, state, scale, map_of(frame, state, picture, panel.kind, at, view));
+  }
+  draw_numbers(frame, draw, picture, panel, slice, at, end, view);
+  return under;
+}
+
+}  // namespace
+
+void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
+                 Column& column, float height) {
+  const Slice slice = state.map.slice;
+  auto panels = panels_of(frame, state, picture);
+  float margin = frame.px(56), room = column.width() - margin;
+  keep_what_fits(frame, state, panels, room, margin);
   if (slice.row < 0) height = std::min(height, frame.px(220));
-  float head_room = frame.px(66);
-  double base_row = static_cast<double>(height - head_room) / static_cast<double>(rows);
-  if (base_row <= 0) return;
+  float head_room = frame.px(66), picture_room = height - head_room;
+  CommonScale scale = common_scale(frame, slice, panels, room, margin, picture_room);
+  if (scale.row_pixels <= 0) return;
   std::optional<ChunkId> hovered;
   float x = column.left;
   for (std::size_t p = 0; p < panels.size(); ++p) {
-    Panel& panel = panels[p];
-    std::int64_t panel_rows = extent_of(panel.shape, slice.row);
-    std::int64_t panel_columns = extent_of(panel.shape, slice.column);
-    TileView view{state.map.pan_row,
-                  state.map.pan_column,
-                  base_row * state.map.zoom,
-                  base_column * state.map.zoom,
-                  static_cast<int>(std::max(1.0, static_cast<double>(panel_columns) * base_column)),
-                  static_cast<int>(std::max(1.0, static_cast<double>(panel_rows) * base_row))};
+    TileView view = view_of(state.map, scale, slice, panels[p]);
+    float slot = std::max(scale.wishes[p].head_width, static_cast<float>(view.width)) + margin;
     ImVec2 at{std::floor(x), std::floor(column.y + head_room)};
-    ImVec2 end{at.x + static_cast<float>(view.width), at.y + static_cast<float>(view.height)};
-    bool after = panel.kind == Kind::kAfter;
-    float slot = std::max(wishes[p].head_width, static_cast<float>(view.width)) + margin;
-    draw_panel_head(frame, draw, picture, panel, {at.x, column.y}, slot - frame.px(10));
-    if (panel.kind == Kind::kExpected) {
-      bool tinted = state.colour_by == ColourBy::kWriter;
-      draw_expected(frame, draw, picture, slice, at, end, view,
-                    tinted ? std::optional(colouring_of(frame, state)) : std::nullopt);
-    } else {
-      MapPicture map{
-          after ? "map/after" : "map/saved",
-          after ? 1 : 0,
-          at,
-          after ? picture.after : picture.saved,
-          slice,
-          view,
-          true,
-          after,
-          after ? std::span<const Box>(picture.lost) : std::span<const Box>(picture.missing),
-          after ? std::span<const Box>() : std::span<const Box>(picture.overlapping)};
-      map.colouring = colouring_of(frame, state);
-      map.paint = paint_of(frame, state);
-      if (after) {
-        map.origins = picture.origins;
-        map.bad_word = "lost";
-        map.bad_note = picture.fill_text;
-      }
-      bool clicked = false;
-      auto under = draw_map(frame, state, map, &clicked);
-      pan_and_zoom(state, at, view, base_row, base_column, rows, columns);
-      if (under) hovered = under;
-      if (under && !frame.stable && !ImGui::IsItemActive()) tile_tooltip(frame, *under);
-      if (clicked && under &&
-          ImGui::GetIO().MouseDragMaxDistanceSqr[0] < frame.px(4) * frame.px(4)) {
-        state.map_has_keys = true;
-        frame.emit(SelectChunkCommand{under});
-      }
-    }
-    draw_numbers(frame, draw, picture, panel, slice, at, end, view);
+    draw_panel_head(frame, draw, picture, panels[p], {at.x, column.y}, slot - frame.px(10));
+    if (auto under = draw_picture(frame, draw, state, picture, scale, panels[p], at, view))
+      hovered = under;
     x += slot;
   }
   state.map.hovered = hovered;
   if (state.map.zoom > 1)
-    draw_minimap(frame, draw, state, {column.right, column.y - frame.px(42)}, rows, columns,
-                 static_cast<double>(height - head_room) / (base_row * state.map.zoom),
-                 static_cast<double>(columns) / state.map.zoom);
-  column.y += height;
-}
-
-void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
-                   Column& column, float height) {
-  auto others = other_dims(picture, state.map.slice);
-  const TileSet& tiles = *picture.saved;
-  auto across = static_cast<std::size_t>(others.front());
-  Slice slice = state.map.slice;
-  slice.column = others.front();
-  std::int64_t extent = tiles.shape()[across], rows = extent_of(tiles.shape(), slice.row);
-  float middle = column.y + frame.px(9);
-  float title =
-      text_from(draw, frame.fonts.strong, column.left, middle, frame.theme.text, "ALL TILES");
-  std::size_t parts = tiles.cuts(across).size();
-  std::string caption = dim_text(others.front()) + " across in " + plural(parts, "tile");
-  if (parts > 1) caption += fmt::format(" of {}", tiles.cuts(across)[1] - tiles.cuts(across)[0]);
-  if (slice.row >= 0) caption += ", " + dim_text(slice.row) + " down";
-  float caption_room = column.width() - title - frame.px(12);
-  std::string_view more = "; the frame marks where the slice above was taken";
-  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-  if (text_width(frame.fonts.small, caption + std::string(more)) <= caption_room) caption += more;
-  caption = elide_end(caption, caption_room, small);
-  text_from(draw, frame.fonts.small, column.left + title + frame.px(12), middle, frame.theme.quiet,
-            caption);
-  ImVec2 at{column.left, column.y + frame.px(28)};
-  TileView view{
-      0, 0, 1, 1, static_cast<int>(column.width()), static_cast<int>(height - frame.px(28 + 26))};
-  if (view.height < 4 || extent < 1) return;
-  view.column_pixels = view.width / static_cast<double>(extent);
-  view.row_pixels = view.height / static_cast<double>(std::max<std::int64_t>(rows, 1));
-  bool clicked = false;
-  MapPicture map{"map/all", 2, at, picture.saved, slice, view, false, false, picture.missing};
-  map.colouring = colouring_of(frame, state);
-  map.paint = paint_of(frame, state);
-  auto under = draw_map(frame, state, map, &clicked);
-  if (under) state.map.hovered = under;
-  if (under && !frame.stable && !ImGui::IsItemActive()) tile_tooltip(frame, *under);
-  if (ImGui::IsItemActive()) {
-    Element element = element_at(view, ImGui::GetMousePos().x - at.x, 0);
-    state.map.slice.at[across] = std::clamp<std::int64_t>(element.column, 0, extent - 1);
-  }
-  auto& cuts = tiles.cuts(across);
-  auto after = std::upper_bound(cuts.begin(), cuts.end(), state.map.slice.at[across]);
-  double from = after == cuts.begin() ? 0 : static_cast<double>(*std::prev(after));
-  double to = after == cuts.end() ? static_cast<double>(extent) : static_cast<double>(*after);
-  float x0 = at.x + static_cast<float>(from * view.column_pixels);
-  float x1 = std::max(x0 + frame.px(3), at.x + static_cast<float>(to * view.column_pixels));
-  float out = frame.px(4), end_y = at.y + static_cast<float>(view.height);
-  add_frame(draw, {std::floor(x0) - frame.px(1), at.y - out}, {std::floor(x1), end_y + out},
-            frame.theme.frame, frame.px(2), frame.px(2));
-  int ticks = static_cast<int>(std::min<std::int64_t>(4, extent));
-  float widest = text_width(frame.fonts.mono_small, std::to_string(extent)) * 1.5f;
-  while (ticks > 1 && static_cast<float>(view.width) / static_cast<float>(ticks) < widest)
-    ticks /= 2;
-  for (int tick = 0; tick <= ticks; ++tick) {
-    std::int64_t value = extent * tick / ticks;
-    std::string text = std::to_string(value);
-    float width = text_width(frame.fonts.mono_small, text);
-    float x = at.x + static_cast<float>(static_cast<double>(value) * view.column_pixels);
-    x -= width * static_cast<float>(tick) / static_cast<float>(ticks);
-    text_from(draw, frame.fonts.mono_small, x, end_y + frame.px(15), frame.theme.quiet, text);
-  }
+    draw_minimap(frame, draw, state, {column.right, column.y - frame.px(42)}, scale.rows,
+                 scale.columns,
+                 static_cast<double>(picture_room) / (scale.row_pixels * state.map.zoom),
+                 static_cast<double>(scale.columns) / state.map.zoom);
   column.y += height;
 }
 

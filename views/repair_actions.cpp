@@ -1,9 +1,40 @@
 // What a key, a button or the palette does to a repair, and to a comparison.
-#include "views/actions.h"
+#include <array>
+
+#include "views/action_rows.h"
 
 namespace shw {
 namespace {
 
+// Of what writes, or changes what is open: nothing else of that kind runs.
+bool is_idle(const Frame& frame) {
+  return !frame.job.running;
+}
+bool is_to_be_repaired(const Frame& frame) {
+  const Snapshot& s = frame.snapshot;
+  return s.plan != nullptr && !s.plan->empty() && s.repaired == nullptr;
+}
+
+bool can_review(const Frame& frame, const DeskState& state) {
+  return has_findings(frame, state) && frame.snapshot.repaired == nullptr;
+}
+void review(Frame& frame, DeskState& state) {
+  if (frame.snapshot.plan == nullptr) frame.emit(PlanCommand{});
+  state.plan_open = true;
+}
+
+bool can_apply(const Frame& frame, const DeskState& state) {
+  const auto& target = frame.snapshot.target;
+  bool refused = target != nullptr && target->said == state.out && target->refused;
+  return is_to_be_repaired(frame) && is_idle(frame) && !refused;
+}
+// Nothing reads what would be changed either.
+bool can_apply_in_place(const Frame& frame, const DeskState& /*state*/) {
+  return is_to_be_repaired(frame) && !frame.anything_runs() && !frame.snapshot.not_in_place;
+}
+bool can_try(const Frame& frame, const DeskState& /*state*/) {
+  return is_to_be_repaired(frame) && is_idle(frame) && !frame.runs("dry-run");
+}
 void apply_repair(Frame& frame, DeskState& state, bool in_place) {
   ApplyOptions options;
   options.in_place = in_place;
@@ -12,6 +43,47 @@ void apply_repair(Frame& frame, DeskState& state, bool in_place) {
   frame.emit(RepairCommand{options});
   frame.emit(VerifyCommand{});
   state.plan_open = false;
+}
+
+bool can_undo_edit(const Frame& frame, const DeskState& /*state*/) {
+  const Snapshot& s = frame.snapshot;
+  return s.edits != nullptr && s.edits->can_undo() && s.repaired == nullptr;
+}
+bool can_redo_edit(const Frame& frame, const DeskState& /*state*/) {
+  const Snapshot& s = frame.snapshot;
+  return s.edits != nullptr && s.edits->can_redo() && s.repaired == nullptr;
+}
+
+bool has_half_made(const Frame& frame, const DeskState& /*state*/) {
+  const auto& target = frame.snapshot.target;
+  return target != nullptr && !target->half_made.empty() && is_idle(frame);
+}
+void go_on(Frame& frame, DeskState& state) {
+  frame.emit(ResumeCommand{frame.snapshot.target->half_made.front()});
+  frame.emit(VerifyCommand{});
+  state.plan_open = false;
+}
+void roll_back(Frame& frame, DeskState& /*state*/) {
+  frame.emit(RollBackCommand{frame.snapshot.target->half_made.front()});
+}
+
+bool can_open_repaired(const Frame& frame, const DeskState& /*state*/) {
+  return frame.snapshot.repaired != nullptr && is_idle(frame);
+}
+void open_repaired(Frame& frame, DeskState& state) {
+  state.filter.clear();
+  frame.emit(FilterCommand{});
+  frame.emit(open_again(frame.snapshot, frame.snapshot.repaired->output));
+  frame.emit(CheckCommand{});
+}
+bool can_verify(const Frame& frame, const DeskState& state) {
+  return can_open_repaired(frame, state) && !frame.runs("verify");
+}
+bool can_take_back(const Frame& frame, const DeskState& /*state*/) {
+  return frame.snapshot.can_undo && !frame.anything_runs();
+}
+bool has_certificate(const Frame& frame, const DeskState& /*state*/) {
+  return frame.snapshot.certificate != nullptr;
 }
 
 bool compare_is_seen(const DeskState& state) {
@@ -24,6 +96,10 @@ void show_compare(DeskState& state, bool open) {
   if (open && state.right_rail && !state.layout.right.peeked) toggle(state.layout.right, true);
 }
 
+bool has_differences(const Frame& frame, const DeskState& /*state*/) {
+  const auto& compared = frame.snapshot.compared;
+  return compared != nullptr && !compared->difference.tensors.empty();
+}
 void step_difference(Frame& frame, DeskState& state, int direction) {
   std::size_t count = frame.snapshot.compared->difference.tensors.size();
   std::size_t now = frame.snapshot.difference.value_or(direction > 0 ? count - 1 : 0);
@@ -31,61 +107,65 @@ void step_difference(Frame& frame, DeskState& state, int direction) {
   frame.emit(DifferenceCommand{(now + (direction > 0 ? 1 : count - 1)) % count});
 }
 
+constexpr std::array kRepairRows{
+    ActionRow{Action::kReview, "Review the repair", ctrl(Key::kR), can_review, review,
+              Above::kInstead},
+    ActionRow{Action::kApply, "Apply the repair into a new directory", ctrl(Key::kEnter), can_apply,
+              [](Frame& frame, DeskState& state) { apply_repair(frame, state, false); },
+              Above::kTheRepair},
+    ActionRow{Action::kApplyInPlace,
+              "Apply the repair in place",
+              {},
+              can_apply_in_place,
+              [](Frame& frame, DeskState& state) { apply_repair(frame, state, true); },
+              Above::kTheRepair},
+    ActionRow{Action::kDryRun, "Say what the repair takes", ctrl(Key::kD), can_try,
+              emit_one<DryRunCommand>, Above::kTheRepair},
+    ActionRow{Action::kPlanUndo, "Undo the last edit of the plan", ctrl(Key::kZ), can_undo_edit,
+              emit_one<PlanUndoCommand>, Above::kTheRepair},
+    ActionRow{Action::kPlanRedo, "Redo the edit of the plan", ctrl(Key::kY), can_redo_edit,
+              emit_one<PlanRedoCommand>, Above::kTheRepair},
+    ActionRow{Action::kResume,
+              "Go on with the repair that was stopped",
+              {},
+              has_half_made,
+              go_on,
+              Above::kTheRepair},
+    ActionRow{Action::kRollBack,
+              "Take away what the stopped repair left",
+              {},
+              has_half_made,
+              roll_back,
+              Above::kTheRepair},
+    ActionRow{Action::kCommit,
+              "Keep the repair in place for good",
+              {},
+              can_take_back,
+              emit_one<CommitCommand>},
+    ActionRow{Action::kCertificate,
+              "Show the certificate",
+              {Key::kF7},
+              has_certificate,
+              [](Frame&, DeskState& state) { state.certificate_open = true; },
+              Above::kInstead},
+    ActionRow{Action::kCompare, "Compare with another checkpoint", ctrl(Key::kK), has_checkpoint,
+              [](Frame&, DeskState& state) { show_compare(state, !compare_is_seen(state)); }},
+    ActionRow{Action::kNextDifference, "Go to the next difference", ctrl(Key::kF8), has_differences,
+              [](Frame& frame, DeskState& state) { step_difference(frame, state, 1); }},
+    ActionRow{Action::kPreviousDifference, "Go to the previous difference", ctrl_shift(Key::kF8),
+              has_differences,
+              [](Frame& frame, DeskState& state) { step_difference(frame, state, -1); }},
+    ActionRow{Action::kVerify, "Verify what was repaired", {}, can_verify, emit_one<VerifyCommand>},
+    ActionRow{
+        Action::kOpenRepaired, "Open what was repaired", {}, can_open_repaired, open_repaired},
+    // It checks again what it brings back.
+    ActionRow{Action::kUndo, "Undo a repair in place", {}, can_take_back, emit_one<UndoCommand>},
+};
+
 }  // namespace
 
-bool run_on_repair(Action action, Frame& frame, DeskState& state) {
-  switch (action) {
-    case Action::kReview:
-      if (frame.snapshot.plan == nullptr) frame.emit(PlanCommand{});
-      state.plan_open = true;
-      return true;
-    case Action::kApply:
-      apply_repair(frame, state, false);
-      return true;
-    case Action::kApplyInPlace:
-      apply_repair(frame, state, true);
-      return true;
-    case Action::kDryRun:
-      frame.emit(DryRunCommand{});
-      return true;
-    case Action::kPlanUndo:
-      frame.emit(PlanUndoCommand{});
-      return true;
-    case Action::kPlanRedo:
-      frame.emit(PlanRedoCommand{});
-      return true;
-    case Action::kVerify:
-      frame.emit(VerifyCommand{});
-      return true;
-    case Action::kUndo:
-      frame.emit(UndoCommand{});  // which checks again what it brings back
-      return true;
-    case Action::kCommit:
-      frame.emit(CommitCommand{});
-      return true;
-    case Action::kResume:
-      frame.emit(ResumeCommand{frame.snapshot.target->half_made.front()});
-      frame.emit(VerifyCommand{});
-      state.plan_open = false;
-      return true;
-    case Action::kRollBack:
-      frame.emit(RollBackCommand{frame.snapshot.target->half_made.front()});
-      return true;
-    case Action::kCertificate:
-      state.certificate_open = true;
-      return true;
-    case Action::kCompare:
-      show_compare(state, !compare_is_seen(state));
-      return true;
-    case Action::kNextDifference:
-      step_difference(frame, state, 1);
-      return true;
-    case Action::kPreviousDifference:
-      step_difference(frame, state, -1);
-      return true;
-    default:
-      return false;
-  }
+std::span<const ActionRow> repair_actions() {
+  return kRepairRows;
 }
 
 }  // namespace shw

@@ -272,7 +272,7 @@ void draw_tensor(Frame& frame, DeskState& state, Region region) {
   float below = others.empty() ? 0 : std::clamp(room * 0.36f, frame.px(110), frame.px(290));
   draw_panels(frame, draw, state, picture, column, room - below - (below > 0 ? frame.px(26) : 0));
   column.y += frame.px(26);
-  if (!others.empty()) draw_overview(frame, draw, state, picture, column, below);
+  if (!others.empty()) draw_all_tiles(frame, draw, state, picture, column, below);
   map_keys(frame, state, picture);
   if (state.map.hovered && !frame.stable && state.map.pinned &&
       (ImGui::GetIO().MouseDelta.x != 0 || ImGui::GetIO().MouseDelta.y != 0))

@@ -24,9 +24,13 @@ std::string dim_text(int dim);
 // The dims that are neither rows nor columns, the one with the most cuts first.
 std::vector<int> other_dims(const Picture& picture, const Slice& slice);
 
+// What stands on a tile while the mouse is over it.
+void tile_tooltip(Frame& frame, ChunkId chunk);
+// Saved, expected and repaired, side by side (pictures.cpp).
 void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
                  Column& column, float height);
-void draw_overview(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
-                   Column& column, float height);
+// All its tiles along one more dim (all_tiles.cpp).
+void draw_all_tiles(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
+                    Column& column, float height);
 
 }  // namespace shw

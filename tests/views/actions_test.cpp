@@ -248,3 +248,14 @@ TEST_CASE("every command of the palette does what its name says, and by its key 
   }
   for (const ActionRow& row : all_actions()) CHECK_MESSAGE(driven.contains(row.action), row.name);
 }
+
+TEST_CASE("every action has a row of its own, at its place in the table") {
+  REQUIRE(all_actions().size() == kActionCount);
+  for (std::size_t i = 0; i < kActionCount; ++i) {
+    const ActionRow& row = all_actions()[i];
+    CAPTURE(i);
+    REQUIRE(row.name != nullptr);
+    CHECK(row.action == static_cast<Action>(i));
+    CHECK((row.is_possible != nullptr && row.run != nullptr));
+  }
+}

@@ -357,16 +357,6 @@ TEST_CASE("the command palette finds a command by its name and carries it out") 
   CHECK_FALSE(driver.desk.palette_open);
 }
 
-TEST_CASE("no two commands share a shortcut, and each shortcut can be written and read") {
-  std::set<std::string> seen;
-  for (const ActionRow& row : all_actions()) {
-    if (row.key.key == Key::kNone) continue;
-    CHECK(seen.insert(to_text(row.key)).second);
-    CHECK(parse_key(to_text(row.key)) == row.key);
-  }
-  CHECK(parse_key("nonsense").key == Key::kNone);
-}
-
 TEST_CASE("a list of many tensors draws only what is visible") {
   auto vertices_of = [](std::uint32_t tensors) {
     Driver driver(make::many_tensors(tensors));

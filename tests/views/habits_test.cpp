@@ -23,6 +23,7 @@ TEST_CASE("no two commands have the same shortcut") {
     CHECK(seen.insert(to_text(row.key)).second);
     CHECK(parse_key(to_text(row.key)) == row.key);
   }
+  CHECK(parse_key("nonsense").key == Key::kNone);
 }
 
 TEST_CASE("the theme is changed by its key, its commands and in the settings") {

@@ -1,0 +1,47 @@
+// What the rows of the table of actions are written with, and the parts that it is put together
+// from.
+#pragma once
+
+#include "views/actions.h"
+
+namespace shw {
+
+std::span<const ActionRow> finding_actions();
+std::span<const ActionRow> view_actions();
+std::span<const ActionRow> repair_actions();
+std::span<const ActionRow> look_actions();
+std::span<const ActionRow> browser_actions();
+std::span<const ActionRow> habit_actions();
+
+constexpr KeyPress ctrl(Key key) {
+  return {key, true, false, false};
+}
+constexpr KeyPress shift(Key key) {
+  return {key, false, true, false};
+}
+constexpr KeyPress ctrl_shift(Key key) {
+  return {key, true, true, false};
+}
+constexpr KeyPress alt(Key key) {
+  return {key, false, false, true};
+}
+
+inline bool always(const Frame& /*frame*/, const DeskState& /*state*/) {
+  return true;
+}
+inline bool has_checkpoint(const Frame& frame, const DeskState& /*state*/) {
+  return frame.snapshot.checkpoint != nullptr;
+}
+inline bool has_tensor(const Frame& frame, const DeskState& /*state*/) {
+  return frame.snapshot.tensor.has_value();
+}
+inline bool has_findings(const Frame& frame, const DeskState& /*state*/) {
+  return frame.snapshot.report != nullptr && !frame.snapshot.report->findings.empty();
+}
+
+template <typename Wanted>
+void emit_one(Frame& frame, DeskState& /*state*/) {
+  frame.emit(Wanted{});
+}
+
+}  // namespace shw

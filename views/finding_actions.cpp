@@ -1,0 +1,165 @@
+// What a key, a button or the palette does to the list of tensors, to what was found of them, and
+// to the desk as a whole.
+#include <algorithm>
+#include <array>
+
+#include "core/verbs/command_line.h"
+#include "views/action_rows.h"
+#include "views/habits.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+void set_filter(Frame& frame, DeskState& state, const char* text) {
+  state.filter = text;
+  frame.emit(FilterCommand{text});
+}
+
+void edit_filter(Frame& /*frame*/, DeskState& state) {
+  state.filter_wanted = true;
+  if (state.left_rail && !state.layout.left.peeked) toggle(state.layout.left, true);
+}
+
+void toggle_palette(Frame& /*frame*/, DeskState& state) {
+  state.palette_open = state.palette_wanted = !state.palette_open;
+  state.palette_text.clear();
+  state.palette_row = state.palette_first = 0;
+}
+
+void step_finding(Frame& frame, int direction) {
+  std::size_t count = frame.snapshot.report->findings.size();
+  std::size_t now = std::min(frame.snapshot.finding.value_or(count - 1), count - 1);
+  std::size_t next = direction > 0 ? (now + 1) % count : (now + count - 1) % count;
+  if (!frame.snapshot.finding) next = direction > 0 ? 0 : count - 1;
+  frame.emit(SelectFindingCommand{next});
+}
+
+bool can_check(const Frame& frame, const DeskState& /*state*/) {
+  return frame.snapshot.checkpoint != nullptr && !frame.job.running;
+}
+bool can_check_data(const Frame& frame, const DeskState& state) {
+  return can_check(frame, state) && !frame.runs("check");
+}
+
+bool can_open_again(const Frame& frame, const DeskState& /*state*/) {
+  return !frame.snapshot.said.checkpoint.empty() && !frame.job.running;
+}
+void reload(Frame& frame, DeskState& /*state*/) {
+  frame.emit(open_again(frame.snapshot, frame.snapshot.said.checkpoint));
+  frame.emit(CheckCommand{frame.snapshot.said.depth});
+}
+
+bool can_cancel(const Frame& frame, const DeskState& /*state*/) {
+  return frame.anything_runs() || frame.job.looking;
+}
+
+bool can_pause(const Frame& frame, const DeskState& /*state*/) {
+  bool can = frame.job.running && !frame.job.stopping;
+  for (const JobState& job : frame.beside) can = can || !job.stopping;
+  return can;
+}
+void pause_or_go_on(Frame& frame, DeskState& /*state*/) {
+  bool paused = !frame.job.running || frame.job.paused;
+  for (const JobState& job : frame.beside) paused = paused && job.paused;
+  if (paused)
+    frame.emit(ContinueCommand{});
+  else
+    frame.emit(PauseCommand{});
+}
+
+// The same look at a terminal.
+std::string command_text(const Snapshot& snapshot) {
+  return command_line("check", snapshot.said);
+}
+
+// The findings as text for an issue or a chat.
+std::string report_text(const Snapshot& snapshot) {
+  std::string text = snapshot.said.checkpoint + "\n";
+  if (snapshot.report == nullptr) return text;
+  for (const Finding& finding : snapshot.report->findings) {
+    text += "\n" + finding.rule + "  " + plural(finding.subjects.size(), "subject") + "\n";
+    for (std::size_t i = 0; i < std::min<std::size_t>(finding.subjects.size(), 10); ++i)
+      text += "  " + finding.subjects[i] + "\n";
+    text += finding.cause + "\n";
+    text += "Remedy: " + (finding.remedy ? finding.remedy->text : "no safe remedy") + "\n";
+    if (!finding.link.empty()) text += "Known upstream: " + finding.link + "\n";
+  }
+  return text + "\n" + command_text(snapshot) + "\n";
+}
+
+void copy_report(Frame& frame, DeskState& state) {
+  ImGui::SetClipboardText(report_text(frame.snapshot).c_str());
+  tell(frame, state, "Copied the findings as text.");
+}
+void copy_name(Frame& frame, DeskState& state) {
+  std::string name(frame.snapshot.checkpoint->fqn(*frame.snapshot.tensor));
+  ImGui::SetClipboardText(name.c_str());
+  tell(frame, state, "Copied " + name);
+}
+void copy_command(Frame& frame, DeskState& state) {
+  std::string text = command_text(frame.snapshot);
+  ImGui::SetClipboardText(text.c_str());
+  tell(frame, state, "Copied: " + text);
+}
+
+void explain_finding(Frame& /*frame*/, DeskState& state) {
+  state.habits.lesson.clear();
+  state.explain_open = true;
+}
+
+constexpr std::array kFindingRows{
+    ActionRow{Action::kPalette, "Show all commands", ctrl_shift(Key::kP), always, toggle_palette,
+              Above::kEach},
+    ActionRow{Action::kFilter, "Filter the tensors", ctrl(Key::kF), has_checkpoint, edit_filter},
+    ActionRow{Action::kShowFindings, "List only tensors with findings", ctrl_shift(Key::kF),
+              has_checkpoint,
+              [](Frame& frame, DeskState& state) { set_filter(frame, state, "finding:*"); }},
+    ActionRow{Action::kShowAll,
+              "List all tensors",
+              {},
+              has_checkpoint,
+              [](Frame& frame, DeskState& state) { set_filter(frame, state, ""); }},
+    ActionRow{Action::kNextFinding,
+              "Go to the next finding",
+              {Key::kF8},
+              has_findings,
+              [](Frame& frame, DeskState&) { step_finding(frame, 1); }},
+    ActionRow{Action::kPreviousFinding, "Go to the previous finding", shift(Key::kF8), has_findings,
+              [](Frame& frame, DeskState&) { step_finding(frame, -1); }},
+    ActionRow{Action::kCheck, "Check again", {Key::kF6}, can_check, emit_one<CheckCommand>},
+    ActionRow{Action::kCheckData, "Check every byte", shift(Key::kF6), can_check_data,
+              [](Frame& frame, DeskState&) { frame.emit(CheckCommand{Depth::kData}); }},
+    ActionRow{Action::kCancel, "Stop all that is running", shift(Key::kEscape), can_cancel,
+              emit_one<CancelCommand>, Above::kEach},
+    ActionRow{Action::kPause,
+              "Pause all that is running, or go on with it",
+              {Key::kF9},
+              can_pause,
+              pause_or_go_on,
+              Above::kEach},
+    ActionRow{Action::kExplain,
+              "Explain this finding",
+              {Key::kF1},
+              has_findings,
+              explain_finding,
+              Above::kInstead},
+    ActionRow{Action::kMesh, "Say how the ranks lie", ctrl(Key::kM), has_checkpoint,
+              [](Frame&, DeskState& state) { state.mesh_open = true; }, Above::kInstead},
+    ActionRow{Action::kCopyReport, "Copy the findings as text", ctrl_shift(Key::kC), has_findings,
+              copy_report},
+    ActionRow{Action::kCopyName, "Copy the tensor's name", ctrl(Key::kC), has_tensor, copy_name},
+    ActionRow{
+        Action::kCopyCommand, "Copy the command for a terminal", {}, has_checkpoint, copy_command},
+    ActionRow{Action::kReload, "Open again from disk", {Key::kF5}, can_open_again, reload},
+    ActionRow{Action::kQuit, "Quit", ctrl(Key::kQ), always,
+              [](Frame&, DeskState& state) { state.quit = true; }, Above::kEach},
+};
+
+}  // namespace
+
+std::span<const ActionRow> finding_actions() {
+  return kFindingRows;
+}
+
+}  // namespace shw

@@ -1,0 +1,136 @@
+// What is seen and of what size: columns, zoom, colours, the order of the list. Nothing of it
+// leaves the desk.
+#include <algorithm>
+#include <array>
+
+#include "views/action_rows.h"
+#include "views/look_panels.h"
+#include "views/tile_colours.h"
+
+namespace shw {
+namespace {
+
+// What lies above it, or in its place, is put away: else the key would seem to be dead.
+void toggle_summary(Frame& frame, DeskState& state) {
+  bool is_seen = state.summary_open && !state.table.open && !look_is_open(frame, state);
+  close_looks(frame, state);
+  state.table.open = false;
+  state.summary_open = !is_seen;
+  state.summary_for = frame.snapshot.tensor;
+}
+
+void zoom_by(DeskState& state, double factor) {
+  state.map.zoom = std::clamp(state.map.zoom * factor, 1.0, 1e7);
+}
+void zoom_to_fit(Frame& /*frame*/, DeskState& state) {
+  state.map.zoom = 1;
+  state.map.pan_row = state.map.pan_column = 0;
+}
+
+template <ColourBy kBy>
+void colour(Frame& frame, DeskState& state) {
+  colour_by(frame, state, kBy);
+}
+
+bool has_axes(const Frame& frame, const DeskState& state) {
+  return has_tensor(frame, state) && frame.digest.mesh != nullptr &&
+         !frame.digest.mesh->axes.empty();
+}
+// Behind the last one the writer, of whom all axes together tell.
+void colour_by_next_axis(Frame& frame, DeskState& state) {
+  const int next = state.colour_by == ColourBy::kWriter ? state.colour_axis + 1 : 0;
+  colour_by(frame, state, ColourBy::kWriter);
+  if (static_cast<std::size_t>(next) < frame.digest.mesh->axes.size()) state.colour_axis = next;
+}
+
+bool has_unknown_tiles(const Frame& frame, const DeskState& state) {
+  return has_tensor(frame, state) && !tiles_are_known(frame.snapshot);
+}
+
+template <SortKey kKey, bool kDescending>
+void sort_by(Frame& frame, DeskState& state) {
+  state.sort = {kKey, kDescending};
+  frame.emit(state.sort);
+}
+
+void fold_all(Frame& frame, DeskState& state) {
+  for (const ListGroup& group : frame.digest.list->groups) state.folded.emplace(group.module);
+  state.unfolded.clear();
+}
+void unfold_all(Frame& frame, DeskState& state) {
+  for (const ListRun& run : frame.digest.list->runs) state.unfolded.emplace(run.title);
+  state.folded.clear();
+}
+
+constexpr std::array kViewRows{
+    ActionRow{Action::kSummary, "Show the checkpoint as a whole", ctrl(Key::kHome), has_checkpoint,
+              toggle_summary},
+    ActionRow{Action::kLeftColumn, "Show or hide the list of tensors", ctrl(Key::kB),
+              has_checkpoint,
+              [](Frame&, DeskState& state) { toggle(state.layout.left, state.left_rail); }},
+    ActionRow{Action::kRightColumn, "Show or hide the findings", ctrl_shift(Key::kB),
+              has_checkpoint,
+              [](Frame&, DeskState& state) { toggle(state.layout.right, state.right_rail); }},
+    ActionRow{Action::kZoomIn,
+              "Zoom in",
+              {Key::kPlus},
+              has_tensor,
+              [](Frame&, DeskState& state) { zoom_by(state, 1.5); }},
+    ActionRow{Action::kZoomOut,
+              "Zoom out",
+              {Key::kMinus},
+              has_tensor,
+              [](Frame&, DeskState& state) { zoom_by(state, 1 / 1.5); }},
+    ActionRow{Action::kZoomFit, "Show the whole tensor", {Key::k0}, has_tensor, zoom_to_fit},
+    ActionRow{Action::kColourWriter, "Colour the tiles by writer", ctrl(Key::k1), has_tensor,
+              colour<ColourBy::kWriter>},
+    ActionRow{Action::kColourFile, "Colour the tiles by file", ctrl(Key::k2), has_tensor,
+              colour<ColourBy::kFile>},
+    ActionRow{Action::kColourFinding, "Colour the tiles by finding", ctrl(Key::k3), has_tensor,
+              colour<ColourBy::kFinding>},
+    ActionRow{Action::kColourOdd, "Colour the tiles by NaN and infinite", ctrl(Key::k4), has_tensor,
+              colour<ColourBy::kOdd>},
+    ActionRow{Action::kColourGreatest, "Colour the tiles by largest magnitude", ctrl(Key::k5),
+              has_tensor, colour<ColourBy::kGreatest>},
+    ActionRow{Action::kColourZeros, "Colour the tiles by share of zeros", ctrl(Key::k6), has_tensor,
+              colour<ColourBy::kZeros>},
+    ActionRow{Action::kColourAxis, "Colour the tiles by the next axis of the mesh", ctrl(Key::k7),
+              has_axes, colour_by_next_axis},
+    ActionRow{Action::kLookAtTiles,
+              "Look at the values of every tile",
+              {},
+              has_unknown_tiles,
+              look_at_tiles},
+    ActionRow{Action::kSortRecorded,
+              "Sort as recorded",
+              {},
+              has_checkpoint,
+              sort_by<SortKey::kRecorded, false>},
+    ActionRow{
+        Action::kSortName, "Sort by name", {}, has_checkpoint, sort_by<SortKey::kName, false>},
+    ActionRow{Action::kSortBytes,
+              "Sort by bytes, largest first",
+              {},
+              has_checkpoint,
+              sort_by<SortKey::kBytes, true>},
+    ActionRow{Action::kSortTiles,
+              "Sort by tiles, most first",
+              {},
+              has_checkpoint,
+              sort_by<SortKey::kChunks, true>},
+    ActionRow{Action::kSortFindings,
+              "Sort by findings, worst first",
+              {},
+              has_checkpoint,
+              sort_by<SortKey::kFindings, true>},
+    ActionRow{Action::kFoldAll, "Fold all modules", {}, has_checkpoint, fold_all},
+    ActionRow{Action::kUnfoldAll, "Unfold all modules", {}, has_checkpoint, unfold_all},
+};
+
+}  // namespace
+
+std::span<const ActionRow> view_actions() {
+  return kViewRows;
+}
+
+}  // namespace shw
