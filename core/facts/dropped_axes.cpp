@@ -76,16 +76,21 @@ Cut part_of(const ShortTensor& tensor, std::size_t axis, std::int64_t coordinate
   return chunk_of(tensor.entry->shape[tensor.dim], tensor.entry->mesh->axes[axis].size, coordinate);
 }
 
+struct Reading {
+  bool by_part = false;  // each writer cut the part of its own coordinate (uneven parts differ),
+                         // not the saved shape
+  bool plain = false;    // who leaves an axis out may leave out the strides as well
+};
+
 // The saved chunks are those of the same layout without `axis`, chunk by chunk from their writers.
-// `by_part`: each writer cut the part of its own coordinate (uneven parts differ), not the saved
-// shape.
-bool explains(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis, bool by_part) {
+bool explains(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis, Reading reading) {
   const Mesh& mesh = *tensor.entry->mesh;
   MeshLayout reduced = without_axis(mesh, tensor.entry->placements, axis);
+  if (reading.plain) reduced.placements = as_plain(reduced.placements);
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     std::vector<std::int64_t> coordinates = mesh.coordinates(tensor.ranks[i]);
     Extents shape = copy_of(c.shape(tensor.tensor));
-    if (by_part) shape[tensor.dim] = part_of(tensor, axis, coordinates[axis]).size;
+    if (reading.by_part) shape[tensor.dim] = part_of(tensor, axis, coordinates[axis]).size;
     coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(axis));
     auto box = nested_box(shape, reduced.mesh, reduced.placements, reduced.mesh.rank(coordinates));
     if (!box || *box != saved_box(c, tensor.chunks[i])) return false;
@@ -156,8 +161,30 @@ void place_by_box(const CheckInput& input, const ShortTensor& tensor, DroppedAxi
   if (!out.placed) out.why_not = "two chunks were written by ranks of the same place";
 }
 
+// Buckets are cut unevenly, but in the order of the ranks: along the short dimension the chunks
+// must begin in the order in which the spec lets their writers begin.
+bool lies_in_order(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis) {
+  const SpecEntry& entry = *tensor.entry;
+  std::vector<std::pair<std::int64_t, std::int64_t>> begins;  // in the chunk, in the spec
+  for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
+    std::vector<std::int64_t> coordinates = entry.mesh->coordinates(tensor.ranks[i]);
+    coordinates[axis] = 0;
+    auto box =
+        nested_box(entry.shape, *entry.mesh, entry.placements, entry.mesh->rank(coordinates));
+    if (!box) return false;
+    begins.emplace_back(c.offsets(tensor.chunks[i])[tensor.dim], box->offsets[tensor.dim]);
+  }
+  std::sort(begins.begin(), begins.end());
+  return std::is_sorted(begins.begin(), begins.end(),
+                        [](const auto& a, const auto& b) { return a.second < b.second; });
+}
+
 void place_by_shift(const CheckInput& input, const ShortTensor& tensor, DroppedAxis& out) {
   const Mesh& mesh = *tensor.entry->mesh;
+  if (!lies_in_order(input.checkpoint, tensor, out.axis)) {
+    out.why_not = "its chunks do not lie in the order in which the spec lets their writers begin";
+    return;
+  }
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     Box box = saved_box(input.checkpoint, tensor.chunks[i]);
     if (payload_sizes(input, tensor.chunks[i]) != box.sizes) {
@@ -217,8 +244,9 @@ std::optional<Suspect> suspect(const CheckInput& input, const ShortTensor& tenso
   } else {
     for (std::size_t axis : tensor.order) {
       if (cuts_short_dim(tensor, axis) &&
-          (explains(c, tensor, axis, false) ||
-           (cuts_first(tensor, axis) && explains(c, tensor, axis, true))))
+          (explains(c, tensor, axis, {}) ||
+           (cuts_first(tensor, axis) && explains(c, tensor, axis, {.by_part = true})) ||
+           explains(c, tensor, axis, {.plain = true})))
         out.axes.push_back(axis);
     }
     if (out.axes.empty()) {

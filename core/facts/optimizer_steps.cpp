@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 namespace shw {
 namespace {
@@ -13,6 +14,7 @@ constexpr std::int64_t kEnough = 8;       // elements that say something
 constexpr std::size_t kMostJudged = 256;  // steps; kMostPairs parameters each
 constexpr std::size_t kMostPairs = 4;
 constexpr double kBehindByFar = 10;
+constexpr double kAheadByFar = 10;  // times what most have
 
 struct Seen {
   std::int64_t said = 0;  // elements with both moments
@@ -133,6 +135,40 @@ std::optional<double> step_then(const Covered& covered, const SavedOptimizer& ea
   return std::nullopt;
 }
 
+// NaN, infinity, less than none: nothing counts so.
+bool is_count(const SavedStep& step) {
+  return !step.step || (std::isfinite(*step.step) && *step.step >= 0);
+}
+
+// The step that three quarters stand at, of four or more; nothing where fewer agree. Sorted.
+std::optional<double> step_of_most(const std::vector<Covered>& steps) {
+  std::vector<double> counts;
+  for (const Covered& covered : steps) {
+    if (is_count(*covered.step) && covered.step->step) counts.push_back(*covered.step->step);
+  }
+  if (counts.size() < 4) return std::nullopt;
+  double middle = counts[counts.size() / 2];
+  auto [first, last] = std::equal_range(counts.begin(), counts.end(), middle);
+  bool most = static_cast<std::size_t>(last - first) * 4 >= counts.size() * 3;
+  return most && middle >= 2 ? std::optional(middle) : std::nullopt;
+}
+
+std::string step_words(double step) {
+  PlainValue value;
+  value.kind = PlainValue::Kind::kNumber;
+  value.number = step;
+  return to_text(value);
+}
+
+// Updated a thousand times while those that it stood with were updated a hundred times.
+bool ran_ahead(const Covered& covered, const SavedOptimizer* earlier, double most,
+               std::string& why) {
+  auto then = earlier != nullptr ? step_then(covered, *earlier) : std::nullopt;
+  if (!then || then != latest_of(*earlier) || *then > most) return false;
+  why = "the reference, where it has " + step_words(*then) + " as the latest of the others";
+  return true;
+}
+
 // A step that went back beside others that did not.
 bool went_back(const Covered& covered, const SavedOptimizer* earlier, double latest,
                std::string& why) {
@@ -140,10 +176,7 @@ bool went_back(const Covered& covered, const SavedOptimizer* earlier, double lat
   auto latest_then = then ? latest_of(*earlier) : std::nullopt;
   if (!latest_then || *latest_then > latest || covered.step->step.value_or(0) >= *then)
     return false;
-  PlainValue value;
-  value.kind = PlainValue::Kind::kNumber;
-  value.number = *then;
-  why = "the reference, which has " + to_text(value) + " there";
+  why = "the reference, which has " + step_words(*then) + " there";
   return true;
 }
 
@@ -174,34 +207,79 @@ StepVerdict judge_step(const TensorValues& mean, const TensorValues& square,
   return taken == 1 ? StepVerdict::kFits : StepVerdict::kUnknown;
 }
 
+namespace {
+
+StepVerdict verdict_of(const CheckInput& input, const SavedOptimizer& optimizer,
+                       const SavedOptimizer* earlier, const Covered& covered, double latest,
+                       std::size_t& judged, ValueBudget& budget, std::string& why) {
+  StepVerdict verdict = judged++ < kMostJudged ? judge_step(input, optimizer, covered, budget, why)
+                                               : StepVerdict::kUnknown;
+  if (verdict == StepVerdict::kUnknown && went_back(covered, earlier, latest, why))
+    verdict = StepVerdict::kImpossible;
+  return verdict;
+}
+
+// Steps that no moments are needed for: no counts, and those that are far ahead of most. What is
+// left is compared. How many of the wrong ones are kept by parameter.
+std::int64_t take_out_odd_ones(std::vector<Covered>& steps, const SavedOptimizer* earlier,
+                               StepCheck& out) {
+  std::optional<double> most = step_of_most(steps);
+  bool ahead = most && *out.latest > *most * kAheadByFar;
+  std::int64_t wrong = 0;
+  auto is_wrong = [&](const Covered& covered, std::string why) {
+    out.wrong.push_back({covered.step, std::move(why)});
+    wrong += covered.group == nullptr ? 1 : 0;
+  };
+  std::erase_if(steps, [&](const Covered& covered) {
+    const SavedStep& step = *covered.step;
+    std::string why;
+    if (!is_count(step)) {
+      is_wrong(covered, "what a step is, a count of updates");
+      out.no_counts = true;
+      return true;
+    }
+    if (!ahead || step.step.value_or(0) <= *most * kAheadByFar) return false;
+    if (ran_ahead(covered, earlier, *most, why))
+      is_wrong(covered, std::move(why));
+    else
+      out.ahead.push_back(&step);
+    return true;
+  });
+  if (ahead) out.latest = most;
+  if (!out.ahead.empty()) out.others_agree = false;
+  return wrong;
+}
+
+}  // namespace
+
 StepCheck check_steps(const CheckInput& input, const SavedOptimizer& optimizer,
                       const SavedOptimizer* earlier, const std::vector<MomentPair>& pairs,
                       ValueBudget& budget) {
   StepCheck out;
   out.latest = latest_of(optimizer);
-  // After one step nobody can be behind.
-  if (!out.latest || *out.latest < 2) return out;
   std::vector<Covered> steps = steps_of(input.checkpoint, optimizer, pairs);
   std::stable_sort(steps.begin(), steps.end(), [](const Covered& a, const Covered& b) {
-    return a.step->step.value_or(0) < b.step->step.value_or(0);
+    return std::pair(is_count(*a.step), is_count(*a.step) ? a.step->step.value_or(0) : 0) <
+           std::pair(is_count(*b.step), is_count(*b.step) ? b.step->step.value_or(0) : 0);
   });
+  // Of those by parameter.
+  std::int64_t wrong = take_out_odd_ones(steps, earlier, out), right = 0;
+  // After one step nobody can be behind.
+  const bool compared = out.latest && *out.latest >= 2;
   std::size_t judged = 0;
-  std::int64_t right = 0, wrong = 0;  // of those by parameter
   for (const Covered& covered : steps) {
     const SavedStep& step = *covered.step;
     std::int64_t by_parameter = covered.group == nullptr ? 1 : 0;
-    if (step.step == out.latest) {
+    if (out.latest && step.step == out.latest) {
       right += by_parameter;
       if (step.tensor && out.tensor_donor == nullptr) out.tensor_donor = &step;
       if (step.object && out.object_donor == nullptr) out.object_donor = &step;
       continue;
     }
+    if (!compared) continue;
     std::string why;
-    StepVerdict verdict = judged++ < kMostJudged
-                              ? judge_step(input, optimizer, covered, budget, why)
-                              : StepVerdict::kUnknown;
-    if (verdict == StepVerdict::kUnknown && went_back(covered, earlier, *out.latest, why))
-      verdict = StepVerdict::kImpossible;
+    StepVerdict verdict =
+        verdict_of(input, optimizer, earlier, covered, *out.latest, judged, budget, why);
     if (verdict == StepVerdict::kImpossible) {
       out.wrong.push_back({&step, why});
       wrong += by_parameter;

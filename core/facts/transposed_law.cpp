@@ -11,8 +11,10 @@ namespace {
 
 constexpr double kMargin = 0.3;  // P20
 // The difference of two cosines of unrelated matrices of n elements has a standard deviation of
-// about sqrt(2 / n): with 1,024 elements 0.3 is more than six of them.
-constexpr std::int64_t kLeastCompared = 1024;
+// about sqrt(2 / n): six of them are asked for, 0.3 from 800 elements on and 0.85 with 100.
+constexpr double kDeviations = 6;
+constexpr std::int64_t kLeastCompared = 100;
+constexpr std::int64_t kLeastSampled = 1024;
 constexpr std::int64_t kMostCompared = std::int64_t{1} << 22;  // elements of one tensor
 
 // `rows` x `columns` in the truth, so the other way round in the image.
@@ -60,7 +62,7 @@ Sums sums_of(const TensorValues& image, const TensorValues& truth, const MatrixS
 
 MatrixSizes matrix_of(ExtentsView truth, std::int64_t matrices) {
   MatrixSizes matrix{truth[truth.size() - 2], truth[truth.size() - 1], 1};
-  std::int64_t most = std::max(kMostCompared / matrices, 4 * kLeastCompared);
+  std::int64_t most = std::max(kMostCompared / matrices, 4 * kLeastSampled);
   auto looked_at = [&] {
     return ((matrix.rows - 1) / matrix.step + 1) * ((matrix.columns - 1) / matrix.step + 1);
   };
@@ -82,7 +84,9 @@ void judge_by_law(const TensorValues& image, const TensorValues& truth, Orientat
     Sums sums = sums_of(image, truth, matrix, m * elements);
     found.compared += sums.count;
     if (sums.truth == 0 && sums.straight == 0 && sums.crossed == 0) continue;
-    bool decided = sums.is_finite() && sums.count >= kLeastCompared && sums.margin() > kMargin;
+    double asked =
+        std::max(kMargin, kDeviations * std::sqrt(2.0 / static_cast<double>(sums.count)));
+    bool decided = sums.is_finite() && sums.margin() > asked;
     if (decided) found.margin = std::min(found.margin, sums.margin());
     ++(decided ? found.transposed : against);
     // One that is not, and none that is, after several: another step, or another model.

@@ -51,7 +51,8 @@ struct FormatRow {
   OpenedCheckpoint (*open)(std::shared_ptr<const Directory> directory,
                            Progress* progress) = nullptr;
   NamedFile (*named)(std::string_view file) = nullptr;
-  // Where nothing is recognised: what a save of this format leaves that did not finish.
+  // Where nothing is recognised, or another format is by what lies beside: what a save of this
+  // format leaves that did not finish.
   std::optional<Error> (*unfinished)(std::span<const Entry> entries) = nullptr;
   // Files of other formats have such names too: one in a folder does not make a checkpoint of it.
   bool names_are_common = false;

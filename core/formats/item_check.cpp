@@ -104,10 +104,11 @@ bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeade
 
 bool lies_as_it_is(const ItemHeader& header) {
   auto elements = volume(header.sizes);
-  return elements && !header.compressed && !header.big_endian && header.storage_offset == 0 &&
-         is_row_major(header.sizes, header.strides) &&
-         header.payload_length / size_of(header.dtype) == static_cast<std::uint64_t>(*elements) &&
-         header.payload_length % size_of(header.dtype) == 0;
+  const std::uint32_t width = size_of(header.dtype);  // 0: nobody knows the dtype
+  return elements && width != 0 && !header.compressed && !header.big_endian &&
+         header.storage_offset == 0 && is_row_major(header.sizes, header.strides) &&
+         header.payload_length / width == static_cast<std::uint64_t>(*elements) &&
+         header.payload_length % width == 0;
 }
 
 Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress,

@@ -60,6 +60,21 @@ tl::unexpected<Error> refuse(const Directory& directory, std::span<const Entry> 
   return unsupported("is no checkpoint that Shardwright knows: " + without_signs(rows), "");
 }
 
+// A save of another form that did not end: what `row` recognised lies beside it, as Megatron's
+// common.pt does, and is not the checkpoint.
+Result<std::optional<Error>> unfinished_beside(const FormatRow& row, const DirectoryLook& look,
+                                               Rows rows) {
+  for (const FormatRow& other : rows) {
+    if (other.unfinished == nullptr || other.sign == row.sign) continue;
+    SHW_TRY(auto entries, look.entries());
+    Entries here;
+    std::copy_if(entries.begin(), entries.end(), std::back_inserter(here),
+                 [](const Entry& entry) { return entry.path.find('/') == std::string::npos; });
+    if (auto unfinished = other.unfinished(here)) return unfinished;
+  }
+  return std::nullopt;
+}
+
 std::pair<std::string, std::string> split(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   std::size_t slash = path.rfind('/');
@@ -75,7 +90,10 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
   for (const FormatRow& row : rows) {
     if (row.recognises == nullptr) continue;
     SHW_TRY(bool recognised, row.recognises(look));
-    if (recognised) return row.open(std::move(directory), progress);
+    if (!recognised) continue;
+    SHW_TRY(auto unfinished, unfinished_beside(row, look, rows));
+    if (unfinished) return tl::unexpected<Error>(std::move(*unfinished));
+    return row.open(std::move(directory), progress);
   }
   SHW_TRY(auto entries, look.entries());
   return refuse(*directory, entries, rows);

@@ -1,5 +1,6 @@
 #include "core/formats/unread.h"
 
+#include <algorithm>
 #include <array>
 
 namespace shw {
@@ -7,6 +8,23 @@ namespace {
 
 bool is_at_top(std::string_view path) {
   return path.find('/') == std::string_view::npos;
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// "pytorch_model-00001-of-00003.bin": one of several, of which the others may be gone.
+bool is_one_of_several(std::string_view name) {
+  constexpr std::string_view kEnd = ".bin", kOf = "-of-";
+  if (!name.ends_with(kEnd)) return false;
+  name.remove_suffix(kEnd.size());
+  std::size_t at = name.rfind(kOf);
+  if (at == std::string_view::npos || at == 0 || !is_digit(name[at - 1])) return false;
+  std::string_view count = name.substr(at + kOf.size());
+  bool is_number = !count.empty() && std::all_of(count.begin(), count.end(), is_digit);
+  return is_number && count.find_first_not_of('0') != std::string_view::npos &&
+         count.substr(count.find_first_not_of('0')) != "1";
 }
 
 constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
@@ -47,6 +65,17 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
        return name.starts_with("model_world_size_") && name.ends_with(".pt");
      },
      "verl's model_merger turns them into safetensors."},
+    {"a Hugging Face model in several torch.save files (.bin)",
+     [](std::string_view path, std::string_view name) {
+       return is_at_top(path) && (name.ends_with(".bin.index.json") || is_one_of_several(name));
+     },
+     "transformers turns them into safetensors: from_pretrained(FOLDER), then "
+     "save_pretrained(NEW)."},
+    {"what is left of a model in safetensors files (its index, and none of the files)",
+     [](std::string_view path, std::string_view name) {
+       return is_at_top(path) && name.ends_with(".safetensors.index.json");
+     },
+     "Fetch the files that the index names."},
     {"a folder with several torch.save files, or with one of before torch 1.6",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && (name.ends_with(".pt") || name.ends_with(".pth") ||

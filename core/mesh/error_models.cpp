@@ -155,7 +155,8 @@ Result<std::vector<std::size_t>> order_of_cuts(const Mesh& mesh,
     for (std::size_t w = waiting.size(); w-- > 0;) {
       const Placement& strided = placements[waiting[w]];
       if (strided.dim != placements[i].dim) continue;
-      if (strided.split_factor != pieces)
+      // An axis of one rank cuts nothing, whatever its factor says.
+      if (strided.split_factor != pieces && mesh.axes[waiting[w]].size != 1)
         return fail(ErrorKind::kUnsupported,
                     fmt::format("{} does not match the {} pieces that later axes cut",
                                 to_text(strided), pieces));
@@ -167,7 +168,7 @@ Result<std::vector<std::size_t>> order_of_cuts(const Mesh& mesh,
   }
   for (std::size_t i : waiting) {
     // Alone and with factor 1 it is a plain cut; otherwise nothing says what was cut before.
-    if (placements[i].split_factor != 1)
+    if (placements[i].split_factor != 1 && mesh.axes[i].size != 1)
       return fail(ErrorKind::kUnsupported,
                   to_text(placements[i]) + " has no plain shard of its dimension behind it");
     order.push_back(i);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 
 #include "core/base/checked.h"
@@ -29,6 +30,7 @@ struct Reader {
   std::string source;
   std::unordered_map<std::string, std::vector<std::string>> axes;  // of each FQN, in order
   std::string twice;                                               // an FQN that stands there twice
+  std::pair<std::string, std::string> field_twice;                 // or an FQN and a field of it
   bool too_deep = false;
 
   // The byte at which the entry begins: where its name first stands in quotes.
@@ -47,15 +49,18 @@ struct Reader {
 Result<Json> parse(Reader& reader) {
   std::string fqn, field;
   std::unordered_map<std::string, bool> seen;
+  std::set<std::string> fields;  // of this entry
   auto take_down = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > kMaxNesting) reader.too_deep = true;
     if (event != Json::parse_event_t::key) return !reader.too_deep;
     const auto& key = parsed.get_ref<const std::string&>();
     if (depth == 1) {
       fqn = key;
+      fields.clear();
       if (!seen.try_emplace(key, true).second) reader.twice = key;
     } else if (depth == 2) {
       field = key;
+      if (!fields.insert(key).second) reader.field_twice = {fqn, key};
     } else if (depth == 3 && field == "mesh") {
       reader.axes[fqn].push_back(key);
     }
@@ -181,11 +186,13 @@ Result<SpecEntry> read_entry(const Reader& reader, const std::string& fqn, const
 }  // namespace
 
 Result<Spec> parse_spec(std::string_view json, const std::string& source) {
-  Reader reader{json, source, {}, {}, false};
+  Reader reader{json, source, {}, {}, {}, false};
   SHW_TRY(Json document, parse(reader));
   if (!document.is_object())
     return fail(ErrorKind::kDamaged, "a spec is one JSON object, from tensor name to entry",
                 Place{source, 0});
+  if (const auto& [fqn, field] = reader.field_twice; !field.empty())
+    return reader.refuse(fqn, "its \"" + field + "\" stands there twice");
   if (!reader.twice.empty()) return reader.refuse(reader.twice, "this tensor stands there twice");
   Spec spec;
   spec.source = source;

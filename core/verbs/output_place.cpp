@@ -1,9 +1,7 @@
 #include "core/verbs/output_place.h"
 
-#include <filesystem>
-#include <system_error>
-
 #include "core/io/place.h"
+#include "core/io/same_file.h"
 #include "core/io/store.h"
 
 namespace shw::verbs {
@@ -14,12 +12,6 @@ constexpr const char* kElsewhere = "choose another place with --out";
 bool holds_one_file(const Directory& directory) {
   auto entries = directory.list(2);
   return entries && entries->size() == 1;
-}
-
-// By the inode: links of both kinds are followed.
-bool is_same_file(const std::string& a, const std::string& b) {
-  std::error_code none_there;
-  return std::filesystem::equivalent(a, b, none_there);
 }
 
 Status check_apart(const Checkpoint& checkpoint, const std::string& opened_as,

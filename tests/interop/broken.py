@@ -152,6 +152,27 @@ def axis_dropped_tensor_parallel(random):
         "rules": ["axis-dropped"], "lost_fraction": 1 - 1 / tp})
 
 
+def axis_and_strides_dropped(random):
+    """S5 E1 on three axes: training cuts tp, cp, then dp, and the saver knew dp and cp only,
+    and them as plain shards from left to right. Both mistakes at once, and the writers tell."""
+    values = Values(random)
+    mesh = {"dp": random.choice((2, 3)), "cp": 2, "tp": random.choice((2, 3))}
+    world = math.prod(mesh.values())
+    strided = [f"StridedShard(0,sf={mesh['cp'] * mesh['tp']})", f"StridedShard(0,sf={mesh['tp']})",
+               "Shard(0)"]
+    entries = []
+    for layer in range(random.randint(2, 3)):
+        prefix = f"model.layers.{layer}."
+        rows, columns = world * random.randint(1, 2), random.randint(2, 5)
+        entry = Entry(prefix + "fc1.weight", values.weight((rows, columns)), mesh, strided,
+                      "column")
+        entry.saved = without_axis(entry, "tp")
+        entries += [entry, Entry(prefix + "norm.weight", values.weight((world,)), mesh,
+                                 ["Shard(0)", "Shard(0)", "Replicate"], "norm")]
+    return Layout("s5_e1_plain", world, mesh, entries, expected={
+        "rules": ["axis-dropped"], "lost_fraction": 1 - 1 / mesh["tp"]})
+
+
 def strided_as_plain(random):
     """S5-E2: strided shards under plain placements: nothing lost, rows in the wrong order."""
     values = Values(random)
@@ -432,4 +453,5 @@ KINDS = {"s4_masters": experts_with_masters, "s4_b": first_commit, "s4_order": o
          "s5_e3_by_torch": torn_by_torch, "s2_replicas": replicas_beside_siblings,
          "s1": moved_axis, "s2": glu_split_local, "s3": local_as_global,
          "s4": axis_dropped_experts, "s5_e1": axis_dropped_tensor_parallel,
+         "s5_e1_plain": axis_and_strides_dropped,
          "s5_e2": strided_as_plain, "s5_e5": fused_per_rank}

@@ -182,5 +182,6 @@ def run(checks, other, scratch):
     for kind, label in (("s4_b", "S4, its first commit"), ("s5_e3", "S5-E3"),
                         ("s2_replicas", "model weights saved as replicas")):
         random_cases(checks, kind, label, scratch, other, count=6)
+    random_cases(checks, "s5_e1_plain", "S5-E1 without the strides", scratch, other, count=3)
     with checks.that("the older torch writes the offsets of its own generation"):
         random_cases(checks, "s5_e3_by_torch", "S5-E3 by torch itself", scratch, other, 8, other)

@@ -1,11 +1,13 @@
 """Forms that are rare and right raise nothing; forms that a loader refuses are never called clean.
 
 Optimizers that keep Adam's names under another rule, metadata that no stock torch spells so, a name
-that nobody knows, safetensors whose files or index lack something. What is right is decided by
+that nobody knows, one rank's file behind the name of another's, safetensors whose files, headers or
+index lack something. What is right is decided by
 torch and safetensors: each form is loaded before the program is asked.
 """
 
 import json
+import os
 import pickle
 import shutil
 
@@ -18,6 +20,7 @@ from torch.distributed.checkpoint.metadata import MetadataIndex
 
 import program
 from checks import expect, expect_equal
+from fake_ranks import Piece, write_checkpoint
 from test_random_damage import loads_otherwise
 
 STEPS, BETAS = 30, (0.9, 0.95)
@@ -100,6 +103,11 @@ def size_as(kind):
     return edit
 
 
+def listed_twice(metadata):
+    entry = metadata.state_dict_metadata["a.w"]
+    entry.chunks.append(entry.chunks[0])
+
+
 def transformed(fqn, transforms):
     def edit(metadata):
         record_of(metadata, fqn).transform_descriptors = transforms
@@ -117,6 +125,7 @@ SPELLINGS = [(f"in protocol {protocol}", lambda m: None, protocol) for protocol 
     ("whose paths begin with a dot", each_path(lambda path: "./" + path), 4),
     ("whose sizes are tuples", size_as(tuple), 4),
     ("one of whose sizes is a list", size_as(list), 4),
+    ("that lists a tile twice", listed_twice, 4),
     ("that names no transform for an object", transformed("step", []), 4),
     ("that names an unknown transform for an object", transformed("step", ["foo/1"]), 4),
     ("that says an object is compressed", transformed("step", ["stream.zstd/1"]), 4),
@@ -156,6 +165,55 @@ def metadata_spellings(checks, scratch):
         expect(loads_otherwise(lambda: load_all(folder), TRUTH), "torch loads it")
         finding = program.check(folder, "--against", original).must_exit(1).above_info()[0]
         expect_equal((finding["rule"], finding["subjects"]), ("missing-key", ["a.w"]), "finding")
+
+
+def rows_of(rank):
+    rows = torch.arange(12.).reshape(4, 3)[2 * rank.number:2 * rank.number + 2]
+    return {"w": Piece(rows.clone(), (2 * rank.number, 0), (4, 3))}
+
+
+def links(checks, scratch):
+    """Both files have the same length and the same form: only who they are tells."""
+    truth = {"w": torch.arange(12.).reshape(4, 3)}
+    for kind, link in (("hard", os.link), ("symbolic", lambda to, at: os.symlink(to.name, at))):
+        folder = scratch / f"{kind} link"
+        write_checkpoint(folder, 2, rows_of)
+        program.must_be_clean(folder, "--data")
+        (folder / "__1_0.distcp").unlink()
+        link(folder / "__0_0.distcp", folder / "__1_0.distcp")
+        with checks.that(f"a {kind} link to another rank's file is no clean checkpoint"):
+            def load():
+                state = {"w": torch.full((4, 3), -1.)}
+                dcp.load(state, checkpoint_id=str(folder), no_dist=True)
+                return state
+            expect(loads_otherwise(load, truth), "torch loads the truth")
+            finding = program.check(folder).must_exit(1).above_info()[0]
+            expect_equal((finding["rule"], finding["subjects"]),
+                         ("shared-storage", ["__0_0.distcp", "__1_0.distcp"]), "finding")
+
+
+NUMBERS = [("F32", "[2,3]", "0"), ("F32", "[2,3]", "-0"), ("F32", "[-0,3]", "0"),
+           ("F32", "[0,3]", "0"), ("f32", "[0,3]", "0"), ("F32", "[2,3.0]", "0"),
+           ("F32", "[2,3e0]", "0"), ("F32", "[02,3]", "0")]
+
+
+def header_numbers(checks, scratch):
+    path = scratch / "numbers.safetensors"
+    for dtype, shape, begin in NUMBERS:
+        end = 0 if "0,3]" in shape else 24
+        text = f'{{"w":{{"dtype":"{dtype}","shape":{shape},"data_offsets":[{begin},{end}]}}}}'
+        path.write_bytes(len(text).to_bytes(8, "little") + text.encode() + bytes(end))
+        sentence = f"a header of {dtype} {shape} from {begin} is clean where safetensors reads it"
+        with checks.that(sentence):
+            try:
+                with safe_open(path, "pt") as file:
+                    file.get_tensor("w")
+                read = True
+            except Exception:
+                read = False
+            answer = program.check(path, "--data")
+            expect(0 <= answer.code <= 2, f"it crashed: {answer}")
+            expect_equal(answer.code == 0, read, "clean")
 
 
 PARTS = [f"model-0000{n}-of-00003.safetensors" for n in (1, 2, 3)]
@@ -239,3 +297,5 @@ def run(checks, other, scratch):
     optimizers(checks, scratch)
     metadata_spellings(checks, scratch)
     safetensors_lack(checks, scratch)
+    links(checks, scratch)
+    header_numbers(checks, scratch)

@@ -114,8 +114,10 @@ Status Interpreter::run() {
     notes_.add(Severity::kWarning, {}, first_duplicate_,
                human_count(duplicates_) + " keys are recorded twice; the later record counts.");
   if (tree_.end() < file_size_)
-    notes_.add(Severity::kWarning, {}, tree_.end(),
-               human_count(file_size_ - tree_.end()) + " bytes follow the end of the pickle.");
+    // Python stops where the pickle does.
+    notes_.add(Severity::kInfo, {}, tree_.end(),
+               human_count(file_size_ - tree_.end()) +
+                   " bytes follow the end of the pickle, which nobody reads.");
   if (tree_.refused())
     notes_.add(Severity::kError, {}, tree_.refused()->at,
                fmt::format("Python cannot load it: {} at byte {}.", tree_.refused()->what,

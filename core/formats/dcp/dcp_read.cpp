@@ -1,8 +1,10 @@
 #include "core/formats/dcp/dcp_read.h"
 
 #include "core/formats/common/pickle.h"
+#include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/dcp/dcp_rows.h"
 #include "core/formats/dcp/dcp_shortcut.h"
+#include "core/formats/dcp/megatron_beside.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -49,6 +51,13 @@ Result<PickleTree> decode_with_shortcuts(const ByteSource& source, BytesView byt
   return tree.kind(tree.root()) == NodeKind::kShortcut ? general() : std::move(tree);
 }
 
+bool has_common_object(const NameTable& names) {
+  for (std::uint32_t name = 0; name < names.size(); ++name) {
+    if (names.text(name).starts_with("common_state/")) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
@@ -72,10 +81,13 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
   if (!tree) return tl::unexpected<Error>(with_advice(std::move(tree).error()));
   if (is_cancelled(progress)) return cancelled_error();
   builder.set_format(*options.format);
+  const Directory* folder = directory.get();
   builder.set_directory(std::move(directory));
   auto built = build_dcp(*tree, rows, names, source.name(), source.size(), builder, progress);
   if (!built) return tl::unexpected<Error>(with_advice(std::move(built).error()));
   if (is_cancelled(progress)) return cancelled_error();
+  if (options.format == &kMegatronFormat && folder != nullptr)
+    note_megatron_files(*folder, has_common_object(names), builder);
   auto checkpoint = builder.finish(progress);
   if (is_cancelled(progress)) return cancelled_error();
   return checkpoint;

@@ -5,6 +5,7 @@
 
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/dcp/dcp_read.h"
+#include "core/formats/dcp/megatron_beside.h"
 
 namespace shw {
 namespace {
@@ -16,7 +17,8 @@ Result<bool> recognises_dcp(const DirectoryLook& look) {
   return has_metadata(look);
 }
 Result<bool> recognises_megatron(const DirectoryLook& look) {
-  return has_metadata(look) && look.entry("metadata.json").kind == EntryKind::kFile;
+  // A folder or a dead link of that name is a marker that Megatron cannot read.
+  return has_metadata(look) && look.entry(kMegatronMarker).kind != EntryKind::kMissing;
 }
 Result<bool> recognises_rank_local(const DirectoryLook& look) {
   SHW_TRY(auto entries, look.entries());

@@ -29,7 +29,10 @@ class Events : public nlohmann::json_sax<Json> {
 
   bool null() override { return value(Kind::kNull, 0, nullptr); }
   bool boolean(bool) override { return value(Kind::kOther, 0, nullptr); }
-  bool number_integer(std::int64_t v) override { return value(Kind::kInteger, v, nullptr); }
+  // Zero comes here as "-0", which Rust's JSON reads as a float and refuses.
+  bool number_integer(std::int64_t v) override {
+    return value(v == 0 ? Kind::kOther : Kind::kInteger, v, nullptr);
+  }
   bool number_unsigned(std::uint64_t v) override {
     auto fits = narrow<std::int64_t>(v);
     return fits ? value(Kind::kInteger, *fits, nullptr) : value(Kind::kOther, 0, nullptr);

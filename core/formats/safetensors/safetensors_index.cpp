@@ -53,7 +53,8 @@ bool move_total(IndexJson& json, const char* key, std::int64_t by) {
 
 std::optional<std::string> find_safetensors_index(const Directory& directory) {
   std::string usual(kSafetensorsIndex);
-  if (directory.stat(usual).kind == EntryKind::kFile) return usual;
+  // Whatever has that name: a folder or a pipe there is an index that cannot be read.
+  if (directory.stat(usual).kind != EntryKind::kMissing) return usual;
   auto entries = directory.list();
   if (!entries) return std::nullopt;
   std::optional<std::string> found;

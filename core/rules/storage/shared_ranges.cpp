@@ -20,12 +20,13 @@ struct Item {
 };
 
 template <class Visit>
-void each_item(const CheckInput& input, Visit visit) {
+void each_item(const CheckInput& input, const std::vector<FileId>& real, Visit visit) {
   const Checkpoint& checkpoint = input.checkpoint;
   auto offer = [&](const std::optional<ItemPlace>& place, Claim claim) {
     if (!place || place->file == FileId::kNone || place->offset < 0 || place->length <= 0) return;
     auto end = checked_add(place->offset, place->length);
-    if (end) visit(Item{place->file, place->offset, *end, claim});
+    FileId file = real.empty() ? place->file : real[index_of(place->file)];
+    if (end) visit(Item{file, place->offset, *end, claim});
   };
   auto objects = checkpoint.objects();
   for (std::size_t o = 0; o < objects.size(); ++o)
@@ -35,11 +36,11 @@ void each_item(const CheckInput& input, Visit visit) {
 
 // Files whose items are not met one behind the other: only those can hold an overlap, and of
 // millions of items only theirs are sorted.
-std::vector<bool> files_to_sort(const CheckInput& input) {
+std::vector<bool> files_to_sort(const CheckInput& input, const std::vector<FileId>& real) {
   const Checkpoint& checkpoint = input.checkpoint;
   std::vector<std::int64_t> end(checkpoint.file_count(), 0);
   std::vector<bool> sort(checkpoint.file_count(), false);
-  each_item(input, [&](const Item& item) {
+  each_item(input, real, [&](const Item& item) {
     std::size_t file = index_of(item.file);
     if (item.begin < end[file]) sort[file] = true;
     end[file] = item.end;
@@ -85,13 +86,13 @@ std::string_view fqn_of(const Checkpoint& checkpoint, const Claim& claim) {
   return checkpoint.objects()[static_cast<std::size_t>(claim.object)].fqn;
 }
 
-std::vector<SharedRange> find_shared(const CheckInput& input) {
+std::vector<SharedRange> find_shared(const CheckInput& input, const std::vector<FileId>& real) {
   const Checkpoint& checkpoint = input.checkpoint;
   std::vector<SharedRange> found;
-  std::vector<bool> sort = files_to_sort(input);
+  std::vector<bool> sort = files_to_sort(input, real);
   if (std::find(sort.begin(), sort.end(), true) == sort.end()) return found;
   std::vector<Item> items;
-  each_item(input, [&](const Item& item) {
+  each_item(input, real, [&](const Item& item) {
     if (sort[index_of(item.file)]) items.push_back(item);
   });
   tbb::parallel_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {

@@ -24,7 +24,8 @@ struct SharedRange {
 
 // Of a torch checkpoint; chunks that torch itself cannot tell apart (one tensor, equal offsets) and
 // entries that say the same word for word (a repair makes them) share by right.
-std::vector<SharedRange> find_shared(const CheckInput& input);
+// `real`: for each file the one that its bytes are read as (linked_files.h); its own where empty.
+std::vector<SharedRange> find_shared(const CheckInput& input, const std::vector<FileId>& real = {});
 
 ItemPlace place_of(const Checkpoint& checkpoint, const Claim& claim);
 std::string_view fqn_of(const Checkpoint& checkpoint, const Claim& claim);

@@ -10,6 +10,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/rules/rules.h"
+#include "core/rules/storage/linked_files.h"
 #include "core/rules/storage/storage_homes.h"
 
 namespace shw {
@@ -192,7 +193,12 @@ void settle_conflicts(Judged& judged) {
 void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.format().traits.has_index || checkpoint.directory() == nullptr) return;
-  std::vector<SharedRange> shared = find_shared(facts);
+  std::vector<SharedRange> shared = find_shared(facts, real_files(checkpoint));
+  auto linked = std::stable_partition(shared.begin(), shared.end(), [&](const SharedRange& range) {
+    return !spans_files(checkpoint, range);
+  });
+  report_linked_files(facts, {linked, shared.end()}, findings);
+  shared.erase(linked, shared.end());
   if (shared.empty()) return;
   Judged judged = judge_ranges(facts, shared);
   settle_conflicts(judged);
@@ -214,7 +220,8 @@ const Rule kSharedStorage = {
         "a merge of several, and a load gives one tile the elements of the other without a word. "
         "The bytes that belong there are often still in the file of the rank that wrote them, "
         "claimed by no record: where exactly one such range holds an item of the right shape and "
-        "dtype, the record can point there again.",
+        "dtype, the record can point there again. Two file names that are links to one file leave "
+        "the same: the ranks that wrote them did not write the same numbers.",
     .lesson =
         {.drawing = R"(
   recorded                                 in the files

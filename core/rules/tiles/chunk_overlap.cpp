@@ -6,42 +6,76 @@
 namespace shw {
 namespace {
 
-void find_overlaps(const Facts& facts, std::vector<Finding>& findings) {
-  const Checkpoint& checkpoint = facts.checkpoint;
-  Finding finding;
-  finding.rule = "chunk-overlap";
-  std::vector<std::string> pairs;
+struct Found {
+  std::vector<std::string> subjects, pairs;
   std::vector<Box> boxes;
   std::uint64_t count = 0;
   bool complete = true;
+};
+
+std::string describe(const Checkpoint& checkpoint, ChunkId chunk) {
+  auto item = checkpoint.item(chunk);
+  return to_text(Box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))}) +
+         (item ? " in " + checkpoint.file(item->file).path : "");
+}
+
+// One box, one item: two entries of a list for one tile.
+bool is_listed_twice(const Checkpoint& checkpoint, ChunkId a, ChunkId b) {
+  auto one = checkpoint.item(a), other = checkpoint.item(b);
+  return one && other && one->file == other->file && one->offset == other->offset &&
+         one->length == other->length && same(checkpoint.offsets(a), checkpoint.offsets(b)) &&
+         same(checkpoint.sizes(a), checkpoint.sizes(b));
+}
+
+void add(const Checkpoint& checkpoint, TensorId tensor, const Overlap& overlap, Found& found) {
+  add_subject(found.subjects, checkpoint.fqn(tensor));
+  ++found.count;
+  if (found.pairs.size() >= kMaxEvidence) return;
+  auto chunks = checkpoint.chunks(tensor);
+  found.pairs.push_back(found.subjects.back() + ": " + describe(checkpoint, chunks[overlap.first]) +
+                        " and " + describe(checkpoint, chunks[overlap.second]));
+  found.boxes.push_back(overlap.box);
+}
+
+void report(Found found, Severity severity, const std::string& cause,
+            std::vector<Finding>& findings) {
+  if (found.subjects.empty()) return;
+  Finding finding;
+  finding.rule = "chunk-overlap";
+  finding.severity = severity;
+  finding.cause = (found.complete ? "" : "At least ") + plural(found.count, "pair") +
+                  " of tiles of " + some_of(found.subjects) + cause;
+  finding.subjects = std::move(found.subjects);
+  finding.evidence = {{"pairs", found.pairs},
+                      {"pair_count", static_cast<std::int64_t>(found.count)},
+                      {"boxes", found.boxes},
+                      {"complete", found.complete}};
+  findings.push_back(std::move(finding));
+}
+
+void find_overlaps(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
+  Found apart, twice;
   for (TensorId tensor : each_tensor(facts)) {
     const TilingDefects& defects = facts.tilings[index_of(tensor)].defects;
-    if (defects.overlaps.empty()) continue;
-    finding.subjects.emplace_back(checkpoint.fqn(tensor));
-    count += defects.overlaps.size();
-    complete = complete && defects.complete;
-    auto describe = [&](std::uint32_t i) {
-      ChunkId chunk = checkpoint.chunks(tensor)[i];
-      auto item = checkpoint.item(chunk);
-      return to_text(Box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))}) +
-             (item ? " in " + checkpoint.file(item->file).path : "");
-    };
+    auto chunks = checkpoint.chunks(tensor);
     for (const Overlap& overlap : defects.overlaps) {
-      if (pairs.size() >= kMaxEvidence) break;
-      pairs.push_back(finding.subjects.back() + ": " + describe(overlap.first) + " and " +
-                      describe(overlap.second));
-      boxes.push_back(overlap.box);
+      // Of more pairs than were kept some may be others.
+      bool one = defects.complete &&
+                 is_listed_twice(checkpoint, chunks[overlap.first], chunks[overlap.second]);
+      add(checkpoint, tensor, overlap, one ? twice : apart);
     }
+    if (!defects.overlaps.empty()) apart.complete = apart.complete && defects.complete;
   }
-  if (finding.subjects.empty()) return;
-  finding.cause = (complete ? "" : "At least ") + plural(count, "pair") + " of tiles of " +
-                  some_of(finding.subjects) + (count == 1 ? " claims" : " claim") +
-                  " the same elements: which bytes win depends on the order of reading.";
-  finding.evidence = {{"pairs", pairs},
-                      {"pair_count", static_cast<std::int64_t>(count)},
-                      {"boxes", boxes},
-                      {"complete", complete}};
-  findings.push_back(std::move(finding));
+  const char* claims = apart.count == 1 ? " claims" : " claim";
+  report(
+      std::move(apart), Severity::kError,
+      std::string(claims) + " the same elements: which bytes win depends on the order of reading.",
+      findings);
+  report(std::move(twice), Severity::kInfo,
+         " are one tile that the metadata lists twice, with the same item: a load copies the same "
+         "bytes twice, which harms nobody.",
+         findings);
 }
 
 }  // namespace
@@ -55,7 +89,7 @@ const Rule kChunkOverlap = {
         "no two tiles may share an element. Where two do, a load copies both, and the one read "
         "last stays: the result depends on the order and nothing is said about it. Ranks that "
         "computed their offsets for different meshes, or sizes that differ between replicas, write "
-        "this.",
+        "this. One tile that is listed twice, with the same item, only says the same twice.",
     .lesson = {.drawing = R"(
   tensor [8]   │ 0   1   2   3   4   5   6   7 │
   rank 0       │ 0   1   2   3   4 │

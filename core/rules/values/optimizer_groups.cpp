@@ -30,7 +30,7 @@ std::string said(const SavedStep& step) {
 
 // Every wrong entry gets the step of all others; nothing where one of them cannot.
 bool mend_steps(const Checkpoint& c, const StepCheck& steps, Finding& finding) {
-  if (!steps.others_agree || !steps.is_exception) return false;
+  if (!steps.latest || !steps.others_agree || !steps.is_exception) return false;
   for (const WrongStep& wrong : steps.wrong) {
     const SavedStep& step = *wrong.step;
     if (step.tensor && steps.tensor_donor != nullptr &&
@@ -54,7 +54,7 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
   if (steps.wrong.empty()) return;
   Finding finding;
   finding.rule = "optimizer-groups";
-  finding.severity = steps.is_exception ? Severity::kWarning : Severity::kInfo;
+  finding.severity = steps.is_exception || steps.no_counts ? Severity::kWarning : Severity::kInfo;
   finding.link = kLink;
   std::vector<std::string> lines, reasons;
   for (const WrongStep& wrong : steps.wrong) {
@@ -64,12 +64,12 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
   }
   std::string latest = step_text(steps.latest);
   finding.cause = plural(lines.size(), "optimizer step") + " cannot be (" + some_of(lines) +
-                  "): others stand at " + latest + ", and this is contradicted by " +
-                  reasons.front() + ".";
+                  "): " + (steps.latest ? "others stand at " + latest + ", and this" : "this") +
+                  " is contradicted by " + reasons.front() + ".";
   finding.evidence = {{"steps", capped(lines)},
                       {"count", count_of(lines.size())},
-                      {"latest step", *steps.latest},
                       {"contradicted by", capped(reasons)}};
+  if (steps.latest) finding.evidence.emplace_back("latest step", *steps.latest);
   if (mend_steps(c, steps, finding)) {
     finding.remedy = Remedy{"fill", false,
                             "The step becomes " + latest +
@@ -82,8 +82,9 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
             std::string(steps.others_agree ? ": no other step is kept in the same form"
                                            : ": the other steps are not alike") +
             ". Load the optimizer, set the step of these groups to the number of "
-            "updates that they had (" +
-            latest + " if they were trained from the start), and save again");
+            "updates that they had" +
+            (steps.latest ? " (" + latest + " if they were trained from the start)" : "") +
+            ", and save again");
   }
   findings.push_back(std::move(finding));
 }
@@ -107,6 +108,27 @@ void report_unknown_steps(const StepCheck& steps, std::vector<Finding>& findings
                       {"what would decide",
                        "an earlier checkpoint (--against), or moments that "
                        "can be read as plain numbers"}};
+  findings.push_back(std::move(finding));
+}
+
+void report_steps_ahead(const StepCheck& steps, std::vector<Finding>& findings) {
+  if (steps.ahead.empty()) return;
+  Finding finding;
+  finding.rule = "optimizer-groups";
+  finding.severity = Severity::kInfo;
+  std::vector<std::string> lines;
+  for (const SavedStep* step : steps.ahead) {
+    add_subject(finding.subjects, step->fqn);
+    lines.push_back(said(*step));
+  }
+  finding.cause = plural(lines.size(), "optimizer step") + " far ahead of the others (" +
+                  some_of(lines) + "; most stand at " + step_text(steps.latest) +
+                  "): parameters that were trained before the others were added, or a number that "
+                  "something wrote over.";
+  finding.evidence = {{"steps", capped(lines)},
+                      {"count", count_of(lines.size())},
+                      {"step of most", *steps.latest},
+                      {"what would decide", "an earlier checkpoint (--against)"}};
   findings.push_back(std::move(finding));
 }
 
@@ -341,6 +363,7 @@ void find_optimizer_group_faults(const Facts& facts, std::vector<Finding>& findi
     StepCheck steps = check_steps(facts, optimizer, other, pairs, budget);
     report_wrong_steps(facts.checkpoint, steps, findings);
     report_unknown_steps(steps, findings);
+    report_steps_ahead(steps, findings);
     report_membership(optimizer, findings);
     if (other != nullptr)
       report_order(facts.checkpoint, optimizer, *other, name_of(*facts.reference), findings);
@@ -359,7 +382,8 @@ const Rule kOptimizerGroups = {
         "while the others went on to 100: the first updates after a load are then too large. "
         "Moments tell: after no step both are zero, after one step the square of the first divided "
         "by the second is one number everywhere, and after few steps it is bounded by less than "
-        "after many. A step that they contradict cannot be, and where all others agree it becomes "
+        "after many. A step that they contradict cannot be, nor one that is no count (NaN, less "
+        "than none), and where all others agree it becomes "
         "theirs. Parameters that were added lately, frozen ones, and groups with other settings "
         "are as they should be. With a reference (--against) groups in another order are found, "
         "too: torch matches them by position.",

@@ -1,6 +1,8 @@
 #include "core/formats/open.h"
 
+#include "core/formats/common/torch_archive.h"
 #include "core/formats/dcp/dcp_support.h"
+#include "core/make_zip.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -38,6 +40,9 @@ TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
       {"0.metadata", ErrorKind::kUnsupported, "PaddlePaddle"},
       {"mp_rank_00_model_states.pt", ErrorKind::kUnsupported, "DeepSpeed"},
       {"model.pt", ErrorKind::kUnsupported, "torch.save"},
+      {"pytorch_model-00001-of-00002.bin", ErrorKind::kUnsupported, "Hugging Face"},
+      {"pytorch_model.bin.index.json", ErrorKind::kUnsupported, "Hugging Face"},
+      {"model.safetensors.index.json", ErrorKind::kUnsupported, "none of the files"},
       {"notes.txt", ErrorKind::kUnsupported, "no checkpoint that Shardwright knows"},
   };
   for (const Case& c : cases) {
@@ -110,6 +115,36 @@ TEST_CASE(
   CHECK(copy.offset == 9);
   REQUIRE(c.objects().size() == 1);
   CHECK(c.file(c.objects()[0].item->file).path == "__0_0.distcp");
+}
+
+TEST_CASE("a save that did not end is no checkpoint of what lies beside its data files") {
+  const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  const Bytes whole = bytes_of(little(header.size(), 8) + header + "1234");
+  auto stopped = open_files({{"__0_0.distcp", bytes_of("x")}, {"model.safetensors", whole}});
+  REQUIRE_FALSE(stopped.has_value());
+  CHECK(stopped.error().kind == ErrorKind::kDamaged);
+  CHECK(stopped.error().message.find("no .metadata") != std::string::npos);
+  CHECK(open_files({{"model.safetensors", whole}}).has_value());
+  // A folder below has a save of its own, which says nothing of the files around it.
+  CHECK(open_files({{"optimizer_0/__0_0.distcp", bytes_of("x")},
+                    {"optimizer_0/.metadata", some_metadata()},
+                    {"model.safetensors", whole}})
+            .has_value());
+  CHECK(open_files({{".metadata", some_metadata()}, {"model.safetensors", whole}}).has_value());
+}
+
+TEST_CASE("a file of torch.save is no checkpoint beside an index whose files are gone") {
+  MemorySink sink;
+  const Bytes pickle = bytes_of("\x80\x02}.");
+  REQUIRE(write_torch_archive(sink, {.top = "optimizer", .pickle = payload_of(pickle)}));
+  CHECK(open_files({{"optimizer.pt", sink.bytes}}).has_value());
+  CHECK(open_files({{"pytorch_model-00001-of-00001.bin", sink.bytes}}).has_value());
+  for (const char* beside : {"model.safetensors.index.json", "pytorch_model.bin.index.json",
+                             "pytorch_model-00001-of-00002.bin", "__0_0.distcp"}) {
+    CAPTURE(beside);
+    CHECK_FALSE(open_files({{"optimizer.pt", sink.bytes}, {beside, bytes_of("{}")}}).has_value());
+  }
+  CHECK_FALSE(open_files({{"pytorch_model-00002-of-00002.bin", sink.bytes}}).has_value());
 }
 
 TEST_CASE("a path may name the metadata file itself") {

@@ -130,3 +130,16 @@ TEST_CASE("from_local without a shape multiplies the axis that the placement nam
   std::vector<Placement> old{{Placement::Kind::kShard, 1, 1}, {Placement::Kind::kShard, 0, 1}};
   CHECK(invented_shape(Extents{9, 4096, 640}, mesh, old) == Extents{288, 8192, 640});
 }
+
+TEST_CASE("the factor of an axis of one rank says nothing") {
+  const Mesh mesh = parse_mesh("dp=1,cp=2,tp=2").value();
+  auto placed = [](std::int64_t first) {
+    return std::vector<Placement>{{Placement::Kind::kStridedShard, 0, first},
+                                  {Placement::Kind::kStridedShard, 0, 2},
+                                  {Placement::Kind::kShard, 0, 1}};
+  };
+  const Extents shape{8};
+  for (std::int64_t rank = 0; rank < 4; ++rank)
+    CHECK(*nested_box(shape, mesh, placed(2), rank) == *nested_box(shape, mesh, placed(4), rank));
+  CHECK_FALSE(nested_box(shape, parse_mesh("dp=2,cp=2,tp=2").value(), placed(2), 0).has_value());
+}

@@ -102,6 +102,30 @@ TEST_CASE("geometry: each defect is the finding that names it") {
   }
 }
 
+TEST_CASE("a tile that is listed twice with one item is remarked on, and not called an overlap") {
+  auto listed = [](bool same_item) {
+    CheckpointBuilder builder;
+    builder.set_format(test::kUnnamedFormat);
+    const Extents shape{4}, first{0}, second{2}, half{2};
+    builder.add_tensor("w", Dtype::kFloat32, shape);
+    FileId file = builder.file("__0_0.distcp");
+    builder.add_chunk(first, half, ItemPlace{file, 0, 16});
+    builder.add_chunk(first, half, ItemPlace{file, same_item ? 0 : 32, 16});
+    builder.add_chunk(second, half, ItemPlace{file, 16, 16});
+    std::vector<Finding> told;
+    for (Finding& finding : look(*builder.finish()).findings) {
+      if (finding.rule == "chunk-overlap") told.push_back(std::move(finding));
+    }
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].subjects == Names{"w"});
+    return told[0];
+  };
+  CHECK(listed(true).severity == Severity::kInfo);
+  CHECK(listed(true).cause.find("lists twice") != std::string::npos);
+  CHECK(listed(false).severity == Severity::kError);
+  CHECK(listed(false).cause.find("order of reading") != std::string::npos);
+}
+
 TEST_CASE("a gap names the missing boxes, merged, of all tensors in one finding") {
   CheckpointBuilder builder;
   builder.set_format(test::kUnnamedFormat);

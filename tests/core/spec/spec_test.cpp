@@ -50,6 +50,10 @@ TEST_CASE("what is no spec is refused with the tensor and the byte") {
       {"{\"w\": {\"shape\": [1], \"mesh\": {\"a\": 2}, \"placements\": [\"R\", \"R\"]}}",
        "2 placements", 1},
       {"{\"w\": {\"shape\": [1]}, \"w\": {\"shape\": [1]}}", "twice", 1},
+      {"{\"w\": {\"shape\": [1], \"shape\": [2]}}", "\"shape\" stands there twice", 1},
+      {"{\"v\": {\"shape\": [1]}, \"w\": {\"dtype\": \"int8\", \"shape\": [1], \"dtype\": "
+       "\"int8\"}}",
+       "\"dtype\" stands there twice", 22},
   };
   for (const Case& one : cases) {
     CAPTURE(one.text);

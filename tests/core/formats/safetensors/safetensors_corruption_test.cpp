@@ -90,6 +90,23 @@ TEST_CASE("safetensors files with any byte bent give an answer") {
   }
 }
 
+TEST_CASE("a dtype that nobody knows ends no check, not even of a tensor of nothing") {
+  for (const char* shape : {"[0,3]", "[3]", "[]"}) {
+    CAPTURE(shape);
+    const std::size_t bytes = shape[1] == '0' ? 0 : 12;
+    const std::string header = std::string(R"({"w":{"dtype":"f32","shape":)") + shape +
+                               R"(,"data_offsets":[0,)" + std::to_string(bytes) + "]}}";
+    auto opened = open_checkpoint(
+        memory_directory("ckpt", {{"model.safetensors", to_bytes(file_with(header, bytes))}}));
+    REQUIRE(opened.has_value());
+    CheckOptions options;
+    options.depth = Depth::kData;
+    auto report = check(**opened, options);
+    REQUIRE(report.has_value());
+    CHECK(report->verdict == Verdict::kFindings);
+  }
+}
+
 TEST_CASE("a shard that is left behind is named by the numbers of the others") {
   Files files = sharded();
   files.push_back({"shard-00004-model-00001-of-00001.safetensors", files[1].second});

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/formats/open.h"
 #include "core/make_zip.h"
@@ -159,6 +160,26 @@ TEST_CASE("an index that is silent about a tensor, or names no file for it, is t
     REQUIRE(finding != nullptr);
     CHECK(finding->severity == Severity::kError);
     CHECK(finding->subjects.front() == "d");
+  }
+}
+
+TEST_CASE("an index that is a folder or leads nowhere is told, and the files are read") {
+  for (bool is_folder : {true, false}) {
+    CAPTURE(is_folder);
+    TemporaryFolder folder;
+    write_three(folder, kRight);
+    const std::string index = folder / "model.safetensors.index.json";
+    std::filesystem::remove(index);
+    if (is_folder)
+      std::filesystem::create_directory(index);
+    else
+      std::filesystem::create_symlink("nowhere", index);
+    auto checkpoint = open_at(folder.path());
+    CHECK(checkpoint->tensor_count() == 3);
+    CheckReport report = report_of(*checkpoint);
+    CHECK(report.verdict == Verdict::kFindings);
+    REQUIRE(find(report, "bad-record") != nullptr);
+    CHECK(find(report, "bad-record")->cause.find("index") != std::string::npos);
   }
 }
 

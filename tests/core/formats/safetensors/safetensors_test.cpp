@@ -63,6 +63,7 @@ TEST_CASE("headers that no reader takes are errors") {
       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[0],"data_offsets":[4,4]}})",
       R"({"a":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}})",
       R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})",
+      R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[-0,4]}})",
       R"({"a":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})",
       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})",
       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})",

@@ -143,3 +143,37 @@ TEST_CASE("0.7.12: a flat bucket of one tp rank stands for both in the model's o
   CHECK(seen.survivors("fc1.weight_w") == "8+8<3");
   CHECK(seen.survivors("output_layer.weight") == "0+3<0 3+5<2");
 }
+
+TEST_CASE("an axis that was left out along with the strides is placed by who wrote what") {
+  // dp 2 x cp 2 x tp 2 on one dim, tp first and dp last in training: rank (d, c, t) holds row
+  // 4t + 2c + d. The saver knew dp and cp, and them as plain shards: box 2d + c of 4.
+  Made made;
+  std::vector<SavedTile> tiles;
+  for (std::uint32_t box = 0; box < 4; ++box) tiles.push_back({{box, 0}, {1, 2}, 2 * box + 1});
+  made.tensor("fc1.weight", {4, 2}, tiles)
+      .expect("fc1.weight", {8, 2}, "dp=2,cp=2,tp=2", {"SS(0,4)", "SS(0,2)", "S(0)"}, "column");
+  Seen seen = look(made);
+  REQUIRE_FALSE(seen.findings.empty());
+  CHECK(seen.findings[0].rule == "axis-dropped");
+  CHECK(seen.number(seen.findings[0], "lost elements") == 8);
+  CHECK(seen.survivors("fc1.weight") == "4+1<1 5+1<5 6+1<3 7+1<7");
+}
+
+TEST_CASE("chunks in an order that the spec does not know are not placed") {
+  // Four rows of a bucket from the last rank to the first, which no placement of the spec does.
+  Made made;
+  std::vector<SavedTile> tiles;
+  const std::int64_t rows[] = {3, 1, 3, 1};
+  std::int64_t at = 0;
+  for (std::uint32_t box = 0; box < 4; ++box) {
+    tiles.push_back({{at, 0}, {rows[box], 2}, 2 * (3 - box)});
+    at += rows[box];
+  }
+  made.tensor("fc1.weight", {8, 2}, tiles)
+      .expect("fc1.weight", {16, 2}, "dp=4,tp=2", {"SS(0,2)", "S(0)"}, "column");
+  Seen seen = look(made);
+  REQUIRE_FALSE(seen.findings.empty());
+  CHECK(seen.findings[0].rule == "axis-dropped");
+  CHECK_FALSE(seen.findings[0].remedy.has_value());
+  CHECK(seen.survivors("fc1.weight").empty());
+}

@@ -122,7 +122,8 @@ TEST_CASE("what equals its own transpose, or is no transpose, is no finding") {
 
 TEST_CASE(
     "after more training the cosine tells, matrix by matrix, where there are enough numbers") {
-  for (Extents shape : {Extents{40, 40}, Extents{48, 32}, Extents{3, 36, 36}, Extents{2, 40, 30}}) {
+  for (Extents shape : {Extents{40, 40}, Extents{48, 32}, Extents{3, 36, 36}, Extents{2, 40, 30},
+                        Extents{12, 12}, Extents{2, 20, 15}}) {
     CAPTURE(to_text(shape));
     Pair pair;
     Values truth = noise(shape, 7), later = trained_on(truth, 8);

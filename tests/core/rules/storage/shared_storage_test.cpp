@@ -196,6 +196,32 @@ TEST_CASE("a record of zero bytes is no home for a tile even where no header is 
   }));
 }
 
+TEST_CASE("one rank's file that is a link to another rank's is told, unless it holds one number") {
+  std::string fixture = fixture_cases("healthy_fsdp").front();
+  for (bool hard : {true, false}) {
+    CAPTURE(hard);
+    TemporaryFolder folder;
+    Copied copied = copy_of_fixture(fixture, folder / "ckpt");
+    const fs::path one = fs::path(copied.folder) / "__1_0.distcp";
+    const fs::path other = fs::path(copied.folder) / "__2_0.distcp";
+    CHECK(shared_in(report_of(*open_at(copied.folder))) == nullptr);
+    fs::remove(other);
+    if (hard)
+      fs::create_hard_link(one, other);
+    else
+      fs::create_symlink("__1_0.distcp", other);
+    CheckReport deep = report_of(*open_at(copied.folder));
+    const Finding* finding = shared_in(deep);
+    REQUIRE(finding != nullptr);
+    CHECK(finding->severity == Severity::kWarning);
+    CHECK(finding->subjects == std::vector<std::string>{"__1_0.distcp", "__2_0.distcp"});
+    // Nothing was opened: nothing says that the files were not alike.
+    CheckReport shallow = report_of(*open_at(copied.folder), Depth::kMetadata);
+    REQUIRE(shared_in(shallow) != nullptr);
+    CHECK(shared_in(shallow)->severity == Severity::kInfo);
+  }
+}
+
 TEST_CASE("no healthy checkpoint shares a byte between two records") {
   int seen = 0;
   for (const std::string& fixture : fixture_cases("healthy_")) {

@@ -1,6 +1,8 @@
 // Steps and parameter groups that cannot be (N16), and all that looks like them and is healthy.
 #include "core/rules/values/optimizer_groups_support.h"
 
+#include <limits>
+
 #include "core/facts/optimizer_steps.h"
 #include "core/repair/against_source.h"
 #include "core/repair/apply.h"
@@ -235,6 +237,57 @@ TEST_CASE("steps that are not alike are left to the person, with what to do") {
   CHECK_FALSE(findings[0].remedy.has_value());
   CHECK(findings[0].diagnoses.empty());
   CHECK(evidence<std::string>(findings[0], "what to do").starts_with("no safe remedy"));
+}
+
+TEST_CASE("a step that is no count of updates is wrong whatever the moments say") {
+  constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+  TemporaryFolder folder;
+  for (double step : {kNothing, std::numeric_limits<double>::infinity(), -3.0}) {
+    CAPTURE(step);
+    TemporaryFolder one;
+    MadeModel model = grown(4, 100);
+    set_step(model, "l2.weight", step);
+    auto broken = made(one / "broken", model);
+    auto findings = found_in(*broken, "optimizer-groups");
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].severity == Severity::kWarning);
+    CHECK(findings[0].subjects == std::vector<std::string>{"optimizer.state.l2.weight.step"});
+    CHECK(findings[0].remedy.has_value());
+    auto step_after = mended(broken, one / "out").checkpoint;
+    auto values = read_tensor(*step_after, *step_after->find("optimizer.state.l2.weight.step"));
+    REQUIRE(values.has_value());
+    CHECK(values->bytes == as_dtype({100}, Dtype::kFloat32));
+  }
+  MadeModel none = grown(2, 100);
+  for (const char* key : {"l0.weight", "l1.weight"}) set_step(none, key, kNothing);
+  auto findings = found_in(*made(folder / "none", none), "optimizer-groups");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == Severity::kWarning);
+  CHECK_FALSE(findings[0].remedy.has_value());
+}
+
+TEST_CASE("a step far ahead of most is remarked on, and decided by a reference") {
+  TemporaryFolder folder;
+  auto earlier = made(folder / "earlier", grown(5, 90));
+  MadeModel model = grown(5, 100);
+  set_step(model, "l3.weight", 1e6);
+  auto later = made(folder / "later", model);
+  auto findings = found_in(*later, "optimizer-groups");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == Severity::kInfo);
+  CHECK(findings[0].subjects == std::vector<std::string>{"optimizer.state.l3.weight.step"});
+  CHECK(evidence<double>(findings[0], "step of most") == 100);
+  auto sure = found_in(*later, "optimizer-groups", Depth::kHeaders, earlier);
+  REQUIRE(sure.size() == 1);
+  CHECK(sure[0].severity == Severity::kWarning);
+  auto after = mended(later, folder / "out", earlier).checkpoint;
+  auto step = read_tensor(*after, *after->find("optimizer.state.l3.weight.step"));
+  REQUIRE(step.has_value());
+  CHECK(step->bytes == as_dtype({100}, Dtype::kFloat32));
+  // Nothing is the rule where half stand here and half there.
+  MadeModel halves = grown(4, 100);
+  for (const char* key : {"l0.weight", "l1.weight"}) set_step(halves, key, 1e6);
+  CHECK(found_in(*made(folder / "halves", halves), "optimizer-groups").empty());
 }
 
 TEST_CASE("groups in another order than the reference's are put into its order, losslessly") {

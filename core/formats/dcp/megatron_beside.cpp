@@ -1,0 +1,123 @@
+#include "core/formats/dcp/megatron_beside.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "core/base/little_endian.h"
+#include "core/formats/common/magic.h"
+#include "core/formats/common/pickle.h"
+#include "core/formats/common/torch_item.h"
+#include "core/formats/common/zip.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kLargestMarker = 1 << 20;
+constexpr std::uint64_t kReadWhole = std::uint64_t{64} << 20;
+constexpr int kDeepest = 16;
+
+void note(const std::string& file, Severity severity, std::string cause,
+          CheckpointBuilder& builder) {
+  Finding finding;
+  finding.rule = "bad-record";
+  finding.severity = severity;
+  finding.subjects = {file};
+  finding.cause = std::move(cause);
+  finding.evidence.emplace_back("file", file);
+  builder.add_finding(std::move(finding));
+}
+
+// The backend that it names; empty where it is another program's metadata.json, which says nothing
+// of one. Python takes no byte order mark.
+Result<std::string> backend_in(const Directory& directory) {
+  auto damaged = [](const std::string& why) {
+    return fail(ErrorKind::kDamaged, why, {kMegatronMarker});
+  };
+  SHW_TRY(auto source, directory.open(kMegatronMarker));
+  if (source->size() > kLargestMarker) return damaged("is too large to be what Megatron writes");
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  const char* text = reinterpret_cast<const char*>(bytes.data());
+  auto not_deep = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    return depth < kDeepest;
+  };
+  auto json = nlohmann::json::parse(text, text + bytes.size(), not_deep, false);
+  const bool is_marked = std::string_view(text, bytes.size()).starts_with("\xEF\xBB\xBF");
+  if (is_marked || !json.is_object()) return damaged("is no JSON object");
+  auto backend = json.find("sharded_backend");
+  if (backend == json.end()) return std::string();
+  if (!backend->is_string()) return damaged("has a sharded_backend that is no name");
+  return backend->get<std::string>();
+}
+
+// Whether this is Megatron's at all, as far as the marker tells.
+bool note_marker(const Directory& directory, bool has_common, CheckpointBuilder& builder) {
+  auto backend = backend_in(directory);
+  if (!backend) {
+    // Without anything else of Megatron's it may be anybody's.
+    note(kMegatronMarker, has_common ? Severity::kError : Severity::kInfo,
+         "metadata.json " + backend.error().message +
+             ": Megatron begins a load with it, and ends there.",
+         builder);
+    return has_common;
+  }
+  if (!backend->empty() && *backend != "torch_dist")
+    note(kMegatronMarker, Severity::kError,
+         "metadata.json names the backend \"" + backend->substr(0, 40) +
+             "\", and what lies here is torch_dist: Megatron loads by that name.",
+         builder);
+  return !backend->empty();
+}
+
+Status read_common(const Directory& directory) {
+  SHW_TRY(auto source, directory.open(kCommonState));
+  SHW_TRY(Bytes begin, read_bytes(*source, 0, std::min<std::uint64_t>(source->size(), 4)));
+  // torch's form of before 1.6 has no checksum, and no torch_dist was written in it.
+  if (begin.size() < 4 || load_little<std::uint32_t>(begin) != kZipMagic)
+    return fail(ErrorKind::kDamaged, "does not begin as a file of torch.save does", {kCommonState});
+  SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));
+  SHW_TRY(Bytes pickle, read_pickle_record(zip, kReadWhole));
+  SHW_TRY(PickleTree tree, decode_pickle(pickle, kCommonState));
+  if (tree.refused()) return fail(ErrorKind::kDamaged, tree.refused()->what, {kCommonState});
+  if (source->size() > kReadWhole || zip.crcs_absent()) return {};
+  for (const ZipEntry& entry : zip.entries()) {
+    SHW_TRY(std::uint32_t crc, zip.crc_of(entry, nullptr));
+    if (crc != entry.crc)
+      return zip.damaged(entry.header_offset, "the record " + entry.name +
+                                                  " changed after it was written: its checksum "
+                                                  "differs");
+  }
+  return {};
+}
+
+void note_common(const Directory& directory, bool has_common_object, CheckpointBuilder& builder) {
+  if (directory.stat(kCommonState).kind == EntryKind::kMissing) {
+    if (!has_common_object)
+      // Not for torch, and not for every converter: the tensors are whole without it.
+      note(kCommonState, Severity::kInfo,
+           "common.pt is not there, and no entry common_state either: Megatron-LM itself reads the "
+           "arguments and the optimizer's settings from it before any tensor, and stops.",
+           builder);
+    return;
+  }
+  auto read = read_common(directory);
+  if (!read)
+    note(kCommonState, Severity::kError,
+         "common.pt cannot be read (" + read.error().message +
+             "): Megatron reads the arguments and the optimizer's settings from it before any "
+             "tensor.",
+         builder);
+}
+
+}  // namespace
+
+void note_megatron_files(const Directory& directory, bool has_common_object,
+                         CheckpointBuilder& builder) {
+  const bool has_common =
+      has_common_object || directory.stat(kCommonState).kind != EntryKind::kMissing;
+  if (note_marker(directory, has_common, builder))
+    note_common(directory, has_common_object, builder);
+}
+
+}  // namespace shw

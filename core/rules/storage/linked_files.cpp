@@ -1,0 +1,118 @@
+#include "core/rules/storage/linked_files.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/tile_content.h"
+#include "core/io/same_file.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// Tiles that are looked at for what they hold, and the largest of them, in bytes.
+constexpr int kMostLookedAt = 64;
+constexpr std::int64_t kLargestLookedAt = std::int64_t{16} << 20;
+
+bool is_small(const Checkpoint& c, ChunkId chunk) {
+  const std::uint32_t width = size_of(c.dtype(c.tensor_of(chunk)));
+  auto elements = volume(c.sizes(chunk));
+  return elements && width != 0 && *elements <= kLargestLookedAt / width;
+}
+
+// Tools that store equal files once link files of zeros or ones, too: only what holds different
+// numbers must have been written twice.
+bool holds_different_numbers(const Checkpoint& c, ChunkId chunk) {
+  TensorId tensor = c.tensor_of(chunk);
+  TensorBoxes boxes(c, tensor, c.dtype(tensor));
+  auto content = boxes.content_of(chunk, copy_of(c.sizes(chunk)));
+  return content && content->values.size() > 1;
+}
+
+bool is_recorded(const FileRow& file) {
+  return file.safe && file.referenced && file.kind == EntryKind::kFile && file.size > 0;
+}
+
+bool is_telling(const Facts& facts, const std::vector<SharedRange>& ranges) {
+  if (facts.depth < Depth::kHeaders) return false;
+  int looked_at = 0;
+  for (const SharedRange& range : each_of(ranges, facts)) {
+    for (const Claim& claim : range.claims) {
+      if (!claim.is_chunk() || !is_small(facts.checkpoint, claim.chunk)) continue;
+      if (looked_at++ == kMostLookedAt) return false;
+      if (holds_different_numbers(facts.checkpoint, claim.chunk)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<FileId> real_files(const Checkpoint& checkpoint) {
+  auto files = checkpoint.files();
+  const std::string folder = checkpoint.directory()->name() + "/";
+  // One file has one size: who shares it with nobody is not asked.
+  std::unordered_map<std::uint64_t, int> of_size;
+  for (const FileRow& file : files) of_size[file.size] += is_recorded(file) ? 1 : 0;
+  std::vector<FileId> real(files.size());
+  std::map<std::pair<std::uint64_t, std::uint64_t>, FileId> by_inode;
+  bool any = false;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    real[i] = FileId{static_cast<std::uint32_t>(i)};
+    if (!is_recorded(files[i]) || of_size[files[i].size] < 2) continue;
+    auto inode = inode_of(folder + files[i].path);
+    if (!inode) continue;
+    auto [first, is_new] = by_inode.try_emplace(*inode, real[i]);
+    real[i] = first->second;
+    any = any || !is_new;
+  }
+  return any ? real : std::vector<FileId>{};
+}
+
+bool spans_files(const Checkpoint& checkpoint, const SharedRange& range) {
+  return std::any_of(range.claims.begin(), range.claims.end(), [&](const Claim& claim) {
+    return place_of(checkpoint, claim).file != place_of(checkpoint, range.claims.front()).file;
+  });
+}
+
+void report_linked_files(const Facts& facts, const std::vector<SharedRange>& ranges,
+                         std::vector<Finding>& findings) {
+  if (ranges.empty()) return;
+  const Checkpoint& c = facts.checkpoint;
+  std::set<std::string> files, tensors;
+  for (const SharedRange& range : ranges) {
+    for (const Claim& claim : range.claims) {
+      files.insert(c.file(place_of(c, claim).file).path);
+      tensors.emplace(fqn_of(c, claim));
+    }
+  }
+  bool telling = is_telling(facts, ranges);
+  Finding finding;
+  finding.rule = kSharedStorage.id;
+  finding.severity = telling ? Severity::kWarning : Severity::kInfo;
+  finding.subjects.assign(files.begin(), files.end());
+  finding.cause = plural(files.size(), "data file") + " that the metadata tells apart (" +
+                  some_of(finding.subjects) +
+                  ") are links to the same file on disk: what one rank wrote is read for another "
+                  "one, too.";
+  if (telling)
+    finding.cause +=
+        " Different tiles do not hold the same numbers by chance: one of the files "
+        "was lost, or a tool linked copies of one tensor.";
+  else if (facts.depth < Depth::kHeaders)
+    finding.cause += " Nothing was opened to see whether that can be right (--depth headers).";
+  else
+    finding.cause +=
+        " What was read holds one number only, which a tool that stores equal files "
+        "once leaves as well.";
+  finding.evidence = {
+      {"tensors in them", capped(std::vector<std::string>(tensors.begin(), tensors.end()))},
+      {"count", count_of(ranges.size())}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace shw

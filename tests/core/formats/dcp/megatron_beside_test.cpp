@@ -1,0 +1,83 @@
+// What Megatron reads beside .metadata, bent in every way that matters.
+#include "core/formats/dcp/megatron_beside.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/formats/common/torch_archive.h"
+#include "core/formats/dcp/dcp_formats.h"
+#include "core/formats/dcp/dcp_support.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+const std::string kMarker =
+    R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1, "common_backend": "torch"})";
+
+Bytes common_state() {
+  const Bytes pickle = bytes_of("\x80\x02}(U\x09iterationK\x05u.");
+  MemorySink sink;
+  REQUIRE(write_torch_archive(sink, {.top = "common", .pickle = payload_of(pickle)}));
+  return sink.bytes;
+}
+
+// Severities, one a finding.
+std::vector<Severity> noted(const std::optional<std::string>& marker,
+                            const std::optional<Bytes>& common, bool has_object = false) {
+  std::vector<std::pair<std::string, Bytes>> files;
+  if (marker) files.emplace_back(kMegatronMarker, bytes_of(*marker));
+  if (common) files.emplace_back(kCommonState, *common);
+  auto directory = memory_directory("ckpt", files);
+  CheckpointBuilder builder;
+  builder.set_format(kMegatronFormat);
+  note_megatron_files(*directory, has_object, builder);
+  std::vector<Severity> out;
+  for (const Finding& finding : builder.finish()->opening_findings()) {
+    CHECK(finding.rule == "bad-record");
+    CHECK_FALSE(finding.cause.empty());
+    out.push_back(finding.severity);
+  }
+  return out;
+}
+
+using Severities = std::vector<Severity>;
+
+}  // namespace
+
+TEST_CASE("what Megatron reads first is whole or said to be damaged") {
+  const Severities nothing, error{Severity::kError}, info{Severity::kInfo};
+  const Bytes whole = common_state();
+  CHECK(noted(kMarker, whole) == nothing);
+  CHECK(noted(kMarker, std::nullopt, true) == nothing);
+  CHECK(noted(kMarker, std::nullopt) == info);
+  for (const char* text : {"", "{", "[]", "7", "\xEF\xBB\xBF{}", R"({"sharded_backend": 7})",
+                           R"({"sharded_backend": "zarr"})"}) {
+    CAPTURE(text);
+    CHECK(noted(text, whole) == error);
+  }
+  CHECK(noted("{}", whole) == nothing);  // somebody else's
+  CHECK(noted("{", std::nullopt) == info);
+  CHECK(noted(kMarker, Bytes()) == error);
+  CHECK(noted(kMarker, Bytes(500)) == error);
+}
+
+TEST_CASE("common.pt cut anywhere is told, and so is any byte of its pickle") {
+  const Bytes whole = common_state();
+  for (std::size_t keep = 0; keep < whole.size(); keep += 7) {
+    CAPTURE(keep);
+    CHECK(noted(kMarker, Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(keep))) ==
+          Severities{Severity::kError});
+  }
+  const std::string name = "iteration";
+  auto found = std::search(whole.begin(), whole.end(), name.begin(), name.end(),
+                           [](std::byte a, char b) { return static_cast<char>(a) == b; });
+  REQUIRE(found != whole.end());
+  for (std::ptrdiff_t at = 0; at < 9; ++at) {
+    Bytes bent = whole;
+    bent[static_cast<std::size_t>(found - whole.begin() + at)] ^= std::byte{1};
+    CHECK(noted(kMarker, bent) == Severities{Severity::kError});
+  }
+}
