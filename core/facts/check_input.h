@@ -6,7 +6,9 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/progress.h"
 #include "core/base/until_cancelled.h"
@@ -23,6 +25,12 @@ namespace shw {
 
 // One more than the highest rank that wrote a file in use.
 std::int64_t ranks_that_wrote(const Checkpoint& checkpoint);
+
+// How the mesh that a person gave fits the tiles, whatever the spec says.
+struct MeshFit {
+  std::int64_t explained = 0, looked_at = 0;  // tensors that several ranks cut
+  std::vector<std::string> against;           // what it does not explain, in words
+};
 
 // `headers` is empty at Depth::kMetadata, `data` below kData; otherwise one a chunk.
 struct CheckInput {
@@ -44,6 +52,9 @@ struct CheckInput {
   std::span<const Result<DataCheck>> file_data = {};  // one a file, or none (DataChecks::files)
   // From Depth::kHeaders on: tensors that are as the reference has them (equal_tensors.h).
   std::set<TensorId> equal_to_reference = {};
+  std::optional<MeshFit> mesh_fit = {};  // of `mesh`, where it is not null
+  // Meshes of the spec that count ranks in another order than those that saved did, or may do so.
+  std::vector<Mesh> misordered = {};
   // Where it was cancelled nobody looks at what is found.
   const Progress* progress = nullptr;
 };

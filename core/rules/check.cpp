@@ -168,10 +168,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   auto opened = checkpoint.opening_findings();
   report.findings.assign(opened.begin(), opened.end());
   std::move(expected.refused.begin(), expected.refused.end(), std::back_inserter(report.findings));
-  if (auto refused = mesh_too_small(input)) {
-    report.findings.push_back(std::move(*refused));
-    input.mesh = nullptr;
-  }
+  settle_mesh(input, report.findings);
   SHW_TRY(input.equal_to_reference, equal_to_reference(input, progress, options.team));
   const Facts facts = build_facts(input);
   if (is_cancelled(progress)) return stopped();
