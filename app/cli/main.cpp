@@ -223,6 +223,14 @@ int run_in_team(const Verb& verb, Context& context, const Launch& launch, MpiSes
   return done;
 }
 
+// mpirun sends SIGTERM to those that are still leaving where one has left with another code than 0:
+// they have said all, and nothing of that is to be said.
+void leave_session(MpiSession& session) {
+  const bool is_stopped = is_cancelled(&run_progress);
+  ::signal(SIGTERM, SIG_IGN);
+  session.end(is_stopped);
+}
+
 int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
   if (!verb.in_several && (!launch.can_meet || !has_mpi()))
     return refuse_alike(context, launch, does_not_run_in_several(context, launch));
@@ -242,7 +250,7 @@ int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
     else if (context.met)
       code = launch.rank == 0 ? fail_with(context, *context.met) : code;
   }
-  (*session)->end(is_cancelled(&run_progress));
+  leave_session(**session);
   return code;
 }
 
@@ -279,7 +287,7 @@ bool is_told_together(const EarlyExit& early, const Launch& launch) {
   LastWords own{Error{ErrorKind::kUsage, "the words cannot be understood"},
                 options.json ? early.out : early.err};
   say_last_words(context, **session, own);
-  (*session)->end(/*is_stopped=*/false);
+  leave_session(**session);
   return true;
 }
 

@@ -22,8 +22,8 @@ once() {
   [[ $(cat said talk | grep -c -- "$words") == 1 ]] || {
     echo "not said once, \"$words\", of: $*"; cat said talk; exit 1; }
 }
-once 'is not there' 4 check nowhere
-once 'is not there' 4 check nowhere --json
+once 'no such file or directory' 4 check nowhere
+once 'no such file or directory' 4 check nowhere --json
 once 'does not run in several processes' 3 info "$checkpoint"
 once 'does not run in several processes' 3 info "$checkpoint" --json
 once 'no-such-option' 3 check "$checkpoint" --no-such-option
@@ -31,13 +31,13 @@ once 'no-such-option' 3 check "$checkpoint" --no-such-option --json
 once 'no --yes' 3 reshard "$checkpoint" --mesh dp=4 --out nothing
 [[ ! -e nothing ]]
 
-# One of them sees another folder of that name, which is not there.
+# One of them sees another folder of that name, which no such file or directory.
 for lost in 0 2; do
   code=0
   "$mpirun" -n 4 bash -c 'cd "$1"; [[ $OMPI_COMM_WORLD_RANK == "$2" ]] && cd /; shift 2; exec "$@"' \
     bash "$(dirname "$checkpoint")" "$lost" "$program" check "$(basename "$checkpoint")" --data \
     < /dev/null > said 2> talk || code=$?
   [[ $code == 4 ]] || { echo "exit code $code where worker $lost sees nothing"; cat talk; exit 1; }
-  [[ $(grep -c "^worker $lost: .*is not there" talk) == 1 ]] || {
+  [[ $(grep -c "^worker $lost: .*no such file or directory" talk) == 1 ]] || {
     echo "worker $lost is not named once"; cat talk; exit 1; }
 done
