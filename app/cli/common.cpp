@@ -48,6 +48,15 @@ Error seen_from_outside(Error error, const Options& options) {
   return error;
 }
 
+// Whoever stopped it waits for the prompt. What writes has put its folder in order before it says
+// that it was stopped, the terminal keeps nothing back, and a checkpoint of 250,000 tensors would
+// take a tenth of a second to be taken apart.
+[[noreturn]] void leave_now(int code) {
+  std::_Exit(code);
+}
+
+}  // namespace
+
 // A worker that a message names may run anywhere.
 Error with_places(Error error, const Context& context) {
   const std::string words = error.message.substr(0, error.message.find(" (when last heard"));
@@ -66,36 +75,25 @@ Error with_places(Error error, const Context& context) {
   return error;
 }
 
-// Whoever stopped it waits for the prompt. What writes has put its folder in order before it says
-// that it was stopped, the terminal keeps nothing back, and a checkpoint of 250,000 tensors would
-// take a tenth of a second to be taken apart.
-[[noreturn]] void leave_now(int code) {
-  std::_Exit(code);
-}
-
-}  // namespace
-
 int fail_with(Context& context, const Error& met) {
   const Error error = with_places(met, context);
-  // The others would wait for this one; where all fail alike nobody is waiting.
-  if (context.team != nullptr) context.team->stop(error);
-  const bool is_first = context.team == nullptr || context.team->rank() == 0;
-  if (!is_first) {
-    // What one alone has met may be all that is ever said of it; what it was told is said already.
-    if (error.kind == ErrorKind::kIo && error.message.find(" stopped: ") == std::string::npos)
-      context.terminal.error(
-          "worker " + std::to_string(context.team->rank()) + ": " +
-          error_to_text(seen_from_outside(error, context.options), text_options(context)));
-  } else if (context.options.json) {
-    context.terminal.out_line(error_to_json(error));
-  } else {
-    context.terminal.error(
-        error_to_text(seen_from_outside(error, context.options), text_options(context)));
-  }
   const int code = exit_code(error.kind);
-  if (error.kind == ErrorKind::kCancelled && context.team == nullptr)
-    leave_now(context.terminal.out_failed() ? kIo : code);
+  if (context.team != nullptr) {
+    // The others would wait for this one; where all fail alike nobody is waiting.
+    context.team->stop(error);
+    context.met = error;
+    return code;
+  }
+  if (context.options.json)
+    context.terminal.out_line(error_to_json(error));
+  else
+    context.terminal.error(error_words(context, error));
+  if (error.kind == ErrorKind::kCancelled) leave_now(context.terminal.out_failed() ? kIo : code);
   return code;
+}
+
+std::string error_words(const Context& context, const Error& error) {
+  return error_to_text(seen_from_outside(error, context.options), text_options(context));
 }
 
 Status needs_yes() {

@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <thread>
 
+#include "app/cli/last_words.h"
 #include "app/cli/options.h"
 #include "app/cli/terminal.h"
 #include "app/cli/verbs.h"
@@ -165,10 +167,24 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
 #endif
 constexpr std::chrono::seconds kPatience(SHW_PATIENCE_SECONDS);
 
-// Before there is a team, stderr is everybody's and stdout is the first one's.
-int refuse(Context& context, const Launch& launch, const Error& error) {
+// Where processes cannot hear each other stderr is everybody's, and stdout the first one's.
+int refuse_alone(Context& context, const Launch& launch, const Error& error) {
   if (launch.rank == 0) return fail_with(context, error);
-  context.terminal.error(error_to_text(error, text_options(context)));
+  context.terminal.error(error_words(context, error));
+  return exit_code(error.kind);
+}
+
+// What all of them know alike without a word from the others, the first one says. A launcher may
+// end all as soon as one has left: the first one gets a while.
+int refuse_alike(Context& context, const Launch& launch, const Error& error) {
+  if (launch.rank == 0) return fail_with(context, error);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  return exit_code(error.kind);
+}
+
+// To be said at the end of the session.
+int keep_for_the_end(Context& context, const Error& error) {
+  context.met = error;
   return exit_code(error.kind);
 }
 
@@ -187,34 +203,54 @@ Result<TileWay> open_tile_way(MpiSession& session, const Context& context) {
   return way;
 }
 
+int run_in_team(const Verb& verb, Context& context, const Launch& launch, MpiSession& session) {
+  auto transport = session.transport({});
+  if (!transport) return keep_for_the_end(context, transport.error());
+  const char* machine = std::getenv(kMachineVariable);
+  TransportTeam team(**transport, kPatience, machine != nullptr ? machine : this_machine());
+  auto workers = agree_on_verb(team, verb);
+  if (!workers) return keep_for_the_end(context, workers.error());
+  if (!verb.in_several) return keep_for_the_end(context, does_not_run_in_several(context, launch));
+  context.workers = std::move(*workers);
+  context.local_rank = launch.local_rank;
+  auto way = open_tile_way(session, context);
+  if (!way) return keep_for_the_end(context, way.error());
+  Transport* nccl = way->chosen.nccl.get();
+  team.send_tiles_by(nccl, nccl == nullptr ? "mpi" : "nccl", way->chosen.why);
+  context.team = &team;
+  int done = run_verb(verb, context);
+  context.team = nullptr;
+  return done;
+}
+
+// mpirun sends SIGTERM to those that are still leaving where one has left with another code than 0:
+// they have said all, and nothing of that is to be said.
+void leave_session(MpiSession& session) {
+  const bool is_stopped = is_cancelled(&run_progress);
+  ::signal(SIGTERM, SIG_IGN);
+  session.end(is_stopped);
+}
+
 int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
-  if (!launch.can_meet) {
-    // All of them know it alike: the first one says so.
-    return launch.rank == 0 ? fail_with(context, cannot_meet(launch)) : kUsage;
-  }
+  if (!verb.in_several && (!launch.can_meet || !has_mpi()))
+    return refuse_alike(context, launch, does_not_run_in_several(context, launch));
+  if (!launch.can_meet) return refuse_alike(context, launch, cannot_meet(launch));
   auto session = begin_mpi(launch);
-  if (!session) return refuse(context, launch, session.error());
-  int code = [&] {
-    if (auto there = check_all_are_there(**session, launch); !there)
-      return refuse(context, launch, there.error());
-    auto transport = (*session)->transport({});
-    if (!transport) return refuse(context, launch, transport.error());
-    const char* machine = std::getenv(kMachineVariable);
-    TransportTeam team(**transport, kPatience, machine != nullptr ? machine : this_machine());
-    auto workers = agree_on_verb(team, verb);
-    if (!workers) return refuse(context, launch, workers.error());
-    context.team = &team;
-    context.workers = std::move(*workers);
-    context.local_rank = launch.local_rank;
-    auto way = open_tile_way(**session, context);
-    if (!way) return refuse(context, launch, way.error());
-    Transport* nccl = way->chosen.nccl.get();
-    team.send_tiles_by(nccl, nccl == nullptr ? "mpi" : "nccl", way->chosen.why);
-    int done = run_verb(verb, context);
-    context.team = nullptr;
-    return done;
-  }();
-  (*session)->end(is_cancelled(&run_progress));
+  if (!session && !has_mpi()) return refuse_alike(context, launch, session.error());
+  if (!session) return refuse_alone(context, launch, session.error());
+  int code = kUsage;
+  if (auto there = check_all_are_there(**session, launch); !there) {
+    code = refuse_alone(context, launch,
+                        verb.in_several ? there.error() : does_not_run_in_several(context, launch));
+  } else {
+    code = run_in_team(verb, context, launch, **session);
+    // Whoever stopped all of them knows why.
+    if (!is_cancelled(&run_progress))
+      say_last_words(context, **session, {context.met});
+    else if (context.met)
+      code = launch.rank == 0 ? fail_with(context, *context.met) : code;
+  }
+  leave_session(**session);
   return code;
 }
 
@@ -234,10 +270,34 @@ int run(const Options& options) {
     if (launch.size == 1 && options.transport == TileTransport::kNccl)
       return fail_with(context, nothing_travels());
     if (launch.size == 1) return run_verb(verb, context);
-    if (verb.in_several) return run_with_others(verb, context, launch);
-    return refuse(context, launch, does_not_run_in_several(context, launch));
+    return run_with_others(verb, context, launch);
   }
   return kUsage;  // the parser lets no other verb through
+}
+
+// Words that cannot be understood are those of all processes as a rule, and then told once.
+bool is_told_together(const EarlyExit& early, const Launch& launch) {
+  if (launch.size == 1 || early.code == kClean || !launch.can_meet || !has_mpi()) return false;
+  auto session = begin_mpi(launch);
+  if (!session || !check_all_are_there(**session, launch)) return false;
+  Options options;
+  options.json = early.err.empty();
+  Terminal terminal(options, launch.rank == 0);
+  Context context{options, terminal, run_progress};
+  LastWords own{Error{ErrorKind::kUsage, "the words cannot be understood"},
+                options.json ? early.out : early.err};
+  say_last_words(context, **session, own);
+  leave_session(**session);
+  return true;
+}
+
+int leave_early(const EarlyExit& early) {
+  const Launch launch = launch_of_this_process();
+  if (is_told_together(early, launch)) return early.code;
+  Terminal terminal(Options{}, launch.rank == 0);
+  if (!early.out.empty()) terminal.out(early.out);
+  if (!early.err.empty()) terminal.error(early.err);
+  return terminal.out_failed() ? kIo : early.code;
 }
 
 }  // namespace
@@ -248,9 +308,5 @@ int main(int argc, char** argv) {
   install_signal_handlers();
   auto parsed = parse_arguments(argc, argv);
   if (const auto* options = std::get_if<Options>(&parsed)) return run(*options);
-  const EarlyExit& early = std::get<EarlyExit>(parsed);
-  Terminal terminal{Options{}};
-  if (!early.out.empty()) terminal.out(early.out);
-  if (!early.err.empty()) terminal.error(early.err);
-  return terminal.out_failed() ? kIo : early.code;
+  return leave_early(std::get<EarlyExit>(parsed));
 }

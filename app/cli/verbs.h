@@ -34,6 +34,7 @@ struct Context {
   Team* team = nullptr;  // of the processes that run this verb together; null for one alone
   std::optional<int> local_rank = {};     // of this process among those on its machine
   std::vector<std::string> workers = {};  // of the team: "process 4711 on node-7"
+  std::optional<Error> met = {};          // what ended the verb in a team: said at the end
 };
 
 int run_info(Context& context);
@@ -67,7 +68,13 @@ int tell_steps(Context& context, const verbs::Opened& opened, StepPlan plan);
 // Several processes have no terminal to ask at.
 Status needs_yes();
 
-// Says what went wrong, as text or as JSON, and returns the exit code that belongs to it.
+// As a person reads it, files named from where that one stands.
+std::string error_words(const Context& context, const Error& error);
+// With where the workers run that it names.
+Error with_places(Error error, const Context& context);
+
+// Says what went wrong, as text or as JSON, and returns the exit code that belongs to it. A member
+// of a team keeps it (Context::met), for all of them to say once.
 int fail_with(Context& context, const Error& error);
 int exit_code(ErrorKind kind);
 TextStyle style_of(const Context& context);

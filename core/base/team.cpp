@@ -117,6 +117,13 @@ Status beat_until_done(Team& team, const BesideWork& beside, std::future<Status>
   return {};
 }
 
+// As many at once as fit.
+Status each_held(const Held& held, std::size_t first, std::size_t count,
+                 const std::function<Status(std::size_t)>& work) {
+  if (held.bytes.empty()) return each_in_parallel(count, work);
+  return each_within(held.most, held.bytes.subspan(first, count), work);
+}
+
 // Where the round ends that begins here.
 std::size_t end_of_round(std::span<const std::uint64_t> costs, std::size_t first,
                          std::size_t members) {
@@ -133,7 +140,7 @@ std::size_t end_of_round(std::span<const std::uint64_t> costs, std::size_t first
 Result<Bytes> find_share(const TeamWork& work, std::size_t first, Share own,
                          const std::string& agreed) {
   std::vector<Bytes> found(own.last - own.first);
-  SHW_CHECK(each_in_parallel(found.size(), [&](std::size_t i) -> Status {
+  SHW_CHECK(each_held(work.held, first + own.first, found.size(), [&](std::size_t i) -> Status {
     SHW_TRY(found[i], work.find(first + own.first + i));
     return {};
   }));
@@ -239,14 +246,14 @@ std::vector<Share> deal(std::span<const std::uint64_t> costs, std::size_t member
 Result<std::vector<std::string>> find_each(Team* team, const EachWork& work) {
   std::vector<std::string> found(work.costs.size());
   if (team == nullptr) {
-    SHW_CHECK(each_in_parallel(found.size(), [&](std::size_t i) -> Status {
+    SHW_CHECK(each_held(work.held, 0, found.size(), [&](std::size_t i) -> Status {
       if (is_cancelled(work.progress)) return cancelled_error();
       SHW_TRY(found[i], work.find(i));
       return {};
     }));
     return found;
   }
-  TeamWork dealt{work.step, work.costs, {}, {}, work.progress};
+  TeamWork dealt{work.step, work.costs, {}, {}, work.progress, work.held};
   dealt.find = [&](std::size_t i) -> Result<Bytes> {
     if (is_cancelled(work.progress)) return cancelled_error();
     SHW_TRY(std::string words, work.find(i));

@@ -71,6 +71,13 @@ struct Share {
 // Things of these costs, in shares of neighbours that cost about the same, one a member.
 std::vector<Share> deal(std::span<const std::uint64_t> costs, std::size_t members);
 
+// What a member holds in memory while it finds things, in bytes, one a thing: those that it works
+// on at once hold no more than `most` together. Empty: nobody counts.
+struct Held {
+  std::span<const std::uint64_t> bytes = {};
+  std::uint64_t most = UINT64_MAX;
+};
+
 struct TeamWork {
   std::string step;                      // what it is called where somebody waits in vain
   std::span<const std::uint64_t> costs;  // in bytes, one a thing; at most 256 MiB are best
@@ -79,6 +86,7 @@ struct TeamWork {
   // Everything that was found, in order, on every member, whoever found it.
   std::function<Status(std::size_t thing, BytesView found)> hear;
   Progress* progress = nullptr;  // as in BesideWork
+  Held held = {};
 };
 // Each thing is found by exactly one member. In rounds, so that a member that hangs is missed soon.
 Status each_in_team(Team& team, const TeamWork& work);
@@ -90,6 +98,7 @@ struct EachWork {
   std::span<const std::uint64_t> costs;  // as in TeamWork
   std::function<Result<std::string>(std::size_t thing)> find;
   Progress* progress = nullptr;
+  Held held = {};
 };
 Result<std::vector<std::string>> find_each(Team* team, const EachWork& work);
 

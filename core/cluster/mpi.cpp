@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 
 // Of all that a worker that stops tells the others; on a communicator of its own.
 constexpr int kNoteTag = 1;
+// Between all processes, when their transports may have ended already.
+constexpr int kWordsTag = 2, kHeardTag = 3;
 // For what is on its way when something goes wrong, and for the others at the end.
 constexpr auto kAftermath = 1s;
 constexpr auto kFarewell = 5s;
@@ -244,8 +246,26 @@ class OpenedMpi final : public MpiSession {
     return std::make_unique<MpiTransport>(data, notes, rank_, size_, options);
   }
 
+  bool part(Bytes own, bool has_words, const Say& say) override {
+    if (rank_ != 0) return is_heard(std::move(own), has_words);
+    std::vector<std::optional<Bytes>> words(static_cast<std::size_t>(size_));
+    words[0] = std::move(own);
+    hear_others(words);
+    say(words);
+    is_one_missing_ = std::any_of(words.begin(), words.end(),
+                                  [](const auto& heard) { return !heard.has_value(); });
+    for (int worker = 1; worker < size_; ++worker) {
+      if (!words[static_cast<std::size_t>(worker)]) continue;
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Isend(nullptr, 0, MPI_BYTE, worker, kHeardTag, MPI_COMM_WORLD, &request);
+      if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    }
+    return true;
+  }
+
   void end(bool is_stopped) override {
-    if (is_stopped) return;
+    // Who was waited for in vain is not waited for again.
+    if (is_stopped || is_one_missing_) return;
     MPI_Request all = MPI_REQUEST_NULL;
     if (MPI_Ibarrier(MPI_COMM_WORLD, &all) != MPI_SUCCESS) return;
     const auto deadline = Clock::now() + kFarewell;
@@ -259,7 +279,55 @@ class OpenedMpi final : public MpiSession {
   }
 
  private:
+  void hear_others(std::vector<std::optional<Bytes>>& words) const {
+    const auto deadline = Clock::now() + kFarewell;
+    Pause pause;
+    for (int missing = size_ - 1; missing > 0 && Clock::now() < deadline;) {
+      int there = 0, count = 0;
+      MPI_Status status{};
+      if (MPI_Iprobe(MPI_ANY_SOURCE, kWordsTag, MPI_COMM_WORLD, &there, &status) != MPI_SUCCESS)
+        return;
+      if (there == 0) {
+        pause.take();
+        continue;
+      }
+      MPI_Get_count(&status, MPI_BYTE, &count);
+      Bytes heard(static_cast<std::size_t>(std::max(count, 0)));
+      if (MPI_Recv(heard.data(), count, MPI_BYTE, status.MPI_SOURCE, kWordsTag, MPI_COMM_WORLD,
+                   MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        return;
+      words[static_cast<std::size_t>(status.MPI_SOURCE)] = std::move(heard);
+      --missing;
+    }
+  }
+
+  // The first one may come here as late as it may be silent, and then puts it into words.
+  bool is_heard(Bytes own, bool has_words) {
+    said_ = std::move(own);
+    MPI_Request saying = MPI_REQUEST_NULL, hearing = MPI_REQUEST_NULL;
+    if (MPI_Isend(said_.data(), static_cast<int>(said_.size()), MPI_BYTE, 0, kWordsTag,
+                  MPI_COMM_WORLD, &saying) != MPI_SUCCESS)
+      return false;
+    MPI_Request_free(&saying);
+    // Who has nothing to say waits for the others at the end alone.
+    if (!has_words) return true;
+    if (MPI_Irecv(nullptr, 0, MPI_BYTE, 0, kHeardTag, MPI_COMM_WORLD, &hearing) != MPI_SUCCESS)
+      return false;
+    const auto deadline = Clock::now() + 2 * kFarewell;
+    Pause pause;
+    for (int done = 0;; pause.take()) {
+      if (MPI_Test(&hearing, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+      if (done != 0) return true;
+      if (Clock::now() > deadline) break;
+    }
+    MPI_Cancel(&hearing);
+    MPI_Request_free(&hearing);
+    return false;
+  }
+
   const int rank_, size_;
+  Bytes said_;  // until it has gone
+  bool is_one_missing_ = false;
 };
 
 }  // namespace

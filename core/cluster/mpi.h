@@ -2,7 +2,10 @@
 // MPI is: mpi.cpp, and absent.cpp where it is not to be had.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "core/cluster/launch.h"
 #include "core/cluster/transport.h"
@@ -23,6 +26,11 @@ class MpiSession {
   virtual int size() const = 0;
   // All processes ask for it, each as often as the others. May be used until the session ends.
   virtual Result<std::unique_ptr<Transport>> transport(const MpiOptions& options) = 0;
+  // Before the end: what each has to say comes to the first one, who calls `say` with it, by rank;
+  // nothing of one that is not heard within a few seconds. Then those that said something hear that
+  // it was heard. False where one did not: it has to speak for itself.
+  using Say = std::function<void(const std::vector<std::optional<Bytes>>&)>;
+  virtual bool part(Bytes own, bool has_words, const Say& say) = 0;
   // Last of all, whatever became of the run. Waits a few seconds for the others to come here:
   // mpirun ends all of them as soon as one has left, and some may still have something to say.
   // Nothing to wait for is left where the launcher itself is ending them (`is_stopped`).

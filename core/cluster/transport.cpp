@@ -13,15 +13,14 @@ std::string patience_of(const WaitStep& step) {
   return human_seconds(static_cast<double>(step.within.count()) * 1e-3);
 }
 
-// "worker 12 stopped: ..."
-bool is_of_another(std::string_view text) {
-  constexpr std::string_view kWorker = "worker ", kStopped = " stopped: ";
-  if (!text.starts_with(kWorker)) return false;
-  text.remove_prefix(kWorker.size());
-  return take_number(text) && text.starts_with(kStopped);
-}
-
 }  // namespace
+
+bool is_of_another(std::string_view message) {
+  constexpr std::string_view kWorker = "worker ", kStopped = " stopped: ";
+  if (!message.starts_with(kWorker)) return false;
+  message.remove_prefix(kWorker.size());
+  return take_number(message) && message.starts_with(kStopped);
+}
 
 Status check_peer(const Transport& transport, int peer) {
   if (peer >= 0 && peer < transport.size() && peer != transport.rank()) return {};

@@ -1,17 +1,23 @@
 // What a check was given, and what it has read: all that facts are found in.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/progress.h"
+#include "core/base/team.h"
 #include "core/base/until_cancelled.h"
 #include "core/facts/depth.h"
 #include "core/facts/integrity.h"
+#include "core/facts/optimizer_states.h"
 #include "core/formats/items.h"
 #include "core/formats/replicas.h"
 #include "core/mesh/mesh.h"
@@ -23,6 +29,12 @@ namespace shw {
 
 // One more than the highest rank that wrote a file in use.
 std::int64_t ranks_that_wrote(const Checkpoint& checkpoint);
+
+// How the mesh that a person gave fits the tiles, whatever the spec says.
+struct MeshFit {
+  std::int64_t explained = 0, looked_at = 0;  // tensors that several ranks cut
+  std::vector<std::string> against;           // what it does not explain, in words
+};
 
 // `headers` is empty at Depth::kMetadata, `data` below kData; otherwise one a chunk.
 struct CheckInput {
@@ -44,8 +56,14 @@ struct CheckInput {
   std::span<const Result<DataCheck>> file_data = {};  // one a file, or none (DataChecks::files)
   // From Depth::kHeaders on: tensors that are as the reference has them (equal_tensors.h).
   std::set<TensorId> equal_to_reference = {};
+  std::optional<MeshFit> mesh_fit = {};  // of `mesh`, where it is not null
+  // Meshes of the spec that count ranks in another order than those that saved did, or may do so.
+  std::vector<Mesh> misordered = {};
+  // Of the checkpoint; of what facts are built on, never null (build_facts).
+  std::shared_ptr<const std::vector<OptimizerState>> states = nullptr;
   // Where it was cancelled nobody looks at what is found.
-  const Progress* progress = nullptr;
+  Progress* progress = nullptr;
+  Team* team = nullptr;  // who share out what rules read; null: alone
 };
 
 // All loops of facts and rules over what a large checkpoint has many of are made with these two: a
@@ -56,6 +74,12 @@ inline auto each_tensor(const CheckInput& input) {
 template <class Range>
 auto each_of(Range&& range, const CheckInput& input) {
   return until_cancelled(std::forward<Range>(range), input.progress);
+}
+
+// Found once: to tell whose each is takes every name of the checkpoint.
+inline auto each_state(const CheckInput& input) {
+  assert(input.states != nullptr);
+  return until_cancelled(*input.states, input.progress);
 }
 
 }  // namespace shw

@@ -141,8 +141,7 @@ std::vector<LocalState> local_states(const CheckInput& input) {
   std::set<TensorId> split = split_locally(input);
   std::map<std::string, std::vector<LocalState>> hits;
   std::map<std::string, std::size_t> misses;
-  std::vector<OptimizerState> states = optimizer_states(c, input.progress);
-  for (const OptimizerState& state : each_of(states, input)) {
+  for (const OptimizerState& state : each_state(input)) {
     if (split.contains(state.state) || c.shape(state.state).empty()) continue;
     if (is_as_expected(input, state.state)) continue;
     if (state.parameter) {

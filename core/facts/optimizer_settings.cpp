@@ -1,6 +1,7 @@
 #include "core/facts/optimizer_settings.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "core/base/little_endian.h"
@@ -262,12 +263,69 @@ std::optional<Betas> betas_of(const ParamGroup& group) {
   return Betas{*first, *second};
 }
 
-std::optional<Betas> betas_of(const SavedOptimizer& optimizer, std::string_view key) {
+namespace {
+
+const ParamGroup* group_with(const SavedOptimizer& optimizer, std::string_view key) {
   auto found = optimizer.group_of.find(bare_name(key));
-  if (found != optimizer.group_of.end()) return betas_of(optimizer.groups[found->second]);
+  if (found != optimizer.group_of.end()) return &optimizer.groups[found->second];
   // In no list: one group alone still tells.
-  if (optimizer.groups.size() == 1) return betas_of(optimizer.groups.front());
-  return std::nullopt;
+  return optimizer.groups.size() == 1 ? &optimizer.groups.front() : nullptr;
+}
+
+// What torch.optim.Adam and AdamW, Apex' and TransformerEngine's FusedAdam, schedulers and Megatron
+// leave in a group.
+bool is_known_beside_adam(std::string_view name) {
+  constexpr std::array<std::string_view, 33> kKnown = {"lr",
+                                                       "betas",
+                                                       "eps",
+                                                       "weight_decay",
+                                                       "amsgrad",
+                                                       "maximize",
+                                                       "foreach",
+                                                       "capturable",
+                                                       "fused",
+                                                       "params",
+                                                       "param_names",
+                                                       "differentiable",
+                                                       "initial_lr",
+                                                       "max_lr",
+                                                       "min_lr",
+                                                       "decoupled_weight_decay",
+                                                       "base_momentum",
+                                                       "max_momentum",
+                                                       "step",
+                                                       "bias_correction",
+                                                       "wd_mult",
+                                                       "lr_mult",
+                                                       "pre_wd_mult",
+                                                       "pre_lr_mult",
+                                                       "start_wd",
+                                                       "end_wd",
+                                                       "name",
+                                                       "is_expert_parallel",
+                                                       "is_decoupled_lr",
+                                                       "default_config",
+                                                       "group_name",
+                                                       "is_expert",
+                                                       "is_vision_model_param"};
+  return std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end();
+}
+
+}  // namespace
+
+std::optional<Betas> betas_of(const SavedOptimizer& optimizer, std::string_view key) {
+  const ParamGroup* group = group_with(optimizer, key);
+  return group == nullptr ? std::nullopt : betas_of(*group);
+}
+
+bool is_adams(const SavedOptimizer& optimizer, std::string_view key) {
+  const ParamGroup* group = group_with(optimizer, key);
+  if (group == nullptr || !group->values.contains("betas")) return false;
+  const bool is_named =
+      group->values.contains("amsgrad") || group->values.contains("bias_correction");
+  return is_named && std::all_of(group->values.begin(), group->values.end(), [](const auto& value) {
+           return is_known_beside_adam(value.first);
+         });
 }
 
 const SavedOptimizer* find_optimizer(const OptimizerSettings& settings, std::string_view prefix) {

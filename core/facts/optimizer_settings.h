@@ -64,6 +64,10 @@ struct Betas {
 // Of the group that holds the parameter with that key.
 std::optional<Betas> betas_of(const SavedOptimizer& optimizer, std::string_view key);
 std::optional<Betas> betas_of(const ParamGroup& group);
+// The group has what torch's own Adam and AdamW, or NVIDIA's fused ones, write into it, and nothing
+// that is not known from them or from a trainer around them. Names of states say less: AdaBelief,
+// ADOPT and LaProp are kept under Adam's.
+bool is_adams(const SavedOptimizer& optimizer, std::string_view key);
 const SavedOptimizer* find_optimizer(const OptimizerSettings& settings, std::string_view prefix);
 
 }  // namespace shw

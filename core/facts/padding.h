@@ -3,13 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
-#include "core/formats/items.h"
+#include "core/base/progress.h"
+#include "core/model/checkpoint.h"
 
 namespace shw {
 
 // Rows from `begin` on are all zeros, or (`or_identical`) one row over and over, at least two of
-// them. `values` have rows, and `begin` is one of them.
-bool is_padding(const TensorValues& values, std::int64_t begin, bool or_identical);
+// them. Nothing where the tensor is not tiled exactly or those rows cannot be read; no other row
+// is.
+std::optional<bool> ends_in_padding(const Checkpoint& checkpoint, TensorId tensor,
+                                    std::int64_t begin, bool or_identical,
+                                    Progress* progress = nullptr);
 
 }  // namespace shw

@@ -48,8 +48,7 @@ std::vector<std::string> states_left(const CheckInput& input, const std::set<Ten
                                      const std::set<TensorId>& right) {
   const Checkpoint& c = input.checkpoint;
   std::vector<std::string> left;
-  std::vector<OptimizerState> states = optimizer_states(c, input.progress);
-  for (const OptimizerState& state : each_of(states, input)) {
+  for (const OptimizerState& state : each_state(input)) {
     bool asked = state.parameter && mended.contains(*state.parameter) &&
                  same(c.shape(state.state), c.shape(*state.parameter));
     if (!asked || mended.contains(state.state)) continue;
@@ -59,13 +58,28 @@ std::vector<std::string> states_left(const CheckInput& input, const std::set<Ten
   return left;
 }
 
-std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId tensor) {
+std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId tensor,
+                                         Progress* progress) {
   if (checkpoint.directory() == nullptr || size_of(checkpoint.dtype(tensor)) == 0)
     return std::nullopt;
   if (judge_tiling(checkpoint, tensor).tiling != Tiling::kExact) return std::nullopt;
-  auto values = read_tensor(checkpoint, tensor, kComparedUpTo);
+  auto values = read_tensor(checkpoint, tensor, kComparedUpTo, progress);
   if (!values || values->uncovered != 0) return std::nullopt;
   return std::move(*values);
+}
+
+Result<std::vector<std::string>> find_together(
+    const CheckInput& input, const std::string& step, const std::vector<std::uint64_t>& held,
+    const std::function<Result<std::string>(std::size_t)>& find) {
+  std::vector<std::uint64_t> costs;
+  std::uint64_t all = 0;
+  for (std::uint64_t bytes : held) {
+    costs.push_back(bytes / 2);
+    all = checked_add(all, bytes / 2).value_or(UINT64_MAX);
+  }
+  if (input.progress != nullptr && all != 0)
+    input.progress->begin(Phase::kReadingBytes, all, /*bytes=*/true);
+  return find_each(input.team, {step, costs, find, input.progress, {held, kComparedTogether}});
 }
 
 std::uint64_t bytes_to_compare(const Checkpoint& checkpoint, TensorId tensor) {

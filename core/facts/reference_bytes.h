@@ -1,6 +1,7 @@
 // Reading tensors of the checkpoint and of the reference side by side.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,7 +20,14 @@ inline constexpr std::uint64_t kComparedUpTo = std::uint64_t{8} << 30;
 inline constexpr std::uint64_t kComparedTogether = std::uint64_t{4} << 30;
 
 // The tensor whole, if every element of it is there and can be read.
-std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId tensor);
+std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId tensor,
+                                         Progress* progress = nullptr);
+
+// What several threads compare at once, each thing holding so many bytes and reading half of that,
+// is begun and found by all who look (find_each): one answer a thing, the same for all of them.
+Result<std::vector<std::string>> find_together(
+    const CheckInput& input, const std::string& step, const std::vector<std::uint64_t>& held,
+    const std::function<Result<std::string>(std::size_t)>& find);
 
 // What it takes to hold a tensor of both sides whole, each with the tile that is read.
 std::uint64_t bytes_to_compare(const Checkpoint& checkpoint, TensorId tensor);

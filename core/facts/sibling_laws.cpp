@@ -253,8 +253,7 @@ std::optional<DerivedLayout> layout_of_suspects(const CheckInput& input, const S
   }
   // The states of a parameter were saved as it was.
   std::set<TensorId> parameters(suspects.tensors.begin(), suspects.tensors.end());
-  std::vector<OptimizerState> states = optimizer_states(c, input.progress);
-  for (const OptimizerState& state : each_of(states, input)) {
+  for (const OptimizerState& state : each_state(input)) {
     if (!state.parameter || !parameters.contains(*state.parameter) || !state.parameter_is_sure)
       continue;
     if (!same(c.shape(state.state), c.shape(*state.parameter))) continue;

@@ -46,10 +46,21 @@ const SpecEntry* layout_of(const CheckInput& input, std::string_view fqn) {
 }
 
 RankMap::RankMap(const CheckInput& input, const Mesh& mesh) {
-  if (mesh.size() >= input.ranks) ranks_ = mesh.size();
-  if (input.mesh == nullptr) return;
-  std::vector<std::int64_t> strides = strides_of(*input.mesh);
-  const auto& axes = input.mesh->axes;
+  const bool is_in_doubt =
+      std::find(input.misordered.begin(), input.misordered.end(), mesh) != input.misordered.end();
+  if (mesh.size() >= input.ranks && !is_in_doubt) ranks_ = mesh.size();
+  if (input.mesh != nullptr) count_over(*input.mesh, mesh);
+}
+
+RankMap RankMap::counted_over(const Mesh& order, const Mesh& mesh) {
+  RankMap out;
+  out.count_over(order, mesh);
+  return out;
+}
+
+void RankMap::count_over(const Mesh& order, const Mesh& mesh) {
+  std::vector<std::int64_t> strides = strides_of(order);
+  const auto& axes = order.axes;
   for (const MeshAxis& axis : mesh.axes) {
     auto found = std::find(axes.begin(), axes.end(), axis);
     if (found != axes.end())
@@ -57,7 +68,7 @@ RankMap::RankMap(const CheckInput& input, const Mesh& mesh) {
     else if (axis.size == 1)
       given_.push_back({1, 1});
   }
-  if (given_.size() == mesh.axes.size() && !given_.empty()) given_ranks_ = input.mesh->size();
+  if (given_.size() == mesh.axes.size() && !given_.empty()) given_ranks_ = order.size();
 }
 
 std::optional<std::int64_t> RankMap::of(std::uint32_t writer) const {

@@ -21,8 +21,8 @@ namespace shw {
 const SpecEntry* layout_of(const CheckInput& input, std::string_view fqn);
 
 // Rank on `mesh` of the global rank `writer`. From what the person said where that names all axes
-// of `mesh`; otherwise the mesh must hold every rank that wrote anything, row-major. Nothing where
-// neither is so.
+// of `mesh`; otherwise the mesh must hold every rank that wrote anything, row-major, and no tensor
+// may contradict its order (rank_orders.h). Nothing where neither is so.
 std::optional<std::int64_t> rank_on(const CheckInput& input, const Mesh& mesh,
                                     std::uint32_t writer);
 
@@ -30,12 +30,18 @@ std::optional<std::int64_t> rank_on(const CheckInput& input, const Mesh& mesh,
 class RankMap {
  public:
   RankMap(const CheckInput& input, const Mesh& mesh);
+  // As if `order` were the mesh that saved: nothing for any writer where it lacks an axis of
+  // `mesh`.
+  static RankMap counted_over(const Mesh& order, const Mesh& mesh);
   std::optional<std::int64_t> of(std::uint32_t writer) const;
 
  private:
   struct Axis {
     std::int64_t stride = 1, size = 1;  // in what the person said
   };
+  RankMap() = default;
+  void count_over(const Mesh& order, const Mesh& mesh);
+
   std::vector<Axis> given_;  // one an axis of `mesh`; empty where the person's does not name all
   std::int64_t given_ranks_ = 0;
   std::int64_t ranks_ = 0;  // of `mesh`; 0 where it cannot hold all that wrote

@@ -78,8 +78,7 @@ std::vector<SplitPair> split_pairs(const CheckInput& input) {
     OptimizerState first;
   };
   std::map<std::string, Halves> stems;
-  std::vector<OptimizerState> states = optimizer_states(c, input.progress);
-  for (OptimizerState& state : each_of(states, input)) {
+  for (const OptimizerState& state : each_state(input)) {
     if (!state.parameter || c.shape(state.state).empty()) continue;
     bool is_w = is_half_of_pair(state.key, "_w"), is_v = is_half_of_pair(state.key, "_v");
     if (!is_w && !is_v) continue;
@@ -87,7 +86,7 @@ std::vector<SplitPair> split_pairs(const CheckInput& input) {
     SplitHalf half{state.state, *state.parameter};
     Halves& halves = stems[stem];
     (is_w ? halves.w : halves.v) = half;
-    halves.first = std::move(state);
+    halves.first = state;
   }
   std::vector<SplitPair> pairs;
   for (const auto& [stem, halves] : stems) {

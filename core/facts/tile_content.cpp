@@ -88,11 +88,13 @@ std::optional<Dtype> common_dtype(Dtype a, Dtype b) {
   return can_cast(wide, narrow) ? std::optional(narrow) : std::nullopt;
 }
 
-TensorBoxes::TensorBoxes(const Checkpoint& checkpoint, TensorId tensor, Dtype dtype)
+TensorBoxes::TensorBoxes(const Checkpoint& checkpoint, TensorId tensor, Dtype dtype,
+                         Progress* progress)
     : checkpoint_(checkpoint),
       tensor_(tensor),
       own_(checkpoint.dtype(tensor)),
       dtype_(dtype),
+      progress_(progress),
       items_(checkpoint) {
   for (ChunkId chunk : checkpoint.chunks(tensor))
     by_box_.emplace(Key{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))},
@@ -104,6 +106,13 @@ std::optional<Bytes> TensorBoxes::cast(Result<Bytes> bytes) const {
   if (own_ == dtype_) return std::move(*bytes);
   auto out = cast_elements(own_, *bytes, dtype_);
   return out ? std::optional<Bytes>(std::move(*out)) : std::nullopt;
+}
+
+// Nothing once somebody stopped it.
+std::optional<Bytes> TensorBoxes::counted(std::optional<Bytes> bytes) const {
+  if (is_cancelled(progress_)) return std::nullopt;
+  if (progress_ != nullptr && bytes) progress_->add(bytes->size());
+  return bytes;
 }
 
 // Which items reach into the box; most often it is the box of one.
@@ -163,7 +172,7 @@ std::optional<BoxContent> TensorBoxes::content_of(const Box& box) {
   if (!added) return found->second;
   std::vector<ChunkId> chunks = chunks_in(box);
   found->second = content(box.sizes, size_of(dtype_), [&](const Box& slab) {
-    return read(chunks, moved_to(box.offsets, slab));
+    return counted(read(chunks, moved_to(box.offsets, slab)));
   });
   return found->second;
 }
@@ -176,7 +185,7 @@ std::optional<std::string> TensorBoxes::start_of(ChunkId chunk, const Extents& s
 
 std::optional<BoxContent> TensorBoxes::content_of(ChunkId chunk, const Extents& sizes) {
   return content(sizes, size_of(dtype_),
-                 [&](const Box& slab) { return cast(items_.read_item(chunk, slab)); });
+                 [&](const Box& slab) { return counted(cast(items_.read_item(chunk, slab))); });
 }
 
 }  // namespace shw

@@ -29,8 +29,12 @@ inline constexpr std::size_t kMaxValues = 16;
 // Boxes of one tensor whose chunks tile it, as elements of `dtype`. Answers about boxes are kept.
 class TensorBoxes {
  public:
-  TensorBoxes(const Checkpoint& checkpoint, TensorId tensor, Dtype dtype);
+  // `progress` hears of every slab that was read; may be null.
+  TensorBoxes(const Checkpoint& checkpoint, TensorId tensor, Dtype dtype,
+              Progress* progress = nullptr);
 
+  // Its elements, row-major; nothing where they cannot all be read.
+  std::optional<Bytes> elements(const Box& box) { return read(chunks_in(box), box); }
   // The leading elements of the box, 4 KiB at most: what differs there differs.
   std::optional<std::string> start_of(const Box& box);
   std::optional<BoxContent> content_of(const Box& box);
@@ -43,10 +47,12 @@ class TensorBoxes {
   std::vector<ChunkId> chunks_in(const Box& box) const;
   std::optional<Bytes> read(const std::vector<ChunkId>& chunks, const Box& box);
   std::optional<Bytes> cast(Result<Bytes> bytes) const;
+  std::optional<Bytes> counted(std::optional<Bytes> bytes) const;
 
   const Checkpoint& checkpoint_;
   TensorId tensor_;
   Dtype own_, dtype_;
+  Progress* progress_;
   BoxReader items_;
   std::map<Key, ChunkId> by_box_;
   std::map<Key, std::optional<std::string>> starts_;

@@ -39,8 +39,8 @@ class Solver {
         tensor_(tensor),
         shape_(copy_of(input.reference->shape(other))),
         dtype_(dtype),
-        here_(input.checkpoint, tensor, dtype),
-        there_(*input.reference, other, dtype) {}
+        here_(input.checkpoint, tensor, dtype, input.progress),
+        there_(*input.reference, other, dtype, input.progress) {}
 
   TilePlaces solve(bool every_byte) {
     out_.rounded = input_.checkpoint.dtype(tensor_) != dtype_ || there_dtype_differs();

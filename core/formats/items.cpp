@@ -193,7 +193,7 @@ Result<Bytes> read_chunk(const Checkpoint& checkpoint, ChunkId chunk) {
 }
 
 Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
-                                 std::uint64_t limit_bytes) {
+                                 std::uint64_t limit_bytes, Progress* progress) {
   SHW_TRY(std::uint64_t bytes, tensor_size(checkpoint, tensor, limit_bytes));
   TensorValues values{checkpoint.dtype(tensor), copy_of(checkpoint.shape(tensor)), Bytes(bytes), 0};
   const std::size_t size = size_of(values.dtype);
@@ -209,7 +209,9 @@ Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
                       " does not lie inside the shape " + to_text(values.shape),
                   {{}, std::nullopt, std::string(checkpoint.fqn(tensor))});
     if (is_empty(box)) continue;
+    if (is_cancelled(progress)) return cancelled_error();
     SHW_TRY(Bytes part, read_chunk_with(files, checkpoint, chunk, values.dtype));
+    if (progress != nullptr) progress->add(part.size());
     std::int64_t first = 0;
     for (std::size_t d = 0; d < strides.size(); ++d) first += box.offsets[d] * strides[d];
     Extents dense = row_major_strides(box.sizes);

@@ -58,7 +58,8 @@ struct TensorValues {
 };
 // `limit_bytes` guards against shapes that were made up: more than that is kUnsupported.
 Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
-                                 std::uint64_t limit_bytes = std::uint64_t{64} << 30);
+                                 std::uint64_t limit_bytes = std::uint64_t{64} << 30,
+                                 Progress* progress = nullptr);
 
 // All that statistics are made of, counted on the way.
 struct ItemNumbers {

@@ -18,14 +18,13 @@ constexpr std::size_t kAxes = 3;          // of a mesh that is guessed
 
 // A tensor as its savers cut it: who wrote which box. Equal layouts are looked at once.
 struct Cutting {
-  TensorId tensor{};
+  std::vector<TensorId> tensors;  // with this layout
   Extents shape;
   std::vector<std::pair<std::int64_t, Box>> chunks;  // writer, box; no empty ones
-  std::int64_t tensors = 1;                          // with this layout
 };
 
 std::optional<Cutting> cutting_of(const Checkpoint& c, TensorId tensor) {
-  Cutting cutting{tensor, copy_of(c.shape(tensor)), {}, 1};
+  Cutting cutting{{tensor}, copy_of(c.shape(tensor)), {}};
   auto chunks = c.chunks(tensor);
   if (chunks.size() < 2 || chunks.size() > kChunks) return std::nullopt;
   for (ChunkId chunk : chunks) {
@@ -53,7 +52,7 @@ std::vector<Cutting> cuttings_of(const Checkpoint& c, const Progress* progress) 
     auto known = std::find_if(
         first, last, [&](const auto& item) { return same_cutting(all[item.second], *cutting); });
     if (known != last) {
-      ++all[known->second].tensors;
+      all[known->second].tensors.push_back(tensor);
     } else if (all.size() < kLayouts) {
       by_size.emplace(cutting->chunks.size(), all.size());
       all.push_back(std::move(*cutting));
@@ -148,18 +147,24 @@ std::optional<std::vector<Placement>> find_placements(const Mesh& mesh, const Cu
 void judge(const Checkpoint& c, const std::vector<Cutting>& cuttings, const Progress* progress,
            MeshGuess& guess) {
   for (const Cutting& cutting : until_cancelled(cuttings, progress)) {
-    guess.looked_at += cutting.tensors;
+    const auto alike = static_cast<std::int64_t>(cutting.tensors.size());
+    guess.looked_at += alike;
     auto placements = find_placements(guess.mesh, cutting);
     if (placements) {
-      guess.explained += cutting.tensors;
-      guess.placements.push_back({cutting.tensor, std::move(*placements)});
-    } else if (guess.against.size() < 8) {
+      guess.explained += alike;
+      guess.placements.push_back({cutting.tensors.front(), std::move(*placements)});
+      continue;
+    }
+    guess.unexplained.insert(guess.unexplained.end(), cutting.tensors.begin(),
+                             cutting.tensors.end());
+    if (guess.against.size() < 8) {
       const auto& [writer, box] = cutting.chunks.back();
       guess.against.push_back(fmt::format("{} {}: no placements on it give rank {} {}",
-                                          c.fqn(cutting.tensor), to_text(cutting.shape), writer,
-                                          to_text(box)));
+                                          c.fqn(cutting.tensors.front()), to_text(cutting.shape),
+                                          writer, to_text(box)));
     }
   }
+  std::sort(guess.unexplained.begin(), guess.unexplained.end());
   if (guess.looked_at != 0)
     guess.confidence = static_cast<double>(guess.explained) / static_cast<double>(guess.looked_at);
 }

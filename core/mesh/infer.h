@@ -26,7 +26,8 @@ struct MeshGuess {
   double confidence = 0;       // 0 to 1; 1 only where a person said it
   std::int64_t explained = 0;  // tensors cut by several ranks whose chunks it predicts
   std::int64_t looked_at = 0;  // of so many
-  std::vector<TensorPlacements> placements;  // of those explained
+  std::vector<TensorPlacements> placements;  // of those explained, one a layout
+  std::vector<TensorId> unexplained;         // all that were looked at and are not
   std::vector<std::string> against;          // in words, at most 8: what it does not explain
   bool is_sure() const { return confidence >= 0.99; }
 };

@@ -23,7 +23,9 @@ struct ExpectedResult {
   // Why it cannot be that result, told without reading an item: tensors, shapes, dtypes, tiles.
   // Where there are any, `compare` is not to be called.
   std::vector<std::string> contradictions = {};
-  FilledRecord lost = {};                 // elements whose own value is gone
+  FilledRecord lost = {};  // elements whose own value is gone
+  // Elements of a tensor that nothing was planned for and that lie in no tile of the source.
+  std::map<std::string, std::int64_t> holes = {};
   std::vector<std::string> dropped = {};  // entries of the source that are not there any more
   std::int64_t trimmed = 0;               // elements that were cut off
   std::map<std::string, std::int64_t> padding =

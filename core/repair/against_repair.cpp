@@ -10,7 +10,9 @@
 #include "core/repair/lower.h"
 #include "core/repair/outputs.h"
 #include "core/repair/plan.h"
+#include "core/repair/proof.h"
 #include "core/repair/prove_result.h"
+#include "core/tiles/exact_tiling.h"
 
 namespace shw {
 namespace {
@@ -91,6 +93,17 @@ void find_origins(RepairedAgain& again) {
   }
 }
 
+void add_holes(const RepairedAgain& again, ExpectedResult& expected) {
+  auto planned = planned_by_id(again.plan);
+  for (std::uint32_t t = 0; t < again.source->tensor_count(); ++t) {
+    if (planned.contains(t)) continue;
+    auto holes = holes_of(*again.source, TensorId{t});
+    if (holes && !holes->empty())
+      expected.holes[std::string(again.source->fqn(TensorId{t}))] =
+          total_volume(*holes).value_or(0);
+  }
+}
+
 }  // namespace
 
 std::string words_about(const Error& error) {
@@ -110,6 +123,7 @@ Result<ExpectedResult> expected_of_repair(const std::shared_ptr<const Checkpoint
     if (std::int64_t padding = padding_left_out(*source, tensor); padding != 0)
       expected.padding[std::string(fqn_after(*source, tensor))] = padding;
   }
+  add_holes(*again, expected);
   for (const Operation& operation : again->plan.operations)
     expected.words.push_back(operation.text);
   if (Status same = compare_metadata(*source, again->plan, result); !same) {

@@ -28,8 +28,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/base/cancelled_text.h"
 #include "core/base/checked.h"
 #include "core/base/hash.h"
+#include "core/base/leave_behind.h"
 #include "core/base/utf8.h"
 #include "core/repair/json.h"
 
@@ -198,17 +200,23 @@ bool read_objects_and_files(const In& parsed, Certificate& out) {
 
 }  // namespace
 
-Result<Certificate> certificate_from_json(std::string_view json, const std::string& source) {
+Result<Certificate> certificate_from_json(std::string_view json, const std::string& source,
+                                          const Progress* progress) {
   auto damaged = [&](const std::string& what) {
     return fail(ErrorKind::kDamaged, "is no certificate: " + what, {source});
   };
   UniqueKeys keys;
+  const TextUntilCancelled text(json, progress);
   In parsed = In::parse(
-      json,
+      text.begin(), text.end(),
       [&](int depth, In::parse_event_t event, In& value) {
         return depth < 32 && keys.take(event, value);
       },
       false);
+  if (is_cancelled(progress)) {
+    leave_behind(std::move(parsed));
+    return cancelled_error();
+  }
   if (parsed.is_discarded()) return damaged("it is no JSON");
   if (!keys.unique()) return damaged("a key stands there twice");
   std::string schema;
@@ -239,6 +247,10 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   if (!entries.is_null() && !read(entries, certificate.entries))
     return damaged("an entry that is no tensor is incomplete");
   for (const auto& [fqn, value] : tensors.items()) {
+    if (is_cancelled(progress)) {
+      leave_behind(std::pair(std::move(parsed), std::move(certificate)));
+      return cancelled_error();
+    }
     TensorCertificate tensor;
     tensor.fqn = fqn;
     if (!read(value, tensor)) return damaged("the entry of " + fqn + " is incomplete");

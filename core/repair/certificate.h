@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/repair/plan_types.h"
 
@@ -97,6 +98,7 @@ struct Certificate {
 };
 
 std::string certificate_to_json(const Certificate& certificate);  // certificate_text.cpp
-Result<Certificate> certificate_from_json(std::string_view json, const std::string& source);
+Result<Certificate> certificate_from_json(std::string_view json, const std::string& source,
+                                          const Progress* progress = nullptr);
 
 }  // namespace shw

@@ -49,6 +49,7 @@ struct Holding {
   const Checkpoint& checkpoint;
   const std::vector<std::string>& hashes;
   std::vector<bool> is_changed = {};  // by file id; made when the first tensor is found broken
+  std::vector<std::string> holes = {};
 };
 
 std::string file_of(const Checkpoint& checkpoint, ChunkId chunk) {
@@ -132,6 +133,25 @@ std::string contradiction_of_tiles(Holding& held, const TensorCertificate& entry
   return digest_of_tiles(checkpoint, tensor, held.hashes) == entry.tiles ? "" : elsewhere;
 }
 
+// Every element of the holes is certified as lost.
+bool are_certified(const std::vector<Box>& holes, const TensorCertificate& entry) {
+  if (holes.empty()) return true;
+  auto kept = complement(entry.lost_boxes, entry.shape);
+  if (!kept) return false;
+  return std::all_of(holes.begin(), holes.end(), [&](const Box& hole) {
+    return std::none_of(kept->begin(), kept->end(),
+                        [&](const Box& box) { return intersect(hole, box).has_value(); });
+  });
+}
+
+std::string words_of_holes(const TensorCertificate& entry, const std::vector<Box>& holes) {
+  return fmt::format(
+      "{}: {} of its {} elements lie in no tile ({}{}), as in what was repaired: they "
+      "are lost, and a load leaves there whatever stood before",
+      entry.fqn, total_volume(holes).value_or(0), entry.kept + entry.lost, to_text(holes.front()),
+      holes.size() > 1 ? ", ..." : "");
+}
+
 // Empty where the tensor is as the certificate says; else why not.
 std::string contradiction(Holding& held, const TensorCertificate& entry, TensorId tensor) {
   const Checkpoint& checkpoint = held.checkpoint;
@@ -149,13 +169,14 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
                        to_text(checkpoint.shape(tensor)));
   }
   if (!check_chunks_are_boxes(checkpoint, tensor)) return "a recorded tile is no box";
-  auto boxes = chunk_boxes(checkpoint, tensor);
-  if (!tiles_exactly(boxes, checkpoint.shape(tensor)))
-    return "its tiles do not cover " + to_text(checkpoint.shape(tensor)) + " exactly once";
   for (const Box& box : entry.lost_boxes) {
     if (!lies_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
       return "a lost box lies outside the tensor";
   }
+  auto holes = holes_of(checkpoint, tensor);
+  if (!holes || !are_certified(*holes, entry))
+    return "its tiles do not cover " + to_text(checkpoint.shape(tensor)) + " exactly once";
+  if (!holes->empty()) held.holes.push_back(words_of_holes(entry, *holes));
   if (total_volume(entry.lost_boxes) != entry.lost || !are_disjoint(entry.lost_boxes))
     return "the lost boxes do not hold the number of elements that is lost";
   if (entry.lost == 0 && !entry.fill.empty()) return "nothing of it is lost, and yet it was filled";
@@ -165,7 +186,7 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
 }  // namespace
 
 VerifyReport hold_against(const Certificate& certificate, const Checkpoint& checkpoint,
-                          const std::vector<std::string>& hashes) {
+                          const std::vector<std::string>& hashes, std::vector<std::string>& holes) {
   VerifyReport report;
   Holding held{certificate, checkpoint, hashes};
   std::vector<bool> certified(checkpoint.tensor_count(), false);
@@ -195,6 +216,7 @@ VerifyReport hold_against(const Certificate& certificate, const Checkpoint& chec
     report.reasons.push_back("the certificate claims to lose nothing and lists what is not kept");
   if (!certificate.lossless && report.lost == 0 && !changed && certificate.entries.empty())
     report.reasons.push_back("the certificate says that something is lost and lists nothing");
+  holes = std::move(held.holes);
   report.outcome =
       report.reasons.empty() ? VerifyReport::Outcome::kProved : VerifyReport::Outcome::kBroken;
   if (report.reasons.empty()) {

@@ -3,10 +3,14 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "core/repair/plan_types.h"
 
 namespace shw {
+
+// Of a finding in a plan, by Severity.
+inline constexpr std::string_view kSeverities[] = {"info", "warning", "error"};
 
 inline nlohmann::ordered_json json_of(const Operation& operation) {
   return {{"kind", name(operation.kind)},

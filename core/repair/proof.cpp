@@ -119,6 +119,14 @@ std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor) {
   return boxes;
 }
 
+std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId tensor) {
+  if (!check_chunks_are_boxes(checkpoint, tensor)) return std::nullopt;
+  auto boxes = chunk_boxes(checkpoint, tensor);
+  if (tiles_exactly(boxes, checkpoint.shape(tensor))) return std::vector<Box>{};
+  if (!are_disjoint(boxes)) return std::nullopt;
+  return complement(boxes, checkpoint.shape(tensor));
+}
+
 Result<std::string> hash_entry(const Checkpoint& checkpoint, std::string_view fqn) {
   for (const ObjectRow& row : checkpoint.objects()) {
     if (row.fqn == fqn && row.item) return hash_item(checkpoint, *row.item, nullptr);
@@ -300,11 +308,10 @@ void note_loss(const Checkpoint& source, TensorId tensor, bool planned, const Fi
     entry.fill_checkpoint = filled->fill_checkpoint;
   }
   if (planned) return;
-  auto boxes = chunk_boxes(source, tensor);
-  if (!check_chunks_are_boxes(source, tensor) || tiles_exactly(boxes, source.shape(tensor))) return;
   std::size_t looks = 20'000'000;
-  for (const Box& gap : complement(boxes, source.shape(tensor)).value_or(std::vector<Box>{}))
-    add_disjoint(entry.lost_boxes, gap, looks);
+  const std::vector<Box> holes = holes_of(source, tensor).value_or(std::vector<Box>{});
+  if (holes.empty()) return;
+  for (const Box& hole : holes) add_disjoint(entry.lost_boxes, hole, looks);
   entry.lost = total_volume(entry.lost_boxes).value_or(0);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,8 @@ Result<bool> by_first(Team* team, const std::function<Result<bool>()>& work);
 
 // The boxes of a tensor's chunks as recorded.
 std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor);
+// What no tile of a tensor covers; nothing where two overlap, or one is no box of it.
+std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId tensor);
 // XXH3-128 of the item of an entry that is no tensor; an error where it has none.
 Result<std::string> hash_entry(const Checkpoint& checkpoint, std::string_view fqn);
 
@@ -98,9 +101,10 @@ void compare_record(const Certificate& certificate, const std::string& file,
 // Entries that are no tensors and are not what the certificate says, each with why.
 std::vector<std::string> wrong_entries(const Certificate& certificate,
                                        const Checkpoint& checkpoint);
-// Holds a checkpoint against its certificate. `hashes` in chunk order.
+// Holds a checkpoint against its certificate. `hashes` in chunk order. `holes`: what lies in no
+// tile and is certified as lost, a sentence a tensor; nothing is proved of that.
 VerifyReport hold_against(const Certificate& certificate, const Checkpoint& checkpoint,
-                          const std::vector<std::string>& hashes);
+                          const std::vector<std::string>& hashes, std::vector<std::string>& holes);
 
 // The version of this program, as the certificate names it.
 inline constexpr const char* kProgramVersion = "0.1.0";

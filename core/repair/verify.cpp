@@ -135,6 +135,11 @@ Status begin_source_run(const Certificate& certificate, const Checkpoint& checkp
   return compare_objects(run, team);
 }
 
+std::int64_t hole_in(const ExpectedResult& expected, const std::string& fqn) {
+  auto found = expected.holes.find(fqn);
+  return found == expected.holes.end() ? 0 : found->second;
+}
+
 // The certificate's own numbers against those of the plan: it may say that more was kept.
 std::vector<std::string> wrong_claims(const Certificate& certificate,
                                       const ExpectedResult& expected) {
@@ -144,7 +149,8 @@ std::vector<std::string> wrong_claims(const Certificate& certificate,
   for (const FilledTensor& tensor : expected.lost.tensors) lost.insert(tensor.fqn);
   for (const TensorCertificate& entry : certificate.tensors) {
     // What was filled is compared above.
-    if (entry.lost != 0 && entry.fill.empty() && !lost.contains(entry.fqn))
+    if (entry.lost != 0 && entry.fill.empty() && !lost.contains(entry.fqn) &&
+        entry.lost != hole_in(expected, entry.fqn))
       broken.push_back(entry.fqn + ": by the recorded plan nothing of it is lost");
     if (entry.is_cast != expected.cast.contains(entry.fqn))
       broken.push_back(entry.fqn + ": the certificate and the recorded plan do not both cast it");
@@ -271,6 +277,14 @@ Result<Result<std::vector<std::string>>> hash_and_compare(const Checkpoint& chec
   return hash_all_items(checkpoint, progress, *team, beside);
 }
 
+// What is there may be what was certified, and what lies in no tile is not there: nothing proves
+// it.
+void tell_holes(const std::vector<std::string>& holes, VerifyReport& report) {
+  if (holes.empty() || report.outcome != VerifyReport::Outcome::kProved) return;
+  report.outcome = VerifyReport::Outcome::kUndecided;
+  report.reasons.insert(report.reasons.begin(), holes.begin(), holes.end());
+}
+
 // What it all comes to.
 Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& checkpoint,
                            const Result<std::vector<std::string>>& hashes, const SourceRun& run,
@@ -284,11 +298,13 @@ Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& che
     report.reasons = {error.place.tensor + " in " + error.place.file + ": " + error.message};
     return report;
   }
-  report = hold_against(certificate, checkpoint, *hashes);
+  std::vector<std::string> holes;
+  report = hold_against(certificate, checkpoint, *hashes, holes);
   if (report.outcome == VerifyReport::Outcome::kProved)
     SHW_CHECK(add_inverse(certificate, checkpoint, report, progress));
   SHW_CHECK(add_disagreements(certificate, checkpoint, *hashes, report, progress));
   if (run.source != nullptr) end_source_run(certificate, checkpoint, run, report);
+  tell_holes(holes, report);
   return report;
 }
 
@@ -314,7 +330,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
   SHW_TRY(auto file, directory.open(kCertificateFile));
   SHW_TRY(Bytes bytes, read_bytes(*file, 0, file->size()));
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  SHW_TRY(Certificate certificate, certificate_from_json(text, kCertificateFile));
+  SHW_TRY(Certificate certificate, certificate_from_json(text, kCertificateFile, progress));
 
   std::uint64_t sides = source == nullptr ? 1 : 2;
   if (progress != nullptr) progress->begin(Phase::kVerifying, sides * item_bytes(checkpoint), true);

@@ -99,6 +99,81 @@ Expectation expectation_of(const Checkpoint& checkpoint, const CheckOptions& opt
   return out;
 }
 
+// All that is read before a rule looks.
+struct Looked {
+  std::vector<TensorTiling> tilings;        // most rules ask which tensors are tiled exactly
+  std::vector<Result<ItemHeader>> headers;  // what the items say about themselves
+  DataChecks data;                          // whether their bytes are those that were written
+  std::map<TensorId, ReplicaDoubt> doubts;
+  std::optional<Integrity> integrity;
+};
+
+Status read_all(const Checkpoint& checkpoint, Depth depth, const CheckOptions& options,
+                Progress* progress, Looked& out) {
+  if (progress != nullptr)
+    progress->begin(Phase::kCheckingMetadata, checkpoint.tensor_count(), /*bytes=*/false);
+  out.tilings = judge_tilings(checkpoint, progress);
+  if (is_cancelled(progress)) return cancelled_error();
+  const bool has_files = checkpoint.directory() != nullptr;
+  if (depth >= Depth::kHeaders && has_files) {
+    SHW_TRY(out.headers, read_item_headers(checkpoint, progress));
+  }
+  if (depth == Depth::kData && has_files) {
+    SHW_TRY(out.data,
+            read_all_data(checkpoint, out.headers, progress, options.team, options.counted));
+    SHW_TRY(out.doubts, doubtful_replicas(checkpoint, progress, options.team));
+  }
+  SHW_TRY(out.integrity, read_integrity(checkpoint, depth, progress, options.team));
+  if (is_cancelled(progress)) return cancelled_error();
+  return {};
+}
+
+CheckInput input_of(const Checkpoint& checkpoint, const CheckOptions& options, Depth depth,
+                    Looked& looked, const Expectation& expected, Progress* progress) {
+  CheckInput input{checkpoint,
+                   expected.spec.get(),
+                   options.mesh ? &*options.mesh : nullptr,
+                   looked.headers,
+                   looked.data.chunks,
+                   looked.data.objects,
+                   looked.tilings,
+                   depth,
+                   expected.reference,
+                   expected.names.in_reference};
+  input.integrity = looked.integrity ? &*looked.integrity : nullptr;
+  input.replica_doubts = std::move(looked.doubts);
+  input.file_data = looked.data.files;
+  input.progress = progress;
+  input.team = options.team;
+  return input;
+}
+
+// What opening said, and what was said to it and does not fit.
+void begin_findings(const Checkpoint& checkpoint, Expectation& expected, CheckInput& input,
+                    std::vector<Finding>& findings) {
+  auto opened = checkpoint.opening_findings();
+  findings.assign(opened.begin(), opened.end());
+  std::move(expected.refused.begin(), expected.refused.end(), std::back_inserter(findings));
+  settle_mesh(input, findings);
+}
+
+Status run_all(const Facts& facts, CheckReport& report) {
+  for (const Rule& rule : all_rules()) {
+    if (rule.depth <= report.depth) SHW_CHECK(run_rule(rule, facts, report.findings));
+    if (is_cancelled(facts.progress)) return cancelled_error();
+  }
+  return {};
+}
+
+void conclude(const Facts& facts, CheckReport& report) {
+  settle_symptoms(report.findings);
+  sort_findings(report.findings);
+  for (Finding& finding : report.findings)
+    finding.consequence = consequence_of(finding, facts.checkpoint);
+  report.verdict = verdict_of(report.findings);
+  report.unjudged = unjudged_of(facts, report.findings);
+}
+
 }  // namespace
 
 std::string_view name(Verdict verdict) {
@@ -122,70 +197,26 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   CheckReport report;
   report.depth = options.depth.value_or(default_depth(checkpoint));
   report.deeper = what_is_deeper(report.depth);
-
-  // Which tensors are tiled exactly: most rules ask for it.
-  if (progress != nullptr)
-    progress->begin(Phase::kCheckingMetadata, checkpoint.tensor_count(), /*bytes=*/false);
-  std::vector<TensorTiling> tilings = judge_tilings(checkpoint, progress);
-  if (is_cancelled(progress)) return cancelled_error();
-
-  // What the items say about themselves, and whether their bytes are those that were written.
-  std::vector<Result<ItemHeader>> headers;
-  DataChecks data;
-  std::map<TensorId, ReplicaDoubt> doubts;
-  if (report.depth >= Depth::kHeaders && checkpoint.directory() != nullptr) {
-    SHW_TRY(headers, read_item_headers(checkpoint, progress));
-  }
-  if (report.depth == Depth::kData && checkpoint.directory() != nullptr) {
-    SHW_TRY(data, read_all_data(checkpoint, headers, progress, options.team, options.counted));
-    SHW_TRY(doubts, doubtful_replicas(checkpoint, progress, options.team));
-  }
-  SHW_TRY(std::optional<Integrity> integrity,
-          read_integrity(checkpoint, report.depth, progress, options.team));
-  if (is_cancelled(progress)) return cancelled_error();
-
+  Looked looked;
+  SHW_CHECK(read_all(checkpoint, report.depth, options, progress, looked));
+  // Nobody waits until a quarter of a million headers are taken apart. What was found while it was
+  // being stopped is no answer.
   auto stopped = [&] {
-    leave_behind(std::pair(std::move(headers), std::move(data)));
+    leave_behind(std::pair(std::move(looked.headers), std::move(looked.data)));
     return cancelled_error();
   };
   Expectation expected = expectation_of(checkpoint, options, progress);
   if (is_cancelled(progress)) return stopped();
-  CheckInput input{checkpoint,
-                   expected.spec.get(),
-                   options.mesh ? &*options.mesh : nullptr,
-                   headers,
-                   data.chunks,
-                   data.objects,
-                   tilings,
-                   report.depth,
-                   expected.reference,
-                   expected.names.in_reference};
-  input.integrity = integrity ? &*integrity : nullptr;
-  input.replica_doubts = std::move(doubts);
-  input.file_data = data.files;
-  input.progress = progress;
   report.spec = expected.spec;
-  auto opened = checkpoint.opening_findings();
-  report.findings.assign(opened.begin(), opened.end());
-  std::move(expected.refused.begin(), expected.refused.end(), std::back_inserter(report.findings));
-  if (auto refused = mesh_too_small(input)) {
-    report.findings.push_back(std::move(*refused));
-    input.mesh = nullptr;
-  }
+  CheckInput input = input_of(checkpoint, options, report.depth, looked, expected, progress);
+  begin_findings(checkpoint, expected, input, report.findings);
   SHW_TRY(input.equal_to_reference, equal_to_reference(input, progress, options.team));
   const Facts facts = build_facts(input);
   if (is_cancelled(progress)) return stopped();
-  for (const Rule& rule : all_rules()) {
-    if (rule.run != nullptr && rule.depth <= report.depth) rule.run(facts, report.findings);
-    if (is_cancelled(progress)) return stopped();
-  }
-  settle_symptoms(report.findings);
-  sort_findings(report.findings);
-  for (Finding& finding : report.findings)
-    finding.consequence = consequence_of(finding, checkpoint);
-  report.verdict = verdict_of(report.findings);
-  report.unjudged = unjudged_of(facts, report.findings);
-  // What was found while it was being stopped is no answer.
+  Status done = run_all(facts, report);
+  if (is_cancelled(progress)) return stopped();
+  if (!done) return tl::unexpected<Error>(std::move(done).error());
+  conclude(facts, report);
   if (is_cancelled(progress)) return stopped();
   return report;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/result.h"
 #include "core/facts/depth.h"
 #include "core/model/finding.h"
 
@@ -14,6 +15,9 @@ namespace shw {
 
 struct Facts;
 using RuleFunction = void (*)(const Facts&, std::vector<Finding>&);
+// Of a rule whose reading the members of a team share out: an error where the team broke, or where
+// somebody stopped it.
+using SharedRuleFunction = Status (*)(const Facts&, std::vector<Finding>&);
 
 // What `explain RULE` shows beside the paragraph. It is read offline, so the example is here.
 struct Lesson {
@@ -99,6 +103,7 @@ struct Rule {
   bool boxes_overlap = false;     // boxes in the evidence are claimed twice; else by nobody
   bool parts_ranks = false;       // mended, one rank's rows are no longer side by side
   RuleFunction run = nullptr;     // null for those that opening, or another rule, reports
+  SharedRuleFunction run_shared = nullptr;  // in place of `run`
 };
 
 }  // namespace shw

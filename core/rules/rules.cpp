@@ -46,6 +46,12 @@ const Rule* find_rule(std::string_view id) {
   return found == kById.end() ? nullptr : found->second;
 }
 
+Status run_rule(const Rule& rule, const Facts& facts, std::vector<Finding>& findings) {
+  if (rule.run_shared != nullptr) return rule.run_shared(facts, findings);
+  if (rule.run != nullptr) rule.run(facts, findings);
+  return {};
+}
+
 const Rule& rule_of(const Finding& finding) {
   static const Rule kNobody;
   const Rule* rule = find_rule(finding.rule);

@@ -26,6 +26,9 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
 std::span<const Rule> all_rules();
 const Rule* find_rule(std::string_view id);
 
+// What the rule looks for, found; an error only of rules that read together (Rule::run_shared).
+Status run_rule(const Rule& rule, const Facts& facts, std::vector<Finding>& findings);
+
 // The row of the rule that found it; one without roles where there is no such rule.
 const Rule& rule_of(const Finding& finding);
 

@@ -14,7 +14,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/base/cancelled_text.h"
 #include "core/base/checked.h"
+#include "core/base/leave_behind.h"
 #include "core/io/source.h"
 
 namespace shw {
@@ -28,9 +30,10 @@ constexpr std::uint64_t kMaxFile = std::uint64_t{1} << 30;
 struct Reader {
   std::string_view text;
   std::string source;
-  std::unordered_map<std::string, std::vector<std::string>> axes;  // of each FQN, in order
-  std::string twice;                                               // an FQN that stands there twice
-  std::pair<std::string, std::string> field_twice;                 // or an FQN and a field of it
+  const Progress* progress = nullptr;
+  std::unordered_map<std::string, std::vector<std::string>> axes = {};  // of each FQN, in order
+  std::string twice = {};                                // an FQN that stands there twice
+  std::pair<std::string, std::string> field_twice = {};  // or an FQN and a field of it
   bool too_deep = false;
 
   // The byte at which the entry begins: where its name first stands in quotes.
@@ -67,13 +70,15 @@ Result<Json> parse(Reader& reader) {
     return true;
   };
   try {
-    Json document = Json::parse(reader.text.begin(), reader.text.end(), take_down);
+    const TextUntilCancelled text(reader.text, reader.progress);
+    Json document = Json::parse(text.begin(), text.end(), take_down);
     if (reader.too_deep)
       return fail(ErrorKind::kDamaged,
                   fmt::format("nested more than {} deep, which no spec is", kMaxNesting),
                   Place{reader.source});
     return document;
   } catch (const Json::parse_error& problem) {
+    if (is_cancelled(reader.progress)) return cancelled_error();
     std::string what = problem.what();
     if (std::size_t dash = what.find("syntax error"); dash != std::string::npos)
       what = what.substr(dash);
@@ -185,8 +190,9 @@ Result<SpecEntry> read_entry(const Reader& reader, const std::string& fqn, const
 
 }  // namespace
 
-Result<Spec> parse_spec(std::string_view json, const std::string& source) {
-  Reader reader{json, source, {}, {}, {}, false};
+Result<Spec> parse_spec(std::string_view json, const std::string& source,
+                        const Progress* progress) {
+  Reader reader{json, source, progress};
   SHW_TRY(Json document, parse(reader));
   if (!document.is_object())
     return fail(ErrorKind::kDamaged, "a spec is one JSON object, from tensor name to entry",
@@ -197,6 +203,10 @@ Result<Spec> parse_spec(std::string_view json, const std::string& source) {
   Spec spec;
   spec.source = source;
   for (const auto& [fqn, value] : document.items()) {
+    if (is_cancelled(progress)) {
+      leave_behind(std::pair(std::move(document), std::move(spec)));
+      return cancelled_error();
+    }
     SHW_TRY(SpecEntry entry, read_entry(reader, fqn, value));
     spec.entries.emplace_hint(spec.entries.end(), fqn, std::move(entry));
   }
@@ -215,12 +225,12 @@ std::vector<Mesh> named_meshes(const Spec* spec) {
   return meshes;
 }
 
-Result<Spec> load_spec(const std::string& path) {
+Result<Spec> load_spec(const std::string& path, const Progress* progress) {
   SHW_TRY(auto file, open_file(path, path));
   if (file->size() > kMaxFile)
     return fail(ErrorKind::kDamaged, "larger than 1 GiB, which no spec is", Place{path});
   SHW_TRY(Bytes bytes, read_bytes(*file, 0, file->size()));
-  return parse_spec({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  return parse_spec({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, progress);
 }
 
 }  // namespace shw

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/mesh/mesh.h"
 #include "core/tensor/dtype.h"
@@ -38,7 +39,8 @@ std::vector<Mesh> named_meshes(const Spec* spec);
 
 // The JSON of assets/spec.schema.json: {fqn: {"shape", "dtype", "mesh", "placements", "role"}}.
 // Errors say the key and the byte.
-Result<Spec> load_spec(const std::string& path);
-Result<Spec> parse_spec(std::string_view json, const std::string& source);
+Result<Spec> load_spec(const std::string& path, const Progress* progress = nullptr);
+Result<Spec> parse_spec(std::string_view json, const std::string& source,
+                        const Progress* progress = nullptr);
 
 }  // namespace shw

@@ -18,7 +18,7 @@ namespace shw::verbs {
 Result<Opened> open(const VerbOptions& said, Progress* progress) {
   Opened opened;
   if (!said.spec.empty()) {
-    SHW_TRY(Spec spec, load_spec(said.spec));
+    SHW_TRY(Spec spec, load_spec(said.spec, progress));
     opened.spec = std::make_shared<const Spec>(std::move(spec));
   }
   if (!said.mesh.empty()) {

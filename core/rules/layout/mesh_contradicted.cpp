@@ -1,27 +1,34 @@
 #include "core/rules/layout/mesh_contradicted.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <iterator>
 
 #include "core/base/words.h"
 #include "core/facts/derived_layout.h"
 #include "core/facts/facts.h"
-#include "core/facts/spec_layout.h"
+#include "core/facts/rank_orders.h"
 #include "core/mesh/infer.h"
 #include "core/rules/rules.h"
 
 namespace shw {
 namespace {
 
-Finding mesh_finding(const CheckInput& input, std::int64_t ranks, std::string cause) {
+Finding mesh_finding(const Mesh& mesh, std::int64_t ranks, std::string cause) {
   Finding finding;
   finding.rule = "mesh-contradicted";
   finding.severity = Severity::kWarning;
   finding.cause = std::move(cause);
-  finding.evidence = {{"mesh", to_text(*input.mesh)},
-                      {"ranks of the mesh", input.mesh->size()},
+  finding.evidence = {{"mesh", to_text(mesh)},
+                      {"ranks of the mesh", mesh.size()},
                       {"ranks that wrote", ranks},
                       {"where", std::string("request")}};
   return finding;
+}
+
+void add_subjects(const Checkpoint& c, const std::vector<TensorId>& tensors, Finding& finding) {
+  for (TensorId tensor : tensors) finding.subjects.emplace_back(c.fqn(tensor));
 }
 
 std::string sizes_text(const CheckInput& input, std::int64_t ranks) {
@@ -30,69 +37,178 @@ std::string sizes_text(const CheckInput& input, std::int64_t ranks) {
          human_count(static_cast<std::uint64_t>(input.mesh->size()));
 }
 
-// A mesh of another shape, with no more axes than the person's, that predicts every tile: with more
-// axes it would be the same mesh, taken apart.
+// More ranks wrote than the mesh has: it cannot be the one that saved.
+std::optional<Finding> too_small(const CheckInput& input) {
+  if (input.ranks <= input.mesh->size()) return std::nullopt;
+  return mesh_finding(*input.mesh, input.ranks,
+                      sizes_text(input, input.ranks) +
+                          ": it is not the mesh that saved this checkpoint, so it was not used.");
+}
+
+// "w lies", "w and 3 more lie".
+std::string which_lie(const Checkpoint& c, const std::vector<TensorId>& tensors) {
+  std::string first(c.fqn(tensors.front()));
+  if (tensors.size() == 1) return first + " lies";
+  return first + " and " + plural(tensors.size() - 1, "other tensor") + " lie";
+}
+
+Finding told_of_order(const CheckInput& input, const OrderContradicted& found, bool is_given) {
+  const Checkpoint& c = input.checkpoint;
+  std::string cause = fmt::format(
+      "{} as the spec says, to the box, where ranks are counted over {}, and elsewhere where they "
+      "are counted over {}: ",
+      which_lie(c, found.tensors), to_text(found.instead), to_text(found.believed));
+  if (is_given && found.is_disputed)
+    cause += "other tensors lie the other way round, so neither of the two orders was used.";
+  else
+    cause += is_given
+                 ? "the mesh that was named (--mesh) is not the one that saved this checkpoint, "
+                   "so it was not used."
+                 : "the mesh of the spec has its axes in another order than the one that saved, "
+                   "so nothing was placed by it. --mesh names the one that saved.";
+  Finding finding = mesh_finding(found.believed, input.ranks, std::move(cause));
+  // A spec may speak of the mesh that will load.
+  if (!is_given) finding.severity = Severity::kInfo;
+  finding.evidence.emplace_back("mesh of the spec", to_text(found.of_spec));
+  finding.evidence.emplace_back("lies so on", to_text(found.instead));
+  add_subjects(c, found.tensors, finding);
+  return finding;
+}
+
+Finding told_of_two_orders(const CheckInput& input, const Mesh& of_spec) {
+  Finding finding = mesh_finding(
+      *input.mesh, input.ranks,
+      fmt::format(
+          "The mesh that was named ({}) and that of the spec ({}) have the same axes in two "
+          "orders, and no tensor tells which of them saved: neither was used to say which "
+          "rank held what. Give both in the order of the run that saved.",
+          to_text(*input.mesh), to_text(of_spec)));
+  finding.severity = Severity::kInfo;
+  finding.evidence.emplace_back("mesh of the spec", to_text(of_spec));
+  return finding;
+}
+
+// The mesh that a person gave, held against what the spec says of each tensor.
+void hold_against_spec(CheckInput& input, std::vector<Finding>& findings) {
+  RankOrders orders = judge_rank_orders(input);
+  const Mesh given = *input.mesh;
+  bool is_out = false;
+  for (const OrderContradicted& found : orders.contradicted) {
+    if (found.believed != given) continue;
+    findings.push_back(told_of_order(input, found, true));
+    is_out = true;
+    if (found.is_disputed) input.misordered.push_back(found.of_spec);
+  }
+  for (const Mesh& of_spec : orders.undecided) {
+    if (!is_out) findings.push_back(told_of_two_orders(input, of_spec));
+    is_out = true;
+    input.misordered.push_back(of_spec);
+  }
+  if (is_out) input.mesh = nullptr;
+}
+
+// The meshes of the spec alone, where what a person gave does not stand in for them.
+void hold_own_orders(CheckInput& input, std::vector<Finding>& findings) {
+  for (const OrderContradicted& found : judge_rank_orders(input).contradicted) {
+    if (input.mesh != nullptr && found.believed == *input.mesh) continue;
+    findings.push_back(told_of_order(input, found, false));
+    input.misordered.push_back(found.of_spec);
+  }
+}
+
+// Another mesh that predicts the tiles of every tensor that the person's does, and of more. With
+// more axes it would be the same mesh, taken apart, but where the person's predicts nothing at all.
 const MeshGuess* better_guess(const std::vector<MeshGuess>& guesses) {
+  const MeshGuess& given = guesses.front();
   for (std::size_t i = 1; i < guesses.size(); ++i) {
-    if (guesses[i].explained == guesses[i].looked_at &&
-        guesses[i].mesh.axes.size() <= guesses[0].mesh.axes.size())
-      return &guesses[i];
+    const MeshGuess& other = guesses[i];
+    bool predicts_more = other.explained > given.explained &&
+                         std::includes(given.unexplained.begin(), given.unexplained.end(),
+                                       other.unexplained.begin(), other.unexplained.end());
+    bool is_as_short = other.mesh.axes.size() <= given.mesh.axes.size();
+    if (predicts_more && (is_as_short || (given.explained == 0 && other.unexplained.empty())))
+      return &other;
   }
   return nullptr;
 }
 
-void find_mesh_contradictions(const Facts& facts, std::vector<Finding>& findings) {
-  if (facts.mesh == nullptr) return;
-  std::int64_t ranks = ranks_seen(facts, {});
-  if (ranks == 0) {
-    findings.push_back(mesh_finding(facts, 0,
-                                    "The mesh was not used: nothing in this checkpoint says which "
-                                    "rank wrote what."));
-    findings.back().severity = Severity::kInfo;
+// With both numbers where it has more ranks than wrote.
+std::string named_mesh(const CheckInput& input) {
+  std::int64_t ranks = ranks_seen(input, {});
+  if (input.mesh->size() > ranks) return sizes_text(input, ranks) + ": it";
+  return "The mesh (" + to_text(*input.mesh) + ")";
+}
+
+std::string fit_text(const MeshFit& fit) {
+  return " predicts the tiles of " + human_count(static_cast<std::uint64_t>(fit.explained)) +
+         " of " + plural(static_cast<std::uint64_t>(fit.looked_at), "tensor") +
+         " that several ranks cut: ";
+}
+
+// Without a word of the spec: the boxes that the writers hold must be those of some placements.
+void hold_against_tiles(CheckInput& input, std::vector<Finding>& findings) {
+  auto guesses = infer_meshes(input.checkpoint, {}, input.mesh, input.progress);
+  const MeshGuess& given = guesses.front();
+  MeshFit fit{given.explained, given.looked_at, given.against};
+  const MeshGuess* better = better_guess(guesses);
+  if (better == nullptr) {
+    input.mesh_fit = std::move(fit);
     return;
   }
+  std::vector<TensorId> tensors;
+  std::set_difference(given.unexplained.begin(), given.unexplained.end(),
+                      better->unexplained.begin(), better->unexplained.end(),
+                      std::back_inserter(tensors));
+  Finding finding = mesh_finding(*input.mesh, input.ranks,
+                                 named_mesh(input) + fit_text(fit) + "another mesh saved this (" +
+                                     to_text(better->mesh) +
+                                     " predicts what it does and more), so it was not used.");
+  finding.evidence.emplace_back("not explained", fit.against);
+  finding.evidence.emplace_back(better->unexplained.empty() ? "predicts all" : "predicts more",
+                                to_text(better->mesh));
+  add_subjects(input.checkpoint, tensors, finding);
+  findings.push_back(std::move(finding));
+  input.mesh = nullptr;
+}
+
+// What is not enough to take it for another mesh, and worth a word.
+void find_mesh_doubts(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.mesh == nullptr || !facts.mesh_fit) return;
+  std::int64_t ranks = ranks_seen(facts, {});
+  auto tell = [&](std::string cause) {
+    findings.push_back(mesh_finding(*facts.mesh, ranks, std::move(cause)));
+    findings.back().severity = Severity::kInfo;
+  };
+  if (ranks == 0)
+    return tell("The mesh was not used: nothing in this checkpoint says which rank wrote what.");
   // A cause that was found already says why tiles do not lie as the mesh would have them.
   bool caused = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.severity > Severity::kInfo;
   });
-  auto guesses = infer_meshes(facts.checkpoint, {}, facts.mesh, facts.progress);
-  const MeshGuess& given = guesses.front();
-  const MeshGuess* better = better_guess(guesses);
-  bool contradicted =
-      given.explained * 2 < given.looked_at || (better && given.explained < given.looked_at);
-  if (contradicted && !caused) {
-    std::string cause = (facts.mesh->size() > ranks ? sizes_text(facts, ranks) + ": it"
-                                                    : "The mesh (" + to_text(*facts.mesh) + ")") +
-                        " predicts the tiles of " +
-                        human_count(static_cast<std::uint64_t>(given.explained)) + " of " +
-                        plural(static_cast<std::uint64_t>(given.looked_at), "tensor") +
-                        " that several ranks cut: another mesh saved this, or in an order that no "
-                        "placement says.";
-    findings.push_back(mesh_finding(facts, ranks, std::move(cause)));
-    findings.back().evidence.emplace_back("not explained", given.against);
+  const MeshFit& fit = *facts.mesh_fit;
+  bool is_large = facts.mesh->size() > ranks;
+  if (fit.explained * 2 < fit.looked_at && !caused) {
     // Tiles in an order that no placement says are those of the true mesh too.
-    bool another_does = std::any_of(guesses.begin() + 1, guesses.end(), [](const MeshGuess& other) {
-      return other.explained == other.looked_at;
-    });
-    if (given.explained != 0 || !another_does) findings.back().severity = Severity::kInfo;
-    if (better) findings.back().evidence.emplace_back("predicts all", to_text(better->mesh));
-  } else if (facts.mesh->size() > ranks) {
-    findings.push_back(mesh_finding(
-        facts, ranks,
-        sizes_text(facts, ranks) + ": the other ranks wrote nothing, or it is another mesh."));
-    findings.back().severity = Severity::kInfo;
+    tell(named_mesh(facts) + fit_text(fit) +
+         "another mesh saved this, or in an order that no placement says.");
+    findings.back().evidence.emplace_back("not explained", fit.against);
+  } else if (is_large) {
+    tell(sizes_text(facts, ranks) + ": the other ranks wrote nothing, or it is another mesh.");
   }
 }
 
 }  // namespace
 
-std::optional<Finding> mesh_too_small(const CheckInput& input) {
-  if (input.mesh == nullptr) return std::nullopt;
-  std::int64_t ranks = input.ranks;
-  if (ranks <= input.mesh->size()) return std::nullopt;
-  return mesh_finding(input, ranks,
-                      sizes_text(input, ranks) +
-                          ": it is not the mesh that saved this checkpoint, so it was not used.");
+void settle_mesh(CheckInput& input, std::vector<Finding>& findings) {
+  if (input.mesh != nullptr) {
+    if (auto refused = too_small(input)) {
+      findings.push_back(std::move(*refused));
+      input.mesh = nullptr;
+    }
+  }
+  if (input.mesh != nullptr) hold_against_spec(input, findings);
+  if (input.mesh != nullptr) hold_against_tiles(input, findings);
+  hold_own_orders(input, findings);
 }
 
 const Rule kMeshContradicted = {
@@ -102,17 +218,24 @@ const Rule kMeshContradicted = {
     .teaches =
         "Which rank holds which part follows from the device mesh, and where no file says it, a "
         "person can (--mesh dp=4,tp=2). This mesh has fewer ranks than wrote the checkpoint, or it "
-        "predicts other tiles than those that lie there. A mesh that is too small is not used; one "
-        "that predicts other tiles is, so what follows from it is in doubt. The desktop's mesh "
-        "panel and the writers of the tiles show which meshes would fit.",
+        "predicts other tiles than those that lie there, or tensors lie as the spec says only "
+        "where "
+        "its axes count the ranks in another order. A mesh that one tensor contradicts is not used "
+        "for any: a repair by it would put other ranks' rows in place. The tensors that it names "
+        "say which order fits; the desktop's mesh panel and the writers of the tiles show which "
+        "meshes would.",
     .lesson = {.drawing = R"(
   --mesh dp=4              │ 0 │ 1 │ 2 │ 3 │
   files                    │ 0 │ 1 │ 2 │ 3 │ 4 │ 5 │ ... │ 63 │
+
+  a matrix that tp 2 cuts  │ upper half     │ lower half     │
+  by --mesh tp=2,dp=2        ranks 0 and 1    ranks 2 and 3
+  written by                 rank 2           rank 1           so dp=2,tp=2
 )",
                .remedy = "Nothing has to be done to the checkpoint. Name the mesh of the run that "
                          "saved it, or leave --mesh out."},
     .outcome = RunOutcome::kNone,
-    .run = find_mesh_contradictions,
+    .run = find_mesh_doubts,
 };
 
 }  // namespace shw

@@ -1,14 +1,16 @@
-// What the checkpoint says to the mesh that a person named (--mesh).
+// What the checkpoint says to the mesh that a person named (--mesh), and to those of the spec.
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "core/facts/check_input.h"
 #include "core/model/finding.h"
 
 namespace shw {
 
-// More ranks wrote than the mesh has: it cannot be the one that saved, and no rule may use it.
-std::optional<Finding> mesh_too_small(const CheckInput& input);
+// Before any rule looks: a mesh that is too small, or that a single tensor contradicts, is told and
+// taken out of `input`, and so is the order of ranks of the spec's meshes: no rule places anything
+// by what is contradicted.
+void settle_mesh(CheckInput& input, std::vector<Finding>& findings);
 
 }  // namespace shw

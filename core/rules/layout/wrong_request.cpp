@@ -34,8 +34,7 @@ void add_wrong_requests(const Facts& facts, RequestKind kind, std::string_view r
   finding.rule = rule;
   finding.severity = Severity::kWarning;
   finding.link = link;
-  std::vector<OptimizerState> states = optimizer_states(c, facts.progress);
-  for (const OptimizerState& state : each_of(states, facts)) {
+  for (const OptimizerState& state : each_state(facts)) {
     bool half = state.key.ends_with("_w") || state.key.ends_with("_v");
     if (half != (kind == RequestKind::kHalves) || !state.parameter || !state.parameter_is_sure)
       continue;

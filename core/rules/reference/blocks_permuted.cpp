@@ -8,10 +8,10 @@
 #include <set>
 
 #include "core/base/checked.h"
-#include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/facts/block_order.h"
 #include "core/facts/block_words.h"
+#include "core/facts/comparison_words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/reference_bytes.h"
@@ -94,8 +94,9 @@ std::optional<BlockOrder> as_known_blocks(const Checkpoint& c, const MovedTiles&
   return known ? order : std::nullopt;
 }
 
-std::optional<Bytes> values_in(const Checkpoint& c, TensorId tensor, Dtype dtype) {
-  auto values = whole_values(c, tensor);
+std::optional<Bytes> values_in(const Checkpoint& c, TensorId tensor, Dtype dtype,
+                               Progress* progress) {
+  auto values = whole_values(c, tensor, progress);
   if (!values) return std::nullopt;
   if (values->dtype == dtype) return std::move(values->bytes);
   auto cast = cast_elements(values->dtype, values->bytes, dtype);
@@ -121,12 +122,42 @@ struct Compared {
 };
 using Answer = Compared::Answer;
 
+std::string words_of(const Compared& compared) {
+  Packer words;
+  words.add(static_cast<std::uint64_t>(compared.answer));
+  if (compared.answer == Answer::kPermuted) add(words, compared.order);
+  if (compared.answer == Answer::kExchanged || compared.answer == Answer::kPartly) {
+    words.add(
+        std::vector<std::uint64_t>(compared.moved.expected.begin(), compared.moved.expected.end()));
+    add(words, compared.moved.places);
+  }
+  return packed_text(words.take());
+}
+
+Result<Compared> compared_of(TensorId tensor, std::string_view told) {
+  Unpacker words(std::as_bytes(std::span(told)));
+  Compared out;
+  SHW_TRY(std::uint64_t answer, words.number());
+  if (answer > static_cast<std::uint64_t>(Answer::kOther))
+    return fail(ErrorKind::kIo, "a message of another worker says what this version does not know");
+  out.answer = static_cast<Answer>(answer);
+  if (out.answer == Answer::kPermuted) {
+    SHW_TRY(out.order, unpacked_order(words));
+  } else if (out.answer == Answer::kExchanged || out.answer == Answer::kPartly) {
+    SHW_TRY(auto expected, words.numbers());
+    out.moved.tensor = tensor;
+    out.moved.expected.assign(expected.begin(), expected.end());
+    SHW_TRY(out.moved.places, unpacked_places(words));
+  }
+  return out;
+}
+
 // The rows of tensors of which no tile explains what they hold.
 Compared compare_rows(const Facts& facts, TensorId tensor, TensorId other) {
   const Checkpoint& c = facts.checkpoint;
   auto dtype = common_dtype(c.dtype(tensor), facts.reference->dtype(other));
-  auto image = dtype ? values_in(c, tensor, *dtype) : std::nullopt;
-  auto truth = image ? values_in(*facts.reference, other, *dtype) : std::nullopt;
+  auto image = dtype ? values_in(c, tensor, *dtype, facts.progress) : std::nullopt;
+  auto truth = image ? values_in(*facts.reference, other, *dtype, facts.progress) : std::nullopt;
   if (!truth) return {Answer::kUnread};
   if (*image == *truth) return {Answer::kEqual};
   BlockComparison found = compare_blocks(*image, *truth, c.shape(tensor), size_of(*dtype));
@@ -146,7 +177,6 @@ bool has_rows_to_compare(const Facts& facts, TensorId tensor, TensorId other) {
 }
 
 Compared compare_with_reference(const Facts& facts, TensorId tensor, TensorId other) {
-  if (facts.equal_to_reference.contains(tensor)) return {Answer::kEqual};
   MovedTiles moved{tensor, copy_of(facts.reference->shape(other)),
                    find_places(facts, tensor, other, is_read_whole(facts, tensor))};
   const PlacesAnswer places = moved.places.answer;
@@ -243,8 +273,8 @@ void report_differing(const BlockOutcome& outcome, std::vector<Finding>& finding
   findings.push_back(std::move(finding));
 }
 
-void find_permuted_blocks(const Facts& facts, std::vector<Finding>& findings) {
-  if (facts.reference == nullptr) return;
+// Every tensor that no cause was found for is compared once, by one of those who look.
+Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
   BlockOutcome outcome;
@@ -253,18 +283,28 @@ void find_permuted_blocks(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<std::uint64_t> held;
   for (TensorId tensor : each_tensor(facts)) {
     if (!facts.counterparts[index_of(tensor)] || explained.contains(c.fqn(tensor))) continue;
+    if (facts.equal_to_reference.contains(tensor)) {
+      settle(c, tensor, {Answer::kEqual}, outcome);
+      continue;
+    }
     asked.push_back(tensor);
-    held.push_back(facts.equal_to_reference.contains(tensor) ? 0 : bytes_to_compare(c, tensor));
+    held.push_back(bytes_to_compare(c, tensor));
   }
-  std::vector<Compared> compared(asked.size());
-  // Stopped only where the check is, and then nobody looks at what comes of it.
-  (void)each_within(kComparedTogether, held, [&](std::size_t i) -> Status {
-    if (is_cancelled(facts.progress)) return cancelled_error();
-    compared[i] = compare_with_reference(facts, asked[i], *facts.counterparts[index_of(asked[i])]);
-    return {};
-  });
-  for (std::size_t i = 0; i < asked.size(); ++i)
-    settle(c, asked[i], std::move(compared[i]), outcome);
+  auto compare = [&](std::size_t i) -> Result<std::string> {
+    return words_of(
+        compare_with_reference(facts, asked[i], *facts.counterparts[index_of(asked[i])]));
+  };
+  SHW_TRY(auto told, find_together(facts, "look for other orders", held, compare));
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    SHW_TRY(Compared compared, compared_of(asked[i], told[i]));
+    settle(c, asked[i], std::move(compared), outcome);
+  }
+  return outcome;
+}
+
+Status find_permuted_blocks(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.reference == nullptr) return {};
+  SHW_TRY(BlockOutcome outcome, compare_all(facts, findings));
   settle_tiles(facts, outcome, findings);
   for (auto& [says, finding] : outcome.permuted) {
     finding.remedy = Remedy{"permute-blocks", true,
@@ -273,6 +313,7 @@ void find_permuted_blocks(const Facts& facts, std::vector<Finding>& findings) {
     findings.push_back(std::move(finding));
   }
   report_differing(outcome, findings);
+  return {};
 }
 
 }  // namespace
@@ -300,7 +341,7 @@ const Rule kBlocksPermuted = {
                    "`shardwright repair --against REFERENCE` moves the blocks into the reference's "
                    "order: lossless. Where two blocks are equal the order stays undecided.",
                .link = "https://github.com/NVIDIA/Megatron-LM/issues/2769"},
-    .run = find_permuted_blocks,
+    .run_shared = find_permuted_blocks,
 };
 
 const Rule kDiffersFromReference = {

@@ -14,7 +14,6 @@
 #include <map>
 #include <set>
 
-#include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/facts/block_order.h"
 #include "core/facts/evidence.h"
@@ -46,49 +45,47 @@ std::map<std::string, LayersByTail> families_of(const Checkpoint& c, bool bare,
   return out;
 }
 
-// Hashes of whole tensors, each read once.
+// Hashes of whole tensors of one side, each read once, by one of those who look.
 class Contents {
  public:
-  Contents(const Checkpoint& checkpoint, const Progress* progress)
-      : checkpoint_(checkpoint), progress_(progress) {}
+  Contents(const CheckInput& input, const Checkpoint& checkpoint)
+      : input_(input), checkpoint_(checkpoint) {}
   // Reads those that are not known, on every core.
-  void learn(const Layers& layers) {
+  Status learn(const std::vector<TensorId>& tensors) {
     std::vector<TensorId> unknown;
     std::vector<std::uint64_t> held;
-    for (const auto& [number, tensor] : layers) {
-      if (known_.contains(tensor)) continue;
+    for (TensorId tensor : tensors) {
+      if (!known_.try_emplace(tensor).second) continue;
       unknown.push_back(tensor);
-      held.push_back(bytes_to_compare(checkpoint_, tensor));
+      held.push_back(bytes_to_compare(checkpoint_, tensor) / 2);  // of one side
     }
-    std::vector<std::string> found(unknown.size());
-    // Stopped only where the check is, and then nobody looks at what comes of it.
-    (void)each_within(kComparedTogether, held, [&](std::size_t i) -> Status {
-      if (is_cancelled(progress_)) return cancelled_error();
-      found[i] = hash_of(unknown[i]);
-      return {};
-    });
-    for (std::size_t i = 0; i < unknown.size(); ++i)
-      known_.emplace(unknown[i], std::move(found[i]));
+    if (unknown.empty()) return {};
+    auto find = [&](std::size_t i) -> Result<std::string> { return hash_of(unknown[i]); };
+    SHW_TRY(auto found, find_together(input_, "look for layers", held, find));
+    for (std::size_t i = 0; i < unknown.size(); ++i) known_[unknown[i]] = std::move(found[i]);
+    return {};
   }
-  // Empty: it cannot be read.
-  const std::string& of(TensorId tensor) {
-    auto [found, added] = known_.try_emplace(tensor);
-    if (added && !is_cancelled(progress_)) found->second = hash_of(tensor);
-    return found->second;
-  }
+  // Of one that was learned. Empty: it cannot be read.
+  const std::string& of(TensorId tensor) const { return known_.at(tensor); }
 
  private:
   std::string hash_of(TensorId tensor) const {
-    auto values = whole_values(checkpoint_, tensor);
+    auto values = whole_values(checkpoint_, tensor, input_.progress);
     if (!values) return {};
     return fmt::format("{}{}{}", static_cast<int>(values->dtype), to_text(values->shape),
                        content_hash(values->bytes));
   }
 
+  const CheckInput& input_;
   const Checkpoint& checkpoint_;
-  const Progress* progress_;
   std::map<TensorId, std::string> known_ = {};
 };
+
+std::vector<TensorId> tensors_of(const Layers& layers) {
+  std::vector<TensorId> out;
+  for (const auto& [number, tensor] : layers) out.push_back(tensor);
+  return out;
+}
 
 // The layers under one name, here and in the reference.
 struct LayerStack {
@@ -105,12 +102,13 @@ Layers counted(const LayersByTail& families, const std::string& after) {
 }
 
 // Layer here -> layer of the reference with the same bytes; nothing where two there have them.
-std::map<std::int64_t, std::int64_t> same_bytes(LayerStack& stack, const std::string& after) {
+Result<std::map<std::int64_t, std::int64_t>> same_bytes(LayerStack& stack,
+                                                        const std::string& after) {
   std::map<std::string, std::int64_t> by_hash;
   std::set<std::string> twice;
   const Layers here = counted(stack.here, after), there = counted(stack.there, after);
-  stack.reference.learn(there);
-  stack.contents.learn(here);
+  SHW_CHECK(stack.reference.learn(tensors_of(there)));
+  SHW_CHECK(stack.contents.learn(tensors_of(here)));
   for (const auto& [number, tensor] : there) {
     const std::string& hash = stack.reference.of(tensor);
     if (!hash.empty() && !by_hash.emplace(hash, number).second) twice.insert(hash);
@@ -162,14 +160,14 @@ bool are_in_place(const Facts& facts, const Layers& here, const Layers& there) {
 }
 
 // Where layers of the reference are not here, stages may have collided and any family may show it.
-bool looks_renumbered(const Facts& facts, const std::vector<std::string>& families,
-                      LayerStack& stack) {
+Result<bool> looks_renumbered(const Facts& facts, const std::vector<std::string>& families,
+                              LayerStack& stack) {
   bool all = facts.depth == Depth::kData || count_layers(stack.here) < count_layers(stack.there);
   std::size_t said_nothing = 0;
   for (const std::string& after : families) {
     // What is known to be in its place is not read again.
     if (all && are_in_place(facts, stack.here.at(after), stack.there.at(after))) continue;
-    auto real = same_bytes(stack, after);
+    SHW_TRY(auto real, same_bytes(stack, after));
     if (moves(real)) return true;
     if (all) continue;
     if (!real.empty() || ++said_nothing == kProbes) return false;
@@ -196,11 +194,12 @@ struct Judgement {
 };
 
 // Which layer each number really is, by all matrices; a layer of two layers is a collision.
-void find_numbers(const Checkpoint& c, const std::vector<std::string>& families, LayerStack& stack,
-                  Judgement& verdict) {
+Status find_numbers(const Checkpoint& c, const std::vector<std::string>& families,
+                    LayerStack& stack, Judgement& verdict) {
   std::map<std::int64_t, std::set<std::int64_t>> said;
   for (const std::string& after : families) {
-    for (auto [number, real] : same_bytes(stack, after)) {
+    SHW_TRY(const auto found, same_bytes(stack, after));
+    for (auto [number, real] : found) {
       said[number].insert(real);
       verdict.found.insert(real);
       if (number != real)
@@ -219,10 +218,29 @@ void find_numbers(const Checkpoint& c, const std::vector<std::string>& families,
     if (!taken.insert(*real.begin()).second && verdict.why_not.empty())
       verdict.why_not = fmt::format("layer {} is here twice", *real.begin());
   }
+  return {};
+}
+
+// What prove() holds side by side: of every tensor the one that its layer really has there.
+Status learn_pairs(LayerStack& stack, const Judgement& verdict) {
+  std::vector<TensorId> here, there;
+  for (const auto& [after, layers] : stack.here) {
+    const Layers others = counted(stack.there, after);
+    for (const auto& [number, tensor] : layers) {
+      auto real = verdict.numbers.real.find(number);
+      auto other = real == verdict.numbers.real.end() ? others.end() : others.find(real->second);
+      if (other == others.end()) continue;
+      here.push_back(tensor);
+      there.push_back(other->second);
+    }
+  }
+  SHW_CHECK(stack.contents.learn(here));
+  return stack.reference.learn(there);
 }
 
 // Every tensor that the reference has must be that one.
-void prove(const Checkpoint& c, LayerStack& stack, Judgement& verdict) {
+Status prove(const Checkpoint& c, LayerStack& stack, Judgement& verdict) {
+  SHW_CHECK(learn_pairs(stack, verdict));
   auto doubt = [&](std::string why) {
     if (verdict.why_not.empty()) verdict.why_not = std::move(why);
   };
@@ -248,6 +266,7 @@ void prove(const Checkpoint& c, LayerStack& stack, Judgement& verdict) {
       if (number != real->second) verdict.add_wrong(stack, fqn, real->second, after);
     }
   }
+  return {};
 }
 
 void find_missing(const LayerStack& stack, Judgement& verdict) {
@@ -291,8 +310,25 @@ struct Followers {
   }
 };
 
-std::vector<Diagnosis> renames_of(const Facts& facts, LayerStack& stack, Judgement& verdict) {
+// What is not proven yet and stands in the reference under its new name.
+Status learn_renamed(const Facts& facts, LayerStack& stack, const Judgement& verdict) {
+  std::vector<TensorId> here, there;
+  for (TensorId tensor : each_tensor(facts)) {
+    if (verdict.proven.contains(tensor)) continue;
+    auto renamed = with_real_number(facts.checkpoint.fqn(tensor), verdict.numbers);
+    auto other = renamed ? facts.reference->find(renamed->name) : std::nullopt;
+    if (!other) continue;
+    here.push_back(tensor);
+    there.push_back(*other);
+  }
+  SHW_CHECK(stack.contents.learn(here));
+  return stack.reference.learn(there);
+}
+
+Result<std::vector<Diagnosis>> renames_of(const Facts& facts, LayerStack& stack,
+                                          Judgement& verdict) {
   const Checkpoint& c = facts.checkpoint;
+  SHW_CHECK(learn_renamed(facts, stack, verdict));
   Followers followers{c, verdict};
   followers.collect_ranks();
   std::vector<Diagnosis> out;
@@ -334,12 +370,12 @@ std::string kind_of_shift(const std::map<std::int64_t, std::int64_t>& real) {
   return fmt::format("every number is {} too {}", std::abs(shift), shift > 0 ? "small" : "large");
 }
 
-void report_renumbered(const Facts& facts, LayerStack& stack, Judgement verdict,
-                       std::vector<Finding>& findings) {
+Status report_renumbered(const Facts& facts, LayerStack& stack, Judgement verdict,
+                         std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "layers-renumbered";
   finding.link = "Megatron-LM #7452";
-  std::vector<Diagnosis> renames = renames_of(facts, stack, verdict);
+  SHW_TRY(std::vector<Diagnosis> renames, renames_of(facts, stack, verdict));
   finding.cause = plural(verdict.wrong.size(), "tensor") +
                   " of another layer than the name says (" + verdict.renames.front() +
                   " in the reference, byte for byte; " + kind_of_shift(verdict.numbers.real) +
@@ -352,7 +388,7 @@ void report_renumbered(const Facts& facts, LayerStack& stack, Judgement verdict,
     finding.cause += " Which names are right is undecided: " + verdict.why_not + ".";
     finding.evidence.emplace_back("decided", false);
     findings.push_back(std::move(finding));
-    return;
+    return {};
   }
   std::string text = "Give " + plural(renames.size(), "tensor") +
                      " the names of their true layers, with optimizer states and what else belongs "
@@ -364,6 +400,7 @@ void report_renumbered(const Facts& facts, LayerStack& stack, Judgement verdict,
   finding.remedy = Remedy{"rename", verdict.missing.empty(), std::move(text)};
   finding.diagnoses = std::move(renames);
   findings.push_back(std::move(finding));
+  return {};
 }
 
 // "model_pp1.layers." beside "model_pp0.layers.": stages with names of their own count as they
@@ -387,12 +424,12 @@ std::string before_there(const Facts& facts, const std::string& before,
   return bare_name(before);
 }
 
-void find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings) {
-  if (facts.reference == nullptr) return;
+Status find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.reference == nullptr) return {};
   const Checkpoint& c = facts.checkpoint;
   auto here = families_of(c, false, facts.progress),
        there = families_of(*facts.reference, true, facts.progress);
-  Contents contents(c, facts.progress), reference(*facts.reference, facts.progress);
+  Contents contents(facts, c), reference(facts, *facts.reference);
   for (const auto& [before, families] : each_of(here, facts)) {
     auto found = there.find(before_there(facts, before, families));
     if (found == there.end() || is_one_of_several(here, before)) continue;
@@ -400,14 +437,17 @@ void find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings) 
     if (count_layers(families) > count_layers(found->second)) continue;
     LayerStack stack{before, families, found->second, contents, reference};
     std::vector<std::string> matrices = probes(c, stack);
-    if (!looks_renumbered(facts, matrices, stack)) continue;
+    SHW_TRY(bool is_worth_it, looks_renumbered(facts, matrices, stack));
+    if (!is_worth_it) continue;
     Judgement verdict;
     verdict.numbers.before = before;
-    find_numbers(c, matrices, stack, verdict);
+    SHW_CHECK(find_numbers(c, matrices, stack, verdict));
     find_missing(stack, verdict);
-    prove(c, stack, verdict);
-    if (!verdict.wrong.empty()) report_renumbered(facts, stack, std::move(verdict), findings);
+    SHW_CHECK(prove(c, stack, verdict));
+    if (!verdict.wrong.empty())
+      SHW_CHECK(report_renumbered(facts, stack, std::move(verdict), findings));
   }
+  return {};
 }
 
 }  // namespace
@@ -434,7 +474,7 @@ const Rule kLayersRenumbered = {
                          "its bytes prove, states along with it; no byte moves. Layers that were "
                          "dropped have to come from another step.",
                .link = "https://github.com/NVIDIA/Megatron-LM/issues/7452"},
-    .run = find_renumbered_layers,
+    .run_shared = find_renumbered_layers,
 };
 
 }  // namespace shw

@@ -44,15 +44,27 @@ std::optional<TensorId> partner(const Facts& facts, TensorId tensor) {
   return found;
 }
 
-void add_tie(const Checkpoint& reference, TensorId missing, TensorId other,
+struct MayBeTied {
+  TensorId missing{}, kept{};  // of the reference
+};
+
+constexpr std::string_view kTied = "tied", kApart = "apart";
+
+// Empty: one of them cannot be read.
+std::string relation_of(const Facts& facts, const MayBeTied& pair) {
+  const Checkpoint& reference = *facts.reference;
+  auto one = whole_values(reference, pair.missing, facts.progress);
+  auto two = one ? whole_values(reference, pair.kept, facts.progress) : std::nullopt;
+  if (!two) return {};
+  return std::string(one->dtype == two->dtype && one->bytes == two->bytes ? kTied : kApart);
+}
+
+void add_tie(const Checkpoint& reference, const MayBeTied& pair, bool tied,
              std::vector<Finding>& findings) {
-  auto one = whole_values(reference, missing), two = whole_values(reference, other);
-  if (!one || !two) return;  // missing-key says what is left to say
-  bool tied = one->dtype == two->dtype && one->bytes == two->bytes;
   Finding finding;
   finding.rule = "tied-weights";
   finding.severity = tied ? Severity::kInfo : Severity::kError;
-  std::string name(reference.fqn(missing)), kept(reference.fqn(other));
+  std::string name(reference.fqn(pair.missing)), kept(reference.fqn(pair.kept));
   finding.subjects = {name};
   finding.cause =
       tied ? name + " was not saved; in the reference it equals " + kept +
@@ -64,19 +76,31 @@ void add_tie(const Checkpoint& reference, TensorId missing, TensorId other,
   findings.push_back(std::move(finding));
 }
 
-void find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
-  if (facts.reference == nullptr) return;
+Status find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.reference == nullptr) return {};
   const Checkpoint& reference = *facts.reference;
   std::vector<bool> is_there(reference.tensor_count(), false);
   for (const auto& other : facts.counterparts) {
     if (other) is_there[index_of(*other)] = true;
   }
+  std::vector<MayBeTied> pairs;
+  std::vector<std::uint64_t> held;
   for (TensorId missing : each_of(reference.tensors(), facts)) {
     std::string_view fqn = reference.fqn(missing);
     if (is_there[index_of(missing)] || (!is_head(fqn) && !is_embedding(fqn))) continue;
     auto other = partner(facts, missing);
-    if (other && is_there[index_of(*other)]) add_tie(reference, missing, *other, findings);
+    if (!other || !is_there[index_of(*other)]) continue;
+    pairs.push_back({missing, *other});
+    held.push_back(bytes_to_compare(reference, missing));
   }
+  if (pairs.empty()) return {};
+  auto find = [&](std::size_t i) -> Result<std::string> { return relation_of(facts, pairs[i]); };
+  SHW_TRY(auto told, find_together(facts, "look for tied weights", held, find));
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    // Of one that cannot be read missing-key says what is left to say.
+    if (!told[i].empty()) add_tie(reference, pairs[i], told[i] == kTied, findings);
+  }
+  return {};
 }
 
 }  // namespace
@@ -98,7 +122,7 @@ const Rule kTiedWeights = {
                .remedy = "Where the bytes are equal nothing is lost: the loader ties them. Where "
                          "they are not, take the missing one from another step.",
                .link = "https://github.com/NVIDIA-NeMo/Automodel/pull/2511"},
-    .run = find_tied_weights,
+    .run_shared = find_tied_weights,
 };
 
 }  // namespace shw

@@ -13,8 +13,8 @@
 #include <set>
 
 #include "core/base/checked.h"
-#include "core/base/parallel.h"
 #include "core/base/words.h"
+#include "core/facts/comparison_words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/grown_axis.h"
@@ -129,27 +129,39 @@ Asked ask(const Facts& facts, TensorId tensor) {
 }
 
 std::optional<OrientationFound> orientation_of(const Facts& facts, TensorId tensor) {
-  auto image = whole_values(facts.checkpoint, tensor);
+  auto image = whole_values(facts.checkpoint, tensor, facts.progress);
   auto other = counterpart(facts, tensor);
-  auto truth = image && other ? whole_values(*facts.reference, *other) : std::nullopt;
+  auto truth =
+      image && other ? whole_values(*facts.reference, *other, facts.progress) : std::nullopt;
   if (!truth) return std::nullopt;
   return find_orientation(*image, *truth);
 }
 
-// Of those of Ground::kBytes, on every core; nothing of one that cannot be read.
-std::vector<std::optional<OrientationFound>> orientations_of(const Facts& facts,
-                                                             const std::vector<Asked>& asked) {
-  std::vector<std::optional<OrientationFound>> out(asked.size());
+// Of those of Ground::kBytes, each by one of those who look, on every core; nothing of one that
+// cannot be read.
+Result<std::vector<std::optional<OrientationFound>>> orientations_of(
+    const Facts& facts, const std::vector<Asked>& asked) {
   std::vector<std::uint64_t> held;
-  for (const Asked& one : asked)
-    held.push_back(one.ground == Ground::kBytes ? bytes_to_compare(facts.checkpoint, one.tensor)
-                                                : 0);
-  // Stopped only where the check is, and then nobody asks for what is missing.
-  (void)each_within(kComparedTogether, held, [&](std::size_t i) -> Status {
-    if (is_cancelled(facts.progress)) return cancelled_error();
-    if (asked[i].ground == Ground::kBytes) out[i] = orientation_of(facts, asked[i].tensor);
-    return {};
-  });
+  std::vector<std::size_t> by_bytes;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (asked[i].ground != Ground::kBytes) continue;
+    by_bytes.push_back(i);
+    held.push_back(bytes_to_compare(facts.checkpoint, asked[i].tensor));
+  }
+  auto find = [&](std::size_t i) -> Result<std::string> {
+    auto found = orientation_of(facts, asked[by_bytes[i]].tensor);
+    if (!found) return std::string();
+    Packer words;
+    add(words, *found);
+    return packed_text(words.take());
+  };
+  SHW_TRY(auto told, find_together(facts, "look for transposes", held, find));
+  std::vector<std::optional<OrientationFound>> out(asked.size());
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    if (told[i].empty()) continue;
+    Unpacker words(std::as_bytes(std::span(told[i])));
+    SHW_TRY(out[by_bytes[i]], unpacked_orientation(words));
+  }
   return out;
 }
 
@@ -312,8 +324,8 @@ void report_too_large(const TransposedOutcome& outcome, std::vector<Finding>& fi
   findings.push_back(std::move(finding));
 }
 
-void find_transposed(const Facts& facts, std::vector<Finding>& findings) {
-  if (facts.reference == nullptr && facts.spec == nullptr) return;
+Status find_transposed(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.reference == nullptr && facts.spec == nullptr) return {};
   const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
   explained.merge(explained_by(findings, kPlacementAxisMoved.id));
@@ -323,7 +335,7 @@ void find_transposed(const Facts& facts, std::vector<Finding>& findings) {
     if (volume(c.shape(tensor)).value_or(0) >= kLeastTransposed)
       asked.push_back(ask(facts, tensor));
   }
-  const auto orientations = orientations_of(facts, asked);
+  SHW_TRY(const auto orientations, orientations_of(facts, asked));
   TransposedOutcome outcome;
   outcome.right = facts.equal_to_reference;
   for (std::size_t i = 0; i < asked.size() && !is_cancelled(facts.progress); ++i) {
@@ -351,6 +363,7 @@ void find_transposed(const Facts& facts, std::vector<Finding>& findings) {
                    "view", findings);
   report_mixed(outcome, findings);
   report_too_large(outcome, findings);
+  return {};
 }
 
 }  // namespace
@@ -381,7 +394,7 @@ const Rule kTransposed = {
                          "lossless. Mend the converter that wrote it too.",
                .link = "https://github.com/huggingface/transformers/issues/47031"},
     .outcome = RunOutcome::kStopsByShape,
-    .run = find_transposed,
+    .run_shared = find_transposed,
 };
 
 }  // namespace shw

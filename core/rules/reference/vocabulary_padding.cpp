@@ -49,8 +49,7 @@ bool reference_ends_in_zeros(const Facts& facts, TensorId tensor, std::int64_t r
                              ExtentsView expected) {
   auto other = counterpart(facts, tensor);
   if (!other || !same(facts.reference->shape(*other), expected)) return false;
-  auto values = whole_values(*facts.reference, *other);
-  return values && is_padding(*values, rows, false);
+  return ends_in_padding(*facts.reference, *other, rows, false, facts.progress).value_or(false);
 }
 
 struct PaddedRows {
@@ -82,27 +81,54 @@ void add_padding(const Checkpoint& c, TensorId tensor, const SpecEntry& entry, P
   finding.diagnoses.emplace_back(cut_off(c, tensor, entry.shape));
 }
 
-void find_vocabulary_padding(const Facts& facts, std::vector<Finding>& findings) {
-  if (facts.spec == nullptr) return;
+struct OtherRows {
+  TensorId tensor{};
+  const SpecEntry* entry = nullptr;
+};
+
+std::vector<OtherRows> with_other_rows(const Facts& facts, const std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
-  PaddedRows dropped{true, {}}, added{false, {}};
+  std::vector<OtherRows> out;
   for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
     if (entry == nullptr || !differs_in_rows(c.shape(tensor), entry->shape) ||
         !is_of_vocabulary(*entry, c.fqn(tensor)) || explained.contains(c.fqn(tensor)))
       continue;
-    std::int64_t saved = c.shape(tensor)[0], expected = entry->shape[0];
-    auto values = whole_values(c, tensor);
-    if (!values) continue;
-    if (saved > expected && is_padding(*values, expected, true))
-      add_padding(c, tensor, *entry, dropped);
-    else if (saved < expected && reference_ends_in_zeros(facts, tensor, saved, entry->shape))
-      add_padding(c, tensor, *entry, added);
+    if (facts.tilings[index_of(tensor)].tiling == Tiling::kExact) out.push_back({tensor, entry});
+  }
+  return out;
+}
+
+// Whether the rows that one side has beyond the other are padding.
+bool is_padded(const Facts& facts, const OtherRows& one) {
+  const Checkpoint& c = facts.checkpoint;
+  std::int64_t saved = c.shape(one.tensor)[0], expected = one.entry->shape[0];
+  if (saved < expected) return reference_ends_in_zeros(facts, one.tensor, saved, one.entry->shape);
+  return ends_in_padding(c, one.tensor, expected, true, facts.progress).value_or(false);
+}
+
+Status find_vocabulary_padding(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.spec == nullptr) return {};
+  const Checkpoint& c = facts.checkpoint;
+  const std::vector<OtherRows> asked = with_other_rows(facts, findings);
+  if (asked.empty()) return {};
+  // A look at a few rows each: none of them holds more than a slab.
+  const std::vector<std::uint64_t> held(asked.size(), std::uint64_t{32} << 20);
+  auto find = [&](std::size_t i) -> Result<std::string> {
+    return std::string(is_padded(facts, asked[i]) ? "padded" : "");
+  };
+  SHW_TRY(auto told, find_together(facts, "look for padding", held, find));
+  PaddedRows dropped{true, {}}, added{false, {}};
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const auto& [tensor, entry] = asked[i];
+    if (told[i].empty()) continue;
+    add_padding(c, tensor, *entry, c.shape(tensor)[0] > entry->shape[0] ? dropped : added);
   }
   for (PaddedRows* found : {&dropped, &added}) {
     if (!found->finding.subjects.empty()) findings.push_back(std::move(found->finding));
   }
+  return {};
 }
 
 }  // namespace
@@ -126,7 +152,7 @@ const Rule kVocabularyPadding = {
                .remedy = "Load with the padding that saved, or compare with --against. Only rows "
                          "whose bytes show that they are padding may be dropped.",
                .link = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/5353"},
-    .run = find_vocabulary_padding,
+    .run_shared = find_vocabulary_padding,
 };
 
 }  // namespace shw

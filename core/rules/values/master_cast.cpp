@@ -96,8 +96,7 @@ void find_master_mismatches(const Facts& facts, std::vector<Finding>& findings) 
     if (finding.severity == Severity::kInfo) continue;
     for (const std::string& subject : finding.subjects) explained.insert(subject);
   }
-  std::vector<OptimizerState> states = optimizer_states(facts.checkpoint, facts.progress);
-  for (const OptimizerState& state : each_of(states, facts)) {
+  for (const OptimizerState& state : each_state(facts)) {
     if (explained.contains(facts.checkpoint.fqn(state.state))) continue;
     look_at_state(facts, state, budget, found);
   }

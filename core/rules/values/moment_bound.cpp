@@ -21,6 +21,10 @@ double moment_constant(double beta1, double beta2) {
   return (1 - beta1) * (1 - beta1) / ((1 - beta2) * rest);
 }
 
+double moment_constant_of_any(double beta2) {
+  return beta2 > 0 && beta2 < 1 ? 1 / (1 - beta2) : std::numeric_limits<double>::infinity();
+}
+
 void MomentCount::add(double m, double v, double constant, double slack) {
   // Below this the square of the gradient is lost in the smallest float.
   constexpr double kSquareIsLost = 1e-15;
@@ -42,16 +46,16 @@ namespace {
 
 // beta1 = 0.9, beta2 = 0.999: the widest bound among settings in common use.
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999;
-// beta1 = 0, beta2 = 0.999: the widest that runs have been trained with.
-constexpr double kWidestInUse = 1'000;
 
 struct BrokenBounds {
   std::vector<std::string> subjects, how;
   std::set<std::string> betas;  // those that were used
   std::int64_t pairs = 0, looked_at = 0, above = 0, negative = 0, without_root = 0;
   std::int64_t known = 0;     // of the broken: held against their own betas
+  std::int64_t adams = 0;     // of those: their group is Adam's
+  std::int64_t certain = 0;   // of those: above what any beta1 allows
   std::int64_t as_whole = 0;  // of the broken: above as a whole
-  double worst = 0, bound = 0;
+  double worst = 0, bound = 0, bound_of_any = 0;
 };
 
 void count_pair(const Checkpoint& c, const MomentPair& pair, const MomentCount& count,
@@ -93,17 +97,25 @@ void look_at_pair(const Facts& facts, const MomentPair& pair, ValueBudget& budge
   auto betas = optimizer != nullptr ? betas_of(*optimizer, pair.key) : std::nullopt;
   double constant = moment_constant(betas ? betas->first : kBeta1, betas ? betas->second : kBeta2);
   if (!std::isfinite(constant)) return;
+  const double of_any = betas ? moment_constant_of_any(betas->second) : 0;
   bool narrow = mean->dtype == Dtype::kBfloat16 || square->dtype == Dtype::kBfloat16;
+  const double slack = narrow ? 0.05 : 0.02;
   MomentCount count;
   for (std::size_t i = 0; i < count_in(*mean); ++i)
     count.add(value_at(mean->dtype, mean->bytes, i), value_at(square->dtype, square->bytes, i),
-              constant, narrow ? 0.05 : 0.02);
+              constant, slack);
   bool broken = count.above + count.negative + count.without_root != 0;
   count_pair(c, pair, count, found);
   found.betas.insert(betas_text(betas));
   if (!broken) return;
   if (betas) ++found.known;
-  if (count.is_above_as_a_whole()) ++found.as_whole;
+  if (betas && is_adams(*optimizer, pair.key)) {
+    ++found.adams;
+    // A saved beta1 above beta2 is none that the law of any beta1 speaks of.
+    if (betas->first <= betas->second && count.worst > of_any * (1 + slack)) ++found.certain;
+    found.bound_of_any = std::max(found.bound_of_any, of_any);
+  }
+  if (count.is_above_as_a_whole(betas ? of_any / constant : 1)) ++found.as_whole;
   if (found.bound == 0) found.bound = constant;
 }
 
@@ -111,11 +123,16 @@ void look_at_pair(const Facts& facts, const MomentPair& pair, ValueBudget& budge
 std::string another_reason(const BrokenBounds& found) {
   if (found.negative + found.without_root > 0) return "";
   std::int64_t broken = count_of(found.how.size());
-  // A few among many stand out: no run has other betas, or another optimizer, for them.
-  bool few = found.pairs >= 8 && broken * 4 <= found.pairs;
-  if (found.known == 0 && (!few || found.worst <= kWidestInUse))
+  if (found.known == 0)
     return "than betas of 0.9 and 0.999 allow, and no betas were saved beside them: with others, "
            "or with an optimizer that is Adam in name alone, it may be in order";
+  if (found.adams == 0)
+    return "than Adam leaves them with the betas that were saved beside them, and nothing there "
+           "says that it was Adam: AdaBelief, ADOPT and others keep their moments under the same "
+           "names, and with them it may be in order";
+  if (found.certain == 0)
+    return "than the betas allow that were saved beside them, and no further than another beta1 "
+           "would: one that rose or went up and down during the run leads there";
   bool nearly_all = broken * 10 >= found.pairs * 9 && found.looked_at >= 64;
   if (!nearly_all) return "";
   // ADOPT and LaProp divide a gradient by its root before they average it. Of 9 pairs that ADOPT
@@ -184,6 +201,7 @@ void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& finding
                       {"elements_without_square", found.without_root},
                       {"betas", std::vector<std::string>(found.betas.begin(), found.betas.end())},
                       {"bound", found.bound},
+                      {"bound_of_any_beta1", found.bound_of_any},
                       {"largest_ratio", found.worst},
                       {"tensors_left_out", budget.left_out}};
   finding.subjects = std::move(found.subjects);
@@ -201,10 +219,13 @@ const Rule kMomentBound = {
         "of the first is at most a constant times the second, whatever the gradients were: 52.9 "
         "for the usual betas of 0.9 and 0.999. Where it is more, or the second is negative or zero "
         "beside a first that is not, rows of one of them came from elsewhere. The bound finds few "
-        "of the mixed elements, but one that it finds is certain for those betas. The betas of "
-        "each parameter are read from its group where they were saved. Where none were "
-        "saved, or nearly all pairs are above and some as a whole, it is only said: other betas "
-        "allow more, and so do optimizers that share nothing but the names with Adam. States that "
+        "of the mixed elements. The betas of each parameter are read from its group where they "
+        "were "
+        "saved. It is a warning only where the group has what torch's Adam or a fused one writes "
+        "into it, and where no beta1 leads so far, whatever it was during the run: 1 / (1 - beta2) "
+        "times the second. Otherwise, or where nearly all pairs are above and some as a whole, it "
+        "is only said: AdaBelief, ADOPT and LaProp share nothing but the names with Adam. A second "
+        "moment below zero, or of zero beside a first that is not, is of none of them. States that "
         "Adam does not have (SOAP's bases) leave their parameter out.",
     .lesson = {.drawing = R"(
   row    exp_avg   squared   exp_avg_sq   ratio, at most 52.9

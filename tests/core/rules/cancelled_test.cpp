@@ -48,7 +48,7 @@ std::set<std::string> rules_that_find(const Facts& facts) {
   std::set<std::string> found;
   for (const Rule& rule : all_rules()) {
     std::vector<Finding> findings;
-    if (rule.run != nullptr) rule.run(facts, findings);
+    (void)run_rule(rule, facts, findings);
     if (!findings.empty()) found.insert(std::string(rule.id));
   }
   return found;

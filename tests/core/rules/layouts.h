@@ -48,7 +48,7 @@ inline std::vector<Finding> look(const SavedModel& model, bool with_spec,
   Facts facts = build_facts(input);
   std::vector<Finding> findings;
   for (const Rule& rule : all_rules()) {
-    if (rule.run != nullptr && rule.depth <= Depth::kHeaders) rule.run(facts, findings);
+    if (rule.depth <= Depth::kHeaders) REQUIRE(run_rule(rule, facts, findings).has_value());
   }
   settle_symptoms(findings);
   std::stable_sort(findings.begin(), findings.end(),

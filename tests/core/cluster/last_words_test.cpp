@@ -1,0 +1,72 @@
+// What is left to be said by several workers, each of which met something or nothing.
+#include "core/cluster/last_words.h"
+
+#include <doctest/doctest.h>
+
+using namespace shw;
+
+namespace {
+
+LastWords met(const std::string& message, const std::string& file = "") {
+  return {Error{ErrorKind::kIo, message, {file}, ""}};
+}
+
+using ByRank = std::vector<std::optional<LastWords>>;
+
+}  // namespace
+
+TEST_CASE("what all workers met is said once and by nobody's name") {
+  auto said = sayings(ByRank(512, met("is not there", "ck")));
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].of_all);
+  CHECK(said[0].words.error->message == "is not there");
+}
+
+TEST_CASE("what one worker met is said by its name and what others heard of it is not") {
+  auto said = sayings({LastWords{}, met("worker 2 stopped: ck: is not there"),
+                       met("is not there", "ck"), met("worker 2 stopped: ck: is not there")});
+  REQUIRE(said.size() == 1);
+  CHECK_FALSE(said[0].of_all);
+  CHECK(who_says(said[0]) == "worker 2");
+  CHECK(said[0].words.error->place.file == "ck");
+}
+
+TEST_CASE("workers that met different things are all named") {
+  ByRank words(9, met("a"));
+  words[3] = met("a", "in a file");
+  words[5] = LastWords{};
+  words[7] = std::nullopt;  // never heard
+  words[8] = LastWords{Error{ErrorKind::kIo, "a"}, "as it was put there"};
+  auto said = sayings(words);
+  REQUIRE(said.size() == 3);
+  CHECK(who_says(said[0]) == "workers 0, 1, 2 and 2 more");
+  CHECK(who_says(said[1]) == "worker 3");
+  CHECK(who_says(said[2]) == "worker 8");
+  for (const Saying& one : said) CHECK_FALSE(one.of_all);
+  CHECK(who_says({{1, 4}, false, {}}) == "workers 1 and 4");
+  CHECK(who_says({{1, 4, 6}, false, {}}) == "workers 1, 4 and 6");
+}
+
+TEST_CASE("where the one that stopped is gone what was heard of it is said") {
+  auto said = sayings({met("worker 3 stopped: lost its disk"),
+                       met("worker 3 stopped: lost its disk"), std::nullopt, std::nullopt});
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].of_all);
+  CHECK(said[0].words.error->message == "worker 3 stopped: lost its disk");
+  CHECK(sayings(ByRank(4, LastWords{})).empty());
+}
+
+TEST_CASE("last words come out of a message as they went in") {
+  LastWords words{Error{ErrorKind::kUsage, "no such option", {"f", 12, "t"}, "try --help"}, "raw"};
+  const Bytes bytes = packed(words);
+  auto back = unpacked_words(bytes);
+  REQUIRE(back.has_value());
+  CHECK(back->error->kind == ErrorKind::kUsage);
+  CHECK(back->error->message == "no such option");
+  CHECK(back->error->place.offset == 12);
+  CHECK(back->error->advice == "try --help");
+  CHECK(back->text == "raw");
+  CHECK_FALSE(unpacked_words(packed(LastWords{}))->error.has_value());
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    CHECK_FALSE(unpacked_words(BytesView(bytes).first(length)).has_value());
+}
