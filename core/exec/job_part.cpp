@@ -15,6 +15,15 @@ std::optional<Box> common_of(const Program& program, const ProgramJob& job, cons
   return intersect(block, Box{copy_of(program.at(job)), copy_of(program.sizes(job))});
 }
 
+// Of its source.
+std::int64_t first_byte(const Program& program, const JobPart& part) {
+  ExtentsView at = program.at(part.job), strides = program.source_strides(part.job);
+  std::int64_t first = part.job.first;
+  for (std::size_t d = 0; d < at.size(); ++d)
+    first += (part.common.offsets[d] - at[d]) * strides[d];
+  return first;
+}
+
 Result<float> factor_of(const ProgramJob& job, Storages& storages) {
   float factor = 0;
   if (job.factor == SourceId::kNone)
@@ -37,6 +46,19 @@ std::optional<JobPart> part_of(const Program& program, const ProgramJob& job, co
   auto box = packed(common->sizes, program.source_strides(job), size_of(job.from));
   assert(box);  // the program is proved
   return JobPart{job, std::move(*common), std::move(*box)};
+}
+
+std::optional<std::uint64_t> begin_of_run(const Program& program, const JobPart& part) {
+  if (!part.is_read() || program.source(part.job.source).form != SourceForm::kStored)
+    return std::nullopt;
+  ExtentsView strides = program.source_strides(part.job), sizes = part.common.sizes;
+  auto run = static_cast<std::int64_t>(size_of(part.job.from));
+  for (std::size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] != 1 && strides[d] != run) return std::nullopt;
+    run *= sizes[d];
+  }
+  return program.source(part.job.source).offset +
+         static_cast<std::uint64_t>(first_byte(program, part));
 }
 
 Result<TileJob> tile_of(const ProgramJob& job, Storages& storages) {
@@ -66,14 +88,12 @@ Status read_part(const Program& program, const JobPart& part, const TileJob& til
                  Storages& storages, std::span<std::byte> to, Fingerprint& elements,
                  StageWorks* stages) {
   const ProgramJob& job = part.job;
-  ExtentsView at = program.at(job), strides = program.source_strides(job);
-  std::int64_t first = job.first;
-  for (std::size_t d = 0; d < at.size(); ++d)
-    first += (part.common.offsets[d] - at[d]) * strides[d];
+  ExtentsView strides = program.source_strides(job);
   SHW_TRY(auto source, storages.open(job.source));
   {
     StageClock clock(stages, Stage::kRead, to.size());
-    SHW_CHECK(gather(*source, first, part.common.sizes, strides, size_of(job.from), to));
+    SHW_CHECK(gather(*source, first_byte(program, part), part.common.sizes, strides,
+                     size_of(job.from), to));
   }
   StageClock clock(stages, Stage::kMake, 0);
   add_part(program, part, tile, to.data(), elements);

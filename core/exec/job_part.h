@@ -23,6 +23,10 @@ struct JobPart {
 // Nothing where they do not meet.
 std::optional<JobPart> part_of(const Program& program, const ProgramJob& job, const Box& block);
 
+// Where its bytes begin in the file of its source; nothing where they do not lie there in one run,
+// in the order of the output, or are decoded first.
+std::optional<std::uint64_t> begin_of_run(const Program& program, const JobPart& part);
+
 // What is done to each element. Where there is a factor, its four bytes are read.
 Result<TileJob> tile_of(const ProgramJob& job, Storages& storages);
 

@@ -30,13 +30,29 @@ Storages::Storages(const Program& program, std::vector<const Checkpoint*> inputs
                    std::shared_ptr<DecodedItems> decoded)
     : program_(program), inputs_(std::move(inputs)), decoded_(std::move(decoded)) {}
 
+Status Storages::check_is_open(const ProgramSource& source) const {
+  if (source.input < inputs_.size() && inputs_[source.input]->directory() != nullptr) return {};
+  return fail(ErrorKind::kUsage, "belongs to a checkpoint that is not open",
+              {program_.names[source.file]});
+}
+
+Result<std::shared_ptr<const ByteSource>> Storages::open_file(SourceId id) {
+  const ProgramSource& source = program_.source(id);
+  SHW_CHECK(check_is_open(source));
+  if (last_ == nullptr || input_ != source.input || file_ != source.file) {
+    SHW_TRY(last_, inputs_[source.input]->directory()->open(program_.names[source.file]));
+    input_ = source.input;
+    file_ = source.file;
+  }
+  return last_;
+}
+
 Result<std::shared_ptr<const ByteSource>> Storages::open(SourceId id) {
   const ProgramSource& source = program_.source(id);
-  const std::string& path = program_.names[source.file];
-  if (source.input >= inputs_.size() || inputs_[source.input]->directory() == nullptr)
-    return fail(ErrorKind::kUsage, "belongs to a checkpoint that is not open", {path});
-  const Checkpoint& input = *inputs_[source.input];
   if (source.form == SourceForm::kItem) {
+    const std::string& path = program_.names[source.file];
+    SHW_CHECK(check_is_open(source));
+    const Checkpoint& input = *inputs_[source.input];
     if (source.chunk >= input.chunk_count())
       return fail(ErrorKind::kDamaged, "holds no such item", {path, source.offset});
     SHW_TRY(auto bytes, decoded_->read(input, ChunkId{source.chunk}, source.length));
@@ -45,12 +61,8 @@ Result<std::shared_ptr<const ByteSource>> Storages::open(SourceId id) {
     return fail(ErrorKind::kDamaged, "decodes to another number of bytes than the program says",
                 {path, source.offset});
   }
-  if (last_ == nullptr || input_ != source.input || file_ != source.file) {
-    SHW_TRY(last_, input.directory()->open(path));
-    input_ = source.input;
-    file_ = source.file;
-  }
-  return window(last_, source.offset, source.length);
+  SHW_TRY(auto file, open_file(id));
+  return window(std::move(file), source.offset, source.length);
 }
 
 }  // namespace shw

@@ -17,8 +17,12 @@ class Storages {
            std::shared_ptr<DecodedItems> decoded);
   // Byte 0 is the source's first.
   Result<std::shared_ptr<const ByteSource>> open(SourceId source);
+  // The whole file that it lies in.
+  Result<std::shared_ptr<const ByteSource>> open_file(SourceId source);
 
  private:
+  Status check_is_open(const ProgramSource& source) const;
+
   const Program& program_;
   std::vector<const Checkpoint*> inputs_;
   std::shared_ptr<DecodedItems> decoded_;

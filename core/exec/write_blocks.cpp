@@ -6,6 +6,7 @@
 
 #include "core/exec/job_part.h"
 #include "core/formats/common/crc32.h"
+#include "core/io/copy_range.h"
 #include "core/tensor/strided_copy.h"
 #include "core/tiles/blocks.h"
 
@@ -33,6 +34,9 @@ struct BlockWork {
   SentParts* sent;
   StageWorks* stages;
   std::size_t held = 0;  // of `in`
+  // Where all its bytes lie as they are to lie, in one run.
+  std::shared_ptr<const ByteSource> file = nullptr;
+  std::uint64_t begin = 0;
 
   std::uint64_t bytes() const { return held + out.size(); }
 };
@@ -44,6 +48,15 @@ bool lie_alike(ExtentsView sizes, const PackedBox& box, const Extents& target) {
     if (sizes[d] > 1 && box.strides[d] != target[d]) return false;
   }
   return true;
+}
+
+// A block that is a run of a file may share its bytes.
+Status find_run(const JobPart& part, BlockWork& work) {
+  const auto begin = begin_of_run(work.program, part);
+  if (!begin || !same(part.common.sizes, work.block.sizes)) return {};
+  SHW_TRY(work.file, work.space.storages.open_file(part.job.source));
+  work.begin = *begin;
+  return {};
 }
 
 Status read_job(const JobPart& part, BlockWork& work) {
@@ -65,7 +78,7 @@ Status read_job(const JobPart& part, BlockWork& work) {
     if (!is_here)
       SHW_CHECK(
           read_part(program, part, tile, work.space.storages, to, work.elements, work.stages));
-    if (alike) return {};
+    if (alike) return is_here ? Status{} : find_run(part, work);
     work.held += length;
   } else {
     add_part(program, part, tile, nullptr, work.elements);
@@ -94,9 +107,10 @@ class PayloadPart {
     written_.in_order = in_order;
   }
 
-  Status put(const Box& block, BytesView bytes) {
+  // `file`: where the same bytes lie from `begin` on; null where that is not known.
+  Status put(const Box& block, BytesView bytes, const ByteSource* file, std::uint64_t begin) {
     written_.length += bytes.size();
-    return written_.in_order ? append(block, bytes) : scatter(block, bytes);
+    return written_.in_order ? append(block, bytes, file, begin) : scatter(block, bytes);
   }
   WrittenBlocks written() const {
     WrittenBlocks written = written_;
@@ -111,14 +125,18 @@ class PayloadPart {
     return static_cast<std::uint64_t>(at);
   }
 
-  Status append(const Box& block, BytesView bytes) {
+  Status append(const Box& block, BytesView bytes, const ByteSource* file, std::uint64_t begin) {
     written_.crc = crc32_of(bytes, written_.crc);
     // Piece by piece: holes are found, and whoever wants to stop it does not wait for a slow disk.
     for (std::uint64_t at = begin_ + offset_of(block); !bytes.empty();) {
       if (is_cancelled(progress_)) return cancelled_error();
       BytesView piece = bytes.first(std::min(bytes.size(), kWritten));
-      if (piece.size() < kHole || !is_zero(piece)) SHW_CHECK(file_.write_at(at, piece));
+      if (piece.size() < kHole || !is_zero(piece)) {
+        SHW_CHECK(file == nullptr ? file_.write_at(at, piece)
+                                  : share_or_write(*file, begin, piece, file_, at));
+      }
       at += piece.size();
+      begin += piece.size();
       bytes = bytes.subspan(piece.size());
     }
     return {};
@@ -201,7 +219,7 @@ class BlocksUnderWay {
       SHW_TRY([[maybe_unused]] Fingerprint none, executor_.finish());
     }
     StageClock clock(stages_of(progress_), Stage::kWrite, work.out.size());
-    SHW_CHECK(part_.put(work.block, work.out));
+    SHW_CHECK(part_.put(work.block, work.out, work.file.get(), work.begin));
     if (progress_ != nullptr) progress_->add(work.out.size());
     return {};
   }

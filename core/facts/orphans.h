@@ -26,7 +26,7 @@ inline constexpr std::uint64_t kLeastGap = 512;
 std::optional<ByteRange> range_of(const Checkpoint& checkpoint, const ItemPlace& place);
 
 // The ranges of kLeastGap and more that belong to no item, of data files that records name; by
-// index of the file.
+// index of the file. Not the zeros that are left free before a long item.
 std::map<std::size_t, std::vector<ByteRange>> find_orphans(const CheckInput& input);
 
 }  // namespace shw

@@ -117,6 +117,12 @@ struct FormatWriter {
                                                 std::span<const std::uint32_t> checksums);
   // Index and metadata, when all files are there.
   Status (*seal)(Outputs outputs, const LaidOut& laid_out, const CreateFile& create);
+  // What may be done so that long runs stand at the same places of blocks as in the source.
+  // Readers take each item from where the metadata say, and look at nothing between two of them.
+  bool may_have_gaps = false;
+  // Else: makes what stands at the beginning of a file that much longer, a multiple of 8, and says
+  // the same; false where no reader would take it.
+  bool (*widen_header)(Bytes& header, std::uint64_t by) = nullptr;
 };
 
 // The source where its format has this writer; null where everything is new.

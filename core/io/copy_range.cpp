@@ -1,8 +1,24 @@
 #include "core/io/copy_range.h"
 
-namespace shw {
+#include <algorithm>
 
-Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
+namespace shw {
+namespace {
+
+// Between two looks at the cancel flag. File systems share extents, of megabytes, not each block.
+constexpr std::uint64_t kSharedAtOnce = std::uint64_t{256} << 20;
+
+// The whole blocks of a run that is to stand at `at`: how many bytes lie before them, and in them.
+struct BlocksIn {
+  std::uint64_t head = 0, length = 0;
+};
+BlocksIn blocks_in(std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
+  if (length < kLeastShared || to_share_blocks(offset, at) != 0) return {};
+  const std::uint64_t head = (kShareBlock - offset % kShareBlock) % kShareBlock;
+  return {head, (length - head) / kShareBlock * kShareBlock};
+}
+
+Status copy_bytes(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
                   OutputFile& out, std::uint64_t at, Progress* progress,
                   const RangeParts* passing) {
   RangeParts parts;
@@ -17,6 +33,47 @@ Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t 
     return passing == nullptr ? Status{} : passing->hole(hole);
   };
   return read_through(source, offset, length, parts, progress);
+}
+
+// Whole blocks of both files; how many bytes of them are shared now.
+Result<std::uint64_t> share_blocks(const ByteSource& source, std::uint64_t offset,
+                                   std::uint64_t length, OutputFile& out, std::uint64_t at,
+                                   Progress* progress) {
+  std::uint64_t done = 0;
+  while (done < length) {
+    if (is_cancelled(progress)) return cancelled_error();
+    const std::uint64_t part = std::min(length - done, kSharedAtOnce);
+    SHW_TRY(bool is_shared, out.share_at(at + done, source, offset + done, part));
+    if (!is_shared) break;
+    if (progress != nullptr) progress->add(part);
+    done += part;
+  }
+  return done;
+}
+
+}  // namespace
+
+Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
+                  OutputFile& out, std::uint64_t at, Progress* progress,
+                  const RangeParts* passing) {
+  const BlocksIn blocks = blocks_in(offset, length, at);
+  SHW_TRY(const std::uint64_t shared, share_blocks(source, offset + blocks.head, blocks.length, out,
+                                                   at + blocks.head, progress));
+  if (shared == 0) return copy_bytes(source, offset, length, out, at, progress, passing);
+  SHW_CHECK(copy_bytes(source, offset, blocks.head, out, at, progress, nullptr));
+  const std::uint64_t end = blocks.head + shared;
+  return copy_bytes(source, offset + end, length - end, out, at + end, progress, nullptr);
+}
+
+Status share_or_write(const ByteSource& source, std::uint64_t offset, BytesView bytes,
+                      OutputFile& out, std::uint64_t at) {
+  const BlocksIn blocks = blocks_in(offset, bytes.size(), at);
+  SHW_TRY(const std::uint64_t shared, share_blocks(source, offset + blocks.head, blocks.length, out,
+                                                   at + blocks.head, nullptr));
+  if (shared == 0) return out.write_at(at, bytes);
+  SHW_CHECK(out.write_at(at, bytes.first(static_cast<std::size_t>(blocks.head))));
+  const std::uint64_t end = blocks.head + shared;
+  return out.write_at(at + end, bytes.subspan(static_cast<std::size_t>(end)));
 }
 
 }  // namespace shw

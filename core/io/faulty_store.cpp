@@ -18,6 +18,11 @@ class FaultyFile final : public OutputFile {
     SHW_CHECK(ask(decide_, "write", path_));
     return inner_->write_at(offset, bytes);
   }
+  Result<bool> share_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
+                        std::uint64_t length) override {
+    SHW_CHECK(ask(decide_, "share", path_));
+    return inner_->share_at(offset, source, begin, length);
+  }
   Status sync() override {
     SHW_CHECK(ask(decide_, "sync", path_));
     return inner_->sync();

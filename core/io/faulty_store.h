@@ -32,9 +32,9 @@ class StoreOver : public Store {
   Store& inner_;
 };
 
-// Asked before every step that changes something ("create", "write", "finish", "copy", "rename",
-// "remove", "sync", "make directory", "publish", "discard"); an Error is returned instead of doing
-// it. Several threads ask, one at a time.
+// Asked before every step that changes something ("create", "write", "share", "finish", "copy",
+// "rename", "remove", "sync", "make directory", "publish", "discard"); an Error is returned instead
+// of doing it. Several threads ask, one at a time.
 using WriteFault =
     std::function<std::optional<Error>(const std::string& step, const std::string& path)>;
 

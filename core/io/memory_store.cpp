@@ -20,6 +20,8 @@ struct MemoryStore::Tree {
   std::mutex guard;
   std::shared_ptr<Node> root = std::make_shared<Node>();
   std::int64_t changes = 0;
+  bool shares = false;
+  std::uint64_t shared_bytes = 0;
 
   Tree() { root->is_folder = true; }
 };
@@ -155,6 +157,20 @@ class StoredFile final : public OutputFile {
               node_->bytes.begin() + static_cast<std::ptrdiff_t>(offset));
     node_->changed = ++tree_->changes;
     return {};
+  }
+  Result<bool> share_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
+                        std::uint64_t length) override {
+    {
+      std::lock_guard lock(tree_->guard);
+      // What file systems ask for.
+      bool in_blocks = offset % kShareBlock == 0 && begin % kShareBlock == 0 &&
+                       length % kShareBlock == 0 && length != 0;
+      if (!tree_->shares || !in_blocks) return false;
+      tree_->shared_bytes += length;
+    }
+    SHW_TRY(Bytes bytes, read_bytes(source, begin, length));
+    SHW_CHECK(write_at(offset, bytes));
+    return true;
   }
   Status sync() override {
     std::lock_guard lock(tree_->guard);
@@ -295,6 +311,16 @@ std::optional<Bytes> MemoryStore::get(const std::string& path) const {
   NodePtr node = below(tree_->root, path);
   if (node == nullptr || node->is_folder) return std::nullopt;
   return node->bytes;
+}
+
+void MemoryStore::share_blocks() {
+  std::lock_guard lock(tree_->guard);
+  tree_->shares = true;
+}
+
+std::uint64_t MemoryStore::shared_bytes() const {
+  std::lock_guard lock(tree_->guard);
+  return tree_->shared_bytes;
 }
 
 void MemoryStore::cut_power(Survives what) {

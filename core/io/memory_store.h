@@ -20,6 +20,10 @@ class MemoryStore final : public Store {
   void put(const std::string& path, Bytes bytes);
   std::optional<Bytes> get(const std::string& path) const;  // nothing where there is no such file
 
+  // From now on it is one that shares blocks between files; how many bytes were.
+  void share_blocks();
+  std::uint64_t shared_bytes() const;
+
   // A file's bytes are durable once it is finished or copied, a name once its folder is synced. The
   // system may have written more than it was asked to: with kNames every name is as it was last.
   enum class Survives : std::uint8_t { kOnlySynced, kNames };

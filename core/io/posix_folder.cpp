@@ -3,6 +3,8 @@
 #include "core/io/posix_folder.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,6 +49,23 @@ class PosixFile final : public OutputFile {
     }
     start_flushing(length);
     return {};
+  }
+
+  Result<bool> share_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
+                        std::uint64_t length) override {
+    if (fd_ < 0) return was_finished();
+    if (source.descriptor() < 0) return false;
+    file_clone_range range{source.descriptor(), begin, length, offset};
+    int code = 0;
+    do {
+      code = ::ioctl(fd_, FICLONERANGE, &range) == 0 ? 0 : errno;
+    } while (code == EINTR);
+    // Another file system, one that shares nothing, other blocks, a swap file: there are many words
+    // for no.
+    if (code == EIO || code == ENOSPC || code == EDQUOT || code == EFBIG)
+      return fail(ErrorKind::kIo, std::string("cannot share bytes: ") + std::strerror(code),
+                  {name_, offset});
+    return code == 0;
   }
 
   Status sync() override {

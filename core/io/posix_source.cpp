@@ -48,6 +48,7 @@ class FileSource final : public ByteSource {
   }
   const std::string& name() const override { return name_; }
   std::uint64_t size() const override { return size_; }
+  int descriptor() const override { return fd_.get(); }
 
   Status read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (offset > size_ || out.size() > size_ - offset) {

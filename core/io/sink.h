@@ -8,8 +8,12 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/io/source.h"
 
 namespace shw {
+
+// What file systems share is made of blocks of it, on nearly all of them.
+inline constexpr std::uint64_t kShareBlock = 4096;
 
 // A new file of a store. What is never written reads as zeros and takes no disk where the store can
 // leave holes.
@@ -18,6 +22,11 @@ class OutputFile {
   virtual ~OutputFile() = default;
   // Several threads may write at once, each bytes of its own.
   virtual Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
+  // Bytes of another file without a copy of them: both files then have the same blocks of the disk,
+  // until one of them is written to. All three numbers are multiples of kShareBlock. False where
+  // that cannot be had here: nothing is changed, and the bytes are to be written.
+  virtual Result<bool> share_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
+                                std::uint64_t length) = 0;
   // What is written so far is durable; for a file that grows line by line.
   virtual Status sync() = 0;
   // Gives it its length, makes it durable and closes it; one destroyed before is incomplete. No

@@ -40,6 +40,9 @@ class ByteSource {
   virtual std::vector<Extent> extents(std::uint64_t offset, std::uint64_t length) const {
     return {{offset, length, false}};
   }
+  // The open file of this machine that is read, byte for byte, for whoever can ask its file system
+  // for more than bytes; -1 where it is none.
+  virtual int descriptor() const { return -1; }
   // All of a range reads as zeros and takes no disk; false where that is not known. Cheaper than
   // extents(): it does not look for where data ends.
   virtual bool is_hole(std::uint64_t, std::uint64_t) const { return false; }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/hash.h"
+#include "core/exec/align_outputs.h"
 #include "core/exec/folder_run.h"
 #include "core/facts/filled.h"
 #include "core/facts/integrity.h"
@@ -96,7 +97,8 @@ Status lower_payloads(Repair& repair) {
   run.program = std::move(lowered.program);
   run.inputs = std::move(lowered.inputs);
   run.made = std::move(lowered.outputs);
-  return {};
+  SHW_TRY(bool is_moved, align_outputs(*run.writer, run.made, run.laid_out, run.program));
+  return is_moved ? prove(run.program) : Status{};
 }
 
 // All that is decided before anything is written.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/parallel.h"
+#include "core/exec/align_outputs.h"
 #include "core/transform/lower_parts.h"
 #include "core/transform/part_index.h"
 
@@ -240,6 +241,7 @@ Status fill_program(const Arrangement& all, const WantedForm& form, const Needed
   Filling filling(all, form, lowered, progress);
   SHW_CHECK(filling.read_headers(needed));
   SHW_CHECK(filling.fill(needed));
+  SHW_CHECK(align_outputs(*form.format->writer, lowered.made, lowered.laid_out, lowered.program));
   return prove(lowered.program);
 }
 

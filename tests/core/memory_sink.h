@@ -37,6 +37,9 @@ class MemoryFile final : public OutputFile {
     written += part.size();
     return {};
   }
+  Result<bool> share_at(std::uint64_t, const ByteSource&, std::uint64_t, std::uint64_t) override {
+    return false;
+  }
   Status sync() override { return {}; }
   Status finish(std::uint64_t length) override {
     bytes.resize(length - begin_);

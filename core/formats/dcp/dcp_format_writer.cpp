@@ -1,6 +1,6 @@
 // A DCP checkpoint laid out: new tiles go into one new file a writer, an archive a tile, one after
-// the other; what is kept stays where it lies. An archive is made around a hole of the payload's
-// length; only what follows the hole knows the CRC.
+// the other (or apart, where align_outputs() moves them); what is kept stays where it lies. An
+// archive is made around a hole of the payload's length; only what follows the hole knows the CRC.
 #include "core/formats/dcp/dcp_format_writer.h"
 
 #include <fmt/core.h>
@@ -86,7 +86,8 @@ struct LayingOut {
     Extents sizes{};
     std::uint64_t length = 0, hole = 0;
   };
-  Measured measured{};  // the archive of the last tile
+  Measured measured{};                   // the archive of the last tile
+  std::vector<std::size_t> last_copy{};  // by file
 
   // Room for an item of that length at the end of the writer's file.
   Result<LaidOut::Item> add_item(std::uint32_t writer, std::uint64_t length,
@@ -97,12 +98,26 @@ struct LayingOut {
     return LaidOut::Item{found->second, offset, length};
   }
 
+  // Items that follow each other in the source and here are one run.
+  void add_copy(OutputCopy copy) {
+    last_copy.resize(out.files.size(), SIZE_MAX);
+    std::size_t& at = last_copy[copy.file];
+    OutputCopy* last = at == SIZE_MAX ? nullptr : &out.copies[at];
+    if (last != nullptr && last->offset + last->length == copy.offset &&
+        last->begin + last->length == copy.begin && last->from == copy.from) {
+      last->length += copy.length;
+      return;
+    }
+    at = out.copies.size();
+    out.copies.push_back(std::move(copy));
+  }
+
   // An item of the source as it is.
   Result<LaidOut::Item> copy_item(std::uint32_t writer, const std::optional<ItemPlace>& place,
                                   const std::string& fqn) {
     SHW_TRY(DcpItem from, kept_item(outputs, place, fqn));
     SHW_TRY(LaidOut::Item item, add_item(writer, from.length, fqn));
-    out.copies.push_back({item.file, item.offset, from.path, from.offset, from.length});
+    add_copy({item.file, item.offset, std::move(from.path), from.offset, from.length});
     return item;
   }
 
@@ -278,6 +293,6 @@ Result<DcpMetadata> dcp_metadata_of(Outputs outputs, const LaidOut& laid_out) {
   return metadata;
 }
 
-constexpr FormatWriter kDcpWriter{lay_out_dcp, seal_archives, seal_dcp};
+constexpr FormatWriter kDcpWriter{lay_out_dcp, seal_archives, seal_dcp, true};
 
 }  // namespace shw

@@ -155,7 +155,9 @@ Status seal_sharded(Outputs outputs, const LaidOut& laid_out, const CreateFile& 
 
 }  // namespace
 
-constexpr FormatWriter kSafetensorsWriter{lay_out_plain, nullptr, seal_plain};
-constexpr FormatWriter kHfShardedWriter{lay_out_sharded, nullptr, seal_sharded};
+constexpr FormatWriter kSafetensorsWriter{lay_out_plain, nullptr, seal_plain, false,
+                                          widen_safetensors_header};
+constexpr FormatWriter kHfShardedWriter{lay_out_sharded, nullptr, seal_sharded, false,
+                                        widen_safetensors_header};
 
 }  // namespace shw

@@ -214,4 +214,12 @@ Result<SafetensorsLayout> lay_out_safetensors(const ByteSource& source,
   return change.moves_bytes() ? lay_out_anew(source, change) : lay_out_relabelled(source, change);
 }
 
+bool widen_safetensors_header(Bytes& header, std::uint64_t by) {
+  const std::uint64_t length = header.size() - 8 + by;
+  if (length > kMaxSafetensorsHeader) return false;
+  header.resize(8 + static_cast<std::size_t>(length), static_cast<std::byte>(' '));
+  std::memcpy(header.data(), &length, sizeof length);
+  return true;
+}
+
 }  // namespace shw

@@ -46,4 +46,8 @@ struct SafetensorsLayout {
 Result<SafetensorsLayout> lay_out_safetensors(const ByteSource& source,
                                               const SafetensorsChange& change);
 
+// The same header with that many more spaces behind it; false where it would be longer than readers
+// take.
+bool widen_safetensors_header(Bytes& header, std::uint64_t by);
+
 }  // namespace shw

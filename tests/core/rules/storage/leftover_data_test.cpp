@@ -18,10 +18,12 @@ struct Item {
 // One file a list of items, with as many bytes as `sizes` says.
 std::vector<Finding> leftovers(const std::vector<std::vector<Item>>& items,
                                const std::vector<std::size_t>& sizes,
-                               const Format& format = kDcpFormat) {
+                               const Format& format = kDcpFormat, Depth depth = Depth::kMetadata,
+                               std::byte filled = {}) {
   std::vector<std::pair<std::string, Bytes>> files;
   auto name = [](std::size_t f) { return "__" + std::to_string(f) + "_0.distcp"; };
-  for (std::size_t f = 0; f < sizes.size(); ++f) files.emplace_back(name(f), Bytes(sizes[f]));
+  for (std::size_t f = 0; f < sizes.size(); ++f)
+    files.emplace_back(name(f), Bytes(sizes[f], filled));
   CheckpointBuilder builder;
   builder.set_format(format);
   builder.set_directory(memory_directory("ckpt", files));
@@ -33,7 +35,7 @@ std::vector<Finding> leftovers(const std::vector<std::vector<Item>>& items,
                         {builder.file(name(f)), item.offset, item.length});
   }
   CheckOptions options;
-  options.depth = Depth::kMetadata;
+  options.depth = depth;
   auto report = check(*builder.finish(), options);
   REQUIRE(report.has_value());
   std::erase_if(report->findings, [](const Finding& f) { return f.rule != "leftover-data"; });
@@ -64,4 +66,21 @@ TEST_CASE("alignment, items in any order, shared and broken ones are no leftover
   CHECK(leftovers({{{0, 1000}, {1000, INT64_MAX}, {-1, 5}, {5, -1}}}, {2000}).empty());
   // A safetensors file has a header that no tensor owns.
   CHECK(leftovers({{{2000, 1000}}}, {3000}, kSafetensorsFormat).empty());
+}
+
+TEST_CASE("less than a block before a long item is left free where it holds zeros") {
+  constexpr std::int64_t kMiB = 1 << 20;
+  const std::vector<std::vector<Item>> items = {{{0, 1000}, {5095, kMiB}}};
+  const std::vector<std::size_t> sizes = {5095 + kMiB};
+  CHECK(leftovers(items, sizes).empty());
+  CHECK(leftovers(items, sizes, kDcpFormat, Depth::kMetadata, std::byte{1}).empty());
+  CHECK(leftovers(items, sizes, kDcpFormat, Depth::kHeaders).empty());
+  // An item that somebody took out of the metadata.
+  auto other = leftovers(items, sizes, kDcpFormat, Depth::kHeaders, std::byte{1});
+  REQUIRE(other.size() == 1);
+  CHECK(number(other[0], "bytes") == 4095);
+  // A block, a shorter item behind it, the end of the file.
+  CHECK(leftovers({{{0, 1000}, {5096, kMiB}}}, {5096 + kMiB}).size() == 1);
+  CHECK(leftovers({{{0, 1000}, {5095, kMiB - 1}}}, {5094 + kMiB}).size() == 1);
+  CHECK(leftovers({{{0, kMiB}}}, {kMiB + 4095}).size() == 1);
 }
