@@ -64,8 +64,9 @@ tl::unexpected<Error> refuse(const Directory& directory, std::span<const Entry> 
 // common.pt does, and is not the checkpoint.
 Result<std::optional<Error>> unfinished_beside(const FormatRow& row, const DirectoryLook& look,
                                                Rows rows) {
+  if (!row.names_are_common) return std::nullopt;  // a checkpoint in its own right
   for (const FormatRow& other : rows) {
-    if (other.unfinished == nullptr || other.sign == row.sign) continue;
+    if (other.unfinished == nullptr) continue;
     SHW_TRY(auto entries, look.entries());
     Entries here;
     std::copy_if(entries.begin(), entries.end(), std::back_inserter(here),

@@ -117,22 +117,6 @@ TEST_CASE(
   CHECK(c.file(c.objects()[0].item->file).path == "__0_0.distcp");
 }
 
-TEST_CASE("a save that did not end is no checkpoint of what lies beside its data files") {
-  const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
-  const Bytes whole = bytes_of(little(header.size(), 8) + header + "1234");
-  auto stopped = open_files({{"__0_0.distcp", bytes_of("x")}, {"model.safetensors", whole}});
-  REQUIRE_FALSE(stopped.has_value());
-  CHECK(stopped.error().kind == ErrorKind::kDamaged);
-  CHECK(stopped.error().message.find("no .metadata") != std::string::npos);
-  CHECK(open_files({{"model.safetensors", whole}}).has_value());
-  // A folder below has a save of its own, which says nothing of the files around it.
-  CHECK(open_files({{"optimizer_0/__0_0.distcp", bytes_of("x")},
-                    {"optimizer_0/.metadata", some_metadata()},
-                    {"model.safetensors", whole}})
-            .has_value());
-  CHECK(open_files({{".metadata", some_metadata()}, {"model.safetensors", whole}}).has_value());
-}
-
 TEST_CASE("a file of torch.save is no checkpoint beside an index whose files are gone") {
   MemorySink sink;
   const Bytes pickle = bytes_of("\x80\x02}.");
@@ -145,6 +129,19 @@ TEST_CASE("a file of torch.save is no checkpoint beside an index whose files are
     CHECK_FALSE(open_files({{"optimizer.pt", sink.bytes}, {beside, bytes_of("{}")}}).has_value());
   }
   CHECK_FALSE(open_files({{"pytorch_model-00002-of-00002.bin", sink.bytes}}).has_value());
+  auto stopped = open_files({{"__0_0.distcp", bytes_of("x")}, {"common.pt", sink.bytes}});
+  REQUIRE_FALSE(stopped.has_value());
+  CHECK(stopped.error().kind == ErrorKind::kDamaged);
+  CHECK(stopped.error().message.find("no .metadata") != std::string::npos);
+  // A folder below has a save of its own, which says nothing of the files around it, and a model in
+  // safetensors is whole without a stray file.
+  CHECK(open_files({{"optimizer_0/__0_0.distcp", bytes_of("x")},
+                    {"optimizer_0/.metadata", some_metadata()},
+                    {"model.pt", sink.bytes}})
+            .has_value());
+  const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  const Bytes model = bytes_of(little(header.size(), 8) + header + "1234");
+  CHECK(open_files({{"__0_0.distcp", bytes_of("x")}, {"model.safetensors", model}}).has_value());
 }
 
 TEST_CASE("a path may name the metadata file itself") {
