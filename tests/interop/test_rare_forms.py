@@ -38,6 +38,12 @@ def laprop(state, gradient):
     state["exp_avg"].lerp_(gradient / (state["exp_avg_sq"].sqrt() + 1e-15), 1 - BETAS[0])
 
 
+def adabelief(state, gradient):
+    """The squares are those of what the mean does not foresee."""
+    state["exp_avg"].lerp_(gradient, 1 - BETAS[0])
+    state["exp_avg_sq"].lerp_((gradient - state["exp_avg"]).square() + 1e-16, 1 - BETAS[1])
+
+
 def soap(state, gradient):
     """The squares are those of the gradient in another basis, which is saved beside them."""
     state["exp_avg"].lerp_(gradient, 1 - BETAS[0])
@@ -68,7 +74,7 @@ def trained(rule):
 
 
 def optimizers(checks, scratch):
-    for rule in (adopt, laprop, soap):
+    for rule in (adopt, laprop, soap, adabelief):
         for with_groups in (True, False):
             sentence = f"{rule.__name__}'s moments raise nothing, betas saved: {with_groups}"
             with checks.that(sentence):
