@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/base/hash.h"
+#include "core/base/in_runs.h"
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
 #include "core/base/words.h"
@@ -133,7 +134,8 @@ std::size_t end_of_round(std::span<const std::uint64_t> costs, std::size_t first
 Result<Bytes> find_share(const TeamWork& work, std::size_t first, Share own,
                          const std::string& agreed) {
   std::vector<Bytes> found(own.last - own.first);
-  SHW_CHECK(each_in_parallel(found.size(), [&](std::size_t i) -> Status {
+  const auto costs = work.costs.subspan(first + own.first, found.size());
+  SHW_CHECK(each_in_runs(costs, [&](std::size_t i) -> Status {
     SHW_TRY(found[i], work.find(first + own.first + i));
     return {};
   }));
@@ -239,7 +241,7 @@ std::vector<Share> deal(std::span<const std::uint64_t> costs, std::size_t member
 Result<std::vector<std::string>> find_each(Team* team, const EachWork& work) {
   std::vector<std::string> found(work.costs.size());
   if (team == nullptr) {
-    SHW_CHECK(each_in_parallel(found.size(), [&](std::size_t i) -> Status {
+    SHW_CHECK(each_in_runs(work.costs, [&](std::size_t i) -> Status {
       if (is_cancelled(work.progress)) return cancelled_error();
       SHW_TRY(found[i], work.find(i));
       return {};

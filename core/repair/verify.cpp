@@ -20,6 +20,7 @@ namespace {
 // What is held against the source while hashes are taken.
 struct SourceRun {
   std::shared_ptr<const Checkpoint> source;
+  std::uint64_t memory = kDefaultMemory;
   ExpectedResult expected = {};
   std::optional<Error> why_not = {};  // the plan cannot be followed
   // By chunk: nothing of those that were not compared.
@@ -126,7 +127,7 @@ Status compare_objects(SourceRun& run, Team* team) {
 Status begin_source_run(const Certificate& certificate, const Checkpoint& checkpoint,
                         SourceRun& run, Team* team, Progress* progress) {
   run.found.resize(checkpoint.chunk_count());
-  auto expected = expected_of(certificate, run.source, checkpoint, progress);
+  auto expected = expected_of(certificate, {run.source, checkpoint, run.memory}, progress);
   if (expected)
     run.expected = std::move(*expected);
   else
@@ -301,7 +302,8 @@ Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress*
 }
 
 Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress,
-                                   std::shared_ptr<const Checkpoint> source, Team* team) {
+                                   std::shared_ptr<const Checkpoint> source, Team* team,
+                                   std::uint64_t memory) {
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   const Directory& directory = *checkpoint.directory();
@@ -318,7 +320,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
 
   std::uint64_t sides = source == nullptr ? 1 : 2;
   if (progress != nullptr) progress->begin(Phase::kVerifying, sides * item_bytes(checkpoint), true);
-  SourceRun run{std::move(source)};
+  SourceRun run{std::move(source), memory};
   if (run.source != nullptr)
     SHW_CHECK(begin_source_run(certificate, checkpoint, run, team, progress));
   SHW_TRY(auto hashes, hash_and_compare(checkpoint, run, team, progress));
