@@ -63,8 +63,7 @@ void add_reasons(VerifyReport& report, VerifyReport::Outcome outcome,
 
 // The certificate itself, and what lies beside it.
 Status add_disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
-                         const std::vector<std::string>& hashes, VerifyReport& report,
-                         Progress* progress) {
+                         const ItemHashes& hashes, VerifyReport& report, Progress* progress) {
   if (certificate.seal == Certificate::Seal::kBroken) {
     add_reasons(report, VerifyReport::Outcome::kBroken,
                 {std::string(kCertificateFile) +
@@ -246,9 +245,8 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
 }
 
 // Hashes of all items, each compared with its source at once.
-Result<Result<std::vector<std::string>>> hash_and_compare(const Checkpoint& checkpoint,
-                                                          SourceRun& run, Team* team,
-                                                          Progress* progress) {
+Result<Result<ItemHashes>> hash_and_compare(const Checkpoint& checkpoint, SourceRun& run,
+                                            Team* team, Progress* progress) {
   auto compare = [&](ChunkId chunk) -> Status {
     if (run.expected.compare == nullptr) return {};
     auto found = run.expected.compare(chunk, progress);
@@ -274,7 +272,7 @@ Result<Result<std::vector<std::string>>> hash_and_compare(const Checkpoint& chec
 
 // What it all comes to.
 Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& checkpoint,
-                           const Result<std::vector<std::string>>& hashes, const SourceRun& run,
+                           const Result<ItemHashes>& hashes, const SourceRun& run,
                            Progress* progress) {
   VerifyReport report;
   if (!hashes) {
