@@ -34,7 +34,10 @@ constexpr Note kNotes[] = {
      "require: coverage, finite. A broken one exits 1 whatever could not be looked at, one that is "
      "open 2; finite needs --data."},
     {"--memory",
-     "A compressed item that has to be decoded whole and does not fit is refused by name."},
+     "What makes a folder refuses by name a compressed item that has to be decoded whole and does "
+     "not fit; verify and diff decode it while they read it. Statistics and checks take a few MiB "
+     "a "
+     "thread, whatever the size of an item."},
     {"--integrity",
      "certificate.json is not listed: it certifies the list. Megatron-LM verifies it with "
      "--verify-integrity."},

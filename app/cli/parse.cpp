@@ -186,7 +186,7 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
                 throw CLI::ValidationError("--memory", "is a number of bytes from 1M on");
               options.memory = *bytes;
             },
-            "what may be taken of memory to move bytes: 256M, 4G; 1G without")
+            "what may be taken of memory to move or compare bytes: 256M, 4G; 1G without")
         ->type_name("BYTES");
   }
   if (takes(shape, 'u') || takes(shape, 'U')) add_device_options(verb, takes(shape, 'u'), options);

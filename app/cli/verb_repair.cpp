@@ -220,7 +220,7 @@ int run_verify(Context& context) {
   auto report = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::verify(context.options.checkpoint, &context.progress, context.options.against,
-                         context.team);
+                         context.team, context.options.memory);
   }();
   if (!report) return fail_with(context, report.error());
   context.terminal.out_line(

@@ -38,6 +38,7 @@ constexpr char kDigits[] = "0123456789abcdef";
 
 std::string to_hex(const Hash128& hash) {
   std::string text;
+  text.reserve(32);
   for (std::uint64_t half : {hash.high, hash.low}) {
     for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[half >> shift & 15];
   }

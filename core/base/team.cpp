@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/base/hash.h"
+#include "core/base/in_runs.h"
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
 #include "core/base/words.h"
@@ -117,11 +118,11 @@ Status beat_until_done(Team& team, const BesideWork& beside, std::future<Status>
   return {};
 }
 
-// As many at once as fit.
-Status each_held(const Held& held, std::size_t first, std::size_t count,
+// As many at once as fit, of those from `first` on; runs of neighbours where nobody counts.
+Status each_held(const Held& held, std::span<const std::uint64_t> costs, std::size_t first,
                  const std::function<Status(std::size_t)>& work) {
-  if (held.bytes.empty()) return each_in_parallel(count, work);
-  return each_within(held.most, held.bytes.subspan(first, count), work);
+  if (held.bytes.empty()) return each_in_runs(costs, work);
+  return each_within(held.most, held.bytes.subspan(first, costs.size()), work);
 }
 
 // Where the round ends that begins here.
@@ -140,7 +141,8 @@ std::size_t end_of_round(std::span<const std::uint64_t> costs, std::size_t first
 Result<Bytes> find_share(const TeamWork& work, std::size_t first, Share own,
                          const std::string& agreed) {
   std::vector<Bytes> found(own.last - own.first);
-  SHW_CHECK(each_held(work.held, first + own.first, found.size(), [&](std::size_t i) -> Status {
+  const auto costs = work.costs.subspan(first + own.first, found.size());
+  SHW_CHECK(each_held(work.held, costs, first + own.first, [&](std::size_t i) -> Status {
     SHW_TRY(found[i], work.find(first + own.first + i));
     return {};
   }));
@@ -246,7 +248,7 @@ std::vector<Share> deal(std::span<const std::uint64_t> costs, std::size_t member
 Result<std::vector<std::string>> find_each(Team* team, const EachWork& work) {
   std::vector<std::string> found(work.costs.size());
   if (team == nullptr) {
-    SHW_CHECK(each_held(work.held, 0, found.size(), [&](std::size_t i) -> Status {
+    SHW_CHECK(each_held(work.held, work.costs, 0, [&](std::size_t i) -> Status {
       if (is_cancelled(work.progress)) return cancelled_error();
       SHW_TRY(found[i], work.find(i));
       return {};

@@ -16,6 +16,7 @@ constexpr std::uint32_t kPartPairs = 256;
 
 void add_value_parts(const BothCheckpoints& both, const TilePairs& pairs, std::uint32_t tensor,
                      std::uint32_t first, std::uint32_t last, std::int64_t most,
+                     const std::function<bool(const TilePair&)>& is_in_order,
                      std::vector<ValuePart>& parts) {
   bool may_join = false;
   for (std::uint32_t i = first; i < last; ++i) {
@@ -34,7 +35,8 @@ void add_value_parts(const BothCheckpoints& both, const TilePairs& pairs, std::u
     }
     may_join = false;
     Blocks blocks{box.sizes, block_sizes(box.sizes, most, {})};
-    const std::uint64_t count = blocks.count(), step = count / kMostParts + 1;
+    const std::uint64_t count = blocks.count();
+    const std::uint64_t step = is_in_order(pairs.pairs[i]) ? count : count / kMostParts + 1;
     for (std::uint64_t begin = 0; begin < count; begin += step) {
       ValuePart part{tensor, i, i + 1, begin, std::min(begin + step, count), 0};
       for (std::uint64_t n = begin; n < part.block_end && blocks.next(); ++n)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/compare/tile_pairs.h"
@@ -16,9 +17,12 @@ struct ValuePart {
   std::uint64_t elements = 0;
 };
 
-// Appends the parts of a tensor whose pairs are [first, last). `most`: elements of a block.
+// Appends the parts of a tensor whose pairs are [first, last). `most`: elements of a block. All
+// blocks of a pair that `is_in_order` are one part: threads that took them in turns would each
+// decode all of it.
 void add_value_parts(const BothCheckpoints& both, const TilePairs& pairs, std::uint32_t tensor,
                      std::uint32_t first, std::uint32_t last, std::int64_t most,
+                     const std::function<bool(const TilePair&)>& is_in_order,
                      std::vector<ValuePart>& parts);
 
 }  // namespace shw

@@ -20,9 +20,25 @@ namespace {
 constexpr std::uint64_t kPieceBytes = 256 << 10;  // two of them stay in a core's cache
 constexpr std::uint64_t kBlockBytes = 8 << 20;
 
+// What a reader is at: a block that is looked at twice is not read, or decoded up to, once more.
+struct BlockAt {
+  BlockReader reader;
+  std::optional<ChunkId> chunk = {};
+  Box box = {};
+
+  Status begin(ChunkId wanted, Box local) {
+    if (chunk == wanted && box == local) return {};
+    chunk.reset();
+    SHW_CHECK(reader.begin(wanted, local));
+    chunk = wanted;
+    box = std::move(local);
+    return {};
+  }
+};
+
 // What a thread holds: a reader of each checkpoint, and a piece of each.
 struct PairReaders {
-  BlockReader a, b;
+  BlockAt a, b;
   Bytes a_piece = {}, b_piece = {};
   bool at_b = false;  // which of them is read: whose file an error is about
 };
@@ -112,15 +128,15 @@ class ValuePass {
   };
   Sides sides_of(const ValuePart& part) const;
   void cut();
+  bool is_decoded_as_read(const Checkpoint& checkpoint, ChunkId chunk) const;
   void forecast();
   Status look(std::size_t part);
   Status add_squares(std::size_t part);
-  Result<PartResult> pass(const ValuePart& part, Look look, bool& in_b);
+  Result<PartResult> pass(const ValuePart& part, Look look, PairReaders& readers, bool& in_b);
   Result<PartResult> look_at(const ValuePart& part, bool& in_b);
   Status look_apart(std::size_t part);
   Status pass_block(const ValuePart& part, const TilePair& pair, const Box& box, Look look,
                     PairReaders& readers, PartResult& out);
-  Status check_decoding(const Sides& sides, const TilePair& pair, bool& in_b) const;
   void add_piece(const Sides& sides, BytesView a, BytesView b, std::uint64_t begin, const Box& box,
                  ExtentsView shape, PartResult& out) const;
   void settle(std::size_t part, const PartResult& result);
@@ -145,9 +161,12 @@ class ValuePass {
       Pool<PairReaders>{[this] { return readers_of(both_.a, both_.b); }},
       Pool<PairReaders>{[this] { return readers_of(both_.a, both_.a); }},
       Pool<PairReaders>{[this] { return readers_of(both_.b, both_.b); }}};
+  Pool<PairReaders>::Lease take_readers(const ValuePart& part) {
+    return readers_[static_cast<std::size_t>(pairs_.pairs[part.first].of)].take();
+  }
   std::unique_ptr<PairReaders> readers_of(const Checkpoint& a, const Checkpoint& b) {
     return std::make_unique<PairReaders>(
-        PairReaders{BlockReader(a, decoded_), BlockReader(b, decoded_)});
+        PairReaders{{BlockReader(a, decoded_)}, {BlockReader(b, decoded_)}});
   }
 };
 
@@ -158,6 +177,15 @@ ValuePass::Sides ValuePass::sides_of(const ValuePart& part) const {
   if (of == PairOf::kA) return {both_.a, both_.a, a, a};
   if (of == PairOf::kB) return {both_.b, both_.b, b, b};
   return {both_.a, both_.b, a, b};
+}
+
+// Compressed, and too large to be held: what is told by metadata.
+bool ValuePass::is_decoded_as_read(const Checkpoint& checkpoint, ChunkId chunk) const {
+  if (checkpoint.transforms(chunk).empty()) return false;
+  const auto elements = static_cast<std::uint64_t>(volume(checkpoint.sizes(chunk)).value_or(0));
+  auto bytes =
+      checked_mul(elements, std::uint64_t{size_of(checkpoint.dtype(checkpoint.tensor_of(chunk)))});
+  return !decoded_.has_room_for(checkpoint, chunk, bytes.value_or(UINT64_MAX));
 }
 
 void ValuePass::cut() {
@@ -172,7 +200,12 @@ void ValuePass::cut() {
                                     size_of(both_.b.dtype(asked.tensor.b)), std::uint32_t{1}});
     auto most = static_cast<std::int64_t>(std::max<std::uint64_t>(shares_.block / width, 1));
     sums_[t].first_part = static_cast<std::uint32_t>(parts_.size());
-    add_value_parts(both_, pairs_, t, first, last, most, parts_);
+    auto is_in_order = [&](const TilePair& pair) {
+      const bool a_is_b = pair.of == PairOf::kB, b_is_a = pair.of == PairOf::kA;
+      return is_decoded_as_read(a_is_b ? both_.b : both_.a, pair.a) ||
+             is_decoded_as_read(b_is_a ? both_.a : both_.b, pair.b);
+    };
+    add_value_parts(both_, pairs_, t, first, last, most, is_in_order, parts_);
     sums_[t].last_part = static_cast<std::uint32_t>(parts_.size());
   }
 }
@@ -184,29 +217,6 @@ void ValuePass::forecast() {
     bytes += part.elements * (size_of(sides.a_dtype) + size_of(sides.b_dtype));
   }
   if (progress_ != nullptr) progress_->begin(Phase::kReadingBytes, bytes, true);
-}
-
-// One is decoded after the other: where both do not fit together each pushes the other out, block
-// by block, and that is slow but no reason to say nothing.
-Status ValuePass::check_decoding(const Sides& sides, const TilePair& pair, bool& in_b) const {
-  auto needed = [](const Checkpoint& checkpoint, ChunkId chunk) -> std::uint64_t {
-    if (checkpoint.transforms(chunk).empty()) return 0;
-    auto elements = volume(checkpoint.sizes(chunk)).value_or(0);
-    auto bytes = checked_mul(static_cast<std::uint64_t>(elements),
-                             std::uint64_t{size_of(checkpoint.dtype(checkpoint.tensor_of(chunk)))});
-    return decoding_bytes(checkpoint, chunk, bytes.value_or(UINT64_MAX / 2));
-  };
-  std::uint64_t a = needed(sides.a, pair.a), b = needed(sides.b, pair.b);
-  if (std::max(a, b) <= shares_.decoded) return {};
-  const Checkpoint& large = a >= b ? sides.a : sides.b;
-  ChunkId chunk = a >= b ? pair.a : pair.b;
-  in_b = a < b;
-  auto item = large.item(chunk);
-  return fail(ErrorKind::kUnsupported,
-              "has to be decoded whole, which takes more memory than may be taken",
-              {item ? large.file(item->file).path : std::string(), std::nullopt,
-               std::string(large.fqn(large.tensor_of(chunk)))},
-              "let it take more with --memory");
 }
 
 void ValuePass::add_piece(const Sides& sides, BytesView a, BytesView b, std::uint64_t begin,
@@ -246,17 +256,20 @@ Status ValuePass::pass_block(const ValuePart& part, const TilePair& pair, const 
   for (std::uint64_t begin = 0; begin < count; begin += together) {
     if (is_cancelled(progress_)) return cancelled_error();
     const std::uint64_t elements = std::min(together, count - begin);
-    bool zeros = readers.a.is_hole(begin * a_width, elements * a_width);
+    bool zeros = readers.a.reader.is_hole(begin * a_width, elements * a_width);
     if (zeros && look == Look::kSquaresA) continue;
-    if (zeros && one_dtype && readers.b.is_hole(begin * b_width, elements * b_width)) continue;
+    if (zeros && one_dtype && readers.b.reader.is_hole(begin * b_width, elements * b_width))
+      continue;
     readers.at_b = false;
-    SHW_TRY(BytesView a, readers.a.read(begin * a_width, elements * a_width, readers.a_piece));
+    SHW_TRY(BytesView a,
+            readers.a.reader.read(begin * a_width, elements * a_width, readers.a_piece));
     if (look == Look::kSquaresA) {
       out.products += products_of(sides.a_dtype, a.data(), sides.a_dtype, a.data(), elements);
       continue;
     }
     readers.at_b = true;
-    SHW_TRY(BytesView b, readers.b.read(begin * b_width, elements * b_width, readers.b_piece));
+    SHW_TRY(BytesView b,
+            readers.b.reader.read(begin * b_width, elements * b_width, readers.b_piece));
     bool equal = one_dtype && std::memcmp(a.data(), b.data(), a.size()) == 0;
     if (look == Look::kNumbers) {
       add_piece(sides, a, b, begin, box, shape, out);
@@ -268,23 +281,22 @@ Status ValuePass::pass_block(const ValuePart& part, const TilePair& pair, const 
   return {};
 }
 
-Result<PartResult> ValuePass::pass(const ValuePart& part, Look look, bool& in_b) {
+Result<PartResult> ValuePass::pass(const ValuePart& part, Look look, PairReaders& readers,
+                                   bool& in_b) {
   PartResult out;
-  auto readers = readers_[static_cast<std::size_t>(pairs_.pairs[part.first].of)].take();
   const Sides sides = sides_of(part);
   const std::uint64_t width = std::max(size_of(sides.a_dtype), size_of(sides.b_dtype));
   const auto most = static_cast<std::int64_t>(std::max<std::uint64_t>(shares_.block / width, 1));
   for (std::uint32_t i = part.first; i < part.last; ++i) {
     const TilePair& pair = pairs_.pairs[i];
-    SHW_CHECK(check_decoding(sides, pair, in_b));
     const Box all = box_of(both_, pairs_, pair);
     Blocks blocks{all.sizes, block_sizes(all.sizes, most, {})};
     blocks.go_to(part.block);
     for (std::uint64_t n = part.block; n < part.block_end && blocks.next(); ++n) {
       Box box = blocks.block;
       for (std::size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] += all.offsets[d];
-      Status done = pass_block(part, pair, box, look, *readers, out);
-      in_b = readers->at_b;
+      Status done = pass_block(part, pair, box, look, readers, out);
+      in_b = readers.at_b;
       if (!done) return tl::unexpected<Error>(std::move(done).error());
       out.compared += static_cast<std::uint64_t>(volume(box.sizes).value_or(0));
       if (look == Look::kWhether && out.differs) return out;
@@ -294,8 +306,9 @@ Result<PartResult> ValuePass::pass(const ValuePart& part, Look look, bool& in_b)
 }
 
 Result<PartResult> ValuePass::look_at(const ValuePart& part, bool& in_b) {
-  auto result = pass(part, Look::kWhether, in_b);
-  if (result && result->differs) return pass(part, Look::kNumbers, in_b);
+  auto readers = take_readers(part);
+  auto result = pass(part, Look::kWhether, *readers, in_b);
+  if (result && result->differs) return pass(part, Look::kNumbers, *readers, in_b);
   return result;
 }
 
@@ -372,7 +385,8 @@ Status ValuePass::add_squares(std::size_t index) {
                number_kind(sides.a_dtype) != NumberKind::kOpaque;
   if (!asked) return {};
   bool in_b = false;
-  auto result = pass(part, Look::kSquaresA, in_b);
+  auto readers = take_readers(part);
+  auto result = pass(part, Look::kSquaresA, *readers, in_b);
   if (result) products_[index] = result->products;
   if (!result && result.error().kind == ErrorKind::kCancelled)
     return tl::unexpected<Error>(std::move(result).error());

@@ -35,7 +35,7 @@ Result<std::vector<SeenPair>> compare_values(const BothCheckpoints& both,
                                              std::uint64_t memory, Progress* progress);
 
 // How memory is dealt out: what is read at once of a run, what a block holds at most, and what is
-// left for items that have to be decoded whole.
+// left for items that are decoded whole: larger ones are decoded as they are read.
 struct CompareShares {
   std::uint64_t piece = 0, block = 0, decoded = 0;
 };

@@ -2,9 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <span>
-#include <string_view>
-
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -36,10 +33,26 @@ std::string line_of(const Json& json) {
   return hash_of_text(text) + " " + text + "\n";
 }
 
+// As JSON has it between quotes. In pieces that end before ASCII, which no character goes across:
+// the request of millions of tiles takes hundreds of megabytes, and is there once more for each
+// step on its way into a tree and out of it.
+void add_escaped(std::string_view text, std::string& out) {
+  constexpr std::size_t kPiece = 64 << 10;
+  while (!text.empty()) {
+    std::size_t length = std::min(kPiece, text.size());
+    while (length < text.size() && (static_cast<unsigned char>(text[length]) & 0x80) != 0) ++length;
+    const std::string piece =
+        Json(text.substr(0, length)).dump(-1, ' ', true, Json::error_handler_t::replace);
+    out.append(piece, 1, piece.size() - 2);
+    text.remove_prefix(length);
+  }
+}
+
 std::string line_of(const JournalHeader& header) {
-  Json json = {{"schema", "shardwright/1"},       {"journal", kJournalVersion},
-               {"out", text_of_name(header.out)}, {"request", header.request},
-               {"program", header.program},       {"laid_out", header.laid_out},
+  Json json = {{"journal", kJournalVersion},
+               {"out", text_of_name(header.out)},
+               {"program", header.program},
+               {"laid_out", header.laid_out},
                {"inputs", Json::array()}};
   for (const JournalInput& input : header.inputs) {
     Json files = Json::array();
@@ -48,7 +61,18 @@ std::string line_of(const JournalHeader& header) {
           {{"path", text_of_name(file.path)}, {"size", file.size}, {"modified", file.modified_ns}});
     json["inputs"].push_back({{"folder", text_of_name(input.folder)}, {"files", std::move(files)}});
   }
-  return line_of(json);
+  const std::string others = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string line;
+  line.reserve(others.size() + header.request.size() / 3 * 4 + 256);
+  line.append(kHashDigits, '0');
+  line += ' ';
+  line.append(others, 0, others.size() - 1);
+  line += R"(,"request":")";
+  add_escaped(header.request, line);
+  line += R"(","schema":"shardwright/1"})";
+  line.replace(0, kHashDigits, hash_of_text(std::string_view(line).substr(kHashDigits + 1)));
+  line += '\n';
+  return line;
 }
 
 std::string line_of(const DurableFile& file) {

@@ -353,7 +353,6 @@ tl::unexpected<Error> give_up(const Making& making, Error error) {
 Status begin_alone(Making& making, JournalHeader header) {
   SHW_CHECK(find_begun(making, header));
   making.noted.header = std::move(header);
-  making.run.request.clear();  // of millions of chunks it takes much memory
   Status made = making.run.partial.empty() ? begin(making) : go_on(making);
   making.noted.header = {};
   return made;
@@ -364,7 +363,6 @@ Status begin_in_team(Making& making, JournalHeader header) {
   Team& team = *making.team;
   SHW_CHECK(agree_on_run(team, header, making.shares));
   if (making.is_first()) SHW_CHECK(begin_alone(making, std::move(header)));
-  making.run.request.clear();
   SHW_TRY(BegunFolder begun, share_begun(team, {making.partial, making.noted.files}));
   if (making.is_first()) return {};
   making.partial = std::move(begun.partial);
@@ -382,7 +380,10 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
   const std::size_t workers = run.team == nullptr ? 1 : run.team->size();
   SHW_TRY(making.shares, share_memory(run.program, run.inputs, run.memory, workers));
   SHW_TRY(making.executors, choose_executors(run.device, run.program));
+  // Of millions of chunks it takes much memory: it is there once.
+  std::string request = std::exchange(run.request, {});
   SHW_TRY(JournalHeader header, header_of(store, run));
+  header.request = std::move(request);
   Status made = run.team == nullptr ? begin_alone(making, std::move(header))
                                     : begin_in_team(making, std::move(header));
   if (made) made = build(making);

@@ -4,11 +4,14 @@
 #include <numeric>
 #include <string>
 
+#include "core/base/in_runs.h"
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
 #include "core/facts/tensor_statistics.h"
 #include "core/formats/file_check.h"
 #include "core/formats/inlined_check.h"
+#include "core/formats/item_checks.h"
+#include "core/formats/item_pass.h"
 #include "core/tensor/statistics_counter.h"
 
 namespace shw {
@@ -78,14 +81,17 @@ std::uint64_t length_of(const std::optional<ItemPlace>& item) {
 }
 
 // Alone every answer stays where it is: as words millions of them would take hundreds of megabytes.
+// The answer of thing i stands at order[i]; at i without an order.
 Result<std::vector<Result<DataCheck>>> check_each(
     Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
-    Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check) {
+    Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check,
+    const std::vector<std::uint32_t>& order = {}) {
+  auto place_of = [&](std::size_t i) { return order.empty() ? i : std::size_t{order[i]}; };
   std::vector<Result<DataCheck>> out(costs.size(), DataCheck{});
   if (team == nullptr) {
-    SHW_CHECK(each_in_parallel(out.size(), [&](std::size_t i) -> Status {
+    SHW_CHECK(each_in_runs(costs, [&](std::size_t i) -> Status {
       if (is_cancelled(progress)) return cancelled_error();
-      out[i] = check(i);
+      out[place_of(i)] = check(i);
       return {};
     }));
     return out;
@@ -99,9 +105,37 @@ Result<std::vector<Result<DataCheck>>> check_each(
   };
   SHW_TRY(std::vector<std::string> told, find_each(team, work));
   for (std::size_t i = 0; i < told.size(); ++i) {
-    SHW_TRY(out[i], from_words(told[i]));
+    SHW_TRY(out[place_of(i)], from_words(told[i]));
   }
   return out;
+}
+
+// By chunk; looked at in the order in which their items lie.
+Result<std::vector<Result<DataCheck>>> check_items(const Checkpoint& checkpoint,
+                                                   const std::vector<Result<ItemHeader>>& headers,
+                                                   Progress* progress, Team* team,
+                                                   CountedChunks* counted) {
+  std::vector<ChunkId> chunks;
+  chunks.reserve(checkpoint.chunk_count());
+  for (ChunkId chunk : checkpoint.chunks()) chunks.push_back(chunk);
+  const std::vector<std::uint32_t> order = order_on_disk(checkpoint, chunks);
+  std::vector<std::uint64_t> costs;
+  costs.reserve(order.size());
+  for (std::uint32_t i : order) costs.push_back(length_of(checkpoint.item(chunks[i])));
+  Pool<StatisticsCounter> counters([] { return std::make_unique<StatisticsCounter>(); });
+  Pool<ItemChecks> checks([&] { return std::make_unique<ItemChecks>(checkpoint); });
+  auto check = [&](std::size_t i) -> Result<DataCheck> {
+    const ChunkId chunk = chunks[order[i]];
+    const ItemHeader* header = headers[order[i]] ? &*headers[order[i]] : nullptr;
+    if (counted == nullptr || team != nullptr || !has_numbers(checkpoint, chunk))
+      return checks.take()->check(chunk, progress, header, nullptr);
+    auto counter = counters.take();
+    ItemNumbers numbers{*counter};
+    auto done = checks.take()->check(chunk, progress, header, &numbers);
+    if (done && numbers.sums) counted->add(chunk, *numbers.sums);
+    return done;
+  };
+  return check_each(team, "read items", costs, progress, check, order);
 }
 
 }  // namespace
@@ -112,22 +146,8 @@ Result<DataChecks> read_all_data(const Checkpoint& checkpoint,
   if (progress != nullptr)
     progress->begin(Phase::kReadingBytes, checkpoint.tensor_bytes(), /*bytes=*/true);
   DataChecks data;
-  Pool<StatisticsCounter> counters([] { return std::make_unique<StatisticsCounter>(); });
+  SHW_TRY(data.chunks, check_items(checkpoint, headers, progress, team, counted));
   std::vector<std::uint64_t> costs;
-  for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i)
-    costs.push_back(length_of(checkpoint.item(ChunkId{i})));
-  SHW_TRY(data.chunks, check_each(team, "read items", costs, progress, [&](std::size_t i) {
-            const ItemHeader* header = headers[i] ? &*headers[i] : nullptr;
-            const ChunkId chunk{static_cast<std::uint32_t>(i)};
-            if (counted == nullptr || team != nullptr || !has_numbers(checkpoint, chunk))
-              return check_item_data(checkpoint, chunk, progress, header);
-            auto counter = counters.take();
-            ItemNumbers numbers{*counter};
-            auto check = check_item_data(checkpoint, chunk, progress, header, &numbers);
-            if (check && numbers.sums) counted->add(chunk, *numbers.sums);
-            return check;
-          }));
-  costs.clear();
   for (const ObjectRow& object : checkpoint.objects()) costs.push_back(length_of(object.item));
   SHW_TRY(data.objects, check_each(team, "read entries", costs, progress, [&](std::size_t i) {
             return check_object_data(checkpoint, i, progress);

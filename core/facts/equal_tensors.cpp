@@ -97,7 +97,7 @@ void EqualityPass::take(const TileRun& part, std::uint64_t bytes) {
   costs_.push_back(2 * bytes);
 }
 
-// What has to be decoded whole is decoded once, and not for each part of it.
+// What has to be decoded is decoded once, by one thread, and not for each part of it.
 bool EqualityPass::can_be_cut(ChunkId one, ChunkId two) const {
   auto left = storage_of(a_, one), right = storage_of(b_, two);
   return left && right && left->is_stored && right->is_stored;
@@ -161,8 +161,12 @@ Result<bool> EqualityPass::is_equal_tile(ChunkId one, ChunkId two, const TileRun
   if (!left || !right) return false;
   if (!*left || !*right) {
     if (is_cancelled(progress_)) return cancelled_error();
-    auto here = decoded_hash(a_, one, bytes_of(one));
-    return here && here == decoded_hash(b_, two, bytes_of(one));
+    const std::uint64_t bytes = bytes_of(one);
+    // Larger ones are decoded block by block, on both sides from front to back.
+    if (decoded_.has_room_for(a_, one, bytes) && decoded_.has_room_for(b_, two, bytes)) {
+      auto here = decoded_hash(a_, one, bytes);
+      return here && here == decoded_hash(b_, two, bytes);
+    }
   }
   Blocks blocks = blocks_of(one);
   blocks.go_to(run.first_block);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "core/base/until_cancelled.h"
@@ -155,10 +156,10 @@ void add_entries(const Checkpoint& checkpoint, const std::vector<Source>& source
 }  // namespace
 
 const FilledTensor* FilledReport::find(std::string_view fqn) const {
-  for (const FilledTensor& tensor : tensors) {
-    if (tensor.fqn == fqn) return &tensor;
-  }
-  return nullptr;
+  auto found = std::lower_bound(
+      by_name.begin(), by_name.end(), fqn,
+      [&](std::uint32_t i, std::string_view wanted) { return tensors[i].fqn < wanted; });
+  return found != by_name.end() && tensors[*found].fqn == fqn ? &tensors[*found] : nullptr;
 }
 
 bool add_disjoint(std::vector<Box>& boxes, const Box& box, std::size_t& looks) {
@@ -237,6 +238,11 @@ FilledReport filled_in(const Checkpoint& checkpoint, const Progress* progress) {
     if (says) report.sources.push_back(source.name);
   }
   for (auto& [id, tensor] : all) report.tensors.push_back(std::move(tensor));
+  report.by_name.resize(report.tensors.size());
+  std::iota(report.by_name.begin(), report.by_name.end(), 0u);
+  std::sort(report.by_name.begin(), report.by_name.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return report.tensors[a].fqn < report.tensors[b].fqn;
+  });
   return report;
 }
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,12 +66,13 @@ std::optional<FilledRecord> filled_from_json(std::string_view text,
 // All that is said about this checkpoint, put together: where two places differ the greater loss
 // counts.
 struct FilledReport {
-  std::vector<FilledTensor> tensors;       // lost > 0, in the checkpoint's order
-  std::vector<FilledEntry> entries;        // those whose own value is gone
-  std::vector<std::string> sources;        // "lost.json": what says so
-  std::vector<std::string> disagreements;  // sentences
-  std::vector<std::string> foreign;        // files that speak of another checkpoint
-  std::vector<std::string> unreadable;     // ours by their beginning, and damaged
+  std::vector<FilledTensor> tensors;        // lost > 0, in the checkpoint's order
+  std::vector<FilledEntry> entries;         // those whose own value is gone
+  std::vector<std::string> sources;         // "lost.json": what says so
+  std::vector<std::string> disagreements;   // sentences
+  std::vector<std::string> foreign;         // files that speak of another checkpoint
+  std::vector<std::string> unreadable;      // ours by their beginning, and damaged
+  std::vector<std::uint32_t> by_name = {};  // indices of tensors, in the order of their names
   const FilledTensor* find(std::string_view fqn) const;
 };
 FilledReport filled_in(const Checkpoint& checkpoint, const Progress* progress = nullptr);

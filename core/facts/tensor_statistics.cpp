@@ -6,8 +6,10 @@
 #include <mutex>
 
 #include "core/base/checked.h"
+#include "core/base/in_runs.h"
 #include "core/base/parallel.h"
 #include "core/formats/element_pass.h"
+#include "core/formats/item_pass.h"
 #include "core/tensor/statistics_bytes.h"
 #include "core/tiles/coverage.h"
 
@@ -93,9 +95,14 @@ TensorState state_of(const Checkpoint& checkpoint, TensorId tensor) {
   return state;
 }
 
-// Large chunks in ranges, small ones together.
+FileId file_of(const Checkpoint& checkpoint, ChunkId chunk) {
+  return checkpoint.item(chunk).value_or(ItemPlace{}).file;
+}
+
+// Large chunks in ranges, small ones together: of a team, whose members tell each other what is in
+// each part, those of all files; else those of one, so that a thread goes on where it has read.
 void add_parts(const Checkpoint& checkpoint, TensorId tensor, std::uint32_t index,
-               const CountedChunks* counted, std::vector<StatisticsPart>& parts) {
+               const CountedChunks* counted, bool is_team, std::vector<StatisticsPart>& parts) {
   const auto chunks = checkpoint.chunks(tensor);
   const std::int64_t most =
       kPartBytes / std::max<std::int64_t>(size_of(checkpoint.dtype(tensor)), 1);
@@ -107,7 +114,9 @@ void add_parts(const Checkpoint& checkpoint, TensorId tensor, std::uint32_t inde
       continue;
     }
     std::int64_t count = elements_of(checkpoint, chunks[i]);
-    if (may_join && joined + count <= most && i - parts.back().first < kPartChunks) {
+    may_join = may_join && joined + count <= most && i - parts.back().first < kPartChunks &&
+               (is_team || file_of(checkpoint, chunks[i]) == file_of(checkpoint, chunks[i - 1]));
+    if (may_join) {
       parts.back().last = i + 1;
       joined += count;
       continue;
@@ -144,7 +153,9 @@ class StatisticsPass {
   Result<Looked> look(std::size_t part);
   Status look_with_team();
   std::uint64_t bytes_of(const StatisticsPart& part) const;
-  Status add(NumberCounter& counter, const StatisticsPart& part, std::uint32_t chunk);
+  std::vector<std::uint32_t> parts_as_they_lie() const;
+  Status add(NumberCounter& counter, ElementPasses& passes, const StatisticsPart& part,
+             std::uint32_t chunk);
   void settle(std::size_t part, Looked looked);
   void finish(TensorState& state);
 
@@ -157,10 +168,11 @@ class StatisticsPass {
   std::vector<StatisticsPart> parts_;
   std::mutex guard_;  // of states_
   Pool<NumberCounter> counters_;
+  Pool<ElementPasses> passes_{[this] { return std::make_unique<ElementPasses>(checkpoint_); }};
 };
 
-Status StatisticsPass::add(NumberCounter& counter, const StatisticsPart& part,
-                           std::uint32_t chunk) {
+Status StatisticsPass::add(NumberCounter& counter, ElementPasses& passes,
+                           const StatisticsPart& part, std::uint32_t chunk) {
   RangeParts to;
   to.bytes = [&](BytesView bytes) -> Status {
     counter.add(bytes);
@@ -173,7 +185,7 @@ Status StatisticsPass::add(NumberCounter& counter, const StatisticsPart& part,
   ChunkId id = checkpoint_.chunks(tensors_[part.tensor])[chunk];
   ElementRange range = part.range;
   if (part.last - part.first > 1) range = {0, elements_of(checkpoint_, id)};
-  auto given = pass_elements(checkpoint_, id, range, to, progress_);
+  auto given = passes.pass(id, range, to, progress_);
   if (!given) return tl::unexpected<Error>(std::move(given).error());
   return {};
 }
@@ -182,9 +194,11 @@ Result<StatisticsPass::Looked> StatisticsPass::look(std::size_t index) {
   const StatisticsPart& part = parts_[index];
   const Dtype dtype = checkpoint_.dtype(tensors_[part.tensor]);
   auto counter = counters_.take();
+  auto passes = passes_.take();
   counter->begin(dtype);
   Status all;
-  for (std::uint32_t i = part.first; i < part.last && all; ++i) all = add(*counter, part, i);
+  for (std::uint32_t i = part.first; i < part.last && all; ++i)
+    all = add(*counter, *passes, part, i);
   if (all) {
     SHW_TRY(StatisticsSums sums, counter->take());
     return Looked{std::move(sums)};
@@ -193,7 +207,7 @@ Result<StatisticsPass::Looked> StatisticsPass::look(std::size_t index) {
   Looked looked{StatisticsSums(dtype)};
   for (std::uint32_t i = part.first; i < part.last; ++i) {
     counter->begin(dtype);
-    Status done = add(*counter, part, i);
+    Status done = add(*counter, *passes, part, i);
     if (done) {
       SHW_TRY(StatisticsSums sums, counter->take());
       looked.sums += sums;
@@ -214,6 +228,15 @@ std::uint64_t StatisticsPass::bytes_of(const StatisticsPart& part) const {
       elements = saturating_sum(elements, elements_of(checkpoint_, checkpoint_.chunks(tensor)[i]));
   }
   return static_cast<std::uint64_t>(elements) * size_of(checkpoint_.dtype(tensor));
+}
+
+// By where their first items lie.
+std::vector<std::uint32_t> StatisticsPass::parts_as_they_lie() const {
+  std::vector<ChunkId> chunks;
+  chunks.reserve(parts_.size());
+  for (const StatisticsPart& part : parts_)
+    chunks.push_back(checkpoint_.chunks(tensors_[part.tensor])[part.first]);
+  return order_on_disk(checkpoint_, chunks);
 }
 
 // Sums add up in any order to the same bits, and errors are settled by where they lie.
@@ -273,7 +296,8 @@ Result<std::vector<TensorStatistics>> StatisticsPass::run() {
   }));
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     std::size_t before = parts_.size();
-    add_parts(checkpoint_, tensors_[i], static_cast<std::uint32_t>(i), counted_, parts_);
+    add_parts(checkpoint_, tensors_[i], static_cast<std::uint32_t>(i), counted_, team_ != nullptr,
+              parts_);
     if (counted_ != nullptr && counted_->of(tensors_[i]) != nullptr)
       states_[i].sums += *counted_->of(tensors_[i]);
     states_[i].parts_left = parts_.size() - before;
@@ -288,9 +312,12 @@ Result<std::vector<TensorStatistics>> StatisticsPass::run() {
   if (team_ != nullptr) {
     SHW_CHECK(look_with_team());
   } else {
-    SHW_CHECK(each_in_parallel(parts_.size(), [&](std::size_t i) -> Status {
-      SHW_TRY(Looked looked, look(i));
-      settle(i, std::move(looked));
+    const std::vector<std::uint32_t> order = parts_as_they_lie();
+    std::vector<std::uint64_t> costs;
+    for (std::uint32_t part : order) costs.push_back(bytes_of(parts_[part]));
+    SHW_CHECK(each_in_runs(costs, [&](std::size_t i) -> Status {
+      SHW_TRY(Looked looked, look(order[i]));
+      settle(order[i], std::move(looked));
       return {};
     }));
   }

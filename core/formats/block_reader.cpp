@@ -29,12 +29,13 @@ std::int64_t begin_of(const Box& box, const ChunkStorage& storage) {
 Status BlockReader::hold(ChunkId chunk, const Box& box, const ChunkStorage& storage,
                          std::size_t element) {
   holds_ = true;
-  if (storage.is_stored) {
+  const Checkpoint& checkpoint = boxes_.checkpoint();
+  if (storage.is_stored || !decoded_.has_room_for(checkpoint, chunk, storage.length)) {
     SHW_TRY(held_, boxes_.read(chunk, box));
     return {};
   }
   // Given back before anything else is asked for: nobody waits holding what another waits for.
-  SHW_TRY(auto decoded, decoded_.read(boxes_.checkpoint(), chunk, storage.length));
+  SHW_TRY(auto decoded, decoded_.read(checkpoint, chunk, storage.length));
   if (decoded->size() != storage.length)
     return fail(ErrorKind::kDamaged, "decodes to another number of bytes than its header says");
   held_.resize(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * element);

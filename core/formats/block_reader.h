@@ -14,9 +14,10 @@ class BlockReader {
  public:
   // Both outlive it.
   BlockReader(const Checkpoint& checkpoint, DecodedItems& decoded)
-      : decoded_(decoded), boxes_(checkpoint) {}
-  // Its elements lie in the file as they are: a box of them is read alone. Else it takes the whole
-  // tile to be decoded. kDamaged where the item is not what is recorded of its chunk.
+      : decoded_(decoded), boxes_(checkpoint, /*decoded_bytes=*/0) {}
+  // Its elements lie in the file as they are: any box of them is read alone. Else blocks are asked
+  // for in their order: what is not decoded whole is decoded up to each of them. kDamaged where the
+  // item is not what is recorded of its chunk.
   Result<bool> is_stored(ChunkId chunk);
   // The box that is read from now on, counted from the tile's first element. kDamaged where the
   // item is not what is recorded of its chunk.

@@ -7,6 +7,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
+#include "core/formats/decoded_items.h"
 #include "core/formats/item_access.h"
 #include "core/formats/item_pass.h"
 #include "core/io/gather.h"
@@ -15,9 +16,10 @@
 namespace shw {
 namespace {
 
-// Decoded chunks are held no longer than it takes: 256 MiB is one large expert's worth.
-constexpr std::uint64_t kDecodedBytes = std::uint64_t{256} << 20;
 constexpr std::size_t kStorages = 4096;
+// Of items that are decoded while they are read, some 8 MiB each: two sides of copies, or the tiles
+// that a row of blocks crosses.
+constexpr std::size_t kMostPassing = 4;
 
 // Elements at `first` with byte strides, as a row-major array of their own.
 Result<Bytes> read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
@@ -86,9 +88,10 @@ Result<ChunkStorage> storage_with(ItemFiles& files, const Checkpoint& checkpoint
   return storage_of_item(item.header, *checkpoint.item(chunk));
 }
 
+// In the item's own sizes, whatever is recorded of it.
 Result<Bytes> read_whole_item(const Checkpoint& checkpoint, ChunkId chunk) {
   ItemFiles files(checkpoint);
-  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPayload));
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, part_to_read(checkpoint, chunk)));
   auto bytes = read_elements(item);
   if (bytes) return bytes;
   return tl::unexpected<Error>(
@@ -131,17 +134,19 @@ Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunk
   return {};
 }
 
-Result<std::shared_ptr<const Bytes>> DecodedChunks::read(ChunkId chunk, SizesOf sizes) {
+Result<std::shared_ptr<const Bytes>> DecodedChunks::read(ChunkId chunk, const ItemHeader& header) {
   if (auto found = kept_.find(chunk); found != kept_.end()) return found->second;
-  auto decoded = sizes == SizesOf::kRecord ? read_chunk(checkpoint_, chunk)
-                                           : read_whole_item(checkpoint_, chunk);
-  SHW_TRY(Bytes bytes, std::move(decoded));
-  if (bytes_ + bytes.size() > kDecodedBytes) {
+  auto elements = static_cast<std::uint64_t>(volume(header.sizes).value_or(0));
+  auto length = checked_mul(elements, std::uint64_t{size_of(header.dtype)});
+  const std::uint64_t needed = decoding_bytes(checkpoint_, chunk, length.value_or(UINT64_MAX));
+  if (needed > budget_) return nullptr;
+  if (needed > budget_ - bytes_) {
     kept_.clear();
     bytes_ = 0;
   }
+  peak_ = std::max(peak_, bytes_ + needed);
+  SHW_TRY(Bytes bytes, read_whole_item(checkpoint_, chunk));
   bytes_ += bytes.size();
-  peak_ = std::max(peak_, bytes_);
   auto shared = std::make_shared<const Bytes>(std::move(bytes));
   kept_.emplace(chunk, shared);
   return shared;
@@ -183,12 +188,12 @@ Result<ItemHeader> BoxReader::header(ChunkId chunk) {
 Result<Bytes> BoxReader::read(ChunkId chunk, const Box& box) {
   SHW_TRY(const Item* found, item(chunk));
   SHW_CHECK(check_recorded(checkpoint_, chunk, found->header));
-  return read_from(chunk, *found, box, SizesOf::kRecord);
+  return read_from(chunk, *found, box);
 }
 
 Result<Bytes> BoxReader::read_item(ChunkId chunk, const Box& box) {
   SHW_TRY(const Item* found, item(chunk));
-  return read_from(chunk, *found, box, SizesOf::kItem);
+  return read_from(chunk, *found, box);
 }
 
 bool BoxReader::is_hole(ChunkId chunk, const Box& box) {
@@ -210,7 +215,46 @@ bool BoxReader::is_hole(ChunkId chunk, const Box& box) {
          (*inside)->is_hole(static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(length));
 }
 
-Result<Bytes> BoxReader::read_from(ChunkId chunk, const Item& item, const Box& box, SizesOf sizes) {
+Result<const BoxReader::Passing*> BoxReader::passing(ChunkId chunk) {
+  auto found = std::find_if(passing_.begin(), passing_.end(),
+                            [&](const Passing& one) { return one.chunk == chunk; });
+  if (found != passing_.end()) {
+    std::rotate(found, found + 1, passing_.end());
+    return &passing_.back();
+  }
+  ItemFiles files(checkpoint_);
+  SHW_TRY(OpenItem item, open_item(files, checkpoint_, chunk, ItemPart::kPassing));
+  SHW_CHECK(check_repeats(item));
+  SHW_TRY(StorageBytes storage, storage_bytes(item));
+  if (passing_.size() == kMostPassing) passing_.erase(passing_.begin());
+  passing_.push_back({chunk, std::move(item), std::move(storage)});
+  return &passing_.back();
+}
+
+Result<Bytes> BoxReader::read_passing(ChunkId chunk, const ItemHeader& header, const Box& box) {
+  auto read = [&]() -> Result<Bytes> {
+    SHW_TRY(const Passing* from, passing(chunk));
+    const auto element = static_cast<std::int64_t>(size_of(header.dtype));
+    Extents strides = header.strides;
+    for (std::size_t d = 0; d < strides.size(); ++d) {
+      // A dimension of one element is never stepped along: its stride may be any number.
+      strides[d] = header.sizes[d] > 1 ? strides[d] * element : 0;
+    }
+    // open_item() has seen that its view lies inside of its payload.
+    const std::int64_t first = header.storage_offset * element;
+    auto inside = window(from->storage.source, from->storage.offset, header.payload_length);
+    SHW_TRY(Bytes bytes, read_strided(*inside, byte_of_box(first, box, strides), box.sizes, strides,
+                                      static_cast<std::size_t>(element)));
+    SHW_CHECK(apply_flags(from->item, bytes));
+    return bytes;
+  };
+  auto bytes = read();
+  if (bytes) return bytes;
+  return tl::unexpected<Error>(
+      naming(std::move(bytes).error(), checkpoint_.fqn(checkpoint_.tensor_of(chunk))));
+}
+
+Result<Bytes> BoxReader::read_from(ChunkId chunk, const Item& item, const Box& box) {
   std::size_t element = size_of(item.header.dtype);
   if (element == 0 || !lies_inside(box.offsets, box.sizes, item.header.sizes))
     return fail(
@@ -222,7 +266,12 @@ Result<Bytes> BoxReader::read_from(ChunkId chunk, const Item& item, const Box& b
     SHW_TRY(auto inside, stored(storage));
     return read_strided(*inside, first, box.sizes, storage.strides, element);
   }
-  SHW_TRY(auto decoded, decoded_.read(chunk, sizes));
+  if (is_empty(box)) return Bytes{};
+  std::shared_ptr<const Bytes> decoded;
+  if (item.header.compressed) {
+    SHW_TRY(decoded, decoded_.read(chunk, item.header));
+  }
+  if (decoded == nullptr) return read_passing(chunk, item.header, box);
   Bytes out(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * element);
   each_canonical_pair(
       pair_of(box.sizes, storage.strides, first, byte_strides(box.sizes, element), 0),

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "core/formats/common/item_reader.h"
 #include "core/formats/items.h"
 
 namespace shw {
@@ -32,28 +33,38 @@ Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunk
                     const std::function<void(std::size_t, const ChunkStorage&)>& visit,
                     Progress* progress);
 
-// Whose word counts for the sizes of a chunk.
-enum class SizesOf : std::uint8_t { kRecord, kItem };
-
-// Chunks that have to be decoded whole, kept up to a budget: neighbours share their sources.
+// Items that have to be decoded, kept whole up to a budget: neighbours share their sources.
 class DecodedChunks {
  public:
-  explicit DecodedChunks(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
-  Result<std::shared_ptr<const Bytes>> read(ChunkId chunk, SizesOf sizes = SizesOf::kRecord);
-  // The most that was held at once.
+  DecodedChunks(const Checkpoint& checkpoint, std::uint64_t budget)
+      : checkpoint_(checkpoint), budget_(budget) {}
+  // Nothing where decoding it takes more than the budget.
+  Result<std::shared_ptr<const Bytes>> read(ChunkId chunk, const ItemHeader& header);
+  std::uint64_t budget() const { return budget_; }
+  // The most that was taken at once, with what decoding itself takes.
   std::uint64_t peak_bytes() const { return peak_; }
 
  private:
   const Checkpoint& checkpoint_;
+  const std::uint64_t budget_;
   std::map<ChunkId, std::shared_ptr<const Bytes>> kept_;
   std::uint64_t bytes_ = 0, peak_ = 0;
 };
 
+// One large expert's worth: what is decoded stays there for the next box up to this, unless a
+// reader is told otherwise.
+inline constexpr std::uint64_t kDecodedForBoxes = std::uint64_t{256} << 20;
+
 class BoxReader {
  public:
-  explicit BoxReader(const Checkpoint& checkpoint)
-      : checkpoint_(checkpoint), decoded_(checkpoint) {}
+  // Items that cannot be decoded within `decoded_bytes` are decoded while they are read: boxes that
+  // follow each other take one pass over the item, each that lies before the last one a new pass.
+  explicit BoxReader(const Checkpoint& checkpoint, std::uint64_t decoded_bytes = kDecodedForBoxes)
+      : checkpoint_(checkpoint), decoded_(checkpoint, decoded_bytes) {}
   const Checkpoint& checkpoint() const { return checkpoint_; }
+  std::uint64_t decoded_bytes() const { return decoded_.budget(); }
+  // The most that was held of items that were decoded whole.
+  std::uint64_t peak_decoded_bytes() const { return decoded_.peak_bytes(); }
   // The elements of a chunk-local box, row-major and little-endian.
   Result<Bytes> read(ChunkId chunk, const Box& box);
   // Where its elements lie, and those bytes where they are stored as they are. kDamaged where the
@@ -73,7 +84,15 @@ class BoxReader {
     ChunkStorage storage;
   };
   Result<const Item*> item(ChunkId chunk);
-  Result<Bytes> read_from(ChunkId chunk, const Item& item, const Box& box, SizesOf sizes);
+  // An item whose elements do not lie in a file as they are, to be read from front to back.
+  struct Passing {
+    ChunkId chunk{};
+    OpenItem item;
+    StorageBytes storage;
+  };
+  Result<Bytes> read_from(ChunkId chunk, const Item& item, const Box& box);
+  Result<Bytes> read_passing(ChunkId chunk, const ItemHeader& header, const Box& box);
+  Result<const Passing*> passing(ChunkId chunk);
   Result<std::shared_ptr<const ByteSource>> open(FileId file);
 
   const Checkpoint& checkpoint_;
@@ -81,6 +100,7 @@ class BoxReader {
   FileId last_ = FileId::kNone;
   std::shared_ptr<const ByteSource> source_;
   DecodedChunks decoded_;
+  std::vector<Passing> passing_;  // the last ones, the latest behind
 };
 
 // The same of any row-major array in a file that begins at `offset`.

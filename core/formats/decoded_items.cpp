@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/checked.h"
+#include "core/base/parallel.h"
 #include "core/formats/items.h"
 
 namespace shw {
@@ -11,6 +12,11 @@ std::uint64_t decoding_bytes(const Checkpoint& input, ChunkId chunk, std::uint64
   auto stored = item ? narrow<std::uint64_t>(item->length) : std::nullopt;
   auto twice = checked_mul(elements_bytes, std::uint64_t{2});
   return checked_add(twice.value_or(UINT64_MAX), stored.value_or(0)).value_or(UINT64_MAX);
+}
+
+bool DecodedItems::has_room_for(const Checkpoint& input, ChunkId chunk,
+                                std::uint64_t length) const {
+  return decoding_bytes(input, chunk, length) <= budget_ / (2 * worker_count());
 }
 
 // Guarded. Forgets what nobody uses, the oldest first.

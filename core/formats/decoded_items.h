@@ -21,6 +21,9 @@ class DecodedItems {
  public:
   explicit DecodedItems(std::uint64_t budget) : budget_(budget) {}
 
+  // As many threads as there are may each have one such item of two checkpoints and find it again:
+  // where larger ones are asked for in turns, each pushes the others out.
+  bool has_room_for(const Checkpoint& input, ChunkId chunk, std::uint64_t length) const;
   // The elements of a chunk, `length` bytes; held as long as somebody uses them, and longer where
   // there is room. Waits for room that others use: nobody asks for one while holding another.
   Result<std::shared_ptr<const Bytes>> read(const Checkpoint& input, ChunkId chunk,

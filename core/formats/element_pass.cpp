@@ -1,7 +1,6 @@
 #include "core/formats/element_pass.h"
 
 #include <algorithm>
-#include <mutex>
 #include <numeric>
 
 #include "core/formats/box_reader.h"
@@ -13,14 +12,6 @@ namespace {
 
 // Of a view with gaps.
 constexpr std::int64_t kSlab = 8 << 20;
-// Items above this are decoded one at a time, however many threads there are.
-constexpr std::int64_t kLargeItem = 64 << 20;
-std::mutex one_large_item;
-
-bool has_to_be_decoded_first(const ItemHeader& header) {
-  return header.compressed || header.conjugate || header.negative ||
-         (header.big_endian && size_of(header.dtype) > 1);
-}
 
 // The elements fill one run of bytes, each byte once: the dimensions in some order are row-major.
 bool lies_in_one_run(const ItemHeader& header) {
@@ -69,15 +60,25 @@ Status pass_run(const OpenItem& item, ElementRange range, const RangeParts& part
   const std::uint64_t width = size_of(header.dtype);
   auto first = static_cast<std::uint64_t>(header.storage_offset + range.first);
   auto count = static_cast<std::uint64_t>(range.last - range.first);
-  return read_through(*item.source, header.payload_offset + first * width, count * width, parts,
-                      progress);
+  SHW_TRY(StorageBytes storage, storage_bytes(item));
+  const std::uint64_t begin = storage.offset + first * width;
+  if (!has_flags(header))
+    return read_through(*storage.source, begin, count * width, parts, progress);
+  Bytes turned;
+  RangeParts each;  // of a hole too: zeros that are negated are none
+  each.bytes = [&](BytesView bytes) -> Status {
+    turned.assign(bytes.begin(), bytes.end());
+    SHW_CHECK(apply_flags(item, turned));
+    return parts.bytes(turned);
+  };
+  return read_through(*storage.source, begin, count * width, each, progress);
 }
 
 Status pass_slabs(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header,
                   const RangeParts& parts, Progress* progress) {
   std::vector<Box> slabs;
   add_slabs(header.sizes, kSlab / static_cast<std::int64_t>(size_of(header.dtype)), slabs);
-  BoxReader reader(checkpoint);
+  BoxReader reader(checkpoint, /*decoded_bytes=*/0);
   for (const Box& slab : slabs) {
     if (is_cancelled(progress)) return cancelled_error();
     SHW_TRY(Bytes bytes, reader.read(chunk, slab));
@@ -87,19 +88,19 @@ Status pass_slabs(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader&
   return {};
 }
 
-Status pass_decoded(const Checkpoint& checkpoint, ChunkId chunk, const RangeParts& parts,
-                    Progress* progress) {
-  SHW_TRY(Bytes bytes, read_chunk(checkpoint, chunk));
-  if (progress != nullptr) progress->add(bytes.size());
-  return parts.bytes(bytes);
-}
-
 }  // namespace
 
-Result<std::int64_t> pass_elements(const Checkpoint& checkpoint, ChunkId chunk, ElementRange range,
-                                   const RangeParts& parts, Progress* progress) {
-  ItemFiles files(checkpoint);
-  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kHeader));
+ElementPasses::ElementPasses(const Checkpoint& checkpoint)
+    : checkpoint_(checkpoint), files_(std::make_unique<ItemFiles>(checkpoint)) {}
+ElementPasses::~ElementPasses() = default;
+
+Result<std::int64_t> ElementPasses::pass(ChunkId chunk, ElementRange range, const RangeParts& parts,
+                                         Progress* progress) {
+  const Checkpoint& checkpoint = checkpoint_;
+  // To decompress it for its header alone would be all the work there is.
+  if (range.first != 0 && !checkpoint.transforms(chunk).empty()) return 0;
+  if (auto place = checkpoint.item(chunk)) files_->read_around(*place);
+  SHW_TRY(OpenItem item, open_item(*files_, checkpoint, chunk, ItemPart::kPassing));
   const ItemHeader& header = item.header;
   auto count = volume(header.sizes);
   const bool as_recorded = header.dtype == checkpoint.dtype(checkpoint.tensor_of(chunk)) &&
@@ -107,21 +108,21 @@ Result<std::int64_t> pass_elements(const Checkpoint& checkpoint, ChunkId chunk, 
                            size_of(header.dtype) != 0 && count && range.last <= *count;
   if (!as_recorded) return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, header));
   if (*count == 0) return 0;
-  const bool decoded = has_to_be_decoded_first(header);
-  if (!decoded && lies_in_one_run(header)) {
+  const bool in_one_run = lies_in_one_run(header);
+  if (in_one_run && !header.compressed) {
     SHW_CHECK(pass_run(item, range, parts, progress));
     return range.last - range.first;
   }
   if (range.first != 0) return 0;
-  if (!decoded) {
-    SHW_CHECK(check_repeats(item));
-    SHW_CHECK(pass_slabs(checkpoint, chunk, header, parts, progress));
-    return *count;
-  }
-  std::unique_lock<std::mutex> turn(one_large_item, std::defer_lock);
-  if (*count > kLargeItem / static_cast<std::int64_t>(size_of(header.dtype))) turn.lock();
-  SHW_CHECK(pass_decoded(checkpoint, chunk, parts, progress));
+  SHW_CHECK(check_repeats(item));
+  SHW_CHECK(in_one_run ? pass_run(item, {0, *count}, parts, progress)
+                       : pass_slabs(checkpoint, chunk, header, parts, progress));
   return *count;
+}
+
+Result<std::int64_t> pass_elements(const Checkpoint& checkpoint, ChunkId chunk, ElementRange range,
+                                   const RangeParts& parts, Progress* progress) {
+  return ElementPasses(checkpoint).pass(chunk, range, parts, progress);
 }
 
 }  // namespace shw

@@ -1,8 +1,9 @@
 // Every element of a chunk once, in whatever order it lies: for sums that do not ask which is
-// which. Nothing larger than a slab is held, unless the item has to be decoded.
+// which. Nothing larger than a slab is held: what has to be decoded is decoded as it passes.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
@@ -22,5 +23,21 @@ struct ElementRange {
 // dtype or size than its chunk is recorded.
 Result<std::int64_t> pass_elements(const Checkpoint& checkpoint, ChunkId chunk, ElementRange range,
                                    const RangeParts& parts, Progress* progress);
+
+class ItemFiles;
+
+// The same for one thread that goes from chunk to chunk: files stay open, and small items are read
+// together.
+class ElementPasses {
+ public:
+  explicit ElementPasses(const Checkpoint& checkpoint);
+  ~ElementPasses();
+  Result<std::int64_t> pass(ChunkId chunk, ElementRange range, const RangeParts& parts,
+                            Progress* progress);
+
+ private:
+  const Checkpoint& checkpoint_;
+  std::unique_ptr<ItemFiles> files_;
+};
 
 }  // namespace shw

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "core/base/hash.h"
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/io/source.h"
@@ -14,7 +15,10 @@ namespace shw {
 struct ByteRange {
   std::uint64_t offset = 0, length = 0;
 };
-// As if the ranges lay side by side, holes included, as 32 hex digits.
+// As if the ranges lay side by side, holes included.
+Result<Hash128> hash_of_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
+                               Progress* progress);
+// The same as 32 hex digits.
 Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
                                 Progress* progress);
 

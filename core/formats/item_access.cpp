@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/base/checked.h"
+
 namespace shw {
 namespace {
 
@@ -14,6 +16,8 @@ namespace {
 constexpr std::int64_t kMostAhead = 64 << 10;
 constexpr std::int64_t kSmallItem = 16 << 10;
 constexpr std::int64_t kMostBetween = 1 << 10;
+// Of a tensor's tiles each of some ranks wrote one; with their runs they hold 1 MiB.
+constexpr std::size_t kMostOpen = 16;
 
 bool is_small(const ItemPlace& place) {
   return place.offset >= 0 && place.length >= 0 && place.length <= kSmallItem &&
@@ -79,10 +83,13 @@ Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHea
            header.payload_offset, std::string(checkpoint.fqn(tensor))}};
 }
 
-Result<std::shared_ptr<const ByteSource>> ItemFiles::open(FileId file) {
-  if (file == last_ && with_run_ != nullptr) return with_run_;
-  if (file == last_ && source_ != nullptr) return source_;
-  with_run_ = nullptr;
+Result<ItemFiles::OpenFile*> ItemFiles::find(FileId file) {
+  auto found = std::find_if(open_.begin(), open_.end(),
+                            [&](const OpenFile& one) { return one.file == file; });
+  if (found != open_.end()) {
+    if (found + 1 != open_.end()) std::rotate(found, found + 1, open_.end());
+    return &open_.back();
+  }
   if (index_of(file) >= checkpoint_.file_count())
     return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
   const FileRow& row = checkpoint_.file(file);
@@ -90,13 +97,31 @@ Result<std::shared_ptr<const ByteSource>> ItemFiles::open(FileId file) {
     return fail(ErrorKind::kDamaged, "the recorded path leaves the checkpoint", {row.path});
   if (checkpoint_.directory() == nullptr)
     return fail(ErrorKind::kIo, "the checkpoint has no directory to read from", {row.path});
-  SHW_TRY(source_, checkpoint_.directory()->open(row.path));
-  last_ = file;
-  return source_;
+  SHW_TRY(auto source, checkpoint_.directory()->open(row.path));
+  if (open_.size() == kMostOpen) open_.erase(open_.begin());
+  open_.push_back({file, std::move(source), nullptr});
+  return &open_.back();
+}
+
+Result<std::shared_ptr<const ByteSource>> ItemFiles::open(FileId file) {
+  SHW_TRY(OpenFile * found, find(file));
+  return found->with_run != nullptr ? found->with_run : found->source;
+}
+
+// What is wrong with the file is said when the item is read that it is wrong with.
+void ItemFiles::read_run(OpenFile& file, std::int64_t begin, std::int64_t end) {
+  file.with_run = nullptr;
+  end = std::min(end, static_cast<std::int64_t>(file.source->size()));
+  if (begin >= end) return;
+  auto run = SourceWithRun::read(file.source, static_cast<std::uint64_t>(begin),
+                                 static_cast<std::size_t>(end - begin));
+  if (!run) return;
+  file.with_run = std::move(*run);
+  file.run_begin = begin;
+  file.run_end = end;
 }
 
 std::size_t ItemFiles::read_ahead(std::span<const ChunkId> chunks) {
-  with_run_ = nullptr;
   auto first = checkpoint_.item(chunks.front());
   if (!first || !is_small(*first)) return 1;
   std::int64_t end = first->offset + first->length;
@@ -110,32 +135,18 @@ std::size_t ItemFiles::read_ahead(std::span<const ChunkId> chunks) {
     end = next->offset + next->length;
   }
   if (count == 1) return 1;
-  // What is wrong with the file is said when the item is read that it is wrong with.
-  auto source = open(first->file);
-  auto begin = static_cast<std::uint64_t>(first->offset);
-  if (!source || static_cast<std::uint64_t>(end) > (*source)->size()) return count;
-  auto run = SourceWithRun::read(*source, begin, static_cast<std::size_t>(end - first->offset));
-  if (run) with_run_ = std::move(*run);
+  if (auto file = find(first->file)) read_run(**file, first->offset, end);
   return count;
 }
 
 void ItemFiles::read_around(const ItemPlace& place) {
-  const bool is_here = with_run_ != nullptr && place.file == last_ && place.offset >= run_begin_ &&
-                       place.length >= 0 && place.offset <= run_end_ &&
-                       place.length <= run_end_ - place.offset;
-  if (is_here) return;
-  with_run_ = nullptr;
   if (!is_small(place)) return;
-  auto source = open(place.file);
-  if (!source || static_cast<std::uint64_t>(place.offset) >= (*source)->size()) return;
-  const auto begin = static_cast<std::uint64_t>(place.offset);
-  const std::uint64_t length =
-      std::min(static_cast<std::uint64_t>(kMostAhead), (*source)->size() - begin);
-  auto run = SourceWithRun::read(*source, begin, static_cast<std::size_t>(length));
-  if (!run) return;
-  with_run_ = std::move(*run);
-  run_begin_ = place.offset;
-  run_end_ = place.offset + static_cast<std::int64_t>(length);
+  auto file = find(place.file);
+  if (!file) return;
+  const OpenFile& held = **file;
+  const bool is_here = held.with_run != nullptr && place.offset >= held.run_begin &&
+                       place.offset <= held.run_end && place.length <= held.run_end - place.offset;
+  if (!is_here) read_run(**file, place.offset, place.offset + kMostAhead);
 }
 
 Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place) {
@@ -152,6 +163,15 @@ Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place) {
               fmt::format("ends at byte {}, but the item takes {} bytes from byte {}",
                           source->size(), place.length, place.offset),
               {source->name(), static_cast<std::uint64_t>(place.offset)});
+}
+
+// Decompressed twice, once for where its ends say that the elements are: with the archive around
+// them a large item would be there two or three times.
+ItemPart part_to_read(const Checkpoint& checkpoint, ChunkId chunk) {
+  constexpr std::int64_t kLargeItem = 4 << 20;
+  const std::int64_t width = size_of(checkpoint.dtype(checkpoint.tensor_of(chunk)));
+  auto bytes = checked_mul(volume(checkpoint.sizes(chunk)).value_or(0), width);
+  return bytes && *bytes < kLargeItem ? ItemPart::kPayload : ItemPart::kPassing;
 }
 
 Result<OpenItem> open_item(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,

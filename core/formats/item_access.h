@@ -11,8 +11,9 @@
 
 namespace shw {
 
-// Opens the data files of one checkpoint for one thread. The last one stays open: items are asked
-// for file by file, so that a thousand files never mean a thousand descriptors.
+// Opens the data files of one checkpoint for one thread. The last few stay open: items are asked
+// for file by file, or tensor by tensor with a tile in the file of each of some ranks, so that a
+// thousand files never mean a thousand descriptors.
 class ItemFiles {
  public:
   explicit ItemFiles(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
@@ -25,11 +26,17 @@ class ItemFiles {
   void read_around(const ItemPlace& place);
 
  private:
+  struct OpenFile {
+    FileId file = FileId::kNone;
+    std::shared_ptr<const ByteSource> source;
+    std::shared_ptr<const ByteSource> with_run;  // the same, where a run of it was read ahead
+    std::int64_t run_begin = 0, run_end = 0;
+  };
+  Result<OpenFile*> find(FileId file);
+  static void read_run(OpenFile& file, std::int64_t begin, std::int64_t end);
+
   const Checkpoint& checkpoint_;
-  FileId last_ = FileId::kNone;
-  std::shared_ptr<const ByteSource> source_;
-  std::shared_ptr<const ByteSource> with_run_;  // the same, where a run of it was read ahead
-  std::int64_t run_begin_ = 0, run_end_ = 0;    // of read_around()
+  std::vector<OpenFile> open_;  // the latest behind
 };
 
 // The range of a file that an item takes.
@@ -39,6 +46,9 @@ Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place);
 Result<OpenItem> open_item(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
                            ItemPart part);
 
+// How an item is opened whose elements will all be read at once.
+ItemPart part_to_read(const Checkpoint& checkpoint, ChunkId chunk);
+
 // "the payload is [4] of float32, but the chunk is recorded as [8] of float32"
 Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
 
@@ -46,6 +56,8 @@ Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHea
 bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
 // Every byte of the payload is one of an element, each once. Signs do not count.
 bool lies_as_it_is(const ItemHeader& header);
+// The same of what it is decompressed to.
+bool passes_as_it_is(const ItemHeader& header);
 
 // The error with the tensor named in its place.
 Error naming(Error error, std::string_view tensor);

@@ -7,9 +7,11 @@
 #include "core/base/hash.h"
 #include "core/base/little_endian.h"
 #include "core/formats/common/magic.h"
+#include "core/formats/element_pass.h"
 #include "core/formats/hash_ranges.h"
 #include "core/formats/inlined_check.h"
 #include "core/formats/item_access.h"
+#include "core/formats/item_checks.h"
 #include "core/formats/items.h"
 #include "core/io/read_through.h"
 #include "core/tensor/strided_copy.h"
@@ -17,7 +19,7 @@
 namespace shw {
 namespace {
 
-// Elements that have to be decoded before they can be counted: of one item at once.
+// Of an item that its codec decodes whole.
 constexpr std::uint64_t kMostDecoded = std::uint64_t{256} << 20;
 constexpr std::uint64_t kMaxObject = std::uint64_t{4} << 30;
 constexpr std::uint64_t kMaxItem = std::uint64_t{64} << 30;
@@ -37,19 +39,23 @@ bool is_checked_by_decoding(const Checkpoint& checkpoint, ChunkId chunk, const I
   return header.compressed && reader != nullptr && reader->check == nullptr;
 }
 
+// What did not pass by while checksums were looked at: encoded, or with none.
 Result<std::optional<FloatCounts>> count_decoded(const Checkpoint& checkpoint, ChunkId chunk,
-                                                 const ItemHeader& header) {
-  auto elements = volume(header.sizes);
-  if (!elements || static_cast<std::uint64_t>(*elements) > kMostDecoded / size_of(header.dtype)) {
-    if (!is_checked_by_decoding(checkpoint, chunk, header)) return std::nullopt;
+                                                 const ItemHeader& header, Progress* progress) {
+  const auto elements = volume(header.sizes);
+  if (is_checked_by_decoding(checkpoint, chunk, header) &&
+      (!elements || static_cast<std::uint64_t>(*elements) > kMostDecoded / size_of(header.dtype)))
     return fail(ErrorKind::kUnsupported,
                 fmt::format("it is compressed and holds more than {} bytes", kMostDecoded));
-  }
-  SHW_TRY(Bytes bytes, read_chunk(checkpoint, chunk));
-  if (!can_be_counted(header.dtype)) return std::nullopt;
+  const bool is_counted = can_be_counted(header.dtype);
   FloatCounter counter(header.dtype);
-  counter.add(bytes);
-  return counter.counts();
+  RangeParts parts;
+  parts.bytes = [&](BytesView bytes) -> Status {
+    if (is_counted) counter.add(bytes);
+    return {};
+  };
+  SHW_CHECK(pass_elements(checkpoint, chunk, {0, elements.value_or(0)}, parts, progress));
+  return is_counted ? std::optional(counter.counts()) : std::nullopt;
 }
 
 FloatCounts counts_in(const StatisticsSums& sums) {
@@ -77,7 +83,7 @@ Result<std::optional<FloatCounts>> count_floats(const Checkpoint& checkpoint, Ch
   if (!lies_as_it_is(header)) {
     const bool is_asked =
         can_be_counted(header.dtype) || is_checked_by_decoding(checkpoint, chunk, header);
-    return is_asked ? count_decoded(checkpoint, chunk, header) : std::nullopt;
+    return is_asked ? count_decoded(checkpoint, chunk, header, progress) : std::nullopt;
   }
   watch.counter = FloatCounter(header.dtype);
   if (numbers != nullptr) watch.numbers->begin(header.dtype);
@@ -103,24 +109,32 @@ bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeade
 }
 
 bool lies_as_it_is(const ItemHeader& header) {
-  auto elements = volume(header.sizes);
-  const std::uint32_t width = size_of(header.dtype);  // 0: nobody knows the dtype
-  return elements && width != 0 && !header.compressed && !header.big_endian &&
-         header.storage_offset == 0 && is_row_major(header.sizes, header.strides) &&
-         header.payload_length / width == static_cast<std::uint64_t>(*elements) &&
-         header.payload_length % width == 0;
+  return !header.compressed && passes_as_it_is(header);
 }
 
-Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress,
-                                  const ItemHeader* header, ItemNumbers* numbers) {
+bool passes_as_it_is(const ItemHeader& header) {
+  auto elements = volume(header.sizes);
+  return elements && size_of(header.dtype) != 0 && !header.big_endian &&
+         header.storage_offset == 0 && is_row_major(header.sizes, header.strides) &&
+         header.payload_length / size_of(header.dtype) == static_cast<std::uint64_t>(*elements) &&
+         header.payload_length % size_of(header.dtype) == 0;
+}
+
+ItemChecks::ItemChecks(const Checkpoint& checkpoint)
+    : checkpoint_(checkpoint), files_(std::make_unique<ItemFiles>(checkpoint)) {}
+ItemChecks::~ItemChecks() = default;
+
+Result<DataCheck> ItemChecks::check(ChunkId chunk, Progress* progress, const ItemHeader* header,
+                                    ItemNumbers* numbers) {
+  const Checkpoint& checkpoint = checkpoint_;
   std::string_view tensor = checkpoint.fqn(checkpoint.tensor_of(chunk));
   auto check = [&]() -> Result<DataCheck> {
     auto place = checkpoint.item(chunk);
     if (!place) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
-    ItemFiles files(checkpoint);
-    SHW_TRY(ItemRange range, find_item(files, *place));
+    files_->read_around(*place);
+    SHW_TRY(ItemRange range, find_item(*files_, *place));
     PayloadWatch watch{0, 0, FloatCounter(header == nullptr ? Dtype::kUnknown : header->dtype)};
-    bool watches = header != nullptr && lies_as_it_is(*header) &&
+    bool watches = header != nullptr && passes_as_it_is(*header) &&
                    (numbers != nullptr || can_be_counted(header->dtype));
     if (watches) {
       watch.offset = header->payload_offset;
@@ -143,6 +157,11 @@ Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, P
   }();
   if (check) return check;
   return tl::unexpected<Error>(naming(std::move(check).error(), tensor));
+}
+
+Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress,
+                                  const ItemHeader* header, ItemNumbers* numbers) {
+  return ItemChecks(checkpoint).check(chunk, progress, header, numbers);
 }
 
 Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t object,
@@ -173,8 +192,8 @@ Status check_inlined_data(const Checkpoint& checkpoint, std::vector<Result<DataC
   return asks ? codec->reader->check_inlined(checkpoint, objects, progress) : Status{};
 }
 
-Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
-                                Progress* progress) {
+Result<Hash128> hash_of_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
+                               Progress* progress) {
   RunningHash hash;
   RangeParts parts;
   parts.bytes = [&](BytesView bytes) -> Status {
@@ -183,7 +202,13 @@ Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRa
   };
   for (const ByteRange& range : ranges)
     SHW_CHECK(read_through(source, range.offset, range.length, parts, progress));
-  return hash.text();
+  return hash.value();
+}
+
+Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
+                                Progress* progress) {
+  SHW_TRY(Hash128 hash, hash_of_ranges(source, ranges, progress));
+  return to_hex(hash);
 }
 
 Result<std::string> hash_item(const Checkpoint& checkpoint, ItemPlace place, Progress* progress) {

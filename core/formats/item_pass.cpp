@@ -61,11 +61,11 @@ ItemPasses::ItemPasses(const Checkpoint& checkpoint)
     : checkpoint_(checkpoint), files_(std::make_unique<ItemFiles>(checkpoint)) {}
 ItemPasses::~ItemPasses() = default;
 
-Result<std::string> ItemPasses::hash(const ItemPlace& place, Progress* progress) {
+Result<Hash128> ItemPasses::hash(const ItemPlace& place, Progress* progress) {
   files_->read_around(place);
   SHW_TRY(ItemRange range, find_item(*files_, place));
   const ByteRange bytes{range.offset, range.length};
-  return hash_ranges(*range.source, std::span(&bytes, 1), progress);
+  return hash_of_ranges(*range.source, std::span(&bytes, 1), progress);
 }
 
 Result<ItemPass> ItemPasses::over(ChunkId chunk, Progress* progress) {
@@ -88,9 +88,9 @@ Result<ItemPass> ItemPasses::over(ChunkId chunk, Progress* progress) {
   if (!lies_as_it_is(header) || header.conjugate || header.negative) {
     SHW_TRY(Bytes bytes, read_chunk(checkpoint, chunk));
     elements.add(bytes);
-    SHW_TRY(std::string hash, hash_item(checkpoint, *place, progress));
+    SHW_TRY(Hash128 hash, this->hash(*place, progress));
     if (!elements.is_complete()) return not_the_chunk(checkpoint, chunk, "has too few elements");
-    return ItemPass{std::move(hash), elements.value()};
+    return ItemPass{hash, elements.value()};
   }
   SHW_TRY(ItemRange range, find_item(*files_, *place));
   PassingItem passing{elements, range.offset, header.payload_offset,
@@ -99,7 +99,7 @@ Result<ItemPass> ItemPasses::over(ChunkId chunk, Progress* progress) {
   parts.bytes = [&](BytesView bytes) { return passing.take(bytes); };
   SHW_CHECK(read_through(*range.source, range.offset, range.length, parts, progress));
   if (!elements.is_complete()) return not_the_chunk(checkpoint, chunk, "has too few elements");
-  return ItemPass{passing.hash.text(), elements.value()};
+  return ItemPass{passing.hash.value(), elements.value()};
 }
 
 }  // namespace shw

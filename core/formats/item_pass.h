@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "core/base/hash.h"
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/model/checkpoint.h"
@@ -17,7 +17,7 @@ namespace shw {
 class ItemFiles;
 
 struct ItemPass {
-  std::string hash;      // XXH3-128 of the item as it lies in its file (hash_item)
+  Hash128 hash;          // XXH3-128 of the item as it lies in its file (hash_item)
   Fingerprint elements;  // of the chunk's elements, by their index in the whole tensor
 };
 
@@ -34,7 +34,7 @@ class ItemPasses {
   // kDamaged where the item is not what the metadata says of the chunk.
   Result<ItemPass> over(ChunkId chunk, Progress* progress);
   // What hash_item() says.
-  Result<std::string> hash(const ItemPlace& place, Progress* progress);
+  Result<Hash128> hash(const ItemPlace& place, Progress* progress);
 
  private:
   const Checkpoint& checkpoint_;

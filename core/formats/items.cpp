@@ -92,7 +92,7 @@ class Coverage {
 // The elements of a chunk, where its payload has the sizes that the metadata gives it.
 Result<Bytes> read_chunk_with(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
                               std::optional<Dtype> dtype) {
-  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPayload));
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, part_to_read(checkpoint, chunk)));
   if (!same(item.header.sizes, checkpoint.sizes(chunk)) || (dtype && *dtype != item.header.dtype))
     return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, item.header));
   auto bytes = read_elements(item);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/exec/run_limits.h"
 #include "core/facts/filled.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/certificate.h"
@@ -40,16 +41,23 @@ struct ExpectedResult {
   std::function<Result<std::optional<Error>>()> objects = {};
 };
 
+// What is held against each other, and what may be taken of memory for items that are decoded
+// whole, by all threads together.
+struct AgainstSource {
+  std::shared_ptr<const Checkpoint> source;
+  const Checkpoint& result;
+  std::uint64_t memory = kDefaultMemory;
+  // Of each side that a thread reads: source, result, and what lost elements are filled from.
+  std::uint64_t memory_of_side() const;
+};
+
 // An error says why the plan cannot be followed on this source.
-Result<ExpectedResult> expected_of_repair(const std::shared_ptr<const Checkpoint>& source,
-                                          const std::string& plan, const Checkpoint& result);
-Result<ExpectedResult> expected_of_steps(const std::shared_ptr<const Checkpoint>& source,
-                                         const std::string& plan, const Checkpoint& result,
+Result<ExpectedResult> expected_of_repair(const AgainstSource& against, const std::string& plan);
+Result<ExpectedResult> expected_of_steps(const AgainstSource& against, const std::string& plan,
                                          Progress* progress);
 // Of either kind of plan.
-Result<ExpectedResult> expected_of(const Certificate& certificate,
-                                   const std::shared_ptr<const Checkpoint>& source,
-                                   const Checkpoint& result, Progress* progress);
+Result<ExpectedResult> expected_of(const Certificate& certificate, const AgainstSource& against,
+                                   Progress* progress);
 
 // "w in __0_0.distcp: is no tensor"
 std::string words_about(const Error& error);

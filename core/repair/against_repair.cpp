@@ -29,14 +29,16 @@ struct BothSides {
 };
 
 struct RepairedAgain {
-  RepairedAgain(std::shared_ptr<const Checkpoint> of, const Checkpoint& made)
-      : source(std::move(of)), result(made) {}
+  explicit RepairedAgain(const AgainstSource& against)
+      : source(against.source), result(against.result), memory_of_side(against.memory_of_side()) {}
   std::shared_ptr<const Checkpoint> source;
   const Checkpoint& result;
+  const std::uint64_t memory_of_side;
   Plan plan{};
   std::vector<MadeOf> chunks{};  // by chunk of the result
   Pool<BothSides> readers{[this] {
-    return std::make_unique<BothSides>(BothSides{BoxReader(*source), BoxReader(result)});
+    return std::make_unique<BothSides>(
+        BothSides{BoxReader(*source, memory_of_side), BoxReader(result, memory_of_side)});
   }};
 
   Result<std::optional<Mismatch>> compare(ChunkId chunk, Progress* progress) {
@@ -112,9 +114,13 @@ std::string words_about(const Error& error) {
   return where.empty() ? error.message : where + ": " + error.message;
 }
 
-Result<ExpectedResult> expected_of_repair(const std::shared_ptr<const Checkpoint>& source,
-                                          const std::string& plan, const Checkpoint& result) {
-  auto again = std::make_shared<RepairedAgain>(source, result);
+std::uint64_t AgainstSource::memory_of_side() const {
+  return memory / (3 * worker_count());
+}
+
+Result<ExpectedResult> expected_of_repair(const AgainstSource& against, const std::string& plan) {
+  const auto& source = against.source;
+  auto again = std::make_shared<RepairedAgain>(against);
   SHW_TRY(Plan read, plan_from_json(*source, plan, kCertificateFile));
   again->plan = in_form_of(*source, std::move(read));
   ExpectedResult expected;
@@ -126,7 +132,7 @@ Result<ExpectedResult> expected_of_repair(const std::shared_ptr<const Checkpoint
   add_holes(*again, expected);
   for (const Operation& operation : again->plan.operations)
     expected.words.push_back(operation.text);
-  if (Status same = compare_metadata(*source, again->plan, result); !same) {
+  if (Status same = compare_metadata(*source, again->plan, against.result); !same) {
     expected.contradictions.push_back(words_about(same.error()));
     return expected;
   }

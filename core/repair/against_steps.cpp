@@ -18,13 +18,17 @@ struct PartSides {
 };
 
 struct ArrangedAgain {
-  ArrangedAgain(ArrangedPlan arranged, const Checkpoint& made)
-      : plan(std::move(arranged)), result(made) {}
+  ArrangedAgain(ArrangedPlan arranged, const AgainstSource& against)
+      : plan(std::move(arranged)),
+        result(against.result),
+        memory_of_side(against.memory_of_side()) {}
   ArrangedPlan plan;
   const Checkpoint& result;
+  const std::uint64_t memory_of_side;
   std::vector<std::unique_ptr<const IndexedTensor>> tensors{};  // by tensor of the result
   Pool<PartSides> readers{[this] {
-    return std::make_unique<PartSides>(PartSides{PartReader(plan.all), BoxReader(result)});
+    return std::make_unique<PartSides>(
+        PartSides{PartReader(plan.all, memory_of_side), BoxReader(result, memory_of_side)});
   }};
 
   Result<std::optional<Mismatch>> compare(ChunkId chunk, Progress* progress) {
@@ -79,12 +83,11 @@ Status describe(ArrangedAgain& again, ExpectedResult& expected) {
 
 }  // namespace
 
-Result<ExpectedResult> expected_of_steps(const std::shared_ptr<const Checkpoint>& source,
-                                         const std::string& plan, const Checkpoint& result,
+Result<ExpectedResult> expected_of_steps(const AgainstSource& against, const std::string& plan,
                                          Progress* progress) {
   SHW_TRY(StepPlan read, steps_from_json(plan, kCertificateFile));
-  SHW_TRY(ArrangedPlan arranged, arrange_plan(source, read, progress));
-  auto again = std::make_shared<ArrangedAgain>(std::move(arranged), result);
+  SHW_TRY(ArrangedPlan arranged, arrange_plan(against.source, read, progress));
+  auto again = std::make_shared<ArrangedAgain>(std::move(arranged), against);
   ExpectedResult expected;
   expected.dropped = again->plan.all.dropped;
   expected.trimmed = again->plan.all.trimmed;
@@ -99,9 +102,8 @@ Result<ExpectedResult> expected_of_steps(const std::shared_ptr<const Checkpoint>
   return expected;
 }
 
-Result<ExpectedResult> expected_of(const Certificate& certificate,
-                                   const std::shared_ptr<const Checkpoint>& source,
-                                   const Checkpoint& result, Progress* progress) {
+Result<ExpectedResult> expected_of(const Certificate& certificate, const AgainstSource& against,
+                                   Progress* progress) {
   if (certificate.plan.empty()) {
     return fail(ErrorKind::kUnsupported,
                 "does not say how it was made of its source: an older version wrote it, or it was "
@@ -112,13 +114,13 @@ Result<ExpectedResult> expected_of(const Certificate& certificate,
   if (!plan)
     return fail(ErrorKind::kDamaged, "keeps a plan that " + plan.error().message,
                 {kCertificateFile});
-  if (fingerprint(*source) != fingerprint_in(*plan)) {
+  if (fingerprint(*against.source) != fingerprint_in(*plan)) {
     return fail(ErrorKind::kUsage,
                 "it is not what this was made of, or not in that state any more: shapes, tiles or "
                 "places of items are others");
   }
-  if (is_step_plan(*plan)) return expected_of_steps(source, *plan, result, progress);
-  return expected_of_repair(source, *plan, result);
+  if (is_step_plan(*plan)) return expected_of_steps(against, *plan, progress);
+  return expected_of_repair(against, *plan);
 }
 
 }  // namespace shw

@@ -136,8 +136,7 @@ Status compare_objects(const Certificate& certificate, const Checkpoint& checkpo
 }
 
 Status compare_files(const Certificate& certificate, const Checkpoint& checkpoint,
-                     const std::vector<std::string>& hashes, Progress* progress,
-                     Disagreements& found) {
+                     const ItemHashes& hashes, Progress* progress, Disagreements& found) {
   SHW_TRY(auto now, certify_files(checkpoint, hashes, progress));
   std::map<std::string_view, const FileCertificate*> files;
   for (const FileCertificate& file : now) files[file.path] = &file;
@@ -224,8 +223,7 @@ Status write_integrity(const Checkpoint& result, WritableDirectory& folder, Prog
 }
 
 Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
-                                                   const std::vector<std::string>& hashes,
-                                                   Progress* progress) {
+                                                   const ItemHashes& hashes, Progress* progress) {
   SHW_TRY(std::set<std::string> paths, certified_paths(result));
   std::map<std::string_view, std::string> digests;
   std::vector<std::string> by_file = digests_of_files(result, hashes);
@@ -253,7 +251,7 @@ Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
 }
 
 Result<Disagreements> disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
-                                    const std::vector<std::string>& hashes, Progress* progress) {
+                                    const ItemHashes& hashes, Progress* progress) {
   Disagreements found;
   // Certificates of before name neither; they prove nothing in any case.
   if (certificate.seal != Certificate::Seal::kMissing) {

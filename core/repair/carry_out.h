@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/io/store.h"
@@ -25,6 +26,10 @@ inline constexpr const char* kMetadataFile = ".metadata";
 
 // The plan as the format can hold it: a plain safetensors file holds a tensor in one piece.
 Plan in_form_of(const Checkpoint& checkpoint, Plan plan);
+// The same without a copy where it can hold it as it is: of millions of chunks one takes half a
+// gigabyte. `changed` outlives what is returned.
+const Plan& in_form_of(const Checkpoint& checkpoint, const Plan& plan,
+                       std::optional<Plan>& changed);
 // What was written says what was planned, tensor by tensor and tile by tile.
 Status compare_metadata(const Checkpoint& checkpoint, const Plan& plan, const Checkpoint& result);
 // Every item that is recorded lies inside a file that is there: before terabytes are copied.

@@ -193,7 +193,7 @@ struct PayloadComparison {
     auto from = holder.find(tensor.fill_from);
     if (!from && rest.empty()) return {};
     if (!from) return differs(comparing, "the fill of a tile");
-    BoxReader reader(holder);
+    BoxReader reader(holder, source.decoded_bytes());
     for (const Box& box : rest) SHW_CHECK(compare_filled(box, reader, *from));
     return {};
   }

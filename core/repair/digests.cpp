@@ -2,14 +2,22 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "core/base/hash.h"
 
 namespace shw {
 namespace {
 
-void add_text(RunningHash& digest, const std::string& text) {
+void add_hash(RunningHash& digest, const Hash128& hash) {
+  if (hash == kNoHash) return;
+  const std::string text = to_hex(hash);
   digest.add(std::as_bytes(std::span(text)));
+}
+
+// As their texts are sorted.
+bool is_lower(const Hash128& a, const Hash128& b) {
+  return std::pair(a.high, a.low) < std::pair(b.high, b.low);
 }
 
 void add_extents(RunningHash& digest, ExtentsView extents) {
@@ -20,23 +28,22 @@ void add_extents(RunningHash& digest, ExtentsView extents) {
 
 }  // namespace
 
-std::string digest_of_items(std::vector<std::string> hashes) {
-  std::sort(hashes.begin(), hashes.end());
+std::string digest_of_items(ItemHashes hashes) {
+  std::sort(hashes.begin(), hashes.end(), is_lower);
   RunningHash digest;
-  for (const std::string& hash : hashes) add_text(digest, hash);
+  for (const Hash128& hash : hashes) add_hash(digest, hash);
   return digest.text();
 }
 
-std::vector<std::string> hashes_of(const Checkpoint& checkpoint, TensorId tensor,
-                                   const std::vector<std::string>& hashes) {
-  std::vector<std::string> own;
+ItemHashes hashes_of(const Checkpoint& checkpoint, TensorId tensor, const ItemHashes& hashes) {
+  ItemHashes own;
   own.reserve(checkpoint.chunks(tensor).size());
   for (ChunkId chunk : checkpoint.chunks(tensor)) own.push_back(hashes[index_of(chunk)]);
   return own;
 }
 
 std::string digest_of_tiles(const Checkpoint& checkpoint, TensorId tensor,
-                            const std::vector<std::string>& hashes) {
+                            const ItemHashes& hashes) {
   std::vector<ChunkId> chunks;
   for (ChunkId chunk : checkpoint.chunks(tensor)) chunks.push_back(chunk);
   auto is_before = [&](ChunkId a, ChunkId b) {
@@ -47,7 +54,7 @@ std::string digest_of_tiles(const Checkpoint& checkpoint, TensorId tensor,
     if (!same(size_a, size_b))
       return std::lexicographical_compare(size_a.begin(), size_a.end(), size_b.begin(),
                                           size_b.end());
-    return hashes[index_of(a)] < hashes[index_of(b)];
+    return is_lower(hashes[index_of(a)], hashes[index_of(b)]);
   };
   if (!std::is_sorted(chunks.begin(), chunks.end(), is_before))
     std::sort(chunks.begin(), chunks.end(), is_before);
@@ -56,13 +63,12 @@ std::string digest_of_tiles(const Checkpoint& checkpoint, TensorId tensor,
   for (ChunkId chunk : chunks) {
     add_extents(digest, checkpoint.offsets(chunk));
     add_extents(digest, checkpoint.sizes(chunk));
-    add_text(digest, hashes[index_of(chunk)]);
+    add_hash(digest, hashes[index_of(chunk)]);
   }
   return digest.text();
 }
 
-std::vector<std::string> digests_of_files(const Checkpoint& checkpoint,
-                                          const std::vector<std::string>& hashes) {
+std::vector<std::string> digests_of_files(const Checkpoint& checkpoint, const ItemHashes& hashes) {
   // Chunks that share an item count once.
   using Item = std::tuple<std::uint32_t, std::int64_t, std::int64_t, std::uint32_t>;
   std::vector<Item> items;
@@ -80,7 +86,7 @@ std::vector<std::string> digests_of_files(const Checkpoint& checkpoint,
       auto place = [&](std::size_t at) {
         return std::pair(std::get<1>(items[at]), std::get<2>(items[at]));
       };
-      if (i == first || place(i) != place(i - 1)) add_text(digest, hashes[std::get<3>(items[i])]);
+      if (i == first || place(i) != place(i - 1)) add_hash(digest, hashes[std::get<3>(items[i])]);
     }
     digests[file] = digest.text();
   }

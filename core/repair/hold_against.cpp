@@ -47,7 +47,7 @@ std::string layout_hash(const Checkpoint& checkpoint, TensorId tensor) {
 struct Holding {
   const Certificate& certificate;
   const Checkpoint& checkpoint;
-  const std::vector<std::string>& hashes;
+  const ItemHashes& hashes;
   std::vector<bool> is_changed = {};  // by file id; made when the first tensor is found broken
   std::vector<std::string> holes = {};
 };
@@ -109,6 +109,10 @@ std::string other_tiles(Holding& held, TensorId tensor) {
          " one or more are not those that were certified";
 }
 
+std::string text_of(const Hash128& hash) {
+  return hash == kNoHash ? std::string() : to_hex(hash);
+}
+
 // The bytes of its tiles, and which box each of them is.
 std::string contradiction_of_tiles(Holding& held, const TensorCertificate& entry, TensorId tensor) {
   const Checkpoint& checkpoint = held.checkpoint;
@@ -122,7 +126,7 @@ std::string contradiction_of_tiles(Holding& held, const TensorCertificate& entry
   }
   if (is_old) {
     for (std::uint32_t i = 0; i < chunks.size(); ++i) {
-      if (held.hashes[index_of(chunks[i])] != entry.items_after[i])
+      if (text_of(held.hashes[index_of(chunks[i])]) != entry.items_after[i])
         return other_tile(checkpoint, chunks[i]);
     }
     return {};
@@ -186,7 +190,7 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
 }  // namespace
 
 VerifyReport hold_against(const Certificate& certificate, const Checkpoint& checkpoint,
-                          const std::vector<std::string>& hashes, std::vector<std::string>& holes) {
+                          const ItemHashes& hashes, std::vector<std::string>& holes) {
   VerifyReport report;
   Holding held{certificate, checkpoint, hashes};
   std::vector<bool> certified(checkpoint.tensor_count(), false);

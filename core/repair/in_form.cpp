@@ -50,4 +50,10 @@ Plan in_form_of(const Checkpoint& checkpoint, Plan plan) {
   return plan;
 }
 
+const Plan& in_form_of(const Checkpoint& checkpoint, const Plan& plan,
+                       std::optional<Plan>& changed) {
+  if (checkpoint.format().rewrite != Rewrite::kFiles) return plan;
+  return changed.emplace(in_form_of(checkpoint, plan));
+}
+
 }  // namespace shw

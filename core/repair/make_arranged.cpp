@@ -14,6 +14,7 @@
 #include "core/formats/items.h"
 #include "core/repair/carry_out.h"
 #include "core/repair/compare_arranged.h"
+#include "core/repair/hash_each.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/proof.h"
@@ -83,14 +84,14 @@ std::optional<ChunkId> kept_chunk_of(const IndexedTensor& tensor, const Checkpoi
 }
 
 // The item that came along as it was is the one of the source. Its hash.
-Result<std::string> prove_kept(const TileTask& task, const ProvingArranged& proving,
-                               PassesOfBoth& passes) {
+Result<Hash128> prove_kept(const TileTask& task, const ProvingArranged& proving,
+                           PassesOfBoth& passes) {
   const Checkpoint& source = proving.all.source();
   auto before = task.kept ? source.item(*task.kept) : std::nullopt;
   auto now = proving.result.item(task.chunk);
   if (before && now) {
-    SHW_TRY(std::string hash, passes.result.hash(*now, proving.progress));
-    SHW_TRY(std::string wanted,
+    SHW_TRY(Hash128 hash, passes.result.hash(*now, proving.progress));
+    SHW_TRY(Hash128 wanted,
             hash_kept(source, *before, proving.written.came_along, passes.source, nullptr));
     if (wanted == hash) return hash;
   }
@@ -100,12 +101,12 @@ Result<std::string> prove_kept(const TileTask& task, const ProvingArranged& prov
 
 // One tile, read back once: what passes by is held against the fingerprint of what was read for it,
 // or against the item that it was. The item's hash.
-Result<std::string> prove_tile(const TileTask& task, const ProvingArranged& proving,
-                               PassesOfBoth& passes) {
+Result<Hash128> prove_tile(const TileTask& task, const ProvingArranged& proving,
+                           PassesOfBoth& passes) {
   if (!task.made) return prove_kept(task, proving, passes);
   SHW_TRY(ItemPass pass, passes.result.over(task.chunk, proving.progress));
   const auto& read = proving.written.made[*task.made];
-  if (read && *read == pass.elements) return std::move(pass.hash);
+  if (read && *read == pass.elements) return pass.hash;
   return not_as_arranged(proving.all.tensors[task.entry].fqn,
                          "its tile at " + to_text(proving.result.offsets(task.chunk)) +
                              " does not hold what was read for it");
@@ -132,7 +133,7 @@ Result<std::vector<TileTask>> tasks_of(const ProvingArranged& proving, std::uint
 }
 
 // By chunk of the result the hash of its item.
-Result<std::vector<std::string>> prove_tiles(const ProvingArranged& proving) {
+Result<ItemHashes> prove_tiles(const ProvingArranged& proving) {
   const Arrangement& all = proving.all;
   if (proving.result.tensor_count() != all.tensors.size())
     return not_as_arranged("", "another number of tensors");
@@ -155,14 +156,13 @@ Result<std::vector<std::string>> prove_tiles(const ProvingArranged& proving) {
   std::vector<std::uint64_t> costs;
   costs.reserve(order.size());
   for (std::uint32_t i : order) costs.push_back(item_length(proving.result, chunks[i]));
-  EachWork work{"prove", costs, {}, proving.progress};
+  HashWork work{"prove", costs, {}, proving.progress};
   Pool<PassesOfBoth> passes(
       [&] { return std::make_unique<PassesOfBoth>(all.source(), proving.result); });
   work.find = [&](std::size_t i) { return prove_tile(tasks[order[i]], proving, *passes.take()); };
-  SHW_TRY(auto found, find_each(proving.written.team, work));
-  std::vector<std::string> hashes(proving.result.chunk_count());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    hashes[index_of(chunks[order[i]])] = std::move(found[i]);
+  SHW_TRY(const ItemHashes found, hash_each(proving.written.team, work));
+  ItemHashes hashes(proving.result.chunk_count());
+  for (std::size_t i = 0; i < order.size(); ++i) hashes[index_of(chunks[order[i]])] = found[i];
   return hashes;
 }
 
@@ -190,8 +190,7 @@ Status certify_replaced(const ProvingArranged& proving, Certificate& certificate
   return {};
 }
 
-Result<Certificate> certify_arranged(const ProvingArranged& proving,
-                                     const std::vector<std::string>& hashes) {
+Result<Certificate> certify_arranged(const ProvingArranged& proving, const ItemHashes& hashes) {
   const Checkpoint& result = proving.result;
   Certificate certificate;
   certificate.source = proving.all.source().directory()->name();
@@ -225,8 +224,7 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving,
 }
 
 // What is none of the tiles, and the certificate. Whether nothing is lost.
-Result<bool> certify_and_write(const ProvingArranged& proving,
-                               const std::vector<std::string>& hashes) {
+Result<bool> certify_and_write(const ProvingArranged& proving, const ItemHashes& hashes) {
   SHW_TRY(auto differs, arranged_object_that_differs(proving.all, proving.result));
   if (differs) return tl::unexpected<Error>(std::move(*differs));
   SHW_TRY(Certificate certificate, certify_arranged(proving, hashes));

@@ -1,6 +1,7 @@
 // A repair into a new directory: what it will hold, which files come along, and how it is proved.
 // core/exec makes the folder.
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "core/base/hash.h"
@@ -131,7 +132,8 @@ Result<RepairOutlook> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
                                  const ApplyOptions& options) {
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
-  Plan formed = in_form_of(checkpoint, plan);
+  std::optional<Plan> changed;
+  const Plan& formed = in_form_of(checkpoint, plan, changed);
   Repair repair{checkpoint, formed};
   SHW_CHECK(settle(repair, options));
   const FolderRun& run = repair.run;
@@ -160,7 +162,8 @@ Result<RepairOutlook> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
 Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& checkpoint,
                                                const Plan& plan, const ApplyOptions& options,
                                                Progress* progress) {
-  Plan formed = in_form_of(checkpoint, plan);
+  std::optional<Plan> changed;
+  const Plan& formed = in_form_of(checkpoint, plan, changed);
   Repair repair{checkpoint, formed};
   SHW_CHECK(settle(repair, options));
   const std::string& said =
@@ -168,11 +171,11 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
   std::string text = plan_text(checkpoint, plan, -1);
   SHW_TRY(repair.run.request, request_to_json(store, "repair", text, said, options.integrity));
   BesideProof beside{keep_plan(std::move(text)), options.integrity};
-  MadeChunks made_chunks;
+  MadeChunks made_chunks(formed);
   auto planned = planned_by_id(formed);
   for (std::size_t i = 0; i < repair.run.laid_out.made.size(); ++i) {
     const MadeTile& made = repair.run.laid_out.made[i];
-    made_chunks[{planned.at(made.tensor), made.tile}] = i;
+    made_chunks.add(planned.at(made.tensor), made.tile, i);
   }
   bool lossless = true;
   auto prove = [&](const WrittenFolder& written) -> Status {

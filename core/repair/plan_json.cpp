@@ -96,20 +96,21 @@ std::string with_tensors(std::string text, const Checkpoint& checkpoint, const P
   if (plan.tensors.empty()) return text;
   const bool lines = indent >= 0;
   const std::string margin(lines ? 2 * static_cast<std::size_t>(indent) : 0, ' ');
-  std::string list;
+  // Within a string its quotes would be escaped.
+  const std::string_view empty = lines ? "\"tensors\": []" : "\"tensors\":[]";
+  const std::size_t at = text.find(empty) + empty.size() - 1;
+  const std::string rest = text.substr(at);
+  text.resize(at);
   for (const PlannedTensor& tensor : plan.tensors) {
-    list += list.empty() ? "" : ",";
-    list += lines ? "\n" + margin : "";
+    text += text.size() == at ? "" : ",";
+    text += lines ? "\n" + margin : "";
     for (char one : dumped(json_of(checkpoint, tensor), indent)) {
-      list += one;
-      if (one == '\n') list += margin;
+      text += one;
+      if (one == '\n') text += margin;
     }
   }
-  if (lines) list += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
-  // Within a string its quotes would be escaped.
-  std::string_view empty = lines ? "\"tensors\": []" : "\"tensors\":[]";
-  text.insert(text.find(empty) + empty.size() - 1, list);
-  return text;
+  if (lines) text += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
+  return text + rest;
 }
 
 Json json_of(const Finding& finding) {

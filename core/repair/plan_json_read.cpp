@@ -90,7 +90,6 @@ PlannedTensor read_tensor_plan(Reader& reader, const Json& json) {
       reader.complain("\"fill\" is none of zero, cast, from");
     tensor.fill = fill == "cast" ? Fill::kCast : fill == "from" ? Fill::kReference : Fill::kZero;
     if (tensor.fill != Fill::kZero) tensor.fill_from = reader.text(json, "fill_from");
-    if (tensor.fill == Fill::kReference) tensor.fill_source = reader.fill_source;
   }
   for (const Json& chunk : reader.list(json, "chunks"))
     tensor.chunks.push_back(read_chunk_plan(reader, chunk));
@@ -190,11 +189,13 @@ bool keeps_to_itself(const Checkpoint& checkpoint, const PlannedTensor& planned)
 // another's instead of it.
 Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
                       const std::set<TensorId>& planned) {
-  std::map<ChunkId, int> uses;
+  std::vector<std::uint8_t> uses(checkpoint.chunk_count());  // 2: more than once
   for (const PlannedTensor& tensor : plan.tensors) {
     for (const PlannedChunk& chunk : tensor.chunks) {
-      if (chunk.item) ++uses[*chunk.item];
-      for (const Piece& piece : chunk.pieces) uses.try_emplace(piece.chunk, 1);
+      if (chunk.item && uses[index_of(*chunk.item)] < 2) ++uses[index_of(*chunk.item)];
+      for (const Piece& piece : chunk.pieces) {
+        if (uses[index_of(piece.chunk)] == 0) uses[index_of(piece.chunk)] = 1;
+      }
     }
   }
   for (const PlannedTensor& tensor : plan.tensors) {
@@ -202,24 +203,45 @@ Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
     if (!is_pure_relabel(tensor)) continue;
     for (const PlannedChunk& chunk : tensor.chunks) {
       if (!chunk.item || checkpoint.tensor_of(*chunk.item) == tensor.tensor) continue;
-      if (!planned.contains(checkpoint.tensor_of(*chunk.item)) || uses[*chunk.item] > 1)
+      if (!planned.contains(checkpoint.tensor_of(*chunk.item)) || uses[index_of(*chunk.item)] > 1)
         return cannot_lower(checkpoint, tensor.tensor, "elements of another tensor would be used");
     }
     for (ChunkId chunk : checkpoint.chunks(tensor.tensor)) {
-      if (!uses.contains(chunk) && volume(checkpoint.sizes(chunk)) != 0)
+      if (uses[index_of(chunk)] == 0 && volume(checkpoint.sizes(chunk)) != 0)
         return cannot_lower(checkpoint, tensor.tensor, "a chunk would be left out");
     }
   }
   return {};
 }
 
-Status read_tensors(Reader& reader, const Json& json, Plan& plan) {
+// Tensors of a plan, taken while its text is parsed, and what the tree of the rest is without them:
+// that of millions of chunks would take gigabytes.
+struct ParsedTensors {
+  Reader reader;  // of these alone: what is said of them comes after what is wrong with the rest
+  std::vector<PlannedTensor> tensors = {};
+  bool is_inside = false;
+
+  bool keeps(int depth, Json::parse_event_t event, const Json& parsed) {
+    using Event = Json::parse_event_t;
+    if (depth == 1 && event == Event::key) is_inside = parsed == "tensors";
+    const bool is_one =
+        is_inside && depth == 2 &&
+        (event == Event::object_end || event == Event::array_end || event == Event::value);
+    // The last one is the one that is wrong.
+    if (is_one && reader.ok()) tensors.push_back(read_tensor_plan(reader, parsed));
+    return !is_one;
+  }
+};
+
+Status read_tensors(Reader& reader, const Json& json, ParsedTensors& parsed, Plan& plan) {
   std::set<TensorId> seen;
-  for (const Json& one : reader.list(json, "tensors")) {
-    PlannedTensor tensor = read_tensor_plan(reader, one);
-    SHW_CHECK(reader.status());
+  static_cast<void>(reader.list(json, "tensors"));
+  SHW_CHECK(reader.status());
+  for (PlannedTensor& tensor : parsed.tensors) {
+    if (&tensor == &parsed.tensors.back()) SHW_CHECK(parsed.reader.status());
     if (!seen.insert(tensor.tensor).second) reader.complain("a tensor is planned twice");
     SHW_CHECK(reader.status());
+    if (tensor.fill == Fill::kReference) tensor.fill_source = reader.fill_source;
     SHW_CHECK(prove_planned(reader.checkpoint, tensor));
     if (tensor.lost_elements == 0 && keeps_to_itself(reader.checkpoint, tensor))
       SHW_CHECK(prove_nothing_lost(reader.checkpoint, tensor));
@@ -243,7 +265,11 @@ Status read_objects(Reader& reader, const Json& json, Plan& plan) {
 
 Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
                             const std::string& source) {
-  Json parsed = Json::parse(json, nullptr, false);
+  ParsedTensors tensors{Reader{checkpoint, source}};
+  auto keeps = [&](int depth, Json::parse_event_t event, Json& value) {
+    return tensors.keeps(depth, event, value);
+  };
+  Json parsed = Json::parse(json, keeps, false);
   if (parsed.is_discarded()) return fail(ErrorKind::kDamaged, "is no JSON", {source});
   Reader reader{checkpoint, source};
   std::string schema = reader.text(parsed, "schema");
@@ -263,7 +289,7 @@ Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
   for (const Json& one : reader.list(parsed, "operations"))
     plan.operations.push_back(read_operation(reader, one));
   SHW_CHECK(open_fill_source(reader, parsed));
-  SHW_CHECK(read_tensors(reader, parsed, plan));
+  SHW_CHECK(read_tensors(reader, parsed, tensors, plan));
   SHW_CHECK(read_objects(reader, parsed, plan));
   SHW_CHECK(check_names(checkpoint, plan));
   if (parsed.contains("entries")) {

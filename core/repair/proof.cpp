@@ -10,6 +10,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/hash.h"
+#include "core/base/in_runs.h"
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
 #include "core/base/team.h"
@@ -19,6 +20,7 @@
 #include "core/formats/items.h"
 #include "core/repair/digests.h"
 #include "core/repair/entries.h"
+#include "core/repair/hash_each.h"
 #include "core/repair/item_place.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
@@ -62,18 +64,17 @@ std::size_t end_of_item(std::span<const ItemRow> rows, std::size_t first) {
 }
 
 // Which boxes of the new tensor came over as items, and from which old chunk.
-Status check_relabels(const Checkpoint& source, const std::vector<std::string>& before,
-                      const Checkpoint& result, TensorId made,
-                      const std::vector<std::string>& after, const PlannedTensor& planned) {
+Status check_relabels(const Checkpoint& source, const ItemHashes& before, const Checkpoint& result,
+                      TensorId made, const ItemHashes& after, const PlannedTensor& planned) {
   std::map<Extents, ChunkId> by_offsets;
   for (ChunkId chunk : result.chunks(made)) {
     if (volume(result.sizes(chunk)) != 0) by_offsets[copy_of(result.offsets(chunk))] = chunk;
   }
   for (const PlannedChunk& chunk : planned.chunks) {
     if (!chunk.item || is_empty(chunk.box)) continue;
-    std::string expected = before[index_of(*chunk.item)];
+    Hash128 expected = before[index_of(*chunk.item)];
     if (auto place = place_elsewhere(source, chunk)) {
-      SHW_TRY(expected, hash_item(source, *place, nullptr));
+      SHW_TRY(expected, ItemPasses(source).hash(*place, nullptr));
     }
     auto found = by_offsets.find(chunk.box.offsets);
     if (found != by_offsets.end() && same(result.sizes(found->second), chunk.box.sizes) &&
@@ -135,14 +136,13 @@ Result<std::string> hash_entry(const Checkpoint& checkpoint, std::string_view fq
               Place{.file = {}, .tensor = std::string(fqn)});
 }
 
-Result<std::string> hash_kept(const Checkpoint& source, ItemPlace item,
-                              const PassingItems& came_along, ItemPasses& passes,
-                              Progress* progress) {
+Result<Hash128> hash_kept(const Checkpoint& source, ItemPlace item, const PassingItems& came_along,
+                          ItemPasses& passes, Progress* progress) {
   auto range = range_in_file(item, source.file(item.file).size);
   auto seen = range ? came_along.hash_of(item.file, range->offset, range->length) : std::nullopt;
   if (!seen) return passes.hash(item, progress);
   if (progress != nullptr) progress->add(range->length);
-  return to_hex(*seen);
+  return *seen;
 }
 
 std::uint64_t item_bytes(const Checkpoint& checkpoint) {
@@ -181,15 +181,19 @@ class ItemTasks {
   }
 
   std::size_t size() const { return first_.size(); }
-  std::uint64_t cost(std::size_t task) const {
-    return narrow<std::uint64_t>(rows_[first_[task]].length).value_or(0);
+  std::vector<std::uint64_t> costs() const {
+    std::vector<std::uint64_t> costs;
+    costs.reserve(first_.size());
+    for (std::size_t row : first_)
+      costs.push_back(narrow<std::uint64_t>(rows_[row].length).value_or(0));
+    return costs;
   }
   // Those that lie in the item.
   std::span<const ItemRow> chunks(std::size_t task) const {
     const std::size_t last = task + 1 < first_.size() ? first_[task + 1] : rows_.size();
     return std::span(rows_).subspan(first_[task], last - first_[task]);
   }
-  Result<std::string> hash(std::size_t task, Progress* progress) {
+  Result<Hash128> hash(std::size_t task, Progress* progress) {
     const ItemRow& row = rows_[first_[task]];
     auto hash = passes_.take()->hash({row.file, row.offset, row.length}, progress);
     if (!hash)
@@ -206,12 +210,13 @@ class ItemTasks {
 
 }  // namespace
 
-Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
-                                                const ThenOf& then) {
+Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
+                                  const ThenOf& then) {
   ItemTasks tasks(checkpoint);
-  std::vector<std::string> hashes(checkpoint.chunk_count());
-  SHW_CHECK(each_in_parallel(tasks.size(), [&](std::size_t t) -> Status {
-    SHW_TRY(std::string hash, tasks.hash(t, progress));
+  ItemHashes hashes(checkpoint.chunk_count());
+  const std::vector<std::uint64_t> costs = tasks.costs();
+  SHW_CHECK(each_in_runs(costs, [&](std::size_t t) -> Status {
+    SHW_TRY(Hash128 hash, tasks.hash(t, progress));
     for (const ItemRow& row : tasks.chunks(t)) {
       hashes[row.chunk] = hash;
       Status done = then ? then(ChunkId{row.chunk}) : Status{};
@@ -222,15 +227,13 @@ Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Pr
   return hashes;
 }
 
-Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint,
-                                                const Checkpoint& of_same_files,
-                                                const std::vector<std::string>& known,
-                                                Progress* progress) {
+Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, const Checkpoint& of_same_files,
+                                  const ItemHashes& known, Progress* progress) {
   std::map<std::string_view, FileId> files;
   for (std::uint32_t i = 0; i < of_same_files.file_count(); ++i)
     files[of_same_files.file(FileId{i}).path] = FileId{i};
   const std::vector<ItemRow> there = items_as_they_lie(of_same_files);
-  auto known_of = [&](const ItemRow& row) -> const std::string* {
+  auto known_of = [&](const ItemRow& row) -> const Hash128* {
     if (index_of(row.file) >= checkpoint.file_count()) return nullptr;
     auto file = files.find(checkpoint.file(row.file).path);
     if (file == files.end()) return nullptr;
@@ -240,10 +243,10 @@ Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint,
     return is_there ? &known[found->chunk] : nullptr;
   };
   ItemTasks tasks(checkpoint);
-  std::vector<std::string> hashes(checkpoint.chunk_count());
-  SHW_CHECK(each_in_parallel(tasks.size(), [&](std::size_t t) -> Status {
-    const std::string* seen = known_of(tasks.chunks(t).front());
-    std::string hash = seen == nullptr ? std::string() : *seen;
+  ItemHashes hashes(checkpoint.chunk_count());
+  SHW_CHECK(each_in_runs(tasks.costs(), [&](std::size_t t) -> Status {
+    const Hash128* seen = known_of(tasks.chunks(t).front());
+    Hash128 hash = seen == nullptr ? kNoHash : *seen;
     if (seen == nullptr) {
       SHW_TRY(hash, tasks.hash(t, progress));
     }
@@ -253,14 +256,12 @@ Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint,
   return hashes;
 }
 
-Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkpoint,
-                                                        Progress* progress, Team& team,
-                                                        const BesideHash& beside) {
-  using Hashes = Result<std::vector<std::string>>;
+Result<Result<ItemHashes>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
+                                          Team& team, const BesideHash& beside) {
+  using Hashes = Result<ItemHashes>;
   ItemTasks tasks(checkpoint);
-  std::vector<std::uint64_t> costs(tasks.size());
-  for (std::size_t t = 0; t < costs.size(); ++t) costs[t] = tasks.cost(t);
-  std::vector<std::string> hashes(checkpoint.chunk_count());
+  const std::vector<std::uint64_t> costs = tasks.costs();
+  ItemHashes hashes(checkpoint.chunk_count());
   std::optional<Error> first;
   TeamWork work{"hashes", costs, {}, {}, progress};
   work.find = [&](std::size_t t) -> Result<Bytes> {
@@ -268,7 +269,7 @@ Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkp
     if (!hash && hash.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(hash).error());
     Packer words;
-    words.add(std::string_view(hash ? *hash : std::string()));
+    add_hash(words, hash ? *hash : kNoHash);
     if (!hash) words.add(hash.error());
     for (const ItemRow& row : tasks.chunks(t)) {
       if (!hash || beside.find == nullptr) break;
@@ -279,14 +280,14 @@ Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkp
   };
   work.hear = [&](std::size_t t, BytesView found) -> Status {
     Unpacker words(found);
-    SHW_TRY(std::string hash, words.text());
+    SHW_TRY(Hash128 hash, take_hash(words));
     for (const ItemRow& row : tasks.chunks(t)) {
       hashes[row.chunk] = hash;
-      if (hash.empty() || beside.hear == nullptr) continue;
+      if (hash == kNoHash || beside.hear == nullptr) continue;
       SHW_TRY(std::string of_chunk, words.text());
       SHW_CHECK(beside.hear(ChunkId{row.chunk}, std::as_bytes(std::span(of_chunk))));
     }
-    if (!hash.empty()) return {};
+    if (hash != kNoHash) return {};
     SHW_TRY(Error error, words.error());
     if (!first) first = std::move(error);
     return {};
@@ -318,7 +319,7 @@ void note_loss(const Checkpoint& source, TensorId tensor, bool planned, const Fi
 }  // namespace
 
 TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
-                                 const std::vector<std::string>& hashes) {
+                                 const ItemHashes& hashes) {
   TensorCertificate entry;
   entry.fqn = result.fqn(tensor);
   entry.items = static_cast<std::int64_t>(result.chunks(tensor).size());
@@ -329,9 +330,8 @@ TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
   return entry;
 }
 
-Result<Certificate> certify(const Checkpoint& source, const std::vector<std::string>& before,
-                            const Checkpoint& result, const std::vector<std::string>& after,
-                            const Plan& plan) {
+Result<Certificate> certify(const Checkpoint& source, const ItemHashes& before,
+                            const Checkpoint& result, const ItemHashes& after, const Plan& plan) {
   Certificate certificate;
   certificate.source = plan.checkpoint;
   certificate.version = kProgramVersion;
@@ -353,8 +353,8 @@ Result<Certificate> certify(const Checkpoint& source, const std::vector<std::str
     }
     TensorCertificate entry = certify_tensor(result, *made, after);
     if (fqn != source.fqn(tensor)) entry.renamed_from = source.fqn(tensor);
-    std::vector<std::string> came = hashes_of(source, tensor, before);
-    std::erase(came, std::string());
+    ItemHashes came = hashes_of(source, tensor, before);
+    std::erase(came, kNoHash);
     if (!came.empty()) entry.before = digest_of_items(std::move(came));
     auto loss = losses.find(entry.fqn);
     note_loss(source, tensor, found != planned.end(), loss == losses.end() ? nullptr : loss->second,

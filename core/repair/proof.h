@@ -12,6 +12,7 @@
 #include "core/io/store.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/certificate.h"
+#include "core/repair/digests.h"
 #include "core/repair/verify_report.h"
 
 namespace shw {
@@ -23,14 +24,12 @@ class Team;
 // XXH3-128 of every chunk's item, by chunk id; in parallel, items that several chunks share once.
 // `then` is called for every chunk when its item has been hashed, by the same thread.
 using ThenOf = std::function<Status(ChunkId)>;
-Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
-                                                const ThenOf& then = {});
+Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
+                                  const ThenOf& then = {});
 // The same where another checkpoint points into the same files, and `known` are its hashes: what
 // both point to is not read again.
-Result<std::vector<std::string>> hash_all_items(const Checkpoint& checkpoint,
-                                                const Checkpoint& of_same_files,
-                                                const std::vector<std::string>& known,
-                                                Progress* progress);
+Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, const Checkpoint& of_same_files,
+                                  const ItemHashes& known, Progress* progress);
 // What else is found of a chunk by whoever has hashed its item, and heard by all.
 struct BesideHash {
   std::function<Result<Bytes>(ChunkId)> find = {};  // null: nothing
@@ -38,13 +37,11 @@ struct BesideHash {
 };
 // The same, each item read by one member of the team. Outside the team's own errors, inside that of
 // the first item that cannot be read: the same for all members.
-Result<Result<std::vector<std::string>>> hash_all_items(const Checkpoint& checkpoint,
-                                                        Progress* progress, Team& team,
-                                                        const BesideHash& beside = {});
+Result<Result<ItemHashes>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
+                                          Team& team, const BesideHash& beside = {});
 // XXH3-128 of an item of a source that came along: as it was seen on the way, or read for it.
-Result<std::string> hash_kept(const Checkpoint& source, ItemPlace item,
-                              const PassingItems& came_along, ItemPasses& passes,
-                              Progress* progress);
+Result<Hash128> hash_kept(const Checkpoint& source, ItemPlace item, const PassingItems& came_along,
+                          ItemPasses& passes, Progress* progress);
 // The bytes that hash_all_items() reads.
 std::uint64_t item_bytes(const Checkpoint& checkpoint);
 // 0 where it has no item.
@@ -60,16 +57,15 @@ std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId 
 Result<std::string> hash_entry(const Checkpoint& checkpoint, std::string_view fqn);
 
 // The certificate of a plan that was carried out: `before` and `after` are the hashes in chunk
-// order of the source and of what came out; empty where the source's item did not come along. An
+// order of the source and of what came out; kNoHash where the source's item did not come along. An
 // error where an item that was to stay as it is did not.
-Result<Certificate> certify(const Checkpoint& source, const std::vector<std::string>& before,
-                            const Checkpoint& result, const std::vector<std::string>& after,
-                            const Plan& plan);
+Result<Certificate> certify(const Checkpoint& source, const ItemHashes& before,
+                            const Checkpoint& result, const ItemHashes& after, const Plan& plan);
 
 // What a tensor of the result is: shape, dtype, tiles and the hashes of their items. Nothing of
 // what it was.
 TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
-                                 const std::vector<std::string>& hashes);
+                                 const ItemHashes& hashes);
 
 // Writes the list of hashes that Megatron-LM verifies (core/facts/integrity.h) beside what lies
 // there. The certificate is not in it: it is made last, and certifies the list.
@@ -80,8 +76,7 @@ Status write_integrity(const Checkpoint& result, WritableDirectory& folder, Prog
 Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result,
                                                        Progress* progress);
 Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
-                                                   const std::vector<std::string>& hashes,
-                                                   Progress* progress);
+                                                   const ItemHashes& hashes, Progress* progress);
 
 // What the certificate says and what is there do not say the same: entries, files, lost.json, the
 // record inside the checkpoint, and its own numbers.
@@ -90,7 +85,7 @@ struct Disagreements {
   std::vector<std::string> unknown;  // a file that the certificate does not name
 };
 Result<Disagreements> disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
-                                    const std::vector<std::string>& hashes, Progress* progress);
+                                    const ItemHashes& hashes, Progress* progress);
 
 // A record of losses, which `file` says, against the certificate: the same tensors, numbers, boxes
 // and fills. One that speaks for all has every tensor that lost something.
@@ -104,7 +99,7 @@ std::vector<std::string> wrong_entries(const Certificate& certificate,
 // Holds a checkpoint against its certificate. `hashes` in chunk order. `holes`: what lies in no
 // tile and is certified as lost, a sentence a tensor; nothing is proved of that.
 VerifyReport hold_against(const Certificate& certificate, const Checkpoint& checkpoint,
-                          const std::vector<std::string>& hashes, std::vector<std::string>& holes);
+                          const ItemHashes& hashes, std::vector<std::string>& holes);
 
 // The version of this program, as the certificate names it.
 inline constexpr const char* kProgramVersion = "0.1.0";

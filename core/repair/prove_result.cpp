@@ -10,6 +10,7 @@
 #include "core/formats/items.h"
 #include "core/repair/carry_out.h"
 #include "core/repair/entries.h"
+#include "core/repair/hash_each.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/proof.h"
@@ -32,8 +33,18 @@ struct MadeChunk {
   std::optional<Fingerprint> elements{};  // of what was read for it, where that is known
 };
 
-// By chunk of the result.
+bool makes_anything(const Plan& plan) {
+  for (const PlannedTensor& tensor : plan.tensors) {
+    for (const PlannedChunk& chunk : tensor.chunks) {
+      if (!chunk.item && !is_empty(chunk.box)) return true;
+    }
+  }
+  return false;
+}
+
+// By chunk of the result; none where all of them come along.
 std::vector<MadeChunk> made_chunks(const Proving& proving) {
+  if (!makes_anything(proving.plan)) return {};
   std::vector<MadeChunk> made(proving.result.chunk_count());
   for (std::size_t t = 0; t < proving.plan.tensors.size(); ++t) {
     const PlannedTensor& tensor = proving.plan.tensors[t];
@@ -48,8 +59,7 @@ std::vector<MadeChunk> made_chunks(const Proving& proving) {
       if (chunk.item || is_empty(chunk.box)) continue;
       MadeChunk& one = made[index_of(by_offsets.at(chunk.box.offsets))];
       one = {&tensor, {}};
-      auto known = proving.made.find({t, i});
-      if (known != proving.made.end()) one.elements = proving.written.made[known->second];
+      if (auto known = proving.made.find(t, i)) one.elements = proving.written.made[*known];
     }
   }
   return made;
@@ -61,18 +71,18 @@ tl::unexpected<Error> made_wrong(const Proving& proving, const MadeChunk& made) 
 }
 
 // A tile that was made, read back once and held against what was read for it. The hash of its item.
-Result<std::string> prove_made(const Proving& proving, const MadeChunk& made, ChunkId at,
-                               ItemPasses& passes) {
+Result<Hash128> prove_made(const Proving& proving, const MadeChunk& made, ChunkId at,
+                           ItemPasses& passes) {
   SHW_TRY(ItemPass pass, passes.over(at, proving.progress));
-  if (made.elements && *made.elements == pass.elements) return std::move(pass.hash);
+  if (made.elements && *made.elements == pass.elements) return pass.hash;
   return made_wrong(proving, made);
 }
 
-// What is found of each chunk, in the order of chunks; looked for in that of their items.
-Result<std::vector<std::string>> find_as_they_lie(
+// The hash of each chunk's item, in the order of chunks; read in that of their items.
+Result<ItemHashes> hash_as_they_lie(
     const Proving& proving, const Checkpoint& checkpoint, const char* step,
     const std::function<std::uint64_t(ChunkId)>& cost,
-    const std::function<Result<std::string>(ChunkId, ItemPasses&)>& find) {
+    const std::function<Result<Hash128>(ChunkId, ItemPasses&)>& find) {
   std::vector<ChunkId> chunks;
   chunks.reserve(checkpoint.chunk_count());
   for (ChunkId chunk : checkpoint.chunks()) chunks.push_back(chunk);
@@ -81,25 +91,25 @@ Result<std::vector<std::string>> find_as_they_lie(
   costs.reserve(order.size());
   for (std::uint32_t i : order) costs.push_back(cost(chunks[i]));
   Pool<ItemPasses> passes([&] { return std::make_unique<ItemPasses>(checkpoint); });
-  EachWork work{step, costs, {}, proving.progress};
+  HashWork work{step, costs, {}, proving.progress};
   work.find = [&](std::size_t i) { return find(chunks[order[i]], *passes.take()); };
-  SHW_TRY(auto found, find_each(proving.written.team, work));
-  std::vector<std::string> by_chunk(found.size());
-  for (std::size_t i = 0; i < found.size(); ++i) by_chunk[order[i]] = std::move(found[i]);
+  SHW_TRY(const ItemHashes found, hash_each(proving.written.team, work));
+  ItemHashes by_chunk(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) by_chunk[order[i]] = found[i];
   return by_chunk;
 }
 
 // Of all items of the result, those of tiles that were made proved on the way.
-Result<std::vector<std::string>> prove_items(const Proving& proving) {
+Result<ItemHashes> prove_items(const Proving& proving) {
   std::vector<MadeChunk> made = made_chunks(proving);
-  return find_as_they_lie(
+  return hash_as_they_lie(
       proving, proving.result, "prove",
       [&](ChunkId chunk) { return item_length(proving.result, chunk); },
-      [&](ChunkId chunk, ItemPasses& passes) -> Result<std::string> {
-        const MadeChunk& one = made[index_of(chunk)];
-        if (one.tensor != nullptr) return prove_made(proving, one, chunk, passes);
+      [&](ChunkId chunk, ItemPasses& passes) -> Result<Hash128> {
+        if (!made.empty() && made[index_of(chunk)].tensor != nullptr)
+          return prove_made(proving, made[index_of(chunk)], chunk, passes);
         auto item = proving.result.item(chunk);
-        return item ? passes.hash(*item, proving.progress) : std::string();
+        return item ? passes.hash(*item, proving.progress) : kNoHash;
       });
 }
 
@@ -110,7 +120,7 @@ bool was_seen(const Proving& proving, ChunkId chunk) {
 }
 
 // Items of the source that came along, by chunk; empty for those whose elements were moved.
-Result<std::vector<std::string>> hash_kept_items(const Proving& proving) {
+Result<ItemHashes> hash_kept_items(const Proving& proving) {
   std::vector<bool> kept(proving.source.chunk_count(), true);
   for (const PlannedTensor& tensor : proving.plan.tensors) {
     for (ChunkId chunk : proving.source.chunks(tensor.tensor)) kept[index_of(chunk)] = false;
@@ -120,23 +130,23 @@ Result<std::vector<std::string>> hash_kept_items(const Proving& proving) {
       if (chunk.item) kept[index_of(*chunk.item)] = true;
     }
   }
-  return find_as_they_lie(
+  return hash_as_they_lie(
       proving, proving.source, "hash what came along",
       [&](ChunkId chunk) {
         const bool is_read = kept[index_of(chunk)] && !was_seen(proving, chunk);
         return is_read ? item_length(proving.source, chunk) : 0;
       },
-      [&](ChunkId chunk, ItemPasses& passes) -> Result<std::string> {
+      [&](ChunkId chunk, ItemPasses& passes) -> Result<Hash128> {
         auto item = proving.source.item(chunk);
-        if (!kept[index_of(chunk)] || !item) return std::string();
+        if (!kept[index_of(chunk)] || !item) return kNoHash;
         return hash_kept(proving.source, *item, proving.written.came_along, passes,
                          proving.progress);
       });
 }
 
 // lost.json first: it is certified too.
-Status write_certificate(const Proving& proving, const std::vector<std::string>& hashes,
-                         bool integrity, Certificate& certificate) {
+Status write_certificate(const Proving& proving, const ItemHashes& hashes, bool integrity,
+                         Certificate& certificate) {
   if (!certificate.lossless)
     SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
   if (integrity)
@@ -147,6 +157,26 @@ Status write_certificate(const Proving& proving, const std::vector<std::string>&
 }
 
 }  // namespace
+
+MadeChunks::MadeChunks(const Plan& plan) {
+  std::size_t chunks = 0;
+  for (const PlannedTensor& tensor : plan.tensors) {
+    first_.push_back(chunks);
+    chunks += tensor.chunks.size();
+  }
+  first_.push_back(chunks);
+}
+
+void MadeChunks::add(std::size_t tensor, std::size_t chunk, std::size_t made) {
+  if (made_.empty()) made_.resize(first_.back(), kNone);
+  made_[first_[tensor] + chunk] = static_cast<std::uint32_t>(made);
+}
+
+std::optional<std::size_t> MadeChunks::find(std::size_t tensor, std::size_t chunk) const {
+  if (made_.empty()) return std::nullopt;
+  const std::uint32_t made = made_[first_[tensor] + chunk];
+  return made == kNone ? std::nullopt : std::optional<std::size_t>(made);
+}
 
 Result<std::optional<Error>> object_that_differs(const Checkpoint& source, const Plan& plan,
                                                  const Checkpoint& result) {

@@ -1,10 +1,10 @@
 // Proves what a repair wrote against its source, and writes the certificate beside it.
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "core/base/progress.h"
 #include "core/exec/folder_run.h"
@@ -12,8 +12,18 @@
 
 namespace shw {
 
-// A new chunk, by index in plan.tensors and in its chunks: which of WrittenFolder::made it is.
-using MadeChunks = std::map<std::pair<std::size_t, std::size_t>, std::size_t>;
+// Of a new chunk, by index in plan.tensors and in its chunks, which of WrittenFolder::made it is.
+class MadeChunks {
+ public:
+  explicit MadeChunks(const Plan& plan);
+  void add(std::size_t tensor, std::size_t chunk, std::size_t made);
+  std::optional<std::size_t> find(std::size_t tensor, std::size_t chunk) const;
+
+ private:
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  std::vector<std::size_t> first_;   // by tensor, in made_
+  std::vector<std::uint32_t> made_;  // empty where nothing is made
+};
 
 // What goes with the result.
 struct BesideProof {

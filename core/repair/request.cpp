@@ -19,31 +19,57 @@ std::string text_of(const OrderedJson& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+// All that stands before the plan, which is the last.
+std::string before_plan(const RepairRequest& request, std::string_view verb) {
+  return R"({"verb": )" + json_text(std::string(verb)) + R"(, "checkpoint": )" +
+         json_text(request.checkpoint) + R"(, "said": )" + json_text(request.said) +
+         (request.integrity ? R"(, "integrity": true)" : "") + R"(, "plan": )";
+}
+
+// Whether the plan is there is said; its tree, which may have millions of chunks, is not made.
+OrderedJson parsed_without_plan(std::string_view json, bool& has_plan) {
+  auto keeps = [&](int depth, OrderedJson::parse_event_t event, const OrderedJson& value) {
+    const bool is_plan = depth == 1 && event == OrderedJson::parse_event_t::key && value == "plan";
+    has_plan = has_plan || is_plan;
+    return !is_plan;
+  };
+  return OrderedJson::parse(json, keeps, false);
+}
+
 }  // namespace
 
 Result<std::string> request_to_json(const Store& store, std::string_view verb,
                                     const std::string& plan, const std::string& said,
                                     bool integrity) {
   SHW_TRY(std::string path, store.resolved(said));
-  return R"({"verb": )" + json_text(std::string(verb)) + R"(, "checkpoint": )" + json_text(path) +
-         R"(, "said": )" + json_text(said) + (integrity ? R"(, "integrity": true)" : "") +
-         R"(, "plan": )" + plan + "}";
+  std::string request = before_plan({path, said, {}, integrity}, verb);
+  request.reserve(request.size() + plan.size() + 1);
+  return request + plan + "}";
 }
 
 Result<RepairRequest> request_from_json(std::string_view json, std::string_view verb,
                                         const std::string& source) {
-  OrderedJson parsed = OrderedJson::parse(json, nullptr, false);
+  bool has_plan = false;
+  const OrderedJson parsed = parsed_without_plan(json, has_plan);
   RepairRequest request{text_of(parsed, "checkpoint"), text_of(parsed, "said"), {}};
   request.integrity = parsed.is_object() && parsed.contains("integrity");
-  bool is_whole = parsed.is_object() && parsed.contains("plan") && !request.checkpoint.empty();
+  bool is_whole = parsed.is_object() && has_plan && !request.checkpoint.empty();
   if (!is_whole || text_of(parsed, "verb") != verb)
     return fail(ErrorKind::kDamaged, "does not say what was to be made, and how", {source});
-  request.plan = parsed["plan"].dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  const std::string before = before_plan(request, verb);
+  if (json.starts_with(before) && json.ends_with('}')) {
+    request.plan = json.substr(before.size(), json.size() - before.size() - 1);
+    return request;
+  }
+  // In another order, or with other spaces between.
+  request.plan = OrderedJson::parse(json, nullptr, false)["plan"].dump(
+      -1, ' ', false, OrderedJson::error_handler_t::replace);
   return request;
 }
 
 std::string verb_of_request(std::string_view json) {
-  return text_of(OrderedJson::parse(json, nullptr, false), "verb");
+  bool has_plan = false;
+  return text_of(parsed_without_plan(json, has_plan), "verb");
 }
 
 std::string as_said(const Store& store, const std::string& said, const std::string& resolved) {

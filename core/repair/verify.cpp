@@ -20,6 +20,7 @@ namespace {
 // What is held against the source while hashes are taken.
 struct SourceRun {
   std::shared_ptr<const Checkpoint> source;
+  std::uint64_t memory = kDefaultMemory;
   ExpectedResult expected = {};
   std::optional<Error> why_not = {};  // the plan cannot be followed
   // By chunk: nothing of those that were not compared.
@@ -62,8 +63,7 @@ void add_reasons(VerifyReport& report, VerifyReport::Outcome outcome,
 
 // The certificate itself, and what lies beside it.
 Status add_disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
-                         const std::vector<std::string>& hashes, VerifyReport& report,
-                         Progress* progress) {
+                         const ItemHashes& hashes, VerifyReport& report, Progress* progress) {
   if (certificate.seal == Certificate::Seal::kBroken) {
     add_reasons(report, VerifyReport::Outcome::kBroken,
                 {std::string(kCertificateFile) +
@@ -126,7 +126,7 @@ Status compare_objects(SourceRun& run, Team* team) {
 Status begin_source_run(const Certificate& certificate, const Checkpoint& checkpoint,
                         SourceRun& run, Team* team, Progress* progress) {
   run.found.resize(checkpoint.chunk_count());
-  auto expected = expected_of(certificate, run.source, checkpoint, progress);
+  auto expected = expected_of(certificate, {run.source, checkpoint, run.memory}, progress);
   if (expected)
     run.expected = std::move(*expected);
   else
@@ -251,9 +251,8 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
 }
 
 // Hashes of all items, each compared with its source at once.
-Result<Result<std::vector<std::string>>> hash_and_compare(const Checkpoint& checkpoint,
-                                                          SourceRun& run, Team* team,
-                                                          Progress* progress) {
+Result<Result<ItemHashes>> hash_and_compare(const Checkpoint& checkpoint, SourceRun& run,
+                                            Team* team, Progress* progress) {
   auto compare = [&](ChunkId chunk) -> Status {
     if (run.expected.compare == nullptr) return {};
     auto found = run.expected.compare(chunk, progress);
@@ -287,7 +286,7 @@ void tell_holes(const std::vector<std::string>& holes, VerifyReport& report) {
 
 // What it all comes to.
 Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& checkpoint,
-                           const Result<std::vector<std::string>>& hashes, const SourceRun& run,
+                           const Result<ItemHashes>& hashes, const SourceRun& run,
                            Progress* progress) {
   VerifyReport report;
   if (!hashes) {
@@ -317,7 +316,8 @@ Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress*
 }
 
 Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress,
-                                   std::shared_ptr<const Checkpoint> source, Team* team) {
+                                   std::shared_ptr<const Checkpoint> source, Team* team,
+                                   std::uint64_t memory) {
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   const Directory& directory = *checkpoint.directory();
@@ -334,7 +334,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
 
   std::uint64_t sides = source == nullptr ? 1 : 2;
   if (progress != nullptr) progress->begin(Phase::kVerifying, sides * item_bytes(checkpoint), true);
-  SourceRun run{std::move(source)};
+  SourceRun run{std::move(source), memory};
   if (run.source != nullptr)
     SHW_CHECK(begin_source_run(certificate, checkpoint, run, team, progress));
   SHW_TRY(auto hashes, hash_and_compare(checkpoint, run, team, progress));

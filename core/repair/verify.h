@@ -6,6 +6,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/exec/run_limits.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/verify_report.h"
 
@@ -18,10 +19,11 @@ class Team;
 // against that too, where the plan that the certificate keeps puts it: a result that was changed
 // and certified anew, with all its hashes, is told by its elements. Each tile is then hashed and
 // compared in one go, so that the disk reads either side once. A team hashes together, each item
-// once, and whoever has hashed one compares it.
+// once, and whoever has hashed one compares it. `memory`: what may be taken for items that are
+// decoded whole; larger ones are decoded as they are read.
 Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress = nullptr,
                                    std::shared_ptr<const Checkpoint> source = nullptr,
-                                   Team* team = nullptr);
+                                   Team* team = nullptr, std::uint64_t memory = kDefaultMemory);
 // Opened from this machine's files.
 Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress = nullptr,
                                    Team* team = nullptr);

@@ -23,7 +23,8 @@ Bytes repeated(const FromConstant& constant, std::int64_t count, std::size_t ele
 Result<BoxReader*> PartReader::reader(std::uint32_t input) {
   if (readers_.size() < all_.inputs.size()) readers_.resize(all_.inputs.size());
   if (readers_[input] == nullptr)
-    readers_[input] = std::make_unique<BoxReader>(*all_.inputs[input]);
+    readers_[input] =
+        std::make_unique<BoxReader>(*all_.inputs[input], decoded_bytes_ / all_.inputs.size());
   return readers_[input].get();
 }
 

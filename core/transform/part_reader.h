@@ -13,7 +13,9 @@ namespace shw {
 
 class PartReader {
  public:
-  explicit PartReader(const Arrangement& all) : all_(all) {}
+  // `decoded_bytes`: of all readers of inputs together (BoxReader).
+  explicit PartReader(const Arrangement& all, std::uint64_t decoded_bytes = kDecodedForBoxes)
+      : all_(all), decoded_bytes_(decoded_bytes) {}
   // Of `box`, which lies in the part's: row-major, of the dtype that the part ends in.
   Result<Bytes> read(const Part& part, const Box& box);
   // read() would give nothing but zero bytes, since what it would read is a hole.
@@ -31,6 +33,7 @@ class PartReader {
   Result<const std::vector<float>*> factors(std::uint32_t number);
 
   const Arrangement& all_;
+  const std::uint64_t decoded_bytes_;
   std::vector<std::unique_ptr<BoxReader>> readers_;
   std::map<std::uint32_t, std::vector<float>> factors_;
 };

@@ -16,11 +16,13 @@
 namespace shw::verbs {
 namespace {
 
-Result<RepairResult> resume_repair(const ResumeOrder& order, Progress* progress) {
+Result<RepairResult> resume_repair(ResumeOrder order, Progress* progress) {
   SHW_TRY(RepairRequest request, request_from_json(order.request, "repair", order.partial));
+  order.request = {};
   std::string path = as_said(order.store, request.said, request.checkpoint);
   SHW_TRY(auto checkpoint, open_checkpoint(path, progress));
   SHW_TRY(Plan plan, plan_from_json(*checkpoint, request.plan, order.partial));
+  request.plan = {};
   ApplyOptions options;
   options.out = order.out;
   options.checkpoint = path;
@@ -32,7 +34,7 @@ Result<RepairResult> resume_repair(const ResumeOrder& order, Progress* progress)
   return apply_plan(order.store, *checkpoint, plan, options, progress);
 }
 
-Result<RepairResult> resume_steps(const ResumeOrder& order, Progress* progress) {
+Result<RepairResult> resume_steps(ResumeOrder order, Progress* progress) {
   SHW_TRY(RepairRequest request, request_from_json(order.request, kStepsVerb, order.partial));
   SHW_TRY(StepPlan plan, steps_from_json(request.plan, order.partial));
   VerbOptions said;
@@ -130,9 +132,9 @@ Result<std::string> out_of(const Store& store, const Begun& begun) {
   return as_said(store, begun.journal.header.out, out);
 }
 
-Result<RepairResult> go_on(Store& store, const Begun& begun, const ResumeLimits& limits,
+Result<RepairResult> go_on(Store& store, Begun begun, const ResumeLimits& limits,
                            Progress* progress) {
-  const JournalHeader& header = begun.journal.header;
+  JournalHeader& header = begun.journal.header;
   SHW_TRY(std::string out, out_of(store, begun));
   if (auto changed = changed_input(store, header)) {
     return fail(ErrorKind::kDamaged, "has changed since the run began: what was made of it is old",
@@ -141,9 +143,9 @@ Result<RepairResult> go_on(Store& store, const Begun& begun, const ResumeLimits&
   std::string verb = verb_of_request(header.request);
   for (const ResumeRow& row : kRows) {
     if (verb != row.verb) continue;
-    auto result = row.run(
-        {store, header.request, begun.partial, out, limits.memory, limits.device, limits.team},
-        progress);
+    auto result = row.run({store, std::move(header.request), begun.partial, out, limits.memory,
+                           limits.device, limits.team},
+                          progress);
     if (result) return result;
     return tl::unexpected<Error>(in_folder(std::move(result).error(), begun.partial));
   }
@@ -182,7 +184,7 @@ Result<Resumed> resume(Store& store, const std::string& folder, const ResumeLimi
     return resume_there(store, path, progress);
   }
   SHW_TRY(Begun begun, find_begun(store, path));
-  SHW_TRY(RepairResult result, go_on(store, begun, limits, progress));
+  SHW_TRY(RepairResult result, go_on(store, std::move(begun), limits, progress));
   return Resumed{std::move(result)};
 }
 

@@ -27,7 +27,8 @@ struct ResumeOrder {
 // How a verb makes its run again from its request: a row of the table in resume.cpp.
 struct ResumeRow {
   const char* verb;  // "verb" in the request
-  Result<RepairResult> (*run)(const ResumeOrder& order, Progress* progress);
+  // What takes memory in the order is let go of as soon as it is read.
+  Result<RepairResult> (*run)(ResumeOrder order, Progress* progress);
 };
 
 // What the rest of a run may take.

@@ -82,6 +82,7 @@ class Batch {
   std::vector<StatisticsSums> sums_;
   std::vector<std::optional<Error>> errors_;
   Pool<StatisticsCounter> counters_{[] { return std::make_unique<StatisticsCounter>(); }};
+  Pool<ElementPasses> passes_{[this] { return std::make_unique<ElementPasses>(checkpoint_); }};
 };
 
 std::uint32_t Batch::end() const {
@@ -108,6 +109,7 @@ void Batch::cut(std::uint32_t last) {
 Result<StatisticsSums> Batch::sums_of(const TilePart& part) {
   bool few = part.range.last - part.range.first <= kFewElements && size_of(dtype_) <= 8;
   RangeParts to;
+  auto passes = passes_.take();
   if (few) {
     StatisticsSums sums(dtype_);
     Bytes bytes;
@@ -116,7 +118,7 @@ Result<StatisticsSums> Batch::sums_of(const TilePart& part) {
       return {};
     };
     SHW_TRY([[maybe_unused]] std::int64_t given,
-            pass_elements(checkpoint_, chunk(part.tile), part.range, to, progress_));
+            passes->pass(chunk(part.tile), part.range, to, progress_));
     std::size_t width = size_of(dtype_);
     for (std::size_t at = 0; at + width <= bytes.size(); at += width) {
       std::uint64_t bits = 0;
@@ -136,7 +138,7 @@ Result<StatisticsSums> Batch::sums_of(const TilePart& part) {
     return {};
   };
   SHW_TRY([[maybe_unused]] std::int64_t given,
-          pass_elements(checkpoint_, chunk(part.tile), part.range, to, progress_));
+          passes->pass(chunk(part.tile), part.range, to, progress_));
   return counter->take();
 }
 

@@ -126,14 +126,14 @@ bool is_same_folder(const Checkpoint& a, const Checkpoint& b) {
 }  // namespace
 
 Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress,
-                            const std::string& against, Team* team) {
+                            const std::string& against, Team* team, std::uint64_t memory) {
   if (against.empty()) return verify_repair(checkpoint, progress, team);
   SHW_TRY(auto source, open_checkpoint(against, progress));
   SHW_TRY(auto result, open_checkpoint(checkpoint, progress));
   if (is_same_folder(*source, *result))
     return fail(ErrorKind::kUsage, "is the checkpoint that is to be proved", {against},
                 "name the one that it was made of");
-  return verify_repair(*result, progress, source, team);
+  return verify_repair(*result, progress, source, team, memory);
 }
 
 Status undo(const std::string& checkpoint) {

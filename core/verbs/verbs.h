@@ -70,9 +70,10 @@ Result<std::vector<Finding>> still_wrong(const Opened& source, const std::string
 // A finding that no repair can take away: elements that are gone and filled.
 bool is_only_filled(const Finding& finding);
 
-// `against`: the checkpoint that it was made of; may be empty.
+// `against`: the checkpoint that it was made of; may be empty. `memory`: as of verify_repair().
 Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress = nullptr,
-                            const std::string& against = {}, Team* team = nullptr);
+                            const std::string& against = {}, Team* team = nullptr,
+                            std::uint64_t memory = kDefaultMemory);
 Status undo(const std::string& checkpoint);
 
 enum class PageFormat : std::uint8_t { kMarkdown, kHtml, kJson, kSarif, kJunit, kGithub, kHdf5 };

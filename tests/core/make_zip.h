@@ -23,10 +23,17 @@ inline Bytes to_bytes(std::string_view text) {
   return {view.begin(), view.end()};
 }
 
-// One block of deflate that stores its bytes: at most 65,535 of them.
+// Blocks of deflate that store their bytes, 65,535 of them at most.
 inline std::string deflated(std::string_view text) {
-  std::string out = "\x01" + little(text.size(), 2) + little(~text.size() & 0xFFFF, 2);
-  return out.append(text);
+  std::string out;
+  do {
+    const std::string_view block = text.substr(0, 0xFFFF);
+    text.remove_prefix(block.size());
+    out += little(text.empty() ? 1 : 0, 1) + little(block.size(), 2) +
+           little(~block.size() & 0xFFFF, 2);
+    out.append(block);
+  } while (!text.empty());
+  return out;
 }
 
 struct ZipRecord {

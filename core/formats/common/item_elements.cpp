@@ -43,28 +43,40 @@ void flip_signs(std::span<std::byte> bytes, std::size_t part, std::size_t first,
     bytes[(i + 1) * part - 1] ^= std::byte{0x80};
 }
 
-Status apply_flags(const OpenItem& item, std::span<std::byte> bytes) {
+// The part of the payload that the view touches: elements [first, last) of the storage.
+Result<Bytes> read_storage(const OpenItem& item, std::uint64_t first, std::uint64_t last) {
+  if (item.storage != nullptr) return read_bytes(*item.storage, first, last - first);
+  if (item.stored) return item.stored(first, last);
+  return read_bytes(*item.source, item.header.payload_offset + first, last - first);
+}
+
+}  // namespace
+
+Result<StorageBytes> storage_bytes(const OpenItem& item) {
+  if (item.storage != nullptr) return StorageBytes{item.storage};
+  if (!item.stored) return StorageBytes{item.source, item.header.payload_offset};
+  SHW_TRY(Bytes all, item.stored(0, item.header.payload_length));
+  return StorageBytes{memory_source(item.source->name(), std::move(all))};
+}
+
+bool has_flags(const ItemHeader& header) {
+  return header.conjugate || header.negative || (header.big_endian && part_size(header.dtype) > 1);
+}
+
+Status apply_flags(const OpenItem& item, std::span<std::byte> elements) {
   const ItemHeader& header = item.header;
   std::size_t part = part_size(header.dtype);
-  if (header.big_endian) swap_bytes(bytes, part);
-  if (header.conjugate && is_complex(header.dtype)) flip_signs(bytes, part, 1, 2);
+  if (header.big_endian) swap_bytes(elements, part);
+  if (header.conjugate && is_complex(header.dtype)) flip_signs(elements, part, 1, 2);
   if (!header.negative) return {};
   if (!is_floating(header.dtype))
     return fail(ErrorKind::kUnsupported,
                 "is saved as the negative of " + std::string(name(header.dtype)) +
                     ", which torch has for floating point types only",
                 {item.source->name(), header.payload_offset});
-  flip_signs(bytes, part, 0, 1);
+  flip_signs(elements, part, 0, 1);
   return {};
 }
-
-// The part of the payload that the view touches: elements [first, last) of the storage.
-Result<Bytes> read_storage(const OpenItem& item, std::uint64_t first, std::uint64_t last) {
-  if (item.stored) return item.stored(first, last);
-  return read_bytes(*item.source, item.header.payload_offset + first, last - first);
-}
-
-}  // namespace
 
 Status check_repeats(const OpenItem& item) {
   const ItemHeader& header = item.header;

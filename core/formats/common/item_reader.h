@@ -25,15 +25,27 @@ struct ItemRange {
   std::uint64_t length = 0;
 };
 
-enum class ItemPart : std::uint8_t { kHeader, kPayload };
+// What will be read of an item. With kPassing its payload is read from front to back, so that
+// nothing of its length has to be held.
+enum class ItemPart : std::uint8_t { kHeader, kPayload, kPassing };
 
 // A chunk's item, opened: its header, and where its payload can be read.
 struct OpenItem {
   ItemHeader header;
   std::shared_ptr<const ByteSource> source;  // what payload_offset counts in
-  // Bytes [first, last) of the storage, where they do not lie in the source as they are.
+  // The storage, where it does not lie in the source as it is: to be read from front to back, or
+  // bytes [first, last) of it at once. One of the two.
+  std::shared_ptr<const ByteSource> storage = nullptr;
   std::function<Result<Bytes>(std::uint64_t first, std::uint64_t last)> stored = {};
 };
+
+// Where the storage of an item is read: its first byte is at `offset`.
+struct StorageBytes {
+  std::shared_ptr<const ByteSource> source;
+  std::uint64_t offset = 0;
+};
+// Decoded here and now where its codec has no other way.
+Result<StorageBytes> storage_bytes(const OpenItem& item);
 
 struct ItemReader {
   // With ItemPart::kHeader the payload of a compressed item is not kept. An item is handed out only
@@ -57,6 +69,11 @@ Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> 
 // A view may repeat elements (stride 0), but torch copies such a view before it saves it: one that
 // repeats more than a little was made up.
 Status check_repeats(const OpenItem& item);
+
+// Elements as they stand in a storage made little-endian, with the signs that torch leaves to the
+// reader: whole ones.
+bool has_flags(const ItemHeader& header);
+Status apply_flags(const OpenItem& item, std::span<std::byte> elements);
 
 // Elements of the payload as read_chunk() promises them, in the header's own sizes.
 Result<Bytes> read_elements(const OpenItem& item);

@@ -35,12 +35,6 @@ Error at_item(Error error, const ItemRange& range) {
   return error;
 }
 
-Result<Bytes> part_of(Result<Bytes> all, std::uint64_t first, std::uint64_t last) {
-  if (!all) return all;
-  return Bytes(all->begin() + static_cast<std::ptrdiff_t>(first),
-               all->begin() + static_cast<std::ptrdiff_t>(last));
-}
-
 Result<OpenItem> opened_archive(const ItemRange& plain, bool transformed, ZipEnds read,
                                 ArchiveForms* forms) {
   SHW_TRY(TorchItem opened,
@@ -49,10 +43,9 @@ Result<OpenItem> opened_archive(const ItemRange& plain, bool transformed, ZipEnd
   OpenItem item{std::move(opened.header), plain.source};
   const ZipEntry& record = *opened.zip.find("data/" + opened.storage_key);
   item.header.compressed = transformed || record.deflated;
-  if (record.deflated)
-    item.stored = [zip = std::move(opened.zip), record](std::uint64_t first, std::uint64_t last) {
-      return part_of(zip.read(record, record.length), first, last);
-    };
+  if (record.deflated) {
+    SHW_TRY(item.storage, opened.zip.source_of(record));
+  }
   return item;
 }
 
@@ -98,8 +91,8 @@ Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress, Payl
 
 Result<DataCheck> check_range(const ItemRange& range, std::span<const std::string> transforms,
                               std::uint64_t limit, Progress* progress, PayloadWatch* watch) {
-  SHW_TRY(ItemRange plain, undo_transforms(range, transforms, limit, ItemPart::kPayload, progress));
-  auto check = check_archive(plain, progress, transforms.empty() ? watch : nullptr);
+  SHW_TRY(ItemRange plain, undo_transforms(range, transforms, limit, ItemPart::kPassing, progress));
+  auto check = check_archive(plain, progress, watch);
   if (transforms.empty()) return check;
   // Offsets inside the decompressed item mean nothing in the file: the item's own place counts.
   if (!check) {

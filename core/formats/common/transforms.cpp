@@ -15,8 +15,10 @@ Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> 
   SHW_CHECK(check_transforms(transforms, range.source->name()));
   for (std::size_t i = 0; i < transforms.size(); ++i) {
     std::shared_ptr<const ByteSource> inner;
-    if (part == ItemPart::kHeader && i + 1 == transforms.size()) {
-      SHW_TRY(inner, read_zstd_ends(*range.source, range.offset, range.length, limit, kKeptEnds));
+    if (part != ItemPart::kPayload && i + 1 == transforms.size()) {
+      const Between between = part == ItemPart::kPassing ? Between::kStreamed : Between::kNothing;
+      SHW_TRY(inner, read_zstd_ends(range.source, range.offset, range.length, limit, kKeptEnds,
+                                    between, progress));
     } else {
       SHW_TRY(Bytes bytes, read_zstd(*range.source, range.offset, range.length, limit, progress));
       inner = memory_source(range.source->name(), std::move(bytes));

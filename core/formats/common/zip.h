@@ -66,8 +66,11 @@ class ZipReader {
   Result<std::uint64_t> data_offset(const ZipEntry& entry) const;
   // The record's bytes; more than `limit` of them is kUnsupported.
   Result<Bytes> read(const ZipEntry& entry, std::uint64_t limit) const;
+  // The same as a source, whose first byte is the record's: a deflated one is inflated while it is
+  // read from front to back.
+  Result<std::shared_ptr<const ByteSource>> source_of(const ZipEntry& entry) const;
   // The CRC of the record's bytes as they are. Holes are combined, not read.
-  // `watch` sees a stored record's bytes on the way; null: nobody does.
+  // `watch` sees the record's bytes on the way; null: nobody does.
   Result<std::uint32_t> crc_of(const ZipEntry& entry, Progress* progress,
                                PayloadWatch* watch = nullptr) const;
 
@@ -89,15 +92,12 @@ class ZipReader {
       std::uint64_t number, of_directory, entries;
     } disk;
   };
-  using Take = std::function<Status(BytesView)>;
-
   Result<BytesView> view(std::uint64_t at, std::uint64_t length, Bytes& scratch) const;
   Result<End> find_end() const;
   Result<End> widen_end(End end) const;
   Status read_directory(const End& end);
   Result<ZipEntry> parse_entry(BytesView directory, std::size_t& at, std::uint64_t base) const;
   Status check_overlap(std::uint64_t directory_offset);
-  Status inflate(const ZipEntry& entry, std::uint64_t data, const Take& take) const;
 
   std::shared_ptr<const ByteSource> source_;
   std::uint64_t base_ = 0;

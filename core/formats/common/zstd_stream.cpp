@@ -8,6 +8,8 @@
 #include <cstring>
 #include <functional>
 
+#include "core/formats/common/byte_stream.h"
+
 namespace shw {
 namespace {
 
@@ -16,58 +18,102 @@ constexpr int kMaxWindowLog = 27;
 
 using Take = std::function<void(BytesView)>;
 
-Status decompress(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
-                  std::uint64_t limit, Progress* progress, const Take& take) {
-  Place place{source.name(), offset};
-  auto too_much = [&](std::uint64_t amount) {
+// Frames one behind another.
+class ZstdStream final : public ByteStream {
+ public:
+  ZstdStream(std::shared_ptr<const ByteSource> source, std::uint64_t offset, std::uint64_t length,
+             std::uint64_t limit)
+      : source_(std::move(source)), offset_(offset), length_(length), limit_(limit) {}
+
+  Status begin() {
+    if (offset_ > source_->size() || length_ > source_->size() - offset_)
+      return fail(ErrorKind::kDamaged, "the compressed item runs past the end of the file",
+                  place());
+    if (context_ == nullptr) return fail(ErrorKind::kIo, "no memory for zstd", place());
+    ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
+    in_.resize(std::min<std::uint64_t>(length_, ZSTD_DStreamInSize()));
+    return {};
+  }
+
+  Result<std::size_t> read(std::span<std::byte> out) override {
+    ZSTD_outBuffer output{out.data(), out.size(), 0};
+    while (output.pos < output.size) {
+      // A frame that has ended keeps nothing back; one that filled all that there was may.
+      const bool wants_more = input_.pos == input_.size && (pending_ == 0 || !is_full_);
+      if (wants_more && read_ == length_) break;
+      if (wants_more) SHW_CHECK(read_on());
+      const std::size_t before = output.pos;
+      pending_ = ZSTD_decompressStream(context_.get(), &output, &input_);
+      if (ZSTD_isError(pending_) != 0)
+        return fail(ErrorKind::kDamaged,
+                    std::string("the zstd frame is damaged: ") + ZSTD_getErrorName(pending_),
+                    {source_->name(), offset_ + read_ - input_.size + input_.pos});
+      is_full_ = output.pos == output.size;
+      made_ += output.pos - before;
+      if (made_ > limit_) return too_much(made_);
+    }
+    if (output.pos == output.size || pending_ == 0) return output.pos;
+    return fail(ErrorKind::kDamaged, "the zstd frame is cut off",
+                {source_->name(), offset_ + length_});
+  }
+
+  std::uint64_t taken() const { return read_; }  // of the compressed bytes
+
+ private:
+  Place place() const { return {source_->name(), offset_}; }
+  tl::unexpected<Error> too_much(std::uint64_t amount) const {
     return fail(
         ErrorKind::kUnsupported,
         fmt::format("the compressed item becomes {} bytes or more; at most {} are expected of it",
-                    amount, limit),
-        place);
-  };
-  if (offset > source.size() || length > source.size() - offset)
-    return fail(ErrorKind::kDamaged, "the compressed item runs past the end of the file", place);
-  std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
-  if (context == nullptr) return fail(ErrorKind::kIo, "no memory for zstd", place);
-  ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
-  Bytes in(std::min<std::uint64_t>(length, ZSTD_DStreamInSize())), out(ZSTD_DStreamOutSize());
-  std::uint64_t read = 0, made = 0;
-  std::size_t pending = 1;
-  while (read < length) {
-    if (is_cancelled(progress)) return cancelled_error();
-    std::size_t part = std::min<std::uint64_t>(in.size(), length - read);
-    SHW_CHECK(source.read(offset + read, std::span(in).first(part)));
-    if (read == 0) {
-      auto announced = ZSTD_getFrameContentSize(in.data(), part);
-      if (announced == ZSTD_CONTENTSIZE_ERROR)
-        return fail(ErrorKind::kDamaged, "is no zstd frame, as the transform says", place);
-      if (announced != ZSTD_CONTENTSIZE_UNKNOWN && announced > limit) return too_much(announced);
-    }
-    ZSTD_inBuffer input{in.data(), part, 0};
-    bool full = true;
-    while (input.pos < input.size || full) {
-      ZSTD_outBuffer output{out.data(), out.size(), 0};
-      pending = ZSTD_decompressStream(context.get(), &output, &input);
-      if (ZSTD_isError(pending) != 0)
-        return fail(ErrorKind::kDamaged,
-                    std::string("the zstd frame is damaged: ") + ZSTD_getErrorName(pending),
-                    {source.name(), offset + read + input.pos});
-      made += output.pos;
-      if (made > limit) return too_much(made);
-      take(BytesView(out).first(output.pos));
-      full = output.pos == output.size;
-      if (pending == 0 && input.pos == input.size) break;
-    }
-    read += part;
-    if (progress != nullptr) progress->add(part);
+                    amount, limit_),
+        place());
   }
-  if (pending != 0)
-    return fail(ErrorKind::kDamaged, "the zstd frame is cut off", {source.name(), offset + length});
+
+  Status read_on() {
+    const std::size_t part = std::min<std::uint64_t>(in_.size(), length_ - read_);
+    SHW_CHECK(source_->read(offset_ + read_, std::span(in_).first(part)));
+    if (read_ == 0) {
+      auto announced = ZSTD_getFrameContentSize(in_.data(), part);
+      if (announced == ZSTD_CONTENTSIZE_ERROR)
+        return fail(ErrorKind::kDamaged, "is no zstd frame, as the transform says", place());
+      if (announced != ZSTD_CONTENTSIZE_UNKNOWN && announced > limit_) return too_much(announced);
+    }
+    input_ = {in_.data(), part, 0};
+    read_ += part;
+    return {};
+  }
+
+  std::shared_ptr<const ByteSource> source_;
+  std::uint64_t offset_, length_, limit_;
+  std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context_{ZSTD_createDCtx(), &ZSTD_freeDCtx};
+  Bytes in_;
+  ZSTD_inBuffer input_{nullptr, 0, 0};
+  std::uint64_t read_ = 0, made_ = 0;
+  std::size_t pending_ = 1;  // not 0 inside of a frame
+  bool is_full_ = false;     // the last output: there may be more of the same input
+};
+
+Status decompress(std::shared_ptr<const ByteSource> source, std::uint64_t offset,
+                  std::uint64_t length, std::uint64_t limit, Progress* progress, const Take& take) {
+  ZstdStream stream(std::move(source), offset, length, limit);
+  SHW_CHECK(stream.begin());
+  Bytes out(ZSTD_DStreamOutSize());
+  for (std::size_t made = out.size(); made == out.size();) {
+    if (is_cancelled(progress)) return cancelled_error();
+    const std::uint64_t before = stream.taken();
+    SHW_TRY(made, stream.read(out));
+    take(BytesView(out).first(made));
+    if (progress != nullptr) progress->add(stream.taken() - before);
+  }
   return {};
 }
 
-// The two ends of something too large to keep.
+// It is only lent: for as long as it is read.
+std::shared_ptr<const ByteSource> lent(const ByteSource& source) {
+  return {std::shared_ptr<void>(), &source};
+}
+
+// The two ends of something too large to keep, and how the rest of it is read.
 class EndsSource final : public ByteSource {
  public:
   EndsSource(std::string name, std::uint64_t keep) : name_(std::move(name)), keep_(keep) {}
@@ -79,6 +125,7 @@ class EndsSource final : public ByteSource {
       if (offset >= tail_begin) return copy(tail_, offset - tail_begin, out);
       if (offset + out.size() <= head_.size()) return copy(head_, offset, out);
     }
+    if (rest_ != nullptr) return rest_->read(offset, out);
     return fail(ErrorKind::kUnsupported, "the header of the compressed item is too large",
                 {name_, offset});
   }
@@ -96,6 +143,7 @@ class EndsSource final : public ByteSource {
     if (tail_.size() > keep_)
       tail_.erase(tail_.begin(), tail_.end() - static_cast<std::ptrdiff_t>(keep_));
   }
+  void read_rest_by(StartStream start) { rest_ = streamed_source(name_, size_, std::move(start)); }
 
  private:
   static Status copy(const Bytes& from, std::uint64_t at, std::span<std::byte> out) {
@@ -106,6 +154,7 @@ class EndsSource final : public ByteSource {
   std::uint64_t keep_;
   std::uint64_t size_ = 0;
   Bytes head_, tail_;
+  std::shared_ptr<const ByteSource> rest_;  // all of it, from front to back
 };
 
 }  // namespace
@@ -130,18 +179,25 @@ Status check_transforms(std::span<const std::string> transforms, const std::stri
 Result<Bytes> read_zstd(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
                         std::uint64_t limit, Progress* progress) {
   Bytes out;
-  SHW_CHECK(decompress(source, offset, length, limit, progress,
+  SHW_CHECK(decompress(lent(source), offset, length, limit, progress,
                        [&](BytesView part) { out.insert(out.end(), part.begin(), part.end()); }));
   return out;
 }
 
-Result<std::shared_ptr<const ByteSource>> read_zstd_ends(const ByteSource& source,
+Result<std::shared_ptr<const ByteSource>> read_zstd_ends(std::shared_ptr<const ByteSource> source,
                                                          std::uint64_t offset, std::uint64_t length,
-                                                         std::uint64_t limit, std::uint64_t keep) {
-  auto ends = std::make_shared<EndsSource>(source.name(), keep);
-  SHW_CHECK(decompress(source, offset, length, limit, nullptr,
+                                                         std::uint64_t limit, std::uint64_t keep,
+                                                         Between between, Progress* progress) {
+  auto ends = std::make_shared<EndsSource>(source->name(), keep);
+  SHW_CHECK(decompress(source, offset, length, limit, progress,
                        [&](BytesView part) { ends->append(part); }));
   ends->trim();
+  if (between == Between::kStreamed)
+    ends->read_rest_by([=]() -> Result<std::unique_ptr<ByteStream>> {
+      auto stream = std::make_unique<ZstdStream>(source, offset, length, limit);
+      SHW_CHECK(stream->begin());
+      return stream;
+    });
   return ends;
 }
 

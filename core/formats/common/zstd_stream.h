@@ -20,10 +20,14 @@ Status check_transforms(std::span<const std::string> transforms, const std::stri
 Result<Bytes> read_zstd(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
                         std::uint64_t limit, Progress* progress = nullptr);
 
-// A source with the decompressed size of which only the first and the last `keep` bytes can be
-// read: enough for the header of an item, whatever its size.
-Result<std::shared_ptr<const ByteSource>> read_zstd_ends(const ByteSource& source,
+// What lies between the two ends of something: nothing that can be read, or what is decompressed
+// anew while it is read from front to back.
+enum class Between : std::uint8_t { kNothing, kStreamed };
+// A source with the decompressed size of which the first and the last `keep` bytes are held: enough
+// for the header of an item, whatever its size.
+Result<std::shared_ptr<const ByteSource>> read_zstd_ends(std::shared_ptr<const ByteSource> source,
                                                          std::uint64_t offset, std::uint64_t length,
-                                                         std::uint64_t limit, std::uint64_t keep);
+                                                         std::uint64_t limit, std::uint64_t keep,
+                                                         Between between, Progress* progress);
 
 }  // namespace shw

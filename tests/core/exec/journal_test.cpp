@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/hash.h"
 #include "core/io/memory_store.h"
 
@@ -138,4 +140,30 @@ TEST_CASE("lines in good form that say what cannot be are refused") {
   REQUIRE_FALSE(of_another_version.has_value());
   CHECK(of_another_version.error().kind == ErrorKind::kUnsupported);
   CHECK_FALSE(read_text("").has_value());
+}
+
+TEST_CASE("the header of a journal is the JSON of a tree that holds all of it") {
+  // Pieces end anywhere: within characters, escapes and bytes that are no text.
+  std::string request;
+  for (int i = 0; i < 40'000; ++i)
+    request += i % 3 == 0 ? "\"\n" : i % 3 == 1 ? "\xc3\xa4\xf0\x9f\x94\xa5" : "\xff\xc3x";
+  for (const std::string& text : {std::string(), std::string("x"), request}) {
+    MemoryStore store;
+    auto folder = store.make_folder("/made");
+    REQUIRE(folder.has_value());
+    JournalText wanted = some_journal();
+    wanted.files.clear();
+    wanted.header.request = text;
+    REQUIRE(Journal::begin(**folder, wanted).has_value());
+    Bytes bytes = store.get(std::string("/made/") + kJournalFile).value();
+    const std::string line(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    auto json = nlohmann::json::parse(line.substr(33));
+    CHECK(json.dump(-1, ' ', true) + "\n" == line.substr(33));
+    const std::string as_tree =
+        nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    CHECK(nlohmann::json(json["request"].get<std::string>()).dump(-1, ' ', true) == as_tree);
+    auto read = read_text(line);
+    REQUIRE(read.has_value());
+    CHECK(read->header.program == wanted.header.program);
+  }
 }

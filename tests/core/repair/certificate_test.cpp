@@ -188,20 +188,28 @@ TEST_CASE("a certificate of before is still held against what lies there") {
 }
 
 TEST_CASE("digests see bytes and boxes, and not the order in which they are told") {
-  std::vector<std::string> hashes{"c", "a", "b"};
+  const Hash128 same{1, 2}, another{0, 9};
+  ItemHashes hashes{{3, 1}, {1, ~std::uint64_t{0}}, {1, 7}, kNoHash};
   std::string digest = digest_of_items(hashes);
-  std::sort(hashes.begin(), hashes.end());
+  std::reverse(hashes.begin(), hashes.end());
   CHECK(digest_of_items(hashes) == digest);
-  hashes[1] = "d";
+  // As the texts of hashes, sorted, side by side.
+  std::vector<std::string> texts;
+  for (const Hash128& hash : hashes) texts.push_back(hash == kNoHash ? "" : to_hex(hash));
+  std::sort(texts.begin(), texts.end());
+  std::string all;
+  for (const std::string& text : texts) all += text;
+  CHECK(to_hex(hash_of(std::as_bytes(std::span(all)))) == digest);
+  hashes[1] = another;
   CHECK(digest_of_items(hashes) != digest);
 
   TemporaryFolder folder;
   write_tile_rows(folder / "ckpt", 2);
   auto checkpoint = opened(folder / "ckpt");
-  std::vector<std::string> of_chunks(checkpoint->chunk_count(), "same");
+  ItemHashes of_chunks(checkpoint->chunk_count(), same);
   TensorId w = *checkpoint->find("w"), v = *checkpoint->find("v");
   CHECK(digest_of_tiles(*checkpoint, w, of_chunks) == digest_of_tiles(*checkpoint, v, of_chunks));
-  of_chunks[index_of(checkpoint->chunks(w)[5])] = "other";
+  of_chunks[index_of(checkpoint->chunks(w)[5])] = another;
   std::string other = digest_of_tiles(*checkpoint, w, of_chunks);
   CHECK(other != digest_of_tiles(*checkpoint, v, of_chunks));
   // The same items as each other's boxes.

@@ -17,7 +17,7 @@ namespace {
 struct WithFilesBeside {
   TemporaryFolder folder;
   std::shared_ptr<const Checkpoint> checkpoint;
-  std::vector<std::string> hashes;
+  ItemHashes hashes;
 
   WithFilesBeside() {
     std::filesystem::copy(std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_fsdp/ckpt",

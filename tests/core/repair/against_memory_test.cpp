@@ -1,0 +1,45 @@
+// A proof against a source whose items have to be decoded, within what may be taken of memory.
+#include <doctest/doctest.h>
+
+#include "core/io/memory_store.h"
+#include "core/transform/drawn_plan.h"
+
+using namespace shw;
+
+namespace {
+
+void put_folder(MemoryStore& store, const std::string& from, const std::string& to) {
+  auto directory = open_directory(from);
+  REQUIRE(directory.has_value());
+  auto entries = (*directory)->list();
+  REQUIRE(entries.has_value());
+  for (const Entry& entry : *entries) {
+    auto source = (*directory)->open(entry.path);
+    REQUIRE(source.has_value());
+    store.put(to + "/" + entry.path, read_bytes(**source, 0, (*source)->size()).value());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a proof against a compressed source is the same with hardly any memory") {
+  test::DrawnPlan drawn;
+  put_folder(drawn.store, SHW_TEST_DATA "/torch-2.14/healthy_zstd/ckpt", "/ck");
+  drawn.steps = {ReshardStep{{"*"}, {{{"dp", 3}}}, {{Placement::Kind::kShard, 0, 1}}}};
+  const std::shared_ptr<const Checkpoint> source = test::open_in(drawn.store, "/ck");
+  const Arrangement all = test::taken(source, drawn.steps);
+  auto made = make_arranged(drawn.store, all, test::run_into(drawn, all, "/out"), nullptr);
+  if (!made) FAIL(made.error().message);
+  auto result = test::open_in(drawn.store, "/out");
+  auto usual = verify_repair(*result, nullptr, source);
+  REQUIRE(usual.has_value());
+  CHECK(usual->outcome == VerifyReport::Outcome::kProved);
+  for (std::uint64_t memory : {std::uint64_t{0}, kLeastMemory}) {
+    auto proof = verify_repair(*result, nullptr, source, nullptr, memory);
+    REQUIRE(proof.has_value());
+    CHECK(proof->outcome == usual->outcome);
+    CHECK(proof->reasons == usual->reasons);
+    REQUIRE(proof->against.has_value());
+    CHECK(proof->against->compared == usual->against->compared);
+  }
+}
