@@ -276,6 +276,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) 
 }
 
 cudaError_t cudaSetDevice(int device) {
+  const Turn turn;
   current_device = device;
   return state();
 }
