@@ -171,6 +171,7 @@ Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& chec
     for (std::size_t i = tasks[t].first; i < tasks[t].last; ++i) {
       if (is_cancelled(progress)) return;
       ChunkId chunk{order[i]};
+      if (auto place = checkpoint.item(chunk)) files.read_around(*place);
       auto item = open_item(files, checkpoint, chunk, ItemPart::kHeader);
       if (item) {
         headers[order[i]] = std::move(item->header);
