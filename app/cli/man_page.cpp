@@ -36,8 +36,7 @@ constexpr Note kNotes[] = {
     {"--memory",
      "What makes a folder refuses by name a compressed item that has to be decoded whole and does "
      "not fit; verify and diff decode it while they read it. Statistics and checks take a few MiB "
-     "a "
-     "thread, whatever the size of an item."},
+     "for each thread, whatever the size of an item."},
     {"--integrity",
      "certificate.json is not listed: it certifies the list. Megatron-LM verifies it with "
      "--verify-integrity."},
