@@ -2,7 +2,9 @@
 // from.
 #pragma once
 
-#include "views/actions.h"
+#include <span>
+
+#include "views/action.h"
 
 namespace shw {
 

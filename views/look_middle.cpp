@@ -4,6 +4,7 @@
 #include <array>
 
 #include "views/action_rows.h"
+#include "views/actions.h"
 
 namespace shw {
 namespace {

@@ -210,7 +210,6 @@ int run_in_team(const Verb& verb, Context& context, const Launch& launch, MpiSes
   TransportTeam team(**transport, kPatience, machine != nullptr ? machine : this_machine());
   auto workers = agree_on_verb(team, verb);
   if (!workers) return keep_for_the_end(context, workers.error());
-  if (!verb.in_several) return keep_for_the_end(context, does_not_run_in_several(context, launch));
   context.workers = std::move(*workers);
   context.local_rank = launch.local_rank;
   auto way = open_tile_way(session, context);
@@ -232,7 +231,8 @@ void leave_session(MpiSession& session) {
 }
 
 int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
-  if (!verb.in_several && (!launch.can_meet || !has_mpi()))
+  // Nobody has to meet for that, and MPI ends a process whose launcher is gone.
+  if (!verb.in_several)
     return refuse_alike(context, launch, does_not_run_in_several(context, launch));
   if (!launch.can_meet) return refuse_alike(context, launch, cannot_meet(launch));
   auto session = begin_mpi(launch);
@@ -240,8 +240,7 @@ int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
   if (!session) return refuse_alone(context, launch, session.error());
   int code = kUsage;
   if (auto there = check_all_are_there(**session, launch); !there) {
-    code = refuse_alone(context, launch,
-                        verb.in_several ? there.error() : does_not_run_in_several(context, launch));
+    code = refuse_alone(context, launch, there.error());
   } else {
     code = run_in_team(verb, context, launch, **session);
     // Whoever stopped all of them knows why.

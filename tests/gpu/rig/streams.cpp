@@ -125,11 +125,11 @@ cudaError_t give(cudaStream_t stream, Operation operation) {
 }
 
 cudaError_t take_memory(void** memory, std::size_t bytes) {
-  if (streams().is_broken) return cudaErrorLaunchFailure;
+  if (streams().is_broken || meanwhile() != cudaSuccess) return cudaErrorLaunchFailure;
   *memory = ::operator new (bytes, std::align_val_t{256});
   std::memset(*memory, 0xCD, bytes);  // rubbish
   streams().memory[*memory] = {current_device, bytes};
-  return meanwhile();
+  return cudaSuccess;
 }
 
 cudaError_t give_memory_back(void* memory) {
