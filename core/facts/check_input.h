@@ -34,6 +34,7 @@ std::int64_t ranks_that_wrote(const Checkpoint& checkpoint);
 struct MeshFit {
   std::int64_t explained = 0, looked_at = 0;  // tensors that several ranks cut
   std::vector<std::string> against;           // what it does not explain, in words
+  std::optional<Mesh> instead;                // another of no more axes that explains all
 };
 
 // `headers` is empty at Depth::kMetadata, `data` below kData; otherwise one a chunk.

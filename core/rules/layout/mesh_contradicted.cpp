@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "core/base/words.h"
 #include "core/facts/derived_layout.h"
@@ -116,20 +115,25 @@ void hold_own_orders(CheckInput& input, std::vector<Finding>& findings) {
   }
 }
 
-// Another mesh that predicts the tiles of every tensor that the person's does, and of more. With
-// more axes it would be the same mesh, taken apart, but where the person's predicts nothing at all.
+bool explains_all(const MeshGuess& guess) {
+  return guess.looked_at != 0 && guess.unexplained.empty();
+}
+
+// Another mesh that predicts every tile where the person's predicts none. Where that predicts some
+// it may have saved all of them: flat over several of its axes, as dense weights beside experts
+// are, or in an order that no placement says.
 const MeshGuess* better_guess(const std::vector<MeshGuess>& guesses) {
-  const MeshGuess& given = guesses.front();
-  for (std::size_t i = 1; i < guesses.size(); ++i) {
-    const MeshGuess& other = guesses[i];
-    bool predicts_more = other.explained > given.explained &&
-                         std::includes(given.unexplained.begin(), given.unexplained.end(),
-                                       other.unexplained.begin(), other.unexplained.end());
-    bool is_as_short = other.mesh.axes.size() <= given.mesh.axes.size();
-    if (predicts_more && (is_as_short || (given.explained == 0 && other.unexplained.empty())))
-      return &other;
-  }
-  return nullptr;
+  if (guesses.front().explained != 0) return nullptr;
+  auto other = std::find_if(guesses.begin() + 1, guesses.end(), explains_all);
+  return other == guesses.end() ? nullptr : &*other;
+}
+
+// With more axes it would be the same mesh, taken apart.
+std::optional<Mesh> shorter_guess(const std::vector<MeshGuess>& guesses) {
+  auto other = std::find_if(guesses.begin() + 1, guesses.end(), [&](const MeshGuess& guess) {
+    return explains_all(guess) && guess.mesh.axes.size() <= guesses.front().mesh.axes.size();
+  });
+  return other == guesses.end() ? std::nullopt : std::optional(other->mesh);
 }
 
 // With both numbers where it has more ranks than wrote.
@@ -149,24 +153,19 @@ std::string fit_text(const MeshFit& fit) {
 void hold_against_tiles(CheckInput& input, std::vector<Finding>& findings) {
   auto guesses = infer_meshes(input.checkpoint, {}, input.mesh, input.progress);
   const MeshGuess& given = guesses.front();
-  MeshFit fit{given.explained, given.looked_at, given.against};
+  MeshFit fit{given.explained, given.looked_at, given.against, shorter_guess(guesses)};
   const MeshGuess* better = better_guess(guesses);
   if (better == nullptr) {
     input.mesh_fit = std::move(fit);
     return;
   }
-  std::vector<TensorId> tensors;
-  std::set_difference(given.unexplained.begin(), given.unexplained.end(),
-                      better->unexplained.begin(), better->unexplained.end(),
-                      std::back_inserter(tensors));
-  Finding finding = mesh_finding(*input.mesh, input.ranks,
-                                 named_mesh(input) + fit_text(fit) + "another mesh saved this (" +
-                                     to_text(better->mesh) +
-                                     " predicts what it does and more), so it was not used.");
+  Finding finding =
+      mesh_finding(*input.mesh, input.ranks,
+                   named_mesh(input) + fit_text(fit) + "another mesh saved this (" +
+                       to_text(better->mesh) + " predicts all of them), so it was not used.");
   finding.evidence.emplace_back("not explained", fit.against);
-  finding.evidence.emplace_back(better->unexplained.empty() ? "predicts all" : "predicts more",
-                                to_text(better->mesh));
-  add_subjects(input.checkpoint, tensors, finding);
+  finding.evidence.emplace_back("predicts all", to_text(better->mesh));
+  add_subjects(input.checkpoint, given.unexplained, finding);
   findings.push_back(std::move(finding));
   input.mesh = nullptr;
 }
@@ -187,11 +186,14 @@ void find_mesh_doubts(const Facts& facts, std::vector<Finding>& findings) {
   });
   const MeshFit& fit = *facts.mesh_fit;
   bool is_large = facts.mesh->size() > ranks;
-  if (fit.explained * 2 < fit.looked_at && !caused) {
+  const bool is_doubted =
+      fit.explained * 2 < fit.looked_at || (fit.instead && fit.explained < fit.looked_at);
+  if (is_doubted && !caused) {
     // Tiles in an order that no placement says are those of the true mesh too.
     tell(named_mesh(facts) + fit_text(fit) +
          "another mesh saved this, or in an order that no placement says.");
     findings.back().evidence.emplace_back("not explained", fit.against);
+    if (fit.instead) findings.back().evidence.emplace_back("predicts all", to_text(*fit.instead));
   } else if (is_large) {
     tell(sizes_text(facts, ranks) + ": the other ranks wrote nothing, or it is another mesh.");
   }
