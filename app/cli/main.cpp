@@ -178,6 +178,7 @@ int refuse_alone(Context& context, const Launch& launch, const Error& error) {
 // end all as soon as one has left: the first one gets a while.
 int refuse_alike(Context& context, const Launch& launch, const Error& error) {
   if (launch.rank == 0) return fail_with(context, error);
+  ::signal(SIGTERM, SIG_DFL);  // ended by the launcher, it has nothing to say
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   return exit_code(error.kind);
 }
