@@ -1,12 +1,14 @@
 // The same work on many things, on as many threads as this process may use.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "core/base/result.h"
@@ -30,7 +32,8 @@ void each_range(std::size_t count, std::size_t length,
 Status each_within(std::uint64_t most, std::span<const std::uint64_t> held,
                    const std::function<Status(std::size_t)>& work);
 
-// What threads use in turns and is dear to make: as many as were ever in use at once.
+// What threads use in turns and is dear to make. A thread gets the one that it had last, which may
+// stand where it goes on reading; there are no more than threads that work at once.
 template <class T>
 class Pool {
  public:
@@ -44,7 +47,7 @@ class Pool {
     Lease& operator=(const Lease&) = delete;
     ~Lease() {
       std::lock_guard lock(pool_.guard_);
-      pool_.idle_.push_back(std::move(held_));
+      pool_.idle_.push_back({std::this_thread::get_id(), std::move(held_)});
     }
     T& operator*() const { return *held_; }
     T* operator->() const { return held_.get(); }
@@ -58,9 +61,16 @@ class Pool {
     std::unique_ptr<T> held;
     {
       std::lock_guard lock(guard_);
-      if (!idle_.empty()) {
-        held = std::move(idle_.back());
-        idle_.pop_back();
+      auto found = std::find_if(idle_.begin(), idle_.end(), [](const Idle& idle) {
+        return idle.had_by == std::this_thread::get_id();
+      });
+      // That of another thread only where every thread that may work could have one.
+      if (found == idle_.end() && made_ >= worker_count()) found = idle_.begin();
+      if (found != idle_.end()) {
+        held = std::move(found->held);
+        idle_.erase(found);
+      } else {
+        ++made_;
       }
     }
     if (held == nullptr) held = make_();
@@ -68,9 +78,14 @@ class Pool {
   }
 
  private:
+  struct Idle {
+    std::thread::id had_by;
+    std::unique_ptr<T> held;
+  };
   std::function<std::unique_ptr<T>()> make_;
   std::mutex guard_;
-  std::vector<std::unique_ptr<T>> idle_;
+  std::vector<Idle> idle_;
+  std::size_t made_ = 0;
 };
 
 }  // namespace shw

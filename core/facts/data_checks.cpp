@@ -81,12 +81,12 @@ std::uint64_t length_of(const std::optional<ItemPlace>& item) {
 }
 
 // Alone every answer stays where it is: as words millions of them would take hundreds of megabytes.
-// The answer of thing i stands at order[i]; at i without an order.
+// The answer of thing i stands at that of chunk order[i]; at i without an order.
 Result<std::vector<Result<DataCheck>>> check_each(
     Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
     Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check,
-    const std::vector<std::uint32_t>& order = {}) {
-  auto place_of = [&](std::size_t i) { return order.empty() ? i : std::size_t{order[i]}; };
+    const std::vector<ChunkId>& order = {}) {
+  auto place_of = [&](std::size_t i) { return order.empty() ? i : index_of(order[i]); };
   std::vector<Result<DataCheck>> out(costs.size(), DataCheck{});
   if (team == nullptr) {
     SHW_CHECK(each_in_runs(costs, [&](std::size_t i) -> Status {
@@ -115,18 +115,16 @@ Result<std::vector<Result<DataCheck>>> check_items(const Checkpoint& checkpoint,
                                                    const std::vector<Result<ItemHeader>>& headers,
                                                    Progress* progress, Team* team,
                                                    CountedChunks* counted) {
-  std::vector<ChunkId> chunks;
-  chunks.reserve(checkpoint.chunk_count());
-  for (ChunkId chunk : checkpoint.chunks()) chunks.push_back(chunk);
-  const std::vector<std::uint32_t> order = order_on_disk(checkpoint, chunks);
+  const std::vector<ChunkId> order = chunks_on_disk(checkpoint);
   std::vector<std::uint64_t> costs;
   costs.reserve(order.size());
-  for (std::uint32_t i : order) costs.push_back(length_of(checkpoint.item(chunks[i])));
+  for (ChunkId chunk : order) costs.push_back(length_of(checkpoint.item(chunk)));
   Pool<StatisticsCounter> counters([] { return std::make_unique<StatisticsCounter>(); });
   Pool<ItemChecks> checks([&] { return std::make_unique<ItemChecks>(checkpoint); });
   auto check = [&](std::size_t i) -> Result<DataCheck> {
-    const ChunkId chunk = chunks[order[i]];
-    const ItemHeader* header = headers[order[i]] ? &*headers[order[i]] : nullptr;
+    const ChunkId chunk = order[i];
+    const auto& found = headers[index_of(chunk)];
+    const ItemHeader* header = found ? &*found : nullptr;
     if (counted == nullptr || team != nullptr || !has_numbers(checkpoint, chunk))
       return checks.take()->check(chunk, progress, header, nullptr);
     auto counter = counters.take();

@@ -57,6 +57,16 @@ std::vector<std::uint32_t> order_on_disk(const Checkpoint& checkpoint,
   return order;
 }
 
+std::vector<ChunkId> chunks_on_disk(const Checkpoint& checkpoint) {
+  std::vector<ChunkId> chunks;
+  chunks.reserve(checkpoint.chunk_count());
+  for (ChunkId chunk : checkpoint.chunks()) chunks.push_back(chunk);
+  std::vector<ChunkId> as_they_lie;
+  as_they_lie.reserve(chunks.size());
+  for (std::uint32_t i : order_on_disk(checkpoint, chunks)) as_they_lie.push_back(chunks[i]);
+  return as_they_lie;
+}
+
 ItemPasses::ItemPasses(const Checkpoint& checkpoint)
     : checkpoint_(checkpoint), files_(std::make_unique<ItemFiles>(checkpoint)) {}
 ItemPasses::~ItemPasses() = default;

@@ -25,6 +25,9 @@ struct ItemPass {
 std::vector<std::uint32_t> order_on_disk(const Checkpoint& checkpoint,
                                          std::span<const ChunkId> chunks);
 
+// All of them.
+std::vector<ChunkId> chunks_on_disk(const Checkpoint& checkpoint);
+
 // For one thread that goes from item to item, as they lie in their files: a file stays open from
 // the first of its items to the last, and small ones are read together.
 class ItemPasses {

@@ -83,19 +83,16 @@ Result<ItemHashes> hash_as_they_lie(
     const Proving& proving, const Checkpoint& checkpoint, const char* step,
     const std::function<std::uint64_t(ChunkId)>& cost,
     const std::function<Result<Hash128>(ChunkId, ItemPasses&)>& find) {
-  std::vector<ChunkId> chunks;
-  chunks.reserve(checkpoint.chunk_count());
-  for (ChunkId chunk : checkpoint.chunks()) chunks.push_back(chunk);
-  const std::vector<std::uint32_t> order = order_on_disk(checkpoint, chunks);
+  const std::vector<ChunkId> order = chunks_on_disk(checkpoint);
   std::vector<std::uint64_t> costs;
   costs.reserve(order.size());
-  for (std::uint32_t i : order) costs.push_back(cost(chunks[i]));
+  for (ChunkId chunk : order) costs.push_back(cost(chunk));
   Pool<ItemPasses> passes([&] { return std::make_unique<ItemPasses>(checkpoint); });
   HashWork work{step, costs, {}, proving.progress};
-  work.find = [&](std::size_t i) { return find(chunks[order[i]], *passes.take()); };
+  work.find = [&](std::size_t i) { return find(order[i], *passes.take()); };
   SHW_TRY(const ItemHashes found, hash_each(proving.written.team, work));
   ItemHashes by_chunk(found.size());
-  for (std::size_t i = 0; i < found.size(); ++i) by_chunk[order[i]] = found[i];
+  for (std::size_t i = 0; i < found.size(); ++i) by_chunk[index_of(order[i])] = found[i];
   return by_chunk;
 }
 

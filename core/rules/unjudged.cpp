@@ -1,6 +1,7 @@
 #include "core/rules/unjudged.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -33,6 +34,25 @@ bool is_placed(const CheckInput& input) {
   return false;
 }
 
+// Whether it is known which rank of the spec's mesh a writer is: not where that mesh is too small
+// for those that wrote, or where two orders of its axes were given and neither was used.
+class RanksOfMesh {
+ public:
+  explicit RanksOfMesh(const CheckInput& input) : input_(input) {}
+  bool are_known(const Mesh& mesh) {
+    if (mesh_ != mesh) {  // thousands of tensors lie on one
+      mesh_ = mesh;
+      known_ = RankMap(input_, mesh).of(0).has_value();
+    }
+    return known_;
+  }
+
+ private:
+  const CheckInput& input_;
+  std::optional<Mesh> mesh_;
+  bool known_ = false;
+};
+
 // Tensors of which nothing, or no layout, is expected.
 struct Expected {
   std::size_t unnamed = 0, without_layout = 0;
@@ -40,11 +60,13 @@ struct Expected {
 
 Expected expected_of(const CheckInput& input) {
   Expected out;
+  RanksOfMesh ranks(input);
   for (TensorId tensor : each_tensor(input)) {
     std::string_view fqn = input.checkpoint.fqn(tensor);
+    const SpecEntry* layout = layout_of(input, fqn);
     if (input.spec->find(fqn) == nullptr)
       ++out.unnamed;
-    else if (layout_of(input, fqn) == nullptr)
+    else if (layout == nullptr || !ranks.are_known(*layout->mesh))
       ++out.without_layout;
   }
   return out;

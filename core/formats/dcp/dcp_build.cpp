@@ -5,9 +5,9 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/pickle_safety.h"
-#include "core/formats/common/plain_pickle.h"
 #include "core/formats/dcp/dcp_notes.h"
 #include "core/formats/dcp/dcp_properties.h"
+#include "core/formats/dcp/dcp_provenance.h"
 #include "core/formats/dcp/dcp_rows.h"
 #include "core/formats/dcp/dcp_write.h"
 
@@ -44,7 +44,6 @@ class Interpreter {
   void read_storage(NodeId storage_data);
   void place_item(const DcpKeyRow& key, ItemPlace item, NodeId place, std::uint64_t at);
   void share_equal_keys();
-  void note_provenance(NodeId root);
 
   std::optional<ExtentsHandle> extents_of(NodeId id);
   std::optional<DcpKeyRow> key_of(NodeId id);
@@ -109,7 +108,8 @@ Status Interpreter::run() {
   share_equal_keys();
   for (std::size_t i = 0; i < objects_.size(); ++i)
     builder_.add_object(std::move(objects_[i]), std::move(object_paths_[i]));
-  note_provenance(root);
+  builder_.set_provenance(provenance_of(
+      tree_, file_size_, static_cast<int>(std::min<std::size_t>(arity_, 1000)), old_properties_));
   if (duplicates_ > 0)
     notes_.add(Severity::kWarning, {}, first_duplicate_,
                human_count(duplicates_) + " keys are recorded twice; the later record counts.");
@@ -433,62 +433,6 @@ void Interpreter::share_equal_keys() {
       if (missing(chunk) && twin != placed.end()) builder_.share_item(twin->second, chunk);
     }
   }
-}
-
-std::string torch_version(std::size_t arity, bool old_properties, bool version, bool storage_meta,
-                          bool modules) {
-  if (arity >= 6) return "2.15 or newer";
-  if (version) return "2.9 to 2.14";
-  if (modules) return "2.7 to 2.8";
-  if (storage_meta) return "2.4 to 2.6";
-  if (old_properties) return "2.0 to 2.2";
-  return "";
-}
-
-bool is_identifier(std::string_view name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  });
-}
-
-void Interpreter::note_provenance(NodeId root) {
-  Provenance seen;
-  NodeId attributes = tree_.attributes(root);
-  NodeId storage_meta = tree_.find(attributes, "storage_meta");
-  seen.has_planner_data = tree_.kind(tree_.find(attributes, "planner_data")) == NodeKind::kDict;
-  seen.has_storage_meta = tree_.kind(storage_meta) == NodeKind::kObject;
-  seen.version = tree_.text(tree_.find(attributes, "version")).value_or("").substr(0, 256);
-  seen.save_id = tree_.text(tree_.attribute(storage_meta, "save_id")).value_or("").substr(0, 256);
-  seen.properties_arity = static_cast<int>(std::min<std::size_t>(arity_, 1000));
-  seen.pickle_protocol = tree_.protocol();
-  NodeId checkpoint_id = tree_.attribute(storage_meta, "checkpoint_id");
-  if (tree_.kind(checkpoint_id) == NodeKind::kString) seen.path_class = "str";
-  if (const PickleGlobal* made_of = tree_.global(tree_.callable(checkpoint_id)))
-    seen.path_class = (made_of->module + "." + made_of->name).substr(0, 256);
-  seen.torch = torch_version(arity_, old_properties_, !seen.version.empty(), seen.has_storage_meta,
-                             tree_.attribute(storage_meta, "modules") != NodeId::kAbsent);
-  constexpr std::string_view kFields[] = {
-      "state_dict_metadata", "planner_data", "storage_data",
-      "storage_meta",        "version",      kReorderedAttribute};
-  for (NodeId fqn : tree_.items(tree_.find(attributes, kReorderedAttribute)))
-    seen.reordered.emplace_back(tree_.text(fqn).value_or(""));
-  std::sort(seen.reordered.begin(), seen.reordered.end());
-  auto pairs = tree_.items(attributes);
-  // Values are written out without their memo: what was shared may grow, but not without end.
-  std::size_t plain_budget = static_cast<std::size_t>(16 * file_size_ + 65536);
-  for (std::size_t i = 0; i + 1 < pairs.size() && seen.extra_attributes.size() < 64; i += 2) {
-    auto name = tree_.text(pairs[i]);
-    if (!name || std::find(std::begin(kFields), std::end(kFields), *name) != std::end(kFields))
-      continue;
-    seen.extra_attributes.emplace_back(name->substr(0, 256));
-    if (name->size() > 256 || !is_identifier(*name)) continue;
-    auto value = plain_pickle(tree_, pairs[i + 1], plain_budget);
-    if (!value) continue;
-    plain_budget -= value->size();
-    std::erase_if(seen.plain_attributes, [&](const auto& other) { return other.first == *name; });
-    seen.plain_attributes.emplace_back(*name, std::move(*value));
-  }
-  builder_.set_provenance(std::move(seen));
 }
 
 }  // namespace

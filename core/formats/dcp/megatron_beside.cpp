@@ -70,7 +70,8 @@ bool note_marker(const Directory& directory, bool has_common, CheckpointBuilder&
   return !backend->empty();
 }
 
-Status read_common(const Directory& directory) {
+// Whether every record was held against its checksum.
+Result<bool> read_common(const Directory& directory) {
   SHW_TRY(auto source, directory.open(kCommonState));
   SHW_TRY(Bytes begin, read_bytes(*source, 0, std::min<std::uint64_t>(source->size(), 4)));
   // torch's form of before 1.6 has no checksum, and no torch_dist was written in it.
@@ -80,7 +81,7 @@ Status read_common(const Directory& directory) {
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kReadWhole));
   SHW_TRY(PickleTree tree, decode_pickle(pickle, kCommonState));
   if (tree.refused()) return fail(ErrorKind::kDamaged, tree.refused()->what, {kCommonState});
-  if (source->size() > kReadWhole || zip.crcs_absent()) return {};
+  if (source->size() > kReadWhole || zip.crcs_absent()) return false;
   for (const ZipEntry& entry : zip.entries()) {
     SHW_TRY(std::uint32_t crc, zip.crc_of(entry, nullptr));
     if (crc != entry.crc)
@@ -88,7 +89,7 @@ Status read_common(const Directory& directory) {
                                                   " changed after it was written: its checksum "
                                                   "differs");
   }
-  return {};
+  return true;
 }
 
 void note_common(const Directory& directory, bool has_common_object, CheckpointBuilder& builder) {
@@ -107,6 +108,11 @@ void note_common(const Directory& directory, bool has_common_object, CheckpointB
          "common.pt cannot be read (" + read.error().message +
              "): Megatron reads the arguments and the optimizer's settings from it before any "
              "tensor.",
+         builder);
+  else if (!*read)
+    note(kCommonState, Severity::kInfo,
+         "common.pt was read as far as its pickle: its other records were not held against "
+         "checksums, since it has none or is larger than 64 MiB.",
          builder);
 }
 

@@ -222,8 +222,10 @@ const Rule kMeshContradicted = {
         "person can (--mesh dp=4,tp=2). This mesh has fewer ranks than wrote the checkpoint, or it "
         "predicts other tiles than those that lie there, or tensors lie as the spec says only "
         "where "
-        "its axes count the ranks in another order. A mesh that one tensor contradicts is not used "
-        "for any: a repair by it would put other ranks' rows in place. The tensors that it names "
+        "its axes count the ranks in another order. A mesh that the spec contradicts for one "
+        "tensor is "
+        "not used for any: a repair by it would put other ranks' rows in place. The tensors that "
+        "it names "
         "say which order fits; the desktop's mesh panel and the writers of the tiles show which "
         "meshes would.",
     .lesson = {.drawing = R"(

@@ -1,5 +1,7 @@
 // N16: steps that the moments contradict, parameters in no group or in two, groups in another
 // order than the reference has them.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -89,47 +91,47 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
   findings.push_back(std::move(finding));
 }
 
-void report_unknown_steps(const StepCheck& steps, std::vector<Finding>& findings) {
-  if (steps.unknown.empty()) return;
+// Steps that stand apart from the others where nothing decides why.
+struct StepsApart {
+  const std::vector<const SavedStep*>& steps;
+  const char *where, *others;  // "far behind the others", "others stand at"
+  const char *can_be, *decides;
+  const char* evidence;  // what the step of the others is called there
+};
+
+void report_steps_apart(const StepsApart& apart, std::optional<double> others,
+                        std::vector<Finding>& findings) {
+  if (apart.steps.empty()) return;
   Finding finding;
   finding.rule = "optimizer-groups";
   finding.severity = Severity::kInfo;
   std::vector<std::string> lines;
-  for (const SavedStep* step : steps.unknown) {
+  for (const SavedStep* step : apart.steps) {
     add_subject(finding.subjects, step->fqn);
     lines.push_back(said(*step));
   }
-  finding.cause = plural(lines.size(), "optimizer step") + " far behind the others (" +
-                  some_of(lines) + "; others stand at " + step_text(steps.latest) +
-                  "): parameters that were added lately, or a step that was not counted.";
+  finding.cause =
+      fmt::format("{} {} ({}; {} {}): {}.", plural(lines.size(), "optimizer step"), apart.where,
+                  some_of(lines), apart.others, step_text(others), apart.can_be);
   finding.evidence = {{"steps", capped(lines)},
                       {"count", count_of(lines.size())},
-                      {"latest step", *steps.latest},
-                      {"what would decide",
-                       "an earlier checkpoint (--against), or moments that "
-                       "can be read as plain numbers"}};
+                      {apart.evidence, others.value_or(0)},
+                      {"what would decide", std::string(apart.decides)}};
   findings.push_back(std::move(finding));
 }
 
-void report_steps_ahead(const StepCheck& steps, std::vector<Finding>& findings) {
-  if (steps.ahead.empty()) return;
-  Finding finding;
-  finding.rule = "optimizer-groups";
-  finding.severity = Severity::kInfo;
-  std::vector<std::string> lines;
-  for (const SavedStep* step : steps.ahead) {
-    add_subject(finding.subjects, step->fqn);
-    lines.push_back(said(*step));
-  }
-  finding.cause = plural(lines.size(), "optimizer step") + " far ahead of the others (" +
-                  some_of(lines) + "; most stand at " + step_text(steps.latest) +
-                  "): parameters that were trained before the others were added, or a number that "
-                  "something wrote over.";
-  finding.evidence = {{"steps", capped(lines)},
-                      {"count", count_of(lines.size())},
-                      {"step of most", *steps.latest},
-                      {"what would decide", "an earlier checkpoint (--against)"}};
-  findings.push_back(std::move(finding));
+void report_undecided_steps(const StepCheck& steps, std::vector<Finding>& findings) {
+  report_steps_apart(
+      {steps.unknown, "far behind the others", "others stand at",
+       "parameters that were added lately, or a step that was not counted",
+       "an earlier checkpoint (--against), or moments that can be read as plain numbers",
+       "latest step"},
+      steps.latest, findings);
+  report_steps_apart({steps.ahead, "far ahead of the others", "most stand at",
+                      "parameters that were trained before the others were added, or a number that "
+                      "something wrote over",
+                      "an earlier checkpoint (--against)", "step of most"},
+                     steps.latest, findings);
 }
 
 // Membership.
@@ -362,8 +364,7 @@ void find_optimizer_group_faults(const Facts& facts, std::vector<Finding>& findi
     const SavedOptimizer* other = counterpart_of(optimizer, settings, reference);
     StepCheck steps = check_steps(facts, optimizer, other, pairs, budget);
     report_wrong_steps(facts.checkpoint, steps, findings);
-    report_unknown_steps(steps, findings);
-    report_steps_ahead(steps, findings);
+    report_undecided_steps(steps, findings);
     report_membership(optimizer, findings);
     if (other != nullptr)
       report_order(facts.checkpoint, optimizer, *other, name_of(*facts.reference), findings);

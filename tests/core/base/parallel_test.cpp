@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <barrier>
 #include <set>
 #include <thread>
 
@@ -80,6 +81,31 @@ TEST_CASE("what is worked on at once holds no more than it may") {
   });
   CHECK(all.has_value());
   CHECK(done == 200);
+}
+
+TEST_CASE("a thread gets from a pool what it had last, whatever others do meanwhile") {
+  std::atomic<int> made{0}, exchanged{0};
+  Pool<int> pool([&] {
+    ++made;
+    return std::make_unique<int>(0);
+  });
+  // Threads of a machine of one core share: nobody could work beside another.
+  if (worker_count() < 2) return;
+  std::barrier both(2);
+  auto work = [&] {
+    const int* first = nullptr;
+    {
+      auto held = pool.take();
+      first = &*held;
+      both.arrive_and_wait();
+    }
+    for (int i = 0; i < 10'000; ++i) exchanged += &*pool.take() == first ? 0 : 1;
+  };
+  std::thread one(work), other(work);
+  one.join();
+  other.join();
+  CHECK(made == 2);
+  CHECK(exchanged == 0);
 }
 
 TEST_CASE("a pool makes no more than are in use at once") {

@@ -2,29 +2,14 @@
 #include <doctest/doctest.h>
 
 #include "core/io/memory_store.h"
+#include "core/put_folder.h"
 #include "core/transform/drawn_plan.h"
 
 using namespace shw;
 
-namespace {
-
-void put_folder(MemoryStore& store, const std::string& from, const std::string& to) {
-  auto directory = open_directory(from);
-  REQUIRE(directory.has_value());
-  auto entries = (*directory)->list();
-  REQUIRE(entries.has_value());
-  for (const Entry& entry : *entries) {
-    auto source = (*directory)->open(entry.path);
-    REQUIRE(source.has_value());
-    store.put(to + "/" + entry.path, read_bytes(**source, 0, (*source)->size()).value());
-  }
-}
-
-}  // namespace
-
 TEST_CASE("a proof against a compressed source is the same with hardly any memory") {
   test::DrawnPlan drawn;
-  put_folder(drawn.store, SHW_TEST_DATA "/torch-2.14/healthy_zstd/ckpt", "/ck");
+  test::put_folder(drawn.store, SHW_TEST_DATA "/torch-2.14/healthy_zstd/ckpt", "/ck");
   drawn.steps = {ReshardStep{{"*"}, {{{"dp", 3}}}, {{Placement::Kind::kShard, 0, 1}}}};
   const std::shared_ptr<const Checkpoint> source = test::open_in(drawn.store, "/ck");
   const Arrangement all = test::taken(source, drawn.steps);

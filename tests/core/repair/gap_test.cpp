@@ -12,12 +12,6 @@ using namespace shw;
 
 namespace {
 
-Values numbers_from(std::int64_t first, std::int64_t count) {
-  Values values;
-  for (std::int64_t i = 0; i < count; ++i) values.push_back(first + i);
-  return values;
-}
-
 bool says(const VerifyReport& report, const std::string& words) {
   return std::any_of(report.reasons.begin(), report.reasons.end(),
                      [&](const std::string& one) { return one.find(words) != std::string::npos; });

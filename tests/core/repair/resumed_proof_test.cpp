@@ -9,6 +9,7 @@
 #include "core/io/faulty_store.h"
 #include "core/io/memory_store.h"
 #include "core/io/place.h"
+#include "core/put_folder.h"
 #include "core/transform/drawn_plan.h"
 
 using namespace shw;
@@ -26,17 +27,7 @@ struct CountedSource {
                          return std::nullopt;
                        }};
 
-  explicit CountedSource(const std::string& folder) {
-    auto directory = open_directory(folder);
-    REQUIRE(directory.has_value());
-    auto entries = (*directory)->list();
-    REQUIRE(entries.has_value());
-    for (const Entry& entry : *entries) {
-      auto source = (*directory)->open(entry.path);
-      REQUIRE(source.has_value());
-      store.put("/ck/" + entry.path, read_bytes(**source, 0, (*source)->size()).value());
-    }
-  }
+  explicit CountedSource(const std::string& folder) { test::put_folder(store, folder, "/ck"); }
   std::shared_ptr<const Checkpoint> open() {
     auto checkpoint = open_checkpoint(counting.read_folder("/ck").value());
     REQUIRE(checkpoint.has_value());

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/fixtures.h"
@@ -48,6 +49,24 @@ TEST_CASE("without a spec shapes and row order and values and placements were no
     CHECK(text.find("nothing is wrong") == std::string::npos);
     CHECK(text.find("not judged: ") != std::string::npos);
   }
+}
+
+TEST_CASE("nothing is judged by two orders of a mesh that no tensor decides between") {
+  auto checkpoint = opened_fixture("torch-2.14/s4_expert_order_topology_locked");
+  auto spec = load_spec(folder("torch-2.14/s4_expert_order_topology_locked/spec.json"));
+  REQUIRE(spec.has_value());
+  CheckOptions options = at(Depth::kHeaders);
+  options.spec = std::make_shared<const Spec>(std::move(*spec));
+  CHECK(is_open(looked(*checkpoint, options), "placements of 1 tensor", ""));
+  options.mesh = parse_mesh("ep=2,edp=4").value();
+  CheckReport report = looked(*checkpoint, options);
+  auto told = std::find_if(report.findings.begin(), report.findings.end(),
+                           [](const auto& one) { return one.rule == "mesh-contradicted"; });
+  REQUIRE(told != report.findings.end());
+  CHECK(told->severity == Severity::kInfo);
+  CHECK(told->cause.find("neither was used") != std::string::npos);
+  // The experts; what lies on another mesh was judged by that.
+  CHECK(is_open(report, "placements of 4 tensors", "--mesh, or mesh and placements"));
 }
 
 TEST_CASE("what was looked at is not said to be open") {

@@ -17,10 +17,14 @@ namespace {
 const std::string kMarker =
     R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1, "common_backend": "torch"})";
 
-Bytes common_state() {
+// `more`: bytes of a storage beside the pickle.
+Bytes common_state(std::size_t more = 0) {
   const Bytes pickle = bytes_of("\x80\x02}(U\x09iterationK\x05u.");
+  const Bytes storage(more);
   MemorySink sink;
-  REQUIRE(write_torch_archive(sink, {.top = "common", .pickle = payload_of(pickle)}));
+  TorchArchive archive{.top = "common", .pickle = payload_of(pickle)};
+  if (more != 0) archive.storages.push_back(payload_of(storage));
+  REQUIRE(write_torch_archive(sink, archive));
   return sink.bytes;
 }
 
@@ -62,6 +66,11 @@ TEST_CASE("what Megatron reads first is whole or said to be damaged") {
   CHECK(noted("{", std::nullopt) == info);
   CHECK(noted(kMarker, Bytes()) == error);
   CHECK(noted(kMarker, Bytes(500)) == error);
+}
+
+TEST_CASE("a common.pt that is too large to be read whole is not said to be whole") {
+  CHECK(noted(kMarker, common_state(1 << 20)) == Severities{});
+  CHECK(noted(kMarker, common_state(65 << 20)) == Severities{Severity::kInfo});
 }
 
 TEST_CASE("common.pt cut anywhere is told, and so is any byte of its pickle") {

@@ -15,6 +15,12 @@
 
 namespace shw {
 
+inline Values numbers_from(std::int64_t first, std::int64_t count) {
+  Values values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back(first + i);
+  return values;
+}
+
 // One tensor in pieces along dim 0 as torch.chunk cuts it, piece i by rank i.
 inline MadeTensor cut_in_rows(const std::string& fqn, const Extents& shape, const Values& values,
                               std::int64_t pieces, std::uint32_t first_rank = 0) {

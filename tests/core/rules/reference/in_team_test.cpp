@@ -17,12 +17,6 @@ using namespace shw;
 
 namespace {
 
-Values counted_up(std::int64_t count, std::int64_t from) {
-  Values values;
-  for (std::int64_t i = 0; i < count; ++i) values.push_back(from + i);
-  return values;
-}
-
 // Rows of [rows, columns] in another order: row i is row order(i).
 Values in_order(const Values& values, std::int64_t columns,
                 const std::function<std::int64_t(std::int64_t)>& order) {
@@ -69,28 +63,28 @@ struct OnDisk {
 
 void make_mixed_up(OnDisk& disk) {
   for (std::int64_t layer = 0; layer < kLayers; ++layer) {
-    Values fused = counted_up(kRows * 64, layer << 16);
+    Values fused = numbers_from(layer << 16, kRows * 64);
     auto take_turns = [](std::int64_t row) { return row / 2 + row % 2 * (kRows / 2); };
     disk.add_both(in_layer(layer, "fc1.weight"), {kRows, 64}, fused,
                   layer % 2 == 0 ? in_order(fused, 64, take_turns) : fused);
-    Values square = counted_up(kSide * kSide, (layer << 16) + 7);
+    Values square = numbers_from((layer << 16) + 7, kSide * kSide);
     disk.add_both(in_layer(layer, "attn.weight"), {kSide, kSide}, square,
                   layer % 3 == 0 ? crossed(square, kSide) : square);
-    Values other = counted_up(kRows * 64, (layer << 16) + 11);
+    Values other = numbers_from((layer << 16) + 11, kRows * 64);
     disk.add_both(in_layer(layer, "experts.weight"), {kRows, 64}, other,
-                  layer % 3 == 1 ? counted_up(kRows * 64, -9'000) : other);
+                  layer % 3 == 1 ? numbers_from(-9'000, kRows * 64) : other);
   }
-  Values words = counted_up(kRows * 64, 1 << 22);
+  Values words = numbers_from(1 << 22, kRows * 64);
   disk.add_both("model.embed_tokens.weight", {kRows, 64}, words, words);
   disk.reference.push_back(
-      cut_in_rows("lm_head.weight", {kRows, 64}, counted_up(kRows * 64, 1 << 23), 2));
+      cut_in_rows("lm_head.weight", {kRows, 64}, numbers_from(1 << 23, kRows * 64), 2));
 }
 
 // A stage that counted its layers from 0, and lost those of another stage.
 void make_renumbered(OnDisk& disk) {
   for (std::int64_t layer = 0; layer < 2 * kLayers; ++layer) {
     for (const char* matrix : {"fc1.weight", "fc2.weight"}) {
-      Values values = counted_up(kRows * 64, (layer << 16) + (matrix[2] == '1' ? 0 : 1 << 24));
+      Values values = numbers_from((layer << 16) + (matrix[2] == '1' ? 0 : 1 << 24), kRows * 64);
       disk.reference.push_back(cut_in_rows(in_layer(layer, matrix), {kRows, 64}, values, 2));
       if (layer >= kLayers)
         disk.saved.push_back(
@@ -101,13 +95,13 @@ void make_renumbered(OnDisk& disk) {
 
 // Rows at the end of the vocabulary that no token uses.
 void make_padded(OnDisk& disk) {
-  Values rows = counted_up(kWords * 64, 5);
+  Values rows = numbers_from(5, kWords * 64);
   Values padded = rows;
   padded.resize(padded.size() + 64 * 64, 0);
   disk.reference.push_back(cut_in_rows("model.embed_tokens.weight", {kWords, 64}, rows, 2));
   disk.saved.push_back(cut_in_rows("model.embed_tokens.weight", {kWords + 64, 64}, padded, 4));
-  disk.add_both("model.norm.weight", {kRows, 2}, counted_up(kRows * 2, 3),
-                counted_up(kRows * 2, 3));
+  disk.add_both("model.norm.weight", {kRows, 2}, numbers_from(3, kRows * 2),
+                numbers_from(3, kRows * 2));
 }
 
 std::shared_ptr<const Checkpoint> counting(const std::string& path,

@@ -1,0 +1,25 @@
+// A folder of the disk, in a store that lives in memory.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "core/io/memory_store.h"
+#include "core/io/source.h"
+
+namespace shw::test {
+
+inline void put_folder(MemoryStore& store, const std::string& from, const std::string& to) {
+  auto directory = open_directory(from);
+  REQUIRE(directory.has_value());
+  auto entries = (*directory)->list();
+  REQUIRE(entries.has_value());
+  for (const Entry& entry : *entries) {
+    auto source = (*directory)->open(entry.path);
+    REQUIRE(source.has_value());
+    store.put(to + "/" + entry.path, read_bytes(**source, 0, (*source)->size()).value());
+  }
+}
+
+}  // namespace shw::test
