@@ -6,7 +6,8 @@
 namespace shw {
 
 Facts build_facts(const CheckInput& input) {
-  Facts facts{input, filled_in(input.checkpoint, input.progress), {}, find_other_orders(input), {}};
+  Facts facts{input, filled_in(input.checkpoint, input.progress), {}, find_other_orders(input), {},
+              {}};
   facts.states = std::make_shared<const std::vector<OptimizerState>>(
       optimizer_states(input.checkpoint, input.progress));
   // The router's law first (S4), then the laws of a layer's matrices (S5 E1, failures.md 0.7.12).

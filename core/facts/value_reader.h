@@ -24,25 +24,30 @@ inline bool has_values(Dtype dtype) {
          dtype == Dtype::kBfloat16;
 }
 
+// Takes the tensor out of what is left; what does not fit is left out.
+inline bool is_within(const Checkpoint& c, TensorId tensor, ValueBudget& budget) {
+  const auto count = static_cast<std::uint64_t>(volume(c.shape(tensor)).value_or(0));
+  const std::uint32_t width = size_of(c.dtype(tensor));
+  if (count > budget.per_tensor / width || count * width > budget.left) {
+    ++budget.left_out;
+    return false;
+  }
+  budget.left -= count * width;
+  return true;
+}
+
 // The tensor if it is a float, whole and within the limits.
 inline std::optional<TensorValues> read_values(const CheckInput& input, TensorId tensor,
                                                ValueBudget& budget) {
   const Checkpoint& c = input.checkpoint;
   if (c.directory() == nullptr || !has_values(c.dtype(tensor))) return std::nullopt;
   if (input.tilings[index_of(tensor)].tiling != Tiling::kExact) return std::nullopt;
-  auto elements = volume(c.shape(tensor));
-  if (!elements || *elements <= 0) return std::nullopt;
-  auto count = static_cast<std::uint64_t>(*elements);
-  std::uint32_t width = size_of(c.dtype(tensor));
-  if (count > budget.per_tensor / width || count * width > budget.left) {
-    ++budget.left_out;
-    return std::nullopt;
-  }
+  const auto count = static_cast<std::uint64_t>(volume(c.shape(tensor)).value_or(0));
+  if (count == 0 || !is_within(c, tensor, budget)) return std::nullopt;
   auto values = read_tensor(c, tensor, budget.per_tensor);
   // Damaged and unreadable items are for bad-record and not-looked-at.
-  if (!values || values->uncovered != 0 || values->bytes.size() != count * width)
+  if (!values || values->uncovered != 0 || values->bytes.size() != count * size_of(values->dtype))
     return std::nullopt;
-  budget.left -= count * width;
   return std::move(*values);
 }
 
@@ -64,6 +69,23 @@ inline double value_at(Dtype dtype, BytesView bytes, std::size_t i) {
       return from_narrow<kBfloat16Form, double>(bits_at<std::uint16_t>(bytes, i));
     default:
       return std::bit_cast<float>(bits_at<std::uint32_t>(bytes, i));
+  }
+}
+
+// Elements [first, first + out.size()).
+inline void to_doubles(Dtype dtype, BytesView bytes, std::size_t first, std::span<double> out) {
+  auto each = [&](auto value) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = value(first + i);
+  };
+  switch (dtype) {
+    case Dtype::kFloat64:
+      return each([&](std::size_t i) { return value_at(Dtype::kFloat64, bytes, i); });
+    case Dtype::kFloat16:
+      return each([&](std::size_t i) { return value_at(Dtype::kFloat16, bytes, i); });
+    case Dtype::kBfloat16:
+      return each([&](std::size_t i) { return value_at(Dtype::kBfloat16, bytes, i); });
+    default:
+      return each([&](std::size_t i) { return value_at(Dtype::kFloat32, bytes, i); });
   }
 }
 

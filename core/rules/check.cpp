@@ -211,8 +211,9 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   CheckInput input = input_of(checkpoint, options, report.depth, looked, expected, progress);
   begin_findings(checkpoint, expected, input, report.findings);
   SHW_TRY(input.equal_to_reference, equal_to_reference(input, progress, options.team));
-  const Facts facts = build_facts(input);
+  Facts facts = build_facts(input);
   if (is_cancelled(progress)) return stopped();
+  SHW_TRY(facts.looks, look_at_values(facts, facts.optimizer_settings));
   Status done = run_all(facts, report);
   if (is_cancelled(progress)) return stopped();
   if (!done) return tl::unexpected<Error>(std::move(done).error());

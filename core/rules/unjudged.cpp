@@ -1,7 +1,8 @@
 #include "core/rules/unjudged.h"
 
 #include <algorithm>
-#include <optional>
+#include <cmath>
+#include <memory>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -40,8 +41,8 @@ class RanksOfMesh {
  public:
   explicit RanksOfMesh(const CheckInput& input) : input_(input) {}
   bool are_known(const Mesh& mesh) {
-    if (mesh_ != mesh) {  // thousands of tensors lie on one
-      mesh_ = mesh;
+    if (asked_ == nullptr || *asked_ != mesh) {  // thousands of tensors lie on one
+      asked_ = std::make_unique<const Mesh>(mesh);
       known_ = RankMap(input_, mesh).of(0).has_value();
     }
     return known_;
@@ -49,7 +50,7 @@ class RanksOfMesh {
 
  private:
   const CheckInput& input_;
-  std::optional<Mesh> mesh_;
+  std::unique_ptr<const Mesh> asked_;
   bool known_ = false;
 };
 
@@ -146,6 +147,17 @@ void add_bytes(const CheckInput& input, List& out) {
                    "the program that wrote them"});
 }
 
+// Optimizer states that were held against what they belong to only in parts.
+void add_values(const ValueLooks& looks, List& out) {
+  if (looks.looked_at >= looks.elements) return;
+  const double left =
+      100 - 100 * static_cast<double>(looks.looked_at) / static_cast<double>(looks.elements);
+  const int percent = std::clamp(static_cast<int>(std::ceil(left)), 1, looks.looked_at ? 99 : 100);
+  out.push_back(
+      {"whether moments and masters fit in " + std::to_string(percent) + " % of their elements",
+       "--against a copy of the same step"});
+}
+
 // Files that nothing was held against, though a list of hashes lies there.
 void add_integrity(const CheckInput& input, List& out) {
   if (input.integrity == nullptr) return;
@@ -204,12 +216,13 @@ void add_left_open(const std::vector<Finding>& findings, List& out) {
 
 }  // namespace
 
-std::vector<Unjudged> unjudged_of(const CheckInput& input, const std::vector<Finding>& findings) {
+std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>& findings) {
   List out;
-  add_hints(input, findings, out);
-  add_expectations(input, out);
-  add_bytes(input, out);
-  add_integrity(input, out);
+  add_hints(facts, findings, out);
+  add_expectations(facts, out);
+  add_bytes(facts, out);
+  add_values(facts.looks, out);
+  add_integrity(facts, out);
   add_left_open(findings, out);
   return out;
 }

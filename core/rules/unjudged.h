@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/facts/check_input.h"
+#include "core/facts/facts.h"
 #include "core/model/finding.h"
 
 namespace shw {
@@ -19,7 +19,7 @@ struct Unjudged {
 };
 
 // Only what is true of this checkpoint and of what was given. `findings` are final.
-std::vector<Unjudged> unjudged_of(const CheckInput& input, const std::vector<Finding>& findings);
+std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>& findings);
 
 // "shapes and row order (--spec or --against); values (--data)": one line for people, what has the
 // same need together.

@@ -1,42 +1,16 @@
 // P16: the optimizer's master copy, rounded, is the model's weight.
-#include <algorithm>
-#include <cmath>
 #include <unordered_set>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/locate_rows.h"
-#include "core/facts/optimizer_states.h"
+#include "core/facts/reference_bytes.h"
 #include "core/facts/value_reader.h"
 #include "core/rules/rules.h"
 
 namespace shw {
 namespace {
-
-struct Difference {
-  std::int64_t elements = 0;
-  std::int64_t differing = 0;  // rounded, they are not the same code
-  std::int64_t far = 0;        // not even near: more than a quarter apart
-};
-
-template <NarrowFloat form>
-Difference compare_cast(const TensorValues& master, const TensorValues& model) {
-  Difference out;
-  out.elements = static_cast<std::int64_t>(count_in(model));
-  for (std::size_t i = 0; i < count_in(model); ++i) {
-    float value = std::bit_cast<float>(bits_at<std::uint32_t>(master.bytes, i));
-    std::uint32_t code = bits_at<std::uint16_t>(model.bytes, i);
-    if (to_narrow<form>(value) == code || std::isnan(value)) continue;
-    double saved = from_narrow<form>(code);
-    // Both zeros are one number.
-    if (saved == 0 && to_narrow<form>(std::abs(value)) == 0) continue;
-    ++out.differing;
-    if (!(std::abs(saved - value) <= 0.25 * std::max(std::abs(saved), std::abs(double{value}))))
-      ++out.far;
-  }
-  return out;
-}
 
 struct MasterCasts {
   std::vector<std::string> subjects, how, strangers, elsewhere;
@@ -57,50 +31,64 @@ std::string found_elsewhere(const TensorValues& masters, const TensorValues& wei
   return some_of(parts);
 }
 
-void look_at_state(const Facts& facts, const OptimizerState& state, ValueBudget& budget,
-                   MasterCasts& found) {
-  const Checkpoint& c = facts.checkpoint;
-  if (state.role != StateRole::kMaster || !state.parameter || !state.parameter_is_sure) return;
-  TensorId model = *state.parameter;
-  if (!same(c.shape(state.state), c.shape(model))) return;
-  Dtype narrow = c.dtype(model);
-  bool half = narrow == Dtype::kFloat16;
-  if (c.dtype(state.state) != Dtype::kFloat32 || (!half && narrow != Dtype::kBfloat16)) return;
-  auto masters = read_values(facts, state.state, budget);
-  auto weights = masters ? read_values(facts, model, budget) : std::nullopt;
-  if (!masters || !weights || masters->dtype != Dtype::kFloat32 || weights->dtype != narrow) return;
-  Difference seen = half ? compare_cast<kFloat16Form>(*masters, *weights)
-                         : compare_cast<kBfloat16Form>(*masters, *weights);
-  ++found.looked_at;
-  if (seen.differing * 1000 <= seen.elements) return;
-  found.differing += seen.differing;
-  found.far += seen.far;
-  found.subjects.emplace_back(c.fqn(state.state));
-  found.how.push_back(std::string(c.fqn(state.state)) + ": " +
-                      human_count(static_cast<std::uint64_t>(seen.differing)) + " of " +
-                      human_count(static_cast<std::uint64_t>(seen.elements)) + " differ from " +
-                      std::string(c.fqn(model)) + ", " +
-                      human_count(static_cast<std::uint64_t>(seen.far)) + " by a quarter or more");
-  std::string elsewhere = found_elsewhere(*masters, *weights);
-  if (!elsewhere.empty())
-    found.elsewhere.push_back(std::string(c.fqn(state.state)) + ": " + elsewhere);
-  if ((seen.far * 2 > seen.elements || !elsewhere.empty()) && seen.elements >= 64)
-    found.strangers.emplace_back(c.fqn(state.state));
+bool differs(const MasterLook& look) {
+  return look.is_read && look.count.differing * 1000 > look.count.elements;
 }
 
-void find_master_mismatches(const Facts& facts, std::vector<Finding>& findings) {
-  MasterCasts found;
+// Where rows of a master that differs are found again, if they are.
+Result<std::vector<std::string>> places_of(const Facts& facts,
+                                           const std::vector<const MasterLook*>& looks) {
+  const Checkpoint& c = facts.checkpoint;
   ValueBudget budget;
+  std::vector<std::uint64_t> held;
+  std::vector<bool> is_asked;
+  for (const MasterLook* look : looks) {
+    held.push_back(bytes_to_compare(c, look->master));
+    is_asked.push_back(is_within(c, look->master, budget) && is_within(c, look->weight, budget));
+  }
+  auto find = [&](std::size_t i) -> Result<std::string> {
+    if (!is_asked[i]) return std::string();
+    ValueBudget own;
+    auto masters = read_values(facts, looks[i]->master, own);
+    auto weights = masters ? read_values(facts, looks[i]->weight, own) : std::nullopt;
+    return weights ? found_elsewhere(*masters, *weights) : std::string();
+  };
+  return find_together(facts, "look for rows of masters", held, find);
+}
+
+void add_master(const Checkpoint& c, const MasterLook& look, const std::string& elsewhere,
+                MasterCasts& found) {
+  const CastCount& seen = look.count;
+  const std::string name(c.fqn(look.master));
+  found.differing += seen.differing;
+  found.far += seen.far;
+  found.subjects.push_back(name);
+  found.how.push_back(name + ": " + human_count(static_cast<std::uint64_t>(seen.differing)) +
+                      " of " + human_count(static_cast<std::uint64_t>(seen.elements)) +
+                      " differ from " + std::string(c.fqn(look.weight)) + ", " +
+                      human_count(static_cast<std::uint64_t>(seen.far)) + " by a quarter or more");
+  if (!elsewhere.empty()) found.elsewhere.push_back(name + ": " + elsewhere);
+  if ((seen.far * 2 > seen.elements || !elsewhere.empty()) && seen.elements >= 64)
+    found.strangers.push_back(name);
+}
+
+Status find_master_mismatches(const Facts& facts, std::vector<Finding>& findings) {
+  MasterCasts found;
   std::unordered_set<std::string_view> explained;
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::kInfo) continue;
     for (const std::string& subject : finding.subjects) explained.insert(subject);
   }
-  for (const OptimizerState& state : each_state(facts)) {
-    if (explained.contains(facts.checkpoint.fqn(state.state))) continue;
-    look_at_state(facts, state, budget, found);
+  std::vector<const MasterLook*> differing;
+  for (const MasterLook& look : each_of(facts.looks.masters, facts)) {
+    if (explained.contains(facts.checkpoint.fqn(look.master))) continue;
+    found.looked_at += look.is_read && look.count.elements != 0;
+    if (differs(look)) differing.push_back(&look);
   }
-  if (found.subjects.empty()) return;
+  if (differing.empty()) return {};
+  SHW_TRY(auto elsewhere, places_of(facts, differing));
+  for (std::size_t i = 0; i < differing.size(); ++i)
+    add_master(facts.checkpoint, *differing[i], elsewhere[i], found);
   Finding finding;
   finding.rule = "master-cast";
   // A few strangers among masters that fit were put in the wrong place; where none fits, they are
@@ -123,11 +111,11 @@ void find_master_mismatches(const Facts& facts, std::vector<Finding>& findings) 
   finding.evidence = {
       {"masters", capped(found.how)},         {"count", count_of(found.how.size())},
       {"masters_looked_at", found.looked_at}, {"elements_differing", found.differing},
-      {"elements_far_apart", found.far},      {"unlike_in_most_elements", strangers},
-      {"tensors_left_out", budget.left_out}};
+      {"elements_far_apart", found.far},      {"unlike_in_most_elements", strangers}};
   if (displaced) finding.evidence.emplace_back("found again at", capped(found.elsewhere));
   finding.subjects = std::move(found.subjects);
   findings.push_back(std::move(finding));
+  return {};
 }
 
 }  // namespace
@@ -150,7 +138,7 @@ const Rule kMasterCast = {
 )",
                .remedy = "Fill the masters from the weights: the first step would write them over "
                          "the weights."},
-    .run = find_master_mismatches,
+    .run_shared = find_master_mismatches,
 };
 
 }  // namespace shw

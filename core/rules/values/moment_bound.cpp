@@ -1,51 +1,16 @@
-#include "core/rules/values/moment_bound.h"
-
+// P15: no gradients lead to such a pair of moments.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/moment_pairs.h"
-#include "core/facts/optimizer_settings.h"
-#include "core/facts/value_reader.h"
 #include "core/rules/rules.h"
 
 namespace shw {
 
-double moment_constant(double beta1, double beta2) {
-  double rest = 1 - beta1 * beta1 / beta2;
-  if (!(beta2 > 0 && beta2 < 1) || rest <= 0) return std::numeric_limits<double>::infinity();
-  return (1 - beta1) * (1 - beta1) / ((1 - beta2) * rest);
-}
-
-double moment_constant_of_any(double beta2) {
-  return beta2 > 0 && beta2 < 1 ? 1 / (1 - beta2) : std::numeric_limits<double>::infinity();
-}
-
-void MomentCount::add(double m, double v, double constant, double slack) {
-  // Below this the square of the gradient is lost in the smallest float.
-  constexpr double kSquareIsLost = 1e-15;
-  if (!std::isfinite(m) || !std::isfinite(v)) return;
-  ++looked_at;
-  squares += m * m;
-  seconds += constant * v;
-  if (v < 0) {
-    ++negative;
-  } else if (v == 0) {
-    if (std::abs(m) > kSquareIsLost) ++without_root;
-  } else if (std::abs(m) > kSquareIsLost) {
-    worst = std::max(worst, m * m / v);
-    if (m * m > constant * v * (1 + slack)) ++above;
-  }
-}
-
 namespace {
-
-// beta1 = 0.9, beta2 = 0.999: the widest bound among settings in common use.
-constexpr double kBeta1 = 0.9, kBeta2 = 0.999;
 
 struct BrokenBounds {
   std::vector<std::string> subjects, how;
@@ -85,38 +50,26 @@ std::string betas_text(const std::optional<Betas>& betas) {
   return to_text(first) + " and " + to_text(second) + ", saved beside the states";
 }
 
-void look_at_pair(const Facts& facts, const MomentPair& pair, ValueBudget& budget,
-                  BrokenBounds& found) {
-  const Checkpoint& c = facts.checkpoint;
+void add_pair(const Checkpoint& c, const MomentLook& look, BrokenBounds& found) {
+  const MomentPair& pair = look.pair;
+  const MomentCount& count = look.count;
   // Half precision loses small squares: nothing can be said of it.
   if (c.dtype(pair.mean) == Dtype::kFloat16 || c.dtype(pair.square) == Dtype::kFloat16) return;
-  auto mean = read_values(facts, pair.mean, budget);
-  auto square = mean ? read_values(facts, pair.square, budget) : std::nullopt;
-  if (!mean || !square) return;
-  const SavedOptimizer* optimizer = find_optimizer(facts.optimizer_settings, pair.prefix);
-  auto betas = optimizer != nullptr ? betas_of(*optimizer, pair.key) : std::nullopt;
-  double constant = moment_constant(betas ? betas->first : kBeta1, betas ? betas->second : kBeta2);
-  if (!std::isfinite(constant)) return;
-  const double of_any = betas ? moment_constant_of_any(betas->second) : 0;
-  bool narrow = mean->dtype == Dtype::kBfloat16 || square->dtype == Dtype::kBfloat16;
-  const double slack = narrow ? 0.05 : 0.02;
-  MomentCount count;
-  for (std::size_t i = 0; i < count_in(*mean); ++i)
-    count.add(value_at(mean->dtype, mean->bytes, i), value_at(square->dtype, square->bytes, i),
-              constant, slack);
-  bool broken = count.above + count.negative + count.without_root != 0;
+  if (!look.is_read || count.looked_at == 0 || !std::isfinite(look.constant)) return;
   count_pair(c, pair, count, found);
-  found.betas.insert(betas_text(betas));
-  if (!broken) return;
-  if (betas) ++found.known;
-  if (betas && is_adams(*optimizer, pair.key)) {
+  found.betas.insert(betas_text(look.betas));
+  if (count.above + count.negative + count.without_root == 0) return;
+  const double of_any = look.betas ? moment_constant_of_any(look.betas->second) : 0;
+  if (look.betas) ++found.known;
+  if (look.is_adams) {
     ++found.adams;
     // A saved beta1 above beta2 is none that the law of any beta1 speaks of.
-    if (betas->first <= betas->second && count.worst > of_any * (1 + slack)) ++found.certain;
+    if (look.betas->first <= look.betas->second && count.worst > of_any * (1 + look.slack))
+      ++found.certain;
     found.bound_of_any = std::max(found.bound_of_any, of_any);
   }
-  if (count.is_above_as_a_whole(betas ? of_any / constant : 1)) ++found.as_whole;
-  if (found.bound == 0) found.bound = constant;
+  if (count.is_above_as_a_whole(look.betas ? of_any / look.constant : 1)) ++found.as_whole;
+  if (found.bound == 0) found.bound = look.constant;
 }
 
 // What else than mixed rows leads there; empty where nothing does.
@@ -141,7 +94,7 @@ std::string another_reason(const BrokenBounds& found) {
     return "than Adam leaves them, " + human_count(static_cast<std::uint64_t>(found.as_whole)) +
            " of them as a whole: optimizers that divide gradients before they average them (ADOPT, "
            "LaProp) do that";
-  if (found.pairs >= 8 && found.worst <= moment_constant(kBeta1, kBeta2))
+  if (found.pairs >= 8 && found.worst <= moment_constant(0.9, 0.999))
     return "than the betas allow that were saved beside them, and no further than 0.9 and 0.999 "
            "would: the betas were probably changed during the run";
   return "";
@@ -170,12 +123,10 @@ bool is_of_adam(const MomentPair& pair, const ForeignStates& foreign) {
 }
 
 void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& findings) {
-  ValueBudget budget;
   BrokenBounds found;
   const ForeignStates foreign = foreign_states(facts);
-  std::vector<MomentPair> pairs = moment_pairs(facts);
-  for (const MomentPair& pair : each_of(pairs, facts)) {
-    if (is_of_adam(pair, foreign)) look_at_pair(facts, pair, budget, found);
+  for (const MomentLook& look : each_of(facts.looks.moments, facts)) {
+    if (is_of_adam(look.pair, foreign)) add_pair(facts.checkpoint, look, found);
   }
   if (found.subjects.empty()) return;
   Finding finding;
@@ -203,7 +154,7 @@ void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& finding
                       {"bound", found.bound},
                       {"bound_of_any_beta1", found.bound_of_any},
                       {"largest_ratio", found.worst},
-                      {"tensors_left_out", budget.left_out}};
+                      {"elements_looked_at", found.looked_at}};
   finding.subjects = std::move(found.subjects);
   findings.push_back(std::move(finding));
 }
@@ -226,7 +177,11 @@ const Rule kMomentBound = {
         "times the second. Otherwise, or where nearly all pairs are above and some as a whole, it "
         "is only said: AdaBelief, ADOPT and LaProp share nothing but the names with Adam. A second "
         "moment below zero, or of zero beside a first that is not, is of none of them. States that "
-        "Adam does not have (SOAP's bases) leave their parameter out.",
+        "Adam does not have (SOAP's bases) leave their parameter out. Where moments and masters "
+        "are "
+        "more than 512 MiB an eighth of the checkpoint's bytes is read once more for them, from "
+        "all "
+        "over the tensors, and what was not looked at stands under \"not judged\".",
     .lesson = {.drawing = R"(
   row    exp_avg   squared   exp_avg_sq   ratio, at most 52.9
    0        0.02    0.0004       0.0010     0.4

@@ -1,6 +1,4 @@
 // P15b: in a pair of moments the large ones stand beside the large ones.
-#include "core/rules/values/moment_correlation.h"
-
 #include <fmt/core.h>
 
 #include <cmath>
@@ -8,29 +6,9 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/moment_pairs.h"
-#include "core/facts/value_reader.h"
 #include "core/rules/rules.h"
 
 namespace shw {
-
-void LogCorrelation::add(double m, double v) {
-  if (m == 0 || !(v > 0) || !std::isfinite(m) || !std::isfinite(v)) return;
-  double x = std::log(std::abs(m)), y = 0.5 * std::log(v);
-  ++count;
-  // Welford's update: logarithms of equal scale would cancel in plain sums.
-  auto n = static_cast<double>(count);
-  double dx = x - mean_x, dy = y - mean_y;
-  mean_x += dx / n;
-  mean_y += dy / n;
-  xx += dx * (x - mean_x);
-  yy += dy * (y - mean_y);
-  xy += dx * (y - mean_y);
-}
-
-double LogCorrelation::value() const {
-  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
-}
 
 namespace {
 
@@ -42,21 +20,12 @@ constexpr double kSpread = 0.5;
 
 void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  ValueBudget budget;
-  budget.per_tensor = std::uint64_t{64} << 20;
-  budget.left = std::uint64_t{512} << 20;
   std::vector<std::string> lines, subjects;
   std::int64_t pairs = 0;
-  std::vector<MomentPair> all = moment_pairs(facts);
-  for (const MomentPair& pair : each_of(all, facts)) {
-    if (volume(c.shape(pair.mean)).value_or(0) <= kEnoughToCorrelate) continue;
-    auto mean = read_values(facts, pair.mean, budget);
-    auto square = mean ? read_values(facts, pair.square, budget) : std::nullopt;
-    if (!mean || !square) continue;
-    LogCorrelation seen;
-    for (std::size_t i = 0; i < count_in(*mean); ++i)
-      seen.add(value_at(mean->dtype, mean->bytes, i), value_at(square->dtype, square->bytes, i));
-    if (seen.count <= kEnoughToCorrelate) continue;
+  for (const MomentLook& look : each_of(facts.looks.moments, facts)) {
+    const MomentPair& pair = look.pair;
+    const LogCorrelation& seen = look.correlation;
+    if (!look.is_read || seen.count <= kEnoughToCorrelate) continue;
     ++pairs;
     double spread = std::sqrt(seen.yy / static_cast<double>(seen.count));
     if (seen.value() >= kLeast || spread < kSpread) continue;
@@ -76,8 +45,7 @@ void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& finding
   finding.evidence = {{"pairs", capped(lines)},
                       {"pair_count", count_of(lines.size())},
                       {"pairs_looked_at", pairs},
-                      {"least of a right pair", kLeast},
-                      {"tensors_left_out", budget.left_out}};
+                      {"least of a right pair", kLeast}};
   finding.subjects = std::move(subjects);
   findings.push_back(std::move(finding));
 }

@@ -2,10 +2,10 @@
 // that is like it and healthy.
 #include <doctest/doctest.h>
 
+#include "core/facts/moment_laws.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/model/builder.h"
 #include "core/rules/check.h"
-#include "core/rules/values/moment_bound.h"
 
 using namespace shw;
 

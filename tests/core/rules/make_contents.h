@@ -16,6 +16,7 @@
 #include "core/make_zip.h"
 #include "core/rules/check.h"
 #include "core/tensor/cast.h"
+#include "core/tensor/strided_copy.h"
 
 namespace shw::test {
 
@@ -30,7 +31,7 @@ struct MadeContent {
   Dtype dtype = Dtype::kFloat32;
   Extents shape;
   Numbers values;               // of the whole tensor, row-major
-  std::vector<MadeTile> tiles;  // none: one, by rank 0; cut along the first axis only
+  std::vector<MadeTile> tiles;  // none: one, by rank 0
   std::vector<PathPart> path;
 };
 struct MadeEntry {
@@ -129,19 +130,17 @@ class ContentWriter {
     std::vector<MadeTile> tiles = tensor.tiles;
     if (tiles.empty()) tiles = {{Extents(tensor.shape.size(), 0), tensor.shape, 0}};
     for (const MadeTile& tile : tiles) {
-      std::size_t row = size_of(tensor.dtype);
-      for (std::size_t d = 1; d < tensor.shape.size(); ++d)
-        row *= static_cast<std::size_t>(tensor.shape[d]);
-      std::size_t first = 0, length = all.size();
-      if (!tensor.shape.empty()) {
-        first = static_cast<std::size_t>(tile.offsets[0]) * row;
-        length = static_cast<std::size_t>(tile.sizes[0]) * row;
-      }
-      REQUIRE(first + length <= all.size());
+      const std::size_t width = size_of(tensor.dtype);
+      REQUIRE(lies_inside(tile.offsets, tile.sizes, tensor.shape));
+      const Extents strides = row_major_strides(tensor.shape);
+      std::int64_t first = 0;
+      for (std::size_t d = 0; d < strides.size(); ++d) first += tile.offsets[d] * strides[d];
+      Bytes part(static_cast<std::size_t>(*volume(tile.sizes)) * width);
+      copy_strided({all, strides, first}, {part, row_major_strides(tile.sizes), 0}, tile.sizes,
+                   width);
       ByteSink& sink = sink_of(tile.writer);
       std::uint64_t offset = sink.position();
-      auto written =
-          write_torch_item(sink, tensor.dtype, tile.sizes, BytesView(all).subspan(first, length));
+      auto written = write_torch_item(sink, tensor.dtype, tile.sizes, part);
       REQUIRE(written.has_value());
       out.chunks.push_back(
           {tile.offsets, tile.sizes, {file_of(tile.writer), offset, *written, {}}});

@@ -3,11 +3,10 @@
 #include <cmath>
 
 #include "core/facts/locate_rows.h"
+#include "core/facts/moment_laws.h"
 #include "core/facts/optimizer_settings.h"
 #include "core/rules/make_contents.h"
 #include "core/rules/saved_model.h"
-#include "core/rules/values/moment_bound.h"
-#include "core/rules/values/moment_correlation.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

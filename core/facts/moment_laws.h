@@ -1,7 +1,9 @@
-// What two running means of one gradient can never be to each other (spec/failures.md P15).
+// What two running means of one gradient can never be to each other (spec/failures.md P15), and how
+// their logarithms follow each other (P15b): numbers that are counted in pieces and joined.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace shw {
@@ -24,6 +26,16 @@ struct MomentCount {
   // Rows of one tensor in another order keep both sums: then m and v follow no common rule.
   bool is_above_as_a_whole(double widened = 1) const { return squares > seconds * widened * 1.05; }
   void add(double m, double v, double constant, double slack);
+  void join(const MomentCount& other);
+};
+
+// Pearson's correlation of log|m| and half log v, over elements where both can be had.
+struct LogCorrelation {
+  std::int64_t count = 0;
+  double mean_x = 0, mean_y = 0, xx = 0, yy = 0, xy = 0;
+  void add(double m, double v);
+  void join(const LogCorrelation& other);
+  double value() const;  // 0 where one of them does not vary
 };
 
 }  // namespace shw
