@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <map>
 #include <set>
@@ -66,7 +67,12 @@ class Contents {
     return {};
   }
   // Of one that was learned. Empty: it cannot be read.
-  const std::string& of(TensorId tensor) const { return known_.at(tensor); }
+  const std::string& of(TensorId tensor) const {
+    static const std::string kUnread;
+    auto found = known_.find(tensor);
+    assert(found != known_.end());
+    return found == known_.end() ? kUnread : found->second;
+  }
 
  private:
   std::string hash_of(TensorId tensor) const {
