@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <map>
 
 #include "core/base/words.h"
@@ -14,19 +12,10 @@
 #include "core/facts/value_reader.h"
 #include "core/formats/replicas.h"
 #include "core/rules/rules.h"
-#include "core/tensor/element_difference.h"
+#include "core/rules/values/rank_copies.h"
 
 namespace shw {
 namespace {
-
-constexpr std::uint64_t kPerTensor = std::uint64_t{64} << 20, kInAll = std::uint64_t{1} << 30;
-constexpr std::array<std::uint64_t, 5> kSteps{1, 2, 16, 256, 65536};
-
-struct Copy {
-  std::int64_t rank = 0;
-  const RankTensors* file = nullptr;
-  const SideTensor* tensor = nullptr;
-};
 
 // Where the local tensor stands on the axes that cut it; nothing where it is no replica of anything
 // (a plain tensor, a partial sum, a rank that its mesh does not know).
@@ -48,87 +37,24 @@ std::optional<std::string> holder_of(const SideTensor& tensor) {
   return replicated ? std::optional(text) : std::nullopt;
 }
 
-struct Divergence {
-  std::int64_t elements = 0, differing = 0, far = 0;
-  double largest = 0;
-  std::array<std::int64_t, kSteps.size()> histogram{};
-};
-
-template <class Bits>
-void compare_copies(Dtype dtype, BytesView a, BytesView b, Divergence& out) {
-  for (std::size_t i = 0; i < a.size() / sizeof(Bits); ++i) {
-    Bits x = bits_at<Bits>(a, i), y = bits_at<Bits>(b, i);
-    if (x == y) continue;
-    ++out.differing;
-    std::uint64_t steps = steps_between(dtype, x, y);
-    auto bucket = std::upper_bound(kSteps.begin(), kSteps.end(), steps) - kSteps.begin();
-    ++out.histogram[static_cast<std::size_t>(std::max<std::ptrdiff_t>(bucket, 1) - 1)];
-    double first = value_at(dtype, a, i), second = value_at(dtype, b, i);
-    double apart = std::abs(first - second);
-    if (std::isfinite(apart)) out.largest = std::max(out.largest, apart);
-    if (!(apart <= 0.01 * std::max(std::abs(first), std::abs(second)))) ++out.far;
-  }
-}
-
-Divergence compare_copies(Dtype dtype, BytesView a, BytesView b) {
-  Divergence out;
-  std::size_t width = size_of(dtype);
-  out.elements = static_cast<std::int64_t>(a.size() / width);
-  if (width == 8) compare_copies<std::uint64_t>(dtype, a, b, out);
-  if (width == 4) compare_copies<std::uint32_t>(dtype, a, b, out);
-  if (width == 2) compare_copies<std::uint16_t>(dtype, a, b, out);
-  return out;
-}
-
-std::string histogram_text(const Divergence& seen) {
-  constexpr std::array<const char*, kSteps.size()> kNames{"1", "2 to 15", "16 to 255",
-                                                          "256 to 65,535", "65,536 and more"};
-  std::string text;
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (seen.histogram[i] == 0) continue;
-    text += (text.empty() ? "" : ", ") +
-            human_count(static_cast<std::uint64_t>(seen.histogram[i])) + " by " + kNames[i] +
-            " ULP";
-  }
-  return text;
-}
-
 struct DivergedCopies {
-  std::vector<std::string> subjects, how, histograms;
-  std::int64_t groups = 0, left_out = 0, far = 0;
+  std::vector<std::string> subjects, how, histograms, unread;
+  std::int64_t groups = 0, far = 0;
   bool astray = false;  // more than one element in a hundred is more than 1 % apart
   double largest = 0;
-  std::uint64_t left = kInAll;
 };
 
-std::optional<Bytes> read(const Copy& copy, DivergedCopies& found) {
-  auto bytes = read_side_elements(*copy.file->source, *copy.tensor);
-  if (!bytes) {
-    ++found.left_out;
-    return std::nullopt;
-  }
-  found.left -= std::min<std::uint64_t>(found.left, bytes->size());
-  return std::move(*bytes);
-}
-
-void look_at_copies(const std::string& place, const std::vector<Copy>& copies,
-                    DivergedCopies& found) {
-  const SideTensor& first = *copies.front().tensor;
-  std::uint64_t size =
-      static_cast<std::uint64_t>(volume(first.sizes).value_or(0)) * size_of(first.dtype);
-  if (size == 0 || !has_values(first.dtype)) return;
-  if (size > kPerTensor || size * copies.size() > found.left) {
-    ++found.left_out;
+void add_copies(const std::string& place, const RankCopies& copies, const ComparedCopies& compared,
+                DivergedCopies& found) {
+  if (!compared.is_read) {
+    found.unread.push_back(place);
     return;
   }
   ++found.groups;
-  auto reference = read(copies.front(), found);
-  if (!reference) return;
   bool reported = false;
   for (std::size_t i = 1; i < copies.size(); ++i) {
-    auto bytes = read(copies[i], found);
-    if (!bytes || bytes->size() != reference->size() || *bytes == *reference) continue;
-    Divergence seen = compare_copies(first.dtype, *reference, *bytes);
+    const CopyDivergence& seen = compared.from_first[i - 1];
+    if (seen.differing == 0) continue;
     found.far += seen.far;
     found.astray = found.astray || seen.far * 100 > seen.elements;
     found.largest = std::max(found.largest, seen.largest);
@@ -145,10 +71,14 @@ void look_at_copies(const std::string& place, const std::vector<Copy>& copies,
   }
 }
 
-void find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings) {
-  std::map<std::int64_t, RankTensors> files = read_rank_files(facts.checkpoint);
-  if (files.size() < 2) return;
-  std::map<std::pair<std::string, std::string>, std::vector<Copy>> groups;
+// Tensors that several ranks hold alike, by their place.
+struct HeldAlike {
+  std::vector<std::string> places;
+  std::vector<RankCopies> copies;
+};
+
+HeldAlike held_alike(const std::map<std::int64_t, RankTensors>& files) {
+  std::map<std::pair<std::string, std::string>, RankCopies> groups;
   for (const auto& [rank, file] : files) {
     for (const SideTensor& tensor : file.tensors) {
       bool own = !tensor.sharding || !tensor.sharding->rank || *tensor.sharding->rank == rank;
@@ -156,15 +86,42 @@ void find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings) 
       if (holder) groups[{place_of(tensor.path), *holder}].push_back({rank, &file, &tensor});
     }
   }
-  DivergedCopies found;
-  for (const auto& group : groups) {
-    const std::vector<Copy>& copies = group.second;
-    bool alike = std::all_of(copies.begin(), copies.end(), [&](const Copy& copy) {
-      return copy.tensor->dtype == copies.front().tensor->dtype;
-    });
-    if (copies.size() > 1 && alike) look_at_copies(group.first.first, copies, found);
+  HeldAlike out;
+  for (auto& [group, copies] : groups) {
+    const Dtype dtype = copies.front().tensor->dtype;
+    bool alike = std::all_of(copies.begin(), copies.end(),
+                             [&](const RankCopy& copy) { return copy.tensor->dtype == dtype; });
+    if (copies.size() < 2 || !alike || !has_values(dtype)) continue;
+    out.places.push_back(group.first);
+    out.copies.push_back(std::move(copies));
   }
-  if (found.how.empty()) return;
+  return out;
+}
+
+void add_unread(const DivergedCopies& found, std::vector<Finding>& findings) {
+  if (found.unread.empty()) return;
+  Finding finding;
+  finding.rule = kNotLookedAt.id;
+  finding.severity = Severity::kInfo;
+  finding.cause = plural(found.unread.size(), "tensor") +
+                  " that ranks were to hold alike could not be compared in their files (" +
+                  some_of(found.unread) + "): they cannot be read, or lie in no order and are " +
+                  "too large to be held.";
+  finding.evidence = {{"tensors", capped(found.unread)}, {"count", count_of(found.unread.size())}};
+  finding.subjects = found.unread;
+  findings.push_back(std::move(finding));
+}
+
+Status find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings) {
+  std::map<std::int64_t, RankTensors> files = read_rank_files(facts.checkpoint);
+  if (files.size() < 2) return {};
+  const HeldAlike alike = held_alike(files);
+  SHW_TRY(auto compared, compare_copies(facts, alike.copies));
+  DivergedCopies found;
+  for (std::size_t i = 0; i < compared.size(); ++i)
+    add_copies(alike.places[i], alike.copies[i], compared[i], found);
+  add_unread(found, findings);
+  if (found.how.empty()) return {};
   Finding finding;
   finding.rule = "replica-diverge";
   // Sums in another order end in other last bits, and around zero those are all there is.
@@ -185,11 +142,12 @@ void find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings) 
                       {"largest difference", found.largest},
                       {"elements more than 1 % apart", found.far},
                       {"steps between", capped(found.histograms)},
-                      {"tensors_left_out", found.left_out},
+                      {"tensors_left_out", count_of(found.unread.size())},
                       {"what to do",
                        "no safe remedy: each rank went on with its own, and none of them is the "
                        "right one. Choose one rank, or average them"}};
   findings.push_back(std::move(finding));
+  return {};
 }
 
 // Copies of one tile in one checkpoint: loading takes one of them and says nothing of the others.
@@ -217,9 +175,10 @@ void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void find_diverged(const Facts& facts, std::vector<Finding>& findings) {
-  find_diverged_replicas(facts, findings);
+Status find_diverged(const Facts& facts, std::vector<Finding>& findings) {
+  SHW_CHECK(find_diverged_replicas(facts, findings));
   find_diverged_copies(facts, findings);
+  return {};
 }
 
 }  // namespace
@@ -243,7 +202,7 @@ const Rule kReplicaDiverge = {
          .remedy =
              "Nothing is right by itself: choose one rank's copy, or average them, and say so.",
          .link = "https://github.com/pytorch/torchtitan/issues/2387"},
-    .run = find_diverged,
+    .run_shared = find_diverged,
 };
 
 }  // namespace shw
