@@ -2,35 +2,41 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
-#include "core/facts/tile_content.h"
+#include "core/formats/box_reader.h"
 #include "core/io/same_file.h"
 #include "core/rules/rules.h"
+#include "core/tiles/blocks.h"
 
 namespace shw {
 namespace {
 
-// Tiles that are looked at for what they hold, and the largest of them, in bytes.
-constexpr int kMostLookedAt = 64;
-constexpr std::int64_t kLargestLookedAt = std::int64_t{16} << 20;
-
-bool is_small(const Checkpoint& c, ChunkId chunk) {
-  const std::uint32_t width = size_of(c.dtype(c.tensor_of(chunk)));
-  auto elements = volume(c.sizes(chunk));
-  return elements && width != 0 && *elements <= kLargestLookedAt / width;
-}
+// Tiles that are looked at for what they hold, and how much of each, in elements.
+constexpr int kMostLookedAt = 1024;
+constexpr std::int64_t kLookedAt = std::int64_t{1} << 16;
 
 // Tools that store equal files once link files of zeros or ones, too: only what holds different
-// numbers must have been written twice.
-bool holds_different_numbers(const Checkpoint& c, ChunkId chunk) {
-  TensorId tensor = c.tensor_of(chunk);
-  TensorBoxes boxes(c, tensor, c.dtype(tensor));
-  auto content = boxes.content_of(chunk, copy_of(c.sizes(chunk)));
-  return content && content->values.size() > 1;
+// numbers must have been written twice. Told by where the tile begins.
+bool holds_different_numbers(const Checkpoint& c, ChunkId chunk, BoxReader& reader) {
+  const Extents sizes = copy_of(c.sizes(chunk));
+  const std::uint32_t width = size_of(c.dtype(c.tensor_of(chunk)));
+  if (width == 0 || volume(sizes).value_or(0) <= 0) return false;
+  auto bytes = reader.read(chunk, {Extents(sizes.size(), 0), block_sizes(sizes, kLookedAt, {})});
+  if (!bytes) return false;
+  std::optional<BytesView> number;
+  for (std::size_t at = 0; at + width <= bytes->size(); at += width) {
+    const BytesView element = BytesView(*bytes).subspan(at, width);
+    auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+    if (std::all_of(element.begin(), element.end(), is_zero)) continue;
+    if (!number) number = element;
+    if (!std::equal(element.begin(), element.end(), number->begin())) return true;
+  }
+  return false;
 }
 
 bool is_recorded(const FileRow& file) {
@@ -39,12 +45,13 @@ bool is_recorded(const FileRow& file) {
 
 bool is_telling(const Facts& facts, const std::vector<SharedRange>& ranges) {
   if (facts.depth < Depth::kHeaders) return false;
+  BoxReader reader(facts.checkpoint, /*decoded_bytes=*/0);
   int looked_at = 0;
   for (const SharedRange& range : each_of(ranges, facts)) {
     for (const Claim& claim : range.claims) {
-      if (!claim.is_chunk() || !is_small(facts.checkpoint, claim.chunk)) continue;
+      if (!claim.is_chunk()) continue;
       if (looked_at++ == kMostLookedAt) return false;
-      if (holds_different_numbers(facts.checkpoint, claim.chunk)) return true;
+      if (holds_different_numbers(facts.checkpoint, claim.chunk, reader)) return true;
     }
   }
   return false;

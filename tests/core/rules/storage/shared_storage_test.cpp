@@ -8,6 +8,7 @@
 #include "core/repair/apply.h"
 #include "core/repair/plan.h"
 #include "core/rules/check.h"
+#include "core/rules/make_contents.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
@@ -219,6 +220,28 @@ TEST_CASE("one rank's file that is a link to another rank's is told, unless it h
     CheckReport shallow = report_of(*open_at(copied.folder), Depth::kMetadata);
     REQUIRE(shared_in(shallow) != nullptr);
     CHECK(shared_in(shallow)->severity == Severity::kInfo);
+  }
+}
+
+TEST_CASE("linked files of nothing but large tiles are told by where these begin") {
+  constexpr std::int64_t kTile = 2'200'000;  // of 8 bytes
+  for (bool one_number : {true, false}) {
+    CAPTURE(one_number);
+    TemporaryFolder folder;
+    MadeModel model;
+    Numbers numbers(static_cast<std::size_t>(2 * kTile), 1);
+    for (std::size_t i = 0; i < numbers.size() && !one_number; ++i)
+      numbers[i] = static_cast<double>(i % 1000);
+    model.add("w", Dtype::kFloat64, {2, kTile}, std::move(numbers));
+    model.tensors[0].tiles = {{{0, 0}, {1, kTile}, 0}, {{1, 0}, {1, kTile}, 1}};
+    made(folder / "ckpt", model);
+    const fs::path second = fs::path(folder / "ckpt") / "__1_0.distcp";
+    fs::remove(second);
+    fs::create_hard_link(fs::path(folder / "ckpt") / "__0_0.distcp", second);
+    CheckReport report = report_of(*open_at(folder / "ckpt"));
+    const Finding* finding = shared_in(report);
+    REQUIRE(finding != nullptr);
+    CHECK(finding->severity == (one_number ? Severity::kInfo : Severity::kWarning));
   }
 }
 
