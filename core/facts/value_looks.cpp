@@ -148,7 +148,7 @@ std::uint64_t elements_of(const Checkpoint& c, TensorId tensor) {
   return static_cast<std::uint64_t>(volume(c.shape(tensor)).value_or(0));
 }
 
-// Of all that could be looked at.
+// Of all that could be looked at. Files say how much there is to read: shapes may be made up.
 double share_of(const Checkpoint& c, std::span<const ValuePair> moments,
                 std::span<const ValuePair> masters, std::uint64_t whole_up_to) {
   double bytes = 0;
@@ -157,7 +157,9 @@ double share_of(const Checkpoint& c, std::span<const ValuePair> moments,
       bytes += static_cast<double>(elements_of(c, pair.a)) *
                (size_of(c.dtype(pair.a)) + size_of(c.dtype(pair.b)));
   }
-  const std::uint64_t most = std::max(whole_up_to, c.tensor_bytes() / kReadOnceMore);
+  std::uint64_t on_disk = 0;
+  for (const FileRow& file : c.files()) on_disk += file.size / kReadOnceMore;
+  const std::uint64_t most = std::max(whole_up_to, on_disk);
   return bytes <= static_cast<double>(most) ? 1 : static_cast<double>(most) / bytes;
 }
 

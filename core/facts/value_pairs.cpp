@@ -27,7 +27,8 @@ struct TileOfPair {
 };
 
 struct Piece {
-  std::uint32_t tile = 0, block = 0;
+  std::uint32_t tile = 0;
+  std::uint64_t block = 0;
 };
 
 // Pieces [first, last), of neighbours.
@@ -40,13 +41,30 @@ Blocks blocks_of(ExtentsView sizes) {
   return {all, block_sizes(all, kPieceElements, {})};
 }
 
-// Which of many things are taken, where a share of them is: spread evenly, and never in step with
-// what repeats itself (multiples of the golden ratio, by their fractions).
-bool is_taken(std::uint64_t number, double share) {
-  constexpr std::uint64_t kGoldenFraction = 0x9E3779B97F4A7C15;
-  constexpr double kAll = 18446744073709551616.0;
-  return share >= 1 || static_cast<double>(number * kGoldenFraction) < share * kAll;
-}
+// Which of many things are taken, where a share of them is: one out of each run of neighbours, at a
+// place in it that never falls in step with what repeats itself (multiples of the golden ratio, by
+// their fractions).
+class Taken {
+ public:
+  explicit Taken(double share) : share_(share) {}
+  std::uint64_t number() const {
+    if (share_ >= 1) return turn_;
+    constexpr std::uint64_t kGoldenFraction = 0x9E3779B97F4A7C15;
+    constexpr double kAll = 18446744073709551616.0;
+    const double place = static_cast<double>(turn_ * kGoldenFraction) / kAll;
+    const double number = (static_cast<double>(turn_) + place) / share_;
+    return number < kAll / 2 ? static_cast<std::uint64_t>(number) : UINT64_MAX;
+  }
+  void go_on() {
+    const std::uint64_t last = number();
+    do ++turn_;
+    while (number() == last && last != UINT64_MAX);
+  }
+
+ private:
+  const double share_;
+  std::uint64_t turn_ = 0;
+};
 
 std::vector<ChunkId> by_offsets(const Checkpoint& c, TensorId tensor) {
   std::vector<ChunkId> chunks;
@@ -159,7 +177,8 @@ void PairPass::add_all_tiles() {
 }
 
 void PairPass::cut() {
-  std::uint64_t number = 0, bytes = 0;
+  Taken taken(work_.share);
+  std::uint64_t before = 0, bytes = 0;  // blocks of other tiles; bytes of this part
   PairPart part;
   auto close = [&] {
     part.last = pieces_.size();
@@ -172,14 +191,18 @@ void PairPass::cut() {
   for (std::uint32_t i = 0; i < tiles_.size(); ++i) {
     if (is_cancelled(input_.progress)) return;
     Blocks blocks = blocks_of(checkpoint_.sizes(tiles_[i].a));
-    for (std::uint32_t block = 0; blocks.next(); ++block) {
-      if (!is_taken(number++, work_.share)) continue;
+    const std::uint64_t behind = before + blocks.count();
+    for (; taken.number() < behind; taken.go_on()) {
+      const std::uint64_t block = taken.number() - before;
+      blocks.go_to(block);
+      blocks.next();
       const auto elements = static_cast<std::uint64_t>(volume(blocks.block.sizes).value_or(0));
       pieces_.push_back({i, block});
       bytes += bytes_of(tiles_[i].pair, elements);
       looked_at_[tiles_[i].pair] += elements;
       if (bytes >= kTakenTogether && !tiles_[i].from_the_front) close();
     }
+    before = behind;
     if (bytes >= kTakenTogether) close();
   }
   close();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/base/checked.h"
 #include "core/base/packed.h"
 #include "core/base/words.h"
 #include "core/facts/value_reader.h"
@@ -44,13 +45,32 @@ void add_piece(Dtype dtype, BytesView a, BytesView b, CopyDivergence& out) {
   if (width == 2) count_differences<std::uint16_t>(dtype, a, b, out);
 }
 
-std::uint64_t bytes_of(const SideTensor& tensor) {
-  return static_cast<std::uint64_t>(volume(tensor.sizes).value_or(0)) * size_of(tensor.dtype);
+// Nothing where no file holds so many.
+std::optional<std::uint64_t> bytes_of(const SideTensor& tensor) {
+  auto elements = volume(tensor.sizes);
+  if (!elements) return std::nullopt;
+  return checked_mul(static_cast<std::uint64_t>(*elements), std::uint64_t{size_of(tensor.dtype)});
 }
 
 // Its elements lie in their order, so that a part of them is read alone.
 bool lies_in_order(const SideTensor& tensor) {
   return !tensor.big_endian && is_row_major(tensor.sizes, tensor.strides);
+}
+
+bool lies_in_its_storage(const SideTensor& tensor) {
+  const std::uint64_t all = tensor.payload_length, bytes = bytes_of(tensor).value_or(UINT64_MAX);
+  const auto first = static_cast<std::uint64_t>(tensor.storage_offset);
+  return tensor.storage_offset >= 0 && bytes <= all &&
+         first <= (all - bytes) / size_of(tensor.dtype);
+}
+
+// Those of all copies can be read side by side, whole where one of them has to be.
+bool can_be_compared(const RankCopies& copies) {
+  const std::uint64_t most = kHeldTogether / copies.size();
+  return std::all_of(copies.begin(), copies.end(), [&](const RankCopy& copy) {
+    return lies_in_order(*copy.tensor) ? lies_in_its_storage(*copy.tensor)
+                                       : bytes_of(*copy.tensor).value_or(UINT64_MAX) <= most;
+  });
 }
 
 // The elements of one copy, row-major and little-endian, a piece at a time.
@@ -63,12 +83,8 @@ class CopyReader {
       SHW_TRY(reader.held_, read_side_elements(*copy.file->source, tensor));
       return reader;
     }
-    const std::uint64_t width = size_of(tensor.dtype), all = tensor.payload_length / width;
-    const auto first = static_cast<std::uint64_t>(tensor.storage_offset);
-    if (tensor.storage_offset < 0 || first > all || bytes_of(tensor) / width > all - first)
-      return fail(ErrorKind::kDamaged, "the tensor does not lie inside its storage",
-                  {copy.file->source->name(), tensor.payload_offset});
-    reader.begin_ = tensor.payload_offset + first * width;
+    reader.begin_ = tensor.payload_offset +
+                    static_cast<std::uint64_t>(tensor.storage_offset) * size_of(tensor.dtype);
     return reader;
   }
   Result<BytesView> read(std::uint64_t at, std::uint64_t length) {
@@ -98,14 +114,15 @@ std::vector<CopyPart> parts_of(const std::vector<RankCopies>& groups,
   std::vector<CopyPart> parts;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const RankCopies& copies = groups[i];
-    const std::uint64_t bytes = bytes_of(*copies.front().tensor);
     out[i].from_first.resize(copies.size() - 1);
-    bool in_order = true;
-    for (const RankCopy& copy : copies) in_order = in_order && lies_in_order(*copy.tensor);
-    if (!in_order && bytes > kHeldTogether / copies.size()) {
+    if (!can_be_compared(copies)) {
       out[i].is_read = false;
       continue;
     }
+    const std::uint64_t bytes = bytes_of(*copies.front().tensor).value_or(0);
+    const bool in_order = std::all_of(copies.begin(), copies.end(), [](const RankCopy& copy) {
+      return lies_in_order(*copy.tensor);
+    });
     const std::uint64_t each =
         std::max(kReadByOne / copies.size() / kReadAtOnce, std::uint64_t{1}) * kReadAtOnce;
     for (std::uint64_t at = 0; at < bytes; at += in_order ? each : bytes)

@@ -2,6 +2,7 @@
 #include "core/facts/value_looks.h"
 
 #include <atomic>
+#include <filesystem>
 #include <numeric>
 
 #include "core/base/parallel.h"
@@ -259,6 +260,47 @@ TEST_CASE("a pair of which something cannot be read is none that was looked at")
   CHECK(sums->counts[0] == 0);
   CHECK(sums->seen.is_read[1]);
   CHECK(sums->seen.looked_at == 270'000);
+}
+
+TEST_CASE("shapes that were made up cost no more than what lies on the disk") {
+  TemporaryFolder folder;
+  MadeModel model;
+  model.add("optimizer.state.w.exp_avg", Dtype::kFloat32, {64}, Numbers(64, 1));
+  made(folder / "m", model);
+  const std::string file = folder / "m/__0_0.distcp";
+  const auto length = static_cast<std::uint64_t>(std::filesystem::file_size(file));
+  for (const Extents& shape :
+       {Extents{std::int64_t{1} << 60}, Extents{std::int64_t{1} << 30, 1, 40'000'000},
+        Extents{3, std::int64_t{1} << 58}}) {
+    CAPTURE(to_text(shape));
+    DcpMetadata metadata;
+    for (const char* kind : {"exp_avg", "exp_avg_sq"}) {
+      DcpTensor tensor{
+          std::string("optimizer.state.w.") + kind, Dtype::kFloat32, false, shape, {}, {}};
+      tensor.chunks.push_back({Extents(shape.size(), 0), shape, {"__0_0.distcp", 0, length, {}}});
+      metadata.tensors.push_back(std::move(tensor));
+    }
+    std::filesystem::remove(folder / "m/.metadata");
+    auto directory = posix_store().edit_folder(folder / "m");
+    REQUIRE(directory.has_value());
+    auto sink = (*directory)->create(".metadata");
+    REQUIRE(sink.has_value());
+    REQUIRE(write_dcp_metadata(metadata, **sink));
+    REQUIRE((*sink)->finish());
+    auto opened = open_checkpoint(folder / "m");
+    REQUIRE(opened.has_value());
+    Asked asked(*opened);
+    auto looks = look_at_values(asked.input(), read_optimizer_settings(**opened));
+    REQUIRE(looks.has_value());
+    REQUIRE(looks->moments.size() == 1);
+    CHECK_FALSE(looks->moments[0].is_read);
+    CHECK(looks->looked_at == 0);
+    CheckOptions options;
+    options.depth = Depth::kData;
+    auto report = check(**opened, options);
+    REQUIRE(report.has_value());
+    CHECK(report->verdict == Verdict::kFindings);
+  }
 }
 
 TEST_CASE("counts of parts come to the counts of the whole") {
