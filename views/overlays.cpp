@@ -5,7 +5,7 @@
 #include <imgui_stdlib.h>
 #include <algorithm>
 
-#include "core/verbs/filter.h"
+#include "core/verbs/letters_in_order.h"
 #include "views/actions.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"

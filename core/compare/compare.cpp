@@ -11,8 +11,8 @@
 #include "core/compare/alone.h"
 #include "core/compare/entries.h"
 #include "core/compare/fingerprints.h"
+#include "core/compare/matched.h"
 #include "core/compare/openable.h"
-#include "core/compare/value_pass.h"
 #include "core/facts/equal_tensors.h"
 #include "core/facts/filled.h"
 #include "core/formats/replicas.h"
@@ -21,18 +21,6 @@
 
 namespace shw {
 namespace {
-
-// A name that both have.
-struct Matched {
-  TensorPair tensor;
-  TileCover a, b;
-  bool other_shape = false, other_dtype = false, retiled = false;
-  bool same_items = false;  // the very bytes of the very files
-  std::int64_t filled_a = 0, filled_b = 0;
-  std::optional<SeenPair> seen = {};
-  std::optional<bool> same_elements = {};
-  std::vector<std::string> doubts = {};  // why its values are nobody's to tell
-};
 
 class Comparison {
  public:
@@ -54,7 +42,6 @@ class Comparison {
   void doubt_openings();
   void add_alone(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
                  DifferenceKind kind);
-  std::vector<std::string> may_be_hidden(const Matched& matched, bool is_incomplete) const;
   void add_renamed();
   void add_named_only();
   void settle();
@@ -66,7 +53,7 @@ class Comparison {
   const CompareOptions& options_;
   Progress* progress_;
   FilledReport filled_a_, filled_b_;
-  bool hides_a_ = false, hides_b_ = false;        // something did not open: more may lie there
+  Hiding hides_;
   std::set<std::string_view> named_a_, named_b_;  // of which only the name is known
   std::vector<Matched> matched_;
   std::vector<TensorId> only_a_, only_b_;
@@ -82,21 +69,9 @@ std::set<std::string_view> names_alone(const Checkpoint& checkpoint) {
   return names;
 }
 
-TensorSide side_of(const Checkpoint& checkpoint, TensorId tensor) {
-  TensorSide side;
-  side.dtype = checkpoint.dtype(tensor);
-  side.shape = copy_of(checkpoint.shape(tensor));
-  side.tiles = checkpoint.chunks(tensor).size();
-  return side;
-}
-
 std::int64_t filled_of(const FilledReport& report, std::string_view fqn) {
   const FilledTensor* filled = report.tensors.empty() ? nullptr : report.find(fqn);
   return filled == nullptr ? 0 : filled->lost;
-}
-
-std::string elements_words(std::int64_t count, const std::string& what) {
-  return plural(static_cast<std::uint64_t>(count), "element") + " " + what;
 }
 
 // Two saves of one model have their names in one order: a name is looked for at the same place
@@ -232,19 +207,14 @@ Status Comparison::look_at_alone() {
   return {};
 }
 
-// "B has what could not be opened, and it may lie there"
-std::string hidden_words(const char* side, const char* what) {
-  return std::string(side) + " has what could not be opened, and " + what + " there";
-}
-
 Status Comparison::look_at_entries() {
   SHW_TRY(EntriesSeen seen,
           compare_entries(both_.a, filled_a_, both_.b, filled_b_, options_.data, progress_));
   out_.entries = std::move(seen.entries);
   entries_open_ = seen.left_open;
   for (EntryDifference& entry : out_.entries) {
-    bool in_a = entry.kind == DifferenceKind::kMissing && hides_b_;
-    bool in_b = entry.kind == DifferenceKind::kAdded && hides_a_;
+    bool in_a = entry.kind == DifferenceKind::kMissing && hides_.b;
+    bool in_b = entry.kind == DifferenceKind::kAdded && hides_.a;
     if (!in_a && !in_b) continue;
     entry.kind = DifferenceKind::kUndecided;
     entry.why = hidden_words(in_a ? "B" : "A", "it may lie");
@@ -277,7 +247,7 @@ void Comparison::add_alone(const Checkpoint& checkpoint, const std::vector<Tenso
     told.kind = kind;
     const bool in_a = kind == DifferenceKind::kMissing;
     (in_a ? told.a : told.b) = side_of(checkpoint, tensor);
-    if (in_a ? hides_b_ : hides_a_) {
+    if (in_a ? hides_.b : hides_.a) {
       told.kind = DifferenceKind::kUndecided;
       told.why.push_back(hidden_words(in_a ? "B" : "A", "it may lie"));
     }
@@ -294,10 +264,10 @@ void Comparison::add_renamed() {
     told.b = side_of(both_.b, pair.b);
     told.retiled = !are_tiled_alike(both_.a, pair.a, both_.b, pair.b);
     told.other = both_.b.fqn(pair.b);
-    if (hides_a_ || hides_b_) {
+    if (hides_.a || hides_.b) {
       told.kind = DifferenceKind::kUndecided;
       told.why = {"in B " + told.other + " has the same bytes; " +
-                  hidden_words(hides_a_ ? "A" : "B", "either name may lie")};
+                  hidden_words(hides_.a ? "A" : "B", "either name may lie")};
     }
     out_.tensors.push_back(std::move(told));
   }
@@ -320,106 +290,14 @@ void Comparison::add_named_only() {
   }
 }
 
-// Why nobody can say what the tensor holds in both.
-std::vector<std::string> reasons_of(const Matched& matched, std::optional<std::int64_t> apart) {
-  std::vector<std::string> why = matched.doubts;
-  if (matched.a.too_tangled || matched.b.too_tangled)
-    why.emplace_back("its tiles overlap in too many places to be told apart");
-  else if (!apart)
-    why.emplace_back("what lies in no tile is in too many places to be told apart");
-  if (apart == 0 && matched.a.missing != 0 && !matched.other_shape)
-    why.push_back(elements_words(matched.a.missing, "lie in no tile of either"));
-  if (matched.filled_a != 0)
-    why.push_back(elements_words(matched.filled_a, "of A are not its own: a repair filled them"));
-  if (matched.filled_b != 0)
-    why.push_back(elements_words(matched.filled_b, "of B are not its own: a repair filled them"));
-  if (!matched.seen) return why;
-  if (matched.seen->disagrees_a) why.emplace_back("tiles of A that hold the same elements differ");
-  if (matched.seen->disagrees_b) why.emplace_back("tiles of B that hold the same elements differ");
-  if (matched.seen->too_many_pairs)
-    why.emplace_back("its tiles meet those of the other in more places than --memory can hold");
-  if (matched.seen->values.unread != 0 && !matched.seen->too_many_pairs)
-    why.push_back(elements_words(static_cast<std::int64_t>(matched.seen->values.unread),
-                                 "could not be read"));
-  return why;
-}
-
-// The shape is made of the tiles that were found: others may make it larger.
-bool may_grow(const Checkpoint& checkpoint, TensorId tensor, ExtentsView other) {
-  ExtentsView shape = checkpoint.shape(tensor);
-  return !checkpoint.format().traits.has_index && shape.size() == other.size() &&
-         std::equal(shape.begin(), shape.end(), other.begin(), std::less_equal<>());
-}
-
-// Why a shape, or tiles that are missing, are no difference: what did not open may have them.
-std::vector<std::string> Comparison::may_be_hidden(const Matched& matched,
-                                                   bool is_incomplete) const {
-  auto [one, two] = matched.tensor;
-  std::vector<std::string> why;
-  auto add = [&](bool hides, const char* side, const TileCover& cover, bool grows) {
-    bool lacks = matched.other_shape ? grows : is_incomplete && cover.missing != 0;
-    if (hides && lacks) why.push_back(hidden_words(side, "more of its tiles may lie"));
-  };
-  add(hides_a_, "A", matched.a, may_grow(both_.a, one, both_.b.shape(two)));
-  add(hides_b_, "B", matched.b, may_grow(both_.b, two, both_.a.shape(one)));
-  return why;
-}
-
-// The first kind that fits, from the top; nothing where all that was looked at is the same.
-std::optional<DifferenceKind> kind_of(const Matched& matched, const TensorDifference& told,
-                                      bool is_incomplete, bool is_hidden) {
-  const bool differs = matched.seen && matched.seen->values.elements.differing != 0;
-  const bool disagrees = matched.seen && (matched.seen->disagrees_a || matched.seen->disagrees_b);
-  if (matched.other_shape && !is_hidden) return DifferenceKind::kReshaped;
-  if (matched.other_dtype) return DifferenceKind::kDtype;
-  if (is_incomplete && !is_hidden) return DifferenceKind::kIncomplete;
-  if (differs && !disagrees && matched.doubts.empty()) return DifferenceKind::kValues;
-  if (told.error || !told.why.empty()) return DifferenceKind::kUndecided;
-  return matched.retiled ? std::optional(DifferenceKind::kRetiled) : std::nullopt;
-}
-
-// What reading met says more than what the metadata let expect.
-void tell_error(const Matched& matched, TensorDifference& told) {
-  bool in_b = !matched.a.error;
-  const std::optional<Error>* error = in_b ? &matched.b.error : &matched.a.error;
-  if (matched.seen && matched.seen->error) {
-    error = &matched.seen->error;
-    in_b = matched.seen->error_in_b;
-  }
-  if (!*error) return;
-  told.error = *error;
-  told.error_in = in_b ? 'b' : 'a';
-}
-
 void Comparison::settle(const Matched& matched) {
-  auto [one, two] = matched.tensor;
-  TensorDifference told;
-  told.a = side_of(both_.a, one);
-  told.b = side_of(both_.b, two);
-  told.a->missing = matched.a.missing;
-  told.b->missing = matched.b.missing;
-  told.a->filled = matched.filled_a;
-  told.b->filled = matched.filled_b;
-  told.retiled = matched.retiled;
-  told.same_elements = matched.same_elements;
-  if (matched.seen) told.values = matched.seen->values;
-  const auto apart =
-      matched.other_shape ? std::optional<std::int64_t>(0) : gaps_apart(matched.a, matched.b);
-  const bool is_incomplete = apart && *apart != 0;
-  const auto hidden = may_be_hidden(matched, is_incomplete);
-  told.why = reasons_of(matched, apart);
-  told.why.insert(told.why.end(), hidden.begin(), hidden.end());
-  tell_error(matched, told);
-  const auto kind = kind_of(matched, told, is_incomplete, !hidden.empty());
-  const bool settled = !kind || *kind == DifferenceKind::kRetiled;
+  JudgedMatch judged = judge(both_, matched, hides_);
+  const bool settled = !judged.kind || *judged.kind == DifferenceKind::kRetiled;
   if (settled && (options_.data || matched.same_items))
     ++out_.same;
   else if (settled)
     ++unproved_;
-  if (!kind) return;
-  told.kind = *kind;
-  told.fqn = both_.a.fqn(one);
-  out_.tensors.push_back(std::move(told));
+  if (judged.kind) out_.tensors.push_back(std::move(judged.told));
 }
 
 void Comparison::settle() {
@@ -464,8 +342,7 @@ void Comparison::say_unjudged() {
 Result<CheckpointDifference> Comparison::run() {
   filled_a_ = filled_in(both_.a, progress_);
   filled_b_ = filled_in(both_.b, progress_);
-  hides_a_ = !unopened(both_.a).empty();
-  hides_b_ = !unopened(both_.b).empty();
+  hides_ = {!unopened(both_.a).empty(), !unopened(both_.b).empty()};
   match();
   if (is_cancelled(progress_)) return cancelled_error();
   out_.data = options_.data;

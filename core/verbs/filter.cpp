@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,13 +10,10 @@
 #include "core/base/spelling.h"
 #include "core/rules/rules.h"
 #include "core/tensor/dtype.h"
+#include "core/verbs/letters_in_order.h"
 
 namespace shw {
 namespace {
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 bool contains_ignoring_case(std::string_view text, std::string_view lowered_word) {
   auto equal = [](char a, char b) { return lower(a) == b; };
@@ -108,12 +104,6 @@ Test has_shape(const Checkpoint& checkpoint, std::string_view text) {
   };
 }
 
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), lower);
-  return out;
-}
-
 // The dtype that a person names: torch's words, safetensors', and fp32, bf16. "float8" and "fp8"
 // are several: then the part that all their names have.
 struct WantedDtype {
@@ -144,101 +134,6 @@ Test has_dtype(const Checkpoint& checkpoint, std::string_view text) {
   };
 }
 
-// "~l3dp": every letter begins a part of the name ("layers", "3", "down") or stands behind the one
-// before. All ways to read a name are followed at once, a bit for each letter that was found.
-class LettersInOrder {
- public:
-  explicit LettersInOrder(std::string_view letters)
-      : all_(std::uint64_t{1} << (std::min(letters.size(), kMost) - 1)) {
-    for (std::size_t c = 0; c < signs_.size(); ++c) {
-      Sign& sign = signs_[c];
-      char folded = lower(static_cast<char>(c));
-      sign.kind = kind_of(folded);
-      for (std::size_t i = 0; i < std::min(letters.size(), kMost); ++i) {
-        if (folded == lower(letters[i])) sign.places |= std::uint64_t{1} << i;
-      }
-    }
-  }
-  enum class Kind : std::uint8_t { kOther, kLetter, kDigit };
-  // What is known of a name behind some of its characters.
-  struct Seen {
-    std::uint64_t anywhere = 0, here = 0;
-    Kind before = Kind::kOther;
-  };
-  // Reads one more; whether all letters are found.
-  bool read(char c, Seen& seen) const {
-    const Sign& sign = signs_[static_cast<unsigned char>(c)];
-    bool begins = sign.kind != seen.before || sign.kind == Kind::kOther;
-    seen.here = ((begins ? seen.anywhere : seen.here) << 1 | (begins ? 1u : 0u)) & sign.places;
-    seen.anywhere |= seen.here;
-    seen.before = sign.kind;
-    return (seen.here & all_) != 0;
-  }
-  bool in(std::string_view name) const {
-    Seen seen;
-    return std::any_of(name.begin(), name.end(), [&](char c) { return read(c, seen); });
-  }
-
- private:
-  static constexpr std::size_t kMost = 64;
-  // Of a character: what it is, and which of the letters.
-  struct Sign {
-    Kind kind = Kind::kOther;
-    std::uint64_t places = 0;
-  };
-  static Kind kind_of(char c) {
-    if (c >= '0' && c <= '9') return Kind::kDigit;
-    bool letter = (c >= 'a' && c <= 'z') || static_cast<signed char>(c) < 0;
-    return letter ? Kind::kLetter : Kind::kOther;
-  }
-
-  std::uint64_t all_;
-  std::array<Sign, 256> signs_{};
-};
-
-// A bit for each letter and digit, and a few for the rest.
-std::uint64_t sign_of(char c) {
-  auto byte = static_cast<unsigned char>(c);
-  unsigned bit = 36 + byte % 28;
-  if (c >= 'a' && c <= 'z') bit = static_cast<unsigned>(c - 'a');
-  if (c >= '0' && c <= '9') bit = 26 + static_cast<unsigned>(c - '0');
-  return std::uint64_t{1} << bit;
-}
-std::uint64_t signs_of(std::string_view text) {
-  std::uint64_t signs = 0;
-  for (char c : text) signs |= sign_of(lower(c));
-  return signs;
-}
-
-// The same of one name after the other. A name that lacks one of them is not read. Neighbours begin
-// alike ("model.layers.17.experts.3."), so it goes on where a name leaves the one read before.
-class LettersInNames {
- public:
-  LettersInNames(std::string_view letters, const FoldedNames& names)
-      : letters_(letters), signs_(signs_of(letters)), names_(names), seen_(1) {}
-  bool in(std::uint32_t tensor) {
-    if ((names_.signs[tensor] & signs_) != signs_) return false;
-    std::size_t at = std::min(read_, names_.shared_front(last_, tensor));
-    last_ = tensor;
-    if (found_ && at == read_) return true;
-    std::string_view name = names_.of(tensor);
-    if (seen_.size() <= name.size()) seen_.resize(name.size() + 1);
-    LettersInOrder::Seen seen = seen_[at];
-    for (found_ = false; at < name.size() && !found_; seen_[at] = seen)
-      found_ = letters_.read(name[at++], seen);
-    read_ = at;
-    return found_;
-  }
-
- private:
-  LettersInOrder letters_;
-  std::uint64_t signs_;
-  const FoldedNames& names_;
-  std::uint32_t last_ = 0;
-  std::size_t read_ = 0;                    // characters of the last one
-  bool found_ = false;                      // all letters, in them
-  std::vector<LettersInOrder::Seen> seen_;  // behind each of them
-};
 bool is_letters(std::string_view word) {
   return word.size() > 1 && word[0] == '~';
 }
@@ -350,54 +245,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-// All tensors whose name has the word, by one look through the text of all names.
-std::vector<std::uint32_t> all_with(const FoldedNames& names, const std::string& word) {
-  std::vector<std::uint32_t> found;
-  const char *text = names.text.data(), *end = text + names.text.size();
-  auto next = names.begin.begin();  // the first name that begins behind the place
-  for (const char* at = text; at < end;) {
-    const void* hit = ::memmem(at, static_cast<std::size_t>(end - at), word.data(), word.size());
-    if (hit == nullptr) break;
-    auto place = static_cast<std::size_t>(static_cast<const char*>(hit) - text);
-    next = std::upper_bound(next, names.begin.end(), place);
-    bool inside = place + word.size() < *next;  // and not over the end of one
-    if (inside) found.push_back(static_cast<std::uint32_t>(next - names.begin.begin() - 1));
-    at = inside ? text + *next : text + place + 1;
-  }
-  return found;
-}
-
 }  // namespace
-
-std::size_t FoldedNames::shared_front(std::uint32_t first, std::uint32_t second) const {
-  if (second <= first) return 0;
-  return *std::min_element(shared.begin() + first + 1, shared.begin() + second + 1);
-}
-
-FoldedNames fold_names(const Checkpoint& checkpoint) {
-  FoldedNames names;
-  std::size_t bytes = 0;
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
-    bytes += checkpoint.fqn(TensorId{t}).size() + 1;
-  names.text.reserve(bytes);
-  names.begin.reserve(checkpoint.tensor_count() + 1);
-  names.shared.reserve(checkpoint.tensor_count());
-  names.signs.reserve(checkpoint.tensor_count());
-  std::string_view before;  // into the text, which is as long as it will be
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    names.begin.push_back(names.text.size());
-    for (char c : checkpoint.fqn(TensorId{t})) names.text += lower(c);
-    std::string_view name = std::string_view(names.text).substr(names.begin.back());
-    names.signs.push_back(signs_of(name));
-    names.text += '\0';
-    auto front = std::mismatch(before.begin(), before.end(), name.begin(), name.end()).first;
-    names.shared.push_back(
-        static_cast<std::uint16_t>(std::min<std::ptrdiff_t>(front - before.begin(), 0xFFFF)));
-    before = name;
-  }
-  names.begin.push_back(names.text.size());
-  return names;
-}
 
 Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
                                                   const CheckReport* report, std::string_view text,
@@ -410,7 +258,7 @@ Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
     return !is_term(word) && !is_letters(word);
   });
   if (among == nullptr && help.names != nullptr && wide != words.end()) {
-    all = all_with(*help.names, lowered(*wide));
+    all = names_with(*help.names, lowered(*wide));
     words.erase(wide);
     among = &all;
   }
@@ -427,10 +275,6 @@ Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
       passed.push_back(t);
   }
   return passed;
-}
-
-bool has_letters_in_order(std::string_view name, std::string_view letters) {
-  return letters.empty() || LettersInOrder(letters).in(name);
 }
 
 std::string letters_instead(std::string_view text) {

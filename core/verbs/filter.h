@@ -15,23 +15,9 @@
 #include "core/base/progress.h"
 #include "core/model/checkpoint.h"
 #include "core/rules/check.h"
+#include "core/verbs/folded_names.h"
 
 namespace shw {
-
-// Every name in lower case, one after the other: a word is looked for in all of them at once,
-// 250,000 names are one text of 12 MB and not as many places in memory.
-struct FoldedNames {
-  std::string text;
-  std::vector<std::size_t> begin;     // of each, and where the last one ends
-  std::vector<std::uint16_t> shared;  // of each: with how many characters the one before begins too
-  std::vector<std::uint64_t> signs;   // of each: which characters it holds, some of them together
-  std::string_view of(std::uint32_t tensor) const {
-    return std::string_view(text).substr(begin[tensor], begin[tensor + 1] - begin[tensor] - 1);
-  }
-  // So many characters, or more, begin the name of the second and that of the first before it.
-  std::size_t shared_front(std::uint32_t first, std::uint32_t second) const;
-};
-FoldedNames fold_names(const Checkpoint& checkpoint);
 
 // Where it looks. Null: at all tensors, at their names as they are.
 struct FilterHelp {
@@ -42,8 +28,6 @@ struct FilterHelp {
 Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
                                                   const CheckReport* report, std::string_view text,
                                                   Progress* progress, const FilterHelp& help = {});
-// As "~letters" does, case ignored.
-bool has_letters_in_order(std::string_view name, std::string_view letters);
 // The filter with "~" before its words, terms as they are; empty where it has no word that lacks
 // it.
 std::string letters_instead(std::string_view text);

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/model/builder.h"
+#include "core/verbs/letters_in_order.h"
 
 using namespace shw;
 

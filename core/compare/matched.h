@@ -1,0 +1,44 @@
+// A name that two checkpoints have: what was looked at of it, and what that comes to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/compare/difference.h"
+#include "core/compare/tile_cover.h"
+#include "core/compare/tile_pairs.h"
+#include "core/compare/value_pass.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+struct Matched {
+  TensorPair tensor;
+  TileCover a, b;
+  bool other_shape = false, other_dtype = false, retiled = false;
+  bool same_items = false;  // the very bytes of the very files
+  std::int64_t filled_a = 0, filled_b = 0;
+  std::optional<SeenPair> seen = {};
+  std::optional<bool> same_elements = {};
+  std::vector<std::string> doubts = {};  // why its values are nobody's to tell
+};
+
+// Something of it did not open: more may lie there.
+struct Hiding {
+  bool a = false, b = false;
+};
+
+TensorSide side_of(const Checkpoint& checkpoint, TensorId tensor);
+
+// "B has what could not be opened, and it may lie there"
+std::string hidden_words(const char* side, const char* what);
+
+struct JudgedMatch {
+  std::optional<DifferenceKind> kind;  // nothing: all that was looked at is the same
+  TensorDifference told;
+};
+JudgedMatch judge(const BothCheckpoints& both, const Matched& matched, Hiding hides);
+
+}  // namespace shw
