@@ -10,6 +10,7 @@ namespace {
 
 std::vector<FilePart> sorted_parts(const LaidOut& laid_out) {
   std::vector<FilePart> parts;
+  parts.reserve(laid_out.before.size() + laid_out.copies.size() + laid_out.made.size());
   for (std::size_t i = 0; i < laid_out.before.size(); ++i) {
     const OutputBytes& bytes = laid_out.before[i];
     parts.push_back({FilePart::Is::kBytes, bytes.file, i, bytes.offset, bytes.bytes.size()});
@@ -22,9 +23,11 @@ std::vector<FilePart> sorted_parts(const LaidOut& laid_out) {
     const MadeTile& made = laid_out.made[i];
     parts.push_back({FilePart::Is::kMade, made.file, i, made.offset, made.length});
   }
-  std::stable_sort(parts.begin(), parts.end(), [](const FilePart& a, const FilePart& b) {
+  // A sort that keeps the order of equals by itself would take half as much again, of millions.
+  std::sort(parts.begin(), parts.end(), [](const FilePart& a, const FilePart& b) {
     // Of nothing comes first: it begins where the next one does.
-    return std::tuple(a.file, a.offset, a.length) < std::tuple(b.file, b.offset, b.length);
+    return std::tuple(a.file, a.offset, a.length, a.is, a.index) <
+           std::tuple(b.file, b.offset, b.length, b.is, b.index);
   });
   return parts;
 }

@@ -4,8 +4,17 @@
 
 #include "core/base/packed.h"
 #include "core/io/copy_range.h"
+#include "core/io/gathered_file.h"
 
 namespace shw {
+namespace {
+
+// Tiles below that are written together, as many as make a MiB or so with what stands around them.
+constexpr std::uint64_t kSmallTile = 16 << 10;
+constexpr std::uint64_t kRunBytes = 1 << 20;
+constexpr std::size_t kRunTiles = 256;
+
+}  // namespace
 
 FileWriter::FileWriter(const FolderRun& run, const MemoryShares& shares, const Executors& executors,
                        WritableDirectory& directory, const FileDone& done, PassingItems& came_along,
@@ -18,6 +27,7 @@ FileWriter::FileWriter(const FolderRun& run, const MemoryShares& shares, const E
       came_along_(came_along),
       payloads_(run.program, run.inputs, shares, executors, progress),
       checksums_(laid_out_.made.size()),
+      sealed_(laid_out_.made.size()),
       elements_(laid_out_.made.size()),
       files_(laid_out_.files.size()) {}
 
@@ -136,21 +146,53 @@ Status FileWriter::put(const FilePart& part, OutputFile& file, SentParts* sent) 
   return {};
 }
 
+std::uint32_t FileWriter::crc_of(const OpenFile::Tile& tile) const {
+  auto of_tile = std::span(pieces_).subspan(tile.first_piece, tile.last_piece - tile.first_piece);
+  return crc_of_all(of_tile, laid_out_.made[tile.made].length);
+}
+
+// Tiles of one file, whose checksums are known.
+Status FileWriter::seal(std::span<const std::uint32_t> tiles, OutputFile& file) {
+  std::vector<std::uint32_t> checksums;
+  for (std::uint32_t tile : tiles) checksums.push_back(checksums_[tile]);
+  SHW_CHECK(run_.writer->seal_tiles(
+      run_.outputs, laid_out_, tiles, checksums, [&](std::uint64_t offset, BytesView bytes) {
+        return is_cancelled(progress_) ? Status(cancelled_error()) : file.write_at(offset, bytes);
+      }));
+  for (std::uint32_t tile : tiles) sealed_[tile] = 1;
+  return {};
+}
+
+// What is left to be sealed of a file.
+Status FileWriter::seal_rest(std::uint32_t index, OutputFile& file) {
+  const FormatWriter& writer = *run_.writer;
+  if (writer.seal_tiles != nullptr) {
+    GatheredFile gathered(file);
+    std::vector<std::uint32_t> tiles;
+    for (const OpenFile::Tile& tile : files_[index].tiles) {
+      if (sealed_[tile.made] == 0) tiles.push_back(static_cast<std::uint32_t>(tile.made));
+    }
+    SHW_CHECK(seal(tiles, gathered));
+    return gathered.flush();
+  }
+  if (writer.seal_file == nullptr) return {};
+  SHW_TRY(auto around, writer.seal_file(run_.outputs, laid_out_, index, checksums_));
+  for (const OutputBytes& bytes : around) SHW_CHECK(file.write_at(bytes.offset, bytes.bytes));
+  return {};
+}
+
 // What depends on the bytes of all parts, and the end.
 Status FileWriter::finish(std::uint32_t index, OutputFile& file) {
   if (is_cancelled(progress_)) return cancelled_error();
   std::vector<Fingerprint> own;
   for (const OpenFile::Tile& tile : files_[index].tiles) {
     auto of_tile = std::span(pieces_).subspan(tile.first_piece, tile.last_piece - tile.first_piece);
-    checksums_[tile.made] = crc_of_all(of_tile, laid_out_.made[tile.made].length);
+    checksums_[tile.made] = crc_of(tile);
     elements_[tile.made].emplace();
     for (const WrittenBlocks& piece : of_tile) *elements_[tile.made] += piece.elements;
     own.push_back(*elements_[tile.made]);
   }
-  if (run_.writer->seal_file != nullptr) {
-    SHW_TRY(auto around, run_.writer->seal_file(run_.outputs, laid_out_, index, checksums_));
-    for (const OutputBytes& bytes : around) SHW_CHECK(file.write_at(bytes.offset, bytes.bytes));
-  }
+  SHW_CHECK(seal_rest(index, file));
   SHW_CHECK(file.finish(laid_out_.files[index].size));
   files_[index].file.reset();
   return done_({laid_out_.files[index].path, laid_out_.files[index].size, std::move(own)});
@@ -161,6 +203,40 @@ Status FileWriter::write(const FilePart& part, SentParts* sent) {
   SHW_TRY(OutputFile * file, open(part.file));
   SHW_CHECK(put(part, *file, sent));
   return --files_[part.file].left == 0 ? finish(part.file, *file) : Status{};
+}
+
+bool FileWriter::is_small(const FilePart& part) const {
+  return part.is == FilePart::Is::kMade && part.block_count == 1 && part.length <= kSmallTile;
+}
+
+std::size_t FileWriter::length_of_run(std::span<const FilePart> parts) const {
+  if (run_.writer->seal_tiles == nullptr || !is_small(parts.front())) return 1;
+  const std::size_t most = std::min(kRunTiles, parts.size());
+  std::uint64_t bytes = parts.front().length;
+  std::size_t length = 1;
+  for (; length < most && bytes < kRunBytes; ++length) {
+    if (parts[length].file != parts.front().file || !is_small(parts[length])) break;
+    bytes += parts[length].length;
+  }
+  return length;
+}
+
+Status FileWriter::write_run(std::span<const FilePart> parts) {
+  if (parts.size() == 1) return write(parts.front());
+  const std::uint32_t index = parts.front().file;
+  SHW_TRY(OutputFile * file, open(index));
+  GatheredFile gathered(*file);
+  std::vector<std::uint32_t> tiles;
+  for (const FilePart& part : parts) {
+    if (is_cancelled(progress_)) return cancelled_error();
+    SHW_CHECK(put(part, gathered, nullptr));
+    checksums_[part.index] = crc_of({part.index, part.piece, part.piece + 1});
+    tiles.push_back(static_cast<std::uint32_t>(part.index));
+  }
+  SHW_CHECK(seal(tiles, gathered));
+  SHW_CHECK(gathered.flush());
+  std::atomic<std::size_t>& left = files_[index].left;
+  return (left -= parts.size()) == 0 ? finish(index, *file) : Status{};
 }
 
 }  // namespace shw

@@ -47,6 +47,10 @@ class FileWriter {
   Status finish(std::uint32_t file);
   // From several threads. `sent`: what others have read for the part.
   Status write(const FilePart& part, SentParts* sent = nullptr);
+  // How many of parts(), from the first of `parts` on, one thread is to write together: more than
+  // one only of small tiles that lie side by side. Then writes them, and what seals them.
+  std::size_t length_of_run(std::span<const FilePart> parts) const;
+  Status write_run(std::span<const FilePart> parts);
 
   Payloads& payloads() { return payloads_; }
   // What tiles must hold, by index in LaidOut::made; nothing of those that were not written here.
@@ -68,6 +72,10 @@ class FileWriter {
 
   Result<OutputFile*> open(std::uint32_t index);
   Status put(const FilePart& part, OutputFile& file, SentParts* sent);
+  bool is_small(const FilePart& part) const;
+  std::uint32_t crc_of(const OpenFile::Tile& tile) const;
+  Status seal(std::span<const std::uint32_t> tiles, OutputFile& file);
+  Status seal_rest(std::uint32_t index, OutputFile& file);
   Status finish(std::uint32_t index, OutputFile& file);
 
   const FolderRun& run_;
@@ -78,6 +86,7 @@ class FileWriter {
   PassingItems& came_along_;
   Payloads payloads_;
   std::vector<std::uint32_t> checksums_;              // by tile
+  std::vector<std::uint8_t> sealed_;                  // by tile; a byte each: threads write them
   std::vector<std::optional<Fingerprint>> elements_;  // by tile
   std::vector<OpenFile> files_;
   std::vector<FilePart> parts_;

@@ -3,21 +3,44 @@
 #include "core/base/parallel.h"
 
 namespace shw {
+namespace {
+
+// Of `there` too: a file that has no part holds nothing but what seals it.
+Result<std::vector<bool>> add_parts(const LaidOut& laid_out, const std::vector<bool>& there,
+                                    FileWriter& writer) {
+  SHW_TRY(std::vector<FilePart> whole, file_parts_of(laid_out));
+  std::vector<bool> has_parts = there;
+  for (const FilePart& part : whole) {
+    has_parts[part.file] = true;
+    if (!there[part.file]) writer.add(part, kPieceBytes);
+  }
+  return has_parts;
+}
+
+// Where each begins, and the end of the last. Small tiles side by side are one thread's: threads
+// that took them in turns would write and read a page many times.
+std::vector<std::size_t> begins_of_runs(const FileWriter& writer) {
+  std::vector<std::size_t> begins;
+  const auto parts = writer.parts();
+  for (std::size_t at = 0; at < parts.size(); at += writer.length_of_run(parts.subspan(at)))
+    begins.push_back(at);
+  begins.push_back(parts.size());
+  return begins;
+}
+
+}  // namespace
 
 Result<std::vector<std::optional<Fingerprint>>> write_files(
     const FolderRun& run, const MemoryShares& shares, const Executors& executors,
     const std::vector<bool>& there, WritableDirectory& directory, const FileDone& done,
     PassingItems& came_along, Progress* progress) {
   FileWriter writer(run, shares, executors, directory, done, came_along, progress);
-  SHW_TRY(std::vector<FilePart> whole, file_parts_of(run.laid_out));
-  std::vector<bool> has_parts = there;
-  for (const FilePart& part : whole) {
-    has_parts[part.file] = true;
-    if (!there[part.file]) writer.add(part, kPieceBytes);
-  }
+  SHW_TRY(const std::vector<bool> has_parts, add_parts(run.laid_out, there, writer));
   writer.expect(writer.parts());
-  SHW_CHECK(each_in_parallel(writer.parts().size(),
-                             [&](std::size_t i) { return writer.write(writer.parts()[i]); }));
+  const std::vector<std::size_t> runs = begins_of_runs(writer);
+  SHW_CHECK(each_in_parallel(runs.size() - 1, [&](std::size_t i) {
+    return writer.write_run(writer.parts().subspan(runs[i], runs[i + 1] - runs[i]));
+  }));
   for (std::uint32_t file = 0; file < has_parts.size(); ++file) {
     if (!has_parts[file]) SHW_CHECK(writer.finish(file));
   }

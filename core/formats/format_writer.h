@@ -107,6 +107,7 @@ struct LaidOut {
 // --- what is left when all tiles are there
 
 using CreateFile = std::function<Result<std::unique_ptr<ByteSink>>(const std::string& path)>;
+using PutBytes = std::function<Status(std::uint64_t offset, BytesView bytes)>;
 
 struct FormatWriter {
   Result<LaidOut> (*lay_out)(const Outputs& outputs);
@@ -123,6 +124,12 @@ struct FormatWriter {
   // Else: makes what stands at the beginning of a file that much longer, a multiple of 8, and says
   // the same; false where no reader would take it.
   bool (*widen_header)(Bytes& header, std::uint64_t by) = nullptr;
+  // What seal_file() says, of some tiles of a file alone (by index in LaidOut::made, `checksums` as
+  // many): small ones are written together with it, and of millions it is never there at once. Null
+  // where a file is sealed as a whole.
+  Status (*seal_tiles)(const Outputs& outputs, const LaidOut& laid_out,
+                       std::span<const std::uint32_t> tiles,
+                       std::span<const std::uint32_t> checksums, const PutBytes& put) = nullptr;
 };
 
 // The source where its format has this writer; null where everything is new.

@@ -9,6 +9,7 @@
 #include "core/base/checked.h"
 #include "core/formats/common/byte_buffer.h"
 #include "core/formats/common/crc32.h"
+#include "core/formats/common/zip.h"
 
 namespace shw {
 namespace {
@@ -34,13 +35,17 @@ class ArchiveWriter {
     Record record{top_ + std::string(name), position(), length, 0};
     SHW_CHECK(write_local(record));
     std::uint64_t before = sink_.position();
+    record.bytes_at = position();
     SHW_TRY(record.crc, payload.write(sink_));
     if (sink_.position() - before != length)
       return fail(ErrorKind::kUsage, fmt::format("the payload of {} bytes was written as {}",
                                                  length, sink_.position() - before));
+    record.descriptor_at = position();
     SHW_CHECK(write_descriptor(record));
+    record.mixed_before = crc_hash_;
     // An empty record is left out of the id.
-    if (counts && length != 0) mix(crc_hash_, record.crc);
+    record.is_mixed = counts && length != 0;
+    if (record.is_mixed) mix_crc(crc_hash_, record.crc);
     records_.push_back(std::move(record));
     return {};
   }
@@ -51,7 +56,7 @@ class ArchiveWriter {
     if (!is_of_one_tensor()) {
       names = 0;
       for (const Record& record : records_)
-        mix(names, crc32_of(std::as_bytes(std::span(record.name))));
+        mix_crc(names, crc32_of(std::as_bytes(std::span(record.name))));
     }
     return fmt::format("{:020}{:020}", names, crc_hash_);
   }
@@ -60,10 +65,23 @@ class ArchiveWriter {
   Result<std::uint64_t> finish() {
     std::uint64_t begin = position();
     ByteBuffer directory;
-    for (const Record& record : records_) write_entry(directory, record);
+    for (Record& record : records_) {
+      record.listed_at = begin + directory.view().size();
+      write_entry(directory, record);
+    }
     SHW_CHECK(sink_.write(directory.view()));
     SHW_CHECK(write_end(begin, position()));
     return position();
+  }
+
+  // After finish(). The id is the last record.
+  StorageMarks marks_of(std::size_t storage) const {
+    const Record &record = records_[storage], &id = records_.back();
+    StorageMarks marks{crcs_of(record), id.bytes_at, crcs_of(id), record.mixed_before, {}};
+    for (std::size_t i = storage + 1; i < records_.size(); ++i) {
+      if (records_[i].is_mixed) marks.crcs_behind.push_back(records_[i].crc);
+    }
+    return marks;
   }
 
  private:
@@ -71,6 +89,10 @@ class ArchiveWriter {
     std::string name;
     std::uint64_t offset, length;
     std::uint32_t crc;
+    // Where it begins: its bytes, what says of them behind, and in the directory.
+    std::uint64_t bytes_at = 0, descriptor_at = 0, listed_at = 0;
+    std::uint64_t mixed_before = 0;
+    bool is_mixed = false;
     bool large() const { return length >= kWide; }
     bool far() const { return offset >= kWide; }
     bool wide() const { return large() || far(); }
@@ -88,9 +110,10 @@ class ArchiveWriter {
     return top_ == "archive/" && records_.size() == 6 && records_[4].name == "archive/data/0";
   }
 
-  // c10::hash_combine
-  static void mix(std::uint64_t& hash, std::uint32_t crc) {
-    hash ^= crc + std::uint64_t{0x9e3779b9} + (hash << 6) + (hash >> 2);
+  static std::vector<std::uint64_t> crcs_of(const Record& record) {
+    constexpr std::uint64_t kInDescriptor = 4;
+    if (record.length == 0) return {record.listed_at + kZipListedCrc};
+    return {record.descriptor_at + kInDescriptor, record.listed_at + kZipListedCrc};
   }
 
   static void write_zip64(ByteBuffer& out, const Record& record) {
@@ -181,19 +204,28 @@ PayloadWriter hole_of(std::uint64_t length, std::uint32_t crc) {
           length};
 }
 
-Result<std::uint64_t> write_torch_archive(ByteSink& sink, const TorchArchive& archive) {
+// c10::hash_combine
+void mix_crc(std::uint64_t& hash, std::uint32_t crc) {
+  hash ^= crc + std::uint64_t{0x9e3779b9} + (hash << 6) + (hash >> 2);
+}
+
+Result<std::uint64_t> write_torch_archive(ByteSink& sink, const TorchArchive& archive,
+                                          StorageMarks* marks) {
   ArchiveWriter out(sink, archive.top);
   SHW_CHECK(out.add("data.pkl", archive.pickle));
   SHW_CHECK(out.add(".format_version", text_payload("1")));
   SHW_CHECK(out.add(".storage_alignment", text_payload("64")));
   SHW_CHECK(out.add("byteorder", text_payload("little")));
+  constexpr std::size_t kFirstStorage = 4;  // behind these four
   for (std::size_t i = 0; i < archive.storages.size(); ++i)
     SHW_CHECK(out.add(fmt::format("data/{}", i), archive.storages[i]));
   for (const auto& [name, text] : archive.more) SHW_CHECK(out.add(name, text_payload(text)));
   SHW_CHECK(out.add("version", text_payload("3\n")));
   std::string id = out.serialization_id();
   SHW_CHECK(out.add(".data/serialization_id", text_payload(id), false));
-  return out.finish();
+  SHW_TRY(std::uint64_t length, out.finish());
+  if (marks != nullptr) *marks = out.marks_of(kFirstStorage);
+  return length;
 }
 
 Status AroundHoles::write(BytesView bytes) {

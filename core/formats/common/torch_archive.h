@@ -29,8 +29,20 @@ struct TorchArchive {
   std::vector<PayloadWriter> storages = {};                    // data/0, data/1, ...
   std::vector<std::pair<std::string, std::string>> more = {};  // names that torch passes over
 };
-// Returns its length; the sink must stand where it begins.
-Result<std::uint64_t> write_torch_archive(ByteSink& sink, const TorchArchive& archive);
+// What an archive of one storage says of that storage's bytes, and where, in bytes of the archive.
+struct StorageMarks {
+  std::vector<std::uint64_t> crc;  // four bytes each
+  std::uint64_t id = 0;            // the serialization id, whose last twenty digits are of all CRCs
+  std::vector<std::uint64_t> id_crc;
+  std::uint64_t mixed_before = 0;  // of the records in front of it
+  std::vector<std::uint32_t> crcs_behind;
+};
+// Returns its length; the sink must stand where it begins. `marks`: null where nobody asks.
+Result<std::uint64_t> write_torch_archive(ByteSink& sink, const TorchArchive& archive,
+                                          StorageMarks* marks = nullptr);
+
+// Into a serialization id's hash of the CRCs of records, one after the other.
+void mix_crc(std::uint64_t& hash, std::uint32_t crc);
 
 // Keeps what is written around the holes.
 class AroundHoles final : public ByteSink {

@@ -95,7 +95,7 @@ class TensorPickle {
 }  // namespace
 
 Result<std::uint64_t> write_torch_item(ByteSink& sink, Dtype dtype, ExtentsView sizes,
-                                       const PayloadWriter& payload) {
+                                       const PayloadWriter& payload, StorageMarks* marks) {
   auto elements = volume(sizes);
   auto bytes =
       elements ? checked_mul(*elements, static_cast<std::int64_t>(size_of(dtype))) : std::nullopt;
@@ -104,7 +104,8 @@ Result<std::uint64_t> write_torch_item(ByteSink& sink, Dtype dtype, ExtentsView 
     return fail(ErrorKind::kUsage, fmt::format("a payload of {} bytes is no tensor {} of {}",
                                                payload.length, to_text(sizes), name(dtype)));
   TensorPickle pickle(dtype, sizes, *elements);
-  return write_torch_archive(sink, {.pickle = payload_of(pickle.view()), .storages = {payload}});
+  return write_torch_archive(sink, {.pickle = payload_of(pickle.view()), .storages = {payload}},
+                             marks);
 }
 
 Result<std::uint64_t> write_torch_item(ByteSink& sink, Dtype dtype, ExtentsView sizes,

@@ -14,7 +14,7 @@ namespace shw {
 // elements * size_of(dtype) bytes.
 // Returns the item's length; the sink must stand where the item begins.
 Result<std::uint64_t> write_torch_item(ByteSink& sink, Dtype dtype, ExtentsView sizes,
-                                       const PayloadWriter& payload);
+                                       const PayloadWriter& payload, StorageMarks* marks = nullptr);
 // The payload given whole.
 Result<std::uint64_t> write_torch_item(ByteSink& sink, Dtype dtype, ExtentsView sizes,
                                        BytesView payload);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/checked.h"
+#include "core/formats/common/alike_items.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/dcp/dcp_form.h"
 #include "core/formats/dcp/dcp_names.h"
@@ -19,16 +20,29 @@
 namespace shw {
 namespace {
 
-Result<AroundHoles> archive_of(const OutputTensor& tensor, const OutputTile& tile,
-                               std::uint32_t crc) {
-  auto length = bytes_of(tensor, tile);
-  if (!length)
-    return fail(ErrorKind::kUsage, "a tile of it cannot be",
-                Place{.file = {}, .tensor = tensor.fqn});
-  AroundHoles sink;
-  SHW_CHECK(write_torch_item(sink, tensor.dtype, tile.box.sizes, hole_of(*length, crc)));
-  return sink;
-}
+// What stands around tiles. Those of a rank's file have a few dozen shapes, in turns.
+class ItemForms {
+ public:
+  Result<AlikeItems*> of(const OutputTensor& tensor, const OutputTile& tile) {
+    for (AlikeItems& form : forms_) {
+      if (form.are(tensor.dtype, tile.box.sizes)) return &form;
+    }
+    auto length = bytes_of(tensor, tile);
+    if (!length)
+      return fail(ErrorKind::kUsage, "a tile of it cannot be",
+                  Place{.file = {}, .tensor = tensor.fqn});
+    SHW_TRY(AlikeItems made, AlikeItems::of(tensor.dtype, tile.box.sizes, *length));
+    if (forms_.size() < kMostForms) return &forms_.emplace_back(std::move(made));
+    AlikeItems& oldest = forms_[next_++ % kMostForms];
+    oldest = std::move(made);
+    return &oldest;
+  }
+
+ private:
+  static constexpr std::size_t kMostForms = 32;
+  std::vector<AlikeItems> forms_;
+  std::size_t next_ = 0;
+};
 
 // An entry that is given as a value: the archive of it. What stands in `before` of the layout are
 // these, in the order of the objects.
@@ -81,12 +95,7 @@ struct LayingOut {
   const Checkpoint* source;  // whose form is followed
   LaidOut out{};
   std::unordered_map<std::uint32_t, std::uint32_t> file_of{};  // by writer
-  struct Measured {
-    Dtype dtype = Dtype::kUnknown;
-    Extents sizes{};
-    std::uint64_t length = 0, hole = 0;
-  };
-  Measured measured{};                   // the archive of the last tile
+  ItemForms forms{};
   std::vector<std::size_t> last_copy{};  // by file
 
   // Room for an item of that length at the end of the writer's file.
@@ -142,20 +151,10 @@ struct LayingOut {
       out.kept.push_back(item);
       return {};
     }
-    SHW_CHECK(measure(tensor, tile));
-    SHW_TRY(LaidOut::Item item, add_item(tile.writer, measured.length, tensor.fqn));
-    out.made.push_back({tensor_index, tile_index, item.file, item.offset + measured.hole,
+    SHW_TRY(const AlikeItems* form, forms.of(tensor, tile));
+    SHW_TRY(LaidOut::Item item, add_item(tile.writer, form->length(), tensor.fqn));
+    out.made.push_back({tensor_index, tile_index, item.file, item.offset + form->payload(),
                         *bytes_of(tensor, tile), item.offset, item.length});
-    return {};
-  }
-
-  // An archive is as long as its dtype and sizes make it, which a thousand tiles have in common.
-  Status measure(const OutputTensor& tensor, const OutputTile& tile) {
-    if (measured.length != 0 && measured.dtype == tensor.dtype &&
-        same(measured.sizes, tile.box.sizes))
-      return {};
-    SHW_TRY(AroundHoles archive, archive_of(tensor, tile, 0));
-    measured = {tensor.dtype, tile.box.sizes, archive.position(), archive.holes.front()};
     return {};
   }
 };
@@ -189,23 +188,41 @@ Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
   return std::move(out);
 }
 
+Status seal_some(const Outputs& outputs, const LaidOut& laid_out,
+                 std::span<const std::uint32_t> tiles, std::span<const std::uint32_t> checksums,
+                 const PutBytes& put) {
+  if (checksums.size() != tiles.size())
+    return fail(ErrorKind::kUsage, "every tile needs its checksum");
+  ItemForms forms;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const MadeTile& made = laid_out.made[tiles[i]];
+    const OutputTensor& tensor = outputs.tensors[made.tensor];
+    SHW_TRY(AlikeItems * form, forms.of(tensor, tensor.tiles[made.tile]));
+    SHW_CHECK(put(made.item_offset, form->before()));
+    SHW_CHECK(put(made.offset + made.length, form->behind(checksums[i])));
+  }
+  return {};
+}
+
 Result<std::vector<OutputBytes>> seal_archives(const Outputs& outputs, const LaidOut& laid_out,
                                                std::uint32_t file,
                                                std::span<const std::uint32_t> checksums) {
   if (checksums.size() != laid_out.made.size())
     return fail(ErrorKind::kUsage, "every tile needs its checksum");
-  std::vector<OutputBytes> around;
+  std::vector<std::uint32_t> tiles, own;
   auto before = [&](std::uint32_t i, std::uint32_t other) { return laid_out.made[i].file < other; };
   auto first =
       std::lower_bound(laid_out.made_by_file.begin(), laid_out.made_by_file.end(), file, before);
   for (; first != laid_out.made_by_file.end() && laid_out.made[*first].file == file; ++first) {
-    std::uint32_t i = *first;
-    const MadeTile& made = laid_out.made[i];
-    const OutputTensor& tensor = outputs.tensors[made.tensor];
-    SHW_TRY(AroundHoles archive, archive_of(tensor, tensor.tiles[made.tile], checksums[i]));
-    for (AroundHoles::Part& part : archive.parts)
-      around.push_back({file, made.item_offset + part.offset, std::move(part.bytes)});
+    tiles.push_back(*first);
+    own.push_back(checksums[*first]);
   }
+  std::vector<OutputBytes> around;
+  SHW_CHECK(seal_some(outputs, laid_out, tiles, own,
+                      [&](std::uint64_t offset, BytesView bytes) -> Status {
+                        around.push_back({file, offset, {bytes.begin(), bytes.end()}});
+                        return {};
+                      }));
   return around;
 }
 
@@ -293,6 +310,6 @@ Result<DcpMetadata> dcp_metadata_of(Outputs outputs, const LaidOut& laid_out) {
   return metadata;
 }
 
-constexpr FormatWriter kDcpWriter{lay_out_dcp, seal_archives, seal_dcp, true};
+constexpr FormatWriter kDcpWriter{lay_out_dcp, seal_archives, seal_dcp, true, nullptr, seal_some};
 
 }  // namespace shw
