@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,15 +17,16 @@
 
 namespace shw {
 
-// Texts and names must outlive it. No two modules may share a name.
+// Names must outlive it; texts need not, since millions of tiles say where they lie while they are
+// written. No two modules may share a name.
 class PickleWriter {
  public:
   explicit PickleWriter(ByteSink& sink) : sink_(sink) { buffer_.reserve(kBuffer + 4096); }
 
   void raw(std::string_view opcodes) { buffer_.append(opcodes); }
   void text(std::string_view value) {
-    auto [found, added] = texts_.try_emplace(value, next_);
-    if (!added) return get(found->second);
+    if (auto found = texts_.find(value); found != texts_.end()) return get(found->second);
+    texts_.emplace(kept_.emplace_back(value), next_);
     buffer_.push_back('X');
     number(static_cast<std::uint32_t>(value.size()));
     buffer_.append(value);
@@ -113,6 +115,7 @@ class PickleWriter {
 
   ByteSink& sink_;
   std::string buffer_;
+  std::deque<std::string> kept_;  // what texts_ looks at
   std::unordered_map<std::string_view, std::uint32_t> texts_, globals_;
   std::uint32_t next_ = 0;
 };

@@ -50,6 +50,13 @@ Result<PickleTree> decode(const ByteSource& source, BytesView bytes) {
   NameTable names;
   DcpRows rows;
   DcpShortcut shortcut(builder, names, rows);
+  // What is done with need not stay in memory: the file of millions of chunks has 600 MB.
+  std::uint64_t consumed = 0;
+  shortcut.on_consumed = [&](std::uint64_t done) {
+    source.forget(consumed, done - consumed);
+    consumed = done;
+    return true;
+  };
   PickleMachine<DcpShortcut> machine(bytes, source.name(), 0, {}, shortcut);
   auto ran = machine.run();
   if (shortcut.gave_up()) return decode_pickle(bytes, source.name());

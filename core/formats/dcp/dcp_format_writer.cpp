@@ -242,62 +242,81 @@ void move_item(const LaidOut& laid_out, std::vector<LaidOut::Item>::const_iterat
   ++next;
 }
 
-Status seal_dcp(Outputs outputs, const LaidOut& laid_out, const CreateFile& create) {
-  PickledForm form;
-  const Checkpoint* source = source_in_form(outputs, kDcpWriter);
-  if (source != nullptr && source->directory() != nullptr) {
-    SHW_TRY(form, read_pickled_form(*source->directory()));
+// The tiles of one tensor after the other, with the items that they became.
+class TensorChunks {
+ public:
+  TensorChunks(const Outputs& outputs, const LaidOut& laid_out)
+      : outputs_(outputs), laid_out_(laid_out) {
+    std::uint32_t made = 0;
+    std::size_t kept = 0;
+    first_.reserve(outputs.tensors.size());
+    for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
+      first_.push_back({made, kept});
+      const std::uint32_t before = made;
+      while (made < laid_out.made.size() && laid_out.made[made].tensor == t) ++made;
+      kept += outputs.tensors[t].tiles.size() - (made - before);
+    }
   }
-  SHW_TRY(DcpMetadata metadata, dcp_metadata_of(std::move(outputs), laid_out));
-  SHW_TRY(auto sink, create(std::string(kDcpMetadataName)));
-  SHW_CHECK(write_dcp_metadata_as(form, metadata, *sink));
-  return sink->finish();
-}
 
-}  // namespace
+  Result<std::vector<DcpChunk>> of(std::size_t index) const {
+    const OutputTensor& tensor = outputs_.tensors[index];
+    auto made = laid_out_.made.begin() + first_[index].made;
+    const auto last_made = index + 1 < first_.size()
+                               ? laid_out_.made.begin() + first_[index + 1].made
+                               : laid_out_.made.end();
+    auto kept = laid_out_.kept.begin();
+    if (outputs_.all_new) kept += static_cast<std::ptrdiff_t>(first_[index].kept);
+    std::vector<DcpChunk> chunks;
+    chunks.reserve(tensor.tiles.size());
+    for (OutputTile tile : tensor.tiles) {
+      DcpItem item;
+      if (tile.kept) {
+        SHW_TRY(item, item_of_tile(outputs_, tensor, tile));
+        if (outputs_.all_new) move_item(laid_out_, kept, item);
+      } else {
+        if (made == last_made)
+          return fail(ErrorKind::kUsage, "a new tile was not made",
+                      Place{.file = {}, .tensor = tensor.fqn});
+        item = {laid_out_.files[made->file].path, made->item_offset, made->item_length};
+        ++made;
+      }
+      chunks.push_back({std::move(tile.box.offsets), std::move(tile.box.sizes), std::move(item)});
+    }
+    return chunks;
+  }
 
-Result<DcpMetadata> dcp_metadata_of(Outputs outputs, const LaidOut& laid_out) {
+ private:
+  struct First {
+    std::uint32_t made = 0;  // in LaidOut
+    std::size_t kept = 0;
+  };
+  const Outputs& outputs_;
+  const LaidOut& laid_out_;
+  std::vector<First> first_;  // by tensor
+};
+
+// All of it but the chunks of tensors.
+Result<DcpMetadata> frame_of(const Outputs& outputs, const LaidOut& laid_out) {
   DcpMetadata metadata;
-  metadata.checkpoint_id = std::move(outputs.checkpoint_id);
-  metadata.save_id = std::move(outputs.save_id);
-  metadata.reordered = std::move(outputs.reordered);
-  metadata.plain_attributes = std::move(outputs.attributes);
+  metadata.checkpoint_id = outputs.checkpoint_id;
+  metadata.save_id = outputs.save_id;
+  metadata.reordered = outputs.reordered;
+  metadata.plain_attributes = outputs.attributes;
   std::string filled = outputs.filled.empty() ? std::string() : outputs.filled_text(outputs.filled);
   if (!filled.empty())
     metadata.plain_attributes.emplace_back(kFilledAttribute, pickled_text(filled));
   metadata.tensors.reserve(outputs.tensors.size());
-  auto made = laid_out.made.begin();
-  auto kept = laid_out.kept.begin();
-  for (OutputTensor& tensor : outputs.tensors) {
-    DcpTensor out{tensor.fqn, tensor.dtype,          tensor.requires_grad, std::move(tensor.shape),
-                  {},         std::move(tensor.path)};
-    out.chunks.reserve(tensor.tiles.size());
-    for (OutputTile tile : tensor.tiles) {
-      DcpItem item;
-      if (tile.kept) {
-        SHW_TRY(item, item_of_tile(outputs, tensor, tile));
-        if (outputs.all_new) move_item(laid_out, kept, item);
-      } else {
-        if (made == laid_out.made.end())
-          return fail(ErrorKind::kUsage, "a new tile was not made",
-                      Place{.file = {}, .tensor = tensor.fqn});
-        item = {laid_out.files[made->file].path, made->item_offset, made->item_length};
-        ++made;
-      }
-      out.chunks.push_back(
-          {std::move(tile.box.offsets), std::move(tile.box.sizes), std::move(item)});
-    }
-    tensor.tiles = {};  // of millions there is no room for both
-    metadata.tensors.push_back(std::move(out));
-  }
+  for (const OutputTensor& tensor : outputs.tensors)
+    metadata.tensors.push_back(
+        {tensor.fqn, tensor.dtype, tensor.requires_grad, tensor.shape, {}, tensor.path});
   auto given = laid_out.before.begin();
   auto moved = laid_out.objects.begin();
-  for (OutputObject& object : outputs.objects) {
+  for (const OutputObject& object : outputs.objects) {
     DcpItem item;
     if (object.plain.empty()) {
       SHW_TRY(item, kept_item(outputs, object.place, object.fqn));
       if (outputs.all_new) move_item(laid_out, moved, item);
-      item.transforms = std::move(object.transforms);
+      item.transforms = object.transforms;
     } else {
       if (given == laid_out.before.end())
         return fail(ErrorKind::kUsage, "a given value was not laid out",
@@ -305,7 +324,32 @@ Result<DcpMetadata> dcp_metadata_of(Outputs outputs, const LaidOut& laid_out) {
       item = {laid_out.files[given->file].path, given->offset, given->bytes.size()};
       ++given;
     }
-    metadata.objects.push_back({std::move(object.fqn), std::move(item), std::move(object.path)});
+    metadata.objects.push_back({object.fqn, std::move(item), object.path});
+  }
+  return metadata;
+}
+
+Status seal_dcp(Outputs outputs, const LaidOut& laid_out, const CreateFile& create) {
+  PickledForm form;
+  const Checkpoint* source = source_in_form(outputs, kDcpWriter);
+  if (source != nullptr && source->directory() != nullptr) {
+    SHW_TRY(form, read_pickled_form(*source->directory()));
+  }
+  SHW_TRY(DcpMetadata metadata, frame_of(outputs, laid_out));
+  const TensorChunks chunks(outputs, laid_out);
+  metadata.chunks_of = [&](std::size_t tensor) { return chunks.of(tensor); };
+  SHW_TRY(auto sink, create(std::string(kDcpMetadataName)));
+  SHW_CHECK(write_dcp_metadata_as(form, metadata, *sink));
+  return sink->finish();
+}
+
+}  // namespace
+
+Result<DcpMetadata> dcp_metadata_of(const Outputs& outputs, const LaidOut& laid_out) {
+  SHW_TRY(DcpMetadata metadata, frame_of(outputs, laid_out));
+  const TensorChunks chunks(outputs, laid_out);
+  for (std::size_t t = 0; t < metadata.tensors.size(); ++t) {
+    SHW_TRY(metadata.tensors[t].chunks, chunks.of(t));
   }
   return metadata;
 }

@@ -8,6 +8,6 @@ namespace shw {
 extern const FormatWriter kDcpWriter;
 
 // What the new `.metadata` says. kUnsupported where a kept tile has no usable storage record.
-Result<DcpMetadata> dcp_metadata_of(Outputs outputs, const LaidOut& laid_out);
+Result<DcpMetadata> dcp_metadata_of(const Outputs& outputs, const LaidOut& laid_out);
 
 }  // namespace shw

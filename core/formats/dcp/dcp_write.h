@@ -3,6 +3,7 @@
 // planner_data for every key, storage records in chunk order (spec/dcp-format.md 2.7, 10.4).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,9 @@ struct DcpMetadata {
   std::vector<std::string> reordered;  // Provenance::reordered; left out where empty
   // Provenance::plain_attributes, as they are: opcodes without a memo.
   std::vector<std::pair<std::string, std::string>> plain_attributes = {};
+  // Where set, the chunks of a tensor, by index: asked for as they are written, twice. `tensors`
+  // have none then: of millions they take 150 bytes each.
+  std::function<Result<std::vector<DcpChunk>>(std::size_t tensor)> chunks_of = {};
 };
 
 Status write_dcp_metadata(const DcpMetadata& metadata, ByteSink& sink);

@@ -20,7 +20,16 @@ void write_properties(PickleWriter& out, const PickledForm& form, const DcpTenso
   out.raw("\x85R\x89tb");
 }
 
-Status write_tensor(PickleWriter& out, const PickledForm& form, const DcpTensor& tensor) {
+// The chunks of a tensor, in its own list or put into `made`.
+Result<std::span<const DcpChunk>> chunks_in(const DcpMetadata& metadata, std::size_t tensor,
+                                            std::vector<DcpChunk>& made) {
+  if (metadata.chunks_of == nullptr) return metadata.tensors[tensor].chunks;
+  SHW_TRY(made, metadata.chunks_of(tensor));
+  return made;
+}
+
+Status write_tensor(PickleWriter& out, const PickledForm& form, const DcpTensor& tensor,
+                    std::span<const DcpChunk> chunks) {
   out.object(kMetadataModule, "TensorStorageMetadata");
   out.raw("}(");
   out.text("properties");
@@ -30,7 +39,7 @@ Status write_tensor(PickleWriter& out, const PickledForm& form, const DcpTensor&
   out.text("chunks");
   out.raw("](");
   std::uint64_t count = 0;
-  for (const DcpChunk& chunk : tensor.chunks) {
+  for (const DcpChunk& chunk : chunks) {
     out.batch(count++, 'e');
     out.object(kMetadataModule, "ChunkStorageMetadata");
     out.raw("}(");
@@ -101,13 +110,16 @@ Status write_record(PickleWriter& out, const PickledForm& form, const std::strin
 
 Status write_entries(PickleWriter& out, const PickledForm& form, const DcpMetadata& metadata) {
   std::uint64_t count = 0;
+  std::vector<DcpChunk> made;
   out.raw("}(");
-  for (const DcpTensor& tensor : metadata.tensors) {
+  for (std::size_t t = 0; t < metadata.tensors.size(); ++t) {
+    const DcpTensor& tensor = metadata.tensors[t];
     if (tensor.dtype == Dtype::kUnknown)
       return fail(ErrorKind::kUnsupported, "has no dtype that torch knows", {{}, {}, tensor.fqn});
     out.batch(count++, 'u');
     out.text(tensor.fqn);
-    SHW_CHECK(write_tensor(out, form, tensor));
+    SHW_TRY(auto chunks, chunks_in(metadata, t, made));
+    SHW_CHECK(write_tensor(out, form, tensor, chunks));
   }
   for (const DcpObject& object : metadata.objects) {
     out.batch(count++, 'u');
@@ -138,16 +150,18 @@ Status write_paths(PickleWriter& out, const DcpMetadata& metadata) {
 
 Status write_records(PickleWriter& out, const PickledForm& form, const DcpMetadata& metadata) {
   std::uint64_t count = 0;
+  std::vector<DcpChunk> made;
   out.raw("}(");
   for (const DcpObject& object : metadata.objects) {
     out.batch(count++, 'u');
     SHW_CHECK(write_record(out, form, object.fqn, std::nullopt, nullptr, object.item));
   }
-  for (const DcpTensor& tensor : metadata.tensors) {
-    for (std::uint64_t i = 0; i < tensor.chunks.size(); ++i) {
-      const DcpChunk& chunk = tensor.chunks[i];
+  for (std::size_t t = 0; t < metadata.tensors.size(); ++t) {
+    SHW_TRY(auto chunks, chunks_in(metadata, t, made));
+    for (std::uint64_t i = 0; i < chunks.size(); ++i) {
       out.batch(count++, 'u');
-      SHW_CHECK(write_record(out, form, tensor.fqn, i, &chunk.offsets, chunk.item));
+      SHW_CHECK(
+          write_record(out, form, metadata.tensors[t].fqn, i, &chunks[i].offsets, chunks[i].item));
     }
   }
   out.raw("u");

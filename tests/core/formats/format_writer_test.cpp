@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/fixtures.h"
+#include "core/formats/dcp/dcp_format_writer.h"
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/formats/plain_value.h"
@@ -31,6 +32,67 @@ TEST_CASE("what the DCP writer lays out opens as the checkpoint that it was laid
       CHECK(check->crc == DataCheck::Crc::kMatches);
       CHECK(made->writer(ChunkId{c}) == (*source)->writer(ChunkId{c}).value_or(0));
     }
+  }
+}
+
+TEST_CASE("metadata that is written tensor by tensor is that of all of them") {
+  for (const std::string& folder : test::fixture_cases("healthy_")) {
+    CAPTURE(folder);
+    auto source = open_checkpoint(folder + "/ckpt");
+    REQUIRE(source.has_value());
+    const Outputs outputs = outputs_of(**source);
+    const FormatWriter& writer = *format_named("dcp").writer;
+    WrittenFiles files = written_files(writer, outputs, bytes_in(**source));
+    auto laid_out = writer.lay_out(outputs);
+    REQUIRE(laid_out.has_value());
+    auto metadata = dcp_metadata_of(outputs, *laid_out);
+    REQUIRE(metadata.has_value());
+    NamedSink sink(files, "all at once");
+    REQUIRE(write_dcp_metadata(*metadata, sink));
+    CHECK(files.at("all at once") == files.at(".metadata"));
+    // A tile that is missing is said, whichever way.
+    if (laid_out->made.empty()) continue;
+    laid_out->made.pop_back();
+    CHECK_FALSE(dcp_metadata_of(outputs, *laid_out).has_value());
+    CHECK_FALSE(writer.seal(outputs, *laid_out, [&](const std::string& path) {
+      return Result<std::unique_ptr<ByteSink>>(std::make_unique<NamedSink>(files, path));
+    }));
+  }
+}
+
+TEST_CASE("tiles that are sealed some at a time are sealed as their files are") {
+  for (const std::string& folder : test::fixture_cases("healthy_")) {
+    CAPTURE(folder);
+    auto source = open_checkpoint(folder + "/ckpt");
+    REQUIRE(source.has_value());
+    const Outputs outputs = outputs_of(**source);
+    const std::vector<Bytes> bytes = bytes_in(**source);
+    const FormatWriter& writer = *format_named("dcp").writer;
+    const WrittenFiles wanted = written_files(writer, outputs, bytes);
+    auto laid_out = writer.lay_out(outputs);
+    REQUIRE(laid_out.has_value());
+    WrittenFiles files;
+    std::vector<std::uint32_t> tiles, checksums;
+    for (std::uint32_t i = 0; i < laid_out->made.size(); ++i) {
+      const MadeTile& made = laid_out->made[i];
+      put_bytes(files, *laid_out, made.file, made.offset, bytes[i]);
+      tiles.push_back(i);
+      checksums.push_back(crc32_of(bytes[i]));
+      // In runs of different lengths, of one file each.
+      const bool ends = i + 1 == laid_out->made.size() || laid_out->made[i + 1].file != made.file ||
+                        tiles.size() > i % 5;
+      if (!ends) continue;
+      REQUIRE(writer.seal_tiles(outputs, *laid_out, tiles, checksums,
+                                [&](std::uint64_t offset, BytesView part) -> Status {
+                                  put_bytes(files, *laid_out, made.file, offset, part);
+                                  return {};
+                                }));
+      CHECK_FALSE(writer.seal_tiles(outputs, *laid_out, tiles, {}, nullptr));
+      tiles.clear();
+      checksums.clear();
+    }
+    for (const auto& [path, content] : files) CHECK(content == wanted.at(path));
+    CHECK(files.size() == laid_out->files.size());
   }
 }
 
