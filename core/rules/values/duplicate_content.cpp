@@ -9,9 +9,10 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/many_values.h"
 #include "core/facts/name_families.h"
 #include "core/facts/optimizer_states.h"
-#include "core/facts/value_reader.h"
+#include "core/facts/value_pairs.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -38,15 +39,6 @@ std::string signature(const Facts& facts, TensorId tensor) {
   return elements > static_cast<std::int64_t>(kDistinct) ? text : "";
 }
 
-bool has_many_values(const Facts& facts, TensorId tensor, ValueBudget& budget) {
-  auto values = read_values(facts, tensor, budget);
-  if (!values) return false;
-  std::set<std::uint64_t> seen;
-  for (std::size_t i = 0; i < count_in(*values) && seen.size() <= kDistinct; ++i)
-    seen.insert(std::bit_cast<std::uint64_t>(value_at(values->dtype, values->bytes, i)));
-  return seen.size() > kDistinct;
-}
-
 struct Pair {
   std::string before;  // "model.layers.3.mlp.experts."
   std::uint32_t first = 0, second = 0;
@@ -55,16 +47,36 @@ struct Pair {
   }
 };
 
+// A tensor with the checksums of another one.
+struct Alike {
+  Pair pair;
+  TensorId tensor{};
+};
+
 struct Twins {
   std::map<Pair, std::vector<TensorId>> pairs;  // the tensors of the second that equal the first's
   std::map<std::string, std::set<std::uint32_t>, std::less<>> members;
 };
 
-Twins find_twins(const Facts& facts, ValueBudget& budget) {
+// Those that hold more than a few values.
+void keep_telling(const Facts& facts, std::vector<Alike> alike, Twins& twins) {
+  std::vector<TensorId> tensors;
+  for (const Alike& one : alike) tensors.push_back(one.tensor);
+  std::sort(tensors.begin(), tensors.end());
+  tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
+  const std::vector<bool> tells = have_more_values(facts, tensors, kDistinct);
+  for (Alike& one : alike) {
+    auto at = std::lower_bound(tensors.begin(), tensors.end(), one.tensor) - tensors.begin();
+    if (tells[static_cast<std::size_t>(at)]) twins.pairs[std::move(one.pair)].push_back(one.tensor);
+  }
+}
+
+Twins find_twins(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   // By family, the rest of the name, and bytes: who had them first.
   std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t> first;
   Twins twins;
+  std::vector<Alike> alike;
   for (TensorId tensor : each_tensor(facts)) {
     if (parse_state_fqn(c.fqn(tensor))) continue;
     auto members = members_in(c.fqn(tensor));
@@ -76,17 +88,17 @@ Twins find_twins(const Facts& facts, ValueBudget& budget) {
       if (bytes.empty()) continue;
       auto [at, added] =
           first.try_emplace({before, std::string(member.after), bytes}, member.index);
-      if (added || at->second == member.index || !has_many_values(facts, tensor, budget)) continue;
-      twins.pairs[{before, at->second, member.index}].push_back(tensor);
+      if (added || at->second == member.index || !has_values_to_look_at(facts, tensor)) continue;
+      alike.push_back({{before, at->second, member.index}, tensor});
     }
   }
+  keep_telling(facts, std::move(alike), twins);
   return twins;
 }
 
 void find_duplicate_content(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.headers.empty()) return;
-  ValueBudget budget;
-  Twins twins = find_twins(facts, budget);
+  Twins twins = find_twins(facts);
   std::map<std::string, std::set<std::uint32_t>, std::less<>> in_pairs;
   for (const auto& [pair, tensors] : twins.pairs) {
     in_pairs[pair.before].insert(pair.first);
@@ -114,8 +126,7 @@ void find_duplicate_content(const Facts& facts, std::vector<Finding>& findings) 
         "Modules that learn on their own hold the same bytes (" + some_of(pairs) + "): " + why;
     finding.evidence = {{"pairs", capped(pairs)},
                         {"pair_count", count_of(pairs.size())},
-                        {"tensor_count", count_of(finding.subjects.size())},
-                        {"tensors_left_out", budget.left_out}};
+                        {"tensor_count", count_of(finding.subjects.size())}};
     findings.push_back(std::move(finding));
   };
   finish(std::move(sure), std::move(sure_pairs), Severity::kWarning,

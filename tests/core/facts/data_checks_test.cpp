@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "core/base/parallel.h"
+#include "core/facts/many_values.h"
 #include "core/facts/tensor_statistics.h"
 #include "core/formats/open.h"
 #include "core/repair/make_checkpoint.h"
@@ -101,5 +102,22 @@ TEST_CASE("the numbers of many small items are counted without opening a file fo
     CHECK(one.is_whole());
     CHECK(one.fqn == many.checkpoint->fqn(tensors[i]));
     CHECK(one.statistics.elements == 6);
+  }
+}
+
+TEST_CASE("whether many small tensors hold more than a few values opens no file for each") {
+  ManyTiles many;
+  std::vector<TensorId> tensors;
+  for (TensorId tensor : many.checkpoint->tensors()) tensors.push_back(tensor);
+  const CheckInput input{*many.checkpoint, nullptr, nullptr, {}, {}, {}, {}};
+  for (std::size_t few : {1, 3}) {
+    many.begin();
+    const std::vector<bool> found = have_more_values(input, tensors, few);
+    // What the first tiles do not tell is read once more, with all others.
+    CHECK(many.counted->opened.load() <= 6 * worker_count());
+    CHECK(many.counted->reads.load() <= 2 * (1800 / 6 + 16 * worker_count()));
+    REQUIRE(found.size() == 600);
+    // Tile i of tensor t holds t and i.
+    for (std::size_t t = 0; t < found.size(); ++t) CHECK(found[t] == (few == 1 || t > 2));
   }
 }
