@@ -20,7 +20,7 @@ namespace {
 // What a chunk of the result was made of.
 struct MadeOf {
   const PlannedTensor* tensor = nullptr;
-  const PlannedChunk* chunk = nullptr;
+  std::size_t chunk = 0;          // of that tensor
   std::optional<ChunkId> item{};  // of the source, where nothing was planned
 };
 
@@ -51,12 +51,12 @@ struct RepairedAgain {
     Status compared;
     if (made.item)
       compared = compare_item(comparing, *made.item);
-    else if (made.chunk == nullptr)
+    else if (made.tensor == nullptr)
       compared = fail(ErrorKind::kDamaged, "comes from nowhere");
-    else if (made.chunk->item)
-      compared = compare_kept(comparing, *made.chunk);
+    else if (made.tensor->chunks.item(made.chunk))
+      compared = compare_kept(comparing, made.tensor->chunks[made.chunk]);
     else
-      compared = compare_payload(*made.tensor, *made.chunk, comparing);
+      compared = compare_payload(*made.tensor, made.tensor->chunks[made.chunk], comparing);
     if (mismatch) return mismatch;
     if (!compared) return tl::unexpected<Error>(std::move(compared).error());
     if (seen != volume(result.sizes(chunk)))
@@ -89,9 +89,11 @@ void find_origins(RepairedAgain& again) {
     }
     const PlannedTensor& tensor = again.plan.tensors[found->second];
     Boxes there = chunks_by_box(again.result, *again.result.find(fqn_after(*again.source, tensor)));
-    for (const PlannedChunk& chunk : tensor.chunks)
-      again.chunks[index_of(there.at({chunk.box.offsets, chunk.box.sizes}))] = {
-          &tensor, &chunk, {}};
+    for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
+      Box box = tensor.chunks.box(i);
+      again.chunks[index_of(there.at({std::move(box.offsets), std::move(box.sizes)}))] = {
+          &tensor, i, {}};
+    }
   }
 }
 

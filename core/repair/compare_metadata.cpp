@@ -35,8 +35,10 @@ std::vector<Tile> tiles_of(const Checkpoint& checkpoint, TensorId tensor, bool w
 
 std::vector<Tile> tiles_of(const PlannedTensor& planned) {
   std::vector<Tile> tiles;
-  for (const PlannedChunk& chunk : planned.chunks)
-    tiles.push_back({chunk.box.offsets, chunk.box.sizes, ""});
+  for (std::size_t i = 0; i < planned.chunks.size(); ++i) {
+    Box box = planned.chunks.box(i);
+    tiles.push_back({std::move(box.offsets), std::move(box.sizes), ""});
+  }
   std::sort(tiles.begin(), tiles.end());
   return tiles;
 }

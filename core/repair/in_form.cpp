@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-PlannedChunk joined(const Checkpoint& checkpoint, PlannedTensor& tensor) {
+PlannedChunk joined(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
   PlannedChunk one;
   one.box = whole(tensor.shape);
   one.writer = tensor.chunks.empty() ? 0 : tensor.chunks.front().writer;
@@ -13,19 +13,34 @@ PlannedChunk joined(const Checkpoint& checkpoint, PlannedTensor& tensor) {
     for (std::size_t d = 0; d < at.size(); ++d) at[d] += chunk.box.offsets[d];
     return at;
   };
-  for (PlannedChunk& chunk : tensor.chunks) {
+  for (const PlannedChunk& chunk : tensor.chunks) {
     if (chunk.item)
       one.pieces.push_back({*chunk.item, whole(checkpoint.sizes(*chunk.item)), chunk.box.offsets});
-    for (Piece& piece : chunk.pieces) {
-      piece.at = at_of(chunk, std::move(piece.at));
-      one.pieces.push_back(std::move(piece));
+    for (const Piece& piece : chunk.pieces) {
+      one.pieces.push_back(piece);
+      one.pieces.back().at = at_of(chunk, piece.at);
     }
-    for (SidePiece& side : chunk.side) {
-      one.side.push_back(std::move(side));
-      one.side.back().at = at_of(chunk, one.side.back().at);
+    for (const SidePiece& side : chunk.side) {
+      one.side.push_back(side);
+      one.side.back().at = at_of(chunk, side.at);
     }
   }
   return one;
+}
+
+// A file knows its bytes by the tensor's name: those of another tensor have to be copied.
+PlannedChunks without_others_items(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
+  PlannedChunks chunks;
+  chunks.reserve(tensor.chunks.size());
+  for (PlannedChunk chunk : tensor.chunks) {
+    if (chunk.item && checkpoint.tensor_of(*chunk.item) != tensor.tensor) {
+      chunk.pieces.push_back(
+          {*chunk.item, whole(chunk.box.sizes), Extents(chunk.box.sizes.size(), 0)});
+      chunk.item.reset();
+    }
+    chunks.push_back(chunk);
+  }
+  return chunks;
 }
 
 }  // namespace
@@ -34,13 +49,7 @@ Plan in_form_of(const Checkpoint& checkpoint, Plan plan) {
   if (checkpoint.format().rewrite != Rewrite::kFiles) return plan;
   bool plain = checkpoint.format().traits.one_piece;
   for (PlannedTensor& tensor : plan.tensors) {
-    for (PlannedChunk& chunk : tensor.chunks) {
-      // A file knows its bytes by the tensor's name: those of another tensor have to be copied.
-      if (!chunk.item || checkpoint.tensor_of(*chunk.item) == tensor.tensor) continue;
-      chunk.pieces.push_back(
-          {*chunk.item, whole(chunk.box.sizes), Extents(chunk.box.sizes.size(), 0)});
-      chunk.item.reset();
-    }
+    tensor.chunks = without_others_items(checkpoint, tensor);
     bool one = tensor.chunks.size() == 1 && tensor.chunks.front().box == whole(tensor.shape);
     if (!plain || one) continue;
     PlannedChunk chunk = joined(checkpoint, tensor);

@@ -223,6 +223,7 @@ Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagn
     Result<PlannedTensor> operator()(const Renamed& d) { return lower_renamed(checkpoint, d); }
   };
   SHW_TRY(PlannedTensor planned, std::visit(Lower{checkpoint}, diagnosis));
+  planned.chunks.shrink_to_fit();
   SHW_CHECK(prove_planned(checkpoint, planned));
   bool only_moves = std::holds_alternative<AxisMoved>(diagnosis) ||
                     std::holds_alternative<Relabelled>(diagnosis) ||

@@ -57,8 +57,9 @@ Result<PlannedTensor> lower_partly_lost(const Checkpoint& checkpoint, const Part
     if (!lies_inside(survivor.at, survivor.source.sizes, diagnosis.expected))
       return cannot_lower(checkpoint, diagnosis.tensor, "a survivor lies outside the true tensor");
     if (is_empty(survivor.source)) continue;  // a rank that owns nothing (spec/failures.md 0.7.3)
-    planned.chunks.push_back(place_survivor(checkpoint, diagnosis.tensor, survivor));
-    kept.push_back(planned.chunks.back().box);
+    const PlannedChunk placed = place_survivor(checkpoint, diagnosis.tensor, survivor);
+    planned.chunks.push_back(placed);
+    kept.push_back(placed.box);
   }
   auto lost = complement(kept, diagnosis.expected);
   auto count = lost ? total_volume(*lost) : std::nullopt;

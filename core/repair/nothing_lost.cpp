@@ -11,13 +11,21 @@
 namespace shw {
 namespace {
 
-// By chunk of the checkpoint what is taken of it.
-std::map<std::uint32_t, std::vector<Box>> used_boxes(const PlannedTensor& planned) {
-  std::map<std::uint32_t, std::vector<Box>> used;
+// What is taken of a chunk of the checkpoint.
+struct Used {
+  std::vector<Box> boxes;
+  bool as_item = false;
+};
+std::map<std::uint32_t, Used> used_chunks(const PlannedTensor& planned) {
+  std::map<std::uint32_t, Used> used;
   for (const PlannedChunk& chunk : planned.chunks) {
-    if (chunk.item) used[static_cast<std::uint32_t>(*chunk.item)].push_back(whole(chunk.box.sizes));
+    if (chunk.item) {
+      Used& one = used[static_cast<std::uint32_t>(*chunk.item)];
+      one.boxes.push_back(whole(chunk.box.sizes));
+      one.as_item = true;
+    }
     for (const Piece& piece : chunk.pieces)
-      used[static_cast<std::uint32_t>(piece.chunk)].push_back(piece.source);
+      used[static_cast<std::uint32_t>(piece.chunk)].boxes.push_back(piece.source);
   }
   return used;
 }
@@ -33,11 +41,11 @@ Status prove_cut_at_the_end(const Checkpoint& checkpoint, const PlannedTensor& p
     tiles.push_back(box_of(checkpoint, chunk));
   if (!shorter || !tiles_exactly(tiles, saved))
     return cannot_lower(checkpoint, planned.tensor, "elements would be left out");
-  for (const auto& [chunk, boxes] : used_boxes(planned)) {
-    if (!are_disjoint(boxes))
+  for (const auto& [chunk, one] : used_chunks(planned)) {
+    if (!are_disjoint(one.boxes))
       return cannot_lower(checkpoint, planned.tensor, "an element would be used twice");
     std::int64_t first = checkpoint.offsets(ChunkId{chunk})[0];
-    for (const Box& box : boxes) {
+    for (const Box& box : one.boxes) {
       if (first + box.offsets[0] + box.sizes[0] > planned.shape[0])
         return cannot_lower(checkpoint, planned.tensor,
                             "rows other than those at its end would be left out");
@@ -49,7 +57,7 @@ Status prove_cut_at_the_end(const Checkpoint& checkpoint, const PlannedTensor& p
 }  // namespace
 
 Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planned) {
-  auto used = used_boxes(planned);
+  auto used = used_chunks(planned);
   for (ChunkId chunk : checkpoint.chunks(planned.tensor)) {
     auto found = used.find(static_cast<std::uint32_t>(chunk));
     Extents sizes = copy_of(checkpoint.sizes(chunk));
@@ -58,10 +66,9 @@ Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planne
       return cannot_lower(checkpoint, planned.tensor, "a chunk would be left out");
     }
     // A relabel may correct the size as well; then the item's own size counts, checked before.
-    bool as_item = found->second.size() == 1 && found->second.front().sizes != sizes &&
-                   std::any_of(planned.chunks.begin(), planned.chunks.end(),
-                               [&](const PlannedChunk& c) { return c.item == chunk; });
-    if (!as_item && !tiles_exactly(found->second, sizes))
+    const Used& one = found->second;
+    bool as_item = one.as_item && one.boxes.size() == 1 && one.boxes.front().sizes != sizes;
+    if (!as_item && !tiles_exactly(one.boxes, sizes))
       return cannot_lower(checkpoint, planned.tensor, "an element would be used twice or not");
     used.erase(found);
   }

@@ -93,6 +93,7 @@ PlannedTensor read_tensor_plan(Reader& reader, const Json& json) {
   }
   for (const Json& chunk : reader.list(json, "chunks"))
     tensor.chunks.push_back(read_chunk_plan(reader, chunk));
+  tensor.chunks.shrink_to_fit();
   return tensor;
 }
 

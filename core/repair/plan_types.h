@@ -12,6 +12,7 @@
 
 #include "core/model/checkpoint.h"
 #include "core/model/finding.h"
+#include "core/repair/planned_chunks.h"
 
 namespace shw {
 
@@ -38,16 +39,6 @@ struct Operation {
   bool lossless = true;
 };
 
-// A part of a new chunk: a box of an old chunk.
-struct Piece {
-  ChunkId chunk{};
-  Box source;  // chunk-local
-  Extents at;  // in the new chunk, chunk-local
-  // Dim d of the new chunk is dim permutation[d] of the old one; empty: in the same order.
-  Extents permutation = {};
-};
-Extents sizes_in_new(const Piece& piece);  // the source's, in the new chunk's order of dims
-
 enum class Fill : std::uint8_t {
   kZero,
   kCast,       // the same box of `fill_from`, cast to this dtype
@@ -55,19 +46,10 @@ enum class Fill : std::uint8_t {
 };
 std::string_view name(Fill fill);  // "zero", "cast", "from"
 
-struct PlannedChunk {
-  Box box;                      // in the new tensor
-  std::optional<ChunkId> item;  // the old item as it is: a relabel, no byte is read
-  std::vector<Piece>
-      pieces;  // otherwise: what the new item is put together from; the rest is filled
-  std::vector<SidePiece> side;  // and from side files; `at` is chunk-local here
-  std::uint32_t writer = 0;     // rank in the new file's name
-};
-
 struct PlannedTensor {
   TensorId tensor{};
   Extents shape;
-  std::vector<PlannedChunk> chunks;
+  PlannedChunks chunks;
   std::vector<Box>
       lost;  // every element whose own saved bytes are gone, whatever it was filled with
   std::int64_t lost_elements = 0;

@@ -27,16 +27,22 @@ struct Proving {
   const Checkpoint& result = written.result;
 };
 
-// A tile that was made, and where it lies now.
+// A tile that was made. There may be millions of them.
 struct MadeChunk {
-  const PlannedTensor* tensor = nullptr;
-  std::optional<Fingerprint> elements{};  // of what was read for it, where that is known
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  std::uint32_t tensor = kNone;  // in Plan::tensors
+  std::uint32_t made = kNone;    // in WrittenFolder::made: what was read for it
+  bool is_made() const { return tensor != kNone; }
 };
+
+bool is_made(const PlannedTensor& tensor, std::size_t chunk) {
+  return !tensor.chunks.item(chunk) && !is_empty(tensor.chunks.box(chunk));
+}
 
 bool makes_anything(const Plan& plan) {
   for (const PlannedTensor& tensor : plan.tensors) {
-    for (const PlannedChunk& chunk : tensor.chunks) {
-      if (!chunk.item && !is_empty(chunk.box)) return true;
+    for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
+      if (is_made(tensor, i)) return true;
     }
   }
   return false;
@@ -55,26 +61,27 @@ std::vector<MadeChunk> made_chunks(const Proving& proving) {
         by_offsets[copy_of(proving.result.offsets(chunk))] = chunk;
     }
     for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
-      const PlannedChunk& chunk = tensor.chunks[i];
-      if (chunk.item || is_empty(chunk.box)) continue;
-      MadeChunk& one = made[index_of(by_offsets.at(chunk.box.offsets))];
-      one = {&tensor, {}};
-      if (auto known = proving.made.find(t, i)) one.elements = proving.written.made[*known];
+      if (!is_made(tensor, i)) continue;
+      MadeChunk& one = made[index_of(by_offsets.at(tensor.chunks.box(i).offsets))];
+      one.tensor = static_cast<std::uint32_t>(t);
+      if (auto known = proving.made.find(t, i)) one.made = static_cast<std::uint32_t>(*known);
     }
   }
   return made;
 }
 
 tl::unexpected<Error> made_wrong(const Proving& proving, const MadeChunk& made) {
+  const PlannedTensor& tensor = proving.plan.tensors[made.tensor];
   return fail(ErrorKind::kIo, "a tile differs from its source after it was written",
-              Place{.file = {}, .tensor = std::string(fqn_after(proving.source, *made.tensor))});
+              Place{.file = {}, .tensor = std::string(fqn_after(proving.source, tensor))});
 }
 
 // A tile that was made, read back once and held against what was read for it. The hash of its item.
 Result<Hash128> prove_made(const Proving& proving, const MadeChunk& made, ChunkId at,
                            ItemPasses& passes) {
   SHW_TRY(ItemPass pass, passes.over(at, proving.progress));
-  if (made.elements && *made.elements == pass.elements) return pass.hash;
+  const auto read = made.made == MadeChunk::kNone ? std::nullopt : proving.written.made[made.made];
+  if (read && *read == pass.elements) return pass.hash;
   return made_wrong(proving, made);
 }
 
@@ -103,7 +110,7 @@ Result<ItemHashes> prove_items(const Proving& proving) {
       proving, proving.result, "prove",
       [&](ChunkId chunk) { return item_length(proving.result, chunk); },
       [&](ChunkId chunk, ItemPasses& passes) -> Result<Hash128> {
-        if (!made.empty() && made[index_of(chunk)].tensor != nullptr)
+        if (!made.empty() && made[index_of(chunk)].is_made())
           return prove_made(proving, made[index_of(chunk)], chunk, passes);
         auto item = proving.result.item(chunk);
         return item ? passes.hash(*item, proving.progress) : kNoHash;
@@ -123,8 +130,8 @@ Result<ItemHashes> hash_kept_items(const Proving& proving) {
     for (ChunkId chunk : proving.source.chunks(tensor.tensor)) kept[index_of(chunk)] = false;
   }
   for (const PlannedTensor& tensor : proving.plan.tensors) {
-    for (const PlannedChunk& chunk : tensor.chunks) {
-      if (chunk.item) kept[index_of(*chunk.item)] = true;
+    for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
+      if (auto item = tensor.chunks.item(i)) kept[index_of(*item)] = true;
     }
   }
   return hash_as_they_lie(
