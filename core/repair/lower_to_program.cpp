@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "core/formats/box_reader.h"
@@ -18,12 +19,75 @@ struct Held {
   PartStorage storage;
 };
 
+// Where the elements of chunks lie that pieces are taken of: read file by file and on every core.
+// There may be millions of them, which are 44 bytes each here and 160 in a map.
+class HeldChunks {
+ public:
+  // In the order in which they are asked for: of those that cannot be read the first one is told.
+  Status read(const Checkpoint& checkpoint, const std::vector<ChunkId>& chunks) {
+    row_of_.assign(checkpoint.chunk_count(), kNoRow);
+    rows_.resize(chunks.size());
+    for (std::uint32_t i = 0; i < chunks.size(); ++i) row_of_[index_of(chunks[i])] = i;
+    std::mutex guard;
+    auto keep = [&](std::size_t i, const ChunkStorage& storage) {
+      std::lock_guard lock(guard);
+      rows_[i] = {storage.offset, storage.length,  storage.first,    keep_strides(storage),
+                  storage.file,   SourceId::kNone, storage.is_stored};
+    };
+    return each_storage(checkpoint, chunks, keep, nullptr);
+  }
+  bool has(ChunkId chunk) const {
+    return index_of(chunk) < row_of_.size() && row_of_[index_of(chunk)] != kNoRow;
+  }
+  SourceId& source(ChunkId chunk) { return rows_[row_of_[index_of(chunk)]].source; }
+  ChunkStorage storage(ChunkId chunk) const {
+    const Row& row = rows_[row_of_[index_of(chunk)]];
+    const std::int64_t* strides = strides_.data() + row.strides + 1;
+    return {row.is_stored,
+            row.file,
+            row.offset,
+            row.length,
+            Extents(strides, strides + strides_[row.strides]),
+            row.first};
+  }
+
+ private:
+  static constexpr std::uint32_t kNoRow = 0xFFFFFFFFu;
+  struct Row {
+    std::uint64_t offset = 0, length = 0;
+    std::int64_t first = 0;
+    std::uint32_t strides = 0;  // in strides_: how many, then those
+    FileId file = FileId::kNone;
+    SourceId source = SourceId::kNone;
+    bool is_stored = true;
+  };
+
+  // Chunks that lie side by side have the same ones, nearly all of them.
+  std::uint32_t keep_strides(const ChunkStorage& storage) {
+    const Extents& own = storage.strides;
+    const bool is_last = !strides_.empty() &&
+                         static_cast<std::size_t>(strides_[last_]) == own.size() &&
+                         std::equal(own.begin(), own.end(), strides_.begin() + last_ + 1);
+    if (is_last) return last_;
+    last_ = static_cast<std::uint32_t>(strides_.size());
+    strides_.push_back(static_cast<std::int64_t>(own.size()));
+    strides_.insert(strides_.end(), own.begin(), own.end());
+    return last_;
+  }
+
+  std::vector<Row> rows_;
+  std::vector<std::uint32_t> row_of_;  // by chunk
+  std::vector<std::int64_t> strides_;
+  std::uint32_t last_ = 0;
+};
+
 struct Lowering {
   const Checkpoint& checkpoint;
   const Plan& plan;
   ProgramBuilder builder{};
   std::vector<const Checkpoint*> inputs{&checkpoint};
-  std::map<std::pair<std::uint32_t, ChunkId>, Held> held{};
+  HeldChunks held{};
+  std::map<std::pair<std::uint32_t, ChunkId>, Held> held_to_fill{};  // what is no piece's
 
   std::uint32_t input_of(const Checkpoint& input) {
     auto found = std::find(inputs.begin(), inputs.end(), &input);
@@ -31,37 +95,66 @@ struct Lowering {
     return static_cast<std::uint32_t>(found - inputs.begin());
   }
 
-  Result<const Held*> hold(const Checkpoint& holder, ChunkId chunk) {
-    std::uint32_t input = input_of(holder);
-    auto [found, is_new] = held.try_emplace({input, chunk});
-    if (!is_new) return &found->second;
+  SourceId add_source(std::uint32_t input, ChunkId chunk, const ChunkStorage& storage) {
+    const std::string& file = inputs[input]->file(storage.file).path;
+    return storage.is_stored ? builder.add_stored(input, file, storage.offset, storage.length)
+                             : builder.add_item(input, file, storage.offset, storage.length,
+                                                static_cast<std::uint32_t>(chunk));
+  }
+
+  // Of all pieces of new chunks that have a place.
+  Status read_pieces(std::span<const PayloadPlace> places) {
+    std::vector<ChunkId> chunks;
+    std::vector<bool> is_asked(checkpoint.chunk_count(), false);
+    std::size_t numbers = 0;
+    for (const PayloadPlace& place : places) {
+      const PlannedTensor& tensor = plan.tensors[place.tensor];
+      numbers += 3 * tensor.shape.size();
+      for (const Piece& piece : tensor.chunks[place.chunk].pieces) {
+        if (is_asked[index_of(piece.chunk)]) continue;
+        is_asked[index_of(piece.chunk)] = true;
+        chunks.push_back(piece.chunk);
+      }
+    }
+    builder.expect(chunks.size(), places.size(), numbers);
+    return held.read(checkpoint, chunks);
+  }
+
+  Result<Held> hold(const Checkpoint& holder, ChunkId chunk) {
+    const std::uint32_t input = input_of(holder);
+    const auto number = static_cast<std::uint32_t>(index_of(chunk));
+    if (input == 0 && held.has(chunk)) {
+      ChunkStorage storage = held.storage(chunk);
+      SourceId& source = held.source(chunk);
+      if (source == SourceId::kNone) source = add_source(input, chunk, storage);
+      const std::string& file = holder.file(storage.file).path;
+      return Held{source, {input, file, std::move(storage), number}};
+    }
+    auto [found, is_new] = held_to_fill.try_emplace({input, chunk});
+    if (!is_new) return found->second;
     SHW_TRY(ChunkStorage storage, storage_of(holder, chunk));
+    const SourceId source = add_source(input, chunk, storage);
     const std::string& file = holder.file(storage.file).path;
-    SourceId source = storage.is_stored
-                          ? builder.add_stored(input, file, storage.offset, storage.length)
-                          : builder.add_item(input, file, storage.offset, storage.length,
-                                             static_cast<std::uint32_t>(chunk));
-    found->second = {
-        source, {input, file, std::move(storage), static_cast<std::uint32_t>(index_of(chunk))}};
-    return &found->second;
+    found->second = {source, {input, file, std::move(storage), number}};
+    return found->second;
   }
 
   // `from`, a box of the chunk, becomes the box of the output that begins at `at`; dim d of the
   // output is dim order[d] of the chunk.
   Status add_box(OutputId output, const Checkpoint& holder, ChunkId chunk, Dtype dtype,
                  const Box& from, const Extents& at, const Extents& order) {
-    SHW_TRY(const Held* held_chunk, hold(holder, chunk));
+    SHW_TRY(const Held held_chunk, hold(holder, chunk));
     Box to{at, from.sizes};
-    const Extents& lies = held_chunk->storage.lies.strides;
+    const Extents& lies = held_chunk.storage.lies.strides;
     Extents strides = lies;
-    std::int64_t first = held_chunk->storage.lies.first;
+    std::int64_t first = held_chunk.storage.lies.first;
     for (std::size_t d = 0; d < at.size(); ++d) {
       first += from.offsets[d] * lies[d];
       std::size_t old = order.empty() ? d : static_cast<std::size_t>(order[d]);
       to.sizes[d] = from.sizes[old];
       strides[d] = lies[old];
     }
-    builder.add_copy(output, to, held_chunk->source, dtype, first, strides);
+    builder.add_copy(output, to, held_chunk.source, dtype, first, strides);
     return {};
   }
 
@@ -148,10 +241,10 @@ Status check_pieces(Lowering& lowering, const LoweredPlan& lowered,
     const PlannedTensor& tensor = lowering.plan.tensors[places[i].tensor];
     const PlannedChunk& chunk = tensor.chunks[places[i].chunk];
     for (const Piece& piece : chunk.pieces) {
-      SHW_TRY(const Held* held, lowering.hold(checkpoint, piece.chunk));
+      SHW_TRY(const Held held, lowering.hold(checkpoint, piece.chunk));
       SHW_CHECK(check_origins(lowered.program, lowered.outputs[i],
                               part_of(chunk, piece, checkpoint.dtype(tensor.tensor)), chunk.box,
-                              &held->storage, checkpoint.fqn(tensor.tensor)));
+                              &held.storage, checkpoint.fqn(tensor.tensor)));
     }
   }
   return {};
@@ -162,6 +255,7 @@ Status check_pieces(Lowering& lowering, const LoweredPlan& lowered,
 Result<LoweredPlan> lower_to_program(const Checkpoint& checkpoint, const Plan& plan,
                                      std::span<const PayloadPlace> places) {
   Lowering lowering{checkpoint, plan};
+  SHW_CHECK(lowering.read_pieces(places));
   std::vector<OutputId> made, moved;
   for (const PayloadPlace& place : places) {
     const PlannedTensor& tensor = plan.tensors[place.tensor];

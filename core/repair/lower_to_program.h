@@ -3,7 +3,7 @@
 #pragma once
 
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/program/program.h"
@@ -14,7 +14,7 @@ namespace shw {
 // A new chunk, and where a writer puts its payload.
 struct PayloadPlace {
   std::size_t tensor = 0, chunk = 0;  // by index in plan.tensors and in its chunks
-  std::string file;
+  std::string_view file;
   std::uint64_t offset = 0;  // of the payload
 };
 
