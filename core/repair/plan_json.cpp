@@ -11,7 +11,10 @@
 //    "fill_source": {"checkpoint", "fingerprint"}, where something is filled from another one
 //    "undecided": [{"rule", "severity", "subjects", "cause", "evidence"}],
 //    "hash": of what the plan does, wherever the checkpoint lies; not asked for when it is read}
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/base/hash.h"
@@ -68,7 +71,7 @@ Json json_of(const PlannedChunk& chunk) {
   return out;
 }
 
-Json json_of(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
+Json json_without_chunks(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
   Json out = {{"tensor", index_of(tensor.tensor)},
               {"fqn", checkpoint.fqn(tensor.tensor)},
               {"shape", tensor.shape},
@@ -80,6 +83,11 @@ Json json_of(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
   }
   if (!tensor.fqn.empty()) out["new_fqn"] = tensor.fqn;
   out["chunks"] = Json::array();
+  return out;
+}
+
+Json json_of(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
+  Json out = json_without_chunks(checkpoint, tensor);
   for (const PlannedChunk& chunk : tensor.chunks) out["chunks"].push_back(json_of(chunk));
   return out;
 }
@@ -89,28 +97,90 @@ std::string dumped(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+// Where in the text of a plan its tensors stand, whose list is empty there.
+std::size_t place_of_tensors(std::string_view text, int indent) {
+  // Within a string its quotes would be escaped.
+  const std::string_view empty = indent >= 0 ? "\"tensors\": []" : "\"tensors\":[]";
+  return text.find(empty) + empty.size() - 1;
+}
+
 // Puts the tensors into the empty list that stands for them, one after the other: the tree of
 // millions of chunks would take gigabytes.
 std::string with_tensors(std::string text, const Checkpoint& checkpoint, const Plan& plan,
                          int indent) {
   if (plan.tensors.empty()) return text;
-  const bool lines = indent >= 0;
-  const std::string margin(lines ? 2 * static_cast<std::size_t>(indent) : 0, ' ');
-  // Within a string its quotes would be escaped.
-  const std::string_view empty = lines ? "\"tensors\": []" : "\"tensors\":[]";
-  const std::size_t at = text.find(empty) + empty.size() - 1;
+  const std::string margin(2 * static_cast<std::size_t>(indent), ' ');
+  const std::size_t at = place_of_tensors(text, indent);
   const std::string rest = text.substr(at);
   text.resize(at);
   for (const PlannedTensor& tensor : plan.tensors) {
-    text += text.size() == at ? "" : ",";
-    text += lines ? "\n" + margin : "";
+    text += text.size() == at ? "\n" : ",\n";
+    text += margin;
     for (char one : dumped(json_of(checkpoint, tensor), indent)) {
       text += one;
       if (one == '\n') text += margin;
     }
   }
-  if (lines) text += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
-  return text + rest;
+  text += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
+  text += rest;
+  return text;
+}
+
+// The same text as that of its tree, a tenth of the time: there may be millions of it.
+class ChunkText {
+ public:
+  explicit ChunkText(std::string& out) : out_(out) {}
+  void add(const PlannedChunk& chunk) {
+    out_ += '{';
+    add(chunk.box);
+    fmt::format_to(std::back_inserter(out_), ",\"writer\":{}", chunk.writer);
+    if (chunk.item) {
+      fmt::format_to(std::back_inserter(out_), ",\"item\":{}", index_of(*chunk.item));
+    } else {
+      out_ += ",\"pieces\":[";
+      for (const Piece& piece : chunk.pieces) add(piece, &piece == &chunk.pieces.front());
+      out_ += ']';
+    }
+    if (!chunk.side.empty()) out_ += ",\"side\":" + dumped(json_of(chunk.side), -1);
+    out_ += '}';
+  }
+
+ private:
+  void add(const Piece& piece, bool is_first) {
+    fmt::format_to(std::back_inserter(out_), "{}\"chunk\":{},", is_first ? "{" : ",{",
+                   index_of(piece.chunk));
+    add(piece.source);
+    add(",\"at\":", piece.at);
+    if (!piece.permutation.empty()) add(",\"permutation\":", piece.permutation);
+    out_ += '}';
+  }
+  void add(const Box& box) {
+    add("\"offsets\":", box.offsets);
+    add(",\"sizes\":", box.sizes);
+  }
+  void add(std::string_view key, const Extents& numbers) {
+    out_ += key;
+    out_ += '[';
+    for (std::size_t d = 0; d < numbers.size(); ++d) {
+      if (d != 0) out_ += ',';
+      const fmt::format_int digits(numbers[d]);
+      out_.append(digits.data(), digits.size());
+    }
+    out_ += ']';
+  }
+
+  std::string& out_;
+};
+
+void add_in_one_line(const Checkpoint& checkpoint, const PlannedTensor& tensor, std::string& text) {
+  const std::string head = dumped(json_without_chunks(checkpoint, tensor), -1);
+  text.append(head, 0, head.size() - 2);  // up to "chunks":[
+  ChunkText chunks(text);
+  for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
+    if (i != 0) text += ',';
+    chunks.add(tensor.chunks[i]);
+  }
+  text += "]}";
 }
 
 Json json_of(const Finding& finding) {
@@ -133,19 +203,51 @@ Json json_of(const Finding& finding) {
 }
 
 // Of what is done, not of where the checkpoint lies or of what nothing mends. `plan` is all of it
-// but its tensors.
-std::string hash_of_plan(const Json& plan, const Checkpoint& checkpoint,
-                         const std::vector<PlannedTensor>& tensors) {
+// but its tensors, whose text follows.
+RunningHash begun_hash(const Json& plan) {
   RunningHash hash;
-  auto add = [&](const Json& json) {
-    std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-    hash.add(std::as_bytes(std::span(text)));
-  };
   Json done = plan;
   for (const char* key : {"checkpoint", "undecided"}) done.erase(key);
-  add(done);
-  for (const PlannedTensor& tensor : tensors) add(json_of(checkpoint, tensor));
+  const std::string text = dumped(done, -1);
+  hash.add(std::as_bytes(std::span(text)));
+  return hash;
+}
+
+std::string hash_of_plan(const Json& frame, const Checkpoint& checkpoint, const Plan& plan) {
+  RunningHash hash = begun_hash(frame);
+  std::string text;
+  for (const PlannedTensor& tensor : plan.tensors) {
+    text.clear();
+    add_in_one_line(checkpoint, tensor, text);
+    hash.add(std::as_bytes(std::span(text)));
+  }
   return hash.text();
+}
+
+// Each tensor is put into words once, and hashed there.
+std::string text_in_one_line(Json frame, const Checkpoint& checkpoint, const Plan& plan) {
+  RunningHash hash = begun_hash(frame);
+  std::string text = dumped(frame, -1);
+  const std::size_t at = place_of_tensors(text, -1);
+  text.resize(at);
+  std::size_t chunks = 0, done = 0;
+  for (const PlannedTensor& tensor : plan.tensors) chunks += tensor.chunks.size();
+  for (const PlannedTensor& tensor : plan.tensors) {
+    if (text.size() != at) text += ',';
+    const std::size_t begin = text.size();
+    add_in_one_line(checkpoint, tensor, text);
+    hash.add(std::as_bytes(std::span(text).subspan(begin)));
+    done += tensor.chunks.size();
+    if (done == 0) continue;
+    // A text that doubles as it grows is there one and a half times; room that nothing is written
+    // to takes nothing.
+    const std::size_t of_one = std::min<std::size_t>((text.size() - at) / done + 16, 256);
+    const std::size_t wanted = text.size() + (chunks - done) * of_one;
+    if (text.capacity() < wanted) text.reserve(wanted);
+  }
+  frame["hash"] = hash.text();
+  text += std::string_view(dumped(frame, -1)).substr(at);
+  return text;
 }
 
 // All of it but its tensors and its hash.
@@ -180,12 +282,13 @@ Json frame_of(const Checkpoint& checkpoint, const Plan& plan) {
 }  // namespace
 
 std::string plan_hash(const Checkpoint& checkpoint, const Plan& plan) {
-  return hash_of_plan(frame_of(checkpoint, plan), checkpoint, plan.tensors);
+  return hash_of_plan(frame_of(checkpoint, plan), checkpoint, plan);
 }
 
 std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent) {
   Json out = frame_of(checkpoint, plan);
-  out["hash"] = hash_of_plan(out, checkpoint, plan.tensors);
+  if (indent < 0) return text_in_one_line(std::move(out), checkpoint, plan);
+  out["hash"] = hash_of_plan(out, checkpoint, plan);
   return with_tensors(dumped(out, indent), checkpoint, plan, indent);
 }
 

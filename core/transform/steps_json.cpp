@@ -357,9 +357,15 @@ std::string steps_to_json(const StepPlan& plan) {
   return out.dump(1, ' ', false, StepJson::error_handler_t::replace);
 }
 
+// Nothing of it is kept: the tree of a plan of millions of tiles would take gigabytes.
 bool is_step_plan(std::string_view json) {
-  auto parsed = StepJson::parse(json, nullptr, false);
-  return parsed.is_object() && parsed.contains("steps");
+  bool has_steps = false;
+  auto keeps = [&](int depth, StepJson::parse_event_t event, const StepJson& value) {
+    const bool is_key = depth == 1 && event == StepJson::parse_event_t::key;
+    has_steps = has_steps || (is_key && value == "steps");
+    return !is_key;
+  };
+  return StepJson::parse(json, keeps, false).is_object() && has_steps;
 }
 
 Result<StepPlan> steps_from_json(std::string_view json, const std::string& source) {
