@@ -17,8 +17,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kNextJournalFile = ".shardwright-journal-next";
-// 1 said the CRC-32 of tiles in place of what was read for them.
-constexpr int kJournalVersion = 2;
+// 1 said the CRC-32 of tiles in place of what was read for them; 2 has requests with the plan as it
+// is, and a list of fingerprints for each file: both are read as before.
+constexpr int kJournalVersion = 3, kOldestVersion = 2;
 constexpr std::size_t kHashDigits = 32;
 constexpr int kMostDepth = 8;
 
@@ -76,8 +77,10 @@ std::string line_of(const JournalHeader& header) {
 }
 
 std::string line_of(const DurableFile& file) {
-  Json elements = Json::array();
-  for (const Fingerprint& one : file.elements) elements.push_back(to_hex(one));
+  // One text: a million tiles in one file would be as many nodes of a tree.
+  std::string elements;
+  elements.reserve(kHashDigits * file.elements.size());
+  for (const Fingerprint& one : file.elements) elements += to_hex(one);
   return line_of(Json{
       {"path", text_of_name(file.path)}, {"size", file.size}, {"elements", std::move(elements)}});
 }
@@ -123,15 +126,27 @@ bool read(const Json& json, Entry& file) {
          read(member(json, "modified"), file.modified_ns) && is_safe_relative_path(file.path);
 }
 
-bool read(const Json& json, DurableFile& file) {
-  const Json* elements = member(json, "elements");
-  if (elements == nullptr || !elements->is_array()) return false;
-  for (const Json& one : *elements) {
-    std::string text;
-    auto fingerprint = read(&one, text) ? fingerprint_of_hex(text) : std::nullopt;
-    if (!fingerprint) return false;
-    file.elements.push_back(*fingerprint);
+bool read_elements(const Json* json, std::vector<Fingerprint>& elements) {
+  auto add = [&](const std::string& digits) {
+    auto fingerprint = fingerprint_of_hex(digits);
+    if (fingerprint) elements.push_back(*fingerprint);
+    return fingerprint.has_value();
+  };
+  std::string text;
+  if (json != nullptr && json->is_array()) {
+    return std::all_of(json->begin(), json->end(),
+                       [&](const Json& one) { return read(&one, text) && add(text); });
   }
+  if (!read(json, text) || text.size() % kHashDigits != 0) return false;
+  elements.reserve(text.size() / kHashDigits);
+  for (std::size_t at = 0; at < text.size(); at += kHashDigits) {
+    if (!add(text.substr(at, kHashDigits))) return false;
+  }
+  return true;
+}
+
+bool read(const Json& json, DurableFile& file) {
+  if (!read_elements(member(json, "elements"), file.elements)) return false;
   return read_name(member(json, "path"), file.path) && read(member(json, "size"), file.size) &&
          is_safe_relative_path(file.path);
 }
@@ -170,7 +185,8 @@ std::optional<Json> json_of(std::string_view line) {
 
 Status read_header(const Json& json, JournalHeader& header) {
   int version = 0;
-  if (!read(member(json, "journal"), version) || version != kJournalVersion)
+  if (!read(member(json, "journal"), version) || version < kOldestVersion ||
+      version > kJournalVersion)
     return fail(ErrorKind::kUnsupported, "is a journal of another version", {kJournalFile},
                 "go on with it with the program that began, or take it away with "
                 "`resume --roll-back`");

@@ -217,9 +217,15 @@ Status write_metadata(Making& making) {
   if (making.progress != nullptr) making.progress->begin(Phase::kWritingMetadata, 0, false);
   FolderRun& run = making.run;
   run.program = {};  // and what it holds in memory
-  if (!making.is_first()) return {};
-  return run.writer->seal(std::move(run.outputs), run.laid_out,
-                          [&](const std::string& path) { return making.folder->create(path); });
+  if (making.is_first())
+    SHW_CHECK(run.writer->seal(std::move(run.outputs), run.laid_out, [&](const std::string& path) {
+      return making.folder->create(path);
+    }));
+  // What is proved is what lies there: nobody asks any more where it was to go.
+  run.outputs = {};
+  run.laid_out = {};
+  run.made = {};
+  return {};
 }
 
 // Opened as anybody would open it.

@@ -89,7 +89,8 @@ Status write_new_metadata(WritableDirectory& files, const Checkpoint& checkpoint
                      [&](const std::string&) { return files.create(kNew); });
 }
 
-Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan, Progress* progress) {
+Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan,
+                              const std::string& told, Progress* progress) {
   auto overlay = std::make_shared<Overlay>(checkpoint.directory(), kMetadataFile, kNew);
   SHW_TRY(auto result, open_checkpoint(overlay));
   SHW_CHECK(compare_metadata(checkpoint, plan, *result));
@@ -98,7 +99,7 @@ Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan, Pr
   // They are the same files: no byte of them is written.
   SHW_TRY(auto before, hash_all_items(checkpoint, *result, after, progress));
   SHW_TRY(Certificate certificate, certify(checkpoint, before, *result, after, plan));
-  certificate.plan = keep_plan(plan_text(checkpoint, plan, -1));
+  certificate.plan = told;
   SHW_TRY(certificate.objects, certify_objects(*result, progress));
   SHW_TRY(certificate.files, certify_files(*result, after, progress));
   return certificate;
@@ -110,8 +111,8 @@ Result<Certificate> prepare(const Store& store, WritableDirectory& files,
   const Directory& directory = *checkpoint.directory();
   SHW_TRY(Bytes old_metadata, contents(directory, kMetadataFile));
   SHW_CHECK(write_text(files, kOwnerFile, this_process()));
-  SHW_TRY(std::string request,
-          request_to_json(store, "repair", plan_text(checkpoint, plan, -1), directory.name()));
+  const std::string told = keep_plan(plan_text(checkpoint, plan, -1));
+  SHW_TRY(std::string request, request_to_json(store, "repair", told, directory.name()));
   SHW_CHECK(write_text(files, in_place::kHalfRequest, request));
   SHW_CHECK(files.rename(in_place::kHalfRequest, in_place::kRequest));
   SHW_CHECK(keep_old(files, directory));
@@ -119,7 +120,7 @@ Result<Certificate> prepare(const Store& store, WritableDirectory& files,
   if (kept != old_metadata)
     return fail(ErrorKind::kIo, "changed while it was being repaired", {kMetadataFile});
   SHW_CHECK(write_new_metadata(files, checkpoint, plan));
-  SHW_TRY(Certificate certificate, prove_new(checkpoint, plan, progress));
+  SHW_TRY(Certificate certificate, prove_new(checkpoint, plan, told, progress));
   SHW_CHECK(write_text(files, kNewCertificate, certificate_to_json(certificate)));
   SHW_CHECK(files.sync());
   if (is_cancelled(progress)) return cancelled_error();

@@ -168,9 +168,9 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
   SHW_CHECK(settle(repair, options));
   const std::string& said =
       options.checkpoint.empty() ? checkpoint.directory()->name() : options.checkpoint;
-  std::string text = plan_text(checkpoint, plan, -1);
-  SHW_TRY(repair.run.request, request_to_json(store, "repair", text, said, options.integrity));
-  BesideProof beside{keep_plan(std::move(text)), options.integrity};
+  BesideProof beside{keep_plan(plan_text(checkpoint, plan, -1)), options.integrity};
+  SHW_TRY(repair.run.request,
+          request_to_json(store, "repair", beside.plan, said, options.integrity));
   MadeChunks made_chunks(formed);
   auto planned = planned_by_id(formed);
   for (std::size_t i = 0; i < repair.run.laid_out.made.size(); ++i) {

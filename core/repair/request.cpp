@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/repair/json.h"
+#include "core/repair/kept_plan.h"
 
 namespace shw {
 namespace {
@@ -19,11 +20,13 @@ std::string text_of(const OrderedJson& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+constexpr const char* kPackedPlan = "plan_zstd";
+
 // All that stands before the plan, which is the last.
 std::string before_plan(const RepairRequest& request, std::string_view verb) {
   return R"({"verb": )" + json_text(std::string(verb)) + R"(, "checkpoint": )" +
          json_text(request.checkpoint) + R"(, "said": )" + json_text(request.said) +
-         (request.integrity ? R"(, "integrity": true)" : "") + R"(, "plan": )";
+         (request.integrity ? R"(, "integrity": true)" : "");
 }
 
 // Whether the plan is there is said; its tree, which may have millions of chunks, is not made.
@@ -43,8 +46,12 @@ Result<std::string> request_to_json(const Store& store, std::string_view verb,
                                     bool integrity) {
   SHW_TRY(std::string path, store.resolved(said));
   std::string request = before_plan({path, said, {}, integrity}, verb);
-  request.reserve(request.size() + plan.size() + 1);
-  return request + plan + "}";
+  const bool is_packed = !plan.starts_with('{');
+  request.reserve(request.size() + plan.size() + 20);
+  request += is_packed ? std::string(", \"") + kPackedPlan + "\": \"" : ", \"plan\": ";
+  request += plan;
+  request += is_packed ? "\"}" : "}";
+  return request;
 }
 
 Result<RepairRequest> request_from_json(std::string_view json, std::string_view verb,
@@ -53,10 +60,17 @@ Result<RepairRequest> request_from_json(std::string_view json, std::string_view 
   const OrderedJson parsed = parsed_without_plan(json, has_plan);
   RepairRequest request{text_of(parsed, "checkpoint"), text_of(parsed, "said"), {}};
   request.integrity = parsed.is_object() && parsed.contains("integrity");
-  bool is_whole = parsed.is_object() && has_plan && !request.checkpoint.empty();
+  const std::string packed = text_of(parsed, kPackedPlan);
+  bool is_whole = parsed.is_object() && has_plan == packed.empty() && !request.checkpoint.empty();
   if (!is_whole || text_of(parsed, "verb") != verb)
     return fail(ErrorKind::kDamaged, "does not say what was to be made, and how", {source});
-  const std::string before = before_plan(request, verb);
+  if (!packed.empty()) {
+    auto plan = kept_plan(packed);
+    if (!plan) return fail(ErrorKind::kDamaged, "has a plan that cannot be unpacked", {source});
+    request.plan = std::move(*plan);
+    return request;
+  }
+  const std::string before = before_plan(request, verb) + ", \"plan\": ";
   if (json.starts_with(before) && json.ends_with('}')) {
     request.plan = json.substr(before.size(), json.size() - before.size() - 1);
     return request;

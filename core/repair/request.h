@@ -1,6 +1,6 @@
 // What is asked of a run that makes a folder, as JSON that its journal keeps: {"verb": "repair",
-// "checkpoint", "said", "plan"}, and "integrity" where that is asked for. Read back, it is hostile
-// like any file.
+// "checkpoint", "said", "plan" | "plan_zstd"}, and "integrity" where that is asked for. Read back,
+// it is hostile like any file.
 #pragma once
 
 #include <string>
@@ -17,7 +17,8 @@ struct RepairRequest {
   bool integrity = false;  // ApplyOptions::integrity
 };
 
-// `plan`: JSON. `verb` reads it.
+// `plan`: as keep_plan() keeps it: the one of millions of tiles has hundreds of megabytes, which a
+// journal would be begun with and read again. `verb` reads it.
 Result<std::string> request_to_json(const Store& store, std::string_view verb,
                                     const std::string& plan, const std::string& said,
                                     bool integrity = false);

@@ -129,6 +129,10 @@ TEST_CASE("lines in good form that say what cannot be are refused") {
         R"({"path": "a", "size": -1, "elements": []})",
         R"({"path": "a", "size": 1.5, "elements": []})", R"({"path": "a", "size": 1, "crc32": []})",
         R"({"path": "a", "size": 1, "elements": [7]})",
+        R"({"path": "a", "size": 1, "elements": 7})",
+        R"({"path": "a", "size": 1, "elements": "00"})",
+        R"({"path": "a", "size": 1, "elements": "0000000000000000000000000000000g"})",
+        R"({"path": "a", "size": 1, "elements": "ffffffffffffffffffffffffffffffff"})",
         R"({"path": "a", "size": 1, "elements": ["00"]})",
         R"({"path": "a", "size": 1, "elements": ["ffffffffffffffffffffffffffffffff"]})",
         R"({"path": "a", "size": 1, "elements": [[[[[[[[[[[]]]]]]]]]]]})"}) {
@@ -140,6 +144,29 @@ TEST_CASE("lines in good form that say what cannot be are refused") {
   REQUIRE_FALSE(of_another_version.has_value());
   CHECK(of_another_version.error().kind == ErrorKind::kUnsupported);
   CHECK_FALSE(read_text("").has_value());
+}
+
+TEST_CASE("a journal of the version before is read, one of the version after is not") {
+  const std::string text = written_journal();
+  const std::string now = R"("journal":3)";
+  const std::size_t at = text.find(now), end = text.find('\n');
+  REQUIRE(at < end);
+  for (int version = 1; version < 6; ++version) {
+    CAPTURE(version);
+    std::string json = text.substr(33, end - 33);
+    json.replace(at - 33, now.size(), R"("journal":)" + std::to_string(version));
+    const std::string hash = to_hex(hash_of(std::as_bytes(std::span(json))));
+    auto read = read_text(hash + " " + json + text.substr(end));
+    CHECK(read.has_value() == (version == 2 || version == 3));
+    if (read) check_header(*read);
+  }
+  // Its files have lists.
+  const std::string files = R"({"elements":[")" + to_hex(kElements[0]) + R"(",")" +
+                            to_hex(kElements[1]) + R"("],"path":"third","size":7})";
+  const std::string hash = to_hex(hash_of(std::as_bytes(std::span(files))));
+  auto read = read_text(text + hash + " " + files + "\n");
+  REQUIRE(read.has_value());
+  CHECK(read->files.back().elements == kElements);
 }
 
 TEST_CASE("the header of a journal is the JSON of a tree that holds all of it") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/io/memory_store.h"
+#include "core/repair/kept_plan.h"
 
 using namespace shw;
 
@@ -36,5 +37,31 @@ TEST_CASE("what is no request is refused") {
         R"({"x": {"plan": {}}, "verb": "repair", "checkpoint": "/c", "said": "c"})"}) {
     CAPTURE(text);
     CHECK_FALSE(request_from_json(text, "repair", "journal").has_value());
+  }
+}
+
+TEST_CASE("a plan of many tiles is packed in its request and comes back to the byte") {
+  MemoryStore store;
+  std::string plan = R"({"plan": 1, "tensors": [)";
+  for (int i = 0; i < 20'000; ++i) plan += std::to_string(i) + ", ";
+  plan += "0]}";
+  const std::string kept = keep_plan(plan);
+  REQUIRE_FALSE(kept.starts_with('{'));
+  auto text = request_to_json(store, "repair", kept, "/a", true);
+  REQUIRE(text.has_value());
+  CHECK(text->size() < plan.size() / 2);
+  CHECK(verb_of_request(*text) == "repair");
+  auto request = request_from_json(*text, "repair", "journal");
+  REQUIRE(request.has_value());
+  CHECK(request->plan == plan);
+  CHECK(request->integrity);
+  // One of the two, whole.
+  for (
+      const char* wrong :
+      {R"({"verb": "repair", "checkpoint": "/c", "said": "c", "plan_zstd": "no base64"})",
+       R"({"verb": "repair", "checkpoint": "/c", "said": "c", "plan_zstd": ""})",
+       R"({"verb": "repair", "checkpoint": "/c", "said": "c", "plan_zstd": "AAAA", "plan": {}})"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(request_from_json(wrong, "repair", "journal").has_value());
   }
 }
