@@ -157,6 +157,7 @@ std::vector<Part> part_without(const Part& part, const Box& box) {
 
 void add_moved(const ArrangedTensor& tensor, std::span<const BoxMove> moves, TilesGo tiles,
                ArrangedTensor& into) {
+  const std::size_t lost_before = into.loss.boxes.size();
   for (const BoxMove& move : moves) {
     for (const Part& part : tensor.parts) {
       if (auto moved = moved_part(part, move)) into.parts.push_back(std::move(*moved));
@@ -174,8 +175,8 @@ void add_moved(const ArrangedTensor& tensor, std::span<const BoxMove> moves, Til
   into.is_cast = into.is_cast || tensor.is_cast;
   into.requires_grad = into.requires_grad || tensor.requires_grad;
   const Loss& from = tensor.loss;
-  if (from.boxes.empty() || into.loss.boxes.empty()) return;
-  bool first = into.loss.fill.empty();
+  if (into.loss.boxes.size() == lost_before) return;
+  bool first = lost_before == 0;
   bool mixed = !first && (into.loss.fill != from.fill || into.loss.fill_from != from.fill_from);
   if (first) {
     into.loss.fill = from.fill;

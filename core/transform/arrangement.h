@@ -35,6 +35,7 @@ struct FromFile {
 // One element, little-endian, in the dtype that the part ends in.
 struct FromConstant {
   std::array<std::uint64_t, 2> bits{0, 0};
+  bool is_padding = false;  // stands where nothing was ever saved: who cuts it off loses nothing
 };
 
 // Factors of blocks of a quantised weight: element i of the part has the one at

@@ -31,7 +31,7 @@ FromConstant bits_of(Number number) {
 }
 
 std::optional<FromConstant> whole_number(Dtype dtype, double value) {
-  if (std::nearbyint(value) != value || std::fabs(value) > 9007199254740992.0) return std::nullopt;
+  if (std::nearbyint(value) != value || std::fabs(value) >= 9007199254740992.0) return std::nullopt;
   auto number = static_cast<std::int64_t>(value);
   auto fits = [&](std::int64_t low, std::int64_t high) { return number >= low && number <= high; };
   switch (dtype) {
@@ -138,6 +138,11 @@ Result<FromConstant> constant_of(Dtype dtype, double value) {
   if (dtype == Dtype::kFloat64) return bits_of(value);
   if (can_cast(Dtype::kFloat64, dtype)) {
     SHW_TRY(auto element, cast_elements(Dtype::kFloat64, bytes, dtype));
+    SHW_TRY(auto back, cast_elements(dtype, element, Dtype::kFloat64));
+    double held = 0;
+    std::memcpy(&held, back.data(), sizeof held);
+    if (std::isfinite(value) && !std::isfinite(held))
+      return fail(ErrorKind::kUsage, fmt::format("{} is beyond what {} holds", value, name(dtype)));
     FromConstant constant;
     std::memcpy(constant.bits.data(), element.data(), element.size());
     return constant;

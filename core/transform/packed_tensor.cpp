@@ -5,7 +5,7 @@
 //   tile    = box writer
 //   box     = ndim offset* size*
 //   part    = box origin numbers:first numbers:order saved count cast* scaling
-//   origin  = 0 input chunk | 1 text offset length numbers:sizes | 2 bits bits
+//   origin  = 0 input chunk | 1 text offset length numbers:sizes | 2 bits bits is_padding
 //   scaling = 0 | 1 factors numbers:first numbers:block numbers:order
 #include "core/transform/packed_tensor.h"
 
@@ -47,7 +47,9 @@ class Packer {
       unsigned_number(file->length);
       numbers(file->sizes);
     } else {
-      for (std::uint64_t bits : std::get<FromConstant>(from).bits) unsigned_number(bits);
+      const auto& constant = std::get<FromConstant>(from);
+      for (std::uint64_t bits : constant.bits) unsigned_number(bits);
+      unsigned_number(constant.is_padding);
     }
   }
   void part(const Part& part) {
@@ -121,6 +123,7 @@ class Unpacker {
     }
     FromConstant constant;
     for (std::uint64_t& bits : constant.bits) bits = unsigned_number();
+    constant.is_padding = unsigned_number() != 0;
     return constant;
   }
   Part part() {

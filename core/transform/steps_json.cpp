@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <set>
+
 #include "core/base/hash.h"
 #include "core/transform/json.h"
 
@@ -357,6 +359,29 @@ std::string steps_to_json(const StepPlan& plan) {
   return out.dump(1, ' ', false, StepJson::error_handler_t::replace);
 }
 
+namespace {
+
+// Notes what a tree of the text would pass over: a key that is there twice (the first one), and
+// what is nested too deep.
+struct PassedOver {
+  bool too_deep = false;
+  std::string twice = {};
+  std::vector<std::set<std::string>> open = {};  // the keys of each object that is being read
+
+  bool keeps(int depth, StepJson::parse_event_t event, const StepJson& value) {
+    using Event = StepJson::parse_event_t;
+    too_deep = too_deep || depth >= 32;
+    if (event == Event::object_start) open.emplace_back();
+    if (event == Event::object_end) open.pop_back();
+    if (event == Event::key && !open.back().insert(value.get<std::string>()).second &&
+        twice.empty())
+      twice = value.get<std::string>();
+    return !too_deep;
+  }
+};
+
+}  // namespace
+
 // Nothing of it is kept: the tree of a plan of millions of tiles would take gigabytes.
 bool is_step_plan(std::string_view json) {
   bool has_steps = false;
@@ -369,18 +394,17 @@ bool is_step_plan(std::string_view json) {
 }
 
 Result<StepPlan> steps_from_json(std::string_view json, const std::string& source) {
-  bool too_deep = false;
-  auto parsed = StepJson::parse(
-      json,
-      [&](int depth, StepJson::parse_event_t, StepJson&) {
-        too_deep = too_deep || depth >= 32;
-        return !too_deep;
-      },
-      false);
+  PassedOver passed;
+  auto keeps = [&](int depth, StepJson::parse_event_t event, StepJson& value) {
+    return passed.keeps(depth, event, value);
+  };
+  auto parsed = StepJson::parse(json, keeps, false);
   EditedJson in;
   StepPlan plan;
-  if (parsed.is_discarded() || too_deep) {
+  if (parsed.is_discarded() || passed.too_deep) {
     in.complain("it is no JSON");
+  } else if (!passed.twice.empty()) {
+    in.complain("\"" + passed.twice + "\" is there twice");
   } else {
     in.only(parsed, {"schema", "plan", "checkpoint", "fingerprint", "inputs", "steps", "target",
                      "hash", "explain"});

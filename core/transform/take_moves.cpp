@@ -79,6 +79,20 @@ Box rows_of(ExtentsView shape, std::size_t dim, std::int64_t begin, std::int64_t
   return box;
 }
 
+bool is_padding(const Part& part) {
+  const auto* constant = std::get_if<FromConstant>(&part.from);
+  return constant != nullptr && constant->is_padding;
+}
+
+// Its elements, but for those that a step of this plan put around them.
+std::int64_t unpadded_elements(const ArrangedTensor& tensor) {
+  std::int64_t elements = volume(tensor.shape).value_or(0);
+  for (const Part& part : tensor.parts) {
+    if (is_padding(part)) elements -= volume(part.box.sizes).value_or(0);
+  }
+  return elements;
+}
+
 // Where no saved tile may stand for what it was: kept items would be told by old boxes.
 std::vector<ArrangedTile> rest_as_tiles(const ArrangedTensor& tensor) {
   std::vector<Box> boxes;
@@ -263,6 +277,7 @@ Status take(Arrangement& all, const PadStep& step) {
     }
     if (!volume(padded.shape)) return bad_step(tensor.fqn, "would be too large");
     SHW_TRY(FromConstant value, constant_of(tensor.dtype, step.value));
+    value.is_padding = true;
     BoxMove move = shift_of(tensor.shape, step.before);
     add_moved(tensor, {&move, 1}, TilesGo::kAlong, padded);
     Box inner{step.before, tensor.shape};
@@ -285,7 +300,7 @@ Status take(Arrangement& all, const TrimStep& step) {
     add_moved(tensor, {&move, 1}, TilesGo::kAlong, kept);
     if (kept.tiles.empty()) kept.tiles.push_back({whole(kept.shape), 0});
     std::atomic_ref<std::int64_t>(all.trimmed)
-        .fetch_add(volume(tensor.shape).value_or(0) - volume(kept.shape).value_or(0));
+        .fetch_add(unpadded_elements(tensor) - unpadded_elements(kept));
     tensor = std::move(kept);
     return {};
   });
@@ -319,6 +334,23 @@ Status take(Arrangement& all, const ReshardStep& step) {
   return {};
 }
 
+namespace {
+
+// What earlier repairs filled of a saved tile, whichever tensor it is taken from, is as foreign
+// where the tile goes.
+void add_earlier_loss(const Arrangement& all, ChunkId chunk, const Box& to, ArrangedTensor& into) {
+  const Checkpoint& source = all.source();
+  auto found = all.losses.find(std::string(source.fqn(source.tensor_of(chunk))));
+  if (found == all.losses.end()) return;
+  ArrangedTensor filled;
+  filled.loss = found->second;
+  const Box saved{copy_of(source.offsets(chunk)), copy_of(source.sizes(chunk))};
+  const BoxMove move{saved, to.offsets, same_order(to.offsets.size())};
+  add_moved(filled, {&move, 1}, TilesGo::kAlong, into);
+}
+
+}  // namespace
+
 Status take(Arrangement& all, const RelabelStep& step) {
   SHW_TRY(std::size_t entry, entry_named(all, step.tensor));
   const Checkpoint& source = all.source();
@@ -344,6 +376,7 @@ Status take(Arrangement& all, const RelabelStep& step) {
     if (saved != tensor.dtype) return bad_step(step.tensor, "a tile of it is of another dtype");
     tensor.tiles.push_back({box, source.writer(chunk).value_or(0)});
     if (is_empty(box)) continue;
+    add_earlier_loss(all, chunk, box, tensor);
     std::size_t ndim = box.sizes.size();
     tensor.parts.push_back(
         {std::move(box), FromChunk{0, chunk}, Extents(ndim, 0), same_order(ndim), tensor.dtype});
@@ -353,12 +386,7 @@ Status take(Arrangement& all, const RelabelStep& step) {
     const auto* from = std::get_if<FromChunk>(&part.from);
     bool stays = from != nullptr && from->input == 0 &&
                  used.contains(static_cast<std::uint32_t>(index_of(from->chunk)));
-    if (!stays) all.trimmed += volume(part.box.sizes).value_or(0);
-  }
-  // What was filled of it lies elsewhere now, and nobody can say where.
-  if (!old.loss.boxes.empty()) {
-    tensor.loss = old.loss;
-    tensor.loss.boxes = {whole(tensor.shape)};
+    if (!stays && !is_padding(part)) all.trimmed += volume(part.box.sizes).value_or(0);
   }
   put_entry(all, entry, std::move(tensor));
   return {};

@@ -1,4 +1,5 @@
 // Steps that say what entries are called, or that they go.
+#include <algorithm>
 #include <regex>
 
 #include "core/base/spelling.h"
@@ -55,6 +56,12 @@ std::vector<PathPart> new_path(const std::vector<PathPart>& path, const std::str
   return path_after(path, before, after).value_or(std::vector<PathPart>{after});
 }
 
+bool has_entry(const Arrangement& all, const std::string& fqn) {
+  auto is_it = [&](const auto& entry) { return entry.fqn == fqn; };
+  return std::any_of(all.tensors.begin(), all.tensors.end(), is_it) ||
+         std::any_of(all.objects.begin(), all.objects.end(), is_it);
+}
+
 }  // namespace
 
 Status take(Arrangement& all, const RenameStep& step) {
@@ -86,10 +93,12 @@ Status take(Arrangement& all, const RenameStep& step) {
 
 Status take(Arrangement& all, const DropStep& step) {
   if (step.tensors.empty()) return fail(ErrorKind::kUsage, "no entry is named");
-  auto matches = [](const std::string& pattern, const std::string& fqn) {
-    return pattern == fqn || matches_pattern(pattern, fqn);
-  };
   for (const std::string& pattern : step.tensors) {
+    // As everywhere, a name that is there is that name, whatever else it might match.
+    const bool is_name = has_entry(all, pattern);
+    auto matches = [is_name](const std::string& wanted, const std::string& fqn) {
+      return is_name ? wanted == fqn : matches_pattern(wanted, fqn);
+    };
     std::size_t before = all.tensors.size() + all.objects.size();
     std::erase_if(all.tensors, [&](const ArrangedEntry& entry) {
       if (!matches(pattern, entry.fqn)) return false;

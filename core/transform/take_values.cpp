@@ -211,6 +211,23 @@ Status check_factors(const ArrangedTensor& tensor, const ArrangedTensor& factors
   return {};
 }
 
+// What is multiplied by a factor that is not its own is not its own either.
+Status add_loss_of_factors(ArrangedTensor& tensor, const ArrangedTensor& factors,
+                           const Extents& block) {
+  std::vector<Box> boxes;
+  for (const Box& lost : factors.loss.boxes) {
+    Box box = lost;
+    for (std::size_t d = 0; d < block.size(); ++d) {
+      const std::int64_t last = lost.offsets[d] + lost.sizes[d];
+      const std::int64_t end = last == factors.shape[d] ? tensor.shape[d] : last * block[d];
+      box.offsets[d] = lost.offsets[d] * block[d];
+      box.sizes[d] = end - box.offsets[d];
+    }
+    boxes.push_back(std::move(box));
+  }
+  return add_loss(tensor, boxes, "mixed", "", "");
+}
+
 Status dequantise(Arrangement& all, const DequantiseStep& step, std::size_t entry) {
   SHW_TRY(ArrangedTensor tensor, copy_of_entry(all, entry));
   SHW_TRY(std::size_t at, entry_named(all, tensor.fqn + step.suffix));
@@ -219,6 +236,7 @@ Status dequantise(Arrangement& all, const DequantiseStep& step, std::size_t entr
   if (!can_cast(tensor.dtype, Dtype::kFloat32) || !can_cast(Dtype::kFloat32, step.dtype))
     return bad_step(tensor.fqn, fmt::format("cannot be dequantised from {} to {}",
                                             name(tensor.dtype), name(step.dtype)));
+  SHW_CHECK(add_loss_of_factors(tensor, factors, step.block));
   auto number = static_cast<std::uint32_t>(all.factors.size());
   all.factors.push_back(std::make_shared<const ArrangedTensor>(std::move(factors)));
   for (Part& part : tensor.parts) {
@@ -245,6 +263,8 @@ Status take(Arrangement& all, const DequantiseStep& step) {
     SHW_CHECK(dequantise(all, step, entry));
     used.push_back(all.tensors[entry].fqn + step.suffix);
   }
+  if (used.empty())
+    return bad_step(step.tensors.front(), "names only factors, and no tensor that has some");
   for (const std::string& fqn : used) {
     SHW_TRY(std::size_t entry, entry_named(all, fqn));
     all.tensors.erase(all.tensors.begin() + static_cast<std::ptrdiff_t>(entry));

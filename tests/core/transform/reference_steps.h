@@ -221,6 +221,8 @@ struct PlainSteps {
         for (std::size_t d = 0; d < cell.size(); ++d) cell[d] /= step.block[d];
         float factor = 0, value = 0;
         std::memcpy(&factor, factors.elements[index_in(cell, factors.shape)].data(), 4);
+        if (factors.lost[index_in(cell, factors.shape)])
+          tensor.lost[index_in(at, tensor.shape)] = true;
         Element& element = tensor.elements[index_in(at, tensor.shape)];
         Element wide = cast_of(element, tensor.dtype, Dtype::kFloat32);
         std::memcpy(&value, wide.data(), 4);

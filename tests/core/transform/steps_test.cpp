@@ -113,6 +113,8 @@ TEST_CASE("steps that make no sense are refused with the step and the tensor") {
              "does not hold the bytes"));
   CHECK(says(one(DequantiseStep{{"a.weight"}, "_scale_inv", {2, 2}, Dtype::kBfloat16}),
              "names no tensor"));
+  CHECK(says(one(DequantiseStep{{"a.weight"}, "weight", {2, 2}, Dtype::kBfloat16}),
+             "names only factors"));
 }
 
 TEST_CASE("a payload beside the checkpoint goes where a step restores it") {
@@ -154,6 +156,123 @@ TEST_CASE("what a side file replaces, and tiles that a relabel leaves behind, co
   auto left = take_steps(arrangement_of(saved.checkpoint), {fewer, FillStep{{"a.weight"}}});
   REQUIRE(left.has_value());
   CHECK(left->trimmed == 24);
+}
+
+namespace {
+
+std::int64_t lost_of(const Arrangement& all, const std::string& fqn) {
+  std::int64_t lost = 0;
+  for (const auto& [name, loss] : losses_after(all)) {
+    for (const Box& box : loss.boxes) lost += name == fqn ? *volume(box.sizes) : 0;
+  }
+  return lost;
+}
+
+}  // namespace
+
+TEST_CASE("padding that is cut off again is no loss, and what it stood beside is") {
+  Saved saved(two_tensors());
+  auto trimmed = [&](const std::vector<Step>& steps) {
+    auto all = take_steps(arrangement_of(saved.checkpoint), steps);
+    REQUIRE(all.has_value());
+    return all->trimmed;
+  };
+  const PadStep pad{{"a.weight"}, {1, 0}, {0, 2}, 7};  // [4, 6] stands at [1, 0] of [5, 8]
+  const TrimStep back{{"a.weight"}, {{1, 0}, {4, 6}}}, row{{"a.weight"}, {{2, 0}, {3, 8}}};
+  const PermuteDimsStep turn{{"a.weight"}, {1, 0}};
+  const CastStep cast{{"a.weight"}, Dtype::kBfloat16};
+  CHECK(trimmed({pad, back}) == 0);
+  CHECK(trimmed({pad, row}) == 6);
+  CHECK(trimmed({pad, cast, turn, turn, row}) == 6);
+  CHECK(trimmed({pad, RelabelStep{"a.weight", {4, 6}, {}}, FillStep{{"a.weight"}}}) == 24);
+  // Given up, an element of the padding counts as any other.
+  CHECK(trimmed({pad, MaskStep{{"a.weight"}, {{{0, 0}, {1, 2}}}, 0}, back}) == 2);
+}
+
+TEST_CASE("what is multiplied by a factor that is lost is lost") {
+  Saved saved({{"q", counted(Dtype::kFloat8E4m3fn, {5, 3})},
+               {"q_scale_inv", counted(Dtype::kFloat32, {3, 2})}});
+  const MaskStep mask{{"q_scale_inv"}, {{{2, 0}, {1, 1}}, {{0, 1}, {1, 1}}}, 1};
+  auto all = take_steps(arrangement_of(saved.checkpoint),
+                        {mask, DequantiseStep{{"q"}, "_scale_inv", {2, 2}, Dtype::kBfloat16}});
+  REQUIRE(all.has_value());
+  auto losses = losses_after(*all);
+  REQUIRE(losses.size() == 1);
+  CHECK(losses[0].second.fill == "mixed");
+  CHECK(losses[0].second.boxes == std::vector<Box>{{{4, 0}, {1, 2}}, {{0, 2}, {2, 1}}});
+}
+
+TEST_CASE("a tile that an earlier repair filled is as foreign in the tensor that takes it") {
+  Saved saved({{"a", counted(Dtype::kFloat32, {4})}, {"b", counted(Dtype::kFloat32, {4})}});
+  auto masked = take_steps(arrangement_of(saved.checkpoint),
+                           {RetileStep{{"a", "b"}, {}}, MaskStep{{"b"}, {{{1}, {2}}}, 0}});
+  REQUIRE(masked.has_value());
+  make_into(saved.store, *masked, "/masked");
+  auto checkpoint = open_in(saved.store, "/masked");
+  const ChunkId of_a = checkpoint->chunks(*checkpoint->find("a"))[0];
+  const ChunkId of_b = checkpoint->chunks(*checkpoint->find("b"))[0];
+  auto tile = [](ChunkId chunk, std::int64_t at) {
+    return RelabelStep::Tile{static_cast<std::uint32_t>(index_of(chunk)), {at}};
+  };
+  auto all = take_steps(arrangement_of(checkpoint),
+                        {RelabelStep{"a", {8}, {tile(of_a, 0), tile(of_b, 4)}}});
+  REQUIRE(all.has_value());
+  CHECK(lost_of(*all, "a") == 2);
+  CHECK(lost_of(*all, "b") == 2);
+  auto losses = losses_after(*all);
+  CHECK(losses[0].second.boxes == std::vector<Box>{{{5}, {2}}});
+  CHECK(losses[0].second.fill == "zero");
+  // Its own tile alone brings nothing foreign.
+  auto own = take_steps(arrangement_of(checkpoint), {RelabelStep{"a", {4}, {tile(of_a, 0)}}});
+  REQUIRE(own.has_value());
+  CHECK(lost_of(*own, "a") == 0);
+}
+
+TEST_CASE("an entry that is there under the very name is left out alone") {
+  Saved saved({{"w[01]", counted(Dtype::kFloat32, {2})},
+               {"w0", counted(Dtype::kFloat32, {2})},
+               {"w1", counted(Dtype::kFloat32, {2})}});
+  auto named = take_steps(arrangement_of(saved.checkpoint), {DropStep{{"w[01]"}}});
+  REQUIRE(named.has_value());
+  CHECK(named->dropped == std::vector<std::string>{"w[01]"});
+  // And then there is no such name, and it is a pattern.
+  auto twice = take_steps(std::move(*named), {DropStep{{"w[01]"}}});
+  REQUIRE(twice.has_value());
+  CHECK(twice->dropped == std::vector<std::string>{"w[01]", "w0", "w1"});
+}
+
+TEST_CASE("a value that the dtype does not hold is refused and never becomes another one") {
+  auto refused = [](Dtype dtype, double value) { return !constant_of(dtype, value).has_value(); };
+  CHECK(refused(Dtype::kFloat16, 1e5));
+  CHECK(refused(Dtype::kFloat32, 1e39));
+  CHECK(refused(Dtype::kBfloat16, -1e39));
+  CHECK(refused(Dtype::kFloat8E4m3fn, 1000));
+  CHECK(refused(Dtype::kFloat8E5m2, 1e6));
+  CHECK(refused(Dtype::kInt64, 9007199254740992.0));  // or one more, as JSON reads it
+  CHECK(refused(Dtype::kUint8, 256));
+  CHECK(refused(Dtype::kBool, 2));
+  CHECK_FALSE(refused(Dtype::kFloat16, 65504));
+  CHECK_FALSE(refused(Dtype::kFloat8E4m3fn, 448));
+  CHECK_FALSE(refused(Dtype::kFloat64, 1e300));
+  CHECK_FALSE(refused(Dtype::kInt64, 9007199254740991.0));
+}
+
+TEST_CASE("a key that stands twice in a plan is named, wherever it is") {
+  for (
+      const char* steps :
+      {R"([{"step": "mask", "tensors": ["a"], "boxes": [], "value": 1, "value": 2}])",
+       R"([{"step": "mask", "tensors": ["a"], "boxes": [{"offsets": [0], "offsets": [1], "sizes": [1]}]}])",
+       R"([{"step": "drop", "step": "drop", "tensors": ["a"]}])"}) {
+    auto read = steps_from_json(
+        std::string(R"({"schema": "shardwright/1", "steps": )") + steps + "}", "plan.json");
+    REQUIRE_FALSE(read.has_value());
+    CHECK(says(read.error().message, "is there twice"));
+  }
+  const char* whole = R"({"schema": "shardwright/1", "steps": [], "steps": []})";
+  CHECK_FALSE(steps_from_json(whole, "plan.json").has_value());
+  const char* apart = R"({"schema": "shardwright/1", "steps": [{"step": "drop", "tensors": ["a"]},
+                          {"step": "drop", "tensors": ["b"]}]})";
+  CHECK(steps_from_json(apart, "plan.json").has_value());
 }
 
 TEST_CASE("tiles can be taken for other boxes than those that were recorded") {
