@@ -58,8 +58,10 @@ std::string line_of(const JournalHeader& header) {
   for (const JournalInput& input : header.inputs) {
     Json files = Json::array();
     for (const Entry& file : input.files)
-      files.push_back(
-          {{"path", text_of_name(file.path)}, {"size", file.size}, {"modified", file.modified_ns}});
+      files.push_back({{"path", text_of_name(file.path)},
+                       {"size", file.size},
+                       {"modified", file.modified_ns},
+                       {"changed", file.changed_ns}});
     json["inputs"].push_back({{"folder", text_of_name(input.folder)}, {"files", std::move(files)}});
   }
   const std::string others = json.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -122,6 +124,7 @@ bool read(const Json* json, T& out) {
 
 bool read(const Json& json, Entry& file) {
   file.kind = EntryKind::kFile;
+  read(member(json, "changed"), file.changed_ns);  // older ones do not say
   return read_name(member(json, "path"), file.path) && read(member(json, "size"), file.size) &&
          read(member(json, "modified"), file.modified_ns) && is_safe_relative_path(file.path);
 }

@@ -282,11 +282,14 @@ Status find_begun(Making& making, const JournalHeader& header) {
     if (!abandoned) return {};
     run.partial = abandoned->path;
     making.noted = std::move(abandoned->journal);
-    return {};
+  } else {
+    SHW_TRY(auto folder, making.store.read_folder(run.partial));
+    SHW_TRY(making.noted, read_journal(*folder));
+    SHW_CHECK(check_same_run(making.noted.header, header));
   }
-  SHW_TRY(auto folder, making.store.read_folder(run.partial));
-  SHW_TRY(making.noted, read_journal(*folder));
-  return check_same_run(making.noted.header, header);
+  // What was made of bytes that may have been others would stand beside what is made of these.
+  if (was_touched(making.noted.header, header)) making.noted.files.clear();
+  return {};
 }
 
 // Of two runs that find the same folder, one gets it.

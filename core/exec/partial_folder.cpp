@@ -5,6 +5,7 @@
 #include <span>
 #include <tuple>
 
+#include "core/formats/beside_items.h"
 #include "core/io/owner.h"
 #include "core/io/place.h"
 
@@ -84,6 +85,27 @@ std::map<std::string, Expected> expected_files(const FolderRun& run) {
   return expected;
 }
 
+// Of files that were copied whole, those that lie there with other bytes beside their items than
+// the source has.
+Result<std::set<std::string>> other_copies(const FolderRun& run, const Directory& made,
+                                           const std::vector<DurableFile>& noted) {
+  std::set<std::string> copied, others;
+  for (const Entry& entry : run.copied) copied.insert(entry.path);
+  if (copied.empty() || noted.empty()) return others;
+  const Checkpoint& source = *run.outputs.source;
+  const BesideItems beside(source);
+  for (const DurableFile& file : noted) {
+    if (!copied.contains(file.path)) continue;
+    SHW_TRY(auto before, source.directory()->open(file.path));
+    auto now = made.open(file.path);
+    const std::vector<ByteRange> rest = beside.of(file.path, before->size());
+    SHW_TRY(std::string wanted, hash_ranges(*before, rest, nullptr));
+    auto there = now ? hash_ranges(**now, rest, nullptr) : Result<std::string>(std::string());
+    if (!there || *there != wanted) others.insert(file.path);
+  }
+  return others;
+}
+
 }  // namespace
 
 Result<JournalHeader> header_of(const Store& store, const FolderRun& run) {
@@ -148,6 +170,18 @@ Status check_same_run(const JournalHeader& begun, const JournalHeader& now) {
   return {};
 }
 
+bool was_touched(const JournalHeader& begun, const JournalHeader& now) {
+  for (std::size_t i = 0; i < std::min(begun.inputs.size(), now.inputs.size()); ++i) {
+    FilesByPath files = by_path(now.inputs[i].files);
+    for (const Entry& file : begun.inputs[i].files) {
+      auto found = files.find(file.path);
+      const bool known = found != files.end() && file.changed_ns != 0;
+      if (known && found->second->changed_ns != file.changed_ns) return true;
+    }
+  }
+  return false;
+}
+
 std::optional<Abandoned> find_abandoned(Store& store, const JournalHeader& header,
                                         const std::string& out) {
   std::optional<Abandoned> best;
@@ -174,12 +208,13 @@ Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirect
                                               const FolderRun& run,
                                               const std::vector<DurableFile>& noted) {
   SHW_TRY(auto now, store.read_folder(folder.path()));
+  SHW_TRY(std::set<std::string> others, other_copies(run, *now, noted));
   std::map<std::string, Expected> expected = expected_files(run);
   std::map<std::string, DurableFile> kept;
   for (const DurableFile& file : noted) {
     auto wanted = expected.find(file.path);
     bool usable = wanted != expected.end() && wanted->second.size == file.size &&
-                  wanted->second.tiles == file.elements.size();
+                  wanted->second.tiles == file.elements.size() && !others.contains(file.path);
     Entry there = now->stat(file.path);
     if (usable && there.kind == EntryKind::kFile && there.size == file.size)
       kept.insert_or_assign(file.path, file);

@@ -26,6 +26,10 @@ std::optional<std::string> changed_input(const Store& store, const JournalHeader
 // Whether what was begun is the same run: an error says in what it is not.
 Status check_same_run(const JournalHeader& begun, const JournalHeader& now);
 
+// Whether somebody was at a file of the inputs since, whose size and time are the same: bytes may
+// be others, or only its rights.
+bool was_touched(const JournalHeader& begun, const JournalHeader& now);
+
 // A folder that a dead process left of the same run. Other folders of it that nobody can go on with
 // are taken away; those of other outputs stay where they have a journal.
 struct Abandoned {
@@ -36,7 +40,8 @@ std::optional<Abandoned> find_abandoned(Store& store, const JournalHeader& heade
                                         const std::string& out);
 
 // Of the files that the journal names, those that the run would make and that are there with their
-// size; everything else in the folder is removed.
+// size, and of copies what lies beside items as well, which nobody proves; everything else in the
+// folder is removed.
 Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirectory& folder,
                                               const FolderRun& run,
                                               const std::vector<DurableFile>& noted);

@@ -152,6 +152,7 @@ Entry entry_of(std::string path, const struct stat& status) {
                                          : EntryKind::kOther;
   entry.size = static_cast<std::uint64_t>(status.st_size);
   entry.modified_ns = status.st_mtim.tv_sec * 1'000'000'000LL + status.st_mtim.tv_nsec;
+  entry.changed_ns = status.st_ctim.tv_sec * 1'000'000'000LL + status.st_ctim.tv_nsec;
   entry.disk_bytes = static_cast<std::uint64_t>(status.st_blocks) * 512;
   return entry;
 }

@@ -60,6 +60,9 @@ struct Entry {
   std::uint64_t size = 0;        // of what a link points to
   std::int64_t modified_ns = 0;  // since the epoch
   std::uint64_t disk_bytes = 0;  // what it takes on disk: less than size where there are holes
+  // When its bytes, names or rights were changed, which nobody can set back; 0 where it is not
+  // known.
+  std::int64_t changed_ns = 0;
 };
 
 // A folder to read from. Paths are relative; one that is absolute or climbs out ("..") is refused

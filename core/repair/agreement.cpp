@@ -10,7 +10,7 @@
 #include "core/base/parallel.h"
 #include "core/exec/journal.h"
 #include "core/facts/integrity.h"
-#include "core/formats/hash_ranges.h"
+#include "core/formats/beside_items.h"
 #include "core/formats/items.h"
 #include "core/io/owner.h"
 #include "core/repair/carry_out.h"
@@ -36,35 +36,6 @@ bool is_kept_for_undo(std::string_view path) {
                                                              in_place::kRequest,
                                                              in_place::kHalfRequest};
   return path == kCertificateFile || std::find(kOurs.begin(), kOurs.end(), path) != kOurs.end();
-}
-
-using Ranges = std::vector<ByteRange>;
-
-// Where items lie in each file, as far as they lie inside it.
-std::map<std::string, Ranges> items_by_file(const Checkpoint& checkpoint) {
-  std::map<std::string, Ranges> ranges;
-  auto add = [&](const std::optional<ItemPlace>& item) {
-    if (!item || item->offset < 0 || item->length <= 0) return;
-    ranges[checkpoint.file(item->file).path].push_back(
-        {static_cast<std::uint64_t>(item->offset), static_cast<std::uint64_t>(item->length)});
-  };
-  for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i) add(checkpoint.item(ChunkId{i}));
-  for (const ObjectRow& row : checkpoint.objects()) add(row.item);
-  return ranges;
-}
-
-Ranges between(Ranges items, std::uint64_t size) {
-  std::sort(items.begin(), items.end(),
-            [](const ByteRange& a, const ByteRange& b) { return a.offset < b.offset; });
-  Ranges rest;
-  std::uint64_t at = 0;
-  for (const ByteRange& item : items) {
-    if (item.offset > at) rest.push_back({at, std::min(item.offset, size) - std::min(at, size)});
-    at = std::max(at, checked_add(item.offset, item.length).value_or(UINT64_MAX));
-  }
-  if (at < size) rest.push_back({at, size - at});
-  std::erase_if(rest, [](const ByteRange& range) { return range.length == 0; });
-  return rest;
 }
 
 // The files of the folder, and those that lie below a linked one, which a listing does not enter.
@@ -229,22 +200,21 @@ Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
   std::vector<std::string> by_file = digests_of_files(result, hashes);
   for (std::size_t i = 0; i < by_file.size(); ++i)
     digests[result.files()[i].path] = std::move(by_file[i]);
-  std::map<std::string, Ranges> items = items_by_file(result);
+  const BesideItems beside(result);
   std::vector<FileCertificate> files;
   for (const std::string& path : paths) {
     files.push_back({path, 0, {}, std::move(digests[path])});
     // What lies beside the items may be more than these.
     if (progress == nullptr) continue;
-    for (const ByteRange& range : between(items[path], result.directory()->stat(path).size))
+    for (const ByteRange& range : beside.of(path, result.directory()->stat(path).size))
       progress->total += range.length;
   }
   SHW_CHECK(each_in_parallel(files.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(progress)) return cancelled_error();
     SHW_TRY(auto source, result.directory()->open(files[i].path));
     files[i].size = source->size();
-    auto own = items.find(files[i].path);
-    Ranges rest = between(own == items.end() ? Ranges() : own->second, source->size());
-    SHW_TRY(files[i].rest, hash_ranges(*source, rest, progress));
+    SHW_TRY(files[i].rest,
+            hash_ranges(*source, beside.of(files[i].path, source->size()), progress));
     return {};
   }));
   return files;

@@ -324,6 +324,50 @@ TEST_CASE("a durable file that is damaged afterwards is found when the result is
   CHECK_FALSE(posix_store().exists(killed.folder / "out"));
 }
 
+TEST_CASE("an input whose bytes were changed behind its time is read anew") {
+  KilledOnDisk killed;
+  const std::string path = killed.folder / "ckpt/__1_0.distcp";
+  std::string bytes = contents(path);
+  // The last element of its tile: the payload is the last thing in the item that ends in numbers.
+  const auto time = std::filesystem::last_write_time(path);
+  auto folder = open_directory(killed.folder / "ckpt");
+  REQUIRE(folder.has_value());
+  const Entry before = (*folder)->stat("__1_0.distcp");
+  auto checkpoint = opened(killed.folder / "ckpt");
+  auto old = read_tensor(*checkpoint, TensorId{0});
+  REQUIRE(old.has_value());
+  const std::string row(reinterpret_cast<const char*>(old->bytes.data()) + old->bytes.size() - 8,
+                        8);
+  const std::size_t at = bytes.find(row);
+  REQUIRE(at != std::string::npos);
+  bytes[at + 7] = static_cast<char>(bytes[at + 7] ^ 1);
+  // The clock of the file system may stand still for some milliseconds.
+  for (Entry now = before; now.changed_ns == before.changed_ns;
+       now = (*folder)->stat("__1_0.distcp")) {
+    put(path, bytes);
+    std::filesystem::last_write_time(path, time);
+  }
+  CHECK((*folder)->stat("__1_0.distcp").modified_ns == before.modified_ns);
+  auto resumed = killed.resume(killed.folder / "out");
+  if (!resumed) FAIL(resumed.error().message);
+  CHECK(resumed->result.files_kept == 0);
+  auto result =
+      verify_repair(*opened(killed.folder / "out"), nullptr, opened(killed.folder / "ckpt"));
+  REQUIRE(result.has_value());
+  CHECK(result->outcome == VerifyReport::Outcome::kProved);
+}
+
+TEST_CASE("what lies beside the items of a copy that was made is the source's when a run goes on") {
+  KilledOnDisk killed;
+  const std::string path = killed.partial + "/beside/config.json";
+  REQUIRE(contents(path) == "{}");
+  put(path, "[]");
+  auto resumed = killed.resume(killed.folder / "out");
+  if (!resumed) FAIL(resumed.error().message);
+  CHECK(resumed->result.files_kept == killed.wanted.size() - 3);
+  CHECK(contents(killed.folder / "out/beside/config.json") == "{}");
+}
+
 TEST_CASE("a durable file that is gone or cut short is made again") {
   for (bool gone : {true, false}) {
     KilledOnDisk killed;
