@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "core/facts/integrity.h"
+#include "core/formats/hash_ranges.h"
 #include "core/formats/open.h"
 #include "core/repair/carry_out.h"
 #include "core/repair/in_place_files.h"
@@ -24,6 +25,7 @@
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
 #include "core/repair/outputs.h"
+#include "core/repair/plan_fingerprint.h"
 #include "core/repair/proof.h"
 #include "core/repair/request.h"
 
@@ -55,9 +57,25 @@ class Overlay final : public Directory {
   std::string shown_, real_;
 };
 
+// Of two processes one gets the checkpoint: whoever has made the owner's file. That of a process
+// that runs no more is nobody's.
+Status claim(Store& store, WritableDirectory& files, const Directory& directory) {
+  SHW_CHECK(in_place::check_nobody_else_is_at_it(store, directory));
+  SHW_CHECK(remove_if_there(files, directory, kOwnerFile));
+  const std::string owner = this_process();
+  auto file = files.create(kOwnerFile);
+  if (!file && is_there(directory, kOwnerFile))
+    return fail(ErrorKind::kUsage, "is being repaired right now", {directory.name()});
+  if (!file) return tl::unexpected<Error>(std::move(file).error());
+  Status claimed = (*file)->write(std::as_bytes(std::span(owner)));
+  if (claimed) claimed = (*file)->finish();
+  if (!claimed) static_cast<void>(files.remove(kOwnerFile));
+  return claimed;
+}
+
 // Leftovers of a run that was interrupted before it changed anything.
 Status clear_leftovers(WritableDirectory& files, const Directory& directory) {
-  SHW_CHECK(in_place::remove_work(files, directory));
+  SHW_CHECK(in_place::remove_preparations(files, directory));
   if (!is_there(directory, kUndo)) return remove_if_there(files, directory, kOldCertificate);
   SHW_TRY(Bytes kept, contents(directory, kUndo));
   SHW_TRY(Bytes now, contents(directory, kMetadataFile));
@@ -110,7 +128,10 @@ Result<Certificate> prepare(const Store& store, WritableDirectory& files,
                             const Checkpoint& checkpoint, const Plan& plan, Progress* progress) {
   const Directory& directory = *checkpoint.directory();
   SHW_TRY(Bytes old_metadata, contents(directory, kMetadataFile));
-  SHW_CHECK(write_text(files, kOwnerFile, this_process()));
+  SHW_TRY(auto now, open_checkpoint(checkpoint.directory()));
+  if (fingerprint(*now) != fingerprint(checkpoint))
+    return fail(ErrorKind::kIo, "changed since the plan was made", {kMetadataFile},
+                "make a new plan");
   const std::string told = keep_plan(plan_text(checkpoint, plan, -1));
   SHW_TRY(std::string request, request_to_json(store, "repair", told, directory.name()));
   SHW_CHECK(write_text(files, in_place::kHalfRequest, request));
@@ -133,6 +154,49 @@ Status swap(WritableDirectory& files) {
   SHW_CHECK(files.sync());
   SHW_CHECK(files.rename(kNewCertificate, kCertificateFile));
   return files.sync();
+}
+
+// Whether a certificate of this repair says that .metadata is what it made; nothing where it is
+// none that can say so.
+std::optional<bool> certifies_metadata(const Directory& directory, const char* path) {
+  auto certificate = in_place::certificate_in(directory, path);
+  if (!certificate || certificate->seal != Certificate::Seal::kHolds) return std::nullopt;
+  for (const FileCertificate& file : certificate->files) {
+    if (file.path != kMetadataFile) continue;
+    auto now = directory.open(kMetadataFile);
+    if (!now || (*now)->size() != file.size) return false;
+    const ByteRange all{0, (*now)->size()};
+    auto hash = hash_ranges(**now, std::span(&all, 1), nullptr);
+    return hash && *hash == file.rest;
+  }
+  return std::nullopt;
+}
+
+// What somebody else saved there since the repair is not thrown away.
+Status check_metadata_is_ours(const Directory& directory) {
+  auto kept = contents(directory, kUndo), now = contents(directory, kMetadataFile);
+  if (!kept || !now || *kept == *now) return {};
+  std::optional<bool> ours = certifies_metadata(directory, kNewCertificate);
+  // An undo that was interrupted has put the old certificate back already.
+  auto old = contents(directory, kOldCertificate), last = contents(directory, kCertificateFile);
+  if (!ours && !(old && last && *old == *last))
+    ours = certifies_metadata(directory, kCertificateFile);
+  if (ours.value_or(true)) return {};
+  return fail(ErrorKind::kUsage,
+              "was changed since it was repaired: taking the repair back would throw that away",
+              {kMetadataFile},
+              "`commit` keeps what is there now; to go back all the same, rename " +
+                  std::string(kUndo) + " to it yourself");
+}
+
+// What would come back still is one.
+Status check_kept_opens(std::shared_ptr<const Directory> directory) {
+  if (!is_there(*directory, kUndo)) return {};
+  auto kept =
+      open_checkpoint(std::make_shared<Overlay>(std::move(directory), kMetadataFile, kUndo));
+  if (kept) return {};
+  return fail(ErrorKind::kDamaged, "was changed since it was kept: " + kept.error().message,
+              {kUndo}, "`commit` keeps what is there now");
 }
 
 tl::unexpected<Error> with_cleanup(Error error, const Status& cleanup) {
@@ -187,12 +251,16 @@ Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint,
   const Directory& directory = *checkpoint.directory();
   SHW_TRY(auto files, store.edit_folder(directory.name()));
   if (progress != nullptr) progress->begin(Phase::kWritingMetadata, 0, false);
-  SHW_CHECK(clear_leftovers(*files, directory));
+  SHW_CHECK(claim(store, *files, directory));
+  if (auto cleared = clear_leftovers(*files, directory); !cleared) {
+    static_cast<void>(files->remove(kOwnerFile));
+    return tl::unexpected<Error>(std::move(cleared).error());
+  }
   auto certificate = prepare(store, *files, checkpoint, plan, progress);
   if (!certificate)
     return with_cleanup(certificate.error(), in_place::take_away_preparations(*files, directory));
   if (auto swapped = swap(*files); !swapped)
-    return with_cleanup(swapped.error(), undo_repair(store, directory.name()));
+    return with_cleanup(swapped.error(), in_place::take_back(store, directory.name()));
   // It is done: what is left of its making harms nobody.
   static_cast<void>(in_place::remove_work(*files, directory));
   static_cast<void>(files->sync());
@@ -206,25 +274,10 @@ Status undo_repair(const std::string& checkpoint_path) {
 
 Status undo_repair(Store& store, const std::string& checkpoint_path) {
   SHW_TRY(auto directory, store.read_folder(checkpoint_path));
-  SHW_TRY(auto files, store.edit_folder(checkpoint_path));
-  SHW_CHECK(in_place::remove_work(*files, *directory));
-  if (!is_there(*directory, kUndo)) {
-    SHW_CHECK(remove_if_there(*files, *directory, kOldCertificate));
-    return fail(ErrorKind::kUsage, "there is no repair in place to take back", {checkpoint_path},
-                "only repair --in-place can be undone; another output is simply removed");
-  }
-  if (is_there(*directory, kOldCertificate)) {
-    // A copy: an undo that is interrupted here must find the kept one again.
-    SHW_CHECK(files->copy_in(files->path() + "/" + kOldCertificate, kHalfCertificate, nullptr));
-    SHW_CHECK(files->rename(kHalfCertificate, kCertificateFile));
-  } else {
-    SHW_CHECK(remove_if_there(*files, *directory, kCertificateFile));
-  }
-  SHW_CHECK(files->sync());
-  SHW_CHECK(files->rename(kUndo, kMetadataFile));
-  SHW_CHECK(files->sync());
-  SHW_CHECK(remove_if_there(*files, *directory, kOldCertificate));
-  return files->sync();
+  SHW_CHECK(in_place::check_nobody_else_is_at_it(store, *directory));
+  SHW_CHECK(check_metadata_is_ours(*directory));
+  SHW_CHECK(check_kept_opens(directory));
+  return in_place::take_back(store, checkpoint_path);
 }
 
 }  // namespace shw

@@ -1,4 +1,7 @@
 // What becomes of a repair in place that was killed, and of the files that undo needs.
+#include <algorithm>
+#include <span>
+
 #include "core/exec/journal.h"
 #include "core/facts/filled.h"
 #include "core/formats/open.h"
@@ -23,9 +26,16 @@ Status remove_if_there(WritableDirectory& files, const Directory& directory, con
   return is_there(directory, path) ? files.remove(path) : Status{};
 }
 
-Status remove_work(WritableDirectory& files, const Directory& directory) {
-  for (const char* path : kAtWork) SHW_CHECK(remove_if_there(files, directory, path));
+Status remove_preparations(WritableDirectory& files, const Directory& directory) {
+  for (const char* path : kAtWork) {
+    if (path != std::string_view(kOwnerFile)) SHW_CHECK(remove_if_there(files, directory, path));
+  }
   return remove_if_there(files, directory, kJournalFile);
+}
+
+Status remove_work(WritableDirectory& files, const Directory& directory) {
+  SHW_CHECK(remove_preparations(files, directory));
+  return remove_if_there(files, directory, kOwnerFile);
 }
 
 // The kept metadata goes first: what is left without it says "nothing has changed".
@@ -36,16 +46,10 @@ Status take_away_preparations(WritableDirectory& files, const Directory& directo
   return files.sync();
 }
 
-}  // namespace in_place
-
-namespace {
-
-using Text = std::string_view;
-
 Result<Certificate> certificate_in(const Directory& directory, const char* path) {
-  SHW_TRY(Bytes bytes, in_place::contents(directory, path));
-  return certificate_from_json(Text(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
-                               path);
+  SHW_TRY(Bytes bytes, contents(directory, path));
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return certificate_from_json(text, path);
 }
 
 Status check_nobody_is_at_it(const Store& store, const std::string& path) {
@@ -53,11 +57,49 @@ Status check_nobody_is_at_it(const Store& store, const std::string& path) {
   return fail(ErrorKind::kUsage, "is being repaired right now", {path});
 }
 
+Status check_nobody_else_is_at_it(const Store& store, const Directory& directory) {
+  auto owner = contents(directory, kOwnerFile);
+  const std::string own = this_process();
+  const auto bytes = std::as_bytes(std::span(own));
+  if (owner && std::equal(owner->begin(), owner->end(), bytes.begin(), bytes.end())) return {};
+  return check_nobody_is_at_it(store, directory.name());
+}
+
+Status take_back(Store& store, const std::string& checkpoint_path) {
+  SHW_TRY(auto directory, store.read_folder(checkpoint_path));
+  SHW_TRY(auto files, store.edit_folder(checkpoint_path));
+  SHW_CHECK(remove_work(*files, *directory));
+  if (!is_there(*directory, kUndo)) {
+    SHW_CHECK(remove_if_there(*files, *directory, kOldCertificate));
+    return fail(ErrorKind::kUsage, "there is no repair in place to take back", {checkpoint_path},
+                "only repair --in-place can be undone; another output is simply removed");
+  }
+  if (is_there(*directory, kOldCertificate)) {
+    // A copy: an undo that is interrupted here must find the kept one again.
+    SHW_CHECK(files->copy_in(files->path() + "/" + kOldCertificate, kHalfCertificate, nullptr));
+    SHW_CHECK(files->rename(kHalfCertificate, kCertificateFile));
+  } else {
+    SHW_CHECK(remove_if_there(*files, *directory, kCertificateFile));
+  }
+  SHW_CHECK(files->sync());
+  SHW_CHECK(files->rename(kUndo, kMetadataFile));
+  SHW_CHECK(files->sync());
+  SHW_CHECK(remove_if_there(*files, *directory, kOldCertificate));
+  return files->sync();
+}
+
+}  // namespace in_place
+
+namespace {
+
+using Text = std::string_view;
+
 // Step 5 of a repair that was killed behind step 4.
 Result<RepairResult> finish_replaced(Store& store, const Directory& directory) {
   SHW_TRY(auto files, store.edit_folder(directory.name()));
   if (in_place::is_there(directory, in_place::kNewCertificate)) {
-    SHW_TRY(Certificate certificate, certificate_in(directory, in_place::kNewCertificate));
+    SHW_TRY(Certificate certificate,
+            in_place::certificate_in(directory, in_place::kNewCertificate));
     if (certificate.seal != Certificate::Seal::kHolds)
       return fail(ErrorKind::kDamaged, "was changed after it was written",
                   {in_place::kNewCertificate}, "take the repair back with `resume --roll-back`");
@@ -108,7 +150,7 @@ Result<InPlace> in_place_state(const Directory& checkpoint) {
 Result<RepairResult> resume_in_place(Store& store, const std::string& checkpoint_path,
                                      Progress* progress) {
   SHW_TRY(auto directory, store.read_folder(checkpoint_path));
-  SHW_CHECK(check_nobody_is_at_it(store, checkpoint_path));
+  SHW_CHECK(in_place::check_nobody_is_at_it(store, checkpoint_path));
   SHW_TRY(InPlace state, in_place_state(*directory));
   switch (state) {
     case InPlace::kBegun:
@@ -125,7 +167,7 @@ Result<RepairResult> resume_in_place(Store& store, const std::string& checkpoint
 
 Status roll_back_in_place(Store& store, const std::string& checkpoint_path) {
   SHW_TRY(auto directory, store.read_folder(checkpoint_path));
-  SHW_CHECK(check_nobody_is_at_it(store, checkpoint_path));
+  SHW_CHECK(in_place::check_nobody_is_at_it(store, checkpoint_path));
   SHW_TRY(InPlace state, in_place_state(*directory));
   if (state == InPlace::kReplaced) return undo_repair(store, checkpoint_path);
   if (state == InPlace::kBegun) {
@@ -152,7 +194,7 @@ Status commit_repair(Store& store, const std::string& checkpoint_path) {
 }
 
 Result<RepairResult> finished_repair(const Directory& checkpoint) {
-  SHW_TRY(Certificate certificate, certificate_in(checkpoint, kCertificateFile));
+  SHW_TRY(Certificate certificate, in_place::certificate_in(checkpoint, kCertificateFile));
   return RepairResult{checkpoint.name(), checkpoint.name() + "/" + kCertificateFile,
                       certificate.lossless};
 }

@@ -1,4 +1,4 @@
-// The owner text of a process that runs no more.
+// The owner texts of a process that runs no more, and of another one that runs.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -31,5 +31,43 @@ inline std::string dead_process() {
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
   return text;
 }
+
+// Another process, as long as this object lives.
+class LiveProcess {
+ public:
+  LiveProcess() {
+    int ends[2], until[2];
+    REQUIRE(::pipe(ends) == 0);
+    REQUIRE(::pipe(until) == 0);
+    child_ = ::fork();
+    if (child_ == 0) {
+      ::close(until[1]);
+      const std::string text = this_process();
+      char none = 0;
+      const bool told = ::write(ends[1], text.data(), text.size()) != 0;
+      const bool ended = ::read(until[0], &none, 1) == 0;  // when the other end is closed
+      ::_exit(told && ended ? 0 : 1);
+    }
+    ::close(ends[1]);
+    ::close(until[0]);
+    until_ = until[1];
+    text_.resize(4096);
+    const ssize_t length = ::read(ends[0], text_.data(), text_.size());
+    ::close(ends[0]);
+    text_.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  }
+  LiveProcess(const LiveProcess&) = delete;
+  LiveProcess& operator=(const LiveProcess&) = delete;
+  ~LiveProcess() {
+    ::close(until_);
+    ::waitpid(child_, nullptr, 0);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  pid_t child_ = 0;
+  int until_ = -1;
+  std::string text_;
+};
 
 }  // namespace shw::test

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "core/dead_process.h"
 #include "core/io/faulty_store.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan.h"
@@ -321,6 +322,80 @@ TEST_CASE("in place only the metadata changes, and undo brings it back byte for 
   Status nothing = undo_repair(folder / "ckpt");
   REQUIRE_FALSE(nothing.has_value());
   CHECK(nothing.error().kind == ErrorKind::kUsage);
+}
+
+TEST_CASE("what was saved after a repair in place is not thrown away by undo") {
+  TemporaryFolder folder;
+  write_broken(folder / "ckpt");
+  ApplyOptions options;
+  options.in_place = true;
+  auto checkpoint = opened(folder / "ckpt");
+  REQUIRE(apply_plan(*checkpoint, plan_of(*checkpoint, {axis_moved()}), options));
+  const std::string repaired = contents(folder / "ckpt/.metadata");
+  put(folder / "ckpt/.metadata", "what a trainer saved since");
+  Status undone = undo_repair(folder / "ckpt");
+  REQUIRE_FALSE(undone.has_value());
+  CHECK(undone.error().kind == ErrorKind::kUsage);
+  CHECK(contents(folder / "ckpt/.metadata") == "what a trainer saved since");
+  put(folder / "ckpt/.metadata", repaired);
+  const std::string kept = folder / "ckpt/.metadata.shardwright-undo", before = contents(kept);
+  put(kept, "torn");
+  CHECK_FALSE(undo_repair(folder / "ckpt").has_value());
+  CHECK(contents(folder / "ckpt/.metadata") == repaired);
+  put(kept, before);
+  CHECK(undo_repair(folder / "ckpt"));
+  CHECK(contents(folder / "ckpt/.metadata") == before);
+}
+
+TEST_CASE("of two processes that repair one checkpoint in place the second is refused") {
+  TemporaryFolder folder;
+  write_broken(folder / "ckpt");
+  auto checkpoint = opened(folder / "ckpt");
+  Plan plan = plan_of(*checkpoint, {axis_moved()});
+  ApplyOptions options;
+  options.in_place = true;
+  test::LiveProcess other;
+  const std::string owner = folder / "ckpt/.shardwright-owner";
+  put(owner, other.text());
+  put(folder / "ckpt/.metadata.shardwright-new", "what the other one writes");
+  auto before = all_files(folder / "ckpt");
+  for (bool undo : {false, true}) {
+    Status refused;
+    if (undo)
+      refused = undo_repair(folder / "ckpt");
+    else if (auto made = apply_plan(*checkpoint, plan, options); !made)
+      refused = tl::unexpected<Error>(made.error());
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().kind == ErrorKind::kUsage);
+    CHECK(all_files(folder / "ckpt") == before);
+  }
+  // Both found nobody: whoever makes the owner's file has it.
+  std::filesystem::remove(owner);
+  FaultyStore store(posix_store(), [&](const std::string& step, const std::string& path) {
+    if (step == "create" && path == ".shardwright-owner") put(owner, other.text());
+    return std::optional<Error>();
+  });
+  auto late = apply_plan(store, *checkpoint, plan, options, nullptr);
+  REQUIRE_FALSE(late.has_value());
+  CHECK(late.error().kind == ErrorKind::kUsage);
+  CHECK(all_files(folder / "ckpt") == before);
+}
+
+TEST_CASE("a checkpoint that was saved anew since its plan was made is not repaired in place") {
+  TemporaryFolder folder;
+  write_broken(folder / "ckpt");
+  write_broken(folder / "other");
+  auto checkpoint = opened(folder / "ckpt");
+  Plan plan = plan_of(*checkpoint, {axis_moved()});
+  ApplyOptions options;
+  options.in_place = true;
+  auto elsewhere = opened(folder / "other");
+  REQUIRE(apply_plan(*elsewhere, plan_of(*elsewhere, {axis_moved()}), options));
+  const std::string saved = contents(folder / "other/.metadata");
+  put(folder / "ckpt/.metadata", saved);
+  auto before = all_files(folder / "ckpt");
+  CHECK_FALSE(apply_plan(*checkpoint, plan, options).has_value());
+  CHECK(all_files(folder / "ckpt") == before);
 }
 
 TEST_CASE("in place, a crash or an error at any step leaves the old or the new state") {
