@@ -36,6 +36,11 @@ Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planne
 // For one that came back as JSON and says that nothing is lost: the same, or what is left over are
 // rows at the end that are padding, as their bytes say.
 Status prove_nothing_lost(const Checkpoint& checkpoint, const PlannedTensor& planned);
+// For one that gives elements up: none of those that it keeps stands in two places.
+Status prove_used_once(const Checkpoint& checkpoint, const PlannedTensor& planned);
+// For a whole plan that came back as JSON: where a tensor is put together of another one's elements
+// and says that nothing is lost, its own go to others, each once.
+Status prove_exchanged(const Checkpoint& checkpoint, const Plan& plan);
 // The elements of such rows; 0 where there are none.
 std::int64_t padding_left_out(const Checkpoint& checkpoint, const PlannedTensor& planned);
 

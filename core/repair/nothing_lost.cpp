@@ -1,6 +1,7 @@
 // That a planned tensor loses nothing, by geometry; and where rows are cut off, by their bytes.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include "core/base/checked.h"
@@ -95,6 +96,74 @@ Status prove_nothing_lost(const Checkpoint& checkpoint, const PlannedTensor& pla
                           " on would be cut off, and " +
                           (padded ? "they are no padding: what is in them would be lost"
                                   : "whether they are padding cannot be read"));
+}
+
+Status prove_used_once(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  for (const auto& [chunk, boxes] : used_boxes(planned)) {
+    if (!are_disjoint(boxes))
+      return cannot_lower(checkpoint, planned.tensor,
+                          "an element would be used twice, and be kept in one place at most");
+  }
+  return {};
+}
+
+namespace {
+
+bool has_side(const PlannedTensor& planned) {
+  return std::any_of(planned.chunks.begin(), planned.chunks.end(),
+                     [](const PlannedChunk& chunk) { return !chunk.side.empty(); });
+}
+
+// Of the chunks in `wanted`, what the whole plan takes of them. An item that is taken is taken
+// whole, whatever size its new box has.
+std::map<std::size_t, std::vector<Box>> used_by_plan(const Checkpoint& checkpoint, const Plan& plan,
+                                                     const std::set<std::size_t>& wanted) {
+  std::map<std::size_t, std::vector<Box>> used;
+  for (const PlannedTensor& tensor : plan.tensors) {
+    for (const PlannedChunk& chunk : tensor.chunks) {
+      if (chunk.item && wanted.contains(index_of(*chunk.item)))
+        used[index_of(*chunk.item)].push_back(whole(checkpoint.sizes(*chunk.item)));
+      for (const Piece& piece : chunk.pieces) {
+        if (wanted.contains(index_of(piece.chunk)))
+          used[index_of(piece.chunk)].push_back(piece.source);
+      }
+    }
+  }
+  return used;
+}
+
+}  // namespace
+
+Status prove_exchanged(const Checkpoint& checkpoint, const Plan& plan) {
+  std::vector<const PlannedTensor*> takers;
+  std::set<std::size_t> wanted, planned;
+  for (const PlannedTensor& tensor : plan.tensors) {
+    planned.insert(index_of(tensor.tensor));
+    if (tensor.lost_elements != 0 || has_side(tensor) || is_pure_relabel(tensor)) continue;
+    auto used = used_boxes(tensor);
+    bool takes = std::any_of(used.begin(), used.end(), [&](const auto& one) {
+      return checkpoint.tensor_of(ChunkId{one.first}) != tensor.tensor;
+    });
+    if (!takes) continue;
+    takers.push_back(&tensor);
+    for (const auto& [chunk, boxes] : used) wanted.insert(chunk);
+    for (ChunkId chunk : checkpoint.chunks(tensor.tensor)) wanted.insert(index_of(chunk));
+  }
+  if (takers.empty()) return {};
+  auto used = used_by_plan(checkpoint, plan, wanted);
+  for (const PlannedTensor* taker : takers) {
+    for (const auto& [chunk, boxes] : used_boxes(*taker)) {
+      bool is_free = planned.contains(index_of(checkpoint.tensor_of(ChunkId{chunk})));
+      if (!is_free || !are_disjoint(used[chunk]))
+        return cannot_lower(checkpoint, taker->tensor, "elements of another tensor would be used");
+    }
+    for (ChunkId chunk : checkpoint.chunks(taker->tensor)) {
+      if (volume(checkpoint.sizes(chunk)) != 0 &&
+          !tiles_exactly(used[index_of(chunk)], checkpoint.sizes(chunk)))
+        return cannot_lower(checkpoint, taker->tensor, "elements would be left out");
+    }
+  }
+  return {};
 }
 
 std::int64_t padding_left_out(const Checkpoint& checkpoint, const PlannedTensor& planned) {

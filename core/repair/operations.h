@@ -11,6 +11,9 @@ namespace shw {
 // Appends the operations for the tensors (indices into plan.tensors) that `finding` led to.
 void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
                          const std::vector<std::size_t>& tensors, Plan& plan);
+// Of a plan that a person has edited: where its operations do not speak of its tensors, or not in
+// their numbers, they are told anew.
+void describe_again(const Checkpoint& checkpoint, Plan& plan);
 // Appends what mends an index of safetensors files.
 void describe_new_index(const CheckReport& report, Plan& plan);
 // Appends what happens to `.metadata` itself: what portability asks for, and what is not carried

@@ -10,6 +10,7 @@
 #include "core/repair/entries.h"
 #include "core/repair/json.h"
 #include "core/repair/lower.h"
+#include "core/repair/operations.h"
 #include "core/repair/plan.h"
 #include "core/repair/plan_fingerprint.h"
 #include "core/repair/renamed.h"
@@ -244,13 +245,15 @@ Status read_tensors(Reader& reader, const Json& json, ParsedTensors& parsed, Pla
     SHW_CHECK(reader.status());
     if (tensor.fill == Fill::kReference) tensor.fill_source = reader.fill_source;
     SHW_CHECK(prove_planned(reader.checkpoint, tensor));
+    if (tensor.lost_elements != 0) SHW_CHECK(prove_used_once(reader.checkpoint, tensor));
     if (tensor.lost_elements == 0 && keeps_to_itself(reader.checkpoint, tensor))
       SHW_CHECK(prove_nothing_lost(reader.checkpoint, tensor));
     SHW_CHECK(check_fill(reader.checkpoint, tensor));
     plan.lossless = plan.lossless && tensor.lost_elements == 0;
     plan.tensors.push_back(std::move(tensor));
   }
-  return check_borrowed(reader.checkpoint, plan, seen);
+  SHW_CHECK(check_borrowed(reader.checkpoint, plan, seen));
+  return prove_exchanged(reader.checkpoint, plan);
 }
 
 // Entries that are no tensors and get other names.
@@ -306,6 +309,7 @@ Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
   if (plan.operations.empty() && (!plan.tensors.empty() || !plan.entries.empty()))
     reader.complain("tensors change, but no operation says why");
   SHW_CHECK(reader.status());
+  describe_again(checkpoint, plan);
   return plan;
 }
 
