@@ -30,9 +30,10 @@ struct ExpectedResult {
   std::vector<std::string> dropped = {};  // entries of the source that are not there any more
   std::int64_t trimmed = 0;               // elements that were cut off
   std::map<std::string, std::int64_t> padding =
-      {};                               // TensorCertificate::padding, where it is not 0
-  std::set<std::string> cast = {};      // tensors whose values were rounded
-  std::vector<std::string> words = {};  // what was done
+      {};                                // TensorCertificate::padding, where it is not 0
+  std::set<std::string> cast = {};       // tensors whose values were rounded
+  std::vector<std::string> words = {};   // what was done
+  std::vector<std::string> others = {};  // checkpoints beside the source that elements come from
   // The first element of a chunk of the result that is another one; nothing where all are as they
   // should be. An error where that cannot be told. For any number of threads.
   std::function<Result<std::optional<Mismatch>>(ChunkId, Progress*)> compare = {};

@@ -132,6 +132,12 @@ Result<ExpectedResult> expected_of_repair(const AgainstSource& against, const st
       expected.padding[std::string(fqn_after(*source, tensor))] = padding;
   }
   add_holes(*again, expected);
+  for (const PlannedTensor& tensor : again->plan.tensors) {
+    const Checkpoint* other = tensor.fill_source.get();
+    if (other == nullptr || other->directory() == nullptr) continue;
+    expected.others = {other->directory()->name()};
+    break;
+  }
   for (const Operation& operation : again->plan.operations)
     expected.words.push_back(operation.text);
   if (Status same = compare_metadata(*source, again->plan, against.result); !same) {

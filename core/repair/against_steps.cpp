@@ -91,6 +91,7 @@ Result<ExpectedResult> expected_of_steps(const AgainstSource& against, const std
   ExpectedResult expected;
   expected.dropped = again->plan.all.dropped;
   expected.trimmed = again->plan.all.trimmed;
+  for (const StepPlan::Input& input : read.inputs) expected.others.push_back(input.checkpoint);
   for (const Step& step : read.steps) expected.words.push_back(to_text(step));
   if (!read.format.empty()) expected.words.push_back("written as " + read.format);
   SHW_CHECK(describe(*again, expected));

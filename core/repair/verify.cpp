@@ -232,9 +232,11 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
   add_differences(checkpoint, run, report, unknown);
   add_reasons(report, VerifyReport::Outcome::kBroken, words_of(against));
   if (as_certified && !against.differences.empty()) {
+    std::string sources = against.source;
+    for (const std::string& other : run.expected.others) sources += " or " + other;
     add_reasons(report, VerifyReport::Outcome::kBroken,
-                {"the result has every byte that was certified, so that " + against.source +
-                 " was changed since, or the certificate was made anew"});
+                {"the result has every byte that was certified, so that " + sources +
+                 " is not, or no more, what it was made of, or the certificate was made anew"});
   }
   add_reasons(report, VerifyReport::Outcome::kUndecided, unknown);
   if (report.outcome != VerifyReport::Outcome::kProved) return;

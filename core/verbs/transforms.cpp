@@ -198,6 +198,8 @@ Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& pl
   // A plan that a person wrote may be for any checkpoint; what was made of this one is not.
   StepPlan kept = plan;
   kept.fingerprint = fingerprint(*opened.checkpoint);
+  for (std::size_t i = 0; i < kept.inputs.size(); ++i)
+    kept.inputs[i].fingerprint = fingerprint(*prepared.all.inputs[i + 1]);
   run.plan = keep_plan(steps_to_json(kept));
   run.memory = options.memory;
   run.device = options.device;

@@ -2,6 +2,7 @@
 // proved, and the element that is another one is named.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/base/hash.h"
@@ -246,6 +247,40 @@ TEST_CASE("another checkpoint is no source: of another layout undecided, of othe
   CHECK(other->outcome == Outcome::kUndecided);
   CHECK(other->reasons.front().find("not what this was made of") != std::string::npos);
   CHECK(other->against->compared == 0);
+}
+
+TEST_CASE("where elements come from another checkpoint too that one is named among the suspects") {
+  TemporaryFolder folder;
+  write_two_tensors(folder / "ckpt");
+  write_two_tensors(folder / "other", 100);
+  auto source = opened(folder / "ckpt");
+  StepPlan plan;
+  plan.inputs = {{folder / "other", ""}};
+  FillStep fill{{"w"}};
+  fill.boxes = {{{0, 0}, {1, 4}}};
+  fill.from_checkpoint = folder / "other";
+  plan.steps = {fill};
+  verbs::Opened with_source{source, nullptr, nullptr, {}};
+  auto made = verbs::take(with_source, plan, {folder / "out"}, nullptr);
+  if (!made) FAIL(made.error().message);
+  auto honest = verified_against(folder / "out", *source);
+  REQUIRE(honest.has_value());
+  CHECK(honest->outcome == Outcome::kProved);
+  swap_elements(folder / "other", ChunkId{0});
+  auto told = verified_against(folder / "out", *source);
+  REQUIRE(told.has_value());
+  CHECK(told->outcome == Outcome::kBroken);
+  CHECK(std::any_of(told->reasons.begin(), told->reasons.end(), [&](const std::string& reason) {
+    return reason.find(" or " + (folder / "other") + " is not, or no more, what") !=
+           std::string::npos;
+  }));
+  // Of another layout it is not what the plan took from.
+  fs::remove_all(folder / "other");
+  write_checkpoint(folder / "other",
+                   {{"w", {6, 4}, {{{{0, 0}, {6, 4}}, {6, 4}, Values(24, 1), 0}}}});
+  auto other = verified_against(folder / "out", *source);
+  REQUIRE(other.has_value());
+  CHECK(other->outcome == Outcome::kUndecided);
 }
 
 TEST_CASE("without its plan, or with one that is none, a result is undecided beside its source") {
