@@ -57,7 +57,8 @@ class Flattening {
         visits_left_(4 * tree.node_count() + 64),
         text_left_(16 * tree.end() + (1 << 20)) {}
 
-  Result<std::vector<StateEntry>> run() {
+  Result<std::vector<StateEntry>> run(NumberKeys* numbers = nullptr) {
+    numbers_ = numbers;
     auto root = mapping_of(tree_, tree_.root());
     if (!root)
       return fail(ErrorKind::kUnsupported, "holds no dict, and so no state dict",
@@ -128,6 +129,8 @@ class Flattening {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (last.at(static_cast<char>(tree_.kind(items[2 * i])) + keys[i]) != i) continue;
       path_.emplace_back(keys[i]);
+      if (numbers_ != nullptr && tree_.kind(items[2 * i]) == NodeKind::kInt)
+        numbers_->insert(path_);
       SHW_CHECK(visit(items[2 * i + 1], depth + 1));
       path_.pop_back();
     }
@@ -158,6 +161,7 @@ class Flattening {
   std::unordered_map<NodeId, bool> leaf_;
   std::unordered_set<std::string> names_;
   std::vector<StateEntry> entries_;
+  NumberKeys* numbers_ = nullptr;  // where they are asked for
 };
 
 }  // namespace
@@ -165,6 +169,12 @@ class Flattening {
 Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree,
                                                    const std::string& file) {
   return Flattening(tree, file).run();
+}
+
+Result<NumberKeys> number_keys(const PickleTree& tree, const std::string& file) {
+  NumberKeys numbers;
+  SHW_CHECK(Flattening(tree, file).run(&numbers));
+  return numbers;
 }
 
 bool is_empty_mapping(const PickleTree& tree, NodeId value) {

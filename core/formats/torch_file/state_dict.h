@@ -10,6 +10,7 @@
 // text. Beyond torch, which forgets it, a mapping without an entry is a leaf.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,11 @@ struct StateEntry {
 // kUnsupported where the root is no mapping, where two leaves have one name (torch refuses to save
 // such), and where the pickle's graph is made to take more than a small multiple of its bytes.
 Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree, const std::string& file);
+
+// The paths of keys that are whole numbers. A path itself has their text, as torch's distributed
+// checkpoints do: 0 and "0" are one name there.
+using NumberKeys = std::set<std::vector<PathPart>>;
+Result<NumberKeys> number_keys(const PickleTree& tree, const std::string& file);
 
 // A mapping without an entry.
 bool is_empty_mapping(const PickleTree& tree, NodeId value);

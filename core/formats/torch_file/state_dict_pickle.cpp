@@ -18,7 +18,8 @@ constexpr std::int64_t kMostMissing = 1 << 20;
 struct StateNode {
   enum class Kind : std::uint8_t { kTensor, kObject, kDict, kList };
   Kind kind = Kind::kDict;
-  std::uint32_t index = 0;                                            // of Outputs
+  std::uint32_t index = 0;  // of Outputs
+  bool has_number_key = false;
   std::vector<std::pair<const PathPart*, std::uint32_t>> items = {};  // of a dict or list, in order
   std::unordered_map<std::string, std::uint32_t> by_key = {};
 };
@@ -30,7 +31,7 @@ std::string key_of(const PathPart& part) {
 
 class StateTree {
  public:
-  StateTree() : nodes_(1) {}
+  explicit StateTree(const NumberKeys& numbers) : numbers_(numbers), nodes_(1) {}
   const StateNode& node(std::uint32_t i) const { return nodes_[i]; }
 
   // `path` must outlive it.
@@ -53,13 +54,11 @@ class StateTree {
       bool is_last = i + 1 == path.size();
       if (added) {
         nodes_[at].items.emplace_back(&path[i], next);
-        if (is_last) {
-          nodes_.push_back(std::move(leaf));
-          return {};
-        }
-        bool holds_list = std::holds_alternative<std::int64_t>(path[i + 1]);
-        nodes_.push_back(
-            StateNode{.kind = holds_list ? StateNode::Kind::kList : StateNode::Kind::kDict});
+        bool holds_list = !is_last && std::holds_alternative<std::int64_t>(path[i + 1]);
+        StateNode inner{.kind = holds_list ? StateNode::Kind::kList : StateNode::Kind::kDict};
+        nodes_.push_back(std::move(is_last ? leaf : inner));
+        nodes_.back().has_number_key = is_number(path, i + 1);
+        if (is_last) return {};
       } else if (is_last) {
         return contradicts("is at the place of another entry of the state dict");
       }
@@ -83,6 +82,14 @@ class StateTree {
   }
 
  private:
+  // Whether the last of the first parts of a path is a key that was one.
+  bool is_number(const std::vector<PathPart>& path, std::size_t parts) const {
+    if (numbers_.empty()) return false;
+    auto end = path.begin() + static_cast<std::ptrdiff_t>(parts);
+    return numbers_.contains(std::vector<PathPart>(path.begin(), end));
+  }
+
+  const NumberKeys& numbers_;
   std::vector<StateNode> nodes_;
 };
 
@@ -124,11 +131,13 @@ class StatePickle {
     std::uint64_t count = 0;
     for (const auto& [part, child] : node.items) {
       out_.batch(count++, 'u');
-      if (const auto* text = std::get_if<std::string>(part)) {
-        out_.text(*text);
-      } else {
+      const auto* text = std::get_if<std::string>(part);
+      if (text == nullptr)
         out_.integer(std::get<std::int64_t>(*part));
-      }
+      else if (tree_.node(child).has_number_key)
+        out_.integer(std::stoll(*text));  // that it was made of
+      else
+        out_.text(*text);
       SHW_CHECK(value(tree_.node(child)));
     }
     out_.raw("u");
@@ -194,8 +203,9 @@ class StatePickle {
 
 }  // namespace
 
-Result<Bytes> pickle_state_dict(const Outputs& outputs, const std::vector<std::string>& plain) {
-  StateTree tree;
+Result<Bytes> pickle_state_dict(const Outputs& outputs, const std::vector<std::string>& plain,
+                                const NumberKeys& numbers) {
+  StateTree tree(numbers);
   std::vector<std::vector<PathPart>> own_paths(outputs.tensors.size() + outputs.objects.size());
   std::size_t entry = 0;
   auto put = [&](const auto& output, StateNode leaf) {

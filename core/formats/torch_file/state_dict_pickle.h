@@ -8,12 +8,15 @@
 #include "core/base/bytes.h"
 #include "core/base/result.h"
 #include "core/formats/format_writer.h"
+#include "core/formats/torch_file/state_dict.h"
 
 namespace shw {
 
 // Dicts keyed by what is text in the paths, lists where they have indices, as torch's set_element
 // builds them. The storage of tensor i is data/i, all of it and row-major. `plain`: the opcodes of
-// every object. kUnsupported where two entries contradict each other.
-Result<Bytes> pickle_state_dict(const Outputs& outputs, const std::vector<std::string>& plain);
+// every object. `numbers`: keys whose text is written as the number that it tells. kUnsupported
+// where two entries contradict each other.
+Result<Bytes> pickle_state_dict(const Outputs& outputs, const std::vector<std::string>& plain,
+                                const NumberKeys& numbers = {});
 
 }  // namespace shw

@@ -10,6 +10,7 @@
 #include "core/formats/common/crc32.h"
 #include "core/formats/common/torch_archive.h"
 #include "core/formats/plain_value.h"
+#include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict_pickle.h"
 #include "core/formats/torch_file/torch_file_records.h"
 
@@ -59,6 +60,24 @@ Result<std::vector<std::string>> values_of(const Outputs& outputs) {
                           plural(refused.size(), "entry"), names));
 }
 
+// Of what comes out of files of torch.save: an optimizer finds its states by these numbers, and
+// passes over those that are text without a word. The pickle is read again for it, as
+// inlined_records.h does.
+NumberKeys number_keys_of(const Outputs& outputs) {
+  const Checkpoint* source = outputs.source;
+  NumberKeys all;
+  if (source == nullptr || source->directory() == nullptr ||
+      source->format().writer != &kTorchFileWriter)
+    return all;
+  for (const FileRow& file : source->files()) {
+    if (!file.referenced) continue;
+    auto state = open_state(*source->directory(), file.path);
+    if (!state) continue;
+    if (auto numbers = number_keys(state->tree, file.path)) all.merge(*numbers);
+  }
+  return all;
+}
+
 // As torch.save writes a file "model.pt".
 TorchArchive archive_of_model(const Outputs& outputs, BytesView pickle) {
   TorchArchive archive{.top = "model", .pickle = hole_of(pickle.size(), crc32_of(pickle))};
@@ -84,7 +103,7 @@ Status check_nothing_is_kept(const Outputs& outputs) {
 Result<LaidOut> lay_out_model(const Outputs& outputs) {
   SHW_CHECK(check_nothing_is_kept(outputs));
   SHW_TRY(std::vector<std::string> values, values_of(outputs));
-  SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values));
+  SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values, number_keys_of(outputs)));
   TorchArchive archive = archive_of_model(outputs, pickle);
   for (const OutputTensor& tensor : outputs.tensors)
     archive.storages.push_back(hole_of(*bytes_of(tensor, tensor.tiles[0]), 0));

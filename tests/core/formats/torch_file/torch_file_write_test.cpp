@@ -2,6 +2,8 @@
 
 #include "core/fixtures.h"
 #include "core/formats/common/zip.h"
+#include "core/formats/torch_file/open_state.h"
+#include "core/formats/torch_file/state_dict.h"
 #include "core/formats/torch_file/torch_file_support.h"
 #include "core/formats/written.h"
 
@@ -140,6 +142,26 @@ TEST_CASE("a state dict is written nested as its paths say and read again as it 
   CHECK(names_of(*made).ends_with("| model.names l.1 step"));
   CHECK(to_text(*read_plain_value(*made, object_named(*made, "step"), 99)) == "7");
   CHECK(to_text(*read_plain_value(*made, object_named(*made, "l.1"), 99)) == "None");
+}
+
+TEST_CASE("keys that were numbers are numbers in the file that is made of theirs") {
+  auto source = open_checkpoint(torch_file_path("training.pt"));
+  REQUIRE(source.has_value());
+  std::vector<Bytes> bytes;
+  Outputs outputs = whole_outputs(**source, bytes);
+  std::erase_if(outputs.objects, [](const OutputObject& object) { return object.plain.empty(); });
+  auto made = written(kTorchFileWriter, outputs, bytes);
+  CHECK(values_by_name(*made) == values_by_name(**source));
+  auto keys_in = [](const Directory& directory, const std::string& file) {
+    auto state = open_state(directory, file);
+    REQUIRE(state.has_value());
+    auto keys = number_keys(state->tree, file);
+    REQUIRE(keys.has_value());
+    return *keys;
+  };
+  NumberKeys keys = keys_in(*made->directory(), "model.pt");
+  CHECK(keys.contains({"optimizer", "state", "0"}));
+  CHECK(keys == keys_in(*(*source)->directory(), (*source)->file(FileId{0}).path));
 }
 
 TEST_CASE("healthy checkpoints become one file and a checkpoint of many again") {
