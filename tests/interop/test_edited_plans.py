@@ -1,0 +1,185 @@
+"""Plans of steps as a person writes them, in chains, on what torch and safetensors saved.
+
+Each result is read by torch or safetensors alone and held against loops over numpy arrays; what the
+certificate calls kept, lost, cut off and lossless is held against the same, element by element.
+"""
+
+import json
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+
+import judge
+import program
+from checks import expect, expect_equal
+from fake_ranks import Piece, cut, write_checkpoint
+from plan_reference import Reference, elements, of_torch, to_torch
+
+
+def truth():
+    numbers = torch.arange(1., 25.)
+    return {"a": numbers.reshape(4, 6), "b": numbers.reshape(4, 6).flip(0).contiguous(),
+            "h": (numbers / 7).reshape(2, 3, 4).to(torch.bfloat16), "n": torch.arange(7),
+            "s": torch.tensor(2.5), "t": torch.tensor([True, False, True]),
+            "w[01]": torch.ones(3), "w0": torch.zeros(2), "none": torch.empty(0, 3),
+            "q": torch.arange(-7., 8.).reshape(5, 3).to(torch.float8_e4m3fn),
+            "q_scale_inv": torch.tensor([[1., 2.], [.5, 4.], [3., 8.]])}
+
+
+def halves(tensor):
+    """(offsets, sizes) of its first rows and of the others."""
+    if not tensor.dim() or tensor.shape[0] < 2:
+        return [((0,) * tensor.dim(), tuple(tensor.shape))]
+    length, rest = tensor.shape[0], tuple(tensor.shape[1:])
+    none = (0,) * len(rest)
+    return [((0, *none), (length // 2, *rest)), ((length // 2, *none), (length - length // 2, *rest))]
+
+
+def save_by_ranks(folder):
+    def state_dict_of(rank):
+        held = {name: halves(tensor)[rank.number:rank.number + 1] for name, tensor in
+                truth().items()}
+        return {name: [Piece(cut(truth()[name], *box), box[0], tuple(truth()[name].shape))
+                       for box in boxes] for name, boxes in held.items() if boxes}
+    write_checkpoint(folder, 2, state_dict_of)
+
+
+def save_as(format_name, folder):
+    if format_name == "dcp":
+        save_by_ranks(folder)
+        return
+    folder.mkdir()
+    if format_name == "torch":
+        torch.save(truth(), folder / "model.pt")
+    else:
+        save_file(truth(), folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def read_all(folder, wanted):
+    if judge.is_dcp(folder):
+        spec = {name: {"shape": list(t.shape), "dtype": str(t.dtype)} for name, t in wanted.items()}
+        return judge.load_dcp(folder, spec)
+    if (folder / "model.pt").exists():
+        return torch.load(folder / "model.pt", weights_only=True)
+    return {name: tensor for path in folder.glob("*.safetensors")
+            for name, tensor in load_file(path).items()}
+
+
+def box(offsets, sizes):
+    return {"offsets": offsets, "sizes": sizes}
+
+
+def chains(other):
+    """(what it shows, steps)"""
+    rename = [{"step": "rename", "from": f, "to": t} for f, t in (("a", "x"), ("b", "a"),
+                                                                   ("x", "b"))]
+    pad = {"step": "pad", "tensors": ["a"], "before": [1, 0], "after": [0, 2], "value": -1.5}
+    split = {"step": "split", "tensor": "h", "dim": 1, "sizes": [1, 1, 1],
+             "into": ["h0", "h1", "h2"], "drop_dim": True}
+    join = {"step": "concat", "tensors": ["h0", "h1", "h2"], "dim": 1, "into": "h",
+            "new_dim": True}
+    dequantise = {"step": "dequantise", "tensors": ["q"], "block": [2, 2], "dtype": "bfloat16"}
+    mask = {"step": "mask", "tensors": ["a"], "boxes": [box([0, 0], [2, 2]), box([1, 1], [2, 3])],
+            "value": 0.1}
+    fill = {"step": "fill", "tensors": ["a"], "boxes": [box([2, 0], [1, 6])],
+            "from_checkpoint": str(other), "from_tensor": "b"}
+    casts = [{"step": "cast", "tensors": ["a"], "dtype": d}
+             for d in ("float16", "float8_e5m2", "float32")]
+    blocks = {"step": "permute-blocks", "tensors": ["n"], "dim": 0, "sizes": [2, 4, 1],
+              "order": [2, 0, 1]}
+    turn = {"step": "permute-dims", "tensors": ["h"], "order": [2, 0, 1]}
+    return [
+        ("names that are exchanged", rename),
+        ("padding that is cut off again", [pad, {"step": "trim", "tensors": ["a"],
+                                                **box([1, 0], [4, 6])}]),
+        ("padding that is cut off with a row", [pad, {"step": "trim", "tensors": ["a"],
+                                                     **box([2, 0], [3, 8])}]),
+        ("padding that is given up, and cut off",
+         [pad, {"step": "mask", "tensors": ["a"], "boxes": [box([0, 0], [1, 3])], "value": 0},
+          {"step": "trim", "tensors": ["a"], **box([1, 0], [4, 6])}]),
+        ("a split that is put together again", [split, join, turn]),
+        ("boxes that meet, given up", [mask, *rename, {"step": "permute-dims", "tensors": ["b"],
+                                                       "order": [1, 0]}]),
+        ("rows of another checkpoint", [fill, *casts]),
+        ("casts one after the other, and blocks", [*casts, blocks]),
+        ("blocks and their factors", [dequantise]),
+        ("blocks with a factor that is given up",
+         [{"step": "mask", "tensors": ["q_scale_inv"], "boxes": [box([2, 0], [1, 1])],
+           "value": 1}, dequantise]),
+        ("a name that is a pattern too", [{"step": "drop", "tensors": ["w[01]"]}]),
+        ("a scalar that is given up, a flag that is filled",
+         [{"step": "mask", "tensors": ["s"], "boxes": [box([], [])], "value": 3},
+          {"step": "fill", "tensors": ["t"], "boxes": [box([1], [1])], "value": 1}]),
+    ]
+
+
+def must_be_certified(folder, wanted):
+    certificate = json.loads((folder / "certificate.json").read_text())
+    expect_equal(set(certificate["tensors"]), set(wanted.tensors), "names in the certificate")
+    for name, tensor in wanted.tensors.items():
+        entry = certificate["tensors"][name]
+        lost = judge.inside(entry["lost_boxes"], tensor.shape).numpy()
+        expect(np.array_equal(lost, tensor.lost), f"lost elements of {name}: {entry}")
+        expect_equal(entry["lost"], int(tensor.lost.sum()), f"lost of {name}")
+        expect_equal(entry["kept"], elements(tensor) - entry["lost"], f"kept of {name}")
+    expect_equal(certificate.get("dropped", []), wanted.dropped, "dropped")
+    expect_equal(certificate.get("trimmed", 0), wanted.trimmed, "trimmed")
+    expect_equal(certificate["lossless"], wanted.is_lossless, "lossless")
+
+
+def must_prove(folder, *arguments):
+    answer = program.shardwright("verify", folder, "--json", *arguments).must_exit(0).json
+    expect_equal(answer["verdict"], "proved", "verdict of verify")
+
+
+def optimizer_finds_its_states(checks, scratch):
+    """By whole numbers: states under their text are passed over without a word."""
+    torch.manual_seed(3)
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    (scratch / "training").mkdir()
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()},
+               scratch / "training" / "model.pt")
+    out, plan = scratch / "trained", scratch / "plan-training.json"
+    plan.write_text(json.dumps({"schema": "shardwright/1", "plan": 2, "steps": [
+        {"step": "mask", "tensors": ["model.bias"], "boxes": [box([0], [1])], "value": 1}]}))
+    with checks.that("an optimizer finds its states in a file that was made of its file"):
+        program.repair(scratch / "training", "--plan", plan, "--out", out, codes=(0, 1))
+        again = torch.optim.Adam(model.parameters())
+        again.load_state_dict(torch.load(out / "model.pt", weights_only=True)["optimizer"])
+        for parameter, state in optimizer.state.items():
+            for name, value in state.items():
+                expect(torch.equal(again.state[parameter][name], value), f"{name}: {again.state}")
+
+
+def run(checks, other, scratch):
+    optimizer_finds_its_states(checks, scratch)
+    flipped = {name: tensor.flip(0).contiguous() if tensor.dim() else tensor
+               for name, tensor in truth().items() if name != "none"}
+    (scratch / "other").mkdir()
+    save_file(flipped, scratch / "other" / "model.safetensors", metadata={"format": "pt"})
+    sources = {name: scratch / name for name in ("dcp", "safetensors", "torch")}
+    for name, folder in sources.items():
+        save_as(name, folder)
+    for number, (what, steps) in enumerate(chains(scratch / "other")):
+        wanted = Reference(truth(), flipped).take(steps)
+        source = sources[list(sources)[number % 3]]
+        target = list(sources)[(number + number // 3) % 3]
+        with checks.that(f"{what}: {source.name} to {target} is what loops make of it"):
+            plan, out = scratch / f"plan-{number}.json", scratch / f"out-{number}"
+            plan.write_text(json.dumps({
+                "schema": "shardwright/1", "plan": 2, "steps": steps, "target": {"format": target},
+                "inputs": [{"checkpoint": str(scratch / "other"), "fingerprint": ""}]}))
+            program.repair(source, "--plan", plan, "--out", out, codes=(0, 1))
+            got = read_all(out, {name: to_torch(t) for name, t in wanted.tensors.items()})
+            expect_equal(set(got), set(wanted.tensors), "names")
+            for name, tensor in wanted.tensors.items():
+                expect(got[name].dtype == tensor.dtype and
+                       np.array_equal(of_torch(got[name]).bytes, tensor.bytes),
+                       f"{name} is {got[name]} instead of {to_torch(tensor)}")
+            must_be_certified(out, wanted)
+            must_prove(out)
+            must_prove(out, "--against", source)
