@@ -12,7 +12,7 @@ int run_show(Context& context) {
   if (!tensor) return fail_with(context, tensor.error());
   std::optional<TensorValues> values;
   if (options.values) {
-    auto read = read_tensor(**checkpoint, *tensor);
+    auto read = read_first_elements(**checkpoint, *tensor, options.limit);
     if (!read) return fail_with(context, read.error());
     values = std::move(*read);
   }

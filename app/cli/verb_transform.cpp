@@ -6,6 +6,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/words.h"
 #include "core/io/store.h"
+#include "core/repair/outlook_words.h"
 #include "core/repair/plan_fingerprint.h"
 #include "core/report/report.h"
 #include "core/verbs/transforms.h"
@@ -21,9 +22,10 @@ std::string predicted_in_words(const Forecast& forecast) {
         fmt::format("{}{} {}", i == 0 ? "" : ", ", kDoes[i], human_seconds(forecast.seconds[i]));
   return fmt::format(
       "  about {}: {}; {} takes longest, if the disk takes bytes as fast as it gives them ({}/s)\n"
-      "  at most {} of memory\n",
+      "  at most {} of memory{}\n",
       human_seconds(forecast.total), stages, kDoes[static_cast<std::size_t>(forecast.longest)],
-      human_bytes(static_cast<std::uint64_t>(forecast.read_rate)), human_bytes(forecast.memory));
+      human_bytes(static_cast<std::uint64_t>(forecast.read_rate)), human_bytes(forecast.memory),
+      forecast.decoded_items == 0 ? std::string() : "; on the disk " + decoded_in_words(forecast));
 }
 
 std::string in_words(const verbs::StepOutlook& outlook) {

@@ -1,6 +1,6 @@
 // Who does what where several workers make one folder. Those of one machine share its page cache:
-// they write its files together, piece by piece, and each reads what it writes. What is decoded
-// whole, and what another machine needs, is read by one of them and sent.
+// they write its files together, piece by piece, and each reads what it writes. What has to
+// be decoded, and what another machine needs, is read by one of them and sent.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct DealtFiles {
   // writes it.
   std::vector<std::uint32_t> writer;
   std::vector<std::uint32_t> reader;  // by source of the program, where it is read by one alone
-  std::vector<bool> is_decoded;       // by source: as a whole, which is done once
+  std::vector<bool> is_decoded;       // by source: which is done once
 
   // Who reads a source for what `worker` writes.
   std::uint32_t reader_for(SourceId source, std::uint32_t worker) const {

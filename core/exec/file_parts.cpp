@@ -1,6 +1,7 @@
 #include "core/exec/file_parts.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "core/base/checked.h"
@@ -52,6 +53,19 @@ Status check_parts(const LaidOut& laid_out, const std::vector<FilePart>& parts) 
 }
 
 }  // namespace
+
+std::vector<OutputId> outputs_in_order(const LaidOut& laid_out, std::span<const OutputId> made) {
+  std::vector<std::uint32_t> order(made.size());
+  std::iota(order.begin(), order.end(), 0u);
+  auto place = [&](std::uint32_t i) {
+    return std::tuple(laid_out.made[i].file, laid_out.made[i].offset, i);
+  };
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
+  std::vector<OutputId> outputs;
+  for (std::uint32_t i : order) outputs.push_back(made[i]);
+  return outputs;
+}
 
 Result<std::vector<FilePart>> file_parts_of(const LaidOut& laid_out) {
   std::vector<FilePart> parts = sorted_parts(laid_out);

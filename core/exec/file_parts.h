@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/base/result.h"
@@ -21,6 +22,9 @@ struct FilePart {
   std::uint64_t block_count = 0;  // of all the tile
   std::size_t piece = 0;          // of all tiles' pieces
 };
+
+// What is made, in the order in which it stands in the files; `made` by index in LaidOut::made.
+std::vector<OutputId> outputs_in_order(const LaidOut& laid_out, std::span<const OutputId> made);
 
 // Of all files, file by file and from the front to the back. An error where one does not lie inside
 // of its file, behind the one before.

@@ -25,7 +25,9 @@ FileWriter::FileWriter(const FolderRun& run, const MemoryShares& shares, const E
       done_(done),
       progress_(progress),
       came_along_(came_along),
-      payloads_(run.program, run.inputs, shares, executors, progress),
+      payloads_(
+          run.program, run.inputs, shares, [&directory] { return directory.create_scratch(); },
+          executors, progress),
       checksums_(laid_out_.made.size()),
       sealed_(laid_out_.made.size()),
       elements_(laid_out_.made.size()),
@@ -54,6 +56,7 @@ void FileWriter::add(const FilePart& whole, std::uint64_t piece_bytes) {
       part.piece = pieces_.size();
       pieces_.emplace_back();
       parts_.push_back(part);
+      payloads_.expect(run_.made[part.index]);
     }
     files_[part.file].tiles.push_back({part.index, first_piece, pieces_.size()});
     return;
@@ -140,6 +143,7 @@ Status FileWriter::put(const FilePart& part, OutputFile& file, SentParts* sent) 
     }
     case FilePart::Is::kMade: {
       SHW_TRY(pieces_[part.piece], payloads_.write(run_.made[part.index], part.blocks, file, sent));
+      payloads_.done(run_.made[part.index]);
       return {};
     }
   }

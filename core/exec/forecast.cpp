@@ -179,9 +179,9 @@ Result<Forecast> forecast(const Program& program, const std::vector<const Checkp
   bool turns = std::any_of(program.jobs.begin(), program.jobs.end(),
                            [&](const ProgramJob& job) { return !reads_in_rows(program, job); });
   std::uint64_t slab = turns ? shares.limits.turned_bytes : shares.limits.slab_bytes;
-  bool decodes = std::any_of(program.sources.begin(), program.sources.end(),
-                             [](const auto& one) { return one.form == SourceForm::kItem; });
-  out.memory = 2 * worker_count() * slab + (decodes ? shares.decoded_bytes : 0);
+  out.memory = 2 * worker_count() * slab + (decodes_items(program) ? shares.decoded_bytes : 0);
+  out.decoded_items = shares.decoded.on_disk.size();
+  out.decoded_on_disk = shares.decoded.most_at_once;
   return out;
 }
 

@@ -28,6 +28,8 @@ struct Forecast {
   double total = 0;          // of one thread's stages one after the other, all threads at once
   double read_rate = 0;      // bytes a second that a thread has read
   std::uint64_t memory = 0;  // bytes that slabs and decoded items take at most
+  // Items that are decoded on the disk, and what they take there at most at a time.
+  std::uint64_t decoded_items = 0, decoded_on_disk = 0;
 };
 
 // One thread with this executor, in seconds: what it takes to make all elements of the program, and

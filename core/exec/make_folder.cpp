@@ -119,11 +119,17 @@ Status check_space(const Making& making) {
   std::uint64_t tiles = 0;
   for (const OutputTensor& tensor : run.outputs.tensors) tiles += tensor.tiles.size();
   add(400 * tiles);
+  const std::uint64_t decoded = making.shares.decoded.most_at_once;
+  add(decoded);
   SHW_TRY(std::uint64_t available, making.store.free_bytes(parent_of(run.out)));
   if (available >= needed) return {};
-  return fail(ErrorKind::kIo,
-              fmt::format("{} bytes are needed there, and {} are free", needed, available),
-              {parent_of(run.out)}, "choose a directory on another disk with --out");
+  std::string why = fmt::format("{} bytes are needed there, and {} are free", needed, available);
+  std::string advice = "choose a directory on another disk with --out";
+  if (decoded != 0) {
+    why += fmt::format("; {} of them are for items that are decoded on the way", decoded);
+    advice += ", or let it decode them in memory with --memory";
+  }
+  return fail(ErrorKind::kIo, std::move(why), {parent_of(run.out)}, std::move(advice));
 }
 
 // This one's share of the files that come along.
@@ -387,7 +393,9 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
                                Progress* progress) {
   Making making{store, run, prove, progress};
   const std::size_t workers = run.team == nullptr ? 1 : run.team->size();
-  SHW_TRY(making.shares, share_memory(run.program, run.inputs, run.memory, workers));
+  std::vector<OutputId> order;  // of millions of tiles it takes its time
+  if (decodes_items(run.program)) order = outputs_in_order(run.laid_out, run.made);
+  SHW_TRY(making.shares, share_memory(run.program, run.inputs, run.memory, workers, order));
   SHW_TRY(making.executors, choose_executors(run.device, run.program));
   // Of millions of chunks it takes much memory: it is there once.
   std::string request = std::exchange(run.request, {});

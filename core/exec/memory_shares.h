@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/exec/decoded_places.h"
 #include "core/exec/write_blocks.h"
 
 namespace shw {
@@ -11,12 +12,14 @@ namespace shw {
 struct MemoryShares {
   Limits limits;                    // of each thread's slabs
   std::uint64_t decoded_bytes = 0;  // of DecodedItems
+  DecodedPlaces decoded;            // what has no room there
   // Of what a worker is sent by all others at a time; 0 for one that is alone.
   std::uint64_t round_bytes = 0;
 };
-// An error that names the item where one that has to be decoded whole cannot fit.
+// `order`, and what is an error: place_decoded().
 Result<MemoryShares> share_memory(const Program& program,
                                   const std::vector<const Checkpoint*>& inputs,
-                                  std::uint64_t memory, std::size_t workers = 1);
+                                  std::uint64_t memory, std::size_t workers = 1,
+                                  std::span<const OutputId> order = {});
 
 }  // namespace shw

@@ -3,18 +3,43 @@
 namespace shw {
 
 Payloads::Payloads(const Program& program, const std::vector<const Checkpoint*>& inputs,
-                   const MemoryShares& shares, const Executors& executors, Progress* progress)
+                   const MemoryShares& shares, MakeScratch make_scratch, const Executors& executors,
+                   Progress* progress)
     : program_(program),
+      inputs_(inputs),
       limits_(shares.limits),
-      workspaces_([&program, inputs, executors,
-                   decoded = std::make_shared<DecodedItems>(shares.decoded_bytes)] {
+      decoded_(std::make_shared<DecodedItems>(shares.decoded_bytes, progress)),
+      on_disk_(std::make_shared<ScratchItems>(program, inputs, shares.decoded,
+                                              std::move(make_scratch), progress)),
+      left_(decodes_items(program) ? program.sources.size() : 0),
+      workspaces_([this, executors] {
         return std::make_unique<Workspace>(
-            Workspace{Storages(program, inputs, decoded), executors.make()});
+            Workspace{Storages(program_, inputs_, decoded_, on_disk_), executors.make()});
       }),
       progress_(progress) {}
 
 std::uint64_t Payloads::block_count(OutputId output) const {
   return shw::block_count(program_, output, limits_);
+}
+
+void Payloads::expect(OutputId output) {
+  if (left_.empty()) return;
+  for (SourceId source : decoded_sources(program_, output)) {
+    ++left_[static_cast<std::size_t>(source)];
+    if (on_disk_->has(source)) on_disk_->expect(source);
+  }
+}
+
+void Payloads::done(OutputId output) {
+  if (left_.empty()) return;
+  for (SourceId id : decoded_sources(program_, output)) {
+    if (--left_[static_cast<std::size_t>(id)] != 0) continue;
+    const ProgramSource& source = program_.source(id);
+    if (on_disk_->has(id))
+      on_disk_->drop(id);
+    else if (source.input < inputs_.size())
+      decoded_->drop(*inputs_[source.input], ChunkId{source.chunk});
+  }
 }
 
 Result<WrittenBlocks> Payloads::write(OutputId output, BlockRange range, OutputFile& file,

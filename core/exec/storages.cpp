@@ -27,8 +27,11 @@ class DecodedSource final : public ByteSource {
 }  // namespace
 
 Storages::Storages(const Program& program, std::vector<const Checkpoint*> inputs,
-                   std::shared_ptr<DecodedItems> decoded)
-    : program_(program), inputs_(std::move(inputs)), decoded_(std::move(decoded)) {}
+                   std::shared_ptr<DecodedItems> decoded, std::shared_ptr<ScratchItems> on_disk)
+    : program_(program),
+      inputs_(std::move(inputs)),
+      decoded_(std::move(decoded)),
+      on_disk_(std::move(on_disk)) {}
 
 Status Storages::check_is_open(const ProgramSource& source) const {
   if (source.input < inputs_.size() && inputs_[source.input]->directory() != nullptr) return {};
@@ -55,6 +58,7 @@ Result<std::shared_ptr<const ByteSource>> Storages::open(SourceId id) {
     const Checkpoint& input = *inputs_[source.input];
     if (source.chunk >= input.chunk_count())
       return fail(ErrorKind::kDamaged, "holds no such item", {path, source.offset});
+    if (on_disk_ != nullptr && on_disk_->has(id)) return on_disk_->open(id);
     SHW_TRY(auto bytes, decoded_->read(input, ChunkId{source.chunk}, source.length));
     if (bytes->size() == source.length)
       return std::make_shared<DecodedSource>(path, std::move(bytes));

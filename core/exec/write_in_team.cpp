@@ -219,10 +219,12 @@ Result<Bytes> TeamWriting::message_to(std::size_t worker, std::size_t round) {
   SHW_CHECK(each_in_parallel(shared.size(), [&](std::size_t i) -> Status {
     auto to = std::span(message).subspan(static_cast<std::size_t>(begin[i]),
                                          static_cast<std::size_t>(rows[kRow * i]));
-    if (to.empty()) return {};
-    SHW_TRY(Fingerprint elements, read_for(*shared[i], to));
-    rows[kRow * i + 1] = elements.a;
-    rows[kRow * i + 2] = elements.b;
+    if (!to.empty()) {
+      SHW_TRY(Fingerprint elements, read_for(*shared[i], to));
+      rows[kRow * i + 1] = elements.a;
+      rows[kRow * i + 2] = elements.b;
+    }
+    writer_.payloads().done(run_.made[shared[i]->index]);
     return {};
   }));
   if (head != 0) std::memcpy(message.data(), rows.data(), static_cast<std::size_t>(head));

@@ -21,26 +21,6 @@ constexpr std::size_t kStorages = 4096;
 // that a row of blocks crosses.
 constexpr std::size_t kMostPassing = 4;
 
-// Elements at `first` with byte strides, as a row-major array of their own.
-Result<Bytes> read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
-                           ExtentsView strides, std::size_t element) {
-  auto box = packed(sizes, strides, element);
-  auto elements = volume(sizes);
-  auto length =
-      elements ? checked_mul(*elements, static_cast<std::int64_t>(element)) : std::nullopt;
-  if (!box || !length)
-    return fail(ErrorKind::kUnsupported, "a box is too large to be read", {source.name()});
-  Bytes bytes(static_cast<std::size_t>(box->length));
-  SHW_CHECK(gather(source, first, sizes, strides, element, bytes));
-  Extents dense = byte_strides(sizes, element);
-  if (*length == 0 || box->strides == dense) return bytes;
-  Bytes out(static_cast<std::size_t>(*length));
-  each_canonical_pair(
-      pair_of(sizes, box->strides, box->offset, dense, 0),
-      [&](const LayoutPair& part) { copy_elements(bytes.data(), out.data(), part, element); });
-  return out;
-}
-
 std::int64_t byte_of_box(std::int64_t first, const Box& box, ExtentsView strides) {
   for (std::size_t d = 0; d < strides.size(); ++d) first += box.offsets[d] * strides[d];
   return first;
@@ -82,10 +62,34 @@ Status check_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHea
   return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, header));
 }
 
-Result<ChunkStorage> storage_with(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk) {
-  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kHeader));
+Result<ChunkStorage> storage_with(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
+                                  const Progress* progress) {
+  const Decompression how{nullptr, progress};
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kHeader, &how));
   SHW_CHECK(check_recorded(checkpoint, chunk, item.header));
   return storage_of_item(item.header, *checkpoint.item(chunk));
+}
+
+// Where tasks begin that open many items each, and the end. A compressed one is decompressed for
+// its header: of those a task takes few.
+std::vector<std::size_t> header_tasks(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
+                                      const std::vector<std::uint32_t>& order) {
+  constexpr std::size_t kAtOnce = 1024;
+  constexpr std::int64_t kDecompressed = 4 << 20;
+  std::vector<std::size_t> begins{0};
+  std::int64_t compressed = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i - begins.back() == kAtOnce || compressed >= kDecompressed) {
+      begins.push_back(i);
+      compressed = 0;
+    }
+    const ChunkId chunk = chunks[order[i]];
+    if (checkpoint.transforms(chunk).empty()) continue;
+    const std::int64_t length = checkpoint.item(chunk).value_or(ItemPlace{}).length;
+    compressed += std::clamp<std::int64_t>(length, 0, kDecompressed);
+  }
+  begins.push_back(order.size());
+  return begins;
 }
 
 // In the item's own sizes, whatever is recorded of it.
@@ -100,27 +104,46 @@ Result<Bytes> read_whole_item(const Checkpoint& checkpoint, ChunkId chunk) {
 
 }  // namespace
 
+Result<Bytes> read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
+                           ExtentsView strides, std::size_t element) {
+  auto box = packed(sizes, strides, element);
+  auto elements = volume(sizes);
+  auto length =
+      elements ? checked_mul(*elements, static_cast<std::int64_t>(element)) : std::nullopt;
+  if (!box || !length)
+    return fail(ErrorKind::kUnsupported, "a box is too large to be read", {source.name()});
+  Bytes bytes(static_cast<std::size_t>(box->length));
+  SHW_CHECK(gather(source, first, sizes, strides, element, bytes));
+  Extents dense = byte_strides(sizes, element);
+  if (*length == 0 || box->strides == dense) return bytes;
+  Bytes out(static_cast<std::size_t>(*length));
+  each_canonical_pair(
+      pair_of(sizes, box->strides, box->offset, dense, 0),
+      [&](const LayoutPair& part) { copy_elements(bytes.data(), out.data(), part, element); });
+  return out;
+}
+
 Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk) {
   ItemFiles files(checkpoint);
-  return storage_with(files, checkpoint, chunk);
+  return storage_with(files, checkpoint, chunk, nullptr);
 }
 
 Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
                     const std::function<void(std::size_t, const ChunkStorage&)>& visit,
                     Progress* progress) {
-  constexpr std::size_t kAtOnce = 1024;
   const std::vector<std::uint32_t> order = order_on_disk(checkpoint, chunks);
+  const std::vector<std::size_t> begins = header_tasks(checkpoint, chunks, order);
   std::mutex guard;
   std::optional<std::pair<std::uint32_t, Error>> first;
-  SHW_CHECK(each_in_parallel((order.size() + kAtOnce - 1) / kAtOnce, [&](std::size_t task) {
+  SHW_CHECK(each_in_parallel(begins.size() - 1, [&](std::size_t task) {
     ItemFiles files(checkpoint);
-    const std::size_t begin = task * kAtOnce, end = std::min(begin + kAtOnce, order.size());
+    const std::size_t begin = begins[task], end = begins[task + 1];
     std::vector<ChunkId> own;
     for (std::size_t i = begin; i < end; ++i) own.push_back(chunks[order[i]]);
     for (std::size_t i = begin, unread = begin; i < end; ++i) {
       if (is_cancelled(progress)) return Status(cancelled_error());
       if (i == unread) unread += files.read_ahead(std::span(own).subspan(i - begin));
-      auto storage = storage_with(files, checkpoint, chunks[order[i]]);
+      auto storage = storage_with(files, checkpoint, chunks[order[i]], progress);
       if (storage) {
         visit(order[i], *storage);
         continue;
@@ -235,11 +258,7 @@ Result<Bytes> BoxReader::read_passing(ChunkId chunk, const ItemHeader& header, c
   auto read = [&]() -> Result<Bytes> {
     SHW_TRY(const Passing* from, passing(chunk));
     const auto element = static_cast<std::int64_t>(size_of(header.dtype));
-    Extents strides = header.strides;
-    for (std::size_t d = 0; d < strides.size(); ++d) {
-      // A dimension of one element is never stepped along: its stride may be any number.
-      strides[d] = header.sizes[d] > 1 ? strides[d] * element : 0;
-    }
+    const Extents strides = steps_of(header);
     // open_item() has seen that its view lies inside of its payload.
     const std::int64_t first = header.storage_offset * element;
     auto inside = window(from->storage.source, from->storage.offset, header.payload_length);

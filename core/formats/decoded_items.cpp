@@ -4,7 +4,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
-#include "core/formats/items.h"
+#include "core/formats/decode_item.h"
 
 namespace shw {
 std::uint64_t decoding_bytes(const Checkpoint& input, ChunkId chunk, std::uint64_t elements_bytes) {
@@ -64,7 +64,7 @@ Result<std::shared_ptr<const Bytes>> DecodedItems::read(const Checkpoint& input,
   taken_ += needed;
   peak_ = std::max(peak_, taken_);
   lock.unlock();
-  auto bytes = read_chunk(input, chunk);
+  auto bytes = decode_item(input, chunk, length, progress_);
   lock.lock();
   changed_.notify_all();
   taken_ -= needed;
@@ -76,6 +76,15 @@ Result<std::shared_ptr<const Bytes>> DecodedItems::read(const Checkpoint& input,
   taken_ += item.taken;
   item.bytes = std::make_unique<const Bytes>(std::move(*bytes));
   return lend(item);
+}
+
+void DecodedItems::drop(const Checkpoint& input, ChunkId chunk) {
+  std::lock_guard lock(guard_);
+  auto found = items_.find({&input, chunk});
+  if (found == items_.end() || found->second.bytes == nullptr || found->second.users != 0) return;
+  taken_ -= found->second.taken;
+  items_.erase(found);
+  changed_.notify_all();
 }
 
 std::uint64_t DecodedItems::peak_bytes() const {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/bytes.h"
+#include "core/base/progress.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -19,7 +20,8 @@ std::uint64_t decoding_bytes(const Checkpoint& input, ChunkId chunk, std::uint64
 
 class DecodedItems {
  public:
-  explicit DecodedItems(std::uint64_t budget) : budget_(budget) {}
+  explicit DecodedItems(std::uint64_t budget, const Progress* progress = nullptr)
+      : budget_(budget), progress_(progress) {}
 
   // As many threads as there are may each have one such item of two checkpoints and find it again:
   // where larger ones are asked for in turns, each pushes the others out.
@@ -28,6 +30,8 @@ class DecodedItems {
   // there is room. Waits for room that others use: nobody asks for one while holding another.
   Result<std::shared_ptr<const Bytes>> read(const Checkpoint& input, ChunkId chunk,
                                             std::uint64_t length);
+  // It is asked for no more: its room is the others'.
+  void drop(const Checkpoint& input, ChunkId chunk);
   std::uint64_t peak_bytes() const;  // the most that was taken at once
 
  private:
@@ -43,6 +47,7 @@ class DecodedItems {
   bool make_room(std::uint64_t needed);
 
   const std::uint64_t budget_;
+  const Progress* const progress_;
   mutable std::mutex guard_;
   std::condition_variable changed_;
   std::map<Key, Item> items_;

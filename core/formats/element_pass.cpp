@@ -28,31 +28,6 @@ bool lies_in_one_run(const ItemHeader& header) {
   return true;
 }
 
-// Boxes that fill `sizes`, each of at most `most` elements.
-void add_slabs(const Extents& sizes, std::int64_t most, std::vector<Box>& slabs) {
-  std::size_t split = sizes.size();
-  std::int64_t inner = 1;  // elements of an index along `split`
-  while (split > 0 && inner * sizes[split - 1] <= most) inner *= sizes[--split];
-  if (split == 0) {
-    slabs.push_back(whole(sizes));
-    return;
-  }
-  const std::size_t along = split - 1;
-  const std::int64_t step = std::max<std::int64_t>(most / inner, 1);
-  Box box = whole(sizes);
-  for (std::size_t d = 0; d < along; ++d) box.sizes[d] = 1;
-  while (true) {
-    for (std::int64_t at = 0; at < sizes[along]; at += step) {
-      box.offsets[along] = at;
-      box.sizes[along] = std::min(step, sizes[along] - at);
-      slabs.push_back(box);
-    }
-    std::size_t d = along;
-    while (d > 0 && ++box.offsets[d - 1] == sizes[d - 1]) box.offsets[--d] = 0;
-    if (d == 0) return;
-  }
-}
-
 Status pass_run(const OpenItem& item, ElementRange range, const RangeParts& parts,
                 Progress* progress) {
   const ItemHeader& header = item.header;
@@ -76,8 +51,8 @@ Status pass_run(const OpenItem& item, ElementRange range, const RangeParts& part
 
 Status pass_slabs(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header,
                   const RangeParts& parts, Progress* progress) {
-  std::vector<Box> slabs;
-  add_slabs(header.sizes, kSlab / static_cast<std::int64_t>(size_of(header.dtype)), slabs);
+  const std::vector<Box> slabs =
+      row_slabs(header.sizes, kSlab / static_cast<std::int64_t>(size_of(header.dtype)));
   BoxReader reader(checkpoint, /*decoded_bytes=*/0);
   for (const Box& slab : slabs) {
     if (is_cancelled(progress)) return cancelled_error();

@@ -83,6 +83,39 @@ Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHea
            header.payload_offset, std::string(checkpoint.fqn(tensor))}};
 }
 
+Extents steps_of(const ItemHeader& header) {
+  Extents strides = header.strides;
+  const auto element = static_cast<std::int64_t>(size_of(header.dtype));
+  for (std::size_t d = 0; d < strides.size(); ++d)
+    strides[d] = header.sizes[d] > 1 ? strides[d] * element : 0;
+  return strides;
+}
+
+std::vector<Box> row_slabs(const Extents& sizes, std::int64_t most) {
+  std::vector<Box> slabs;
+  std::size_t split = sizes.size();
+  std::int64_t inner = 1;  // elements of an index along `split`
+  while (split > 0 && inner * sizes[split - 1] <= most) inner *= sizes[--split];
+  if (split == 0) {
+    slabs.push_back(whole(sizes));
+    return slabs;
+  }
+  const std::size_t along = split - 1;
+  const std::int64_t step = std::max<std::int64_t>(most / inner, 1);
+  Box box = whole(sizes);
+  for (std::size_t d = 0; d < along; ++d) box.sizes[d] = 1;
+  while (true) {
+    for (std::int64_t at = 0; at < sizes[along]; at += step) {
+      box.offsets[along] = at;
+      box.sizes[along] = std::min(step, sizes[along] - at);
+      slabs.push_back(box);
+    }
+    std::size_t d = along;
+    while (d > 0 && ++box.offsets[d - 1] == sizes[d - 1]) box.offsets[--d] = 0;
+    if (d == 0) return slabs;
+  }
+}
+
 Result<ItemFiles::OpenFile*> ItemFiles::find(FileId file) {
   auto found = std::find_if(open_.begin(), open_.end(),
                             [&](const OpenFile& one) { return one.file == file; });
@@ -175,11 +208,12 @@ ItemPart part_to_read(const Checkpoint& checkpoint, ChunkId chunk) {
 }
 
 Result<OpenItem> open_item(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
-                           ItemPart part) {
+                           ItemPart part, const Decompression* how) {
   auto open = [&]() -> Result<OpenItem> {
     auto place = checkpoint.item(chunk);
     if (!place) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
     SHW_TRY(ItemRange range, find_item(files, *place));
+    range.decompression = how;
     const Codec& codec = checkpoint.codec(chunk);
     if (codec.reader == nullptr)
       return fail(ErrorKind::kUnsupported, "holds items of the codec " + std::string(codec.name),

@@ -42,15 +42,27 @@ class ItemFiles {
 // The range of a file that an item takes.
 Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place);
 
-// A chunk's item, read by its codec.
+// A chunk's item, read by its codec. `how`: ItemRange::decompression.
 Result<OpenItem> open_item(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
-                           ItemPart part);
+                           ItemPart part, const Decompression* how = nullptr);
 
 // How an item is opened whose elements will all be read at once.
 ItemPart part_to_read(const Checkpoint& checkpoint, ChunkId chunk);
 
 // "the payload is [4] of float32, but the chunk is recorded as [8] of float32"
 Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
+
+// Its strides in bytes. A dimension of one element is never stepped along: its stride may be any
+// number, and is 0 here.
+Extents steps_of(const ItemHeader& header);
+
+// Boxes of whole rows that fill `sizes` in row-major order, each of at most `most` elements, or of
+// one.
+std::vector<Box> row_slabs(const Extents& sizes, std::int64_t most);
+
+// Elements at `first` with byte strides, as a row-major array of their own.
+Result<Bytes> read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
+                           ExtentsView strides, std::size_t element);
 
 // The elements are those of the chunk, as many of the dtype as recorded.
 bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);

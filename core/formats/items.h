@@ -61,6 +61,11 @@ Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
                                  std::uint64_t limit_bytes = std::uint64_t{64} << 30,
                                  Progress* progress = nullptr);
 
+// The same of its first `count` elements alone, 0 for all: nothing else is read. `uncovered` counts
+// in the whole tensor.
+Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId tensor,
+                                         std::uint64_t count);
+
 // All that statistics are made of, counted on the way.
 struct ItemNumbers {
   StatisticsCounter& counter;               // for one thread

@@ -38,10 +38,37 @@ class FaultyFile final : public OutputFile {
   WriteFault decide_;
 };
 
+class FaultyScratch final : public ScratchFile {
+ public:
+  FaultyScratch(std::shared_ptr<ScratchFile> inner, std::string path, WriteFault decide,
+                ReadFault reads)
+      : inner_(std::move(inner)),
+        path_(std::move(path)),
+        decide_(std::move(decide)),
+        reads_(std::move(reads)) {}
+  const std::string& name() const override { return inner_->name(); }
+  std::uint64_t size() const override { return inner_->size(); }
+  Status write_at(std::uint64_t offset, BytesView bytes) override {
+    SHW_CHECK(ask(decide_, "write", path_));
+    return inner_->write_at(offset, bytes);
+  }
+  Status read(std::uint64_t offset, std::span<std::byte> out) const override {
+    auto error = reads_ == nullptr ? std::nullopt : reads_(path_, offset, out.size());
+    if (error) return tl::unexpected<Error>(std::move(*error));
+    return inner_->read(offset, out);
+  }
+
+ private:
+  std::shared_ptr<ScratchFile> inner_;
+  std::string path_;
+  WriteFault decide_;
+  ReadFault reads_;
+};
+
 class FaultyFolder final : public WritableDirectory {
  public:
-  FaultyFolder(std::unique_ptr<WritableDirectory> inner, WriteFault decide)
-      : inner_(std::move(inner)), decide_(std::move(decide)) {}
+  FaultyFolder(std::unique_ptr<WritableDirectory> inner, WriteFault decide, ReadFault reads)
+      : inner_(std::move(inner)), decide_(std::move(decide)), reads_(std::move(reads)) {}
   const std::string& path() const override { return inner_->path(); }
   Result<std::unique_ptr<OutputFile>> create_file(const std::string& relative) override {
     SHW_CHECK(ask(decide_, "create", relative));
@@ -52,6 +79,12 @@ class FaultyFolder final : public WritableDirectory {
     SHW_CHECK(ask(decide_, "join", relative));
     SHW_TRY(auto file, inner_->join_file(relative));
     return std::make_unique<FaultyFile>(std::move(file), relative, decide_);
+  }
+  Result<std::shared_ptr<ScratchFile>> create_scratch() override {
+    const std::string path = inner_->path() + "/(decoded)";
+    SHW_CHECK(ask(decide_, "create", path));
+    SHW_TRY(auto file, inner_->create_scratch());
+    return std::make_shared<FaultyScratch>(std::move(file), path, decide_, reads_);
   }
   Result<bool> copy_past(const std::string& source_path, const std::string& relative,
                          const RangeParts* passing, Progress* progress) override {
@@ -75,6 +108,7 @@ class FaultyFolder final : public WritableDirectory {
  private:
   std::unique_ptr<WritableDirectory> inner_;
   WriteFault decide_;
+  ReadFault reads_;
 };
 
 }  // namespace
@@ -124,12 +158,12 @@ Result<std::shared_ptr<const Directory>> FaultyStore::read_folder(const std::str
 Result<std::unique_ptr<WritableDirectory>> FaultyStore::make_folder(const std::string& path) {
   SHW_CHECK(ask(decide_, "make directory", path));
   SHW_TRY(auto folder, inner().make_folder(path));
-  return std::make_unique<FaultyFolder>(std::move(folder), decide_);
+  return std::make_unique<FaultyFolder>(std::move(folder), decide_, reads_);
 }
 
 Result<std::unique_ptr<WritableDirectory>> FaultyStore::edit_folder(const std::string& path) {
   SHW_TRY(auto folder, inner().edit_folder(path));
-  return std::make_unique<FaultyFolder>(std::move(folder), decide_);
+  return std::make_unique<FaultyFolder>(std::move(folder), decide_, reads_);
 }
 
 Status FaultyStore::publish(const std::string& temporary, const std::string& final_path) {

@@ -22,6 +22,7 @@ struct MemoryStore::Tree {
   std::int64_t changes = 0;
   bool shares = false;
   std::uint64_t shared_bytes = 0;
+  std::uint64_t scratch_bytes = 0, most_scratch_bytes = 0;
 
   Tree() { root->is_folder = true; }
 };
@@ -191,6 +192,43 @@ class StoredFile final : public OutputFile {
   bool finished_ = false;
 };
 
+class StoredScratch final : public ScratchFile {
+ public:
+  StoredScratch(TreePtr tree, std::string name) : tree_(std::move(tree)), name_(std::move(name)) {}
+  StoredScratch(const StoredScratch&) = delete;
+  StoredScratch& operator=(const StoredScratch&) = delete;
+  ~StoredScratch() override {
+    std::lock_guard lock(tree_->guard);
+    tree_->scratch_bytes -= bytes_.size();
+  }
+  const std::string& name() const override { return name_; }
+  std::uint64_t size() const override {
+    std::lock_guard lock(tree_->guard);
+    return bytes_.size();
+  }
+  Status write_at(std::uint64_t offset, BytesView bytes) override {
+    std::lock_guard lock(tree_->guard);
+    const std::size_t before = bytes_.size(), end = static_cast<std::size_t>(offset) + bytes.size();
+    if (before < end) bytes_.resize(end);
+    std::copy(bytes.begin(), bytes.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(offset));
+    tree_->scratch_bytes += bytes_.size() - before;
+    tree_->most_scratch_bytes = std::max(tree_->most_scratch_bytes, tree_->scratch_bytes);
+    return {};
+  }
+  Status read(std::uint64_t offset, std::span<std::byte> out) const override {
+    std::lock_guard lock(tree_->guard);
+    if (offset > bytes_.size() || out.size() > bytes_.size() - offset)
+      return fail(ErrorKind::kDamaged, "ends before the bytes that are needed", {name_, offset});
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+    return {};
+  }
+
+ private:
+  TreePtr tree_;
+  std::string name_;
+  Bytes bytes_;
+};
+
 class StoredWritable final : public WritableDirectory {
  public:
   StoredWritable(TreePtr tree, NodePtr node, std::string path)
@@ -207,6 +245,9 @@ class StoredWritable final : public WritableDirectory {
     NodePtr found = is_safe_relative_path(relative) ? below(node_, relative) : nullptr;
     if (found == nullptr || found->is_folder) return no_such(relative);
     return std::make_unique<StoredFile>(tree_, std::move(found));
+  }
+  Result<std::shared_ptr<ScratchFile>> create_scratch() override {
+    return std::make_shared<StoredScratch>(tree_, path_ + "/(decoded)");
   }
   Result<bool> copy_past(const std::string& source_path, const std::string& relative,
                          const RangeParts* passing, Progress* progress) override {
@@ -321,6 +362,11 @@ void MemoryStore::share_blocks() {
 std::uint64_t MemoryStore::shared_bytes() const {
   std::lock_guard lock(tree_->guard);
   return tree_->shared_bytes;
+}
+
+MemoryStore::Scratch MemoryStore::scratch() const {
+  std::lock_guard lock(tree_->guard);
+  return {tree_->scratch_bytes, tree_->most_scratch_bytes};
 }
 
 void MemoryStore::cut_power(Survives what) {

@@ -24,6 +24,12 @@ class MemoryStore final : public Store {
   void share_blocks();
   std::uint64_t shared_bytes() const;
 
+  // What files without a name hold now, and held at most.
+  struct Scratch {
+    std::uint64_t now = 0, most = 0;
+  };
+  Scratch scratch() const;
+
   // A file's bytes are durable once it is finished or copied, a name once its folder is synced. The
   // system may have written more than it was asked to: with kNames every name is as it was last.
   enum class Survives : std::uint8_t { kOnlySynced, kNames };

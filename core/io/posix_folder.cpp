@@ -18,6 +18,7 @@
 #include "core/base/checked.h"
 #include "core/io/posix_copy.h"
 #include "core/io/posix_error.h"
+#include "core/io/posix_scratch.h"
 
 namespace shw {
 namespace {
@@ -125,6 +126,10 @@ class PosixWritableDirectory final : public WritableDirectory {
     int fd = ::openat(fd_, relative.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) return system_error("cannot open it", name_of(relative), errno);
     return std::make_unique<PosixFile>(name_of(relative), fd);
+  }
+
+  Result<std::shared_ptr<ScratchFile>> create_scratch() override {
+    return open_posix_scratch(fd_, path_);
   }
 
   Result<bool> copy_past(const std::string& source_path, const std::string& relative,

@@ -12,6 +12,7 @@
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/io/read_through.h"
+#include "core/io/scratch.h"
 #include "core/io/sink.h"
 #include "core/io/source.h"
 
@@ -29,6 +30,8 @@ class WritableDirectory {
   virtual Result<std::unique_ptr<OutputFile>> join_file(const std::string& relative) = 0;
   // As create_file(), to be written from front to back.
   Result<std::unique_ptr<ByteSink>> create(const std::string& relative);
+  // On the same disk, and none of its names.
+  virtual Result<std::shared_ptr<ScratchFile>> create_scratch() = 0;
   // Copies a whole file of the same store: reflink where the file system can, else a copy that
   // keeps holes. Never a hard link. Durable when it returns. `passing`, where it is not null, is
   // given what is copied, front to back; false where it was not, since the bytes are shared.

@@ -28,7 +28,7 @@ enum class OutputId : std::uint32_t {};
 // What has to be done before bytes of a source can be addressed.
 enum class SourceForm : std::uint8_t {
   kStored,  // nothing: they lie in the file as they are used
-  kItem,    // the chunk's item is decoded whole, to its elements in row-major order
+  kItem,    // the chunk's item is decoded, to its elements in row-major order
 };
 
 enum class ElementOp : std::uint8_t {

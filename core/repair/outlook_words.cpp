@@ -8,6 +8,11 @@
 
 namespace shw {
 
+std::string decoded_in_words(const Forecast& forecast) {
+  return fmt::format("{} decoded there on the way, at most {} at a time",
+                     plural(forecast.decoded_items, "item"), human_bytes(forecast.decoded_on_disk));
+}
+
 std::string in_words(const Plan& plan) {
   std::uint64_t moved = 0, tiles = 0;
   std::int64_t lost = 0;
@@ -30,15 +35,19 @@ std::vector<std::pair<std::string, std::string>> rows_in_words(const RepairOutlo
   for (std::size_t i = 0; i < kStages; ++i)
     stages += fmt::format("{}{} {}", i == 0 ? "" : ", ", kNames[i],
                           human_seconds(outlook.forecast.seconds[i]));
-  return {{"reads", human_bytes(outlook.bytes_read)},
-          {"writes", human_bytes(outlook.bytes_written)},
-          {"files", fmt::format("{} copied, {} made", human_count(outlook.files_copied),
-                                human_count(outlook.files_made))},
-          {"tiles", fmt::format("{} made, {} kept as they are", human_count(outlook.tiles_made),
-                                human_count(outlook.tiles_kept))},
-          {"memory", "at most " + human_bytes(outlook.forecast.memory)},
-          {"predicted", "about " + human_seconds(outlook.forecast.total)},
-          {"by stage", stages}};
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"reads", human_bytes(outlook.bytes_read)},
+      {"writes", human_bytes(outlook.bytes_written)},
+      {"files", fmt::format("{} copied, {} made", human_count(outlook.files_copied),
+                            human_count(outlook.files_made))},
+      {"tiles", fmt::format("{} made, {} kept as they are", human_count(outlook.tiles_made),
+                            human_count(outlook.tiles_kept))},
+      {"memory", "at most " + human_bytes(outlook.forecast.memory)},
+      {"predicted", "about " + human_seconds(outlook.forecast.total)},
+      {"by stage", stages}};
+  if (outlook.forecast.decoded_items != 0)
+    rows.push_back({"on the disk", decoded_in_words(outlook.forecast)});
+  return rows;
 }
 
 }  // namespace shw

@@ -11,6 +11,8 @@ namespace shw {
 
 // "2 operations on 3 tensors, 12 tiles. Nothing is lost. No tensor byte moves."
 std::string in_words(const Plan& plan);
+// "3 items decoded there on the way, at most 900 MB at a time".
+std::string decoded_in_words(const Forecast& forecast);
 // A label and what stands beside it: "reads", "3.02 GB".
 std::vector<std::pair<std::string, std::string>> rows_in_words(const RepairOutlook& outlook);
 

@@ -194,8 +194,9 @@ namespace {
 
 std::string value_lines(const TensorValues& values, std::size_t limit, const TextStyle& style) {
   std::size_t size = std::max<std::size_t>(1, size_of(values.dtype));
-  std::size_t count = values.bytes.size() / size;
-  std::size_t shown = limit == 0 ? count : std::min(count, limit);
+  const std::size_t held = values.bytes.size() / size;
+  const auto count = static_cast<std::size_t>(volume(values.shape).value_or(0));
+  const std::size_t shown = limit == 0 ? held : std::min(held, limit);
   std::string text, line;
   for (std::size_t i = 0; i < shown; ++i) {
     std::string value = element_text(values.dtype, values.bytes, i);

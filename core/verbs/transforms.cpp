@@ -129,6 +129,8 @@ std::string outlook_to_json(const StepPlan& plan, const StepOutlook& outlook) {
                     {"bytes_written", outlook.bytes_written},
                     {"program", outlook.program_hash},
                     {"memory", outlook.forecast.memory},
+                    {"decoded_items", outlook.forecast.decoded_items},
+                    {"decoded_on_disk", outlook.forecast.decoded_on_disk},
                     {"predicted", predicted_json(outlook.forecast)}};
   return out.dump(1, ' ', false, Json::error_handler_t::replace);
 }
@@ -149,6 +151,8 @@ std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
     explain["bytes_written"] = outlook->bytes_written;
     explain["program"] = outlook->program;
     explain["memory"] = outlook->forecast.memory;
+    explain["decoded_items"] = outlook->forecast.decoded_items;
+    explain["decoded_on_disk"] = outlook->forecast.decoded_on_disk;
     explain["predicted"] = predicted_json(outlook->forecast);
   } else {
     explain["refused"] = outlook.error().message;

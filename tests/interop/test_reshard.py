@@ -13,6 +13,7 @@ import random
 
 import safetensors
 import torch
+import torch.distributed.checkpoint as dcp
 from safetensors.torch import load_file
 from torch.distributed.checkpoint._nested_dict import flatten_state_dict
 
@@ -192,6 +193,42 @@ def converted_to_torch(checks, case, number):
     return 1
 
 
+def beyond_memory(checks, scratch):
+    """Items that torch compressed, each larger than what may be taken: decoded beside the result."""
+    from torch.distributed.checkpoint._extension import ZStandard
+
+    generator = torch.Generator().manual_seed(4)
+    truth = {f"layers.{i}.weight": torch.randint(0, 256, (1500, 700), generator=generator,
+                                                 dtype=torch.int32).to(torch.float32)
+             for i in range(3)}
+    truth["turned"] = truth["layers.0.weight"][:1024, :600].clone().t()
+    source = scratch / "compressed"
+    dcp.save(truth, storage_writer=dcp.FileSystemWriter(source, _extensions=[ZStandard()]),
+             no_dist=True)
+    spec = {name: {"shape": list(t.shape), "dtype": str(t.dtype)} for name, t in truth.items()}
+    placements = scratch / "columns.json"
+    placements.write_text(json.dumps({"*": ["Shard(1)"]}))
+    ways = (("reshard", "--mesh", "dp=3"),
+            ("reshard", "--mesh", "dp=3", "--placements", placements),
+            ("convert", "--to", "safetensors"), ("convert", "--to", "torch"))
+    for number, (verb, *how) in enumerate(ways):
+        out = scratch / f"beyond-{number}"
+        words = " ".join(str(word) for word in how)
+        with checks.that(f"what has no room in 1 MiB is decoded by {verb} {words}, and torch reads it"):
+            program.shardwright(verb, source, "--json", *how, "--memory", "1M", "--out", out,
+                                "--yes").must_exit(0)
+            if judge.is_dcp(out):
+                read = judge.load_dcp(out, spec, set(truth))
+            elif (out / "model.pt").exists():
+                read = torch.load(out / "model.pt", weights_only=True)
+            else:
+                read = {}
+                for path in out.glob("*.safetensors"):
+                    read |= load_file(path)
+            expect_equal(judge.differences(read, truth), [], f"torch {judge.version()}")
+            must_be_proved(out, source)
+
+
 def broken_is_refused(checks, scratch):
     for number, case in enumerate(cases("s1_")):
         out = scratch / f"broken-{number}"
@@ -214,3 +251,4 @@ def run(checks, other, scratch):
     with checks.that("200 random reshards and conversions were judged"):
         expect(made >= 200, f"only {made}")
     broken_is_refused(checks, scratch)
+    beyond_memory(checks, scratch)

@@ -13,16 +13,25 @@
 #include "core/base/result.h"
 #include "core/formats/common/item_header.h"
 #include "core/formats/common/payload_watch.h"
-#include "core/io/source.h"
+#include "core/io/scratch.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
+
+// How an item is decompressed while it is opened.
+struct Decompression {
+  // What it is decompressed to goes there, front to back and once; null: it is decompressed as
+  // often as it is read from the front.
+  std::shared_ptr<ScratchFile> into = nullptr;
+  const Progress* progress = nullptr;  // whether somebody wants it stopped
+};
 
 // A range of a file that is there.
 struct ItemRange {
   std::shared_ptr<const ByteSource> source;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
+  const Decompression* decompression = nullptr;
 };
 
 // What will be read of an item. With kPassing its payload is read from front to back, so that
@@ -60,6 +69,8 @@ struct ItemReader {
   // kinds that are not read. One answer an object of the checkpoint; null where all have items.
   Status (*check_inlined)(const Checkpoint& checkpoint, std::vector<Result<DataCheck>>& objects,
                           Progress* progress) = nullptr;
+  // Its items are decoded in memory, each as a whole.
+  bool decodes_whole = false;
 };
 
 // The source of an item in a file, decompressed where the chunk has transforms.

@@ -13,17 +13,23 @@ constexpr std::uint64_t kKeptEnds = 64 << 10;
 Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> transforms,
                                   std::uint64_t limit, ItemPart part, Progress* progress) {
   SHW_CHECK(check_transforms(transforms, range.source->name()));
+  const Decompression how = range.decompression != nullptr ? *range.decompression : Decompression{};
   for (std::size_t i = 0; i < transforms.size(); ++i) {
     std::shared_ptr<const ByteSource> inner;
-    if (part != ItemPart::kPayload && i + 1 == transforms.size()) {
+    const bool is_last = i + 1 == transforms.size();
+    if (how.into != nullptr && is_last) {
+      SHW_TRY(std::uint64_t size,
+              zstd_into(range.source, range.offset, range.length, limit, *how.into, how.progress));
+      inner = window(how.into, 0, size);
+    } else if (part != ItemPart::kPayload && is_last) {
       const Between between = part == ItemPart::kPassing ? Between::kStreamed : Between::kNothing;
       SHW_TRY(inner, read_zstd_ends(range.source, range.offset, range.length, limit, kKeptEnds,
-                                    between, progress));
+                                    between, progress, how.progress));
     } else {
       SHW_TRY(Bytes bytes, read_zstd(*range.source, range.offset, range.length, limit, progress));
       inner = memory_source(range.source->name(), std::move(bytes));
     }
-    range = {inner, 0, inner->size()};
+    range = {inner, 0, inner->size(), range.decompression};
   }
   return range;
 }

@@ -16,6 +16,9 @@ namespace {
 // 8 MiB windows are what level 19 uses; --long=27 takes 128 MiB, zstd's own default limit.
 constexpr int kMaxWindowLog = 27;
 
+// Written at once: a call to the system costs nothing beside it.
+constexpr std::size_t kWrittenAtOnce = std::size_t{1} << 20;
+
 using Take = std::function<void(BytesView)>;
 
 // Frames one behind another.
@@ -94,12 +97,13 @@ class ZstdStream final : public ByteStream {
 };
 
 Status decompress(std::shared_ptr<const ByteSource> source, std::uint64_t offset,
-                  std::uint64_t length, std::uint64_t limit, Progress* progress, const Take& take) {
+                  std::uint64_t length, std::uint64_t limit, Progress* progress, const Take& take,
+                  const Progress* asked = nullptr) {
   ZstdStream stream(std::move(source), offset, length, limit);
   SHW_CHECK(stream.begin());
   Bytes out(ZSTD_DStreamOutSize());
   for (std::size_t made = out.size(); made == out.size();) {
-    if (is_cancelled(progress)) return cancelled_error();
+    if (is_cancelled(progress) || is_cancelled(asked)) return cancelled_error();
     const std::uint64_t before = stream.taken();
     SHW_TRY(made, stream.read(out));
     take(BytesView(out).first(made));
@@ -184,13 +188,29 @@ Result<Bytes> read_zstd(const ByteSource& source, std::uint64_t offset, std::uin
   return out;
 }
 
+Result<std::uint64_t> zstd_into(std::shared_ptr<const ByteSource> source, std::uint64_t offset,
+                                std::uint64_t length, std::uint64_t limit, ScratchFile& to,
+                                const Progress* progress) {
+  ZstdStream stream(std::move(source), offset, length, limit);
+  SHW_CHECK(stream.begin());
+  Bytes out(kWrittenAtOnce);
+  std::uint64_t size = 0;
+  for (std::size_t made = out.size(); made == out.size(); size += made) {
+    if (is_cancelled(progress)) return cancelled_error();
+    SHW_TRY(made, stream.read(out));
+    SHW_CHECK(to.write_at(size, BytesView(out).first(made)));
+  }
+  return size;
+}
+
 Result<std::shared_ptr<const ByteSource>> read_zstd_ends(std::shared_ptr<const ByteSource> source,
                                                          std::uint64_t offset, std::uint64_t length,
                                                          std::uint64_t limit, std::uint64_t keep,
-                                                         Between between, Progress* progress) {
+                                                         Between between, Progress* progress,
+                                                         const Progress* asked) {
   auto ends = std::make_shared<EndsSource>(source->name(), keep);
-  SHW_CHECK(decompress(source, offset, length, limit, progress,
-                       [&](BytesView part) { ends->append(part); }));
+  SHW_CHECK(decompress(
+      source, offset, length, limit, progress, [&](BytesView part) { ends->append(part); }, asked));
   ends->trim();
   if (between == Between::kStreamed)
     ends->read_rest_by([=]() -> Result<std::unique_ptr<ByteStream>> {

@@ -120,9 +120,9 @@ Result<OpenItem> open_as(const Checkpoint& checkpoint, ChunkId chunk, ItemRange 
   return open_tile(checkpoint, chunk, std::move(range), shuffle);
 }
 
-constexpr ItemReader kDeflatedReader{open_as<Shuffle::kNot>, nullptr};
-constexpr ItemReader kShuffledReader{open_as<Shuffle::kWhole>, nullptr};
-constexpr ItemReader kOverhangingReader{open_as<Shuffle::kOverhangs>, nullptr};
+constexpr ItemReader kDeflatedReader{open_as<Shuffle::kNot>, nullptr, nullptr, true};
+constexpr ItemReader kShuffledReader{open_as<Shuffle::kWhole>, nullptr, nullptr, true};
+constexpr ItemReader kOverhangingReader{open_as<Shuffle::kOverhangs>, nullptr, nullptr, true};
 constexpr Codec kDeflatedCodec{"hdf5-deflate", &kDeflatedReader};
 constexpr Codec kShuffledCodec{"hdf5-shuffle-deflate", &kShuffledReader};
 constexpr Codec kOverhangingCodec{"hdf5-shuffle-deflate", &kOverhangingReader};

@@ -50,27 +50,40 @@ TEST_CASE("threads that share decoded items see what each would decode, within t
   }
 }
 
-TEST_CASE("an item that has to be decoded whole and does not fit is refused by name") {
+TEST_CASE("an item that is asked for no more gives its room to others") {
   auto checkpoint = compressed();
-  ProgramBuilder builder;
-  ChunkId chunk{0};
-  TensorId tensor = checkpoint->tensor_of(chunk);
-  ItemPlace place = checkpoint->item(chunk).value();
-  Dtype dtype = checkpoint->dtype(tensor);
-  ExtentsView sizes = checkpoint->sizes(chunk);
-  auto bytes = static_cast<std::uint64_t>(volume(sizes).value()) * size_of(dtype);
-  const std::string& file = checkpoint->file(place.file).path;
-  SourceId source = builder.add_item(0, file, static_cast<std::uint64_t>(place.offset), bytes, 0);
-  OutputId output = builder.add_output("w", dtype, sizes, whole(sizes));
-  builder.add_copy(output, whole(sizes), source, dtype, 0, byte_strides(sizes, size_of(dtype)));
-  Program program = builder.take();
-  std::uint64_t needed = decoding_bytes(*checkpoint, chunk, bytes);
-  CHECK(share_memory(program, {checkpoint.get()}, 2 * needed + 4096).has_value());
-  auto refused = share_memory(program, {checkpoint.get()}, needed);
-  REQUIRE_FALSE(refused.has_value());
-  CHECK(refused.error().kind == ErrorKind::kUnsupported);
-  CHECK(refused.error().place.file == file);
-  CHECK(refused.error().place.tensor == checkpoint->fqn(tensor));
+  std::uint64_t largest = 0;
+  std::vector<std::uint64_t> lengths;
+  for (std::uint32_t i = 0; i < checkpoint->chunk_count(); ++i) {
+    lengths.push_back(read_chunk(*checkpoint, ChunkId{i}).value().size());
+    largest = std::max(largest, decoding_bytes(*checkpoint, ChunkId{i}, lengths.back()));
+  }
+  DecodedItems items(largest + lengths[0]);
+  auto first = items.read(*checkpoint, ChunkId{0}, lengths[0]);
+  REQUIRE(first.has_value());
+  items.drop(*checkpoint, ChunkId{0});  // somebody reads it still
+  auto again = items.read(*checkpoint, ChunkId{0}, lengths[0]);
+  REQUIRE(again.has_value());
+  CHECK(*first == *again);
+  *first = *again = nullptr;
+  items.drop(*checkpoint, ChunkId{0});
+  for (std::uint32_t i = 1; i < checkpoint->chunk_count(); ++i)
+    REQUIRE(items.read(*checkpoint, ChunkId{i}, lengths[i]).has_value());
+  auto other = items.read(*checkpoint, ChunkId{0}, lengths[0]);
+  REQUIRE(other.has_value());
+  CHECK(**other == read_chunk(*checkpoint, ChunkId{0}).value());
+  CHECK(items.peak_bytes() <= largest + lengths[0]);
+}
+
+TEST_CASE("what is decoded in memory can be stopped") {
+  auto checkpoint = compressed();
+  const auto length = read_chunk(*checkpoint, ChunkId{0}).value().size();
+  Progress progress;
+  DecodedItems items(std::uint64_t{1} << 30, &progress);
+  progress.cancel();
+  auto stopped = items.read(*checkpoint, ChunkId{0}, length);
+  REQUIRE_FALSE(stopped.has_value());
+  CHECK(stopped.error().kind == ErrorKind::kCancelled);
 }
 
 TEST_CASE("the slabs of all threads together stay within the memory of a run") {

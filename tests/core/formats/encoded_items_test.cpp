@@ -7,12 +7,17 @@
 #include "core/formats/box_reader.h"
 #include "core/formats/common/zip.h"
 #include "core/formats/dcp/dcp_formats.h"
+#include "core/formats/decode_item.h"
 #include "core/formats/decoded_items.h"
 #include "core/formats/element_pass.h"
 #include "core/formats/item_access.h"
 #include "core/formats/items.h"
+#include "core/formats/open.h"
+#include "core/io/faulty_store.h"
+#include "core/io/memory_store.h"
 #include "core/make_zip.h"
 #include "core/model/builder.h"
+#include "core/put_folder.h"
 #include "core/tensor/statistics_counter.h"
 #include "core/tensor/strided_copy.h"
 
@@ -165,4 +170,80 @@ TEST_CASE("a deflated record of another length than it announces is damaged") {
   REQUIRE(zip.has_value());
   CHECK(zip->read(zip->entries().front(), 1).value().empty());
   CHECK(zip->crc_of(zip->entries().front(), nullptr).value() == 0);
+}
+
+TEST_CASE("an item that is decoded into a file is the item, however it is encoded") {
+  std::vector<std::shared_ptr<const Checkpoint>> checkpoints;
+  for (const Encoded& how : kWays) checkpoints.push_back(deflated_item(how));
+  for (const char* folder : {"/torch-2.14/healthy_zstd/ckpt", "/h5py/filled.h5", "/h5py/tiles.h5"})
+    checkpoints.push_back(open_checkpoint(std::string(SHW_TEST_DATA) + folder).value());
+  MemoryStore store;
+  auto folder = store.make_folder("/out").value();
+  for (const auto& checkpoint : checkpoints) {
+    for (std::uint32_t i = 0; i < checkpoint->chunk_count(); ++i) {
+      auto wanted = read_chunk(*checkpoint, ChunkId{i});
+      if (!wanted || wanted->empty()) continue;
+      auto elements =
+          decode_item(*checkpoint, ChunkId{i}, folder->create_scratch().value(), nullptr);
+      if (!elements) FAIL(elements.error().message);
+      CHECK(read_bytes(**elements, 0, (*elements)->size()).value() == *wanted);
+      CHECK(decode_item(*checkpoint, ChunkId{i}, wanted->size(), nullptr).value() == *wanted);
+      CHECK(store.scratch().now >= wanted->size());
+    }
+  }
+  CHECK(store.scratch().now == 0);
+  CHECK(store.read_folder("/out").value()->list()->empty());
+}
+
+TEST_CASE("a compressed item is read once where it is decoded into a file") {
+  MemoryStore store;
+  put_folder(store, SHW_TEST_DATA "/torch-2.14/healthy_zstd/ckpt", "/ck");
+  std::uint64_t read = 0;
+  FaultyStore counting(
+      store, [](const auto&, const auto&) { return std::nullopt; },
+      [&](const std::string& path, std::uint64_t, std::size_t length) -> std::optional<Error> {
+        if (path.ends_with(".distcp")) read += length;
+        return std::nullopt;
+      });
+  auto checkpoint = open_checkpoint(counting.read_folder("/ck").value()).value();
+  auto folder = store.make_folder("/out").value();
+  for (std::uint32_t i = 0; i < checkpoint->chunk_count(); ++i) {
+    read = 0;
+    auto scratch = folder->create_scratch().value();
+    REQUIRE(decode_item(*checkpoint, ChunkId{i}, scratch, nullptr).has_value());
+    CHECK(read == static_cast<std::uint64_t>(checkpoint->item(ChunkId{i})->length));
+  }
+}
+
+TEST_CASE("what cannot be decoded into a file says whose bytes are wrong") {
+  MemoryStore store;
+  put_folder(store, SHW_TEST_DATA "/torch-2.14/healthy_zstd/ckpt", "/ck");
+  auto healthy = open_checkpoint(store.read_folder("/ck").value()).value();
+  const ItemPlace place = healthy->item(ChunkId{0}).value();
+  const std::string path = healthy->file(place.file).path;
+  Bytes bytes = store.get("/ck/" + path).value();
+  std::fill_n(bytes.begin() + place.offset + place.length / 8, place.length / 2, std::byte{0x55});
+  store.put("/ck/" + path, bytes);
+  auto checkpoint = open_checkpoint(store.read_folder("/ck").value()).value();
+  auto folder = store.make_folder("/out").value();
+  auto damaged = decode_item(*checkpoint, ChunkId{0}, folder->create_scratch().value(), nullptr);
+  REQUIRE_FALSE(damaged.has_value());
+  CHECK(damaged.error().kind == ErrorKind::kDamaged);
+  CHECK(damaged.error().place.file == path);
+  CHECK(damaged.error().place.tensor == healthy->fqn(healthy->tensor_of(ChunkId{0})));
+  // A full disk is not the item's fault.
+  FaultyStore full(store, [](const std::string& step, const std::string& where) {
+    return step == "write" ? std::optional<Error>(Error{ErrorKind::kIo, "it is full", {where}})
+                           : std::nullopt;
+  });
+  auto scratch = full.edit_folder("/out").value()->create_scratch().value();
+  auto refused = decode_item(*healthy, ChunkId{1}, scratch, nullptr);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::kIo);
+  CHECK(refused.error().place.file == "/out/(decoded)");
+  Progress stopped;
+  stopped.cancel();
+  auto cancelled = decode_item(*healthy, ChunkId{1}, folder->create_scratch().value(), &stopped);
+  REQUIRE_FALSE(cancelled.has_value());
+  CHECK(cancelled.error().kind == ErrorKind::kCancelled);
 }

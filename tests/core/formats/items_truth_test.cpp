@@ -1,11 +1,24 @@
 // Checkpoints that real torch wrote, read back bit for bit.
 #include <doctest/doctest.h>
 
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
 #include "core/fixtures.h"
+#include "core/formats/common/codecs.h"
 #include "core/formats/items.h"
 #include "core/formats/open.h"
+#include "core/model/builder.h"
+#include "core/temporary_folder.h"
 
 using namespace shw;
+
+namespace {
+
+constexpr Format kBareFormat = {.name = "bare", .title = "elements alone", .codec = &kRawCodec};
+
+}  // namespace
 
 TEST_CASE("every tensor of a healthy checkpoint reads back as torch holds it") {
   auto cases = test::fixture_cases("healthy_");
@@ -32,6 +45,65 @@ TEST_CASE("every tensor of a healthy checkpoint reads back as torch holds it") {
     }
     CHECK(compared == truth->size());
   }
+}
+
+TEST_CASE("the first elements of a tensor are those of all of it") {
+  std::size_t shorter = 0;
+  for (const char* kind : {"healthy_", "s1_", "s4_"}) {
+    for (const std::string& folder : test::fixture_cases(kind)) {
+      CAPTURE(folder);
+      auto checkpoint = open_checkpoint(folder + "/ckpt");
+      REQUIRE(checkpoint.has_value());
+      for (std::uint32_t t = 0; t < (*checkpoint)->tensor_count(); ++t) {
+        auto all = read_tensor(**checkpoint, TensorId{t});
+        for (std::uint64_t count : {0, 1, 2, 7, 100, 1'000'000}) {
+          auto first = read_first_elements(**checkpoint, TensorId{t}, count);
+          CHECK(first.has_value() == all.has_value());
+          if (!all || !first) continue;
+          CHECK(first->shape == all->shape);
+          CHECK(first->dtype == all->dtype);
+          CHECK(first->uncovered == all->uncovered);
+          const std::size_t wanted = static_cast<std::size_t>(count) * size_of(all->dtype);
+          CHECK(first->bytes.size() ==
+                (count == 0 ? all->bytes.size() : std::min(all->bytes.size(), wanted)));
+          CHECK(std::equal(first->bytes.begin(), first->bytes.end(), all->bytes.begin()));
+          shorter += first->bytes.size() < all->bytes.size() ? 1 : 0;
+        }
+      }
+    }
+  }
+  CHECK(shorter > 100);
+}
+
+TEST_CASE("the first elements of a large tensor are read without the rest") {
+  // 16 GB of float32, of which half is there: holes, but for the first ones.
+  const Extents shape{2, 1'000'000, 2'000};
+  std::uint64_t read = 0;
+  TemporaryFolder folder;
+  const float numbers[] = {1, 2, 3};
+  {
+    std::ofstream file(folder / "data", std::ios::binary);
+    file.write(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  }
+  std::filesystem::resize_file(folder / "data", 8'000'000'000);
+  CheckpointBuilder builder;
+  builder.set_format(kBareFormat);
+  builder.set_directory(
+      faulty_directory(open_directory(folder.path()).value(),
+                       [&](const std::string&, std::uint64_t, std::size_t length) {
+                         read += length;
+                         return std::optional<Error>();
+                       }));
+  builder.add_tensor("w", Dtype::kFloat32, shape);
+  builder.add_chunk(Extents(3, 0), Extents{1, 1'000'000, 2'000},
+                    {builder.file("data"), 0, 8'000'000'000});
+  auto checkpoint = builder.finish();
+  auto first = read_first_elements(*checkpoint, TensorId{0}, 3);
+  if (!first) FAIL(first.error().message);
+  CHECK(std::memcmp(first->bytes.data(), numbers, sizeof numbers) == 0);
+  CHECK(first->bytes.size() == sizeof numbers);
+  CHECK(first->uncovered == 2'000'000'000);
+  CHECK(read < 1 << 20);
 }
 
 TEST_CASE("every record of a healthy checkpoint has the CRC that it announces") {

@@ -128,3 +128,36 @@ TEST_CASE("a folder in memory is published once, under a name that nothing has")
   CHECK_FALSE((*folder)->create("../y").has_value());
   CHECK_FALSE((*folder)->copy_in("/nothing", "y", nullptr).has_value());
 }
+
+TEST_CASE("what is decoded lies in files that have no name and leave nothing") {
+  TemporaryFolder on_disk;
+  MemoryStore in_memory;
+  REQUIRE(in_memory.make_folder("/made").has_value());
+  FaultyStore faulty(in_memory, [](const auto&, const auto&) { return std::nullopt; });
+  REQUIRE(posix_store().make_folder(on_disk / "made").has_value());
+  const std::pair<Store*, std::string> kinds[] = {
+      {&posix_store(), on_disk / "made"}, {&in_memory, "/made"}, {&faulty, "/made"}};
+  for (const auto& [store, path] : kinds) {
+    auto folder = store->edit_folder(path);
+    REQUIRE(folder.has_value());
+    auto one = (*folder)->create_scratch(), other = (*folder)->create_scratch();
+    REQUIRE(one.has_value());
+    REQUIRE(other.has_value());
+    const Bytes bytes = filled_with(100'000, 7);
+    REQUIRE((*one)->write_at(50'000, bytes).has_value());
+    REQUIRE((*one)->write_at(0, filled_with(50'000, 3)).has_value());
+    REQUIRE((*other)->write_at(0, filled_with(10, 1)).has_value());
+    CHECK((*one)->size() == 150'000);
+    CHECK((*other)->size() == 10);
+    Bytes read(100'000);
+    REQUIRE((*one)->read(0, read).has_value());
+    CHECK(read[49'999] == std::byte{3});
+    CHECK(read[50'000] == std::byte{7});
+    auto beyond = (*one)->read(149'999, std::span(read).first(2));
+    REQUIRE_FALSE(beyond.has_value());
+    CHECK(beyond.error().kind == ErrorKind::kDamaged);
+    CHECK(store->read_folder(path).value()->list()->empty());
+  }
+  CHECK(in_memory.scratch().now == 0);
+  CHECK(in_memory.scratch().most == 150'010);
+}

@@ -1,0 +1,177 @@
+#include "core/formats/decode_item.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/checked.h"
+#include "core/formats/item_access.h"
+#include "core/formats/items.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+// Made at once: of elements that are put in order, rows so long that they are worth a read each.
+constexpr std::uint64_t kDecodedPiece = std::uint64_t{4} << 20;
+
+// What an archive has around its one payload, and more: 1.6 KB, and 64 of padding.
+constexpr std::uint64_t kAroundPayload = std::uint64_t{16} << 10;
+
+// Of a scratch file.
+struct PlaceIn {
+  std::uint64_t offset = 0, length = 0;
+};
+
+// In place of a file.
+class MemoryScratch final : public ScratchFile {
+ public:
+  explicit MemoryScratch(std::uint64_t about) { bytes_.reserve(static_cast<std::size_t>(about)); }
+  const std::string& name() const override { return name_; }
+  std::uint64_t size() const override { return bytes_.size(); }
+  Status write_at(std::uint64_t offset, BytesView bytes) override {
+    const auto begin = static_cast<std::size_t>(offset);
+    if (begin == bytes_.size()) {
+      bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+      return {};
+    }
+    bytes_.resize(std::max(bytes_.size(), begin + bytes.size()));
+    std::copy(bytes.begin(), bytes.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(begin));
+    return {};
+  }
+  Status read(std::uint64_t offset, std::span<std::byte> out) const override {
+    if (offset > bytes_.size() || out.size() > bytes_.size() - offset)
+      return fail(ErrorKind::kDamaged, "decodes to too few bytes", {name_});
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+    return {};
+  }
+  Bytes take(const PlaceIn& place) {
+    bytes_.resize(static_cast<std::size_t>(place.offset + place.length));
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(place.offset));
+    return std::move(bytes_);
+  }
+
+ private:
+  std::string name_ = "(decoded)";
+  Bytes bytes_;
+};
+
+// An item on its way into a file.
+struct Decoding {
+  const OpenItem& item;
+  std::shared_ptr<ScratchFile> scratch;
+  const Progress* progress;
+};
+
+// Bytes [first, last) of the storage, made piece by piece, behind what is there.
+Result<std::uint64_t> write_storage(const Decoding& decoding, std::uint64_t first,
+                                    std::uint64_t last) {
+  const OpenItem& item = decoding.item;
+  const std::uint64_t begin = decoding.scratch->size();
+  for (std::uint64_t at = first; at < last;) {
+    if (is_cancelled(decoding.progress)) return cancelled_error();
+    const std::uint64_t next = std::min(at + kDecodedPiece, last);
+    Bytes piece;
+    if (item.storage != nullptr) {
+      SHW_TRY(piece, read_bytes(*item.storage, at, next - at));
+    } else {
+      SHW_TRY(piece, item.stored(at, next));
+    }
+    SHW_CHECK(decoding.scratch->write_at(begin + (at - first), piece));
+    at = next;
+  }
+  return begin;
+}
+
+// Elements from where they lie, in their own order and as they are meant, behind what is there.
+Result<PlaceIn> write_in_order(const Decoding& decoding, const StorageBytes& from) {
+  const ItemHeader& header = decoding.item.header;
+  const std::size_t element = size_of(header.dtype);
+  const Extents strides = steps_of(header);
+  PlaceIn place{decoding.scratch->size()};
+  for (const Box& slab :
+       row_slabs(header.sizes, static_cast<std::int64_t>(kDecodedPiece / element))) {
+    if (is_cancelled(decoding.progress)) return cancelled_error();
+    const std::int64_t first =
+        std::inner_product(slab.offsets.begin(), slab.offsets.end(), strides.begin(),
+                           static_cast<std::int64_t>(from.offset));
+    SHW_TRY(Bytes bytes, read_strided(*from.source, first, slab.sizes, strides, element));
+    SHW_CHECK(apply_flags(decoding.item, bytes));
+    SHW_CHECK(decoding.scratch->write_at(place.offset + place.length, bytes));
+    place.length += bytes.size();
+  }
+  return place;
+}
+
+Result<PlaceIn> write_elements(const Decoding& decoding) {
+  const OpenItem& item = decoding.item;
+  const ItemHeader& header = item.header;
+  const auto size = static_cast<std::uint64_t>(size_of(header.dtype));
+  const auto needed = storage_needed(header.sizes, header.strides, header.storage_offset);
+  const auto elements = volume(header.sizes);
+  if (!needed || !elements || size == 0)
+    return fail(ErrorKind::kDamaged, "has sizes or strides that cannot be",
+                {item.source->name(), header.payload_offset});
+  if (*elements == 0) return PlaceIn{};
+  SHW_CHECK(check_repeats(item));
+  // open_item() has seen that its view lies inside of its payload.
+  const std::uint64_t first = static_cast<std::uint64_t>(header.storage_offset) * size;
+  StorageBytes from{item.source, header.payload_offset + first};
+  if (item.storage != nullptr || item.stored) {
+    from.source = decoding.scratch;
+    SHW_TRY(from.offset,
+            write_storage(decoding, first, static_cast<std::uint64_t>(*needed) * size));
+  }
+  // Compressed, it lies in the scratch file by now.
+  if (header.compressed && is_row_major(header.sizes, header.strides) && !has_flags(header))
+    return PlaceIn{from.offset, static_cast<std::uint64_t>(*elements) * size};
+  return write_in_order(decoding, from);
+}
+
+// What is wrong with bytes of the file for what is decoded is wrong with the item.
+Error at_decoded_item(Error error, const Checkpoint& checkpoint, ChunkId chunk,
+                      const std::string& scratch) {
+  const auto item = checkpoint.item(chunk);
+  if (item && error.kind != ErrorKind::kIo && error.place.file == scratch) {
+    error.place.file = checkpoint.file(item->file).path;
+    error.place.offset = static_cast<std::uint64_t>(item->offset);
+  }
+  return naming(std::move(error), checkpoint.fqn(checkpoint.tensor_of(chunk)));
+}
+
+// Where its elements are then.
+Result<PlaceIn> decode_into(const Checkpoint& checkpoint, ChunkId chunk,
+                            const std::shared_ptr<ScratchFile>& scratch, const Progress* progress) {
+  ItemFiles files(checkpoint);
+  const Decompression how{scratch, progress};
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPassing, &how));
+  if (!same(item.header.sizes, checkpoint.sizes(chunk)))
+    return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, item.header));
+  auto place = write_elements({item, scratch, progress});
+  if (place) return place;
+  return tl::unexpected<Error>(
+      at_decoded_item(std::move(place).error(), checkpoint, chunk, scratch->name()));
+}
+
+}  // namespace
+
+bool is_decoded_whole(const Checkpoint& checkpoint, ChunkId chunk) {
+  const ItemReader* reader = checkpoint.codec(chunk).reader;
+  return reader != nullptr && reader->decodes_whole;
+}
+
+Result<std::shared_ptr<const ByteSource>> decode_item(const Checkpoint& checkpoint, ChunkId chunk,
+                                                      std::shared_ptr<ScratchFile> scratch,
+                                                      const Progress* progress) {
+  SHW_TRY(PlaceIn place, decode_into(checkpoint, chunk, scratch, progress));
+  return window(std::move(scratch), place.offset, place.length);
+}
+
+Result<Bytes> decode_item(const Checkpoint& checkpoint, ChunkId chunk, std::uint64_t length,
+                          const Progress* progress) {
+  if (is_decoded_whole(checkpoint, chunk)) return read_chunk(checkpoint, chunk);
+  auto scratch = std::make_shared<MemoryScratch>(length + kAroundPayload);
+  SHW_TRY(PlaceIn place, decode_into(checkpoint, chunk, scratch, progress));
+  return scratch->take(place);
+}
+
+}  // namespace shw
