@@ -34,6 +34,10 @@ constexpr std::uint16_t kFlagDescriptor = 8;
 // torch, opens no archive whose directory has one.
 constexpr std::uint16_t kFlagsEncrypted = 1 << 0 | 1 << 6 | 1 << 13;
 constexpr std::uint16_t kFlagPatch = 1 << 5;
+// How far from the end miniz, and so torch, looks for the end record: in windows of 4 KiB that
+// share 3 bytes, until one of them reaches 64 KiB and a record.
+constexpr std::uint64_t kEndReach = 4096 + 16 * 4093;
+
 // MS-DOS's mark of a folder, among the attributes of a record.
 constexpr std::uint32_t kAttributeFolder = 1 << 4;
 
@@ -254,18 +258,14 @@ Result<ZipReader::End> ZipReader::find_end() const {
                {load_little<std::uint16_t>(bytes, 4), load_little<std::uint16_t>(bytes, 6),
                 load_little<std::uint16_t>(bytes, 8)}};
   };
-  auto is_end = [&](BytesView bytes) {
-    return load_little<std::uint32_t>(bytes) == kEndSignature &&
-           load_little<std::uint16_t>(bytes, 20) == bytes.size() - kEndSize;
-  };
+  auto is_end = [](BytesView bytes) { return load_little<std::uint32_t>(bytes) == kEndSignature; };
   BytesView last = BytesView(tail_).last(kEndSize);
   if (is_end(last)) return parse(last, length_ - kEndSize);
 
-  // A comment of up to 64 KiB may follow; no torch writes one.
-  std::uint64_t reach = std::min<std::uint64_t>(length_, kEndSize + kWide16);
   Bytes scratch;
+  const std::uint64_t reach = std::min(length_, kEndReach);
   SHW_TRY(BytesView bytes, view(length_ - reach, reach, scratch));
-  for (std::size_t at = bytes.size() - kEndSize + 1; at-- > 0;) {
+  for (std::size_t at = bytes.size() - kEndSize; at-- > 0;) {
     if (is_end(bytes.subspan(at))) return parse(bytes.subspan(at), length_ - reach + at);
   }
   return damaged(length_ - kEndSize, "the item does not end with a zip archive's end record");

@@ -4,9 +4,10 @@
 //   record    = local-header name extra bytes [descriptor]
 //
 // Read from the end, as torch does; local headers are checked against the directory when a record
-// is touched. Accepted beyond what torch writes: any top directory, deflate, a comment, zip64 in
-// any form. Refused: encryption, other methods, several disks, records that overlap, bytes after
-// the end.
+// is touched. Accepted beyond what torch writes: any top directory, deflate, zip64 in any form, and
+// up to 64 KB behind the end, a comment or not: torch takes the last end record that it finds and
+// looks at nothing behind it. Refused: encryption, other methods, several disks, records that
+// overlap.
 #pragma once
 
 #include <cstdint>
