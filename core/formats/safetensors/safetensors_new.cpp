@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/base/utf8.h"
 #include "core/base/words.h"
 
 namespace shw {
@@ -50,11 +51,13 @@ std::size_t safetensors_order(std::string_view dtype_text) {
 }
 
 Status check_safetensors_can_say(const Outputs& outputs, bool sharded) {
-  std::vector<std::string> wordless, others, pieces;
+  std::vector<std::string> wordless, others, pieces, unspellable;
   for (const OutputTensor& tensor : outputs.tensors) {
     if (safetensors_word(tensor.dtype).empty())
       wordless.push_back(fmt::format("{} ({})", tensor.fqn, name(tensor.dtype)));
     if (!sharded && !is_whole(tensor)) pieces.push_back(tensor.fqn);
+    // Python pickles lone surrogates, JSON has none.
+    if (!is_utf8(tensor.fqn)) unspellable.push_back(tensor.fqn);
   }
   for (const OutputObject& object : outputs.objects) others.push_back(object.fqn);
   std::string what;
@@ -65,6 +68,7 @@ Status check_safetensors_can_say(const Outputs& outputs, bool sharded) {
   };
   add(wordless, "of a dtype that safetensors has no word for");
   add(others, "no tensor, and safetensors holds nothing else");
+  add(unspellable, "named in what is no UTF-8, and a header of safetensors is");
   add(pieces, "in pieces, and a safetensors file holds whole tensors");
   if (what.empty()) return {};
   return fail(ErrorKind::kUnsupported, "cannot be written as safetensors: " + what, {},

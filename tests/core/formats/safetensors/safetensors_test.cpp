@@ -8,6 +8,7 @@
 #include "core/formats/items.h"
 #include "core/formats/safetensors/assembled.h"
 #include "core/formats/safetensors/safetensors_header.h"
+#include "core/formats/safetensors/safetensors_new.h"
 #include "core/make_zip.h"
 
 using namespace shw;
@@ -231,4 +232,16 @@ TEST_CASE("no change of a byte in a sharded file crashes the reader") {
     auto checkpoint = open({{"a.safetensors", cut}});
     if (checkpoint) CHECK_FALSE((*checkpoint)->opening_findings().empty());
   }
+}
+
+// Python pickles a lone surrogate, and convert ended the program at it.
+TEST_CASE("a name that is no UTF-8 is told before a header is made of it") {
+  Outputs outputs;
+  outputs.tensors.push_back({.fqn = "w", .dtype = Dtype::kFloat32, .shape = {2}, .tiles = {}});
+  CHECK(check_safetensors_can_say(outputs, true).has_value());
+  outputs.tensors[0].fqn = "w\xED\xA0\x80";
+  auto said = check_safetensors_can_say(outputs, true);
+  REQUIRE_FALSE(said.has_value());
+  CHECK(said.error().kind == ErrorKind::kUnsupported);
+  CHECK(said.error().message.find("UTF-8") != std::string::npos);
 }
