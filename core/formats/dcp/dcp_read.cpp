@@ -88,6 +88,10 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
   if (is_cancelled(progress)) return cancelled_error();
   if (options.format == &kMegatronFormat && folder != nullptr)
     note_megatron_files(*folder, has_common_object(names), builder);
+  const bool names_dicts =
+      tree->kind(tree->attribute(tree->root(), "planner_data")) == NodeKind::kDict;
+  if (options.format == &kDcpFormat && folder != nullptr && !names_dicts)
+    note_missing_marker(*folder, has_common_object(names), builder);
   auto checkpoint = builder.finish(progress);
   if (is_cancelled(progress)) return cancelled_error();
   return checkpoint;

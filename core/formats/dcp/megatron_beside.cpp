@@ -126,4 +126,16 @@ void note_megatron_files(const Directory& directory, bool has_common_object,
     note_common(directory, has_common_object, builder);
 }
 
+void note_missing_marker(const Directory& directory, bool has_common_object,
+                         CheckpointBuilder& builder) {
+  if (!has_common_object && directory.stat(kCommonState).kind != EntryKind::kFile) return;
+  note(kMegatronMarker, Severity::kWarning,
+       std::string("metadata.json is not there, and ") +
+           (has_common_object ? "the entry common_state" : "common.pt") +
+           " says that Megatron saved this: it writes that file last, so the save did not finish "
+           "or the copy is incomplete, and it takes no folder without one for a checkpoint. "
+           "torch's own loader does not ask for it.",
+       builder);
+}
+
 }  // namespace shw

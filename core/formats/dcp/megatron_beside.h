@@ -19,4 +19,9 @@ inline constexpr const char* kCommonState = "common.pt";
 void note_megatron_files(const Directory& directory, bool has_common_object,
                          CheckpointBuilder& builder);
 
+// The same for a folder without the marker, where the metadata names no nested dicts, as that of
+// torch_dist does not: what else Megatron writes tells that it is its.
+void note_missing_marker(const Directory& directory, bool has_common_object,
+                         CheckpointBuilder& builder);
+
 }  // namespace shw

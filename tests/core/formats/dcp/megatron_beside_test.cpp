@@ -68,6 +68,25 @@ TEST_CASE("what Megatron reads first is whole or said to be damaged") {
   CHECK(noted(kMarker, Bytes(500)) == error);
 }
 
+TEST_CASE("a folder of Megatron's without its marker is a warning, and nobody else's is") {
+  auto noted_without = [](std::optional<Bytes> common, bool has_object) {
+    std::vector<std::pair<std::string, Bytes>> files;
+    if (common) files.emplace_back(kCommonState, *common);
+    CheckpointBuilder builder;
+    builder.set_format(kDcpFormat);
+    note_missing_marker(*memory_directory("ckpt", files), has_object, builder);
+    Severities out;
+    for (const Finding& finding : builder.finish()->opening_findings()) {
+      CHECK(finding.subjects == std::vector<std::string>{kMegatronMarker});
+      out.push_back(finding.severity);
+    }
+    return out;
+  };
+  CHECK(noted_without(common_state(), false) == Severities{Severity::kWarning});
+  CHECK(noted_without(std::nullopt, true) == Severities{Severity::kWarning});
+  CHECK(noted_without(std::nullopt, false) == Severities{});
+}
+
 TEST_CASE("a common.pt that is too large to be read whole is not said to be whole") {
   CHECK(noted(kMarker, common_state(1 << 20)) == Severities{});
   CHECK(noted(kMarker, common_state(65 << 20)) == Severities{Severity::kInfo});
