@@ -13,6 +13,7 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kAtOnce = 256 << 10;
+constexpr std::uint64_t kMostChecked = std::uint64_t{64} << 30;
 constexpr std::uint64_t kMostDecodedCopy = std::uint64_t{256} << 20;
 
 // Bytes of a file that hold a copy.
@@ -107,6 +108,29 @@ Result<bool> hold_the_same(const Checkpoint& checkpoint, const Replica& replica,
   return left == right;
 }
 
+// What the checksums of a copy say that is not its tile byte for byte.
+Status check_copy(const Checkpoint& checkpoint, const Replica& replica, Progress* progress) {
+  const ItemReader* reader = checkpoint.codec(replica.storage).reader;
+  if (reader == nullptr || reader->check == nullptr) return {};
+  ItemFiles files(checkpoint);
+  SHW_TRY(ItemRange range, find_item(files, checkpoint.place(replica.storage)));
+  SHW_TRY(DataCheck done, reader->check(range, checkpoint.transforms(replica.storage), kMostChecked,
+                                        progress, nullptr));
+  if (done.crc != DataCheck::Crc::kDiffers) return {};
+  return fail(ErrorKind::kDamaged, "the record " + done.record + " differs from its checksum",
+              {range.source->name(), done.record_offset});
+}
+
+// What stands in front of the words about a copy.
+constexpr char kDiffers = '!', kUnread = '?';
+
+std::string words_of_unread(const Error& error) {
+  if (error.kind != ErrorKind::kDamaged)
+    return kUnread + ("a copy of a tile cannot be read: " + error.message);
+  // Who saved it gets that back, or nothing.
+  return kDiffers + ("a copy of a tile in " + error.place.file + " is damaged: " + error.message);
+}
+
 std::vector<const Replica*> replicas_of(const Checkpoint& checkpoint) {
   std::vector<const Replica*> all;
   for (std::uint32_t chunk = 0; chunk < checkpoint.chunk_count(); ++chunk) {
@@ -130,6 +154,7 @@ Result<std::string> doubt_of(const Checkpoint& checkpoint, const Replica& replic
     SHW_TRY(bool equal, are_equal(left, right, progress));
     if (equal) return std::string();
   }
+  SHW_CHECK(check_copy(checkpoint, replica, progress));
   SHW_TRY(ItemHeader one, read_item_header(checkpoint, replica.of));
   SHW_TRY(OpenItem copy, open_copy(checkpoint, replica, ItemPart::kHeader));
   const ItemHeader& two = copy.header;
@@ -152,19 +177,21 @@ Result<std::map<TensorId, ReplicaDoubt>> doubtful_replicas(const Checkpoint& che
   for (const Replica* replica : replicas)
     costs.push_back(2 * static_cast<std::uint64_t>(
                             std::max<std::int64_t>(checkpoint.place(replica->storage).length, 0)));
-  // Words with a letter in front: of copies that differ, or that cannot be read.
+  // Words with a letter in front.
   EachWork work{"compare copies", costs, {}, progress};
   work.find = [&](std::size_t i) -> Result<std::string> {
     auto doubt = doubt_of(checkpoint, *replicas[i], progress);
     if (!doubt && doubt.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(doubt).error());
-    if (!doubt) return "?a copy of a tile cannot be read: " + doubt.error().message;
-    return doubt->empty() ? std::string() : "!" + *doubt;
+    if (!doubt) return words_of_unread(doubt.error());
+    return doubt->empty() ? std::string() : kDiffers + *doubt;
   };
   SHW_TRY(std::vector<std::string> words, find_each(team, work));
   std::vector<ReplicaDoubt> doubts(replicas.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (!words[i].empty()) doubts[i] = {words[i].front() == '!', words[i].substr(1)};
+    if (words[i].empty()) continue;
+    const char letter = words[i].front();
+    doubts[i] = {letter == kDiffers, words[i].substr(1)};
   }
   std::map<TensorId, ReplicaDoubt> out;
   for (std::size_t i = 0; i < replicas.size(); ++i) {

@@ -25,11 +25,42 @@ ItemPlace place_in(CheckpointBuilder& builder, const Checkpoint& part, ChunkId c
   return {builder.file(part.file(item->file).path), item->offset, item->length};
 }
 
+std::string words_of(const Checkpoint& part, TensorId tensor, std::uint32_t rank) {
+  return rank_local_name(rank) + " has it as " + std::string(name(part.dtype(tensor))) + " " +
+         to_text(part.shape(tensor));
+}
+
+// Each rank loads by its own metadata, so that nothing fails until other ranks than these load it.
+void note_other_words(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
+                      const std::vector<RankPart>& where, CheckpointBuilder& builder) {
+  const RankPart& first = where.front();
+  const Checkpoint& lowest = *parts[first.rank];
+  for (const RankPart& part : where) {
+    const Checkpoint& own = *parts[part.rank];
+    if (own.dtype(part.tensor) == lowest.dtype(first.tensor) &&
+        same(own.shape(part.tensor), lowest.shape(first.tensor)))
+      continue;
+    Finding finding;
+    finding.rule = "bad-record";
+    finding.severity = Severity::kWarning;
+    finding.subjects.emplace_back(lowest.fqn(first.tensor));
+    finding.cause =
+        "Ranks say different things of " + finding.subjects.front() + ": " +
+        words_of(lowest, first.tensor, first.writer) + ", " +
+        words_of(own, part.tensor, part.writer) +
+        ". Each of them gets back what it saved, and their parts are not of one tensor.";
+    finding.evidence.emplace_back("file", rank_local_name(part.writer));
+    builder.add_finding(std::move(finding));
+    return;
+  }
+}
+
 // All of one tensor, lowest rank first. Of equal boxes the others are its replicas.
 void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
                   const std::vector<RankPart>& where, CheckpointBuilder& builder) {
   const Checkpoint& lowest = *parts[where.front().rank];
   TensorId first = where.front().tensor;
+  note_other_words(parts, where, builder);
   TensorId merged = builder.add_tensor(std::string(lowest.fqn(first)), lowest.dtype(first),
                                        lowest.shape(first), lowest.requires_grad(first));
   if (auto path = lowest.path(first); !path.empty()) builder.set_path(merged, to_vector(path));

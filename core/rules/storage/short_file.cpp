@@ -38,6 +38,8 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (auto item = checkpoint.item(chunk))
         look_at_item(checkpoint, checkpoint.fqn(tensor), *item, found);
+      for (const Replica& replica : checkpoint.replicas(chunk))
+        look_at_item(checkpoint, checkpoint.fqn(tensor), checkpoint.place(replica.storage), found);
     }
   }
   for (const ObjectRow& object : checkpoint.objects()) {
