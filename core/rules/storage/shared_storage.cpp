@@ -10,6 +10,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/rules/rules.h"
+#include "core/rules/storage/equal_files.h"
 #include "core/rules/storage/linked_files.h"
 #include "core/rules/storage/storage_homes.h"
 
@@ -193,6 +194,7 @@ void settle_conflicts(Judged& judged) {
 void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.format().traits.has_index || checkpoint.directory() == nullptr) return;
+  report_equal_files(facts, findings);
   std::vector<SharedRange> shared = find_shared(facts, real_files(checkpoint));
   auto linked = std::stable_partition(shared.begin(), shared.end(), [&](const SharedRange& range) {
     return !spans_files(checkpoint, range);
@@ -221,7 +223,8 @@ const Rule kSharedStorage = {
         "The bytes that belong there are often still in the file of the rank that wrote them, "
         "claimed by no record: where exactly one such range holds an item of the right shape and "
         "dtype, the record can point there again. Two file names that are links to one file leave "
-        "the same: the ranks that wrote them did not write the same numbers.",
+        "the same, and so do two files of which one was copied over the other: the ranks that "
+        "wrote them did not write the same numbers.",
     .lesson =
         {.drawing = R"(
   recorded                                 in the files
