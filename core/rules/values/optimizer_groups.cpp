@@ -11,6 +11,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/optimizer_steps.h"
 #include "core/rules/rules.h"
+#include "core/rules/values/stale_steps.h"
 
 namespace shw {
 namespace {
@@ -365,6 +366,7 @@ void find_optimizer_group_faults(const Facts& facts, std::vector<Finding>& findi
     StepCheck steps = check_steps(facts, optimizer, other, pairs, budget);
     report_wrong_steps(facts.checkpoint, steps, findings);
     report_undecided_steps(steps, findings);
+    report_stale_steps(facts, optimizer, pairs, findings);
     report_membership(optimizer, findings);
     if (other != nullptr)
       report_order(facts.checkpoint, optimizer, *other, name_of(*facts.reference), findings);

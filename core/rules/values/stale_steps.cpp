@@ -1,0 +1,94 @@
+#include "core/rules/values/stale_steps.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// On either side. torch deals the steps out to the files that hold least, whatever parameter they
+// are of: three of one file that lag, and no other one, are no parameters that were frozen.
+constexpr std::size_t kEnoughSteps = 3;
+
+struct FileSteps {
+  std::set<double> values;
+  std::vector<std::string> keys;  // of their parameters
+};
+
+std::optional<FileId> file_of(const Checkpoint& c, const SavedStep& step) {
+  std::optional<ItemPlace> place;
+  if (step.tensor && c.chunks(*step.tensor).size() == 1) place = c.item(c.chunks(*step.tensor)[0]);
+  if (step.object) place = c.objects()[*step.object].item;
+  return place && place->file != FileId::kNone ? std::optional(place->file) : std::nullopt;
+}
+
+// Its moments lie in other files too: the step is where it is by chance, not with its parameter.
+bool lies_apart(const Checkpoint& c, const MomentPair& pair, FileId file) {
+  for (ChunkId chunk : c.chunks(pair.mean)) {
+    auto place = c.item(chunk);
+    if (place && place->file != file) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void report_stale_steps(const Facts& facts, const SavedOptimizer& optimizer,
+                        const std::vector<MomentPair>& pairs, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  std::map<FileId, FileSteps> files;
+  for (const auto& [key, step] : optimizer.steps) {
+    auto file = file_of(c, step);
+    if (!file || !step.step) return;
+    files[*file].values.insert(*step.step);
+    files[*file].keys.push_back(key);
+  }
+  std::map<double, std::vector<FileId>> by_step;
+  for (const auto& [file, steps] : files) {
+    if (steps.values.size() != 1) return;
+    by_step[*steps.values.begin()].push_back(file);
+  }
+  if (by_step.size() != 2) return;
+  auto stale = by_step.begin(), rest = std::next(stale);
+  if (stale->second.size() > rest->second.size()) std::swap(stale, rest);
+  if (stale->second.size() != 1) return;
+  const FileId file = stale->second.front();
+  const std::vector<std::string>& keys = files.at(file).keys;
+  std::size_t others = 0;
+  for (FileId other : rest->second) others += files.at(other).keys.size();
+  const bool are_counts = by_step.begin()->first >= 1;
+  if (keys.size() < kEnoughSteps || others < kEnoughSteps || !are_counts) return;
+  std::map<std::string_view, const MomentPair*> by_key;
+  for (const MomentPair& pair : pairs) {
+    if (pair.prefix == optimizer.prefix) by_key.emplace(pair.key, &pair);
+  }
+  for (const std::string& key : keys) {
+    auto pair = by_key.find(key);
+    if (pair == by_key.end() || !lies_apart(c, *pair->second, file)) return;
+  }
+  Finding finding;
+  finding.rule = kOptimizerGroups.id;
+  finding.severity = Severity::kWarning;
+  finding.subjects.push_back(c.file(file).path);
+  finding.cause = fmt::format(
+      "{} in {} stand at {} and those in the other files at {}, though the moments of these "
+      "parameters are cut over other files as well: the files are of two steps of the run, with "
+      "all that lies in them.",
+      plural(keys.size(), "optimizer step"), c.file(file).path, stale->first, rest->first);
+  finding.evidence = {{"parameters", capped(keys)},
+                      {"count", count_of(keys.size())},
+                      {"step in this file", stale->first},
+                      {"step in the others", rest->first},
+                      {"steps in the others", count_of(others)}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace shw
