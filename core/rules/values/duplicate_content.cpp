@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -37,6 +38,16 @@ std::string signature(const Facts& facts, TensorId tensor) {
     text += to_text(c.offsets(chunk)) + std::to_string(*header->payload_crc) + ' ';
   }
   return elements > static_cast<std::int64_t>(kDistinct) ? text : "";
+}
+
+// Tables that are computed and not learnt: equal in every layer that has them, which in a model of
+// several kinds of layers are few.
+bool is_computed(std::string_view fqn) {
+  constexpr std::array<std::string_view, 6> kWords{"rotary",    "inv_freq",   "freqs_cis",
+                                                   "quant_map", "cos_cached", "sin_cached"};
+  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+    return fqn.find(word) != std::string_view::npos;
+  });
 }
 
 struct Pair {
@@ -78,7 +89,7 @@ Twins find_twins(const Facts& facts) {
   Twins twins;
   std::vector<Alike> alike;
   for (TensorId tensor : each_tensor(facts)) {
-    if (parse_state_fqn(c.fqn(tensor))) continue;
+    if (parse_state_fqn(c.fqn(tensor)) || is_computed(c.fqn(tensor))) continue;
     auto members = members_in(c.fqn(tensor));
     if (members.empty()) continue;
     std::string bytes = signature(facts, tensor);

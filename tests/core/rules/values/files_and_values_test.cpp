@@ -86,6 +86,22 @@ TEST_CASE("a layer with the bytes of another is a warning, models made by copyin
   CHECK(said(*made(folder / "copied", copied), "duplicate-content") == Severity::kInfo);
 }
 
+TEST_CASE("tables that are computed are alike in the few layers that have them") {
+  TemporaryFolder folder;
+  for (bool computed : {true, false}) {
+    MadeModel model = layers(8);
+    for (int layer : {1, 4, 7}) {
+      for (const char* table : {"cos", "sin"}) {
+        std::string fqn = "model.layers." + std::to_string(layer) + ".attn.";
+        fqn += computed ? std::string("rotary_emb.") + table + "_cached" : std::string(table);
+        model.add(fqn, Dtype::kFloat32, {8, 8}, distinct(64, table[0] == 'c' ? 20 : 30));
+      }
+    }
+    auto opened = made(folder / (computed ? "computed" : "learnt"), model);
+    CHECK(said(*opened, "duplicate-content").has_value() == !computed);
+  }
+}
+
 TEST_CASE("a tensor of nothing but NaN is a warning, one NaN information, weights nothing") {
   TemporaryFolder folder;
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
