@@ -34,10 +34,6 @@ constexpr std::uint16_t kFlagDescriptor = 8;
 // torch, opens no archive whose directory has one.
 constexpr std::uint16_t kFlagsEncrypted = 1 << 0 | 1 << 6 | 1 << 13;
 constexpr std::uint16_t kFlagPatch = 1 << 5;
-// How far from the end miniz, and so torch, looks for the end record: in windows of 4 KiB that
-// share 3 bytes, until one of them reaches 64 KiB and a record.
-constexpr std::uint64_t kEndReach = 4096 + 16 * 4093;
-
 // MS-DOS's mark of a folder, among the attributes of a record.
 constexpr std::uint32_t kAttributeFolder = 1 << 4;
 
@@ -55,6 +51,15 @@ constexpr std::uint64_t kDeflateRatio = 1032;
 
 // miniz looks at these numbers first and opens no such archive.
 constexpr const char* kOtherDisks = "the archive is said to lie on several disks";
+
+// How far from the end miniz, and so torch, looks for the end record: in windows of 4 KiB that
+// share 3 bytes, until one of them reaches 64 KiB and a record. Where the next one would begin in
+// front of the archive torch fails.
+std::uint64_t end_reach(std::uint64_t length) {
+  constexpr std::uint64_t kWindow = 4096, kStep = kWindow - 3, kMostSteps = 16;
+  if (length < kWindow) return length;
+  return kWindow + kStep * std::min(kMostSteps, (length - kWindow) / kStep);
+}
 
 std::string_view text_of(BytesView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -263,7 +268,7 @@ Result<ZipReader::End> ZipReader::find_end() const {
   if (is_end(last)) return parse(last, length_ - kEndSize);
 
   Bytes scratch;
-  const std::uint64_t reach = std::min(length_, kEndReach);
+  const std::uint64_t reach = end_reach(length_);
   SHW_TRY(BytesView bytes, view(length_ - reach, reach, scratch));
   for (std::size_t at = bytes.size() - kEndSize; at-- > 0;) {
     if (is_end(bytes.subspan(at))) return parse(bytes.subspan(at), length_ - reach + at);
