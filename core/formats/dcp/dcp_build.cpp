@@ -37,6 +37,7 @@ class Interpreter {
 
  private:
   Status read_entries(NodeId entries);
+  bool is_other_record(NodeId id, std::string_view expected) const;
   bool is_reconstructed(NodeId value) const;
   Status add_tensor(std::uint32_t name, NodeId value);
   Status add_chunks(NodeId chunks, std::string_view fqn);
@@ -152,8 +153,10 @@ Status Interpreter::read_entries(NodeId entries) {
   std::uint32_t tensors = 0;
   for (auto [name, value] : values) {
     if (is_cancelled(progress_)) return cancelled_error();
-    bool tensor = tree_.attribute(value, "size") != NodeId::kAbsent;
-    bool object = !tensor && (tree_.kind(value) == NodeKind::kObject || is_reconstructed(value));
+    bool tensor = tree_.attribute(value, "size") != NodeId::kAbsent &&
+                  !is_other_record(value, "TensorStorageMetadata");
+    bool object = !tensor && !is_other_record(value, "BytesStorageMetadata") &&
+                  (tree_.kind(value) == NodeKind::kObject || is_reconstructed(value));
     if (tensor) {
       targets_[name] = {Target::Kind::kTensor, tensors++};
       SHW_CHECK(add_tensor(name, value));
@@ -167,6 +170,13 @@ Status Interpreter::read_entries(NodeId entries) {
     }
   }
   return {};
+}
+
+// One of torch's, and not that one: torch asks for the class where the attributes say the same.
+bool Interpreter::is_other_record(NodeId id, std::string_view expected) const {
+  const PickleGlobal* made_of = tree_.global(tree_.callable(id));
+  return made_of != nullptr && made_of->module.starts_with("torch.distributed") &&
+         made_of->name != expected;
 }
 
 // copyreg._reconstructor(BytesStorageMetadata, object, None): protocols 0 and 1.
@@ -299,6 +309,8 @@ void Interpreter::read_paths(NodeId planner_data) {
 
 std::optional<DcpKeyRow> Interpreter::key_of(NodeId id) {
   if (const DcpKeyRow* row = rows_.key(id)) return *row;
+  // Of torch's records Python takes no other one for the key of a dict.
+  if (is_other_record(id, "MetadataIndex")) return std::nullopt;
   DcpKeyRow key;
   auto fqn = tree_.text(tree_.attribute(id, "fqn"));
   if (!fqn) return std::nullopt;

@@ -136,3 +136,24 @@ TEST_CASE("a small file cannot take much memory") {
   REQUIRE(opened);
   CHECK(after.uordblks - before.uordblks < 16 * pickle.size() + 1000000);
 }
+
+// One wrong reference in the pickle makes one record of another class, with all its attributes.
+TEST_CASE("records of a class that torch does not take there are told") {
+  const Bytes whole =
+      read_file(std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_two_threads/ckpt/.metadata");
+  const std::string text(reinterpret_cast<const char*>(whole.data()), whole.size());
+  for (std::string name : {"MetadataIndex", "TensorStorageMetadata", "BytesStorageMetadata"}) {
+    CAPTURE(name);
+    std::string other = text;
+    for (std::size_t at = 0; (at = other.find(name, at)) != std::string::npos; at += name.size())
+      other[at + name.size() - 1] = '_';
+    REQUIRE(other != text);
+    auto opened = open_bytes(bytes_of(other));
+    const bool is_told =
+        !opened ||
+        std::any_of((*opened)->opening_findings().begin(), (*opened)->opening_findings().end(),
+                    [](const Finding& finding) { return finding.severity == Severity::kError; });
+    CHECK(is_told);
+    CHECK(open_bytes(whole).has_value());
+  }
+}
