@@ -1,0 +1,146 @@
+"""Bytes that are whole and stand in the wrong place, and bytes behind what a loader reads.
+
+A rank's file with the bytes of another rank's or of another step, a rank's own copy of what all
+ranks have, what lies behind an archive, Megatron's folder without the file that it begins with.
+torch is asked first: what it loads right is clean, what it loads otherwise is told.
+"""
+
+import os
+import pickle
+import shutil
+
+import torch
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint import DefaultLoadPlanner, DefaultSavePlanner
+
+import program
+from checks import expect, expect_equal
+from fake_ranks import dtensor, process_group, torch_chunk, write_checkpoint
+from test_random_damage import loads_otherwise
+
+def behind_archives(checks, scratch):
+    truth = {"w": torch.arange(12.).reshape(4, 3), "b": torch.arange(5)}
+    path = scratch / "behind.pt"
+    torch.save(truth, path)
+    whole = path.read_bytes()
+    # It looks for the end in windows, the last of which may not begin in front of the file.
+    for more in (0, 1, 22, 4000, 5000, 20000, 65536, 69562, 69563):
+        path.write_bytes(whole + bytes(more))
+        with checks.that(f"{more} bytes behind a file of torch.save: clean where torch loads it"):
+            why = loads_otherwise(lambda: torch.load(path, weights_only=True), truth)
+            expect_equal(program.check(path, "--data").code == 0, not why, f"clean ({why})")
+
+
+WEIGHT = torch.randn(24, 8, generator=torch.Generator().manual_seed(3))
+
+
+def model_of(step, experts=False, counted=True):
+    """A state dict by rank: rows of each tensor with their moments, and whole steps."""
+    names = [f"layers.{n}.{'experts.w1' if experts else 'weight'}" for n in range(6)]
+
+    def state_dict_of(rank):
+        mesh, state = rank.device_mesh({"dp": rank.world}), {}
+        for number, name in enumerate(names):
+            begin, length = torch_chunk(24, rank.world, rank.number)
+            tensor = WEIGHT[:24 // rank.world].repeat(rank.world, 1) if experts else WEIGHT
+            local = (tensor + number)[begin:begin + length].clone()
+            state["model." + name] = dtensor(local, mesh, ["Shard(0)"], tensor.shape)
+            if experts:
+                continue
+            for power, kind in ((1, "exp_avg"), (2, "exp_avg_sq")):
+                moment = (local * step / 100) ** power
+                state[f"optimizer.state.{name}.{kind}"] = dtensor(moment, mesh, ["Shard(0)"],
+                                                                 tensor.shape)
+            if counted:
+                state[f"optimizer.state.{name}.step"] = torch.tensor(float(step))
+        return state
+    return state_dict_of
+
+
+def exchanged(folder, name, source):
+    """As a copy that keeps times leaves it."""
+    times = os.stat(folder / name)
+    shutil.copyfile(source, folder / name)
+    os.utime(folder / name, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def exchanged_files(checks, scratch):
+    healthy, before, uncounted = (scratch / name for name in ("healthy", "before", "uncounted"))
+    # Of three: torch gives what all ranks have to those behind the first.
+    write_checkpoint(healthy, 3, model_of(500))
+    write_checkpoint(before, 3, model_of(400))
+    write_checkpoint(uncounted, 3, model_of(500, counted=False))
+    for name, folder in (("this step", healthy), ("the one before", before),
+                         ("one without steps", uncounted)):
+        with checks.that(f"what three ranks saved at {name} is clean"):
+            program.must_be_clean(folder, "--data")
+    for sentence, into, source in (("of the other rank", uncounted, uncounted / "__2_0.distcp"),
+                                   ("of another step", healthy, before / "__1_0.distcp")):
+        with checks.that(f"a file with the bytes {sentence} is told"):
+            folder = scratch / sentence
+            shutil.copytree(into, folder)
+            exchanged(folder, "__1_0.distcp", source)
+            files = {subject for finding in program.check(folder).must_exit(1).above_info()
+                     for subject in finding["subjects"]}
+            expect(files & {"__1_0.distcp", "__2_0.distcp"}, f"no file is named: {files}")
+    with checks.that("experts that are copies of one dense layer raise nothing"):
+        write_checkpoint(scratch / "upcycled", 3, model_of(1, experts=True))
+        expect_equal((scratch / "upcycled" / "__0_0.distcp").stat().st_size,
+                     (scratch / "upcycled" / "__1_0.distcp").stat().st_size, "sizes")
+        program.must_be_clean(scratch / "upcycled", "--data")
+
+
+def own_copies(checks, scratch):
+    """Without collectives every rank writes what all have, and reads its own again."""
+    whole = torch.arange(40.) * 1.5
+
+    def saved(folder):
+        for number in range(2):
+            with process_group(number, 2):
+                dcp.save({"b": whole.clone()}, checkpoint_id=str(folder), use_collectives=False)
+        return folder
+    folder = saved(scratch / "own")
+    with checks.that("what each rank saved for itself is clean"):
+        program.must_be_clean(folder, "--data")
+    for number in range(2):
+        with checks.that(f"a byte of rank {number}'s own copy that changed is told"):
+            path = folder / f"__{number}_0.distcp"
+            good = path.read_bytes()
+            at = good.index(whole.numpy().tobytes())
+            path.write_bytes(good[:at + 9] + bytes([good[at + 9] ^ 4]) + good[at + 10:])
+            answer = program.check(folder, "--data").must_exit(1)
+            expect(path.name in answer.stdout, f"{path.name} is not named: {answer}")
+            path.write_bytes(good)
+
+
+def megatron_marker(checks, scratch):
+    folder, truth = scratch / "megatron", {"w": torch.arange(6.)}
+    dcp.save(dict(truth), checkpoint_id=str(folder), no_dist=True,
+             planner=DefaultSavePlanner(flatten_state_dict=False))
+    # As Megatron's saver has it, which keeps no paths.
+    metadata = dcp.FileSystemReader(str(folder)).read_metadata()
+    metadata.planner_data, metadata.storage_meta = None, None
+    (folder / ".metadata").write_bytes(pickle.dumps(metadata))
+
+    def load():
+        state = {"w": torch.zeros(6)}
+        dcp.load(state, checkpoint_id=str(folder), no_dist=True,
+                 planner=DefaultLoadPlanner(flatten_state_dict=False))
+        return state
+    with checks.that("metadata without paths is nobody's but torch's"):
+        expect_equal(loads_otherwise(load, truth), [], "torch")
+        program.must_be_clean(folder)
+    torch.save({"iteration": 7}, folder / "common.pt")
+    with checks.that("beside common.pt the file is missed that Megatron writes last"):
+        finding = program.check(folder).must_exit(1).above_info()[0]
+        expect_equal(finding["subjects"], ["metadata.json"], "subjects")
+    (folder / "metadata.json").write_text('{"sharded_backend": "torch_dist"}')
+    with checks.that("with it nothing is"):
+        program.must_be_clean(folder)
+
+
+def run(checks, other, scratch):
+    behind_archives(checks, scratch)
+    exchanged_files(checks, scratch)
+    own_copies(checks, scratch)
+    megatron_marker(checks, scratch)
