@@ -12,6 +12,9 @@
 namespace shw {
 namespace {
 
+// Of a symbol: nothing beside it, a group's addresses, a symbolic link.
+constexpr std::uint32_t kHdf5LastSymbolKind = 2;
+
 constexpr std::array<unsigned char, 8> kHdf5Magic{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 // A dataset has some ten messages, a group of links in its header a few hundred.
 constexpr std::size_t kMostHdf5Messages = 1 << 16;
@@ -69,11 +72,15 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
                             is_old ? 13 : 9);
   cursor.skip(is_old ? (version == 1 ? 13u : 9u) : 1u);
   const auto base = cursor.take<std::uint64_t>();
-  cursor.skip(8);
+  const auto extension = cursor.take<std::uint64_t>();
   objects.end_ = cursor.take<std::uint64_t>();
   if (is_old) cursor.skip(16);
   objects.root_ = cursor.take<std::uint64_t>();
+  const auto root_kind = is_old ? cursor.take<std::uint32_t>() : 0;
   if (!cursor.ok()) return objects.damaged("ends inside of its superblock", first.size());
+  // What libhdf5 refuses before it looks at anything else.
+  if (is_old && (extension != kHdf5NoAddress || root_kind > kHdf5LastSymbolKind))
+    return objects.damaged("has a superblock that says what its version cannot", 0);
   if (!is_old) SHW_CHECK(objects.read_checked(0, cursor.at()));
   if (base != 0) return objects.not_read("begins behind a user block", 0);
   return objects;
@@ -90,6 +97,9 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
     cursor.skip(head.passed_over);
     message.offset = block.offset + cursor.at();
     if (size > cursor.left()) return damaged("a message ends behind its block", message.offset);
+    // Those of version 1 are filled up to eight bytes.
+    if (head.type_bytes == 2 && size % 8 != 0)
+      return damaged("a message does not end where one can", message.offset);
     auto body = std::span(block.bytes).subspan(cursor.at(), size);
     message.body.assign(body.begin(), body.end());
     cursor.skip(size);
@@ -211,7 +221,9 @@ Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
     Hdf5Cursor cursor(entries, i * kEntry);
     const auto name = cursor.take<std::uint64_t>(), object = cursor.take<std::uint64_t>();
     const auto kind = cursor.take<std::uint32_t>();
-    if (kind == 2) continue;  // a symbolic link
+    if (kind > kHdf5LastSymbolKind)
+      return damaged("a symbol of a group is of no kind", address + 8 + i * kEntry);
+    if (kind == kHdf5LastSymbolKind) continue;  // a symbolic link
     SHW_TRY(std::string text, take_name(name, names, address + 8 + i * kEntry));
     links.push_back({std::move(text), object});
   }
@@ -276,6 +288,10 @@ Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>&
       if (!has_signature(head, "HEAP")) return damaged("no names of a group stand here", heap);
       const auto size = load_little<std::uint64_t>(head, 8);
       if (size > kMostHeap) return damaged("the names of a group take too much", heap);
+      constexpr std::uint64_t kNothingFree = 1;
+      const auto first_free = load_little<std::uint64_t>(head, 16);
+      if (first_free != kNothingFree && first_free >= size)
+        return damaged("the room between the names of a group lies outside of them", heap);
       SHW_TRY(Bytes bytes, read(load_little<std::uint64_t>(head, 24), size));
       Hdf5Heap names{std::move(bytes), size};
       SHW_CHECK(add_symbols(tree, names, -1, links));

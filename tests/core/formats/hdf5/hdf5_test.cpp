@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "core/base/little_endian.h"
 #include "core/formats/hdf5/hdf5_files.h"
 #include "core/rules/check.h"
 
@@ -156,6 +157,22 @@ TEST_CASE("any byte of an HDF5 file may be wrong") {
     }
     // Of the newer form all is under checksums but 160 bytes of elements and 650 between blocks.
     if (step == 1) CHECK(silent == 160 + 650);
+  }
+}
+
+// Each was opened and its tensors read: h5py 3.16 gives an error for every one of them.
+TEST_CASE("what the older form of HDF5 says beside its tensors has to be right as well") {
+  const Bytes whole = file_bytes("h5py/tiles.h5");
+  REQUIRE(whole[8] == std::byte{0});  // the superblock's version
+  REQUIRE_FALSE(look_at(whole));
+  const std::string text(reinterpret_cast<const char*>(whole.data()), whole.size());
+  const std::size_t root = load_little<std::uint64_t>(whole, 64), heap = text.find("HEAP");
+  REQUIRE(heap != std::string::npos);
+  for (std::size_t at : {std::size_t{37}, std::size_t{74}, heap + 23, root + 18}) {
+    CAPTURE(at);
+    Bytes bent = whole;
+    bent[at] ^= std::byte{1};
+    CHECK(look_at(bent));
   }
 }
 
