@@ -155,7 +155,19 @@ def optimizer_finds_its_states(checks, scratch):
                 expect(torch.equal(again.state[parameter][name], value), f"{name}: {again.state}")
 
 
+def nothing_is_something(checks, scratch):
+    """An optimizer without states saves a dict without an entry."""
+    (scratch / "bare").mkdir()
+    state = {"w": torch.ones(2), "optimizer": {"state": {}, "param_groups": [{"lr": 0.1}]}}
+    torch.save(state, scratch / "bare" / "model.pt")
+    with checks.that("a dict without an entry comes along from a file of torch.save to DCP"):
+        program.shardwright("convert", scratch / "bare", "--to", "dcp", "--out",
+                            scratch / "bare-dcp", "--yes", "--json").must_exit(0)
+        must_prove(scratch / "bare-dcp", "--against", scratch / "bare")
+
+
 def run(checks, other, scratch):
+    nothing_is_something(checks, scratch)
     optimizer_finds_its_states(checks, scratch)
     flipped = {name: tensor.flip(0).contiguous() if tensor.dim() else tensor
                for name, tensor in truth().items() if name != "none"}

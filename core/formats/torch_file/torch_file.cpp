@@ -96,7 +96,7 @@ class TorchFileReader {
   void add_object(StateEntry entry) {
     InlinedValue value;
     auto opcodes = is_empty_mapping(tree_, entry.value)
-                       ? std::optional<std::string>("}")
+                       ? std::optional<std::string>("}(u")  // as plain_pickle() says it of an item
                        : plain_pickle(tree_, entry.value, plain_left_);
     if (opcodes) {
       plain_left_ -= opcodes->size();
