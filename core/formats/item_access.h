@@ -64,6 +64,12 @@ std::vector<Box> row_slabs(const Extents& sizes, std::int64_t most);
 Result<Bytes> read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
                            ExtentsView strides, std::size_t element);
 
+// Of all its elements; an error where that is more than `limit`, or than what is saved of it could
+// ever be: memory follows the bytes that are there, and a shape of 2^35 over one small chunk is
+// made up.
+Result<std::uint64_t> tensor_size(const Checkpoint& checkpoint, TensorId tensor,
+                                  std::uint64_t limit);
+
 // The elements are those of the chunk, as many of the dtype as recorded.
 bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
 // Every byte of the payload is one of an element, each once. Signs do not count.

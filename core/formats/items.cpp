@@ -10,8 +10,8 @@
 #include "core/base/leave_behind.h"
 #include "core/base/parallel.h"
 #include "core/base/until_cancelled.h"
-#include "core/formats/box_reader.h"
 #include "core/formats/item_access.h"
+#include "core/formats/tensor_coverage.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -50,46 +50,6 @@ std::vector<Task> tasks_of(const Checkpoint& checkpoint, const std::vector<std::
   return tasks;
 }
 
-// Which elements of a tensor have been filled, one bit each.
-class Coverage {
- public:
-  explicit Coverage(std::int64_t elements)
-      : elements_(elements), bits_((static_cast<std::size_t>(elements) + 7) / 8) {}
-  void add(const Box& box, ExtentsView strides) {
-    // The innermost extent is a run; the others are counted through.
-    std::size_t ndim = box.sizes.size();
-    std::int64_t run = ndim == 0 ? 1 : box.sizes[ndim - 1];
-    Extents at = box.offsets;
-    while (true) {
-      std::int64_t first = 0;
-      for (std::size_t d = 0; d < ndim; ++d) first += at[d] * strides[d];
-      mark(static_cast<std::size_t>(first), static_cast<std::size_t>(first + run));
-      std::size_t d = ndim == 0 ? 0 : ndim - 1;
-      while (d-- > 0) {
-        if (++at[d] < box.offsets[d] + box.sizes[d]) break;
-        at[d] = box.offsets[d];
-      }
-      if (d == static_cast<std::size_t>(-1)) return;
-    }
-  }
-  std::int64_t missing() const {
-    std::int64_t set = 0;
-    for (std::uint8_t byte : bits_) set += __builtin_popcount(byte);
-    return elements_ - set;
-  }
-
- private:
-  void mark(std::size_t first, std::size_t last) {
-    for (; first < last && first % 8 != 0; ++first) set(first);
-    for (; first + 8 <= last; first += 8) bits_[first / 8] = 0xFF;
-    for (; first < last; ++first) set(first);
-  }
-  void set(std::size_t i) { bits_[i / 8] = static_cast<std::uint8_t>(bits_[i / 8] | 1u << i % 8); }
-
-  std::int64_t elements_;
-  std::vector<std::uint8_t> bits_;
-};
-
 // The elements of a chunk, where its payload has the sizes that the metadata gives it.
 Result<Bytes> read_chunk_with(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
                               std::optional<Dtype> dtype) {
@@ -103,7 +63,8 @@ Result<Bytes> read_chunk_with(ItemFiles& files, const Checkpoint& checkpoint, Ch
   return bytes;
 }
 
-// Memory follows the bytes that are there: a shape of 2^35 over one small chunk is made up.
+}  // namespace
+
 Result<std::uint64_t> tensor_size(const Checkpoint& checkpoint, TensorId tensor,
                                   std::uint64_t limit) {
   constexpr std::uint64_t kAlwaysFine = std::uint64_t{64} << 20;
@@ -139,8 +100,6 @@ Result<std::uint64_t> tensor_size(const Checkpoint& checkpoint, TensorId tensor,
         place);
   return *bytes;
 }
-
-}  // namespace
 
 Result<ItemHeader> read_item_header(const Checkpoint& checkpoint, ChunkId chunk) {
   ItemFiles files(checkpoint);
@@ -222,85 +181,6 @@ Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
     coverage.add(box, strides);
   }
   values.uncovered = coverage.missing();
-  return values;
-}
-
-namespace {
-
-// Elements in no box, counted slab by slab: a bit for each of 8 billion would be a gigabyte.
-std::int64_t uncovered_by(std::span<const Box> boxes, const Extents& shape) {
-  constexpr std::int64_t kCounted = 1 << 26;
-  if (volume(shape).value_or(0) == 0) return 0;
-  std::int64_t missing = 0;
-  for (const Box& slab : row_slabs(shape, kCounted)) {
-    Coverage coverage(volume(slab.sizes).value_or(0));
-    for (const Box& box : boxes) {
-      auto common = intersect(box, slab);
-      if (!common || is_empty(*common)) continue;
-      for (std::size_t d = 0; d < shape.size(); ++d) common->offsets[d] -= slab.offsets[d];
-      coverage.add(*common, row_major_strides(slab.sizes));
-    }
-    missing += coverage.missing();
-  }
-  return missing;
-}
-
-// The least box of leading indices that begins with the first `count` elements; hardly twice as
-// many lie in it.
-Box first_box(const Extents& shape, std::int64_t count) {
-  Box box = whole(shape);
-  std::int64_t inner = volume(shape).value_or(0);
-  for (std::int64_t& size : box.sizes) {
-    inner /= size;  // elements of an index along this dim
-    if (inner <= count) {
-      size = std::min(size, (count + inner - 1) / inner);
-      break;
-    }
-    size = 1;
-  }
-  return box;
-}
-
-}  // namespace
-
-Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId tensor,
-                                         std::uint64_t count) {
-  // Of more than this not much is saved.
-  constexpr std::uint64_t kFewBytes = std::uint64_t{64} << 20;
-  SHW_TRY(const std::uint64_t bytes, tensor_size(checkpoint, tensor, UINT64_MAX));
-  const std::size_t size = size_of(checkpoint.dtype(tensor));
-  if (count == 0 || count >= bytes / size || count >= kFewBytes / size)
-    return read_tensor(checkpoint, tensor);
-  TensorValues values{checkpoint.dtype(tensor), copy_of(checkpoint.shape(tensor)), {}, 0};
-  const Extents& shape = values.shape;
-  const Box first = first_box(shape, static_cast<std::int64_t>(count));
-  const Extents strides = row_major_strides(first.sizes);
-  values.bytes.resize(static_cast<std::size_t>(volume(first.sizes).value_or(0)) * size);
-  BoxReader reader(checkpoint, /*decoded_bytes=*/0);
-  std::vector<Box> boxes;
-  for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    const Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
-    // It says what is wrong with it.
-    if (!lies_inside(box.offsets, box.sizes, shape)) return read_tensor(checkpoint, tensor);
-    if (is_empty(box)) continue;
-    boxes.push_back(box);
-    auto common = intersect(box, first);
-    if (!common || is_empty(*common)) continue;
-    Box local = *common;
-    std::int64_t at = 0;
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      local.offsets[d] -= box.offsets[d];
-      at += (common->offsets[d] - first.offsets[d]) * strides[d];
-    }
-    SHW_TRY(const ItemHeader header, reader.header(chunk));
-    if (header.dtype != values.dtype)
-      return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, header));
-    SHW_TRY(Bytes part, reader.read(chunk, local));
-    copy_strided({part, row_major_strides(local.sizes), 0}, {values.bytes, strides, at},
-                 local.sizes, size);
-  }
-  values.bytes.resize(static_cast<std::size_t>(count) * size);
-  values.uncovered = uncovered_by(boxes, shape);
   return values;
 }
 
