@@ -99,8 +99,8 @@ Status prove_nothing_lost(const Checkpoint& checkpoint, const PlannedTensor& pla
 }
 
 Status prove_used_once(const Checkpoint& checkpoint, const PlannedTensor& planned) {
-  for (const auto& [chunk, boxes] : used_boxes(planned)) {
-    if (!are_disjoint(boxes))
+  for (const auto& [chunk, one] : used_chunks(planned)) {
+    if (!are_disjoint(one.boxes))
       return cannot_lower(checkpoint, planned.tensor,
                           "an element would be used twice, and be kept in one place at most");
   }
@@ -140,19 +140,19 @@ Status prove_exchanged(const Checkpoint& checkpoint, const Plan& plan) {
   for (const PlannedTensor& tensor : plan.tensors) {
     planned.insert(index_of(tensor.tensor));
     if (tensor.lost_elements != 0 || has_side(tensor) || is_pure_relabel(tensor)) continue;
-    auto used = used_boxes(tensor);
+    auto used = used_chunks(tensor);
     bool takes = std::any_of(used.begin(), used.end(), [&](const auto& one) {
       return checkpoint.tensor_of(ChunkId{one.first}) != tensor.tensor;
     });
     if (!takes) continue;
     takers.push_back(&tensor);
-    for (const auto& [chunk, boxes] : used) wanted.insert(chunk);
+    for (const auto& [chunk, one] : used) wanted.insert(chunk);
     for (ChunkId chunk : checkpoint.chunks(tensor.tensor)) wanted.insert(index_of(chunk));
   }
   if (takers.empty()) return {};
   auto used = used_by_plan(checkpoint, plan, wanted);
   for (const PlannedTensor* taker : takers) {
-    for (const auto& [chunk, boxes] : used_boxes(*taker)) {
+    for (const auto& [chunk, one] : used_chunks(*taker)) {
       bool is_free = planned.contains(index_of(checkpoint.tensor_of(ChunkId{chunk})));
       if (!is_free || !are_disjoint(used[chunk]))
         return cannot_lower(checkpoint, taker->tensor, "elements of another tensor would be used");
