@@ -10,17 +10,17 @@
 #include "core/base/hash.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
-#include "core/facts/tile_content.h"
 #include "core/rules/rules.h"
 #include "core/rules/storage/linked_files.h"
+#include "core/rules/storage/tile_start.h"
 
 namespace shw {
 namespace {
 
 // What two tensors or more must say. One alone may be a table that repeats itself.
 constexpr std::size_t kTelling = 2;
-// Elements of a tile that is read for what it holds.
-constexpr std::int64_t kLargestRead = std::int64_t{1} << 22;
+// Different numbers that make a tile one that was trained.
+constexpr std::size_t kManyNumbers = 16;
 
 using Items = std::vector<ChunkId>;  // of one file, as they lie
 
@@ -86,22 +86,14 @@ bool must_differ(const Checkpoint& c, ChunkId a, ChunkId b) {
          c.fqn(one).find("expert") == std::string_view::npos;
 }
 
-bool has_many_numbers(const Checkpoint& c, ChunkId chunk) {
-  auto elements = volume(c.sizes(chunk));
-  if (!elements || *elements <= static_cast<std::int64_t>(kMaxValues) || *elements > kLargestRead)
-    return false;
-  TensorBoxes boxes(c, c.tensor_of(chunk), c.dtype(c.tensor_of(chunk)));
-  auto content = boxes.content_of(chunk, copy_of(c.sizes(chunk)));
-  return content && content->values.size() == kMaxValues;
-}
-
 // Tensors of which the files hold two tiles that training would have made different.
 bool are_told_apart(const Facts& facts, const Items& a, const Items& b) {
   std::set<TensorId> seen;
+  BoxReader reader(facts.checkpoint, /*decoded_bytes=*/0);
   for (std::size_t i = 0; i < a.size() && seen.size() < kTelling; ++i) {
     TensorId tensor = facts.checkpoint.tensor_of(a[i]);
     if (!seen.contains(tensor) && must_differ(facts.checkpoint, a[i], b[i]) &&
-        has_many_numbers(facts.checkpoint, a[i]))
+        numbers_at_start(facts.checkpoint, a[i], kManyNumbers, reader) == kManyNumbers)
       seen.insert(tensor);
   }
   return seen.size() >= kTelling;

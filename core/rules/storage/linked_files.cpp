@@ -2,42 +2,19 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <unordered_map>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
-#include "core/formats/box_reader.h"
 #include "core/io/same_file.h"
 #include "core/rules/rules.h"
-#include "core/tiles/blocks.h"
+#include "core/rules/storage/tile_start.h"
 
 namespace shw {
 namespace {
 
-// Tiles that are looked at for what they hold, and how much of each, in elements.
-constexpr int kMostLookedAt = 1024;
-constexpr std::int64_t kLookedAt = std::int64_t{1} << 16;
-
-// Tools that store equal files once link files of zeros or ones, too: only what holds different
-// numbers must have been written twice. Told by where the tile begins.
-bool holds_different_numbers(const Checkpoint& c, ChunkId chunk, BoxReader& reader) {
-  const Extents sizes = copy_of(c.sizes(chunk));
-  const std::uint32_t width = size_of(c.dtype(c.tensor_of(chunk)));
-  if (width == 0 || volume(sizes).value_or(0) <= 0) return false;
-  auto bytes = reader.read(chunk, {Extents(sizes.size(), 0), block_sizes(sizes, kLookedAt, {})});
-  if (!bytes) return false;
-  std::optional<BytesView> number;
-  for (std::size_t at = 0; at + width <= bytes->size(); at += width) {
-    const BytesView element = BytesView(*bytes).subspan(at, width);
-    auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
-    if (std::all_of(element.begin(), element.end(), is_zero)) continue;
-    if (!number) number = element;
-    if (!std::equal(element.begin(), element.end(), number->begin())) return true;
-  }
-  return false;
-}
+constexpr int kMostLookedAt = 1024;  // tiles, for what they hold
 
 bool is_recorded(const FileRow& file) {
   return file.safe && file.referenced && file.kind == EntryKind::kFile && file.size > 0;
@@ -51,7 +28,9 @@ bool is_telling(const Facts& facts, const std::vector<SharedRange>& ranges) {
     for (const Claim& claim : range.claims) {
       if (!claim.is_chunk()) continue;
       if (looked_at++ == kMostLookedAt) return false;
-      if (holds_different_numbers(facts.checkpoint, claim.chunk, reader)) return true;
+      // Tools that store equal files once link files of zeros or ones, too: only what holds
+      // different numbers must have been written twice.
+      if (numbers_at_start(facts.checkpoint, claim.chunk, 2, reader) == 2) return true;
     }
   }
   return false;
