@@ -56,9 +56,9 @@ constexpr const char* kOtherDisks = "the archive is said to lie on several disks
 // share 3 bytes, until one of them reaches 64 KiB and a record. Where the next one would begin in
 // front of the archive torch fails.
 std::uint64_t end_reach(std::uint64_t length) {
-  constexpr std::uint64_t kWindow = 4096, kStep = kWindow - 3, kMostSteps = 16;
+  constexpr std::uint64_t kWindow = 4096, kApart = kWindow - 3, kMostSteps = 16;
   if (length < kWindow) return length;
-  return kWindow + kStep * std::min(kMostSteps, (length - kWindow) / kStep);
+  return kWindow + kApart * std::min(kMostSteps, (length - kWindow) / kApart);
 }
 
 std::string_view text_of(BytesView bytes) {
