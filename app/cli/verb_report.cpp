@@ -63,8 +63,10 @@ int run_tables(Context& context, const verbs::Opened& opened, const CheckReport&
 
 int run_report(Context& context) {
   const Options& options = context.options;
+  const bool is_answer = options.json && options.out.empty();
   const auto format =
-      verbs::page_format_of_word(options.format).value_or(verbs::page_format(options.out));
+      verbs::page_format_of_word(options.format)
+          .value_or(is_answer ? verbs::PageFormat::kJson : verbs::page_format(options.out));
   auto asked = verbs::read_asked(options.baseline, options.policy);
   if (!asked) return fail_with(context, asked.error());
   auto opened = open_all(context);

@@ -179,6 +179,7 @@ TEST_CASE("every form of a report says the same findings") {
     CHECK(rule["id"] == found[i]["rule"]);
   }
   CHECK(parsed(shardwright(with_spec("report", {"--format", "json"})).out)["findings"] == found);
+  CHECK(parsed(shardwright(with_spec("report", {"--json"})).out)["findings"] == found);
   Run junit = shardwright(with_spec("report", {"--format", "junit"}));
   CHECK(contains(junit.out, "<failure type=\"error\""));
   Run github = shardwright(with_spec("report", {"--format", "github"}));
