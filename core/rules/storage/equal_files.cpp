@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 
@@ -21,6 +22,7 @@ namespace {
 constexpr std::size_t kTelling = 2;
 // Different numbers that make a tile one that was trained.
 constexpr std::size_t kManyNumbers = 16;
+constexpr std::size_t kMostRounds = 64;
 
 using Items = std::vector<ChunkId>;  // of one file, as they lie
 
@@ -86,18 +88,41 @@ bool must_differ(const Checkpoint& c, ChunkId a, ChunkId b) {
          c.fqn(one).find("expert") == std::string_view::npos;
 }
 
-// Tensors of which the files hold two tiles that training would have made different.
-bool are_told_apart(const Facts& facts, const Items& a, const Items& b) {
-  std::set<TensorId> seen;
-  BoxReader reader(facts.checkpoint, /*decoded_bytes=*/0);
-  for (std::size_t i = 0; i < a.size() && seen.size() < kTelling; ++i) {
-    TensorId tensor = facts.checkpoint.tensor_of(a[i]);
-    if (!seen.contains(tensor) && must_differ(facts.checkpoint, a[i], b[i]) &&
-        numbers_at_start(facts.checkpoint, a[i], kManyNumbers, reader) == kManyNumbers)
-      seen.insert(tensor);
+// Files with the same items: each is read once for what it holds, wherever it is asked of.
+class SameItems {
+ public:
+  SameItems(const Facts& facts, const Items& items)
+      : facts_(facts), items_(items), known_(items.size()), reader_(facts.checkpoint, 0) {}
+
+  // Two tensors of which the files hold two tiles that training would have made different.
+  bool are_told_apart(const Items& a, const Items& b) {
+    std::set<TensorId> seen;
+    for (std::size_t i = 0; i < a.size() && seen.size() < kTelling; ++i) {
+      TensorId tensor = facts_.checkpoint.tensor_of(a[i]);
+      if (!seen.contains(tensor) && has_many_numbers(i) &&
+          must_differ(facts_.checkpoint, a[i], b[i]))
+        seen.insert(tensor);
+    }
+    return seen.size() >= kTelling;
   }
-  return seen.size() >= kTelling;
-}
+
+ private:
+  bool has_many_numbers(std::size_t item) {
+    if (!known_[item]) {
+      const Checkpoint& c = facts_.checkpoint;
+      const ChunkId chunk = items_[item];
+      const auto elements = static_cast<std::uint64_t>(volume(c.sizes(chunk)).value_or(0));
+      known_[item] = elements >= kManyNumbers &&
+                     numbers_at_start(c, chunk, kManyNumbers, reader_) == kManyNumbers;
+    }
+    return *known_[item];
+  }
+
+  const Facts& facts_;
+  const Items& items_;
+  std::vector<std::optional<bool>> known_;
+  BoxReader reader_;
+};
 
 struct EqualFiles {
   std::vector<FileId> files;
@@ -111,19 +136,26 @@ std::vector<EqualFiles> equal_files(const Facts& facts) {
   };
   auto by_print = files_by_print(facts);
   for (auto& [print, files] : each_of(by_print, facts)) {
-    for (std::size_t i = 0; i < files.size(); ++i) {
+    // Each round is for the first file that is left: of a thousand files that say nothing of each
+    // other more would be a million looks.
+    for (std::size_t round = 0; round < kMostRounds && files.size() > 1; ++round) {
+      const FileItems first = std::move(files.front());
+      SameItems same(facts, first.items);
       EqualFiles group;
-      for (std::size_t k = files.size() - 1; k > i; --k) {
-        if (!is_equal_file(facts, files[i].items, files[k].items) ||
-            !are_told_apart(facts, files[i].items, files[k].items))
-          continue;
-        group.files.push_back(files[k].file);
-        files.erase(files.begin() + static_cast<std::ptrdiff_t>(k));
+      std::vector<FileItems> left;
+      for (std::size_t k = 1; k < files.size(); ++k) {
+        const bool is_copy = is_equal_file(facts, first.items, files[k].items) &&
+                             same.are_told_apart(first.items, files[k].items);
+        if (is_copy)
+          group.files.push_back(files[k].file);
+        else
+          left.push_back(std::move(files[k]));
       }
+      files = std::move(left);
       if (group.files.empty()) continue;
-      group.files.push_back(files[i].file);
+      group.files.push_back(first.file);
       std::sort(group.files.begin(), group.files.end(), by_path);
-      for (ChunkId chunk : files[i].items) group.tensors.insert(facts.checkpoint.tensor_of(chunk));
+      for (ChunkId chunk : first.items) group.tensors.insert(facts.checkpoint.tensor_of(chunk));
       found.push_back(std::move(group));
     }
   }

@@ -1,4 +1,5 @@
 // One storage record copied over another, on what torch wrote: found, and pointed back.
+#include <atomic>
 #include <filesystem>
 
 #include "core/fixtures.h"
@@ -243,6 +244,30 @@ TEST_CASE("linked files of nothing but large tiles are told by where these begin
     REQUIRE(finding != nullptr);
     CHECK(finding->severity == (one_number ? Severity::kInfo : Severity::kWarning));
   }
+}
+
+TEST_CASE("files that hold the same ones are not read once for each other one") {
+  constexpr std::int64_t kRanks = 64;
+  TemporaryFolder folder;
+  MadeModel model;
+  for (const char* name : {"a", "b"}) {
+    model.add(name, Dtype::kFloat32, {kRanks, 32}, Numbers(kRanks * 32, 1));
+    for (std::int64_t rank = 0; rank < kRanks; ++rank)
+      model.tensors.back().tiles.push_back({{rank, 0}, {1, 32}, static_cast<std::uint32_t>(rank)});
+  }
+  ContentWriter(folder / "ckpt").write(model);
+  auto directory = open_directory(folder / "ckpt");
+  REQUIRE(directory.has_value());
+  std::atomic<int> reads{0};
+  auto checkpoint = open_checkpoint(
+      faulty_directory(*directory, [&](const std::string&, std::uint64_t, std::size_t) {
+        ++reads;
+        return std::nullopt;
+      }));
+  REQUIRE(checkpoint.has_value());
+  reads = 0;
+  CHECK(report_of(**checkpoint).verdict == Verdict::kClean);
+  CHECK(reads < 8 * 2 * kRanks);
 }
 
 TEST_CASE("no healthy checkpoint shares a byte between two records") {
