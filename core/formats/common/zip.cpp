@@ -2,16 +2,14 @@
 
 #include <fmt/core.h>
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "core/base/checked.h"
 #include "core/base/little_endian.h"
-#include "core/formats/common/byte_stream.h"
 #include "core/formats/common/crc32.h"
+#include "core/formats/common/inflating_stream.h"
 #include "core/io/read_through.h"
 
 namespace shw {
@@ -45,7 +43,6 @@ constexpr std::uint64_t kTailRead = 4 << 10;
 constexpr std::uint64_t kHeadRead = 2 << 10;
 // An item has seven records, a file of a whole model a hundred thousand.
 constexpr std::size_t kLinearSearch = 32;
-constexpr std::uint64_t kInflatedAtOnce = 64 << 10;
 // Deflate makes at most 1032 bytes of one.
 constexpr std::uint64_t kDeflateRatio = 1032;
 
@@ -91,83 +88,6 @@ bool widen(BytesView extra, std::initializer_list<std::uint64_t*> fields) {
   // No zip64 field: the value is what it says, 2^32 - 1.
   return true;
 }
-
-// A deflated record, which must come to as many bytes as it announces.
-class InflatingStream final : public ByteStream {
- public:
-  InflatingStream(std::shared_ptr<const ByteSource> source, std::uint64_t data,
-                  const ZipEntry& entry)
-      : source_(std::move(source)),
-        data_(data),
-        stored_(entry.stored_length),
-        length_(entry.length),
-        name_(entry.name) {}
-  InflatingStream(const InflatingStream&) = delete;
-  InflatingStream& operator=(const InflatingStream&) = delete;
-  ~InflatingStream() override { inflateEnd(&zlib_); }
-
-  Status begin() {
-    if (inflateInit2(&zlib_, -MAX_WBITS) == Z_OK) return {};
-    return fail(ErrorKind::kIo, "zlib cannot start", {source_->name(), data_});
-  }
-
-  Result<std::size_t> read(std::span<std::byte> out) override {
-    const auto wanted = static_cast<std::size_t>(
-        std::min<std::uint64_t>({out.size(), length_ - made_, kMostAtOnce}));
-    zlib_.next_out = reinterpret_cast<Bytef*>(out.data());
-    zlib_.avail_out = static_cast<uInt>(wanted);
-    while (zlib_.avail_out != 0 && !has_ended_) SHW_CHECK(go_on());
-    made_ += wanted - zlib_.avail_out;
-    if (made_ == length_) SHW_CHECK(see_its_end());
-    if (zlib_.avail_out != 0) return wrong_length();
-    return wanted;
-  }
-
- private:
-  static constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // avail_out has 32 bits
-
-  tl::unexpected<Error> damaged(const std::string& words) const {
-    return fail(ErrorKind::kDamaged, "the deflated record \"" + name_ + "\" " + words,
-                {source_->name(), data_});
-  }
-  tl::unexpected<Error> wrong_length() const {
-    return damaged(fmt::format("does not hold the {} bytes that it announces", length_));
-  }
-
-  Status go_on() {
-    if (zlib_.avail_in == 0) {
-      in_.resize(std::min<std::uint64_t>(kInflatedAtOnce, stored_ - read_));
-      if (in_.empty()) return damaged("is cut off");
-      SHW_CHECK(source_->read(data_ + read_, in_));
-      read_ += in_.size();
-      zlib_.next_in = reinterpret_cast<Bytef*>(in_.data());
-      zlib_.avail_in = static_cast<uInt>(in_.size());
-    }
-    const int code = ::inflate(&zlib_, Z_NO_FLUSH);
-    has_ended_ = code == Z_STREAM_END;
-    if (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR) return {};
-    return damaged("is damaged");
-  }
-
-  // All that was announced is there: nothing more may come.
-  Status see_its_end() {
-    std::byte beyond{};
-    zlib_.next_out = reinterpret_cast<Bytef*>(&beyond);
-    zlib_.avail_out = 1;
-    while (!has_ended_ && zlib_.avail_out == 1) SHW_CHECK(go_on());
-    const bool is_more = zlib_.avail_out == 0;
-    zlib_.avail_out = 0;
-    return is_more ? Status(wrong_length()) : Status{};
-  }
-
-  std::shared_ptr<const ByteSource> source_;
-  std::uint64_t data_, stored_, length_;
-  std::string name_;
-  z_stream zlib_{};
-  Bytes in_;
-  std::uint64_t read_ = 0, made_ = 0;
-  bool has_ended_ = false;
-};
 
 // `watch`, if it is not null, sees all of it.
 Result<std::uint32_t> crc_through(const ByteSource& source, std::uint64_t offset,
@@ -474,11 +394,8 @@ Result<std::shared_ptr<const ByteSource>> ZipReader::source_of(const ZipEntry& e
   if (entry.length / kDeflateRatio > entry.stored_length + 1)
     return damaged(entry.header_offset, "the record \"" + entry.name +
                                             "\" announces more bytes than deflate can make of it");
-  auto start = [source = source_, data, entry]() -> Result<std::unique_ptr<ByteStream>> {
-    auto stream = std::make_unique<InflatingStream>(source, data, entry);
-    SHW_CHECK(stream->begin());
-    return stream;
-  };
+  const DeflatedRecord record{entry.name, data, entry.stored_length, entry.length};
+  auto start = [source = source_, record] { return inflating_stream(source, record); };
   if (entry.length == 0) {  // nobody will read it, and see that nothing is there
     SHW_TRY(auto stream, start());
     SHW_CHECK(stream->read({}));

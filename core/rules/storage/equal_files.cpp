@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
 
@@ -22,7 +21,7 @@ namespace {
 constexpr std::size_t kTelling = 2;
 // Different numbers that make a tile one that was trained.
 constexpr std::size_t kManyNumbers = 16;
-constexpr std::size_t kMostRounds = 64;
+constexpr std::size_t kMostAsked = 16;  // tensors of a file
 
 using Items = std::vector<ChunkId>;  // of one file, as they lie
 
@@ -76,53 +75,50 @@ bool is_equal_file(const Facts& facts, const Items& a, const Items& b) {
          });
 }
 
-// Training gives these two other numbers. Experts may be copies of one dense layer, layers on an
-// axis of their own as well, and equal tensors of other names are for duplicate-content; what an
-// optimizer has gathered is never alike.
-bool must_differ(const Checkpoint& c, ChunkId a, ChunkId b) {
-  TensorId one = c.tensor_of(a), two = c.tensor_of(b);
-  auto state = parse_state_fqn(c.fqn(one));
-  if (state && role_of_kind(state->kind) == StateRole::kMoment)
-    return one != two || !same(c.offsets(a), c.offsets(b));
-  return one == two && !same(c.offsets(a), c.offsets(b)) && c.shape(one).size() <= 2 &&
-         c.fqn(one).find("expert") == std::string_view::npos;
+bool is_moment(const Checkpoint& c, TensorId tensor) {
+  auto state = parse_state_fqn(c.fqn(tensor));
+  return state && role_of_kind(state->kind) == StateRole::kMoment;
 }
 
-// Files with the same items: each is read once for what it holds, wherever it is asked of.
-class SameItems {
- public:
-  SameItems(const Facts& facts, const Items& items)
-      : facts_(facts), items_(items), known_(items.size()), reader_(facts.checkpoint, 0) {}
+// Its tiles are not alike once they were trained. Experts may be copies of one dense layer, layers
+// on an axis of their own as well.
+bool tells(const Checkpoint& c, TensorId tensor) {
+  return is_moment(c, tensor) ||
+         (c.shape(tensor).size() <= 2 && c.fqn(tensor).find("expert") == std::string_view::npos);
+}
 
-  // Two tensors of which the files hold two tiles that training would have made different.
-  bool are_told_apart(const Items& a, const Items& b) {
-    std::set<TensorId> seen;
-    for (std::size_t i = 0; i < a.size() && seen.size() < kTelling; ++i) {
-      TensorId tensor = facts_.checkpoint.tensor_of(a[i]);
-      if (!seen.contains(tensor) && has_many_numbers(i) &&
-          must_differ(facts_.checkpoint, a[i], b[i]))
-        seen.insert(tensor);
-    }
-    return seen.size() >= kTelling;
+// Training gives these two other numbers. Equal tensors of other names are for duplicate-content;
+// what an optimizer has gathered is never alike.
+bool must_differ(const Checkpoint& c, ChunkId a, ChunkId b) {
+  TensorId one = c.tensor_of(a), two = c.tensor_of(b);
+  if (one != two) return is_moment(c, one);
+  return !same(c.offsets(a), c.offsets(b));
+}
+
+// Those of many numbers of tensors that tell, by their places in the file: one a tensor, and no
+// more than it takes.
+std::vector<std::size_t> telling_items(const Checkpoint& c, const Items& items) {
+  std::vector<std::size_t> telling;
+  std::set<TensorId> seen;
+  BoxReader reader(c, /*decoded_bytes=*/0);
+  for (std::size_t i = 0; i < items.size() && telling.size() < kMostAsked; ++i) {
+    const TensorId tensor = c.tensor_of(items[i]);
+    const auto elements = static_cast<std::uint64_t>(volume(c.sizes(items[i])).value_or(0));
+    if (elements < kManyNumbers || seen.contains(tensor) || !tells(c, tensor)) continue;
+    if (numbers_at_start(c, items[i], kManyNumbers, reader) != kManyNumbers) continue;
+    seen.insert(tensor);
+    telling.push_back(i);
   }
+  return telling;
+}
 
- private:
-  bool has_many_numbers(std::size_t item) {
-    if (!known_[item]) {
-      const Checkpoint& c = facts_.checkpoint;
-      const ChunkId chunk = items_[item];
-      const auto elements = static_cast<std::uint64_t>(volume(c.sizes(chunk)).value_or(0));
-      known_[item] = elements >= kManyNumbers &&
-                     numbers_at_start(c, chunk, kManyNumbers, reader_) == kManyNumbers;
-    }
-    return *known_[item];
-  }
-
-  const Facts& facts_;
-  const Items& items_;
-  std::vector<std::optional<bool>> known_;
-  BoxReader reader_;
-};
+// Two tensors of which the files hold two tiles that training would have made different.
+bool are_told_apart(const Checkpoint& c, const std::vector<std::size_t>& telling, const Items& a,
+                    const Items& b) {
+  auto differs = [&](std::size_t i) { return must_differ(c, a[i], b[i]); };
+  return std::count_if(telling.begin(), telling.end(), differs) >=
+         static_cast<std::ptrdiff_t>(kTelling);
+}
 
 struct EqualFiles {
   std::vector<FileId> files;
@@ -136,20 +132,18 @@ std::vector<EqualFiles> equal_files(const Facts& facts) {
   };
   auto by_print = files_by_print(facts);
   for (auto& [print, files] : each_of(by_print, facts)) {
-    // Each round is for the first file that is left: of a thousand files that say nothing of each
-    // other more would be a million looks.
-    for (std::size_t round = 0; round < kMostRounds && files.size() > 1; ++round) {
+    // Each round takes out the first file that is left and all that are like it, and reads one of
+    // them. They are held against the first alone: every two of a thousand were a million looks.
+    while (files.size() > 1) {
       const FileItems first = std::move(files.front());
-      SameItems same(facts, first.items);
+      const std::vector<std::size_t> telling = telling_items(facts.checkpoint, first.items);
       EqualFiles group;
       std::vector<FileItems> left;
       for (std::size_t k = 1; k < files.size(); ++k) {
-        const bool is_copy = is_equal_file(facts, first.items, files[k].items) &&
-                             same.are_told_apart(first.items, files[k].items);
-        if (is_copy)
-          group.files.push_back(files[k].file);
-        else
+        if (!is_equal_file(facts, first.items, files[k].items))
           left.push_back(std::move(files[k]));
+        else if (are_told_apart(facts.checkpoint, telling, first.items, files[k].items))
+          group.files.push_back(files[k].file);
       }
       files = std::move(left);
       if (group.files.empty()) continue;

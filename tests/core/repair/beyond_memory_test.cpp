@@ -9,6 +9,7 @@
 
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
+#include "core/counting_store.h"
 #include "core/dead_process.h"
 #include "core/exec/forecast.h"
 #include "core/io/faulty_store.h"
@@ -26,15 +27,7 @@ namespace {
 constexpr std::uint64_t kFewBytes = 256;
 
 // A compressed checkpoint whose reads are counted, in a store that is not.
-struct Compressed {
-  MemoryStore store{};
-  std::shared_ptr<std::atomic<std::uint64_t>> read = std::make_shared<std::atomic<std::uint64_t>>();
-  FaultyStore counting{store, [](const auto&, const auto&) { return std::nullopt; },
-                       [read = read](const std::string& path, std::uint64_t,
-                                     std::size_t length) -> std::optional<Error> {
-                         if (path.ends_with(".distcp")) *read += length;
-                         return std::nullopt;
-                       }};
+struct Compressed : test::CountingStore {
   std::shared_ptr<const Checkpoint> source;
 
   Compressed() {

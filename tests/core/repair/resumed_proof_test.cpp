@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/counting_store.h"
 #include "core/dead_process.h"
 #include "core/io/faulty_store.h"
 #include "core/io/memory_store.h"
@@ -17,16 +18,7 @@ using namespace shw;
 namespace {
 
 // A checkpoint whose reads are counted, in a store that is not.
-struct CountedSource {
-  MemoryStore store{};
-  std::shared_ptr<std::atomic<std::uint64_t>> read = std::make_shared<std::atomic<std::uint64_t>>();
-  FaultyStore counting{store, [](const auto&, const auto&) { return std::nullopt; },
-                       [read = read](const std::string& path, std::uint64_t,
-                                     std::size_t length) -> std::optional<Error> {
-                         if (path.ends_with(".distcp")) *read += length;
-                         return std::nullopt;
-                       }};
-
+struct CountedSource : test::CountingStore {
   explicit CountedSource(const std::string& folder) { test::put_folder(store, folder, "/ck"); }
   std::shared_ptr<const Checkpoint> open() {
     auto checkpoint = open_checkpoint(counting.read_folder("/ck").value());
