@@ -1,6 +1,7 @@
 #include "core/exec/write_files.h"
 
-#include "core/base/parallel.h"
+#include "core/exec/decoded_places.h"
+#include "core/exec/file_turns.h"
 
 namespace shw {
 namespace {
@@ -38,7 +39,9 @@ Result<std::vector<std::optional<Fingerprint>>> write_files(
   SHW_TRY(const std::vector<bool> has_parts, add_parts(run.laid_out, there, writer));
   writer.expect(writer.parts());
   const std::vector<std::size_t> runs = begins_of_runs(writer);
-  SHW_CHECK(each_in_parallel(runs.size() - 1, [&](std::size_t i) {
+  std::vector<std::uint32_t> files;
+  for (std::size_t i = 0; i + 1 < runs.size(); ++i) files.push_back(writer.parts()[runs[i]].file);
+  SHW_CHECK(each_in_turns(files, decodes_items(run.program), [&](std::size_t i) {
     return writer.write_run(writer.parts().subspan(runs[i], runs[i + 1] - runs[i]));
   }));
   for (std::uint32_t file = 0; file < has_parts.size(); ++file) {

@@ -10,6 +10,8 @@
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
 #include "core/exec/deal_parts.h"
+#include "core/exec/decoded_places.h"
+#include "core/exec/file_turns.h"
 #include "core/exec/job_part.h"
 #include "core/exec/parts_of_others.h"
 #include "core/exec/shared_files.h"
@@ -271,9 +273,13 @@ Status TeamWriting::write_round(const std::vector<Bytes>& come, std::size_t roun
   SHW_TRY(auto pieces, open_messages(come, round));
   const auto own = parts_in(team_.rank(), round);
   std::vector<std::size_t> piece_of(own.size());
+  std::vector<std::uint32_t> files(own.size());
   std::size_t next = 0;
-  for (std::size_t i = 0; i < own.size(); ++i) piece_of[i] = is_sent(own[i]) ? next++ : SIZE_MAX;
-  return each_in_parallel(own.size(), [&](std::size_t i) -> Status {
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    piece_of[i] = is_sent(own[i]) ? next++ : SIZE_MAX;
+    files[i] = own[i].file;
+  }
+  return each_in_turns(files, decodes_items(run_.program), [&](std::size_t i) -> Status {
     if (piece_of[i] == SIZE_MAX) return writer_.write(own[i]);
     PartOfOthers sent(dealt_, self());
     for (std::size_t worker = 0; worker < pieces.size(); ++worker) {

@@ -1,0 +1,57 @@
+#include "core/exec/file_turns.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "core/base/parallel.h"
+
+namespace shw {
+
+FileTurns::FileTurns(std::span<const std::uint32_t> files, std::size_t at_once)
+    : at_once_(std::clamp<std::size_t>(at_once, 1, kMostFiles)) {
+  of_run_.reserve(files.size());
+  for (std::size_t run = 0; run < files.size(); ++run) {
+    if (run == 0 || files[run] != files[run - 1]) files_.push_back({run, run, 0});
+    ++files_.back().last;
+    of_run_.push_back(static_cast<std::uint32_t>(files_.size() - 1));
+  }
+  admit();
+}
+
+void FileTurns::admit() {
+  while (begun_.size() < at_once_ && admitted_ < files_.size()) begun_.push_back(admitted_++);
+}
+
+std::size_t FileTurns::take() {
+  std::lock_guard lock(guard_);
+  assert(!begun_.empty());
+  const auto chosen = std::min_element(
+      begun_.begin(), begun_.end(),
+      [&](std::size_t a, std::size_t b) { return files_[a].writers < files_[b].writers; });
+  File& file = files_[*chosen];
+  ++file.writers;
+  const std::size_t run = file.next++;
+  if (file.next == file.last) {
+    begun_.erase(chosen);
+    admit();
+  }
+  return run;
+}
+
+void FileTurns::leave(std::size_t run) {
+  std::lock_guard lock(guard_);
+  --files_[of_run_[run]].writers;
+}
+
+Status each_in_turns(std::span<const std::uint32_t> files, bool in_order,
+                     const std::function<Status(std::size_t)>& write) {
+  FileTurns turns(files, in_order ? 1 : worker_count());
+  return each_in_parallel(files.size(), [&](std::size_t) {
+    const std::size_t run = turns.take();
+    Status done = write(run);
+    turns.leave(run);
+    return done;
+  });
+}
+
+}  // namespace shw
