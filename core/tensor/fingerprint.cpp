@@ -189,8 +189,9 @@ int turned_dim(const LayoutPair& pair, std::size_t size) {
 
 // Rows of memory that are columns of the tensor, where these begin at one place of their blocks:
 // row `c` holds word `first + c` of `count` blocks, one a column. So the sums of all of them grow
-// side by side, row by row, and nothing has to be turned.
-constexpr std::size_t kColumns = 256;
+// side by side, row by row, and nothing has to be turned. As many as leave half of a first-level
+// cache to the rows.
+constexpr std::size_t kColumns = 1024;
 struct ColumnSums {
   std::array<std::uint64_t, kColumns> a{}, b{};
 };
