@@ -2,6 +2,7 @@
 #include "app/cli/verbs.h"
 #include "core/io/store.h"
 #include "core/report/answers.h"
+#include "core/report/listing.h"
 #include "core/report/report.h"
 #include "core/verbs/resume.h"
 
@@ -48,13 +49,13 @@ int run_resume(Context& context) {
     return kClean;
   }
   TextStyle style = style_of(context);
-  context.terminal.out_line(inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
-                                  resumed->was_complete ? "complete already" : "finished") +
-                            (result.lossless
-                                 ? ", nothing is lost"
-                                 : ", what is lost stands in the certificate and in lost.json") +
-                            "\n  checkpoint   " + printable(result.output) + "\n  certificate  " +
-                            printable(result.certificate));
+  context.terminal.out_line(
+      inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
+            resumed->was_complete ? "complete already" : "finished") +
+      (result.lossless ? ", nothing is lost"
+                       : ", what is lost stands in the certificate and in lost.json") +
+      "\n" + out_of_range_to_text(result) + "  checkpoint   " + printable(result.output) +
+      "\n  certificate  " + printable(result.certificate));
   context.terminal.say("Prove it:  shardwright verify " + printable(result.output));
   return kClean;
 }

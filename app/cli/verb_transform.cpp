@@ -8,6 +8,7 @@
 #include "core/io/store.h"
 #include "core/repair/outlook_words.h"
 #include "core/repair/plan_fingerprint.h"
+#include "core/report/listing.h"
 #include "core/report/report.h"
 #include "core/verbs/transforms.h"
 
@@ -36,6 +37,7 @@ std::string in_words(const verbs::StepOutlook& outlook) {
     jobs += (jobs.empty() ? "" : ", ") + human_count(count) + " " + what;
   if (!jobs.empty())
     text += "  jobs: " + jobs + "; reads " + human_bytes(outlook.bytes_read) + "\n";
+  for (const std::string& cast : outlook.out_of_range) text += "  " + cast + "\n";
   return text + "  " + plural(outlook.tensors, "tensor") + ", " +
          human_bytes(outlook.bytes_written) + " as " + outlook.format + ": " +
          human_count(outlook.tiles_made) + " tiles made, " + human_count(outlook.tiles_kept) +
@@ -90,8 +92,8 @@ void tell_written(Context& context, const RepairResult& result,
       inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
             "written, and proved against the source") +
       (result.lossless ? ", nothing is lost" : ", what is not kept stands in the certificate") +
-      "\n  checkpoint   " + printable(result.output) + "\n  certificate  " +
-      printable(result.certificate));
+      "\n" + out_of_range_to_text(result) + "  checkpoint   " + printable(result.output) +
+      "\n  certificate  " + printable(result.certificate));
   context.terminal.say(stages_in_words(context.progress) + "Prove it:  shardwright verify " +
                        printable(result.output));
 }

@@ -103,7 +103,8 @@ std::string text_of_name(std::string_view name) {
 std::string name_of_text(std::string_view text) {
   if (!text.starts_with(kAsBytes)) return std::string(text);
   auto bytes = bytes_of(text.substr(kAsBytes.size()));
-  return bytes ? *bytes : std::string(text);
+  const bool is_ours = bytes && (!is_utf8(*bytes) || bytes->starts_with(kAsBytes));
+  return is_ours ? *bytes : std::string(text);
 }
 
 }  // namespace shw

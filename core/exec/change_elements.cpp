@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "core/tensor/cast.h"
@@ -16,9 +17,10 @@ class Chain {
   explicit Chain(const TileJob& job) : job_(job) {}
 
   void run(const std::byte* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride,
-           std::int64_t size) {
+           std::int64_t size, std::uint8_t* out_of_range) {
     for (std::int64_t done = 0; done < size; done += kAtOnce) {
       std::int64_t count = std::min(kAtOnce, size - done);
+      out_of_range_ = out_of_range == nullptr ? nullptr : out_of_range + done;
       run_part(in + done * in_stride, in_stride, out + done * out_stride, out_stride, count);
     }
   }
@@ -33,7 +35,7 @@ class Chain {
       if (now == to)
         copy_row(in, in_stride, target, stride, count, size_of(to));
       else
-        cast_row(now, in, in_stride, to, target, stride, count);
+        cast_row(now, in, in_stride, to, target, stride, count, out_of_range_);
       now = to;
       in = target;
       in_stride = stride;
@@ -63,22 +65,26 @@ class Chain {
     for (std::int64_t i = 0; i < count; ++i) {
       float value = 0;
       std::memcpy(&value, values + i * 4, sizeof value);
-      value = scaled(value, job_.factor);
-      std::memcpy(values + i * 4, &value, sizeof value);
+      const float product = scaled(value, job_.factor);
+      if (out_of_range_ != nullptr && std::isfinite(value) && !std::isfinite(product))
+        out_of_range_[i] = 1;
+      std::memcpy(values + i * 4, &product, sizeof product);
     }
   }
 
   const TileJob& job_;
+  std::uint8_t* out_of_range_ = nullptr;
   std::array<std::array<std::byte, kAtOnce * 8>, 2> buffers_;  // float64 is the widest
 };
 
 }  // namespace
 
 void change_elements(const TileJob& job, const std::byte* in, std::int64_t in_stride,
-                     std::byte* out, std::int64_t out_stride, std::int64_t count) {
+                     std::byte* out, std::int64_t out_stride, std::int64_t count,
+                     std::uint8_t* out_of_range) {
   if (job.op == ElementOp::kScale || job.via != Hops{})
-    return Chain(job).run(in, in_stride, out, out_stride, count);
-  cast_row(job.from, in, in_stride, job.to, out, out_stride, count);
+    return Chain(job).run(in, in_stride, out, out_stride, count, out_of_range);
+  cast_row(job.from, in, in_stride, job.to, out, out_stride, count, out_of_range);
 }
 
 }  // namespace shw

@@ -10,8 +10,10 @@
 namespace shw {
 
 // `count` elements of a job that casts or scales, the next one a stride further; they may lie
-// unaligned.
+// unaligned. Of `out_of_range`, a byte an element, those become 1 whose number is lost on the way
+// because a dtype, or float32 after the factor, cannot say it; null: nobody asks.
 void change_elements(const TileJob& job, const std::byte* in, std::int64_t in_stride,
-                     std::byte* out, std::int64_t out_stride, std::int64_t count);
+                     std::byte* out, std::int64_t out_stride, std::int64_t count,
+                     std::uint8_t* out_of_range = nullptr);
 
 }  // namespace shw

@@ -87,7 +87,8 @@ Result<Bytes> FileWriter::leave(std::uint32_t file, std::span<const FilePart> ow
     const WrittenBlocks& piece = pieces_[part.piece];
     for (std::uint64_t number :
          {std::uint64_t{part.piece}, std::uint64_t{piece.crc}, std::uint64_t{piece.in_order},
-          piece.length, piece.elements.a, piece.elements.b})
+          piece.length, piece.elements.fingerprint.a, piece.elements.fingerprint.b,
+          piece.elements.out_of_range})
       words.add(number);
   }
   return words.take();
@@ -102,8 +103,9 @@ Status FileWriter::hear(BytesView left) {
     SHW_TRY(crc, words.number());
     SHW_TRY(in_order, words.number());
     SHW_TRY(piece.length, words.number());
-    SHW_TRY(piece.elements.a, words.number());
-    SHW_TRY(piece.elements.b, words.number());
+    SHW_TRY(piece.elements.fingerprint.a, words.number());
+    SHW_TRY(piece.elements.fingerprint.b, words.number());
+    SHW_TRY(piece.elements.out_of_range, words.number());
     if (at >= pieces_.size())
       return fail(ErrorKind::kIo, "another worker wrote a piece that is not to be made");
     piece.crc = static_cast<std::uint32_t>(crc);
@@ -188,7 +190,7 @@ Status FileWriter::seal_rest(std::uint32_t index, OutputFile& file) {
 // What depends on the bytes of all parts, and the end.
 Status FileWriter::finish(std::uint32_t index, OutputFile& file) {
   if (is_cancelled(progress_)) return cancelled_error();
-  std::vector<Fingerprint> own;
+  std::vector<ElementSums> own;
   for (const OpenFile::Tile& tile : files_[index].tiles) {
     auto of_tile = std::span(pieces_).subspan(tile.first_piece, tile.last_piece - tile.first_piece);
     checksums_[tile.made] = crc_of(tile);

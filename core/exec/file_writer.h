@@ -54,7 +54,7 @@ class FileWriter {
 
   Payloads& payloads() { return payloads_; }
   // What tiles must hold, by index in LaidOut::made; nothing of those that were not written here.
-  std::vector<std::optional<Fingerprint>> take_elements() { return std::move(elements_); }
+  std::vector<std::optional<ElementSums>> take_elements() { return std::move(elements_); }
 
  private:
   // A file that is open from its first part to its last.
@@ -87,7 +87,7 @@ class FileWriter {
   Payloads payloads_;
   std::vector<std::uint32_t> checksums_;              // by tile
   std::vector<std::uint8_t> sealed_;                  // by tile; a byte each: threads write them
-  std::vector<std::optional<Fingerprint>> elements_;  // by tile
+  std::vector<std::optional<ElementSums>> elements_;  // by tile
   std::vector<OpenFile> files_;
   std::vector<FilePart> parts_;
   std::vector<WrittenBlocks> pieces_;  // of tiles; each is written by one thread

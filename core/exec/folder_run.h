@@ -13,12 +13,12 @@
 #include "core/base/progress.h"
 #include "core/base/team.h"
 #include "core/exec/device.h"
+#include "core/exec/element_fingerprint.h"
 #include "core/exec/passing_items.h"
 #include "core/exec/run_limits.h"
 #include "core/formats/format_writer.h"
 #include "core/io/store.h"
 #include "core/program/program.h"
-#include "core/tensor/fingerprint.h"
 
 namespace shw {
 
@@ -53,9 +53,9 @@ struct FolderRun {
 struct WrittenFolder {
   const Checkpoint& result;
   WritableDirectory& folder;
-  // Of each tile that was made, by index in LaidOut::made, the fingerprint of what was read for it,
+  // Of each tile that was made, by index in LaidOut::made, the sums of what was read for it,
   // by this run or by the one that it goes on with.
-  std::span<const std::optional<Fingerprint>> made;
+  std::span<const std::optional<ElementSums>> made;
   // Of items of FolderRun::outputs.source that came along, what was seen of them on the way.
   const PassingItems& came_along;
   Team* team = nullptr;  // FolderRun::team

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cassert>
 
-#include "core/exec/element_fingerprint.h"
 #include "core/tensor/strided_copy.h"
 #include "core/tiles/blocks.h"
 
@@ -70,7 +69,7 @@ Result<TileJob> tile_of(const ProgramJob& job, Storages& storages) {
 }
 
 void add_part(const Program& program, const JobPart& part, const TileJob& tile,
-              const std::byte* bytes, Fingerprint& elements) {
+              const std::byte* bytes, ElementSums& elements) {
   const Extents logical = row_major_strides(program.shape(program.output(part.job.output)));
   ExtentsView at = program.at(part.job);
   std::int64_t first = part.job.logical;
@@ -85,7 +84,7 @@ void add_part(const Program& program, const JobPart& part, const TileJob& tile,
 }
 
 Status read_part(const Program& program, const JobPart& part, const TileJob& tile,
-                 Storages& storages, std::span<std::byte> to, Fingerprint& elements,
+                 Storages& storages, std::span<std::byte> to, ElementSums& elements,
                  StageWorks* stages) {
   const ProgramJob& job = part.job;
   ExtentsView strides = program.source_strides(job);

@@ -6,10 +6,10 @@
 
 #include "core/base/stages.h"
 #include "core/exec/block_cut.h"
+#include "core/exec/element_fingerprint.h"
 #include "core/exec/storages.h"
 #include "core/io/gather.h"
 #include "core/program/tile_job.h"
-#include "core/tensor/fingerprint.h"
 
 namespace shw {
 
@@ -33,11 +33,11 @@ Result<TileJob> tile_of(const ProgramJob& job, Storages& storages);
 // Adds the elements up as they were read, each at its index in the whole tensor. `bytes` is null
 // for a constant.
 void add_part(const Program& program, const JobPart& part, const TileJob& tile,
-              const std::byte* bytes, Fingerprint& elements);
+              const std::byte* bytes, ElementSums& elements);
 
 // Reads the part into `to`, length() bytes, and adds its elements up.
 Status read_part(const Program& program, const JobPart& part, const TileJob& tile,
-                 Storages& storages, std::span<std::byte> to, Fingerprint& elements,
+                 Storages& storages, std::span<std::byte> to, ElementSums& elements,
                  StageWorks* stages);
 
 // The parts of those jobs of an output that are `wanted`, in the order in which write_blocks()

@@ -17,9 +17,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kNextJournalFile = ".shardwright-journal-next";
-// 1 said the CRC-32 of tiles in place of what was read for them; 2 has requests with the plan as it
-// is, and a list of fingerprints for each file: both are read as before.
-constexpr int kJournalVersion = 3, kOldestVersion = 2;
+// 1 said the CRC-32 of tiles in place of what was read for them, 2 and 3 nothing of elements that
+// are out of range, which were cast otherwise then: what they began is not gone on with.
+constexpr int kJournalVersion = 4;
 constexpr std::size_t kHashDigits = 32;
 constexpr int kMostDepth = 8;
 
@@ -82,9 +82,16 @@ std::string line_of(const DurableFile& file) {
   // One text: a million tiles in one file would be as many nodes of a tree.
   std::string elements;
   elements.reserve(kHashDigits * file.elements.size());
-  for (const Fingerprint& one : file.elements) elements += to_hex(one);
-  return line_of(Json{
-      {"path", text_of_name(file.path)}, {"size", file.size}, {"elements", std::move(elements)}});
+  Json out_of_range = Json::array();
+  for (std::size_t i = 0; i < file.elements.size(); ++i) {
+    elements += to_hex(file.elements[i].fingerprint);
+    if (file.elements[i].out_of_range != 0)
+      out_of_range.push_back({i, file.elements[i].out_of_range});
+  }
+  Json json = {
+      {"path", text_of_name(file.path)}, {"size", file.size}, {"elements", std::move(elements)}};
+  if (!out_of_range.empty()) json["out_of_range"] = std::move(out_of_range);
+  return line_of(json);
 }
 
 // ---- reading
@@ -124,32 +131,40 @@ bool read(const Json* json, T& out) {
 
 bool read(const Json& json, Entry& file) {
   file.kind = EntryKind::kFile;
-  read(member(json, "changed"), file.changed_ns);  // older ones do not say
   return read_name(member(json, "path"), file.path) && read(member(json, "size"), file.size) &&
-         read(member(json, "modified"), file.modified_ns) && is_safe_relative_path(file.path);
+         read(member(json, "modified"), file.modified_ns) &&
+         read(member(json, "changed"), file.changed_ns) && is_safe_relative_path(file.path);
 }
 
-bool read_elements(const Json* json, std::vector<Fingerprint>& elements) {
-  auto add = [&](const std::string& digits) {
-    auto fingerprint = fingerprint_of_hex(digits);
-    if (fingerprint) elements.push_back(*fingerprint);
-    return fingerprint.has_value();
-  };
+bool read_elements(const Json* json, std::vector<ElementSums>& elements) {
   std::string text;
-  if (json != nullptr && json->is_array()) {
-    return std::all_of(json->begin(), json->end(),
-                       [&](const Json& one) { return read(&one, text) && add(text); });
-  }
   if (!read(json, text) || text.size() % kHashDigits != 0) return false;
   elements.reserve(text.size() / kHashDigits);
   for (std::size_t at = 0; at < text.size(); at += kHashDigits) {
-    if (!add(text.substr(at, kHashDigits))) return false;
+    auto fingerprint = fingerprint_of_hex(text.substr(at, kHashDigits));
+    if (!fingerprint) return false;
+    elements.push_back({*fingerprint});
+  }
+  return true;
+}
+
+// [tile, elements] of those that have any.
+bool read_out_of_range(const Json* json, std::vector<ElementSums>& elements) {
+  if (json == nullptr) return true;
+  if (!json->is_array()) return false;
+  for (const Json& one : *json) {
+    std::size_t tile = 0;
+    if (!one.is_array() || one.size() != 2 || !read(&one[0], tile) || tile >= elements.size() ||
+        !read(&one[1], elements[tile].out_of_range))
+      return false;
   }
   return true;
 }
 
 bool read(const Json& json, DurableFile& file) {
-  if (!read_elements(member(json, "elements"), file.elements)) return false;
+  if (!read_elements(member(json, "elements"), file.elements) ||
+      !read_out_of_range(member(json, "out_of_range"), file.elements))
+    return false;
   return read_name(member(json, "path"), file.path) && read(member(json, "size"), file.size) &&
          is_safe_relative_path(file.path);
 }
@@ -188,8 +203,7 @@ std::optional<Json> json_of(std::string_view line) {
 
 Status read_header(const Json& json, JournalHeader& header) {
   int version = 0;
-  if (!read(member(json, "journal"), version) || version < kOldestVersion ||
-      version > kJournalVersion)
+  if (!read(member(json, "journal"), version) || version != kJournalVersion)
     return fail(ErrorKind::kUnsupported, "is a journal of another version", {kJournalFile},
                 "go on with it with the program that began, or take it away with "
                 "`resume --roll-back`");

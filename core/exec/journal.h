@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "core/exec/element_fingerprint.h"
 #include "core/io/store.h"
-#include "core/tensor/fingerprint.h"
 
 namespace shw {
 
@@ -39,7 +39,7 @@ struct DurableFile {
   std::uint64_t size = 0;
   // Of its made tiles, in their order in it, what was read for each: who goes on proves them by
   // that, and has no need of what they were made of.
-  std::vector<Fingerprint> elements = {};
+  std::vector<ElementSums> elements = {};
 };
 
 struct JournalText {

@@ -38,7 +38,7 @@ struct Making {
   std::unique_ptr<WritableDirectory> folder{};
   std::unique_ptr<Journal> journal{};
   std::set<std::string> there{};                   // paths of noted files
-  std::vector<std::optional<Fingerprint>> made{};  // WrittenFolder::made
+  std::vector<std::optional<ElementSums>> made{};  // WrittenFolder::made
   PassingItems came_along{};                       // WrittenFolder::came_along
   bool is_written = false;                         // and has still to be proved
   bool is_published = false;

@@ -233,7 +233,7 @@ Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirect
 }
 
 void add_noted_elements(const LaidOut& laid_out, const std::vector<DurableFile>& kept,
-                        std::vector<std::optional<Fingerprint>>& made) {
+                        std::vector<std::optional<ElementSums>>& made) {
   std::map<std::string_view, const DurableFile*> noted;
   for (const DurableFile& file : kept) noted[file.path] = &file;
   std::vector<const DurableFile*> of_file;
@@ -254,7 +254,7 @@ void add_noted_elements(const LaidOut& laid_out, const std::vector<DurableFile>&
   for (std::size_t i = 0, in_file = 0; i < tiles.size(); ++i) {
     const std::uint32_t file = laid_out.made[tiles[i]].file;
     in_file = i != 0 && laid_out.made[tiles[i - 1]].file == file ? in_file + 1 : 0;
-    const std::vector<Fingerprint>& elements = of_file[file]->elements;
+    const std::vector<ElementSums>& elements = of_file[file]->elements;
     if (in_file < elements.size()) made[tiles[i]] = elements[in_file];
   }
 }

@@ -49,6 +49,6 @@ Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirect
 // Of tiles in files that are kept, by index in LaidOut::made, what was read for each when it was
 // made.
 void add_noted_elements(const LaidOut& laid_out, const std::vector<DurableFile>& kept,
-                        std::vector<std::optional<Fingerprint>>& made);
+                        std::vector<std::optional<ElementSums>>& made);
 
 }  // namespace shw

@@ -19,7 +19,7 @@ Result<bool> PartOfOthers::take(SourceId source, std::span<std::byte> to) {
   return true;
 }
 
-Result<Fingerprint> PartOfOthers::finish() {
+Result<ElementSums> PartOfOthers::finish() {
   for (std::size_t worker = 0; worker < left_.size(); ++worker) {
     if (!left_[worker].empty())
       return fail(ErrorKind::kIo, fmt::format("worker {} sent {} bytes more than were to come",

@@ -11,7 +11,7 @@ namespace shw {
 // Pieces of a message from one worker to another: of the receiver's parts in a round, those that
 // somebody else has a hand in, in order.
 struct SentPiece {
-  Fingerprint elements;
+  ElementSums elements;
   BytesView bytes;
 };
 
@@ -25,13 +25,13 @@ class PartOfOthers final : public SentParts {
     elements_ += piece.elements;
   }
   Result<bool> take(SourceId source, std::span<std::byte> to) override;
-  Result<Fingerprint> finish() override;
+  Result<ElementSums> finish() override;
 
  private:
   const DealtFiles& dealt_;
   std::uint32_t self_;
   std::vector<BytesView> left_;  // by worker
-  Fingerprint elements_{};
+  ElementSums elements_{};
 };
 
 }  // namespace shw

@@ -8,7 +8,8 @@ void pack(Packer& words, const DurableFile& file) {
   words.add(file.path);
   words.add(file.size);
   std::vector<std::uint64_t> numbers;
-  for (const Fingerprint& one : file.elements) numbers.insert(numbers.end(), {one.a, one.b});
+  for (const auto& [fingerprint, out_of_range] : file.elements)
+    numbers.insert(numbers.end(), {fingerprint.a, fingerprint.b, out_of_range});
   words.add(numbers);
 }
 
@@ -17,8 +18,8 @@ Result<DurableFile> unpack_durable_file(Unpacker& words) {
   SHW_TRY(file.path, words.text());
   SHW_TRY(file.size, words.number());
   SHW_TRY(auto numbers, words.numbers());
-  for (std::size_t i = 0; i + 1 < numbers.size(); i += 2)
-    file.elements.push_back({numbers[i], numbers[i + 1]});
+  for (std::size_t i = 0; i + 2 < numbers.size(); i += 3)
+    file.elements.push_back({{numbers[i], numbers[i + 1]}, numbers[i + 2]});
   return file;
 }
 

@@ -30,7 +30,7 @@ struct BlockWork {
   std::vector<TileJob>& jobs;
   Box block;
   std::span<std::byte> in, out;
-  Fingerprint& elements;  // WrittenBlocks::elements
+  ElementSums& elements;  // WrittenBlocks::elements
   SentParts* sent;
   StageWorks* stages;
   std::size_t held = 0;  // of `in`
@@ -253,7 +253,7 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
   BlockCut cut = cut_of(program, output, limits);
   PayloadPart part(file, out, sizes, cut.in_order, progress);
   std::uint64_t peak = 0;
-  Fingerprint elements;
+  ElementSums elements;
   std::size_t read_width = widest(program, jobs), width = size_of(out.dtype);
   Executor& executor = *workspace.executor;
   const Box whole_block{Extents(cut.block.size(), 0), cut.block};
@@ -286,7 +286,7 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
   written.peak_bytes = peak;
   written.elements = elements;
   if (sent != nullptr) {
-    SHW_TRY(Fingerprint of_others, sent->finish());
+    SHW_TRY(ElementSums of_others, sent->finish());
     written.elements += of_others;
   }
   return written;

@@ -8,11 +8,11 @@
 
 #include "core/base/progress.h"
 #include "core/exec/block_cut.h"
+#include "core/exec/element_fingerprint.h"
 #include "core/exec/executor.h"
 #include "core/exec/slab.h"
 #include "core/exec/storages.h"
 #include "core/io/sink.h"
-#include "core/tensor/fingerprint.h"
 
 namespace shw {
 
@@ -26,7 +26,7 @@ struct WrittenBlocks {
   std::uint64_t peak_bytes = 0;  // the most that all slabs took together
   // Of the elements as they were read, each at the index that the program gives it in its tensor:
   // what the disk must hold afterwards, told by nobody who wrote it.
-  Fingerprint elements{};
+  ElementSums elements{};
 };
 
 // What one thread needs to carry out jobs: kept from output to output, so that nothing is allocated
@@ -48,8 +48,8 @@ class SentParts {
   // Fills `to` with the bytes of a job's part, and has added its elements up already; false where
   // this worker reads the source itself.
   virtual Result<bool> take(SourceId source, std::span<std::byte> to) = 0;
-  // After the last block: the fingerprint of all that was taken. An error where more had come.
-  virtual Result<Fingerprint> finish() = 0;
+  // After the last block: the sums of all that was taken. An error where more had come.
+  virtual Result<ElementSums> finish() = 0;
 };
 
 // Writes blocks of the payload where the program says that they lie in its file. The program is

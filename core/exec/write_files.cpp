@@ -31,7 +31,7 @@ std::vector<std::size_t> begins_of_runs(const FileWriter& writer) {
 
 }  // namespace
 
-Result<std::vector<std::optional<Fingerprint>>> write_files(
+Result<std::vector<std::optional<ElementSums>>> write_files(
     const FolderRun& run, const MemoryShares& shares, const Executors& executors,
     const std::vector<bool>& there, WritableDirectory& directory, const FileDone& done,
     PassingItems& came_along, Progress* progress) {

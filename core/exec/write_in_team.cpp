@@ -22,6 +22,9 @@ namespace {
 // What a worker writes in a round where nothing has to be sent.
 constexpr std::uint64_t kRoundBytes = std::uint64_t{256} << 20;
 constexpr std::size_t kRoundParts = 1 << 14;
+// Before the bytes of a part: its length, what they come to (fingerprint a, b), and how many
+// elements of it are out of range.
+constexpr std::size_t kSentNumbers = 4;
 
 // Whether another worker than `writer` reads something of a tile for it.
 bool is_sent_something(const FolderRun& run, const DealtFiles& dealt, std::size_t tile,
@@ -64,7 +67,7 @@ class TeamWriting {
   Status begin_messages(std::size_t round, std::vector<Bytes>& messages);
   Status each_of_mine(const FilePart& part, const std::function<Status(const JobPart&)>& then);
   Result<std::uint64_t> bytes_for(const FilePart& part);
-  Result<Fingerprint> read_for(const FilePart& part, std::span<std::byte> to);
+  Result<ElementSums> read_for(const FilePart& part, std::span<std::byte> to);
   Result<Bytes> message_to(std::size_t worker, std::size_t round);
   Result<std::vector<std::vector<SentPiece>>> open_messages(const std::vector<Bytes>& come,
                                                             std::size_t round) const;
@@ -187,8 +190,8 @@ Result<std::uint64_t> TeamWriting::bytes_for(const FilePart& part) {
   return bytes;
 }
 
-Result<Fingerprint> TeamWriting::read_for(const FilePart& part, std::span<std::byte> to) {
-  Fingerprint elements;
+Result<ElementSums> TeamWriting::read_for(const FilePart& part, std::span<std::byte> to) {
+  ElementSums elements;
   auto space = writer_.payloads().workspace();
   auto read = [&](const JobPart& one) -> Status {
     if (is_cancelled(progress_)) return cancelled_error();
@@ -202,29 +205,29 @@ Result<Fingerprint> TeamWriting::read_for(const FilePart& part, std::span<std::b
   return elements;
 }
 
-// length, fingerprint a, b of every shared part; then their bytes.
+// kSentNumbers of every shared part; then their bytes.
 Result<Bytes> TeamWriting::message_to(std::size_t worker, std::size_t round) {
   std::vector<const FilePart*> shared;
   for (const FilePart& part : parts_in(worker, round)) {
     if (is_sent(part)) shared.push_back(&part);
   }
-  constexpr std::size_t kRow = 3;
-  std::vector<std::uint64_t> rows(kRow * shared.size()), begin;
+  std::vector<std::uint64_t> rows(kSentNumbers * shared.size()), begin;
   const std::uint64_t head = rows.size() * sizeof(std::uint64_t);
   std::uint64_t length = head;
   for (std::size_t i = 0; i < shared.size(); ++i) {
-    SHW_TRY(rows[kRow * i], bytes_for(*shared[i]));
+    SHW_TRY(rows[kSentNumbers * i], bytes_for(*shared[i]));
     begin.push_back(length);
-    length += rows[kRow * i];
+    length += rows[kSentNumbers * i];
   }
   Bytes message(static_cast<std::size_t>(length));
   SHW_CHECK(each_in_parallel(shared.size(), [&](std::size_t i) -> Status {
     auto to = std::span(message).subspan(static_cast<std::size_t>(begin[i]),
-                                         static_cast<std::size_t>(rows[kRow * i]));
+                                         static_cast<std::size_t>(rows[kSentNumbers * i]));
     if (!to.empty()) {
-      SHW_TRY(Fingerprint elements, read_for(*shared[i], to));
-      rows[kRow * i + 1] = elements.a;
-      rows[kRow * i + 2] = elements.b;
+      SHW_TRY(ElementSums elements, read_for(*shared[i], to));
+      rows[kSentNumbers * i + 1] = elements.fingerprint.a;
+      rows[kSentNumbers * i + 2] = elements.fingerprint.b;
+      rows[kSentNumbers * i + 3] = elements.out_of_range;
     }
     writer_.payloads().done(run_.made[shared[i]->index]);
     return {};
@@ -253,11 +256,12 @@ Result<std::vector<std::vector<SentPiece>>> TeamWriting::open_messages(
     if (worker == team_.rank()) continue;
     BytesView bytes = come[worker];
     Unpacker rows(bytes);
-    std::size_t at = 3 * count * sizeof(std::uint64_t);
+    std::size_t at = kSentNumbers * count * sizeof(std::uint64_t);
     for (SentPiece& piece : pieces[worker]) {
       SHW_TRY(std::uint64_t length, rows.number());
-      SHW_TRY(piece.elements.a, rows.number());
-      SHW_TRY(piece.elements.b, rows.number());
+      SHW_TRY(piece.elements.fingerprint.a, rows.number());
+      SHW_TRY(piece.elements.fingerprint.b, rows.number());
+      SHW_TRY(piece.elements.out_of_range, rows.number());
       if (at > bytes.size() || length > bytes.size() - at)
         return fail(ErrorKind::kIo, fmt::format("a message of worker {} is cut off", worker));
       piece.bytes = bytes.subspan(at, static_cast<std::size_t>(length));
@@ -334,12 +338,14 @@ Status TeamWriting::write_all() {
   return work_beside(team_, beside);
 }
 
-// What each has read for a tile, told to all: (tile, a, b) of those that were made.
-Result<std::vector<std::optional<Fingerprint>>> share_elements(
-    Team& team, std::vector<std::optional<Fingerprint>> own) {
+// What each has read for a tile, told to all: (tile, a, b, out of range) of those that were made.
+Result<std::vector<std::optional<ElementSums>>> share_elements(
+    Team& team, std::vector<std::optional<ElementSums>> own) {
   std::vector<std::uint64_t> rows;
   for (std::size_t tile = 0; tile < own.size(); ++tile) {
-    if (own[tile]) rows.insert(rows.end(), {tile, own[tile]->a, own[tile]->b});
+    if (!own[tile]) continue;
+    const auto& [fingerprint, out_of_range] = *own[tile];
+    rows.insert(rows.end(), {tile, fingerprint.a, fingerprint.b, out_of_range});
   }
   Packer words;
   words.add(rows);
@@ -347,10 +353,10 @@ Result<std::vector<std::optional<Fingerprint>>> share_elements(
   for (const Bytes& message : told) {
     Unpacker theirs(message);
     SHW_TRY(rows, theirs.numbers());
-    for (std::size_t i = 0; i + 2 < rows.size(); i += 3) {
+    for (std::size_t i = 0; i + 3 < rows.size(); i += 4) {
       if (rows[i] >= own.size())
         return fail(ErrorKind::kIo, "another worker made a tile that is not to be made");
-      own[static_cast<std::size_t>(rows[i])] = Fingerprint{rows[i + 1], rows[i + 2]};
+      own[static_cast<std::size_t>(rows[i])] = ElementSums{{rows[i + 1], rows[i + 2]}, rows[i + 3]};
     }
   }
   return own;
@@ -358,7 +364,7 @@ Result<std::vector<std::optional<Fingerprint>>> share_elements(
 
 }  // namespace
 
-Result<std::vector<std::optional<Fingerprint>>> write_in_team(
+Result<std::vector<std::optional<ElementSums>>> write_in_team(
     const FolderRun& run, const MemoryShares& shares, const Executors& executors,
     const std::vector<bool>& there, WritableDirectory& directory, TeamJournal& journal,
     PassingItems& came_along, Progress* progress) {

@@ -16,7 +16,7 @@ namespace shw {
 
 // As write_files(), on every worker of the team; `journal` hears of every file, and all know of all
 // that came along.
-Result<std::vector<std::optional<Fingerprint>>> write_in_team(
+Result<std::vector<std::optional<ElementSums>>> write_in_team(
     const FolderRun& run, const MemoryShares& shares, const Executors& executors,
     const std::vector<bool>& there, WritableDirectory& directory, TeamJournal& journal,
     PassingItems& came_along, Progress* progress);

@@ -6,7 +6,8 @@
 //                      "renamed_from", where it had another name,
 //                      "fill": "zero" | "cast" | "from" | "side", "fill_from": fqn,
 //                      "fill_checkpoint", "cast", where its values were rounded,
-//                      "padding", elements of it at the end that were left out}},
+//                      "out_of_range", elements of it that "dtype" cannot say, neither kept nor
+//                      lost, "padding", elements of it at the end that were left out}},
 //    "objects": {fqn: {"item"}}, "files": {path: {"bytes", "rest", "items"}},
 //    "entries": [{"fqn", "from", "item"}], only where some changed,
 //    "steps": [text], "dropped": [fqn], "trimmed", of what was made by steps,
@@ -14,7 +15,7 @@
 //    "plan": {...} | "plan_zstd": base64 of it, compressed,
 //    "content_hash"}
 //
-// A path that is no UTF-8 is written as text_of_name() (utf8.h).
+// A path or a name that is no UTF-8 is written as text_of_name() (utf8.h).
 //
 // In certificates of before a tensor has "items_after": [hash] and "layout" where it has "items",
 // "before", "after" and "tiles" now, may have "inverse": [{"sizes", "hash", "parts": [{"at",
@@ -60,7 +61,7 @@ bool read(const In& json, bool& out) {
   return json.is_boolean();
 }
 bool read(const In& json, std::string& out) {
-  if (json.is_string()) out = json.get<std::string>();
+  if (json.is_string()) out = name_of_text(json.get_ref<const std::string&>());
   return json.is_string();
 }
 bool read(const In& json, Extents& out) {
@@ -111,6 +112,9 @@ bool read(const In& json, TensorCertificate& out) {
     return false;
   if (!member(json, "cast").is_null() && !read(member(json, "cast"), out.is_cast)) return false;
   if (!member(json, "padding").is_null() && !read(member(json, "padding"), out.padding))
+    return false;
+  if (!member(json, "out_of_range").is_null() &&
+      !read(member(json, "out_of_range"), out.out_of_range))
     return false;
   bool is_old = member(json, "tiles").is_null();
   bool items = is_old ? read(member(json, "items_after"), out.items_after) &&
@@ -183,7 +187,7 @@ bool read_objects_and_files(const In& parsed, Certificate& out) {
   const In &objects = member(parsed, "objects"), &files = member(parsed, "files");
   bool plain = (objects.is_null() || objects.is_object()) && (files.is_null() || files.is_object());
   for (const auto& [fqn, value] : objects.items()) {
-    out.objects.push_back({fqn, {}});
+    out.objects.push_back({name_of_text(fqn), {}});
     plain = plain && read(member(value, "item"), out.objects.back().item);
   }
   for (const auto& [path, value] : files.items()) {
@@ -199,6 +203,14 @@ bool read_objects_and_files(const In& parsed, Certificate& out) {
 }
 
 }  // namespace
+
+std::map<std::string, std::int64_t> out_of_range_in(const Certificate& certificate) {
+  std::map<std::string, std::int64_t> found;
+  for (const TensorCertificate& tensor : certificate.tensors) {
+    if (tensor.out_of_range != 0) found[tensor.fqn] = tensor.out_of_range;
+  }
+  return found;
+}
 
 Result<Certificate> certificate_from_json(std::string_view json, const std::string& source,
                                           const Progress* progress) {
@@ -252,7 +264,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
       return cancelled_error();
     }
     TensorCertificate tensor;
-    tensor.fqn = fqn;
+    tensor.fqn = name_of_text(fqn);
     if (!read(value, tensor)) return damaged("the entry of " + fqn + " is incomplete");
     certificate.tensors.push_back(std::move(tensor));
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@ struct InverseChunk {
   std::vector<Part> parts;
 };
 
+// kept, lost and out_of_range are all its elements.
 struct TensorCertificate {
   std::string fqn;
   std::int64_t kept = 0;
@@ -52,6 +54,11 @@ struct TensorCertificate {
   // Elements of rows at its end that the source had beyond this shape, and that were padding by
   // their bytes: left out, and not lost.
   std::int64_t padding = 0;
+  // Elements of a tensor that was cast whose number the dtype cannot say (is_out_of_range in
+  // core/tensor/convert.h): an infinity, NaN or its largest number stands there. They were counted
+  // while they were cast. Where boxes are lost too, those in them count as lost, and this may be
+  // more than it was by as many.
+  std::int64_t out_of_range = 0;
 };
 
 // Every other entry: its item as it lies there.
@@ -96,6 +103,9 @@ struct Certificate {
   // Of one that was read: whether it is what was written, by its own hash.
   enum class Seal : std::uint8_t { kMissing, kHolds, kBroken } seal = Seal::kMissing;
 };
+
+// Of tensors that have any: how many elements of them are out of range.
+std::map<std::string, std::int64_t> out_of_range_in(const Certificate& certificate);
 
 std::string certificate_to_json(const Certificate& certificate);  // certificate_text.cpp
 Result<Certificate> certificate_from_json(std::string_view json, const std::string& source,

@@ -8,6 +8,7 @@
 #include "core/base/utf8.h"
 #include "core/repair/certificate.h"
 #include "core/repair/json.h"
+#include "core/transform/json.h"
 
 namespace shw {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Sorted = nlohmann::json;
 
-// Names may be no UTF-8.
 template <class AnyJson>
 std::string line_of(const AnyJson& json) {
   return json.dump(-1, ' ', false, AnyJson::error_handler_t::replace);
@@ -54,6 +54,7 @@ Json json_of(const TensorCertificate& tensor) {
   out["shape"] = tensor.shape;
   out["dtype"] = tensor.dtype;
   if (tensor.is_cast) out["cast"] = true;
+  if (tensor.out_of_range != 0) out["out_of_range"] = tensor.out_of_range;
   if (tensor.padding != 0) out["padding"] = tensor.padding;
   add("renamed_from", tensor.renamed_from);
   add("fill", tensor.fill);
@@ -83,9 +84,10 @@ class Lines {
  public:
   explicit Lines(bool named) : named_(named) {}
 
-  void add(const std::string& name, const Json& value) {
+  void add(const std::string& name, Json value) {
+    write_names_as_text(value);
     std::string text = line_of(value);
-    std::string key = named_ ? line_of(Sorted(name)) : std::string();
+    std::string key = named_ ? line_of(Sorted(text_of_name(name))) : std::string();
     text_ += text_.empty() ? "\n  " : ",\n  ";
     text_ += named_ ? key + ": " + text : text;
     std::string canonical = line_of(Sorted::parse(text, nullptr, false));
@@ -123,7 +125,8 @@ class Lines {
   std::vector<Member> lines_;
 };
 
-Member member_of(std::string key, const Json& value) {
+Member member_of(std::string key, Json value) {
+  write_names_as_text(value);
   std::string text = line_of(value);
   std::string canonical = line_of(Sorted::parse(text, nullptr, false));
   return {std::move(key), std::move(text), std::move(canonical)};
@@ -149,7 +152,8 @@ std::string content_hash_of(const std::vector<Member>& members) {
 Member plan_member(const std::string& plan) {
   if (!plan.starts_with('{')) return member_of("plan_zstd", plan);
   // Its keys in the order in which they are read: what is read and written again is the same text.
-  return member_of("plan", Sorted::parse(plan, nullptr, false));
+  std::string text = line_of(Sorted::parse(plan, nullptr, false));
+  return {"plan", text, text};
 }
 
 }  // namespace
@@ -162,8 +166,7 @@ std::string certificate_to_json(const Certificate& certificate) {
   for (const EntryCertificate& entry : certificate.entries) entries.add({}, json_of(entry));
   for (const ObjectCertificate& object : certificate.objects)
     objects.add(object.fqn, {{"item", object.item}});
-  for (const FileCertificate& file : certificate.files)
-    files.add(text_of_name(file.path), json_of(file));
+  for (const FileCertificate& file : certificate.files) files.add(file.path, json_of(file));
 
   std::vector<Member> members;
   members.push_back(member_of("schema", "shardwright/1"));

@@ -152,8 +152,8 @@ std::string words_of_holes(const TensorCertificate& entry, const std::vector<Box
   return fmt::format(
       "{}: {} of its {} elements lie in no tile ({}{}), as in what was repaired: they "
       "are lost, and a load leaves there whatever stood before",
-      entry.fqn, total_volume(holes).value_or(0), entry.kept + entry.lost, to_text(holes.front()),
-      holes.size() > 1 ? ", ..." : "");
+      entry.fqn, total_volume(holes).value_or(0), entry.kept + entry.lost + entry.out_of_range,
+      to_text(holes.front()), holes.size() > 1 ? ", ..." : "");
 }
 
 // Empty where the tensor is as the certificate says; else why not.
@@ -168,10 +168,15 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
     return "has the dtype " + std::string(name(checkpoint.dtype(tensor))) + " where " +
            entry.dtype + " was certified";
   }
-  if (!total || checked_add(entry.kept, entry.lost) != total || entry.lost < 0 || entry.kept < 0) {
-    return fmt::format("{} kept and {} lost are not the elements of {}", entry.kept, entry.lost,
+  const auto told = checked_add(entry.kept, entry.lost);
+  if (!total || !told || checked_add(*told, entry.out_of_range) != total || entry.lost < 0 ||
+      entry.kept < 0 || entry.out_of_range < 0) {
+    return fmt::format("{} kept, {} lost and {} out of range are not the elements of {}",
+                       entry.kept, entry.lost, entry.out_of_range,
                        to_text(checkpoint.shape(tensor)));
   }
+  if (entry.out_of_range != 0 && !entry.is_cast)
+    return "elements of it are out of range, and yet it was not cast";
   if (!check_chunks_are_boxes(checkpoint, tensor)) return "a recorded tile is no box";
   for (const Box& box : entry.lost_boxes) {
     if (!lies_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
@@ -202,6 +207,7 @@ VerifyReport hold_against(const Certificate& certificate, const Checkpoint& chec
     ++report.tensors;
     report.kept += entry.kept;
     report.lost += entry.lost;
+    report.out_of_range += entry.out_of_range;
   }
   for (std::size_t t = 0; t < certified.size(); ++t) {
     if (certified[t]) continue;

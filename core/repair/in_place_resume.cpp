@@ -195,8 +195,10 @@ Status commit_repair(Store& store, const std::string& checkpoint_path) {
 
 Result<RepairResult> finished_repair(const Directory& checkpoint) {
   SHW_TRY(Certificate certificate, in_place::certificate_in(checkpoint, kCertificateFile));
-  return RepairResult{checkpoint.name(), checkpoint.name() + "/" + kCertificateFile,
+  RepairResult result{checkpoint.name(), checkpoint.name() + "/" + kCertificateFile,
                       certificate.lossless};
+  result.out_of_range = out_of_range_in(certificate);
+  return result;
 }
 
 }  // namespace shw

@@ -35,6 +35,10 @@ class MadePlaces {
       made_[first_[laid_out.made[i].tensor] + laid_out.made[i].tile] = i;
   }
 
+  std::uint32_t tiles_of(std::uint32_t entry) const {
+    const std::size_t end = entry + 1 < first_.size() ? first_[entry + 1] : made_.size();
+    return static_cast<std::uint32_t>(end - first_[entry]);
+  }
   // Nothing where its item comes along as it is.
   std::optional<std::uint32_t> find(std::uint32_t entry, std::uint32_t tile) const {
     const std::uint32_t made = made_[first_[entry] + tile];
@@ -106,7 +110,7 @@ Result<Hash128> prove_tile(const TileTask& task, const ProvingArranged& proving,
   if (!task.made) return prove_kept(task, proving, passes);
   SHW_TRY(ItemPass pass, passes.result.over(task.chunk, proving.progress));
   const auto& read = proving.written.made[*task.made];
-  if (read && *read == pass.elements) return pass.hash;
+  if (read && read->fingerprint == pass.elements) return pass.hash;
   return not_as_arranged(proving.all.tensors[task.entry].fqn,
                          "its tile at " + to_text(proving.result.offsets(task.chunk)) +
                              " does not hold what was read for it");
@@ -190,6 +194,16 @@ Status certify_replaced(const ProvingArranged& proving, Certificate& certificate
   return {};
 }
 
+// Elements of it that were out of range of what they were cast to.
+std::int64_t out_of_range_in(const ProvingArranged& proving, std::uint32_t entry) {
+  std::uint64_t count = 0;
+  for (std::uint32_t tile = 0; tile < proving.places.tiles_of(entry); ++tile) {
+    const auto made = proving.places.find(entry, tile);
+    if (made && proving.written.made[*made]) count += proving.written.made[*made]->out_of_range;
+  }
+  return static_cast<std::int64_t>(count);
+}
+
 Result<Certificate> certify_arranged(const ProvingArranged& proving, const ItemHashes& hashes) {
   const Checkpoint& result = proving.result;
   Certificate certificate;
@@ -199,13 +213,16 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving, const ItemH
   certificate.dropped = proving.all.dropped;
   certificate.trimmed = proving.all.trimmed;
   certificate.plan = proving.run.plan;
-  for (const ArrangedEntry& entry : proving.all.tensors) {
+  for (std::uint32_t i = 0; i < proving.all.tensors.size(); ++i) {
+    const ArrangedEntry& entry = proving.all.tensors[i];
     SHW_TRY(WrittenTensor written, written_of(proving, entry));
     TensorCertificate tensor = certify_tensor(result, written.at, hashes);
     const Loss& loss = written.tensor.loss;
     tensor.lost_boxes = loss.boxes;
     for (const Box& box : loss.boxes) tensor.lost += volume(box.sizes).value_or(0);
     tensor.kept = volume(written.tensor.shape).value_or(0) - tensor.lost;
+    tensor.out_of_range = std::min(out_of_range_in(proving, i), tensor.kept);
+    tensor.kept -= tensor.out_of_range;
     tensor.fill = loss.fill;
     tensor.fill_from = loss.fill_from;
     tensor.fill_checkpoint = loss.fill_checkpoint;
@@ -224,10 +241,12 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving, const ItemH
 }
 
 // What is none of the tiles, and the certificate. Whether nothing is lost.
-Result<bool> certify_and_write(const ProvingArranged& proving, const ItemHashes& hashes) {
+Result<bool> certify_and_write(const ProvingArranged& proving, const ItemHashes& hashes,
+                               RepairResult& told) {
   SHW_TRY(auto differs, arranged_object_that_differs(proving.all, proving.result));
   if (differs) return tl::unexpected<Error>(std::move(*differs));
   SHW_TRY(Certificate certificate, certify_arranged(proving, hashes));
+  told.out_of_range = out_of_range_in(certificate);
   bool anything_lost = std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
                                    [](const TensorCertificate& one) { return one.lost != 0; });
   if (anything_lost || !certificate.entries.empty())
@@ -240,12 +259,12 @@ Result<bool> certify_and_write(const ProvingArranged& proving, const ItemHashes&
   return certificate.lossless;
 }
 
-Status prove_arranged(const ProvingArranged& proving, bool& lossless) {
+Status prove_arranged(const ProvingArranged& proving, RepairResult& told) {
   if (proving.progress != nullptr)
     proving.progress->begin(Phase::kVerifying, item_bytes(proving.result), true);
   SHW_TRY(auto hashes, prove_tiles(proving));
-  SHW_TRY(lossless,
-          by_first(proving.written.team, [&] { return certify_and_write(proving, hashes); }));
+  SHW_TRY(told.lossless,
+          by_first(proving.written.team, [&] { return certify_and_write(proving, hashes, told); }));
   return {};
 }
 
@@ -293,14 +312,15 @@ Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const A
   SHW_TRY(run.watched, watch_inputs(run.inputs));
   choose_neighbours(all, run);
   const MadePlaces places(run.outputs, run.laid_out);
-  bool lossless = true;
+  RepairResult result{wanted.form.out, wanted.form.out + "/" + kCertificateFile};
   auto prove = [&](const WrittenFolder& written) {
-    return prove_arranged({all, wanted, places, written, progress}, lossless);
+    return prove_arranged({all, wanted, places, written, progress}, result);
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(run), prove, progress));
-  return RepairResult{wanted.form.out, wanted.form.out + "/" + kCertificateFile,
-                      lossless,        made.files_kept,
-                      made.device,     made.traffic};
+  result.files_kept = made.files_kept;
+  result.device = made.device;
+  result.traffic = made.traffic;
+  return result;
 }
 
 }  // namespace shw

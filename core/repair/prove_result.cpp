@@ -81,7 +81,7 @@ Result<Hash128> prove_made(const Proving& proving, const MadeChunk& made, ChunkI
                            ItemPasses& passes) {
   SHW_TRY(ItemPass pass, passes.over(at, proving.progress));
   const auto read = made.made == MadeChunk::kNone ? std::nullopt : proving.written.made[made.made];
-  if (read && *read == pass.elements) return pass.hash;
+  if (read && read->fingerprint == pass.elements) return pass.hash;
   return made_wrong(proving, made);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "core/base/team.h"
@@ -31,6 +32,8 @@ struct RepairResult {
   std::size_t files_kept = 0;  // that an earlier run had made already
   DeviceUse device = {};       // what made the elements
   TeamTraffic traffic = {};    // what carried tiles between workers
+  // Of tensors that have any: TensorCertificate::out_of_range.
+  std::map<std::string, std::int64_t> out_of_range = {};
 };
 
 }  // namespace shw

@@ -245,11 +245,12 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
     steps += (i == 0 ? "" : "; ") + run.expected.words[i];
   if (run.expected.words.size() > kMostSteps)
     steps += fmt::format("; and {} more", run.expected.words.size() - kMostSteps);
-  report.reasons.push_back(
-      fmt::format("{} of {}, held against {}: each is what the recorded plan makes of it{}{}",
-                  human_count(static_cast<std::uint64_t>(against.compared)),
-                  plural(static_cast<std::uint64_t>(report.kept + report.lost), "element"),
-                  against.source, steps.empty() ? "" : ": ", steps));
+  report.reasons.push_back(fmt::format(
+      "{} of {}, held against {}: each is what the recorded plan makes of it{}{}",
+      human_count(static_cast<std::uint64_t>(against.compared)),
+      plural(static_cast<std::uint64_t>(report.kept + report.lost + report.out_of_range),
+             "element"),
+      against.source, steps.empty() ? "" : ": ", steps));
 }
 
 // Hashes of all items, each compared with its source at once.

@@ -103,7 +103,7 @@ Result<Result<std::optional<Error>>> unpacked_object(BytesView bytes) {
 Bytes packed(const VerifyReport& report) {
   Packer words;
   words.add(static_cast<std::uint64_t>(report.outcome));
-  for (std::int64_t number : {report.tensors, report.kept, report.lost})
+  for (std::int64_t number : {report.tensors, report.kept, report.lost, report.out_of_range})
     words.add(static_cast<std::uint64_t>(number));
   words.add(std::uint64_t{report.reasons.size()});
   for (const std::string& reason : report.reasons) words.add(reason);
@@ -118,7 +118,7 @@ Result<VerifyReport> unpacked_report(BytesView bytes) {
   SHW_TRY(std::uint64_t outcome, words.number());
   report.outcome = static_cast<VerifyReport::Outcome>(
       std::min(outcome, static_cast<std::uint64_t>(VerifyReport::Outcome::kUndecided)));
-  for (std::int64_t* number : {&report.tensors, &report.kept, &report.lost}) {
+  for (std::int64_t* number : {&report.tensors, &report.kept, &report.lost, &report.out_of_range}) {
     SHW_TRY(std::uint64_t told, words.number());
     *number = static_cast<std::int64_t>(told);
   }

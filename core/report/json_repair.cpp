@@ -50,6 +50,7 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
                  {"output", result.output},
                  {"certificate", result.certificate},
                  {"lossless", result.lossless},
+                 {"out_of_range", result.out_of_range},
                  {"remaining", std::move(left)},
                  {"device", device_json(result.device)},
                  {"transport", transport_json(result.traffic)},
@@ -61,14 +62,19 @@ std::string finished_to_json(const RepairResult& result) {
                  {"output", result.output},
                  {"certificate", result.certificate},
                  {"lossless", result.lossless},
+                 {"out_of_range", result.out_of_range},
                  {"device", device_json(result.device)},
                  {"transport", transport_json(result.traffic)}});
 }
 
 std::string verify_to_json(const VerifyReport& report) {
-  Json out = {{"schema", kSchema},         {"verdict", name(report.outcome)},
-              {"reasons", report.reasons}, {"tensors", report.tensors},
-              {"kept", report.kept},       {"lost", report.lost}};
+  Json out = {{"schema", kSchema},
+              {"verdict", name(report.outcome)},
+              {"reasons", report.reasons},
+              {"tensors", report.tensors},
+              {"kept", report.kept},
+              {"lost", report.lost},
+              {"out_of_range", report.out_of_range}};
   if (!report.against) return dumped(out);
   Json differences = Json::array();
   for (const Difference& one : report.against->differences) {

@@ -366,7 +366,11 @@ std::string verify_to_text(const VerifyReport& report, const std::string& checkp
   if (report.tensors > 0) {
     text += plural(static_cast<std::uint64_t>(report.tensors), "tensor") + separator(style) +
             plural(static_cast<std::uint64_t>(report.kept), "element") + " kept" +
-            separator(style) + human_count(static_cast<std::uint64_t>(report.lost)) + " lost\n";
+            separator(style) + human_count(static_cast<std::uint64_t>(report.lost)) + " lost";
+    if (report.out_of_range != 0)
+      text += separator(style) + human_count(static_cast<std::uint64_t>(report.out_of_range)) +
+              " out of range of their dtype";
+    text += "\n";
   }
   return text;
 }

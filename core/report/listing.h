@@ -43,6 +43,8 @@ std::string plan_to_text(const Plan& plan, const TextStyle& style);
 // One line a tensor: how many of how many elements, which boxes, and what stands there instead.
 // Empty where nothing is lost.
 std::string lost_to_text(const Checkpoint& checkpoint, const Plan& plan);
+// One line a tensor that was cast to what cannot say all of it. Empty where there is none.
+std::string out_of_range_to_text(const RepairResult& result);
 std::string verify_to_text(const VerifyReport& report, const std::string& checkpoint,
                            const TextStyle& style);
 

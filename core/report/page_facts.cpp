@@ -119,6 +119,10 @@ std::vector<std::pair<std::string, std::string>> certificate_lines(const Certifi
     if (tensor.lost > 0)
       lines.emplace_back(
           "lost", plural(static_cast<std::uint64_t>(tensor.lost), "element") + " of " + tensor.fqn);
+    if (tensor.out_of_range > 0)
+      lines.emplace_back("out of range",
+                         plural(static_cast<std::uint64_t>(tensor.out_of_range), "element") +
+                             " of " + tensor.fqn + ", beyond what " + tensor.dtype + " can say");
     if (tensor.padding > 0)
       lines.emplace_back("left out", plural(static_cast<std::uint64_t>(tensor.padding), "element") +
                                          " of padding of " + tensor.fqn);

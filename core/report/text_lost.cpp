@@ -1,4 +1,5 @@
-// What a plan gives up, tensor by tensor and box by box, before anybody says yes to it.
+// What a plan gives up, tensor by tensor and box by box, before anybody says yes to it; what a cast
+// could not say.
 #include "core/base/words.h"
 #include "core/report/listing.h"
 #include "core/report/page_parts.h"
@@ -27,6 +28,16 @@ std::string lost_to_text(const Checkpoint& checkpoint, const Plan& plan) {
     text += "; filled with " + printable(fill_text(tensor)) + "\n";
   }
   return text.empty() ? text : "\nlost for good:\n" + text;
+}
+
+std::string out_of_range_to_text(const RepairResult& result) {
+  std::string text;
+  for (const auto& [fqn, count] : result.out_of_range) {
+    text += "  " + printable(fqn) + ": " + plural(static_cast<std::uint64_t>(count), "element") +
+            " out of range of what it was cast to: infinities, NaN or the largest number "
+            "stand there\n";
+  }
+  return text;
 }
 
 }  // namespace shw

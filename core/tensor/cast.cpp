@@ -1,9 +1,13 @@
 #include "core/tensor/cast.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "core/tensor/convert.h"
 #include "core/tensor/cpu_clones.h"
@@ -71,10 +75,39 @@ void to_float32(const float* in, std::byte* out, std::int64_t count) {
   std::memcpy(out, in, static_cast<std::size_t>(count) * sizeof(float));
 }
 
+// --- what is out of range
+
+template <NarrowFloat form>
+SHW_CPU_CLONES void note_floats(const float* in, std::uint8_t* out_of_range, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i)
+    out_of_range[i] |= static_cast<std::uint8_t>(is_out_of_range<form>(in[i]));
+}
+
+// Doubles that no float is near: from half a step beyond the largest one on.
+SHW_CPU_CLONES void note_doubles(const std::byte* in, std::uint8_t* out_of_range,
+                                 std::int64_t count) {
+  constexpr std::uint64_t kFirst = 0x47EFFFFFF0000000u, kInfinity = 0x7FF0000000000000u;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint64_t bits;
+    std::memcpy(&bits, in + 8 * i, sizeof bits);
+    out_of_range[i] |=
+        static_cast<std::uint8_t>((bits & ~(std::uint64_t{1} << 63)) - kFirst < kInfinity - kFirst);
+  }
+}
+
 struct Access {
   void (*widen)(const std::byte*, float*, std::int64_t) = nullptr;
   void (*narrow)(const float*, std::byte*, std::int64_t) = nullptr;
+  void (*note)(const float*, std::uint8_t*, std::int64_t) = nullptr;  // null: it holds every float
+  float largest = std::numeric_limits<float>::max();
+  bool has_infinity = true;
 };
+
+template <NarrowFloat form, class Code>
+Access access_to(void (*widen)(const std::byte*, float*, std::int64_t)) {
+  return {widen, narrow_to<form, Code>, note_floats<form>, from_narrow<form>(largest_code<form>()),
+          form.specials == NarrowSpecials::kIeee};
+}
 
 Access access(Dtype dtype) {
   switch (dtype) {
@@ -83,17 +116,17 @@ Access access(Dtype dtype) {
     case Dtype::kFloat32:
       return {widen_float32, to_float32};
     case Dtype::kFloat16:
-      return {widen_16<kFloat16Form>, narrow_to<kFloat16Form, std::uint16_t>};
+      return access_to<kFloat16Form, std::uint16_t>(widen_16<kFloat16Form>);
     case Dtype::kBfloat16:
-      return {widen_16<kBfloat16Form>, narrow_to<kBfloat16Form, std::uint16_t>};
+      return access_to<kBfloat16Form, std::uint16_t>(widen_16<kBfloat16Form>);
     case Dtype::kFloat8E4m3fn:
-      return {widen_by_table<kE4m3fnForm, std::uint8_t>, narrow_to<kE4m3fnForm, std::uint8_t>};
+      return access_to<kE4m3fnForm, std::uint8_t>(widen_by_table<kE4m3fnForm, std::uint8_t>);
     case Dtype::kFloat8E5m2:
-      return {widen_by_table<kE5m2Form, std::uint8_t>, narrow_to<kE5m2Form, std::uint8_t>};
+      return access_to<kE5m2Form, std::uint8_t>(widen_by_table<kE5m2Form, std::uint8_t>);
     case Dtype::kFloat8E4m3fnuz:
-      return {widen_by_table<kE4m3fnuzForm, std::uint8_t>, narrow_to<kE4m3fnuzForm, std::uint8_t>};
+      return access_to<kE4m3fnuzForm, std::uint8_t>(widen_by_table<kE4m3fnuzForm, std::uint8_t>);
     case Dtype::kFloat8E5m2fnuz:
-      return {widen_by_table<kE5m2fnuzForm, std::uint8_t>, narrow_to<kE5m2fnuzForm, std::uint8_t>};
+      return access_to<kE5m2fnuzForm, std::uint8_t>(widen_by_table<kE5m2fnuzForm, std::uint8_t>);
     default:
       return {};
   }
@@ -113,8 +146,31 @@ bool can_cast(Dtype from, Dtype to) {
                     : access(from).widen != nullptr && access(to).narrow != nullptr;
 }
 
+bool holds_all_of(Dtype to, Dtype from) {
+  if (from == to || to == Dtype::kFloat64) return true;
+  const Access one = access(from), other = access(to);
+  return from != Dtype::kFloat64 && one.largest <= other.largest &&
+         (other.has_infinity || !one.has_infinity);
+}
+
+std::string out_of_range_in_words(Dtype to) {
+  const float largest = access(to).largest;
+  const std::string number = fmt::format("{}", largest);
+  const float endless = std::numeric_limits<float>::infinity();
+  float made = endless;
+  std::array<std::byte, 8> code;
+  if (to != Dtype::kFloat32) {
+    cast_row(Dtype::kFloat32, reinterpret_cast<const std::byte*>(&endless), 4, to, code.data(), 8,
+             1);
+    cast_row(to, code.data(), 8, Dtype::kFloat32, reinterpret_cast<std::byte*>(&made), 4, 1);
+  }
+  const char* becomes = std::isnan(made) ? "NaN" : std::isinf(made) ? "infinity" : number.c_str();
+  return fmt::format("what is beyond {} becomes {}", number, becomes);
+}
+
 void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, Dtype to,
-              std::byte* target, std::int64_t target_stride, std::int64_t count) {
+              std::byte* target, std::int64_t target_stride, std::int64_t count,
+              std::uint8_t* out_of_range) {
   Access reader = access(from), writer = access(to);
   assert(reader.widen != nullptr && writer.narrow != nullptr);
   std::array<float, kCastAtOnce> values;
@@ -130,6 +186,11 @@ void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, D
       in = beside.data();
     }
     reader.widen(in, values.data(), now);
+    if (out_of_range != nullptr) {
+      // By way of float, to float64 too: nobody casts from float64 to itself.
+      if (from == Dtype::kFloat64) note_doubles(in, out_of_range + done, now);
+      if (writer.note != nullptr) writer.note(values.data(), out_of_range + done, now);
+    }
     writer.narrow(values.data(), target_stride == narrow ? out : beside.data(), now);
     if (target_stride != narrow)
       move_apart(beside.data(), narrow, out, target_stride, now, size_of(to));

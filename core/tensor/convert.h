@@ -1,7 +1,8 @@
 // Scalar conversions between float and the narrow floating point types, as torch 2.15 makes them
-// (c10/util: BFloat16.h, Half.h, Float8_*.h, float4_e2m1fn_x2): round to nearest, ties to even,
-// overflow to infinity where the type has one and to NaN where it has none. Integer arithmetic
-// only, so that CPU and CUDA agree to the bit; no call that a kernel could not make.
+// (c10/util: BFloat16.h, Half.h, Float8_*.h, float4_e2m1fn_x2): round to nearest, ties to even.
+// What is out of range becomes infinity where the type has one, its largest number in e4m3fn (where
+// torch before 2.15 made NaN; so do infinities) and in e2m1fn, and NaN in the others. Integer
+// arithmetic only, so that CPU and CUDA agree to the bit; no call that a kernel could not make.
 #pragma once
 
 #include <cstdint>
@@ -102,6 +103,31 @@ SHW_HOST_DEVICE constexpr Real from_narrow(std::uint32_t code) {
                             sign | (static_cast<Bits>(target) << Traits::kMantissa) | fraction);
 }
 
+// The code of the largest number.
+template <NarrowFloat form>
+SHW_HOST_DEVICE constexpr std::uint32_t largest_code() {
+  constexpr std::uint32_t all_ones = (1u << (form.exponent_bits + form.mantissa_bits)) - 1;
+  return form.specials == NarrowSpecials::kIeee ? all_ones - (1u << form.mantissa_bits)
+         : form.specials == NarrowSpecials::kFn ? all_ones - 1
+                                                : all_ones;
+}
+
+// No number of the type is near: it lies beyond the largest one by half a step, or is an infinity
+// that the type has not. What becomes of it then is not its value any more.
+template <NarrowFloat form, class Real = float>
+SHW_HOST_DEVICE constexpr bool is_out_of_range(Real value) {
+  using Bits = typename RealBits<Real>::Bits;
+  constexpr int mantissa = RealBits<Real>::kMantissa;
+  constexpr Bits infinity = Bits{RealBits<Real>::kMaxExponent} << mantissa;
+  constexpr std::uint32_t largest = largest_code<form>();
+  // The tie goes to the even one.
+  constexpr Bits first = __builtin_bit_cast(Bits, from_narrow<form, Real>(largest)) +
+                         (Bits{1} << (mantissa - 1 - form.mantissa_bits)) + (1 - (largest & 1));
+  constexpr Bits last = infinity - (form.specials == NarrowSpecials::kIeee ? 1 : 0);
+  const Bits magnitude = __builtin_bit_cast(Bits, value) & ~(Bits{1} << (sizeof(Real) * 8 - 1));
+  return magnitude - first <= last - first;
+}
+
 template <NarrowFloat form>
 SHW_HOST_DEVICE constexpr std::uint32_t narrow_overflow(std::uint32_t sign, bool is_nan) {
   constexpr std::uint32_t magnitude = (1u << (form.exponent_bits + form.mantissa_bits)) - 1;
@@ -115,6 +141,7 @@ SHW_HOST_DEVICE constexpr std::uint32_t narrow_overflow(std::uint32_t sign, bool
     case NarrowSpecials::kFnuz:
       return magnitude + 1;
     case NarrowSpecials::kFn:
+      return sign | (is_nan ? magnitude : magnitude - 1);
     case NarrowSpecials::kFinite:
     case NarrowSpecials::kE8m0:
       break;
@@ -166,15 +193,8 @@ SHW_HOST_DEVICE constexpr std::uint32_t to_narrow(Real value) {
     std::int64_t magnitude = static_cast<std::int64_t>(kept);
     if (power >= lowest)
       magnitude += static_cast<std::int64_t>(power + form.bias - 1) << form.mantissa_bits;
-    constexpr std::int64_t kAllOnes =
-        (std::int64_t{1} << (form.exponent_bits + form.mantissa_bits)) - 1;
-    constexpr std::int64_t kLargest = form.specials == NarrowSpecials::kIeee
-                                          ? kAllOnes - (std::int64_t{1} << form.mantissa_bits)
-                                      : form.specials == NarrowSpecials::kFn ? kAllOnes - 1
-                                                                             : kAllOnes;
-    if (magnitude > kLargest) {
-      if constexpr (form.specials == NarrowSpecials::kFinite)
-        return sign | static_cast<std::uint32_t>(kAllOnes);
+    if (magnitude > std::int64_t{largest_code<form>()}) {
+      if constexpr (form.specials == NarrowSpecials::kFinite) return sign | largest_code<form>();
       return narrow_overflow<form>(sign, false);
     }
     if (magnitude == 0 && form.specials == NarrowSpecials::kFnuz) return 0;

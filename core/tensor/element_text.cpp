@@ -59,6 +59,8 @@ std::string narrow_text(std::uint32_t code) {
   if (!special.empty()) return special;
   auto reads_back = [&](double read) {
     double with_sign = value < 0 ? -read : read;
+    if (form.specials != NarrowSpecials::kE8m0 && is_out_of_range<form, double>(with_sign))
+      return false;  // 500 is cast to e4m3fn's 448, but is no text of it
     return to_narrow<form, double>(with_sign) == code &&
            to_narrow<form, float>(static_cast<float>(with_sign)) == code;
   };

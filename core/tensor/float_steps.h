@@ -75,9 +75,7 @@ SHW_HOST_DEVICE constexpr std::uint32_t narrowed(float value) {
   constexpr int width = 1 + form.exponent_bits + form.mantissa_bits;
   constexpr std::uint32_t all_ones = (1u << (width - 1)) - 1;
   constexpr std::uint32_t infinity = all_ones ^ ((1u << form.mantissa_bits) - 1);
-  constexpr std::uint32_t largest = form.specials == NarrowSpecials::kIeee ? infinity - 1
-                                    : form.specials == NarrowSpecials::kFn ? all_ones - 1
-                                                                           : all_ones;
+  constexpr std::uint32_t largest = largest_code<form>();
   constexpr std::uint32_t quiet_nan = infinity | (1u << (form.mantissa_bits - 1));
   const std::uint32_t bits = bits_of_float(value), magnitude = bits & ~kFloatSign;
   const std::uint32_t sign = (bits >> 31) << (width - 1);
@@ -87,7 +85,8 @@ SHW_HOST_DEVICE constexpr std::uint32_t narrowed(float value) {
     const std::uint32_t special = magnitude > kFloatInfinity ? quiet_nan : infinity;
     return sign | (too_large ? special : code);
   } else if constexpr (form.specials == NarrowSpecials::kFn) {
-    return sign | (too_large ? all_ones : code);
+    const std::uint32_t special = magnitude > kFloatInfinity ? all_ones : largest;
+    return sign | (too_large ? special : code);
   } else {
     const std::uint32_t signed_code = code == 0 ? 0 : sign | code;
     return too_large ? all_ones + 1 : signed_code;

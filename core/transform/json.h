@@ -10,10 +10,23 @@
 #include <vector>
 
 #include "core/base/checked.h"
+#include "core/base/utf8.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 
 namespace shw {
+
+// Before it is written: every text in it as text_of_name() has it, because names of tensors and
+// files may be no UTF-8. EditedJson gives them back.
+template <class AnyJson>
+void write_names_as_text(AnyJson& json) {
+  if (json.is_string()) {
+    auto& text = json.template get_ref<std::string&>();
+    text = text_of_name(text);
+  } else if (json.is_structured()) {
+    for (AnyJson& one : json) write_names_as_text(one);
+  }
+}
 
 // Getters leave the first complaint and go on with a harmless value; whoever reads looks at
 // `error` before using any of it.
@@ -49,7 +62,7 @@ class EditedJson {
 
   std::string text(const Json& object, const char* key) {
     const Json& value = member(object, key);
-    if (value.is_string()) return value.get<std::string>();
+    if (value.is_string()) return name_of_text(value.get_ref<const std::string&>());
     complain(std::string("\"") + key + "\" is no text");
     return {};
   }
@@ -108,7 +121,8 @@ class EditedJson {
     for (const Json& value : list(object, key)) {
       if (!value.is_string())
         complain(std::string("\"") + key + "\" holds something else than text");
-      out.push_back(value.is_string() ? value.get<std::string>() : std::string());
+      out.push_back(value.is_string() ? name_of_text(value.get_ref<const std::string&>())
+                                      : std::string());
     }
     return out;
   }

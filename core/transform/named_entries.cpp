@@ -137,14 +137,13 @@ Result<FromConstant> constant_of(Dtype dtype, double value) {
   std::memcpy(bytes.data(), &value, sizeof value);
   if (dtype == Dtype::kFloat64) return bits_of(value);
   if (can_cast(Dtype::kFloat64, dtype)) {
-    SHW_TRY(auto element, cast_elements(Dtype::kFloat64, bytes, dtype));
-    SHW_TRY(auto back, cast_elements(dtype, element, Dtype::kFloat64));
-    double held = 0;
-    std::memcpy(&held, back.data(), sizeof held);
-    if (std::isfinite(value) && !std::isfinite(held))
-      return fail(ErrorKind::kUsage, fmt::format("{} is beyond what {} holds", value, name(dtype)));
     FromConstant constant;
-    std::memcpy(constant.bits.data(), element.data(), element.size());
+    std::uint8_t out_of_range = 0;
+    cast_row(Dtype::kFloat64, bytes.data(), sizeof value, dtype,
+             reinterpret_cast<std::byte*>(constant.bits.data()), sizeof constant.bits, 1,
+             &out_of_range);
+    if (out_of_range != 0)
+      return fail(ErrorKind::kUsage, fmt::format("{} is beyond what {} holds", value, name(dtype)));
     return constant;
   }
   if (value == 0 && size_of(dtype) != 0) return FromConstant{};

@@ -7,17 +7,28 @@
 #include "core/base/checked.h"
 #include "core/facts/filled.h"
 #include "core/tensor/cast.h"
+#include "core/tensor/element_text.h"
 #include "core/tiles/exact_tiling.h"
 #include "core/transform/named_entries.h"
 
 namespace shw {
 namespace {
 
-Status cast_constant(Dtype from, Dtype to, FromConstant& constant) {
+// A number that a step says must not become another one.
+Status cast_constant(const ArrangedTensor& tensor, Dtype to, FromConstant& constant) {
+  const Dtype from = tensor.dtype;
+  FromConstant made;
+  std::uint8_t out_of_range = 0;
   const auto* bytes = reinterpret_cast<const std::byte*>(constant.bits.data());
-  SHW_TRY(auto element, cast_elements(from, {bytes, size_of(from)}, to));
-  constant.bits = {0, 0};
-  std::memcpy(constant.bits.data(), element.data(), element.size());
+  cast_row(from, bytes, static_cast<std::int64_t>(size_of(from)), to,
+           reinterpret_cast<std::byte*>(made.bits.data()), static_cast<std::int64_t>(size_of(to)),
+           1, &out_of_range);
+  if (out_of_range != 0) {
+    return bad_step(tensor.fqn,
+                    fmt::format("holds {} where it was filled, which is beyond what {} holds",
+                                element_text(from, {bytes, size_of(from)}, 0), name(to)));
+  }
+  constant = made;
   return {};
 }
 
@@ -30,7 +41,7 @@ Status cast_tensor(ArrangedTensor& tensor, Dtype to) {
   for (Part& part : tensor.parts) {
     auto* constant = std::get_if<FromConstant>(&part.from);
     if (constant != nullptr) {
-      SHW_CHECK(cast_constant(tensor.dtype, to, *constant));
+      SHW_CHECK(cast_constant(tensor, to, *constant));
       part.saved = to;
     } else {
       part.casts.push_back(to);

@@ -38,6 +38,9 @@ std::string note_of(const TensorCertificate& tensor) {
     note = tensor.fill == "zero" ? "filled with zeros" : "a hole that was there before";
   if (!tensor.renamed_from.empty())
     note += (note.empty() ? "was " : ", was ") + tensor.renamed_from;
+  if (tensor.out_of_range != 0)
+    note += fmt::format("{}{} elements out of range of {}", note.empty() ? "" : ", ",
+                        tensor.out_of_range, tensor.dtype);
   if (tensor.padding != 0)
     note +=
         fmt::format("{}{} elements of padding left out", note.empty() ? "" : ", ", tensor.padding);

@@ -1,8 +1,12 @@
 #include "core/verbs/transforms.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "core/formats/open.h"
 #include "core/io/store.h"
@@ -14,6 +18,7 @@
 #include "core/repair/plan.h"
 #include "core/repair/plan_fingerprint.h"
 #include "core/repair/request.h"
+#include "core/tensor/cast.h"
 #include "core/transform/tilings.h"
 
 namespace shw::verbs {
@@ -49,6 +54,28 @@ const char* class_of(const Program& program, const ProgramJob& job) {
       break;
   }
   return reads_in_rows(program, job) ? "rows" : "strided";
+}
+
+// Of each cast that does not hold all that it is given.
+std::vector<std::string> lossy_casts(const Program& program) {
+  std::set<std::pair<Dtype, Dtype>> casts;
+  for (const ProgramJob& job : program.jobs) {
+    if (job.op != ElementOp::kCast && job.op != ElementOp::kScale) continue;
+    Dtype now = job.op == ElementOp::kScale ? Dtype::kFloat32 : job.from;
+    auto go_to = [&](Dtype to) {
+      if (!holds_all_of(to, now)) casts.emplace(now, to);
+      now = to;
+    };
+    for (Dtype to : job.via) {
+      if (to != Dtype::kUnknown) go_to(to);
+    }
+    go_to(job.to);
+  }
+  std::vector<std::string> words;
+  for (const auto& [from, to] : casts)
+    words.push_back(fmt::format("{} to {}: {}; the certificate says how many of each tensor",
+                                name(from), name(to), out_of_range_in_words(to)));
+  return words;
 }
 
 std::vector<std::string> words_of(const StepPlan& plan) {
@@ -94,10 +121,36 @@ Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& said) {
   return plan;
 }
 
+namespace {
+
+// What a plan names by a relative path lies beside the plan, wherever it is carried out from, and
+// where somebody looks at the certificate later.
+Status find_beside(const std::string& path, StepPlan& plan) {
+  auto is_relative = [](const StepPlan::Input& input) {
+    return !input.checkpoint.starts_with('/');
+  };
+  if (std::none_of(plan.inputs.begin(), plan.inputs.end(), is_relative)) return {};
+  SHW_TRY(std::string file, posix_store().resolved(path));
+  const std::string folder = file.substr(0, file.rfind('/') + 1);
+  for (StepPlan::Input& input : plan.inputs) {
+    if (!is_relative(input)) continue;
+    const std::string said = std::exchange(input.checkpoint, folder + input.checkpoint);
+    for (Step& step : plan.steps) {
+      auto* fill = std::get_if<FillStep>(&step);
+      if (fill != nullptr && fill->from_checkpoint == said)
+        fill->from_checkpoint = input.checkpoint;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::optional<StepPlan>> read_step_plan(const std::string& path) {
   SHW_TRY(std::string text, text_of_file(path));
   if (!is_step_plan(text)) return std::optional<StepPlan>();
   SHW_TRY(StepPlan plan, steps_from_json(text, path));
+  SHW_CHECK(find_beside(path, plan));
   return std::optional<StepPlan>(std::move(plan));
 }
 
@@ -125,6 +178,7 @@ std::string outlook_to_json(const StepPlan& plan, const StepOutlook& outlook) {
                     {"tiles_kept", outlook.tiles_kept},
                     {"tiles_made", outlook.tiles_made},
                     {"jobs", outlook.jobs},
+                    {"out_of_range", outlook.out_of_range},
                     {"bytes_read", outlook.bytes_read},
                     {"bytes_written", outlook.bytes_written},
                     {"program", outlook.program_hash},
@@ -184,6 +238,7 @@ Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, std::
         static_cast<std::uint64_t>(volume(lowered.program.sizes(job)).value_or(0)) *
         size_of(job.from);
   }
+  outlook.out_of_range = lossy_casts(lowered.program);
   outlook.program_hash = to_hex(shw::hash_of(lowered.program));
   SHW_TRY(outlook.forecast, forecast(lowered.program, lowered.inputs, copied, memory));
   return outlook;

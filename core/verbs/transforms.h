@@ -22,6 +22,7 @@ Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& said);
 // The same tensors in the format said.to.
 Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& said);
 // A file that may hold a plan of steps; nothing where it is one that a repair is carried out by.
+// Relative paths in it are those from where it lies.
 Result<std::optional<StepPlan>> read_step_plan(const std::string& path);
 
 // What it comes to, before anything is written: the steps in words, bytes, jobs. Everything that
@@ -30,7 +31,8 @@ struct StepOutlook {
   std::vector<std::string> steps;
   std::string format;
   std::uint64_t tensors = 0, tiles_kept = 0, tiles_made = 0;
-  std::map<std::string, std::uint64_t> jobs;  // by what they do: "rows", "strided", "cast", ...
+  std::map<std::string, std::uint64_t> jobs;   // by what they do: "rows", "strided", "cast", ...
+  std::vector<std::string> out_of_range = {};  // what becomes of numbers that casts cannot say
   std::uint64_t bytes_read = 0, bytes_written = 0;
   std::string program_hash;
   Forecast forecast;

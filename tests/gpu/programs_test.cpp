@@ -131,7 +131,7 @@ LoweredProgram lowered_program(const DrawnProgram& drawn) {
 struct RigTile {
   std::vector<std::byte> bytes;
   std::uint32_t crc = 0;
-  Fingerprint elements;
+  ElementSums elements;
   friend bool operator==(const RigTile&, const RigTile&) = default;
 };
 

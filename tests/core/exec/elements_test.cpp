@@ -48,7 +48,7 @@ Made made_by(std::unique_ptr<Executor> executor, const Program& program, OutputI
   TileFingerprint written(program.shape(out), tile, size_of(out.dtype));
   written.add(file.bytes);
   CHECK(written.is_complete());
-  return {blocks->elements, written.value()};
+  return {blocks->elements.fingerprint, written.value()};
 }
 
 }  // namespace

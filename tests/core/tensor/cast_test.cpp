@@ -1,9 +1,12 @@
 // Casts several elements at a time beside the scalar conversions of convert.h, which torch judges.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "core/tensor/cast.h"
@@ -24,6 +27,16 @@ void check_widening(Dtype dtype) {
   }
 }
 
+// By what became of it: the last two numbers say where the range ends.
+template <NarrowFloat form>
+bool is_lost(float value, float became) {
+  if (std::isnan(value)) return false;
+  if (std::isnan(became) || std::isinf(became) != std::isinf(value)) return true;
+  const double largest = from_narrow<form>(largest_code<form>());
+  const double before = from_narrow<form>(largest_code<form>() - 1);
+  return std::isfinite(value) && std::abs(double{value}) > largest + (largest - before) / 2;
+}
+
 // Every `step`th float, and all of those around each power of two.
 template <NarrowFloat form, class Code>
 void check_narrowing(Dtype dtype, std::uint64_t step) {
@@ -31,12 +44,16 @@ void check_narrowing(Dtype dtype, std::uint64_t step) {
   std::vector<Code> codes;
   auto flush = [&] {
     codes.resize(bits.size());
+    std::vector<std::uint8_t> out_of_range(bits.size(), 0);
     cast_row(Dtype::kFloat32, reinterpret_cast<const std::byte*>(bits.data()), 4, dtype,
              reinterpret_cast<std::byte*>(codes.data()), sizeof(Code),
-             static_cast<std::int64_t>(bits.size()));
+             static_cast<std::int64_t>(bits.size()), out_of_range.data());
     for (std::size_t i = 0; i < bits.size(); ++i) {
-      auto wanted = static_cast<Code>(to_narrow<form>(std::bit_cast<float>(bits[i])));
+      const auto value = std::bit_cast<float>(bits[i]);
+      auto wanted = static_cast<Code>(to_narrow<form>(value));
       if (codes[i] != wanted) FAIL(name(dtype) << " of float " << bits[i]);
+      if ((out_of_range[i] != 0) != is_lost<form>(value, from_narrow<form>(codes[i])))
+        FAIL(name(dtype) << ": out of range " << int{out_of_range[i]} << " of float " << bits[i]);
     }
     bits.clear();
   };
@@ -92,4 +109,70 @@ TEST_CASE("elements that lie apart are cast like those side by side") {
     CHECK(apart[3 * i + 1] == 7);
     CHECK(beside[i] == to_narrow<kBfloat16Form>(values[2 * i]));
   }
+}
+
+TEST_CASE("a dtype holds all of another one where no number of that is out of range") {
+  const std::vector<Dtype> floats{
+      Dtype::kFloat64,    Dtype::kFloat32,      Dtype::kFloat16,        Dtype::kBfloat16,
+      Dtype::kFloat8E5m2, Dtype::kFloat8E4m3fn, Dtype::kFloat8E4m3fnuz, Dtype::kFloat8E5m2fnuz};
+  const double endless = std::numeric_limits<double>::infinity();
+  for (Dtype from : floats) {
+    // Its infinity, its largest number, and what is far from both.
+    std::vector<std::byte> numbers;
+    for (double value : {endless, -endless, 1e300, -3.4028234663852886e38, 3.3895313892515355e38,
+                         65504.0, 57344.0, -57344.0, 448.0, 240.0, 1.0, 0.0, std::nan("")}) {
+      std::byte wide[8], number[8];
+      std::memcpy(wide, &value, 8);
+      std::uint8_t is_out = 0;
+      if (from == Dtype::kFloat64)
+        std::memcpy(number, wide, 8);
+      else
+        cast_row(Dtype::kFloat64, wide, 8, from, number, 8, 1, &is_out);
+      if (is_out == 0) numbers.insert(numbers.end(), number, number + 8);
+    }
+    const auto count = static_cast<std::int64_t>(numbers.size() / 8);
+    for (Dtype to : floats) {
+      CAPTURE(name(from));
+      CAPTURE(name(to));
+      if (from == to) {
+        CHECK(holds_all_of(to, from));
+        continue;
+      }
+      std::vector<std::byte> made(numbers.size());
+      std::vector<std::uint8_t> out_of_range(static_cast<std::size_t>(count), 0);
+      cast_row(from, numbers.data(), 8, to, made.data(), 8, count, out_of_range.data());
+      const bool all_held = std::count(out_of_range.begin(), out_of_range.end(), 0) == count;
+      // A double goes to float64 by way of float where it does not stay as it is.
+      CHECK(holds_all_of(to, from) == all_held);
+    }
+  }
+}
+
+TEST_CASE("doubles that no float is near are out of range, whatever they are cast to") {
+  const std::vector<double> values{3.4028235677973362e38,
+                                   3.4028235677973366e38,
+                                   -1e300,
+                                   1e300,
+                                   std::numeric_limits<double>::infinity(),
+                                   std::nan(""),
+                                   464,
+                                   465};
+  auto flags = [&](Dtype to) {
+    std::vector<std::byte> made(values.size() * 8);
+    std::vector<std::uint8_t> out(values.size(), 0);
+    cast_row(Dtype::kFloat64, reinterpret_cast<const std::byte*>(values.data()), 8, to, made.data(),
+             8, static_cast<std::int64_t>(values.size()), out.data());
+    return out;
+  };
+  using Flags = std::vector<std::uint8_t>;
+  CHECK(flags(Dtype::kFloat32) == Flags{0, 1, 1, 1, 0, 0, 0, 0});
+  CHECK(flags(Dtype::kBfloat16) == Flags{1, 1, 1, 1, 0, 0, 0, 0});
+  CHECK(flags(Dtype::kFloat8E4m3fn) == Flags{1, 1, 1, 1, 1, 0, 0, 1});
+}
+
+TEST_CASE("what becomes of a number that is out of range is said") {
+  CHECK(out_of_range_in_words(Dtype::kFloat8E4m3fn) == "what is beyond 448 becomes 448");
+  CHECK(out_of_range_in_words(Dtype::kFloat8E4m3fnuz) == "what is beyond 240 becomes NaN");
+  CHECK(out_of_range_in_words(Dtype::kFloat16) == "what is beyond 65504 becomes infinity");
+  CHECK(out_of_range_in_words(Dtype::kFloat32) == "what is beyond 3.4028235e+38 becomes infinity");
 }

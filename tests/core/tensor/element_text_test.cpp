@@ -128,7 +128,11 @@ TEST_CASE("what is too large becomes infinity, or NaN where there is none, as in
   CHECK(to_narrow<kFloat16Form>(65520.0f) == 0x7C00);
   CHECK(to_narrow<kBfloat16Form>(-INFINITY) == 0xFF80);
   CHECK(to_narrow<kE4m3fnForm>(464.0f) == 0x7E);
-  CHECK(to_narrow<kE4m3fnForm>(465.0f) == 0x7F);
+  CHECK(to_narrow<kE4m3fnForm>(465.0f) == 0x7E);
+  CHECK(to_narrow<kE4m3fnForm>(-INFINITY) == 0xFE);
+  CHECK(to_narrow<kE4m3fnForm>(NAN) == 0x7F);
+  // 500 is cast to it, and is not it.
+  CHECK(text_of(Dtype::kFloat8E4m3fn, std::uint8_t{0x7E}) == "450");
   CHECK(to_narrow<kE4m3fnuzForm>(1000.0f) == 0x80);
   CHECK(to_narrow<kE4m3fnuzForm>(-0.0f) == 0);
   CHECK(to_narrow<kE5m2Form>(1e6f) == 0x7C);

@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include "core/facts/filled.h"
 #include "core/formats/items.h"
 #include "core/formats/table.h"
+#include "core/repair/certificate.h"
 #include "core/repair/kept_plan.h"
 #include "core/repair/make_arranged.h"
 #include "core/repair/plan_fingerprint.h"
@@ -62,6 +64,32 @@ inline ArrangedRun run_into(const DrawnPlan& plan, const Arrangement& all, const
   return run;
 }
 
+// What the certificate counts is what the loops have lost, tensor by tensor.
+inline void check_counts(const DrawnPlan& plan, const Checkpoint& result) {
+  auto file = result.directory()->open(kCertificateFile);
+  REQUIRE(file.has_value());
+  auto bytes = read_bytes(**file, 0, (*file)->size());
+  REQUIRE(bytes.has_value());
+  auto certificate = certificate_from_json(
+      {reinterpret_cast<const char*>(bytes->data()), bytes->size()}, kCertificateFile);
+  REQUIRE(certificate.has_value());
+  REQUIRE(certificate->tensors.size() == plan.wanted.size());
+  for (const TensorCertificate& tensor : certificate->tensors) {
+    CAPTURE(tensor.fqn);
+    const PlainTensor& wanted = plan.wanted.at(tensor.fqn);
+    std::int64_t lost = 0, out_of_range = 0;
+    for (std::size_t i = 0; i < wanted.elements.size(); ++i) {
+      lost += wanted.lost[i];
+      out_of_range += !wanted.lost[i] && wanted.out_of_range[i];
+    }
+    CHECK(tensor.lost == lost);
+    // Those of lost boxes that are foreign elements are not told apart.
+    if (lost == 0) CHECK(tensor.out_of_range == out_of_range);
+    CHECK(tensor.out_of_range >= out_of_range);
+    CHECK(tensor.kept + tensor.lost + tensor.out_of_range == volume(wanted.shape));
+  }
+}
+
 // What lies in a folder that was made of it, by path, once it is proved: by the plan that its
 // certificate keeps, with what it was made of beside it, and against `wanted`.
 inline std::map<std::string, Bytes> proved_files(DrawnPlan& plan, const Arrangement& all,
@@ -72,7 +100,8 @@ inline std::map<std::string, Bytes> proved_files(DrawnPlan& plan, const Arrangem
   if (proof->outcome != VerifyReport::Outcome::kProved)
     FAIL(proof->reasons.front() << "\n" << told(plan.steps));
   REQUIRE(proof->against.has_value());
-  CHECK(proof->against->compared == proof->kept + proof->lost);
+  CHECK(proof->against->compared == proof->kept + proof->lost + proof->out_of_range);
+  check_counts(plan, *result);
   for (const auto& [fqn, wanted] : plan.wanted) {
     auto id = result->find(fqn);
     REQUIRE(id.has_value());

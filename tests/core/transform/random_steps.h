@@ -30,6 +30,7 @@ inline PlainTensor random_tensor(Dtype dtype, Extents shape, Dice& dice) {
   auto count = static_cast<std::size_t>(*volume(tensor.shape));
   tensor.elements.resize(count);
   tensor.lost.resize(count, false);
+  tensor.out_of_range.resize(count, false);
   for (Element& element : tensor.elements) {
     element = {};
     for (std::size_t i = 0; i < size_of(dtype); ++i)

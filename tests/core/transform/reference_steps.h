@@ -24,6 +24,7 @@ struct PlainTensor {
   Extents shape;
   std::vector<Element> elements;  // row-major
   std::vector<bool> lost = {};
+  std::vector<bool> out_of_range = {};  // what it was cast to could not say its number
 };
 using PlainCheckpoint = std::map<std::string, PlainTensor>;
 
@@ -51,6 +52,7 @@ inline PlainTensor plain_like(const PlainTensor& tensor, Extents shape) {
   auto count = static_cast<std::size_t>(volume(out.shape).value_or(0));
   out.elements.resize(count);
   out.lost.resize(count, false);
+  out.out_of_range.resize(count, false);
   return out;
 }
 
@@ -62,6 +64,7 @@ PlainTensor gathered(const PlainTensor& tensor, Extents shape, Origin origin) {
     std::size_t to = index_in(at, out.shape), from = index_in(origin(at), tensor.shape);
     out.elements[to] = tensor.elements[from];
     out.lost[to] = tensor.lost[from];
+    out.out_of_range[to] = tensor.out_of_range[from];
   });
   return out;
 }
@@ -73,6 +76,36 @@ inline Element cast_of(const Element& element, Dtype from, Dtype to) {
   Element out{};
   std::copy(cast->begin(), cast->end(), out.begin());
   return out;
+}
+
+// The number that is half a step beyond the largest one: it is out of range, but in e4m3fn, whose
+// largest one is even.
+inline double end_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kFloat32:
+      return 0x1.ffffffp127;
+    case Dtype::kBfloat16:
+      return 0x1.ffp127;
+    case Dtype::kFloat16:
+      return 65520;
+    case Dtype::kFloat8E5m2:
+      return 61440;
+    default:
+      return dtype == Dtype::kFloat8E4m3fn ? 464 : INFINITY;
+  }
+}
+inline bool is_beyond(double value, Dtype to) {
+  if (to == Dtype::kFloat8E4m3fn) return std::abs(value) > end_of(to);
+  return std::isfinite(value) && std::abs(value) >= end_of(to);
+}
+inline bool is_lost_in_cast(const Element& element, Dtype from, Dtype to) {
+  if (from == to) return false;
+  const Element wide = cast_of(element, from, Dtype::kFloat64);
+  double value = 0;
+  std::memcpy(&value, wide.data(), sizeof value);
+  // Whatever it is cast to, it is a float on the way.
+  return is_beyond(value, Dtype::kFloat32) ||
+         is_beyond(static_cast<double>(static_cast<float>(value)), to);
 }
 
 inline Element element_of(Dtype dtype, double value) {
@@ -162,6 +195,7 @@ struct PlainSteps {
         to[dim] += begin;
         out.elements[index_in(to, shape)] = part.elements[index_in(at, part.shape)];
         out.lost[index_in(to, shape)] = part.lost[index_in(at, part.shape)];
+        out.out_of_range[index_in(to, shape)] = part.out_of_range[index_in(at, part.shape)];
       });
       begin += part.shape[dim];
     }
@@ -179,6 +213,7 @@ struct PlainSteps {
         for (std::size_t d = 0; d < to.size(); ++d) to[d] += step.before[d];
         out.elements[index_in(to, shape)] = tensor.elements[index_in(at, tensor.shape)];
         out.lost[index_in(to, shape)] = tensor.lost[index_in(at, tensor.shape)];
+        out.out_of_range[index_in(to, shape)] = tensor.out_of_range[index_in(at, tensor.shape)];
       });
       tensor = std::move(out);
     }
@@ -203,7 +238,11 @@ struct PlainSteps {
   void operator()(const CastStep& step) const {
     for (const std::string& fqn : step.tensors) {
       PlainTensor& tensor = all.at(fqn);
-      for (Element& element : tensor.elements) element = cast_of(element, tensor.dtype, step.dtype);
+      for (std::size_t i = 0; i < tensor.elements.size(); ++i) {
+        Element& element = tensor.elements[i];
+        if (is_lost_in_cast(element, tensor.dtype, step.dtype)) tensor.out_of_range[i] = true;
+        element = cast_of(element, tensor.dtype, step.dtype);
+      }
       tensor.dtype = step.dtype;
     }
   }
@@ -231,6 +270,9 @@ struct PlainSteps {
         const float product = std::isnan(value) ? value : is_nan ? factor : value * factor;
         std::memcpy(wide.data(), &product, 4);
         if (is_nan) wide[2] |= std::byte{0x40};
+        if ((std::isfinite(value) && !std::isfinite(product)) ||
+            is_lost_in_cast(wide, Dtype::kFloat32, step.dtype))
+          tensor.out_of_range[index_in(at, tensor.shape)] = true;
         element = cast_of(wide, Dtype::kFloat32, step.dtype);
       });
       tensor.dtype = step.dtype;
@@ -247,6 +289,7 @@ struct PlainSteps {
           for (std::size_t d = 0; d < at.size(); ++d) at[d] += box.offsets[d];
           tensor.elements[index_in(at, tensor.shape)] = element_of(tensor.dtype, value);
           tensor.lost[index_in(at, tensor.shape)] = true;
+          tensor.out_of_range[index_in(at, tensor.shape)] = false;
         });
       }
     }

@@ -41,6 +41,7 @@ PlainTensor counted(Dtype dtype, const Extents& shape) {
   for (std::size_t i = 0; i < count; ++i)
     tensor.elements.push_back(element_of(dtype, static_cast<double>(i)));
   tensor.lost.resize(count, false);
+  tensor.out_of_range.resize(count, false);
   return tensor;
 }
 
