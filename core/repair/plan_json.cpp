@@ -48,6 +48,7 @@ Json json_of(const std::vector<SidePiece>& pieces) {
                     {"sizes", side.sizes},
                     {"at", side.at}});
   }
+  write_names_as_text(list);
   return list;
 }
 
@@ -83,6 +84,7 @@ Json json_without_chunks(const Checkpoint& checkpoint, const PlannedTensor& tens
   }
   if (!tensor.fqn.empty()) out["new_fqn"] = tensor.fqn;
   out["chunks"] = Json::array();
+  write_names_as_text(out);
   return out;
 }
 
@@ -92,7 +94,7 @@ Json json_of(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
   return out;
 }
 
-// Names in a checkpoint may be no UTF-8: shown with replacement marks, tensors are named by id.
+// What names something is text already; in what is only shown names may be no UTF-8.
 std::string dumped(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
@@ -275,6 +277,7 @@ Json frame_of(const Checkpoint& checkpoint, const Plan& plan) {
                               {"fqn", checkpoint.objects()[object.object].fqn},
                               {"new_fqn", object.fqn}});
   }
+  write_names_as_text(out);
   for (const Finding& finding : plan.undecided) out["undecided"].push_back(json_of(finding));
   return out;
 }

@@ -331,6 +331,7 @@ StepJson json_of_plan(const StepPlan& plan) {
   if (!plan.format.empty()) target["format"] = plan.format;
   if (plan.shard_bytes != 0) target["shard_bytes"] = plan.shard_bytes;
   if (!target.empty()) out["target"] = std::move(target);
+  write_names_as_text(out);
   return out;
 }
 

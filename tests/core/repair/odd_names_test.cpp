@@ -1,0 +1,68 @@
+// Names that JSON cannot say as they are: what torch pickles may hold surrogates that stand alone,
+// be empty, or begin as those texts do that stand for other names.
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "core/base/utf8.h"
+#include "core/transform/drawn_plan.h"
+
+using namespace shw;
+
+namespace {
+
+const std::string kSurrogate = "w\xED\xB2\x80.weight";
+
+}  // namespace
+
+TEST_CASE("every name comes back from its text, and other text is itself") {
+  const std::vector<std::string> names{"",
+                                       "w",
+                                       "/w",
+                                       "//w",
+                                       "w\xFF",
+                                       "//\xFF",
+                                       kSurrogate,
+                                       text_of_name("w\xFF"),
+                                       text_of_name("//w"),
+                                       "\n"};
+  std::set<std::string> texts;
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const std::string text = text_of_name(name);
+    CHECK(is_utf8(text));
+    CHECK(name_of_text(text) == name);
+    CHECK(texts.insert(text).second);
+  }
+  for (const char* typed : {"//w", "//net/share", "w\\xff", "//w\\x41", "//w\\xf"})
+    CHECK(name_of_text(typed) == typed);
+}
+
+TEST_CASE("what is resharded and renamed under odd names is proved, with and without its source") {
+  test::DrawnPlan plan;
+  test::Dice dice(3);
+  for (const char* fqn : {"", "//x", "plain", kSurrogate.c_str(), "y\xED\xA0\x80"})
+    plan.wanted[fqn] = test::random_tensor(Dtype::kFloat32, {6, 5}, dice);
+  test::save_in(plan.store, plan.wanted, dice);
+  plan.steps = {ReshardStep{{"", "//x", "plain", kSurrogate, "y\xED\xA0\x80"},
+                            {{{"dp", 2}}},
+                            {{Placement::Kind::kShard, 0, 1}}},
+                MaskStep{{kSurrogate}, {{{1, 0}, {2, 5}}}}, RenameStep{"plain", "new\xED\xB3\xBF"},
+                RenameStep{"y\xED\xA0\x80", "y"}};
+  for (const Step& step : plan.steps) std::visit(test::PlainSteps{plan.wanted}, step);
+  const Arrangement all = test::taken(test::open_in(plan.store, "/ck"), plan.steps);
+  auto made = make_arranged(plan.store, all, test::run_into(plan, all, "/out"), nullptr);
+  if (!made) FAIL(made.error().message);
+  test::proved_files(plan, all, "/out");
+}
+
+TEST_CASE("a step gives no entry an empty name where none has it") {
+  test::DrawnPlan plan;
+  test::Dice dice(4);
+  plan.wanted["a"] = test::random_tensor(Dtype::kFloat32, {6, 5}, dice);
+  test::save_in(plan.store, plan.wanted, dice);
+  auto renamed =
+      take_steps(arrangement_of(test::open_in(plan.store, "/ck")), {RenameStep{"a", ""}});
+  REQUIRE_FALSE(renamed.has_value());
+  CHECK(renamed.error().message.find("needs a name") != std::string::npos);
+}
