@@ -18,6 +18,7 @@
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/proof.h"
+#include "core/repair/touched.h"
 
 namespace shw {
 namespace {
@@ -312,9 +313,11 @@ Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const A
   SHW_TRY(run.watched, watch_inputs(run.inputs));
   choose_neighbours(all, run);
   const MadePlaces places(run.outputs, run.laid_out);
+  const TouchCheck touch{run.watched, run.inputs, all.inputs.front(), wanted.memory};
   RepairResult result{wanted.form.out, wanted.form.out + "/" + kCertificateFile};
-  auto prove = [&](const WrittenFolder& written) {
-    return prove_arranged({all, wanted, places, written, progress}, result);
+  auto prove = [&](const WrittenFolder& written) -> Status {
+    SHW_CHECK(prove_arranged({all, wanted, places, written, progress}, result));
+    return prove_touched(touch, written, progress);
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(run), prove, progress));
   result.files_kept = made.files_kept;

@@ -21,6 +21,7 @@
 #include "core/repair/plan.h"
 #include "core/repair/prove_result.h"
 #include "core/repair/request.h"
+#include "core/repair/touched.h"
 
 namespace shw {
 namespace {
@@ -177,10 +178,13 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
     const MadeTile& made = repair.run.laid_out.made[i];
     made_chunks.add(planned.at(made.tensor), made.tile, i);
   }
+  // It is there as long as this is.
+  const std::shared_ptr<const Checkpoint> source(std::shared_ptr<void>(), &checkpoint);
+  const TouchCheck touch{repair.run.watched, repair.run.inputs, source, options.memory};
   bool lossless = true;
   auto prove = [&](const WrittenFolder& written) -> Status {
     SHW_TRY(lossless, prove_result(checkpoint, formed, beside, written, made_chunks, progress));
-    return {};
+    return prove_touched(touch, written, progress);
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(repair.run), prove, progress));
   return RepairResult{options.out, options.out + "/" + kCertificateFile,

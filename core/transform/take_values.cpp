@@ -28,7 +28,7 @@ Status cast_constant(const ArrangedTensor& tensor, Dtype to, FromConstant& const
                     fmt::format("holds {} where it was filled, which is beyond what {} holds",
                                 element_text(from, {bytes, size_of(from)}, 0), name(to)));
   }
-  constant = made;
+  constant.bits = made.bits;
   return {};
 }
 
