@@ -1,7 +1,8 @@
 """Steps of a plan as a person writes them, and what they mean, in loops over numpy arrays.
 
 A tensor is its bytes, [*shape, itemsize], and says of every element whether its own value is lost
-(`lost`), was ever saved (`padding`: not) or was rounded (`is_cast`, of the whole tensor).
+(`lost`), was ever saved (`padding`: not), was rounded (`is_cast`, of the whole tensor) or to what
+cannot say it (`out_of_range`).
 """
 
 import dataclasses
@@ -23,6 +24,11 @@ class Tensor:
     lost: np.ndarray
     padding: np.ndarray
     is_cast: bool = False
+    out_of_range: np.ndarray = None
+
+    def __post_init__(self):
+        if self.out_of_range is None:
+            self.out_of_range = np.zeros(self.lost.shape, bool)
 
     @property
     def shape(self):
@@ -31,7 +37,7 @@ class Tensor:
     def moved(self, move):
         """`move` takes an array whose first axes are those of the tensor."""
         return Tensor(move(self.bytes), self.dtype, move(self.lost), move(self.padding),
-                      self.is_cast)
+                      self.is_cast, move(self.out_of_range))
 
 
 def of_torch(tensor):
@@ -112,14 +118,16 @@ class Reference:
         self.tensors[step["into"]] = Tensor(
             join([p.bytes for p in parts], step["dim"]), parts[0].dtype,
             join([p.lost for p in parts], step["dim"]),
-            join([p.padding for p in parts], step["dim"]), any(p.is_cast for p in parts))
+            join([p.padding for p in parts], step["dim"]), any(p.is_cast for p in parts),
+            join([p.out_of_range for p in parts], step["dim"]))
 
     def take_pad(self, step):
         def pad(tensor):
             room = list(zip(step["before"], step["after"]))
             padded = Tensor(np.pad(tensor.bytes, [*room, (0, 0)]), tensor.dtype,
                             np.pad(tensor.lost, room),
-                            np.pad(tensor.padding, room, constant_values=True), tensor.is_cast)
+                            np.pad(tensor.padding, room, constant_values=True), tensor.is_cast,
+                            np.pad(tensor.out_of_range, room))
             around = np.pad(np.zeros(tensor.shape, bool), room, constant_values=True)
             padded.bytes[around] = element(tensor.dtype, step["value"])
             return padded
@@ -149,6 +157,7 @@ class Reference:
         for box in boxes:
             tensor.bytes[inside(box)] = source[inside(box)]
             tensor.lost[inside(box)], tensor.padding[inside(box)] = True, False
+            tensor.out_of_range[inside(box)] = False
         return tensor
 
     def take_mask(self, step):
@@ -172,6 +181,7 @@ class Reference:
                 tuple(torch.from_numpy(i) for i in index)]
             made = of_torch(product.to(dtype_of(step["dtype"])))
             made.lost, made.is_cast = codes.lost | factors.lost[index], True
+            made.out_of_range = lost_in_cast(product, made.dtype)
             self.tensors[name] = made
 
 
@@ -180,7 +190,19 @@ def cast(tensor, dtype):
     if tensor.dtype == dtype:
         return tensor
     made = of_torch(to_torch(tensor).float().to(dtype))
-    return Tensor(made.bytes, dtype, tensor.lost, tensor.padding, True)
+    return Tensor(made.bytes, dtype, tensor.lost, tensor.padding, True,
+                  tensor.out_of_range | lost_in_cast(to_torch(tensor), dtype))
+
+
+def lost_in_cast(tensor, dtype):
+    """By what becomes of a number: it is beyond the last one by more than half a step."""
+    before, after = tensor.double(), tensor.float().to(dtype).double()
+    largest = torch.tensor(torch.finfo(dtype).max, dtype=torch.float64)
+    bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
+    step = largest - (largest.to(dtype).view(bits) - 1).view(dtype).double()
+    gone = torch.isnan(after) | (torch.isinf(after) != torch.isinf(before)) | \
+        (torch.isfinite(before) & (before.abs() > largest + step / 2))
+    return (gone & ~torch.isnan(before)).numpy()
 
 
 def elements(tensor):

@@ -4,10 +4,12 @@ Each result is read by torch or safetensors alone and held against loops over nu
 certificate calls kept, lost, cut off and lossless is held against the same, element by element.
 """
 
+import collections
 import json
 
 import numpy as np
 import torch
+import torch.distributed.checkpoint as dcp
 from safetensors.torch import load_file, save_file
 
 import judge
@@ -17,6 +19,13 @@ from fake_ranks import Piece, cut, write_checkpoint
 from plan_reference import Reference, elements, of_torch, to_torch
 
 
+# Numbers at the ends of what dtypes can say, and beyond them.
+FAR = [n * sign for sign in (1., -1.) for n in (
+    0., 2.5, 447., 448., 464., 464.1, 465., 1e3, 57344., 61439., 61440., 65504., 65519., 65520.,
+    1e6, float.fromhex("0x1.fep127"), float.fromhex("0x1.fefp127"), float.fromhex("0x1.ffp127"),
+    float.fromhex("0x1.fffffep127"), float("inf"), float("nan"))]
+
+
 def truth():
     numbers = torch.arange(1., 25.)
     return {"a": numbers.reshape(4, 6), "b": numbers.reshape(4, 6).flip(0).contiguous(),
@@ -24,7 +33,8 @@ def truth():
             "s": torch.tensor(2.5), "t": torch.tensor([True, False, True]),
             "w[01]": torch.ones(3), "w0": torch.zeros(2), "none": torch.empty(0, 3),
             "q": torch.arange(-7., 8.).reshape(5, 3).to(torch.float8_e4m3fn),
-            "q_scale_inv": torch.tensor([[1., 2.], [.5, 4.], [3., 8.]])}
+            "q_scale_inv": torch.tensor([[1., 2.], [.5, 4.], [3., 8.]]),
+            "far": torch.tensor(FAR).reshape(2, -1)}
 
 
 def halves(tensor):
@@ -103,6 +113,14 @@ def chains(other):
                                                        "order": [1, 0]}]),
         ("rows of another checkpoint", [fill, *casts]),
         ("casts one after the other, and blocks", [*casts, blocks]),
+        *(("numbers beyond " + " and ".join(dtypes),
+           [{"step": "cast", "tensors": ["far"], "dtype": dtype} for dtype in dtypes] +
+           [{"step": "split", "tensor": "far", "dim": 1, "sizes": [8, 13], "into": ["f0", "f1"]},
+            {"step": "pad", "tensors": ["f1"], "before": [0, 1], "after": [1, 0], "value": 2},
+            {"step": "trim", "tensors": ["f1"], **box([0, 0], [2, 12])},
+            {"step": "mask", "tensors": ["f0"], "boxes": [box([0, 0], [1, 4])], "value": 1}])
+          for dtypes in (["float8_e4m3fn"], ["float8_e5m2"], ["float16"], ["bfloat16"],
+                         ["float16", "float8_e4m3fn", "float32"], ["float8_e5m2", "float64"])),
         ("blocks and their factors", [dequantise]),
         ("blocks with a factor that is given up",
          [{"step": "mask", "tensors": ["q_scale_inv"], "boxes": [box([2, 0], [1, 1])],
@@ -122,7 +140,9 @@ def must_be_certified(folder, wanted):
         lost = judge.inside(entry["lost_boxes"], tensor.shape).numpy()
         expect(np.array_equal(lost, tensor.lost), f"lost elements of {name}: {entry}")
         expect_equal(entry["lost"], int(tensor.lost.sum()), f"lost of {name}")
-        expect_equal(entry["kept"], elements(tensor) - entry["lost"], f"kept of {name}")
+        beyond = int((tensor.out_of_range & ~tensor.lost).sum())
+        expect_equal(entry.get("out_of_range", 0), beyond, f"out of range of {name}")
+        expect_equal(entry["kept"], elements(tensor) - entry["lost"] - beyond, f"kept of {name}")
     expect_equal(certificate.get("dropped", []), wanted.dropped, "dropped")
     expect_equal(certificate.get("trimmed", 0), wanted.trimmed, "trimmed")
     expect_equal(certificate["lossless"], wanted.is_lossless, "lossless")
@@ -155,6 +175,42 @@ def optimizer_finds_its_states(checks, scratch):
                 expect(torch.equal(again.state[parameter][name], value), f"{name}: {again.state}")
 
 
+def types_stay(checks, scratch):
+    """Of a file of torch.save: ordered dicts, and parameters in them."""
+    ordered = collections.OrderedDict(
+        w=torch.nn.Parameter(torch.ones(3, 2)), b=torch.zeros(3), step=4,
+        f=torch.nn.Parameter(torch.ones(2), requires_grad=False))
+    for number, state in enumerate((ordered, {"model": ordered, "plain": {"x": torch.ones(1)}})):
+        source, out = scratch / f"types-{number}", scratch / f"types-out-{number}"
+        plan = scratch / f"plan-types-{number}.json"
+        source.mkdir()
+        torch.save(state, source / "model.pt")
+        plan.write_text(json.dumps({"schema": "shardwright/1", "plan": 2, "steps": [
+            {"step": "drop", "tensors": ["*b"]}]}))
+        with checks.that(f"types stay what they were in a file made of one ({number})"):
+            program.repair(source, "--plan", plan, "--out", out, codes=(0, 1))
+            got = torch.load(out / "model.pt", weights_only=True)
+            model = got if number == 0 else got["model"]
+            expect(type(model) is collections.OrderedDict, f"a {type(model)}")
+            expect_equal([type(model[name]) for name in ("w", "f", "step")],
+                         [torch.nn.Parameter, torch.nn.Parameter, int], "types")
+            expect(model["w"].requires_grad and not model["f"].requires_grad, f"{model}")
+            expect(number == 0 or type(got["plain"]) is dict, f"{got}")
+            must_prove(out, "--against", source)
+
+
+def odd_names_are_proved(checks, scratch):
+    state = {"a\udc80.weight": torch.arange(6.).reshape(2, 3), "": torch.ones(2), "//x": torch.ones(1),
+             "step\udcff": 7}
+    source = scratch / "odd"
+    dcp.save(state, checkpoint_id=str(source), no_dist=True)
+    for verb, more in (("reshard", ["--mesh", "dp=2"]), ("convert", ["--to", "torch"])):
+        with checks.that(f"what {verb} makes of names that are no UTF-8 is proved"):
+            out = scratch / f"odd-{verb}"
+            program.shardwright(verb, source, *more, "--out", out, "--yes", "--json").must_exit(0, 1)
+            must_prove(out, "--against", source)
+
+
 def nothing_is_something(checks, scratch):
     """An optimizer without states saves a dict without an entry."""
     (scratch / "bare").mkdir()
@@ -168,6 +224,8 @@ def nothing_is_something(checks, scratch):
 
 def run(checks, other, scratch):
     nothing_is_something(checks, scratch)
+    types_stay(checks, scratch)
+    odd_names_are_proved(checks, scratch)
     optimizer_finds_its_states(checks, scratch)
     flipped = {name: tensor.flip(0).contiguous() if tensor.dim() else tensor
                for name, tensor in truth().items() if name != "none"}

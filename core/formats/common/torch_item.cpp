@@ -194,6 +194,12 @@ bool is_tensor_call(const PickleTree& tree, NodeId node) {
          called->name.starts_with("_rebuild");
 }
 
+bool is_parameter_call(const PickleTree& tree, NodeId node) {
+  return tree.kind(node) == NodeKind::kReduce &&
+         (is_utils(tree, tree.callable(node), "_rebuild_parameter") ||
+          is_utils(tree, tree.callable(node), "_rebuild_parameter_with_state"));
+}
+
 std::optional<std::string_view> storage_key(const PickleTree& tree, NodeId node) {
   auto ids =
       tree.kind(node) == NodeKind::kPersistentId ? tree.items(node) : std::span<const NodeId>{};

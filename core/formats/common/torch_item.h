@@ -37,6 +37,8 @@ struct PickledTensor {
 
 // True for a call that makes a tensor, or wraps one: what pickled_tensor() is worth trying on.
 bool is_tensor_call(const PickleTree& tree, NodeId node);
+// One that wraps a tensor as a torch.nn.Parameter.
+bool is_parameter_call(const PickleTree& tree, NodeId node);
 
 // The key of a storage's persistent id; nothing for any other node.
 std::optional<std::string_view> storage_key(const PickleTree& tree, NodeId node);

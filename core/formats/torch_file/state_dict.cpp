@@ -57,12 +57,13 @@ class Flattening {
         visits_left_(4 * tree.node_count() + 64),
         text_left_(16 * tree.end() + (1 << 20)) {}
 
-  Result<std::vector<StateEntry>> run(NumberKeys* numbers = nullptr) {
-    numbers_ = numbers;
+  Result<std::vector<StateEntry>> run(StateForms* forms = nullptr) {
+    forms_ = forms;
     auto root = mapping_of(tree_, tree_.root());
     if (!root)
       return fail(ErrorKind::kUnsupported, "holds no dict, and so no state dict",
                   {file_, tree_.at(tree_.root())});
+    note_mapping(tree_.root());
     SHW_CHECK(visit_mapping(*root, 0));
     return std::move(entries_);
   }
@@ -91,11 +92,23 @@ class Flattening {
     return leaf_[list] = leaf;
   }
 
+  void note_mapping(NodeId node) {
+    if (forms_ != nullptr && tree_.kind(node) == NodeKind::kReduce &&
+        tree_.is_global(tree_.callable(node), "collections", "OrderedDict"))
+      forms_->ordered.insert(path_);
+  }
+
   Status visit(NodeId node, int depth) {
     if (visits_left_-- == 0 || depth > kDeepestState) return entangled(node);
-    if (is_tensor_call(tree_, node)) return add(node);
-    if (auto mapping = mapping_of(tree_, node))
-      return tree_.items(*mapping).empty() ? add(node) : visit_mapping(*mapping, depth);
+    if (is_tensor_call(tree_, node)) {
+      if (forms_ != nullptr && is_parameter_call(tree_, node)) forms_->parameters.insert(path_);
+      return add(node);
+    }
+    if (auto mapping = mapping_of(tree_, node)) {
+      if (tree_.items(*mapping).empty()) return add(node);
+      note_mapping(node);
+      return visit_mapping(*mapping, depth);
+    }
     NodeId list = list_of(tree_, node);
     if (list == NodeId::kAbsent) return add(node);
     SHW_TRY(bool leaf, is_leaf(list, depth));
@@ -129,8 +142,8 @@ class Flattening {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (last.at(static_cast<char>(tree_.kind(items[2 * i])) + keys[i]) != i) continue;
       path_.emplace_back(keys[i]);
-      if (numbers_ != nullptr && tree_.kind(items[2 * i]) == NodeKind::kInt)
-        numbers_->insert(path_);
+      if (forms_ != nullptr && tree_.kind(items[2 * i]) == NodeKind::kInt)
+        forms_->numbers.insert(path_);
       SHW_CHECK(visit(items[2 * i + 1], depth + 1));
       path_.pop_back();
     }
@@ -161,7 +174,7 @@ class Flattening {
   std::unordered_map<NodeId, bool> leaf_;
   std::unordered_set<std::string> names_;
   std::vector<StateEntry> entries_;
-  NumberKeys* numbers_ = nullptr;  // where they are asked for
+  StateForms* forms_ = nullptr;  // where they are asked for
 };
 
 }  // namespace
@@ -171,10 +184,10 @@ Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree,
   return Flattening(tree, file).run();
 }
 
-Result<NumberKeys> number_keys(const PickleTree& tree, const std::string& file) {
-  NumberKeys numbers;
-  SHW_CHECK(Flattening(tree, file).run(&numbers));
-  return numbers;
+Result<StateForms> state_forms(const PickleTree& tree, const std::string& file) {
+  StateForms forms;
+  SHW_CHECK(Flattening(tree, file).run(&forms));
+  return forms;
 }
 
 bool is_empty_mapping(const PickleTree& tree, NodeId value) {

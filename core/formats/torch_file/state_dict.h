@@ -30,10 +30,16 @@ struct StateEntry {
 // such), and where the pickle's graph is made to take more than a small multiple of its bytes.
 Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree, const std::string& file);
 
-// The paths of keys that are whole numbers. A path itself has their text, as torch's distributed
-// checkpoints do: 0 and "0" are one name there.
-using NumberKeys = std::set<std::vector<PathPart>>;
-Result<NumberKeys> number_keys(const PickleTree& tree, const std::string& file);
+// What the names do not say, by paths.
+struct StateForms {
+  using Paths = std::set<std::vector<PathPart>>;
+  // Keys that are whole numbers. A path itself has their text, as torch's distributed checkpoints
+  // do: 0 and "0" are one name there.
+  Paths numbers = {};
+  Paths ordered = {};     // mappings that are an OrderedDict
+  Paths parameters = {};  // tensors that are a torch.nn.Parameter
+};
+Result<StateForms> state_forms(const PickleTree& tree, const std::string& file);
 
 // A mapping without an entry.
 bool is_empty_mapping(const PickleTree& tree, NodeId value);

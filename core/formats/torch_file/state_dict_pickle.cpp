@@ -20,6 +20,8 @@ struct StateNode {
   Kind kind = Kind::kDict;
   std::uint32_t index = 0;  // of Outputs
   bool has_number_key = false;
+  bool is_ordered = false;                                            // of a dict
+  bool is_parameter = false;                                          // of a tensor
   std::vector<std::pair<const PathPart*, std::uint32_t>> items = {};  // of a dict or list, in order
   std::unordered_map<std::string, std::uint32_t> by_key = {};
 };
@@ -31,7 +33,9 @@ std::string key_of(const PathPart& part) {
 
 class StateTree {
  public:
-  explicit StateTree(const NumberKeys& numbers) : numbers_(numbers), nodes_(1) {}
+  explicit StateTree(const StateForms& forms) : forms_(forms), nodes_(1) {
+    nodes_.front().is_ordered = forms.ordered.contains({});
+  }
   const StateNode& node(std::uint32_t i) const { return nodes_[i]; }
 
   // `path` must outlive it.
@@ -57,7 +61,9 @@ class StateTree {
         bool holds_list = !is_last && std::holds_alternative<std::int64_t>(path[i + 1]);
         StateNode inner{.kind = holds_list ? StateNode::Kind::kList : StateNode::Kind::kDict};
         nodes_.push_back(std::move(is_last ? leaf : inner));
-        nodes_.back().has_number_key = is_number(path, i + 1);
+        nodes_.back().has_number_key = is_one_of(forms_.numbers, path, i + 1);
+        nodes_.back().is_ordered = is_one_of(forms_.ordered, path, i + 1);
+        nodes_.back().is_parameter = is_one_of(forms_.parameters, path, i + 1);
         if (is_last) return {};
       } else if (is_last) {
         return contradicts("is at the place of another entry of the state dict");
@@ -82,14 +88,15 @@ class StateTree {
   }
 
  private:
-  // Whether the last of the first parts of a path is a key that was one.
-  bool is_number(const std::vector<PathPart>& path, std::size_t parts) const {
-    if (numbers_.empty()) return false;
+  // Whether the first parts of a path are.
+  static bool is_one_of(const StateForms::Paths& paths, const std::vector<PathPart>& path,
+                        std::size_t parts) {
+    if (paths.empty()) return false;
     auto end = path.begin() + static_cast<std::ptrdiff_t>(parts);
-    return numbers_.contains(std::vector<PathPart>(path.begin(), end));
+    return paths.contains(std::vector<PathPart>(path.begin(), end));
   }
 
-  const NumberKeys& numbers_;
+  const StateForms& forms_;
   std::vector<StateNode> nodes_;
 };
 
@@ -113,7 +120,7 @@ class StatePickle {
   Status value(const StateNode& node) {
     switch (node.kind) {
       case StateNode::Kind::kTensor:
-        tensor(node.index);
+        tensor(node);
         return out_.flush_if_full();
       case StateNode::Kind::kObject:
         out_.raw(plain_[node.index]);
@@ -127,7 +134,12 @@ class StatePickle {
   }
 
   Status dict(const StateNode& node) {
-    out_.raw("}(");
+    if (node.is_ordered) {
+      out_.global("collections", "OrderedDict");
+      out_.raw(")R(");
+    } else {
+      out_.raw("}(");
+    }
     std::uint64_t count = 0;
     for (const auto& [part, child] : node.items) {
       out_.batch(count++, 'u');
@@ -160,7 +172,17 @@ class StatePickle {
     return {};
   }
 
-  void tensor(std::uint32_t index) {
+  void tensor(const StateNode& node) {
+    if (!node.is_parameter) return tensor(node.index, outputs_.tensors[node.index].requires_grad);
+    out_.global("torch._utils", "_rebuild_parameter");
+    out_.raw("(");
+    tensor(node.index, false);
+    out_.raw(outputs_.tensors[node.index].requires_grad ? "\x88" : "\x89");
+    out_.global("collections", "OrderedDict");
+    out_.raw(")RtR");
+  }
+
+  void tensor(std::uint32_t index, bool requires_grad) {
     const OutputTensor& tensor = outputs_.tensors[index];
     const DtypeInfo& type = info(tensor.dtype);
     bool legacy = !type.storage_class.empty();
@@ -180,7 +202,7 @@ class StatePickle {
     out_.integer(0);
     out_.tuple(tensor.shape);
     out_.tuple(row_major_strides(tensor.shape));
-    out_.raw(tensor.requires_grad && can_have_grad(tensor.dtype) ? "\x88" : "\x89");
+    out_.raw(requires_grad && can_have_grad(tensor.dtype) ? "\x88" : "\x89");
     out_.global("collections", "OrderedDict");
     out_.raw(")R");
     if (!legacy) out_.global("torch", type.name);
@@ -204,8 +226,8 @@ class StatePickle {
 }  // namespace
 
 Result<Bytes> pickle_state_dict(const Outputs& outputs, const std::vector<std::string>& plain,
-                                const NumberKeys& numbers) {
-  StateTree tree(numbers);
+                                const StateForms& forms) {
+  StateTree tree(forms);
   std::vector<std::vector<PathPart>> own_paths(outputs.tensors.size() + outputs.objects.size());
   std::size_t entry = 0;
   auto put = [&](const auto& output, StateNode leaf) {

@@ -62,10 +62,10 @@ Result<std::vector<std::string>> values_of(const Outputs& outputs) {
 
 // Of what comes out of files of torch.save: an optimizer finds its states by these numbers, and
 // passes over those that are text without a word. The pickle is read again for it, as
-// inlined_records.h does.
-NumberKeys number_keys_of(const Outputs& outputs) {
+// inlined_records.h does. An attribute of an OrderedDict (_metadata of a module's) is not kept.
+StateForms forms_of(const Outputs& outputs) {
   const Checkpoint* source = outputs.source;
-  NumberKeys all;
+  StateForms all;
   if (source == nullptr || source->directory() == nullptr ||
       source->format().writer != &kTorchFileWriter)
     return all;
@@ -73,7 +73,11 @@ NumberKeys number_keys_of(const Outputs& outputs) {
     if (!file.referenced) continue;
     auto state = open_state(*source->directory(), file.path);
     if (!state) continue;
-    if (auto numbers = number_keys(state->tree, file.path)) all.merge(*numbers);
+    auto forms = state_forms(state->tree, file.path);
+    if (!forms) continue;
+    all.numbers.merge(forms->numbers);
+    all.ordered.merge(forms->ordered);
+    all.parameters.merge(forms->parameters);
   }
   return all;
 }
@@ -103,7 +107,7 @@ Status check_nothing_is_kept(const Outputs& outputs) {
 Result<LaidOut> lay_out_model(const Outputs& outputs) {
   SHW_CHECK(check_nothing_is_kept(outputs));
   SHW_TRY(std::vector<std::string> values, values_of(outputs));
-  SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values, number_keys_of(outputs)));
+  SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values, forms_of(outputs)));
   TorchArchive archive = archive_of_model(outputs, pickle);
   for (const OutputTensor& tensor : outputs.tensors)
     archive.storages.push_back(hole_of(*bytes_of(tensor, tensor.tiles[0]), 0));

@@ -144,7 +144,7 @@ TEST_CASE("a state dict is written nested as its paths say and read again as it 
   CHECK(to_text(*read_plain_value(*made, object_named(*made, "l.1"), 99)) == "None");
 }
 
-TEST_CASE("keys that were numbers are numbers in the file that is made of theirs") {
+TEST_CASE("keys that were numbers and ordered dicts are that in the file that is made of theirs") {
   auto source = open_checkpoint(torch_file_path("training.pt"));
   REQUIRE(source.has_value());
   std::vector<Bytes> bytes;
@@ -152,16 +152,20 @@ TEST_CASE("keys that were numbers are numbers in the file that is made of theirs
   std::erase_if(outputs.objects, [](const OutputObject& object) { return object.plain.empty(); });
   auto made = written(kTorchFileWriter, outputs, bytes);
   CHECK(values_by_name(*made) == values_by_name(**source));
-  auto keys_in = [](const Directory& directory, const std::string& file) {
+  auto forms_in = [](const Directory& directory, const std::string& file) {
     auto state = open_state(directory, file);
     REQUIRE(state.has_value());
-    auto keys = number_keys(state->tree, file);
-    REQUIRE(keys.has_value());
-    return *keys;
+    auto forms = state_forms(state->tree, file);
+    REQUIRE(forms.has_value());
+    return *forms;
   };
-  NumberKeys keys = keys_in(*made->directory(), "model.pt");
-  CHECK(keys.contains({"optimizer", "state", "0"}));
-  CHECK(keys == keys_in(*(*source)->directory(), (*source)->file(FileId{0}).path));
+  const StateForms forms = forms_in(*made->directory(), "model.pt");
+  const StateForms before = forms_in(*(*source)->directory(), (*source)->file(FileId{0}).path);
+  CHECK(forms.numbers.contains({"optimizer", "state", "0"}));
+  CHECK(forms.numbers == before.numbers);
+  CHECK(forms.ordered.contains({"model"}));
+  CHECK(forms.ordered == before.ordered);
+  CHECK(forms.parameters == before.parameters);
 }
 
 TEST_CASE("healthy checkpoints become one file and a checkpoint of many again") {
