@@ -1,13 +1,10 @@
 #include "core/exec/decoded_places.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <functional>
 #include <queue>
 #include <utility>
 
-#include "core/formats/decode_item.h"
 #include "core/formats/decoded_items.h"
 
 namespace shw {
@@ -92,18 +89,6 @@ std::uint64_t most_on_disk(std::span<const ItemUse> uses, std::size_t threads) {
   return std::min(all, most + (threads - 1) * (largest_output + largest));
 }
 
-tl::unexpected<Error> has_no_room(const Program& program, const Checkpoint& input,
-                                  const ItemUse& use, std::uint64_t room) {
-  const ProgramSource& source = program.source(use.source);
-  return fail(
-      ErrorKind::kUnsupported,
-      fmt::format("is decoded in memory alone, which takes {} bytes, and {} are left for it",
-                  use.to_decode, room),
-      {program.names[source.file], source.offset,
-       std::string(input.fqn(input.tensor_of(ChunkId{source.chunk})))},
-      "let it take more with --memory");
-}
-
 }  // namespace
 
 bool decodes_items(const Program& program) {
@@ -127,27 +112,19 @@ std::vector<SourceId> decoded_sources(const Program& program, OutputId output) {
   return found;
 }
 
-Result<DecodedPlaces> place_decoded(const Program& program,
-                                    const std::vector<const Checkpoint*>& inputs,
-                                    std::span<const OutputId> order, const DecodedRoom& room) {
+DecodedPlaces place_decoded(const Program& program, const std::vector<const Checkpoint*>& inputs,
+                            std::span<const OutputId> order, const DecodedRoom& room) {
   DecodedPlaces places;
   if (!decodes_items(program)) return places;
   places.ahead = room.in_order ? room.threads - 1 : 0;
   std::vector<ItemUse> on_disk;
   HeldItems in_memory;
   for (const ItemUse& use : uses_of(program, inputs, order)) {
-    const ProgramSource& source = program.source(use.source);
-    const bool is_known =
-        source.input < inputs.size() && source.chunk < inputs[source.input]->chunk_count();
     in_memory.go_to(use.first);
     const std::uint64_t others = room.in_order ? in_memory.bytes() : room.memory / 2;
     if (use.to_decode <= room.memory && others <= room.memory - use.to_decode) {
       in_memory.add(use);
       continue;
-    }
-    if (is_known && is_decoded_whole(*inputs[source.input], ChunkId{source.chunk})) {
-      if (use.to_decode <= room.memory) continue;  // in turns with others
-      return has_no_room(program, *inputs[source.input], use, room.memory);
     }
     on_disk.push_back(use);
     places.on_disk.push_back(use.source);

@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "core/base/result.h"
 #include "core/model/checkpoint.h"
 #include "core/program/program.h"
 
@@ -31,10 +30,9 @@ struct DecodedRoom {
 
 // `order`: outputs as they are made; empty: as the program has them. Of those that are not made in
 // order nothing is known of who else is held: what takes more than half of the room by itself goes
-// to the disk. An error names an item that its codec decodes in memory alone, and that has no room.
-Result<DecodedPlaces> place_decoded(const Program& program,
-                                    const std::vector<const Checkpoint*>& inputs,
-                                    std::span<const OutputId> order, const DecodedRoom& room);
+// to the disk.
+DecodedPlaces place_decoded(const Program& program, const std::vector<const Checkpoint*>& inputs,
+                            std::span<const OutputId> order, const DecodedRoom& room);
 
 // Whether it has such items at all.
 bool decodes_items(const Program& program);

@@ -175,7 +175,7 @@ Result<Forecast> forecast(const Program& program, const std::vector<const Checkp
   SHW_TRY(MakeSeconds make, seconds_to_make(program, *cpu_executor()));
   Forecast out =
       forecast_of(rates_of(read_rate), make.make + make.fingerprint, work, worker_count());
-  SHW_TRY(MemoryShares shares, share_memory(program, inputs, memory));
+  const MemoryShares shares = share_memory(program, inputs, memory);
   bool turns = std::any_of(program.jobs.begin(), program.jobs.end(),
                            [&](const ProgramJob& job) { return !reads_in_rows(program, job); });
   std::uint64_t slab = turns ? shares.limits.turned_bytes : shares.limits.slab_bytes;

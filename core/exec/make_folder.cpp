@@ -395,7 +395,7 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
   const std::size_t workers = run.team == nullptr ? 1 : run.team->size();
   std::vector<OutputId> order;  // of millions of tiles it takes its time
   if (decodes_items(run.program)) order = outputs_in_order(run.laid_out, run.made);
-  SHW_TRY(making.shares, share_memory(run.program, run.inputs, run.memory, workers, order));
+  making.shares = share_memory(run.program, run.inputs, run.memory, workers, order);
   SHW_TRY(making.executors, choose_executors(run.device, run.program));
   // Of millions of chunks it takes much memory: it is there once.
   std::string request = std::exchange(run.request, {});

@@ -12,10 +12,9 @@ constexpr std::uint64_t kLeastSlab = 16;
 
 }  // namespace
 
-Result<MemoryShares> share_memory(const Program& program,
-                                  const std::vector<const Checkpoint*>& inputs,
-                                  std::uint64_t memory, std::size_t workers,
-                                  std::span<const OutputId> order) {
+MemoryShares share_memory(const Program& program, const std::vector<const Checkpoint*>& inputs,
+                          std::uint64_t memory, std::size_t workers,
+                          std::span<const OutputId> order) {
   // What is sent to each of the others, what comes from them, and what came and is written: half of
   // all.
   std::uint64_t round_bytes = 0;
@@ -42,8 +41,8 @@ Result<MemoryShares> share_memory(const Program& program,
   limits.under_way_bytes = decodes ? 2 * limits.turned_bytes : memory / worker_count();
   std::uint64_t taken = slabs * limits.turned_bytes;
   shares.decoded_bytes = memory - std::min(taken, memory);
-  SHW_TRY(shares.decoded, place_decoded(program, inputs, order,
-                                        {shares.decoded_bytes, worker_count(), workers == 1}));
+  shares.decoded =
+      place_decoded(program, inputs, order, {shares.decoded_bytes, worker_count(), workers == 1});
   return shares;
 }
 

@@ -16,10 +16,9 @@ struct MemoryShares {
   // Of what a worker is sent by all others at a time; 0 for one that is alone.
   std::uint64_t round_bytes = 0;
 };
-// `order`, and what is an error: place_decoded().
-Result<MemoryShares> share_memory(const Program& program,
-                                  const std::vector<const Checkpoint*>& inputs,
-                                  std::uint64_t memory, std::size_t workers = 1,
-                                  std::span<const OutputId> order = {});
+// `order`: of place_decoded().
+MemoryShares share_memory(const Program& program, const std::vector<const Checkpoint*>& inputs,
+                          std::uint64_t memory, std::size_t workers = 1,
+                          std::span<const OutputId> order = {});
 
 }  // namespace shw

@@ -67,15 +67,15 @@ Result<std::uint64_t> write_storage(const Decoding& decoding, std::uint64_t firs
                                     std::uint64_t last) {
   const OpenItem& item = decoding.item;
   const std::uint64_t begin = decoding.scratch->size();
+  if (item.storage == nullptr) {
+    SHW_TRY(Bytes all, item.stored(first, last));
+    SHW_CHECK(decoding.scratch->write_at(begin, all));
+    return begin;
+  }
   for (std::uint64_t at = first; at < last;) {
     if (is_cancelled(decoding.progress)) return cancelled_error();
     const std::uint64_t next = std::min(at + kDecodedPiece, last);
-    Bytes piece;
-    if (item.storage != nullptr) {
-      SHW_TRY(piece, read_bytes(*item.storage, at, next - at));
-    } else {
-      SHW_TRY(piece, item.stored(at, next));
-    }
+    SHW_TRY(Bytes piece, read_bytes(*item.storage, at, next - at));
     SHW_CHECK(decoding.scratch->write_at(begin + (at - first), piece));
     at = next;
   }
@@ -154,11 +154,6 @@ Result<PlaceIn> decode_into(const Checkpoint& checkpoint, ChunkId chunk,
 
 }  // namespace
 
-bool is_decoded_whole(const Checkpoint& checkpoint, ChunkId chunk) {
-  const ItemReader* reader = checkpoint.codec(chunk).reader;
-  return reader != nullptr && reader->decodes_whole;
-}
-
 Result<std::shared_ptr<const ByteSource>> decode_item(const Checkpoint& checkpoint, ChunkId chunk,
                                                       std::shared_ptr<ScratchFile> scratch,
                                                       const Progress* progress) {
@@ -168,7 +163,6 @@ Result<std::shared_ptr<const ByteSource>> decode_item(const Checkpoint& checkpoi
 
 Result<Bytes> decode_item(const Checkpoint& checkpoint, ChunkId chunk, std::uint64_t length,
                           const Progress* progress) {
-  if (is_decoded_whole(checkpoint, chunk)) return read_chunk(checkpoint, chunk);
   auto scratch = std::make_shared<MemoryScratch>(length + kAroundPayload);
   SHW_TRY(PlaceIn place, decode_into(checkpoint, chunk, scratch, progress));
   return scratch->take(place);

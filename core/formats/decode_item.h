@@ -11,9 +11,6 @@
 
 namespace shw {
 
-// Its codec decodes it as a whole, in memory, whoever asks.
-bool is_decoded_whole(const Checkpoint& checkpoint, ChunkId chunk);
-
 // What read_chunk() gives, in `scratch`, which is new and which the source holds on to. Where the
 // elements do not lie in their own order, are of another byte order or have signs to be flipped,
 // they stand in it twice.

@@ -49,7 +49,7 @@ std::shared_ptr<const Bytes> DecodedItems::lend(Item& item) {
 Result<std::shared_ptr<const Bytes>> DecodedItems::read(const Checkpoint& input, ChunkId chunk,
                                                         std::uint64_t length) {
   std::uint64_t needed = decoding_bytes(input, chunk, length);
-  // share_memory() has refused what does not fit; who asks nevertheless is not left waiting.
+  // What does not fit is decoded on the disk; who asks nevertheless is not left waiting.
   if (needed > budget_) needed = budget_;
   Key key{&input, chunk};
   std::unique_lock lock(guard_);

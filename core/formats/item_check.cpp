@@ -1,7 +1,5 @@
 // Passes over the bytes of items: CRCs, which torch itself never looks at, and fingerprints of
 // files' ranges.
-#include <fmt/core.h>
-
 #include <array>
 
 #include "core/base/hash.h"
@@ -19,8 +17,6 @@
 namespace shw {
 namespace {
 
-// Of an item that its codec decodes whole.
-constexpr std::uint64_t kMostDecoded = std::uint64_t{256} << 20;
 constexpr std::uint64_t kMaxObject = std::uint64_t{4} << 30;
 constexpr std::uint64_t kMaxItem = std::uint64_t{64} << 30;
 
@@ -43,10 +39,6 @@ bool is_checked_by_decoding(const Checkpoint& checkpoint, ChunkId chunk, const I
 Result<std::optional<FloatCounts>> count_decoded(const Checkpoint& checkpoint, ChunkId chunk,
                                                  const ItemHeader& header, Progress* progress) {
   const auto elements = volume(header.sizes);
-  if (is_checked_by_decoding(checkpoint, chunk, header) &&
-      (!elements || static_cast<std::uint64_t>(*elements) > kMostDecoded / size_of(header.dtype)))
-    return fail(ErrorKind::kUnsupported,
-                fmt::format("it is compressed and holds more than {} bytes", kMostDecoded));
   const bool is_counted = can_be_counted(header.dtype);
   FloatCounter counter(header.dtype);
   RangeParts parts;

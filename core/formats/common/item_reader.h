@@ -42,8 +42,8 @@ enum class ItemPart : std::uint8_t { kHeader, kPayload, kPassing };
 struct OpenItem {
   ItemHeader header;
   std::shared_ptr<const ByteSource> source;  // what payload_offset counts in
-  // The storage, where it does not lie in the source as it is: to be read from front to back, or
-  // bytes [first, last) of it at once. One of the two.
+  // The storage, where it does not lie in the source as it is: to be read from front to back, or,
+  // of a few MiB, bytes [first, last) of it at once. One of the two.
   std::shared_ptr<const ByteSource> storage = nullptr;
   std::function<Result<Bytes>(std::uint64_t first, std::uint64_t last)> stored = {};
 };
@@ -69,8 +69,6 @@ struct ItemReader {
   // kinds that are not read. One answer an object of the checkpoint; null where all have items.
   Status (*check_inlined)(const Checkpoint& checkpoint, std::vector<Result<DataCheck>>& objects,
                           Progress* progress) = nullptr;
-  // Its items are decoded in memory, each as a whole.
-  bool decodes_whole = false;
 };
 
 // The source of an item in a file, decompressed where the chunk has transforms.

@@ -394,7 +394,8 @@ Result<std::shared_ptr<const ByteSource>> ZipReader::source_of(const ZipEntry& e
   if (entry.length / kDeflateRatio > entry.stored_length + 1)
     return damaged(entry.header_offset, "the record \"" + entry.name +
                                             "\" announces more bytes than deflate can make of it");
-  const DeflatedRecord record{entry.name, data, entry.stored_length, entry.length};
+  const DeflatedBytes record{"the deflated record \"" + entry.name + "\"", data,
+                             entry.stored_length, entry.length};
   auto start = [source = source_, record] { return inflating_stream(source, record); };
   if (entry.length == 0) {  // nobody will read it, and see that nothing is there
     SHW_TRY(auto stream, start());

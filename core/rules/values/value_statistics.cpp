@@ -93,7 +93,7 @@ const Rule kValueStatistics = {
     .title = "Numbers that no healthy tensor is made of",
     .teaches =
         "Every element of the float tensors is looked at, in the pass that holds checksums against "
-        "bytes (of items that have to be decoded first, those up to 256 MiB). A tensor of nothing "
+        "bytes. A tensor of nothing "
         "but NaN is broken; single NaNs and infinities may be meant (masks) or the end of a run "
         "that diverged; numbers around 1e-42 are what other memory looks like "
         "when it is read as floats. The bytes are what was saved: no repair brings back what was "

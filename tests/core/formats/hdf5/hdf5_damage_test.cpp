@@ -39,24 +39,6 @@ std::size_t place_of(const Bytes& bytes, std::string_view signature) {
   return at;
 }
 
-// A zlib stream that is not compressed, of those bytes.
-Bytes stored_stream(const Bytes& bytes) {
-  std::uint32_t low = 1, high = 0;
-  for (std::byte byte : bytes) {
-    low = (low + std::to_integer<std::uint32_t>(byte)) % 65521;
-    high = (high + low) % 65521;
-  }
-  const std::size_t size = bytes.size();
-  Bytes out;
-  for (std::size_t byte : {std::size_t{0x78}, std::size_t{0x01}, std::size_t{1}, size & 0xFF,
-                           size >> 8, ~size & 0xFF, ~size >> 8 & 0xFF})
-    out.push_back(static_cast<std::byte>(byte));
-  out.insert(out.end(), bytes.begin(), bytes.end());
-  const std::uint32_t sum = high << 16 | low;
-  for (int shift : {24, 16, 8, 0}) out.push_back(static_cast<std::byte>(sum >> shift));
-  return out;
-}
-
 template <class T>
 void put_little(Bytes& bytes, std::size_t at, T value) {
   for (std::size_t i = 0; i < sizeof(T); ++i)

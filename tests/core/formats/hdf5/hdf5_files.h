@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -46,6 +47,33 @@ std::vector<T> numbers_of(const Checkpoint& checkpoint, std::string_view fqn) {
   REQUIRE(values.has_value());
   std::vector<T> out(values->bytes.size() / sizeof(T));
   std::memcpy(out.data(), values->bytes.data(), values->bytes.size());
+  return out;
+}
+
+// A zlib stream that is not compressed, of those bytes.
+inline Bytes stored_stream(const Bytes& bytes) {
+  constexpr std::size_t kBlock = 65535;
+  std::uint32_t low = 1, high = 0;
+  for (std::byte byte : bytes) {
+    low = (low + std::to_integer<std::uint32_t>(byte)) % 65521;
+    high = (high + low) % 65521;
+  }
+  Bytes out;
+  auto put = [&](std::size_t byte) { out.push_back(static_cast<std::byte>(byte & 0xFF)); };
+  put(0x78);
+  put(0x01);
+  std::size_t at = 0;
+  do {
+    const std::size_t size = std::min(kBlock, bytes.size() - at);
+    for (std::size_t byte :
+         {std::size_t{at + size == bytes.size()}, size, size >> 8, ~size, ~size >> 8})
+      put(byte);
+    const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+    out.insert(out.end(), begin, begin + static_cast<std::ptrdiff_t>(size));
+    at += size;
+  } while (at < bytes.size());
+  const std::uint32_t sum = high << 16 | low;
+  for (int shift : {24, 16, 8, 0}) put(sum >> shift);
   return out;
 }
 
