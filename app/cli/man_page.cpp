@@ -34,9 +34,11 @@ constexpr Note kNotes[] = {
      "require: coverage, finite. A broken one exits 1 whatever could not be looked at, one that is "
      "open 2; finite needs --data."},
     {"--memory",
-     "What makes a folder refuses by name a compressed item that has to be decoded whole and does "
-     "not fit; verify and diff decode it while they read it. Statistics and checks take a few MiB "
-     "for each thread, whatever the size of an item."},
+     "A compressed item that does not fit is decoded beside the output, into a file without a "
+     "name, "
+     "by what makes a folder, and while it is read by all others. A check holds sums of rows and "
+     "decoded items beside a reference; without one it takes a few MiB for each thread, as "
+     "statistics do, whatever the size of a tensor."},
     {"--integrity",
      "certificate.json is not listed: it certifies the list. Megatron-LM verifies it with "
      "--verify-integrity."},

@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/run_limits.h"
 #include "core/exec/device.h"
-#include "core/exec/run_limits.h"
 #include "core/verbs/options.h"
 #include "gpu/tile_transport.h"
 
@@ -26,8 +26,7 @@ struct Options : VerbOptions {
   std::string fail_on = "warning";
   std::string format;  // of report; empty: by the name of the file
   std::string color = "auto";
-  std::size_t limit = 1000;               // values of show --values; 0 for all
-  std::uint64_t memory = kDefaultMemory;  // bytes
+  std::size_t limit = 1000;  // values of show --values; 0 for all
   DeviceWish device;
   TileTransport transport = TileTransport::kAuto;
   std::string paths = "absolute";  // of export-hdf5

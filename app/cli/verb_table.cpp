@@ -33,7 +33,7 @@ constexpr VerbRow kVerbs[] = {
      "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json",
      "Saved beside expected, where there is a spec. Where there is colour each writer keeps "
      "its own; --plain draws in ASCII."},
-    {"check", "sadmfn", "Say what is wrong, and why",
+    {"check", "sadmfnb", "Say what is wrong, and why",
      "shardwright check step_9000 --spec spec.json\n"
      "  shardwright check step_9000 --against step_8000   another checkpoint says what is "
      "expected\n"
@@ -46,7 +46,7 @@ constexpr VerbRow kVerbs[] = {
      "names of the same bytes. Exit code 0: the same to the bit; 1: different; 2: "
      "undecided, which it is without --data wherever metadata agree, and where bytes are "
      "damaged, missing, filled by a repair, or differ between copies inside one checkpoint."},
-    {"plan", "sadmgpX", "Say what a repair would do, and what it would lose",
+    {"plan", "sadmgpXb", "Say what a repair would do, and what it would lose",
      "shardwright plan step_9000 --spec spec.json\n"
      "  shardwright plan step_9000 --spec spec.json --json > plan.json\n"
      "  shardwright plan step_9000 --plan steps.json        what a plan of steps comes to",
@@ -112,7 +112,7 @@ constexpr VerbRow kVerbs[] = {
     {"undo", "", "Take an in-place repair back", "shardwright undo step_9000"},
     {"commit", "", "Keep an in-place repair for good", "shardwright commit step_9000",
      "What undo needs is removed."},
-    {"report", "sadmogne",
+    {"report", "sadmogneb",
      "Write what was found: a page (HTML, Markdown), JSON, tables, or a form for CI",
      "shardwright report step_9000 --spec spec.json --out report.html\n"
      "  shardwright report step_9000 --format sarif --out report.sarif    for CI: sarif, junit, "

@@ -11,8 +11,8 @@
 #include <memory>
 
 #include "core/base/progress.h"
+#include "core/base/run_limits.h"
 #include "core/compare/difference.h"
-#include "core/exec/run_limits.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {

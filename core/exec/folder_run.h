@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/base/run_limits.h"
 #include "core/base/team.h"
 #include "core/exec/device.h"
 #include "core/exec/element_fingerprint.h"
 #include "core/exec/passing_items.h"
-#include "core/exec/run_limits.h"
 #include "core/formats/format_writer.h"
 #include "core/io/store.h"
 #include "core/program/program.h"

@@ -3,87 +3,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cstring>
-#include <optional>
-#include <unordered_map>
 
 namespace shw {
 namespace {
-
-using SliceHashes = std::vector<std::uint64_t>;
-
-// A tensor as slices along one dimension: slice i is `outer` runs of `run` bytes.
-struct Slices {
-  std::size_t outer = 1, count = 1, run = 1;
-
-  const std::byte* at(BytesView bytes, std::size_t o, std::size_t slice) const {
-    return bytes.data() + (o * count + slice) * run;
-  }
-};
-
-Slices slices_along(ExtentsView shape, std::size_t dim, std::size_t element) {
-  Slices slices{1, static_cast<std::size_t>(shape[dim]), element};
-  for (std::size_t d = 0; d < dim; ++d) slices.outer *= static_cast<std::size_t>(shape[d]);
-  for (std::size_t d = dim + 1; d < shape.size(); ++d)
-    slices.run *= static_cast<std::size_t>(shape[d]);
-  return slices;
-}
-
-SliceHashes hash_slices(BytesView bytes, const Slices& slices) {
-  SliceHashes hashes(slices.count, 0);
-  for (std::size_t o = 0; o < slices.outer; ++o) {
-    for (std::size_t i = 0; i < slices.count; ++i)
-      hashes[i] = XXH3_64bits_withSeed(slices.at(bytes, o, i), slices.run, hashes[i]);
-  }
-  return hashes;
-}
-
-SliceHashes hash_blocks(const SliceHashes& slices, std::size_t block) {
-  SliceHashes hashes;
-  for (std::size_t i = 0; i < slices.size(); i += block)
-    hashes.push_back(XXH3_64bits(slices.data() + i, block * sizeof(std::uint64_t)));
-  return hashes;
-}
-
-bool same_multiset(SliceHashes a, SliceHashes b) {
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
-  return a == b;
-}
-
-// Which block of the image each block of the truth is; nothing where two are equal or one is not
-// there.
-std::optional<std::vector<std::int64_t>> unique_order(const SliceHashes& image,
-                                                      const SliceHashes& truth) {
-  std::unordered_map<std::uint64_t, std::int64_t> place;
-  for (std::size_t i = 0; i < image.size(); ++i) {
-    if (!place.emplace(image[i], static_cast<std::int64_t>(i)).second) return std::nullopt;
-  }
-  std::vector<std::int64_t> order;
-  std::vector<bool> used(image.size(), false);
-  for (std::uint64_t hash : truth) {
-    auto found = place.find(hash);
-    if (found == place.end() || used[static_cast<std::size_t>(found->second)]) return std::nullopt;
-    used[static_cast<std::size_t>(found->second)] = true;
-    order.push_back(found->second);
-  }
-  return order;
-}
-
-// Hashes only propose: every byte is compared.
-bool holds(const BlockOrder& order, BytesView image, BytesView truth, const Slices& slices) {
-  for (std::size_t i = 0; i < slices.count; ++i) {
-    auto slice = static_cast<std::int64_t>(i);
-    auto from = static_cast<std::size_t>(
-        order.order[static_cast<std::size_t>(slice / order.block)] * order.block +
-        slice % order.block);
-    for (std::size_t o = 0; o < slices.outer; ++o) {
-      if (std::memcmp(slices.at(truth, o, i), slices.at(image, o, from), slices.run) != 0)
-        return false;
-    }
-  }
-  return true;
-}
 
 bool stays_together(const std::vector<std::int64_t>& order, std::size_t together) {
   auto size = static_cast<std::int64_t>(together);
@@ -94,23 +16,6 @@ bool stays_together(const std::vector<std::int64_t>& order, std::size_t together
     }
   }
   return true;
-}
-
-BlockComparison compare_along(BytesView image, BytesView truth, ExtentsView shape, std::size_t dim,
-                              std::size_t element) {
-  Slices slices = slices_along(shape, dim, element);
-  SliceHashes of_image = hash_slices(image, slices), of_truth = hash_slices(truth, slices);
-  if (!same_multiset(of_image, of_truth)) return {BlockAnswer::kDiffers, {}};
-  for (std::size_t block = 1; block < slices.count; ++block) {
-    if (slices.count % block != 0) continue;
-    auto found = unique_order(hash_blocks(of_image, block), hash_blocks(of_truth, block));
-    if (!found) continue;
-    BlockOrder order{dim, static_cast<std::int64_t>(block), std::move(*found)};
-    if (!holds(order, image, truth, slices)) return {BlockAnswer::kDiffers, {}};
-    coarsen(order);
-    return {BlockAnswer::kPermuted, std::move(order)};
-  }
-  return {BlockAnswer::kAmbiguous, {}};
 }
 
 // The first `period` blocks of an order that repeats itself in every segment of that length.
@@ -178,25 +83,6 @@ bool recognise_grid(const std::vector<std::int64_t>& order, bool halves_a_writer
   return false;
 }
 
-// In squares of 32 x 32, of which both sides stay in the cache.
-template <std::size_t kElement>
-bool is_crossed(const std::byte* image, const std::byte* truth, std::size_t rows,
-                std::size_t columns) {
-  constexpr std::size_t kTile = 32;
-  for (std::size_t row = 0; row < rows; row += kTile) {
-    for (std::size_t column = 0; column < columns; column += kTile) {
-      for (std::size_t i = row; i < std::min(row + kTile, rows); ++i) {
-        for (std::size_t j = column; j < std::min(column + kTile, columns); ++j) {
-          if (std::memcmp(truth + (i * columns + j) * kElement, image + (j * rows + i) * kElement,
-                          kElement) != 0)
-            return false;
-        }
-      }
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 void coarsen(BlockOrder& order) {
@@ -212,42 +98,10 @@ void coarsen(BlockOrder& order) {
   }
 }
 
-BlockComparison compare_blocks(BytesView image, BytesView truth, ExtentsView shape,
-                               std::size_t element) {
-  if (image.size() != truth.size()) return {BlockAnswer::kDiffers, {}};
-  if (image.empty() || std::memcmp(image.data(), truth.data(), image.size()) == 0) return {};
-  BlockComparison best{BlockAnswer::kDiffers, {}};
-  for (std::size_t dim = 0; dim < shape.size(); ++dim) {
-    if (shape[dim] < 2) continue;
-    BlockComparison found = compare_along(image, truth, shape, dim, element);
-    if (found.answer == BlockAnswer::kPermuted) return found;
-    if (found.answer == BlockAnswer::kAmbiguous) best = found;
-  }
-  return best;
-}
-
 std::string content_hash(BytesView bytes) {
   XXH128_canonical_t canonical;
   XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
   return {reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest};
-}
-
-bool is_transpose(BytesView image, BytesView truth, ExtentsView truth_shape, std::size_t element) {
-  if (truth_shape.size() < 2 || image.size() != truth.size()) return false;
-  auto rows = static_cast<std::size_t>(truth_shape[truth_shape.size() - 2]);
-  auto columns = static_cast<std::size_t>(truth_shape[truth_shape.size() - 1]);
-  auto* one = element == 1    ? &is_crossed<1>
-              : element == 2  ? &is_crossed<2>
-              : element == 4  ? &is_crossed<4>
-              : element == 8  ? &is_crossed<8>
-              : element == 16 ? &is_crossed<16>
-                              : nullptr;
-  std::size_t matrix = rows * columns * element;
-  if (one == nullptr || matrix == 0 || truth.size() % matrix != 0) return false;
-  for (std::size_t base = 0; base < truth.size(); base += matrix) {
-    if (!one(image.data() + base, truth.data() + base, rows, columns)) return false;
-  }
-  return true;
 }
 
 BlockPattern recognise(const BlockOrder& order, bool halves_a_writer) {

@@ -1,5 +1,5 @@
-// Two tensors of one shape hold the same slices in another order: which order is it, and where does
-// one meet it? (spec/failures.md P19, N1 to N3, S5 E2 and E5.) Exact equality of bytes only.
+// An order in which a tensor holds the blocks of another one, and where one meets it
+// (spec/failures.md P19, N1 to N3, S5 E2 and E5).
 #pragma once
 
 #include <cstdint>
@@ -17,27 +17,8 @@ struct BlockOrder {
   std::vector<std::int64_t> order;  // block i of the truth is block order[i] of the image
 };
 
-enum class BlockAnswer : std::uint8_t {
-  kSame,
-  kPermuted,
-  kAmbiguous,  // the same slices, but equal ones among them: the order cannot be told
-  kDiffers,    // other bytes: nothing is said about an order
-};
-struct BlockComparison {
-  BlockAnswer answer = BlockAnswer::kSame;
-  BlockOrder order;  // of kPermuted
-};
-
-// Both row-major, of `shape`, `element` bytes each. Looks along every dimension, the first that
-// answers wins; what is said has been compared byte by byte.
-BlockComparison compare_blocks(BytesView image, BytesView truth, ExtentsView shape,
-                               std::size_t element);
-
 // The same order in the largest blocks that it can be written with.
 void coarsen(BlockOrder& order);
-
-// image[.., i, j] == truth[.., j, i] for the last two dimensions; `truth_shape` is the truth's.
-bool is_transpose(BytesView image, BytesView truth, ExtentsView truth_shape, std::size_t element);
 
 // XXH3-128, 16 bytes: equal for equal bytes.
 std::string content_hash(BytesView bytes);

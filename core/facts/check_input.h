@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/base/run_limits.h"
 #include "core/base/team.h"
 #include "core/base/until_cancelled.h"
 #include "core/facts/depth.h"
@@ -62,6 +63,8 @@ struct CheckInput {
   std::vector<Mesh> misordered = {};
   // Of the checkpoint; of what facts are built on, never null (build_facts).
   std::shared_ptr<const std::vector<OptimizerState>> states = nullptr;
+  // What may be held of tensors and of decoded items, beside a few pieces a thread.
+  std::uint64_t memory = kDefaultMemory;
   // Where it was cancelled nobody looks at what is found.
   Progress* progress = nullptr;
   Team* team = nullptr;  // who share out what rules read; null: alone

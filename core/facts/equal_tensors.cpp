@@ -18,8 +18,6 @@ namespace {
 constexpr std::uint64_t kPieceBytes = 256 << 10;  // two of them stay in a core's cache
 constexpr std::uint64_t kBlockBytes = 8 << 20;    // what is held where its rows lie apart
 constexpr std::uint64_t kPartBytes = 64 << 20;    // of one side: what a thread takes at a time
-// What is decoded whole, of both sides and by all threads together.
-constexpr std::uint64_t kDecodedBytes = std::uint64_t{1} << 30;
 
 bool is_same_item(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId two) {
   if (a.directory()->name() != b.directory()->name()) return false;
@@ -53,7 +51,11 @@ struct TileRun {
 class EqualityPass {
  public:
   EqualityPass(const CheckInput& input, Progress* progress, Team* team)
-      : a_(input.checkpoint), b_(*input.reference), progress_(progress), team_(team) {}
+      : a_(input.checkpoint),
+        b_(*input.reference),
+        progress_(progress),
+        team_(team),
+        decoded_(input.memory) {}
 
   void add(TensorId tensor, TensorId other);
   // Those of which no part differs.
@@ -85,7 +87,7 @@ class EqualityPass {
   const Checkpoint &a_, &b_;
   Progress* progress_;
   Team* team_;
-  DecodedItems decoded_{kDecodedBytes};
+  DecodedItems decoded_;  // whole, of both sides, by all threads together
   std::set<TensorId> asked_;
   std::vector<TileRun> parts_;
   std::vector<std::uint64_t> costs_;

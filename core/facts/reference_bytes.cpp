@@ -58,34 +58,31 @@ std::vector<std::string> states_left(const CheckInput& input, const std::set<Ten
   return left;
 }
 
-std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId tensor,
-                                         Progress* progress) {
-  if (checkpoint.directory() == nullptr || size_of(checkpoint.dtype(tensor)) == 0)
-    return std::nullopt;
-  if (judge_tiling(checkpoint, tensor).tiling != Tiling::kExact) return std::nullopt;
-  auto values = read_tensor(checkpoint, tensor, kComparedUpTo, progress);
-  if (!values || values->uncovered != 0) return std::nullopt;
-  return std::move(*values);
-}
-
 Result<std::vector<std::string>> find_together(
-    const CheckInput& input, const std::string& step, const std::vector<std::uint64_t>& held,
+    const CheckInput& input, const std::string& step, const std::vector<ComparisonCost>& costs,
     const std::function<Result<std::string>(std::size_t)>& find) {
-  std::vector<std::uint64_t> costs;
+  std::vector<std::uint64_t> reads, holds;
   std::uint64_t all = 0;
-  for (std::uint64_t bytes : held) {
-    costs.push_back(bytes / 2);
-    all = checked_add(all, bytes / 2).value_or(UINT64_MAX);
+  for (const ComparisonCost& cost : costs) {
+    reads.push_back(cost.reads);
+    holds.push_back(cost.holds);
+    all = checked_add(all, cost.reads).value_or(UINT64_MAX);
   }
   if (input.progress != nullptr && all != 0)
     input.progress->begin(Phase::kReadingBytes, all, /*bytes=*/true);
-  return find_each(input.team, {step, costs, find, input.progress, {held, kComparedTogether}});
+  return find_each(input.team, {step, reads, find, input.progress, {holds, input.memory}});
 }
 
-std::uint64_t bytes_to_compare(const Checkpoint& checkpoint, TensorId tensor) {
+std::uint64_t bytes_of_elements(const Checkpoint& checkpoint, TensorId tensor) {
   auto bytes = checked_mul(volume(checkpoint.shape(tensor)).value_or(0),
-                           std::int64_t{4} * size_of(checkpoint.dtype(tensor)));
-  return bytes ? static_cast<std::uint64_t>(*bytes) : UINT64_MAX / 2;
+                           std::int64_t{size_of(checkpoint.dtype(tensor))});
+  return bytes ? static_cast<std::uint64_t>(*bytes) : UINT64_MAX / 4;
+}
+
+std::uint64_t held_of_pieces(const Checkpoint& checkpoint, TensorId tensor) {
+  // 4 MiB as they lie and as much put in order, cast, or decoded ahead.
+  constexpr std::uint64_t kMostHeld = std::uint64_t{16} << 20;
+  return std::min(kMostHeld, 4 * bytes_of_elements(checkpoint, tensor));
 }
 
 std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor) {

@@ -9,28 +9,26 @@
 #include <vector>
 
 #include "core/facts/check_input.h"
-#include "core/formats/items.h"
+#include "core/facts/tensor_pieces.h"
 
 namespace shw {
 
-// A tensor larger than this is not put together in memory for a comparison.
-inline constexpr std::uint64_t kComparedUpTo = std::uint64_t{8} << 30;
+// What one comparison takes, in bytes.
+struct ComparisonCost {
+  std::uint64_t reads = 0;
+  std::uint64_t holds = 0;  // of memory
+};
 
-// What is held together where several threads compare.
-inline constexpr std::uint64_t kComparedTogether = std::uint64_t{4} << 30;
-
-// The tensor whole, if every element of it is there and can be read.
-std::optional<TensorValues> whole_values(const Checkpoint& checkpoint, TensorId tensor,
-                                         Progress* progress = nullptr);
-
-// What several threads compare at once, each thing holding so many bytes and reading half of that,
-// is begun and found by all who look (find_each): one answer a thing, the same for all of them.
+// What several threads compare, as many at once as CheckInput::memory has room for, is begun and
+// found by all who look (find_each): one answer a thing, the same for all of them.
 Result<std::vector<std::string>> find_together(
-    const CheckInput& input, const std::string& step, const std::vector<std::uint64_t>& held,
+    const CheckInput& input, const std::string& step, const std::vector<ComparisonCost>& costs,
     const std::function<Result<std::string>(std::size_t)>& find);
 
-// What it takes to hold a tensor of both sides whole, each with the tile that is read.
-std::uint64_t bytes_to_compare(const Checkpoint& checkpoint, TensorId tensor);
+// Of its elements; far too many where its shape was made up.
+std::uint64_t bytes_of_elements(const Checkpoint& checkpoint, TensorId tensor);
+// What pieces of it take on their way (pieces_of).
+std::uint64_t held_of_pieces(const Checkpoint& checkpoint, TensorId tensor);
 
 // Without --data every byte is compared only of tensors in which an order goes wrong: fused
 // weights, squares, what its writers cut.

@@ -89,13 +89,13 @@ std::optional<Dtype> common_dtype(Dtype a, Dtype b) {
 }
 
 TensorBoxes::TensorBoxes(const Checkpoint& checkpoint, TensorId tensor, Dtype dtype,
-                         Progress* progress)
+                         Progress* progress, std::uint64_t decoded_bytes)
     : checkpoint_(checkpoint),
       tensor_(tensor),
       own_(checkpoint.dtype(tensor)),
       dtype_(dtype),
       progress_(progress),
-      items_(checkpoint) {
+      items_(checkpoint, decoded_bytes) {
   for (ChunkId chunk : checkpoint.chunks(tensor))
     by_box_.emplace(Key{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))},
                     chunk);

@@ -29,9 +29,10 @@ inline constexpr std::size_t kMaxValues = 16;
 // Boxes of one tensor whose chunks tile it, as elements of `dtype`. Answers about boxes are kept.
 class TensorBoxes {
  public:
-  // `progress` hears of every slab that was read; may be null.
+  // `progress` hears of every slab that was read; may be null. `decoded_bytes`: of items that are
+  // kept decoded (BoxReader).
   TensorBoxes(const Checkpoint& checkpoint, TensorId tensor, Dtype dtype,
-              Progress* progress = nullptr);
+              Progress* progress = nullptr, std::uint64_t decoded_bytes = 0);
 
   // Its elements, row-major; nothing where they cannot all be read.
   std::optional<Bytes> elements(const Box& box) { return read(chunks_in(box), box); }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/base/parallel.h"
 #include "core/facts/reference_bytes.h"
 #include "core/facts/tile_content.h"
 #include "core/facts/tile_jigsaw.h"
@@ -39,8 +40,8 @@ class Solver {
         tensor_(tensor),
         shape_(copy_of(input.reference->shape(other))),
         dtype_(dtype),
-        here_(input.checkpoint, tensor, dtype, input.progress),
-        there_(*input.reference, other, dtype, input.progress) {}
+        here_(input.checkpoint, tensor, dtype, input.progress, decoded_for_places(input)),
+        there_(*input.reference, other, dtype, input.progress, decoded_for_places(input)) {}
 
   TilePlaces solve(bool every_byte) {
     out_.rounded = input_.checkpoint.dtype(tensor_) != dtype_ || there_dtype_differs();
@@ -257,6 +258,10 @@ class Solver {
 };
 
 }  // namespace
+
+std::uint64_t decoded_for_places(const CheckInput& input) {
+  return std::min(kDecodedForBoxes, input.memory / (4 * worker_count()));
+}
 
 TilePlaces find_places(const CheckInput& input, TensorId tensor, TensorId other, bool every_byte) {
   const Checkpoint& reference = *input.reference;

@@ -39,4 +39,7 @@ struct TilePlaces {
 // the same stay where they are, or go to any place that wants it: the result is the same bytes.
 TilePlaces find_places(const CheckInput& input, TensorId tensor, TensorId other, bool every_byte);
 
+// Of items that each side of one search keeps decoded: half of the memory is that of all threads.
+std::uint64_t decoded_for_places(const CheckInput& input);
+
 }  // namespace shw

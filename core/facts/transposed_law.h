@@ -1,11 +1,12 @@
-// Is one tensor the other one with every matrix transposed? By bytes where they are equal, else by
-// the cosine law P20 (spec/failures.md 1): cos(X, ref^T) - cos(X, ref) > 0.3 for every matrix.
+// Is one tensor the other one with every matrix transposed? By bytes where they are equal (all of
+// them, by fingerprints), else by the cosine law P20 (spec/failures.md 1): cos(X, ref^T) - cos(X,
+// ref) > 0.3 for every matrix.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
-#include "core/formats/items.h"
-#include "core/tensor/shape.h"
+#include "core/facts/tensor_pieces.h"
 
 namespace shw {
 
@@ -27,8 +28,13 @@ struct OrientationFound {
 };
 
 // The last two dims are a matrix, those before count matrices. `image` has the shape of `truth`, or
-// that with its last two dims exchanged.
-OrientationFound find_orientation(const TensorValues& image, const TensorValues& truth);
+// that with its last two dims exchanged. Both are read in pieces, as they lie; what the law looks
+// at is held, of a few matrices at a time. Nothing where one of them cannot be read.
+std::optional<OrientationFound> find_orientation(const PiecedTensor& image,
+                                                 const PiecedTensor& truth);
+
+// What that holds of memory at most, beside a few pieces.
+std::uint64_t bytes_to_orient(ExtentsView shape, Dtype dtype);
 
 // Equal but for their last two dims, which are exchanged and differ.
 bool swapped_last_two(ExtentsView a, ExtentsView b);

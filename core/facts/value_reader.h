@@ -1,6 +1,7 @@
 // Whole tensors as numbers, for rules that look at values: with a limit on what is read.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -18,6 +19,13 @@ struct ValueBudget {
   std::uint64_t left = std::uint64_t{1} << 30;
   std::int64_t left_out = 0;  // tensors
 };
+
+// Two tensors are held together, and a tile of one while it is put together.
+inline ValueBudget value_budget(const CheckInput& input) {
+  ValueBudget budget;
+  budget.per_tensor = std::min(budget.per_tensor, input.memory / 4);
+  return budget;
+}
 
 inline bool has_values(Dtype dtype) {
   return dtype == Dtype::kFloat32 || dtype == Dtype::kFloat64 || dtype == Dtype::kFloat16 ||

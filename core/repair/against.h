@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/exec/run_limits.h"
+#include "core/base/run_limits.h"
 #include "core/facts/filled.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/certificate.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/exec/run_limits.h"
+#include "core/base/run_limits.h"
 #include "core/io/store.h"
 #include "core/repair/repair_result.h"
 #include "core/transform/lower.h"

@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
+#include "core/base/run_limits.h"
 #include "core/base/team.h"
 #include "core/exec/device.h"
-#include "core/exec/run_limits.h"
 
 namespace shw {
 

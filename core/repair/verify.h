@@ -6,7 +6,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
-#include "core/exec/run_limits.h"
+#include "core/base/run_limits.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/verify_report.h"
 

@@ -145,6 +145,7 @@ CheckInput input_of(const Checkpoint& checkpoint, const CheckOptions& options, D
   input.file_data = looked.data.files;
   input.progress = progress;
   input.team = options.team;
+  input.memory = options.memory;
   return input;
 }
 

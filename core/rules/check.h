@@ -31,6 +31,9 @@ struct CheckOptions {
   // Where every byte is read, what statistics are made of, for who asks for them afterwards. Null:
   // nobody does.
   CountedChunks* counted = nullptr;
+  // That may be taken for what is held beside a reference: sums of rows, decoded items, tensors
+  // that are looked at whole. A few MiB a thread come to it.
+  std::uint64_t memory = kDefaultMemory;
 };
 
 enum class Verdict : std::uint8_t { kClean, kFindings, kUndecided };

@@ -205,9 +205,6 @@ void add_left_open(const std::vector<Finding>& findings, List& out) {
       out.push_back({"row order of " + plural(finding.subjects.size(), "tensor") +
                          " with other values than the reference",
                      "--against a copy of the same step"});
-    if (finding.rule == kTransposed.id)
-      out.push_back({"whether " + some_of(finding.subjects) + " is transposed",
-                     "a comparison by hand: too large to be put together"});
     if (finding.rule == kUnsafePickle.id && finding.evidence.empty())
       out.push_back(
           {"what " + some_of(finding.subjects) + " would import", "see the finding unsafe-pickle"});

@@ -10,6 +10,12 @@
 
 namespace shw {
 
+// Adds the elements of a box, row-major. `strides`, in elements, and `first`, where its first
+// element stands, say which ones of the tensor they are; the tensor may count its elements along
+// them in another order than row-major.
+void add_box(Fingerprint& to, ExtentsView sizes, BytesView elements, std::size_t element_size,
+             ExtentsView strides, std::int64_t first);
+
 class TileFingerprint {
  public:
   // `tile` lies in `shape`; both are checked.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/run_limits.h"
 #include "core/facts/depth.h"
 
 namespace shw {
@@ -26,6 +27,7 @@ struct VerbOptions {
   std::uint64_t shard_bytes = 0;            // --shard-size BYTES; 0: the format's own
   std::string baseline = {};                // --baseline FILE: a former answer of check --json
   std::string policy = {};                  // --policy FILE: what is required
+  std::uint64_t memory = kDefaultMemory;    // --memory BYTES
 
   bool operator==(const VerbOptions&) const = default;
 };

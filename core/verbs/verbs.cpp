@@ -17,6 +17,7 @@ namespace shw::verbs {
 
 Result<Opened> open(const VerbOptions& said, Progress* progress) {
   Opened opened;
+  opened.memory = said.memory;
   if (!said.spec.empty()) {
     SHW_TRY(Spec spec, load_spec(said.spec, progress));
     opened.spec = std::make_shared<const Spec>(std::move(spec));
@@ -40,6 +41,7 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
   options.reference = opened.reference;
   options.team = team;
   options.counted = counted;
+  options.memory = opened.memory;
   return shw::check(*opened.checkpoint, options, progress);
 }
 

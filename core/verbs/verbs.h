@@ -30,6 +30,7 @@ struct Opened {
   std::shared_ptr<const Spec> spec;             // null without --spec
   std::shared_ptr<const Checkpoint> reference;  // null without --against
   std::optional<Mesh> mesh;                     // nothing without --mesh
+  std::uint64_t memory = kDefaultMemory;        // that a check may take
 };
 
 // What is said is read first: a spec that cannot be read is known before terabytes are opened.

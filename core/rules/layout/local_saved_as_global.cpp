@@ -91,7 +91,7 @@ ByValues hold_against_values(const Facts& facts, const std::vector<LocalState>& 
   const Checkpoint& c = facts.checkpoint;
   ByValues out;
   if (facts.depth != Depth::kData) return out;
-  ValueBudget budget;
+  ValueBudget budget = value_budget(facts);
   for (const LocalState& local : locals) {
     if (local.state.role != StateRole::kMaster || !local.state.parameter ||
         !local.state.parameter_is_sure || !local.home || is_empty(*local.home))

@@ -9,7 +9,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/words.h"
-#include "core/facts/block_order.h"
+#include "core/facts/block_compare.h"
 #include "core/facts/block_words.h"
 #include "core/facts/comparison_words.h"
 #include "core/facts/evidence.h"
@@ -17,17 +17,17 @@
 #include "core/facts/reference_bytes.h"
 #include "core/facts/tile_content.h"
 #include "core/facts/tile_pattern.h"
+#include "core/facts/tile_places.h"
 #include "core/facts/transposed_law.h"
 #include "core/rules/reference/tiles_exchanged.h"
 #include "core/rules/rules.h"
-#include "core/tensor/cast.h"
 
 namespace shw {
 namespace {
 
 // Fewer elements than this may come out as a permutation of each other by chance.
 constexpr std::int64_t kLeastCompared = 8;
-// At Depth::kHeaders a tensor that differs is put together for a look at its rows up to here.
+// At Depth::kHeaders a tensor that differs is looked at row by row up to here.
 constexpr std::int64_t kSmallBytes = 256 << 10;
 
 // N1: every chunk is a block, and each of the ranks wrote two of them.
@@ -94,15 +94,6 @@ std::optional<BlockOrder> as_known_blocks(const Checkpoint& c, const MovedTiles&
   return known ? order : std::nullopt;
 }
 
-std::optional<Bytes> values_in(const Checkpoint& c, TensorId tensor, Dtype dtype,
-                               Progress* progress) {
-  auto values = whole_values(c, tensor, progress);
-  if (!values) return std::nullopt;
-  if (values->dtype == dtype) return std::move(values->bytes);
-  auto cast = cast_elements(values->dtype, values->bytes, dtype);
-  return cast ? std::optional<Bytes>(std::move(*cast)) : std::nullopt;
-}
-
 // What came of one tensor beside the reference's.
 struct Compared {
   enum class Answer : std::uint8_t {
@@ -156,14 +147,21 @@ Result<Compared> compared_of(TensorId tensor, std::string_view told) {
 Compared compare_rows(const Facts& facts, TensorId tensor, TensorId other) {
   const Checkpoint& c = facts.checkpoint;
   auto dtype = common_dtype(c.dtype(tensor), facts.reference->dtype(other));
-  auto image = dtype ? values_in(c, tensor, *dtype, facts.progress) : std::nullopt;
-  auto truth = image ? values_in(*facts.reference, other, *dtype, facts.progress) : std::nullopt;
-  if (!truth) return {Answer::kUnread};
-  if (*image == *truth) return {Answer::kEqual};
-  BlockComparison found = compare_blocks(*image, *truth, c.shape(tensor), size_of(*dtype));
-  if (found.answer == BlockAnswer::kPermuted)
-    return {Answer::kPermuted, {}, std::move(found.order)};
-  return {found.answer == BlockAnswer::kAmbiguous ? Answer::kAmbiguous : Answer::kOther};
+  auto image = dtype ? pieces_of(c, tensor, *dtype, facts.progress) : std::nullopt;
+  auto truth = image ? pieces_of(*facts.reference, other, *dtype, facts.progress) : std::nullopt;
+  auto found = truth ? compare_blocks(*image, *truth) : std::nullopt;
+  if (!found) return {Answer::kUnread};
+  switch (found->answer) {
+    case BlockAnswer::kSame:
+      return {Answer::kEqual};
+    case BlockAnswer::kPermuted:
+      return {Answer::kPermuted, {}, std::move(found->order)};
+    case BlockAnswer::kAmbiguous:
+      return {Answer::kAmbiguous};
+    case BlockAnswer::kDiffers:
+      break;
+  }
+  return {Answer::kOther};
 }
 
 bool has_rows_to_compare(const Facts& facts, TensorId tensor, TensorId other) {
@@ -280,7 +278,7 @@ Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>&
   BlockOutcome outcome;
   outcome.right = facts.equal_to_reference;
   std::vector<TensorId> asked;
-  std::vector<std::uint64_t> held;
+  std::vector<ComparisonCost> costs;
   for (TensorId tensor : each_tensor(facts)) {
     if (!facts.counterparts[index_of(tensor)] || explained.contains(c.fqn(tensor))) continue;
     if (facts.equal_to_reference.contains(tensor)) {
@@ -288,13 +286,15 @@ Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>&
       continue;
     }
     asked.push_back(tensor);
-    held.push_back(bytes_to_compare(c, tensor));
+    const std::uint64_t slices = bytes_to_compare_blocks(c.shape(tensor));
+    costs.push_back({2 * bytes_of_elements(c, tensor),
+                     2 * held_of_pieces(c, tensor) + slices + 2 * decoded_for_places(facts)});
   }
   auto compare = [&](std::size_t i) -> Result<std::string> {
     return words_of(
         compare_with_reference(facts, asked[i], *facts.counterparts[index_of(asked[i])]));
   };
-  SHW_TRY(auto told, find_together(facts, "look for other orders", held, compare));
+  SHW_TRY(auto told, find_together(facts, "look for other orders", costs, compare));
   for (std::size_t i = 0; i < asked.size(); ++i) {
     SHW_TRY(Compared compared, compared_of(asked[i], told[i]));
     settle(c, asked[i], std::move(compared), outcome);

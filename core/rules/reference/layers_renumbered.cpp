@@ -16,7 +16,6 @@
 #include <set>
 
 #include "core/base/words.h"
-#include "core/facts/block_order.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/layer_numbers.h"
@@ -46,7 +45,7 @@ std::map<std::string, LayersByTail> families_of(const Checkpoint& c, bool bare,
   return out;
 }
 
-// Hashes of whole tensors of one side, each read once, by one of those who look.
+// Fingerprints of whole tensors of one side, each read once, by one of those who look.
 class Contents {
  public:
   Contents(const CheckInput& input, const Checkpoint& checkpoint)
@@ -54,15 +53,16 @@ class Contents {
   // Reads those that are not known, on every core.
   Status learn(const std::vector<TensorId>& tensors) {
     std::vector<TensorId> unknown;
-    std::vector<std::uint64_t> held;
+    std::vector<ComparisonCost> costs;
     for (TensorId tensor : tensors) {
       if (!known_.try_emplace(tensor).second) continue;
       unknown.push_back(tensor);
-      held.push_back(bytes_to_compare(checkpoint_, tensor) / 2);  // of one side
+      costs.push_back(
+          {bytes_of_elements(checkpoint_, tensor), held_of_pieces(checkpoint_, tensor)});
     }
     if (unknown.empty()) return {};
     auto find = [&](std::size_t i) -> Result<std::string> { return hash_of(unknown[i]); };
-    SHW_TRY(auto found, find_together(input_, "look for layers", held, find));
+    SHW_TRY(auto found, find_together(input_, "look for layers", costs, find));
     for (std::size_t i = 0; i < unknown.size(); ++i) known_[unknown[i]] = std::move(found[i]);
     return {};
   }
@@ -76,10 +76,11 @@ class Contents {
 
  private:
   std::string hash_of(TensorId tensor) const {
-    auto values = whole_values(checkpoint_, tensor, input_.progress);
-    if (!values) return {};
-    return fmt::format("{}{}{}", static_cast<int>(values->dtype), to_text(values->shape),
-                       content_hash(values->bytes));
+    auto pieces = pieces_of(checkpoint_, tensor, Dtype::kUnknown, input_.progress);
+    auto sum = pieces ? fingerprint_of(*pieces) : std::nullopt;
+    if (!sum) return {};
+    return fmt::format("{}{}{}", static_cast<int>(pieces->dtype), to_text(pieces->shape),
+                       to_hex(*sum));
   }
 
   const CheckInput& input_;

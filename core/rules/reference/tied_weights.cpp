@@ -53,10 +53,14 @@ constexpr std::string_view kTied = "tied", kApart = "apart";
 // Empty: one of them cannot be read.
 std::string relation_of(const Facts& facts, const MayBeTied& pair) {
   const Checkpoint& reference = *facts.reference;
-  auto one = whole_values(reference, pair.missing, facts.progress);
-  auto two = one ? whole_values(reference, pair.kept, facts.progress) : std::nullopt;
+  auto sum_of = [&](TensorId tensor) {
+    auto pieces = pieces_of(reference, tensor, Dtype::kUnknown, facts.progress);
+    return pieces ? fingerprint_of(*pieces) : std::nullopt;
+  };
+  auto one = sum_of(pair.missing), two = one ? sum_of(pair.kept) : std::nullopt;
   if (!two) return {};
-  return std::string(one->dtype == two->dtype && one->bytes == two->bytes ? kTied : kApart);
+  const bool is_one_dtype = reference.dtype(pair.missing) == reference.dtype(pair.kept);
+  return std::string(is_one_dtype && *one == *two ? kTied : kApart);
 }
 
 void add_tie(const Checkpoint& reference, const MayBeTied& pair, bool tied,
@@ -84,18 +88,19 @@ Status find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
     if (other) is_there[index_of(*other)] = true;
   }
   std::vector<MayBeTied> pairs;
-  std::vector<std::uint64_t> held;
+  std::vector<ComparisonCost> costs;
   for (TensorId missing : each_of(reference.tensors(), facts)) {
     std::string_view fqn = reference.fqn(missing);
     if (is_there[index_of(missing)] || (!is_head(fqn) && !is_embedding(fqn))) continue;
     auto other = partner(facts, missing);
     if (!other || !is_there[index_of(*other)]) continue;
     pairs.push_back({missing, *other});
-    held.push_back(bytes_to_compare(reference, missing));
+    costs.push_back(
+        {2 * bytes_of_elements(reference, missing), held_of_pieces(reference, missing)});
   }
   if (pairs.empty()) return {};
   auto find = [&](std::size_t i) -> Result<std::string> { return relation_of(facts, pairs[i]); };
-  SHW_TRY(auto told, find_together(facts, "look for tied weights", held, find));
+  SHW_TRY(auto told, find_together(facts, "look for tied weights", costs, find));
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     // Of one that cannot be read missing-key says what is left to say.
     if (!told[i].empty()) add_tie(reference, pairs[i], told[i] == kTied, findings);

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <set>
 
-#include "core/base/checked.h"
 #include "core/base/words.h"
 #include "core/facts/comparison_words.h"
 #include "core/facts/evidence.h"
@@ -37,7 +36,7 @@ struct Proven {
 struct TransposedOutcome {
   std::vector<Proven> by_bytes, by_strides;
   std::vector<TensorId> by_shape, relabelled;
-  std::vector<std::string> mixed, too_large;
+  std::vector<std::string> mixed;
   std::set<TensorId> right;  // known to hold the reference's values
 };
 
@@ -95,10 +94,9 @@ void judge_by_shape(const Facts& facts, TensorId tensor, TransposedOutcome& outc
 
 // Who is asked whether a tensor is transposed.
 enum class Ground : std::uint8_t {
-  kShape,     // the spec, and the strides of the items
-  kBytes,     // the reference, before the shape
-  kTooLarge,  // the reference would be, but it is not put together in memory
-  kNone,  // nobody: it holds what the reference holds, or the reference is the one that is wrong
+  kShape,  // the spec, and the strides of the items
+  kBytes,  // the reference, before the shape
+  kNone,   // nobody: it holds what the reference holds, or the reference is the one that is wrong
 };
 
 struct Asked {
@@ -118,35 +116,37 @@ Asked ask(const Facts& facts, TensorId tensor) {
   // The shape is what the model asks for: then it is the reference that has another orientation.
   const SpecEntry* entry = facts.spec == nullptr ? nullptr : facts.spec->find(c.fqn(tensor));
   const bool is_asked_for = !out.is_square && entry != nullptr && same(entry->shape, saved);
-  auto bytes = checked_mul(volume(saved).value_or(0), std::int64_t{size_of(c.dtype(tensor))});
   if (is_asked_for || (out.is_square && facts.equal_to_reference.contains(tensor)))
     out.ground = Ground::kNone;
-  else if (bytes && static_cast<std::uint64_t>(*bytes) <= kComparedUpTo)
-    out.ground = Ground::kBytes;
   else
-    out.ground = Ground::kTooLarge;
+    out.ground = Ground::kBytes;
   return out;
 }
 
 std::optional<OrientationFound> orientation_of(const Facts& facts, TensorId tensor) {
-  auto image = whole_values(facts.checkpoint, tensor, facts.progress);
+  auto read = [&](const Checkpoint& side, TensorId one) {
+    return pieces_of(side, one, Dtype::kUnknown, facts.progress);
+  };
   auto other = counterpart(facts, tensor);
-  auto truth =
-      image && other ? whole_values(*facts.reference, *other, facts.progress) : std::nullopt;
-  if (!truth) return std::nullopt;
-  return find_orientation(*image, *truth);
+  auto image = other ? read(facts.checkpoint, tensor) : std::nullopt;
+  auto truth = image ? read(*facts.reference, *other) : std::nullopt;
+  return truth ? find_orientation(*image, *truth) : std::nullopt;
 }
 
 // Of those of Ground::kBytes, each by one of those who look, on every core; nothing of one that
 // cannot be read.
 Result<std::vector<std::optional<OrientationFound>>> orientations_of(
     const Facts& facts, const std::vector<Asked>& asked) {
-  std::vector<std::uint64_t> held;
+  const Checkpoint& c = facts.checkpoint;
+  std::vector<ComparisonCost> costs;
   std::vector<std::size_t> by_bytes;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     if (asked[i].ground != Ground::kBytes) continue;
     by_bytes.push_back(i);
-    held.push_back(bytes_to_compare(facts.checkpoint, asked[i].tensor));
+    const TensorId tensor = asked[i].tensor;
+    costs.push_back(
+        {2 * bytes_of_elements(c, tensor),
+         2 * held_of_pieces(c, tensor) + bytes_to_orient(c.shape(tensor), c.dtype(tensor))});
   }
   auto find = [&](std::size_t i) -> Result<std::string> {
     auto found = orientation_of(facts, asked[by_bytes[i]].tensor);
@@ -155,7 +155,7 @@ Result<std::vector<std::optional<OrientationFound>>> orientations_of(
     add(words, *found);
     return packed_text(words.take());
   };
-  SHW_TRY(auto told, find_together(facts, "look for transposes", held, find));
+  SHW_TRY(auto told, find_together(facts, "look for transposes", costs, find));
   std::vector<std::optional<OrientationFound>> out(asked.size());
   for (std::size_t i = 0; i < told.size(); ++i) {
     if (told[i].empty()) continue;
@@ -312,18 +312,6 @@ void report_mixed(const TransposedOutcome& outcome, std::vector<Finding>& findin
   findings.push_back(std::move(finding));
 }
 
-void report_too_large(const TransposedOutcome& outcome, std::vector<Finding>& findings) {
-  if (outcome.too_large.empty()) return;
-  Finding finding;
-  finding.rule = "transposed";
-  finding.severity = Severity::kInfo;
-  finding.subjects = outcome.too_large;
-  finding.cause = some_of(outcome.too_large) + (outcome.too_large.size() == 1 ? " is" : " are") +
-                  " larger than " + human_bytes(kComparedUpTo) +
-                  " and not put together in memory: whether transposed was not looked at.";
-  findings.push_back(std::move(finding));
-}
-
 Status find_transposed(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.reference == nullptr && facts.spec == nullptr) return {};
   const Checkpoint& c = facts.checkpoint;
@@ -341,12 +329,7 @@ Status find_transposed(const Facts& facts, std::vector<Finding>& findings) {
   for (std::size_t i = 0; i < asked.size() && !is_cancelled(facts.progress); ++i) {
     const Asked& one = asked[i];
     bool is_settled = one.ground == Ground::kNone;
-    if (one.ground == Ground::kTooLarge) {
-      outcome.too_large.emplace_back(c.fqn(one.tensor));
-      is_settled = one.is_square;
-    } else if (one.ground == Ground::kBytes) {
-      is_settled = judge_by_bytes(c, one, orientations[i], outcome);
-    }
+    if (one.ground == Ground::kBytes) is_settled = judge_by_bytes(c, one, orientations[i], outcome);
     if (!is_settled) judge_by_shape(facts, one.tensor, outcome);
   }
   report_by_bytes(facts, outcome.by_bytes, outcome.right, findings);
@@ -362,7 +345,6 @@ Status find_transposed(const Facts& facts, std::vector<Finding>& findings) {
                    "shape where the checkpoint is made.",
                    "view", findings);
   report_mixed(outcome, findings);
-  report_too_large(outcome, findings);
   return {};
 }
 

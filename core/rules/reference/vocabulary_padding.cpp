@@ -114,11 +114,11 @@ Status find_vocabulary_padding(const Facts& facts, std::vector<Finding>& finding
   const std::vector<OtherRows> asked = with_other_rows(facts, findings);
   if (asked.empty()) return {};
   // A look at a few rows each: none of them holds more than a slab.
-  const std::vector<std::uint64_t> held(asked.size(), std::uint64_t{32} << 20);
+  const std::vector<ComparisonCost> costs(asked.size(), {16 << 20, 32 << 20});
   auto find = [&](std::size_t i) -> Result<std::string> {
     return std::string(is_padded(facts, asked[i]) ? "padded" : "");
   };
-  SHW_TRY(auto told, find_together(facts, "look for padding", held, find));
+  SHW_TRY(auto told, find_together(facts, "look for padding", costs, find));
   PaddedRows dropped{true, {}}, added{false, {}};
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const auto& [tensor, entry] = asked[i];

@@ -39,21 +39,23 @@ bool differs(const MasterLook& look) {
 Result<std::vector<std::string>> places_of(const Facts& facts,
                                            const std::vector<const MasterLook*>& looks) {
   const Checkpoint& c = facts.checkpoint;
-  ValueBudget budget;
-  std::vector<std::uint64_t> held;
+  ValueBudget budget = value_budget(facts);
+  std::vector<ComparisonCost> costs;
   std::vector<bool> is_asked;
   for (const MasterLook* look : looks) {
-    held.push_back(bytes_to_compare(c, look->master));
+    const std::uint64_t both =
+        bytes_of_elements(c, look->master) + bytes_of_elements(c, look->weight);
+    costs.push_back({both, 2 * both});
     is_asked.push_back(is_within(c, look->master, budget) && is_within(c, look->weight, budget));
   }
   auto find = [&](std::size_t i) -> Result<std::string> {
     if (!is_asked[i]) return std::string();
-    ValueBudget own;
+    ValueBudget own = value_budget(facts);
     auto masters = read_values(facts, looks[i]->master, own);
     auto weights = masters ? read_values(facts, looks[i]->weight, own) : std::nullopt;
     return weights ? found_elsewhere(*masters, *weights) : std::string();
   };
-  return find_together(facts, "look for rows of masters", held, find);
+  return find_together(facts, "look for rows of masters", costs, find);
 }
 
 void add_master(const Checkpoint& c, const MasterLook& look, const std::string& elsewhere,

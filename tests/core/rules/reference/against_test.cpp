@@ -6,7 +6,8 @@
 #include <numeric>
 #include <random>
 
-#include "core/facts/block_order.h"
+#include "core/facts/block_compare.h"
+#include "core/facts/in_pieces.h"
 #include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/rules/check.h"
@@ -237,7 +238,8 @@ TEST_CASE("a random order is solved as a slow search solves it") {
     auto width = static_cast<std::size_t>(columns);
     for (std::size_t i = 0; i < order.size(); ++i)
       std::copy_n(&truth[i * width], width, &image[order[i] * width]);
-    BlockComparison found = compare_blocks(image, truth, shape, 1);
+    BlockComparison found = *compare_blocks(test::in_pieces(Dtype::kUint8, shape, image, dice),
+                                            test::in_pieces(Dtype::kUint8, shape, truth, dice));
     if (image == truth) {
       CHECK(found.answer == BlockAnswer::kSame);
       continue;

@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "core/facts/in_pieces.h"
 #include "core/facts/transposed_law.h"
 #include "core/rules/reference/against_support.h"
 
@@ -263,19 +264,20 @@ TEST_CASE("states are transposed where the reference says so, and else left and 
 
 TEST_CASE("the law is the two cosines, as a plain loop has them, sampled where large") {
   Extents shape{2100, 2100};
+  std::mt19937 dice(23);
   auto values = [&](const Values& numbers) {
-    return TensorValues{Dtype::kFloat32, shape, floats(numbers), 0};
+    return test::in_pieces(Dtype::kFloat32, shape, floats(numbers), dice);
   };
   Values truth = noise(shape, 19);
   OrientationFound found =
-      find_orientation(values(transposed(trained_on(truth, 20), shape)), values(truth));
+      *find_orientation(values(transposed(trained_on(truth, 20), shape)), values(truth));
   CHECK(found.orientation == Orientation::kCrossed);
   CHECK_FALSE(found.exact);
   CHECK(found.sampled);
   CHECK(found.compared <= std::int64_t{1} << 22);
   CHECK(found.margin > 0.8);
-  CHECK(find_orientation(values(trained_on(truth, 21)), values(truth)).orientation ==
+  CHECK(find_orientation(values(trained_on(truth, 21)), values(truth))->orientation ==
         Orientation::kUnlike);
-  CHECK(find_orientation(values(noise(shape, 22)), values(truth)).orientation ==
+  CHECK(find_orientation(values(noise(shape, 22)), values(truth))->orientation ==
         Orientation::kUnlike);
 }
