@@ -123,7 +123,9 @@ FamilyJudgement judge(const ExpertFamily& family, std::optional<std::int64_t> hi
   auto factor = factor_between(a, d);
   if (!factor || factor != factor_between(c, b)) return {};
   if (hidden) {
-    bool agrees = checked_mul(b, *factor) == *hidden || checked_mul(*hidden, *factor) == a;
+    // A gate that has the hidden size where it belongs did not move: down alone did, by the square.
+    bool agrees =
+        checked_mul(b, *factor) == *hidden || (checked_mul(*hidden, *factor) == a && b != *hidden);
     return agrees ? FamilyJudgement{State::kMoved, *factor, true} : FamilyJudgement{};
   }
   // Both kept in the same layout, [E, I, H]: I = 4 H would look like a factor of 2.

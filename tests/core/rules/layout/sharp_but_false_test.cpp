@@ -1,0 +1,26 @@
+// What looks like one failure and is another, or none: random layouts with the truth beside them
+// brought these to light, where a sharp answer was wrong or a true cause had a wrong name.
+#include "core/facts/expert_family.h"
+#include "core/rules/layout/made.h"
+
+using namespace shw;
+
+namespace {
+
+// The tile of the whole tensor, by one rank.
+Made& whole_by(Made& made, const std::string& fqn, const Extents& shape, std::uint32_t writer) {
+  return made.tensor(fqn, shape, {{Extents(shape.size(), 0), shape, writer}});
+}
+
+}  // namespace
+
+TEST_CASE("a down_proj that moved alone by a square leaves gates alone that know the hidden size") {
+  // E 4, H 4, I 8; down saved as [4, 4 * 4, 8 / 4]: a family of H = 4 in the other layout, moved by
+  // 2 as one, has these shapes too.
+  ExpertFamily family{Extents{4, 8, 4}, Extents{4, 8, 4}, Extents{4, 16, 2}};
+  CHECK(judge(family, 4).state == FamilyJudgement::State::kUnknown);
+  CHECK(judge(family, 8).state == FamilyJudgement::State::kMoved);
+  // That layout, where no gate has the hidden size behind: H 6, I 10, moved by 2.
+  ExpertFamily other{Extents{4, 12, 5}, Extents{4, 12, 5}, Extents{4, 20, 3}};
+  CHECK(judge(other, 6).state == FamilyJudgement::State::kMoved);
+}
