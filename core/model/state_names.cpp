@@ -38,6 +38,19 @@ std::string_view next_part(std::string_view& rest) {
   return part;
 }
 
+// "optimizer.layers.0.weight.exp_avg": without a "state" in it the kind says that it is one.
+std::optional<StatePath> state_by_kind(std::string_view fqn) {
+  std::string_view first = next_part(fqn);
+  std::size_t dot = fqn.rfind('.');
+  if (first.find("optim") == std::string_view::npos || dot == std::string_view::npos)
+    return std::nullopt;
+  StatePath path{fqn.substr(0, dot), fqn.substr(dot + 1)};
+  bool known = contains(kMoments, path.kind) || contains(kMasters, path.kind) ||
+               path.kind == "momentum_buffer";
+  // Megatron's buckets ("distributed.dp_group_idx_0. ...") are no parameter's.
+  return known && !path.key.starts_with("distributed.") ? std::optional(path) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<StatePath> parse_state_fqn(std::string_view fqn) {
@@ -56,7 +69,7 @@ std::optional<StatePath> parse_state_fqn(std::string_view fqn) {
     }
     before = part;
   }
-  return std::nullopt;
+  return state_by_kind(fqn);
 }
 
 StateRole role_of_kind(std::string_view kind) {

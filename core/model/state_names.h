@@ -1,6 +1,6 @@
 // The names of optimizer states and of the parameters that they belong to, as trainers spell them.
 //
-//   optimizer.state.<fqn>.exp_avg                        torch, TE by name
+//   optimizer.state.<fqn>.exp_avg                        torch, TE by name; also without "state."
 //   optim.state.<fqn>.exp_avg                            NeMo AutoModel
 //   optimizer.state.<int>.exp_avg                        by index: aligned with the model by shapes
 //   optimizer.state.module.module.module.<fqn>.exp_avg   Megatron-FSDP beside model.module.<fqn>

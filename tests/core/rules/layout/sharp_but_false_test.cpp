@@ -24,3 +24,15 @@ TEST_CASE("a down_proj that moved alone by a square leaves gates alone that know
   ExpertFamily other{Extents{4, 12, 5}, Extents{4, 12, 5}, Extents{4, 20, 3}};
   CHECK(judge(other, 6).state == FamilyJudgement::State::kMoved);
 }
+
+TEST_CASE("states that are named without a state are optimizer states") {
+  Made made;
+  made.tensor("model.fc.weight", {8, 2}, {{{0, 0}, {4, 2}, 0}, {{4, 0}, {4, 2}, 1}});
+  whole_by(made, "optimizer.model.fc.weight.exp_avg", {4, 2}, 0);
+  whole_by(made, "optimizer.model.fc.weight.exp_avg_sq", {4, 2}, 1);
+  whole_by(made, "optimizer.model.fc.weight.momentum_buffer", {4, 2}, 1);
+  Seen seen = look(made, false);
+  REQUIRE(seen.find("local-saved-as-global") != nullptr);
+  CHECK(seen.find("local-saved-as-global")->subjects.size() == 3);
+  CHECK(seen.survivors("optimizer.model.fc.weight.momentum_buffer") == "4+4<1");
+}
