@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -25,6 +26,8 @@ struct Layer {
   std::vector<TensorId> first, second;  // [x 2I, H] or [x I, H]; [x H, I]
   std::vector<TensorId> routers;        // [E, H]
   bool counts_local = true;             // keys known to count the experts of one rank ("fc1")
+  std::set<TensorId> of_spec;           // counted with the others, but the spec says what they are
+  bool as_expected = false;             // it knows one of them, and that one is not too short
 };
 
 // "a.mlp.experts.fc1.weight0": layer "a.mlp.", "fc1".
@@ -63,8 +66,12 @@ std::map<std::string, Layer, std::less<>> layers_of(const CheckInput& input) {
     std::string_view fqn = c.fqn(tensor);
     if (c.shape(tensor).size() != 2 || parse_state_fqn(fqn)) continue;
     if (auto name = expert_name(fqn)) {
-      if (input.spec != nullptr && input.spec->find(fqn) != nullptr) continue;
       Layer& layer = layers[std::string(name->layer)];
+      const SpecEntry* entry = input.spec == nullptr ? nullptr : input.spec->find(fqn);
+      if (entry != nullptr) {
+        layer.of_spec.insert(tensor);
+        if (same(entry->shape, c.shape(tensor))) layer.as_expected = true;
+      }
       if (name->matrix.starts_with("linear_")) layer.counts_local = false;
       if (name->matrix == "fc1" || name->matrix == "linear_fc1") layer.first.push_back(tensor);
       if (name->matrix == "fc2" || name->matrix == "linear_fc2") layer.second.push_back(tensor);
@@ -87,7 +94,7 @@ struct Count {
 
 // Nothing where one of the equalities that tie experts and router together does not hold.
 std::optional<Count> count(const Checkpoint& c, const Layer& layer) {
-  if (layer.routers.size() != 1 || layer.first.empty() ||
+  if (layer.as_expected || layer.routers.size() != 1 || layer.first.empty() ||
       layer.first.size() != layer.second.size() || !all_alike(c, layer.first) ||
       !all_alike(c, layer.second))
     return std::nullopt;
@@ -115,7 +122,8 @@ std::vector<TensorId> tensors_of(const std::vector<ShortExperts>& all) {
   std::vector<TensorId> out;
   for (const ShortExperts& item : all) {
     for (const auto* tensors : {&item.layer->first, &item.layer->second})
-      out.insert(out.end(), tensors->begin(), tensors->end());
+      std::copy_if(tensors->begin(), tensors->end(), std::back_inserter(out),
+                   [&](TensorId tensor) { return !item.layer->of_spec.contains(tensor); });
   }
   return out;
 }
@@ -228,7 +236,7 @@ bool router_places_all(const CheckInput& input, const DerivedLayout& layout) {
   std::vector<DroppedAxis> dropped = dropped_axes(derived);
   return dropped.size() == layout.spec.entries.size() &&
          std::all_of(dropped.begin(), dropped.end(), [&](const DroppedAxis& item) {
-           return item.placed && item.by_grid &&
+           return item.placed && item.by_grid && item.others.empty() &&
                   is_expert_axis(item.entry->mesh->axes[item.axis].name);
          });
 }
@@ -328,7 +336,7 @@ std::vector<UncountedExperts> uncounted_experts(const CheckInput& input) {
   std::vector<UncountedExperts> out;
   for (const auto& [name, layer] : layers_of(input)) {
     if (layer.routers.size() != 1 || layer.first.empty() || !layer.counts_local) continue;
-    if (count(c, layer) || !all_alike(c, layer.first)) continue;
+    if (!layer.of_spec.empty() || count(c, layer) || !all_alike(c, layer.first)) continue;
     out.push_back({layer.first, count_of(layer.first.size()), c.shape(layer.routers[0])[0]});
   }
   return out;
@@ -343,7 +351,7 @@ void derive_by_router(const CheckInput& input, DerivedLayouts& out) {
     if (found && found->saved < found->routed && found->routed % found->saved == 0)
       all.push_back({&layer, *found});
   }
-  if (all.empty()) return;
+  if (tensors_of(all).empty()) return;
   // Files beside it are read like headers: not at depth metadata.
   auto masters = input.depth == Depth::kMetadata ? std::nullopt : read_side_masters(c);
   Answer answer = decide(input, all, masters);

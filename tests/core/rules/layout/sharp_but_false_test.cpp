@@ -36,3 +36,22 @@ TEST_CASE("states that are named without a state are optimizer states") {
   CHECK(seen.find("local-saved-as-global")->subjects.size() == 3);
   CHECK(seen.survivors("optimizer.model.fc.weight.momentum_buffer") == "4+4<1");
 }
+
+TEST_CASE("experts that the spec names are counted with those that it does not") {
+  auto layer = [](std::int64_t experts) {
+    Made made;
+    whole_by(made, "model.layers.0.mlp.gate.weight", {experts, 4}, 0);
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      std::string stem = "model.layers.0.mlp.experts.linear_fc";
+      whole_by(made, stem + "1.weight" + std::to_string(i), {6, 4}, i);
+      whole_by(made, stem + "2.weight" + std::to_string(i), {4, 3}, i);
+    }
+    made.expect("model.layers.0.mlp.experts.linear_fc1.weight0", {6, 4});
+    made.expect("model.layers.0.mlp.experts.linear_fc2.weight1", {4, 3});
+    return made;
+  };
+  Made both = layer(2);
+  CHECK(look(both).quiet());
+  Made too_few = layer(4);
+  REQUIRE(look(too_few, false).find("axis-dropped") != nullptr);
+}
