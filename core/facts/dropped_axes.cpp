@@ -4,6 +4,7 @@
 
 #include "core/facts/dropped_axes.h"
 #include "core/facts/local_states.h"
+#include "core/facts/off_the_grid.h"
 #include "core/facts/spec_layout.h"
 #include "core/facts/split_pairs.h"
 #include "core/mesh/error_models.h"
@@ -11,37 +12,40 @@
 namespace shw {
 namespace {
 
+using AxisSet = std::vector<std::size_t>;  // of a mesh, in its order
+
 // One tensor that is too short, with the writers of its chunks as ranks of the spec's mesh.
 struct ShortTensor {
   TensorId tensor{};
   const SpecEntry* entry = nullptr;
-  std::size_t dim = 0;
+  std::size_t dim = 0;              // the first that is too short
+  bool alone = true;                // no other one is
   std::vector<std::size_t> order;   // axes in the order in which they cut
   std::vector<ChunkId> chunks;      // those with elements
   std::vector<std::int64_t> ranks;  // of their writers; empty where one is unknown
   bool inside = true;  // false where writers of uneven parts recorded more rows than the first did
 };
 
-// Exactly one dimension shorter than the spec says, no other different.
-std::optional<std::size_t> short_dim(ExtentsView saved, ExtentsView expected) {
-  if (saved.size() != expected.size()) return std::nullopt;
-  std::optional<std::size_t> dim;
+// Dimensions that are shorter than the spec says, where no other is different.
+std::vector<std::size_t> short_dims(ExtentsView saved, ExtentsView expected) {
+  if (saved.size() != expected.size()) return {};
+  std::vector<std::size_t> dims;
   for (std::size_t d = 0; d < saved.size(); ++d) {
     if (saved[d] == expected[d]) continue;
-    if (dim || saved[d] <= 0 || saved[d] > expected[d]) return std::nullopt;
-    dim = d;
+    if (saved[d] <= 0 || saved[d] > expected[d]) return {};
+    dims.push_back(d);
   }
-  return dim;
+  return dims;
 }
 
 std::optional<ShortTensor> short_tensor(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   const SpecEntry* entry = layout_of(input, c.fqn(tensor));
   if (entry == nullptr) return std::nullopt;
-  auto dim = short_dim(c.shape(tensor), entry->shape);
-  auto order = dim ? cut_order(*entry) : std::nullopt;
+  std::vector<std::size_t> dims = short_dims(c.shape(tensor), entry->shape);
+  auto order = dims.empty() ? std::nullopt : cut_order(*entry);
   if (!order) return std::nullopt;
-  ShortTensor found{tensor, entry, *dim, *order, {}, {}};
+  ShortTensor found{tensor, entry, dims.front(), dims.size() == 1, *order, {}, {}};
   bool known = true;
   for (ChunkId chunk : c.chunks(tensor)) {
     if (c.offsets(chunk).size() != entry->shape.size()) return std::nullopt;
@@ -198,8 +202,8 @@ void place_by_shift(const CheckInput& input, const ShortTensor& tensor, DroppedA
   out.placed = true;
 }
 
-DroppedAxis dropped(const CheckInput& input, const ShortTensor& tensor, std::size_t axis,
-                    bool grid) {
+DroppedAxis dropped(const CheckInput& input, const ShortTensor& tensor, std::size_t axis, bool grid,
+                    OffTheGrid& off_the_grid) {
   DroppedAxis out;
   out.tensor = tensor.tensor;
   out.entry = tensor.entry;
@@ -214,6 +218,12 @@ DroppedAxis dropped(const CheckInput& input, const ShortTensor& tensor, std::siz
   if (tensor.ranks.empty()) {
     out.why_not = "which rank stands where is not known: the mesh " + to_text(*tensor.entry->mesh) +
                   " does not name every rank that wrote (--mesh tells)";
+  } else if (off_the_grid(*tensor.entry, axis)) {
+    out.why_not =
+        "tensors of this mesh and these placements that were saved whole are not cut "
+        "along " +
+        tensor.entry->mesh->axes[axis].name +
+        " as the spec says, so their writers do not tell where survivors belong";
   } else if (grid) {
     place_by_box(input, tensor, out);
   } else {
@@ -222,19 +232,65 @@ DroppedAxis dropped(const CheckInput& input, const ShortTensor& tensor, std::siz
   return out;
 }
 
+// Several axes at once (failures.md 5: FSDP2's own mesh knows neither expert nor expert-tensor
+// ranks). One chunk says little of its grid: then the spec must call it an expert's.
+bool explains_without(const Checkpoint& c, const ShortTensor& tensor, const AxisSet& axes) {
+  const Mesh& mesh = *tensor.entry->mesh;
+  for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
+    MeshLayout reduced{mesh, tensor.entry->placements};
+    std::vector<std::int64_t> coordinates = mesh.coordinates(tensor.ranks[i]);
+    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+      reduced = without_axis(reduced.mesh, reduced.placements, *axis);
+      coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(*axis));
+    }
+    auto box = nested_box(c.shape(tensor.tensor), reduced.mesh, reduced.placements,
+                          reduced.mesh.rank(coordinates));
+    if (!box || *box != saved_box(c, tensor.chunks[i])) return false;
+  }
+  return true;
+}
+
+// The smallest sets of axes without which the layout gives every chunk to its writer.
+std::vector<AxisSet> sets_that_explain(const Checkpoint& c, const ShortTensor& tensor) {
+  constexpr std::size_t kMostAxes = 6;
+  AxisSet cutting;
+  for (std::size_t axis = 0; axis < tensor.entry->mesh->axes.size(); ++axis) {
+    if (tensor.entry->mesh->axes[axis].size > 1 &&
+        cut_dim(tensor.entry->placements[axis], tensor.entry->shape.size()))
+      cutting.push_back(axis);
+  }
+  bool says_little = tensor.chunks.size() < 2 && !is_expert(*tensor.entry);
+  std::vector<AxisSet> found;
+  if (tensor.ranks.empty() || says_little || cutting.size() > kMostAxes) return found;
+  for (unsigned mask = 0; mask < 1U << cutting.size(); ++mask) {
+    AxisSet set;
+    for (std::size_t i = 0; i < cutting.size(); ++i) {
+      if ((mask >> i & 1U) != 0) set.push_back(cutting[i]);
+    }
+    if (set.size() < 2 || (!found.empty() && set.size() > found.front().size())) continue;
+    if (!explains_without(c, tensor, set)) continue;
+    if (!found.empty() && set.size() < found.front().size()) found.clear();
+    found.push_back(std::move(set));
+  }
+  return found;
+}
+
 struct Suspect {
   ShortTensor tensor;
   std::vector<std::size_t> axes;  // each of them explains the chunks
   bool grid = true;
+  std::vector<AxisSet> sets;  // where none of them does alone: sets that do
 };
 
 std::optional<Suspect> suspect(const CheckInput& input, const ShortTensor& tensor) {
   const Checkpoint& c = input.checkpoint;
   const Mesh& mesh = *tensor.entry->mesh;
-  Suspect out{tensor, {}, true};
+  Suspect out{tensor, {}, true, {}};
   std::int64_t saved = c.shape(tensor.tensor)[tensor.dim];
   std::int64_t expected = tensor.entry->shape[tensor.dim];
-  if (tensor.ranks.empty()) {
+  if (!tensor.alone) {
+    // No axis alone shortens two dimensions.
+  } else if (tensor.ranks.empty()) {
     // Numbers alone: the factor is the size of an axis that cuts this dimension.
     for (std::size_t axis : tensor.order) {
       if (cuts_short_dim(tensor, axis) && expected % saved == 0 &&
@@ -257,7 +313,11 @@ std::optional<Suspect> suspect(const CheckInput& input, const ShortTensor& tenso
       }
     }
   }
-  if (out.axes.empty()) return std::nullopt;
+  if (out.axes.empty()) {
+    out.grid = true;
+    out.sets = sets_that_explain(c, tensor);
+  }
+  if (out.axes.empty() && out.sets.empty()) return std::nullopt;
   return out;
 }
 
@@ -280,6 +340,16 @@ std::size_t choose(const Checkpoint& c, const Suspect& item,
   return best;
 }
 
+// Of sets that explain one tensor the one that explains most, the last of equals.
+const AxisSet& choose_set(const Suspect& item,
+                          const std::map<std::string, std::map<AxisSet, int>>& votes) {
+  const auto& mine = votes.at(to_text(*item.tensor.entry->mesh));
+  return *std::max_element(item.sets.begin(), item.sets.end(),
+                           [&](const AxisSet& a, const AxisSet& b) {
+                             return std::pair(mine.at(a), a) < std::pair(mine.at(b), b);
+                           });
+}
+
 }  // namespace
 
 std::vector<DroppedAxis> dropped_axes(const CheckInput& input) {
@@ -298,12 +368,20 @@ std::vector<DroppedAxis> dropped_axes(const CheckInput& input) {
   std::erase_if(suspects,
                 [&](const Suspect& item) { return explained.contains(item.tensor.tensor); });
   std::map<std::string, std::map<std::size_t, int>> votes;
+  std::map<std::string, std::map<AxisSet, int>> votes_of_sets;
   for (const Suspect& item : suspects) {
-    for (std::size_t axis : item.axes) ++votes[to_text(*item.tensor.entry->mesh)][axis];
+    std::string mesh = to_text(*item.tensor.entry->mesh);
+    for (std::size_t axis : item.axes) ++votes[mesh][axis];
+    for (const AxisSet& set : item.sets) ++votes_of_sets[mesh][set];
   }
+  OffTheGrid off_the_grid(input);
   std::vector<DroppedAxis> out;
-  for (const Suspect& item : each_of(suspects, input))
-    out.push_back(dropped(input, item.tensor, choose(c, item, votes), item.grid));
+  for (const Suspect& item : each_of(suspects, input)) {
+    AxisSet axes =
+        item.axes.empty() ? choose_set(item, votes_of_sets) : AxisSet{choose(c, item, votes)};
+    out.push_back(dropped(input, item.tensor, axes.front(), item.grid, off_the_grid));
+    out.back().others.assign(axes.begin() + 1, axes.end());
+  }
   return out;
 }
 

@@ -14,11 +14,12 @@ namespace shw {
 struct DroppedAxis {
   TensorId tensor{};
   const SpecEntry* entry = nullptr;
-  std::size_t axis = 0;     // of entry->mesh
-  std::size_t dim = 0;      // of the tensor: the one that is too short
-  std::int64_t factor = 1;  // by which (rounded up)
-  bool by_grid = true;      // the chunks are those of the layout without the axis, writer by writer
-  bool placed = false;      // survivors hold; otherwise `why_not` says what is missing
+  std::size_t axis = 0;             // of entry->mesh
+  std::vector<std::size_t> others;  // axes that vanished together with it, none in most cases
+  std::size_t dim = 0;              // of the tensor: the one that is too short
+  std::int64_t factor = 1;          // by which (rounded up)
+  bool by_grid = true;  // the chunks are those of the layout without the axis, writer by writer
+  bool placed = false;  // survivors hold; otherwise `why_not` says what is missing
   std::vector<Survivor> survivors;
   std::vector<std::int64_t> coordinates;  // of the survivors' writers on the axis
   std::string why_not;

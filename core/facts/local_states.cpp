@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/facts/off_the_grid.h"
 #include "core/facts/spec_layout.h"
 #include "core/facts/split_pairs.h"
 #include "core/mesh/error_models.h"
@@ -111,7 +112,8 @@ std::optional<LocalState> by_parameter(const CheckInput& input, const OptimizerS
 }
 
 // A checkpoint of the optimizer alone: the spec says what the state should be.
-std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState& state) {
+std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState& state,
+                                  OffTheGrid& off_the_grid) {
   const Checkpoint& c = input.checkpoint;
   const SpecEntry* entry = layout_of(input, c.fqn(state.state));
   if (entry == nullptr || same(c.shape(state.state), entry->shape)) return std::nullopt;
@@ -122,6 +124,9 @@ std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState&
   if (!rank) return std::nullopt;
   auto box = nested_box(entry->shape, *entry->mesh, entry->placements, *rank);
   if (!box || !same(box->sizes, c.sizes(*chunk))) return std::nullopt;
+  for (std::size_t axis = 0; axis < entry->placements.size(); ++axis) {
+    if (off_the_grid(*entry, axis)) return std::nullopt;
+  }
   return LocalState{state, entry->shape, *writer, *chunk, *box, "the spec's mesh and placements"};
 }
 
@@ -141,6 +146,7 @@ std::vector<LocalState> local_states(const CheckInput& input) {
   std::set<TensorId> split = split_locally(input);
   std::map<std::string, std::vector<LocalState>> hits;
   std::map<std::string, std::size_t> misses;
+  OffTheGrid off_the_grid(input);
   for (const OptimizerState& state : each_state(input)) {
     if (split.contains(state.state) || c.shape(state.state).empty()) continue;
     if (is_as_expected(input, state.state)) continue;
@@ -150,7 +156,7 @@ std::vector<LocalState> local_states(const CheckInput& input) {
         hits[state.kind].push_back(std::move(*local));
       else
         ++misses[state.kind];
-    } else if (auto local = by_spec(input, state)) {
+    } else if (auto local = by_spec(input, state, off_the_grid)) {
       hits[state.kind].push_back(std::move(*local));
     }
   }

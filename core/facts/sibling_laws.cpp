@@ -272,7 +272,8 @@ bool siblings_place_all(const CheckInput& input, const DerivedLayout& layout) {
   std::vector<DroppedAxis> dropped = dropped_axes(derived);
   return dropped.size() == layout.spec.entries.size() &&
          std::all_of(dropped.begin(), dropped.end(), [](const DroppedAxis& item) {
-           return item.placed && is_tensor_axis(item.entry->mesh->axes[item.axis].name);
+           return item.placed && item.others.empty() &&
+                  is_tensor_axis(item.entry->mesh->axes[item.axis].name);
          });
 }
 

@@ -25,6 +25,17 @@ const MeshAxis& axis_of(const DroppedAxis& dropped) {
   return dropped.entry->mesh->axes[dropped.axis];
 }
 
+// "mesh axis ep (2)", "mesh axes ep (2) and etp (2)".
+std::string axes_text(const DroppedAxis& dropped) {
+  auto one = [&](std::size_t axis) {
+    return fmt::format("{} ({})", dropped.entry->mesh->axes[axis].name,
+                       dropped.entry->mesh->axes[axis].size);
+  };
+  std::string text = (dropped.others.empty() ? "mesh axis " : "mesh axes ") + one(dropped.axis);
+  for (std::size_t other : dropped.others) text += " and " + one(other);
+  return text;
+}
+
 std::vector<PartlyLost> place_writers(const Checkpoint& c, const AxisGroup& group) {
   std::vector<PartlyLost> parts;
   parts.reserve(group.size());
@@ -51,10 +62,10 @@ Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
   finding.link = is_expert(*example.entry) ? "ISEEKYAN/Megatron-LM #61" : "TransformerEngine #2713";
   for (const DroppedAxis* dropped : group) finding.subjects.emplace_back(c.fqn(dropped->tensor));
   finding.cause = fmt::format(
-      "The saver left the mesh axis {} ({}) out: ranks that differ in it wrote the same boxes, "
-      "one of each was kept, and {} is {} where the model expects {}.",
-      axis.name, axis.size, finding.subjects.front(), to_text(c.shape(example.tensor)),
-      to_text(example.entry->shape));
+      "The saver left the {} out: ranks that differ in {} alone wrote the same boxes, one of each "
+      "was kept, and {} is {} where the model expects {}.",
+      axes_text(example), example.others.empty() ? "it" : "them", finding.subjects.front(),
+      to_text(c.shape(example.tensor)), to_text(example.entry->shape));
   finding.evidence = {{"axis", axis.name},
                       {"size of the axis", axis.size},
                       {"mesh", to_text(*example.entry->mesh)},
@@ -152,8 +163,7 @@ void add_by_spec(const CheckInput& input, std::vector<Finding>& findings) {
   // One finding for one axis, and one more for those of its tensors that cannot be placed.
   std::map<std::pair<std::string, bool>, AxisGroup> groups;
   for (const DroppedAxis& dropped : all) {
-    const MeshAxis& axis = axis_of(dropped);
-    groups[{fmt::format("{}={}", axis.name, axis.size), !dropped.placed}].push_back(&dropped);
+    groups[{axes_text(dropped), !dropped.placed}].push_back(&dropped);
   }
   for (const auto& [key, group] : groups) {
     if (key.second)

@@ -55,3 +55,46 @@ TEST_CASE("experts that the spec names are counted with those that it does not")
   Made too_few = layer(4);
   REQUIRE(look(too_few, false).find("axis-dropped") != nullptr);
 }
+
+TEST_CASE("what flat buckets cut is not placed on the grid of the spec") {
+  // Rank 1 holds rows [2, 6) of both; a state of four rows has the size of its part of the grid.
+  Made made;
+  made.tensor("a.weight", {12, 2}, {{{0, 0}, {2, 2}, 0}, {{2, 0}, {4, 2}, 1}, {{6, 0}, {6, 2}, 2}})
+      .expect("a.weight", {12, 2}, "dp=3", {"Shard(0)"});
+  whole_by(made, "state.7.momentum_buffer", {4, 2}, 1)
+      .expect("state.7.momentum_buffer", {12, 2}, "dp=3", {"Shard(0)"});
+  whole_by(made, "b.weight", {4, 2}, 1).expect("b.weight", {12, 2}, "dp=3", {"Shard(0)"});
+  Seen seen = look(made);
+  REQUIRE(seen.find("axis-dropped") != nullptr);
+  CHECK(seen.find("axis-dropped")->remedy == std::nullopt);
+  CHECK(seen.survivors("b.weight").empty());
+  CHECK(seen.survivors("state.7.momentum_buffer").empty());
+}
+
+TEST_CASE("expert and expert-tensor ranks that vanish together are placed by who wrote what") {
+  // edp 2 x ep 2 x etp 2, one row a rank: FSDP2 knew edp alone (failures.md 5).
+  Made made;
+  made.tensor("experts.fc1.weight0", {2, 3}, {{{0, 0}, {1, 3}, 1}, {{1, 0}, {1, 3}, 6}})
+      .expect("experts.fc1.weight0", {8, 3}, "edp=2,ep=2,etp=2", {"S(0)", "S(0)", "S(0)"},
+              "expert");
+  made.tensor("experts.fc2.weight0", {2, 3}, {{{0, 0}, {1, 3}, 3}, {{1, 0}, {1, 3}, 4}})
+      .expect("experts.fc2.weight0", {4, 6}, "edp=2,ep=2,etp=2", {"S(0)", "S(0)", "S(1)"},
+              "expert");
+  Seen seen = look(made);
+  REQUIRE(seen.find("axis-dropped") != nullptr);
+  const Finding& finding = *seen.find("axis-dropped");
+  CHECK(finding.cause.find("mesh axes ep (2) and etp (2)") != std::string::npos);
+  CHECK(finding.subjects.size() == 2);
+  CHECK(seen.number(finding, "lost elements") == 8 * 3 + 4 * 6 - 12);
+  CHECK(seen.survivors("experts.fc1.weight0") == "1+1<1 6+1<6");
+  CHECK(seen.survivors("experts.fc2.weight0") == "1+1<3 2+1<4");
+}
+
+TEST_CASE("a model that is smaller in two dimensions has lost no axes") {
+  Made made;
+  whole_by(made, "fc.weight", {4, 4}, 0)
+      .expect("fc.weight", {8, 8}, "dp=2,tp=2", {"S(0)", "S(1)"}, "column");
+  Seen seen = look(made);
+  CHECK(seen.find("axis-dropped") == nullptr);
+  CHECK(seen.find("shape-mismatch") != nullptr);
+}
