@@ -1,6 +1,9 @@
 // A dataset from its messages: type, shape, place, and the attributes of a shard.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
+
 #include "core/base/checked.h"
 #include "core/formats/hdf5/hdf5_cursor.h"
 #include "core/formats/hdf5/hdf5_fill.h"
@@ -101,10 +104,13 @@ Hdf5Type hdf5_type_of(BytesView body) {
   const auto bits = static_cast<std::uint32_t>(cursor.take_sized(3));
   const auto size = cursor.take<std::uint32_t>();
   if (!cursor.ok()) return kTooShort;
-  const unsigned number = kind & 15;
+  const unsigned number = kind & 15, version = kind >> 4;
+  constexpr unsigned kLastVersion = 4;
+  if (version == 0) return kTooShort;
+  if (version > kLastVersion) return kOtherType;
   if (number == 0) return whole_number(cursor, bits, size);
   if (number == 1) return floating_point(cursor, bits, size);
-  if (number == 8) return enumeration(cursor, bits, size, kind >> 4);
+  if (number == 8) return enumeration(cursor, bits, size, static_cast<int>(version));
   return kOtherType;
 }
 
@@ -117,13 +123,17 @@ Hdf5Space hdf5_space_of(BytesView body) {
   Hdf5Cursor cursor(body);
   Hdf5Space space;
   const auto version = cursor.take<std::uint8_t>(), rank = cursor.take<std::uint8_t>();
-  cursor.skip(1);
+  const bool has_limits = (cursor.take<std::uint8_t>() & 1) != 0;
   const auto kind = cursor.take<std::uint8_t>();
   if (version == 1) cursor.skip(4);
   space.is_null = version == 2 && kind == 2;
   for (int d = 0; d < rank; ++d)
     space.shape.push_back(static_cast<std::int64_t>(cursor.take<std::uint64_t>()));
-  space.ok = cursor.ok() && (version == 1 || version == 2) && rank <= kMaxDims;
+  // None may be beyond what it can grow to.
+  bool fits = true;
+  for (std::size_t d = 0; has_limits && d < space.shape.size(); ++d)
+    fits = static_cast<std::uint64_t>(space.shape[d]) <= cursor.take<std::uint64_t>() && fits;
+  space.ok = fits && cursor.ok() && (version == 1 || version == 2) && rank <= kMaxDims;
   return space;
 }
 
@@ -202,7 +212,9 @@ void note_unread(const Hdf5Message& message, Hdf5Array& array) {
     array.unread = what;
     array.unread_at = message.offset;
   };
-  const bool describes = message.type == kHdf5Datatype || message.type == kHdf5Dataspace;
+  constexpr auto kRead = std::to_array<std::uint16_t>(
+      {kHdf5Datatype, kHdf5Dataspace, kHdf5OldFill, kHdf5Fill, kHdf5Layout, kHdf5Filters});
+  const bool describes = std::find(kRead.begin(), kRead.end(), message.type) != kRead.end();
   if (message.is_shared && describes) note(Hdf5Unread::kSharedType);
   if (message.type == kHdf5ExternalFiles) note(Hdf5Unread::kExternal);
   if (message.type == kHdf5Filters && !read_filters(message.body, array))

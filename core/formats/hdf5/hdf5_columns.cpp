@@ -18,6 +18,9 @@ namespace {
 // Tiles that were never written take nothing in a file: as many as could have been, and some.
 constexpr std::size_t kFillTilesOfAny = 4096;
 constexpr std::uint64_t kBytesOfATile = 32;
+// What is made of nothing is held box by box, and looked at like all the rest: 4 GiB take seconds.
+constexpr std::uint64_t kFillBytesOfABox = std::uint64_t{256} << 20;
+constexpr std::uint64_t kFillBytesOfAny = std::uint64_t{4} << 30;
 
 // Where a box of a tensor was first seen: what another rank has of it is a replica.
 struct Hdf5Place {
@@ -96,13 +99,28 @@ void add_hdf5_tiles(CheckpointBuilder& builder, const Hdf5Piece& piece, Hdf5Boxe
   }
 }
 
+// Nothing where one of them is more than is held.
+std::optional<std::uint64_t> bytes_of(const std::vector<Box>& boxes, Dtype dtype) {
+  std::uint64_t all = 0;
+  for (const Box& box : boxes) {
+    auto elements = volume(box.sizes);
+    if (!elements || static_cast<std::uint64_t>(*elements) > kFillBytesOfABox / size_of(dtype))
+      return std::nullopt;
+    all += static_cast<std::uint64_t>(*elements) * size_of(dtype);
+  }
+  return all;
+}
+
 // What was never written reads as HDF5 reads it. That it was never written is said.
 void add_fill(CheckpointBuilder& builder, const std::string& fqn, const Hdf5Piece& piece,
-              std::size_t& room) {
+              Hdf5Limits& limits) {
   const Hdf5Array& array = *piece.array;
-  const std::vector<Box> boxes = never_written(array, room);
+  const std::vector<Box> boxes = never_written(array, limits.fill_tiles);
   if (boxes.empty()) return;
-  room -= boxes.size();
+  const auto bytes = bytes_of(boxes, array.dtype);
+  if (!bytes || *bytes > limits.fill_bytes) return;
+  limits.fill_tiles -= boxes.size();
+  limits.fill_bytes -= *bytes;
   Bytes value = array.fill.value;
   const bool is_zero = value.empty();
   const ItemPlace place{builder.file(piece.file), static_cast<std::int64_t>(array.fill.offset),
@@ -144,7 +162,7 @@ Finding unreadable_part(std::string subject, std::string cause, std::optional<st
 }
 
 Hdf5Limits hdf5_limits(const std::vector<Hdf5Shard>& shards) {
-  Hdf5Limits limits{kFillTilesOfAny};
+  Hdf5Limits limits{kFillTilesOfAny, kFillBytesOfAny};
   for (const Hdf5Shard& shard : shards)
     limits.fill_tiles += static_cast<std::size_t>(shard.size / kBytesOfATile);
   return limits;
@@ -161,7 +179,7 @@ void add_hdf5_tensor(CheckpointBuilder& builder, const std::string& fqn,
     const bool is_tiled = array.is_tiled && array.unread == Hdf5Unread::kNothing;
     if (is_tiled) add_hdf5_tiles(builder, piece, seen, limits.tile_rows);
     const std::size_t before = limits.fill_tiles;
-    add_fill(builder, fqn, piece, limits.fill_tiles);
+    add_fill(builder, fqn, piece, limits);
     if (!is_tiled && limits.fill_tiles == before) add_hdf5_chunk(builder, piece, seen);
     const Extents& said = array.global_shape ? *array.global_shape : array.shape;
     if (array.dtype != first.dtype || said != shape)

@@ -24,6 +24,7 @@ Finding unreadable_part(std::string subject, std::string cause,
 // What all tensors of a checkpoint share.
 struct Hdf5Limits {
   std::size_t fill_tiles = 0;             // that nobody wrote, and that may still be told
+  std::uint64_t fill_bytes = 0;           // of them: a shape of a few bytes may say any number
   std::set<std::int64_t> tile_rows = {};  // kTileRows that were told
 };
 Hdf5Limits hdf5_limits(const std::vector<Hdf5Shard>& shards);

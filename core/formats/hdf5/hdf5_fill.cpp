@@ -71,6 +71,7 @@ std::optional<Hdf5Fill> read_fill(const Hdf5Message& message) {
   bool has_value = true;
   if (message.type == kHdf5Fill) {
     const auto version = cursor.take<std::uint8_t>();
+    if (version < 1 || version > 3) return std::nullopt;
     unsigned when = 0;
     if (version < 3) {
       cursor.skip(1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "core/base/bytes.h"
 
@@ -13,6 +14,10 @@ inline constexpr std::uint16_t kHdf5Dataspace = 0x01, kHdf5LinkInfo = 0x02, kHdf
                                kHdf5Attribute = 0x0C, kHdf5Continuation = 0x10,
                                kHdf5SymbolTable = 0x11, kHdf5AttributeInfo = 0x15;
 
+// Of a symbol: nothing beside it, a group's addresses, a symbolic link.
+inline constexpr std::uint32_t kHdf5LastSymbolKind = 2;
+
 bool is_hdf5(BytesView first_bytes);
+bool has_hdf5_signature(BytesView bytes, std::string_view magic);
 
 }  // namespace shw

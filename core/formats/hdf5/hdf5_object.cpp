@@ -12,24 +12,42 @@
 namespace shw {
 namespace {
 
-// Of a symbol: nothing beside it, a group's addresses, a symbolic link.
-constexpr std::uint32_t kHdf5LastSymbolKind = 2;
+// Open for writing, consistent, and open for writing while others read.
+constexpr std::uint32_t kHdf5FlagsKnown = 7;
 
 constexpr std::array<unsigned char, 8> kHdf5Magic{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 // A dataset has some ten messages, a group of links in its header a few hundred.
 constexpr std::size_t kMostHdf5Messages = 1 << 16;
 constexpr std::uint64_t kMostHeader = std::uint64_t{16} << 20;
-constexpr std::uint64_t kMostHeap = std::uint64_t{256} << 20;
-constexpr int kMostTreeLevels = 32;
 constexpr std::uint64_t kHdf5Checksum = 4;
 
-bool has_signature(BytesView bytes, std::string_view magic) {
+constexpr std::uint8_t kHdf5Shared = 2;
+constexpr std::uint16_t kHdf5LastMessage = 0x17;
+
+// What libhdf5 refuses: shared and never to be shared; met by a program that did not know it, and
+// not to be marked so, or never to be written with; of a kind that is never shared; not to be
+// passed over where it is not known.
+bool can_have(std::uint8_t flags, std::uint16_t type) {
+  constexpr std::uint8_t kNeverShared = 4, kStopsWriters = 8, kIsMarked = 16, kWasUnknown = 32,
+                         kMayBeShared = 64, kStopsAll = 128;
+  if ((flags & kHdf5Shared) != 0 && (flags & kNeverShared) != 0) return false;
+  if ((flags & kWasUnknown) != 0 && ((flags & kStopsWriters) != 0 || (flags & kIsMarked) == 0))
+    return false;
+  constexpr auto kShareable = std::to_array<std::uint16_t>(
+      {kHdf5Dataspace, kHdf5Datatype, kHdf5OldFill, kHdf5Fill, kHdf5Filters, kHdf5Attribute});
+  if ((flags & kMayBeShared) != 0 && type <= kHdf5LastMessage &&
+      std::find(kShareable.begin(), kShareable.end(), type) == kShareable.end())
+    return false;
+  return type <= kHdf5LastMessage || (flags & kStopsAll) == 0;
+}
+
+}  // namespace
+
+bool has_hdf5_signature(BytesView bytes, std::string_view magic) {
   return bytes.size() >= magic.size() &&
          std::equal(magic.begin(), magic.end(), bytes.begin(),
                     [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
 }
-
-}  // namespace
 
 bool is_hdf5(BytesView bytes) {
   return bytes.size() >= kHdf5Magic.size() &&
@@ -45,10 +63,12 @@ tl::unexpected<Error> Hdf5Objects::not_read(std::string message, std::uint64_t o
 }
 
 Result<Bytes> Hdf5Objects::read(std::uint64_t offset, std::uint64_t length) const {
-  if (offset > source_->size() || length > source_->size() - offset)
-    return damaged(fmt::format("ends at byte {}, and {} bytes are to stand at {}", source_->size(),
-                               length, offset),
-                   offset);
+  // By its own word, where that is less.
+  const std::uint64_t size = std::min(source_->size(), end_);
+  if (offset > size || length > size - offset)
+    return damaged(
+        fmt::format("ends at byte {}, and {} bytes are to stand at {}", size, length, offset),
+        offset);
   return read_bytes(*source_, offset, length);
 }
 
@@ -64,17 +84,37 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
   const bool is_old = version < 2;
   if (version > 3)
     return objects.not_read(fmt::format("has a superblock of version {}", version), 8);
-  if (is_old) cursor.skip(4);
+  // Versions of what lies in it, all of them 0, and a byte that nobody reads.
+  constexpr std::uint32_t kVersions = 0xFF00FFFF;
+  if (is_old && (cursor.take<std::uint32_t>() & kVersions) != 0)
+    return objects.damaged("has a superblock of parts that no version has", 9);
   const auto offset_size = cursor.take<std::uint8_t>(), length_size = cursor.take<std::uint8_t>();
   if (offset_size != 8 || length_size != 8)
     return objects.not_read(fmt::format("has offsets of {} and lengths of {} bytes, not of 8",
                                         offset_size, length_size),
                             is_old ? 13 : 9);
-  cursor.skip(is_old ? (version == 1 ? 13u : 9u) : 1u);
+  if (is_old) {
+    cursor.skip(1);
+    // Half of how many symbols and children a node of a group has.
+    objects.symbols_ = 2u * cursor.take<std::uint16_t>();
+    objects.children_ = 2u * cursor.take<std::uint16_t>();
+    if (objects.symbols_ == 0 || objects.children_ == 0)
+      return objects.damaged("has groups whose nodes hold nothing", 16);
+  }
+  const std::uint32_t flags =
+      is_old ? cursor.take<std::uint32_t>() : std::uint32_t{cursor.take<std::uint8_t>()};
+  if ((flags & ~kHdf5FlagsKnown) != 0)
+    return objects.damaged("has a superblock with flags that no version has", is_old ? 20 : 11);
+  if (version == 1) {
+    if (cursor.take<std::uint16_t>() == 0)
+      return objects.damaged("has trees of tiles whose nodes hold nothing", 24);
+    cursor.skip(2);
+  }
   const auto base = cursor.take<std::uint64_t>();
   const auto extension = cursor.take<std::uint64_t>();
   objects.end_ = cursor.take<std::uint64_t>();
-  if (is_old) cursor.skip(16);
+  const auto driver = is_old ? cursor.take<std::uint64_t>() : kHdf5NoAddress;
+  if (is_old) cursor.skip(8);
   objects.root_ = cursor.take<std::uint64_t>();
   const auto root_kind = is_old ? cursor.take<std::uint32_t>() : 0;
   if (!cursor.ok()) return objects.damaged("ends inside of its superblock", first.size());
@@ -82,6 +122,8 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
   if (is_old && (extension != kHdf5NoAddress || root_kind > kHdf5LastSymbolKind))
     return objects.damaged("has a superblock that says what its version cannot", 0);
   if (!is_old) SHW_CHECK(objects.read_checked(0, cursor.at()));
+  if (driver != kHdf5NoAddress)
+    return objects.not_read("lies in several files, as its driver says", 48);
   if (base != 0) return objects.not_read("begins behind a user block", 0);
   return objects;
 }
@@ -89,13 +131,17 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
 Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head,
                                  std::vector<Hdf5Message>& messages) const {
   const std::size_t size_of_head = head.type_bytes + 3 + head.passed_over;
-  for (Hdf5Cursor cursor(block.bytes, block.first); cursor.left() >= size_of_head;) {
+  Hdf5Cursor cursor(block.bytes, block.first);
+  while (cursor.left() >= size_of_head) {
     Hdf5Message message;
     message.type = static_cast<std::uint16_t>(cursor.take_sized(head.type_bytes));
     const auto size = cursor.take<std::uint16_t>();
-    message.is_shared = (cursor.take<std::uint8_t>() & 2) != 0;
+    const auto flags = cursor.take<std::uint8_t>();
+    message.is_shared = (flags & kHdf5Shared) != 0;
     cursor.skip(head.passed_over);
     message.offset = block.offset + cursor.at();
+    if (!can_have(flags, message.type))
+      return damaged("a message has flags that contradict each other", message.offset);
     if (size > cursor.left()) return damaged("a message ends behind its block", message.offset);
     // Those of version 1 are filled up to eight bytes.
     if (head.type_bytes == 2 && size % 8 != 0)
@@ -107,6 +153,9 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
     if (messages.size() > kMostHdf5Messages)
       return damaged("an object has too many messages", block.offset);
   }
+  // Room that is too small for a message is left in version 2 alone.
+  if (head.type_bytes == 2 && cursor.left() != 0)
+    return damaged("an object ends inside of a message", block.offset + cursor.at());
   return {};
 }
 
@@ -124,14 +173,14 @@ Result<Hdf5Objects::Hdf5Block> Hdf5Objects::continued(const Hdf5Message& message
                                                       bool is_new) const {
   Hdf5Cursor where(message.body);
   const auto at = where.take<std::uint64_t>(), size = where.take<std::uint64_t>();
-  if (!where.ok() || size > kMostHeader || (is_new && size < 4 + kHdf5Checksum))
+  if (!where.ok() || size == 0 || size > kMostHeader || (is_new && size < 4 + kHdf5Checksum))
     return damaged("an object is continued nowhere", message.offset);
   if (!is_new) {
     SHW_TRY(Bytes bytes, read(at, size));
     return Hdf5Block{at, 0, std::move(bytes)};
   }
   SHW_TRY(Bytes bytes, read_checked(at, size - kHdf5Checksum));
-  if (!has_signature(bytes, "OCHK")) return damaged("no part of an object stands here", at);
+  if (!has_hdf5_signature(bytes, "OCHK")) return damaged("no part of an object stands here", at);
   return Hdf5Block{at, 4, std::move(bytes)};
 }
 
@@ -158,7 +207,8 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::all_messages(const Hdf5Block& firs
 }
 
 Result<std::vector<Hdf5Message>> Hdf5Objects::new_messages(std::uint64_t address) const {
-  SHW_TRY(Bytes head, read(address, std::min<std::uint64_t>(source_->size() - address, 40)));
+  SHW_TRY(Bytes head,
+          read(address, std::min<std::uint64_t>(std::min(source_->size(), end_) - address, 40)));
   Hdf5Cursor cursor(head, 4);
   const auto version = cursor.take<std::uint8_t>(), flags = cursor.take<std::uint8_t>();
   if (version != 2) return not_read(fmt::format("has an object of version {}", version), address);
@@ -173,7 +223,7 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::new_messages(std::uint64_t address
 
 Result<std::vector<Hdf5Message>> Hdf5Objects::messages(std::uint64_t address) const {
   SHW_TRY(Bytes head, read(address, 16));
-  if (has_signature(head, "OHDR")) return new_messages(address);
+  if (has_hdf5_signature(head, "OHDR")) return new_messages(address);
   Hdf5Cursor cursor(head);
   const auto version = cursor.take<std::uint8_t>();
   if (version != 1) return damaged("no object header stands here", address);
@@ -184,131 +234,29 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::messages(std::uint64_t address) co
   if (length > kMostHeader) return damaged("an object header cannot be", address);
   SHW_TRY(Bytes bytes, read(address + 16, length));
   SHW_TRY(auto messages, all_messages({address + 16, 0, std::move(bytes)}, {2, 3}));
-  if (messages.size() < count)
-    return damaged(fmt::format("an object has {} of its {} messages", messages.size(), count),
-                   address);
+  if (messages.size() != count)
+    return damaged(
+        fmt::format("an object has {} messages and is to have {}", messages.size(), count),
+        address);
   return messages;
 }
 
+Result<std::vector<Hdf5Message>> Hdf5Objects::known(std::uint64_t address) const {
+  SHW_TRY(auto all, messages(address));
+  const bool is_any = std::any_of(all.begin(), all.end(), [](const Hdf5Message& message) {
+    return message.type == kHdf5Layout || message.type == kHdf5Datatype ||
+           message.type == kHdf5SymbolTable || message.type == kHdf5LinkInfo;
+  });
+  if (!is_any) return damaged("an object is neither a group nor a dataset", address);
+  return all;
+}
+
 bool Hdf5Objects::is_dataset(const std::vector<Hdf5Message>& messages) {
-  return std::any_of(messages.begin(), messages.end(),
-                     [](const Hdf5Message& message) { return message.type == kHdf5Layout; });
-}
-
-// No two names share bytes: a few that did would be many in memory.
-Result<std::string> Hdf5Objects::take_name(std::uint64_t at, Hdf5Heap& heap,
-                                           std::uint64_t asked_at) const {
-  if (at >= heap.bytes.size())
-    return damaged("a name of a group lies outside of its names", asked_at);
-  auto begin = heap.bytes.begin() + static_cast<std::ptrdiff_t>(at);
-  auto end = std::find(begin, heap.bytes.end(), std::byte{0});
-  if (end == heap.bytes.end() || end == begin)
-    return damaged("a name of a group lies outside of its names", asked_at);
-  const auto taken = static_cast<std::uint64_t>(end - begin) + 1;
-  if (taken > heap.left) return damaged("names of a group lie over each other", asked_at);
-  heap.left -= taken;
-  return std::string(reinterpret_cast<const char*>(&*begin), static_cast<std::size_t>(taken - 1));
-}
-
-Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
-                                    std::vector<Hdf5Link>& links) {
-  SHW_TRY(Bytes head, read(address, 8));
-  if (!has_signature(head, "SNOD")) return damaged("no symbols of a group stand here", address);
-  const auto count = load_little<std::uint16_t>(head, 6);
-  constexpr std::uint64_t kEntry = 40;
-  SHW_TRY(Bytes entries, read(address + 8, count * kEntry));
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Hdf5Cursor cursor(entries, i * kEntry);
-    const auto name = cursor.take<std::uint64_t>(), object = cursor.take<std::uint64_t>();
-    const auto kind = cursor.take<std::uint32_t>();
-    if (kind > kHdf5LastSymbolKind)
-      return damaged("a symbol of a group is of no kind", address + 8 + i * kEntry);
-    if (kind == kHdf5LastSymbolKind) continue;  // a symbolic link
-    SHW_TRY(std::string text, take_name(name, names, address + 8 + i * kEntry));
-    links.push_back({std::move(text), object});
-  }
-  return {};
-}
-
-Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
-                                std::vector<Hdf5Link>& links) {
-  SHW_TRY(Bytes head, read(tree, 24));
-  if (!has_signature(head, "TREE") || head[4] != std::byte{0})
-    return damaged("no tree of a group stands here", tree);
-  const int level = std::to_integer<int>(head[5]);
-  if (!nodes_.insert(tree).second || (depth >= 0 && level >= depth) || level > kMostTreeLevels)
-    return damaged("a tree of a group comes back to itself", tree);
-  const auto count = load_little<std::uint16_t>(head, 6);
-  SHW_TRY(Bytes body, read(tree + 24, std::uint64_t{count} * 16 + 8));
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto child = load_little<std::uint64_t>(body, i * 16 + 8);
-    if (level > 0) {
-      SHW_CHECK(add_symbols(child, names, level, links));
-      continue;
-    }
-    if (!nodes_.insert(child).second) return damaged("symbols of a group are there twice", child);
-    SHW_CHECK(add_symbol_node(child, names, links));
-  }
-  return {};
-}
-
-// version, flags, [kind], [order], [character set], length of the name, name; then an address, or
-// what another kind takes: a length, and of an external link flags, the file, 0, the object, 0
-Result<std::optional<Hdf5Link>> Hdf5Objects::link_of(const Hdf5Message& message) const {
-  constexpr std::uint8_t kHard = 0, kExternal = 64;
-  Hdf5Cursor cursor(message.body);
-  const auto version = cursor.take<std::uint8_t>(), flags = cursor.take<std::uint8_t>();
-  const auto kind = flags & 8 ? cursor.take<std::uint8_t>() : kHard;
-  if (flags & 4) cursor.skip(8);
-  if (flags & 16) cursor.skip(1);
-  Hdf5Link link;
-  link.name = cursor.take_text(cursor.take_sized(std::size_t{1} << (flags & 3)));
-  link.is_external = kind == kExternal;
-  if (kind == kHard) link.address = cursor.take<std::uint64_t>();
-  if (link.is_external) {
-    const std::size_t length = cursor.take<std::uint16_t>();
-    cursor.skip(1);
-    link.file = cursor.take_text(std::max<std::size_t>(length, 1) - 1);
-    link.file.resize(std::min(link.file.find('\0'), link.file.size()));
-  }
-  if (version != 1 || !cursor.ok() || link.name.empty())
-    return damaged("a link of a group cannot be", message.offset);
-  if (kind != kHard && !link.is_external) return std::nullopt;
-  return link;
-}
-
-Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>& messages) {
-  std::vector<Hdf5Link> links;
-  for (const Hdf5Message& message : messages) {
-    Hdf5Cursor cursor(message.body);
-    if (message.type == kHdf5SymbolTable) {
-      const auto tree = cursor.take<std::uint64_t>(), heap = cursor.take<std::uint64_t>();
-      if (!cursor.ok()) return damaged("a group without its addresses", message.offset);
-      SHW_TRY(Bytes head, read(heap, 32));
-      if (!has_signature(head, "HEAP")) return damaged("no names of a group stand here", heap);
-      const auto size = load_little<std::uint64_t>(head, 8);
-      if (size > kMostHeap) return damaged("the names of a group take too much", heap);
-      constexpr std::uint64_t kNothingFree = 1;
-      const auto first_free = load_little<std::uint64_t>(head, 16);
-      if (first_free != kNothingFree && first_free >= size)
-        return damaged("the room between the names of a group lies outside of them", heap);
-      SHW_TRY(Bytes bytes, read(load_little<std::uint64_t>(head, 24), size));
-      Hdf5Heap names{std::move(bytes), size};
-      SHW_CHECK(add_symbols(tree, names, -1, links));
-    } else if (message.type == kHdf5Link) {
-      SHW_TRY(std::optional<Hdf5Link> link, link_of(message));
-      if (link) links.push_back(std::move(*link));
-    } else if (message.type == kHdf5LinkInfo) {
-      cursor.skip(1);
-      if (cursor.take<std::uint8_t>() & 1) cursor.skip(8);
-      if (cursor.take<std::uint64_t>() != kHdf5NoAddress)
-        return not_read(
-            "has a group whose links lie in a fractal heap (written for the latest "
-            "HDF5, or in the order of creation)",
-            message.offset);
-    }
-  }
-  return links;
+  auto has = [&](std::uint16_t type) {
+    return std::any_of(messages.begin(), messages.end(),
+                       [&](const Hdf5Message& message) { return message.type == type; });
+  };
+  return has(kHdf5Layout) || (has(kHdf5Datatype) && has(kHdf5Dataspace));
 }
 
 }  // namespace shw

@@ -14,10 +14,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -100,7 +102,8 @@ class Hdf5Objects {
   std::uint64_t end_of_file() const { return end_; }
   std::uint64_t size() const { return source_->size(); }
 
-  Result<std::vector<Hdf5Message>> messages(std::uint64_t address) const;
+  // Those of a group, a dataset or a type with a name: there is nothing else.
+  Result<std::vector<Hdf5Message>> known(std::uint64_t address) const;
   static bool is_dataset(const std::vector<Hdf5Message>& messages);
   // Of a group. Soft links are passed over: they are further names of what the file has. Each node
   // of a file is read once, so a group is asked for once.
@@ -108,6 +111,7 @@ class Hdf5Objects {
   Result<Hdf5Array> array(const std::vector<Hdf5Message>& messages) const;
 
  private:
+  Result<std::vector<Hdf5Message>> messages(std::uint64_t address) const;
   // Bytes of the file from `offset`; the messages begin at `first` of them.
   struct Hdf5Block {
     std::uint64_t offset = 0;
@@ -122,6 +126,8 @@ class Hdf5Objects {
   struct Hdf5Heap {
     Bytes bytes;
     std::uint64_t left = 0;
+    std::map<int, std::uint64_t> next_of_level = {};
+    std::vector<std::string> met = {};  // each behind the one before
   };
   Hdf5Objects(std::shared_ptr<const ByteSource> source, std::uint64_t begin)
       : source_(std::move(source)), begin_(begin) {}
@@ -136,6 +142,9 @@ class Hdf5Objects {
                                                 const MessageHead& head) const;
   Result<std::vector<Hdf5Message>> new_messages(std::uint64_t address) const;
   Result<std::string> take_name(std::uint64_t at, Hdf5Heap& heap, std::uint64_t asked_at) const;
+  static std::optional<std::string_view> key_at(std::uint64_t at, const Hdf5Heap& heap);
+  Status follow(Hdf5Heap& names, int level, std::uint64_t node, std::uint64_t next) const;
+  Status check_free(std::uint64_t at, const Hdf5Heap& names, std::uint64_t heap) const;
   Status add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth, std::vector<Hdf5Link>& links);
   Status add_symbol_node(std::uint64_t address, Hdf5Heap& names, std::vector<Hdf5Link>& links);
   // Nothing of a soft link.
@@ -148,7 +157,10 @@ class Hdf5Objects {
 
   std::shared_ptr<const ByteSource> source_;
   std::uint64_t begin_ = 0;
-  std::uint64_t root_ = 0, end_ = 0;
+  std::uint64_t root_ = 0, end_ = kHdf5NoAddress;
+  // A node of a group of the older form has room for; a file of the newer form may have such groups
+  // too, and says nothing of it: what HDF5 takes then.
+  std::uint32_t symbols_ = 8, children_ = 32;
   std::set<std::uint64_t> nodes_;  // of groups, that were read
 };
 

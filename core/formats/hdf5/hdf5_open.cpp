@@ -24,12 +24,19 @@ void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
     builder.add_finding(std::move(finding));
     builder.add_stray({path, std::nullopt, {builder.file(shard.path), 0, 0}});
   }
-  for (const auto& [path, error] : shard.walk.lost_groups)
-    builder.add_finding(
+  for (const auto& [path, error] : shard.walk.lost_groups) {
+    Finding finding =
         unreadable_part(shard.path,
                         fmt::format("In {}, what lies in the group {} cannot be told: {}.",
-                                    shard.path, path, error.message),
-                        error.place.offset));
+                                    shard.path, path.empty() ? "/" : path, error.message),
+                        error.place.offset);
+    // A form that is well and not read leaves it open; that is no damage.
+    if (error.kind == ErrorKind::kUnsupported) {
+      finding.rule = "not-looked-at";
+      finding.severity = Severity::kInfo;
+    }
+    builder.add_finding(std::move(finding));
+  }
   for (const auto& [path, file] : shard.walk.links_outside) {
     Finding finding;
     finding.rule = "not-looked-at";

@@ -78,14 +78,16 @@ bool Hdf5Walker::has_room(const std::string& path, std::uint64_t more) {
 
 // What it holds is kept only where there is room for it: objects may share what they are made of.
 void Hdf5Walker::read_object(const std::string& path, std::uint64_t address) {
-  auto messages = objects.messages(address);
+  auto messages = objects.known(address);
   // What cannot be read has a name, and may be a tensor.
   if (!messages || Hdf5Objects::is_dataset(*messages)) {
     auto array = messages ? objects.array(*messages)
                           : Result<Hdf5Array>(tl::unexpected<Error>(messages.error()));
-    if (array && objects.begin() != 0 && goes_past(*array, objects.size()))
+    // Where the file itself ends before them that is found with its length.
+    const std::uint64_t end = std::min(objects.size(), objects.end_of_file());
+    if (array && (objects.begin() != 0 || end < objects.size()) && goes_past(*array, end))
       array = fail(ErrorKind::kDamaged, "its elements are to lie past the end of the HDF5 file",
-                   {{}, objects.begin() + objects.size()});
+                   {{}, objects.begin() + end});
     if (array) move_behind(*array, objects.begin());
     if (has_room(path, bytes_of(array)))
       datasets.emplace(address, std::make_shared<const Result<Hdf5Array>>(std::move(array)));
@@ -136,7 +138,7 @@ Result<Hdf5Walk> walk_hdf5(std::shared_ptr<const ByteSource> source, std::uint64
   SHW_TRY(Hdf5Objects objects, Hdf5Objects::open(std::move(source), begin));
   const std::uint64_t root = objects.root(), room = kToldOfAny + kToldOfAByte * objects.size();
   Hdf5Walker walker{std::move(objects), room};
-  SHW_TRY(auto messages, walker.objects.messages(root));
+  SHW_TRY(auto messages, walker.objects.known(root));
   SHW_TRY(auto links, walker.objects.links(messages));
   walker.groups.emplace(root, std::move(links));
   walker.visit_group("", root, 0);

@@ -1,7 +1,10 @@
 // HDF5 files that are small and would be large in memory: what is told of a file is bounded by its
 // size.
+#include <algorithm>
+
 #include "core/formats/hdf5/hdf5_files.h"
 #include "core/formats/hdf5/hdf5_walk.h"
+#include "core/rules/check.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -38,9 +41,16 @@ struct Forge {
     bytes.insert(bytes.end(), messages.begin(), messages.end());
     return *this;
   }
-  Forge& superblock() {
+  // Nodes have room for so many symbols, which is even, and for two children.
+  Forge& superblock(std::size_t symbols = 2) {
     text("\x89HDF\r\n\x1a\n").zeros(5).number(8, 1).number(8, 1).zeros(1);
-    number(4, 2).number(16, 2).zeros(4).zeros(8).number(kNowhere, 8).zeros(8).number(kNowhere, 8);
+    number(symbols / 2, 2)
+        .number(1, 2)
+        .zeros(4)
+        .zeros(8)
+        .number(kNowhere, 8)
+        .number(kNowhere, 8)
+        .number(kNowhere, 8);
     return zeros(8).number(kRootAt, 8).zeros(24);
   }
   Forge& tree(std::uint8_t type, std::uint16_t count) {
@@ -53,19 +63,25 @@ struct Forge {
   }
 };
 
+// Of one node, whose last name lies there in the heap. Before all names stands none.
+constexpr std::uint64_t kGroupTree = 64;
+Forge& group_tree(Forge& file, std::uint64_t node, std::uint64_t last_name) {
+  return file.tree(0, 1).zeros(8).number(node, 8).number(last_name, 8).zeros(16);
+}
+
 struct Symbol {
   std::uint64_t name = 0, object = 0;
 };
 
 // A root group with these symbols, whose names lie in `heap`; then what follows it.
 Forge group_of(const std::vector<Symbol>& symbols, std::string_view heap) {
-  const std::uint64_t tree = kRootAt + 40, names = tree + 48, node = names + 32;
+  const std::uint64_t tree = kRootAt + 40, names = tree + kGroupTree, node = names + 32;
   const std::uint64_t data = node + 8 + 40 * symbols.size();
   Forge file;
-  file.superblock();
+  file.superblock(symbols.size());
   file.object(1, Forge{}.message(0x11, Forge{}.number(tree, 8).number(names, 8).bytes).bytes);
-  file.tree(0, 1).zeros(8).number(node, 8).zeros(8);
-  file.text("HEAP").zeros(4).number(heap.size(), 8).zeros(8).number(data, 8);
+  group_tree(file, node, symbols.back().name);
+  file.text("HEAP").zeros(4).number(heap.size(), 8).number(1, 8).number(data, 8);
   file.text("SNOD").number(1, 1).zeros(1).number(symbols.size(), 2);
   for (const Symbol& symbol : symbols)
     file.number(symbol.name, 8).number(symbol.object, 8).zeros(24);
@@ -73,12 +89,12 @@ Forge group_of(const std::vector<Symbol>& symbols, std::string_view heap) {
 }
 
 std::uint64_t end_of_group(std::size_t symbols, std::size_t heap) {
-  return kRootAt + 40 + 48 + 32 + 8 + 40 * symbols + heap;
+  return kRootAt + 40 + kGroupTree + 32 + 8 + 40 * symbols + heap;
 }
 
-// Names of seven digits, one after the other.
+// Names of seven digits, one after the other, from the eighth byte on.
 std::string numbered(std::size_t count) {
-  std::string heap;
+  std::string heap(8, '\0');
   for (std::size_t i = 0; i < count; ++i) {
     std::string digits = std::to_string(1'000'000 + i);
     heap += digits + '\0';
@@ -102,6 +118,13 @@ Bytes tiled(std::uint64_t at, std::uint16_t tiles) {
   for (std::uint64_t i = 0; i < tiles; ++i)
     dataset.number(1, 4).zeros(4).number(i, 8).zeros(8).number(100, 8);
   return dataset.zeros(32).bytes;
+}
+
+// The superblock says where the file ends.
+OpenedCheckpoint open_whole(Forge file) {
+  const Bytes end = Forge{}.number(file.bytes.size(), 8).bytes;
+  std::copy(end.begin(), end.end(), file.bytes.begin() + 40);
+  return open_bytes(std::move(file.bytes));
 }
 
 struct Told {
@@ -145,7 +168,7 @@ TEST_CASE("one dataset under thousands of names is told as often as the file is 
   const std::string heap = numbered(kNames);
   std::vector<Symbol> symbols;
   const std::uint64_t at = end_of_group(kNames, heap.size());
-  for (std::size_t i = 0; i < kNames; ++i) symbols.push_back({8 * i, at});
+  for (std::size_t i = 0; i < kNames; ++i) symbols.push_back({8 * (i + 1), at});
   Forge file = group_of(symbols, heap);
   REQUIRE(file.bytes.size() == at);
   Bytes dataset = tiled(at, kTiles);
@@ -157,15 +180,15 @@ TEST_CASE("one dataset under thousands of names is told as often as the file is 
   CHECK(told.tiles * sizeof(Hdf5Tile) <= (std::size_t{1} << 20) + 32 * file.bytes.size());
 
   // A few names are nothing: weights that are tied.
-  symbols.resize(3);
-  const std::string few = numbered(3);
-  const std::uint64_t next = end_of_group(3, few.size());
+  symbols.resize(4);
+  const std::string few = numbered(4);
+  const std::uint64_t next = end_of_group(4, few.size());
   for (Symbol& symbol : symbols) symbol.object = next;
   file = group_of(symbols, few);
   dataset = tiled(next, kTiles);
   file.bytes.insert(file.bytes.end(), dataset.begin(), dataset.end());
   told = told_of(file.bytes);
-  CHECK(told.tiles == 3 * kTiles);
+  CHECK(told.tiles == 4 * kTiles);
   CHECK_FALSE(told.says_that_more_is_there);
 }
 
@@ -178,12 +201,12 @@ TEST_CASE("groups that name each other again and again are told as often as the 
   file.superblock();
   for (std::size_t level = 0; level < kLevels; ++level) {
     const std::uint64_t here = kRootAt + level * size, next = here + size;
-    const std::uint64_t tree = here + 40, names = tree + 48, node = names + 32;
+    const std::uint64_t tree = here + 40, names = tree + kGroupTree, node = names + 32;
     file.object(1, Forge{}.message(0x11, Forge{}.number(tree, 8).number(names, 8).bytes).bytes);
-    file.tree(0, 1).zeros(8).number(node, 8).zeros(8);
-    file.text("HEAP").zeros(4).number(heap.size(), 8).zeros(8).number(node + 88, 8);
+    group_tree(file, node, 16);
+    file.text("HEAP").zeros(4).number(heap.size(), 8).number(1, 8).number(node + 88, 8);
     file.text("SNOD").number(1, 1).zeros(1).number(2, 2);
-    file.number(0, 8).number(next, 8).zeros(24).number(8, 8).number(next, 8).zeros(24).text(heap);
+    file.number(8, 8).number(next, 8).zeros(24).number(16, 8).number(next, 8).zeros(24).text(heap);
   }
   Bytes dataset = tiled(kRootAt + kLevels * size, 1);
   file.bytes.insert(file.bytes.end(), dataset.begin(), dataset.end());
@@ -210,4 +233,38 @@ TEST_CASE("continuations of an HDF5 object that lie over each other are not many
   REQUIRE_FALSE(walk.has_value());
   CHECK(walk.error().kind == ErrorKind::kDamaged);
   CHECK(walk.error().message.find("bytes of messages") != std::string::npos);
+}
+
+TEST_CASE("elements of HDF5 that nobody wrote are no bytes, however many a shape says") {
+  const std::string heap = numbered(2);
+  const std::uint64_t at = end_of_group(2, heap.size());
+  Forge file = group_of({{8, at}, {16, at}}, heap), space, type, layout, messages;
+  space.number(1, 1).number(1, 1).zeros(6).number(std::uint64_t{1} << 40, 8);
+  type.number(0x10, 1).zeros(3).number(1, 4).number(0, 2).number(8, 2).zeros(4);
+  layout.number(3, 1).number(1, 1).number(kNowhere, 8).number(std::uint64_t{1} << 40, 8).zeros(6);
+  messages.message(1, space.bytes).message(3, type.bytes).message(8, layout.bytes);
+  file.object(3, messages.bytes);
+  auto checkpoint = open_whole(file);
+  REQUIRE(checkpoint.has_value());
+  auto report = check(**checkpoint, CheckOptions{Depth::kData, nullptr, std::nullopt});
+  REQUIRE(report.has_value());
+  CHECK(report->verdict == Verdict::kFindings);
+}
+
+TEST_CASE("a group of HDF5 in a form that is not read leaves a check undecided") {
+  const std::string heap = numbered(2);
+  const std::uint64_t at = end_of_group(2, heap.size());
+  Forge file = group_of({{8, at}, {16, at}}, heap);
+  // Its links lie in a fractal heap.
+  file.object(
+      1, Forge{}.message(0x02, Forge{}.zeros(2).number(96, 8).number(96, 8).zeros(6).bytes).bytes);
+  auto checkpoint = open_whole(file);
+  REQUIRE(checkpoint.has_value());
+  auto report = check(**checkpoint, CheckOptions{Depth::kData, nullptr, std::nullopt});
+  REQUIRE(report.has_value());
+  std::string told;
+  for (const Finding& finding : report->findings)
+    if (finding.severity > Severity::kInfo) told += finding.rule + ": " + finding.cause;
+  CHECK(told == "");
+  CHECK(report->verdict == Verdict::kUndecided);
 }

@@ -1,0 +1,195 @@
+// What lies in a group: names in a heap, in the order of a tree of them, or links in its header.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/formats/hdf5/hdf5_cursor.h"
+#include "core/formats/hdf5/hdf5_messages.h"
+#include "core/formats/hdf5/hdf5_object.h"
+
+namespace shw {
+namespace {
+
+constexpr int kMostTreeLevels = 32;
+constexpr std::uint64_t kMostHeap = std::uint64_t{256} << 20;
+
+}  // namespace
+
+// No two names share bytes: a few that did would be many in memory.
+Result<std::string> Hdf5Objects::take_name(std::uint64_t at, Hdf5Heap& heap,
+                                           std::uint64_t asked_at) const {
+  if (at >= heap.bytes.size())
+    return damaged("a name of a group lies outside of its names", asked_at);
+  auto begin = heap.bytes.begin() + static_cast<std::ptrdiff_t>(at);
+  auto end = std::find(begin, heap.bytes.end(), std::byte{0});
+  if (end == heap.bytes.end() || end == begin)
+    return damaged("a name of a group lies outside of its names", asked_at);
+  const auto taken = static_cast<std::uint64_t>(end - begin) + 1;
+  if (taken > heap.left) return damaged("names of a group lie over each other", asked_at);
+  heap.left -= taken;
+  return std::string(reinterpret_cast<const char*>(&*begin), static_cast<std::size_t>(taken - 1));
+}
+
+// Nothing where it does not lie among the names. The text of a symbolic link does as well.
+std::optional<std::string_view> Hdf5Objects::key_at(std::uint64_t at, const Hdf5Heap& heap) {
+  if (at >= heap.bytes.size()) return std::nullopt;
+  const std::string_view rest(reinterpret_cast<const char*>(heap.bytes.data()) + at,
+                              heap.bytes.size() - at);
+  const std::size_t end = rest.find('\0');
+  return end == std::string_view::npos ? std::nullopt : std::optional(rest.substr(0, end));
+}
+
+Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
+                                    std::vector<Hdf5Link>& links) {
+  SHW_TRY(Bytes head, read(address, 8));
+  if (!has_hdf5_signature(head, "SNOD") || head[4] != std::byte{1})
+    return damaged("no symbols of a group stand here", address);
+  const auto count = load_little<std::uint16_t>(head, 6);
+  constexpr std::uint64_t kEntry = 40;
+  if (count > symbols_)
+    return damaged(fmt::format("{} symbols stand where {} have room", count, symbols_), address);
+  // All of a node is read, whatever of it is used.
+  SHW_TRY(Bytes entries, read(address + 8, symbols_ * kEntry));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Hdf5Cursor cursor(entries, i * kEntry);
+    const auto name = cursor.take<std::uint64_t>(), object = cursor.take<std::uint64_t>();
+    const auto kind = cursor.take<std::uint32_t>();
+    if (kind > kHdf5LastSymbolKind)
+      return damaged("a symbol of a group is of no kind", address + 8 + i * kEntry);
+    SHW_TRY(std::string text, take_name(name, names, address + 8 + i * kEntry));
+    // A name is looked for among the halves of those that are left.
+    if (!names.met.empty() && text <= names.met.back())
+      return damaged("names of a group are not in their order, so that HDF5 finds none of them",
+                     address + 8 + i * kEntry);
+    names.met.push_back(text);
+    if (kind == kHdf5LastSymbolKind) {
+      cursor.skip(4);
+      if (!key_at(cursor.take<std::uint32_t>(), names))
+        return damaged("a symbolic link leads nowhere", address + 8 + i * kEntry);
+      continue;
+    }
+    links.push_back({std::move(text), object});
+  }
+  return {};
+}
+
+// Nodes of one level name the next of it, the last one none: HDF5 goes from one to the other.
+Status Hdf5Objects::follow(Hdf5Heap& names, int level, std::uint64_t node,
+                           std::uint64_t next) const {
+  auto [last, is_first] = names.next_of_level.try_emplace(level, next);
+  if (!is_first && std::exchange(last->second, next) != node)
+    return damaged("a node of a group is not the one that the node before it names", node);
+  return {};
+}
+
+Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
+                                std::vector<Hdf5Link>& links) {
+  SHW_TRY(Bytes head, read(tree, 24));
+  if (!has_hdf5_signature(head, "TREE") || head[4] != std::byte{0})
+    return damaged("no tree of a group stands here", tree);
+  const int level = std::to_integer<int>(head[5]);
+  if (!nodes_.insert(tree).second || (depth >= 0 && level >= depth) || level > kMostTreeLevels)
+    return damaged("a tree of a group comes back to itself", tree);
+  const auto count = load_little<std::uint16_t>(head, 6);
+  if (count > children_)
+    return damaged(fmt::format("{} children stand where {} have room", count, children_), tree);
+  SHW_TRY(Bytes body, read(tree + 24, std::uint64_t{children_} * 16 + 8));
+  SHW_CHECK(follow(names, level, tree, load_little<std::uint64_t>(head, 16)));
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto child = load_little<std::uint64_t>(body, i * 16 + 8);
+    const std::size_t before = names.met.size();
+    if (level > 0) {
+      SHW_CHECK(add_symbols(child, names, level, links));
+    } else {
+      if (!nodes_.insert(child).second) return damaged("symbols of a group are there twice", child);
+      SHW_CHECK(add_symbol_node(child, names, links));
+    }
+    if (names.met.size() == before) continue;
+    // In front of a child stands a name before its first one, behind it its last one or a later.
+    auto left = key_at(load_little<std::uint64_t>(body, i * 16), names);
+    auto right = key_at(load_little<std::uint64_t>(body, i * 16 + 16), names);
+    if (!left || !right || *left >= names.met[before] || *right < names.met.back())
+      return damaged("the keys of a group are not those of its names, so that HDF5 finds none",
+                     tree);
+  }
+  return {};
+}
+
+// version, flags, [kind], [order], [character set], length of the name, name; then an address, or
+// what another kind takes: a length, and of an external link flags, the file, 0, the object, 0
+Result<std::optional<Hdf5Link>> Hdf5Objects::link_of(const Hdf5Message& message) const {
+  constexpr std::uint8_t kHard = 0, kExternal = 64;
+  Hdf5Cursor cursor(message.body);
+  const auto version = cursor.take<std::uint8_t>(), flags = cursor.take<std::uint8_t>();
+  const auto kind = flags & 8 ? cursor.take<std::uint8_t>() : kHard;
+  if (flags & 4) cursor.skip(8);
+  if (flags & 16) cursor.skip(1);
+  Hdf5Link link;
+  link.name = cursor.take_text(cursor.take_sized(std::size_t{1} << (flags & 3)));
+  link.is_external = kind == kExternal;
+  if (kind == kHard) link.address = cursor.take<std::uint64_t>();
+  if (link.is_external) {
+    const std::size_t length = cursor.take<std::uint16_t>();
+    cursor.skip(1);
+    link.file = cursor.take_text(std::max<std::size_t>(length, 1) - 1);
+    link.file.resize(std::min(link.file.find('\0'), link.file.size()));
+  }
+  if (version != 1 || !cursor.ok() || link.name.empty())
+    return damaged("a link of a group cannot be", message.offset);
+  if (kind != kHard && !link.is_external) return std::nullopt;
+  return link;
+}
+
+// Free room between names: where the next of it lies, and how much this is. 1 ends it.
+Status Hdf5Objects::check_free(std::uint64_t at, const Hdf5Heap& names, std::uint64_t heap) const {
+  constexpr std::uint64_t kNothingFree = 1, kLeastFree = 16;
+  const std::uint64_t size = names.bytes.size();
+  std::uint64_t left = size / kLeastFree;  // a list that comes back to itself has more
+  for (; at != kNothingFree; --left) {
+    if (at >= size || size - at < kLeastFree || left == 0 ||
+        load_little<std::uint64_t>(names.bytes, at + 8) > size - at ||
+        load_little<std::uint64_t>(names.bytes, at + 8) == 0)
+      return damaged("the room between the names of a group lies outside of them", heap);
+    at = load_little<std::uint64_t>(names.bytes, at);
+  }
+  return {};
+}
+
+Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>& messages) {
+  std::vector<Hdf5Link> links;
+  for (const Hdf5Message& message : messages) {
+    Hdf5Cursor cursor(message.body);
+    if (message.type == kHdf5SymbolTable) {
+      const auto tree = cursor.take<std::uint64_t>(), heap = cursor.take<std::uint64_t>();
+      if (!cursor.ok()) return damaged("a group without its addresses", message.offset);
+      SHW_TRY(Bytes head, read(heap, 32));
+      if (!has_hdf5_signature(head, "HEAP") || head[4] != std::byte{0})
+        return damaged("no names of a group stand here", heap);
+      const auto size = load_little<std::uint64_t>(head, 8);
+      if (size > kMostHeap) return damaged("the names of a group take too much", heap);
+      SHW_TRY(Bytes bytes, read(load_little<std::uint64_t>(head, 24), size));
+      Hdf5Heap names{std::move(bytes), size, {}};
+      SHW_CHECK(check_free(load_little<std::uint64_t>(head, 16), names, heap));
+      SHW_CHECK(add_symbols(tree, names, -1, links));
+      for (const auto& [level, next] : names.next_of_level) {
+        if (next != kHdf5NoAddress)
+          return damaged("a node of a group names a next one that there is not", tree);
+      }
+    } else if (message.type == kHdf5Link) {
+      SHW_TRY(std::optional<Hdf5Link> link, link_of(message));
+      if (link) links.push_back(std::move(*link));
+    } else if (message.type == kHdf5LinkInfo) {
+      cursor.skip(1);
+      if (cursor.take<std::uint8_t>() & 1) cursor.skip(8);
+      if (cursor.take<std::uint64_t>() != kHdf5NoAddress)
+        return not_read(
+            "has a group whose links lie in a fractal heap (written for the latest "
+            "HDF5, or in the order of creation)",
+            message.offset);
+    }
+  }
+  return links;
+}
+
+}  // namespace shw
