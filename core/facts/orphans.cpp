@@ -17,6 +17,7 @@ void each_range(const CheckInput& input, Visit visit) {
   auto objects = checkpoint.objects();
   for (const ObjectRow& object : each_of(objects, input)) {
     if (object.item) offer(*object.item);
+    for (const ItemPlace& place : object.of_other_ranks) offer(place);
   }
   for (ChunkId chunk : each_of(checkpoint.chunks(), input)) {
     if (auto item = checkpoint.item(chunk)) offer(*item);

@@ -93,6 +93,18 @@ Result<std::optional<FloatCounts>> count_floats(const Checkpoint& checkpoint, Ch
   return counts_of(watch, header.dtype, numbers);
 }
 
+Result<DataCheck> check_object_item(const Checkpoint& checkpoint, const ItemPlace& place,
+                                    std::vector<std::string> transforms, Progress* progress) {
+  ItemFiles files(checkpoint);
+  SHW_TRY(ItemRange range, find_item(files, place));
+  std::array<std::byte, 4> magic{};
+  if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
+  // Where none are recorded a compressed object shows by its first bytes.
+  if (transforms.empty() && load_little<std::uint32_t>(magic) == kZstdMagic)
+    transforms.emplace_back("stream.zstd/1");
+  return check_with(checkpoint.format().codec, range, transforms, kMaxObject, progress, nullptr);
+}
+
 }  // namespace
 
 bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header) {
@@ -163,15 +175,16 @@ Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t ob
     // Its pickle was held against its checksum when it was opened.
     if (row.inlined) return DataCheck{};
     if (!row.item) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
-    ItemFiles files(checkpoint);
-    SHW_TRY(ItemRange range, find_item(files, *row.item));
-    std::array<std::byte, 4> magic{};
-    if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
-    // Where none are recorded a compressed object shows by its first bytes.
-    std::vector<std::string> transforms = row.transforms;
-    if (transforms.empty() && load_little<std::uint32_t>(magic) == kZstdMagic)
-      transforms.emplace_back("stream.zstd/1");
-    return check_with(checkpoint.format().codec, range, transforms, kMaxObject, progress, nullptr);
+    SHW_TRY(DataCheck first, check_object_item(checkpoint, *row.item, row.transforms, progress));
+    if (first.crc == DataCheck::Crc::kDiffers) return first;
+    for (const ItemPlace& place : row.of_other_ranks) {
+      SHW_TRY(DataCheck other, check_object_item(checkpoint, place, {}, progress));
+      if (other.crc == DataCheck::Crc::kDiffers)
+        return fail(ErrorKind::kDamaged,
+                    "the record " + other.record + " differs from its checksum",
+                    {checkpoint.file(place.file).path, other.record_offset});
+    }
+    return first;
   }();
   if (check) return check;
   return tl::unexpected<Error>(naming(std::move(check).error(), row.fqn));

@@ -122,13 +122,18 @@ Status check_copy(const Checkpoint& checkpoint, const Replica& replica, Progress
 }
 
 // What stands in front of the words about a copy.
-constexpr char kDiffers = '!', kUnread = '?';
+constexpr char kDiffers = '!', kUnread = '?', kDamaged = '#';
+
+ReplicaDoubt::Kind kind_of(char letter) {
+  if (letter == kDamaged) return ReplicaDoubt::Kind::kDamaged;
+  return letter == kDiffers ? ReplicaDoubt::Kind::kDiffers : ReplicaDoubt::Kind::kUnread;
+}
 
 std::string words_of_unread(const Error& error) {
   if (error.kind != ErrorKind::kDamaged)
     return kUnread + ("a copy of a tile cannot be read: " + error.message);
   // Who saved it gets that back, or nothing.
-  return kDiffers + ("a copy of a tile in " + error.place.file + " is damaged: " + error.message);
+  return kDamaged + ("a copy of a tile in " + error.place.file + " is damaged: " + error.message);
 }
 
 std::vector<const Replica*> replicas_of(const Checkpoint& checkpoint) {
@@ -190,14 +195,13 @@ Result<std::map<TensorId, ReplicaDoubt>> doubtful_replicas(const Checkpoint& che
   std::vector<ReplicaDoubt> doubts(replicas.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i].empty()) continue;
-    const char letter = words[i].front();
-    doubts[i] = {letter == kDiffers, words[i].substr(1)};
+    doubts[i] = {kind_of(words[i].front()), words[i].substr(1)};
   }
   std::map<TensorId, ReplicaDoubt> out;
   for (std::size_t i = 0; i < replicas.size(); ++i) {
     if (doubts[i].words.empty()) continue;
     ReplicaDoubt& worst = out[checkpoint.tensor_of(replicas[i]->of)];
-    if (worst.words.empty() || (doubts[i].differ && !worst.differ)) worst = std::move(doubts[i]);
+    if (worst.words.empty() || doubts[i].kind > worst.kind) worst = std::move(doubts[i]);
   }
   return out;
 }

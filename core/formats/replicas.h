@@ -2,6 +2,7 @@
 // over the others, so that they must agree before anything is said of "the" values.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -17,9 +18,11 @@ namespace shw {
 Result<std::string> doubt_of(const Checkpoint& checkpoint, const Replica& replica,
                              Progress* progress);
 
-// By tensor, why its copies do not settle what it holds: they differ, or one cannot be read.
+// By tensor, why its copies do not settle what it holds: one is damaged, they differ, or one cannot
+// be read. The worst last.
 struct ReplicaDoubt {
-  bool differ = false;
+  enum class Kind : std::uint8_t { kUnread, kDiffers, kDamaged };
+  Kind kind = Kind::kUnread;
   std::string words;
 };
 // A team compares each copy once.

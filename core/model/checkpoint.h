@@ -76,6 +76,8 @@ struct ObjectRow {  // a BYTES entry: anything that is no tensor
   std::optional<ItemPlace> item;
   std::vector<std::string> transforms = {};  // as those of a chunk
   std::optional<InlinedValue> inlined = {};  // then it has no item of its own
+  // Of further ranks, each of which gets its own back: where every rank has its own metadata.
+  std::vector<ItemPlace> of_other_ranks = {};
 };
 
 // A storage record that belongs to no chunk and no object.

@@ -1,6 +1,7 @@
 // torch >= 2.9 with use_collectives=False: every rank writes `__R.metadata` about its own items
 // alone. Opened one by one and put together by name.
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "core/formats/dcp/dcp_read.h"
@@ -30,6 +31,10 @@ std::string words_of(const Checkpoint& part, TensorId tensor, std::uint32_t rank
          to_text(part.shape(tensor));
 }
 
+bool says_the_same(const Checkpoint& one, TensorId a, const Checkpoint& two, TensorId b) {
+  return one.dtype(a) == two.dtype(b) && same(one.shape(a), two.shape(b));
+}
+
 // Each rank loads by its own metadata, so that nothing fails until other ranks than these load it.
 void note_other_words(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
                       const std::vector<RankPart>& where, CheckpointBuilder& builder) {
@@ -37,9 +42,7 @@ void note_other_words(const std::vector<std::shared_ptr<const Checkpoint>>& part
   const Checkpoint& lowest = *parts[first.rank];
   for (const RankPart& part : where) {
     const Checkpoint& own = *parts[part.rank];
-    if (own.dtype(part.tensor) == lowest.dtype(first.tensor) &&
-        same(own.shape(part.tensor), lowest.shape(first.tensor)))
-      continue;
+    if (says_the_same(own, part.tensor, lowest, first.tensor)) continue;
     Finding finding;
     finding.rule = "bad-record";
     finding.severity = Severity::kWarning;
@@ -55,6 +58,16 @@ void note_other_words(const std::vector<std::shared_ptr<const Checkpoint>>& part
   }
 }
 
+// A tensor of its own, of another shape than the lowest rank's: no tile of that one. It is looked
+// at as a copy is.
+bool is_rank_own(const Checkpoint& own, TensorId tensor, const Checkpoint& lowest, TensorId first) {
+  auto is_whole = [](const Checkpoint& c, TensorId of) {
+    return c.chunks(of).size() == 1 && same(c.sizes(c.chunks(of)[0]), c.shape(of));
+  };
+  return !says_the_same(own, tensor, lowest, first) && is_whole(own, tensor) &&
+         is_whole(lowest, first);
+}
+
 // All of one tensor, lowest rank first. Of equal boxes the others are its replicas.
 void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
                   const std::vector<RankPart>& where, CheckpointBuilder& builder) {
@@ -65,6 +78,7 @@ void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
                                        lowest.shape(first), lowest.requires_grad(first));
   if (auto path = lowest.path(first); !path.empty()) builder.set_path(merged, to_vector(path));
   std::map<std::pair<Extents, Extents>, ChunkId> seen;
+  std::optional<ChunkId> lowest_chunk;
   for (const RankPart& part : where) {
     const Checkpoint& checkpoint = *parts[part.rank];
     for (ChunkId chunk : checkpoint.chunks(part.tensor)) {
@@ -72,17 +86,42 @@ void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
       ItemPlace place = place_in(builder, checkpoint, chunk);
       auto own = checkpoint.transforms(chunk);
       std::vector<std::string> transforms(own.begin(), own.end());
-      if (auto first_of = seen.find(box); first_of != seen.end()) {
+      std::optional<ChunkId> copy_of_chunk;
+      if (auto first_of = seen.find(box); first_of != seen.end())
+        copy_of_chunk = first_of->second;
+      else if (is_rank_own(checkpoint, part.tensor, lowest, first))
+        copy_of_chunk = lowest_chunk;
+      if (copy_of_chunk) {
         if (place.file == FileId::kNone) continue;
         StorageId storage = builder.add_storage(place, nullptr, std::move(transforms));
-        builder.add_replica({first_of->second, storage, part.writer});
+        builder.add_replica({*copy_of_chunk, storage, part.writer});
         continue;
       }
       ChunkId added = builder.add_chunk(checkpoint.offsets(chunk), checkpoint.sizes(chunk), place);
       if (!transforms.empty()) builder.set_transforms(added, std::move(transforms));
+      if (!lowest_chunk) lowest_chunk = added;
       seen.emplace(std::move(box), added);
     }
   }
+}
+
+// The lowest rank's, and where those of the others lie.
+void merge_object(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
+                  const std::vector<std::pair<std::size_t, std::size_t>>& where,
+                  CheckpointBuilder& builder) {
+  auto in_builder = [&](const Checkpoint& part, ItemPlace place) {
+    if (place.file != FileId::kNone) place.file = builder.file(part.file(place.file).path);
+    return place;
+  };
+  const auto [lowest, first] = where.front();
+  ObjectRow object = parts[lowest]->objects()[first];
+  if (object.item) object.item = in_builder(*parts[lowest], *object.item);
+  for (std::size_t i = 1; i < where.size(); ++i) {
+    const Checkpoint& part = *parts[where[i].first];
+    const auto& item = part.objects()[where[i].second].item;
+    if (item) object.of_other_ranks.push_back(in_builder(part, *item));
+  }
+  builder.add_object(std::move(object), to_vector(parts[lowest]->object_path(first)));
 }
 
 }  // namespace
@@ -103,7 +142,7 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_rank_local(
 
   std::unordered_map<std::string_view, std::size_t> position;
   std::vector<std::vector<RankPart>> tensors;
-  std::map<std::string_view, std::pair<std::size_t, std::size_t>> objects;
+  std::map<std::string_view, std::vector<std::pair<std::size_t, std::size_t>>> objects;
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     const Checkpoint& part = *parts[rank];
     for (std::uint32_t t = 0; t < part.tensor_count(); ++t) {
@@ -112,7 +151,7 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_rank_local(
       tensors[found->second].push_back({rank, TensorId{t}, ranks[rank]});
     }
     for (std::size_t o = 0; o < part.objects().size(); ++o)
-      objects.try_emplace(part.objects()[o].fqn, rank, o);
+      objects[part.objects()[o].fqn].emplace_back(rank, o);
     for (const Finding& finding : part.opening_findings()) builder.add_finding(finding);
     for (StrayRecord stray : part.strays()) {
       stray.item.file = builder.file(part.file(stray.item.file).path);
@@ -120,13 +159,7 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_rank_local(
     }
   }
   for (const auto& where : tensors) merge_tensor(parts, where, builder);
-  for (const auto& [fqn, where] : objects) {
-    const Checkpoint& part = *parts[where.first];
-    ObjectRow object = part.objects()[where.second];
-    if (object.item) object.item->file = builder.file(part.file(object.item->file).path);
-    auto path = to_vector(part.object_path(where.second));
-    builder.add_object(std::move(object), std::move(path));
-  }
+  for (const auto& [fqn, where] : objects) merge_object(parts, where, builder);
   return builder.finish();
 }
 

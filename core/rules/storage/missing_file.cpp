@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
@@ -58,7 +60,9 @@ Gone gone_with(const Facts& facts, const std::vector<bool>& missing) {
     gone.tensors.push_back(std::move(fqn));
   }
   for (const ObjectRow& object : checkpoint.objects()) {
-    if (is_in(object.item)) gone.objects.push_back(object.fqn);
+    const auto& others = object.of_other_ranks;
+    if (is_in(object.item) || std::any_of(others.begin(), others.end(), is_in))
+      gone.objects.push_back(object.fqn);
   }
   for (const StrayRecord& tensor : named_only(checkpoint)) {
     if (missing[index_of(tensor.item.file)]) gone.named.push_back(tensor.fqn);

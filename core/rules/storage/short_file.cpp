@@ -45,6 +45,8 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
   for (const ObjectRow& object : checkpoint.objects()) {
     if (object.item && object.item->file != FileId::kNone)
       look_at_item(checkpoint, object.fqn, *object.item, found);
+    for (const ItemPlace& place : object.of_other_ranks)
+      look_at_item(checkpoint, object.fqn, place, found);
   }
   Finding finding;
   finding.rule = "short-file";

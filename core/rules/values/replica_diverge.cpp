@@ -12,6 +12,7 @@
 #include "core/facts/value_reader.h"
 #include "core/formats/replicas.h"
 #include "core/rules/rules.h"
+#include "core/rules/values/diverged_copies.h"
 #include "core/rules/values/rank_copies.h"
 
 namespace shw {
@@ -148,31 +149,6 @@ Status find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings
                        "right one. Choose one rank, or average them"}};
   findings.push_back(std::move(finding));
   return {};
-}
-
-// Copies of one tile in one checkpoint: loading takes one of them and says nothing of the others.
-void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings) {
-  Finding finding, unread;
-  finding.rule = "replica-diverge";
-  std::vector<std::string> how;
-  for (const auto& [tensor, doubt] : facts.replica_doubts) {
-    std::string fqn(facts.checkpoint.fqn(tensor));
-    (doubt.differ ? finding : unread).subjects.push_back(fqn);
-    if (doubt.differ) how.push_back(fqn + ": " + doubt.words);
-    if (!doubt.differ && unread.cause.empty()) unread.cause = fqn + ": " + doubt.words;
-  }
-  if (!unread.subjects.empty()) {
-    unread.rule = kNotLookedAt.id;
-    unread.severity = Severity::kInfo;
-    unread.cause = "Copies of tiles of " + plural(unread.subjects.size(), "tensor") +
-                   " could not be compared (" + unread.cause + ").";
-    findings.push_back(std::move(unread));
-  }
-  if (how.empty()) return;
-  finding.cause = "Ranks saved the same elements of " + plural(how.size(), "tensor") +
-                  ", and nobody knows whose are right (" + some_of(how) + ").";
-  finding.evidence = {{"copies", capped(how)}, {"count", count_of(how.size())}};
-  findings.push_back(std::move(finding));
 }
 
 Status find_diverged(const Facts& facts, std::vector<Finding>& findings) {

@@ -37,6 +37,7 @@ struct MadeContent {
 struct MadeEntry {
   std::string fqn;
   std::string pickled;  // one of pickled_*, below
+  std::uint32_t writer = 0;
 };
 struct MadeModel {
   std::vector<MadeContent> tensors;
@@ -80,6 +81,11 @@ inline std::string whole_pickle(const std::string& value) {
 }
 
 inline Bytes as_dtype(const Numbers& values, Dtype dtype) {
+  if (dtype >= Dtype::kInt8 && dtype <= Dtype::kUint64) {  // small ones
+    std::string text;
+    for (double value : values) text += little(static_cast<std::uint64_t>(value), size_of(dtype));
+    return to_bytes(text);
+  }
   auto bytes = cast_elements(Dtype::kFloat64, std::as_bytes(std::span(values)), dtype);
   REQUIRE(bytes.has_value());
   return *bytes;
@@ -119,10 +125,10 @@ class ContentWriter {
   void add(const MadeEntry& entry) {
     Bytes item = to_bytes(
         make_zip({{"archive/data.pkl", whole_pickle(entry.pickled)}, {"archive/version", "3\n"}}));
-    ByteSink& sink = sink_of(0);
+    ByteSink& sink = sink_of(entry.writer);
     std::uint64_t offset = sink.position();
     REQUIRE(sink.write(item));
-    metadata_.objects.push_back({entry.fqn, {file_of(0), offset, item.size(), {}}, {}});
+    metadata_.objects.push_back({entry.fqn, {file_of(entry.writer), offset, item.size(), {}}, {}});
   }
   void add(const MadeContent& tensor) {
     DcpTensor out{tensor.fqn, tensor.dtype, false, tensor.shape, {}, tensor.path};

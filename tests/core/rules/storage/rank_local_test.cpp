@@ -11,20 +11,41 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// "b" as each of the ranks saved it for itself, of as many elements.
-std::string rank_local(const std::string& folder, const std::vector<std::int64_t>& elements) {
+// As each of the ranks saved it for itself.
+std::string rank_local(const std::string& folder, const std::vector<MadeModel>& models) {
   fs::create_directories(folder);
-  for (std::uint32_t rank = 0; rank < elements.size(); ++rank) {
-    MadeModel model;
-    model.add("b", Dtype::kFloat32, {elements[rank]},
-              distinct(static_cast<std::size_t>(elements[rank])));
-    model.tensors[0].tiles = {{{0}, {elements[rank]}, rank}};
+  for (std::uint32_t rank = 0; rank < models.size(); ++rank) {
     const std::string number = std::to_string(rank), own = folder + "_of_" + number;
+    MadeModel model = models[rank];
+    for (MadeContent& tensor : model.tensors)
+      tensor.tiles = {{Extents(tensor.shape.size(), 0), tensor.shape, rank}};
+    for (MadeEntry& entry : model.entries) entry.writer = rank;
     made(own, model);
     fs::rename(own + "/.metadata", folder + "/__" + number + ".metadata");
     fs::rename(own + "/__" + number + "_0.distcp", folder + "/__" + number + "_0.distcp");
   }
   return folder;
+}
+
+// "b" of as many elements.
+std::string rank_local(const std::string& folder, const std::vector<std::int64_t>& elements) {
+  std::vector<MadeModel> models(elements.size());
+  for (std::size_t rank = 0; rank < elements.size(); ++rank)
+    models[rank].add("b", Dtype::kFloat32, {elements[rank]},
+                     distinct(static_cast<std::size_t>(elements[rank])));
+  return rank_local(folder, models);
+}
+
+// "b" alike on both, and one more tensor with a number of the rank in it.
+std::string with_own(const std::string& folder, const std::string& fqn, Dtype dtype,
+                     std::int64_t length) {
+  std::vector<MadeModel> models(2);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    models[rank].add("b", Dtype::kFloat32, {40}, distinct(40));
+    models[rank].add(fqn, dtype, {length},
+                     Numbers(static_cast<std::size_t>(length), static_cast<double>(rank + 1)));
+  }
+  return rank_local(folder, models);
 }
 
 void flip_byte(const std::string& path, std::int64_t at) {
@@ -75,6 +96,53 @@ TEST_CASE("a rank's own copy of a tensor that is damaged or cut off is told") {
 
 TEST_CASE("ranks that say different things of one tensor are told") {
   TemporaryFolder scratch;
-  CHECK(is_among(warned_of(rank_local(scratch / "longer", {40, 41})), "bad-record: b"));
-  CHECK(is_among(warned_of(rank_local(scratch / "shorter", {40, 39})), "bad-record: b"));
+  using Counts = std::vector<std::int64_t>;
+  for (const Counts& counts : {Counts{40, 41}, Counts{40, 39}}) {
+    const auto said = warned_of(rank_local(scratch / std::to_string(counts[1]), counts));
+    CHECK(is_among(said, "bad-record: b"));
+    // They are no tiles of one tensor, of which one would lie over the other.
+    CHECK_FALSE(is_among(said, "chunk-overlap: b"));
+    CHECK_FALSE(is_among(said, "chunk-out-of-bounds: b"));
+  }
+}
+
+TEST_CASE("the state of a rank's generator is its own and what should be alike is not") {
+  TemporaryFolder scratch;
+  auto said_of = [&](const std::string& fqn, Dtype dtype, std::int64_t length) {
+    return warned_of(with_own(scratch / (fqn + std::string(name(dtype))), fqn, dtype, length));
+  };
+  CHECK(said_of("torch_state", Dtype::kUint8, 5056).empty());
+  CHECK(said_of("rng.cuda", Dtype::kUint8, 16).empty());
+  CHECK(said_of("random.numpy", Dtype::kUint32, 624).empty());
+  CHECK(said_of("dataloader.position", Dtype::kInt64, 1).empty());
+  CHECK(said_of("w", Dtype::kFloat32, 16) == std::vector<std::string>{"replica-diverge: w"});
+  CHECK(said_of("w", Dtype::kUint8, 16) == std::vector<std::string>{"replica-diverge: w"});
+  CHECK_FALSE(said_of("rng_bias", Dtype::kFloat32, 16).empty());
+  CHECK_FALSE(said_of("dataloader.table", Dtype::kInt64, 40).empty());
+}
+
+TEST_CASE("an entry of any rank that is no tensor and is damaged or cut off is told") {
+  TemporaryFolder scratch;
+  auto saved = [&](const std::string& name) {
+    std::vector<MadeModel> models(2);
+    for (MadeModel& model : models) {
+      model.add("b", Dtype::kFloat32, {4}, distinct(4));
+      model.entries = {{"lr", pickled_real(.5)}};
+    }
+    return rank_local(scratch / name, models);
+  };
+  CHECK(warned_of(saved("whole")).empty());
+  for (const char* number : {"0", "1"}) {
+    CAPTURE(number);
+    const std::string file = std::string("/__") + number + "_0.distcp";
+    const std::string bent = saved(std::string("bent") + number);
+    flip_byte(bent + file, 50);  // in the pickle of the entry, which lies first
+    CHECK(is_among(warned_of(bent), "bad-record: lr"));
+    const std::string cut = saved(std::string("cut") + number);
+    fs::resize_file(cut + file, 40);
+    CHECK(is_among(warned_of(cut), "short-file: " + file.substr(1)));
+    const std::string gone = saved(std::string("gone") + number);
+    fs::remove(gone + file);
+    CHECK(is_among(warned_of(gone), "missing-file: " + file.substr(1)));
+  }
 }

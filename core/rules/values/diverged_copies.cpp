@@ -1,0 +1,114 @@
+#include "core/rules/values/diverged_copies.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <span>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// The words of a name, in lower case: "rank_0.rngState" is rank, 0, rngstate.
+bool has_word(std::string_view fqn, std::span<const std::string_view> words) {
+  std::string word;
+  for (std::size_t i = 0; i <= fqn.size(); ++i) {
+    const char c = i < fqn.size() ? fqn[i] : '.';
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      continue;
+    }
+    if (std::find(words.begin(), words.end(), word) != words.end()) return true;
+    word.clear();
+  }
+  return false;
+}
+
+// What rightly differs from rank to rank, as far as its form says so. No gradient moves a whole
+// number, so that none of these is a weight that went astray: torch's generators (bytes: 5,056 on a
+// CPU, 16 on a card), numpy's (624 words and a place), and what is said to feed one rank.
+bool is_of_one_rank(const Checkpoint& c, TensorId tensor) {
+  constexpr auto kGenerators =
+      std::to_array<std::string_view>({"rng", "rngs", "prng", "seed", "seeds", "generator"});
+  constexpr auto kFeeds = std::to_array<std::string_view>(
+      {"dataloader", "dataset", "sampler", "worker", "rank", "random"});
+  constexpr auto kStates = std::to_array<std::int64_t>({5056, 16, 624, 625});
+  const Dtype dtype = c.dtype(tensor);
+  if (dtype < Dtype::kInt8 || dtype > Dtype::kUint64) return false;
+  const std::string_view fqn = c.fqn(tensor);
+  const ExtentsView shape = c.shape(tensor);
+  if (shape.size() > 1) return false;
+  const std::int64_t length = shape.empty() ? 1 : shape[0];
+  if (dtype == Dtype::kUint8 && length == kStates[0]) return true;
+  if (has_word(fqn, kGenerators)) return true;
+  const bool is_state = std::find(kStates.begin(), kStates.end(), length) != kStates.end();
+  return has_word(fqn, kFeeds) && (is_state || length <= 4);
+}
+
+// Where each rank loads by an index of its own it gets its own tensor back, which was not cut.
+bool loads_its_own(const Checkpoint& c, TensorId tensor) {
+  if (c.format().traits.index_of_rank == nullptr) return false;
+  auto chunks = c.chunks(tensor);
+  return chunks.size() == 1 && same(c.sizes(chunks[0]), c.shape(tensor));
+}
+
+struct CopyDoubts {
+  std::vector<std::string> subjects, how;
+  void add(const std::string& fqn, const std::string& words) {
+    subjects.push_back(fqn);
+    how.push_back(fqn + ": " + words);
+  }
+};
+
+void report_doubts(const CopyDoubts& doubts, Severity severity, std::string_view rule,
+                   std::string cause, std::vector<Finding>& findings) {
+  if (doubts.how.empty()) return;
+  Finding finding;
+  finding.rule = rule;
+  finding.severity = severity;
+  finding.subjects = doubts.subjects;
+  finding.cause = std::move(cause);
+  finding.evidence = {{"copies", capped(doubts.how)}, {"count", count_of(doubts.how.size())}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings) {
+  using Kind = ReplicaDoubt::Kind;
+  CopyDoubts unread, apart, own, of_rank;
+  for (const auto& [tensor, doubt] : facts.replica_doubts) {
+    const bool is_own = doubt.kind == Kind::kDiffers && loads_its_own(facts.checkpoint, tensor);
+    CopyDoubts& to = doubt.kind == Kind::kUnread                ? unread
+                     : !is_own                                  ? apart
+                     : is_of_one_rank(facts.checkpoint, tensor) ? of_rank
+                                                                : own;
+    to.add(std::string(facts.checkpoint.fqn(tensor)), doubt.words);
+  }
+  if (!unread.how.empty())
+    report_doubts(unread, Severity::kInfo, kNotLookedAt.id,
+                  "Copies of tiles of " + plural(unread.how.size(), "tensor") +
+                      " could not be compared (" + unread.how.front() + ").",
+                  findings);
+  report_doubts(apart, Severity::kError, kReplicaDiverge.id,
+                "Ranks saved the same elements of " + plural(apart.how.size(), "tensor") +
+                    ", and nobody knows whose are right (" + some_of(apart.how) + ").",
+                findings);
+  report_doubts(own, Severity::kWarning, kReplicaDiverge.id,
+                "Ranks saved other elements of " + plural(own.how.size(), "tensor") +
+                    " under one name (" + some_of(own.how) +
+                    "). Each of them gets its own back; as copies of one tensor they went apart, "
+                    "and what is made of this checkpoint has the lowest rank's alone.",
+                findings);
+  report_doubts(of_rank, Severity::kInfo, kReplicaDiverge.id,
+                "Each rank has " + plural(of_rank.how.size(), "tensor") + " of its own (" +
+                    some_of(of_rank.subjects) +
+                    "): the state of its generator, or of what feeds it. They differ as they "
+                    "should.",
+                findings);
+}
+
+}  // namespace shw
