@@ -106,6 +106,13 @@ struct StackedExperts {
   std::int64_t experts = 1, part = 1, parts = 1;  // expert ranks, rows a rank, ranks an interval
   bool parts_first = true;                        // FSDP's axis cuts first
   std::int64_t rows() const { return part * parts; }
+  bool keeps_rows() const { return !parts_first || experts == 1 || parts == 1; }
+  // Of as many rows. Where neither keeps them, the first jump says both numbers: at row `part`, to
+  // `part` * `experts`.
+  bool lies_as(const StackedExperts& other) const {
+    if (keeps_rows() || other.keeps_rows()) return keeps_rows() == other.keeps_rows();
+    return part == other.part && experts == other.experts;
+  }
   // Where row `row` lies, counted through the experts of all ranks in their order.
   std::int64_t place(std::int64_t row) const {
     if (!parts_first) return row;
@@ -191,6 +198,7 @@ bool lies_so(const Facts& facts, TensorId tensor, const TwoTopologies& two, bool
   return true;
 }
 
+// Each of them is a row of the plan.
 constexpr std::int64_t kMaxBlocks = 1 << 20;
 
 BlocksPermuted between(TensorId tensor, const TwoTopologies& two, std::int64_t rows) {
@@ -207,10 +215,12 @@ BlocksPermuted between(TensorId tensor, const TwoTopologies& two, std::int64_t r
 void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.mesh == nullptr || facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = "topology-locked";
-  finding.severity = Severity::kWarning;
-  finding.link = "ISEEKYAN/Megatron-LM #61";
+  Finding finding, too_many;
+  for (Finding* one : {&finding, &too_many}) {
+    one->rule = "topology-locked";
+    one->severity = Severity::kWarning;
+    one->link = "ISEEKYAN/Megatron-LM #61";
+  }
   for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = layout_of(facts, c.fqn(tensor));
     if (entry == nullptr || !is_expert(*entry) || !same(entry->shape, c.shape(tensor))) continue;
@@ -222,20 +232,28 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
       if (!lies_so(facts, tensor, *two, !as_spec)) continue;
       two->on_disk.parts_first = !as_spec;
     }
+    if (two->on_disk.lies_as(two->expected)) continue;
     BlocksPermuted blocks = between(tensor, *two, entry->shape[two->dim]);
-    if (blocks.order.empty() || std::is_sorted(blocks.order.begin(), blocks.order.end())) continue;
-    if (finding.subjects.empty()) {
-      finding.cause = "The experts stacked in " + std::string(c.fqn(tensor)) + " were saved on " +
-                      to_text(*facts.mesh) + " and the model asks for " + to_text(*entry->mesh) +
-                      ": the sizes fit, the rows of different experts lie elsewhere.";
-      finding.evidence = {{"mesh that saved", to_text(*facts.mesh)},
-                          {"mesh of the model", to_text(*entry->mesh)},
-                          {"rows a block", blocks.block}};
-      if (blocks.order.size() <= 64)
-        finding.evidence.emplace_back("block on disk of each true block", Extents(blocks.order));
+    Finding& into = blocks.order.empty() ? too_many : finding;
+    if (into.subjects.empty()) {
+      into.cause = "The experts stacked in " + std::string(c.fqn(tensor)) + " were saved on " +
+                   to_text(*facts.mesh) + " and the model asks for " + to_text(*entry->mesh) +
+                   ": the sizes fit, the rows of different experts lie elsewhere.";
+      into.evidence = {{"mesh that saved", to_text(*facts.mesh)},
+                       {"mesh of the model", to_text(*entry->mesh)},
+                       {"rows a block", blocks.block}};
+      if (!blocks.order.empty() && blocks.order.size() <= 64)
+        into.evidence.emplace_back("block on disk of each true block", Extents(blocks.order));
     }
-    finding.subjects.emplace_back(c.fqn(tensor));
-    finding.diagnoses.emplace_back(std::move(blocks));
+    into.subjects.emplace_back(c.fqn(tensor));
+    if (!blocks.order.empty()) into.diagnoses.emplace_back(std::move(blocks));
+  }
+  if (!too_many.subjects.empty()) {
+    too_many.cause += fmt::format(
+        " They are more than {} blocks, which no plan here puts in order: load it with the "
+        "topology that saved it.",
+        kMaxBlocks);
+    findings.push_back(std::move(too_many));
   }
   if (finding.subjects.empty()) return;
   finding.remedy = Remedy{"permute-blocks", true,

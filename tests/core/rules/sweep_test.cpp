@@ -395,6 +395,25 @@ TEST_CASE(
   CHECK(blocks.order == std::vector<std::int64_t>{0, 2, 1, 3, 4, 6, 5, 7});
 }
 
+TEST_CASE("experts of more blocks than a plan puts in order are told and not passed over") {
+  SpecEntry entry;
+  entry.mesh = parse_mesh("edp=1025,ep=2").value();
+  entry.shape = {1024 * 1025};
+  entry.placements = {sharded(0), sharded(0)};
+  entry.role = "expert";
+  Mesh given = parse_mesh("edp=512,ep=2").value();
+  SpecEntry saved = entry;
+  saved.mesh = given;
+  SavedTensor tensor = honest("model.layers.0.mlp.experts.fc1.weight0", saved);
+  tensor.entry = entry;
+  std::vector<Finding> findings = look(save({tensor}, 1024), true, Look::kMetadata, &given);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].rule == "topology-locked");
+  CHECK(findings[0].severity == Severity::kWarning);
+  CHECK(findings[0].diagnoses.empty());
+  CHECK_FALSE(findings[0].remedy.has_value());
+}
+
 TEST_CASE(
     "F2.7: whole states of which the loader asks a part: the request is wrong, not the disk") {
   for (const char* name : {"fc1.weight_w", "fc1.weight_v", "qkv.weight"}) {
