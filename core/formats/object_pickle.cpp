@@ -42,6 +42,11 @@ Status scan_archive(const ItemRange& range, ObjectPickle& out) {
   // Its checksum is another rule's business: torch does not look at it before it unpickles.
   SHW_TRY(Bytes bytes, zip.read(*record, kMostBytes));
   SHW_TRY(PickleTree tree, decode_pickle(bytes, zip.source().name(), at, kObjectLimits));
+  if (tree.refused()) return zip.damaged(tree.refused()->at - zip.base(), tree.refused()->what);
+  for (const PickleGlobal& global : tree.globals()) {
+    if (auto known = known_name_beside(global.module, global.name))
+      return zip.damaged(global.at - zip.base(), bent_name_text(global, *known));
+  }
   add_names(tree, out);
   return {};
 }
@@ -76,34 +81,48 @@ Status scan_range(const ItemRange& range, ObjectPickle& out) {
   return may_be_pickle(magic[0]) ? scan_pickles(range, out) : Status{};
 }
 
+Status scan_item(const Checkpoint& checkpoint, const ItemPlace& place, ObjectPickle& out) {
+  ItemFiles files(checkpoint);
+  SHW_TRY(ItemRange range, find_item(files, place));
+  out.file = range.source->name();
+  std::array<std::byte, 4> magic{};
+  if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
+  if (load_little<std::uint32_t>(magic) != kZstdMagic) return scan_range(range, out);
+  std::vector<std::string> transforms{"stream.zstd/1"};
+  SHW_TRY(ItemRange plain,
+          undo_transforms(range, transforms, kMostDecompressed, ItemPart::kPayload, nullptr));
+  SHW_CHECK(scan_range(plain, out));
+  for (UnknownName& name : out.names) name.at = range.offset;
+  if (out.odd_call_at) out.odd_call_at = range.offset;
+  return {};
+}
+
 }  // namespace
 
 Result<ObjectPickle> scan_object(const Checkpoint& checkpoint, std::size_t object) {
   const ObjectRow& row = checkpoint.objects()[object];
   ObjectPickle out;
   if (row.inlined) return out;  // whoever opened the pickle around it has looked at its names
-  auto scan = [&]() -> Status {
-    if (!row.item) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
-    ItemFiles files(checkpoint);
-    SHW_TRY(ItemRange range, find_item(files, *row.item));
-    out.file = range.source->name();
-    std::array<std::byte, 4> magic{};
-    if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
-    if (load_little<std::uint32_t>(magic) != kZstdMagic) return scan_range(range, out);
-    std::vector<std::string> transforms{"stream.zstd/1"};
-    SHW_TRY(ItemRange plain,
-            undo_transforms(range, transforms, kMostDecompressed, ItemPart::kPayload, nullptr));
-    SHW_CHECK(scan_range(plain, out));
-    for (UnknownName& name : out.names) name.at = range.offset;
-    if (out.odd_call_at) out.odd_call_at = range.offset;
-    return {};
-  };
-  if (auto status = scan(); !status) {
+  std::vector<ItemPlace> items = row.of_other_ranks;
+  if (row.item) items.insert(items.begin(), *row.item);
+  std::optional<Error> damaged;
+  if (!row.item)
+    damaged = Error{ErrorKind::kDamaged, "no storage record says where its bytes are", {}};
+  // What torch would unpickle first is told first; one that is damaged hides none of the others.
+  for (const ItemPlace& item : items) {
+    ObjectPickle one;
+    auto status = scan_item(checkpoint, item, one);
+    const bool is_telling = !one.names.empty() || one.odd_call_at.has_value();
+    if (is_telling && out.names.empty() && !out.odd_call_at) out = std::move(one);
+    if (status) continue;
     // Beyond our limits is not damaged: it is only not looked through.
-    if (status.error().kind != ErrorKind::kUnsupported)
-      return tl::unexpected<Error>(naming(std::move(status).error(), row.fqn));
-    out.not_read = status.error().message;
+    if (status.error().kind == ErrorKind::kUnsupported)
+      out.not_read = status.error().message;
+    else if (!damaged)
+      damaged = std::move(status).error();
   }
+  const bool says_nothing = out.names.empty() && !out.odd_call_at && out.not_read.empty();
+  if (damaged && says_nothing) return tl::unexpected<Error>(naming(std::move(*damaged), row.fqn));
   return out;
 }
 

@@ -258,6 +258,8 @@ class PickleMachine {
     key.append(name);
     auto [found, added] = global_ids_.try_emplace(std::move(key), tree_.globals_.size());
     if (added) {
+      if (!is_pickled_text(module) || !is_pickled_text(name))
+        note_refused("the name of a class is not UTF-8");
       if (tree_.globals_.size() >= limits_.globals)
         return refuse(ErrorKind::kUnsupported,
                       "more than " + human_count(limits_.globals) + " names in one pickle");

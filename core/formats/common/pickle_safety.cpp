@@ -183,6 +183,44 @@ Finding finding_of(const PickleGlobal& global, NameKind kind, const std::string&
 
 }  // namespace
 
+// Digits tell dtypes apart that another torch may have: uint8, uint4.
+bool is_bent(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < a.size() && others < 2; ++i) {
+    if (a[i] == b[i]) continue;
+    others += is_digit(a[i]) && is_digit(b[i]) ? 2 : 1;
+  }
+  return others == 1;
+}
+
+std::optional<std::string> known_name_beside(std::string_view module, std::string_view name) {
+  if (classify_pickled_name(module, name) != NameKind::kUnknown) return std::nullopt;
+  const std::string full = std::string(module) + "." + std::string(name);
+  auto is_beside = [&](std::string_view package, std::string_view known) {
+    return full.size() == package.size() + 1 + known.size() &&
+           is_bent(full, std::string(package) + "." + std::string(known));
+  };
+  for (const auto& [package, known] : kKnownNames) {
+    if (is_beside(package, known)) return std::string(package) + "." + std::string(known);
+  }
+  for (int i = 1; i < static_cast<int>(Dtype::kCount); ++i) {
+    const DtypeInfo& known = info(static_cast<Dtype>(i));
+    for (std::string_view word : {known.name, known.storage_class}) {
+      if (!word.empty() && is_beside("torch", word)) return "torch." + std::string(word);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string bent_name_text(const PickleGlobal& global, const std::string& known) {
+  return fmt::format(
+      "it names {}.{}, one letter beside {}: a byte of it changed, and torch cannot "
+      "load it",
+      global.module, global.name, known);
+}
+
 NameKind classify_pickled_name(std::string_view module, std::string_view name) {
   if (is_known(module, name)) return NameKind::kKnown;
   std::string_view package = module.substr(0, module.find('.'));
@@ -204,7 +242,16 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
   for (const PickleGlobal& global : tree.globals()) {
     NameKind kind = classify_pickled_name(global.module, global.name);
     if (kind == NameKind::kKnown) continue;
-    if (findings.size() == kMost) {
+    if (auto known = known_name_beside(global.module, global.name);
+        known && findings.size() < kMost) {
+      Finding bent;
+      bent.rule = "bad-record";
+      bent.subjects = {subject};
+      bent.cause = "In " + subject + ": " + bent_name_text(global, *known) + ".";
+      bent.evidence = {{"global", global.module + "." + global.name},
+                       {"offset", static_cast<std::int64_t>(global.at)}};
+      findings.push_back(std::move(bent));
+    } else if (findings.size() == kMost) {
       ++more;
     } else {
       findings.push_back(finding_of(global, kind, subject, of));

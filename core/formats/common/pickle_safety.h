@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ enum class NameKind {
   kUnknown,    // never seen in a checkpoint
   kDangerous,  // starts programs, evaluates text, opens files, fetches attributes by name
 };
+// The known name that one is a letter beside: it is no other program's, a byte of it changed.
+std::optional<std::string> known_name_beside(std::string_view module, std::string_view name);
+std::string bent_name_text(const PickleGlobal& global, const std::string& known);
 NameKind classify_pickled_name(std::string_view module, std::string_view name);
 
 // Programs put classes of their own into what torch.save writes, and such a file is healthy: only a
@@ -26,7 +30,8 @@ enum class PickleOf : std::uint8_t { kMetadata, kPrograms };
 Severity severity_of_import(std::string_view module, std::string_view name, NameKind kind,
                             bool called);
 
-// Findings of the rule "unsafe-pickle", one a name, at most 32 and one for the rest. `subject` is
+// Findings of the rule "unsafe-pickle", one a name, at most 32 and one for the rest; of names that
+// a byte away from a known one are damage, "bad-record". `subject` is
 // the file.
 std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::string& subject,
                                             PickleOf of = PickleOf::kMetadata);

@@ -7,6 +7,7 @@
 #include "core/formats/common/archive_forms.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/item_reader.h"
+#include "core/formats/common/said_records.h"
 #include "core/formats/common/torch_item.h"
 
 namespace shw {
@@ -86,6 +87,7 @@ Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress, Payl
     check.expected = entry.crc;
     check.actual = actual;
   }
+  if (zip.crcs_absent()) SHW_CHECK(check_said_records(zip));
   return check;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/base/checked.h"
 #include "core/formats/common/crc32.h"
+#include "core/formats/common/pickle_safety.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -278,6 +279,13 @@ Result<PickledTensor> tensor_in(const Bytes& pickle, const std::string& file,
   thread_local PickledTensor said;
   if (!pickle.empty() && pickle == last) return said;
   SHW_TRY(PickleTree tree, decode_pickle(pickle, file, pickle_at, kTensorLimits));
+  if (tree.refused())
+    return fail(ErrorKind::kDamaged, std::string("Python cannot load it: ") + tree.refused()->what,
+                {file, tree.refused()->at});
+  for (const PickleGlobal& global : tree.globals()) {
+    if (auto known = known_name_beside(global.module, global.name))
+      return fail(ErrorKind::kDamaged, bent_name_text(global, *known), {file, global.at});
+  }
   SHW_TRY(PickledTensor tensor, pickled_tensor(tree, tree.root(), file));
   said = tensor;
   last = pickle;

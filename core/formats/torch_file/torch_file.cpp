@@ -58,6 +58,14 @@ class TorchFileReader {
     for (Finding& finding : record_findings(zip_, path_)) builder_.add_finding(std::move(finding));
     for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleOf::kPrograms))
       builder_.add_finding(std::move(finding));
+    if (tree_.refused()) {
+      Finding finding;
+      finding.rule = "bad-record";
+      finding.subjects = {path_};
+      finding.cause = fmt::format("Python cannot load {}: {} at byte {}.", path_,
+                                  tree_.refused()->what, human_count(tree_.refused()->at));
+      builder_.add_finding(std::move(finding));
+    }
     add_unreadable();
     return builder_.finish();
   }

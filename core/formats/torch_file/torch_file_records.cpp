@@ -5,6 +5,7 @@
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/magic.h"
+#include "core/formats/common/said_records.h"
 
 namespace shw {
 namespace {
@@ -70,6 +71,10 @@ std::vector<Finding> record_findings(const ZipReader& zip, const std::string& fi
                                          entry.header_offset));
     if (findings.size() == 32) break;
   }
+  if (!findings.empty()) return findings;
+  if (auto said = check_said_records(zip); !said)
+    findings.push_back(bad_file_record(file, "In " + file + ": " + said.error().message + ".",
+                                       said.error().place.offset.value_or(0)));
   return findings;
 }
 

@@ -56,6 +56,23 @@ std::vector<Result<ObjectPickle>> scan_all(const Checkpoint& checkpoint) {
   return scanned;
 }
 
+// Damage is found with the item's checksum, at depth data. Of one that has none this is all that
+// shows it.
+void add_damaged(const Facts& facts, std::size_t object, const Error& error, Finding& finding) {
+  if (error.kind != ErrorKind::kDamaged || object >= facts.object_data.size()) return;
+  const Result<DataCheck>& data = facts.object_data[object];
+  if (!data || data->crc != DataCheck::Crc::kAbsent) return;
+  const std::string& fqn = facts.checkpoint.objects()[object].fqn;
+  if (finding.subjects.empty()) {
+    finding.rule = kBadRecord.id;
+    finding.cause = fqn + " cannot be loaded: " + error.message + ".";
+    finding.evidence = {{"file", error.place.file}};
+    if (error.place.offset)
+      finding.evidence.emplace_back("offset", static_cast<std::int64_t>(*error.place.offset));
+  }
+  add_subject(finding.subjects, fqn);
+}
+
 void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (facts.depth < Depth::kHeaders || checkpoint.directory() == nullptr) return;
@@ -63,10 +80,13 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
   std::map<std::pair<std::string, Severity>, ImportGroup> groups;
   std::vector<std::string> not_read;
   std::string why;
+  Finding damaged;
   auto scanned = scan_all(checkpoint);
   for (std::size_t i = 0; i < scanned.size(); ++i) {
-    // Damage is found with the item's checksum, at depth data.
-    if (!scanned[i]) continue;
+    if (!scanned[i]) {
+      add_damaged(facts, i, scanned[i].error(), damaged);
+      continue;
+    }
     const ObjectPickle& object = *scanned[i];
     const std::string& fqn = checkpoint.objects()[i].fqn;
     auto add = [&](const std::string& what, Severity severity, bool called, std::uint64_t at) {
@@ -82,6 +102,7 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
     if (not_read.empty()) why = object.not_read;
     not_read.push_back(fqn);
   }
+  if (!damaged.subjects.empty()) findings.push_back(std::move(damaged));
   for (auto& [key, group] : groups) findings.push_back(pickle_finding(std::move(group), key.first));
   if (not_read.empty()) return;
   Finding finding;

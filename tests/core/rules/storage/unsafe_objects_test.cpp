@@ -137,3 +137,30 @@ TEST_CASE("a hostile item cut off or bent anywhere is read without harm") {
     }
   }
 }
+
+TEST_CASE("an entry without a checksum whose pickle cannot be read is damaged") {
+  auto rules_of = [](const std::string& pickle, bool crc) {
+    const std::string item = make_zip({{"archive/data.pkl", pickle, false, ~std::uint64_t{0}, crc},
+                                       {"archive/version", "3\n", false, ~std::uint64_t{0}, crc}});
+    CheckOptions options;
+    options.depth = Depth::kData;
+    auto report = check(*with_object(item), options);
+    REQUIRE(report.has_value());
+    std::string rules;
+    for (const Finding& finding : report->findings)
+      if (finding.severity > Severity::kInfo) rules += finding.rule + " ";
+    return rules;
+  };
+  const std::string good(
+      "\x80\x02"
+      "ccollections\nOrderedDict\n)R.");
+  std::string bent = good, odd = good;
+  bent[bent.find("Ordered") + 4] = 's';
+  odd[odd.find("Ordered") + 4] = '\xF2';
+  for (const std::string& pickle : {bent, odd, good.substr(0, good.size() - 1)}) {
+    CAPTURE(pickle);
+    CHECK(rules_of(pickle, false) == "bad-record ");
+  }
+  CHECK(rules_of(good, false) == "");
+  CHECK(rules_of(good, true) == "");
+}

@@ -1,0 +1,13 @@
+// The records of an archive that torch turns into text or a number before it reads a tensor. Where
+// the writer left checksums out, their form is all that can be looked at.
+#pragma once
+
+#include "core/base/result.h"
+#include "core/formats/common/zip.h"
+
+namespace shw {
+
+// An error names the record that torch.load stops at.
+Status check_said_records(const ZipReader& zip);
+
+}  // namespace shw

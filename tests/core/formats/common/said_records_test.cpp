@@ -1,0 +1,56 @@
+// Archives whose writer left checksums out.
+#include "core/formats/common/said_records.h"
+
+#include <doctest/doctest.h>
+
+#include "core/formats/common/pickle_safety.h"
+#include "core/make_zip.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+Status said(const std::string& version, const std::string& alignment, const std::string& id) {
+  constexpr std::uint64_t kTrue = ~std::uint64_t{0};
+  const std::string zip = make_zip({{"m/data.pkl", "N.", false, kTrue, false},
+                                    {"m/version", version, false, kTrue, false},
+                                    {"m/.storage_alignment", alignment, false, kTrue, false},
+                                    {"m/.data/serialization_id", id, false, kTrue, false}});
+  auto source = memory_source("m.pt", to_bytes(zip));
+  auto reader = ZipReader::open(source, 0, source->size());
+  REQUIRE(reader.has_value());
+  REQUIRE(reader->crcs_absent());
+  return check_said_records(*reader);
+}
+
+}  // namespace
+
+TEST_CASE("records that torch makes text and numbers of are looked at without a checksum") {
+  CHECK(said("3\n", "64", "0123").has_value());
+  CHECK(said("10", "4096", "").has_value());
+  for (const char* version : {"", "\n", "\xB3\n", "0\n", "11\n", "x3"})
+    CHECK_FALSE(said(version, "64", "0123").has_value());
+  for (const char* alignment : {"",
+                                "\xB6"
+                                "4",
+                                "6t"})
+    CHECK_FALSE(said("3\n", alignment, "0123").has_value());
+  CHECK_FALSE(said("3\n", "64",
+                   "01\xB1"
+                   "3")
+                  .has_value());
+}
+
+TEST_CASE("a name one letter beside a known one is no other program's") {
+  CHECK(known_name_beside("collections", "OrdesedDict") == "collections.OrderedDict");
+  CHECK(known_name_beside("torch", "FloatStorbge") == "torch.FloatStorage");
+  CHECK(known_name_beside("tprch", "float32") == "torch.float32");
+  CHECK(known_name_beside("torch._utilt", "_rebuild_tensor_v2") ==
+        "torch._utils._rebuild_tensor_v2");
+  CHECK_FALSE(known_name_beside("collections", "OrderedDict"));
+  CHECK_FALSE(known_name_beside("collections", "OrdesedDixt"));
+  CHECK_FALSE(known_name_beside("torch", "uint4"));  // another torch has it
+  CHECK_FALSE(known_name_beside("my.program", "Config"));
+  CHECK_FALSE(known_name_beside("builtins", "eval"));
+}
