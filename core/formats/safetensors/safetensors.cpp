@@ -88,7 +88,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(double, const std::string&) override { return no_file(); }
   bool binary(nlohmann::json::binary_t&) override { return no_file(); }
   bool string(std::string& text) override {
-    if (depth_ == 2 && inside_) map_.emplace_back(key_, std::move(text));
+    if (depth_ == 2 && inside_) place(std::move(text));
     return true;
   }
   bool key(std::string& text) override {
@@ -105,12 +105,23 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
+  // "./a" is the file that lies there without it; of a name that is there twice the last one
+  // counts.
+  void place(std::string file) {
+    while (file.starts_with("./")) file.erase(0, 2);
+    auto [found, is_new] = place_of_.try_emplace(key_, map_.size());
+    if (is_new)
+      map_.emplace_back(key_, std::move(file));
+    else
+      map_[found->second].second = std::move(file);
+  }
   bool no_file() {
     if (depth_ == 2 && inside_) without_file_.push_back(key_);
     return true;
   }
   WeightMap& map_;
   std::vector<std::string> without_file_;
+  std::unordered_map<std::string, std::size_t> place_of_;
   std::string key_;
   bool inside_ = false;
   int depth_ = 0;
@@ -336,13 +347,29 @@ Provenance provenance_of(const std::vector<FileHeader>& files) {
   return seen;
 }
 
-// With an index only the files that it names count: others are another form of the same weights.
-std::vector<std::string> named_files(std::vector<std::string> all, const WeightMap& map) {
+// What the parts of one save have in common: "model-", "-of-00002.safetensors". Nothing of others.
+std::optional<std::pair<std::string_view, std::string_view>> family_of(std::string_view path) {
+  const std::size_t of = path.rfind("-of-");
+  if (of == std::string_view::npos || of == 0) return std::nullopt;
+  const std::size_t digits = path.find_last_not_of("0123456789", of - 1);
+  if (digits == std::string_view::npos || digits + 1 == of) return std::nullopt;
+  return std::pair(path.substr(0, digits + 1), path.substr(of));
+}
+
+// With an index only the files that it names count, and further parts of the same save: others are
+// another form of the same weights.
+std::vector<std::string> named_files(const std::vector<std::string>& all, const WeightMap& map) {
   std::set<std::string_view> named;
   for (const auto& [fqn, path] : map) named.insert(path);
   std::vector<std::string> chosen;
-  for (std::string& path : all) {
-    if (named.contains(path)) chosen.push_back(std::move(path));
+  std::set<std::pair<std::string_view, std::string_view>> families;
+  for (const std::string& path : all) {
+    auto family = named.contains(path) ? family_of(path) : std::nullopt;
+    if (family) families.insert(*family);
+  }
+  for (const std::string& path : all) {
+    auto family = family_of(path);
+    if (named.contains(path) || (family && families.contains(*family))) chosen.push_back(path);
   }
   return chosen;
 }

@@ -210,3 +210,25 @@ TEST_CASE("without an index the numbers in the names say which files are gone") 
   auto alone = open_at(folder / "model-00001-of-00003.safetensors");
   CHECK(report_of(*alone).verdict == Verdict::kClean);
 }
+
+TEST_CASE("a part of the same save that the index leaves out is told, and another form is not") {
+  for (bool is_part : {true, false}) {
+    TemporaryFolder folder;
+    put(folder / "m-00001-of-00002.safetensors", file_with("a", '\1'));
+    put(folder / (is_part ? "m-00002-of-00002.safetensors" : "m.fp16-00002-of-00002.safetensors"),
+        file_with("b", '\2'));
+    put(folder / "model.safetensors.index.json", index_of(R"("a":"m-00001-of-00002.safetensors")"));
+    auto report = report_of(*open_at(folder / ""));
+    const Finding* finding = find(report, "bad-record");
+    CHECK((finding != nullptr) == is_part);
+    if (finding != nullptr) CHECK(has(finding->subjects, "b"));
+  }
+}
+
+TEST_CASE("the index counts as a loader reads it: the last of two entries, with or without a dot") {
+  TemporaryFolder folder;
+  write_three(folder, R"("b":"m-1.safetensors","a":"./m-1.safetensors","b":"m-2.safetensors",)"
+                      R"("c":"././m-3.safetensors")");
+  for (const Finding& finding : report_of(*open_at(folder / "")).findings)
+    CHECK(finding.severity == Severity::kInfo);
+}
