@@ -113,6 +113,49 @@ def own_copies(checks, scratch):
             path.write_bytes(good)
 
 
+def own_states(checks, scratch):
+    """The state of its generator is a rank's own, a norm that differs is not."""
+    def saved(name, more):
+        folder = scratch / name
+        for number in range(2):
+            with process_group(number, 2):
+                state = {"b": torch.arange(40.), "lr": {"lr": .5, "rank": number}, **more(number)}
+                dcp.save(state, checkpoint_id=str(folder), use_collectives=False)
+        return folder
+    with checks.that("states of generators differ from rank to rank and are clean"):
+        program.must_be_clean(saved("generators", lambda number: {
+            "rng_state": torch.Generator().manual_seed(number).get_state(),
+            "rng.cuda": torch.full((16,), number, dtype=torch.uint8)}), "--data")
+    with checks.that("a norm that differs from rank to rank is told"):
+        folder = saved("parted", lambda number: {"norm": torch.full((8,), number + 1.)})
+        subjects = [subject for finding in program.check(folder, "--data").must_exit(1).above_info()
+                    for subject in finding["subjects"]]
+        expect_equal(subjects, ["norm"], "subjects")
+
+
+def without_checksums(checks, scratch):
+    """What torch.load stops at is told, with no checksum to say so."""
+    path, truth = scratch / "without.pt", {"w": torch.arange(12.).reshape(4, 3)}
+    torch.serialization.set_crc32_options(False)
+    try:
+        torch.save(truth, path)
+    finally:
+        torch.serialization.set_crc32_options(True)
+    whole = path.read_bytes()
+    with checks.that("an archive without checksums is clean"):
+        program.must_be_clean(path, "--data")
+    record = whole.index(b"serialization_id")
+    places = {"a class that is called": whole.index(b"OrderedDict") + 3,
+              "the class of a storage": whole.index(b"FloatStorage") + 2,
+              "the id of the archive": whole.index(b"0", whole.index(b"FB", record)),
+              "the version": whole.index(b"3\n")}
+    for what, at in places.items():
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x80]) + whole[at + 1:])
+        with checks.that(f"without checksums a bent byte in {what} is told where torch stops"):
+            expect(loads_otherwise(lambda: torch.load(path, weights_only=True), truth), "torch loads")
+            expect(program.check(path, "--data").code != 0, "clean")
+
+
 def megatron_marker(checks, scratch):
     folder, truth = scratch / "megatron", {"w": torch.arange(6.)}
     dcp.save(dict(truth), checkpoint_id=str(folder), no_dist=True,
@@ -143,4 +186,6 @@ def run(checks, other, scratch):
     behind_archives(checks, scratch)
     exchanged_files(checks, scratch)
     own_copies(checks, scratch)
+    own_states(checks, scratch)
+    without_checksums(checks, scratch)
     megatron_marker(checks, scratch)
