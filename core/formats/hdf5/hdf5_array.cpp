@@ -105,7 +105,7 @@ Hdf5Type hdf5_type_of(BytesView body) {
   const auto size = cursor.take<std::uint32_t>();
   if (!cursor.ok()) return kTooShort;
   const unsigned number = kind & 15, version = kind >> 4;
-  constexpr unsigned kLastVersion = 4;
+  constexpr unsigned kLastVersion = 5;  // HDF5 2.0
   if (version == 0) return kTooShort;
   if (version > kLastVersion) return kOtherType;
   if (number == 0) return whole_number(cursor, bits, size);
