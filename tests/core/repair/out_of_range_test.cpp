@@ -49,6 +49,8 @@ TEST_CASE("the answer and the certificate say how many numbers a cast could not 
   }
   CHECK(wanted.size() == 4);
   CHECK(made->out_of_range == wanted);
+  // Nothing was put in their place.
+  CHECK(filled_in(*test::open_in(plan.store, "/out")).tensors.empty());
   test::proved_files(plan, all, "/out");
 }
 
