@@ -107,4 +107,23 @@ std::string name_of_text(std::string_view text) {
   return is_ours ? *bytes : std::string(text);
 }
 
+std::string pickled_path(std::string_view path) {
+  if (is_utf8(path)) return std::string(path);
+  std::string text;
+  while (!path.empty()) {
+    const Letter letter = first_letter(path);
+    const bool is_text = letter.length != 0 && !is_surrogate(letter.code);
+    if (is_text) {
+      text += path.substr(0, letter.length);
+    } else {
+      const auto byte = static_cast<unsigned char>(path.front());
+      text += '\xED';
+      text += static_cast<char>(0xB0 | (byte >> 6));
+      text += static_cast<char>(0x80 | (byte & 0x3F));
+    }
+    path.remove_prefix(is_text ? letter.length : 1);
+  }
+  return text;
+}
+
 }  // namespace shw

@@ -32,4 +32,8 @@ std::string text_of_name(std::string_view name);
 // The name again. Text that text_of_name() did not make is itself.
 std::string name_of_text(std::string_view text);
 
+// A path as Python has it (os.fsdecode), which pickles it so: every byte that is no UTF-8 as one of
+// the surrogates U+DC80 to U+DCFF.
+std::string pickled_path(std::string_view path);
+
 }  // namespace shw

@@ -1,4 +1,5 @@
 #include "core/base/checked.h"
+#include "core/base/utf8.h"
 #include "core/formats/common/pickle_writer.h"
 #include "core/formats/dcp/dcp_form.h"
 
@@ -179,7 +180,7 @@ void write_storage_meta(PickleWriter& out, const PickledForm& form, const DcpMet
   for (const std::string& field : form.storage_meta_fields) {
     out.text(field);
     if (field == "checkpoint_id") {
-      write_text_or_none(out, metadata.checkpoint_id);
+      write_text_or_none(out, pickled_path(metadata.checkpoint_id));
     } else if (field == "save_id") {
       write_text_or_none(out, metadata.save_id);
     } else {

@@ -38,6 +38,31 @@ TEST_CASE("every name comes back from its text, and other text is itself") {
     CHECK(name_of_text(typed) == typed);
 }
 
+TEST_CASE("a path that is no UTF-8 is pickled as Python has it") {
+  CHECK(pickled_path("/a/\xC3\xA4") == "/a/\xC3\xA4");
+  CHECK(pickled_path("a\xFF\x80z") == "a\xED\xB3\xBF\xED\xB2\x80z");
+  CHECK(pickled_path("\xC3") == "\xED\xB3\x83");
+  // Bytes that UTF-8 has no place for, one by one.
+  CHECK(pickled_path("\xED\xB2\x80") == "\xED\xB3\xAD\xED\xB2\xB2\xED\xB2\x80");
+  CHECK(is_pickled_text(pickled_path("\xF0\x9F x \xFE")));
+}
+
+TEST_CASE("metadata that names a folder that is no UTF-8 can be loaded by Python") {
+  MemoryStore store;
+  auto folder = store.make_folder("/ck");
+  REQUIRE(folder.has_value());
+  auto sink = (*folder)->create(".metadata");
+  REQUIRE(sink.has_value());
+  DcpMetadata metadata;
+  metadata.checkpoint_id = "/o\xFFt";
+  REQUIRE(write_dcp_metadata(metadata, **sink));
+  REQUIRE((*sink)->finish());
+  const Bytes bytes = store.get("/ck/.metadata").value();
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  CHECK(text.find("/o\xED\xB3\xBFt") != text.npos);
+  CHECK(text.find("/o\xFFt") == text.npos);
+}
+
 TEST_CASE("what is resharded and renamed under odd names is proved, with and without its source") {
   test::DrawnPlan plan;
   test::Dice dice(3);
