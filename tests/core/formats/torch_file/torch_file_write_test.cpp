@@ -144,7 +144,7 @@ TEST_CASE("a state dict is written nested as its paths say and read again as it 
   CHECK(to_text(*read_plain_value(*made, object_named(*made, "l.1"), 99)) == "None");
 }
 
-TEST_CASE("keys that were numbers and ordered dicts are that in the file that is made of theirs") {
+TEST_CASE("keys that were numbers and parameters are that in the file that is made of theirs") {
   auto source = open_checkpoint(torch_file_path("training.pt"));
   REQUIRE(source.has_value());
   std::vector<Bytes> bytes;
@@ -163,7 +163,7 @@ TEST_CASE("keys that were numbers and ordered dicts are that in the file that is
   const StateForms before = forms_in(*(*source)->directory(), (*source)->file(FileId{0}).path);
   CHECK(forms.numbers.contains({"optimizer", "state", "0"}));
   CHECK(forms.numbers == before.numbers);
-  CHECK(forms.ordered.contains({"model"}));
+  CHECK_FALSE(forms.parameters.empty());
   CHECK(forms.ordered == before.ordered);
   CHECK(forms.parameters == before.parameters);
 }
