@@ -9,7 +9,6 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/run_limits.h"
 #include "core/exec/device.h"
 #include "core/verbs/options.h"
 #include "gpu/tile_transport.h"

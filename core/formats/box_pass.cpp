@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/formats/item_access.h"
+#include "core/tensor/tile_fingerprint.h"
 
 namespace shw {
 namespace {
@@ -45,6 +46,23 @@ Status pass_boxes(BoxReader& reader, ChunkId chunk, const Box& all, const TakeBo
     SHW_CHECK(take(box, bytes));
   }
   return {};
+}
+
+Result<Fingerprint> fingerprint_in_pieces(const Checkpoint& checkpoint, ChunkId chunk,
+                                          const Progress* progress) {
+  const TensorId tensor = checkpoint.tensor_of(chunk);
+  const ExtentsView tile = checkpoint.offsets(chunk);
+  const Extents strides = row_major_strides(checkpoint.shape(tensor));
+  Fingerprint sum;
+  auto take = [&](const Box& box, BytesView elements) -> Status {
+    std::int64_t first = 0;
+    for (std::size_t d = 0; d < tile.size(); ++d) first += (tile[d] + box.offsets[d]) * strides[d];
+    add_box(sum, box.sizes, elements, size_of(checkpoint.dtype(tensor)), strides, first);
+    return {};
+  };
+  BoxReader reader(checkpoint, /*decoded_bytes=*/0);
+  SHW_CHECK(pass_boxes(reader, chunk, whole(checkpoint.sizes(chunk)), take, progress));
+  return sum;
 }
 
 }  // namespace shw

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/formats/common/item_reader.h"
+#include "core/tensor/fingerprint.h"
 
 namespace shw {
 
@@ -63,6 +64,11 @@ std::vector<Box> row_slabs(const Extents& sizes, std::int64_t most);
 // Elements at `first` with byte strides, as a row-major array of their own.
 Result<Bytes> read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
                            ExtentsView strides, std::size_t element);
+
+// Of a chunk's elements, by their index in the whole tensor: they pass in pieces, whatever their
+// order and their codec.
+Result<Fingerprint> fingerprint_in_pieces(const Checkpoint& checkpoint, ChunkId chunk,
+                                          const Progress* progress);
 
 // Of all its elements; an error where that is more than `limit`, or than what is saved of it could
 // ever be: memory follows the bytes that are there, and a shape of 2^35 over one small chunk is

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "core/base/hash.h"
-#include "core/formats/box_pass.h"
 #include "core/formats/hash_ranges.h"
 #include "core/formats/item_access.h"
 #include "core/formats/items.h"
@@ -40,24 +39,6 @@ struct PassingItem {
     return {};
   }
 };
-
-// Of elements that do not lie row-major, or have to be decoded.
-Result<Fingerprint> fingerprint_by_boxes(const Checkpoint& checkpoint, ChunkId chunk,
-                                         const Progress* progress) {
-  const TensorId tensor = checkpoint.tensor_of(chunk);
-  const ExtentsView tile = checkpoint.offsets(chunk);
-  const Extents strides = row_major_strides(checkpoint.shape(tensor));
-  Fingerprint sum;
-  auto take = [&](const Box& box, BytesView elements) -> Status {
-    std::int64_t first = 0;
-    for (std::size_t d = 0; d < tile.size(); ++d) first += (tile[d] + box.offsets[d]) * strides[d];
-    add_box(sum, box.sizes, elements, size_of(checkpoint.dtype(tensor)), strides, first);
-    return {};
-  };
-  BoxReader reader(checkpoint, /*decoded_bytes=*/0);
-  SHW_CHECK(pass_boxes(reader, chunk, whole(checkpoint.sizes(chunk)), take, progress));
-  return sum;
-}
 
 }  // namespace
 
@@ -115,7 +96,7 @@ Result<ItemPass> ItemPasses::over(ChunkId chunk, Progress* progress) {
                    static_cast<std::uint64_t>(std::max<std::int64_t>(place->length, 0)));
   TileFingerprint elements(checkpoint.shape(tensor), box, size_of(dtype));
   if (!lies_as_it_is(header) || header.conjugate || header.negative) {
-    SHW_TRY(Fingerprint sum, fingerprint_by_boxes(checkpoint, chunk, progress));
+    SHW_TRY(Fingerprint sum, fingerprint_in_pieces(checkpoint, chunk, progress));
     SHW_TRY(Hash128 hash, this->hash(*place, progress));
     return ItemPass{hash, sum};
   }
