@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace shw {
@@ -77,6 +78,51 @@ void keep_common_rows(std::vector<PartlyLost*>& parts) {
     }
     part->survivors = std::move(kept);
   }
+}
+
+namespace {
+
+// Nothing where its chunks do not make it up.
+std::optional<PartlyLost> whole_moment(const Checkpoint& c, TensorId tensor) {
+  PartlyLost part{tensor, copy_of(c.shape(tensor)), {}, {}};
+  for (ChunkId chunk : c.chunks(tensor))
+    part.survivors.push_back(whole_survivor(chunk, c.sizes(chunk), c.offsets(chunk)));
+  return loss_of(part).lost == 0 ? std::optional(std::move(part)) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
+                                             const MomentParts& moments,
+                                             std::vector<PartlyLost>& parts) {
+  std::vector<std::string> given_up;
+  if (moments.empty()) return given_up;
+  std::set<TensorId> damaged;
+  for (const PartlyLost& part : parts) damaged.insert(part.tensor);
+  std::map<std::string, std::vector<PartlyLost>> whole;
+  for (const OptimizerState& state : optimizer_states(checkpoint)) {
+    auto found = moments.find(state.key);
+    if (state.role != StateRole::kMoment || found == moments.end() ||
+        damaged.contains(state.state) ||
+        !same(checkpoint.shape(state.state), parts[found->second.front()].expected))
+      continue;
+    if (auto part = whole_moment(checkpoint, state.state))
+      whole[state.key].push_back(std::move(*part));
+  }
+  for (const auto& [key, indices] : moments) {
+    std::vector<PartlyLost*> one;
+    for (std::size_t i : indices) one.push_back(&parts[i]);
+    for (PartlyLost& part : whole[key]) one.push_back(&part);
+    keep_common_rows(one);
+  }
+  for (auto& [key, of_parameter] : whole) {
+    for (PartlyLost& part : of_parameter) {
+      if (loss_of(part).lost == 0) continue;
+      given_up.emplace_back(checkpoint.fqn(part.tensor));
+      parts.push_back(std::move(part));
+    }
+  }
+  return given_up;
 }
 
 std::vector<std::string> writers_by_kind(const Checkpoint& checkpoint,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,14 @@ Loss loss_of(const std::vector<PartlyLost>& parts);
 // than none (m known, v zero: an update of m / epsilon). Keeps of the moments of one parameter what
 // all of them know. `parts` are those of one parameter.
 void keep_common_rows(std::vector<PartlyLost*>& parts);
+
+// The same of all parameters; `moments`: those of `parts` that are moments, by what names their
+// parameter (OptimizerState::key). Moments that are whole give up the rows that others lost: they
+// are added to `parts`. Their names.
+using MomentParts = std::map<std::string, std::vector<std::size_t>>;
+std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
+                                             const MomentParts& moments,
+                                             std::vector<PartlyLost>& parts);
 
 // "exp_avg from rank 1, exp_avg_sq from rank 2": who wrote what survived, kind by kind.
 std::vector<std::string> writers_by_kind(const Checkpoint& checkpoint,

@@ -36,21 +36,19 @@ std::string axes_text(const DroppedAxis& dropped) {
   return text;
 }
 
-std::vector<PartlyLost> place_writers(const Checkpoint& c, const AxisGroup& group) {
+// `given_up`: whole moments that are set back where others are lost.
+std::vector<PartlyLost> place_writers(const Checkpoint& c, const AxisGroup& group,
+                                      std::vector<std::string>& given_up) {
   std::vector<PartlyLost> parts;
   parts.reserve(group.size());
-  std::map<std::string, std::vector<std::size_t>> moments;
+  MomentParts moments;
   for (const DroppedAxis* dropped : group) {
     auto path = parse_state_fqn(c.fqn(dropped->tensor));
     if (path && role_of_kind(path->kind) == StateRole::kMoment)
       moments[std::string(path->key)].push_back(parts.size());
     parts.push_back({dropped->tensor, dropped->entry->shape, dropped->survivors, {}});
   }
-  for (const auto& [key, indices] : moments) {
-    std::vector<PartlyLost*> one;
-    for (std::size_t i : indices) one.push_back(&parts[i]);
-    keep_common_rows(one);
-  }
+  given_up = keep_common_moments(c, moments, parts);
   return parts;
 }
 
@@ -116,7 +114,8 @@ void add_placed_axes(const Checkpoint& c, const AxisGroup& group, const Restored
   AxisGroup rest;
   std::copy_if(group.begin(), group.end(), std::back_inserter(rest),
                [&](const DroppedAxis* dropped) { return !restored.contains(dropped->tensor); });
-  std::vector<PartlyLost> parts = place_writers(c, rest);
+  std::vector<std::string> given_up;
+  std::vector<PartlyLost> parts = place_writers(c, rest, given_up);
   Loss loss = loss_of(parts);
   std::string text;
   if (!finding.diagnoses.empty())
@@ -127,6 +126,8 @@ void add_placed_axes(const Checkpoint& c, const AxisGroup& group, const Restored
   if (!parts.empty()) {
     finding.evidence.emplace_back("kept elements", loss.kept);
     finding.evidence.emplace_back("lost elements", loss.lost);
+    if (!given_up.empty())
+      finding.evidence.emplace_back("whole moments whose rows are set back too", capped(given_up));
     text += fmt::format(
         "Put each survivor where its writer stands on the mesh and mask the rest: "
         "{} elements kept, {} lost.",

@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "core/facts/evidence.h"
@@ -22,10 +21,12 @@
 namespace shw {
 namespace {
 
-std::vector<PartlyLost> place_states(const Checkpoint& c, const std::vector<LocalState>& locals) {
+// `given_up`: whole moments that are set back where others are lost.
+std::vector<PartlyLost> place_states(const Checkpoint& c, const std::vector<LocalState>& locals,
+                                     std::vector<std::string>& given_up) {
   std::vector<PartlyLost> parts;
   parts.reserve(locals.size());
-  std::map<std::string, std::vector<std::size_t>> moments;
+  MomentParts moments;
   for (const LocalState& local : locals) {
     if (!local.home) continue;
     PartlyLost part{local.state.state, local.expected, {}, {}};
@@ -38,11 +39,7 @@ std::vector<PartlyLost> place_states(const Checkpoint& c, const std::vector<Loca
     if (local.state.role == StateRole::kMoment) moments[local.state.key].push_back(parts.size());
     parts.push_back(std::move(part));
   }
-  for (const auto& [key, indices] : moments) {
-    std::vector<PartlyLost*> one;
-    for (std::size_t i : indices) one.push_back(&parts[i]);
-    keep_common_rows(one);
-  }
+  given_up = keep_common_moments(c, moments, parts);
   return parts;
 }
 
@@ -131,11 +128,14 @@ void add_placed_states(const Checkpoint& c, const std::vector<LocalState>& local
     return;
   }
   if (!values.agree.empty()) finding.evidence.emplace_back("values agree", capped(values.agree));
-  std::vector<PartlyLost> parts = place_states(c, locals);
+  std::vector<std::string> given_up;
+  std::vector<PartlyLost> parts = place_states(c, locals, given_up);
   Loss loss = loss_of(parts);
   finding.evidence.emplace_back("placed by", locals.front().source);
   finding.evidence.emplace_back("kept elements", loss.kept);
   finding.evidence.emplace_back("lost elements", loss.lost);
+  if (!given_up.empty())
+    finding.evidence.emplace_back("whole moments whose rows are set back too", capped(given_up));
   std::string text = fmt::format(
       "Put each survivor where its writer's chunk of the parameter lies, keep rows "
       "of a moment only where all moments know them, mask the rest: {} elements kept, {} lost",

@@ -98,3 +98,22 @@ TEST_CASE("a model that is smaller in two dimensions has lost no axes") {
   CHECK(seen.find("axis-dropped") == nullptr);
   CHECK(seen.find("shape-mismatch") != nullptr);
 }
+
+TEST_CASE("a whole moment gives up the rows that its pair has lost, and only these") {
+  const std::vector<SavedTile> halves{{{0, 0}, {4, 2}, 0}, {{4, 0}, {4, 2}, 1}};
+  Made made;
+  made.tensor("model.fc.weight", {8, 2}, halves);
+  made.tensor("optimizer.model.fc.weight.exp_avg", {8, 2}, halves);
+  whole_by(made, "optimizer.model.fc.weight.exp_avg_sq", {4, 2}, 1);
+  made.tensor("model.up.weight", {8, 2}, halves);
+  made.tensor("optimizer.model.up.weight.exp_avg", {8, 2}, halves);
+  made.tensor("optimizer.model.up.weight.exp_avg_sq", {8, 2}, halves);
+  Seen seen = look(made, false);
+  REQUIRE(seen.find("local-saved-as-global") != nullptr);
+  const Finding& finding = *seen.find("local-saved-as-global");
+  CHECK(finding.subjects.size() == 1);
+  CHECK(seen.survivors("optimizer.model.fc.weight.exp_avg_sq") == "4+4<1");
+  CHECK(seen.survivors("optimizer.model.fc.weight.exp_avg") == "4+4<1");
+  CHECK(seen.survivors("optimizer.model.up.weight.exp_avg").empty());
+  CHECK(seen.number(finding, "lost elements") == 16);
+}
