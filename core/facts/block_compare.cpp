@@ -6,9 +6,8 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "core/tensor/strided_copy.h"
-
 #include "core/base/checked.h"
+#include "core/tensor/strided_copy.h"
 
 namespace shw {
 namespace {

@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "core/tiles/exact_tiling.h"
+
 namespace shw {
 namespace {
 
@@ -82,41 +84,59 @@ void keep_common_rows(std::vector<PartlyLost*>& parts) {
 
 namespace {
 
+// "optimizer.state.4.": what the moments of one parameter have in common. Another optimizer's state
+// of the same number is none of them.
+std::string without_kind(std::string_view fqn) {
+  auto path = parse_state_fqn(fqn);
+  if (!path) return std::string(fqn);
+  std::string name(fqn);
+  return name.erase(static_cast<std::size_t>(path->kind.data() - fqn.data()), path->kind.size());
+}
+
 // Nothing where its chunks do not make it up.
 std::optional<PartlyLost> whole_moment(const Checkpoint& c, TensorId tensor) {
   PartlyLost part{tensor, copy_of(c.shape(tensor)), {}, {}};
-  for (ChunkId chunk : c.chunks(tensor))
+  std::vector<Box> boxes;
+  for (ChunkId chunk : c.chunks(tensor)) {
     part.survivors.push_back(whole_survivor(chunk, c.sizes(chunk), c.offsets(chunk)));
-  return loss_of(part).lost == 0 ? std::optional(std::move(part)) : std::nullopt;
+    boxes.push_back(destination(part.survivors.back()));
+  }
+  return tiles_exactly(boxes, part.expected) ? std::optional(std::move(part)) : std::nullopt;
 }
 
 }  // namespace
 
 std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
-                                             const MomentParts& moments,
+                                             const std::vector<std::size_t>& moments,
                                              std::vector<PartlyLost>& parts) {
   std::vector<std::string> given_up;
   if (moments.empty()) return given_up;
+  struct Moments {
+    std::vector<std::size_t> damaged;  // of `parts`
+    std::vector<PartlyLost> whole;
+  };
+  std::map<std::string, Moments> of_parameters;
+  for (std::size_t i : moments)
+    of_parameters[without_kind(checkpoint.fqn(parts[i].tensor))].damaged.push_back(i);
   std::set<TensorId> damaged;
   for (const PartlyLost& part : parts) damaged.insert(part.tensor);
-  std::map<std::string, std::vector<PartlyLost>> whole;
   for (const OptimizerState& state : optimizer_states(checkpoint)) {
-    auto found = moments.find(state.key);
-    if (state.role != StateRole::kMoment || found == moments.end() ||
-        damaged.contains(state.state) ||
-        !same(checkpoint.shape(state.state), parts[found->second.front()].expected))
+    if (state.role != StateRole::kMoment || damaged.contains(state.state)) continue;
+    auto found = of_parameters.find(without_kind(checkpoint.fqn(state.state)));
+    if (found == of_parameters.end() ||
+        !same(checkpoint.shape(state.state), parts[found->second.damaged.front()].expected))
       continue;
     if (auto part = whole_moment(checkpoint, state.state))
-      whole[state.key].push_back(std::move(*part));
+      found->second.whole.push_back(std::move(*part));
   }
-  for (const auto& [key, indices] : moments) {
+  for (auto& [name, of_one] : of_parameters) {
     std::vector<PartlyLost*> one;
-    for (std::size_t i : indices) one.push_back(&parts[i]);
-    for (PartlyLost& part : whole[key]) one.push_back(&part);
+    for (std::size_t i : of_one.damaged) one.push_back(&parts[i]);
+    for (PartlyLost& part : of_one.whole) one.push_back(&part);
     keep_common_rows(one);
   }
-  for (auto& [key, of_parameter] : whole) {
-    for (PartlyLost& part : of_parameter) {
+  for (auto& [name, of_one] : of_parameters) {
+    for (PartlyLost& part : of_one.whole) {
       if (loss_of(part).lost == 0) continue;
       given_up.emplace_back(checkpoint.fqn(part.tensor));
       parts.push_back(std::move(part));

@@ -2,8 +2,8 @@
 // survivors (S2, S3, S4, S5 E1).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -30,12 +30,11 @@ Loss loss_of(const std::vector<PartlyLost>& parts);
 // all of them know. `parts` are those of one parameter.
 void keep_common_rows(std::vector<PartlyLost*>& parts);
 
-// The same of all parameters; `moments`: those of `parts` that are moments, by what names their
-// parameter (OptimizerState::key). Moments that are whole give up the rows that others lost: they
-// are added to `parts`. Their names.
-using MomentParts = std::map<std::string, std::vector<std::size_t>>;
+// The same of all parameters; `moments`: which of `parts` are moments. Those whose names differ in
+// the kind alone are of one parameter, by one optimizer. Moments that are whole give up the rows
+// that others lost: they are added to `parts`. Their names.
 std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
-                                             const MomentParts& moments,
+                                             const std::vector<std::size_t>& moments,
                                              std::vector<PartlyLost>& parts);
 
 // "exp_avg from rank 1, exp_avg_sq from rank 2": who wrote what survived, kind by kind.

@@ -41,11 +41,10 @@ std::vector<PartlyLost> place_writers(const Checkpoint& c, const AxisGroup& grou
                                       std::vector<std::string>& given_up) {
   std::vector<PartlyLost> parts;
   parts.reserve(group.size());
-  MomentParts moments;
+  std::vector<std::size_t> moments;
   for (const DroppedAxis* dropped : group) {
     auto path = parse_state_fqn(c.fqn(dropped->tensor));
-    if (path && role_of_kind(path->kind) == StateRole::kMoment)
-      moments[std::string(path->key)].push_back(parts.size());
+    if (path && role_of_kind(path->kind) == StateRole::kMoment) moments.push_back(parts.size());
     parts.push_back({dropped->tensor, dropped->entry->shape, dropped->survivors, {}});
   }
   given_up = keep_common_moments(c, moments, parts);

@@ -26,7 +26,7 @@ std::vector<PartlyLost> place_states(const Checkpoint& c, const std::vector<Loca
                                      std::vector<std::string>& given_up) {
   std::vector<PartlyLost> parts;
   parts.reserve(locals.size());
-  MomentParts moments;
+  std::vector<std::size_t> moments;
   for (const LocalState& local : locals) {
     if (!local.home) continue;
     PartlyLost part{local.state.state, local.expected, {}, {}};
@@ -36,7 +36,7 @@ std::vector<PartlyLost> place_states(const Checkpoint& c, const std::vector<Loca
     if (local.state.role == StateRole::kMaster && local.state.parameter &&
         local.state.parameter_is_sure)
       part.refill_from = c.fqn(*local.state.parameter);
-    if (local.state.role == StateRole::kMoment) moments[local.state.key].push_back(parts.size());
+    if (local.state.role == StateRole::kMoment) moments.push_back(parts.size());
     parts.push_back(std::move(part));
   }
   given_up = keep_common_moments(c, moments, parts);

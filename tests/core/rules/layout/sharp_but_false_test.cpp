@@ -117,3 +117,18 @@ TEST_CASE("a whole moment gives up the rows that its pair has lost, and only the
   CHECK(seen.survivors("optimizer.model.up.weight.exp_avg").empty());
   CHECK(seen.number(finding, "lost elements") == 16);
 }
+
+TEST_CASE("a moment of another optimizer with the same number gives up nothing") {
+  const std::vector<SavedTile> halves{{{0, 0}, {4, 2}, 0}, {{4, 0}, {4, 2}, 1}};
+  Made made;
+  made.tensor("model.fc.weight", {8, 2}, halves);
+  for (const char* optimizer : {"first_optimizer", "second_optimizer"})
+    made.tensor(optimizer + std::string(".state.0.exp_avg"), {8, 2}, halves)
+        .expect(optimizer + std::string(".state.0.exp_avg"), {8, 2}, "dp=2", {"S(0)"});
+  whole_by(made, "first_optimizer.state.0.exp_avg_sq", {4, 2}, 1)
+      .expect("first_optimizer.state.0.exp_avg_sq", {8, 2}, "dp=2", {"S(0)"});
+  Seen seen = look(made);
+  CHECK(seen.survivors("first_optimizer.state.0.exp_avg_sq") == "4+4<1");
+  CHECK(seen.survivors("first_optimizer.state.0.exp_avg") == "4+4<1");
+  CHECK(seen.survivors("second_optimizer.state.0.exp_avg").empty());
+}
