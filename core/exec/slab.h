@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
+
+#include "core/base/page_memory.h"
 
 namespace shw {
 
@@ -29,15 +30,13 @@ class Slab {
   }
 
  private:
-  using Held = std::unique_ptr<std::byte[], void (*)(std::byte*)>;
-  static Held take(std::size_t bytes, const SlabMemory* memory) {
+  static PageMemory take(std::size_t bytes, const SlabMemory* memory) {
     std::byte* own = memory == nullptr ? nullptr : memory->take(bytes, memory->device);
     if (own != nullptr) return {own, memory->give_back};
-    return {std::make_unique_for_overwrite<std::byte[]>(bytes).release(), delete_bytes};
+    return page_memory(bytes);
   }
-  static void delete_bytes(std::byte* bytes) { delete[] bytes; }
 
-  Held held_{nullptr, delete_bytes};
+  PageMemory held_{nullptr, nullptr};
   std::size_t capacity_ = 0;
 };
 

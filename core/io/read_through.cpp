@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/page_memory.h"
+
 namespace shw {
 namespace {
 
@@ -12,7 +14,8 @@ constexpr std::uint64_t kAtOnce = 1 << 20;
 
 Status read_through(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
                     const RangeParts& parts, Progress* progress) {
-  Bytes buffer;
+  const auto room = static_cast<std::size_t>(std::min(kAtOnce, length));
+  const PageMemory memory = page_memory(room + kPageBytes);
   bool zeros = false;  // all that is in it
   for (const Extent& extent : source.extents(offset, length)) {
     if (is_cancelled(progress)) return cancelled_error();
@@ -21,11 +24,13 @@ Status read_through(const ByteSource& source, std::uint64_t offset, std::uint64_
       if (progress != nullptr) progress->add(extent.length);
       continue;
     }
+    // As far into a page as in the file.
+    std::span<std::byte> buffer{memory.get() + extent.offset % kPageBytes, room};
     for (std::uint64_t done = 0; done < extent.length; done += buffer.size()) {
       if (is_cancelled(progress)) return cancelled_error();
-      buffer.resize(std::min(kAtOnce, extent.length - done));
+      buffer = buffer.first(std::min<std::uint64_t>(room, extent.length - done));
       if (!extent.hole) SHW_CHECK(source.read(extent.offset + done, buffer));
-      if (extent.hole && !zeros) std::memset(buffer.data(), 0, buffer.size());
+      if (extent.hole && !zeros) std::memset(memory.get(), 0, room + kPageBytes);
       zeros = extent.hole;
       SHW_CHECK(parts.bytes(buffer));
       if (progress != nullptr) progress->add(buffer.size());
