@@ -262,7 +262,7 @@ def safetensors_lack(checks, scratch):
             folder = scratch / sentence
             weight_map = in_three(folder)
             change(weight_map)
-            (folder / INDEX).write_text(json.dumps({"weight_map": weight_map}))
+            (folder / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
             findings = program.check(folder).must_exit(1).above_info()
             expect(any("w1" in finding["subjects"] for finding in findings), f"{findings}")
     with checks.that("a header behind a byte order mark is refused, as safetensors does"):

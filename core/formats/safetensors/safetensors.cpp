@@ -81,6 +81,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   explicit IndexEvents(WeightMap& map) : map_(map) {}
   // Of the map: what is no name of a file.
   const std::vector<std::string>& without_file() const { return without_file_; }
+  bool has_metadata() const { return has_metadata_; }
   bool null() override { return no_file(); }
   bool boolean(bool) override { return no_file(); }
   bool number_integer(std::int64_t) override { return no_file(); }
@@ -92,11 +93,18 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool key(std::string& text) override {
-    if (depth_ == 1) inside_ = text == "weight_map";
+    if (depth_ == 1) {
+      inside_ = text == "weight_map";
+      at_metadata_ = text == "metadata";
+      if (at_metadata_) has_metadata_ = false;  // of two the last one counts
+    }
     if (depth_ == 2) key_ = text;
     return true;
   }
-  bool start_object(std::size_t) override { return no_file() && ++depth_ < 64; }
+  bool start_object(std::size_t) override {
+    if (depth_ == 1 && at_metadata_) has_metadata_ = true;
+    return no_file() && ++depth_ < 64;
+  }
   bool start_array(std::size_t) override { return no_file() && ++depth_ < 64; }
   bool end_object() override { return --depth_, true; }
   bool end_array() override { return --depth_, true; }
@@ -124,8 +132,19 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   std::unordered_map<std::string, std::size_t> place_of_;
   std::string key_;
   bool inside_ = false;
+  bool at_metadata_ = false, has_metadata_ = false;
   int depth_ = 0;
 };
+
+// transformers 4 and 5 write into index["metadata"] (get_checkpoint_shard_files), whatever it
+// holds; who only needs the weight_map loads the files.
+Finding without_metadata(const std::string& path) {
+  Finding finding = bad_record(path,
+                               "The index has no object \"metadata\", at which transformers stops; "
+                               "readers that need the weight_map alone load it.");
+  finding.severity = Severity::kWarning;
+  return finding;
+}
 
 // Nothing where there is no index, or one that cannot be used; then `finding` says why.
 std::optional<WeightMap> read_index(const Directory& directory, const std::string& path,
@@ -153,6 +172,7 @@ std::optional<WeightMap> read_index(const Directory& directory, const std::strin
     finding->subjects.insert(finding->subjects.begin(), events.without_file().begin(),
                              events.without_file().end());
   }
+  if (!finding && !events.has_metadata()) finding = without_metadata(path);
   return map;
 }
 

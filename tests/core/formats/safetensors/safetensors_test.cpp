@@ -159,7 +159,8 @@ TEST_CASE("an index names the files that count, and what they lack is found") {
   auto checkpoint = open({{"a.safetensors", file_of(kTwo, 26)},
                           {"other.safetensors", file_of(kTwo, 26)},
                           {"model.safetensors.index.json",
-                           to_bytes(R"({"weight_map":{"a":"a.safetensors","b":"a.safetensors",)"
+                           to_bytes(R"({"metadata":{},)"
+                                    R"("weight_map":{"a":"a.safetensors","b":"a.safetensors",)"
                                     R"("c":"a.safetensors",)"
                                     R"("d":"lost.safetensors"}})")}});
   REQUIRE(checkpoint.has_value());
@@ -172,6 +173,30 @@ TEST_CASE("an index names the files that count, and what they lack is found") {
     lost = lost ||
            (file.path == "lost.safetensors" && file.referenced && file.kind == EntryKind::kMissing);
   CHECK(lost);
+}
+
+TEST_CASE("an index without metadata, at which transformers stops, is told") {
+  auto findings_of = [](const std::string& begin) {
+    auto checkpoint = open(
+        {{"a.safetensors", file_of(kTwo, 26)},
+         {"model.safetensors.index.json", to_bytes(begin + R"("weight_map":{"a":"a.safetensors",)"
+                                                           R"("b":"a.safetensors"}})")}});
+    REQUIRE(checkpoint.has_value());
+    CHECK((*checkpoint)->chunk_count() == 2);
+    auto found = (*checkpoint)->opening_findings();
+    return std::vector<Finding>(found.begin(), found.end());
+  };
+  CHECK(findings_of(R"({"metadata":{},)").empty());
+  CHECK(findings_of(R"({"metadata":{"total_size":26},)").empty());
+  for (const char* begin : {"{", R"({"other":{"metadata":{}},)", R"({"metadata":null,)",
+                            R"({"metadata":{},"metadata":[{}],)"}) {
+    CAPTURE(begin);
+    auto found = findings_of(begin);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].rule == "bad-record");
+    CHECK(found[0].severity == Severity::kWarning);
+    CHECK(found[0].subjects == std::vector<std::string>{"model.safetensors.index.json"});
+  }
 }
 
 TEST_CASE("a shard is copied with other offsets, its data in place where the header still fits") {
