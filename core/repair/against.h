@@ -34,9 +34,8 @@ struct ExpectedResult {
   std::set<std::string> cast = {};       // tensors whose values were rounded
   std::vector<std::string> words = {};   // what was done
   std::vector<std::string> others = {};  // checkpoints beside the source that elements come from
-  // The first element of a chunk of the result that is another one; nothing where all are as they
-  // should be. An error where that cannot be told. For any number of threads.
-  std::function<Result<std::optional<Mismatch>>(ChunkId, Progress*)> compare = {};
+  // One chunk of the result. An error where it cannot be told. For any number of threads.
+  std::function<Result<ComparedTile>(ChunkId, Progress*)> compare = {};
   // An entry that is no tensor and is not as it should be, which is one more contradiction: their
   // items are read.
   std::function<Result<std::optional<Error>>()> objects = {};

@@ -41,9 +41,9 @@ struct RepairedAgain {
         BothSides{BoxReader(*source, memory_of_side), BoxReader(result, memory_of_side)});
   }};
 
-  Result<std::optional<Mismatch>> compare(ChunkId chunk, Progress* progress) {
+  Result<ComparedTile> compare(ChunkId chunk, Progress* progress) {
     const MadeOf& made = chunks[index_of(chunk)];
-    if (is_empty(box_of(result, chunk))) return std::optional<Mismatch>();
+    if (is_empty(box_of(result, chunk))) return ComparedTile();
     auto sides = readers.take();
     std::optional<Mismatch> mismatch;
     std::int64_t seen = 0;
@@ -57,11 +57,11 @@ struct RepairedAgain {
       compared = compare_kept(comparing, made.tensor->chunks[made.chunk]);
     else
       compared = compare_payload(*made.tensor, made.tensor->chunks[made.chunk], comparing);
-    if (mismatch) return mismatch;
+    if (mismatch) return ComparedTile{std::move(mismatch)};
     if (!compared) return tl::unexpected<Error>(std::move(compared).error());
     if (seen != volume(result.sizes(chunk)))
       return fail(ErrorKind::kDamaged, "has elements that nothing was held against");
-    return mismatch;
+    return ComparedTile();
   }
 };
 

@@ -31,16 +31,16 @@ struct ArrangedAgain {
         PartSides{PartReader(plan.all, memory_of_side), BoxReader(result, memory_of_side)});
   }};
 
-  Result<std::optional<Mismatch>> compare(ChunkId chunk, Progress* progress) {
+  Result<ComparedTile> compare(ChunkId chunk, Progress* progress) {
     const auto& tensor = tensors[index_of(result.tensor_of(chunk))];
-    if (is_empty(box_of(result, chunk))) return std::optional<Mismatch>();
+    if (is_empty(box_of(result, chunk))) return ComparedTile();
     if (tensor == nullptr) return fail(ErrorKind::kDamaged, "comes from nowhere");
     auto sides = readers.take();
-    std::optional<Mismatch> mismatch;
+    ComparedTile found;
     Status compared =
-        compare_elements(tensor->index, chunk, sides->wanted, sides->written, progress, &mismatch);
-    if (compared || mismatch) return mismatch;
-    return tl::unexpected<Error>(std::move(compared).error());
+        compare_elements(tensor->index, chunk, sides->wanted, sides->written, progress, found);
+    if (!compared && !found.mismatch) return tl::unexpected<Error>(std::move(compared).error());
+    return found;
   }
 };
 

@@ -55,9 +55,8 @@ struct TensorCertificate {
   // their bytes: left out, and not lost.
   std::int64_t padding = 0;
   // Elements of a tensor that was cast whose number the dtype cannot say (is_out_of_range in
-  // core/tensor/convert.h): an infinity, NaN or its largest number stands there. They were counted
-  // while they were cast. Where boxes are lost too, those in them count as lost, and this may be
-  // more than it was by as many.
+  // core/tensor/convert.h): an infinity, NaN or its largest number stands there. Those in lost
+  // boxes count as lost.
   std::int64_t out_of_range = 0;
 };
 

@@ -49,6 +49,32 @@ std::vector<std::uint32_t> in_order(const std::vector<BoxView>& boxes) {
   return order;
 }
 
+// Bounded pieces of what one part is.
+Blocks compared_blocks(const ArrangedTensor& tensor, const Part& part) {
+  const std::int64_t most = kComparedBytes / static_cast<std::int64_t>(size_of(tensor.dtype));
+  return {part.box.sizes, block_sizes(part.box.sizes, most, {})};
+}
+// The piece at hand, in the tensor.
+Box block_in(const Part& part, const Blocks& blocks) {
+  Box box = blocks.block;
+  for (std::size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] += part.box.offsets[d];
+  return box;
+}
+
+// Marks of elements for PartReader::read(): none where nothing is cast.
+class OutOfRange {
+ public:
+  OutOfRange(const Part& part, const Box& box)
+      : marks_(part.casts.empty() ? 0 : static_cast<std::size_t>(volume(box.sizes).value_or(0))) {}
+  std::uint8_t* bytes() { return marks_.empty() ? nullptr : marks_.data(); }
+  std::int64_t count() const {
+    return std::accumulate(marks_.begin(), marks_.end(), std::int64_t{0});
+  }
+
+ private:
+  std::vector<std::uint8_t> marks_;
+};
+
 }  // namespace
 
 tl::unexpected<Error> not_as_arranged(std::string_view fqn, const std::string& what) {
@@ -110,21 +136,38 @@ Result<std::optional<Error>> arranged_object_that_differs(const Arrangement& all
   return differs("", "another number of entries that are no tensors");
 }
 
+Result<std::int64_t> lost_out_of_range(const PartIndex& index, const Box& box, PartReader& wanted,
+                                       Progress* progress) {
+  std::int64_t count = 0;
+  for (const Box& lost : index.tensor().loss.boxes) {
+    const auto both = intersect(lost, box);
+    if (!both || is_empty(*both)) continue;
+    for (const Part& part : index.parts_of_tile(*both)) {
+      Blocks blocks = compared_blocks(index.tensor(), part);
+      while (blocks.next()) {
+        if (is_cancelled(progress)) return cancelled_error();
+        const Box block = block_in(part, blocks);
+        OutOfRange marks(part, block);
+        SHW_CHECK(wanted.read(part, block, marks.bytes()));
+        count += marks.count();
+      }
+    }
+  }
+  return count;
+}
+
 Status compare_elements(const PartIndex& index, ChunkId chunk, PartReader& wanted,
-                        BoxReader& written, Progress* progress, std::optional<Mismatch>* mismatch) {
+                        BoxReader& written, Progress* progress, ComparedTile& found) {
   const ArrangedTensor& tensor = index.tensor();
   Box tile = box_of(written.checkpoint(), chunk);
   std::int64_t compared = 0;
-  std::int64_t most = kComparedBytes / static_cast<std::int64_t>(size_of(tensor.dtype));
   for (const Part& part : index.parts_of_tile(tile)) {
-    Blocks blocks{part.box.sizes, block_sizes(part.box.sizes, most, {})};
+    Blocks blocks = compared_blocks(tensor, part);
     while (blocks.next()) {
       if (is_cancelled(progress)) return cancelled_error();
-      Box box = blocks.block, local = box;
-      for (std::size_t d = 0; d < box.offsets.size(); ++d) {
-        box.offsets[d] += part.box.offsets[d];
-        local.offsets[d] = box.offsets[d] - tile.offsets[d];
-      }
+      const Box box = block_in(part, blocks);
+      Box local = box;
+      for (std::size_t d = 0; d < box.offsets.size(); ++d) local.offsets[d] -= tile.offsets[d];
       const std::int64_t elements = volume(box.sizes).value_or(0);
       if (wanted.is_hole(part, box) && written.is_hole(chunk, local)) {
         compared += elements;
@@ -132,21 +175,26 @@ Status compare_elements(const PartIndex& index, ChunkId chunk, PartReader& wante
           progress->add(static_cast<std::uint64_t>(elements) * size_of(tensor.dtype));
         continue;
       }
-      SHW_TRY(Bytes expected, wanted.read(part, box));
+      OutOfRange marks(part, box);
+      SHW_TRY(Bytes expected, wanted.read(part, box, marks.bytes()));
       SHW_TRY(Bytes there, written.read(chunk, local));
       if (expected != there) {
         bool as_long = expected.size() == there.size();
-        if (mismatch != nullptr && as_long)
-          *mismatch = first_mismatch(tensor.dtype, box, there, expected);
+        if (as_long) found.mismatch = first_mismatch(tensor.dtype, box, there, expected);
         return not_as_arranged(tensor.fqn, "elements of " + to_text(box) + " differ");
       }
       compared += elements;
+      found.out_of_range += marks.count();
       if (progress != nullptr) progress->add(there.size());
     }
   }
-  if (compared == volume(tile.sizes)) return {};
-  return not_as_arranged(tensor.fqn,
-                         "elements of its tile at " + to_text(tile.offsets) + " come from nowhere");
+  if (compared != volume(tile.sizes))
+    return not_as_arranged(
+        tensor.fqn, "elements of its tile at " + to_text(tile.offsets) + " come from nowhere");
+  if (found.out_of_range == 0) return {};
+  SHW_TRY(const std::int64_t lost, lost_out_of_range(index, tile, wanted, progress));
+  found.out_of_range -= lost;
+  return {};
 }
 
 }  // namespace shw

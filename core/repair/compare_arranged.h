@@ -36,10 +36,14 @@ Status compare_tiles(const WrittenTensor& written, const Checkpoint& result, std
 Result<std::optional<Error>> arranged_object_that_differs(const Arrangement& all,
                                                           const Checkpoint& result);
 
-// Every element of one tile that was written, beside where it comes from. Fills `mismatch`, if it
-// is not null, where one is another.
+// Every element of one tile that was written, beside where it comes from. `found` has a mismatch
+// where one is another, which is an error too.
 Status compare_elements(const PartIndex& index, ChunkId chunk, PartReader& wanted,
-                        BoxReader& written, Progress* progress,
-                        std::optional<Mismatch>* mismatch = nullptr);
+                        BoxReader& written, Progress* progress, ComparedTile& found);
+
+// How many elements of `box` were lost before they were out of range: they were both, and count as
+// lost alone. Reads them; nothing where no element is lost.
+Result<std::int64_t> lost_out_of_range(const PartIndex& index, const Box& box, PartReader& wanted,
+                                       Progress* progress);
 
 }  // namespace shw

@@ -195,14 +195,20 @@ Status certify_replaced(const ProvingArranged& proving, Certificate& certificate
   return {};
 }
 
-// Elements of it that were out of range of what they were cast to.
-std::int64_t out_of_range_in(const ProvingArranged& proving, std::uint32_t entry) {
+// Elements of it that were out of range of what they were cast to. They were counted while they
+// were cast, lost or not: those that are both are read again here, and left out.
+Result<std::int64_t> out_of_range_in(const ProvingArranged& proving, std::uint32_t entry,
+                                     const ArrangedTensor& tensor) {
   std::uint64_t count = 0;
   for (std::uint32_t tile = 0; tile < proving.places.tiles_of(entry); ++tile) {
     const auto made = proving.places.find(entry, tile);
     if (made && proving.written.made[*made]) count += proving.written.made[*made]->out_of_range;
   }
-  return static_cast<std::int64_t>(count);
+  if (count == 0 || tensor.loss.boxes.empty()) return static_cast<std::int64_t>(count);
+  PartReader reader(proving.all);
+  SHW_TRY(const std::int64_t lost,
+          lost_out_of_range(PartIndex(tensor), whole(tensor.shape), reader, proving.progress));
+  return static_cast<std::int64_t>(count) - lost;
 }
 
 Result<Certificate> certify_arranged(const ProvingArranged& proving, const ItemHashes& hashes) {
@@ -222,7 +228,7 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving, const ItemH
     tensor.lost_boxes = loss.boxes;
     for (const Box& box : loss.boxes) tensor.lost += volume(box.sizes).value_or(0);
     tensor.kept = volume(written.tensor.shape).value_or(0) - tensor.lost;
-    tensor.out_of_range = std::min(out_of_range_in(proving, i), tensor.kept);
+    SHW_TRY(tensor.out_of_range, out_of_range_in(proving, i, written.tensor));
     tensor.kept -= tensor.out_of_range;
     tensor.fill = loss.fill;
     tensor.fill_from = loss.fill_from;

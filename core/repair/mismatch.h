@@ -1,6 +1,9 @@
-// One element that is another one than it should be, in words.
+// What holding a tile of a result against what it should be comes to: the first element that is
+// another one, in words.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/base/bytes.h"
@@ -12,6 +15,12 @@ namespace shw {
 struct Mismatch {
   Extents index = {};                     // in the tensor of the result
   std::string value = {}, expected = {};  // as text; with their bytes where the texts are the same
+};
+
+struct ComparedTile {
+  std::optional<Mismatch> mismatch = {};
+  // Elements as they should be whose number the dtype cannot say; those that are lost aside.
+  std::int64_t out_of_range = 0;
 };
 
 // The first one of `box`, which lies in the tensor: its elements row-major, as they are there and

@@ -187,7 +187,7 @@ void add_differences(const Checkpoint& checkpoint, const SourceRun& run, VerifyR
                         (run.found[i] ? words_about(run.found[i]->error()) : "it has no item"));
       continue;
     }
-    const std::optional<Mismatch>& mismatch = **run.found[i];
+    const std::optional<Mismatch>& mismatch = (*run.found[i])->mismatch;
     if (!mismatch) {
       against.compared += elements;
       continue;
@@ -199,6 +199,40 @@ void add_differences(const Checkpoint& checkpoint, const SourceRun& run, VerifyR
                                    item ? checkpoint.file(item->file).path : std::string(),
                                    mismatch->value, mismatch->expected});
   }
+}
+
+// By tensor of the result, how many of its elements were cast and are out of range; nothing of one
+// that was not compared as a whole, or is another one.
+std::vector<std::optional<std::int64_t>> counted_out_of_range(const Checkpoint& checkpoint,
+                                                              const SourceRun& run) {
+  std::vector<std::optional<std::int64_t>> counts(checkpoint.tensor_count(), 0);
+  for (std::uint32_t i = 0; i < run.found.size(); ++i) {
+    auto& count = counts[index_of(checkpoint.tensor_of(ChunkId{i}))];
+    const auto& found = run.found[i];
+    if (!found || !*found || (*found)->mismatch)
+      count.reset();
+    else if (count)
+      *count += (*found)->out_of_range;
+  }
+  return counts;
+}
+
+// Tensors that were not compared are told by add_differences().
+std::vector<std::string> wrong_counts(const Certificate& certificate, const Checkpoint& checkpoint,
+                                      const SourceRun& run) {
+  std::vector<std::string> broken;
+  const auto counts = counted_out_of_range(checkpoint, run);
+  for (const TensorCertificate& entry : certificate.tensors) {
+    const auto tensor = checkpoint.find(entry.fqn);
+    if (!tensor) continue;
+    const auto& count = counts[index_of(*tensor)];
+    if (!count || *count == entry.out_of_range) continue;
+    broken.push_back(fmt::format(
+        "{}: {} of it {} out of range of {} by the recorded plan, and the certificate says {}",
+        entry.fqn, plural(static_cast<std::uint64_t>(*count), "element"),
+        *count == 1 ? "is" : "are", name(checkpoint.dtype(*tensor)), entry.out_of_range));
+  }
+  return broken;
 }
 
 std::vector<std::string> words_of(const SourceReport& against) {
@@ -231,6 +265,7 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
   bool as_certified = report.outcome == VerifyReport::Outcome::kProved;
   add_differences(checkpoint, run, report, unknown);
   add_reasons(report, VerifyReport::Outcome::kBroken, words_of(against));
+  add_reasons(report, VerifyReport::Outcome::kBroken, wrong_counts(certificate, checkpoint, run));
   if (as_certified && !against.differences.empty()) {
     std::string sources = against.source;
     for (const std::string& other : run.expected.others) sources += " or " + other;

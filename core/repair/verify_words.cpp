@@ -56,13 +56,15 @@ Result<SourceReport> source_from(Unpacker& words) {
 
 Bytes packed(const ComparedChunk& found) {
   Packer words;
-  const Found kind = !found ? Found::kError : *found ? Found::kSomething : Found::kNothing;
+  const bool differs = found && found->mismatch;
+  const Found kind = !found ? Found::kError : differs ? Found::kSomething : Found::kNothing;
   words.add(static_cast<std::uint64_t>(kind));
   if (kind == Found::kError) words.add(found.error());
+  if (kind == Found::kNothing) words.add(static_cast<std::uint64_t>(found->out_of_range));
   if (kind == Found::kSomething) {
-    add_index(words, (*found)->index);
-    words.add((*found)->value);
-    words.add((*found)->expected);
+    add_index(words, found->mismatch->index);
+    words.add(found->mismatch->value);
+    words.add(found->mismatch->expected);
   }
   return words.take();
 }
@@ -70,7 +72,10 @@ Bytes packed(const ComparedChunk& found) {
 Result<ComparedChunk> unpacked_chunk(BytesView bytes) {
   Unpacker words(bytes);
   SHW_TRY(std::uint64_t kind, words.number());
-  if (kind == static_cast<std::uint64_t>(Found::kNothing)) return ComparedChunk();
+  if (kind == static_cast<std::uint64_t>(Found::kNothing)) {
+    SHW_TRY(std::uint64_t out_of_range, words.number());
+    return ComparedChunk(ComparedTile{{}, static_cast<std::int64_t>(out_of_range)});
+  }
   if (kind != static_cast<std::uint64_t>(Found::kSomething)) {
     SHW_TRY(Error error, words.error());
     return ComparedChunk(tl::unexpected<Error>(std::move(error)));
@@ -79,7 +84,7 @@ Result<ComparedChunk> unpacked_chunk(BytesView bytes) {
   SHW_TRY(mismatch.index, index_from(words));
   SHW_TRY(mismatch.value, words.text());
   SHW_TRY(mismatch.expected, words.text());
-  return ComparedChunk(std::move(mismatch));
+  return ComparedChunk(ComparedTile{std::move(mismatch)});
 }
 
 Bytes packed(const Result<std::optional<Error>>& object) {

@@ -10,9 +10,8 @@
 
 namespace shw {
 
-// The first element of a chunk that is not as it should be, if any; an error where that cannot be
-// told.
-using ComparedChunk = Result<std::optional<Mismatch>>;
+// An error where it could not be told.
+using ComparedChunk = Result<ComparedTile>;
 
 // The outer result of what is unpacked is that of the message.
 Bytes packed(const ComparedChunk& found);

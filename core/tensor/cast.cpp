@@ -197,8 +197,8 @@ void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, D
   }
 }
 
-Result<std::vector<std::byte>> cast_elements(Dtype from, std::span<const std::byte> bytes,
-                                             Dtype to) {
+Result<std::vector<std::byte>> cast_elements(Dtype from, std::span<const std::byte> bytes, Dtype to,
+                                             std::uint8_t* out_of_range) {
   if (!can_cast(from, to)) {
     return fail(ErrorKind::kUnsupported, "there is no cast from " + std::string(name(from)) +
                                              " to " + std::string(name(to)));
@@ -207,7 +207,7 @@ Result<std::vector<std::byte>> cast_elements(Dtype from, std::span<const std::by
   std::size_t count = bytes.size() / size_of(from);
   std::vector<std::byte> out(count * size_of(to));
   cast_row(from, bytes.data(), size_of(from), to, out.data(), size_of(to),
-           static_cast<std::int64_t>(count));
+           static_cast<std::int64_t>(count), out_of_range);
   return out;
 }
 

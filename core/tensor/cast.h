@@ -24,7 +24,8 @@ bool holds_all_of(Dtype to, Dtype from);
 // "what is beyond 448 becomes 448". It does not hold all of some other dtype.
 std::string out_of_range_in_words(Dtype to);
 // kUnsupported where there is no such cast: floating point to floating point only, or the same.
-Result<std::vector<std::byte>> cast_elements(Dtype from, std::span<const std::byte> bytes,
-                                             Dtype to);
+// `out_of_range` as in cast_row().
+Result<std::vector<std::byte>> cast_elements(Dtype from, std::span<const std::byte> bytes, Dtype to,
+                                             std::uint8_t* out_of_range = nullptr);
 
 }  // namespace shw

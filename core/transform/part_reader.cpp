@@ -1,6 +1,7 @@
 #include "core/transform/part_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/tensor/cast.h"
@@ -96,7 +97,8 @@ Result<const std::vector<float>*> PartReader::factors(std::uint32_t number) {
   return &found->second;
 }
 
-Status PartReader::scale(const Scaling& scaling, const Part& part, const Box& box, Bytes& values) {
+Status PartReader::scale(const Scaling& scaling, const Part& part, const Box& box, Bytes& values,
+                         std::uint8_t* out_of_range) {
   SHW_TRY(const std::vector<float>* all_factors, factors(scaling.factors));
   Extents strides = row_major_strides(all_.factors[scaling.factors]->shape);
   Blocks cells{box.sizes, Extents(box.sizes.size(), 1)};
@@ -112,13 +114,15 @@ Status PartReader::scale(const Scaling& scaling, const Part& part, const Box& bo
     }
     float value = 0;
     std::memcpy(&value, values.data() + i * sizeof value, sizeof value);
-    value = scaled(value, (*all_factors)[static_cast<std::size_t>(at)]);
-    std::memcpy(values.data() + i * sizeof value, &value, sizeof value);
+    const float product = scaled(value, (*all_factors)[static_cast<std::size_t>(at)]);
+    if (out_of_range != nullptr && std::isfinite(value) && !std::isfinite(product))
+      out_of_range[i] = 1;
+    std::memcpy(values.data() + i * sizeof product, &product, sizeof product);
   }
   return {};
 }
 
-Result<Bytes> PartReader::read(const Part& part, const Box& box) {
+Result<Bytes> PartReader::read(const Part& part, const Box& box, std::uint8_t* out_of_range) {
   std::int64_t count = volume(box.sizes).value_or(0);
   if (const auto* constant = std::get_if<FromConstant>(&part.from))
     return repeated(*constant, count, size_of(part.saved));
@@ -135,9 +139,9 @@ Result<Bytes> PartReader::read(const Part& part, const Box& box) {
   }
   Dtype now = part.saved;
   for (std::size_t i = 0; i < part.casts.size(); ++i) {
-    SHW_TRY(out, cast_elements(now, out, part.casts[i]));
+    SHW_TRY(out, cast_elements(now, out, part.casts[i], out_of_range));
     now = part.casts[i];
-    if (i == 0 && part.scaling) SHW_CHECK(scale(*part.scaling, part, box, out));
+    if (i == 0 && part.scaling) SHW_CHECK(scale(*part.scaling, part, box, out, out_of_range));
   }
   return out;
 }

@@ -2,6 +2,7 @@
 // against this, and it shares nothing with how that was lowered. For one thread.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <vector>
@@ -16,8 +17,10 @@ class PartReader {
   // `decoded_bytes`: of all readers of inputs together (BoxReader).
   explicit PartReader(const Arrangement& all, std::uint64_t decoded_bytes = kDecodedForBoxes)
       : all_(all), decoded_bytes_(decoded_bytes) {}
-  // Of `box`, which lies in the part's: row-major, of the dtype that the part ends in.
-  Result<Bytes> read(const Part& part, const Box& box);
+  // Of `box`, which lies in the part's: row-major, of the dtype that the part ends in. Of
+  // `out_of_range`, a byte an element, those become 1 whose number is lost on the way
+  // (is_out_of_range in core/tensor/convert.h); null: nobody asks.
+  Result<Bytes> read(const Part& part, const Box& box, std::uint8_t* out_of_range = nullptr);
   // read() would give nothing but zero bytes, since what it would read is a hole.
   bool is_hole(const Part& part, const Box& box);
 
@@ -29,7 +32,8 @@ class PartReader {
   static Box saved_box(const Part& part, const Box& box);
   Result<Raw> read_raw(const Part& part, const Box& box);
   Result<BoxReader*> reader(std::uint32_t input);
-  Status scale(const Scaling& scaling, const Part& part, const Box& box, Bytes& values);
+  Status scale(const Scaling& scaling, const Part& part, const Box& box, Bytes& values,
+               std::uint8_t* out_of_range);
   Result<const std::vector<float>*> factors(std::uint32_t number);
 
   const Arrangement& all_;

@@ -2,6 +2,10 @@
 // a run was killed meanwhile.
 #include <doctest/doctest.h>
 
+#include <chrono>
+
+#include "core/cluster/loopback.h"
+#include "core/cluster/transport_team.h"
 #include "core/dead_process.h"
 #include "core/io/faulty_store.h"
 #include "core/io/place.h"
@@ -16,15 +20,16 @@ void draw_casts(test::DrawnPlan& plan) {
   test::Dice dice(26);
   plan.wanted["a"] = test::random_tensor(Dtype::kFloat32, {24, 10}, dice);
   plan.wanted["b"] = test::random_tensor(Dtype::kFloat64, {7, 9}, dice);
+  plan.wanted["b2"] = test::random_tensor(Dtype::kFloat64, {7, 9}, dice);
   plan.wanted["c"] = test::random_tensor(Dtype::kFloat16, {5, 30}, dice);
   plan.wanted["d"] = test::random_tensor(Dtype::kBfloat16, {40}, dice);
   test::save_in(plan.store, plan.wanted, dice);
   plan.steps = {CastStep{{"a"}, Dtype::kFloat8E4m3fn},
                 CastStep{{"a"}, Dtype::kFloat32},  // back, and what was lost stays lost
-                CastStep{{"b"}, Dtype::kFloat16},
-                CastStep{{"c"}, Dtype::kFloat8E4m3fn},
-                CastStep{{"d"}, Dtype::kFloat32},
-                SplitStep{"a", 0, {9, 15}, {"a.0", "a.1"}},
+                // What stands in lost boxes is out of range too, and counts as lost alone.
+                FillStep{{"b"}, {{Box{{2, 0}, {3, 9}}}}, 0, "", "b2"},
+                CastStep{{"b"}, Dtype::kFloat16}, CastStep{{"c"}, Dtype::kFloat8E4m3fn},
+                CastStep{{"d"}, Dtype::kFloat32}, SplitStep{"a", 0, {9, 15}, {"a.0", "a.1"}},
                 ReshardStep{{"*"}, {{{"dp", 3}}}, {{Placement::Kind::kShard, 0, 1}}}};
   for (const Step& step : plan.steps) std::visit(test::PlainSteps{plan.wanted}, step);
 }
@@ -49,8 +54,11 @@ TEST_CASE("the answer and the certificate say how many numbers a cast could not 
   }
   CHECK(wanted.size() == 4);
   CHECK(made->out_of_range == wanted);
-  // Nothing was put in their place.
-  CHECK(filled_in(*test::open_in(plan.store, "/out")).tensors.empty());
+  // Nothing was put in their place; what was filled counts for itself.
+  const FilledReport filled = filled_in(*test::open_in(plan.store, "/out"));
+  REQUIRE(filled.tensors.size() == 1);
+  CHECK(filled.tensors.front().fqn == "b");
+  CHECK(filled.tensors.front().lost == 27);
   test::proved_files(plan, all, "/out");
 }
 
@@ -93,21 +101,47 @@ TEST_CASE("a certificate that counts too few or too many of them is broken") {
   REQUIRE(make_arranged(plan.store, all, test::run_into(plan, all, "/out"), nullptr).has_value());
   const std::string path = std::string("/out/") + kCertificateFile;
   const Bytes whole = plan.store.get(path).value();
+  using Outcome = VerifyReport::Outcome;
+  std::shared_ptr<const Checkpoint> source;
   auto outcome = [&](const std::function<void(TensorCertificate&)>& lie) {
     auto certificate = certificate_from_json(
         {reinterpret_cast<const char*>(whole.data()), whole.size()}, kCertificateFile);
     REQUIRE(certificate.has_value());
     for (TensorCertificate& tensor : certificate->tensors) {
-      if (tensor.fqn == "c") lie(tensor);
+      if (tensor.fqn == "b") lie(tensor);
     }
     const std::string text = certificate_to_json(*certificate);
     const auto bytes = std::as_bytes(std::span(text));
     plan.store.put(path, {bytes.begin(), bytes.end()});
-    auto proof = verify_repair(*test::open_in(plan.store, "/out"), nullptr, nullptr);
+    auto proof = verify_repair(*test::open_in(plan.store, "/out"), nullptr, source);
     REQUIRE(proof.has_value());
+    if (source == nullptr) return proof->outcome;
+    // Whoever compares together says the same.
+    auto ended = run_on_threads(3, {}, [&](Transport& transport) -> Status {
+      TransportTeam team(transport, std::chrono::seconds(60));
+      SHW_TRY(auto told, verify_repair(*test::open_in(plan.store, "/out"), nullptr, source, &team));
+      CHECK(told.outcome == proof->outcome);
+      CHECK(told.reasons == proof->reasons);
+      return {};
+    });
+    for (const Status& one : ended) CHECK(one.has_value());
     return proof->outcome;
   };
-  using Outcome = VerifyReport::Outcome;
+  // It was sealed anew, and its sums are right: only what it was made of tells.
+  auto one_less = [](TensorCertificate& tensor) {
+    --tensor.out_of_range;
+    ++tensor.kept;
+  };
+  auto one_more = [](TensorCertificate& tensor) {
+    ++tensor.out_of_range;
+    --tensor.kept;
+  };
+  CHECK(outcome(one_less) == Outcome::kProved);
+  source = all.inputs.front();
+  CHECK(outcome([](TensorCertificate&) {}) == Outcome::kProved);
+  CHECK(outcome(one_less) == Outcome::kBroken);
+  CHECK(outcome(one_more) == Outcome::kBroken);
+  source = nullptr;
   CHECK(outcome([](TensorCertificate&) {}) == Outcome::kProved);
   CHECK(outcome([](TensorCertificate& tensor) { --tensor.out_of_range; }) == Outcome::kBroken);
   CHECK(outcome([](TensorCertificate& tensor) { tensor.out_of_range = 0; }) == Outcome::kBroken);
