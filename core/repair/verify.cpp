@@ -207,6 +207,8 @@ std::vector<std::optional<std::int64_t>> counted_out_of_range(const Checkpoint& 
                                                               const SourceRun& run) {
   std::vector<std::optional<std::int64_t>> counts(checkpoint.tensor_count(), 0);
   for (std::uint32_t i = 0; i < run.found.size(); ++i) {
+    // A tile without elements may have no item to be held against anything.
+    if (volume(checkpoint.sizes(ChunkId{i})) == 0) continue;
     auto& count = counts[index_of(checkpoint.tensor_of(ChunkId{i}))];
     const auto& found = run.found[i];
     if (!found || !*found || (*found)->mismatch)
