@@ -205,7 +205,7 @@ Result<std::int64_t> out_of_range_in(const ProvingArranged& proving, std::uint32
     if (made && proving.written.made[*made]) count += proving.written.made[*made]->out_of_range;
   }
   if (count == 0 || tensor.loss.boxes.empty()) return static_cast<std::int64_t>(count);
-  PartReader reader(proving.all);
+  PartReader reader(proving.all, proving.run.memory);
   SHW_TRY(const std::int64_t lost,
           lost_out_of_range(PartIndex(tensor), whole(tensor.shape), reader, proving.progress));
   return static_cast<std::int64_t>(count) - lost;
