@@ -9,46 +9,72 @@
 namespace shw {
 namespace {
 
-std::vector<FilePart> sorted_parts(const LaidOut& laid_out) {
-  std::vector<FilePart> parts;
-  parts.reserve(laid_out.before.size() + laid_out.copies.size() + laid_out.made.size());
-  for (std::size_t i = 0; i < laid_out.before.size(); ++i) {
-    const OutputBytes& bytes = laid_out.before[i];
-    parts.push_back({FilePart::Is::kBytes, bytes.file, i, bytes.offset, bytes.bytes.size()});
+// The lists of a layout behind each other: a part is a number.
+class NumberedParts {
+ public:
+  explicit NumberedParts(const LaidOut& laid_out) : laid_out_(laid_out) {}
+
+  FilePart at(std::uint32_t number) const {
+    const std::size_t copies = laid_out_.before.size(), made = copies + laid_out_.copies.size();
+    if (number < copies) {
+      const OutputBytes& bytes = laid_out_.before[number];
+      return {FilePart::Is::kBytes, bytes.file, number, 0, bytes.offset, bytes.bytes.size()};
+    }
+    if (number < made) {
+      const auto index = static_cast<std::uint32_t>(number - copies);
+      const OutputCopy& copy = laid_out_.copies[index];
+      return {FilePart::Is::kCopy, copy.file, index, 0, copy.offset, copy.length};
+    }
+    const auto index = static_cast<std::uint32_t>(number - made);
+    const MadeTile& tile = laid_out_.made[index];
+    return {FilePart::Is::kMade, tile.file, index, 0, tile.offset, tile.length};
   }
-  for (std::size_t i = 0; i < laid_out.copies.size(); ++i) {
-    const OutputCopy& copy = laid_out.copies[i];
-    parts.push_back({FilePart::Is::kCopy, copy.file, i, copy.offset, copy.length});
+
+  // All of them, those of file f from begins[f] to begins[f + 1].
+  std::vector<std::uint32_t> by_file(std::vector<std::size_t>& begins) const {
+    const std::size_t count = count_of_parts(laid_out_);
+    begins.assign(laid_out_.files.size() + 1, 0);
+    for (std::uint32_t number = 0; number < count; ++number) ++begins[at(number).file + 1];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    std::vector<std::size_t> next(begins.begin(), begins.end() - 1);
+    std::vector<std::uint32_t> order(count);
+    for (std::uint32_t number = 0; number < count; ++number)
+      order[next[at(number).file]++] = number;
+    return order;
   }
-  for (std::size_t i = 0; i < laid_out.made.size(); ++i) {
-    const MadeTile& made = laid_out.made[i];
-    parts.push_back({FilePart::Is::kMade, made.file, i, made.offset, made.length});
+
+ private:
+  const LaidOut& laid_out_;
+};
+
+// From the front to the back. Of nothing comes first: it begins where the next one does.
+void sort_by_place(const NumberedParts& parts, std::span<std::uint32_t> of_file) {
+  struct Place {
+    std::uint64_t offset = 0, length = 0;
+    std::uint32_t number = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  std::vector<Place> places;
+  places.reserve(of_file.size());
+  for (std::uint32_t number : of_file) {
+    const FilePart part = parts.at(number);
+    places.push_back({part.offset, part.length, number});
   }
-  // A sort that keeps the order of equals by itself would take half as much again, of millions.
-  std::sort(parts.begin(), parts.end(), [](const FilePart& a, const FilePart& b) {
-    // Of nothing comes first: it begins where the next one does.
-    return std::tuple(a.file, a.offset, a.length, a.is, a.index) <
-           std::tuple(b.file, b.offset, b.length, b.is, b.index);
-  });
-  return parts;
+  std::sort(places.begin(), places.end());
+  for (std::size_t i = 0; i < places.size(); ++i) of_file[i] = places[i].number;
 }
 
-// Each lies inside of its file, behind the one before.
-Status check_parts(const LaidOut& laid_out, const std::vector<FilePart>& parts) {
-  std::uint64_t end = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const FilePart& part = parts[i];
-    if (i == 0 || parts[i - 1].file != part.file) end = 0;
-    const LaidOut::File& file = laid_out.files[part.file];
-    auto next = checked_add(part.offset, part.length);
-    if (part.offset < end)
-      return fail(ErrorKind::kIo, "two parts of a new file would lie at one place",
-                  {file.path, part.offset});
-    if (!next || *next > file.size)
-      return fail(ErrorKind::kIo, "a part of a new file would lie beyond its end",
-                  {file.path, part.offset});
-    end = *next;
-  }
+// Lies inside of its file, and not before `end`, which becomes where it ends.
+Status check_part(const LaidOut& laid_out, const FilePart& part, std::uint64_t& end) {
+  const LaidOut::File& file = laid_out.files[part.file];
+  auto next = checked_add(part.offset, part.length);
+  if (part.offset < end)
+    return fail(ErrorKind::kIo, "two parts of a new file would lie at one place",
+                {file.path, part.offset});
+  if (!next || *next > file.size)
+    return fail(ErrorKind::kIo, "a part of a new file would lie beyond its end",
+                {file.path, part.offset});
+  end = *next;
   return {};
 }
 
@@ -67,10 +93,25 @@ std::vector<OutputId> outputs_in_order(const LaidOut& laid_out, std::span<const 
   return outputs;
 }
 
-Result<std::vector<FilePart>> file_parts_of(const LaidOut& laid_out) {
-  std::vector<FilePart> parts = sorted_parts(laid_out);
-  SHW_CHECK(check_parts(laid_out, parts));
-  return parts;
+std::size_t count_of_parts(const LaidOut& laid_out) {
+  return laid_out.before.size() + laid_out.copies.size() + laid_out.made.size();
+}
+
+Status each_file_part(const LaidOut& laid_out, const std::function<void(const FilePart&)>& then) {
+  const NumberedParts parts(laid_out);
+  std::vector<std::size_t> begins;
+  std::vector<std::uint32_t> order = parts.by_file(begins);
+  for (std::size_t file = 0; file < laid_out.files.size(); ++file) {
+    const auto of_file = std::span(order).subspan(begins[file], begins[file + 1] - begins[file]);
+    sort_by_place(parts, of_file);
+    std::uint64_t end = 0;
+    for (std::uint32_t number : of_file) {
+      const FilePart part = parts.at(number);
+      SHW_CHECK(check_part(laid_out, part, end));
+      then(part);
+    }
+  }
+  return {};
 }
 
 }  // namespace shw

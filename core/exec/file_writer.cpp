@@ -30,8 +30,11 @@ FileWriter::FileWriter(const FolderRun& run, const MemoryShares& shares, const E
           executors, progress),
       checksums_(laid_out_.made.size()),
       sealed_(laid_out_.made.size()),
-      elements_(laid_out_.made.size()),
-      files_(laid_out_.files.size()) {}
+      files_(laid_out_.files.size()) {
+  // Hardly a part has several pieces where there are many.
+  parts_.reserve(count_of_parts(laid_out_));
+  pieces_.reserve(laid_out_.made.size());
+}
 
 void FileWriter::add(const FilePart& whole, std::uint64_t piece_bytes) {
   FilePart part = whole;
@@ -50,15 +53,16 @@ void FileWriter::add(const FilePart& whole, std::uint64_t piece_bytes) {
     std::uint64_t count = part.block_count = payloads_.block_count(run_.made[part.index]);
     std::uint64_t of_one = std::max<std::uint64_t>(part.length / count, 1);
     std::uint64_t at_once = std::max<std::uint64_t>(piece_bytes / of_one, 1);
-    std::size_t first_piece = pieces_.size();
+    const auto first_piece = static_cast<std::uint32_t>(pieces_.size());
     for (std::uint64_t first = 0; first < count; first += at_once) {
       part.blocks = {first, std::min(first + at_once, count)};
-      part.piece = pieces_.size();
+      part.piece = static_cast<std::uint32_t>(pieces_.size());
       pieces_.emplace_back();
       parts_.push_back(part);
       payloads_.expect(run_.made[part.index]);
     }
-    files_[part.file].tiles.push_back({part.index, first_piece, pieces_.size()});
+    files_[part.file].tiles.push_back(
+        {part.index, first_piece, static_cast<std::uint32_t>(pieces_.size())});
     return;
   }
   parts_.push_back(part);
@@ -152,9 +156,28 @@ Status FileWriter::put(const FilePart& part, OutputFile& file, SentParts* sent) 
   return {};
 }
 
+std::span<const WrittenBlocks> FileWriter::pieces_of(const OpenFile::Tile& tile) const {
+  return std::span(pieces_).subspan(tile.first_piece, tile.last_piece - tile.first_piece);
+}
+
 std::uint32_t FileWriter::crc_of(const OpenFile::Tile& tile) const {
-  auto of_tile = std::span(pieces_).subspan(tile.first_piece, tile.last_piece - tile.first_piece);
-  return crc_of_all(of_tile, laid_out_.made[tile.made].length);
+  return crc_of_all(pieces_of(tile), laid_out_.made[tile.made].length);
+}
+
+ElementSums FileWriter::elements_of(const OpenFile::Tile& tile) const {
+  ElementSums sums;
+  for (const WrittenBlocks& piece : pieces_of(tile)) sums += piece.elements;
+  return sums;
+}
+
+std::vector<std::optional<ElementSums>> FileWriter::take_elements() {
+  parts_ = {};
+  std::vector<std::optional<ElementSums>> elements(laid_out_.made.size());
+  for (const OpenFile& file : files_) {
+    if (!file.is_finished) continue;
+    for (const OpenFile::Tile& tile : file.tiles) elements[tile.made] = elements_of(tile);
+  }
+  return elements;
 }
 
 // Tiles of one file, whose checksums are known.
@@ -176,7 +199,7 @@ Status FileWriter::seal_rest(std::uint32_t index, OutputFile& file) {
     GatheredFile gathered(file);
     std::vector<std::uint32_t> tiles;
     for (const OpenFile::Tile& tile : files_[index].tiles) {
-      if (sealed_[tile.made] == 0) tiles.push_back(static_cast<std::uint32_t>(tile.made));
+      if (sealed_[tile.made] == 0) tiles.push_back(tile.made);
     }
     SHW_CHECK(seal(tiles, gathered));
     return gathered.flush();
@@ -192,15 +215,13 @@ Status FileWriter::finish(std::uint32_t index, OutputFile& file) {
   if (is_cancelled(progress_)) return cancelled_error();
   std::vector<ElementSums> own;
   for (const OpenFile::Tile& tile : files_[index].tiles) {
-    auto of_tile = std::span(pieces_).subspan(tile.first_piece, tile.last_piece - tile.first_piece);
     checksums_[tile.made] = crc_of(tile);
-    elements_[tile.made].emplace();
-    for (const WrittenBlocks& piece : of_tile) *elements_[tile.made] += piece.elements;
-    own.push_back(*elements_[tile.made]);
+    own.push_back(elements_of(tile));
   }
   SHW_CHECK(seal_rest(index, file));
   SHW_CHECK(file.finish(laid_out_.files[index].size));
   files_[index].file.reset();
+  files_[index].is_finished = true;
   return done_({laid_out_.files[index].path, laid_out_.files[index].size, std::move(own)});
 }
 
@@ -237,7 +258,7 @@ Status FileWriter::write_run(std::span<const FilePart> parts) {
     if (is_cancelled(progress_)) return cancelled_error();
     SHW_CHECK(put(part, gathered, nullptr));
     checksums_[part.index] = crc_of({part.index, part.piece, part.piece + 1});
-    tiles.push_back(static_cast<std::uint32_t>(part.index));
+    tiles.push_back(part.index);
   }
   SHW_CHECK(seal(tiles, gathered));
   SHW_CHECK(gathered.flush());

@@ -54,7 +54,8 @@ class FileWriter {
 
   Payloads& payloads() { return payloads_; }
   // What tiles must hold, by index in LaidOut::made; nothing of those that were not written here.
-  std::vector<std::optional<ElementSums>> take_elements() { return std::move(elements_); }
+  // The last that is asked for: the parts are gone then.
+  std::vector<std::optional<ElementSums>> take_elements();
 
  private:
   // A file that is open from its first part to its last.
@@ -62,10 +63,11 @@ class FileWriter {
     std::mutex guard;
     std::unique_ptr<OutputFile> file;
     std::atomic<std::size_t> left{0};
-    bool is_joined = false;  // another worker creates it
+    bool is_joined = false;    // another worker creates it
+    bool is_finished = false;  // by this one
     // Its tiles, by index in LaidOut::made, and where their pieces begin and end.
     struct Tile {
-      std::size_t made = 0, first_piece = 0, last_piece = 0;
+      std::uint32_t made = 0, first_piece = 0, last_piece = 0;
     };
     std::vector<Tile> tiles;
   };
@@ -73,7 +75,9 @@ class FileWriter {
   Result<OutputFile*> open(std::uint32_t index);
   Status put(const FilePart& part, OutputFile& file, SentParts* sent);
   bool is_small(const FilePart& part) const;
+  std::span<const WrittenBlocks> pieces_of(const OpenFile::Tile& tile) const;
   std::uint32_t crc_of(const OpenFile::Tile& tile) const;
+  ElementSums elements_of(const OpenFile::Tile& tile) const;
   Status seal(std::span<const std::uint32_t> tiles, OutputFile& file);
   Status seal_rest(std::uint32_t index, OutputFile& file);
   Status finish(std::uint32_t index, OutputFile& file);
@@ -85,9 +89,8 @@ class FileWriter {
   Progress* progress_;
   PassingItems& came_along_;
   Payloads payloads_;
-  std::vector<std::uint32_t> checksums_;              // by tile
-  std::vector<std::uint8_t> sealed_;                  // by tile; a byte each: threads write them
-  std::vector<std::optional<ElementSums>> elements_;  // by tile
+  std::vector<std::uint32_t> checksums_;  // by tile
+  std::vector<std::uint8_t> sealed_;      // by tile; a byte each: threads write them
   std::vector<OpenFile> files_;
   std::vector<FilePart> parts_;
   std::vector<WrittenBlocks> pieces_;  // of tiles; each is written by one thread

@@ -1,5 +1,6 @@
 #include "core/exec/job_part.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 
@@ -28,8 +29,7 @@ Result<float> factor_of(const ProgramJob& job, Storages& storages) {
   if (job.factor == SourceId::kNone)
     return std::bit_cast<float>(static_cast<std::uint32_t>(job.constant[0]));
   SHW_TRY(auto source, storages.open(job.factor));
-  SHW_CHECK(source->read(static_cast<std::uint64_t>(job.factor_at),
-                         std::as_writable_bytes(std::span(&factor, 1))));
+  SHW_CHECK(source->read(job.constant[0], std::as_writable_bytes(std::span(&factor, 1))));
   return factor;
 }
 
@@ -61,7 +61,8 @@ std::optional<std::uint64_t> begin_of_run(const Program& program, const JobPart&
 }
 
 Result<TileJob> tile_of(const ProgramJob& job, Storages& storages) {
-  TileJob tile{job.op, job.from, job.to, {}, {job.constant[0], job.constant[1]}, job.via};
+  TileJob tile{job.op, job.from, job.to, {}, {0, 0}, job.via};
+  if (job.op == ElementOp::kConstant) std::copy_n(job.constant, 2, tile.constant);
   if (job.op == ElementOp::kScale) {
     SHW_TRY(tile.factor, factor_of(job, storages));
   }
@@ -70,11 +71,12 @@ Result<TileJob> tile_of(const ProgramJob& job, Storages& storages) {
 
 void add_part(const Program& program, const JobPart& part, const TileJob& tile,
               const std::byte* bytes, ElementSums& elements) {
-  const Extents logical = row_major_strides(program.shape(program.output(part.job.output)));
-  ExtentsView at = program.at(part.job);
-  std::int64_t first = part.job.logical;
-  for (std::size_t d = 0; d < at.size(); ++d)
-    first += (part.common.offsets[d] - at[d]) * logical[d];
+  const ProgramOutput& output = program.output(part.job.output);
+  const Extents logical = row_major_strides(program.shape(output));
+  ExtentsView offsets = program.offsets(output);
+  std::int64_t first = 0;  // row-major index in the whole tensor
+  for (std::size_t d = 0; d < offsets.size(); ++d)
+    first += (offsets[d] + part.common.offsets[d]) * logical[d];
   TileJob job = tile;
   each_canonical_pair(pair_of(part.common.sizes, part.box.strides, part.box.offset, logical, first),
                       [&](const LayoutPair& pair) {

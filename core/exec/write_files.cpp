@@ -9,12 +9,11 @@ namespace {
 // Of `there` too: a file that has no part holds nothing but what seals it.
 Result<std::vector<bool>> add_parts(const LaidOut& laid_out, const std::vector<bool>& there,
                                     FileWriter& writer) {
-  SHW_TRY(std::vector<FilePart> whole, file_parts_of(laid_out));
   std::vector<bool> has_parts = there;
-  for (const FilePart& part : whole) {
+  SHW_CHECK(each_file_part(laid_out, [&](const FilePart& part) {
     has_parts[part.file] = true;
     if (!there[part.file]) writer.add(part, kPieceBytes);
-  }
+  }));
   return has_parts;
 }
 

@@ -132,15 +132,14 @@ void TeamWriting::cut_rounds(std::size_t worker, Share parts) {
 }
 
 Status TeamWriting::plan(const std::vector<bool>& there) {
-  SHW_TRY(std::vector<FilePart> whole, file_parts_of(run_.laid_out));
   std::vector<bool> has_parts = there;
   // A team of one is sent nothing.
   const std::uint64_t piece =
       shares_.round_bytes == 0 ? kPieceBytes : std::min(kPieceBytes, shares_.round_bytes);
-  for (const FilePart& part : whole) {
+  SHW_CHECK(each_file_part(run_.laid_out, [&](const FilePart& part) {
     has_parts[part.file] = true;
     if (!there[part.file]) writer_.add(part, piece);
-  }
+  }));
   parts_ = deal_parts(dealt_, writer_.parts());
   find_sent_parts();
   const bool in_rounds = std::find(is_sent_.begin(), is_sent_.end(), true) != is_sent_.end();

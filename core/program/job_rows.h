@@ -14,13 +14,6 @@ inline std::uint32_t append(std::vector<std::int64_t>& pool, ExtentsView numbers
   return at;
 }
 
-// Of the first element of a box that begins at `at` in an output, which begins at `offsets`.
-inline std::int64_t logical_index(ExtentsView shape, ExtentsView offsets, ExtentsView at) {
-  std::int64_t index = 0;
-  for (std::size_t d = 0; d < shape.size(); ++d) index = index * shape[d] + offsets[d] + at[d];
-  return index;
-}
-
 inline void read_from(ProgramJob& job, SourceId source, Dtype from, std::int64_t first) {
   job.source = source;
   job.from = from;
@@ -35,8 +28,8 @@ inline void change(ProgramJob& job, const ProgramBuilder::Change& change) {
   if (!change.is_scaled) return;
   job.op = ElementOp::kScale;
   job.factor = change.factor;
-  job.factor_at = change.factor_at;
-  job.constant[0] = change.factor_bits;
+  job.constant[0] = change.factor == SourceId::kNone ? change.factor_bits
+                                                     : static_cast<std::uint64_t>(change.factor_at);
 }
 
 inline void fill_with(ProgramJob& job, const std::array<std::uint64_t, 2>& bits) {

@@ -93,7 +93,7 @@ Hash128 hash_of(const Program& program) {
   columns.add(program.jobs.size());
   for (const ProgramJob& job : program.jobs) {
     columns.add(job.output, job.source, job.op, job.from, job.to, job.numbers, job.first,
-                job.constant[0], job.constant[1], job.factor, job.factor_at, job.logical);
+                job.constant[0], job.constant[1], job.factor);
     columns.add(job.via);
   }
   return columns.value();

@@ -57,20 +57,20 @@ struct ProgramOutput {
   std::uint32_t numbers = 0;  // in pool: the tensor's shape, the box's offsets in it, its sizes
 };
 
+// 56 bytes: there are millions.
 struct ProgramJob {
   OutputId output{};
   SourceId source = SourceId::kNone;
-  ElementOp op = ElementOp::kCopy;
-  Dtype from = Dtype::kUnknown, to = Dtype::kUnknown;
+  SourceId factor = SourceId::kNone;  // of kScale: where one float32 lies; none: it is `constant`
   std::uint32_t numbers = 0;  // in pool: where the box begins in the output, its sizes, and the
                               // source's strides in bytes
   std::int64_t first = 0;     // byte of the source where the box's first element begins
-  std::uint64_t constant[2] = {0, 0};  // the bytes of an element, little-endian
+  // Of kConstant: the bytes of an element, little-endian. Of kScale: the bits of the float32, or
+  // how many bytes into `factor` it lies.
+  std::uint64_t constant[2] = {0, 0};
+  ElementOp op = ElementOp::kCopy;
+  Dtype from = Dtype::kUnknown, to = Dtype::kUnknown;
   Hops via{};
-  // Of kScale: where one float32 lies, `factor_at` bytes in; none: it is `constant`.
-  SourceId factor = SourceId::kNone;
-  std::int64_t factor_at = 0;
-  std::int64_t logical = 0;  // row-major index in the whole tensor of the box's first element
 };
 
 struct Program {

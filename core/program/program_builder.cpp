@@ -70,7 +70,6 @@ ProgramJob& ProgramBuilder::add_job(OutputId output, const Box& box, ExtentsView
   ProgramJob job;
   job.output = output;
   job.to = job.from = out.dtype;
-  job.logical = logical_index(program_.shape(out), program_.offsets(out), box.offsets);
   job.numbers = append(job_numbers_, box.offsets);
   append(job_numbers_, box.sizes);
   append(job_numbers_, strides);

@@ -137,7 +137,6 @@ void ProgramFrame::fill(OutputId output, ExtentsView shape, const Box& box,
     assert(said.box.sizes.size() == row.ndim && said.strides.size() == row.ndim);
     job->output = output;
     job->from = job->to = row.dtype;
-    job->logical = logical_index(shape, box.offsets, said.box.offsets);
     put(put(put(program_.pool.data() + job->numbers, said.box.offsets), said.box.sizes),
         said.strides);
     if (said.source == SourceId::kNone) {
