@@ -122,8 +122,7 @@ bool mends(const Plan& plan) {
 std::string verdict_of(Context& context, const Plan& plan, const RepairResult& result,
                        std::size_t wrong) {
   TextStyle style = style_of(context);
-  std::string loss = result.lossless ? "nothing is lost"
-                                     : "what is lost stands in the certificate and in lost.json";
+  std::string loss = result.lossless ? "nothing is lost" : "what is lost stands in the certificate";
   if (!mends(plan)) {
     return wrong == 0 ? inked(style, Ink::kGreen, "metadata written anew") + ", " + loss
                       : inked(style, Ink::kRed, "not repaired") +
@@ -148,7 +147,8 @@ void tell_result(Context& context, const Plan& plan, const RepairResult& result,
     context.terminal.out_line(inked(style, Ink::kRed, "still wrong") + "  " + finding.rule + ": " +
                               printable(finding.cause));
   }
-  context.terminal.out_line(verdict_of(context, plan, result, wrong) + "\n  checkpoint   " +
+  context.terminal.out_line(verdict_of(context, plan, result, wrong) + "\n" +
+                            other_ranks_to_text(result) + "  checkpoint   " +
                             printable(result.output) + "\n  certificate  " +
                             printable(result.certificate));
   for (const Finding& finding : remaining) {

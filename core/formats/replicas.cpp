@@ -144,6 +144,22 @@ std::vector<const Replica*> replicas_of(const Checkpoint& checkpoint) {
   return all;
 }
 
+// By their bytes: torch pickles equal values alike.
+Result<bool> ranks_say_the_same(const Checkpoint& checkpoint, const ObjectRow& row,
+                                Progress* progress) {
+  for (const ItemPlace& other : row.of_other_ranks) {
+    if (!row.item) return false;
+    auto equal = [&]() -> Result<bool> {
+      SHW_TRY(CopyRange left, range_of(checkpoint, *row.item));
+      SHW_TRY(CopyRange right, range_of(checkpoint, other));
+      return are_equal(left, right, progress);
+    }();
+    if (!equal && equal.error().kind == ErrorKind::kCancelled) return equal;
+    if (!equal || !*equal) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<std::string> doubt_of(const Checkpoint& checkpoint, const Replica& replica,
@@ -204,6 +220,19 @@ Result<std::map<TensorId, ReplicaDoubt>> doubtful_replicas(const Checkpoint& che
     if (worst.words.empty() || doubts[i].kind > worst.kind) worst = std::move(doubts[i]);
   }
   return out;
+}
+
+Result<std::vector<std::string>> entries_of_other_ranks(const Checkpoint& checkpoint,
+                                                        Progress* progress) {
+  std::vector<std::string> names;
+  if (checkpoint.format().traits.index_of_rank == nullptr) return names;
+  SHW_TRY(auto tensors, doubtful_replicas(checkpoint, progress));
+  for (const auto& [tensor, doubt] : tensors) names.emplace_back(checkpoint.fqn(tensor));
+  for (const ObjectRow& row : checkpoint.objects()) {
+    SHW_TRY(bool alike, ranks_say_the_same(checkpoint, row, progress));
+    if (!alike) names.push_back(row.fqn);
+  }
+  return names;
 }
 
 }  // namespace shw

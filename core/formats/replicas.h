@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
@@ -29,5 +30,10 @@ struct ReplicaDoubt {
 Result<std::map<TensorId, ReplicaDoubt>> doubtful_replicas(const Checkpoint& checkpoint,
                                                            Progress* progress,
                                                            Team* team = nullptr);
+
+// Where each rank has an index of its own: tensors, then other entries, of which another rank did
+// not save what the lowest one did, or cannot be read. What is made of the checkpoint lacks those.
+Result<std::vector<std::string>> entries_of_other_ranks(const Checkpoint& checkpoint,
+                                                        Progress* progress);
 
 }  // namespace shw

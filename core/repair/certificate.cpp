@@ -11,6 +11,7 @@
 //    "objects": {fqn: {"item"}}, "files": {path: {"bytes", "rest", "items"}},
 //    "entries": [{"fqn", "from", "item"}], only where some changed,
 //    "steps": [text], "dropped": [fqn], "trimmed", of what was made by steps,
+//    "of_other_ranks": [fqn], entries of which other ranks had others that did not come along,
 //    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}],
 //    "plan": {...} | "plan_zstd": base64 of it, compressed,
 //    "content_hash"}
@@ -250,7 +251,8 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
     return member(parsed, key).is_null() || read(member(parsed, key), value);
   };
   if (!optional("steps", certificate.steps) || !optional("dropped", certificate.dropped) ||
-      !optional("trimmed", certificate.trimmed))
+      !optional("trimmed", certificate.trimmed) ||
+      !optional("of_other_ranks", certificate.of_other_ranks))
     return damaged("what was done is incomplete");
   const In& plan = member(parsed, "plan");
   if (plan.is_object()) certificate.plan = plan.dump(-1, ' ', false, In::error_handler_t::replace);

@@ -96,6 +96,9 @@ struct Certificate {
   // elements that were cut off.
   std::vector<std::string> steps = {}, dropped = {};
   std::int64_t trimmed = 0;
+  // Of a source where each rank had its own: entries of it, tensors too, of which only the lowest
+  // rank's came along, and another rank had another one.
+  std::vector<std::string> of_other_ranks = {};
   // How it was made of its source, as JSON (a plan of a repair or of steps) or packed: keep_plan().
   // Empty in certificates of before.
   std::string plan = {};

@@ -220,6 +220,7 @@ VerifyReport hold_against(const Certificate& certificate, const Checkpoint& chec
   if (certificate.lossless && report.lost != 0)
     report.reasons.push_back("the certificate claims to lose nothing and lists losses");
   bool changed = !certificate.dropped.empty() || certificate.trimmed != 0 ||
+                 !certificate.of_other_ranks.empty() ||
                  std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
                              [](const TensorCertificate& entry) { return entry.is_cast; });
   if (certificate.lossless && changed)
@@ -233,6 +234,10 @@ VerifyReport hold_against(const Certificate& certificate, const Checkpoint& chec
     report.reasons.push_back(
         "every tile covers its place exactly once and has the bytes that were "
         "certified");
+    if (!certificate.of_other_ranks.empty())
+      report.reasons.push_back("not here: what other ranks had under the name of " +
+                               plural(certificate.of_other_ranks.size(), "entry") + " (" +
+                               some_of(certificate.of_other_ranks) + "); it is the lowest rank's");
   }
   return report;
 }

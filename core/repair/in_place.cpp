@@ -116,7 +116,7 @@ Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan,
   SHW_TRY(auto after, hash_all_items(*result, progress));
   // They are the same files: no byte of them is written.
   SHW_TRY(auto before, hash_all_items(checkpoint, *result, after, progress));
-  SHW_TRY(Certificate certificate, certify(checkpoint, before, *result, after, plan));
+  SHW_TRY(Certificate certificate, certify(checkpoint, before, *result, after, plan, progress));
   certificate.plan = told;
   SHW_TRY(certificate.objects, certify_objects(*result, progress));
   SHW_TRY(certificate.files, certify_files(*result, after, progress));
@@ -264,8 +264,10 @@ Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint,
   // It is done: what is left of its making harms nobody.
   static_cast<void>(in_place::remove_work(*files, directory));
   static_cast<void>(files->sync());
-  return RepairResult{directory.name(), directory.name() + "/" + kCertificateFile,
-                      certificate->lossless};
+  RepairResult told{directory.name(), directory.name() + "/" + kCertificateFile,
+                    certificate->lossless};
+  told.of_other_ranks = std::move(certificate->of_other_ranks);
+  return told;
 }
 
 Status undo_repair(const std::string& checkpoint_path) {

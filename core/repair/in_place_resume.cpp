@@ -198,6 +198,7 @@ Result<RepairResult> finished_repair(const Directory& checkpoint) {
   RepairResult result{checkpoint.name(), checkpoint.name() + "/" + kCertificateFile,
                       certificate.lossless};
   result.out_of_range = out_of_range_in(certificate);
+  result.of_other_ranks = std::move(certificate.of_other_ranks);
   return result;
 }
 

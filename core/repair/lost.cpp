@@ -145,6 +145,13 @@ std::string filled_attribute(const FilledRecord& record) {
   return filled_to_json(record, most);
 }
 
+bool has_lost(const Certificate& certificate) {
+  return !certificate.lossless &&
+         (!certificate.entries.empty() ||
+          std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
+                      [](const TensorCertificate& one) { return one.lost != 0; }));
+}
+
 std::string lost_to_json(const Certificate& certificate) {
   FilledRecord record;
   for (const TensorCertificate& tensor : certificate.tensors) {

@@ -9,6 +9,8 @@
 
 namespace shw {
 
+// Elements, or entries that were replaced: what lost.json tells. What other ranks had is neither.
+bool has_lost(const Certificate& certificate);
 std::string lost_to_json(const Certificate& certificate);
 
 // Of the result, by its names: what the plan gives up, and what was given up before, in its new

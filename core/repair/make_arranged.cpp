@@ -12,6 +12,7 @@
 #include "core/facts/integrity.h"
 #include "core/formats/item_pass.h"
 #include "core/formats/items.h"
+#include "core/formats/replicas.h"
 #include "core/repair/carry_out.h"
 #include "core/repair/compare_arranged.h"
 #include "core/repair/hash_each.h"
@@ -241,8 +242,14 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving, const ItemH
     certificate.lossless = certificate.lossless && tensor.lost == 0 && !tensor.is_cast;
     certificate.tensors.push_back(std::move(tensor));
   }
-  certificate.lossless =
-      certificate.lossless && certificate.dropped.empty() && certificate.trimmed == 0;
+  SHW_TRY(certificate.of_other_ranks,
+          entries_of_other_ranks(proving.all.source(), proving.progress));
+  std::erase_if(certificate.of_other_ranks, [&](const std::string& fqn) {
+    const auto& dropped = certificate.dropped;
+    return std::find(dropped.begin(), dropped.end(), fqn) != dropped.end();
+  });
+  certificate.lossless = certificate.lossless && certificate.dropped.empty() &&
+                         certificate.trimmed == 0 && certificate.of_other_ranks.empty();
   SHW_CHECK(certify_replaced(proving, certificate));
   return certificate;
 }
@@ -254,9 +261,8 @@ Result<bool> certify_and_write(const ProvingArranged& proving, const ItemHashes&
   if (differs) return tl::unexpected<Error>(std::move(*differs));
   SHW_TRY(Certificate certificate, certify_arranged(proving, hashes));
   told.out_of_range = out_of_range_in(certificate);
-  bool anything_lost = std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
-                                   [](const TensorCertificate& one) { return one.lost != 0; });
-  if (anything_lost || !certificate.entries.empty())
+  told.of_other_ranks = certificate.of_other_ranks;
+  if (has_lost(certificate))
     SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
   if (proving.run.integrity)
     SHW_CHECK(write_integrity(proving.result, proving.written.folder, proving.progress));

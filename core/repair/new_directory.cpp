@@ -181,15 +181,17 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
   // It is there as long as this is.
   const std::shared_ptr<const Checkpoint> source(std::shared_ptr<void>(), &checkpoint);
   const TouchCheck touch{repair.run.watched, repair.run.inputs, source, options.memory};
-  bool lossless = true;
+  RepairResult told{options.out, options.out + "/" + kCertificateFile};
   auto prove = [&](const WrittenFolder& written) -> Status {
-    SHW_TRY(lossless, prove_result(checkpoint, formed, beside, written, made_chunks, progress));
+    SHW_TRY(told.lossless,
+            prove_result(checkpoint, formed, beside, written, made_chunks, told, progress));
     return prove_touched(touch, written, progress);
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(repair.run), prove, progress));
-  return RepairResult{options.out, options.out + "/" + kCertificateFile,
-                      lossless,    made.files_kept,
-                      made.device, made.traffic};
+  told.files_kept = made.files_kept;
+  told.device = made.device;
+  told.traffic = made.traffic;
+  return told;
 }
 
 }  // namespace shw

@@ -18,6 +18,7 @@
 #include "core/exec/passing_items.h"
 #include "core/formats/item_pass.h"
 #include "core/formats/items.h"
+#include "core/formats/replicas.h"
 #include "core/repair/digests.h"
 #include "core/repair/entries.h"
 #include "core/repair/hash_each.h"
@@ -331,7 +332,8 @@ TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
 }
 
 Result<Certificate> certify(const Checkpoint& source, const ItemHashes& before,
-                            const Checkpoint& result, const ItemHashes& after, const Plan& plan) {
+                            const Checkpoint& result, const ItemHashes& after, const Plan& plan,
+                            Progress* progress) {
   Certificate certificate;
   certificate.source = plan.checkpoint;
   certificate.version = kProgramVersion;
@@ -372,6 +374,8 @@ Result<Certificate> certify(const Checkpoint& source, const ItemHashes& before,
     certificate.tensors.push_back(std::move(entry));
   }
   SHW_CHECK(certify_entries(source, result, plan, filled, certificate));
+  SHW_TRY(certificate.of_other_ranks, entries_of_other_ranks(source, progress));
+  certificate.lossless = certificate.lossless && certificate.of_other_ranks.empty();
   return certificate;
 }
 

@@ -60,7 +60,8 @@ Result<std::string> hash_entry(const Checkpoint& checkpoint, std::string_view fq
 // order of the source and of what came out; kNoHash where the source's item did not come along. An
 // error where an item that was to stay as it is did not.
 Result<Certificate> certify(const Checkpoint& source, const ItemHashes& before,
-                            const Checkpoint& result, const ItemHashes& after, const Plan& plan);
+                            const Checkpoint& result, const ItemHashes& after, const Plan& plan,
+                            Progress* progress);
 
 // What a tensor of the result is: shape, dtype, tiles and the hashes of their items. Nothing of
 // what it was.

@@ -151,7 +151,7 @@ Result<ItemHashes> hash_kept_items(const Proving& proving) {
 // lost.json first: it is certified too.
 Status write_certificate(const Proving& proving, const ItemHashes& hashes, bool integrity,
                          Certificate& certificate) {
-  if (!certificate.lossless)
+  if (has_lost(certificate))
     SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
   if (integrity)
     SHW_CHECK(write_integrity(proving.result, proving.written.folder, proving.progress));
@@ -209,7 +209,7 @@ Result<std::optional<Error>> object_that_differs(const Checkpoint& source, const
 }
 
 Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const BesideProof& beside,
-                          const WrittenFolder& written, const MadeChunks& made,
+                          const WrittenFolder& written, const MadeChunks& made, RepairResult& told,
                           Progress* progress) {
   Proving proving{source, plan, written, made, progress};
   if (progress != nullptr) progress->begin(Phase::kVerifying, 2 * item_bytes(source), true);
@@ -217,11 +217,13 @@ Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const Besi
   SHW_TRY(auto before, hash_kept_items(proving));
   SHW_TRY(auto after, prove_items(proving));
   return by_first(written.team, [&]() -> Result<bool> {
-    SHW_TRY(Certificate certificate, certify(source, before, written.result, after, plan));
+    SHW_TRY(Certificate certificate,
+            certify(source, before, written.result, after, plan, progress));
     certificate.plan = beside.plan;
     SHW_TRY(std::optional<Error> differs, object_that_differs(source, plan, written.result));
     if (differs) return tl::unexpected<Error>(std::move(*differs));
     SHW_CHECK(write_certificate(proving, after, beside.integrity, certificate));
+    told.of_other_ranks = certificate.of_other_ranks;
     return certificate.lossless;
   });
 }

@@ -31,9 +31,11 @@ struct BesideProof {
   bool integrity = false;  // ApplyOptions::integrity
 };
 
-// True where nothing is lost; an error where what was written is not what was planned.
+// True where nothing is lost; what else there is to tell goes to `told`. An error where what was
+// written is not what was planned.
 Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const BesideProof& beside,
-                          const WrittenFolder& written, const MadeChunks& made, Progress* progress);
+                          const WrittenFolder& written, const MadeChunks& made, RepairResult& told,
+                          Progress* progress);
 
 // An entry that is no tensor and is not as planned; an error where that cannot be told.
 Result<std::optional<Error>> object_that_differs(const Checkpoint& source, const Plan& plan,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/base/run_limits.h"
 #include "core/base/team.h"
@@ -34,6 +35,7 @@ struct RepairResult {
   TeamTraffic traffic = {};    // what carried tiles between workers
   // Of tensors that have any: TensorCertificate::out_of_range.
   std::map<std::string, std::int64_t> out_of_range = {};
+  std::vector<std::string> of_other_ranks = {};  // Certificate::of_other_ranks
 };
 
 }  // namespace shw

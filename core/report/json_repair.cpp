@@ -51,6 +51,7 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
                  {"certificate", result.certificate},
                  {"lossless", result.lossless},
                  {"out_of_range", result.out_of_range},
+                 {"of_other_ranks", result.of_other_ranks},
                  {"remaining", std::move(left)},
                  {"device", device_json(result.device)},
                  {"transport", transport_json(result.traffic)},
@@ -63,6 +64,7 @@ std::string finished_to_json(const RepairResult& result) {
                  {"certificate", result.certificate},
                  {"lossless", result.lossless},
                  {"out_of_range", result.out_of_range},
+                 {"of_other_ranks", result.of_other_ranks},
                  {"device", device_json(result.device)},
                  {"transport", transport_json(result.traffic)}});
 }

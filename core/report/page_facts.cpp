@@ -115,6 +115,8 @@ std::vector<std::pair<std::string, std::string>> certificate_lines(const Certifi
     lines.emplace_back(name(operation.kind), operation.text);
   for (const std::string& step : certificate.steps) lines.emplace_back("step", step);
   for (const std::string& dropped : certificate.dropped) lines.emplace_back("dropped", dropped);
+  for (const std::string& fqn : certificate.of_other_ranks)
+    lines.emplace_back("dropped", fqn + " of other ranks");
   for (const TensorCertificate& tensor : certificate.tensors) {
     if (tensor.lost > 0)
       lines.emplace_back(

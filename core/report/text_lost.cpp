@@ -40,4 +40,11 @@ std::string out_of_range_to_text(const RepairResult& result) {
   return text;
 }
 
+std::string other_ranks_to_text(const RepairResult& result) {
+  if (result.of_other_ranks.empty()) return {};
+  return "  not kept     what other ranks had under the name of " +
+         plural(result.of_other_ranks.size(), "entry") + " (" +
+         printable(some_of(result.of_other_ranks)) + "): the lowest rank's came along\n";
+}
+
 }  // namespace shw

@@ -69,6 +69,8 @@ CertificateList list_of(const Certificate& certificate, const std::string& path)
   for (const EntryCertificate& entry : certificate.entries)
     list.entries.push_back(entry.fqn + " says what " + entry.from + " says");
   list.dropped = certificate.dropped;
+  for (const std::string& fqn : certificate.of_other_ranks)
+    list.dropped.push_back(fqn + " of other ranks");
   return list;
 }
 

@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/rules/make_contents.h"
+#include "core/rules/make_rank_local.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
@@ -10,22 +10,6 @@ using namespace shw::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-// As each of the ranks saved it for itself.
-std::string rank_local(const std::string& folder, const std::vector<MadeModel>& models) {
-  fs::create_directories(folder);
-  for (std::uint32_t rank = 0; rank < models.size(); ++rank) {
-    const std::string number = std::to_string(rank), own = folder + "_of_" + number;
-    MadeModel model = models[rank];
-    for (MadeContent& tensor : model.tensors)
-      tensor.tiles = {{Extents(tensor.shape.size(), 0), tensor.shape, rank}};
-    for (MadeEntry& entry : model.entries) entry.writer = rank;
-    made(own, model);
-    fs::rename(own + "/.metadata", folder + "/__" + number + ".metadata");
-    fs::rename(own + "/__" + number + "_0.distcp", folder + "/__" + number + "_0.distcp");
-  }
-  return folder;
-}
 
 // "b" of as many elements.
 std::string rank_local(const std::string& folder, const std::vector<std::int64_t>& elements) {

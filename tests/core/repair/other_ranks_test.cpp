@@ -1,0 +1,82 @@
+// Each rank has its own back where it loads by an index of its own; what is made of such a
+// checkpoint has one of each, and says what it lacks.
+#include <filesystem>
+
+#include "core/repair/apply.h"
+#include "core/rules/make_rank_local.h"
+#include "core/temporary_folder.h"
+#include "core/verbs/transforms.h"
+#include "core/verbs/verbs.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+// "b", "lr" and what one rank alone has are alike; "seed" is not, and "w" where it is asked for.
+std::string saved_by_ranks(const std::string& folder, bool own_tensor, bool own_entry) {
+  std::vector<MadeModel> models(3);
+  for (std::size_t rank = 0; rank < models.size(); ++rank) {
+    MadeModel& model = models[rank];
+    const double number = static_cast<double>(rank);
+    model.add("b", Dtype::kFloat32, {4}, distinct(4));
+    model.add("w", Dtype::kFloat32, {4}, Numbers(4, own_tensor ? number : 7));
+    model.entries = {{"lr", pickled_real(.5)}, {"seed", pickled_real(own_entry ? number : 7)}};
+  }
+  models[2].entries.push_back({"only", pickled_real(2)});
+  return rank_local(folder, models);
+}
+
+Certificate certificate_of_ranks(const std::string& folder) {
+  auto bytes = contents(folder + "/" + kCertificateFile);
+  auto certificate = certificate_from_json(bytes, folder);
+  REQUIRE(certificate.has_value());
+  return *certificate;
+}
+
+void check_other_ranks(const std::string& out, const Result<RepairResult>& made,
+                       const std::vector<std::string>& lacks) {
+  REQUIRE(made.has_value());
+  CHECK(made->of_other_ranks == lacks);
+  CHECK(made->lossless == lacks.empty());
+  const Certificate certificate = certificate_of_ranks(out);
+  CHECK(certificate.of_other_ranks == lacks);
+  CHECK(certificate.lossless == lacks.empty());
+  CHECK_FALSE(std::filesystem::exists(out + "/" + kLostFile));
+  auto opened = open_checkpoint(out);
+  REQUIRE(opened.has_value());
+  auto report = verify_repair(**opened);
+  REQUIRE(report.has_value());
+  CHECK(report->outcome == VerifyReport::Outcome::kProved);
+  CHECK((report->reasons.size() > 1) == !lacks.empty());
+}
+
+}  // namespace
+
+TEST_CASE("what other ranks had and did not come along is told by the answer and the certificate") {
+  TemporaryFolder scratch;
+  for (const auto& [own_tensor, own_entry] :
+       {std::pair(false, false), {false, true}, {true, true}}) {
+    CAPTURE(own_tensor);
+    CAPTURE(own_entry);
+    const std::string name = std::to_string(own_tensor) + std::to_string(own_entry);
+    const std::string folder = saved_by_ranks(scratch / name, own_tensor, own_entry);
+    std::vector<std::string> lacks;
+    if (own_tensor) lacks.emplace_back("w");
+    if (own_entry) lacks.emplace_back("seed");
+    VerbOptions said;
+    said.checkpoint = folder;
+    auto opened = verbs::open(said);
+    REQUIRE(opened.has_value());
+    const std::string converted = folder + "-converted";
+    StepPlan steps;
+    steps.format = "dcp";
+    check_other_ranks(converted, verbs::take(*opened, steps, {converted}, nullptr), lacks);
+    // Of what does not come along nothing is said to.
+    steps.steps = {DropStep{{"seed"}}};
+    std::erase(lacks, "seed");
+    auto dropped = verbs::take(*opened, steps, {folder + "-dropped"}, nullptr);
+    REQUIRE(dropped.has_value());
+    CHECK(dropped->of_other_ranks == lacks);
+  }
+}
