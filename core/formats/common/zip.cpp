@@ -20,7 +20,10 @@ constexpr std::uint32_t kDirectorySignature = 0x02014b50;
 constexpr std::uint32_t kEndSignature = 0x06054b50;
 constexpr std::uint32_t kEnd64Signature = 0x06064b50;
 constexpr std::uint32_t kLocator64Signature = 0x07064b50;
+constexpr std::uint32_t kDescriptorSignature = 0x08074b50;
 constexpr std::size_t kLocalSize = 30;
+constexpr std::size_t kDescriptorSize = 16;
+constexpr std::size_t kDescriptor64Size = 24;
 constexpr std::size_t kDirectorySize = 46;
 constexpr std::size_t kEndSize = 22;
 constexpr std::size_t kEnd64Size = 56;
@@ -369,7 +372,34 @@ Result<std::uint64_t> ZipReader::data_offset(const ZipEntry& entry) const {
   if (data > entry.limit || entry.stored_length > entry.limit - data)
     return damaged(entry.header_offset,
                    "the record \"" + entry.name + "\" runs into what follows it");
+  if (crcs_absent_) SHW_CHECK(check_begin(entry, data, (flags & kFlagDescriptor) != 0));
   return base_ + data;
+}
+
+// The local header alone says where a record begins, and torch believes it. With nothing else to
+// tell a wrong length of its extra fields by, what follows the record must be where it ends: the
+// descriptor as miniz writes it, with both lengths in 32 or 64 bits, or the next header.
+Status ZipReader::check_begin(const ZipEntry& entry, std::uint64_t data,
+                              bool has_descriptor) const {
+  const std::uint64_t behind = entry.limit - data - entry.stored_length;
+  bool is_there =
+      has_descriptor ? behind == kDescriptorSize || behind == kDescriptor64Size : behind == 0;
+  if (is_there && has_descriptor) {
+    Bytes scratch;
+    SHW_TRY(BytesView bytes, view(data + entry.stored_length, behind, scratch));
+    const bool is_wide = behind == kDescriptor64Size;
+    auto length_at = [&](std::size_t at) {
+      return is_wide ? load_little<std::uint64_t>(bytes, at)
+                     : std::uint64_t{load_little<std::uint32_t>(bytes, at)};
+    };
+    is_there = load_little<std::uint32_t>(bytes) == kDescriptorSignature &&
+               length_at(8) == entry.stored_length && length_at(is_wide ? 16 : 12) == entry.length;
+  }
+  if (is_there) return {};
+  return damaged(entry.header_offset,
+                 "the record \"" + entry.name +
+                     "\" does not end where its local header says: it begins at another byte, or "
+                     "what follows it is damaged, and the archive has no checksums to tell");
 }
 
 Result<Bytes> ZipReader::read(const ZipEntry& entry, std::uint64_t limit) const {

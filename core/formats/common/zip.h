@@ -99,6 +99,7 @@ class ZipReader {
   Status read_directory(const End& end);
   Result<ZipEntry> parse_entry(BytesView directory, std::size_t& at, std::uint64_t base) const;
   Status check_overlap(std::uint64_t directory_offset);
+  Status check_begin(const ZipEntry& entry, std::uint64_t data, bool has_descriptor) const;
 
   std::shared_ptr<const ByteSource> source_;
   std::uint64_t base_ = 0;
