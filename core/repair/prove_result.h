@@ -9,6 +9,7 @@
 #include "core/base/progress.h"
 #include "core/exec/folder_run.h"
 #include "core/repair/plan_types.h"
+#include "core/repair/repair_result.h"
 
 namespace shw {
 
