@@ -13,14 +13,13 @@
 namespace shw {
 
 // Something that stands in a file: which of LaidOut's lists it is in, and where. There are as many
-// as tiles, and more: 64 bytes each.
+// as tiles, and more: 56 bytes each.
 struct FilePart {
   enum class Is : std::uint8_t { kBytes, kCopy, kMade } is = Is::kBytes;
   std::uint32_t file = 0;
   std::uint32_t index = 0;
   std::uint32_t piece = 0;  // of all tiles' pieces
   std::uint64_t offset = 0, length = 0;
-  std::uint64_t skipped = 0;      // of a copy, in front of this piece
   BlockRange blocks = {};         // of a tile, in this piece
   std::uint64_t block_count = 0;  // of all the tile
 };

@@ -41,7 +41,6 @@ void FileWriter::add(const FilePart& whole, std::uint64_t piece_bytes) {
   if (part.is == FilePart::Is::kCopy) {
     const OutputCopy& copy = laid_out_.copies[part.index];
     for (std::uint64_t begin = 0; begin < whole.length; begin += part.length) {
-      part.skipped = begin;
       part.offset = whole.offset + begin;
       part.length = came_along_.length_of_piece(copy.from, copy.begin + begin, whole.length - begin,
                                                 piece_bytes);
@@ -141,7 +140,7 @@ Status FileWriter::put(const FilePart& part, OutputFile& file, SentParts* sent) 
     case FilePart::Is::kCopy: {
       const OutputCopy& copy = laid_out_.copies[part.index];
       SHW_TRY(auto source, run_.outputs.source->directory()->open(copy.from));
-      const std::uint64_t begin = copy.begin + part.skipped;
+      const std::uint64_t begin = copy.begin + (part.offset - copy.offset);
       auto passing = came_along_.watch(copy.from, begin, part.length);
       StageClock clock(stages_of(progress_), Stage::kWrite, part.length);
       return copy_range(*source, begin, part.length, file, part.offset, progress_,

@@ -17,14 +17,14 @@ class PassingItems::Watch {
     while (!items_.empty()) {
       Item& item = items_.front();
       const std::uint64_t low = std::max(at_, item.offset),
-                          high = std::min(at_ + bytes.size(), item.offset + item.length);
+                          high = std::min(at_ + bytes.size(), item.end());
       if (low < high)
         hash_.add(bytes.subspan(static_cast<std::size_t>(low - at_),
                                 static_cast<std::size_t>(high - low)));
-      if (high < item.offset + item.length) break;
+      if (high < item.end()) break;
       {
         std::lock_guard lock(guard_);
-        item.hash = hash_.value();
+        item.know(hash_.value());
       }
       hash_ = RunningHash();
       items_ = items_.subspan(1);
@@ -61,7 +61,7 @@ PassingItems::PassingItems(const Checkpoint& source, std::span<const std::string
     if (!place || !is_copied[index_of(place->file)]) continue;
     auto range = range_in_file(*place, source.file(place->file).size);
     if (range && range->length != 0)
-      items_[index_of(place->file)].push_back({range->offset, range->length});
+      items_[index_of(place->file)].emplace_back(range->offset, range->length);
   }
   for (std::uint32_t i = 0; i < items_.size(); ++i) {
     std::vector<Item>& items = items_[i];
@@ -74,9 +74,10 @@ PassingItems::PassingItems(const Checkpoint& source, std::span<const std::string
     std::uint64_t end = 0;
     std::erase_if(items, [&](const Item& item) {
       if (item.offset < end) return true;
-      end = item.offset + item.length;
+      end = item.end();
       return false;
     });
+    items.shrink_to_fit();
   }
 }
 
@@ -113,7 +114,7 @@ std::uint64_t PassingItems::length_of_piece(const std::string& file, std::uint64
   auto next = std::upper_bound(all.begin(), all.end(), begin + about, is_behind);
   if (next == all.begin()) return about;
   const Item& item = *(next - 1);  // the last one that begins before the cut
-  const std::uint64_t end = item.offset + item.length;
+  const std::uint64_t end = item.end();
   if (end <= begin + about || item.offset < begin) return about;
   if (item.offset > begin) return item.offset - begin;
   return item.length <= length ? item.length : about;
@@ -127,8 +128,8 @@ Status PassingItems::share(Team& team) {
     for (std::size_t first = 0; first < items.size();) {
       std::size_t last = first;
       std::vector<std::uint64_t> hashes;
-      for (; last < items.size() && items[last].hash; ++last)
-        hashes.insert(hashes.end(), {items[last].hash->high, items[last].hash->low});
+      for (; last < items.size() && items[last].is_known != 0; ++last)
+        hashes.insert(hashes.end(), {items[last].hash.high, items[last].hash.low});
       if (!hashes.empty()) {
         own.add(std::uint64_t{file});
         own.add(std::uint64_t{first});
@@ -154,7 +155,7 @@ Status PassingItems::hear(BytesView told) {
         hashes.size() / 2 > items_[file].size() - first)
       return fail(ErrorKind::kIo, "another worker has seen items that are not there");
     for (std::size_t i = 0; i + 1 < hashes.size(); i += 2)
-      items_[file][first + i / 2].hash = Hash128{hashes[i], hashes[i + 1]};
+      items_[file][first + i / 2].know({hashes[i], hashes[i + 1]});
   }
   return {};
 }
@@ -166,7 +167,8 @@ std::optional<Hash128> PassingItems::hash_of(FileId file, std::uint64_t offset,
   auto found =
       std::lower_bound(items.begin(), items.end(), offset,
                        [](const Item& item, std::uint64_t at) { return item.offset < at; });
-  if (found == items.end() || found->offset != offset || found->length != length)
+  if (found == items.end() || found->offset != offset || found->length != length ||
+      found->is_known == 0)
     return std::nullopt;
   return found->hash;
 }

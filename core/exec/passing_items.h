@@ -42,9 +42,19 @@ class PassingItems {
   std::optional<Hash128> hash_of(FileId file, std::uint64_t offset, std::uint64_t length) const;
 
  private:
-  struct Item {
-    std::uint64_t offset = 0, length = 0;
-    std::optional<Hash128> hash = {};
+  struct Item {  // 32 bytes: there are as many as tiles
+    std::uint64_t offset;
+    std::uint64_t length : 63, is_known : 1;
+    Hash128 hash{};
+
+    // In a file, whose size is no more than 63 bits say.
+    Item(std::uint64_t begin, std::uint64_t bytes)
+        : offset(begin), length(bytes & (UINT64_MAX >> 1)), is_known(0) {}
+    std::uint64_t end() const { return offset + length; }
+    void know(const Hash128& value) {
+      hash = value;
+      is_known = 1;
+    }
   };
   class Watch;
 

@@ -248,11 +248,10 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
   const ProgramOutput& out = program.output(output);
   JobRange jobs = jobs_of(program, output);
   if (is_zeros(program, jobs))
-    return WrittenBlocks{crc32_of_zeros(0, out.length), true, out.length, 0, {}};
+    return WrittenBlocks{crc32_of_zeros(0, out.length), true, out.length, {}};
   ExtentsView sizes = program.sizes(out);
   BlockCut cut = cut_of(program, output, limits);
   PayloadPart part(file, out, sizes, cut.in_order, progress);
-  std::uint64_t peak = 0;
   ElementSums elements;
   std::size_t read_width = widest(program, jobs), width = size_of(out.dtype);
   Executor& executor = *workspace.executor;
@@ -278,12 +277,12 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
                    sent,
                    stages_of(progress)};
     SHW_CHECK(fill_block(jobs, work));
-    peak = std::max<std::uint64_t>(peak, under_way.bytes() + work.bytes());
+    workspace.peak_bytes =
+        std::max<std::uint64_t>(workspace.peak_bytes, under_way.bytes() + work.bytes());
     under_way.begin(std::move(work));
   }
   while (under_way.count() != 0) SHW_CHECK(under_way.write_oldest());
   WrittenBlocks written = part.written();
-  written.peak_bytes = peak;
   written.elements = elements;
   if (sent != nullptr) {
     SHW_TRY(ElementSums of_others, sent->finish());

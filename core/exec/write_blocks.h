@@ -16,14 +16,13 @@
 
 namespace shw {
 
-// What became of a range of blocks.
+// What became of a range of blocks: 40 bytes, there are as many as tiles.
 struct WrittenBlocks {
   // Of blocks that follow each other in the output: the CRC-32 of their bytes, `length` of them.
   // Else: what they change in the CRC-32 of as many zeros as the output has bytes.
   std::uint32_t crc = 0;
   bool in_order = true;
   std::uint64_t length = 0;
-  std::uint64_t peak_bytes = 0;  // the most that all slabs took together
   // Of the elements as they were read, each at the index that the program gives it in its tensor:
   // what the disk must hold afterwards, told by nobody who wrote it.
   ElementSums elements{};
@@ -39,6 +38,7 @@ struct Workspace {
   Storages storages;
   std::unique_ptr<Executor> executor;
   std::vector<SlabPair> pairs = {};  // as many as are under way at a time
+  std::uint64_t peak_bytes = 0;      // the most that blocks under way took together
 };
 
 // What other workers have read for the blocks that follow, job by job in the blocks' order.

@@ -52,18 +52,19 @@ Ran run(const Program& program, OutputId output, Workspace& workspace, std::uint
   at_once = std::min(at_once, count);
   std::vector<WrittenBlocks> ranges((count + at_once - 1) / at_once);
   Ran ran;
+  workspace.peak_bytes = 0;
   for (std::size_t i = ranges.size(); i-- > 0;) {
     BlockRange range{i * at_once, std::min((i + 1) * at_once, count)};
     auto written =
         write_blocks(program, output, range, workspace, Limits{slab, slab}, file, nullptr);
     if (!written) FAIL(written.error().message);
     ranges[i] = *written;
-    ran.peak_bytes = std::max(ran.peak_bytes, written->peak_bytes);
   }
   REQUIRE(file.finish(out.offset + out.length));
   ran.payload = file.bytes;
   ran.crc = crc_of_all(ranges, out.length);
   ran.holes = out.length - file.written;
+  ran.peak_bytes = workspace.peak_bytes;
   return ran;
 }
 Ran run(const Program& program, OutputId output, const Checkpoint& input, std::uint64_t slab) {
